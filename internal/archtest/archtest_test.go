@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package archtest keeps the direction rule of ARCHITECTURE.md and the other
+// rules that every file must obey.
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pauseless/pauseless/"
+
+// The folders that may be imported, each by those named, beside itself. The
+// reason stands for the bans that follow from it.
+var importers = []struct {
+	folder string
+	by     []string
+	reason string
+}{
+	{"internal", []string{"compiler", "softswitch", "fabric", "gen", "controlplane", "testbed", "bmv2tests", "cmd", "p4src"},
+		"leaves: everyone may use them, they use nobody"},
+	{"compiler", []string{"testbed", "bmv2tests", "cmd"},
+		"meets the switch at BMv2 JSON + P4Info, so that p4c can take its place"},
+	{"softswitch", []string{"testbed", "bmv2tests", "cmd"},
+		"meets the controller at P4Runtime, so that BMv2 or Tofino can take its place"},
+	{"fabric", []string{"testbed", "bmv2tests", "cmd"},
+		"sees switches through its own small interfaces"},
+	{"gen", []string{"testbed", "bmv2tests", "cmd"},
+		"meets the compiler at P4_16 text"},
+	{"controlplane", []string{"testbed", "bmv2tests", "cmd"},
+		"never knows which target it talks to"},
+	{"p4src", []string{"testbed", "bmv2tests", "cmd"},
+		"is generated output, embedded where programs are run"},
+	{"testbed", []string{"bmv2tests", "cmd"}, "wires the parts"},
+	{"bmv2tests", nil, "tests from outside"},
+	{"cmd", nil, "the top"},
+}
+
+// Packages inside internal must not import each other upwards: leaves only,
+// in this order.
+var leaves = []string{"archtest", "bitvec", "diag", "golden", "bmv2json", "vtime", "packet", "yamlfile", "topo", "manifest"}
+
+// Imports that whole folders must do without.
+var bans = []struct{ folder, path, reason string }{
+	{"fabric", "math/rand", "results must not depend on a global generator; math/rand/v2 with a seed"},
+	{"softswitch", "math/rand", "results must not depend on a global generator; math/rand/v2 with a seed"},
+	{"compiler", "google.golang.org/grpc", "the compiler has no wire"},
+	{"gen", "google.golang.org/grpc", "the generator has no wire"},
+	{"fabric", "google.golang.org/grpc", "the fabric has no wire"},
+}
+
+func TestDirectionRule(t *testing.T) {
+	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
+		from, _, _ := strings.Cut(path, "/")
+		for _, spec := range file.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range bans {
+				if from == b.folder && (imp == b.path || strings.HasPrefix(imp, b.path+"/") && b.path != "math/rand") {
+					t.Errorf("%s imports %s: %s", path, imp, b.reason)
+				}
+			}
+			rel, ok := strings.CutPrefix(imp, module)
+			if !ok {
+				continue
+			}
+			to, _, _ := strings.Cut(rel, "/")
+			i := slices.IndexFunc(importers, func(r struct {
+				folder string
+				by     []string
+				reason string
+			}) bool {
+				return r.folder == to
+			})
+			switch {
+			case i < 0:
+				t.Errorf("%s imports %s, a folder the direction rule does not know", path, imp)
+			case from != to && !slices.Contains(importers[i].by, from):
+				t.Errorf("%s imports %s: %s %s", path, imp, to, importers[i].reason)
+			}
+		}
+	})
+}
+
+func TestInternalPackagesAreLeaves(t *testing.T) {
+	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
+		parts := strings.Split(path, "/")
+		if parts[0] != "internal" || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for _, spec := range file.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			rel, ok := strings.CutPrefix(imp, module+"internal/")
+			if ok && slices.Index(leaves, rel) >= rank(parts[1]) {
+				t.Errorf("%s imports internal/%s, which is no leaf below it", path, rel)
+			}
+		}
+	})
+}
+
+// rank is the place of an internal package among the leaves; one not in the
+// list may import all that are.
+func rank(pkg string) int {
+	if i := slices.Index(leaves, pkg); i >= 0 {
+		return i
+	}
+	return len(leaves)
+}
+
+// Virtual time is the only time in code that forwards packets.
+func TestNoWallClockInTheDataPath(t *testing.T) {
+	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
+		if strings.HasSuffix(path, "_test.go") ||
+			!strings.HasPrefix(path, "fabric/") && !strings.HasPrefix(path, "softswitch/tm/") && !strings.HasPrefix(path, "softswitch/interp/") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Sleep", "After", "NewTimer", "NewTicker"}, sel.Sel.Name) {
+					t.Errorf("%s uses time.%s; it must ask its vtime.Scheduler", path, sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
+}
+
+func TestEveryFileNamesItsLicence(t *testing.T) {
+	walk(t, func(path string) {
+		switch filepath.Ext(path) {
+		case ".go", ".p4", ".tmpl", ".proto", ".thrift":
+			text, err := os.ReadFile(filepath.Join(root, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(path, "/testdata/") {
+				return
+			}
+			head, _, _ := strings.Cut(string(text), "\n\n")
+			if !strings.Contains(head, "SPDX-License-Identifier: Apache-2.0") {
+				t.Errorf("%s has no SPDX line at its top", path)
+			}
+		}
+	})
+}
+
+func TestFilesStayReadable(t *testing.T) {
+	const maxLines = 1000
+	eachGoFile(t, func(path string, _ *ast.File, text []byte) {
+		if n := strings.Count(string(text), "\n"); n > maxLines && !strings.HasSuffix(path, ".pb.go") {
+			t.Errorf("%s has %d lines; split it by concept, %d is the limit", path, n, maxLines)
+		}
+	})
+}
+
+const root = "../.."
+
+func eachGoFile(t *testing.T, do func(path string, file *ast.File, text []byte)) {
+	t.Helper()
+	fset := token.NewFileSet()
+	walk(t, func(path string) {
+		if filepath.Ext(path) != ".go" {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(path, file, text)
+	})
+}
+
+// walk visits the files of the module, with slashed paths from its root.
+func walk(t *testing.T, do func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if rel != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || rel == "out" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		do(filepath.ToSlash(rel))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmv2json
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// Codes of the diagnostics of this package.
+const (
+	CodeSyntax diag.Code = "json-syntax"
+	CodeShape  diag.Code = "json-shape"
+)
+
+// Decode reads a file. The name is for error messages, which say file, line
+// and column; the error is a diag.List with all that is wrong. Keys that the
+// format does not have are passed over, as BMv2 does. Decode checks shapes
+// only: that a name refers to something is for the loader to see.
+func Decode(name string, data []byte) (*Program, error) {
+	root, err := parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{}
+	p := &Program{}
+	d.decode(root, reflect.ValueOf(p).Elem(), "the program")
+	if err := d.list.Err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Encode writes the file: equal programs, equal bytes.
+func Encode(p *Program) []byte {
+	return append(encode(reflect.ValueOf(p)).append(nil, 0), '\n')
+}
+
+// Types that are not plain structs in the file implement custom.
+type custom interface {
+	decodeNode(d *decoder, n *node, what string)
+	encodeNode() *node
+}
+
+type decoder struct{ list diag.List }
+
+func (d *decoder) errorf(n *node, format string, args ...any) {
+	d.list.Errorf(n.pos, CodeShape, format, args...)
+}
+
+// want reports whether n has the given kind, and complains if not.
+func (d *decoder) want(n *node, k kind, what string) bool {
+	if n.kind != k {
+		d.errorf(n, "%s is %v, want %v", what, n.kind, k)
+	}
+	return n.kind == k
+}
+
+// tuple reports whether n is an array of lo to hi elements.
+func (d *decoder) tuple(n *node, lo, hi int, what string) bool {
+	if !d.want(n, array, what) {
+		return false
+	}
+	if len(n.kids) < lo || len(n.kids) > hi {
+		d.errorf(n, "%s has %d elements, want %d", what, len(n.kids), lo)
+		return false
+	}
+	return true
+}
+
+func (d *decoder) text(n *node, what string) string {
+	if !d.want(n, str, what) {
+		return ""
+	}
+	return n.text
+}
+
+func (d *decoder) int(n *node, what string) int {
+	if !d.want(n, number, what) {
+		return 0
+	}
+	i, err := strconv.ParseInt(n.text, 10, 64)
+	if err != nil || i > math.MaxInt64/8 || i < math.MinInt64/8 {
+		d.errorf(n, "%s is %s, want a whole number that fits 60 bits", what, n.text)
+		return 0
+	}
+	return int(i)
+}
+
+func (d *decoder) bool(n *node, what string) bool {
+	return d.want(n, boolean, what) && n.bool
+}
+
+// decode reads n into v. What names the place in messages.
+func (d *decoder) decode(n *node, v reflect.Value, what string) {
+	if v.CanAddr() {
+		if c, ok := v.Addr().Interface().(custom); ok {
+			c.decodeNode(d, n, what)
+			return
+		}
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if n.kind != null {
+			v.SetString(d.text(n, what))
+		}
+	case reflect.Int:
+		if n.kind == null {
+			return
+		}
+		v.SetInt(int64(d.int(n, what)))
+	case reflect.Bool:
+		v.SetBool(d.bool(n, what))
+	case reflect.Pointer:
+		if n.kind == null {
+			return
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		d.decode(n, v.Elem(), what)
+	case reflect.Slice:
+		if n.kind == null || !d.want(n, array, what) {
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), len(n.kids), len(n.kids)))
+		for i, kid := range n.kids {
+			if kid.kind == null {
+				d.errorf(kid, "an element of %s is null", what)
+				continue
+			}
+			d.decode(kid, v.Index(i), "an element of "+what)
+		}
+	case reflect.Struct:
+		if d.want(n, object, what) {
+			d.fields(n, v, what)
+		}
+	default:
+		panic("BUG: no JSON for " + v.Type().String())
+	}
+}
+
+// fields reads the keys of an object into the fields of a struct.
+func (d *decoder) fields(n *node, v reflect.Value, what string) {
+	for _, f := range fieldsOf(v.Type()) {
+		if f.index < 0 {
+			continue
+		}
+		if kid := n.get(f.key); kid != nil {
+			d.decode(kid, v.Field(f.index), strconv.Quote(f.key))
+		} else if f.required {
+			d.errorf(n, "%s has no %q", what, f.key)
+		}
+	}
+	if pos := v.FieldByName("Pos"); pos.IsValid() {
+		pos.Set(reflect.ValueOf(n.pos))
+	}
+}
+
+// field says how a struct field is kept in the file.
+type field struct {
+	index     int
+	key       string
+	omitEmpty bool
+	required  bool
+}
+
+// fieldsOf returns the fields of a struct that the file has. Names, states
+// and the like, without which an object means nothing, are required.
+func fieldsOf(t reflect.Type) []field {
+	var fields []field
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag.Get("json")
+		key, opts, _ := strings.Cut(tag, ",")
+		if key == "" || key == "-" {
+			continue
+		}
+		fields = append(fields, field{
+			index:     i,
+			key:       key,
+			omitEmpty: opts == "omitempty",
+			required: opts == "" && slices.Contains([]string{"name", "op", "header_type", "union_type", "bitwidth",
+				"init_state", "match_type", "algo", "action_id", "expression", "parse_states"}, key),
+		})
+	}
+	return fields
+}
+
+// encode turns a value into a node.
+func encode(v reflect.Value) *node {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return &node{}
+	}
+	if c, ok := v.Interface().(custom); ok {
+		return c.encodeNode()
+	}
+	if v.CanAddr() {
+		if c, ok := v.Addr().Interface().(custom); ok {
+			return c.encodeNode()
+		}
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return textNode(v.String())
+	case reflect.Int:
+		return intNode(int(v.Int()))
+	case reflect.Bool:
+		return &node{kind: boolean, bool: v.Bool()}
+	case reflect.Pointer:
+		return encode(v.Elem())
+	case reflect.Slice:
+		n := &node{kind: array}
+		for i := range v.Len() {
+			n.kids = append(n.kids, encode(v.Index(i)))
+		}
+		return n
+	case reflect.Struct:
+		n := &node{kind: object}
+		for _, f := range fieldsOf(v.Type()) {
+			value := v.Field(f.index)
+			if f.omitEmpty && value.IsZero() {
+				continue
+			}
+			kid := encode(value)
+			if kid.kind == str && kid.text == "" && nullable[f.key] {
+				kid = &node{}
+			}
+			n.add(f.key, kid)
+		}
+		return n
+	}
+	panic("BUG: no JSON for " + v.Type().String())
+}
+
+// nullable names the keys whose empty string is written as null.
+var nullable = map[string]bool{
+	"next_state": true, "value": true, "mask": true, "init_table": true, "base_default_next": true,
+	"true_next": true, "false_next": true, "next_node": true, "direct_meters": true,
+}
+
+func (n *node) add(key string, kid *node) {
+	n.keys = append(n.keys, key)
+	n.kids = append(n.kids, kid)
+}
+
+func textNode(s string) *node { return &node{kind: str, text: s} }
+func intNode(i int) *node     { return &node{kind: number, text: strconv.Itoa(i)} }
+
+func arrayNode(kids ...*node) *node { return &node{kind: array, kids: kids} }

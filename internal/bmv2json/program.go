@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bmv2json is the file format in which a compiled P4 program reaches
+// a v1model switch: BMv2 JSON, version 2, as p4lang/behavioral-model's
+// docs/JSON_format.md describes it and p4c emits it. The compiler fills these
+// structs and encodes them; the switch decodes and runs them.
+//
+// The structs are plain data, in the order and with the names of the file.
+// Decode keeps the position of every object that a loader may have to
+// complain about; Encode writes the same bytes for the same program, laid out
+// as p4c lays them out.
+//
+// Names refer to objects by the "name" key, identifiers (ID) are unique among
+// objects of one kind, and "" stands for null where a name is wanted.
+package bmv2json
+
+import "github.com/pauseless/pauseless/internal/diag"
+
+// Version is the version of the format that Encode's users should claim.
+var Version = []int{2, 23}
+
+// Program is a whole file. A compiler sets Program to the name of the P4
+// source and Meta.Version to Version.
+type Program struct {
+	HeaderTypes       []*HeaderType      `json:"header_types"`
+	Headers           []*Header          `json:"headers"`
+	HeaderStacks      []*HeaderStack     `json:"header_stacks"`
+	HeaderUnionTypes  []*HeaderUnionType `json:"header_union_types"`
+	HeaderUnions      []*HeaderUnion     `json:"header_unions"`
+	HeaderUnionStacks []*UnionStack      `json:"header_union_stacks"`
+	FieldLists        []*FieldList       `json:"field_lists"`
+	Errors            []Constant         `json:"errors"`
+	Enums             []*Enum            `json:"enums"`
+	Parsers           []*Parser          `json:"parsers"`
+	ParseVSets        []*ParseVSet       `json:"parse_vsets"`
+	Deparsers         []*Deparser        `json:"deparsers"`
+	MeterArrays       []*MeterArray      `json:"meter_arrays"`
+	CounterArrays     []*CounterArray    `json:"counter_arrays"`
+	RegisterArrays    []*RegisterArray   `json:"register_arrays"`
+	Calculations      []*Calculation     `json:"calculations"`
+	LearnLists        []*FieldList       `json:"learn_lists"`
+	Actions           []*Action          `json:"actions"`
+	Pipelines         []*Pipeline        `json:"pipelines"`
+	Checksums         []*Checksum        `json:"checksums"`
+	ForceArith        []FieldRef         `json:"force_arith"`
+	Externs           []*Extern          `json:"extern_instances"`
+	FieldAliases      []FieldAlias       `json:"field_aliases"`
+	Program           string             `json:"program,omitempty"`
+	Meta              Meta               `json:"__meta__"`
+
+	// Pos is the start of the file.
+	Pos diag.Pos `json:"-"`
+}
+
+// Meta says which version of the format the file has and what wrote it.
+type Meta struct {
+	Version  []int  `json:"version"`
+	Compiler string `json:"compiler,omitempty"`
+}
+
+// SourceInfo is where in the P4 source an object comes from.
+type SourceInfo struct {
+	Filename string `json:"filename"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Fragment string `json:"source_fragment"`
+}
+
+// FieldRef names a field of a header instance: ["ipv4", "ttl"]. The field
+// "$valid$" is the validity bit of the header.
+type FieldRef struct{ Header, Field string }
+
+// Constant is a named number: an error or a member of an enum.
+type Constant struct {
+	Name  string
+	Value int
+}
+
+// Enum is an enum without a representation in bits.
+type Enum struct {
+	Name    string     `json:"name"`
+	Entries []Constant `json:"entries"`
+}
+
+// FieldAlias maps the name by which simple_switch knows a field, such as
+// "queueing_metadata.enq_qdepth", to the field.
+type FieldAlias struct {
+	Name  string
+	Field FieldRef
+	Pos   diag.Pos
+}
+
+// HeaderType is the layout of a header or metadata struct.
+type HeaderType struct {
+	Name   string        `json:"name"`
+	ID     int           `json:"id"`
+	Fields []HeaderField `json:"fields"`
+	// LengthExp, in files of old compilers, gives the width in bits of the
+	// variable-length field; p4c passes it to extract_VL.
+	LengthExp *Value `json:"length_exp,omitempty"`
+	// MaxLength is the maximum length in bytes of a header with a
+	// variable-length field, 0 for others.
+	MaxLength int `json:"max_length,omitempty"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// HeaderField is one field: ["ttl", 8, false], or ["options", "*"] for the
+// variable-length one.
+type HeaderField struct {
+	Name       string
+	Width      int // bits; unused where Varbit
+	Varbit     bool
+	Signed     bool
+	Saturating bool
+}
+
+// Header is a header or metadata instance.
+type Header struct {
+	Name     string `json:"name"`
+	ID       int    `json:"id"`
+	Type     string `json:"header_type"`
+	Metadata bool   `json:"metadata"`
+	PIOmit   bool   `json:"pi_omit,omitempty"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// HeaderStack is an array of header instances.
+type HeaderStack struct {
+	Name      string `json:"name"`
+	ID        int    `json:"id"`
+	Type      string `json:"header_type"`
+	Size      int    `json:"size"`
+	HeaderIDs []int  `json:"header_ids"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// HeaderUnionType lists the members of a header union.
+type HeaderUnionType struct {
+	Name    string        `json:"name"`
+	ID      int           `json:"id"`
+	Headers []UnionMember `json:"headers"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// UnionMember is a member of a union: its name and its header type.
+type UnionMember struct{ Name, Type string }
+
+// HeaderUnion is a header union instance.
+type HeaderUnion struct {
+	Name      string `json:"name"`
+	ID        int    `json:"id"`
+	Type      string `json:"union_type"`
+	HeaderIDs []int  `json:"header_ids"`
+	PIOmit    bool   `json:"pi_omit,omitempty"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// UnionStack is an array of header union instances.
+type UnionStack struct {
+	Name     string `json:"name"`
+	ID       int    `json:"id"`
+	Type     string `json:"union_type"`
+	Size     int    `json:"size"`
+	UnionIDs []int  `json:"header_union_ids"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// FieldList is a list of fields that survive a clone, resubmit or
+// recirculate, or that a digest carries. Identifiers start at 1.
+type FieldList struct {
+	ID         int         `json:"id"`
+	Name       string      `json:"name"`
+	SourceInfo *SourceInfo `json:"source_info,omitempty"`
+	Elements   []*Value    `json:"elements"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// MeterArray is an array of meters, or the meters of a table's entries.
+type MeterArray struct {
+	Name         string      `json:"name"`
+	ID           int         `json:"id"`
+	SourceInfo   *SourceInfo `json:"source_info,omitempty"`
+	IsDirect     bool        `json:"is_direct"`
+	Size         int         `json:"size"`
+	RateCount    int         `json:"rate_count"`
+	Type         string      `json:"type"` // "packets" or "bytes"
+	Binding      string      `json:"binding,omitempty"`
+	ResultTarget *FieldRef   `json:"result_target,omitempty"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// CounterArray is an array of counters, or the counters of a table's entries.
+type CounterArray struct {
+	Name       string      `json:"name"`
+	ID         int         `json:"id"`
+	SourceInfo *SourceInfo `json:"source_info,omitempty"`
+	Size       int         `json:"size,omitempty"`
+	IsDirect   bool        `json:"is_direct"`
+	Binding    string      `json:"binding,omitempty"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// RegisterArray is an array of registers.
+type RegisterArray struct {
+	Name       string      `json:"name"`
+	ID         int         `json:"id"`
+	SourceInfo *SourceInfo `json:"source_info,omitempty"`
+	Size       int         `json:"size"`
+	Width      int         `json:"bitwidth"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// Calculation is a hash or checksum over a list of inputs. A hexstr among
+// them has its Width set.
+type Calculation struct {
+	Name       string      `json:"name"`
+	ID         int         `json:"id"`
+	SourceInfo *SourceInfo `json:"source_info,omitempty"`
+	Algo       string      `json:"algo"`
+	Input      []*Value    `json:"input"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// Checksum has a field verified after parsing or updated before deparsing.
+type Checksum struct {
+	Name        string      `json:"name"`
+	ID          int         `json:"id"`
+	SourceInfo  *SourceInfo `json:"source_info,omitempty"`
+	Target      FieldRef    `json:"target"`
+	Type        string      `json:"type"` // "generic"
+	Calculation string      `json:"calculation"`
+	// Verify and Update are true where the file leaves them out.
+	Verify bool   `json:"verify"`
+	Update bool   `json:"update"`
+	IfCond *Value `json:"if_cond"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// Extern is an extern instance of a kind that has no list of its own.
+type Extern struct {
+	Name       string      `json:"name"`
+	ID         int         `json:"id"`
+	Type       string      `json:"type"`
+	Attributes []Attribute `json:"attribute_values"`
+
+	Pos diag.Pos `json:"-"`
+}
+
+// Attribute is an initial value of an extern instance.
+type Attribute struct {
+	Name  string
+	Value *Value `json:"-"` // of the attribute's type
+}

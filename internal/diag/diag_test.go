@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package diag
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestListSortsAndDropsRepeats(t *testing.T) {
+	a, b := "a.p4", "b.p4"
+	var l List
+	l.Errorf(MakePos(&b, 1, 1), "x", "second file")
+	l.Warnf(MakePos(&a, 9, 2), "unused", "late")
+	l.Errorf(MakePos(&a, 2, 5), "undeclared", "no %q", "foo")
+	l.Errorf(MakePos(&a, 2, 5), "undeclared", "no %q", "foo")
+	want := `a.p4:2:5: no "foo" [undeclared]
+a.p4:9:2: warning: late [unused]
+b.p4:1:1: second file [x]`
+	if got := l.Err().Error(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestWarningsAloneAreNoError(t *testing.T) {
+	var l List
+	l.Warnf(FilePos("a.p4"), "unused", "x")
+	if err := l.Err(); err != nil {
+		t.Errorf("Err() = %v", err)
+	}
+}
+
+func TestPrintPointsAtTheColumn(t *testing.T) {
+	file := "p.p4"
+	var l List
+	l.Errorf(MakePos(&file, 2, 6), "undeclared", "oops")
+	var b strings.Builder
+	Print(&b, l, func(string) []byte { return []byte("one\n\t\tµ x = 1;\nthree") })
+	want := "p.p4:2:6: oops [undeclared]\n    \t\tµ x = 1;\n    \t\t  ^\n"
+	if b.String() != want {
+		t.Errorf("got\n%q\nwant\n%q", b.String(), want)
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	names := []string{"ipv4", "ethernet", "udp"}
+	for in, want := range map[string]string{
+		"ethrenet":  ` (did you mean "ethernet"?)`,
+		"ip4":       ` (did you mean "ipv4"?)`,
+		"recirc":    "",
+		"udp":       "",
+		"Ethernet":  ` (did you mean "ethernet"?)`,
+		"something": "",
+	} {
+		if got := DidYouMean(in, names); got != want {
+			t.Errorf("DidYouMean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

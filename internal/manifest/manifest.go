@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifest describes a generated program: what its tables, registers
+// and parameters mean, in which units, and how the values of its
+// configuration tables follow from the network. The generator writes it
+// beside the program as JSON; the control plane computes entries with it.
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Manifest describes one program.
+type Manifest struct {
+	Program  string   `json:"program"` // name of the profile
+	Summary  string   `json:"summary"`
+	Target   string   `json:"target"` // v1model or tna
+	Features []string `json:"features"`
+	Units    Units    `json:"units"`
+	Sizes    Sizes    `json:"sizes"`
+	// RecirculationPort is where the program queues packets that shall pass
+	// the pipeline again; 0 if it never does that.
+	RecirculationPort int         `json:"recirculation_port,omitempty"`
+	Network           Network     `json:"network"` // that the defaults follow from
+	Tables            []Table     `json:"tables"`
+	Registers         []Register  `json:"registers"`
+	Digests           []Digest    `json:"digests,omitempty"`
+	Parameters        []Parameter `json:"parameters"`
+	// Notes say where the program differs from the scheme's paper or from the
+	// same profile on another target.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Units are those that the target counts in.
+type Units struct {
+	Time  TimeUnit  `json:"time" yaml:"time"`
+	Depth DepthUnit `json:"depth" yaml:"depth"`
+}
+
+// TimeUnit is the unit of timestamps.
+type TimeUnit string
+
+// Units of time.
+const (
+	Microseconds TimeUnit = "us"
+	Nanoseconds  TimeUnit = "ns"
+)
+
+// DepthUnit is the unit of the target's own queue depths. Queue lengths in
+// registers are in bytes everywhere.
+type DepthUnit string
+
+// Units of queue depth.
+const (
+	Packets DepthUnit = "packets"
+	Cells80 DepthUnit = "cells80"
+	Bytes   DepthUnit = "bytes"
+)
+
+// CellBytes is the size of a cell of Tofino's packet memory.
+const CellBytes = 80
+
+// Sizes bound what a program can be used for.
+type Sizes struct {
+	Ports      int `json:"ports" yaml:"ports"`           // ports are numbered from 1 to Ports-1
+	Paths      int `json:"paths" yaml:"paths"`           // equal ways to a destination leaf
+	Leaves     int `json:"leaves" yaml:"leaves"`         // leaves, and pods of a three-tier network
+	Hosts      int `json:"hosts" yaml:"hosts"`           // routes
+	Priorities int `json:"priorities" yaml:"priorities"` // queues per port
+	Flows      int `json:"flows" yaml:"flows"`           // cells of per-flow state, shared by hash
+	Coflows    int `json:"coflows" yaml:"coflows"`       // cells of per-coflow state, shared by hash
+}
+
+// Table is a match-action table that the control plane sees.
+type Table struct {
+	Name string `json:"name"`
+	// Kind says who fills it: "routes" and "ports" are computed from the
+	// topology, "settings" hold parameters, "constant" cannot be changed.
+	Kind string `json:"kind"`
+	Doc  string `json:"doc"`
+}
+
+// Register is a register array that the control plane sees.
+type Register struct {
+	Name  string `json:"name"`
+	Unit  string `json:"unit"`
+	Index []Dim  `json:"index"`
+	Bits  int    `json:"bits"`
+	Doc   string `json:"doc"`
+}
+
+// Dim is one dimension of an array's index; the last varies fastest.
+type Dim struct {
+	Name string `json:"name"`
+	Size int    `json:"size"`
+}
+
+// Digest is a message of the data plane to the control plane.
+type Digest struct {
+	Name   string   `json:"name"`
+	Fields []string `json:"fields"`
+	Doc    string   `json:"doc"`
+}
+
+// Parameter is a number that decides how a scheme behaves.
+type Parameter struct {
+	Name string `json:"name"` // block.name, as in the profile
+	// Value is in Unit: bytes, ns, packets, a count or a fraction.
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	// Given says that the profile gives the value. Otherwise it follows from
+	// the network, and is computed anew for the network of a deployment.
+	Given bool `json:"given,omitempty"`
+	// ByRate are values that the profile gives for links of a rate, as in
+	// "25Gbps"; they go before Value.
+	ByRate map[string]float64 `json:"by_rate,omitempty"`
+	Table  string             `json:"table"` // where it can be changed at run time
+	Doc    string             `json:"doc"`
+}
+
+// Network is what thresholds follow from: one link, and what shares it.
+type Network struct {
+	Rate  vtime.Rate `json:"rate" yaml:"rate"`     // C
+	Delay vtime.Time `json:"delay" yaml:"delay"`   // d, of one link, one way
+	Hops  int        `json:"hops" yaml:"hops"`     // links from leaf to leaf, one way
+	FanIn int        `json:"fan_in" yaml:"fan_in"` // n of the incast model
+	XOFF  vtime.Size `json:"xoff" yaml:"xoff"`     // Q_PFC, per ingress port
+	MTU   vtime.Size `json:"mtu" yaml:"mtu"`       // largest frame
+}
+
+// Read decodes a manifest. Errors name file and line.
+func Read(name string, data []byte) (*Manifest, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	m := new(Manifest)
+	if err := d.Decode(m); err != nil {
+		return nil, readError(name, data, d.InputOffset(), err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, readError(name, data, d.InputOffset(), errors.New("something follows the manifest"))
+	}
+	if err := m.check(); err != nil {
+		return nil, readError(name, nil, 0, err)
+	}
+	return m, nil
+}
+
+// CodeManifest is the code of diagnostics about manifests.
+const CodeManifest diag.Code = "manifest"
+
+func readError(name string, data []byte, offset int64, err error) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		offset = syntax.Offset
+	}
+	line := int32(0)
+	if data != nil {
+		line = int32(1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")))
+	}
+	var list diag.List
+	list.Errorf(diag.MakePos(&name, line, 0), CodeManifest, "manifest: %v", err)
+	return list.Err()
+}
+
+func (m *Manifest) check() error {
+	if err := m.Units.Check(); err != nil {
+		return err
+	}
+	if s := m.Sizes; s.Ports < 1 || s.Paths < 1 || s.Leaves < 1 || s.Hosts < 1 {
+		return fmt.Errorf("sizes: ports, paths, leaves and hosts must be above zero")
+	}
+	for _, p := range m.Parameters {
+		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) || p.Value < 0 {
+			return fmt.Errorf("parameter %s: %v is no amount", p.Name, p.Value)
+		}
+	}
+	return m.Network.Check()
+}
+
+// Check says which unit is none.
+func (u Units) Check() error {
+	switch u.Time {
+	case Microseconds, Nanoseconds:
+	default:
+		return fmt.Errorf("unit of time is %q, want us or ns", u.Time)
+	}
+	switch u.Depth {
+	case Packets, Cells80, Bytes:
+	default:
+		return fmt.Errorf("unit of queue depth is %q, want packets, cells80 or bytes", u.Depth)
+	}
+	return nil
+}
+
+// Check says what makes no sense.
+func (n Network) Check() error {
+	switch {
+	case n.Rate <= 0:
+		return fmt.Errorf("network: rate is %v, must be above zero", n.Rate)
+	case n.Delay < 0:
+		return fmt.Errorf("network: delay is %v, must not be below zero", n.Delay)
+	case n.Hops < 1 || n.Hops > 16:
+		return fmt.Errorf("network: hops is %d, must be from 1 to 16", n.Hops)
+	case n.FanIn < 1:
+		return fmt.Errorf("network: fan_in is %d, must be above zero", n.FanIn)
+	case n.XOFF <= 0:
+		return fmt.Errorf("network: xoff is %v, must be above zero", n.XOFF)
+	case n.MTU < 64:
+		return fmt.Errorf("network: mtu is %v, must be at least 64 bytes", n.MTU)
+	}
+	return nil
+}
+
+// Encode returns the manifest as indented JSON.
+func (m *Manifest) Encode() []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(m); err != nil {
+		panic("BUG: a manifest does not encode: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// Has reports whether the program has a feature.
+func (m *Manifest) Has(feature string) bool {
+	for _, f := range m.Features {
+		if f == feature {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/internal/yamlfile"
+)
+
+// Spec is a network as a file describes it. Exactly one of the shapes is
+// given.
+type Spec struct {
+	Name       string            `yaml:"name"`
+	LeafSpine  *LeafSpine        `yaml:"leaf_spine"`
+	Clos       *Clos             `yaml:"clos"`
+	FatTree    *FatTree          `yaml:"fat_tree"`
+	Dumbbell   *Dumbbell         `yaml:"dumbbell"`
+	ParkingLot *ParkingLot       `yaml:"parking_lot"`
+	Graph      *Graph            `yaml:"graph"`
+	Change     []Change          `yaml:"change"`
+	Switch     SwitchConfig      `yaml:"switch"`
+	Addresses  map[string]string `yaml:"addresses"` // switch name → host:port
+}
+
+// Change makes some links between switches differ from what the shape says.
+type Change struct {
+	// Link is "l1-s2", all links between two switches; where it is left out,
+	// all links between switches are meant, or Share of them, drawn by Seed.
+	Link  string  `yaml:"link"`
+	Share float64 `yaml:"share"` // from 0 to 1; zero means all
+	Seed  uint64  `yaml:"seed"`
+
+	Rate   vtime.Rate `yaml:"rate"`   // zero: as it was
+	Delay  vtime.Time `yaml:"delay"`  // zero: as it was
+	Loss   float64    `yaml:"loss"`   // zero: as it was
+	Remove bool       `yaml:"remove"` // the link does not exist
+}
+
+// NewSpec returns a description that has no shape yet and the default buffer
+// and flow control: 9 MB shared, and a pause at 256 KB per ingress port.
+func NewSpec() *Spec {
+	return &Spec{Switch: SwitchConfig{Buffer: 9 * vtime.MB, PFC: PFC{XOFF: 256 * vtime.KB}}}
+}
+
+// Read reads a topology file. An error is a diag.List, or says that there is
+// no such file.
+func Read(name string) (*Topology, error) {
+	s := NewSpec()
+	f, err := yamlfile.Read(name, s)
+	if err != nil {
+		return nil, err
+	}
+	return s.only(f)
+}
+
+// Parse is Read for a text in memory.
+func Parse(name string, data []byte) (*Topology, error) {
+	s := NewSpec()
+	f, err := yamlfile.Parse(name, data, s)
+	if err != nil {
+		return nil, err
+	}
+	return s.only(f)
+}
+
+// only builds the network that is all of a file.
+func (s *Spec) only(f *yamlfile.File) (*Topology, error) {
+	t := s.Build(f, "")
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// reporter tells a file what is wrong with the description at path in it.
+type reporter struct {
+	f      *yamlfile.File
+	path   string
+	failed bool
+}
+
+func (r *reporter) errorf(path, format string, args ...any) {
+	r.failed = true
+	switch {
+	case r.path == "":
+	case path == "":
+		path = r.path
+	default:
+		path = r.path + "." + path
+	}
+	r.f.Errorf(path, format, args...)
+}
+
+// shape returns the one shape of the description and its key, having reported
+// any other number of them.
+func (s *Spec) shape(r *reporter) (key string, sh shape) {
+	var keys []string
+	found := func(k string, given bool, v shape) {
+		keys = append(keys, k)
+		if !given {
+			return
+		}
+		if sh != nil {
+			r.errorf(k, "%s: the network is described already, as %s", k, key)
+		}
+		key, sh = k, v
+	}
+	found("leaf_spine", s.LeafSpine != nil, s.LeafSpine)
+	found("clos", s.Clos != nil, s.Clos)
+	found("fat_tree", s.FatTree != nil, s.FatTree)
+	found("dumbbell", s.Dumbbell != nil, s.Dumbbell)
+	found("parking_lot", s.ParkingLot != nil, s.ParkingLot)
+	found("graph", s.Graph != nil, s.Graph)
+	if sh == nil {
+		r.errorf("", "no network: one of %s is needed", strings.Join(keys, ", "))
+	}
+	return key, sh
+}
+
+// Build returns the network, or nil having told f what is wrong with the
+// description at path in it; "" is the whole file.
+func (s *Spec) Build(f *yamlfile.File, path string) *Topology {
+	r := &reporter{f: f, path: path}
+	key, sh := s.shape(r)
+	if sh != nil {
+		sh.check(key, r)
+	}
+	s.Switch.check(r)
+	if r.failed {
+		return nil
+	}
+	var b Builder
+	sh.build(&b)
+	for i := range s.Change {
+		if msg := b.change(&s.Change[i]); msg != "" {
+			r.errorf(fmt.Sprintf("change.%d", i), "%s", msg)
+		}
+	}
+	if r.failed {
+		return nil
+	}
+	t, err := b.Build(s.Name, s.Switch)
+	if err != nil {
+		r.errorf(key, "%v", err)
+		return nil
+	}
+	for name, addr := range s.Addresses {
+		n := t.NodeByName(name)
+		if n == nil || n.Kind != Switch {
+			r.errorf("addresses."+name, "no switch is called %q%s", name, diag.DidYouMean(name, t.names(Switch)))
+			continue
+		}
+		n.Address = addr
+	}
+	if r.failed {
+		return nil
+	}
+	return t
+}
+
+func (t *Topology) names(k Kind) []string {
+	var names []string
+	for _, id := range t.byKind(k) {
+		names = append(names, t.Nodes[id].Name)
+	}
+	return names
+}
+
+// change applies a Change and returns what is wrong with it, or "".
+func (b *Builder) change(c *Change) string {
+	switch {
+	case c.Share < 0 || c.Share > 1:
+		return fmt.Sprintf("share is %g, must be from 0 to 1", c.Share)
+	case c.Loss < 0 || c.Loss > 1:
+		return fmt.Sprintf("loss is %g, must be from 0 to 1", c.Loss)
+	case c.Rate < 0 || c.Delay < 0:
+		return "rate and delay must be above zero"
+	case c.Rate == 0 && c.Delay == 0 && c.Loss == 0 && !c.Remove:
+		return "changes nothing: give rate, delay, loss or remove"
+	}
+	links := b.linksBetweenSwitches(c.Link)
+	if len(links) == 0 {
+		return fmt.Sprintf("no link between two switches is called %q", c.Link)
+	}
+	if c.Share > 0 {
+		rng := rand.New(rand.NewPCG(c.Seed, 0x746f706f))
+		rng.Shuffle(len(links), func(i, j int) { links[i], links[j] = links[j], links[i] })
+		links = links[:int(c.Share*float64(len(links))+0.5)]
+	}
+	for _, id := range links {
+		l := &b.t.Links[id]
+		l.Rate, l.Delay = orRate(c.Rate, l.Rate), orTime(c.Delay, l.Delay)
+		if c.Loss > 0 {
+			l.Loss = c.Loss
+		}
+		if c.Remove {
+			b.removed = append(b.removed, id)
+		}
+	}
+	return ""
+}
+
+// linksBetweenSwitches returns those of a name, or all.
+func (b *Builder) linksBetweenSwitches(name string) []int {
+	var ids []int
+	for i := range b.t.Links {
+		l := &b.t.Links[i]
+		a, z := &b.t.Nodes[l.A.Node], &b.t.Nodes[l.B.Node]
+		if a.Kind != Switch || z.Kind != Switch {
+			continue
+		}
+		if name == "" || name == a.Name+"-"+z.Name || name == z.Name+"-"+a.Name {
+			ids = append(ids, i)
+		}
+	}
+	return ids
+}
+
+func (c *SwitchConfig) check(r *reporter) {
+	if c.Buffer <= 0 {
+		r.errorf("switch.buffer", "buffer must be above zero")
+	}
+	if p := c.PFC; !p.Off && p.Alpha == 0 && (p.XOFF <= 0 || p.XOFF >= c.Buffer) {
+		r.errorf("switch.pfc.xoff", "xoff is %v, must be above zero and below the buffer's %v", p.XOFF, c.Buffer)
+	} else if p.Alpha < 0 || p.Alpha > 64 {
+		r.errorf("switch.pfc.alpha", "alpha is %g, must be from 0 to 64", p.Alpha)
+	}
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topo
+
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Graph is any network, node by node and link by link.
+type Graph struct {
+	Rate     vtime.Rate    `yaml:"rate"`  // of links that say nothing else
+	Delay    vtime.Time    `yaml:"delay"` // likewise
+	Switches []GraphSwitch `yaml:"switches"`
+	Hosts    []GraphHost   `yaml:"hosts"`
+	Links    []GraphLink   `yaml:"links"` // between switches
+}
+
+// GraphSwitch is a switch of a Graph.
+type GraphSwitch struct {
+	Name string `yaml:"name"`
+	// Tier is 1 for a switch with hosts, 2 for the next layer and so on.
+	// Zero: as many links as the nearest host is away.
+	Tier int `yaml:"tier"`
+}
+
+// GraphHost is a host of a Graph, or Count of them with numbers from 1 after
+// their names.
+type GraphHost struct {
+	Name  string     `yaml:"name"`
+	Count int        `yaml:"count"`
+	On    string     `yaml:"on"` // switch
+	Rate  vtime.Rate `yaml:"rate"`
+	Delay vtime.Time `yaml:"delay"`
+}
+
+// GraphLink is a link of a Graph, or Count parallel ones.
+type GraphLink struct {
+	A     string     `yaml:"a"`
+	B     string     `yaml:"b"`
+	Count int        `yaml:"count"`
+	Rate  vtime.Rate `yaml:"rate"`
+	Delay vtime.Time `yaml:"delay"`
+	Loss  float64    `yaml:"loss"`
+}
+
+func (g *Graph) check(key string, r *reporter) {
+	switches := make(map[string]bool)
+	for i, s := range g.Switches {
+		at := fmt.Sprintf("%s.switches.%d", key, i)
+		if s.Name == "" || switches[s.Name] {
+			r.errorf(at, "two switches, or one without a name, are called %q", s.Name)
+		}
+		if s.Tier < 0 || s.Tier > 16 {
+			r.errorf(at+".tier", "tier is %d, must be from 1 to 16", s.Tier)
+		}
+		switches[s.Name] = true
+	}
+	total := 0
+	link := func(at string, rate vtime.Rate, delay vtime.Time, count int) {
+		switch {
+		case orRate(rate, g.Rate) <= 0:
+			r.errorf(at, "neither the link nor the graph has a rate")
+		case orTime(delay, g.Delay) <= 0:
+			r.errorf(at, "neither the link nor the graph has a delay")
+		case count < 0 || count > maxLinks:
+			r.errorf(at+".count", "count is %d, must be from 1 to %d", count, maxLinks)
+		}
+		total += min(max(count, 1), maxLinks)
+	}
+	for i, h := range g.Hosts {
+		at := fmt.Sprintf("%s.hosts.%d", key, i)
+		if h.Name == "" {
+			r.errorf(at, "a host needs a name")
+		}
+		if !switches[h.On] {
+			r.errorf(at+".on", "no switch is called %q", h.On)
+		}
+		link(at, h.Rate, h.Delay, h.Count)
+	}
+	for i, l := range g.Links {
+		at := fmt.Sprintf("%s.links.%d", key, i)
+		for _, end := range []struct{ key, name string }{{"a", l.A}, {"b", l.B}} {
+			if !switches[end.name] {
+				r.errorf(at+"."+end.key, "no switch is called %q", end.name)
+			}
+		}
+		if l.Loss < 0 || l.Loss > 1 {
+			r.errorf(at+".loss", "loss is %g, must be from 0 to 1", l.Loss)
+		}
+		link(at, l.Rate, l.Delay, l.Count)
+	}
+	checkTotal(key, r, total)
+}
+
+func (g *Graph) build(b *Builder) {
+	ids := make(map[string]int)
+	type host struct {
+		id int
+		GraphHost
+	}
+	var hosts []host
+	for _, h := range g.Hosts {
+		for i := range max(h.Count, 1) {
+			name := h.Name
+			if h.Count > 0 {
+				name = fmt.Sprintf("%s%d", h.Name, i+1)
+			}
+			hosts = append(hosts, host{b.AddHost(name), h})
+		}
+	}
+	for _, s := range g.Switches {
+		ids[s.Name] = b.AddSwitch(s.Name, Tier(s.Tier))
+	}
+	for _, h := range hosts {
+		b.Connect(h.id, ids[h.On], orRate(h.Rate, g.Rate), orTime(h.Delay, g.Delay))
+	}
+	for _, l := range g.Links {
+		for range max(l.Count, 1) {
+			b.Connect(ids[l.A], ids[l.B], orRate(l.Rate, g.Rate), orTime(l.Delay, g.Delay)).Loss = l.Loss
+		}
+	}
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topo
+
+import "github.com/pauseless/pauseless/internal/vtime"
+
+// pfcFrame is a PFC frame on the wire: 64 bytes, preamble and gap.
+const pfcFrame = 84
+
+// DefaultResume is how far a queue must fall below the threshold before its
+// sender may go on, where the configuration does not say: two full frames.
+func DefaultResume(maxFrame int) vtime.Size { return vtime.Size(2 * maxFrame) }
+
+// HeadroomFor returns how many bytes can still arrive on a link after its
+// switch has decided to pause the sender, where the configuration does not
+// say: what is sent while the PFC frame waits for the end of a frame of
+// maxFrame bytes on the wire, is sent itself, crosses the link, finds the
+// sender in the middle of a frame, and while the last of that crosses the
+// link.
+func (c *PFC) HeadroomFor(l *Link, maxFrame int) vtime.Size {
+	if c.Headroom > 0 {
+		return c.Headroom
+	}
+	return vtime.Size(l.Rate.Bytes(2*l.Delay)) + vtime.Size(2*maxFrame+pfcFrame) + 1
+}
+
+// AlphaFor returns the share of the free buffer at which the sender on a link
+// is paused, or zero if the threshold is static. With AlphaByRate it doubles
+// for every doubling of the link's rate over that of the slowest host's link,
+// up to one.
+func (t *Topology) AlphaFor(l *Link) float64 {
+	a := t.Switch.PFC.Alpha
+	if !t.Switch.PFC.AlphaByRate || a == 0 {
+		return a
+	}
+	for r := t.hostRate(); r > 0 && l.Rate > r && a < 1; r *= 2 {
+		a *= 2
+	}
+	return min(a, max(1, t.Switch.PFC.Alpha))
+}
+
+// hostRate returns the rate of the slowest host's link.
+func (t *Topology) hostRate() vtime.Rate {
+	var slowest vtime.Rate
+	for _, h := range t.Hosts() {
+		if r := t.Links[t.Nodes[h].Ports[0].Link].Rate; slowest == 0 || r < slowest {
+			slowest = r
+		}
+	}
+	return slowest
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topo
+
+import (
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+func TestHeadroomCoversWhatIsOnItsWay(t *testing.T) {
+	l := &Link{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond}
+	// 4 µs at 40 Gb/s are 20 000 bytes.
+	if h := new(PFC).HeadroomFor(l, 1082); h != 20_000+2*1082+84+1 {
+		t.Errorf("headroom is %d", h)
+	}
+	if h := (&PFC{Headroom: 5}).HeadroomFor(l, 1082); h != 5 {
+		t.Errorf("headroom is %d, the configuration says 5", h)
+	}
+}
+
+// The shares of PB-FS: a host's port at 25 Gb/s is paused at 11 % of the free
+// buffer, that is α/(1+α) with α 1/8, and a port at 100 Gb/s at 33 %.
+func TestAlphaFollowsTheRateOfThePort(t *testing.T) {
+	net := parse(t, `leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 25Gbps, uplink_rate: 100Gbps, delay: 1us}
+switch: {pfc: {alpha: 0.125, alpha_by_rate: true}}`)
+	host, uplink := &net.Links[0], &net.Links[2]
+	if a := net.AlphaFor(host); a != 0.125 {
+		t.Errorf("alpha of a host's port is %g", a)
+	}
+	if a := net.AlphaFor(uplink); a != 0.5 {
+		t.Errorf("alpha of an uplink is %g", a)
+	}
+	net.Links[2].Rate = 1600 * vtime.Gbps
+	if a := net.AlphaFor(uplink); a != 1 {
+		t.Errorf("alpha of a very fast uplink is %g", a)
+	}
+	net.Switch.PFC.AlphaByRate = false
+	if a := net.AlphaFor(uplink); a != 0.125 {
+		t.Errorf("alpha without alpha_by_rate is %g", a)
+	}
+}

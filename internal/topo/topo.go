@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package topo describes a network: hosts, switches, the links between them
+// and what a switch's buffer can hold. It is plain data that the control
+// plane computes entries from, the fabric builds links from, and the
+// generator takes thresholds from; none of them adds to it.
+package topo
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Kind says what a node is.
+type Kind uint8
+
+// Kinds of node.
+const (
+	Host Kind = iota
+	Switch
+)
+
+func (k Kind) String() string {
+	if k == Host {
+		return "host"
+	}
+	return "switch"
+}
+
+// Tier is how far a node is from the hosts: 0 a host, 1 a switch with hosts
+// below it (leaf, top of rack), 2 a spine or aggregation switch, 3 a core.
+type Tier uint8
+
+// Topology is a validated network. Node IDs are indexes into Nodes, link IDs
+// indexes into Links.
+type Topology struct {
+	Name   string
+	Nodes  []Node
+	Links  []Link
+	Switch SwitchConfig // of every switch
+}
+
+// Node is a host or a switch.
+type Node struct {
+	ID   int
+	Name string
+	Kind Kind
+	Tier Tier
+	// Ports are numbered from 1 in order: port p is Ports[p-1]. On a switch
+	// those that lead down come first.
+	Ports []Port
+	// Leaf is the number, from 0, of a tier-1 switch among its like, and of
+	// the tier-1 switch that a host hangs on. Otherwise it is -1.
+	Leaf int
+	// IP and MAC are a host's addresses; for a switch, MAC is the source of
+	// the frames it makes itself.
+	IP  netip.Addr
+	MAC packet.MAC
+	// DeviceID and Address are where a switch's P4Runtime server is found:
+	// host:port, empty if the one who starts the switch decides.
+	DeviceID uint64
+	Address  string
+}
+
+// Port is one end of a link, as its node sees it.
+type Port struct {
+	Link     int // into Topology.Links
+	Peer     int // node at the other end
+	PeerPort int // number of the peer's port, from 1
+}
+
+// End names a port of a node.
+type End struct {
+	Node int
+	Port int // from 1
+}
+
+// Link joins two ports, with the same rate and delay either way.
+type Link struct {
+	ID    int
+	A, B  End
+	Rate  vtime.Rate
+	Delay vtime.Time // propagation, one way
+	Loss  float64    // probability that a frame is lost, either way
+}
+
+// SwitchConfig is the shared buffer of a switch and its flow control.
+type SwitchConfig struct {
+	Buffer vtime.Size `yaml:"buffer"` // shared by all ports
+	PFC    PFC        `yaml:"pfc"`
+}
+
+// PFC configures priority-based flow control (IEEE 802.1Qbb) per ingress port
+// and priority.
+type PFC struct {
+	Off bool `yaml:"off"` // no PFC: the buffer overflows
+	// XOFF is the ingress queue length from which on the sender is paused. If
+	// Alpha is set, the threshold is dynamic instead: Alpha times the free
+	// part of the buffer.
+	XOFF  vtime.Size `yaml:"xoff"`
+	Alpha float64    `yaml:"alpha"`
+	// AlphaByRate doubles Alpha for every doubling of a port's rate over that
+	// of the slowest host, up to one, as HPCC's switches do.
+	AlphaByRate bool `yaml:"alpha_by_rate"`
+	// Resume is how far below the threshold the queue must fall before the
+	// sender may go on. Zero means two full frames.
+	Resume vtime.Size `yaml:"resume"`
+	// Headroom is set aside per ingress port and priority for what is still
+	// on its way when a pause is sent. Zero means: computed from the link's
+	// rate and delay.
+	Headroom vtime.Size `yaml:"headroom"`
+	// Reserve is what each ingress port and priority may always hold.
+	Reserve vtime.Size `yaml:"reserve"`
+}
+
+// NodeByName returns the node of the given name, or nil.
+func (t *Topology) NodeByName(name string) *Node {
+	for i := range t.Nodes {
+		if t.Nodes[i].Name == name {
+			return &t.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// Pair returns the two nodes that "a-b" names, or nil. Names may have hyphens
+// of their own.
+func (t *Topology) Pair(name string) (a, b *Node) {
+	for i := range name {
+		if name[i] != '-' {
+			continue
+		}
+		if a, b = t.NodeByName(name[:i]), t.NodeByName(name[i+1:]); a != nil && b != nil {
+			return a, b
+		}
+	}
+	return nil, nil
+}
+
+// Hosts returns the IDs of all hosts in order.
+func (t *Topology) Hosts() []int { return t.byKind(Host) }
+
+// Switches returns the IDs of all switches in order.
+func (t *Topology) Switches() []int { return t.byKind(Switch) }
+
+func (t *Topology) byKind(k Kind) []int {
+	var ids []int
+	for i := range t.Nodes {
+		if t.Nodes[i].Kind == k {
+			ids = append(ids, i)
+		}
+	}
+	return ids
+}
+
+// LeafPrefix returns the network of the hosts on a leaf.
+func LeafPrefix(leaf int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(leaf >> 8), byte(leaf), 0}), 24)
+}
+
+// Limits of the address plan: 10.leaf.leaf.host.
+const (
+	maxLeaves       = 1 << 16
+	maxHostsPerLeaf = 254
+)
+
+// A Builder puts a Topology together. Its methods record the first mistake,
+// which Build returns.
+type Builder struct {
+	t       Topology
+	removed []int // links
+	err     error
+}
+
+// AddHost adds a host and returns its ID.
+func (b *Builder) AddHost(name string) int { return b.add(Node{Name: name, Kind: Host}) }
+
+// AddSwitch adds a switch of a tier and returns its ID. Tier 0 stands for as
+// many links as the nearest host is away.
+func (b *Builder) AddSwitch(name string, tier Tier) int {
+	return b.add(Node{Name: name, Kind: Switch, Tier: tier})
+}
+
+func (b *Builder) add(n Node) int {
+	n.ID, n.Leaf = len(b.t.Nodes), -1
+	b.t.Nodes = append(b.t.Nodes, n)
+	return n.ID
+}
+
+// Connect joins the next free ports of two nodes.
+func (b *Builder) Connect(a, z int, rate vtime.Rate, delay vtime.Time) *Link {
+	if a == z {
+		b.fail("%s is connected to itself", b.t.Nodes[a].Name)
+	}
+	if rate <= 0 {
+		b.fail("link %s–%s: rate must be above zero", b.t.Nodes[a].Name, b.t.Nodes[z].Name)
+	}
+	id := len(b.t.Links)
+	l := Link{ID: id, A: b.port(a, id, z), B: b.port(z, id, a), Rate: rate, Delay: delay}
+	b.t.Nodes[a].Ports[l.A.Port-1].PeerPort = l.B.Port
+	b.t.Nodes[z].Ports[l.B.Port-1].PeerPort = l.A.Port
+	b.t.Links = append(b.t.Links, l)
+	return &b.t.Links[id]
+}
+
+func (b *Builder) port(node, link, peer int) End {
+	n := &b.t.Nodes[node]
+	n.Ports = append(n.Ports, Port{Link: link, Peer: peer})
+	return End{node, len(n.Ports)}
+}
+
+func (b *Builder) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, args...)
+	}
+}
+
+// remove takes links away. Ports and links keep their order and are numbered
+// anew.
+func (b *Builder) remove() {
+	if len(b.removed) == 0 {
+		return
+	}
+	t := &b.t
+	old := t.Links
+	t.Links = nil
+	for i := range t.Nodes {
+		t.Nodes[i].Ports = nil
+	}
+	for i := range old {
+		if !slices.Contains(b.removed, i) {
+			l := &old[i]
+			b.Connect(l.A.Node, l.B.Node, l.Rate, l.Delay).Loss = l.Loss
+		}
+	}
+}
+
+// setTiers gives a tier to switches that have none.
+func (b *Builder) setTiers() {
+	t := &b.t
+	var queue []int
+	far := make([]int, len(t.Nodes))
+	for i := range t.Nodes {
+		if t.Nodes[i].Kind == Host {
+			queue = append(queue, i)
+		}
+	}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		for _, p := range t.Nodes[n].Ports {
+			if t.Nodes[p.Peer].Kind == Switch && far[p.Peer] == 0 {
+				far[p.Peer] = far[n] + 1
+				queue = append(queue, p.Peer)
+			}
+		}
+	}
+	for i := range t.Nodes {
+		if n := &t.Nodes[i]; n.Kind == Switch && n.Tier == 0 {
+			n.Tier = Tier(min(far[i], math.MaxUint8))
+		}
+	}
+}
+
+// Build numbers leaves, gives out addresses and device IDs, checks the whole
+// and returns it.
+func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
+	b.remove()
+	b.setTiers()
+	t := &b.t
+	t.Name, t.Switch = name, sw
+	names := make(map[string]bool)
+	leaves, devices := 0, uint64(0)
+	hostsOn := make(map[int]int)
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		if n.Name == "" || names[n.Name] {
+			b.fail("two nodes, or one without a name, are called %q", n.Name)
+		}
+		names[n.Name] = true
+		n.MAC = packet.MAC{0x02, byte(n.Kind), byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}
+		if n.Kind == Switch {
+			devices++
+			n.DeviceID = devices
+			if n.Tier == 1 {
+				n.Leaf = leaves
+				leaves++
+			}
+		}
+	}
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		if n.Kind != Host {
+			continue
+		}
+		if len(n.Ports) != 1 || t.Nodes[n.Ports[0].Peer].Kind != Switch {
+			b.fail("host %s needs exactly one link, to a switch", n.Name)
+			continue
+		}
+		leaf := t.Nodes[n.Ports[0].Peer].Leaf
+		if leaf < 0 {
+			b.fail("host %s hangs on %s, which is no tier-1 switch", n.Name, t.Nodes[n.Ports[0].Peer].Name)
+			continue
+		}
+		n.Leaf = leaf
+		hostsOn[leaf]++
+		if hostsOn[leaf] > maxHostsPerLeaf || leaf >= maxLeaves {
+			b.fail("more than %d hosts on a leaf or %d leaves: no addresses left", maxHostsPerLeaf, maxLeaves)
+			continue
+		}
+		a := LeafPrefix(leaf).Addr().As4()
+		a[3] = byte(hostsOn[leaf])
+		n.IP = netip.AddrFrom4(a)
+	}
+	if len(t.Hosts()) == 0 {
+		b.fail("no hosts")
+	}
+	if b.err != nil {
+		return nil, b.err
+	}
+	return t, nil
+}

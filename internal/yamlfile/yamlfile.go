@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package yamlfile reads YAML configuration (profiles, topologies, scenarios)
+// into Go structs so that every mistake is reported at its line and column,
+// several in one run: unknown keys with the nearest known one, values of the
+// wrong type or out of range, keys given twice.
+//
+// Fields are matched by their `yaml:"name"` tag; a field without one is not
+// read from the file. Types that implement encoding.TextUnmarshaler, such as
+// vtime.Rate, read scalars. What the file leaves out keeps the value it had.
+package yamlfile
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/diag"
+	"go.yaml.in/yaml/v3"
+)
+
+// Codes of the diagnostics of this package.
+const (
+	CodeSyntax  diag.Code = "yaml-syntax"
+	CodeKey     diag.Code = "yaml-key"
+	CodeValue   diag.Code = "yaml-value"
+	CodeInvalid diag.Code = "invalid"
+)
+
+// A File is a configuration file that has been read, and the diagnostics
+// about it so far.
+type File struct {
+	Name string
+	name *string
+	root *yaml.Node
+	list diag.List
+}
+
+// Read parses the named file and decodes its one document into v, a pointer
+// to a struct. The caller checks what the values mean, reporting with Errorf,
+// and then asks Err whether all is well. Read fails only where there is
+// nothing to go on with: no such file, or no YAML.
+func Read(name string, v any) (*File, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, data, v)
+}
+
+// maxBytes bounds a configuration file, against a wrong file name rather
+// than an attack.
+const maxBytes = 64 << 20
+
+// Parse is Read for a text in memory.
+func Parse(name string, data []byte, v any) (*File, error) {
+	f := &File{Name: name, name: &name}
+	if len(data) > maxBytes {
+		return nil, f.fail(0, "file has %d bytes, more than the %d that a configuration may have", len(data), maxBytes)
+	}
+	dec := yaml.NewDecoder(strings.NewReader(string(data)))
+	var doc yaml.Node
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, f.fail(1, "file is empty")
+	} else if err != nil {
+		line, msg := splitLine(err)
+		return nil, f.fail(line, "%s", msg)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, f.fail(doc.Line, "more than one document in the file")
+	}
+	f.root = doc.Content[0]
+	f.decode(f.root, reflect.ValueOf(v).Elem(), "", 0)
+	return f, nil
+}
+
+func (f *File) fail(line int, format string, args ...any) error {
+	f.list.Errorf(diag.MakePos(f.name, int32(line), 0), CodeSyntax, format, args...)
+	return f.list.Err()
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+func splitLine(err error) (int, string) {
+	m := yamlLine.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0, err.Error()
+	}
+	line, _ := strconv.Atoi(m[1])
+	return line, m[2]
+}
+
+// Err returns all diagnostics as a diag.List, or nil if there is no error.
+func (f *File) Err() error { return f.list.Err() }
+
+// Errorf reports a value that is well formed but makes no sense. The path
+// names it: keys as in the file, list elements by number, joined by dots:
+// "links.3.rate". Where the file leaves the value out, the nearest part of
+// the path that is there gets the blame.
+func (f *File) Errorf(path, format string, args ...any) {
+	f.list.Errorf(f.Pos(path), CodeInvalid, format, args...)
+}
+
+// Pos returns the position of the value at path, as Errorf finds it.
+func (f *File) Pos(path string) diag.Pos {
+	n, _ := f.find(path)
+	return f.pos(n)
+}
+
+// Has reports whether the file gives a value at path.
+func (f *File) Has(path string) bool {
+	_, all := f.find(path)
+	return all
+}
+
+// find returns the node at path, or the nearest part of it that is there.
+func (f *File) find(path string) (n *yaml.Node, all bool) {
+	n = f.root
+	if path == "" {
+		return n, true
+	}
+	for _, key := range strings.Split(path, ".") {
+		next := child(n, key)
+		if next == nil {
+			return n, false
+		}
+		n = next
+	}
+	return n, true
+}
+
+func (f *File) pos(n *yaml.Node) diag.Pos {
+	return diag.MakePos(f.name, int32(n.Line), int32(n.Column))
+}
+
+func child(n *yaml.Node, key string) *yaml.Node {
+	n = resolve(n)
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == key {
+				return n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i]
+		}
+	}
+	return nil
+}
+
+func resolve(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// maxDepth bounds nesting; aliases could make a document endless.
+const maxDepth = 32
+
+// decode stores the value of node n in v. The path names it in messages.
+func (f *File) decode(n *yaml.Node, v reflect.Value, path string, depth int) {
+	n = resolve(n)
+	if depth > maxDepth {
+		f.list.Errorf(f.pos(n), CodeValue, "nested more than %d deep", maxDepth)
+		return
+	}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		v = v.Elem()
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		if n.Kind != yaml.ScalarNode {
+			f.want(n, path, "one value")
+		} else if err := u.UnmarshalText([]byte(n.Value)); err != nil {
+			f.list.Errorf(f.pos(n), CodeValue, "%s%v", prefix(path), err)
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		f.decodeStruct(n, v, path, depth)
+	case reflect.Slice:
+		f.decodeSlice(n, v, path, depth)
+	case reflect.Map:
+		f.decodeMap(n, v, path, depth)
+	default:
+		f.decodeScalar(n, v, path)
+	}
+}
+
+func (f *File) decodeStruct(n *yaml.Node, v reflect.Value, path string, depth int) {
+	if n.Kind != yaml.MappingNode {
+		f.want(n, path, "keys and values")
+		return
+	}
+	fields := make(map[string]reflect.Value)
+	var names []string
+	collectFields(v, fields, &names)
+	f.eachPair(n, func(key, value *yaml.Node) {
+		field, ok := fields[key.Value]
+		if !ok {
+			hint := diag.DidYouMean(key.Value, names)
+			if hint == "" {
+				hint = "; known here: " + strings.Join(names, ", ")
+			}
+			f.list.Errorf(f.pos(key), CodeKey, "%sunknown key %q%s", prefix(path), key.Value, hint)
+			return
+		}
+		f.decode(value, field, join(path, key.Value), depth+1)
+	})
+}
+
+// collectFields lists the fields of struct v by their yaml names; those of an
+// embedded struct count as its own.
+func collectFields(v reflect.Value, fields map[string]reflect.Value, names *[]string) {
+	t := v.Type()
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		switch {
+		case t.Field(i).Anonymous && name == "":
+			collectFields(v.Field(i), fields, names)
+		case name != "" && name != "-":
+			fields[name] = v.Field(i)
+			*names = append(*names, name)
+		}
+	}
+}
+
+// eachPair calls do for the pairs of a mapping whose keys are new.
+func (f *File) eachPair(n *yaml.Node, do func(key, value *yaml.Node)) {
+	seen := make(map[string]int)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode {
+			f.list.Errorf(f.pos(key), CodeKey, "a key must be a plain word")
+			continue
+		}
+		if line, ok := seen[key.Value]; ok {
+			f.list.Errorf(f.pos(key), CodeKey, "key %q is given twice, first in line %d", key.Value, line)
+			continue
+		}
+		seen[key.Value] = key.Line
+		do(key, n.Content[i+1])
+	}
+}
+
+func (f *File) decodeSlice(n *yaml.Node, v reflect.Value, path string, depth int) {
+	if n.Kind != yaml.SequenceNode {
+		f.want(n, path, "a list")
+		return
+	}
+	s := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	for i, c := range n.Content {
+		f.decode(c, s.Index(i), join(path, strconv.Itoa(i)), depth+1)
+	}
+	v.Set(s)
+}
+
+func (f *File) decodeMap(n *yaml.Node, v reflect.Value, path string, depth int) {
+	if n.Kind != yaml.MappingNode {
+		f.want(n, path, "keys and values")
+		return
+	}
+	if v.IsNil() {
+		v.Set(reflect.MakeMap(v.Type()))
+	}
+	f.eachPair(n, func(key, value *yaml.Node) {
+		k := reflect.New(v.Type().Key()).Elem()
+		f.decodeScalar(key, k, path)
+		e := reflect.New(v.Type().Elem()).Elem()
+		f.decode(value, e, join(path, key.Value), depth+1)
+		v.SetMapIndex(k, e)
+	})
+}
+
+func (f *File) decodeScalar(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.ScalarNode {
+		f.want(n, path, "one value")
+		return
+	}
+	plain := strings.ReplaceAll(n.Value, "_", "")
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(n.Value)
+	case reflect.Bool:
+		var b bool
+		if n.Decode(&b) != nil {
+			f.want(n, path, "true or false")
+			return
+		}
+		v.SetBool(b)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		i, err := strconv.ParseInt(plain, 0, v.Type().Bits())
+		if err != nil {
+			f.want(n, path, "a whole number")
+			return
+		}
+		v.SetInt(i)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		u, err := strconv.ParseUint(plain, 0, v.Type().Bits())
+		if err != nil {
+			f.want(n, path, "a whole number of at least 0")
+			return
+		}
+		v.SetUint(u)
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(plain, 64)
+		if err != nil || x != x || x > 1e300 || x < -1e300 {
+			f.want(n, path, "a number")
+			return
+		}
+		v.SetFloat(x)
+	default:
+		panic(fmt.Sprintf("BUG: yamlfile cannot fill a %v", v.Type()))
+	}
+}
+
+func (f *File) want(n *yaml.Node, path, what string) {
+	got := "this"
+	switch n.Kind {
+	case yaml.ScalarNode:
+		got = strconv.Quote(n.Value)
+	case yaml.MappingNode:
+		got = "keys and values"
+	case yaml.SequenceNode:
+		got = "a list"
+	}
+	f.list.Errorf(f.pos(n), CodeValue, "%swant %s, not %s", prefix(path), what, got)
+}
+
+func prefix(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package yamlfile
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+type config struct {
+	Name  string            `yaml:"name"`
+	Rate  vtime.Rate        `yaml:"rate"`
+	Hosts int               `yaml:"hosts"`
+	Load  float64           `yaml:"load"`
+	On    bool              `yaml:"on"`
+	Sub   *sub              `yaml:"sub"`
+	List  []sub             `yaml:"list"`
+	Notes map[string]string `yaml:"notes"`
+	Seeds []uint64          `yaml:"seeds"`
+}
+
+type sub struct {
+	Delay vtime.Time `yaml:"delay"`
+}
+
+func TestReadsWhatIsThereAndKeepsTheRest(t *testing.T) {
+	c := config{Hosts: 7, Load: 0.5}
+	f, err := Parse("c.yaml", []byte(`
+name: demo
+rate: 40Gbps
+sub: {delay: 2us}
+list: [{delay: 1us}, {delay: 3ns}]
+notes: {a: b}
+seeds: [1, 0x10, 1_000]
+on: true
+`), &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Err(); err != nil {
+		t.Fatal(err)
+	}
+	want := config{"demo", 40 * vtime.Gbps, 7, 0.5, true, &sub{2 * vtime.Microsecond},
+		[]sub{{vtime.Microsecond}, {3 * vtime.Nanosecond}}, map[string]string{"a": "b"}, []uint64{1, 16, 1000}}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got %+v, want %+v", c, want)
+	}
+}
+
+func TestMistakesAreReportedAtTheirPlace(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"hots: 3", `c.yaml:1:1: unknown key "hots" (did you mean "hosts"?) [yaml-key]`},
+		{"sub:\n  x: 3", `c.yaml:2:3: sub: unknown key "x"; known here: delay [yaml-key]`},
+		{"rate: 40", `c.yaml:1:7: rate: rate "40": want a number and one of Gbps, Mbps, Kbps, bps, as in "40Gbps" [yaml-value]`},
+		{"hosts: many\nload: lots", "c.yaml:1:8: hosts: want a whole number, not \"many\" [yaml-value]\nc.yaml:2:7: load: want a number, not \"lots\" [yaml-value]"},
+		{"list: 3", `c.yaml:1:7: list: want a list, not "3" [yaml-value]`},
+		{"name: a\nname: b", `c.yaml:2:1: key "name" is given twice, first in line 1 [yaml-key]`},
+		{"list:\n- {delay: 3}", `c.yaml:2:11: list.0.delay: time "3": want a number and one of s, ms, us, ns, ps, as in "2us" [yaml-value]`},
+		{"name: [", `c.yaml:1: did not find expected node content [yaml-syntax]`},
+		{"", `c.yaml:1: file is empty [yaml-syntax]`},
+		{"name: a\n---\nname: b", `c.yaml:1: more than one document in the file [yaml-syntax]`},
+		{"sub: &s\n  delay: *s", `c.yaml:1: `},
+		{"- 1", `c.yaml:1:1: want keys and values, not a list [yaml-value]`},
+	} {
+		f, err := Parse("c.yaml", []byte(c.in), new(config))
+		if err == nil {
+			err = f.Err()
+		}
+		if err == nil {
+			t.Errorf("%q: no error", c.in)
+		} else if got := err.Error(); got != c.want && c.want != "c.yaml:1: " {
+			t.Errorf("%q: got\n%s\nwant\n%s", c.in, got, c.want)
+		}
+	}
+}
+
+func TestErrorfBlamesTheNearestPartOfThePath(t *testing.T) {
+	f, err := Parse("c.yaml", []byte("list:\n- {delay: 1us}\n-  {}\n"), new(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"list.0.delay": "c.yaml:2:11", "list.1.delay": "c.yaml:3:4", "rate": "c.yaml:1:1"} {
+		if got := f.Pos(path).String(); got != want {
+			t.Errorf("Pos(%q) = %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestHasTellsWhatTheFileGives(t *testing.T) {
+	f, err := Parse("c.yaml", []byte("sub: {delay: 1us}\nname:\n"), new(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"sub": true, "sub.delay": true, "sub.x": false, "rate": false, "name": true, "": true} {
+		if got := f.Has(path); got != want {
+			t.Errorf("Has(%q) = %v, want %v", path, got, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"name: demo", "list: [{delay: 1us}]", "a: &a [*a]", "sub: &s {delay: *s}", "? [x]\n: y"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := Parse("c.yaml", data, new(config))
+		var list diag.List
+		if err != nil && !errors.As(err, &list) {
+			t.Errorf("error %v is not a diag.List", err)
+		}
+	})
+}
