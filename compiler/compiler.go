@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package compiler compiles P4_16 programs of the v1model architecture to
+// BMv2 JSON and P4Info. It is the façade of the passes, which are packages of
+// their own, each reading only what the one before it has made:
+//
+//	preproc  text to tokens: #include, macros
+//	syntax   tokens to a tree
+//	types    checks the tree: names, types, constants
+//	lower    the checked tree to an ir.Program: places, states, tables, actions
+//	bmv2     the ir.Program to BMv2 JSON
+//	p4info   the ir.Program to P4Info
+package compiler
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/pauseless/pauseless/compiler/bmv2"
+	"github.com/pauseless/pauseless/compiler/include"
+	"github.com/pauseless/pauseless/compiler/ir"
+	"github.com/pauseless/pauseless/compiler/lower"
+	"github.com/pauseless/pauseless/compiler/p4info"
+	"github.com/pauseless/pauseless/compiler/preproc"
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+)
+
+// Codes of diagnostics that no pass gives.
+const (
+	CodeFile     diag.Code = "file"     // a file cannot be read
+	CodeInternal diag.Code = "internal" // a mistake of the compiler
+)
+
+// Options say what to compile.
+type Options struct {
+	// File is the name of the program, and where its text is unless Source is
+	// given.
+	File   string
+	Source []byte
+	// Include are the folders to look for included files in.
+	Include []string
+	// Defines are macros in the form NAME or NAME=TEXT.
+	Defines []string
+	// Open reads included files; nil means from the file system.
+	Open func(name string) (string, error)
+	// NoSourceInfo leaves out of the JSON where its objects come from.
+	NoSourceInfo bool
+	// Stop ends the compilation after a pass; the zero value runs all.
+	Stop Pass
+}
+
+// Pass names a pass after which a compilation can stop.
+type Pass uint8
+
+// The passes.
+const (
+	AllPasses Pass = iota
+	AfterPreproc
+	AfterParse
+	AfterCheck
+	AfterLower
+)
+
+// Result is what a compilation has made, as far as it got.
+type Result struct {
+	Program *bmv2json.Program
+	P4Info  *p4configv1.P4Info
+
+	// Of the earlier passes.
+	Tokens []syntax.Token
+	Tree   *syntax.Program
+	Types  *types.Info
+	IR     *ir.Program
+	Set    *source.Set
+}
+
+// Compile compiles a program. The list has errors and warnings, in order of
+// position; after errors the result has no Program.
+func Compile(opts Options) (*Result, diag.List) {
+	set := &source.Set{}
+	rep := &source.Reporter{Set: set}
+	r := &Result{Set: set}
+	func() {
+		defer func() {
+			if e := recover(); e != nil {
+				rep.List.Errorf(diag.FilePos(opts.File), CodeInternal, "the compiler failed: please report this program (%v, at %s)", e, panicPlace())
+				rep.Fail()
+			}
+		}()
+		r.compile(opts, rep)
+	}()
+	if rep.Failed() {
+		r.Program, r.P4Info = nil, nil
+	}
+	rep.List.Sort()
+	return r, rep.List
+}
+
+func (r *Result) compile(opts Options, rep *source.Reporter) {
+	open := opts.Open
+	if open == nil {
+		open = readFile
+	}
+	text := string(opts.Source)
+	if opts.Source == nil {
+		var err error
+		if text, err = open(opts.File); err != nil {
+			rep.List.Errorf(diag.FilePos(opts.File), CodeFile, "cannot be read: %v", cause(err))
+			rep.Fail()
+			return
+		}
+	}
+	file := r.Set.Add(opts.File, text)
+	if file == nil {
+		rep.List.Errorf(diag.FilePos(opts.File), preproc.CodeTooLarge, "the file is too large")
+		rep.Fail()
+		return
+	}
+	r.Tokens = preproc.Run(r.Set, rep, preproc.Options{
+		Include:      opts.Include,
+		Defines:      append([]string{"__TARGET_BMV2__"}, opts.Defines...),
+		Open:         open,
+		System:       include.Files,
+		SystemPrefix: include.Prefix,
+	}, file)
+	if opts.Stop == AfterPreproc {
+		return
+	}
+	r.Tree = syntax.Parse(r.Tokens, rep)
+	if opts.Stop == AfterParse || rep.Failed() {
+		return
+	}
+	r.Types = types.Check(r.Tree, rep)
+	if opts.Stop == AfterCheck || rep.Failed() {
+		return
+	}
+	r.IR = lower.Program(r.Tree, r.Types, rep)
+	if opts.Stop == AfterLower || rep.Failed() {
+		return
+	}
+	r.P4Info = p4info.Generate(r.IR, r.Types, rep)
+	if rep.Failed() {
+		return
+	}
+	r.Program = bmv2.Generate(r.IR, bmv2.Options{Name: opts.File, SourceInfo: !opts.NoSourceInfo}, rep)
+}
+
+// panicPlace returns the place in the compiler's code of the panic that is
+// being recovered.
+func panicPlace() string {
+	pc := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pc[:runtime.Callers(2, pc)])
+	panicked := false
+	for {
+		f, more := frames.Next()
+		if panicked && !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+		panicked = panicked || f.Function == "runtime.gopanic"
+		if !more {
+			return "an unknown place"
+		}
+	}
+}
+
+func readFile(name string) (string, error) {
+	b, err := os.ReadFile(name)
+	return string(b), err
+}
+
+// cause strips the operation and the path off a file error.
+func cause(err error) error {
+	if p, ok := err.(*fs.PathError); ok {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ir is a program after everything that a switch does not know has
+// been worked out: types, constants, generic code, functions, instances of
+// controls and parsers within others. What is left are places (header fields
+// and variables), parser states, tables, actions and statements on them.
+//
+// Statements are structured; a return from the middle of code that was
+// inlined is a Leave of the labelled Block around it.
+package ir
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+)
+
+// Kind is the kind of a value at run time.
+type Kind uint8
+
+// The kinds of values.
+const (
+	Bits   Kind = iota // bit<Width>
+	Signed             // int<Width>
+	Bool
+	Error
+	Varbit
+	String // only as an argument of a call
+)
+
+// Type is the type of a value at run time.
+type Type struct {
+	Kind  Kind
+	Width int // bits; of a varbit, the most it can have
+}
+
+// ErrorWidth is how many bits a target keeps an error in.
+const ErrorWidth = 32
+
+// Frequent types.
+var (
+	BoolType  = Type{Bool, 1}
+	ErrorType = Type{Error, ErrorWidth}
+	Bit32     = Type{Bits, 32}
+)
+
+func (t Type) String() string {
+	switch t.Kind {
+	case Bits:
+		return fmt.Sprintf("bit<%d>", t.Width)
+	case Signed:
+		return fmt.Sprintf("int<%d>", t.Width)
+	case Varbit:
+		return fmt.Sprintf("varbit<%d>", t.Width)
+	}
+	return [...]string{Bool: "bool", Error: "error", String: "string"}[t.Kind]
+}
+
+// IsNumber reports whether t is bit<W> or int<W>.
+func (t Type) IsNumber() bool { return t.Kind == Bits || t.Kind == Signed }
+
+// Program is a whole program.
+type Program struct {
+	Arch string // the name of its package type
+	// Headers, Stacks, Unions and Vars are all places, in order of creation.
+	HeaderTypes []*HeaderType
+	UnionTypes  []*UnionType
+	Headers     []*Header
+	Stacks      []*Stack
+	Unions      []*Union
+	UnionStacks []*UnionStack
+	Vars        []*Var
+	Errors      []string
+	Enums       []*types.Enum
+	Parsers     []*Parser
+	Controls    []*Control
+	Objects     []*Object
+	// Actions are the actions of all tables. Called are those that controls
+	// call themselves: their code is where the calls were, and of them only
+	// name and declaration are left.
+	Actions []*Action
+	Called  []*Action
+	// Metadata is the struct type of the user's metadata, if the architecture
+	// has one, and Main the package instance.
+	Metadata *types.Struct
+	Main     *types.Instance
+}
+
+// HeaderType is the layout of headers, or of a struct that the architecture
+// keeps as one.
+type HeaderType struct {
+	Name   string
+	Fields []*Field
+	Struct *types.Struct
+}
+
+// Field is a field of a header type.
+type Field struct {
+	Name string
+	Type Type
+	Decl *syntax.Field
+}
+
+// Header is an instance of a header type. A metadata header is always valid.
+type Header struct {
+	Name     string
+	Type     *HeaderType
+	Metadata bool
+	// Stack and Index say which element of a stack it is, Union of which
+	// union it is a member.
+	Stack *Stack
+	Index int
+	Union *Union
+}
+
+// Stack is a header stack.
+type Stack struct {
+	Name  string
+	Type  *HeaderType
+	Elems []*Header
+}
+
+// UnionType is a header union.
+type UnionType struct {
+	Name    string
+	Members []UnionMember
+	Struct  *types.Struct
+}
+
+// UnionMember is a header of a union type.
+type UnionMember struct {
+	Name string
+	Type *HeaderType
+}
+
+// Union is an instance of a union.
+type Union struct {
+	Name    string
+	Type    *UnionType
+	Members []*Header
+	Stack   *UnionStack
+	Index   int
+}
+
+// UnionStack is a stack of unions.
+type UnionStack struct {
+	Name  string
+	Type  *UnionType
+	Elems []*Union
+}
+
+// Var is a variable of a simple type.
+type Var struct {
+	Name string
+	Type Type
+	// Meta says that it is part of the user's metadata; Lists are the numbers
+	// of the field lists it is on.
+	Meta  bool
+	Lists []int
+}
+
+// Label names a Block or Loop.
+type Label struct {
+	Name string
+	Used bool
+}
+
+// Parser is a parser.
+type Parser struct {
+	Name      string
+	Role      string
+	Start     *State
+	States    []*State
+	ValueSets []*ValueSet
+	Span      source.Span
+}
+
+// State is a parser state. It ends in a Select or else in Next, where nil
+// accepts.
+type State struct {
+	Name   string
+	Body   []Stmt
+	Select *Select
+	Next   *State
+	// Reject makes a state without Select end in rejection.
+	Reject bool
+	Decl   *syntax.StateDecl
+}
+
+// Select chooses the next state.
+type Select struct {
+	Keys  []Expr
+	Cases []*SelectCase
+	Span  source.Span
+}
+
+// SelectCase is taken if all Keys match. With ValueSet, that must have them.
+type SelectCase struct {
+	Keys     []KeySet
+	ValueSet *ValueSet
+	Next     *State // nil accepts
+	Reject   bool
+}
+
+// KeySet is one part of a key set: values v with v & Mask == Value; or a
+// range from Value to High.
+type KeySet struct {
+	Value *big.Int
+	Mask  *big.Int // nil wants all bits equal
+	High  *big.Int // nil if it is no range
+	Any   bool
+}
+
+// ValueSet is a parser value set.
+type ValueSet struct {
+	Name  string
+	Width int
+	Size  int64
+	Decl  *types.ValueSet
+	Path  string
+}
+
+// Control is a control of the architecture, with all that was in it inlined.
+type Control struct {
+	Name    string
+	Role    string
+	Body    []Stmt
+	Tables  []*Table
+	Objects []*Object
+	Span    source.Span
+	Decl    *types.Block
+}
+
+// Object is an instance of an extern.
+type Object struct {
+	Name string // as the control plane knows it
+	Type *types.Extern
+	Args []Arg // of the constructor
+	Decl *types.Instance
+	Span source.Span
+	// Annotations are those of the declaration.
+	Annotations []*syntax.Annotation
+	// Role is that of the parser or control it is in, "" at the top level.
+	Role string
+	// Prop is set if it was made in a table property.
+	Prop *syntax.Property
+}
+
+// Table is a match-action table.
+type Table struct {
+	Name    string // as the control plane knows it
+	Keys    []*Key
+	Actions []*ActionRef
+	// Default is the default action; nil for none.
+	Default      *ActionCall
+	ConstDefault bool
+	Entries      []*Entry
+	ConstEntries bool
+	HasEntries   bool // there is a list, even if it is empty
+	// LargestWins says which of the entries' priorities is the first.
+	LargestWins bool
+	Size        int64
+	SizeSet     bool
+	// Props are the properties the architecture gives a meaning, by name.
+	Props map[string]*Prop
+	Decl  *types.TableObj
+	Span  source.Span
+	Role  string
+}
+
+// Prop is a table property.
+type Prop struct {
+	Object *Object
+	Const  *Const
+	Decl   *syntax.Property
+}
+
+// Key is a key of a table.
+type Key struct {
+	X      Expr
+	Match  string
+	Name   string
+	Source types.Type
+	Decl   *syntax.KeyElement
+}
+
+// ActionRef is an action in the list of a table.
+type ActionRef struct {
+	Action *Action
+	Ref    *syntax.ActionRef // nil for a NoAction that was not written
+}
+
+// ActionCall is an action with its arguments.
+type ActionCall struct {
+	Action *Action
+	Args   []*Const
+}
+
+// Entry is an entry of a table in the program.
+type Entry struct {
+	Keys []KeySet
+	Call *ActionCall
+	// Priority is nil if the keys need none. Rank is that of @priority, which
+	// is BMv2's own: the smallest wins.
+	Priority *big.Int
+	Rank     *big.Int
+	Const    bool
+	Decl     *syntax.Entry
+}
+
+// Action is an action that table entries can have.
+type Action struct {
+	Name   string // as the control plane knows it
+	Params []*ActionParam
+	Body   []Stmt
+	Decl   *types.Action
+	Span   source.Span
+	Role   string
+}
+
+// ActionParam is a parameter of an action that entries give.
+type ActionParam struct {
+	Name   string
+	Type   Type
+	Source types.Type
+	Decl   *types.Param
+}

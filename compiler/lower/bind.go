@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lower
+
+import (
+	"github.com/pauseless/pauseless/compiler/ir"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+)
+
+// bindParam makes a parameter stand for v in the current frame.
+func (l *lowerer) bindParam(p *types.Param, v value) {
+	if o := l.info.ParamObj(p); o != nil {
+		l.frame.vals[o] = v
+	}
+}
+
+// bindArgs binds parameters to arguments in frame f. It returns what must be
+// done when the call is over.
+//
+// The language copies arguments in and results out. The copy of an argument
+// is left out, and the parameter simply is the argument, if nothing else in
+// the call can see the difference: if no other argument overlaps it and, in
+// an action, the control's own variables that the body names do not.
+func (l *lowerer) bindArgs(c *types.Call, args []arg, f *frame) func() {
+	old := l.frame
+	l.frame = f
+	defer func() { l.frame = old }()
+	visible := l.visible(c, old)
+	var outs []func()
+	for i, a := range args {
+		p := a.param
+		if a.v == nil {
+			continue
+		}
+		switch p.Dir {
+		case syntax.DirOut, syntax.DirInout:
+			if l.canAlias(args, i, visible) {
+				if p.Dir == syntax.DirOut {
+					l.invalidate(a.v)
+				}
+				l.bindParam(p, a.v)
+				continue
+			}
+			tmp := l.temp(a.t, p.Name)
+			if p.Dir == syntax.DirInout {
+				l.copyIn(old, tmp, a)
+			} else {
+				l.invalidate(tmp)
+			}
+			l.bindParam(p, tmp)
+			outs = append(outs, l.copyOut(old, a, tmp))
+		default:
+			l.bindParam(p, l.inValue(args, i, visible))
+		}
+	}
+	return func() {
+		for _, out := range outs {
+			out()
+		}
+	}
+}
+
+// visible returns the places that the code called can reach besides its
+// parameters.
+func (l *lowerer) visible(c *types.Call, f *frame) *places {
+	v := newPlaces()
+	if c.Action == nil {
+		return v
+	}
+	for o := range l.objectsIn(c.Action.Decl.Body) {
+		v.add(f.lookup(o))
+	}
+	return v
+}
+
+// canAlias reports whether the parameter of argument i can be the argument
+// itself.
+func (l *lowerer) canAlias(args []arg, i int, visible *places) bool {
+	switch v := args[i].v.(type) {
+	case element, sliceOf:
+		return false
+	case scalar:
+		if f, ok := v.x.(*ir.FieldRef); ok {
+			if _, ok := f.Header.(*ir.Header); !ok {
+				return false // the index may change
+			}
+		}
+	case header:
+		if _, ok := v.ref.(*ir.Header); !ok {
+			return false
+		}
+	}
+	mine := newPlaces()
+	mine.add(args[i].v)
+	if mine.meets(visible) {
+		return false
+	}
+	for k, b := range args {
+		if k != i && b.v != nil && mine.reads(b.v) {
+			return false
+		}
+	}
+	return true
+}
+
+// inValue returns what the parameter of argument i, with direction in or
+// none, stands for.
+func (l *lowerer) inValue(args []arg, i int, visible *places) value {
+	v := args[i].v
+	mine := newPlaces()
+	mine.add(v)
+	if mine.empty() {
+		return v // a constant or an instance
+	}
+	shared := mine.meets(visible)
+	for k, b := range args {
+		if k != i && b.v != nil && b.param.Dir >= syntax.DirOut && mine.reads(b.v) {
+			shared = true
+		}
+	}
+	if !shared && isStable(v) {
+		return v
+	}
+	return l.copyOf(v)
+}
+
+// isStable reports whether v is a place, or made of places, that can be read
+// as often as one likes.
+func isStable(v value) bool {
+	switch v := v.(type) {
+	case scalar:
+		switch x := v.x.(type) {
+		case *ir.Const, *ir.VarRef, *ir.ParamRef:
+			return true
+		case *ir.FieldRef:
+			_, ok := x.Header.(*ir.Header)
+			return ok
+		}
+		return false
+	case aggregate:
+		for _, e := range v.elems {
+			if !isStable(e) {
+				return false
+			}
+		}
+		return true
+	case headerLit:
+		for _, e := range v.elems {
+			if !isStable(e) {
+				return false
+			}
+		}
+		return true
+	case header:
+		_, ok := v.ref.(*ir.Header)
+		return ok
+	}
+	return true
+}
+
+// copyIn sets the place of a parameter from its argument, as seen from frame
+// f.
+func (l *lowerer) copyIn(f *frame, tmp value, a arg) {
+	old := l.frame
+	l.frame = f
+	l.assign(tmp, l.load(a.v))
+	l.frame = old
+}
+
+// copyOut returns what sets an argument from the place of its parameter.
+func (l *lowerer) copyOut(f *frame, a arg, tmp value) func() {
+	return func() {
+		old := l.frame
+		l.frame = f
+		l.assign(a.v, tmp)
+		l.frame = old
+	}
+}
+
+// bindCopies binds the parameters of an instance that is applied more than
+// once. Its tables and objects are the same every time, so their keys must
+// be, and the parameters are places of their own.
+func (l *lowerer) bindCopies(inst *instance, c *types.Call, args []arg, f *frame) func() {
+	var outs []func()
+	old := l.frame
+	for _, a := range args {
+		p := a.param
+		if a.v == nil {
+			continue
+		}
+		switch a.v.(type) {
+		case packet, object, *instance:
+			f.vals[l.info.ParamObj(p)] = a.v
+			continue
+		}
+		own := inst.params[p]
+		if own == nil {
+			own = l.temp(a.t, p.Name)
+			inst.params[p] = own
+		}
+		f.vals[l.info.ParamObj(p)] = own
+		switch p.Dir {
+		case syntax.DirOut:
+			l.invalidate(own)
+			outs = append(outs, l.copyOut(old, a, own))
+		case syntax.DirInout:
+			l.copyIn(old, own, a)
+			outs = append(outs, l.copyOut(old, a, own))
+		default:
+			l.assign(own, a.v)
+		}
+	}
+	return func() {
+		for _, out := range outs {
+			out()
+		}
+	}
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lower
+
+import (
+	"github.com/pauseless/pauseless/compiler/ir"
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+)
+
+// maxCalls is how deep calls of functions, actions and blocks nest. There is
+// no recursion in P4, so a program has to be odd to get there.
+const maxCalls = 200
+
+// call lowers a call and returns its result.
+func (l *lowerer) call(e *syntax.CallExpr) value {
+	c := l.info.Call(e)
+	if c == nil {
+		l.unsupported(e, "%s is not supported on this target", syntax.Text(e))
+	}
+	switch c.Kind {
+	case types.CallFunction:
+		if c.Func.Decl.Body != nil {
+			return l.callFunction(e, c)
+		}
+		return l.callExtern(e, c)
+	case types.CallMethod:
+		return l.callExtern(e, c)
+	case types.CallBuiltin:
+		return l.callBuiltin(e, c)
+	case types.CallAction:
+		l.callAction(e, c)
+		return nil
+	case types.CallApply:
+		if _, ok := l.info.TypeOf(c.Recv).(*types.Table); ok {
+			l.applyTable(e, nil, nil)
+			return nil
+		}
+		inst, ok := l.expr(c.Recv).(*instance)
+		if !ok {
+			l.unsupported(e, "%s cannot be applied here", syntax.Text(c.Recv))
+		}
+		l.applyBlock(e, c, inst)
+		return nil
+	case types.CallDirect:
+		l.applyBlock(e, c, l.directInstance(e, c))
+		return nil
+	}
+	l.unsupported(e, "%s is not supported here", syntax.Text(e))
+	return nil
+}
+
+// directInstance returns the instance that T.apply(…) is of: one for all such
+// calls in the code around.
+func (l *lowerer) directInstance(e *syntax.CallExpr, c *types.Call) *instance {
+	around := l.frame.instance()
+	name := c.Block.Name
+	if inst := around.direct[name]; inst != nil {
+		return inst
+	}
+	inst := l.newInstance(&types.Call{Block: c.Block}, controlName(around.name, nil, name), around)
+	inst.applied = l.countDirect(around, c.Block)
+	around.direct[name] = inst
+	return inst
+}
+
+func (l *lowerer) countDirect(inst *instance, b *types.Block) int {
+	n := 0
+	see := func(e syntax.Expr) bool {
+		if c, ok := e.(*syntax.CallExpr); ok {
+			if k := l.info.Call(c); k != nil && k.Kind == types.CallDirect && k.Block == b {
+				n++
+			}
+		}
+		return true
+	}
+	if inst.block.Kind == types.ParserBlock {
+		for _, s := range inst.block.Parser.States {
+			for _, st := range s.Body {
+				syntax.WalkStmt(st, see)
+			}
+		}
+	} else {
+		syntax.WalkStmt(inst.block.Control.Body, see)
+	}
+	return n
+}
+
+// nested counts the calls around and gives up if they are too many.
+func (l *lowerer) nested(at syntax.Node) {
+	n := 0
+	for f := l.frame; f != nil; f = f.parent {
+		n++
+	}
+	if n > maxCalls || len(l.copyOuts) > maxCalls {
+		l.fail(at.Pos(), CodeTooLarge, "calls nest deeper than %d", maxCalls)
+	}
+}
+
+// callFunction puts the body of a function here.
+func (l *lowerer) callFunction(e *syntax.CallExpr, c *types.Call) value {
+	l.nested(e)
+	f := c.Func
+	subst := map[*types.TypeParam]types.Type{}
+	for i, p := range f.TypeParams {
+		subst[p] = l.substitute(c.TypeArgs[i])
+	}
+	result := l.info.Substitute(l.substitute(f.Result), subst)
+	var place value
+	if result != types.Void {
+		place = l.temp(result, "retval")
+	}
+	args := l.arguments(c, subst)
+	span := l.span
+	l.within(l.global, func(fr *frame) {
+		fr.subst = subst
+		out := l.bindArgs(c, args, fr)
+		l.copyOuts = append(l.copyOuts, out)
+		l.labelled(f.Name, func(to *label) {
+			fr.ret = &returnPoint{to, place, result}
+			l.stmtList(f.Decl.Body.Stmts)
+		})
+		l.copyOuts = l.copyOuts[:len(l.copyOuts)-1]
+		l.span = span
+		out()
+	})
+	return place
+}
+
+// callAction puts the body of an action here.
+func (l *lowerer) callAction(e *syntax.CallExpr, c *types.Call) {
+	l.nested(e)
+	a := c.Action
+	l.noteCalled(a)
+	args := l.arguments(c, nil)
+	span, inAction := l.span, l.inAction
+	parent := l.global
+	if !l.isTopAction(a) {
+		parent = l.frame.instanceFrame()
+	}
+	l.within(parent, func(fr *frame) {
+		out := l.bindArgs(c, args, fr)
+		l.copyOuts = append(l.copyOuts, out)
+		l.inAction = true
+		l.labelled(a.Name, func(to *label) {
+			fr.ret = &returnPoint{label: to}
+			l.stmtList(a.Decl.Body.Stmts)
+		})
+		l.inAction = inAction
+		l.copyOuts = l.copyOuts[:len(l.copyOuts)-1]
+		l.span = span
+		out()
+	})
+}
+
+// noteCalled notes that a control calls an action itself. The control plane
+// gets to see it, as p4c has it, though it can do nothing with it.
+func (l *lowerer) noteCalled(a *types.Action) {
+	if l.dead || l.control == nil || l.inAction {
+		return
+	}
+	prefix := ""
+	if !l.isTopAction(a) {
+		prefix = l.frame.instance().name
+	}
+	name := controlName(prefix, a.Decl.Annotations, a.Name)
+	for _, old := range l.prog.Called {
+		if old.Name == name {
+			return
+		}
+	}
+	l.prog.Called = append(l.prog.Called, &ir.Action{Name: name, Decl: a, Span: syntax.Span(a.Decl), Role: l.role})
+}
+
+// instanceFrame returns the frame in which the code of the instance around
+// runs: where its parameters and local variables are bound.
+func (f *frame) instanceFrame() *frame {
+	for g := f; g != nil; g = g.parent {
+		if g.inst != nil {
+			return g
+		}
+	}
+	return f
+}
+
+func (l *lowerer) isTopAction(a *types.Action) bool {
+	o, ok := l.info.Defs[a.Decl].(*types.ActionObj)
+	return ok && o.Top
+}
+
+// applyBlock puts the code of an inner parser or control here.
+func (l *lowerer) applyBlock(e *syntax.CallExpr, c *types.Call, inst *instance) {
+	l.nested(e)
+	l.prepare(inst)
+	// The call may have been checked against a control type.
+	own := *c
+	own.Params = inst.block.Params
+	c = &own
+	span := l.span
+	var out func()
+	fr := &frame{parent: inst.frame, vals: map[types.Object]value{}, inst: inst}
+	if inst.applied == 1 {
+		out = l.bindArgs(c, l.arguments(c, nil), fr)
+	} else {
+		out = l.bindCopies(inst, c, l.arguments(c, nil), fr)
+	}
+	old := l.frame
+	l.frame = fr
+	l.copyOuts = append(l.copyOuts, out)
+	if inst.block.Kind == types.ParserBlock {
+		l.innerParser(inst)
+	} else {
+		l.labelled(inst.block.Name, func(to *label) {
+			fr.ret = &returnPoint{label: to}
+			l.controlBody(inst)
+		})
+	}
+	l.copyOuts = l.copyOuts[:len(l.copyOuts)-1]
+	l.frame = old
+	l.span = span
+	out()
+}
+
+// callBuiltin lowers a method that a type has of its own.
+func (l *lowerer) callBuiltin(e *syntax.CallExpr, c *types.Call) value {
+	switch c.Name {
+	case "minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes":
+		l.unsupported(e, "the size of %s is not known here", syntax.Text(c.Recv))
+	}
+	if c.Name == "setValid" || c.Name == "setInvalid" {
+		v := l.lvalue(c.Recv)
+		if h, ok := v.(header); ok {
+			l.guarded(v, func() {
+				l.emit(&ir.SetValid{Base: l.at(), Header: h.ref, Valid: c.Name == "setValid"})
+			})
+			return nil
+		}
+	}
+	v := l.expr(c.Recv)
+	switch c.Name {
+	case "isValid":
+		if u, ok := v.(union); ok {
+			return scalar{&ir.UnionValid{Union: u.u}}
+		}
+		if u, ok := v.(unionAt); ok {
+			var any ir.Expr = boolConst(false)
+			for _, h := range l.parts(u) {
+				any = mkBinary(syntax.OrOr, any, validity(h))
+			}
+			return scalar{any}
+		}
+		if x := validity(v); x != nil {
+			return scalar{x}
+		}
+	case "push_front", "pop_front":
+		n := int(l.number(c.Args[0]).Int64())
+		var s *ir.Stack
+		var u *ir.UnionStack
+		switch v := v.(type) {
+		case stack:
+			s = v.s
+		case unionStack:
+			u = v.s
+		}
+		if c.Name == "push_front" {
+			l.emit(&ir.Push{Base: l.at(), Stack: s, Union: u, N: n})
+		} else {
+			l.emit(&ir.Pop{Base: l.at(), Stack: s, Union: u, N: n})
+		}
+		return nil
+	}
+	l.unsupported(e, "%s is not supported on this target", syntax.Text(e))
+	return nil
+}
+
+// arg is an argument after evaluation.
+type arg struct {
+	v     value
+	param *types.Param
+	t     types.Type
+	e     syntax.Expr // nil if it was left out
+}
+
+// arguments evaluates the arguments of a call from left to right.
+func (l *lowerer) arguments(c *types.Call, subst types.Subst) []arg {
+	args := make([]arg, len(c.Params))
+	for i, p := range c.Params {
+		a := arg{param: p, e: c.Args[i]}
+		a.t = l.info.Substitute(l.substitute(p.Type), subst)
+		e := a.e
+		if e == nil {
+			e = p.Default
+		}
+		_, dontcare := e.(*syntax.DefaultExpr)
+		switch {
+		case e == nil || dontcare:
+			if p.Dir == syntax.DirOut {
+				a.v = l.temp(a.t, p.Name)
+			}
+		case p.Dir == syntax.DirOut || p.Dir == syntax.DirInout:
+			a.v = l.fixed(l.lvalue(e))
+		default:
+			switch a.t.(type) {
+			case *types.Extern, *types.Block:
+				a.v = l.expr(e)
+			default:
+				a.v = l.keep(l.exprTo(e, a.t), c.Args[i+1:])
+			}
+		}
+		args[i] = a
+	}
+	return args
+}
+
+// objectsIn returns the objects that a body names.
+func (l *lowerer) objectsIn(b *syntax.BlockStmt) map[types.Object]bool {
+	used := map[types.Object]bool{}
+	var see func(e syntax.Expr) bool
+	see = func(e syntax.Expr) bool {
+		switch e := e.(type) {
+		case *syntax.NameExpr:
+			if o := l.info.Use(e); o != nil {
+				used[o] = true
+			}
+		case *syntax.CallExpr:
+			if c := l.info.Call(e); c != nil && c.Kind == types.CallAction {
+				for o := range l.objectsIn(c.Action.Decl.Body) {
+					used[o] = true
+				}
+			}
+		}
+		return true
+	}
+	syntax.WalkStmt(b, see)
+	return used
+}
+
+// where returns the span of an expression that may be missing.
+func where(e syntax.Expr, or source.Span) source.Span {
+	if e == nil {
+		return or
+	}
+	return syntax.Span(e)
+}

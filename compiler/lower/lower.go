@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lower works out what a checked program does on a switch: it builds
+// the instances that main is made of, puts the code of functions, actions and
+// inner controls and parsers in the place of their calls, and takes structs
+// apart into places. The result is an ir.Program.
+//
+// It is an interpreter of declarations that writes down statements. Its
+// values (value.go) are known, like numbers and instances, or are expressions
+// for the switch to compute; its environment (frame) binds what is declared to
+// values. What is known is computed at once, and code that can never run is
+// not written at all.
+//
+// Calls are by copy-in and copy-out, as the language wants it, but a copy is
+// left out where nobody can tell (bind.go).
+package lower
+
+import (
+	"github.com/pauseless/pauseless/compiler/arch"
+	"github.com/pauseless/pauseless/compiler/ir"
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// Codes of the diagnostics of this package.
+const (
+	CodeUnsupported diag.Code = "unsupported"
+	CodeTooLarge    diag.Code = "too-large"
+	CodeNotConstant diag.Code = "not-constant"
+	CodeNoMain      diag.Code = "no-main"
+	CodeMain        diag.Code = "main"
+	CodeOutOfRange  diag.Code = "out-of-range"
+)
+
+// maxStmts bounds the program after inlining.
+const maxStmts = 1 << 20
+
+// Program lowers a program. After errors it returns nil.
+func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.Program {
+	main := info.Main
+	if main == nil {
+		rep.Errorf(firstPos(prog), CodeNoMain, "the program has no package instance named main")
+		return nil
+	}
+	block, ok := main.Type.(*types.Block)
+	if !ok || block.Kind != types.PackageBlock {
+		rep.Errorf(main.Pos(), CodeMain, "main is no package")
+		return nil
+	}
+	a := arch.ByPackage(block.Name)
+	if a == nil {
+		rep.Errorf(main.Pos(), CodeMain, "package %s is of no architecture this compiler knows (%s)", block.Name, known())
+		return nil
+	}
+	l := &lowerer{
+		info:        info,
+		rep:         rep,
+		arch:        a,
+		prog:        &ir.Program{Arch: a.Package, Errors: info.Errors, Enums: info.Enums, Main: main},
+		names:       map[string]int{},
+		headerTypes: map[*types.Struct]*ir.HeaderType{},
+		unionTypes:  map[*types.Struct]*ir.UnionType{},
+		keyStmts:    map[*ir.Table][]ir.Stmt{},
+		roles:       map[string]value{},
+	}
+	l.global = &frame{vals: map[types.Object]value{}}
+	l.frame = l.global
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(giveUp); !ok {
+				panic(r)
+			}
+		}
+	}()
+	l.checkVersion(prog)
+	l.declareGlobals(prog)
+	l.blocks(main)
+	if rep.Failed() {
+		return nil
+	}
+	return l.prog
+}
+
+func firstPos(prog *syntax.Program) source.Pos {
+	if len(prog.Decls) > 0 {
+		return prog.Decls[0].Pos()
+	}
+	return 1
+}
+
+func known() string {
+	s := ""
+	for i, a := range arch.All {
+		if i > 0 {
+			s += ", "
+		}
+		s += a.Package
+	}
+	return s
+}
+
+// giveUp is the panic that ends lowering early, after an error was reported.
+type giveUp struct{}
+
+// lowerer is the state of lowering.
+type lowerer struct {
+	info *types.Info
+	rep  *source.Reporter
+	arch *arch.Arch
+	prog *ir.Program
+
+	global *frame
+	frame  *frame
+
+	names       map[string]int // of variables and headers, for making new ones
+	headerTypes map[*types.Struct]*ir.HeaderType
+	unionTypes  map[*types.Struct]*ir.UnionType
+	roles       map[string]value // places of the architecture's roles
+
+	role    string      // of the block being lowered
+	control *ir.Control // or nil
+	parser  *parserCode // or nil
+
+	// Where statements go: the list, or the current state of a parser.
+	out  *[]ir.Stmt
+	dead bool // what comes is never reached
+	span source.Span
+
+	// keyStmts are what computing the keys of a table takes before it is
+	// applied.
+	keyStmts map[*ir.Table][]ir.Stmt
+
+	inAction bool // the code of an action is being lowered
+	stmts    int
+	copyOuts []func() // of the calls around, for exit
+}
+
+// frame binds objects to values in the code of one declaration, in one
+// instance of it.
+type frame struct {
+	parent *frame
+	vals   map[types.Object]value
+	subst  map[*types.TypeParam]types.Type
+	inst   *instance
+	ret    *returnPoint
+	loops  []loop
+}
+
+// returnPoint is where return goes.
+type returnPoint struct {
+	label  *label
+	result value // a place, or nil
+	t      types.Type
+}
+
+// loop is where break and continue go.
+type loop struct{ brk, cont *label }
+
+func (f *frame) lookup(o types.Object) value {
+	for ; f != nil; f = f.parent {
+		if v, ok := f.vals[o]; ok {
+			return v
+		}
+	}
+	return nil
+}
+
+// instanceOf returns the instance that the code of the frame belongs to.
+func (f *frame) instance() *instance {
+	for ; f != nil; f = f.parent {
+		if f.inst != nil {
+			return f.inst
+		}
+	}
+	return nil
+}
+
+// within runs do with a new frame inside of parent.
+func (l *lowerer) within(parent *frame, do func(f *frame)) {
+	old := l.frame
+	l.frame = &frame{parent: parent, vals: map[types.Object]value{}}
+	do(l.frame)
+	l.frame = old
+}
+
+func (l *lowerer) errorf(p source.Pos, code diag.Code, format string, args ...any) {
+	l.rep.Errorf(p, code, format, args...)
+}
+
+// fail reports an error and gives up.
+func (l *lowerer) fail(p source.Pos, code diag.Code, format string, args ...any) {
+	l.errorf(p, code, format, args...)
+	panic(giveUp{})
+}
+
+// unsupported reports something the language has and this back end has not.
+func (l *lowerer) unsupported(n syntax.Node, format string, args ...any) {
+	l.fail(n.Pos(), CodeUnsupported, format, args...)
+}
+
+// declareGlobals binds what is declared at the top level.
+func (l *lowerer) declareGlobals(prog *syntax.Program) {
+	for _, d := range prog.Decls {
+		inst, ok := d.(*syntax.InstanceDecl)
+		if !ok {
+			continue
+		}
+		o, ok := l.info.Defs[d].(*types.Instance)
+		if !ok || o == l.info.Main {
+			continue
+		}
+		if _, ok := o.Type.(*types.Extern); ok {
+			l.global.vals[o] = l.newObject(o, inst, controlName("", inst.Annotations, inst.Name.Name))
+		}
+	}
+}
+
+// checkVersion checks that the architecture's declarations are of a version
+// that the compiler knows.
+func (l *lowerer) checkVersion(prog *syntax.Program) {
+	for _, d := range prog.Decls {
+		k, ok := d.(*syntax.ConstDecl)
+		if !ok || k.Name.Name != l.arch.Version {
+			continue
+		}
+		v, ok := l.info.ValueOf(k.Value).(types.IntValue)
+		if !ok || !v.IsInt64() || v.Int64() < l.arch.First || v.Int64() > l.arch.Last {
+			l.fail(k.Value.Pos(), CodeMain, "version %v of the architecture is unknown; this compiler knows those from %d to %d", v, l.arch.First, l.arch.Last)
+		}
+	}
+}
+
+// blocks lowers the blocks of the switch.
+func (l *lowerer) blocks(main *types.Instance) {
+	call := l.info.Call(main.Decl.Call)
+	for i, b := range l.arch.Blocks {
+		if i >= len(call.Args) || call.Args[i] == nil {
+			l.fail(main.Pos(), CodeMain, "main has no argument for %s", b.Role)
+		}
+		inst := l.blockArg(call.Args[i])
+		if len(inst.block.Params) != len(b.Params) {
+			l.fail(call.Args[i].Pos(), CodeMain, "%s has %d parameters, %s wants %d: is the architecture's file up to date?", inst.block.Name, len(inst.block.Params), b.Role, len(b.Params))
+		}
+		l.role = b.Role
+		f := &frame{parent: inst.frame, vals: map[types.Object]value{}, inst: inst}
+		old := l.frame
+		l.frame = f
+		for k, p := range b.Params {
+			l.bindParam(inst.block.Params[k], l.roleValue(p, inst.block.Params[k]))
+		}
+		if inst.block.Kind == types.ParserBlock {
+			l.topParser(inst)
+		} else {
+			l.topControl(inst)
+		}
+		l.frame = old
+		l.role = ""
+	}
+}
+
+// blockArg returns the instance that an argument of main stands for.
+func (l *lowerer) blockArg(e syntax.Expr) *instance {
+	switch e := e.(type) {
+	case *syntax.CallExpr:
+		if c := l.info.Call(e); c != nil && c.Kind == types.CallConstructor {
+			return l.newInstance(c, c.Block.Name, nil)
+		}
+	case *syntax.NameExpr:
+		if o, ok := l.info.Use(e).(*types.Instance); ok {
+			c := l.info.Call(o.Decl.Call)
+			return l.newInstance(c, controlName("", o.Decl.Annotations, o.Decl.Name.Name), nil)
+		}
+	}
+	l.unsupported(e, "%s is no parser or control", syntax.Text(e))
+	return nil
+}
+
+// emit writes down a statement.
+func (l *lowerer) emit(s ir.Stmt) {
+	if l.dead {
+		return
+	}
+	if l.stmts++; l.stmts > maxStmts {
+		l.fail(l.span.Start, CodeTooLarge, "the program has more than %d statements when its functions and controls are put in place", maxStmts)
+	}
+	if l.parser != nil {
+		l.parser.state.Body = append(l.parser.state.Body, s)
+		return
+	}
+	*l.out = append(*l.out, s)
+}
+
+// at returns the common part of statements made from what is being lowered.
+func (l *lowerer) at() ir.Base { return ir.Base{Span: l.span} }
+
+// collect runs do and returns the statements it writes. It reports whether
+// their end can be reached.
+func (l *lowerer) collect(do func()) (list []ir.Stmt, reached bool) {
+	out, dead := l.out, l.dead
+	l.out, l.dead = &list, false
+	do()
+	reached = !l.dead
+	l.out, l.dead = out, dead
+	return list, reached
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package p4c runs p4c-bm2-ss, the reference compiler, with the options,
+// outputs and diagnostics of package compiler.
+package p4c
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/pauseless/pauseless/internal/diag"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+)
+
+// Variable names the environment variable that may say where p4c-bm2-ss is.
+const Variable = "P4C_BM2"
+
+// Find returns the path of p4c-bm2-ss, from the variable or PATH.
+func Find() (string, error) {
+	if p := os.Getenv(Variable); p != "" {
+		if _, err := os.Stat(p); err != nil {
+			return "", fmt.Errorf("%s says p4c-bm2-ss is %s: %w", Variable, p, err)
+		}
+		return p, nil
+	}
+	p, err := exec.LookPath("p4c-bm2-ss")
+	if err != nil {
+		return "", fmt.Errorf("p4c-bm2-ss is not on PATH and %s is not set", Variable)
+	}
+	return p, nil
+}
+
+// Options say what to compile.
+type Options struct {
+	File    string
+	Include []string
+	Defines []string
+}
+
+// Result is what p4c made.
+type Result struct {
+	JSON   []byte
+	P4Info *p4configv1.P4Info
+	List   diag.List
+}
+
+// Compile compiles a program. The error is about running p4c; what it says of
+// the program is in the result's list, and after errors there is no JSON.
+func Compile(ctx context.Context, opts Options) (*Result, error) {
+	bin, err := Find()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "p4c")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	jsonFile, infoFile := filepath.Join(dir, "out.json"), filepath.Join(dir, "out.p4info.bin")
+	args := []string{"-o", jsonFile, "--p4runtime-files", infoFile}
+	for _, i := range opts.Include {
+		args = append(args, "-I", i)
+	}
+	for _, d := range opts.Defines {
+		args = append(args, "-D"+d)
+	}
+	cmd := exec.CommandContext(ctx, bin, append(args, opts.File)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	err = cmd.Run()
+	r := &Result{List: ParseDiagnostics(stderr.String())}
+	var exit *exec.ExitError
+	if err != nil {
+		if !errors.As(err, &exit) {
+			return nil, fmt.Errorf("running %s: %w", bin, err)
+		}
+		if !r.List.HasErrors() { // a crash, or an error that is about no place
+			r.List.Errorf(diag.FilePos(opts.File), Code, "p4c-bm2-ss failed (%v): %s", err, firstLine(stderr.String()))
+		}
+		r.List.Sort()
+		return r, nil
+	}
+	r.List.Sort()
+	if r.JSON, err = os.ReadFile(jsonFile); err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(infoFile)
+	if err != nil {
+		return nil, err
+	}
+	r.P4Info = &p4configv1.P4Info{}
+	if err := proto.Unmarshal(b, r.P4Info); err != nil {
+		return nil, fmt.Errorf("P4Info of p4c-bm2-ss: %w", err)
+	}
+	return r, nil
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}
+
+// Code is that of a diagnostic for which p4c gives none. Its own codes keep
+// their names behind "p4c-".
+const Code diag.Code = "p4c"
+
+var (
+	message = regexp.MustCompile(`^([^\s(][^(]*)\((\d+)\):\s*(?:\[--W(?:error|warn)=([a-z0-9-]+)\] )?(?:(error|warning): )?(.*)$`)
+	noPlace = regexp.MustCompile(`^(?:\[--W(?:error|warn)=([a-z0-9-]+)\] )?(error|warning): (.*)$`)
+	caret   = regexp.MustCompile(`^\s*\^+\s*$`)
+)
+
+// ParseDiagnostics reads what p4c writes on its standard error. A message is
+// followed by the source line and carets, which give the column; further
+// places that it shows are left out.
+func ParseDiagnostics(text string) diag.List {
+	var list diag.List
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		var d *diag.Diagnostic
+		if m := message.FindStringSubmatch(lines[i]); m != nil && (m[4] != "" || strings.HasPrefix(m[5], "syntax error")) {
+			n, _ := strconv.Atoi(m[2])
+			col := 0
+			if i+2 < len(lines) && caret.MatchString(lines[i+2]) {
+				col = strings.IndexByte(lines[i+2], '^') + 1
+			}
+			file := m[1]
+			d = &diag.Diagnostic{Pos: diag.MakePos(&file, int32(n), int32(col)), Code: code(m[3]), Msg: m[5]}
+			if m[4] == "warning" {
+				d.Severity = diag.Warning
+			}
+		} else if m := noPlace.FindStringSubmatch(lines[i]); m != nil {
+			d = &diag.Diagnostic{Code: code(m[1]), Msg: m[3]}
+			if m[2] == "warning" {
+				d.Severity = diag.Warning
+			}
+		}
+		if d != nil {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+func code(name string) diag.Code {
+	if name == "" {
+		return Code
+	}
+	return "p4c-" + diag.Code(name)
+}

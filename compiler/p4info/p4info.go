@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package p4info describes to a P4Runtime controller what of a program it can
+// see: tables, actions and other objects with names, ids and types (P4Runtime
+// specification, section 6). Names, ids and annotations are those that p4c
+// gives, so that a controller need not know which compiler made the program.
+package p4info
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pauseless/pauseless/compiler/ir"
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+	"github.com/pauseless/pauseless/internal/diag"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+)
+
+// CodeP4Info marks what P4Runtime cannot express.
+const CodeP4Info diag.Code = "p4info"
+
+// archName is what pkg_info calls the architecture.
+const archName = "v1model"
+
+// defaultSize is the size of a table that does not say it.
+const defaultSize = 1024
+
+// Generate returns the P4Info of a program. After errors, which it reports,
+// it returns nil.
+func Generate(prog *ir.Program, info *types.Info, rep *source.Reporter) *p4configv1.P4Info {
+	g := &generator{
+		prog:    prog,
+		info:    info,
+		rep:     rep,
+		out:     &p4configv1.P4Info{},
+		symbols: newSymbols(rep),
+		seen:    map[uint32]bool{},
+	}
+	g.collect()
+	g.symbols.assign()
+	g.generate()
+	if rep.Failed() {
+		return nil
+	}
+	return g.out
+}
+
+type generator struct {
+	prog    *ir.Program
+	info    *types.Info
+	rep     *source.Reporter
+	out     *p4configv1.P4Info
+	symbols *symbols
+	seen    map[uint32]bool // actions and digests that are written
+	digests []digest
+}
+
+// digest is a call of digest().
+type digest struct {
+	name string
+	t    types.Type
+}
+
+func (g *generator) errorf(pos source.Pos, format string, args ...any) {
+	g.rep.Errorf(pos, CodeP4Info, format, args...)
+}
+
+// tables returns the tables of all controls.
+func (g *generator) tables() []*ir.Table {
+	var list []*ir.Table
+	for _, c := range g.prog.Controls {
+		list = append(list, c.Tables...)
+	}
+	return list
+}
+
+// collect gives all objects their places in the tables of names.
+func (g *generator) collect() {
+	for _, p := range g.prog.Parsers {
+		for _, vs := range p.ValueSets {
+			g.symbols.add(kindValueSet, vs.Name, vs.Decl.Decl.Annotations, vs.Decl.Pos())
+		}
+	}
+	g.uniqueNames()
+	for _, a := range slices.Concat(g.prog.Actions, g.prog.Called) {
+		g.symbols.add(kindAction, a.Name, a.Decl.Decl.Annotations, a.Span.Start)
+		g.findDigests(a.Body)
+	}
+	for _, c := range g.prog.Controls {
+		g.findDigests(c.Body)
+	}
+	for _, d := range g.digests {
+		g.symbols.add(kindDigest, d.name, nil, 0)
+	}
+	for _, t := range g.tables() {
+		g.symbols.add(kindTable, t.Name, t.Decl.Table.Decl.Annotations, t.Span.Start)
+	}
+	for _, o := range g.prog.Objects {
+		if k, ok := objectKinds[o.Type.Name]; ok {
+			annots := o.Annotations
+			if o.Prop != nil {
+				annots = nil
+			}
+			g.symbols.add(k, o.Name, annots, o.Span.Start)
+		}
+	}
+	for _, h := range g.controllerHeaders() {
+		g.symbols.add(kindController, typeName(h.Decl.Annotations, h.Name), h.Decl.Annotations, h.Decl.Pos())
+	}
+}
+
+// uniqueNames checks that no two actions and no two tables have one name for
+// the control plane, which @name can bring about.
+func (g *generator) uniqueNames() {
+	actions := map[string]*ir.Action{}
+	for _, a := range slices.Concat(g.prog.Actions, g.prog.Called) {
+		old := actions[a.Name]
+		if old == nil {
+			actions[a.Name] = a
+		} else if old.Decl != a.Decl {
+			g.sameName("action", a.Name, old.Span.Start, a.Span.Start)
+		}
+	}
+	tables := map[string]*ir.Table{}
+	for _, t := range g.tables() {
+		if old := tables[t.Name]; old != nil {
+			g.sameName("table", t.Name, old.Span.Start, t.Span.Start)
+		}
+		tables[t.Name] = t
+	}
+}
+
+func (g *generator) sameName(what, name string, a, b source.Pos) {
+	a, b = min(a, b), max(a, b)
+	g.errorf(b, "%s %s has the same name for the control plane as the one at %v", what, name, g.rep.Set.Position(a))
+}
+
+// findDigests notes the digests that statements make.
+func (g *generator) findDigests(list []ir.Stmt) {
+	ir.WalkStmts(list, func(s ir.Stmt) {
+		call, ok := s.(*ir.Call)
+		if !ok || call.Object != nil || call.Name != "digest" || len(call.TypeArgs) != 1 {
+			return
+		}
+		d := digest{t: call.TypeArgs[0]}
+		if t, ok := d.t.(*types.Struct); ok {
+			d.name = typeName(t.Decl.Annotations, t.Name)
+		} else {
+			d.name = "digest_" + itoa(len(g.digests))
+			g.rep.Warnf(call.CallSpan.Start, CodeP4Info, "the digest has no name for the control plane but %s; give digest a struct", d.name)
+		}
+		g.digests = append(g.digests, d)
+	})
+}
+
+func itoa(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + string(rune('0'+n%10))
+}
+
+// controllerHeaders returns the header types of packet-in and packet-out.
+func (g *generator) controllerHeaders() []*types.Struct {
+	var list []*types.Struct
+	for _, s := range g.info.Structs {
+		if s.Kind == types.Header && syntax.Annot(s.Decl.Annotations, "controller_header") != nil {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (g *generator) generate() {
+	g.pkgInfo()
+	for _, t := range g.tables() {
+		if !isHidden(t.Decl.Table.Decl.Annotations) {
+			g.table(t)
+		}
+	}
+	for _, a := range slices.Concat(g.prog.Actions, g.prog.Called) {
+		if !isHidden(a.Decl.Decl.Annotations) {
+			g.action(a)
+		}
+	}
+	for _, o := range g.prog.Objects {
+		g.object(o)
+	}
+	for _, h := range g.controllerHeaders() {
+		if !isHidden(h.Decl.Annotations) {
+			g.controllerHeader(h)
+		}
+	}
+	for _, p := range g.prog.Parsers {
+		for _, vs := range p.ValueSets {
+			g.valueSet(vs)
+		}
+	}
+	for _, d := range g.digests {
+		g.digest(d)
+	}
+	g.typeInfoIfCalls()
+}
+
+// typeInfoIfCalls sets type_info where p4c does, even if it is empty: in any
+// program whose controls call an extern function.
+func (g *generator) typeInfoIfCalls() {
+	see := func(s ir.Stmt) {
+		if c, ok := s.(*ir.Call); ok && c.Object == nil {
+			g.typeInfo()
+		}
+	}
+	for _, a := range g.prog.Actions {
+		ir.WalkStmts(a.Body, see)
+	}
+	for _, c := range g.prog.Controls {
+		ir.WalkStmts(c.Body, see)
+	}
+}
+
+func (g *generator) typeInfo() *p4configv1.P4TypeInfo {
+	if g.out.TypeInfo == nil {
+		g.out.TypeInfo = &p4configv1.P4TypeInfo{}
+	}
+	return g.out.TypeInfo
+}
+
+func isHidden(list []*syntax.Annotation) bool { return syntax.Annot(list, "hidden") != nil }
+
+// typeName returns the name the control plane has for a type or field.
+func typeName(list []*syntax.Annotation, name string) string {
+	if a := syntax.Annot(list, "name"); a != nil {
+		if s, ok := syntax.AnnotString(a); ok {
+			name = s
+		}
+	}
+	return strings.TrimPrefix(name, ".")
+}

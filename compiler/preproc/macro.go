@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preproc
+
+import (
+	"strings"
+
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+)
+
+// macro is a macro's definition.
+type macro struct {
+	name   string
+	isFunc bool
+	params []string
+	rest   bool // the last parameter takes all that is left (...)
+	body   []syntax.Token
+}
+
+// expansion is a macro body being read. While it is, the macro's name means
+// nothing in it.
+type expansion struct {
+	macro *macro
+	list  []syntax.Token
+	at    int
+}
+
+// define obeys #define.
+func (p *preprocessor) define(in *input, pos source.Pos) {
+	list := p.restOfLine(in, 1)
+	if !isName(list[0]) {
+		p.rep.Errorf(pos, CodeMacro, "#define wants the name of a macro")
+		return
+	}
+	m := &macro{name: list[0].Text, body: list[1:]}
+	if m.name == "defined" {
+		p.rep.Errorf(list[0].Pos, CodeMacro, "a macro cannot have the name \"defined\"")
+		return
+	}
+	if len(m.body) > 0 && m.body[0].Kind == syntax.LParen && m.body[0].Flags&syntax.SpaceAhead == 0 {
+		if !p.parameters(m) {
+			return
+		}
+	}
+	for i, t := range m.body {
+		if t.Kind == syntax.HashHash && (i == 0 || i == len(m.body)-1) {
+			p.rep.Errorf(t.Pos, CodeMacro, "## cannot be the first or last thing in a macro")
+			return
+		}
+		if t.Kind == syntax.Hash && m.isFunc && (i+1 == len(m.body) || m.param(m.body[i+1]) < 0) {
+			p.rep.Errorf(t.Pos, CodeMacro, "# stands before something that is no parameter")
+			return
+		}
+	}
+	if old := p.macros[m.name]; old != nil && !same(old, m) {
+		p.rep.Warnf(list[0].Pos, CodeMacro, "macro %s is defined again with another meaning", m.name)
+	}
+	p.macros[m.name] = m
+}
+
+// parameters reads the parameter list that begins m.body.
+func (p *preprocessor) parameters(m *macro) bool {
+	m.isFunc = true
+	at := m.body[0].Pos
+	list := m.body[1:]
+	for i := 0; i < len(list); i++ {
+		switch t := list[i]; {
+		case t.Kind == syntax.RParen && len(m.params) == 0:
+			m.body = list[i+1:]
+			return true
+		case isName(t):
+			m.params = append(m.params, t.Text)
+			if i+1 < len(list) && list[i+1].Kind == syntax.Dots {
+				m.rest = true
+				i++
+			}
+		case t.Kind == syntax.Dots:
+			m.params = append(m.params, "__VA_ARGS__")
+			m.rest = true
+		default:
+			p.rep.Errorf(t.Pos, CodeMacro, "macro parameters are names")
+			return false
+		}
+		i++
+		if i < len(list) && list[i].Kind == syntax.RParen {
+			m.body = list[i+1:]
+			return true
+		}
+		if i >= len(list) || list[i].Kind != syntax.Comma || m.rest {
+			break
+		}
+	}
+	p.rep.Errorf(at, CodeMacro, "the parameter list of macro %s is not closed", m.name)
+	return false
+}
+
+// same reports whether two definitions are equal but for white space.
+func same(a, b *macro) bool {
+	if a.isFunc != b.isFunc || a.rest != b.rest || len(a.params) != len(b.params) || len(a.body) != len(b.body) {
+		return false
+	}
+	for i := range a.params {
+		if a.params[i] != b.params[i] {
+			return false
+		}
+	}
+	for i := range a.body {
+		if a.body[i].Source() != b.body[i].Source() {
+			return false
+		}
+	}
+	return true
+}
+
+// param returns the index of the parameter that the token names, or -1.
+func (m *macro) param(t syntax.Token) int {
+	if m.isFunc && isName(t) {
+		for i, p := range m.params {
+			if p == t.Text {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// next returns the next token before expansion, from a macro's body if one is
+// being read.
+func (p *preprocessor) next() syntax.Token {
+	if n := len(p.ahead); n > 0 {
+		t := p.ahead[n-1]
+		p.ahead = p.ahead[:n-1]
+		return t
+	}
+	for n := len(p.stack); n > 0; n = len(p.stack) {
+		e := p.stack[n-1]
+		if e.at < len(e.list) {
+			t := e.list[e.at]
+			e.at++
+			return t
+		}
+		if e.macro == nil {
+			return syntax.Token{Kind: syntax.EOF} // the end of a list
+		}
+		p.stack = p.stack[:n-1]
+	}
+	return p.raw()
+}
+
+// expanded returns the next token after expansion.
+func (p *preprocessor) expanded() syntax.Token {
+	for {
+		t := p.next()
+		if !isName(t) || t.Flags&syntax.NoExpand != 0 {
+			return t
+		}
+		m := p.macros[t.Text]
+		if m == nil {
+			if b, ok := p.builtin(t); ok {
+				return b
+			}
+			return t
+		}
+		if p.busy(m) {
+			t.Flags |= syntax.NoExpand
+			return t
+		}
+		if !p.expand(m, t) {
+			return t
+		}
+	}
+}
+
+func (p *preprocessor) busy(m *macro) bool {
+	for _, e := range p.stack {
+		if e.macro == m {
+			return true
+		}
+	}
+	return false
+}
+
+// builtin expands __LINE__ and __FILE__.
+func (p *preprocessor) builtin(t syntax.Token) (syntax.Token, bool) {
+	switch t.Text {
+	case "__LINE__":
+		t.Kind, t.Text = syntax.Integer, itoa(p.set.Position(t.Pos).Line)
+	case "__FILE__":
+		t.Kind, t.Text = syntax.String, p.set.Position(t.Pos).File()
+	default:
+		return t, false
+	}
+	return t, true
+}
+
+func itoa(n int32) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + string(rune('0'+n%10))
+}
+
+// expand begins to read the expansion of macro m, named by t. It returns
+// false if m takes arguments and there are none.
+func (p *preprocessor) expand(m *macro, t syntax.Token) bool {
+	end := t.End
+	var args [][]syntax.Token
+	if m.isFunc {
+		open := p.next()
+		if open.Kind != syntax.LParen {
+			p.ahead = append(p.ahead, open)
+			return false
+		}
+		var ok bool
+		args, end, ok = p.arguments(m, t)
+		if !ok {
+			return true
+		}
+	}
+	list := p.substitute(m, args)
+	p.budget += len(list)
+	if p.budget > maxTokens || len(p.stack) > maxNesting {
+		if !p.spent {
+			p.rep.Errorf(t.Pos, CodeTooLarge, "the expansion of macro %s is too large", m.name)
+		}
+		p.spent = true
+		return true
+	}
+	for i := range list {
+		list[i].Pos, list[i].End = t.Pos, end
+		if i == 0 {
+			list[i].Flags = list[i].Flags&syntax.NoExpand | t.Flags
+		} else if list[i].Flags&syntax.LineStart != 0 {
+			list[i].Flags = list[i].Flags&^syntax.LineStart | syntax.SpaceAhead
+		}
+	}
+	p.stack = append(p.stack, &expansion{macro: m, list: list})
+	return true
+}
+
+// arguments reads the arguments of a call of m up to the closing parenthesis
+// and returns the end of that.
+func (p *preprocessor) arguments(m *macro, name syntax.Token) (args [][]syntax.Token, end source.Pos, ok bool) {
+	var arg []syntax.Token
+	depth := 0
+	n := 0
+	for {
+		t := p.next()
+		switch {
+		case t.Kind == syntax.EOF:
+			p.rep.Errorf(name.Pos, CodeMacro, "the call of macro %s is not closed", m.name)
+			p.ahead = append(p.ahead, t)
+			return nil, 0, false
+		case t.Kind == syntax.LParen:
+			depth++
+		case t.Kind == syntax.RParen:
+			depth--
+		}
+		if depth < 0 {
+			end = t.End
+			break
+		}
+		if t.Kind == syntax.Comma && depth == 0 && !(m.rest && len(args) == len(m.params)-1) {
+			args = append(args, arg)
+			arg = nil
+			continue
+		}
+		if n++; n > maxTokens {
+			p.rep.Errorf(name.Pos, CodeTooLarge, "the call of macro %s is too large", m.name)
+			return nil, 0, false
+		}
+		arg = append(arg, t)
+	}
+	if len(m.params) > 0 || len(arg) > 0 || len(args) > 0 {
+		args = append(args, arg)
+	}
+	if m.rest && len(args) == len(m.params)-1 {
+		args = append(args, nil)
+	}
+	if len(args) != len(m.params) {
+		p.rep.Errorf(name.Pos, CodeMacro, "macro %s takes %d arguments, not %d", m.name, len(m.params), len(args))
+		return nil, 0, false
+	}
+	return args, end, true
+}
+
+// substitute returns m's body with its parameters replaced.
+func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Token {
+	var out []syntax.Token
+	full := make([][]syntax.Token, len(args)) // the arguments, expanded
+	body := m.body
+	for i := 0; i < len(body); i++ {
+		t := body[i]
+		pasted := i+1 < len(body) && body[i+1].Kind == syntax.HashHash
+		switch k := m.param(t); {
+		case t.Kind == syntax.Hash && m.isFunc:
+			i++
+			out = append(out, syntax.Token{Kind: syntax.String, Flags: t.Flags, Text: stringize(args[m.param(body[i])])})
+		case t.Kind == syntax.HashHash && i+1 < len(body):
+			i++
+			right := body[i : i+1]
+			if k := m.param(body[i]); k >= 0 {
+				right = args[k]
+			}
+			out = p.paste(out, right)
+		case k >= 0 && pasted:
+			out = append(out, args[k]...)
+			if len(args[k]) == 0 { // nothing pasted to something is something
+				i++
+				if i+1 < len(body) {
+					i++
+					right := body[i : i+1]
+					if k := m.param(body[i]); k >= 0 {
+						right = args[k]
+					}
+					out = append(out, right...)
+				}
+			}
+		case k >= 0:
+			if full[k] == nil && len(args[k]) > 0 {
+				full[k] = p.expandList(args[k])
+			}
+			at := len(out)
+			out = append(out, full[k]...)
+			if at < len(out) {
+				out[at].Flags = out[at].Flags&^(syntax.LineStart|syntax.SpaceAhead) | t.Flags
+			}
+		default:
+			out = append(out, t)
+		}
+		if len(out) > maxTokens {
+			return out
+		}
+	}
+	return out
+}
+
+// paste joins the last token of left with the first of right.
+func (p *preprocessor) paste(left, right []syntax.Token) []syntax.Token {
+	if len(right) == 0 {
+		return left
+	}
+	if len(left) == 0 {
+		return append(left, right...)
+	}
+	a, b := left[len(left)-1], right[0]
+	f := p.set.Add("<macro>", a.Source()+b.Source())
+	if f == nil {
+		return left
+	}
+	s := syntax.NewScanner(f, p.rep)
+	t := s.Next()
+	if s.Next().Kind != syntax.EOF {
+		p.rep.Errorf(b.Pos, CodeMacro, "%s and %s do not make one token", a.Source(), b.Source())
+		return append(left, right...)
+	}
+	t.Pos, t.End, t.Flags = a.Pos, b.End, a.Flags
+	return append(append(left[:len(left)-1], t), right[1:]...)
+}
+
+// stringize returns the text of tokens as a string literal has it.
+func stringize(list []syntax.Token) string {
+	var b strings.Builder
+	for i, t := range list {
+		if i > 0 && t.Flags&(syntax.SpaceAhead|syntax.LineStart) != 0 {
+			b.WriteByte(' ')
+		}
+		text := t.Source()
+		if t.Kind == syntax.String {
+			text = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// expandList returns the tokens with the macros in them expanded.
+func (p *preprocessor) expandList(list []syntax.Token) []syntax.Token {
+	ahead := p.ahead
+	p.ahead = nil
+	depth := len(p.stack)
+	p.stack = append(p.stack, &expansion{list: list})
+	var out []syntax.Token
+	for len(out) < maxTokens && depth < maxNesting {
+		t := p.expanded()
+		if t.Kind == syntax.EOF {
+			break
+		}
+		out = append(out, t)
+	}
+	p.stack = p.stack[:depth]
+	p.ahead = ahead
+	return out
+}

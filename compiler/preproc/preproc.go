@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package preproc is the C preprocessor as P4_16 programs use it (language
+// spec 6.2): #include, object-like and function-like macros with # and ##,
+// conditionals, #error, #warning and #line.
+//
+// It works on tokens. Every token keeps the place in the file it came from;
+// the tokens of a macro's expansion have the place of its use, because that
+// is where the programmer can do something about them.
+package preproc
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// Codes of the diagnostics of this package.
+const (
+	CodeDirective diag.Code = "directive"
+	CodeInclude   diag.Code = "include"
+	CodeMacro     diag.Code = "macro"
+	CodeUser      diag.Code = "user-error"
+	CodeUserWarn  diag.Code = "user-warning"
+	CodeTooLarge  diag.Code = "too-large"
+)
+
+// Limits that keep any input within bounds.
+const (
+	maxTokens  = 4 << 20
+	maxInclude = 100
+	maxNesting = 1000 // of conditionals and of parentheses in #if
+)
+
+// Options say what is known before the first line of the program.
+type Options struct {
+	// Include are the folders to look for included files in, after the
+	// folder of the including file.
+	Include []string
+	// Defines are macros in the form NAME or NAME=TEXT.
+	Defines []string
+	// Open returns the text of a file; an error that is fs.ErrNotExist lets
+	// the search go on.
+	Open func(name string) (string, error)
+	// System has the files that come with the compiler. It is searched last.
+	System fs.FS
+	// SystemPrefix is put before the names of system files in messages.
+	SystemPrefix string
+}
+
+// Run preprocesses the file and returns its tokens, the last of which is EOF.
+func Run(set *source.Set, rep *source.Reporter, opts Options, file *source.File) []syntax.Token {
+	p := &preprocessor{set: set, rep: rep, opts: opts, macros: map[string]*macro{}}
+	for _, d := range opts.Defines {
+		p.predefine(d)
+	}
+	p.push(file)
+	out := make([]syntax.Token, 0, len(file.Text)/4+16)
+	for {
+		t := p.expanded()
+		if t.Kind == syntax.Hash || t.Kind == syntax.HashHash {
+			rep.Errorf(t.Pos, CodeDirective, "%q outside of a directive", t.Source())
+			continue
+		}
+		if len(out) >= maxTokens {
+			rep.Errorf(t.Pos, CodeTooLarge, "the program has more than %d tokens after preprocessing", maxTokens)
+			t.Kind = syntax.EOF
+		}
+		out = append(out, t)
+		if t.Kind == syntax.EOF {
+			return out
+		}
+	}
+}
+
+type preprocessor struct {
+	set    *source.Set
+	rep    *source.Reporter
+	opts   Options
+	macros map[string]*macro
+	files  []*input
+	ahead  []syntax.Token // read too far, last first
+	stack  []*expansion   // macro bodies being read, innermost last
+	budget int            // tokens produced by expansions so far
+	spent  bool           // and it was too many
+	system map[string]*source.File
+}
+
+// input is a file being read.
+type input struct {
+	file  *source.File
+	scan  *syntax.Scanner
+	conds []cond
+}
+
+// cond is an #if that is open.
+type cond struct {
+	pos    source.Pos
+	active bool // this branch is being read
+	taken  bool // a branch was read
+	outer  bool // what is around it is being read
+	isElse bool
+}
+
+func (in *input) active() bool {
+	n := len(in.conds)
+	return n == 0 || in.conds[n-1].active
+}
+
+func (p *preprocessor) push(f *source.File) {
+	p.files = append(p.files, &input{file: f, scan: syntax.NewScanner(f, p.rep)})
+}
+
+// predefine handles a -D option.
+func (p *preprocessor) predefine(d string) {
+	name, value, ok := strings.Cut(d, "=")
+	if !ok {
+		value = "1"
+	}
+	f := p.set.Add("<command line>", name+" "+value)
+	if f == nil {
+		return
+	}
+	s := syntax.NewScanner(f, p.rep)
+	t := s.Next()
+	if !isName(t) {
+		p.rep.Errorf(f.Pos(0), CodeMacro, "%q is not the name of a macro", name)
+		return
+	}
+	m := &macro{name: t.Text}
+	for t := s.Next(); t.Kind != syntax.EOF; t = s.Next() {
+		m.body = append(m.body, t)
+	}
+	p.macros[m.name] = m
+}
+
+// raw returns the next token of the files, having obeyed the directives
+// before it. At the end of the main file it returns EOF.
+func (p *preprocessor) raw() syntax.Token {
+	for {
+		in := p.files[len(p.files)-1]
+		if !in.active() {
+			p.skip(in)
+		}
+		t := in.scan.Next()
+		switch {
+		case t.Kind == syntax.EOF:
+			for _, c := range in.conds {
+				p.rep.Errorf(c.pos, CodeDirective, "#if without #endif")
+			}
+			in.conds = nil
+			if len(p.files) == 1 {
+				return t
+			}
+			p.files = p.files[:len(p.files)-1]
+		case t.Kind == syntax.Hash && t.Flags&syntax.LineStart != 0:
+			p.directive(in, t)
+		default:
+			return t
+		}
+	}
+}
+
+// skip passes over the lines of a branch that is not taken, up to the
+// directive that ends it.
+func (p *preprocessor) skip(in *input) {
+	for !in.active() {
+		line, at := in.scan.NextLine()
+		if line == "" {
+			return
+		}
+		text := strings.TrimLeft(line, " \t")
+		if !strings.HasPrefix(text, "#") {
+			continue
+		}
+		word := strings.TrimLeft(text[1:], " \t")
+		end := 0
+		for end < len(word) && 'a' <= word[end] && word[end] <= 'z' {
+			end++
+		}
+		switch word[:end] {
+		case "if", "ifdef", "ifndef", "elif", "else", "endif":
+			in.scan.Seek(at + len(line) - len(text))
+			t := in.scan.Next() // the hash
+			p.directive(in, t)
+		}
+	}
+}
+
+// directive obeys the directive that begins with the token hash.
+func (p *preprocessor) directive(in *input, hash syntax.Token) {
+	if in.scan.AtLineEnd() {
+		return // a lone # is allowed
+	}
+	word := in.scan.Next()
+	pos := word.Pos
+	name := word.Text
+	if word.Kind == syntax.Integer { // # 12 "file", as cpp writes it
+		p.line(in, word)
+		return
+	}
+	switch name {
+	case "if", "ifdef", "ifndef":
+		if len(in.conds) >= maxNesting {
+			p.rep.Errorf(pos, CodeDirective, "conditionals nest deeper than %d", maxNesting)
+			in.scan.SkipLine()
+			return
+		}
+		c := cond{pos: hash.Pos, outer: in.active()}
+		switch {
+		case !c.outer:
+			in.scan.SkipLine()
+		case name == "if":
+			c.active = p.condition(in, pos)
+		default:
+			n := p.operand(in, pos, name)
+			_, defined := p.macros[n.Text]
+			c.active = defined == (name == "ifdef")
+		}
+		c.taken = c.active
+		in.conds = append(in.conds, c)
+	case "elif", "else", "endif":
+		n := len(in.conds)
+		if n == 0 {
+			p.rep.Errorf(pos, CodeDirective, "#%s without #if", name)
+			in.scan.SkipLine()
+			return
+		}
+		c := &in.conds[n-1]
+		if c.isElse && name != "endif" {
+			p.rep.Errorf(pos, CodeDirective, "#%s after #else", name)
+		}
+		switch name {
+		case "endif":
+			in.conds = in.conds[:n-1]
+			in.scan.SkipLine() // a comment or the macro's name is often there
+		case "else":
+			c.isElse = true
+			c.active = c.outer && !c.taken
+			c.taken = true
+			in.scan.SkipLine()
+		case "elif":
+			if c.outer && !c.taken {
+				c.active = p.condition(in, pos)
+				c.taken = c.active
+			} else {
+				c.active = false
+				in.scan.SkipLine()
+			}
+		}
+	case "define":
+		p.define(in, pos)
+	case "undef":
+		n := p.operand(in, pos, name)
+		delete(p.macros, n.Text)
+	case "include":
+		p.include(in, pos)
+	case "error":
+		p.rep.Errorf(hash.Pos, CodeUser, "#error %s", strings.TrimSpace(in.scan.SkipLine()))
+	case "warning":
+		p.rep.Warnf(hash.Pos, CodeUserWarn, "#warning %s", strings.TrimSpace(in.scan.SkipLine()))
+	case "line":
+		p.line(in, p.restOfLine(in, 1)...)
+	case "pragma", "ident":
+		in.scan.SkipLine()
+	default:
+		p.rep.Errorf(pos, CodeDirective, "unknown directive #%s%s", word.Source(), diag.DidYouMean(name, directives))
+		in.scan.SkipLine()
+	}
+}
+
+var directives = []string{"if", "ifdef", "ifndef", "elif", "else", "endif", "define", "undef", "include", "error",
+	"warning", "line", "pragma"}
+
+// operand reads the one name that #ifdef, #ifndef and #undef take.
+func (p *preprocessor) operand(in *input, pos source.Pos, directive string) syntax.Token {
+	var t syntax.Token
+	if !in.scan.AtLineEnd() {
+		t = in.scan.Next()
+	}
+	if !isName(t) {
+		p.rep.Errorf(pos, CodeDirective, "#%s wants the name of a macro", directive)
+		t.Text = ""
+	}
+	in.scan.SkipLine()
+	return t
+}
+
+// restOfLine returns the tokens up to the end of the line; at least min of
+// them, with EOF for those that are not there.
+func (p *preprocessor) restOfLine(in *input, min int) []syntax.Token {
+	var list []syntax.Token
+	for !in.scan.AtLineEnd() {
+		list = append(list, in.scan.Next())
+	}
+	in.scan.SkipLine()
+	for len(list) < min {
+		list = append(list, syntax.Token{Kind: syntax.EOF})
+	}
+	return list
+}
+
+// line obeys #line: a number and perhaps a file name.
+func (p *preprocessor) line(in *input, args ...syntax.Token) {
+	if len(args) == 1 && !in.scan.AtLineEnd() {
+		args = append(args, p.restOfLine(in, 0)...)
+	}
+	n := 0
+	for _, c := range []byte(args[0].Text) {
+		if c < '0' || c > '9' || n > 1<<26 {
+			n = -1
+			break
+		}
+		n = 10*n + int(c-'0')
+	}
+	if args[0].Kind != syntax.Integer || n < 0 {
+		p.rep.Errorf(args[0].Pos, CodeDirective, "#line wants a line number")
+		return
+	}
+	name := ""
+	if len(args) > 1 && args[1].Kind == syntax.String {
+		name = args[1].Text
+	}
+	in.file.SetLine(in.file.Offset(args[0].Pos), name, n)
+}
+
+// include obeys #include "file" and #include <file>.
+func (p *preprocessor) include(in *input, pos source.Pos) {
+	args := p.restOfLine(in, 1)
+	if args[0].Kind != syntax.String && args[0].Kind != syntax.Less {
+		args = p.expandList(args)
+	}
+	var name string
+	quoted := false
+	switch {
+	case len(args) == 1 && args[0].Kind == syntax.String:
+		name, quoted = args[0].Text, true
+	case len(args) > 2 && args[0].Kind == syntax.Less && args[len(args)-1].Kind == syntax.Greater:
+		name = p.set.Text(source.Span{Start: args[0].End, End: args[len(args)-1].Pos})
+	}
+	if name == "" {
+		p.rep.Errorf(pos, CodeInclude, "#include wants \"file\" or <file>")
+		return
+	}
+	if len(p.files) >= maxInclude {
+		p.rep.Errorf(pos, CodeInclude, "includes nest deeper than %d: does %s include itself?", maxInclude, name)
+		return
+	}
+	f := p.find(in.file, name, quoted, pos)
+	if f != nil {
+		p.push(f)
+	}
+}
+
+// find returns the file of the given name, or reports that there is none.
+func (p *preprocessor) find(from *source.File, name string, quoted bool, pos source.Pos) *source.File {
+	if p.system == nil {
+		p.system = map[string]*source.File{}
+	}
+	var dirs []string
+	if quoted && !strings.HasPrefix(from.Name, p.opts.SystemPrefix) {
+		dirs = append(dirs, path.Dir(from.Name))
+	}
+	dirs = append(dirs, p.opts.Include...)
+	if path.IsAbs(name) {
+		dirs = []string{"/"}
+	}
+	for _, dir := range dirs {
+		full := name
+		if dir != "." {
+			full = path.Join(dir, name)
+		}
+		if f := p.system[full]; f != nil {
+			return f
+		}
+		if p.opts.Open == nil {
+			break
+		}
+		text, err := p.opts.Open(full)
+		if err == nil {
+			return p.add(full, text, pos)
+		}
+	}
+	full := p.opts.SystemPrefix + path.Clean(name)
+	if f := p.system[full]; f != nil {
+		return f
+	}
+	if p.opts.System != nil {
+		if text, err := fs.ReadFile(p.opts.System, path.Clean(name)); err == nil {
+			return p.add(full, string(text), pos)
+		}
+	}
+	p.rep.Errorf(pos, CodeInclude, "cannot find %s in %s", name, strings.Join(append(dirs, "the compiler's own files"), ", "))
+	return nil
+}
+
+// add takes a file into the set and remembers it, so that a second #include
+// costs nothing.
+func (p *preprocessor) add(name, text string, pos source.Pos) *source.File {
+	f := p.set.Add(name, text)
+	if f == nil {
+		p.rep.Errorf(pos, CodeTooLarge, "the program is too large")
+		return nil
+	}
+	p.system[name] = f
+	return f
+}
+
+func isName(t syntax.Token) bool { return t.Kind == syntax.Name || t.Kind.IsKeyword() && t.Text != "" }
