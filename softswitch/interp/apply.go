@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/bitvec"
+)
+
+// apply looks the packet up in a table and returns where its action starts.
+// The action's arguments are in the parameter slots then.
+func (m *Machine) apply(t *Table) int32 {
+	t.Lookups++
+	if len(t.Info.parts) != 0 {
+		if id, ok := m.find(t); ok {
+			t.Hits++
+			if t.extras {
+				return m.applyExtras(t, &t.entries[id])
+			}
+			if m.Trace != nil {
+				e := &t.entries[id]
+				m.traceEntry(t, e, "hit", m.prog.Actions, int(e.action), e.limbs[t.argsAt:])
+			}
+			n := t.records.stride
+			at := int(t.recordOf[id]) * n
+			record := t.records.data[at : at+n]
+			args := m.f[m.prog.params:]
+			for i := 1; i < len(record); i++ {
+				args[i-1] = record[i]
+			}
+			return int32(record[0])
+		}
+	}
+	e := &t.def
+	if t.counts {
+		e.Ext.Counter.Packets++
+		e.Ext.Counter.Bytes += m.f[m.prog.sys+sysIngressLen]
+	}
+	if m.Trace != nil {
+		m.traceEntry(t, e, "miss", m.prog.Actions, int(e.action), e.limbs)
+	}
+	copy(m.f[m.prog.params:], e.limbs)
+	return e.pc
+}
+
+// find looks the packet up.
+func (m *Machine) find(t *Table) (uint32, bool) {
+	switch { // direct calls for what is common
+	case t.exact32 != nil:
+		return t.exact32.Lookup1(m.key1(t.Info.parts))
+	case t.lpm32 != nil:
+		return t.lpm32.Lookup1(m.key1(t.Info.parts))
+	case t.exact != nil && len(t.key) == 1:
+		return t.exact.Lookup1(m.key1(t.Info.parts))
+	}
+	m.packKey(t)
+	return t.index.Lookup(t.key)
+}
+
+// key1 packs a key of one limb.
+func (m *Machine) key1(parts []keyPart) uint64 {
+	f := m.f
+	var key uint64
+	for i := range parts {
+		p := &parts[i]
+		if p.valid != noValid && f[p.valid] == 0 {
+			continue
+		}
+		key |= f[p.slot] & p.mask << p.shift
+	}
+	return key
+}
+
+// packKey packs the key of a table.
+func (m *Machine) packKey(t *Table) {
+	f, key := m.f, t.key
+	clear(key)
+	for i := range t.Info.parts {
+		p := &t.Info.parts[i]
+		if p.valid != noValid && f[p.valid] == 0 {
+			continue
+		}
+		x := f[p.slot] & p.mask
+		if p.shift >= 0 {
+			key[p.limb] |= x << p.shift
+		} else {
+			key[p.limb] |= x >> -p.shift
+		}
+	}
+}
+
+// applyExtras is the rest of apply for a hit in a table with direct counters
+// or meters, ageing, or an action profile.
+func (m *Machine) applyExtras(t *Table, e *Entry) int32 {
+	x := e.Ext
+	x.LastHit = m.Now
+	if t.counts {
+		x.Counter.Packets++
+		x.Counter.Bytes += m.f[m.prog.sys+sysIngressLen]
+	}
+	if t.Info.Meter >= 0 {
+		info := m.state.Meters[t.Info.Meter].Info
+		m.f[t.Info.meterSlot] = x.Meter.Execute(m.units(info), m.f[m.prog.sys+sysIngressLen], m.Now) & t.Info.meterMask
+	}
+	action, args, pc := int(e.action), e.limbs[t.argsAt:], e.pc
+	member := x.Member
+	if g := x.Group; g != nil {
+		member = nil
+		switch n := uint64(len(g.slots)); {
+		case n == 0:
+		case g.Random:
+			member = g.slots[m.state.rng.between(0, n-1)]
+		default:
+			member = g.slots[m.hash(m.prog.Profiles[t.Info.Profile].selector)%n]
+		}
+	}
+	switch {
+	case member != nil:
+		action, args, pc = member.Action, member.Args, t.hitPC[member.Action]
+	case action < 0: // an empty group does nothing
+		pc, args = t.Info.pcs[len(t.Info.pcs)-1], nil
+	}
+	if m.Trace != nil {
+		m.traceEntry(t, e, "hit", m.prog.Actions, action, args)
+	}
+	copy(m.f[m.prog.params:], args)
+	return pc
+}
+
+func (m *Machine) traceEntry(t *Table, e *Entry, what string, actions []ActionInfo, action int, args []uint64) {
+	var b strings.Builder
+	for i, k := range t.Info.Key {
+		limbs := make([]uint64, limbsOf(k.Width))
+		if len(t.key) == 1 {
+			t.key[0] = m.key1(t.Info.parts)
+		}
+		copy(limbs, extractField(t.key, k))
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s=0x%x", k.Name, bitvec.AppendBytes(nil, limbs, (k.Width+7)/8))
+	}
+	name := "no action"
+	if action >= 0 {
+		var list []string
+		for i, v := range m.prog.UnpackArgs(action, args) {
+			p := actions[action].Params[i]
+			list = append(list, fmt.Sprintf("%s=0x%x", p.Name, bitvec.AppendBytes(nil, v, (p.Width+7)/8)))
+		}
+		name = actions[action].Name + "(" + strings.Join(list, ", ") + ")"
+	}
+	m.Trace(fmt.Sprintf("  %s: %s → %s", what, b.String(), name))
+}
+
+// hash computes a calculation.
+func (m *Machine) hash(n int) uint64 {
+	k := &m.prog.calcs[n]
+	if k.sums != nil && m.allValid(k.valid) {
+		return m.quickSum(k)
+	}
+	return k.algo.hash(m.input(k), &m.state.memos[n])
+}
+
+func (m *Machine) allValid(valid []slot) bool {
+	for _, s := range valid {
+		if m.f[s] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Machine) quickSum(k *calc) uint64 {
+	f := m.f
+	var sum uint64
+	for i := range k.sums {
+		p := &k.sums[i]
+		x := f[p.slot] & p.mask
+		// 48 bits at most after this, so that thousands of fields do not overflow.
+		sum += (x>>32 + x&0xffffffff) << p.shift
+	}
+	if k.payload {
+		sum += sum16(m.data[m.f[m.prog.sys+sysPayload]:])
+	}
+	return uint64(fold(sum>>32 + sum&0xffffffff))
+}
+
+// input joins the inputs of a calculation in scratch memory.
+func (m *Machine) input(k *calc) []byte {
+	b := m.scratch[:0]
+	f := m.f
+	if k.aligned {
+		for i := range k.inputs {
+			in := &k.inputs[i]
+			if in.valid != noValid && f[in.valid] == 0 {
+				continue
+			}
+			switch {
+			case in.header != nil || in.value != nil || in.limbs != 1:
+				b = m.appendInput(b, 8*len(b), in)
+			case in.width == 8:
+				b = append(b, byte(f[in.slot]))
+			case in.width == 16:
+				b = binary.BigEndian.AppendUint16(b, uint16(f[in.slot]))
+			case in.width == 32:
+				b = binary.BigEndian.AppendUint32(b, uint32(f[in.slot]))
+			default:
+				for shift := in.width - 8; shift >= 0; shift -= 8 {
+					b = append(b, byte(f[in.slot]>>shift))
+				}
+			}
+		}
+	} else {
+		at := 0
+		for i := range k.inputs {
+			in := &k.inputs[i]
+			if in.valid != noValid && f[in.valid] == 0 {
+				continue
+			}
+			b = m.appendInput(b, at, in)
+			at += m.inputBits(in)
+		}
+	}
+	if k.payload {
+		b = append(b, m.data[f[m.prog.sys+sysPayload]:]...)
+		if k.algo.sum {
+			// Zeros that are not in memory add nothing to a sum.
+		} else {
+			for range m.frame.Elided {
+				b = append(b, 0)
+			}
+		}
+	}
+	m.scratch = b
+	return b
+}
+
+func (m *Machine) inputBits(in *calcInput) int {
+	switch {
+	case in.varbit:
+		return int(m.f[in.header.base+relVarLen])
+	case in.header != nil && in.header.typ.varbit >= 0:
+		return in.width + int(m.f[in.header.base+relVarLen])
+	}
+	return in.width
+}
+
+// appendInput appends an input from bit at on.
+func (m *Machine) appendInput(b []byte, at int, in *calcInput) []byte {
+	bits := m.inputBits(in)
+	for len(b) < (at+bits+7)/8 {
+		b = append(b, 0)
+	}
+	switch {
+	case in.varbit:
+		from := int(m.f[in.header.base+relVarOff])
+		for done := 0; done < bits; done += 8 {
+			putBits(b, at+done, 8, getBits(m.data, from+done, 8))
+		}
+	case in.header != nil:
+		for i, x := range m.emit(nil, in.header) {
+			putBits(b, at+8*i, 8, uint64(x))
+		}
+	default:
+		value := in.value
+		if value == nil {
+			value = m.f[in.slot : int(in.slot)+int(in.limbs)]
+		}
+		for limb := len(value) - 1; limb >= 0; limb-- {
+			n := min(64, in.width-64*limb)
+			putBits(b, at+in.width-64*limb-n, n, value[limb])
+		}
+	}
+	return b
+}

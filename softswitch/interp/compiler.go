@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// CodeProgram marks what is wrong with a program that is well-formed JSON.
+const CodeProgram diag.Code = "json-program"
+
+// validField is the hidden field that tells whether a header is valid.
+const validField = "$valid$"
+
+// Arch is what an architecture adds to the programs written for it.
+type Arch struct {
+	// Fields are the metadata fields that the architecture itself reads or
+	// writes, by the names of BMv2 (aliases included), and when.
+	Fields map[string]use
+	// DropField and DropGroup are the fields that mark_to_drop and drop set.
+	EgressSpec, MulticastGroup string
+}
+
+// Uses of a field, for Arch.Fields.
+const (
+	InIngress = useIngress
+	InEgress  = useEgress
+	Written   = useWrite
+)
+
+// V1Model is what simple_switch adds: standard_metadata and its kin.
+var V1Model = Arch{
+	Fields: map[string]use{
+		"standard_metadata.ingress_port":              useIngress | useEgress | useWrite,
+		"standard_metadata.egress_spec":               useIngress | useEgress | useWrite,
+		"standard_metadata.egress_port":               useEgress | useWrite,
+		"standard_metadata.instance_type":             useIngress | useEgress | useWrite,
+		"standard_metadata.packet_length":             useIngress | useEgress | useWrite,
+		"standard_metadata.parser_error":              useIngress | useWrite,
+		"standard_metadata.checksum_error":            useIngress | useWrite,
+		"intrinsic_metadata.ingress_global_timestamp": useIngress | useWrite,
+		"intrinsic_metadata.egress_global_timestamp":  useEgress | useWrite,
+		"intrinsic_metadata.mcast_grp":                useIngress | useWrite,
+		"intrinsic_metadata.egress_rid":               useEgress | useWrite,
+		"intrinsic_metadata.priority":                 useIngress,
+		"queueing_metadata.enq_timestamp":             useEgress | useWrite,
+		"queueing_metadata.enq_qdepth":                useEgress | useWrite,
+		"queueing_metadata.deq_timedelta":             useEgress | useWrite,
+		"queueing_metadata.deq_qdepth":                useEgress | useWrite,
+		"queueing_metadata.qid":                       useEgress | useWrite,
+	},
+	EgressSpec:     "standard_metadata.egress_spec",
+	MulticastGroup: "intrinsic_metadata.mcast_grp",
+}
+
+// compiler turns a file into a Program.
+type compiler struct {
+	json *bmv2json.Program
+	arch Arch
+	opts Options
+	prog *Program
+	list diag.List
+
+	types           []*headerType
+	order           []*header
+	headers         map[string]*header
+	stacks          map[string]*stack
+	stackOrder      []*stack
+	unions          map[string]*union
+	unionOrder      []*union
+	unionStacks     map[string]*unionStack
+	unionStackOrder []*unionStack
+	aliases         map[string]bmv2json.FieldRef
+	actions         map[int]*action
+	usedActions     map[int]use
+
+	registers, counters, meters, calcs, vsets, profiles map[string]int
+	tables                                              map[string]int
+	actionNumbers                                       []int // action ids by number
+
+	params, paramSlots      int // slots of the action parameters
+	temps, tempTop, tempMax int
+	consts                  map[string]int // number of the constant, while compiling
+	constList               []uint64
+	code                    []instr
+	labels                  []int // places of labels in code, −1 while unknown
+	placed                  int   // the last place of a label
+
+	action *action // being compiled
+	args   []*big.Int
+}
+
+// action is an action declaration.
+type action struct {
+	json   *bmv2json.Action
+	params []param
+	slots  int
+	exits  bool
+}
+
+type param struct {
+	name  string
+	slot  int // from compiler.params
+	width int
+}
+
+// label stands for a place in the code that may not be known yet.
+type label int
+
+func (c *compiler) errorf(pos diag.Pos, format string, args ...any) {
+	if !pos.IsValid() {
+		pos = c.json.Pos
+	}
+	c.list.Errorf(pos, CodeProgram, format, args...)
+}
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// lookupField finds a field by the name BMv2 has for it, "header.field" or an
+// alias.
+func (c *compiler) lookupField(name string) (*header, int, bool) {
+	ref, ok := c.aliases[name]
+	if !ok {
+		ref = splitField(name)
+	}
+	h := c.headers[ref.Header]
+	if h == nil {
+		return nil, 0, false
+	}
+	i := h.typ.index(ref.Field)
+	return h, i, i >= 0
+}
+
+func splitField(name string) bmv2json.FieldRef {
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] == '.' {
+			return bmv2json.FieldRef{Header: name[:i], Field: name[i+1:]}
+		}
+	}
+	return bmv2json.FieldRef{Header: name}
+}
+
+// field finds a field and complains if there is none.
+func (c *compiler) field(ref bmv2json.FieldRef, pos diag.Pos) (*header, int, bool) {
+	h := c.headers[ref.Header]
+	if h == nil {
+		c.errorf(pos, "unknown header %s%s", ref.Header, diag.DidYouMean(ref.Header, keys(c.headers)))
+		return nil, 0, false
+	}
+	i := h.typ.index(ref.Field)
+	if i < 0 {
+		var names []string
+		for _, f := range h.typ.fields {
+			names = append(names, f.name)
+		}
+		c.errorf(pos, "header %s has no field %s%s", ref.Header, ref.Field, diag.DidYouMean(ref.Field, names))
+		return nil, 0, false
+	}
+	return h, i, true
+}
+
+// unionStackMember returns a member of the first union in a stack.
+func (c *compiler) unionStackMember(stack, member string) *header {
+	s := c.unionStacks[stack]
+	if s == nil {
+		return nil
+	}
+	u := s.elements[0]
+	for i, m := range u.typ.Headers {
+		if m.Name == member {
+			return u.members[i]
+		}
+	}
+	return nil
+}
+
+// emit adds an instruction.
+func (c *compiler) emit(op opcode, d, a, b int, imm uint64) {
+	c.code = append(c.code, instr{op, slot(d), slot(a), slot(b), imm})
+}
+
+// temp returns n temporary slots, free again when the statement ends.
+func (c *compiler) temp(n int) int {
+	t := c.tempTop
+	c.tempTop += n
+	if c.tempTop > c.tempMax {
+		c.tempMax = c.tempTop
+	}
+	if c.tempTop > maxSlots/2 {
+		c.errorf(c.json.Pos, "the program's expressions take too many temporaries")
+		c.tempTop = c.temps
+	}
+	return t
+}
+
+func (c *compiler) releaseTemps(top int) { c.tempTop = top }
+
+// firstConst is the slot number of the first constant while compiling. Where
+// the constants go is known only when all temporaries are.
+const firstConst = maxSlots - 1<<14
+
+// constSlot returns the slots of a constant of n limbs.
+func (c *compiler) constSlot(v *big.Int, n int) int {
+	limbs := make([]uint64, n)
+	x := new(big.Int).Set(v)
+	for i := range limbs {
+		limbs[i] = low(x)
+		x.Rsh(x, 64)
+	}
+	key := string(appendLimbs(nil, limbs))
+	at, ok := c.consts[key]
+	if !ok {
+		at = len(c.constList)
+		c.constList = append(c.constList, limbs...)
+		c.consts[key] = at
+		if len(c.constList) > maxSlots-firstConst {
+			c.errorf(c.json.Pos, "the program has more than %d constants", maxSlots-firstConst)
+			return firstConst
+		}
+	}
+	return firstConst + at
+}
+
+func appendLimbs(b []byte, limbs []uint64) []byte {
+	for _, x := range limbs {
+		for range 8 {
+			b = append(b, byte(x))
+			x >>= 8
+		}
+	}
+	return b
+}
+
+func (c *compiler) label() label {
+	c.labels = append(c.labels, -1)
+	return label(len(c.labels) - 1)
+}
+
+// place says that a label is here. A jump to it that would be the instruction
+// just before is not needed.
+func (c *compiler) place(l label) {
+	if n := len(c.code) - 1; n >= 0 && c.code[n].op == iJmp && c.code[n].imm == uint64(l) && c.placed <= n {
+		c.code = c.code[:n]
+	}
+	c.labels[l] = len(c.code)
+	c.placed = len(c.code)
+}
+
+func (c *compiler) branch(op opcode, a, b int, to label) { c.emit(op, 0, a, b, uint64(to)) }
+
+func (c *compiler) jump(to label) { c.emit(iJmp, 0, 0, 0, uint64(to)) }
+
+// finish replaces labels by places and puts the constants after the
+// temporaries.
+func (c *compiler) finish() {
+	p := c.prog
+	base := c.tempMax
+	p.slots = base + len(c.constList)
+	if p.slots > firstConst {
+		c.errorf(c.json.Pos, "the program takes %d slots, more than %d", p.slots, firstConst)
+		return
+	}
+	p.consts, p.constBase = c.constList, base
+	move := func(s *slot) {
+		if *s >= firstConst {
+			*s = *s - firstConst + slot(base)
+		}
+	}
+	for i := range c.code {
+		in := &c.code[i]
+		move(&in.d)
+		move(&in.a)
+		move(&in.b)
+		if in.op.isJump() {
+			in.imm = uint64(c.labels[in.imm])
+			if int(in.imm) <= i && in.op == iJmp {
+				in.op = iBack
+			}
+		}
+	}
+	p.code = c.code
+	at := func(l label) int32 { return int32(c.labels[l]) }
+	for _, t := range p.Tables {
+		for i := range t.pcs {
+			t.pcs[i] = at(label(t.pcs[i]))
+		}
+	}
+	for i := range p.matches {
+		p.matches[i].to = at(label(p.matches[i].to))
+	}
+	for i := range p.vsetJumps {
+		p.vsetJumps[i].to = at(label(p.vsetJumps[i].to))
+	}
+	fix := func(fields []fieldAt) {
+		for i := range fields {
+			if fields[i].slot >= firstConst {
+				fields[i].slot += base - firstConst
+			}
+		}
+	}
+	for _, l := range p.fieldLists {
+		fix(l.fields)
+	}
+	for _, d := range p.Digests {
+		fix(d.list.fields)
+	}
+	for _, msg := range p.messages {
+		fix(msg.args)
+	}
+	for _, t := range p.Tables {
+		for i := range t.parts {
+			move(&t.parts[i].slot)
+		}
+	}
+	for _, s := range p.switches {
+		for i := range s.to {
+			s.to[i] = at(label(s.to[i]))
+		}
+	}
+	p.parseEnd = at(c.parseEnd())
+}

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"math/big"
+
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// A primitive is a primitive that the architecture or the language has: how
+// many parameters it takes and how its code is made.
+type primitive struct {
+	params int
+	gen    func(c *compiler, p *bmv2json.Primitive)
+}
+
+var primitives map[string]primitive
+
+func init() {
+	primitives = map[string]primitive{
+		"assign":              {2, func(c *compiler, p *bmv2json.Primitive) { c.assign(c.arg(p, 0), c.number(p, 1)) }},
+		"assign_VL":           {2, (*compiler).genAssignVarbit},
+		"assign_header":       {2, (*compiler).genAssignHeader},
+		"assign_union":        {2, (*compiler).genAssignUnion},
+		"assign_header_stack": {2, (*compiler).genAssignStack},
+		"assign_union_stack":  {2, (*compiler).genAssignStack},
+		"push":                {2, func(c *compiler, p *bmv2json.Primitive) { c.genShift(p, iPush) }},
+		"pop":                 {2, func(c *compiler, p *bmv2json.Primitive) { c.genShift(p, iPop) }},
+		"exit": {0, func(c *compiler, _ *bmv2json.Primitive) {
+			c.emit(iMovI, c.prog.sys+sysExit, 0, 0, 1)
+		}},
+		"assert":  {1, (*compiler).genAssert},
+		"assume":  {1, (*compiler).genAssert},
+		"log_msg": {2, (*compiler).genLog},
+
+		"modify_field":                        {2, func(c *compiler, p *bmv2json.Primitive) { c.assign(c.arg(p, 0), c.number(p, 1)) }},
+		"add_to_field":                        {2, inPlace("+")},
+		"subtract_from_field":                 {2, inPlace("-")},
+		"add":                                 {3, ofTwo("+")},
+		"subtract":                            {3, ofTwo("-")},
+		"bit_xor":                             {3, ofTwo("^")},
+		"bit_or":                              {3, ofTwo("|")},
+		"bit_and":                             {3, ofTwo("&")},
+		"shift_left":                          {3, ofTwo("<<")},
+		"shift_right":                         {3, ofTwo(">>")},
+		"modify_field_rng_uniform":            {3, (*compiler).genRandom},
+		"modify_field_with_hash_based_offset": {4, (*compiler).genHash},
+
+		"drop":                        {0, func(c *compiler, _ *bmv2json.Primitive) { c.emit(iDrop, 0, 0, 0, 0) }},
+		"mark_to_drop":                {1, (*compiler).genMarkToDrop},
+		"generate_digest":             {2, func(c *compiler, p *bmv2json.Primitive) { c.emit(iDigest, 0, c.short(p, 1), 0, 0) }},
+		"add_header":                  {1, func(c *compiler, p *bmv2json.Primitive) { c.genHeaderOp(p, iAddHeader) }},
+		"add_header_fast":             {1, func(c *compiler, p *bmv2json.Primitive) { c.genHeaderOp(p, iAddValid) }},
+		"remove_header":               {1, func(c *compiler, p *bmv2json.Primitive) { c.genHeaderOp(p, iRemoveHeader) }},
+		"copy_header":                 {2, (*compiler).genAssignHeader},
+		"resubmit":                    {1, func(c *compiler, p *bmv2json.Primitive) { c.emit(iResubmit, 0, c.short(p, 0), 0, 0) }},
+		"recirculate":                 {1, func(c *compiler, p *bmv2json.Primitive) { c.emit(iRecirc, 0, c.short(p, 0), 0, 0) }},
+		"truncate":                    {1, func(c *compiler, p *bmv2json.Primitive) { c.emit(iTruncate, 0, c.short(p, 0), 0, 0) }},
+		"no_op":                       {0, func(*compiler, *bmv2json.Primitive) {}},
+		"execute_meter":               {3, (*compiler).genMeter},
+		"count":                       {2, (*compiler).genCount},
+		"register_read":               {3, (*compiler).genRegisterRead},
+		"register_write":              {3, (*compiler).genRegisterWrite},
+		"clone_ingress_pkt_to_egress": {2, (*compiler).genClone},
+		"clone_egress_pkt_to_egress":  {2, (*compiler).genClone},
+	}
+}
+
+// arg builds parameter i as an expression of any kind.
+func (c *compiler) arg(p *bmv2json.Primitive, i int) *expr { return c.expr(p.Parameters[i]) }
+
+// number builds parameter i as a number; a boolean counts as 0 or 1.
+func (c *compiler) number(p *bmv2json.Primitive, i int) *expr {
+	e := c.arg(p, i)
+	if e.kind == kBool {
+		return &expr{op: "b2d", r: e, lo: bigZero, hi: bigOne, pos: e.pos}
+	}
+	return c.want(e, kData)
+}
+
+// short returns the slot of parameter i, cut to 64 bits.
+func (c *compiler) short(p *bmv2json.Primitive, i int) int { return c.gen(c.number(p, i), 1) }
+
+// object returns the number of the object that parameter i names.
+func (c *compiler) object(p *bmv2json.Primitive, i int, typ string, names map[string]int) (int, bool) {
+	v := p.Parameters[i]
+	if v.Type != typ {
+		c.errorf(v.Pos, "parameter %d of %s is a %s, want a %s", i+1, p.Op, v.Type, typ)
+		return 0, false
+	}
+	n, ok := names[v.Name]
+	if !ok {
+		c.errorf(v.Pos, "unknown %s %s%s", typ, v.Name, diag.DidYouMean(v.Name, keys(names)))
+	}
+	return n, ok
+}
+
+// genActionBody emits the primitives of an action. Args are its arguments
+// where they are known now; otherwise they are in the parameter slots.
+func (c *compiler) genActionBody(a *action, args []*big.Int) {
+	c.action, c.args = a, args
+	prims := a.json.Primitives
+	labels := make([]label, len(prims)+1)
+	for i := range labels {
+		labels[i] = c.label()
+	}
+	for i, p := range prims {
+		c.place(labels[i])
+		switch p.Op {
+		case "_jump", "_jump_if_zero":
+			c.genJump(p, i, labels)
+		default:
+			c.genPrimitive(p)
+		}
+	}
+	c.place(labels[len(prims)])
+	c.action, c.args = nil, nil
+}
+
+// genPrimitive emits one primitive.
+func (c *compiler) genPrimitive(p *bmv2json.Primitive) {
+	prim, ok := primitives[p.Op]
+	if !ok {
+		var names []string
+		for name := range primitives {
+			names = append(names, name)
+		}
+		c.errorf(p.Pos, "unknown primitive %s%s", p.Op, diag.DidYouMean(p.Op, sorted(names)))
+		return
+	}
+	if len(p.Parameters) != prim.params {
+		c.errorf(p.Pos, "primitive %s has %d parameters, want %d", p.Op, len(p.Parameters), prim.params)
+		return
+	}
+	defer c.releaseTemps(c.tempTop)
+	if c.opts.Trace {
+		c.tracePrimitive(p)
+	}
+	prim.gen(c, p)
+	if c.opts.Trace {
+		c.traceResult(p)
+	}
+}
+
+// genJump emits a jump among the primitives of an action.
+func (c *compiler) genJump(p *bmv2json.Primitive, i int, labels []label) {
+	defer c.releaseTemps(c.tempTop)
+	want := 1
+	if p.Op == "_jump_if_zero" {
+		want = 2
+	}
+	if len(p.Parameters) != want {
+		c.errorf(p.Pos, "primitive %s has %d parameters, want %d", p.Op, len(p.Parameters), want)
+		return
+	}
+	target := c.number(p, want-1)
+	to, ok := target.small(len(labels))
+	if !ok {
+		c.errorf(p.Pos, "%s goes to no primitive of the action", p.Op)
+		return
+	}
+	if want == 1 {
+		c.jump(labels[to])
+		return
+	}
+	cond := c.arg(p, 0)
+	if cond.kind == kData {
+		cond = &expr{op: "d2b", kind: kBool, r: cond, pos: cond.pos}
+	}
+	if cond = c.want(cond, kBool); to > i {
+		c.jumpUnless(cond, labels[to])
+		return
+	}
+	// Only unconditional jumps go back: they are counted.
+	skip := c.label()
+	c.jumpIf(cond, true, skip)
+	c.jump(labels[to])
+	c.place(skip)
+}
+
+func inPlace(op string) func(*compiler, *bmv2json.Primitive) {
+	return func(c *compiler, p *bmv2json.Primitive) {
+		dst := c.want(c.arg(p, 0), kData)
+		e := &expr{op: op, l: dst, r: c.number(p, 1), pos: p.Pos}
+		c.arith(e)
+		c.assign(dst, e)
+	}
+}
+
+func ofTwo(op string) func(*compiler, *bmv2json.Primitive) {
+	return func(c *compiler, p *bmv2json.Primitive) {
+		e := &expr{op: op, l: c.number(p, 1), r: c.number(p, 2), pos: p.Pos}
+		c.arith(e)
+		c.assign(c.arg(p, 0), e)
+	}
+}
+
+// assign emits dst = src, cut to the type of the field dst.
+func (c *compiler) assign(dst, src *expr) {
+	if dst.kind != kData || dst.op != opField && dst.op != "access_field" || dst.hdr == nil && dst.op == opField {
+		c.errorf(dst.pos, "nothing can be assigned to this")
+		return
+	}
+	f := dst.typ.fields[dst.member]
+	if dst.isVarbit() {
+		c.varbitAssign(dst, src)
+		return
+	}
+	if f.saturating {
+		op := "usat_cast"
+		if f.signed {
+			op = "sat_cast"
+		}
+		src = (&expr{op: op, l: src, width: f.width, pos: src.pos}).rangeOf(f.width, f.signed)
+	}
+	n := limbsOf(f.width)
+	if dst.op == "access_field" {
+		t := c.temp(n)
+		c.store(t, n, src, f)
+		base := c.block(dst.l)
+		for i := range n {
+			c.emit(iStore, 0, base, t+i, uint64(dst.rel()+i))
+		}
+		return
+	}
+	c.store(dst.slot, n, src, f)
+}
+
+// store emits slot = src, cut to the width and sign of a field.
+func (c *compiler) store(slot, n int, src *expr, f fieldType) {
+	switch {
+	case n == 1 && src.fits(f.width, f.signed):
+		c.genTo(src, 1, slot, allBits)
+	case n == 1 && f.signed:
+		c.emit(iSext, slot, c.gen(src, 1), 0, uint64(f.width))
+	case n == 1:
+		c.genTo(src, 1, slot, maskOf(f.width))
+	default:
+		t := c.gen(src, n)
+		c.emit(iWExt, slot, t, 0, pack(n, n, 0, false))
+		if src.fits(f.width, f.signed) {
+			return
+		}
+		op := iWMask
+		if f.signed {
+			op = iWSext
+		}
+		c.emit(op, slot, 0, 0, pack(n, f.width, 0, false))
+	}
+}
+
+// tempField returns n temporary slots as an unsigned number of width bits.
+func (c *compiler) tempField(width int, pos diag.Pos) *expr {
+	n := limbsOf(width)
+	return (&expr{op: opField, slot: c.temp(n), limbs: n, width: width, pos: pos}).rangeOf(width, false)
+}
+
+// into has code compute an unsigned number of width bits into a field, which
+// stays as it is where the code leaves its slots alone.
+func (c *compiler) into(dst *expr, width int, code func(slot int)) {
+	if dst.op == opField && dst.slot >= 0 && dst.hdr != nil {
+		if f := dst.typ.fields[dst.member]; f.width >= width && !f.signed && !f.saturating && limbsOf(f.width) == limbsOf(width) {
+			code(dst.slot)
+			return
+		}
+	}
+	if dst.kind != kData || dst.isVarbit() {
+		c.errorf(dst.pos, "nothing can be assigned to this")
+		return
+	}
+	t := c.tempField(width, dst.pos)
+	n := limbsOf(width)
+	c.genTo(dst, n, t.slot, allBits)
+	code(t.slot)
+	c.assign(dst, t)
+}
+
+// genMarkToDrop emits mark_to_drop. Its parameter need not be the standard
+// metadata: of an action that has it as a parameter, p4c makes a copy.
+func (c *compiler) genMarkToDrop(p *bmv2json.Primitive) {
+	v := p.Parameters[0]
+	std, _, _ := c.lookupField(c.arch.EgressSpec)
+	h := c.headers[v.Name]
+	if v.Type != bmv2json.TypeHeader || h == nil {
+		c.errorf(v.Pos, "parameter 1 of mark_to_drop is no header")
+		return
+	}
+	if h == std {
+		c.emit(iDrop, 0, 0, 0, 0)
+		return
+	}
+	field := func(name string) *expr {
+		if h.typ.index(name) < 0 {
+			return nil
+		}
+		return c.expr(&bmv2json.Value{Pos: v.Pos, Type: bmv2json.TypeField, Name: v.Name, Field: name})
+	}
+	if f := field(egressSpec); f != nil {
+		c.into(f, 9, func(s int) { c.emit(iDropPort, s, 0, 0, 0) })
+	}
+	if f := field(mcastGroup); f != nil {
+		c.assign(f, constant(new(big.Int), v.Pos))
+	}
+}
+
+// Fields that mark_to_drop writes.
+const (
+	egressSpec = "egress_spec"
+	mcastGroup = "mcast_grp"
+)
+
+func (c *compiler) genRandom(p *bmv2json.Primitive) {
+	dst := c.arg(p, 0)
+	a, b := c.short(p, 1), c.short(p, 2)
+	c.into(dst, 64, func(s int) { c.emit(iRandom, s, a, b, 0) })
+}
+
+func (c *compiler) genHash(p *bmv2json.Primitive) {
+	dst := c.arg(p, 0)
+	calc, ok := c.object(p, 2, bmv2json.TypeCalculation, c.calcs)
+	if !ok {
+		return
+	}
+	a, b := c.short(p, 1), c.short(p, 3)
+	c.into(dst, 64, func(s int) { c.emit(iHash, s, a, b, uint64(calc)) })
+}
+
+func (c *compiler) genMeter(p *bmv2json.Primitive) {
+	m, ok := c.object(p, 0, bmv2json.TypeMeterArray, c.meters)
+	if !ok {
+		return
+	}
+	i := c.index(c.number(p, 1))
+	c.into(c.arg(p, 2), 2, func(s int) { c.emit(iMeter, s, i, 0, uint64(m)) })
+}
+
+func (c *compiler) genCount(p *bmv2json.Primitive) {
+	if k, ok := c.object(p, 0, bmv2json.TypeCounterArray, c.counters); ok {
+		c.emit(iCount, 0, c.index(c.number(p, 1)), 0, uint64(k))
+	}
+}
+
+func (c *compiler) genRegisterRead(p *bmv2json.Primitive) {
+	r, ok := c.object(p, 1, bmv2json.TypeRegisterArray, c.registers)
+	if !ok {
+		return
+	}
+	i := c.index(c.number(p, 2))
+	c.into(c.arg(p, 0), c.prog.Registers[r].Width, func(s int) { c.emit(iRegRead, s, i, 0, uint64(r)) })
+}
+
+func (c *compiler) genRegisterWrite(p *bmv2json.Primitive) {
+	r, ok := c.object(p, 0, bmv2json.TypeRegisterArray, c.registers)
+	if !ok {
+		return
+	}
+	width := c.prog.Registers[r].Width
+	i := c.index(c.number(p, 1))
+	src := c.number(p, 2)
+	n := limbsOf(width)
+	if src.op == opField && src.limbs == n && src.fits(width, false) {
+		c.emit(iRegWrite, 0, i, src.slot, uint64(r))
+		return
+	}
+	t := c.temp(n)
+	c.store(t, n, src, fieldType{width: width})
+	c.emit(iRegWrite, 0, i, t, uint64(r))
+}
+
+func (c *compiler) genClone(p *bmv2json.Primitive) {
+	session := c.short(p, 0)
+	c.emit(iClone, 0, session, c.short(p, 1), 0)
+}
+
+func (c *compiler) genHeaderOp(p *bmv2json.Primitive, op opcode) {
+	h := c.want(c.arg(p, 0), kHeader)
+	switch {
+	case h.typ == nil:
+	case h.op == opHeader && h.hdr.slots != nil:
+		c.errorf(p.Pos, "%s of metadata %s", p.Op, h.hdr.name)
+	default:
+		c.emit(op, 0, c.block(h), 0, uint64(c.headerOpFor(h)))
+	}
+}
+
+func (c *compiler) genAssignHeader(p *bmv2json.Primitive) {
+	dst, src := c.want(c.arg(p, 0), kHeader), c.want(c.arg(p, 1), kHeader)
+	for _, h := range []*expr{dst, src} {
+		if h.op == opHeader && h.hdr != nil && h.hdr.slots != nil {
+			c.errorf(p.Pos, "%s of metadata %s", p.Op, h.hdr.name)
+			return
+		}
+	}
+	c.copyHeader(dst, src)
+}
+
+func (c *compiler) genAssignUnion(p *bmv2json.Primitive) {
+	ds, ss := c.unionMembers(c.want(c.arg(p, 0), kUnion)), c.unionMembers(c.want(c.arg(p, 1), kUnion))
+	if len(ds) != len(ss) {
+		c.errorf(p.Pos, "assignment of a union of another type")
+		return
+	}
+	for i := range ds {
+		c.copyHeader(ds[i], ss[i])
+	}
+}
+
+func (c *compiler) genAssignStack(p *bmv2json.Primitive) {
+	dst, src := c.arg(p, 0), c.arg(p, 1)
+	if dst.kind != src.kind || dst.kind != kStack && dst.kind != kUnionStack {
+		c.errorf(p.Pos, "%s of a %v and a %v", p.Op, dst.kind, src.kind)
+		return
+	}
+	a, b := c.stackOpFor(dst), c.stackOpFor(src)
+	if x, y := c.prog.stackOps[a], c.prog.stackOps[b]; x.n != y.n || x.stride != y.stride {
+		c.errorf(p.Pos, "assignment of a stack of another type")
+		return
+	}
+	c.emit(iCopyStack, 0, 0, 0, pack(a, b, 0, false))
+}
+
+func (c *compiler) genShift(p *bmv2json.Primitive, op opcode) {
+	s := c.arg(p, 0)
+	if s.kind != kStack && s.kind != kUnionStack {
+		c.errorf(p.Pos, "%s of a %v", p.Op, s.kind)
+		return
+	}
+	n := c.short(p, 1)
+	c.emit(op, 0, 0, n, uint64(c.stackOpFor(s)))
+}
+
+func (c *compiler) genAssignVarbit(p *bmv2json.Primitive) {
+	c.varbitAssign(c.arg(p, 0), c.arg(p, 1))
+}
+
+func (c *compiler) varbitAssign(dst, src *expr) {
+	a := c.varbitBlock(dst)
+	c.emit(iVarbit, 0, a, c.varbitBlock(src), 0)
+}
+
+func (c *compiler) genAssert(p *bmv2json.Primitive) {
+	text := p.Op + " failed"
+	msg := message{text: text}
+	if s := p.SourceInfo; s != nil {
+		msg.text += ": " + s.Fragment
+		msg.pos = sourcePos(s)
+	}
+	c.prog.messages = append(c.prog.messages, msg)
+	t := c.temp(1)
+	if e := c.arg(p, 0); e.kind == kBool {
+		c.genBool(e, t)
+	} else {
+		e = c.want(e, kData)
+		c.genBool(&expr{op: "d2b", kind: kBool, r: e, pos: e.pos}, t)
+	}
+	c.emit(iAssert, 0, t, 0, uint64(len(c.prog.messages)-1))
+}
+
+func (c *compiler) genLog(p *bmv2json.Primitive) {
+	if p.Parameters[0].Type != bmv2json.TypeString || p.Parameters[1].Type != bmv2json.TypeParams {
+		c.errorf(p.Pos, "log_msg wants a string and a vector of values")
+		return
+	}
+	msg := message{text: p.Parameters[0].Name}
+	if p.SourceInfo != nil {
+		msg.pos = sourcePos(p.SourceInfo)
+	}
+	for _, v := range p.Parameters[1].List {
+		e := c.expr(v)
+		if e.kind == kBool {
+			e = &expr{op: "b2d", r: e, lo: bigZero, hi: bigOne, pos: e.pos}
+		}
+		e = c.want(e, kData)
+		n := e.need()
+		msg.args = append(msg.args, fieldAt{c.gen(e, n), n, 64 * n, e.signed()})
+	}
+	c.prog.messages = append(c.prog.messages, msg)
+	c.emit(iLog, 0, 0, 0, uint64(len(c.prog.messages)-1))
+}

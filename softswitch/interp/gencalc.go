@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// calc is a hash or checksum over a list of inputs, joined bit after bit.
+// Fields of headers that are not valid are left out.
+type calc struct {
+	name    string
+	algo    *algorithm
+	inputs  []calcInput
+	payload bool
+	bits    int // of all inputs, if all are valid
+	// aligned says that every input is whole bytes, so that the buffer is made
+	// without shifting.
+	aligned bool
+	// sums are the inputs as an Internet checksum adds them up, if all headers
+	// in valid are valid.
+	sums  []sumPart
+	valid []slot
+}
+
+// calcInput is one input.
+type calcInput struct {
+	slot  slot
+	limbs uint8
+	width int
+	valid slot // noValid: always there
+	// value is a constant; nil for fields.
+	value []uint64
+	// header is a whole header; nil for others.
+	header *header
+	varbit bool // the variable-length field of header
+}
+
+// sumPart is a slot's part in an Internet checksum.
+type sumPart struct {
+	slot  slot
+	shift uint8 // left, to where the bits are in a 16-bit word
+	mask  uint64
+}
+
+func (c *compiler) genCalculations() {
+	for _, k := range c.json.Calculations {
+		c.addCalculation(k)
+	}
+}
+
+func (c *compiler) addCalculation(k *bmv2json.Calculation) int {
+	calc := calc{name: k.Name, algo: algorithms[k.Algo], aligned: true}
+	if calc.algo == nil {
+		c.errorf(k.Pos, "unknown hash algorithm %s%s", k.Algo, diag.DidYouMean(k.Algo, keys(algorithms)))
+		calc.algo = algorithms["csum16"]
+	}
+	for _, v := range k.Input {
+		if calc.payload {
+			c.errorf(v.Pos, "the payload comes last in a calculation")
+		}
+		switch v.Type {
+		case bmv2json.TypePayload:
+			calc.payload = true
+			continue
+		case bmv2json.TypeHeader:
+			h := c.headers[v.Name]
+			if h == nil || h.slots != nil {
+				c.errorf(v.Pos, "unknown header %s%s", v.Name, diag.DidYouMean(v.Name, keys(c.headers)))
+				continue
+			}
+			calc.inputs = append(calc.inputs, calcInput{header: h, width: h.typ.bits, valid: slot(h.base + relValid)})
+			calc.bits += h.typ.bits
+			continue
+		}
+		e := c.numberOf(v)
+		in := calcInput{width: e.width, valid: noValid}
+		switch {
+		case e.op == opConst:
+			in.width = v.Width
+			if in.width < 1 || in.width > 1<<16 {
+				c.errorf(v.Pos, "a constant in a calculation needs its \"bitwidth\"")
+				in.width = 8
+			}
+			value := new(big.Int).And(e.value, new(big.Int).Sub(pow2(in.width), bigOne))
+			in.value = limbsOfBig(value, bitvec.Limbs(in.width))
+		case e.op == opField && e.slot < 0 && e.hdr != nil:
+			in.header, in.varbit, in.valid, in.width = e.hdr, true, slot(e.hdr.base+relValid), 0
+		case e.op == opField:
+			in.slot, in.limbs = slot(e.slot), uint8(e.limbs)
+			if e.hdr != nil && e.hdr.slots == nil {
+				in.valid = slot(e.hdr.base + relValid)
+			}
+		default:
+			c.errorf(v.Pos, "calculation %s has an input that is neither field nor constant", k.Name)
+			continue
+		}
+		calc.inputs = append(calc.inputs, in)
+		calc.bits += in.width
+		calc.aligned = calc.aligned && in.width%8 == 0
+	}
+	if calc.algo.sum {
+		calc.planSum()
+	}
+	c.prog.calcs = append(c.prog.calcs, calc)
+	return len(c.prog.calcs) - 1
+}
+
+// planSum prepares the quick way to an Internet checksum: the sum of 16-bit
+// words is, modulo 65535, the sum of all fields, each shifted to where its
+// last bit is in its word.
+func (k *calc) planSum() {
+	if k.bits%8 != 0 || k.payload && k.bits%16 != 0 {
+		return
+	}
+	at := 0
+	for _, in := range k.inputs {
+		if in.header != nil {
+			k.sums = nil
+			return
+		}
+		if in.valid != noValid && !containsSlot(k.valid, in.valid) {
+			k.valid = append(k.valid, in.valid)
+		}
+		at += in.width
+		if in.value != nil {
+			continue // added below
+		}
+		for limb := range int(in.limbs) {
+			end := at - 64*limb
+			width := min(64, in.width-64*limb)
+			k.sums = append(k.sums, sumPart{in.slot + slot(limb), uint8((16 - end%16) % 16), maskOf(width)})
+		}
+	}
+	for _, in := range k.inputs {
+		if in.value != nil && !bitvec.IsZero(in.value) {
+			k.sums = nil // rare: the slow way adds constants
+			return
+		}
+	}
+}
+
+func containsSlot(list []slot, s slot) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// checksum is a checksum field that is verified or updated.
+type checksum struct {
+	name   string
+	calc   int
+	target fieldAt
+	valid  slot // of the target's header
+}
+
+// genChecksum emits the verification or update of a checksum.
+func (c *compiler) genChecksum(i int, op opcode) {
+	defer c.releaseTemps(c.tempTop)
+	k := c.json.Checksums[i]
+	if k.Type != "generic" && k.Type != "" {
+		c.errorf(k.Pos, "checksum %s has type %q, want generic", k.Name, k.Type)
+		return
+	}
+	n, ok := c.calcs[k.Calculation]
+	if !ok {
+		c.errorf(k.Pos, "checksum %s has unknown calculation %s", k.Name, k.Calculation)
+		return
+	}
+	h, f, ok := c.field(k.Target, k.Pos)
+	if !ok {
+		return
+	}
+	ft := h.typ.fields[f]
+	if ft.width > 64 || f == h.typ.varbit {
+		c.errorf(k.Pos, "checksum %s goes to a field of %d bits", k.Name, ft.width)
+		return
+	}
+	sum := checksum{name: k.Name, calc: n, target: fieldAt{h.field(f), 1, ft.width, ft.signed}, valid: noValid}
+	if h.slots == nil {
+		sum.valid = slot(h.base + relValid)
+	}
+	c.prog.checksums = append(c.prog.checksums, sum)
+	skip := c.label()
+	if k.IfCond != nil {
+		c.jumpUnless(c.boolean(k.IfCond), skip)
+	}
+	c.emit(op, 0, 0, 0, uint64(len(c.prog.checksums)-1))
+	if c.opts.Trace {
+		c.trace("%s checksum %s", op, k.Name)
+	}
+	c.place(skip)
+}
+
+// genDeparser emits what happens before headers are written: updates of
+// checksums and the deparser's own primitives.
+func (c *compiler) genDeparser() {
+	c.prog.finish = int32(len(c.code))
+	for i := range c.json.Checksums {
+		if c.json.Checksums[i].Update {
+			c.genChecksum(i, iUpdate)
+		}
+	}
+	if len(c.json.Deparsers) > 1 {
+		c.errorf(c.json.Deparsers[1].Pos, "a v1model program has one deparser")
+	}
+	for _, d := range c.json.Deparsers {
+		for _, p := range d.Primitives {
+			if p.Op == "set" { // what an assignment in a deparser becomes
+				p.Op = "assign"
+			}
+			c.genPrimitive(p)
+		}
+		for _, name := range d.Order {
+			h := c.headers[name]
+			if h == nil || h.slots != nil {
+				c.errorf(d.Pos, "deparser emits unknown header %s%s", name, diag.DidYouMean(name, keys(c.headers)))
+				continue
+			}
+			c.prog.deparse = append(c.prog.deparse, h)
+		}
+	}
+	c.emit(iEnd, 0, 0, 0, 0)
+}
+
+// genFieldLists resolves the lists of clone, resubmit, recirculate and digest.
+func (c *compiler) genFieldLists() {
+	list := func(l *bmv2json.FieldList) *fieldList {
+		fl := &fieldList{name: l.Name}
+		for _, v := range l.Elements {
+			e := c.numberOf(v)
+			switch {
+			case e.op == opConst:
+				width := max(v.Width, e.value.BitLen(), 1)
+				fl.fields = append(fl.fields, fieldAt{c.constSlot(e.value, limbsOf(width)), limbsOf(width), width, false})
+			case e.op == opField && e.slot >= 0:
+				fl.fields = append(fl.fields, fieldAt{e.slot, e.limbs, e.width, e.signed()})
+			default:
+				c.errorf(v.Pos, "field list %s has an element that is neither field nor constant", l.Name)
+			}
+		}
+		return fl
+	}
+	for _, l := range c.json.FieldLists {
+		if c.prog.fieldLists[l.ID] != nil {
+			c.errorf(l.Pos, "field list id %d is given twice", l.ID)
+		}
+		c.prog.fieldLists[l.ID] = list(l)
+	}
+	for _, l := range c.json.LearnLists {
+		d := DigestInfo{Name: l.Name, ID: l.ID, list: list(l)}
+		for _, f := range d.list.fields {
+			d.Widths = append(d.Widths, f.width)
+		}
+		c.prog.Digests = append(c.prog.Digests, d)
+	}
+}
+
+func sourcePos(s *bmv2json.SourceInfo) string { return fmt.Sprintf("%s:%d", s.Filename, s.Line) }

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"math/big"
+
+	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/softswitch/table"
+)
+
+// pipelineGen emits one pipeline: its nodes, each once, with the code of the
+// tables' actions behind them. An action's code ends with a jump to the node
+// that follows this table after this action, so that running it needs no
+// return.
+type pipelineGen struct {
+	*compiler
+	json   *bmv2json.Pipeline
+	tables map[string]*bmv2json.Table
+	conds  map[string]*bmv2json.Conditional
+	calls  map[string]*bmv2json.ActionCall
+	labels map[string]label
+	state  map[string]int // 1: being emitted, 2: emitted
+	end    label
+	exits  label
+}
+
+func (c *compiler) genPipelines() {
+	p := c.prog
+	p.ingress, p.egress = -1, -1
+	for _, pl := range c.json.Pipelines {
+		at := int32(len(c.code))
+		switch {
+		case pl.Name == "ingress" && p.ingress < 0:
+			p.ingress = at
+		case pl.Name == "egress" && p.egress < 0:
+			p.egress = at
+		default:
+			c.errorf(pl.Pos, "pipeline %s: a v1model program has ingress and egress, once each", pl.Name)
+		}
+		c.genPipeline(pl)
+	}
+	for _, entry := range []*int32{&p.ingress, &p.egress} {
+		if *entry < 0 { // a missing pipeline does nothing
+			*entry = int32(len(c.code))
+			c.emit(iEnd, 0, 0, 0, 0)
+		}
+	}
+}
+
+func (c *compiler) genPipeline(pl *bmv2json.Pipeline) {
+	g := &pipelineGen{compiler: c, json: pl, tables: map[string]*bmv2json.Table{}, conds: map[string]*bmv2json.Conditional{},
+		calls: map[string]*bmv2json.ActionCall{}, labels: map[string]label{}, state: map[string]int{}}
+	g.end, g.exits = c.label(), c.label()
+	node := func(pos diag.Pos, name string) {
+		if _, ok := g.labels[name]; ok || name == "" {
+			c.errorf(pos, "two nodes of pipeline %s are called %q", pl.Name, name)
+		}
+		g.labels[name] = c.label()
+	}
+	for _, ap := range pl.ActionProfiles {
+		c.declareProfile(ap)
+	}
+	for _, t := range pl.Tables {
+		node(t.Pos, t.Name)
+		g.tables[t.Name] = t
+	}
+	for _, cond := range pl.Conditionals {
+		node(cond.Pos, cond.Name)
+		g.conds[cond.Name] = cond
+	}
+	for _, a := range pl.ActionCalls {
+		node(a.Pos, a.Name)
+		g.calls[a.Name] = a
+	}
+	g.visit(pl.Pos, pl.InitTable)
+	// Tables that no packet reaches exist for the control plane all the same.
+	for _, t := range pl.Tables {
+		if g.state[t.Name] == 0 {
+			g.visit(t.Pos, t.Name)
+		}
+	}
+	c.place(g.exits)
+	c.emit(iMovI, c.prog.sys+sysExit, 0, 0, 0)
+	c.place(g.end)
+	c.emit(iEnd, 0, 0, 0, 0)
+}
+
+// goTo returns the label of a node.
+func (g *pipelineGen) goTo(pos diag.Pos, name string) label {
+	if name == "" {
+		return g.end
+	}
+	l, ok := g.labels[name]
+	if !ok {
+		g.errorf(pos, "unknown node %s of pipeline %s%s", name, g.json.Name, diag.DidYouMean(name, keys(g.labels)))
+		return g.end
+	}
+	return l
+}
+
+// visit emits a node and what follows it, or a jump to it if it is there.
+func (g *pipelineGen) visit(pos diag.Pos, name string) {
+	to := g.goTo(pos, name)
+	switch {
+	case to == g.end:
+		g.jump(g.end)
+		return
+	case g.state[name] == 1:
+		g.errorf(pos, "pipeline %s goes round in circles at %s", g.json.Name, name)
+		return
+	case g.state[name] == 2:
+		g.jump(to)
+		return
+	}
+	g.state[name] = 1
+	g.place(to)
+	switch {
+	case g.tables[name] != nil:
+		g.genTable(g.tables[name])
+	case g.conds[name] != nil:
+		g.genConditional(g.conds[name])
+	default:
+		g.genCall(g.calls[name])
+	}
+	g.state[name] = 2
+}
+
+func (g *pipelineGen) genConditional(cond *bmv2json.Conditional) {
+	no := g.label()
+	if g.opts.Trace {
+		text := cond.Name
+		if cond.SourceInfo != nil {
+			text = cond.SourceInfo.Fragment
+		}
+		g.trace("if %s", text)
+	}
+	g.jumpUnless(g.boolean(cond.Expression), no)
+	if g.opts.Trace {
+		g.trace("  is true")
+	}
+	g.visit(cond.Pos, cond.TrueNext)
+	g.place(no)
+	if g.opts.Trace {
+		g.trace("  is false")
+	}
+	g.visit(cond.Pos, cond.FalseNext)
+}
+
+func (g *pipelineGen) genCall(call *bmv2json.ActionCall) {
+	a := g.actions[call.ActionID]
+	switch {
+	case a == nil:
+		g.errorf(call.Pos, "unknown action id %d", call.ActionID)
+	case len(a.params) > 0:
+		g.errorf(call.Pos, "action %s has parameters and cannot be called directly", a.json.Name)
+	default:
+		g.genActionBody(a, nil)
+		g.afterAction(a)
+	}
+	g.visit(call.Pos, call.NextNode)
+}
+
+// afterAction ends the pipeline if the action said so.
+func (g *pipelineGen) afterAction(a *action) {
+	if a.exits {
+		g.branch(iJNZ, g.prog.sys+sysExit, 0, g.exits)
+	}
+}
+
+func (c *compiler) declareProfile(ap *bmv2json.ActionProfile) {
+	if _, ok := c.profiles[ap.Name]; ok {
+		c.errorf(ap.Pos, "action profile %s is declared twice", ap.Name)
+	}
+	info := ProfileInfo{Name: ap.Name, Size: ap.MaxSize, selector: -1}
+	if ap.Selector != nil {
+		calc := bmv2json.Calculation{Name: ap.Name, Algo: ap.Selector.Algo, Input: ap.Selector.Input, Pos: ap.Pos}
+		info.selector = c.addCalculation(&calc)
+	}
+	c.profiles[ap.Name] = len(c.prog.Profiles)
+	c.prog.Profiles = append(c.prog.Profiles, info)
+}
+
+// genTable declares a table and emits its application and its actions.
+func (g *pipelineGen) genTable(t *bmv2json.Table) {
+	info := g.tableInfo(t)
+	actions := make([]*action, len(info.Actions))
+	next := make([]string, len(info.Actions))
+	hitMiss := false
+	nextOf := map[string]string{}
+	for _, n := range t.NextTables {
+		nextOf[n.Action] = n.Node
+		hitMiss = hitMiss || n.Action == bmv2json.NextHit || n.Action == bmv2json.NextMiss
+	}
+	for i, n := range info.Actions {
+		actions[i] = g.actions[g.actionNumbers[n]]
+		name := actions[i].json.Name
+		var ok bool
+		if next[i], ok = nextOf[name]; !ok && !hitMiss {
+			g.errorf(t.Pos, "table %s does not say what follows action %s", t.Name, name)
+		}
+	}
+	if g.opts.Trace {
+		g.trace("table %s", t.Name)
+	}
+	if info.inline {
+		d := t.DefaultEntry
+		a := g.actions[d.ActionID]
+		g.genActionBody(a, g.bigArgs(d.ActionData, t.Pos))
+		g.afterAction(a)
+		to := nextOf[a.json.Name]
+		if hitMiss {
+			to = nextOf[bmv2json.NextMiss]
+		}
+		g.visit(t.Pos, to)
+		return
+	}
+	g.emit(iApply, 0, 0, 0, uint64(info.number))
+	info.pcs = make([]int32, 2*len(actions)+1)
+	for i, a := range actions {
+		hit := g.label()
+		info.pcs[2*i], info.pcs[2*i+1] = int32(hit), int32(hit)
+		g.place(hit)
+		g.genActionBody(a, nil)
+		g.afterAction(a)
+		if !hitMiss {
+			g.jump(g.goTo(t.Pos, next[i]))
+			continue
+		}
+		g.jump(g.goTo(t.Pos, nextOf[bmv2json.NextHit]))
+		miss := g.label()
+		info.pcs[2*i+1] = int32(miss)
+		g.place(miss)
+		g.genActionBody(a, nil)
+		g.afterAction(a)
+		g.jump(g.goTo(t.Pos, nextOf[bmv2json.NextMiss]))
+	}
+	miss := t.BaseDefaultNext
+	if hitMiss {
+		miss = nextOf[bmv2json.NextMiss]
+	}
+	none := g.label()
+	info.pcs[2*len(actions)] = int32(none)
+	g.place(none)
+	g.visit(t.Pos, miss)
+	for _, n := range t.NextTables {
+		if n.Node != "" && g.state[n.Node] == 0 {
+			g.visit(t.Pos, n.Node)
+		} else if g.state[n.Node] == 1 {
+			g.errorf(t.Pos, "pipeline %s goes round in circles at %s", g.json.Name, n.Node)
+		}
+	}
+}
+
+// tableInfo reads the declaration of a table.
+func (g *pipelineGen) tableInfo(t *bmv2json.Table) *TableInfo {
+	info := &TableInfo{Name: t.Name, ID: t.ID, Kind: t.MatchType, Size: t.MaxSize, Profile: -1, Meter: -1, Counters: t.WithCounters,
+		Timeout: t.SupportTimeout, number: len(g.prog.Tables), Default: DefaultInfo{Action: -1}, HasEntries: t.Entries != nil}
+	if _, ok := g.compiler.tables[t.Name]; ok {
+		g.errorf(t.Pos, "table %s is declared twice", t.Name)
+	}
+	g.compiler.tables[t.Name] = info.number
+	g.prog.Tables = append(g.prog.Tables, info)
+	switch t.MatchType {
+	case "exact", "lpm", "ternary", "range":
+	default:
+		g.errorf(t.Pos, "table %s has match type %q, want exact, lpm, ternary or range", t.Name, t.MatchType)
+	}
+	number := map[int]int{}
+	for n, id := range g.actionNumbers {
+		number[id] = n
+	}
+	addAction := func(id int) {
+		n, ok := number[id]
+		if !ok {
+			g.errorf(t.Pos, "table %s has an action of unknown id %d", t.Name, id)
+			return
+		}
+		for _, have := range info.Actions {
+			if have == n {
+				return
+			}
+		}
+		info.Actions = append(info.Actions, n)
+	}
+	for _, id := range t.ActionIDs {
+		addAction(id)
+	}
+	if len(t.ActionIDs) == 0 { // files without action_ids
+		for _, name := range t.Actions {
+			for n, id := range g.actionNumbers {
+				if g.prog.Actions[n].Name == name {
+					addAction(id)
+				}
+			}
+		}
+	}
+	g.keyInfo(t, info)
+	switch t.Type {
+	case "simple", "":
+	case "indirect", "indirect_ws":
+		n, ok := g.profiles[t.ActionProfile]
+		if !ok {
+			g.errorf(t.Pos, "table %s has unknown action profile %s", t.Name, t.ActionProfile)
+			break
+		}
+		info.Profile = n
+		p := &g.prog.Profiles[n]
+		if t.Type == "indirect_ws" && p.selector < 0 {
+			g.errorf(t.Pos, "table %s needs a selector, which action profile %s has not", t.Name, p.Name)
+		}
+		for _, a := range info.Actions {
+			if !contains(p.Actions, a) {
+				p.Actions = append(p.Actions, a)
+			}
+		}
+	default:
+		g.errorf(t.Pos, "table %s has type %q, want simple, indirect or indirect_ws", t.Name, t.Type)
+	}
+	if t.DirectMeters != "" {
+		n, ok := g.meters[t.DirectMeters]
+		if !ok {
+			g.errorf(t.Pos, "table %s has unknown direct meter %s", t.Name, t.DirectMeters)
+		} else {
+			info.Meter = n
+			g.meterResult(t, info)
+		}
+	}
+	if d := t.DefaultEntry; d != nil {
+		addAction(d.ActionID)
+		if n, ok := number[d.ActionID]; ok {
+			info.Default = DefaultInfo{Action: n, Args: g.packedArgs(n, d.ActionData, t.Pos), ConstEntry: d.EntryConst}
+			info.inline = len(t.Key) == 0 && info.Profile < 0 && d.ActionConst && d.EntryConst && !t.WithCounters && info.Meter < 0
+		}
+	}
+	for _, e := range t.Entries {
+		g.constEntry(t, info, e, number)
+	}
+	return info
+}
+
+func contains(list []int, n int) bool {
+	for _, x := range list {
+		if x == n {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *pipelineGen) meterResult(t *bmv2json.Table, info *TableInfo) {
+	for _, m := range g.compiler.json.MeterArrays {
+		if m.Name != t.DirectMeters || m.ResultTarget == nil {
+			continue
+		}
+		if h, i, ok := g.field(*m.ResultTarget, m.Pos); ok {
+			f := h.typ.fields[i]
+			if f.width > 64 || h.field(i) < 0 {
+				g.errorf(m.Pos, "the result of meter %s goes to a field of %d bits", m.Name, f.width)
+				return
+			}
+			info.meterSlot, info.meterMask = h.field(i), maskOf(f.width)
+		}
+	}
+}
+
+// keyInfo lays out the packed key: the fields from the most significant bits
+// down, the LPM field last.
+func (g *pipelineGen) keyInfo(t *bmv2json.Table, info *TableInfo) {
+	lpm := -1
+	for i, k := range t.Key {
+		ki := KeyInfo{Name: k.Name, Kind: k.MatchType, Width: 1}
+		if ki.Name == "" {
+			ki.Name = k.Target.Header + "." + k.Target.Field
+		}
+		switch k.MatchType {
+		case "lpm":
+			if lpm >= 0 {
+				g.errorf(k.Pos, "table %s has two lpm fields in its key", t.Name)
+			}
+			lpm = i
+		case "exact", "ternary", "range", "valid":
+		default:
+			g.errorf(k.Pos, "key %s of table %s has match type %q", ki.Name, t.Name, k.MatchType)
+		}
+		if h := g.headers[k.Target.Header]; h == nil {
+			g.errorf(k.Pos, "key %s of table %s is in unknown header %s", ki.Name, t.Name, k.Target.Header)
+		} else if k.MatchType != "valid" && k.Target.Field != validField {
+			if h, n, ok := g.field(k.Target, k.Pos); ok {
+				ki.Width = h.typ.fields[n].width
+				if n == h.typ.varbit {
+					g.errorf(k.Pos, "key %s of table %s is a variable-length field", ki.Name, t.Name)
+				}
+			}
+		}
+		info.Key = append(info.Key, ki)
+		info.Width += ki.Width
+	}
+	bit := info.Width
+	lay := func(i int) {
+		bit -= info.Key[i].Width
+		info.Key[i].Bit = bit
+	}
+	for i := range t.Key {
+		if i != lpm {
+			lay(i)
+		}
+	}
+	if lpm >= 0 {
+		lay(lpm)
+	}
+	for i, k := range t.Key {
+		g.keyParts(t, info, k, &info.Key[i])
+		if k.MatchType == "range" {
+			info.ranges = append(info.ranges, table.Field{Bit: info.Key[i].Bit, Width: info.Key[i].Width})
+		}
+	}
+}
+
+// keyParts says how a field gets into the packed key.
+func (g *pipelineGen) keyParts(t *bmv2json.Table, info *TableInfo, k *bmv2json.Key, ki *KeyInfo) {
+	h := g.headers[k.Target.Header]
+	if h == nil || g.list.HasErrors() {
+		return
+	}
+	mask := new(big.Int).Sub(pow2(ki.Width), bigOne)
+	if k.Mask != "" {
+		mask.And(mask, g.hex(k.Mask, k.Pos))
+	}
+	valid := noValid
+	var first int
+	switch {
+	case (k.MatchType == "valid" || k.Target.Field == validField) && h.slots != nil:
+		first = g.constSlot(bigOne, 1)
+	case k.MatchType == "valid" || k.Target.Field == validField:
+		first = h.base + relValid
+	default:
+		_, n, _ := g.field(k.Target, k.Pos)
+		first = h.field(n)
+		if h.slots == nil {
+			valid = slot(h.base + relValid)
+		}
+	}
+	limbs := limbsOfBig(mask, limbsOf(ki.Width))
+	for i, m := range limbs {
+		at := ki.Bit + 64*i
+		p := keyPart{slot: slot(first + i), valid: valid, limb: uint8(at / 64), shift: int8(at % 64), mask: m}
+		if at/64 > 255 {
+			g.errorf(k.Pos, "the key of table %s has more than %d bits", t.Name, 256*64)
+			return
+		}
+		info.parts = append(info.parts, p)
+		if over := at%64 + min(64, ki.Width-64*i) - 64; over > 0 {
+			p.limb++
+			p.shift -= 64
+			info.parts = append(info.parts, p)
+		}
+	}
+}
+
+// bigArgs reads the arguments of an action.
+func (c *compiler) bigArgs(data []string, pos diag.Pos) []*big.Int {
+	args := make([]*big.Int, len(data))
+	for i, text := range data {
+		args[i] = c.hex(text, pos)
+	}
+	return args
+}
+
+// args reads the arguments of action number n, as they go to the slots of its
+// parameters.
+func (c *compiler) packedArgs(n int, data []string, pos diag.Pos) []uint64 {
+	a := c.actions[c.actionNumbers[n]]
+	if len(data) != len(a.params) {
+		c.errorf(pos, "action %s has %d arguments, want %d", a.json.Name, len(data), len(a.params))
+		return nil
+	}
+	return argsOf(a.params, c.bigArgs(data, pos))
+}
+
+// constEntry reads an entry that the program comes with.
+func (g *pipelineGen) constEntry(t *bmv2json.Table, info *TableInfo, e *bmv2json.Entry, number map[int]int) {
+	n, ok := number[e.ActionEntry.ActionID]
+	if !ok || !contains(info.Actions, n) {
+		g.errorf(e.Pos, "an entry of table %s has an action of id %d, which the table has not", t.Name, e.ActionEntry.ActionID)
+		return
+	}
+	if len(e.MatchKey) != len(t.Key) {
+		g.errorf(e.Pos, "an entry of table %s has %d fields, the key has %d", t.Name, len(e.MatchKey), len(t.Key))
+		return
+	}
+	if t.Type != "simple" && t.Type != "" {
+		g.errorf(e.Pos, "table %s of type %s has constant entries", t.Name, t.Type)
+		return
+	}
+	fields := make([]FieldMatch, len(t.Key))
+	for i, m := range e.MatchKey {
+		width := info.Key[i].Width
+		if m.MatchType != t.Key[i].MatchType {
+			g.errorf(m.Pos, "key %s of table %s is matched as %s, want %s", info.Key[i].Name, t.Name, m.MatchType, t.Key[i].MatchType)
+			return
+		}
+		value := func(text string) []uint64 {
+			v := g.hex(text, m.Pos)
+			if v.Sign() < 0 || v.BitLen() > width {
+				g.errorf(m.Pos, "%s does not fit the %d bits of key %s", text, width, info.Key[i].Name)
+				return make([]uint64, limbsOf(width))
+			}
+			return limbsOfBig(v, limbsOf(width))
+		}
+		f := FieldMatch{}
+		switch m.MatchType {
+		case "exact", "valid":
+			f.Value = value(m.Key)
+		case "lpm":
+			f.Value = value(m.Key)
+			if m.PrefixLen == nil || *m.PrefixLen < 0 || *m.PrefixLen > width {
+				g.errorf(m.Pos, "key %s of table %s has no prefix length of 0 to %d", info.Key[i].Name, t.Name, width)
+				return
+			}
+			f.Prefix = *m.PrefixLen
+		case "ternary":
+			f.Value, f.Mask = value(m.Key), value(m.Mask)
+		case "range":
+			f.Low, f.High = value(m.Start), value(m.End)
+			if bitvec.Cmp(f.Low, f.High) > 0 {
+				g.errorf(m.Pos, "the range of key %s ends before it starts", info.Key[i].Name)
+			}
+		}
+		fields[i] = f
+	}
+	// In the file the smallest priority wins. Here, as in P4Runtime, the
+	// greatest does, and all are greater than zero.
+	least := 0
+	for _, other := range t.Entries {
+		least = max(least, other.Priority)
+	}
+	match := info.Match(fields, int32(min(least+1-e.Priority, 1<<30)))
+	info.Entries = append(info.Entries, ConstEntry{Match: match, Action: n, Args: g.packedArgs(n, e.ActionEntry.ActionData, e.Pos)})
+}

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"math/big"
+
+	"github.com/pauseless/pauseless/internal/bitvec"
+)
+
+const allBits = ^uint64(0)
+
+func maskOf(width int) uint64 {
+	if width >= 64 {
+		return allBits
+	}
+	return 1<<width - 1
+}
+
+// gen emits code for a number and returns the slots that hold its low 64·n
+// bits, in two's complement: those of a field as they are, or temporaries.
+func (c *compiler) gen(e *expr, n int) int {
+	switch {
+	case e.op == opConst:
+		return c.constSlot(e.value, n)
+	case e.op == opField && e.slot >= 0 && (e.limbs >= n || n == 1):
+		return e.slot
+	}
+	t := c.temp(n)
+	c.genTo(e, n, t, allBits)
+	return t
+}
+
+// genTo emits code that puts the low 64·n bits of a number into dst. With one
+// limb, the result is masked.
+func (c *compiler) genTo(e *expr, n, dst int, mask uint64) {
+	if e.isVarbit() {
+		c.errorf(e.pos, "a variable-length field can only be assigned to or compared with another")
+		return
+	}
+	if n > 1 {
+		c.genWide(e, n, dst)
+		return
+	}
+	switch e.op {
+	case opConst:
+		c.emit(iMovI, dst, 0, 0, low(e.value)&mask)
+	case opField:
+		c.emit(iMov, dst, e.slot, 0, mask)
+	case "&":
+		// p4c cuts every sum to its type with a constant mask: the instruction
+		// that makes the sum does that too.
+		if e.r.op == opConst {
+			c.genTo(e.l, 1, dst, mask&low(e.r.value))
+			return
+		}
+		c.binary(iAnd, e, dst, mask)
+	case "|":
+		c.binary(iOr, e, dst, mask)
+	case "^":
+		c.binary(iXor, e, dst, mask)
+	case "+":
+		c.binary(iAdd, e, dst, mask)
+	case "-":
+		c.binary(iSub, e, dst, mask)
+	case "*":
+		c.binary(iMul, e, dst, mask)
+	case "<<":
+		a := c.gen(e.l, 1)
+		c.emit(iShl, dst, a, c.shiftAmount(e.r), mask)
+	case ">>", "/", "%":
+		c.exactBinary(e, 1, dst, mask)
+	case "~":
+		c.emit(iNot, dst, c.gen(e.r, 1), 0, mask)
+	case "two_comp_mod":
+		if e.width > 64 {
+			c.genTo(e.l, 1, dst, mask)
+			return
+		}
+		c.emit(iSext, dst, c.gen(e.l, 1), 0, uint64(e.width))
+		c.cut(dst, mask)
+	case "usat_cast", "sat_cast":
+		c.saturate(e, 1, dst)
+		c.cut(dst, mask)
+	case "b2d":
+		c.genBool(e.r, dst)
+		c.cut(dst, mask)
+	case "?":
+		c.choose(e, func(arm *expr) { c.genTo(arm, 1, dst, mask) })
+	case "access_field":
+		c.emit(iLoad, dst, c.block(e.l), 0, uint64(e.rel()))
+		c.cut(dst, mask)
+	case opRegister:
+		t := c.temp(e.limbs)
+		c.emit(iMovI, t, 0, 0, 0)
+		c.emit(iRegRead, t, c.index(e.l), 0, uint64(e.reg))
+		c.emit(iMov, dst, t, 0, mask)
+	case "last_stack_index":
+		c.emit(iSub, dst, c.counter(e.r), c.constSlot(bigOne, 1), mask)
+	case "size_stack":
+		c.emit(iMov, dst, c.counter(e.r), 0, mask)
+	case opLook:
+		limbs := bitvec.Limbs(e.width)
+		if limbs == 1 {
+			c.emit(iLook, dst, 0, 0, pack(e.width, e.slot, 0, false))
+		} else {
+			t := c.temp(limbs)
+			c.emit(iLook, t, 0, 0, pack(e.width, e.slot, 0, false))
+			c.emit(iMov, dst, t, 0, mask)
+			return
+		}
+		c.cut(dst, mask)
+	default:
+		panic("BUG: no code for " + e.op)
+	}
+}
+
+func (c *compiler) cut(dst int, mask uint64) {
+	if mask != allBits {
+		c.emit(iMov, dst, dst, 0, mask)
+	}
+}
+
+// low returns the low 64 bits in two's complement.
+func low(v *big.Int) uint64 {
+	if v.Sign() >= 0 {
+		return new(big.Int).And(v, maxUint64).Uint64()
+	}
+	return -new(big.Int).And(new(big.Int).Neg(v), maxUint64).Uint64()
+}
+
+var maxUint64 = new(big.Int).SetUint64(allBits)
+
+func (c *compiler) binary(op opcode, e *expr, dst int, mask uint64) {
+	a := c.gen(e.l, 1)
+	c.emit(op, dst, a, c.gen(e.r, 1), mask)
+}
+
+var wideOps = map[string]opcode{"+": iWAdd, "-": iWSub, "*": iWMul, "&": iWAnd, "|": iWOr, "^": iWXor, "/": iWDiv, "%": iWMod}
+
+// genWide is genTo for more than one limb.
+func (c *compiler) genWide(e *expr, n, dst int) {
+	switch e.op {
+	case opConst:
+		c.emit(iWExt, dst, c.constSlot(e.value, n), 0, pack(n, n, 0, false))
+	case opField:
+		c.emit(iWExt, dst, e.slot, 0, pack(n, e.limbs, 0, e.signed()))
+	case "+", "-", "*", "&", "|", "^":
+		// Where the result is known to be short, so is the computation.
+		if k := e.need(); k < n && !e.signed() {
+			t := c.gen(e, k)
+			c.emit(iWExt, dst, t, 0, pack(n, k, 0, false))
+			return
+		}
+		a, b := c.gen(e.l, n), c.gen(e.r, n)
+		t := c.temp(n)
+		c.emit(wideOps[e.op], t, a, b, pack(n, 0, 0, false))
+		c.emit(iWExt, dst, t, 0, pack(n, n, 0, false))
+	case "<<":
+		a := c.gen(e.l, n)
+		c.emit(iWShl, dst, a, c.shiftAmount(e.r), pack(n, 0, 0, false))
+	case ">>", "/", "%":
+		c.exactBinary(e, n, dst, allBits)
+	case "~":
+		c.emit(iWNot, dst, c.gen(e.r, n), 0, pack(n, 0, 0, false))
+	case "two_comp_mod":
+		k := min(n, bitvec.Limbs(e.width))
+		c.emit(iWExt, dst, c.gen(e.l, k), 0, pack(n, k, 0, false))
+		c.emit(iWSext, dst, 0, 0, pack(n, e.width, 0, false))
+	case "usat_cast", "sat_cast":
+		c.saturate(e, n, dst)
+	case "?":
+		c.choose(e, func(arm *expr) { c.genWide(arm, n, dst) })
+	case "access_field":
+		limbs := min(n, e.limbs)
+		base := c.block(e.l)
+		for i := range limbs {
+			c.emit(iLoad, dst+i, base, 0, uint64(e.rel()+i))
+		}
+		c.emit(iWExt, dst, dst, 0, pack(n, limbs, 0, e.signed()))
+	case opRegister:
+		t := c.temp(e.limbs)
+		c.emit(iWExt, t, c.constSlot(bigZero, 1), 0, pack(e.limbs, 1, 0, false))
+		c.emit(iRegRead, t, c.index(e.l), 0, uint64(e.reg))
+		c.emit(iWExt, dst, t, 0, pack(n, e.limbs, 0, false))
+	case opLook:
+		limbs := bitvec.Limbs(e.width)
+		t := c.temp(limbs)
+		c.emit(iLook, t, 0, 0, pack(e.width, e.slot, 0, false))
+		c.emit(iWExt, dst, t, 0, pack(n, limbs, 0, false))
+	default: // what is always short
+		t := c.temp(1)
+		c.genTo(e, 1, t, allBits)
+		c.emit(iWExt, dst, t, 0, pack(n, 1, 0, e.signed()))
+	}
+}
+
+// exactBinary computes what needs all bits of its operands.
+func (c *compiler) exactBinary(e *expr, n, dst int, mask uint64) {
+	k := e.l.need()
+	if e.op != ">>" {
+		k = compareLimbs(e.l, e.r)
+	}
+	if k == 1 && n == 1 {
+		a := c.gen(e.l, 1)
+		switch e.op {
+		case ">>":
+			op := iShr
+			if e.l.signed() {
+				op = iSar
+			}
+			c.emit(op, dst, a, c.shiftAmount(e.r), mask)
+		case "/":
+			c.emit(iDiv, dst, a, c.gen(e.r, 1), mask)
+		case "%":
+			c.emit(iMod, dst, a, c.gen(e.r, 1), mask)
+		}
+		return
+	}
+	a := c.gen(e.l, k)
+	t := c.temp(k)
+	if e.op == ">>" {
+		c.emit(iWShr, t, a, c.shiftAmount(e.r), pack(k, 0, 0, e.l.signed()))
+	} else {
+		c.emit(wideOps[e.op], t, a, c.gen(e.r, k), pack(k, 0, 0, false))
+	}
+	if n == 1 {
+		c.emit(iMov, dst, t, 0, mask)
+		return
+	}
+	c.emit(iWExt, dst, t, 0, pack(n, k, 0, e.l.signed()))
+}
+
+// shiftAmount returns the slot of a shift amount.
+func (c *compiler) shiftAmount(e *expr) int {
+	k := e.need()
+	s := c.gen(e, k)
+	if k == 1 {
+		return s
+	}
+	t := c.temp(1)
+	c.emit(iWShift, t, s, 0, pack(k, 0, 0, false))
+	return t
+}
+
+// index returns the slot of an array index: too large a number stays too
+// large.
+func (c *compiler) index(e *expr) int { return c.shiftAmount(e) }
+
+func (c *compiler) saturate(e *expr, n, dst int) {
+	k := max(e.l.need(), bitvec.Limbs(e.width))
+	a := c.gen(e.l, k)
+	flag := 0
+	if e.l.signed() {
+		flag = 1
+	}
+	if k == 1 {
+		if e.op == "usat_cast" {
+			c.emit(iUSat, dst, a, flag, maskOf(e.width))
+		} else {
+			c.emit(iSSat, dst, a, flag, uint64(e.width))
+		}
+		if n > 1 {
+			c.emit(iWExt, dst, dst, 0, pack(n, 1, 0, e.signed()))
+		}
+		return
+	}
+	op := iWUSat
+	if e.op == "sat_cast" {
+		op = iWSSat
+	}
+	t := c.temp(k)
+	c.emit(iWExt, t, a, 0, pack(k, k, 0, false))
+	c.emit(op, t, 0, 0, pack(k, e.width, 0, e.l.signed()))
+	c.emit(iWExt, dst, t, 0, pack(n, k, 0, e.signed()))
+}
+
+// choose emits the two arms of a conditional expression.
+func (c *compiler) choose(e *expr, arm func(*expr)) {
+	no, end := c.label(), c.label()
+	c.jumpUnless(e.cond, no)
+	arm(e.l)
+	c.jump(end)
+	c.place(no)
+	arm(e.r)
+	c.place(end)
+}
+
+// compareLimbs returns how many limbs hold every value of both, signed if one
+// of them may be negative.
+func compareLimbs(a, b *expr) int {
+	lo, hi := minBig(a.lo, b.lo), maxBig(a.hi, b.hi)
+	return (&expr{lo: lo, hi: hi}).need()
+}
+
+// genBool emits code that puts a boolean into dst.
+func (c *compiler) genBool(e *expr, dst int) {
+	switch e.op {
+	case opConst:
+		c.emit(iMovI, dst, 0, 0, e.value.Uint64())
+	case "d2b":
+		k := e.r.need()
+		switch s := c.gen(e.r, k); {
+		case k > 1:
+			c.emit(iWNonZero, dst, s, 0, pack(k, 0, 0, false))
+		case e.r.fits(1, false):
+			c.emit(iMov, dst, s, 0, 1)
+		default:
+			c.emit(iNe, dst, s, c.constSlot(bigZero, 1), 0)
+		}
+	case "not":
+		s := c.temp(1)
+		c.genBool(e.r, s)
+		c.emit(iXor, dst, s, c.constSlot(bigOne, 1), 1)
+	case "==", "!=", "<", "<=", ">", ">=":
+		if e.l.kind == kData && !e.l.isVarbit() {
+			c.compare(e, dst)
+			return
+		}
+		fallthrough
+	default:
+		no, end := c.label(), c.label()
+		c.jumpUnless(e, no)
+		c.emit(iMovI, dst, 0, 0, 1)
+		c.jump(end)
+		c.place(no)
+		c.emit(iMovI, dst, 0, 0, 0)
+		c.place(end)
+	}
+}
+
+// compare emits a comparison of numbers whose result goes to dst.
+func (c *compiler) compare(e *expr, dst int) {
+	k := compareLimbs(e.l, e.r)
+	signed := e.l.signed() || e.r.signed()
+	a, b := c.gen(e.l, k), c.gen(e.r, k)
+	op := e.op
+	if op == ">" || op == ">=" {
+		a, b = b, a
+		op = map[string]string{">": "<", ">=": "<="}[op]
+	}
+	if k == 1 {
+		ops := map[string]opcode{"==": iEq, "!=": iNe, "<": iLtU, "<=": iLeU}
+		if signed {
+			ops["<"], ops["<="] = iLtS, iLeS
+		}
+		c.emit(ops[op], dst, a, b, 0)
+		return
+	}
+	ops := map[string]opcode{"==": iWEq, "!=": iWEq, "<": iWLt, "<=": iWLe}
+	c.emit(ops[op], dst, a, b, pack(k, 0, 0, signed))
+	if op == "!=" {
+		c.emit(iXor, dst, dst, c.constSlot(bigOne, 1), 1)
+	}
+}
+
+// jumpUnless emits code that goes to label where the boolean is false.
+func (c *compiler) jumpUnless(e *expr, to label) { c.jumpIf(e, false, to) }
+
+// jumpIf emits code that goes to label where the boolean is as wanted.
+func (c *compiler) jumpIf(e *expr, want bool, to label) {
+	defer c.releaseTemps(c.tempTop)
+	onZero, onOne := iJZ, iJNZ // where the boolean is in a slot
+	if !want {
+		onZero, onOne = onOne, onZero
+	}
+	switch e.op {
+	case opConst:
+		if (e.value.Sign() != 0) == want {
+			c.jump(to)
+		}
+	case "not":
+		c.jumpIf(e.r, !want, to)
+	case "and", "or":
+		if (e.op == "or") == want {
+			c.jumpIf(e.l, want, to)
+			c.jumpIf(e.r, want, to)
+			return
+		}
+		skip := c.label()
+		c.jumpIf(e.l, !want, skip)
+		c.jumpIf(e.r, want, to)
+		c.place(skip)
+	case "d2b":
+		k := e.r.need()
+		s := c.gen(e.r, k)
+		if k > 1 {
+			t := c.temp(1)
+			c.emit(iWNonZero, t, s, 0, pack(k, 0, 0, false))
+			s = t
+		}
+		c.branch(onOne, s, 0, to)
+	case "valid":
+		c.branch(onOne, c.validity(e.r), 0, to)
+	case "valid_union":
+		c.unionValid(e.r, want, to)
+	case "?":
+		no, end := c.label(), c.label()
+		c.jumpUnless(e.cond, no)
+		c.jumpIf(e.l, want, to)
+		c.jump(end)
+		c.place(no)
+		c.jumpIf(e.r, want, to)
+		c.place(end)
+	case "==", "!=":
+		yes := onOne
+		if e.op == "!=" {
+			yes = onZero
+		}
+		if e.l.isVarbit() || e.r.isVarbit() {
+			t := c.temp(1)
+			a, b := c.varbitBlock(e.l), c.varbitBlock(e.r)
+			c.emit(iVarEq, t, a, b, 0)
+			c.branch(yes, t, 0, to)
+			return
+		}
+		switch e.l.kind {
+		case kData:
+			c.jumpCompare(e, want, to)
+		case kBool:
+			a, b := c.temp(1), c.temp(1)
+			c.genBool(e.l, a)
+			c.genBool(e.r, b)
+			op := iJNe
+			if (e.op == "==") == want {
+				op = iJEq
+			}
+			c.branch(op, a, b, to)
+		case kHeader, kUnion:
+			t := c.temp(1)
+			c.sameHeaders(t, e)
+			c.branch(yes, t, 0, to)
+		default:
+			c.errorf(e.pos, "comparison of a %v", e.l.kind)
+		}
+	default:
+		c.jumpCompare(e, want, to)
+	}
+}
+
+// jumpCompare emits a comparison of numbers and the jump after it.
+func (c *compiler) jumpCompare(e *expr, want bool, to label) {
+	if compareLimbs(e.l, e.r) > 1 {
+		t := c.temp(1)
+		c.compare(e, t)
+		if want {
+			c.branch(iJNZ, t, 0, to)
+		} else {
+			c.branch(iJZ, t, 0, to)
+		}
+		return
+	}
+	a, b := c.gen(e.l, 1), c.gen(e.r, 1)
+	op := e.op
+	if !want {
+		op = map[string]string{"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}[op]
+	}
+	if op == ">" || op == ">=" {
+		a, b = b, a
+		op = map[string]string{">": "<", ">=": "<="}[op]
+	}
+	signed := e.l.signed() || e.r.signed()
+	zero := e.r.op == opConst && e.r.value.Sign() == 0
+	switch {
+	case op == "==" && zero:
+		c.branch(iJZ, a, 0, to)
+	case op == "!=" && zero:
+		c.branch(iJNZ, a, 0, to)
+	case op == "==":
+		c.branch(iJEq, a, b, to)
+	case op == "!=":
+		c.branch(iJNe, a, b, to)
+	case op == "<" && signed:
+		c.branch(iJLtS, a, b, to)
+	case op == "<":
+		c.branch(iJLtU, a, b, to)
+	case signed:
+		c.branch(iJLeS, a, b, to)
+	default:
+		c.branch(iJLeU, a, b, to)
+	}
+}

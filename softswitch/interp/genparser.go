@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"math/big"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/softswitch/table"
+)
+
+// genParser emits the parser: its states, then what follows it, the error
+// field and the verification of checksums.
+func (c *compiler) genParser() {
+	c.parseEnd()
+	c.prog.parse = int32(len(c.code))
+	if len(c.json.Parsers) > 1 {
+		c.errorf(c.json.Parsers[1].Pos, "a v1model program has one parser")
+	}
+	if len(c.json.Parsers) > 0 {
+		c.genStates(c.json.Parsers[0])
+	}
+	c.place(c.parseEnd())
+	for i := range c.json.Checksums {
+		if c.json.Checksums[i].Verify {
+			c.genChecksum(i, iVerify)
+		}
+	}
+	c.emit(iEnd, 0, 0, 0, 0)
+}
+
+// parseEnd is the label where parsing ends, with or without error.
+func (c *compiler) parseEnd() label {
+	if len(c.labels) == 0 {
+		c.label()
+	}
+	return 0
+}
+
+func (c *compiler) genStates(p *bmv2json.Parser) {
+	states := map[string]*bmv2json.ParseState{}
+	labels := map[string]label{}
+	for _, s := range p.States {
+		if states[s.Name] != nil {
+			c.errorf(s.Pos, "parser state %s is declared twice", s.Name)
+		}
+		states[s.Name] = s
+		labels[s.Name] = c.label()
+	}
+	next := func(pos diag.Pos, name string) label {
+		if name == "" {
+			return c.parseEnd()
+		}
+		l, ok := labels[name]
+		if !ok {
+			c.errorf(pos, "unknown parser state %s%s", name, diag.DidYouMean(name, keys(states)))
+			return c.parseEnd()
+		}
+		return l
+	}
+	first := next(p.Pos, p.InitState)
+	if first == c.parseEnd() {
+		c.jump(first)
+		return
+	}
+	loops := loopHeads(states, p.InitState)
+	// States in the order in which they are reached, so that most follow the
+	// one before without a jump.
+	done := map[string]bool{}
+	queue := []string{p.InitState}
+	for len(queue) > 0 {
+		name := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		s := states[name]
+		if s == nil || done[name] {
+			continue
+		}
+		done[name] = true
+		c.place(labels[name])
+		if c.opts.Trace {
+			c.trace("parser state %s", name)
+		}
+		if loops[name] {
+			c.emit(iState, 0, 0, 0, 0)
+		}
+		for _, op := range s.Ops {
+			c.genParserOp(op)
+		}
+		c.genTransitions(s, next)
+		for _, t := range s.Transitions {
+			queue = append(queue, t.Next)
+		}
+	}
+	for _, s := range p.States {
+		if !done[s.Name] {
+			c.place(labels[s.Name]) // never reached, never run
+		}
+	}
+}
+
+// loopHeads returns the states that a packet may come back to.
+func loopHeads(states map[string]*bmv2json.ParseState, init string) map[string]bool {
+	heads := map[string]bool{}
+	const open, closed = 1, 2
+	colour := map[string]int{}
+	type frame struct {
+		name string
+		next int
+	}
+	stack := []frame{{name: init}}
+	colour[init] = open
+	for len(stack) > 0 {
+		f := &stack[len(stack)-1]
+		s := states[f.name]
+		if s == nil || f.next == len(s.Transitions) {
+			colour[f.name] = closed
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		to := s.Transitions[f.next].Next
+		f.next++
+		switch colour[to] {
+		case open:
+			heads[to] = true
+		case 0:
+			if to != "" {
+				colour[to] = open
+				stack = append(stack, frame{name: to})
+			}
+		}
+	}
+	return heads
+}
+
+func (c *compiler) genParserOp(op *bmv2json.ParserOp) {
+	defer c.releaseTemps(c.tempTop)
+	want := map[string]int{"extract": 1, "extract_VL": 2, "set": 2, "verify": 2, "shift": 1, "advance": 1}
+	switch n, ok := want[op.Op]; {
+	case op.Op == "primitive":
+		c.genPrimitive(op.Primitive)
+		return
+	case !ok:
+		c.errorf(op.Pos, "unknown parser operation %s", op.Op)
+		return
+	case len(op.Parameters) != n:
+		c.errorf(op.Pos, "parser operation %s has %d parameters, want %d", op.Op, len(op.Parameters), n)
+		return
+	}
+	switch op.Op {
+	case "extract":
+		c.genExtract(op, nil)
+	case "extract_VL":
+		c.genExtract(op, op.Parameters[1])
+	case "set":
+		c.assign(c.expr(op.Parameters[0]), c.numberOf(op.Parameters[1]))
+	case "verify":
+		ok := c.label()
+		c.jumpIf(c.boolean(op.Parameters[0]), true, ok)
+		c.emit(iFail, 0, c.gen(c.data(op.Parameters[1]), 1), 0, 0)
+		c.place(ok)
+	case "shift":
+		bits := &expr{op: "<<", l: c.data(op.Parameters[0]), r: constant(big.NewInt(3), op.Pos), pos: op.Pos}
+		c.arith(bits)
+		c.emit(iAdvance, 0, c.shiftAmount(bits), 0, 0)
+	case "advance":
+		c.emit(iAdvance, 0, c.shiftAmount(c.data(op.Parameters[0])), 0, 0)
+	}
+}
+
+// numberOf builds a number; a boolean counts as 0 or 1.
+func (c *compiler) numberOf(v *bmv2json.Value) *expr {
+	e := c.expr(v)
+	if e.kind == kBool {
+		return &expr{op: "b2d", r: e, lo: bigZero, hi: bigOne, pos: e.pos}
+	}
+	return c.want(e, kData)
+}
+
+func (c *compiler) genExtract(op *bmv2json.ParserOp, length *bmv2json.Value) {
+	v := op.Parameters[0]
+	x := extraction{next: -1, name: v.Name}
+	var h *header
+	switch v.Type {
+	case bmv2json.TypeRegular:
+		h = c.headers[v.Name]
+	case bmv2json.TypeNext:
+		if s := c.stacks[v.Name]; s != nil {
+			h = s.elements[0]
+			x.next, x.n, x.stride = s.next, len(s.elements), s.typ.size
+		}
+	case bmv2json.TypeNextUnion:
+		if s := c.unionStacks[v.Name]; s != nil {
+			h = c.unionStackMember(v.Name, v.Field)
+			x.next, x.n, x.stride = s.next, len(s.elements), s.stride()
+		}
+	default:
+		c.errorf(v.Pos, "nothing can be extracted to a %s", v.Type)
+		return
+	}
+	if h == nil || h.slots != nil {
+		c.errorf(v.Pos, "unknown header %s%s", v.Name, diag.DidYouMean(v.Name, keys(c.headers)))
+		return
+	}
+	x.typ, x.base, x.bytes = h.typ, h.base, h.typ.bits/8
+	if h.union != nil {
+		for i, m := range h.union.members {
+			if m == h {
+				x.siblings = h.union.siblings(i)
+			}
+		}
+	}
+	varBits := 0
+	switch {
+	case length != nil && h.typ.varbit < 0:
+		c.errorf(op.Pos, "header %s has no variable-length field", v.Name)
+		return
+	case length == nil && h.typ.varbit >= 0:
+		c.errorf(op.Pos, "header %s has a variable-length field: extract needs its length", v.Name)
+		return
+	case length != nil:
+		x.varbit = true
+		varBits = c.shiftAmount(c.data(length))
+	}
+	c.prog.extracts = append(c.prog.extracts, x)
+	c.emit(iExtract, 0, varBits, 0, uint64(len(c.prog.extracts)-1))
+	if c.opts.Trace {
+		c.trace("extract %s", v.Name)
+	}
+}
+
+// genTransitions emits the choice of the next state.
+func (c *compiler) genTransitions(s *bmv2json.ParseState, next func(diag.Pos, string) label) {
+	defer c.releaseTemps(c.tempTop)
+	last := c.parseEnd()
+	var cases []*bmv2json.Transition
+	for _, t := range s.Transitions {
+		if t.Type == "default" {
+			last = next(t.Pos, t.Next)
+		} else {
+			cases = append(cases, t)
+		}
+	}
+	if len(s.Key) == 0 || len(cases) == 0 {
+		c.jump(last)
+		return
+	}
+	key, widths := c.transitionKey(s)
+	bytes := 0
+	for _, w := range widths {
+		bytes += (w + 7) / 8
+	}
+	limbs := bitvec.Limbs(8 * bytes)
+	k := c.gen(key, limbs)
+	if limbs == 1 && c.genSwitch(k, cases, next) {
+		c.jump(last)
+		return
+	}
+	for _, t := range cases {
+		to := next(t.Pos, t.Next)
+		switch t.Type {
+		case "hexstr":
+			value, mask := c.padded(t.Value, bytes, t.Pos), pow2(8*bytes)
+			mask.Sub(mask, bigOne)
+			if t.Mask != "" {
+				mask = c.padded(t.Mask, bytes, t.Pos)
+			}
+			value = new(big.Int).And(value, mask)
+			switch {
+			case limbs == 1 && t.Mask == "":
+				c.branch(iJEq, k, c.constSlot(value, 1), to)
+			case limbs == 1:
+				m := c.temp(1)
+				c.emit(iMov, m, k, 0, low(mask))
+				c.branch(iJEq, m, c.constSlot(value, 1), to)
+			default:
+				c.prog.matches = append(c.prog.matches, wideMatch{limbsOfBig(value, limbs), limbsOfBig(mask, limbs), int32(to)})
+				c.emit(iJMatch, 0, k, 0, uint64(len(c.prog.matches)-1))
+			}
+		case "parse_vset":
+			n, ok := c.vsets[t.Value]
+			if !ok {
+				c.errorf(t.Pos, "unknown parse value set %s%s", t.Value, diag.DidYouMean(t.Value, keys(c.vsets)))
+				continue
+			}
+			if t.Mask != "" {
+				c.errorf(t.Pos, "a mask on a parse value set has no meaning in P4_16")
+			}
+			v := &c.prog.VSets[n]
+			sum := 0
+			for _, w := range widths {
+				sum += w
+			}
+			if v.widths == nil {
+				v.widths = widths
+			}
+			if sum != v.Width || len(widths) != len(v.widths) {
+				c.errorf(t.Pos, "parse value set %s has values of %d bits, the key of state %s has %d", t.Value, v.Width, s.Name, sum)
+			}
+			c.prog.vsetJumps = append(c.prog.vsetJumps, vsetJump{n, limbs, int32(to)})
+			c.emit(iVSet, 0, k, 0, uint64(len(c.prog.vsetJumps)-1))
+		default:
+			c.errorf(t.Pos, "unknown transition type %q", t.Type)
+		}
+	}
+	c.jump(last)
+}
+
+// transitionKey joins the fields of a state's key, each padded to bytes.
+func (c *compiler) transitionKey(s *bmv2json.ParseState) (*expr, []int) {
+	var key *expr
+	var widths []int
+	for _, v := range s.Key {
+		e := c.data(v)
+		width := e.width
+		if width == 0 {
+			width = e.hi.BitLen()
+		}
+		widths = append(widths, width)
+		if e.signed() {
+			e = &expr{op: "&", l: e, r: constant(new(big.Int).Sub(pow2(width), bigOne), v.Pos), pos: v.Pos}
+			c.arith(e)
+		}
+		if key == nil {
+			key = e
+			continue
+		}
+		up := &expr{op: "<<", l: key, r: constant(big.NewInt(int64((width+7)/8*8)), v.Pos), pos: v.Pos}
+		up.rangeOf(key.hi.BitLen()+(width+7)/8*8, false)
+		key = &expr{op: "|", l: up, r: e, pos: v.Pos}
+		bitRange(key)
+	}
+	return key, widths
+}
+
+// padded reads the value of a transition, which has as many bytes as the key.
+func (c *compiler) padded(text string, bytes int, pos diag.Pos) *big.Int {
+	v := c.hex(text, pos)
+	if v.Sign() < 0 || v.BitLen() > 8*bytes || len(strings.TrimPrefix(text, "0x")) > 2*bytes {
+		c.errorf(pos, "transition value %s does not fit the %d bytes of the key", text, bytes)
+		return bigZero
+	}
+	return v
+}
+
+func limbsOfBig(v *big.Int, n int) []uint64 {
+	d := make([]uint64, n)
+	bitvec.FromBytes(d, v.Bytes())
+	return d
+}
+
+// minSwitch is how many exact cases are worth a jump table: below, comparing
+// one after the other is faster.
+const minSwitch = 6
+
+// genSwitch emits a jump table for many exact cases.
+func (c *compiler) genSwitch(k int, cases []*bmv2json.Transition, next func(diag.Pos, string) label) bool {
+	if len(cases) < minSwitch {
+		return false
+	}
+	for _, t := range cases {
+		if t.Type != "hexstr" || t.Mask != "" {
+			return false
+		}
+	}
+	s := &jumpTable{index: table.NewExact(64)}
+	for _, t := range cases {
+		m := table.Match{Value: []uint64{low(c.hex(t.Value, t.Pos))}}
+		if _, dup := s.index.Find(&m); !dup {
+			s.index.Insert(&m, uint32(len(s.to)))
+			s.to = append(s.to, int32(next(t.Pos, t.Next)))
+		}
+	}
+	c.prog.switches = append(c.prog.switches, s)
+	c.emit(iSwitch, 0, k, 0, uint64(len(c.prog.switches)-1))
+	return true
+}

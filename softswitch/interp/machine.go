@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Machine runs a program over one packet at a time.
+//
+// The architecture calls Start with a packet, sets metadata, calls Parse and
+// Ingress, and reads what became of it. To have the packet wait in a queue it
+// keeps Save's result with the frame and later calls Resume. Egress and
+// Finish leave the packet's new bytes in the frame.
+type Machine struct {
+	prog  *Program
+	state *State
+	f     []uint64
+
+	frame *packet.Frame
+	data  []byte // frame.Data
+	cur   int    // how much of it is parsed
+
+	// Now is the time at which the packet is worked on.
+	Now vtime.Time
+	// Ask is what the program asked the architecture to do, beyond metadata.
+	Ask Requests
+	// DropPort is what drop writes to egress_spec.
+	DropPort uint64
+	// Log gets messages of log_msg, assert and assume; Trace gets a line for
+	// each step of a program compiled for tracing. Both may be nil.
+	Log, Trace func(string)
+
+	egressSpec, mcastGroup int // slots, or −1
+	scratch                []byte
+	steps                  int
+}
+
+// Requests are what a pipeline asked for.
+type Requests struct {
+	Any           bool // one of those below, but for the last two
+	Clone         bool
+	CloneSession  uint16
+	CloneList     int
+	Resubmit      int // field list; 0: no
+	Recirculate   int
+	Digest        int  // learn list; 0: no
+	Failed        bool // an assertion
+	ChecksumError bool
+	ParserError   int
+}
+
+// NewMachine returns a machine for a program in a state.
+func NewMachine(s *State) *Machine {
+	p := s.Program
+	m := &Machine{prog: p, state: s, f: make([]uint64, p.slots), egressSpec: -1, mcastGroup: -1}
+	copy(m.f[p.constBase:], p.consts)
+	if at, ok := p.Field(p.arch.EgressSpec); ok {
+		m.egressSpec = at.slot
+	}
+	if at, ok := p.Field(p.arch.MulticastGroup); ok {
+		m.mcastGroup = at.slot
+	}
+	return m
+}
+
+// State returns the state that the machine works on.
+func (m *Machine) State() *State { return m.state }
+
+// Get returns the value of a field.
+func (m *Machine) Get(f Field) uint64 { return m.f[f.slot] & f.Max }
+
+// Set sets a field, cut to its width.
+func (m *Machine) Set(f Field, v uint64) { m.f[f.slot] = v & f.Max }
+
+// Start takes a packet as it came: metadata is zero, no header is valid.
+func (m *Machine) Start(f *packet.Frame, length int) {
+	clear(m.f[:m.prog.fieldsEnd])
+	m.frame, m.data, m.cur = f, f.Data, 0
+	m.Ask = Requests{}
+	m.f[m.prog.sys+sysLength] = uint64(length)
+	m.f[m.prog.sys+sysIngressLen] = uint64(length)
+}
+
+// Parse runs the parser and the verification of checksums.
+func (m *Machine) Parse() {
+	m.steps = 0
+	m.Ask.ParserError = m.prog.errNone
+	m.run(m.prog.parse)
+	m.f[m.prog.sys+sysPayload] = uint64(m.cur)
+}
+
+// Ingress runs the ingress pipeline.
+func (m *Machine) Ingress() { m.run(m.prog.ingress) }
+
+// Egress runs the egress pipeline.
+func (m *Machine) Egress() { m.run(m.prog.egress) }
+
+// Length returns simple_switch's idea of the packet's length: that on arrival
+// and the headers added and removed.
+func (m *Machine) Length() int { return int(m.f[m.prog.sys+sysLength]) }
+
+// Saved is the part of a packet's state that outlives a queue.
+type Saved []uint64
+
+// Save copies what the packet needs in egress into s, which it may grow.
+func (m *Machine) Save(s Saved) Saved {
+	return append(s[:0], m.f[m.prog.shared:m.prog.fieldsEnd]...)
+}
+
+// Resume goes on with a packet that was saved, for egress.
+func (m *Machine) Resume(f *packet.Frame, s Saved) {
+	clear(m.f[:m.prog.shared])
+	copy(m.f[m.prog.shared:m.prog.fieldsEnd], s)
+	m.frame, m.data = f, f.Data
+	m.Ask = Requests{}
+}
+
+// SaveAll copies the whole state of a packet, for a pause in the middle of
+// its way through the machine.
+func (m *Machine) SaveAll(s Saved) Saved {
+	return append(append(s[:0], m.f[:m.prog.fieldsEnd]...), uint64(m.cur))
+}
+
+// ResumeAll goes on after SaveAll. Requests are for the caller to restore.
+func (m *Machine) ResumeAll(f *packet.Frame, s Saved) {
+	copy(m.f, s[:m.prog.fieldsEnd])
+	m.cur = int(s[m.prog.fieldsEnd])
+	m.frame, m.data = f, f.Data
+}
+
+// Truncate cuts the packet, when it leaves, to at most n bytes.
+func (m *Machine) Truncate(n int) {
+	if t := &m.f[m.prog.sys+sysTruncate]; *t == 0 || uint64(n)+1 < *t {
+		*t = uint64(n) + 1
+	}
+}
+
+// ResetMetadata clears all metadata but keeps the headers: the start of a
+// clone in egress.
+func (m *Machine) ResetMetadata() {
+	p := m.prog
+	clear(m.f[:p.sys])
+	clear(m.f[p.sys+sysSlots : p.metadataEnd])
+	m.f[p.sys+sysTruncate] = 0
+}
+
+// List copies the fields of a field list into buf.
+func (m *Machine) List(id int, buf []uint64) []uint64 {
+	buf = buf[:0]
+	if l := m.prog.fieldLists[id]; l != nil {
+		for _, f := range l.fields {
+			buf = append(buf, m.f[f.slot:f.slot+f.limbs]...)
+		}
+	}
+	return buf
+}
+
+// SetList sets the fields of a field list from what List gave.
+func (m *Machine) SetList(id int, buf []uint64) {
+	if l := m.prog.fieldLists[id]; l != nil {
+		for _, f := range l.fields {
+			if f.slot < m.prog.fieldsEnd { // not a constant
+				copy(m.f[f.slot:f.slot+f.limbs], buf)
+			}
+			buf = buf[f.limbs:]
+		}
+	}
+}
+
+// Digest returns the values that a digest carries, little-endian limbs each,
+// cut to the widths in Program.Digests; it is false if there is no such list.
+func (m *Machine) Digest(id int) (number int, values [][]uint64, ok bool) {
+	for i := range m.prog.Digests {
+		if d := &m.prog.Digests[i]; d.ID == id {
+			for _, f := range d.list.fields {
+				v := append([]uint64(nil), m.f[f.slot:f.slot+f.limbs]...)
+				bitvec.Mask(v, f.width)
+				values = append(values, v)
+			}
+			return i, values, true
+		}
+	}
+	return 0, nil, false
+}
+
+// materialise makes sure that n bytes after the parsed ones are in memory, if
+// the packet has them.
+func (m *Machine) materialise(n int) bool {
+	if m.cur+n <= len(m.data) {
+		return true
+	}
+	if m.cur+n > m.frame.Len() {
+		return false
+	}
+	more := m.cur + n - len(m.data)
+	m.frame.Data = append(m.frame.Data, make([]byte, more)...)
+	m.frame.Elided -= more
+	m.data = m.frame.Data
+	return true
+}
+
+// Finish updates checksums and writes the packet's new bytes into the frame.
+func (m *Machine) Finish() {
+	m.run(m.prog.finish)
+	m.deparse()
+	if t := m.f[m.prog.sys+sysTruncate]; t != 0 {
+		m.frame.Truncate(int(t - 1))
+	}
+}
+
+// deparse writes the headers over the parsed part of the packet. Where those
+// that are valid are just those that were parsed, in the same places, only
+// the fields that the program may have changed are written.
+func (m *Machine) deparse() {
+	f := m.f
+	payload := int(f[m.prog.sys+sysPayload])
+	size, inPlace := 0, true
+	for _, h := range m.prog.deparse {
+		if f[h.base+relValid] == 0 {
+			continue
+		}
+		inPlace = inPlace && f[h.base+relOffset] == uint64(size)+1
+		size += h.typ.bits / 8
+		if h.typ.varbit >= 0 {
+			size = size + int(f[h.base+relVarLen])/8
+		}
+	}
+	if inPlace && size == payload {
+		for _, h := range m.prog.deparse {
+			if len(h.typ.stores) != 0 && f[h.base+relValid] != 0 {
+				m.write(h.typ.stores, h, m.data[f[h.base+relOffset]-1:])
+			}
+		}
+		return
+	}
+	out := m.scratch[:0]
+	for _, h := range m.prog.deparse {
+		if f[h.base+relValid] != 0 {
+			out = m.emit(out, h)
+		}
+	}
+	m.scratch = out
+	rest := m.data[payload:]
+	switch {
+	case size <= payload:
+		m.frame.Data = append(append(m.frame.Data[:0], out...), rest...)
+	default:
+		grow := size - payload
+		m.frame.Data = append(m.frame.Data, out[:grow]...) // any bytes: for room
+		copy(m.frame.Data[size:], m.frame.Data[payload:len(m.frame.Data)-grow])
+		copy(m.frame.Data, out)
+	}
+	m.data = m.frame.Data
+}
+
+// emit appends the bytes of a header.
+func (m *Machine) emit(out []byte, h *header) []byte {
+	at, varBits := len(out), 0
+	n := h.typ.bits / 8
+	if h.typ.varbit >= 0 {
+		varBits = int(m.f[h.base+relVarLen])
+		n += varBits / 8
+	}
+	if off := m.f[h.base+relOffset]; off != 0 {
+		out = append(out, m.data[off-1:int(off)-1+n]...)
+		m.write(h.typ.stores, h, out[at:])
+		return out
+	}
+	for range n {
+		out = append(out, 0)
+	}
+	b := out[at:]
+	if varBits > 0 {
+		from, to := int(m.f[h.base+relVarOff]), h.typ.fields[h.typ.varbit].bit
+		for done := 0; done < varBits; done += 8 {
+			putBits(b, to+done, 8, getBits(m.data, from+done, 8))
+		}
+	}
+	m.write(h.typ.all, h, b)
+	return out
+}
+
+// write stores fields of a header in its bytes.
+func (m *Machine) write(moves []move, h *header, b []byte) {
+	varBits := 0
+	if h.typ.varbit >= 0 {
+		varBits = int(m.f[h.base+relVarLen])
+	}
+	for i := range moves {
+		mv := &moves[i]
+		mv.store(b, m.f[h.base+int(mv.rel)], varBits)
+	}
+}
+
+// extract extracts a header and reports an error's code, or −1.
+func (m *Machine) extract(x *extraction, varBits uint64) int {
+	f := m.f
+	base := x.base
+	if x.next >= 0 {
+		n := f[x.next]
+		if n >= uint64(x.n) {
+			return m.prog.errStack
+		}
+		base += int(n) * x.stride
+		f[x.next] = n + 1
+	}
+	bytes := x.bytes
+	if x.varbit {
+		if varBits%8 != 0 {
+			return m.undo(x, m.prog.errArgument)
+		}
+		if varBits > 1<<30 || !m.materialise(bytes+int(varBits/8)) {
+			return m.undo(x, m.prog.errShort)
+		}
+		bytes += int(varBits / 8)
+		if x.typ.maxBytes != 0 && bytes > x.typ.maxBytes {
+			return m.undo(x, m.prog.errHeader)
+		}
+		f[base+relVarLen] = varBits
+		f[base+relVarOff] = uint64(8*m.cur + x.typ.fields[x.typ.varbit].bit)
+	}
+	if m.cur+bytes > len(m.data) && !m.materialise(bytes) {
+		return m.undo(x, m.prog.errShort)
+	}
+	b := m.data[m.cur : m.cur+bytes]
+	loads := x.typ.loads
+	for i := range loads {
+		mv := &loads[i]
+		f[base+int(mv.rel)] = mv.load(b, int(varBits))
+	}
+	f[base+relValid] = 1
+	f[base+relOffset] = uint64(m.cur) + 1
+	for _, s := range x.siblings {
+		f[base+s+relValid] = 0
+	}
+	m.cur += bytes
+	return -1
+}
+
+// undo takes back that a stack has one more header.
+func (m *Machine) undo(x *extraction, code int) int {
+	if x.next >= 0 {
+		m.f[x.next]--
+	}
+	return code
+}
+
+// look reads bits of the packet that are not parsed yet.
+func (m *Machine) look(d, width, bit int) bool {
+	if !m.materialise((bit + width + 7) / 8) {
+		return false
+	}
+	b := m.data[m.cur:]
+	for limb := 0; 64*limb < width; limb++ {
+		n := min(64, width-64*limb)
+		m.f[d+limb] = getBits(b, bit+width-64*limb-n, n)
+	}
+	return true
+}

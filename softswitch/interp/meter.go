@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"math/bits"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Colours that a meter gives.
+const (
+	Green  = 0
+	Yellow = 1
+	Red    = 2
+)
+
+// MeterRates configures a meter, in packets or bytes per second; a burst is
+// the depth of a bucket. It is a two-rate three-colour marker (RFC 2698,
+// colour-blind), or, if Single is set, a single-rate one (RFC 2697): what the
+// committed bucket cannot hold goes to the excess bucket.
+type MeterRates struct {
+	CIR, CBurst int64
+	PIR, PBurst int64
+	Single      bool
+	EBurst      int64
+}
+
+// Colors counts the packets that a meter gave each colour.
+type Colors [3]Counter
+
+// Meter is one meter. Its zero value is not configured and says green.
+type Meter struct {
+	Configured bool
+	Rates      MeterRates
+	Colors     Colors
+	// peak is the excess bucket of a single rate.
+	committed, peak bucket
+	last            vtime.Time
+}
+
+// bucket has whole tokens and a rest, in picoseconds times tokens a second.
+type bucket struct{ tokens, rest uint64 }
+
+// Configure sets the rates, with full buckets. The counts of colours stay.
+func (m *Meter) Configure(r MeterRates, now vtime.Time) {
+	*m = Meter{Configured: true, Rates: r, last: now, Colors: m.Colors}
+	m.committed.tokens, m.peak.tokens = uint64(r.CBurst), uint64(r.PBurst)
+	if r.Single {
+		m.peak.tokens = uint64(r.EBurst)
+	}
+}
+
+// Reset returns the meter to its state without configuration.
+func (m *Meter) Reset() { *m = Meter{} }
+
+// Execute takes n tokens for a packet of so many bytes at time now and
+// returns its colour.
+func (m *Meter) Execute(n, bytes uint64, now vtime.Time) uint64 {
+	c := m.colour(n, now)
+	m.Colors[c].Packets++
+	m.Colors[c].Bytes += bytes
+	return c
+}
+
+func (m *Meter) colour(n uint64, now vtime.Time) uint64 {
+	if !m.Configured {
+		return Green
+	}
+	passed := uint64(now - m.last)
+	m.last = now
+	over := m.committed.fill(passed, uint64(m.Rates.CIR), uint64(m.Rates.CBurst))
+	if m.Rates.Single {
+		m.peak.tokens = min(m.peak.tokens+min(over, uint64(m.Rates.EBurst)), uint64(m.Rates.EBurst))
+		switch {
+		case m.committed.tokens >= n:
+			m.committed.tokens -= n
+			return Green
+		case m.peak.tokens >= n:
+			m.peak.tokens -= n
+			return Yellow
+		}
+		return Red
+	}
+	m.peak.fill(passed, uint64(m.Rates.PIR), uint64(m.Rates.PBurst))
+	switch {
+	case m.peak.tokens < n:
+		return Red
+	case m.committed.tokens < n:
+		m.peak.tokens -= n
+		return Yellow
+	}
+	m.peak.tokens -= n
+	m.committed.tokens -= n
+	return Green
+}
+
+// fill adds the tokens that come in so many picoseconds, rate of them a
+// second, up to burst, and returns how many were too many. What is less than
+// a token is kept for the next time.
+func (b *bucket) fill(passed, rate, burst uint64) (over uint64) {
+	hi, lo := bits.Mul64(passed, rate)
+	lo, carry := bits.Add64(lo, b.rest, 0)
+	hi += carry
+	if hi >= uint64(vtime.Second) {
+		b.tokens, b.rest = burst, 0
+		return 1 << 62
+	}
+	more, rest := bits.Div64(hi, lo, uint64(vtime.Second))
+	b.rest = rest
+	if room := burst - min(b.tokens, burst); more > room {
+		b.tokens = burst
+		return more - room
+	}
+	b.tokens += more
+	return 0
+}

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package interp runs BMv2 JSON: it compiles a program to the instructions of
+// a small register machine and runs them over the slots of one packet at a
+// time. What the packet goes through between the pipelines (queues, clones,
+// ports) is not its business; the architecture asks a Machine to parse, to
+// run a pipeline and to deparse, and looks at the metadata.
+//
+// A Program is code and never changes. A State is what a program remembers:
+// tables, registers, counters, meters. A Machine runs a Program on a State.
+package interp
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/softswitch/table"
+)
+
+// Options of a compilation.
+type Options struct {
+	// Trace adds instructions that tell Machine.Trace what is done. Without it
+	// tracing costs nothing.
+	Trace bool
+}
+
+// Program is a compiled program.
+type Program struct {
+	Name string // of the P4 source
+
+	// What the program declares, in the order of the file.
+	Actions   []ActionInfo
+	Tables    []*TableInfo
+	Registers []RegisterInfo
+	Counters  []CounterInfo
+	Meters    []MeterInfo
+	Profiles  []ProfileInfo
+	VSets     []VSetInfo
+	Digests   []DigestInfo
+	// Errors are the parser errors by name.
+	Errors map[string]int
+
+	code      []instr
+	slots     int // all
+	shared    int // first slot that a packet keeps in the queue
+	fieldsEnd int // first slot that is not cleared for each packet
+	// metadataEnd is the first slot after those of shared metadata.
+	metadataEnd int
+	sys         int // first of sysSlots
+	params      int // first slot of the action parameters
+	consts      []uint64
+	constBase   int
+
+	parse, ingress, egress, finish, parseEnd int32 // places in code
+
+	headerOps  []headerOp
+	stackOps   []stackOp
+	extracts   []extraction
+	matches    []wideMatch
+	vsetJumps  []vsetJump
+	switches   []*jumpTable
+	calcs      []calc
+	checksums  []checksum
+	messages   []message
+	fieldLists map[int]*fieldList
+	deparse    []*header
+	fields     map[string]fieldAt
+	errorNames map[int]string
+	arch       Arch
+
+	errNone, errShort, errStack, errHeader, errTimeout, errArgument int // parser errors
+}
+
+// ActionInfo is an action of the program.
+type ActionInfo struct {
+	Name   string
+	ID     int
+	Params []ParamInfo
+	slots  int // of the arguments
+}
+
+// ParamInfo is a parameter of an action.
+type ParamInfo struct {
+	Name  string
+	Width int // bits
+	slot  int // of the arguments
+}
+
+// RegisterInfo is an array of registers.
+type RegisterInfo struct {
+	Name  string
+	Size  int
+	Width int // bits
+}
+
+// CounterInfo is an array of counters, or, if direct, the counters of a
+// table's entries.
+type CounterInfo struct {
+	Name   string
+	Size   int
+	Direct bool
+	Table  string // of a direct counter
+}
+
+// MeterInfo is an array of meters, or, if direct, the meters of a table's
+// entries.
+type MeterInfo struct {
+	Name   string
+	Size   int
+	Bytes  bool // meters bytes, not packets
+	Direct bool
+	Table  string // of a direct meter
+}
+
+// ProfileInfo is an action profile.
+type ProfileInfo struct {
+	Name    string
+	Size    int
+	Actions []int // numbers in Program.Actions
+	// selector is the calculation that picks a member of a group, or −1.
+	selector int
+}
+
+// HasSelector reports whether the profile has groups.
+func (p *ProfileInfo) HasSelector() bool { return p.selector >= 0 }
+
+// VSetInfo is a parser value set.
+type VSetInfo struct {
+	Name   string
+	Width  int // bits of a value
+	Size   int
+	widths []int // of the fields of a value
+}
+
+// DigestInfo is a list of fields that a digest carries.
+type DigestInfo struct {
+	Name string
+	ID   int
+	// Widths are the bits of the fields.
+	Widths []int
+	list   *fieldList
+}
+
+// TableInfo is a match-action table.
+type TableInfo struct {
+	Name string
+	ID   int
+	// Kind is the match kind of the table: exact, lpm, ternary or range.
+	Kind    string
+	Key     []KeyInfo
+	Width   int // bits of the packed key
+	Size    int
+	Actions []int // numbers in Program.Actions
+	// Profile is the number of the action profile, or −1.
+	Profile int
+	// Default is the default entry of the program; its action is −1 where there
+	// is none.
+	Default DefaultInfo
+	// Entries are the constant entries of the program. A table that has them
+	// takes no others.
+	Entries    []ConstEntry
+	HasEntries bool
+	Counters   bool
+	Timeout    bool
+	Meter      int // number of the direct meter, or −1
+	meterSlot  int
+	meterMask  uint64
+	number     int
+	parts      []keyPart
+	ranges     []table.Field
+	pcs        []int32 // of action i: hit 2i, miss 2i+1; last: a miss without a default action
+	inline     bool    // never applied: its only action stands in its place
+}
+
+// KeyInfo is a field of a table's key.
+type KeyInfo struct {
+	Name  string
+	Kind  string // exact, lpm, ternary, range or valid
+	Width int
+	Bit   int // of its lowest bit in the packed key
+}
+
+// DefaultInfo is a default entry.
+type DefaultInfo struct {
+	Action     int // number in Program.Actions, or −1
+	Args       []uint64
+	ConstEntry bool // neither the action nor its arguments can be changed
+}
+
+// ConstEntry is an entry that the program comes with.
+type ConstEntry struct {
+	Match  table.Match
+	Action int
+	Args   []uint64
+}
+
+// keyPart puts the bits of a slot into the packed key.
+type keyPart struct {
+	slot  slot
+	valid slot // the field counts as zero while this slot is zero; noValid: always counts
+	limb  uint8
+	shift int8 // left; negative: right
+	mask  uint64
+}
+
+const noValid = ^slot(0)
+
+// fieldAt is where a field is.
+type fieldAt struct {
+	slot, limbs, width int
+	signed             bool
+}
+
+// fieldList is a list of fields that are copied or reported.
+type fieldList struct {
+	name   string
+	fields []fieldAt
+}
+
+// wideMatch is a transition on a key of more than 64 bits.
+type wideMatch struct {
+	value, mask []uint64
+	to          int32
+}
+
+type vsetJump struct {
+	vset  int
+	limbs int
+	to    int32
+}
+
+// jumpTable is a transition among many.
+type jumpTable struct {
+	index *table.Exact
+	to    []int32
+}
+
+// message is text with values, for log_msg, assert and traces.
+type message struct {
+	text string
+	args []fieldAt
+	pos  string
+}
+
+// extraction says how to extract a header.
+type extraction struct {
+	typ  *headerType
+	name string
+	base int // of the block; of the first element in a stack
+	next int // slot of the stack's counter, or −1
+	n    int // elements of the stack
+	// stride is from one element to the next.
+	stride   int
+	siblings []int
+	bytes    int
+	varbit   bool // a holds the length in bits
+}
+
+// Compile turns a file into a Program for the v1model architecture. The error
+// is a diag.List with all that is wrong.
+func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
+	return CompileFor(V1Model, p, opts)
+}
+
+// CompileFor is Compile for a given architecture.
+func CompileFor(arch Arch, p *bmv2json.Program, opts Options) (*Program, error) {
+	c := &compiler{
+		json: p, arch: arch, opts: opts,
+		prog: &Program{Name: p.Program, Errors: map[string]int{}, errorNames: map[int]string{}, fieldLists: map[int]*fieldList{},
+			fields: map[string]fieldAt{}, arch: arch},
+		headers: map[string]*header{}, stacks: map[string]*stack{}, unions: map[string]*union{}, unionStacks: map[string]*unionStack{},
+		aliases: map[string]bmv2json.FieldRef{}, actions: map[int]*action{}, usedActions: map[int]use{},
+		registers: map[string]int{}, counters: map[string]int{}, meters: map[string]int{}, calcs: map[string]int{}, vsets: map[string]int{},
+		profiles: map[string]int{}, tables: map[string]int{}, consts: map[string]int{},
+	}
+	c.version()
+	c.declare()
+	if c.list.HasErrors() {
+		return nil, c.list.Err()
+	}
+	c.declareObjects()
+	c.findUses()
+	if c.list.HasErrors() {
+		return nil, c.list.Err()
+	}
+	c.allocate()
+	c.archFields()
+	c.genCalculations()
+	c.genFieldLists()
+	c.genParser()
+	c.genPipelines()
+	c.genDeparser()
+	if c.list.HasErrors() {
+		return nil, c.list.Err()
+	}
+	c.finish()
+	if err := c.list.Err(); err != nil {
+		return nil, err
+	}
+	return c.prog, nil
+}
+
+// version refuses files of another major version, as BMv2 does.
+func (c *compiler) version() {
+	if v := c.json.Meta.Version; len(v) > 0 && v[0] != 2 {
+		c.errorf(c.json.Pos, "the file has version %d of the format, want 2", v[0])
+	}
+}
+
+// coreErrors are the errors of core.p4, which BMv2 knows whether the file
+// has them or not.
+var coreErrors = []string{"NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort", "ParserTimeout", "ParserInvalidArgument"}
+
+// declareObjects reads the declarations of actions, arrays and errors.
+func (c *compiler) declareObjects() {
+	p, prog := c.json, c.prog
+	once := func(m map[string]int, kind, name string, pos diag.Pos, n int) {
+		if _, ok := m[name]; ok {
+			c.errorf(pos, "%s %s is declared twice", kind, name)
+		}
+		m[name] = n
+	}
+	used := map[int]bool{}
+	for _, e := range p.Errors {
+		prog.Errors[e.Name] = e.Value
+		prog.errorNames[e.Value] = e.Name
+		used[e.Value] = true
+	}
+	for _, name := range coreErrors {
+		if _, ok := prog.Errors[name]; !ok {
+			v := 0
+			for used[v] {
+				v++
+			}
+			used[v] = true
+			prog.Errors[name], prog.errorNames[v] = v, name
+		}
+	}
+	prog.errNone, prog.errShort, prog.errStack = prog.Errors["NoError"], prog.Errors["PacketTooShort"], prog.Errors["StackOutOfBounds"]
+	prog.errHeader, prog.errTimeout, prog.errArgument = prog.Errors["HeaderTooShort"], prog.Errors["ParserTimeout"], prog.Errors["ParserInvalidArgument"]
+	for _, r := range p.RegisterArrays {
+		once(c.registers, "register array", r.Name, r.Pos, len(prog.Registers))
+		if r.Size < 0 || r.Width < 0 || r.Width > 1<<16 || r.Size > maxCells/max(1, (r.Width+63)/64) {
+			c.errorf(r.Pos, "register array %s has %d cells of %d bits; it may have %d cells of 64", r.Name, r.Size, r.Width, maxCells)
+			continue
+		}
+		prog.Registers = append(prog.Registers, RegisterInfo{r.Name, r.Size, r.Width})
+	}
+	for _, k := range p.CounterArrays {
+		once(c.counters, "counter array", k.Name, k.Pos, len(prog.Counters))
+		if k.Size < 0 || k.Size > maxCells {
+			c.errorf(k.Pos, "counter array %s has %d cells; it may have %d", k.Name, k.Size, maxCells)
+			continue
+		}
+		prog.Counters = append(prog.Counters, CounterInfo{k.Name, k.Size, k.IsDirect, k.Binding})
+	}
+	for _, m := range p.MeterArrays {
+		once(c.meters, "meter array", m.Name, m.Pos, len(prog.Meters))
+		if m.Size < 0 || m.Size > maxCells/8 {
+			c.errorf(m.Pos, "meter array %s has %d cells; it may have %d", m.Name, m.Size, maxCells/8)
+			continue
+		}
+		if m.Type != "bytes" && m.Type != "packets" {
+			c.errorf(m.Pos, "meter array %s counts %q, want bytes or packets", m.Name, m.Type)
+		}
+		prog.Meters = append(prog.Meters, MeterInfo{m.Name, m.Size, m.Type == "bytes", m.IsDirect, m.Binding})
+	}
+	for i, k := range p.Calculations {
+		once(c.calcs, "calculation", k.Name, k.Pos, i)
+	}
+	for i, v := range p.ParseVSets {
+		once(c.vsets, "parse value set", v.Name, v.Pos, i)
+		if v.Width < 1 || v.Width > 1<<14 {
+			c.errorf(v.Pos, "parse value set %s has values of %d bits", v.Name, v.Width)
+		}
+		prog.VSets = append(prog.VSets, VSetInfo{Name: v.Name, Width: v.Width, Size: v.MaxSize})
+	}
+	for _, a := range p.Actions {
+		if c.actions[a.ID] != nil {
+			c.errorf(a.Pos, "action id %d is given twice", a.ID)
+		}
+		act := &action{json: a}
+		info := ActionInfo{Name: a.Name, ID: a.ID}
+		for _, r := range a.RuntimeData {
+			if r.Width < 0 || r.Width > 1<<14 {
+				c.errorf(a.Pos, "parameter %s of action %s has %d bits", r.Name, a.Name, r.Width)
+				continue
+			}
+			act.params = append(act.params, param{r.Name, act.slots, r.Width})
+			info.Params = append(info.Params, ParamInfo{r.Name, r.Width, act.slots})
+			act.slots += (max(1, r.Width) + 63) / 64
+		}
+		for _, prim := range a.Primitives {
+			act.exits = act.exits || prim.Op == "exit"
+		}
+		info.slots = act.slots
+		c.paramSlots = max(c.paramSlots, act.slots)
+		c.actions[a.ID] = act
+		c.actionNumbers = append(c.actionNumbers, a.ID)
+		prog.Actions = append(prog.Actions, info)
+	}
+}
+
+// maxCells bounds an array, against a file that would take all memory.
+const maxCells = 1 << 26
+
+// archFields finds the fields that the architecture works on.
+func (c *compiler) archFields() {
+	for name := range c.arch.Fields {
+		if h, i, ok := c.lookupField(name); ok {
+			f := h.typ.fields[i]
+			c.prog.fields[name] = fieldAt{h.field(i), limbsOf(f.width), f.width, f.signed}
+		}
+	}
+}
+
+// Field is a field that the architecture works on.
+type Field struct {
+	slot int
+	Max  uint64 // greatest value
+}
+
+// Field returns a field by BMv2's name for it; it is false where the program
+// has no such field.
+func (p *Program) Field(name string) (Field, bool) {
+	f, ok := p.fields[name]
+	return Field{f.slot, maskOf(f.width)}, ok && f.limbs == 1
+}
+
+// ErrorName returns the name of a parser error.
+func (p *Program) ErrorName(code int) string { return p.errorNames[code] }
+
+func argsOf(params []param, args []*big.Int) []uint64 {
+	var data []uint64
+	for i, p := range params {
+		n := limbsOf(p.width)
+		x := new(big.Int).And(args[i], new(big.Int).Sub(pow2(p.width), bigOne))
+		for range n {
+			data = append(data, low(x))
+			x.Rsh(x, 64)
+		}
+	}
+	return data
+}
+
+func limbsOf(width int) int { return max(1, (width+63)/64) }
+
+// Stats describes the compiled program in one line.
+func (p *Program) Stats() string {
+	return fmt.Sprintf("%d instructions, %d slots of which %d are kept in a queue, %d tables", len(p.code), p.slots, p.fieldsEnd-p.shared, len(p.Tables))
+}

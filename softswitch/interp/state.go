@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/table"
+)
+
+// State is what a program remembers from packet to packet, and what its
+// control plane changes. It is used by one goroutine at a time.
+type State struct {
+	Program   *Program
+	Registers []*Register
+	Counters  []CounterArray
+	Meters    []MeterArray
+	Tables    []*Table
+	Profiles  []*Profile
+	VSets     []*VSet
+	memos     []hashMemo
+	rng       generator
+}
+
+// NewState returns the state in which a program starts. The seed starts its
+// random numbers.
+func NewState(p *Program, seed uint64) *State {
+	s := &State{Program: p, rng: generator{seed}}
+	for i := range p.Registers {
+		r := &p.Registers[i]
+		limbs := limbsOf(r.Width)
+		s.Registers = append(s.Registers, &Register{Info: r, limbs: limbs, cells: make([]uint64, r.Size*limbs)})
+	}
+	for i := range p.Counters {
+		k := CounterArray{Info: &p.Counters[i]}
+		if !k.Info.Direct {
+			k.Cells = make([]Counter, k.Info.Size)
+		}
+		s.Counters = append(s.Counters, k)
+	}
+	for i := range p.Meters {
+		m := MeterArray{Info: &p.Meters[i]}
+		if !m.Info.Direct {
+			m.Cells = make([]Meter, m.Info.Size)
+		}
+		s.Meters = append(s.Meters, m)
+	}
+	for i := range p.Profiles {
+		s.Profiles = append(s.Profiles, newProfile(&p.Profiles[i]))
+	}
+	for i := range p.VSets {
+		v := &VSet{Info: &p.VSets[i]}
+		v.Set(nil)
+		s.VSets = append(s.VSets, v)
+	}
+	for _, t := range p.Tables {
+		s.Tables = append(s.Tables, newTable(p, t))
+	}
+	s.memos = make([]hashMemo, len(p.calcs))
+	for i := range s.memos {
+		s.memos[i].rng = &s.rng
+	}
+	return s
+}
+
+// Register is an array of registers.
+type Register struct {
+	Info  *RegisterInfo
+	limbs int
+	cells []uint64
+}
+
+// Limbs returns how many limbs a cell has.
+func (r *Register) Limbs() int { return r.limbs }
+
+// Cell returns the limbs of a cell, low ones first, to read or to write. The
+// value must fit the width.
+func (r *Register) Cell(i int) []uint64 { return r.cells[i*r.limbs : (i+1)*r.limbs] }
+
+// Counter counts packets and their bytes.
+type Counter struct{ Packets, Bytes uint64 }
+
+// CounterArray is an array of counters. A direct one has its counters in the
+// entries of its table.
+type CounterArray struct {
+	Info  *CounterInfo
+	Cells []Counter
+}
+
+// MeterArray is an array of meters. A direct one has its meters in the
+// entries of its table.
+type MeterArray struct {
+	Info  *MeterInfo
+	Cells []Meter
+}
+
+// VSet is a parser value set.
+type VSet struct {
+	Info   *VSetInfo
+	Values [][]uint64 // packed as the fields of a value are, without padding
+	index  *table.Exact
+}
+
+// Set replaces the values.
+func (v *VSet) Set(values [][]uint64) {
+	v.Values = values
+	bytes := 0
+	for _, w := range v.Info.widths {
+		bytes += (w + 7) / 8
+	}
+	v.index = table.NewExact(max(1, 8*bytes))
+	for i, value := range values {
+		m := table.Match{Value: v.pad(value, bytes)}
+		if _, dup := v.index.Find(&m); !dup {
+			v.index.Insert(&m, uint32(i))
+		}
+	}
+}
+
+// pad spreads the fields of a value to whole bytes, as parser keys have them.
+func (v *VSet) pad(value []uint64, bytes int) []uint64 {
+	d := make([]uint64, bitvec.Limbs(8*bytes))
+	from, to := v.Info.Width, 8*bytes
+	for _, w := range v.Info.widths {
+		from -= w
+		to -= (w + 7) / 8 * 8
+		part := make([]uint64, len(value))
+		bitvec.Shr(part, value, uint64(from), false)
+		bitvec.Mask(part, w)
+		place(d, part, to)
+	}
+	return d
+}
+
+// Table is a table with its entries.
+type Table struct {
+	Info *TableInfo
+	// Lookups and Hits count applications.
+	Lookups, Hits uint64
+
+	prog    *Program
+	index   table.Index
+	exact32 *table.Exact32 // index, if that is what it is
+	exact   *table.Exact   // …
+	lpm32   *table.LPM32   // …
+	key     []uint64       // scratch
+	argsAt  int            // where the arguments are in Entry.limbs
+	entries []Entry
+	free    []uint32
+	// recordOf has the entries' places in records, unless there are extras.
+	recordOf []uint32
+	records  records
+	def      Entry
+	hitPC    []int32 // by number of the action
+	missPC   []int32
+	// extras says that applying takes more than a lookup: direct counters or
+	// meters, ageing, an action profile.
+	extras bool
+	counts bool
+}
+
+// Entry is an entry of a table, or its default.
+type Entry struct {
+	pc     int32 // after a hit; −1 for a free entry
+	action int32 // number of the action; −1 for none
+	prefix int32
+	// priority of the match
+	priority int32
+	limbs    []uint64 // value, mask if there is one, arguments
+	ranges   []table.Range
+	Ext      *Extension
+}
+
+// Extension is what few entries have.
+type Extension struct {
+	Counter Counter
+	Meter   Meter
+	// LastHit is when a packet last matched; Timeout is how long after that the
+	// entry has aged, zero for never; LastNotice when that was last told.
+	LastHit, Timeout, LastNotice vtime.Time
+	Member                       *Member
+	Group                        *Group
+	// Owner is for the control plane to keep what it likes.
+	Owner any
+}
+
+func newTable(p *Program, info *TableInfo) *Table {
+	index, err := table.NewIndex(info.Kind, info.Width, info.ranges)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	t := &Table{Info: info, prog: p, index: index, key: make([]uint64, bitvec.Limbs(info.Width))}
+	t.exact32, _ = index.(*table.Exact32)
+	t.exact, _ = index.(*table.Exact)
+	t.lpm32, _ = index.(*table.LPM32)
+	t.argsAt = len(t.key)
+	if info.Kind == "ternary" || info.Kind == "range" {
+		t.argsAt *= 2
+	}
+	t.hitPC, t.missPC = make([]int32, len(p.Actions)), make([]int32, len(p.Actions))
+	for i := range t.hitPC {
+		t.hitPC[i], t.missPC[i] = -1, -1
+	}
+	if !info.inline {
+		for i, a := range info.Actions {
+			t.hitPC[a], t.missPC[a] = info.pcs[2*i], info.pcs[2*i+1]
+		}
+	}
+	t.counts = info.Counters
+	t.extras = t.counts || info.Meter >= 0 || info.Timeout || info.Profile >= 0
+	slots := 0
+	for _, a := range info.Actions {
+		slots = max(slots, p.Actions[a].slots)
+	}
+	t.records = newRecords(slots)
+	t.ResetDefault()
+	for _, e := range info.Entries {
+		// An entry that the program has twice is never found the second time.
+		if _, dup := index.Find(&e.Match); !dup {
+			t.insert(&e.Match, e.Action, e.Args)
+		}
+	}
+	return t
+}
+
+// Len returns the number of entries.
+func (t *Table) Len() int { return t.index.Len() }
+
+// Entry returns an entry by number. It is valid until the next insertion.
+func (t *Table) Entry(id uint32) *Entry { return &t.entries[id] }
+
+// Default returns the default entry.
+func (t *Table) Default() *Entry { return &t.def }
+
+// Each calls f with every entry, in the order of their numbers, until it
+// returns false.
+func (t *Table) Each(f func(id uint32, e *Entry) bool) {
+	for i := range t.entries {
+		if e := &t.entries[i]; e.limbs != nil && !f(uint32(i), e) {
+			return
+		}
+	}
+}
+
+// EachFrom is Each from an entry number on. It returns the number after the
+// last entry that f was called with, and whether there are more.
+func (t *Table) EachFrom(from uint32, f func(id uint32, e *Entry) bool) (next uint32, more bool) {
+	for i := from; int(i) < len(t.entries); i++ {
+		if e := &t.entries[i]; e.limbs != nil && !f(i, e) {
+			return i + 1, int(i)+1 < len(t.entries)
+		}
+	}
+	return uint32(len(t.entries)), false
+}
+
+// Extend returns the extension of an entry, which it gets if it has none.
+func (t *Table) Extend(id uint32) *Extension {
+	e := &t.entries[id]
+	if e.Ext == nil {
+		e.Ext = &Extension{}
+	}
+	return e.Ext
+}
+
+// Find returns the number of the entry inserted for the very same match.
+func (t *Table) Find(m *table.Match) (uint32, bool) { return t.index.Find(m) }
+
+// Match returns the match of an entry.
+func (t *Table) Match(e *Entry) table.Match {
+	n := len(t.key)
+	m := table.Match{Value: e.limbs[:n], Prefix: int(e.prefix), Priority: e.priority}
+	if t.argsAt > n {
+		m.Mask = e.limbs[n : 2*n]
+	}
+	m.Ranges = e.ranges
+	return m
+}
+
+// Action returns the number of an entry's action, or −1.
+func (e *Entry) Action() int { return int(e.action) }
+
+// Args returns the arguments of an entry's action, as Program.PackArgs packs
+// them.
+func (t *Table) Args(e *Entry) []uint64 {
+	if e == &t.def {
+		return e.limbs
+	}
+	return e.limbs[t.argsAt:]
+}
+
+// ErrFull is returned where a table or profile has no room.
+type ErrFull struct {
+	Name string
+	Size int
+}
+
+func (e *ErrFull) Error() string {
+	return fmt.Sprintf("%s is full: it has room for %d", e.Name, e.Size)
+}
+
+// Insert adds an entry and returns its number. There must be none for the
+// same match. Action is −1 where a member or group decides.
+func (t *Table) Insert(m *table.Match, action int, args []uint64) (uint32, error) {
+	if t.Len() >= t.Info.Size {
+		return 0, &ErrFull{"table " + t.Info.Name, t.Info.Size}
+	}
+	return t.insert(m, action, args), nil
+}
+
+func (t *Table) insert(m *table.Match, action int, args []uint64) uint32 {
+	id := uint32(len(t.entries))
+	if n := len(t.free); n > 0 {
+		id, t.free = t.free[n-1], t.free[:n-1]
+	} else {
+		t.entries = append(t.entries, Entry{})
+	}
+	e := &t.entries[id]
+	limbs := make([]uint64, t.argsAt+len(args))
+	copy(limbs, m.Value)
+	copy(limbs[len(t.key):t.argsAt], m.Mask)
+	*e = Entry{prefix: int32(m.Prefix), priority: m.Priority, limbs: limbs, ranges: m.Ranges}
+	if t.extras {
+		e.Ext = &Extension{}
+	}
+	t.SetAction(id, action, args)
+	t.index.Insert(m, id)
+	return id
+}
+
+// SetAction replaces the action of an entry.
+func (t *Table) SetAction(id uint32, action int, args []uint64) {
+	e := &t.entries[id]
+	e.action, e.pc = int32(action), -1
+	if action >= 0 {
+		e.pc = t.hitPC[action]
+	}
+	t.setRecord(id, e.pc, args)
+	if len(e.limbs) != t.argsAt+len(args) {
+		e.limbs = append(slices.Clone(e.limbs[:t.argsAt]), args...)
+	} else {
+		copy(e.limbs[t.argsAt:], args)
+	}
+}
+
+// Delete removes an entry.
+func (t *Table) Delete(id uint32) {
+	m := t.Match(&t.entries[id])
+	t.index.Delete(&m)
+	t.dropRecord(id)
+	t.entries[id] = Entry{pc: -1, action: -1}
+	t.free = append(t.free, id)
+}
+
+// SetDefault replaces the default entry. Action −1 is none.
+func (t *Table) SetDefault(action int, args []uint64) {
+	ext := t.def.Ext
+	if t.extras && ext == nil {
+		ext = &Extension{}
+	}
+	t.def = Entry{action: int32(action), limbs: slices.Clone(args), Ext: ext}
+	switch {
+	case t.Info.inline:
+	case action >= 0:
+		t.def.pc = t.missPC[action]
+	default:
+		t.def.pc = t.Info.pcs[len(t.Info.pcs)-1]
+	}
+}
+
+// ResetDefault restores the default entry that the program has.
+func (t *Table) ResetDefault() { t.SetDefault(t.Info.Default.Action, t.Info.Default.Args) }
+
+// PackArgs puts arguments, little-endian limbs each, into the form of Insert
+// and SetDefault.
+func (p *Program) PackArgs(action int, args [][]uint64) []uint64 {
+	a := &p.Actions[action]
+	data := make([]uint64, a.slots)
+	for i, param := range a.Params {
+		copy(data[param.slot:param.slot+limbsOf(param.Width)], args[i])
+	}
+	return data
+}
+
+// UnpackArgs is the inverse of PackArgs.
+func (p *Program) UnpackArgs(action int, data []uint64) [][]uint64 {
+	a := &p.Actions[action]
+	args := make([][]uint64, len(a.Params))
+	for i, param := range a.Params {
+		args[i] = data[param.slot : param.slot+limbsOf(param.Width)]
+	}
+	return args
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// findUses notes what the program does with each field, so that fields that
+// it never names take no time and no space.
+func (c *compiler) findUses() {
+	p := c.json
+	for name, u := range c.arch.Fields {
+		if h, i, ok := c.lookupField(name); ok {
+			c.mark(h, i, u)
+		}
+	}
+	for _, parser := range p.Parsers {
+		for _, s := range parser.States {
+			for _, op := range s.Ops {
+				if op.Primitive != nil {
+					c.usePrimitive(op.Primitive, useIngress)
+				}
+				for i, v := range op.Parameters {
+					u := useIngress
+					if op.Op == "set" && i == 0 {
+						u |= useWrite
+					}
+					c.useValue(v, u)
+				}
+			}
+			for _, v := range s.Key {
+				c.useValue(v, useIngress)
+			}
+		}
+	}
+	for _, pl := range p.Pipelines {
+		u := useIngress
+		if pl.Name == "egress" {
+			u = useEgress
+		}
+		for _, t := range pl.Tables {
+			for _, k := range t.Key {
+				c.useField(k.Target, u, k.Pos)
+			}
+			if t.DirectMeters != "" {
+				for _, m := range p.MeterArrays {
+					if m.Name == t.DirectMeters && m.ResultTarget != nil {
+						c.useField(*m.ResultTarget, u|useWrite, m.Pos)
+					}
+				}
+			}
+			for _, id := range t.ActionIDs {
+				c.useAction(id, u)
+			}
+			if len(t.ActionIDs) == 0 {
+				for _, name := range t.Actions {
+					for _, a := range p.Actions {
+						if a.Name == name {
+							c.useAction(a.ID, u)
+						}
+					}
+				}
+			}
+			if t.DefaultEntry != nil {
+				c.useAction(t.DefaultEntry.ActionID, u)
+			}
+		}
+		for _, a := range pl.ActionCalls {
+			c.useAction(a.ActionID, u)
+		}
+		for _, ap := range pl.ActionProfiles {
+			if ap.Selector != nil {
+				for _, v := range ap.Selector.Input {
+					c.useValue(v, u)
+				}
+			}
+		}
+		for _, cond := range pl.Conditionals {
+			c.useValue(cond.Expression, u)
+		}
+	}
+	for _, d := range p.Deparsers {
+		for _, prim := range d.Primitives {
+			c.usePrimitive(prim, useEgress)
+		}
+	}
+	for _, k := range p.Checksums {
+		u := use(0)
+		if k.Verify {
+			u |= useIngress
+		}
+		if k.Update {
+			u |= useEgress | useWrite
+		}
+		c.useField(k.Target, u, k.Pos)
+		c.useValue(k.IfCond, u&^useWrite)
+		c.useCalculation(k.Calculation, u&^useWrite)
+	}
+	// Field lists are copied at the ends of both pipelines.
+	for _, l := range p.FieldLists {
+		for _, v := range l.Elements {
+			c.useValue(v, useIngress|useEgress)
+		}
+	}
+	for _, l := range p.LearnLists {
+		for _, v := range l.Elements {
+			c.useValue(v, useIngress|useEgress)
+		}
+	}
+}
+
+// mark notes a use of a field.
+func (c *compiler) mark(h *header, i int, u use) {
+	if h.slots != nil {
+		h.use[i] |= u
+		return
+	}
+	h.typ.fields[i].use |= u
+}
+
+func (c *compiler) markAll(t *headerType, u use) {
+	for i := range t.fields {
+		t.fields[i].use |= u
+	}
+}
+
+func (c *compiler) useField(ref bmv2json.FieldRef, u use, pos diag.Pos) {
+	if ref.Field == "" || ref.Field == validField {
+		return
+	}
+	if h, i, ok := c.field(ref, pos); ok {
+		c.mark(h, i, u)
+	}
+}
+
+func (c *compiler) useAction(id int, u use) {
+	if c.usedActions[id]&u == u {
+		return
+	}
+	c.usedActions[id] |= u
+	if a := c.actions[id]; a != nil {
+		for _, prim := range a.json.Primitives {
+			c.usePrimitive(prim, u)
+		}
+	}
+}
+
+// usePrimitive notes the uses of a primitive's parameters. All that name a
+// field directly might be written; those few that never are need no more
+// than to be read, but telling them apart gains nothing.
+func (c *compiler) usePrimitive(p *bmv2json.Primitive, u use) {
+	for i, v := range p.Parameters {
+		w := u
+		if i == 0 || p.Op == "execute_meter" {
+			w |= useWrite
+		}
+		c.useValue(v, w)
+	}
+	switch p.Op {
+	case "mark_to_drop":
+		for _, v := range p.Parameters {
+			if h := c.headers[v.Name]; h != nil {
+				for _, name := range []string{egressSpec, mcastGroup} {
+					if i := h.typ.index(name); i >= 0 {
+						c.mark(h, i, u|useWrite)
+					}
+				}
+			}
+		}
+	case "add_header", "add_header_fast", "assign_VL":
+		// A header that is not as it came is written as a whole.
+		for _, v := range p.Parameters {
+			for _, t := range c.typesIn(v) {
+				c.markAll(t, u|useWrite)
+			}
+		}
+	}
+}
+
+func (c *compiler) useCalculation(name string, u use) {
+	for _, calc := range c.json.Calculations {
+		if calc.Name == name {
+			for _, v := range calc.Input {
+				c.useValue(v, u)
+			}
+		}
+	}
+}
+
+// useValue notes the uses in a value and all that is in it.
+func (c *compiler) useValue(v *bmv2json.Value, u use) {
+	if v == nil {
+		return
+	}
+	read := u &^ useWrite
+	switch v.Type {
+	case bmv2json.TypeField:
+		c.useField(bmv2json.FieldRef{Header: v.Name, Field: v.Field}, u, v.Pos)
+	case bmv2json.TypeStackField:
+		if s := c.stacks[v.Name]; s != nil {
+			if i := s.typ.index(v.Field); i >= 0 {
+				s.typ.fields[i].use |= u
+			}
+		}
+	case bmv2json.TypeUnionStackField:
+		if h := c.unionStackMember(v.Name, v.Member); h != nil {
+			if i := h.typ.index(v.Field); i >= 0 {
+				h.typ.fields[i].use |= u
+			}
+		}
+	case bmv2json.TypeCalculation:
+		c.useCalculation(v.Name, read)
+	case bmv2json.TypeRegister:
+		c.useValue(v.Inner, read)
+	case bmv2json.TypeParams, bmv2json.TypeFieldList:
+		for _, e := range v.List {
+			c.useValue(e, read)
+		}
+	case bmv2json.TypeHeader:
+		// In a calculation or comparison; a use as such needs no field.
+		if h := c.headers[v.Name]; h != nil && u&useWrite == 0 && h.slots == nil {
+			c.markAll(h.typ, u)
+		}
+	case bmv2json.TypeExpression:
+		c.useValue(v.Inner, u)
+		if v.Op == nil {
+			return
+		}
+		if v.Op.Op == "access_field" {
+			for _, t := range c.typesIn(v.Op.Left) {
+				if v.Op.Offset >= 0 && v.Op.Offset < len(t.fields) {
+					t.fields[v.Op.Offset].use |= u
+				}
+			}
+		}
+		if v.Op.Op == "==" || v.Op.Op == "!=" {
+			for _, side := range []*bmv2json.Value{v.Op.Left, v.Op.Right} {
+				for _, t := range c.typesIn(side) {
+					c.markAll(t, read)
+				}
+			}
+		}
+		c.useOperand(v.Op.Left, read)
+		c.useOperand(v.Op.Right, read)
+		c.useOperand(v.Op.Cond, read)
+	}
+}
+
+// useOperand is useValue for an operand: a header among them is only asked
+// for its validity or one field.
+func (c *compiler) useOperand(v *bmv2json.Value, u use) {
+	if v != nil && v.Type != bmv2json.TypeHeader {
+		c.useValue(v, u)
+	}
+}
+
+// typesIn returns the types of the headers that a value stands for.
+func (c *compiler) typesIn(v *bmv2json.Value) []*headerType {
+	if v == nil {
+		return nil
+	}
+	switch v.Type {
+	case bmv2json.TypeField: // of assign_VL
+		if h := c.headers[v.Name]; h != nil && h.slots == nil {
+			return []*headerType{h.typ}
+		}
+	case bmv2json.TypeHeader, bmv2json.TypeRegular:
+		if h := c.headers[v.Name]; h != nil && h.slots == nil {
+			return []*headerType{h.typ}
+		}
+	case bmv2json.TypeHeaderStack:
+		if s := c.stacks[v.Name]; s != nil {
+			return []*headerType{s.typ}
+		}
+	case bmv2json.TypeHeaderUnion:
+		if u := c.unions[v.Name]; u != nil {
+			return unionMemberTypes(u)
+		}
+	case bmv2json.TypeUnionStack:
+		if s := c.unionStacks[v.Name]; s != nil {
+			return unionMemberTypes(s.elements[0])
+		}
+	case bmv2json.TypeExpression:
+		if v.Inner != nil {
+			return c.typesIn(v.Inner)
+		}
+		switch v.Op.Op {
+		case "dereference_header_stack", "dereference_union_stack":
+			return c.typesIn(v.Op.Left)
+		case "access_union_header":
+			if ts := c.typesIn(v.Op.Left); v.Op.Offset >= 0 && v.Op.Offset < len(ts) {
+				return ts[v.Op.Offset : v.Op.Offset+1]
+			}
+		case "?":
+			return append(c.typesIn(v.Op.Left), c.typesIn(v.Op.Right)...)
+		}
+	}
+	return nil
+}
+
+func unionMemberTypes(u *union) []*headerType {
+	var ts []*headerType
+	for _, h := range u.members {
+		ts = append(ts, h.typ)
+	}
+	return ts
+}

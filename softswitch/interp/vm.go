@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"math/big"
+
+	"github.com/pauseless/pauseless/internal/bitvec"
+)
+
+// maxSteps bounds how often one packet may go back in a parser or an action:
+// a parser state that extracts nothing and comes round again, a loop without
+// end. No packet is long enough to get there otherwise.
+const maxSteps = 1 << 16
+
+// run executes instructions from pc to the next iEnd.
+//
+// It is one function, one switch, as long as it is, because that is what the
+// compiler turns into a jump table with f and code in registers.
+func (m *Machine) run(start int32) {
+	f, code := m.f, m.prog.code
+	pc := int(start)
+	for {
+		in := &code[pc]
+		pc++
+		switch in.op {
+		case iEnd:
+			return
+
+		case iMov:
+			f[in.d] = f[in.a] & in.imm
+		case iMovI:
+			f[in.d] = in.imm
+		case iAdd:
+			f[in.d] = (f[in.a] + f[in.b]) & in.imm
+		case iSub:
+			f[in.d] = (f[in.a] - f[in.b]) & in.imm
+		case iMul:
+			f[in.d] = (f[in.a] * f[in.b]) & in.imm
+		case iAnd:
+			f[in.d] = f[in.a] & f[in.b] & in.imm
+		case iOr:
+			f[in.d] = (f[in.a] | f[in.b]) & in.imm
+		case iXor:
+			f[in.d] = (f[in.a] ^ f[in.b]) & in.imm
+		case iShl:
+			f[in.d] = f[in.a] << f[in.b] & in.imm
+		case iShr:
+			f[in.d] = f[in.a] >> f[in.b] & in.imm
+		case iDiv:
+			f[in.d] = 0
+			if b := f[in.b]; b != 0 {
+				f[in.d] = f[in.a] / b & in.imm
+			}
+		case iMod:
+			if b := f[in.b]; b != 0 {
+				f[in.d] = f[in.a] % b & in.imm
+			} else {
+				f[in.d] = 0
+			}
+		case iNot:
+			f[in.d] = ^f[in.a] & in.imm
+		case iSar:
+			f[in.d] = uint64(int64(f[in.a])>>f[in.b]) & in.imm
+		case iSext:
+			shift := 64 - in.imm
+			f[in.d] = uint64(int64(f[in.a]<<shift) >> shift)
+		case iUSat:
+			f[in.d] = usat(f[in.a], in.b != 0, in.imm)
+		case iSSat:
+			f[in.d] = ssat(f[in.a], in.b != 0, in.imm)
+
+		case iEq:
+			f[in.d] = bit(f[in.a] == f[in.b])
+		case iNe:
+			f[in.d] = bit(f[in.a] != f[in.b])
+		case iLtU:
+			f[in.d] = bit(f[in.a] < f[in.b])
+		case iLeU:
+			f[in.d] = bit(f[in.a] <= f[in.b])
+		case iLtS:
+			f[in.d] = bit(int64(f[in.a]) < int64(f[in.b]))
+		case iLeS:
+			f[in.d] = bit(int64(f[in.a]) <= int64(f[in.b]))
+
+		case iJmp:
+			pc = int(in.imm)
+		case iBack:
+			pc = int(in.imm)
+			if m.steps++; m.steps > maxSteps {
+				m.fail("a loop does not end")
+				return
+			}
+		case iJZ:
+			if f[in.a] == 0 {
+				pc = int(in.imm)
+			}
+		case iJNZ:
+			if f[in.a] != 0 {
+				pc = int(in.imm)
+			}
+		case iJEq:
+			if f[in.a] == f[in.b] {
+				pc = int(in.imm)
+			}
+		case iJNe:
+			if f[in.a] != f[in.b] {
+				pc = int(in.imm)
+			}
+		case iJLtU:
+			if f[in.a] < f[in.b] {
+				pc = int(in.imm)
+			}
+		case iJLeU:
+			if f[in.a] <= f[in.b] {
+				pc = int(in.imm)
+			}
+		case iJLtS:
+			if int64(f[in.a]) < int64(f[in.b]) {
+				pc = int(in.imm)
+			}
+		case iJLeS:
+			if int64(f[in.a]) <= int64(f[in.b]) {
+				pc = int(in.imm)
+			}
+
+		case iElem:
+			if i := f[in.a]; i < uint64(in.k()) {
+				f[in.d] = uint64(in.n()) + i*uint64(in.m())
+			} else {
+				f[in.d] = nowhere
+			}
+		case iLoad:
+			if base := f[in.a]; base != nowhere {
+				f[in.d] = f[base+in.imm]
+			} else {
+				f[in.d] = 0
+			}
+		case iStore:
+			if base := f[in.a]; base != nowhere {
+				f[base+in.imm] = f[in.b]
+			}
+
+		case iAddHeader:
+			m.addHeader(f[in.a], &m.prog.headerOps[in.imm], true)
+		case iAddValid:
+			m.addHeader(f[in.a], &m.prog.headerOps[in.imm], false)
+		case iRemoveHeader:
+			m.removeHeader(f[in.a], &m.prog.headerOps[in.imm])
+		case iCopyHeader:
+			m.copyHeader(f[in.a], f[in.b], &m.prog.headerOps[in.imm])
+		case iHeaderEq:
+			f[in.d] = bit(m.headersEqual(f[in.a], f[in.b], m.prog.headerOps[in.imm].typ))
+		case iVarbit:
+			a, b := f[in.a], f[in.b]
+			if a == nowhere || b == nowhere {
+				break
+			}
+			f[a+relVarLen], f[a+relVarOff], f[a+relOffset] = f[b+relVarLen], f[b+relVarOff], 0
+		case iVarEq:
+			f[in.d] = bit(m.varbitsEqual(f[in.a], f[in.b]))
+		case iPush:
+			m.push(&m.prog.stackOps[in.imm], f[in.b])
+		case iPop:
+			m.pop(&m.prog.stackOps[in.imm], f[in.b])
+		case iCopyStack:
+			a, b := &m.prog.stackOps[in.n()], &m.prog.stackOps[in.m()]
+			f[a.next] = f[b.next]
+			copy(f[a.base:a.base+a.n*a.stride], f[b.base:b.base+b.n*b.stride])
+
+		case iRegRead:
+			r := m.state.Registers[in.imm]
+			switch i := f[in.a]; {
+			case i >= uint64(r.Info.Size):
+			case r.limbs == 1:
+				f[in.d] = r.cells[i]
+			default:
+				copy(f[in.d:int(in.d)+r.limbs], r.Cell(int(i)))
+			}
+		case iRegWrite:
+			r := m.state.Registers[in.imm]
+			switch i := f[in.a]; {
+			case i >= uint64(r.Info.Size):
+			case r.limbs == 1:
+				r.cells[i] = f[in.b]
+			default:
+				copy(r.Cell(int(i)), f[in.b:int(in.b)+r.limbs])
+			}
+		case iRandom:
+			if lo, hi := f[in.a], f[in.b]; lo <= hi {
+				f[in.d] = m.state.rng.between(lo, hi)
+			}
+		case iHash:
+			size := f[in.b]
+			if size == 0 {
+				size = 1
+			}
+			f[in.d] = f[in.a] + m.hash(int(in.imm))%size
+		case iCount:
+			if cells := m.state.Counters[in.imm].Cells; f[in.a] < uint64(len(cells)) {
+				c := &cells[f[in.a]]
+				c.Packets++
+				c.Bytes += f[m.prog.sys+sysIngressLen]
+			}
+		case iMeter:
+			if a := &m.state.Meters[in.imm]; f[in.a] < uint64(len(a.Cells)) {
+				f[in.d] = a.Cells[f[in.a]].Execute(m.units(a.Info), f[m.prog.sys+sysIngressLen], m.Now)
+			}
+		case iClone:
+			m.Ask.Any, m.Ask.Clone = true, true
+			m.Ask.CloneSession, m.Ask.CloneList = uint16(f[in.a])&0x7fff, int(f[in.b]&0xffff)
+		case iResubmit:
+			m.Ask.Any = true
+			m.Ask.Resubmit = int(f[in.a] & 0xffff)
+		case iRecirc:
+			m.Ask.Any = true
+			m.Ask.Recirculate = int(f[in.a] & 0xffff)
+		case iDigest:
+			m.Ask.Any = true
+			m.Ask.Digest = int(f[in.a] & 0xffff)
+		case iTruncate:
+			m.Truncate(int(min(f[in.a], 1<<30)))
+		case iDrop:
+			if m.egressSpec >= 0 {
+				f[m.egressSpec] = m.DropPort
+			}
+			if m.mcastGroup >= 0 {
+				f[m.mcastGroup] = 0
+			}
+		case iDropPort:
+			f[in.d] = m.DropPort
+		case iLog:
+			if m.Log != nil {
+				msg := &m.prog.messages[in.imm]
+				m.Log(m.format(msg))
+			}
+		case iAssert:
+			if f[in.a] == 0 {
+				msg := &m.prog.messages[in.imm]
+				if msg.pos != "" {
+					m.fail(msg.pos + ": " + msg.text)
+				} else {
+					m.fail(msg.text)
+				}
+			}
+
+		case iExtract:
+			x := &m.prog.extracts[in.imm]
+			var varBits uint64
+			if x.varbit {
+				varBits = f[in.a]
+			}
+			if code := m.extract(x, varBits); code >= 0 {
+				m.Ask.ParserError = code
+				pc = int(m.prog.parseEnd)
+			}
+		case iLook:
+			if !m.look(int(in.d), in.n(), in.m()) {
+				m.Ask.ParserError = m.prog.errShort
+				pc = int(m.prog.parseEnd)
+			}
+		case iAdvance:
+			switch bits := f[in.a]; {
+			case bits%8 != 0:
+				m.Ask.ParserError = m.prog.errArgument
+				pc = int(m.prog.parseEnd)
+			case bits/8 > uint64(m.frame.Len()-m.cur):
+				m.Ask.ParserError = m.prog.errShort
+				pc = int(m.prog.parseEnd)
+			default:
+				m.materialise(int(bits / 8))
+				m.cur += int(bits / 8)
+			}
+		case iFail:
+			m.Ask.ParserError = int(f[in.a])
+			pc = int(m.prog.parseEnd)
+		case iJMatch:
+			w := &m.prog.matches[in.imm]
+			if matches(f[in.a:int(in.a)+len(w.value)], w) {
+				pc = int(w.to)
+			}
+		case iVSet:
+			j := &m.prog.vsetJumps[in.imm]
+			if _, ok := m.state.VSets[j.vset].index.Lookup(f[in.a : int(in.a)+j.limbs]); ok {
+				pc = int(j.to)
+			}
+		case iSwitch:
+			s := m.prog.switches[in.imm]
+			if i, ok := s.index.Lookup1(f[in.a]); ok {
+				pc = int(s.to[i])
+			}
+		case iState:
+			if m.steps++; m.steps > maxSteps {
+				m.Ask.ParserError = m.prog.errTimeout
+				pc = int(m.prog.parseEnd)
+			}
+		case iApply:
+			pc = int(m.apply(m.state.Tables[in.imm]))
+
+		case iVerify:
+			k := &m.prog.checksums[in.imm]
+			if (k.valid == noValid || f[k.valid] != 0) && m.hash(k.calc) != f[k.target.slot]&maskOf(k.target.width) {
+				m.Ask.ChecksumError = true
+			}
+		case iUpdate:
+			k := &m.prog.checksums[in.imm]
+			f[k.target.slot] = m.hash(k.calc) & maskOf(k.target.width)
+		case iTrace:
+			if m.Trace != nil {
+				m.Trace(m.format(&m.prog.messages[in.imm]))
+			}
+		default:
+			m.runWide(in)
+		}
+	}
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func usat(x uint64, signed bool, most uint64) uint64 {
+	if signed && int64(x) < 0 {
+		return 0
+	}
+	return min(x, most)
+}
+
+func ssat(x uint64, signed bool, width uint64) uint64 {
+	most := int64(1)<<(width-1) - 1
+	switch {
+	case !signed:
+		return min(x, uint64(most))
+	case int64(x) > most:
+		return uint64(most)
+	case int64(x) < -most-1:
+		return uint64(-most - 1)
+	}
+	return x
+}
+
+func matches(key []uint64, w *wideMatch) bool {
+	for i, x := range key {
+		if x&w.mask[i] != w.value[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// fail notes that an assertion does not hold.
+func (m *Machine) fail(text string) {
+	m.Ask.Any, m.Ask.Failed = true, true
+	if m.Log != nil {
+		m.Log(text)
+	}
+}
+
+// units returns what a meter counts of the packet.
+func (m *Machine) units(info *MeterInfo) uint64 {
+	if info.Bytes {
+		return m.f[m.prog.sys+sysIngressLen]
+	}
+	return 1
+}
+
+// runWide executes an instruction on several limbs.
+func (m *Machine) runWide(in *instr) {
+	n := in.n()
+	limbs := func(s slot) []uint64 { return m.f[s : int(s)+n] }
+	d := limbs(in.d)
+	switch in.op {
+	case iWExt:
+		bitvec.Extend(d, m.f[in.a:int(in.a)+in.m()], in.flag())
+	case iWAdd:
+		bitvec.Add(d, limbs(in.a), limbs(in.b))
+	case iWSub:
+		bitvec.Sub(d, limbs(in.a), limbs(in.b))
+	case iWMul:
+		bitvec.Mul(d, limbs(in.a), limbs(in.b))
+	case iWAnd:
+		for i, x := range limbs(in.a) {
+			d[i] = x & m.f[int(in.b)+i]
+		}
+	case iWOr:
+		for i, x := range limbs(in.a) {
+			d[i] = x | m.f[int(in.b)+i]
+		}
+	case iWXor:
+		for i, x := range limbs(in.a) {
+			d[i] = x ^ m.f[int(in.b)+i]
+		}
+	case iWNot:
+		for i, x := range limbs(in.a) {
+			d[i] = ^x
+		}
+	case iWShl:
+		bitvec.Shl(d, limbs(in.a), m.f[in.b])
+	case iWShr:
+		bitvec.Shr(d, limbs(in.a), m.f[in.b], in.flag())
+	case iWDiv, iWMod:
+		divide(d, limbs(in.a), limbs(in.b), in.op == iWMod)
+	case iWMask:
+		bitvec.Mask(d, in.m())
+	case iWSext:
+		bitvec.SignExtend(d, in.m())
+	case iWUSat:
+		if in.flag() && int64(d[n-1]) < 0 {
+			clear(d)
+		} else if bitvec.BitLen(d) > in.m() {
+			saturate(d, in.m())
+		}
+	case iWSSat:
+		neg := in.flag() && int64(d[n-1]) < 0
+		if neg {
+			for i := range d {
+				d[i] = ^d[i]
+			}
+		}
+		if bitvec.BitLen(d) > in.m()-1 {
+			saturate(d, in.m()-1)
+		}
+		if neg {
+			for i := range d {
+				d[i] = ^d[i]
+			}
+		}
+	case iWEq:
+		m.f[in.d] = bit(bitvec.Cmp(limbs(in.a), limbs(in.b)) == 0)
+	case iWLt, iWLe:
+		c := bitvec.Cmp(limbs(in.a), limbs(in.b))
+		if in.flag() {
+			c = bitvec.CmpSigned(limbs(in.a), limbs(in.b))
+		}
+		m.f[in.d] = bit(c < 0 || c == 0 && in.op == iWLe)
+	case iWNonZero:
+		m.f[in.d] = bit(!bitvec.IsZero(limbs(in.a)))
+	case iWShift:
+		a := limbs(in.a)
+		m.f[in.d] = a[0]
+		if !bitvec.IsZero(a[1:]) {
+			m.f[in.d] = allBits
+		}
+	default:
+		panic("BUG: no execution of " + in.op.String())
+	}
+}
+
+// saturate sets d to the greatest number of so many bits.
+func saturate(d []uint64, width int) {
+	for i := range d {
+		d[i] = allBits
+	}
+	bitvec.Mask(d, width)
+}
+
+// divide is the only wide operation that allocates; division is by constants
+// in P4, which compilers fold.
+func divide(d, a, b []uint64, mod bool) {
+	if bitvec.IsZero(b) {
+		clear(d)
+		return
+	}
+	x := new(big.Int).SetBytes(bitvec.AppendBytes(nil, a, 8*len(a)))
+	y := new(big.Int).SetBytes(bitvec.AppendBytes(nil, b, 8*len(b)))
+	q, r := new(big.Int).QuoRem(x, y, new(big.Int))
+	if mod {
+		q = r
+	}
+	bitvec.FromBytes(d, q.Bytes())
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics shows the counters of a switch and of its gRPC server to
+// Prometheus.
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/softswitch"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+)
+
+// Switch collects the counters of a switch. A scrape takes the switch's lock
+// for as long as it takes to copy them.
+type Switch struct {
+	sw    *softswitch.Switch
+	ports []string
+	nums  []int
+}
+
+// NewSwitch returns a collector for a switch.
+func NewSwitch(sw *softswitch.Switch) *Switch {
+	c := &Switch{sw: sw}
+	for _, p := range sw.Config().Ports {
+		c.nums = append(c.nums, p.Number)
+		c.ports = append(c.ports, strconv.Itoa(p.Number))
+	}
+	c.nums = append(c.nums, sw.Config().CPUPort)
+	c.ports = append(c.ports, "cpu")
+	return c
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("softswitch_"+name, help, labels, nil)
+}
+
+var (
+	received     = desc("received_packets_total", "Frames taken in, PFC frames not included.")
+	sent         = desc("sent_packets_total", "Frames sent out, PFC frames not included.")
+	processed    = desc("ingress_passes_total", "Passes of packets through ingress.")
+	recirculated = desc("recirculated_packets_total", "Packets recirculated.")
+	resubmitted  = desc("resubmitted_packets_total", "Packets resubmitted.")
+	cloned       = desc("cloned_packets_total", "Copies made by clone.")
+	replicated   = desc("replicated_packets_total", "Copies made by multicast.")
+	digests      = desc("digests_total", "Digests made by the program.")
+	dropped      = desc("dropped_packets_total", "Packets dropped.", "cause")
+	buffer       = desc("buffer_bytes", "Bytes in the packet buffer.")
+	bufferMax    = desc("buffer_max_bytes", "The most bytes that were ever in the packet buffer.")
+
+	portRx      = desc("port_received_packets_total", "Packets charged to a class of an ingress port.", "port", "class")
+	portRxBytes = desc("port_received_bytes_total", "Their bytes.", "port", "class")
+	portTx      = desc("port_sent_packets_total", "Packets sent from a queue.", "port", "class")
+	portTxBytes = desc("port_sent_bytes_total", "Their bytes.", "port", "class")
+	queueDrops  = desc("queue_dropped_packets_total", "Packets that a queue did not take.", "port", "class")
+	queueBytes  = desc("queue_bytes", "Bytes in a queue.", "port", "class")
+	queueLen    = desc("queue_packets", "Packets in a queue.", "port", "class")
+	ingress     = desc("ingress_bytes", "Bytes in the buffer on the account of an ingress port and class.", "port", "class")
+	pauses      = desc("pfc_frames_total", "PFC frames by class.", "port", "class", "direction", "kind")
+	paused      = desc("pfc_paused_seconds_total", "Time that a queue was paused by its peer, or a peer by this port.", "port", "class", "direction")
+
+	tableEntries = desc("table_entries", "Entries in a table.", "table")
+	tableSize    = desc("table_size", "Entries that a table has room for.", "table")
+	tableLookups = desc("table_lookups_total", "Applications of a table.", "table")
+	tableHits    = desc("table_hits_total", "Applications of a table that found an entry.", "table")
+)
+
+// Describe implements prometheus.Collector. The collector is unchecked: what
+// there is depends on the program.
+func (c *Switch) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c *Switch) Collect(out chan<- prometheus.Metric) {
+	type table struct {
+		name          string
+		size, entries int
+		lookups, hits uint64
+	}
+	var tables []table
+	c.sw.Lock()
+	st := c.sw.Stats()
+	ports := make([]softswitch.PortStats, len(c.nums))
+	for i, n := range c.nums {
+		ports[i] = c.sw.Port(n)
+	}
+	if s := c.sw.State(); s != nil {
+		for _, t := range s.Tables {
+			if len(t.Info.Key) > 0 { // the compiler's own tables have no key
+				tables = append(tables, table{t.Info.Name, t.Info.Size, t.Len(), t.Lookups, t.Hits})
+			}
+		}
+	}
+	c.sw.Unlock()
+
+	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	gauge := func(d *prometheus.Desc, v int64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
+	}
+	counter(received, st.Received)
+	counter(sent, st.Sent)
+	counter(processed, st.Processed)
+	counter(recirculated, st.Recirculated)
+	counter(resubmitted, st.Resubmitted)
+	counter(cloned, st.Cloned)
+	counter(replicated, st.Replicated)
+	counter(digests, st.Digests)
+	for cause := range softswitch.DropCauses {
+		counter(dropped, st.Drops[cause], cause.String())
+	}
+	gauge(buffer, st.BufferBytes)
+	gauge(bufferMax, st.MaxBufferBytes)
+	for i := range ports {
+		for class := range packet.Classes {
+			k, port, label := &ports[i].Class[class], c.ports[i], strconv.Itoa(class)
+			counter(portRx, k.RxPackets, port, label)
+			counter(portRxBytes, k.RxBytes, port, label)
+			counter(portTx, k.TxPackets, port, label)
+			counter(portTxBytes, k.TxBytes, port, label)
+			counter(queueDrops, k.Drops, port, label)
+			gauge(queueBytes, k.QueueBytes, port, label)
+			gauge(queueLen, int64(k.QueuePackets), port, label)
+			gauge(ingress, k.IngressBytes, port, label)
+			counter(pauses, k.PauseReceived, port, label, "received", "pause")
+			counter(pauses, k.PauseSent, port, label, "sent", "pause")
+			counter(pauses, k.ResumeReceived, port, label, "received", "resume")
+			counter(pauses, k.ResumeSent, port, label, "sent", "resume")
+			out <- prometheus.MustNewConstMetric(paused, prometheus.CounterValue, k.PausedTime.Seconds(), port, label, "received")
+			out <- prometheus.MustNewConstMetric(paused, prometheus.CounterValue, k.PausingTime.Seconds(), port, label, "sent")
+		}
+	}
+	for _, t := range tables {
+		gauge(tableEntries, int64(t.entries), t.name)
+		gauge(tableSize, int64(t.size), t.name)
+		counter(tableLookups, t.lookups, t.name)
+		counter(tableHits, t.hits, t.name)
+	}
+}
+
+// Calls counts gRPC calls.
+type Calls struct {
+	total   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+}
+
+// NewCalls returns counters of gRPC calls, registered at reg.
+func NewCalls(reg prometheus.Registerer) *Calls {
+	c := &Calls{
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "softswitch_grpc_calls_total", Help: "gRPC calls that have ended."},
+			[]string{"method", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "softswitch_grpc_call_seconds", Help: "Duration of gRPC calls.",
+			Buckets: prometheus.ExponentialBuckets(100e-6, 4, 8)}, []string{"method"}),
+	}
+	reg.MustRegister(c.total, c.seconds)
+	return c
+}
+
+// Ended notes a call, for p4rtserver.GRPCConfig.
+func (c *Calls) Ended(method string, code codes.Code, took time.Duration) {
+	c.total.WithLabelValues(method, code.String()).Inc()
+	c.seconds.WithLabelValues(method).Observe(took.Seconds())
+}

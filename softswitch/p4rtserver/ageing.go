@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/interp"
+)
+
+// ageing looks for entries that no packet has hit for their idle timeout, and
+// tells the controller (16.4). It runs under the switch's lock, in the
+// switch's time, and only while there are entries with timeouts.
+type ageing struct {
+	s        *Server
+	d        *device
+	interval vtime.Time // between scans; 0: none
+	armed    bool
+}
+
+// Bounds of the interval between scans: a quarter of the shortest timeout.
+const (
+	shortestScan = vtime.Millisecond
+	longestScan  = vtime.Second
+)
+
+func (a *ageing) reset(d *device) {
+	a.d, a.interval = d, 0
+	for _, bt := range d.order {
+		if !bt.prog.Timeout {
+			continue
+		}
+		d.state.Tables[bt.number].Each(func(_ uint32, e *interp.Entry) bool {
+			if e.Ext != nil && e.Ext.Timeout > 0 {
+				a.watch(e.Ext.Timeout)
+			}
+			return true
+		})
+	}
+}
+
+// watch makes sure that entries with this timeout are looked at in time.
+func (a *ageing) watch(timeout vtime.Time) {
+	interval := min(max(timeout/4, shortestScan), longestScan)
+	if a.interval == 0 || interval < a.interval {
+		a.interval = interval
+	}
+	if !a.armed {
+		a.armed = true
+		a.s.sw.At(a.s.sw.Now()+a.interval, a, 0)
+	}
+}
+
+// Fire is the event of a scan.
+func (a *ageing) Fire(now vtime.Time, _ uint64) {
+	a.armed = false
+	if a.d == nil {
+		return
+	}
+	n := &p4v1.IdleTimeoutNotification{Timestamp: a.s.wallNanos()}
+	left := vtime.Time(0)
+	for _, bt := range a.d.order {
+		if !bt.prog.Timeout {
+			continue
+		}
+		t := a.d.state.Tables[bt.number]
+		t.Each(func(_ uint32, e *interp.Entry) bool {
+			x := e.Ext
+			if x == nil || x.Timeout == 0 {
+				return true
+			}
+			if left == 0 || x.Timeout < left {
+				left = x.Timeout
+			}
+			if now-max(x.LastHit, x.LastNotice) >= x.Timeout {
+				x.LastNotice = now
+				entry := a.d.entryProto(bt, t, e, &p4v1.TableEntry{})
+				entry.Action = nil
+				n.TableEntry = append(n.TableEntry, entry)
+			}
+			return true
+		})
+	}
+	if len(n.TableEntry) > 0 {
+		a.s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: n}})
+	}
+	a.interval = 0
+	if left > 0 {
+		a.watch(left)
+	}
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// arbiter decides which controller of each role is primary (section 5 of the
+// specification).
+type arbiter struct {
+	s     *Server
+	mu    sync.Mutex
+	roles map[string]*role
+}
+
+// role is the controllers that connected under one role name.
+type role struct {
+	name    string
+	config  *anypb.Any // the primary's
+	highest *electionID
+	primary *client
+	clients []*client
+}
+
+// client is one stream.
+type client struct {
+	role     *role
+	election *electionID // nil: unset, never primary
+	out      chan *p4v1.StreamMessageResponse
+	// gone is closed when the stream has ended.
+	gone chan struct{}
+	// dropped counts messages that there was no room for.
+	dropped uint64
+}
+
+type electionID struct{ high, low uint64 }
+
+func election(id *p4v1.Uint128) *electionID {
+	if id == nil {
+		return nil
+	}
+	return &electionID{id.High, id.Low}
+}
+
+func (e *electionID) compare(f *electionID) int {
+	return cmp.Or(cmp.Compare(e.high, f.high), cmp.Compare(e.low, f.low))
+}
+
+func (e *electionID) proto() *p4v1.Uint128 {
+	if e == nil {
+		return nil
+	}
+	return &p4v1.Uint128{High: e.high, Low: e.low}
+}
+
+func (e *electionID) String() string {
+	if e == nil {
+		return "unset"
+	}
+	if e.high == 0 {
+		return fmt.Sprint(e.low)
+	}
+	return fmt.Sprintf("%d:%d", e.high, e.low)
+}
+
+func (a *arbiter) init(s *Server) { a.s, a.roles = s, map[string]*role{} }
+
+// update handles a MasterArbitrationUpdate. An error ends the stream.
+func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
+	name := m.GetRole().GetName()
+	if c.role == nil {
+		if err := a.s.checkDevice(m.DeviceId); err != nil {
+			return err
+		}
+	} else {
+		if m.DeviceId != a.s.deviceID() {
+			return status.Errorf(codes.FailedPrecondition, "this stream is for device %d; open another one for device %d", a.s.deviceID(), m.DeviceId)
+		}
+		if name != c.role.name {
+			return status.Errorf(codes.FailedPrecondition, "this stream is for role %q; open another one for role %q", c.role.name, name)
+		}
+	}
+	if m.GetRole().GetConfig() != nil {
+		return status.Error(codes.InvalidArgument, "this server knows no role configurations: leave role.config unset for full access")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.roles[name]
+	if r == nil {
+		r = &role{name: name}
+		a.roles[name] = r
+	}
+	id := election(m.ElectionId)
+	for _, other := range r.clients {
+		if other != c && id != nil && other.election != nil && id.compare(other.election) == 0 {
+			return status.Errorf(codes.InvalidArgument, "election id %v is already used by another controller", id)
+		}
+	}
+	if c.role == nil {
+		if len(r.clients) >= a.s.opts.MaxStreams {
+			return status.Errorf(codes.ResourceExhausted, "there are %d controllers already", len(r.clients))
+		}
+		c.role = r
+		r.clients = append(r.clients, c)
+	}
+	c.election = id
+	wasPrimary := r.primary == c
+	if id == nil || r.highest != nil && id.compare(r.highest) < 0 {
+		if wasPrimary {
+			r.primary = nil
+			a.s.log.Info("controller stepped down", "election", id)
+			r.notify(a.s.deviceID(), nil)
+			return nil
+		}
+		c.send(r.notice(a.s.deviceID(), c))
+		return nil
+	}
+	if old := r.primary; old != c && old != nil {
+		// From here on, writes of the old primary are refused; those that have
+		// begun are finished before the new one is told.
+		r.primary = nil
+		r.highest = id
+		for _, other := range r.clients {
+			if other != c {
+				other.send(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
+					DeviceId: a.s.deviceID(), Role: r.proto(), ElectionId: id.proto(),
+					Status: &rpcstatus.Status{Code: int32(codes.AlreadyExists), Message: "another controller is primary"},
+				}}})
+			}
+		}
+		a.mu.Unlock()
+		a.s.finishWrites()
+		a.mu.Lock()
+		if c.election != id || r.highest != id || c.role == nil { // overtaken meanwhile
+			c.send(r.notice(a.s.deviceID(), c))
+			return nil
+		}
+		r.primary = c
+		c.send(r.notice(a.s.deviceID(), c))
+	} else {
+		r.primary, r.highest = c, id
+		r.notify(a.s.deviceID(), nil)
+	}
+	a.s.log.Info("controller is primary", "role", name, "election", id)
+	return nil
+}
+
+// leave takes a stream out of its role.
+func (a *arbiter) leave(c *client) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := c.role
+	if r == nil {
+		return
+	}
+	c.role = nil
+	for i, other := range r.clients {
+		if other == c {
+			r.clients = append(r.clients[:i:i], r.clients[i+1:]...)
+			break
+		}
+	}
+	if r.primary == c {
+		r.primary = nil
+		a.s.log.Info("primary controller is gone", "role", r.name, "election", c.election)
+		r.notify(a.s.deviceID(), nil)
+	}
+}
+
+// checkPrimary reports whether a unary call may change things.
+func (a *arbiter) checkPrimary(roleName string, id *p4v1.Uint128) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := a.roles[roleName]
+	if r == nil {
+		if roleName != "" {
+			return status.Errorf(codes.NotFound, "no controller has role %q", roleName)
+		}
+		return status.Error(codes.PermissionDenied, "no controller is primary: open a stream and send a MasterArbitrationUpdate first")
+	}
+	e := election(id)
+	switch {
+	case r.primary == nil:
+		return status.Errorf(codes.PermissionDenied, "no controller is primary; election id %v is not", e)
+	case e == nil || e.compare(r.primary.election) != 0:
+		return status.Errorf(codes.PermissionDenied, "election id %v is not primary: %v is", e, r.primary.election)
+	}
+	return nil
+}
+
+// primaries returns the primary of every role, by name of the role.
+func (a *arbiter) primaries() []*client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var list []*client
+	for _, r := range a.roles {
+		if r.primary != nil {
+			list = append(list, r.primary)
+		}
+	}
+	return list
+}
+
+// isPrimary reports whether a stream may send packets.
+func (a *arbiter) isPrimary(c *client) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return c.role != nil && c.role.primary == c
+}
+
+func (r *role) proto() *p4v1.Role {
+	if r.name == "" {
+		return nil
+	}
+	return &p4v1.Role{Name: r.name, Config: r.config}
+}
+
+// notify tells all controllers of a role who is primary, but one.
+func (r *role) notify(device uint64, except *client) {
+	for _, c := range r.clients {
+		if c != except {
+			c.send(r.notice(device, c))
+		}
+	}
+}
+
+// notice says to a controller how it stands.
+func (r *role) notice(device uint64, c *client) *p4v1.StreamMessageResponse {
+	st := &rpcstatus.Status{Code: int32(codes.OK), Message: "is primary"}
+	switch {
+	case r.primary == nil:
+		st.Code, st.Message = int32(codes.NotFound), "no controller is primary"
+	case r.primary != c:
+		st.Code, st.Message = int32(codes.AlreadyExists), "another controller is primary"
+	}
+	return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
+		DeviceId: device, Role: r.proto(), ElectionId: r.highest.proto(), Status: st,
+	}}}
+}

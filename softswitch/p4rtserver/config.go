@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"context"
+	"fmt"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// SetForwardingPipelineConfig implements the RPC of this name.
+func (s *Server) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
+	if err := s.checkDevice(r.DeviceId); err != nil {
+		return nil, err
+	}
+	if err := s.arb.checkPrimary(r.Role, r.ElectionId); err != nil {
+		return nil, err
+	}
+	var p *pipeline
+	switch r.Action {
+	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
+		if r.Config != nil {
+			return nil, status.Error(codes.InvalidArgument, "COMMIT takes the configuration saved before: none may be given")
+		}
+	case p4v1.SetForwardingPipelineConfigRequest_VERIFY, p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE,
+		p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
+		var err error
+		if p, err = bind(r.Config); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, status.Errorf(codes.InvalidArgument, "unknown action %v", r.Action)
+	}
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	// Somebody else may have become primary while the program was compiled.
+	if err := s.arb.checkPrimary(r.Role, r.ElectionId); err != nil {
+		return nil, err
+	}
+	switch r.Action {
+	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
+		s.saved = s.newDevice(p)
+		s.setConfig(p.config)
+	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT:
+		s.commit(s.newDevice(p))
+	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
+		if s.saved == nil {
+			return nil, status.Error(codes.NotFound, "no configuration is saved: VERIFY_AND_SAVE comes first")
+		}
+		s.commit(s.saved)
+	case p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
+		d := s.newDevice(p)
+		old, err := s.current()
+		if err == nil {
+			unlock := old.lock()
+			err := d.takeOver(old)
+			unlock()
+			if err != nil {
+				return nil, err
+			}
+		}
+		s.commit(d)
+	}
+	s.log.Info("forwarding pipeline", "action", r.Action, "program", p.name())
+	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
+}
+
+func (p *pipeline) name() string {
+	if p == nil {
+		return "saved before"
+	}
+	return p.prog.Name
+}
+
+// newDevice returns a device in the state in which a program starts.
+func (s *Server) newDevice(p *pipeline) *device {
+	return &device{pipeline: p, s: s, state: interp.NewState(p.prog, s.sw.Config().Seed),
+		groups: map[uint32]*p4v1.MulticastGroupEntry{}, sessions: map[uint32]*p4v1.CloneSessionEntry{},
+		digests: map[uint32]*p4v1.DigestEntry_Config{}}
+}
+
+// commit has the switch run a device.
+func (s *Server) commit(d *device) {
+	s.sw.Lock()
+	defer s.sw.Unlock()
+	s.sw.LoadState(d.state)
+	d.live = true
+	for id, g := range d.groups {
+		s.sw.SetGroup(id, d.replicas(g.Replicas))
+	}
+	for _, c := range d.sessions {
+		d.applySession(c)
+	}
+	s.digests.reset(d)
+	s.ageing.reset(d)
+	s.packets.in = d.packetIn
+	s.committed, s.saved = d, nil
+	s.setConfig(d.config)
+}
+
+func (s *Server) setConfig(c *p4v1.ForwardingPipelineConfig) {
+	s.configMu.Lock()
+	s.config = c
+	s.configMu.Unlock()
+}
+
+// GetForwardingPipelineConfig implements the RPC of this name.
+func (s *Server) GetForwardingPipelineConfig(_ context.Context, r *p4v1.GetForwardingPipelineConfigRequest) (*p4v1.GetForwardingPipelineConfigResponse, error) {
+	if err := s.checkDevice(r.DeviceId); err != nil {
+		return nil, err
+	}
+	s.configMu.Lock()
+	c := s.config
+	s.configMu.Unlock()
+	resp := &p4v1.GetForwardingPipelineConfigResponse{}
+	if c == nil {
+		return resp, nil
+	}
+	resp.Config = &p4v1.ForwardingPipelineConfig{Cookie: c.Cookie}
+	switch r.ResponseType {
+	case p4v1.GetForwardingPipelineConfigRequest_ALL:
+		resp.Config.P4Info, resp.Config.P4DeviceConfig = c.P4Info, c.P4DeviceConfig
+	case p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY:
+	case p4v1.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE:
+		resp.Config.P4Info = c.P4Info
+	case p4v1.GetForwardingPipelineConfigRequest_DEVICE_CONFIG_AND_COOKIE:
+		resp.Config.P4DeviceConfig = c.P4DeviceConfig
+	default:
+		return nil, status.Errorf(codes.InvalidArgument, "unknown response type %v", r.ResponseType)
+	}
+	return resp, nil
+}
+
+// Preload sets a configuration and applies updates without a controller, as a
+// switch does that starts with a program of its own. Updates are all or none.
+func (s *Server) Preload(cfg *p4v1.ForwardingPipelineConfig, updates []*p4v1.Update) error {
+	p, err := bind(cfg)
+	if err != nil {
+		return err
+	}
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	d := s.newDevice(p)
+	for i, u := range updates {
+		o, err := d.decode(u)
+		if err == nil {
+			_, err = o.apply(d)
+		}
+		if err != nil {
+			return fmt.Errorf("update %d: %s", i+1, status.Convert(err).Message())
+		}
+	}
+	s.commit(d)
+	return nil
+}

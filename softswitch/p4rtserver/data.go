@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// leaf formats one value of a digest.
+type leaf func(v []uint64) *p4v1.P4Data
+
+// bindDigests joins digests to the program's lists of fields, which are the
+// leaves of the digest's type in order.
+func (b *bindings) bindDigests() {
+	p := b.p
+	p.digests = map[uint32]*boundDigest{}
+	names := index(p.prog.Digests, func(i *interp.DigestInfo) string { return i.Name })
+	for _, d := range b.info.Digests {
+		name := d.Preamble.GetName()
+		n, ok := names[name]
+		if !ok {
+			b.errorf("digest %s is not in the program", name)
+			continue
+		}
+		bd := &boundDigest{info: d, name: name, number: n, widths: p.prog.Digests[n].Widths}
+		used := 0
+		bd.format = b.formatter(d.TypeSpec, bd, &used)
+		if used != len(bd.widths) {
+			b.errorf("digest %s has %d fields in the P4Info, %d in the program", name, used, len(bd.widths))
+		}
+		p.digests[d.Preamble.Id] = bd
+	}
+}
+
+// formatter returns what makes P4Data of the values of a digest, from the
+// used'th on.
+func (b *bindings) formatter(spec *p4configv1.P4DataTypeSpec, d *boundDigest, used *int) func([][]uint64) *p4v1.P4Data {
+	next := func(f leaf) func([][]uint64) *p4v1.P4Data {
+		at := *used
+		*used++
+		return func(values [][]uint64) *p4v1.P4Data {
+			if at >= len(values) {
+				return &p4v1.P4Data{}
+			}
+			return f(values[at])
+		}
+	}
+	structLike := func(specs []*p4configv1.P4DataTypeSpec) func([][]uint64) []*p4v1.P4Data {
+		var parts []func([][]uint64) *p4v1.P4Data
+		for _, s := range specs {
+			parts = append(parts, b.formatter(s, d, used))
+		}
+		return func(values [][]uint64) []*p4v1.P4Data {
+			members := make([]*p4v1.P4Data, len(parts))
+			for i, part := range parts {
+				members[i] = part(values)
+			}
+			return members
+		}
+	}
+	types := b.info.GetTypeInfo()
+	switch t := spec.GetTypeSpec().(type) {
+	case *p4configv1.P4DataTypeSpec_Bitstring:
+		if i := t.Bitstring.GetInt(); i != nil {
+			return next(func(v []uint64) *p4v1.P4Data { return bitstring(formatSigned(v, int(i.Bitwidth))) })
+		}
+		return next(func(v []uint64) *p4v1.P4Data { return bitstring(formatBytes(v)) })
+	case *p4configv1.P4DataTypeSpec_Bool:
+		return next(func(v []uint64) *p4v1.P4Data {
+			return &p4v1.P4Data{Data: &p4v1.P4Data_Bool{Bool: !bitvec.IsZero(v)}}
+		})
+	case *p4configv1.P4DataTypeSpec_SerializableEnum:
+		return next(func(v []uint64) *p4v1.P4Data {
+			return &p4v1.P4Data{Data: &p4v1.P4Data_EnumValue{EnumValue: formatBytes(v)}}
+		})
+	case *p4configv1.P4DataTypeSpec_Error:
+		return next(func(v []uint64) *p4v1.P4Data {
+			return &p4v1.P4Data{Data: &p4v1.P4Data_Error{Error: b.p.prog.ErrorName(int(v[0]))}}
+		})
+	case *p4configv1.P4DataTypeSpec_NewType:
+		if nt := types.GetNewTypes()[t.NewType.GetName()]; nt.GetOriginalType() != nil {
+			return b.formatter(nt.GetOriginalType(), d, used)
+		}
+		return next(func(v []uint64) *p4v1.P4Data { return bitstring(formatBytes(v)) })
+	case *p4configv1.P4DataTypeSpec_Tuple:
+		members := structLike(t.Tuple.GetMembers())
+		return func(values [][]uint64) *p4v1.P4Data {
+			return &p4v1.P4Data{Data: &p4v1.P4Data_Tuple{Tuple: &p4v1.P4StructLike{Members: members(values)}}}
+		}
+	case *p4configv1.P4DataTypeSpec_Struct:
+		st := types.GetStructs()[t.Struct.GetName()]
+		if st == nil {
+			b.errorf("digest %s has unknown struct %s", d.name, t.Struct.GetName())
+			return next(func([]uint64) *p4v1.P4Data { return &p4v1.P4Data{} })
+		}
+		var specs []*p4configv1.P4DataTypeSpec
+		for _, m := range st.Members {
+			specs = append(specs, m.TypeSpec)
+		}
+		members := structLike(specs)
+		return func(values [][]uint64) *p4v1.P4Data {
+			return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: members(values)}}}
+		}
+	}
+	b.errorf("digest %s has a field of type %T, which this target does not have", d.name, spec.GetTypeSpec())
+	return next(func([]uint64) *p4v1.P4Data { return &p4v1.P4Data{} })
+}
+
+func bitstring(b []byte) *p4v1.P4Data {
+	return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}}
+}
+
+// parse reads the value of a cell.
+func (r *boundRegister) parse(d *p4v1.P4Data) ([]uint64, error) {
+	switch x := d.GetData().(type) {
+	case *p4v1.P4Data_Bitstring:
+		if r.bool {
+			break
+		}
+		if r.signed {
+			return parseSigned(x.Bitstring, r.width, "register "+r.name)
+		}
+		return parseBytes(x.Bitstring, r.width, "register "+r.name)
+	case *p4v1.P4Data_EnumValue:
+		return parseBytes(x.EnumValue, r.width, "register "+r.name)
+	case *p4v1.P4Data_Bool:
+		if r.bool {
+			v := make([]uint64, bitvec.Limbs(r.width))
+			if x.Bool {
+				v[0] = 1
+			}
+			return v, nil
+		}
+	case nil:
+		return nil, status.Errorf(codes.InvalidArgument, "register %s: no data is given", r.name)
+	}
+	return nil, status.Errorf(codes.InvalidArgument, "register %s: data of kind %T does not fit its type", r.name, d.GetData())
+}
+
+// format writes the value of a cell.
+func (r *boundRegister) format(v []uint64) *p4v1.P4Data {
+	switch {
+	case r.bool:
+		return &p4v1.P4Data{Data: &p4v1.P4Data_Bool{Bool: !bitvec.IsZero(v)}}
+	case r.signed:
+		return bitstring(formatSigned(v, r.width))
+	}
+	return bitstring(formatBytes(v))
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"encoding/binary"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// digester turns digests of the data path into lists for the controller
+// (9.8): buffered for max_timeout_ns or up to max_list_size of them, without
+// repeats, and not again before they are acknowledged or ack_timeout_ns is
+// over. It runs under the switch's lock, in the switch's time.
+type digester struct {
+	s      *Server
+	d      *device
+	queues map[uint32]*digestQueue
+	byNum  []*digestQueue // by number in the program
+	lists  uint64         // identifies lists
+	// Dropped counts digests that came faster than lists were acknowledged.
+	dropped uint64
+}
+
+// maxOutstanding bounds the digests in memory, per digest.
+const maxOutstanding = 1 << 16
+
+// digestQueue is the buffer of one digest.
+type digestQueue struct {
+	b       *boundDigest
+	z       *digester
+	config  *p4v1.DigestEntry_Config
+	buffer  []*p4v1.P4Data
+	first   vtime.Time        // when the first in buffer came
+	known   map[string]uint64 // list that a digest was sent in; 0: in buffer
+	pending []string          // keys of buffer
+	sent    []sentList        // not acknowledged, oldest first
+	armed   bool
+}
+
+type sentList struct {
+	id   uint64
+	at   vtime.Time
+	keys []string
+}
+
+// reset starts anew with a device.
+func (z *digester) reset(d *device) {
+	z.d, z.queues = d, map[uint32]*digestQueue{}
+	z.byNum = make([]*digestQueue, len(d.prog.Digests))
+	for id, b := range d.pipeline.digests {
+		if c := d.digests[id]; c != nil {
+			z.configure(id, b, c)
+		}
+	}
+}
+
+// configure sets the configuration of a digest; nil switches it off.
+func (z *digester) configure(id uint32, b *boundDigest, c *p4v1.DigestEntry_Config) {
+	if c == nil {
+		delete(z.queues, id)
+		z.byNum[b.number] = nil
+		return
+	}
+	q := z.queues[id]
+	if q == nil {
+		q = &digestQueue{b: b, z: z, known: map[string]uint64{}}
+		z.queues[id], z.byNum[b.number] = q, q
+	}
+	q.config = c
+}
+
+// add takes a digest from the data path.
+func (z *digester) add(number int, values [][]uint64) {
+	if number >= len(z.byNum) || z.byNum[number] == nil {
+		return
+	}
+	q := z.byNum[number]
+	var key []byte
+	for _, v := range values {
+		for _, x := range v {
+			key = binary.LittleEndian.AppendUint64(key, x)
+		}
+	}
+	now := z.s.sw.Now()
+	q.expire(now)
+	if _, dup := q.known[string(key)]; dup {
+		return
+	}
+	if len(q.known) >= maxOutstanding {
+		z.dropped++
+		return
+	}
+	q.known[string(key)] = 0
+	q.pending = append(q.pending, string(key))
+	if len(q.buffer) == 0 {
+		q.first = now
+	}
+	q.buffer = append(q.buffer, q.b.format(values))
+	if q.config.MaxTimeoutNs <= 0 || q.config.MaxListSize > 0 && len(q.buffer) >= int(q.config.MaxListSize) {
+		q.flush(now)
+		return
+	}
+	q.arm()
+}
+
+// arm asks for an event when the oldest digest in the buffer has waited long
+// enough.
+func (q *digestQueue) arm() {
+	if !q.armed && len(q.buffer) > 0 {
+		q.armed = true
+		q.z.s.sw.At(q.first+vtime.Time(q.config.MaxTimeoutNs)*vtime.Nanosecond, q, 0)
+	}
+}
+
+// Fire is the event at the end of max_timeout_ns.
+func (q *digestQueue) Fire(now vtime.Time, _ uint64) {
+	q.armed = false
+	if q.z.queues[q.b.info.Preamble.Id] != q || len(q.buffer) == 0 {
+		return
+	}
+	if now < q.first+vtime.Time(q.config.MaxTimeoutNs)*vtime.Nanosecond {
+		q.arm() // the buffer that this was for has gone out
+		return
+	}
+	q.flush(now)
+}
+
+// flush sends the buffer as a list.
+func (q *digestQueue) flush(now vtime.Time) {
+	q.z.lists++
+	id := q.z.lists
+	list := &p4v1.DigestList{DigestId: q.b.info.Preamble.Id, ListId: id, Data: q.buffer, Timestamp: int64(now / vtime.Nanosecond)}
+	if q.config.AckTimeoutNs > 0 {
+		for _, k := range q.pending {
+			q.known[k] = id
+		}
+		q.sent = append(q.sent, sentList{id, now, q.pending})
+	} else {
+		for _, k := range q.pending {
+			delete(q.known, k)
+		}
+	}
+	q.buffer, q.pending = nil, nil
+	q.z.s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}})
+}
+
+// expire forgets lists that were sent ack_timeout_ns ago.
+func (q *digestQueue) expire(now vtime.Time) {
+	timeout := vtime.Time(q.config.AckTimeoutNs) * vtime.Nanosecond
+	for len(q.sent) > 0 && now-q.sent[0].at >= timeout {
+		q.forget(0)
+	}
+}
+
+func (q *digestQueue) forget(i int) {
+	for _, k := range q.sent[i].keys {
+		delete(q.known, k)
+	}
+	q.sent = append(q.sent[:i:i], q.sent[i+1:]...)
+}
+
+// digestAck takes a controller's acknowledgement.
+func (s *Server) digestAck(a *p4v1.DigestListAck) error {
+	s.sw.Lock()
+	defer s.sw.Unlock()
+	if s.digests.d == nil || s.digests.d.pipeline.digests[a.DigestId] == nil {
+		return status.Errorf(codes.InvalidArgument, "unknown digest id %d", a.DigestId)
+	}
+	if q := s.digests.queues[a.DigestId]; q != nil {
+		for i := range q.sent {
+			if q.sent[i].id == a.ListId {
+				q.forget(i)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (d *device) decodeDigest(typ p4v1.Update_Type, e *p4v1.DigestEntry) (op, error) {
+	b, err := lookup(d.pipeline.digests, e.GetDigestId(), "digest")
+	if err != nil {
+		return nil, err
+	}
+	c := e.Config
+	if typ == p4v1.Update_DELETE {
+		c = nil
+	} else {
+		if c == nil {
+			c = &p4v1.DigestEntry_Config{}
+		}
+		if c.MaxTimeoutNs < 0 || c.MaxListSize < 0 || c.AckTimeoutNs < 0 {
+			return nil, status.Errorf(codes.InvalidArgument, "digest %s: a timeout or size is negative", b.name)
+		}
+	}
+	return update(func(d *device) (func(), error) {
+		old := d.digests[e.DigestId]
+		if err := exists(typ, old != nil, "configuration of digest", e.DigestId); err != nil {
+			return nil, err
+		}
+		d.setDigest(e.DigestId, b, c)
+		return func() { d.setDigest(e.DigestId, b, old) }, nil
+	}), nil
+}
+
+func (d *device) setDigest(id uint32, b *boundDigest, c *p4v1.DigestEntry_Config) {
+	if c == nil {
+		delete(d.digests, id)
+	} else {
+		d.digests[id] = c
+	}
+	if d.live {
+		d.s.digests.configure(id, b, c)
+	}
+}
+
+func (d *device) readDigests(r *p4v1.DigestEntry, emit func(*p4v1.Entity)) error {
+	return eachArray(d.pipeline.digests, r.DigestId, "digest", func(b *boundDigest) error {
+		id := b.info.Preamble.Id
+		if c := d.digests[id]; c != nil {
+			emit(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id, Config: c}}})
+		} else if r.DigestId != 0 {
+			return status.Errorf(codes.NotFound, "digest %s is not configured", b.name)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+)
+
+// GRPCConfig describes a gRPC server for a Server.
+type GRPCConfig struct {
+	// Cert and Key are the files of the server's certificate; without them the
+	// server speaks plain text. CA is a file of certificates that clients'
+	// must be signed by; without it clients need none.
+	Cert, Key, CA string
+	// MaxMessage bounds what a client may send at once: 64 MiB if zero. A
+	// forwarding pipeline configuration is one message.
+	MaxMessage int
+	// MaxStreams bounds the calls under way on one connection: 256 if zero.
+	MaxStreams uint32
+	// Calls is told of each call that has ended; nil is not.
+	Calls func(method string, code codes.Code, took time.Duration)
+	Log   *slog.Logger
+}
+
+// GRPC returns a gRPC server with this service, health and reflection.
+func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
+	if cfg.MaxMessage == 0 {
+		cfg.MaxMessage = 64 << 20
+	}
+	if cfg.MaxStreams == 0 {
+		cfg.MaxStreams = 256
+	}
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	opts := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(cfg.MaxMessage),
+		grpc.MaxConcurrentStreams(cfg.MaxStreams),
+		// A controller that died with its machine is found out.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+			defer ended(cfg, log, info.FullMethod, time.Now(), &err)
+			return next(ctx, req)
+		}),
+		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+			defer ended(cfg, log, info.FullMethod, time.Now(), &err)
+			return next(srv, stream)
+		}),
+	}
+	creds, err := cfg.credentials()
+	if err != nil {
+		return nil, err
+	}
+	if creds != nil {
+		opts = append(opts, grpc.Creds(creds))
+	}
+	g := grpc.NewServer(opts...)
+	s.Register(g)
+	h := health.NewServer()
+	h.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+	h.SetServingStatus(p4v1.P4Runtime_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
+	healthv1.RegisterHealthServer(g, h)
+	reflection.Register(g)
+	return g, nil
+}
+
+// ended notes a call, and turns a panic of a handler into an error: a bug in
+// one call must not take the data path with it.
+func ended(cfg GRPCConfig, log *slog.Logger, method string, start time.Time, err *error) {
+	if p := recover(); p != nil {
+		*err = status.Errorf(codes.Internal, "BUG: %v", p)
+		log.Error("panic in call", "method", method, "panic", p)
+	}
+	took := time.Since(start)
+	code := status.Code(*err)
+	if cfg.Calls != nil {
+		cfg.Calls(method, code, took)
+	}
+	switch code {
+	case codes.OK, codes.Canceled:
+		log.Debug("call", "method", method, "code", code, "took", took)
+	default:
+		log.Info("call failed", "method", method, "code", code, "error", *err, "took", took)
+	}
+}
+
+// credentials returns what the server shows and wants to see, or nil for
+// plain text.
+func (c *GRPCConfig) credentials() (credentials.TransportCredentials, error) {
+	switch {
+	case c.Cert == "" && c.Key == "" && c.CA == "":
+		return nil, nil
+	case c.Cert == "" || c.Key == "":
+		return nil, fmt.Errorf("TLS needs both a certificate and its key")
+	}
+	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s with key %s: %w", c.Cert, c.Key, err)
+	}
+	t := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		pem, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, err
+		}
+		t.ClientCAs = x509.NewCertPool()
+		if !t.ClientCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate", c.CA)
+		}
+		t.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	return credentials.NewTLS(t), nil
+}
+
+// Loopback reports whether an address to listen on is reached from this
+// machine only.
+func Loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

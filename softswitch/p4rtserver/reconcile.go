@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// takeOver brings the forwarding state of another device into this one, for
+// RECONCILE_AND_COMMIT: entries, groups, arrays and configurations by name.
+// State that the new pipeline has no place for is INVALID_ARGUMENT, and then
+// nothing has happened to the old device.
+func (d *device) takeOver(old *device) error {
+	renamed := old.renames(d)
+	apply := func(e *p4v1.Entity, typ p4v1.Update_Type) error {
+		e = proto.Clone(e).(*p4v1.Entity)
+		if err := renamed.entity(e); err != nil {
+			return err
+		}
+		o, err := d.decode(&p4v1.Update{Type: typ, Entity: e})
+		if err == nil {
+			_, err = o.apply(d)
+		}
+		if err != nil {
+			return status.Errorf(codes.InvalidArgument, "state of the switch cannot be kept: %s", status.Convert(err).Message())
+		}
+		return nil
+	}
+	for _, step := range old.snapshot() {
+		if err := apply(step.entity, step.typ); err != nil {
+			return err
+		}
+	}
+	d.copyArrays(old)
+	return nil
+}
+
+type step struct {
+	typ    p4v1.Update_Type
+	entity *p4v1.Entity
+}
+
+// snapshot returns the updates that lead from the start of the program to the
+// state of the device, in order.
+func (d *device) snapshot() []step {
+	var steps []step
+	typ := p4v1.Update_INSERT
+	emit := func(e *p4v1.Entity) { steps = append(steps, step{typ, e}) }
+	unlocked := *d // the caller holds the lock
+	unlocked.live = false
+	_ = unlocked.readMembers(&p4v1.ActionProfileMember{}, emit)
+	_ = unlocked.readGroups(&p4v1.ActionProfileGroup{}, emit)
+	_ = unlocked.readPRE(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{}}, emit)
+	_ = unlocked.readPRE(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{}}, emit)
+	_ = unlocked.readDigests(&p4v1.DigestEntry{}, emit)
+	for _, bt := range d.order {
+		t := d.state.Tables[bt.number]
+		want := &p4v1.TableEntry{}
+		if bt.counter != nil {
+			want.CounterData = &p4v1.CounterData{}
+		}
+		if bt.meter != nil {
+			want.MeterConfig = &p4v1.MeterConfig{}
+		}
+		if !bt.info.IsConstTable {
+			if bt.info.HasInitialEntries {
+				continue // taken over below, over what the program brings
+			}
+			t.Each(func(_ uint32, e *interp.Entry) bool {
+				emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: d.entryProto(bt, t, e, want)}})
+				return true
+			})
+		}
+		if e := t.Default(); bt.profile == nil && !bt.prog.Default.ConstEntry && !d.isOriginal(bt, e) {
+			entry := d.entryProto(bt, t, e, want)
+			entry.IsConst = false
+			steps = append(steps, step{p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: entry}}})
+		}
+	}
+	typ = p4v1.Update_MODIFY
+	_ = unlocked.readValueSets(&p4v1.ValueSetEntry{}, emit)
+	return steps
+}
+
+// isOriginal reports whether a default entry is as the program has it.
+func (d *device) isOriginal(bt *boundTable, e *interp.Entry) bool {
+	if e.Action() != bt.prog.Default.Action {
+		return false
+	}
+	args := d.state.Tables[bt.number].Args(e)
+	for i, x := range bt.prog.Default.Args {
+		if args[i] != x {
+			return false
+		}
+	}
+	return metaOf(e).cookie == 0 && len(metaOf(e).metadata) == 0
+}
+
+// copyArrays copies registers, counters and meters that both programs have,
+// by name, as far as they fit.
+func (d *device) copyArrays(old *device) {
+	for _, r := range old.state.Registers {
+		for _, n := range d.state.Registers {
+			if n.Info.Name == r.Info.Name && n.Info.Width == r.Info.Width {
+				for i := range min(n.Info.Size, r.Info.Size) {
+					copy(n.Cell(i), r.Cell(i))
+				}
+			}
+		}
+	}
+	for _, k := range old.state.Counters {
+		for _, n := range d.state.Counters {
+			if n.Info.Name == k.Info.Name {
+				copy(n.Cells, k.Cells)
+			}
+		}
+	}
+	for _, m := range old.state.Meters {
+		for _, n := range d.state.Meters {
+			if n.Info.Name == m.Info.Name && n.Info.Bytes == m.Info.Bytes {
+				copy(n.Cells, m.Cells)
+			}
+		}
+	}
+}
+
+// renames maps the identifiers of one pipeline to those of another, by name.
+type renames struct {
+	tables, actions, profiles, vsets, digests map[uint32]uint32
+	fields                                    map[uint32]map[uint32]uint32 // by table
+	params                                    map[uint32]map[uint32]uint32 // by action
+}
+
+func (p *pipeline) renames(to *device) *renames {
+	r := &renames{tables: map[uint32]uint32{}, actions: map[uint32]uint32{}, profiles: map[uint32]uint32{}, vsets: map[uint32]uint32{},
+		digests: map[uint32]uint32{}, fields: map[uint32]map[uint32]uint32{}, params: map[uint32]map[uint32]uint32{}}
+	for id, t := range p.tables {
+		for nid, n := range to.tables {
+			if n.name != t.name {
+				continue
+			}
+			r.tables[id] = nid
+			r.fields[id] = map[uint32]uint32{}
+			for _, f := range t.fields {
+				for _, nf := range n.fields {
+					if nf.name == f.name {
+						r.fields[id][f.id] = nf.id
+					}
+				}
+			}
+		}
+	}
+	for id, a := range p.actions {
+		for nid, n := range to.actions {
+			if n.name != a.name {
+				continue
+			}
+			r.actions[id] = nid
+			r.params[id] = map[uint32]uint32{}
+			for _, f := range a.params {
+				for _, nf := range n.params {
+					if nf.name == f.name {
+						r.params[id][f.id] = nf.id
+					}
+				}
+			}
+		}
+	}
+	for id, ap := range p.profiles {
+		for nid, n := range to.profiles {
+			if n.name == ap.name {
+				r.profiles[id] = nid
+			}
+		}
+	}
+	for id, v := range p.vsets {
+		for nid, n := range to.vsets {
+			if n.name == v.name {
+				r.vsets[id] = nid
+			}
+		}
+	}
+	for id, d := range p.digests {
+		for nid, n := range to.pipeline.digests {
+			if n.name == d.name {
+				r.digests[id] = nid
+			}
+		}
+	}
+	return r
+}
+
+// rename replaces an identifier.
+func rename(id *uint32, m map[uint32]uint32, what string) error {
+	n, ok := m[*id]
+	if !ok && *id != 0 {
+		return status.Errorf(codes.InvalidArgument, "state of the switch cannot be kept: %s %d is not in the new pipeline", what, *id)
+	}
+	*id = n
+	return nil
+}
+
+func (r *renames) entity(e *p4v1.Entity) error {
+	switch x := e.Entity.(type) {
+	case *p4v1.Entity_TableEntry:
+		t := x.TableEntry
+		t.IsConst = false
+		old := t.TableId
+		if err := rename(&t.TableId, r.tables, "table"); err != nil {
+			return err
+		}
+		for _, m := range t.Match {
+			if err := rename(&m.FieldId, r.fields[old], "match field"); err != nil {
+				return err
+			}
+		}
+		if a := t.Action.GetAction(); a != nil {
+			return r.action(a)
+		}
+		for _, a := range t.Action.GetActionProfileActionSet().GetActionProfileActions() {
+			if err := r.action(a.Action); err != nil {
+				return err
+			}
+		}
+	case *p4v1.Entity_ActionProfileMember:
+		if err := r.action(x.ActionProfileMember.Action); err != nil {
+			return err
+		}
+		return rename(&x.ActionProfileMember.ActionProfileId, r.profiles, "action profile")
+	case *p4v1.Entity_ActionProfileGroup:
+		return rename(&x.ActionProfileGroup.ActionProfileId, r.profiles, "action profile")
+	case *p4v1.Entity_ValueSetEntry:
+		return rename(&x.ValueSetEntry.ValueSetId, r.vsets, "value set")
+	case *p4v1.Entity_DigestEntry:
+		return rename(&x.DigestEntry.DigestId, r.digests, "digest")
+	}
+	return nil
+}
+
+func (r *renames) action(a *p4v1.Action) error {
+	old := a.ActionId
+	if err := rename(&a.ActionId, r.actions, "action"); err != nil {
+		return err
+	}
+	for _, p := range a.Params {
+		if err := rename(&p.ParamId, r.params[old], "parameter"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/softswitch"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// replicaPort reads the port of a replica, in either field.
+func replicaPort(port []byte, number uint32) (int, error) {
+	if len(port) == 0 {
+		return int(number), nil
+	}
+	v, err := parseBytes(port, 32, "port of a replica")
+	if err != nil {
+		return 0, status.Error(codes.InvalidArgument, status.Convert(err).Message())
+	}
+	return int(v[0]), nil
+}
+
+// checkReplicas checks the replicas of a group or session: each pair of port
+// and instance once (9.5.1).
+func checkReplicas(list []*p4v1.Replica) error {
+	type pair struct {
+		port     int
+		instance uint32
+	}
+	seen := map[pair]bool{}
+	check := func(port []byte, number, instance uint32) (int, error) {
+		n, err := replicaPort(port, number)
+		switch p := (pair{n, instance}); {
+		case err != nil:
+			return 0, err
+		case instance > 0xffff:
+			return 0, status.Errorf(codes.InvalidArgument, "instance %d does not fit the 16 bits of egress_rid", instance)
+		case seen[p]:
+			return 0, status.Errorf(codes.InvalidArgument, "port %d with instance %d is given twice", n, instance)
+		default:
+			seen[p] = true
+		}
+		return n, nil
+	}
+	for _, r := range list {
+		port, err := check(r.GetPort(), egressPort(r), r.Instance)
+		if err != nil {
+			return err
+		}
+		for _, b := range r.BackupReplicas {
+			n, err := check(b.GetPort(), 0, b.Instance)
+			if err != nil {
+				return err
+			}
+			if n == port {
+				return status.Errorf(codes.InvalidArgument, "port %d is its own backup", port)
+			}
+		}
+	}
+	return nil
+}
+
+// replicas turns checked replicas into the switch's.
+func (d *device) replicas(list []*p4v1.Replica) []softswitch.Replica {
+	var out []softswitch.Replica
+	for _, r := range list {
+		port, _ := replicaPort(r.GetPort(), egressPort(r))
+		rep := softswitch.Replica{Port: port, Instance: uint16(r.Instance)}
+		for _, b := range r.BackupReplicas {
+			port, _ := replicaPort(b.GetPort(), 0)
+			rep.Backups = append(rep.Backups, softswitch.Backup{Port: port, Instance: uint16(b.Instance)})
+		}
+		out = append(out, rep)
+	}
+	return out
+}
+
+func (d *device) decodePRE(typ p4v1.Update_Type, e *p4v1.PacketReplicationEngineEntry) (op, error) {
+	switch x := e.GetType().(type) {
+	case *p4v1.PacketReplicationEngineEntry_MulticastGroupEntry:
+		return d.decodeGroupEntry(typ, x.MulticastGroupEntry)
+	case *p4v1.PacketReplicationEngineEntry_CloneSessionEntry:
+		return d.decodeSession(typ, x.CloneSessionEntry)
+	}
+	return nil, status.Error(codes.InvalidArgument, "the packet replication engine entry is neither a multicast group nor a clone session")
+}
+
+func (d *device) decodeGroupEntry(typ p4v1.Update_Type, g *p4v1.MulticastGroupEntry) (op, error) {
+	id := g.GetMulticastGroupId()
+	if id == 0 || id > 0xffff {
+		return nil, status.Errorf(codes.InvalidArgument, "multicast group id %d: want 1 to 65535", id)
+	}
+	if typ != p4v1.Update_DELETE {
+		if err := checkReplicas(g.Replicas); err != nil {
+			return nil, err
+		}
+	}
+	return update(func(d *device) (func(), error) {
+		old := d.groups[id]
+		if err := exists(typ, old != nil, "multicast group", id); err != nil {
+			return nil, err
+		}
+		d.setGroup(id, g, typ == p4v1.Update_DELETE)
+		return func() { d.setGroup(id, old, old == nil) }, nil
+	}), nil
+}
+
+// exists checks whether an update fits what is there.
+func exists(typ p4v1.Update_Type, is bool, what string, id uint32) error {
+	switch {
+	case typ == p4v1.Update_INSERT && is:
+		return status.Errorf(codes.AlreadyExists, "%s %d exists", what, id)
+	case typ != p4v1.Update_INSERT && !is:
+		return status.Errorf(codes.NotFound, "no %s %d", what, id)
+	}
+	return nil
+}
+
+func (d *device) setGroup(id uint32, g *p4v1.MulticastGroupEntry, remove bool) {
+	if remove {
+		delete(d.groups, id)
+	} else {
+		d.groups[id] = g
+	}
+	switch {
+	case !d.live:
+	case remove:
+		d.s.sw.DeleteGroup(id)
+	default:
+		d.s.sw.SetGroup(id, d.replicas(g.Replicas))
+	}
+}
+
+func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) (op, error) {
+	id := c.GetSessionId()
+	if id == 0 || id > 0x7fff {
+		return nil, status.Errorf(codes.InvalidArgument, "clone session id %d: want 1 to 32767", id)
+	}
+	if typ != p4v1.Update_DELETE {
+		if err := checkReplicas(c.Replicas); err != nil {
+			return nil, err
+		}
+		switch {
+		case c.ClassOfService > 7:
+			return nil, status.Errorf(codes.InvalidArgument, "clone session %d: class of service %d, want 0 to 7", id, c.ClassOfService)
+		case c.PacketLengthBytes < 0:
+			return nil, status.Errorf(codes.InvalidArgument, "clone session %d: a packet length of %d", id, c.PacketLengthBytes)
+		}
+	}
+	return update(func(d *device) (func(), error) {
+		old := d.sessions[id]
+		if err := exists(typ, old != nil, "clone session", id); err != nil {
+			return nil, err
+		}
+		d.setSession(id, c, typ == p4v1.Update_DELETE)
+		return func() { d.setSession(id, old, old == nil) }, nil
+	}), nil
+}
+
+func (d *device) setSession(id uint32, c *p4v1.CloneSessionEntry, remove bool) {
+	if remove {
+		delete(d.sessions, id)
+		if d.live {
+			d.s.sw.DeleteSession(id)
+		}
+		return
+	}
+	d.sessions[id] = c
+	if d.live {
+		d.applySession(c)
+	}
+}
+
+func (d *device) applySession(c *p4v1.CloneSessionEntry) {
+	d.s.sw.SetSession(c.SessionId, d.replicas(c.Replicas), int(c.ClassOfService), int(c.PacketLengthBytes))
+}
+
+func (d *device) readPRE(r *p4v1.PacketReplicationEngineEntry, emit func(*p4v1.Entity)) error {
+	out := func(e *p4v1.PacketReplicationEngineEntry) {
+		emit(&p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}})
+	}
+	switch x := r.GetType().(type) {
+	case *p4v1.PacketReplicationEngineEntry_MulticastGroupEntry:
+		want := x.MulticastGroupEntry.GetMulticastGroupId()
+		for _, id := range sortedKeys(d.groups) {
+			if want == 0 || want == id {
+				out(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: d.groups[id]}})
+			}
+		}
+		return nil
+	case *p4v1.PacketReplicationEngineEntry_CloneSessionEntry:
+		want := x.CloneSessionEntry.GetSessionId()
+		for _, id := range sortedKeys(d.sessions) {
+			if want == 0 || want == id {
+				out(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: d.sessions[id]}})
+			}
+		}
+		return nil
+	}
+	return status.Error(codes.InvalidArgument, "the packet replication engine entry is neither a multicast group nor a clone session")
+}

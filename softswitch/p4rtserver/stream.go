@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"errors"
+	"io"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/internal/packet"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// StreamChannel implements the RPC of this name: arbitration, packets, digest
+// acknowledgements, and all that the switch has to tell.
+func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
+	c := &client{out: make(chan *p4v1.StreamMessageResponse, s.opts.Backlog), gone: make(chan struct{})}
+	failed := make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case m := <-c.out:
+				if err := stream.Send(m); err != nil {
+					failed <- err
+					return
+				}
+			case <-c.gone:
+				return
+			}
+		}
+	}()
+	defer close(c.gone)
+	defer s.arb.leave(c)
+	received := make(chan *p4v1.StreamMessageRequest)
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			m, err := stream.Recv()
+			if err != nil {
+				ended <- err
+				return
+			}
+			select {
+			case received <- m:
+			case <-c.gone:
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case m := <-received:
+			if err := s.handle(c, m); err != nil {
+				return err
+			}
+		case err := <-ended:
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		case err := <-failed:
+			return err
+		}
+	}
+}
+
+// send queues a message for a controller, or drops it if the controller does
+// not read.
+func (c *client) send(m *p4v1.StreamMessageResponse) {
+	select {
+	case c.out <- m:
+	default:
+		c.dropped++
+	}
+}
+
+// handle handles one message of a controller. An error ends the stream.
+func (s *Server) handle(c *client, m *p4v1.StreamMessageRequest) error {
+	switch u := m.Update.(type) {
+	case *p4v1.StreamMessageRequest_Arbitration:
+		return s.arb.update(c, u.Arbitration)
+	case *p4v1.StreamMessageRequest_Packet:
+		if err := s.packetOut(c, u.Packet); err != nil {
+			c.send(streamError(err, &p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}}))
+		}
+	case *p4v1.StreamMessageRequest_DigestAck:
+		if err := s.digestAck(u.DigestAck); err != nil {
+			c.send(streamError(err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}}))
+		}
+	case *p4v1.StreamMessageRequest_Other:
+		err := status.Error(codes.Unimplemented, "this architecture has no messages of its own")
+		c.send(streamError(err, &p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}}))
+	default:
+		c.send(streamError(status.Error(codes.InvalidArgument, "the message has no content"), &p4v1.StreamError{}))
+	}
+	return nil
+}
+
+func streamError(err error, e *p4v1.StreamError) *p4v1.StreamMessageResponse {
+	st := status.Convert(err)
+	e.CanonicalCode, e.Message = int32(st.Code()), st.Message()
+	return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: e}}
+}
+
+// tell sends a message to the primary of each role.
+func (s *Server) tell(m *p4v1.StreamMessageResponse) bool {
+	primaries := s.arb.primaries()
+	for _, c := range primaries {
+		c.send(m)
+	}
+	return len(primaries) > 0
+}
+
+// packetHeader is a controller header: what stands before the packet on the
+// CPU port.
+type packetHeader struct {
+	fields []packetField
+	bits   int
+}
+
+type packetField struct {
+	id    uint32
+	name  string
+	width int
+	bit   int
+}
+
+func (b *bindings) bindPacketIO() {
+	for _, h := range b.info.ControllerPacketMetadata {
+		ph := &packetHeader{}
+		for _, m := range h.Metadata {
+			width := int(m.Bitwidth)
+			if nt := m.GetTypeName().GetName(); width == 0 && nt != "" {
+				width = int(b.info.GetTypeInfo().GetNewTypes()[nt].GetTranslatedType().GetSdnBitwidth())
+			}
+			if width < 1 || width > 1<<12 {
+				b.errorf("metadata %s of %s has %d bits", m.Name, h.Preamble.GetName(), width)
+				continue
+			}
+			ph.fields = append(ph.fields, packetField{m.Id, m.Name, width, ph.bits})
+			ph.bits += width
+		}
+		if ph.bits%8 != 0 {
+			b.errorf("header %s has %d bits, not whole bytes", h.Preamble.GetName(), ph.bits)
+		}
+		switch h.Preamble.GetName() {
+		case "packet_in":
+			b.p.packetIn = ph
+		case "packet_out":
+			b.p.packetOut = ph
+		}
+	}
+}
+
+// packetIO is what the data path needs for packet-in; it is used under the
+// switch's lock.
+type packetIO struct{ in *packetHeader }
+
+// packetOut sends a controller's packet into the switch.
+func (s *Server) packetOut(c *client, m *p4v1.PacketOut) error {
+	if !s.arb.isPrimary(c) {
+		return status.Error(codes.PermissionDenied, "only the primary controller may send packets")
+	}
+	s.writes.RLock()
+	d := s.committed
+	s.writes.RUnlock()
+	if d == nil {
+		return status.Error(codes.FailedPrecondition, "no forwarding pipeline is set")
+	}
+	data, err := d.packetOut.join(m)
+	if err != nil {
+		return err
+	}
+	s.sw.Lock()
+	defer s.sw.Unlock()
+	s.sw.PacketOut(data)
+	return nil
+}
+
+// join puts the header of a packet-out before its payload.
+func (h *packetHeader) join(m *p4v1.PacketOut) ([]byte, error) {
+	if h == nil {
+		if len(m.Metadata) > 0 {
+			return nil, status.Error(codes.InvalidArgument, "the program has no packet_out header, so a packet has no metadata")
+		}
+		return m.Payload, nil
+	}
+	data := make([]byte, h.bits/8, h.bits/8+len(m.Payload))
+	seen := map[uint32]bool{}
+	for _, md := range m.Metadata {
+		f := h.field(md.MetadataId)
+		if f == nil {
+			return nil, status.Errorf(codes.InvalidArgument, "unknown metadata id %d", md.MetadataId)
+		}
+		if seen[f.id] {
+			return nil, status.Errorf(codes.InvalidArgument, "metadata %s is given twice", f.name)
+		}
+		seen[f.id] = true
+		v, err := parseBytes(md.Value, f.width, "metadata "+f.name)
+		if err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "%s", status.Convert(err).Message())
+		}
+		for i := range f.width { // from the least significant bit
+			if v[i/64]>>(i%64)&1 != 0 {
+				at := f.bit + f.width - 1 - i
+				data[at/8] |= 0x80 >> (at % 8)
+			}
+		}
+	}
+	for _, f := range h.fields {
+		if !seen[f.id] && f.name != "_pad" && f.name != "_padding" {
+			return nil, status.Errorf(codes.InvalidArgument, "metadata %s (id %d) is missing", f.name, f.id)
+		}
+	}
+	return append(data, m.Payload...), nil
+}
+
+func (h *packetHeader) field(id uint32) *packetField {
+	for i := range h.fields {
+		if h.fields[i].id == id {
+			return &h.fields[i]
+		}
+	}
+	return nil
+}
+
+// packetIn sends a packet of the CPU port to the controllers. It runs on the
+// data path.
+func (s *Server) packetIn(f *packet.Frame) {
+	m := &p4v1.PacketIn{}
+	data := make([]byte, f.Len())
+	copy(data, f.Data)
+	if h := s.packets.in; h != nil {
+		n := h.bits / 8
+		if len(data) < n {
+			s.log.Warn("packet for the controller is shorter than its header", "bytes", len(data))
+			return
+		}
+		for _, pf := range h.fields {
+			v := make([]uint64, (pf.width+63)/64)
+			for i := range pf.width {
+				at := pf.bit + pf.width - 1 - i
+				if data[at/8]&(0x80>>(at%8)) != 0 {
+					v[i/64] |= 1 << (i % 64)
+				}
+			}
+			m.Metadata = append(m.Metadata, &p4v1.PacketMetadata{MetadataId: pf.id, Value: formatBytes(v)})
+		}
+		data = data[n:]
+	}
+	m.Payload = data
+	s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: m}})
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"bytes"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/softswitch/table"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// entryProto writes an entry as it is read. The request says which direct
+// resources are wanted.
+func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, want *p4v1.TableEntry) *p4v1.TableEntry {
+	meta := metaOf(e)
+	out := &p4v1.TableEntry{TableId: bt.info.Preamble.Id, Metadata: meta.metadata, IdleTimeoutNs: meta.idle}
+	setCookie(out, meta.cookie)
+	if e == t.Default() {
+		out.IsDefaultAction = true
+		out.IsConst = bt.info.ConstDefaultActionId != 0
+	} else {
+		m := t.Match(e)
+		out.Match = bt.matchProto(&m)
+		if bt.priority {
+			out.Priority = m.Priority
+		}
+		out.IsConst = bt.info.IsConstTable
+	}
+	out.Action = d.actionProto(e, t, meta)
+	x := e.Ext
+	if x == nil {
+		x = &interp.Extension{}
+	}
+	if want.CounterData != nil && bt.counter != nil {
+		out.CounterData = counterProto(x.Counter)
+	}
+	if want.MeterConfig != nil && bt.meter != nil {
+		out.MeterConfig = meterProto(&x.Meter)
+	}
+	if want.MeterCounterData != nil && bt.meter != nil {
+		out.MeterCounterData = colorsProto(&x.Meter)
+	}
+	if want.TimeSinceLastHit != nil && e != t.Default() {
+		out.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64((d.s.sw.Now() - x.LastHit) / vtime.Nanosecond)}
+	}
+	return out
+}
+
+func (d *device) actionProto(e *interp.Entry, t *interp.Table, meta *entryMeta) *p4v1.TableAction {
+	switch {
+	case meta.actionSet != nil:
+		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: meta.actionSet}}
+	case meta.groupID != 0:
+		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: meta.groupID}}
+	case meta.memberID != 0:
+		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: meta.memberID}}
+	case e.Action() < 0:
+		return nil
+	}
+	a := d.actionMessage(e.Action(), t.Args(e))
+	if a == nil {
+		return nil
+	}
+	return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
+}
+
+// actionMessage writes an action of the program.
+func (p *pipeline) actionMessage(number int, args []uint64) *p4v1.Action {
+	act := p.byAction[number]
+	if act == nil { // the program's own: its names are not the controller's
+		return nil
+	}
+	a := &p4v1.Action{ActionId: act.id}
+	for i, v := range p.prog.UnpackArgs(number, args) {
+		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: act.params[i].id, Value: formatBytes(v)})
+	}
+	return a
+}
+
+// matchProto writes a match, without the fields that match anything.
+func (t *boundTable) matchProto(m *table.Match) []*p4v1.FieldMatch {
+	var list []*p4v1.FieldMatch
+	for i, f := range t.prog.Fields(m) {
+		bf := &t.fields[i]
+		fm := &p4v1.FieldMatch{FieldId: bf.id}
+		switch bf.kind {
+		case p4configv1.MatchField_EXACT:
+			fm.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: formatBytes(f.Value)}}
+		case p4configv1.MatchField_LPM:
+			if f.Prefix == 0 {
+				continue
+			}
+			fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: formatBytes(f.Value), PrefixLen: int32(f.Prefix)}}
+		case p4configv1.MatchField_TERNARY:
+			if bitvec.IsZero(f.Mask) {
+				continue
+			}
+			fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: formatBytes(f.Value), Mask: formatBytes(f.Mask)}}
+		case p4configv1.MatchField_OPTIONAL:
+			if bitvec.IsZero(f.Mask) {
+				continue
+			}
+			fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: formatBytes(f.Value)}}
+		case p4configv1.MatchField_RANGE:
+			if bitvec.IsZero(f.Low) && bitvec.Cmp(f.High, ones(t.prog.Key[i].Width)) == 0 {
+				continue
+			}
+			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: formatBytes(f.Low), High: formatBytes(f.High)}}
+		}
+		list = append(list, fm)
+	}
+	return list
+}
+
+// readTable reads the entries that a request selects.
+func (d *device) readTable(r *p4v1.TableEntry, emit func(*p4v1.Entity)) error {
+	if r.TableId == 0 {
+		if len(r.Match) > 0 || r.Action != nil || r.Priority != 0 || cookieOf(r) != 0 || len(r.Metadata) > 0 {
+			return status.Error(codes.InvalidArgument, "a read of all tables takes no other filter")
+		}
+		for _, t := range d.order {
+			if err := d.readEntries(t, r, emit); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t, err := d.table(r.TableId)
+	if err != nil {
+		return err
+	}
+	if r.TimeSinceLastHit != nil && t.info.IdleTimeoutBehavior != p4configv1.Table_NOTIFY_CONTROL {
+		return status.Errorf(codes.InvalidArgument, "table %s does not support idle timeouts", t.name)
+	}
+	if r.CounterData != nil && t.counter == nil {
+		return status.Errorf(codes.InvalidArgument, "table %s has no direct counter", t.name)
+	}
+	if (r.MeterConfig != nil || r.MeterCounterData != nil) && t.meter == nil {
+		return status.Errorf(codes.InvalidArgument, "table %s has no direct meter", t.name)
+	}
+	return d.readEntries(t, r, emit)
+}
+
+// readChunk is how many entries are read under one hold of the switch's lock.
+const readChunk = 4096
+
+func (d *device) readEntries(bt *boundTable, r *p4v1.TableEntry, emit func(*p4v1.Entity)) error {
+	t := d.state.Tables[bt.number]
+	send := func(e *interp.Entry) {
+		emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: d.entryProto(bt, t, e, r)}})
+	}
+	if r.IsDefaultAction {
+		if len(r.Match) > 0 || r.Priority != 0 {
+			return status.Errorf(codes.InvalidArgument, "table %s: a default entry has neither match nor priority", bt.name)
+		}
+		defer d.lock()()
+		send(t.Default())
+		return nil
+	}
+	if len(r.Match) > 0 {
+		m, err := bt.match(r)
+		if err != nil {
+			return err
+		}
+		defer d.lock()()
+		if id, ok := t.Find(&m); ok {
+			send(t.Entry(id))
+		}
+		return nil
+	}
+	actionID := r.GetAction().GetAction().GetActionId()
+	if actionID != 0 && bt.refs[actionID] == nil {
+		return status.Errorf(codes.InvalidArgument, "table %s has no action %d", bt.name, actionID)
+	}
+	for from := uint32(0); ; {
+		unlock := d.lock()
+		n := 0
+		next, more := t.EachFrom(from, func(_ uint32, e *interp.Entry) bool {
+			n++
+			switch meta := metaOf(e); {
+			case r.Priority != 0 && t.Match(e).Priority != r.Priority:
+			case cookieOf(r) != 0 && meta.cookie != cookieOf(r):
+			case len(r.Metadata) > 0 && !bytes.Equal(meta.metadata, r.Metadata):
+			case actionID != 0 && (e.Action() < 0 || d.byAction[e.Action()] == nil || d.byAction[e.Action()].id != actionID):
+			default:
+				send(e)
+			}
+			return n < readChunk
+		})
+		unlock()
+		if !more {
+			return nil
+		}
+		from = next
+	}
+}

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"errors"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/softswitch/table"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// tableUpdate is a checked update of a table entry.
+type tableUpdate struct {
+	t      *boundTable
+	typ    p4v1.Update_Type
+	isDef  bool
+	match  table.Match
+	hasAct bool
+	number int // of the action; −1 where a member or group decides
+	args   []uint64
+	meta   entryMeta
+	// meterSet and counterSet say that a configuration or value is given.
+	meter      *interp.MeterRates
+	counter    *interp.Counter
+	clearColor bool
+	oneShot    []groupMember
+}
+
+func (d *device) decodeTableUpdate(typ p4v1.Update_Type, e *p4v1.TableEntry) (op, error) {
+	t, err := d.table(e.GetTableId())
+	if err != nil {
+		return nil, err
+	}
+	u := &tableUpdate{t: t, typ: typ, isDef: e.IsDefaultAction, number: -1}
+	switch {
+	case e.IsConst && typ != p4v1.Update_DELETE:
+		return nil, status.Errorf(codes.InvalidArgument, "table %s: is_const is for reading only", t.name)
+	case u.isDef && len(e.Match) > 0:
+		return nil, status.Errorf(codes.InvalidArgument, "table %s: a default entry has no match", t.name)
+	case u.isDef && e.Priority != 0:
+		return nil, status.Errorf(codes.InvalidArgument, "table %s: a default entry has no priority", t.name)
+	case u.isDef && typ != p4v1.Update_MODIFY:
+		return nil, status.Errorf(codes.InvalidArgument, "table %s: the default entry can only be modified", t.name)
+	case u.isDef && (e.IdleTimeoutNs != 0 || e.TimeSinceLastHit != nil):
+		return nil, status.Errorf(codes.InvalidArgument, "table %s: a default entry does not time out", t.name)
+	case !u.isDef && len(t.fields) == 0:
+		return nil, status.Errorf(codes.InvalidArgument, "table %s has no key, only a default entry", t.name)
+	}
+	if !u.isDef {
+		if u.match, err = t.match(e); err != nil {
+			return nil, err
+		}
+	}
+	if typ == p4v1.Update_DELETE {
+		return u, nil
+	}
+	if err := u.resources(e); err != nil {
+		return nil, err
+	}
+	if e.Action == nil {
+		if typ == p4v1.Update_INSERT {
+			return nil, status.Errorf(codes.InvalidArgument, "table %s: an entry needs an action", t.name)
+		}
+		return u, nil
+	}
+	u.hasAct = true
+	return u, u.decodeAction(d, e.Action)
+}
+
+// resources reads what an entry says beside match and action.
+func (u *tableUpdate) resources(e *p4v1.TableEntry) error {
+	t := u.t
+	if t.info.IdleTimeoutBehavior != p4configv1.Table_NOTIFY_CONTROL && (e.IdleTimeoutNs != 0 || e.TimeSinceLastHit != nil) {
+		return status.Errorf(codes.InvalidArgument, "table %s does not support idle timeouts", t.name)
+	}
+	switch {
+	case e.IdleTimeoutNs < 0:
+		return status.Errorf(codes.InvalidArgument, "table %s: the idle timeout is negative", t.name)
+	case e.TimeSinceLastHit != nil:
+		return status.Errorf(codes.InvalidArgument, "table %s: time_since_last_hit is for reading only", t.name)
+	}
+	u.meta.cookie, u.meta.metadata, u.meta.idle = cookieOf(e), e.Metadata, e.IdleTimeoutNs
+	if c := e.CounterData; c != nil {
+		if t.counter == nil {
+			return status.Errorf(codes.InvalidArgument, "table %s has no direct counter", t.name)
+		}
+		u.counter = &interp.Counter{Packets: uint64(c.PacketCount), Bytes: uint64(c.ByteCount)}
+	}
+	if m := e.MeterConfig; m != nil {
+		if t.meter == nil {
+			return status.Errorf(codes.InvalidArgument, "table %s has no direct meter", t.name)
+		}
+		rates, err := meterRates(m, t.meter.Spec, "table "+t.name)
+		if err != nil {
+			return err
+		}
+		u.meter = &rates
+	}
+	if m := e.MeterCounterData; m != nil {
+		if t.meter == nil {
+			return status.Errorf(codes.InvalidArgument, "table %s has no direct meter", t.name)
+		}
+		if err := zeroColors(m); err != nil {
+			return err
+		}
+		u.clearColor = true
+	}
+	return nil
+}
+
+// decodeAction reads what an entry does: an action, a member, a group, or a
+// one-shot set of actions.
+func (u *tableUpdate) decodeAction(d *device, a *p4v1.TableAction) error {
+	t := u.t
+	indirect := func(selector bool) error {
+		switch {
+		case t.profile == nil:
+			return status.Errorf(codes.InvalidArgument, "table %s has no action profile: give an action", t.name)
+		case selector && !t.profile.info.WithSelector:
+			return status.Errorf(codes.InvalidArgument, "action profile %s of table %s has no groups", t.profile.name, t.name)
+		case u.isDef:
+			return status.Errorf(codes.PermissionDenied, "table %s: the default entry of a table with an action profile is constant", t.name)
+		}
+		return nil
+	}
+	switch x := a.Type.(type) {
+	case *p4v1.TableAction_Action:
+		if t.profile != nil {
+			if u.isDef {
+				return status.Errorf(codes.PermissionDenied, "table %s: the default entry of a table with an action profile is constant", t.name)
+			}
+			return status.Errorf(codes.InvalidArgument, "table %s has an action profile: give a member or group", t.name)
+		}
+		act, args, err := d.action(x.Action, "table "+t.name)
+		if err != nil {
+			return err
+		}
+		ref := t.refs[act.id]
+		u.number, u.args = t.numberFor(d.pipeline, act), args
+		switch {
+		case ref == nil || u.number < 0:
+			return status.Errorf(codes.InvalidArgument, "table %s has no action %s", t.name, act.name)
+		case ref.Scope == p4configv1.ActionRef_DEFAULT_ONLY && !u.isDef:
+			return status.Errorf(codes.PermissionDenied, "table %s: action %s is for the default entry only", t.name, act.name)
+		case ref.Scope == p4configv1.ActionRef_TABLE_ONLY && u.isDef:
+			return status.Errorf(codes.PermissionDenied, "table %s: action %s is not for the default entry", t.name, act.name)
+		}
+		return nil
+	case *p4v1.TableAction_ActionProfileMemberId:
+		u.meta.memberID = x.ActionProfileMemberId
+		if x.ActionProfileMemberId == 0 {
+			return status.Errorf(codes.InvalidArgument, "table %s: member id zero", t.name)
+		}
+		return indirect(false)
+	case *p4v1.TableAction_ActionProfileGroupId:
+		u.meta.groupID = x.ActionProfileGroupId
+		if x.ActionProfileGroupId == 0 {
+			return status.Errorf(codes.InvalidArgument, "table %s: group id zero", t.name)
+		}
+		return indirect(true)
+	case *p4v1.TableAction_ActionProfileActionSet:
+		if err := indirect(true); err != nil {
+			return err
+		}
+		u.meta.actionSet = x.ActionProfileActionSet
+		var err error
+		u.oneShot, err = d.decodeActionSet(t, x.ActionProfileActionSet)
+		return err
+	}
+	return status.Errorf(codes.InvalidArgument, "table %s: the action has no content", t.name)
+}
+
+func (u *tableUpdate) apply(d *device) (func(), error) {
+	t := d.state.Tables[u.t.number]
+	if u.isDef {
+		return u.applyDefault(d, t)
+	}
+	id, found := t.Find(&u.match)
+	isConst := u.t.info.IsConstTable
+	switch u.typ {
+	case p4v1.Update_INSERT:
+		switch {
+		case isConst:
+			return nil, status.Errorf(codes.PermissionDenied, "table %s is constant", u.t.name)
+		case found:
+			return nil, status.Errorf(codes.AlreadyExists, "table %s: the entry exists", u.t.name)
+		}
+		return u.insert(d, t)
+	case p4v1.Update_MODIFY:
+		switch {
+		case !found:
+			return nil, status.Errorf(codes.NotFound, "table %s: no such entry", u.t.name)
+		case isConst && u.hasAct:
+			return nil, status.Errorf(codes.PermissionDenied, "table %s is constant: only direct resources can be modified", u.t.name)
+		}
+		return u.modify(d, t, id)
+	}
+	switch {
+	case isConst:
+		return nil, status.Errorf(codes.PermissionDenied, "table %s is constant", u.t.name)
+	case !found:
+		return nil, status.Errorf(codes.NotFound, "table %s: no such entry", u.t.name)
+	}
+	return d.deleteEntry(t, id), nil
+}
+
+// saved is an entry set aside for undoing.
+type savedEntry struct {
+	match  table.Match
+	action int
+	args   []uint64
+	ext    *interp.Extension
+}
+
+func save(t *interp.Table, id uint32) savedEntry {
+	e := t.Entry(id)
+	m := t.Match(e)
+	s := savedEntry{action: e.Action(), args: append([]uint64(nil), t.Args(e)...)}
+	s.match = table.Match{Value: append([]uint64(nil), m.Value...), Prefix: m.Prefix, Ranges: m.Ranges, Priority: m.Priority}
+	if m.Mask != nil {
+		s.match.Mask = append([]uint64(nil), m.Mask...)
+	}
+	if e.Ext != nil {
+		ext := *e.Ext
+		s.ext = &ext
+	}
+	return s
+}
+
+func (d *device) deleteEntry(t *interp.Table, id uint32) func() {
+	s := save(t, id)
+	if s.ext != nil {
+		d.release(s.ext)
+	}
+	t.Delete(id)
+	return func() {
+		id, err := t.Insert(&s.match, s.action, s.args)
+		if err != nil {
+			panic("BUG: no room for an entry that was there: " + err.Error())
+		}
+		if s.ext != nil {
+			*t.Extend(id) = *s.ext
+			d.retain(s.ext)
+		}
+	}
+}
+
+func (u *tableUpdate) insert(d *device, t *interp.Table) (func(), error) {
+	member, group, err := u.reference(d)
+	if err != nil {
+		return nil, err
+	}
+	id, err := t.Insert(&u.match, u.number, u.args)
+	if err != nil {
+		var full *interp.ErrFull
+		if errors.As(err, &full) {
+			return nil, status.Error(codes.ResourceExhausted, err.Error())
+		}
+		return nil, err
+	}
+	u.extend(d, t, id, member, group)
+	return func() {
+		id, _ := t.Find(&u.match)
+		d.deleteEntry(t, id)
+	}, nil
+}
+
+// reference returns the member or group that the entry refers to.
+func (u *tableUpdate) reference(d *device) (*interp.Member, *interp.Group, error) {
+	if u.t.profile == nil {
+		return nil, nil, nil
+	}
+	p := d.state.Profiles[u.t.profile.number]
+	switch {
+	case u.meta.memberID != 0:
+		if m := p.Members[u.meta.memberID]; m != nil {
+			return m, nil, d.sameStyle(u.t.profile, false)
+		}
+		return nil, nil, status.Errorf(codes.NotFound, "action profile %s has no member %d", u.t.profile.name, u.meta.memberID)
+	case u.meta.groupID != 0:
+		if g := p.Groups[u.meta.groupID]; g != nil {
+			return nil, g, d.sameStyle(u.t.profile, false)
+		}
+		return nil, nil, status.Errorf(codes.NotFound, "action profile %s has no group %d", u.t.profile.name, u.meta.groupID)
+	}
+	if err := d.sameStyle(u.t.profile, true); err != nil {
+		return nil, nil, err
+	}
+	random := u.meta.actionSet.GetActionSelectionMode() == p4v1.ActionProfileActionSet_RANDOM
+	return nil, d.oneShotGroup(u.t.profile, u.oneShot, random), nil
+}
+
+// extend keeps what few entries have with an entry.
+func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *interp.Member, group *interp.Group) {
+	plain := u.meta.cookie == 0 && len(u.meta.metadata) == 0 && u.meta.idle == 0 && member == nil && group == nil && u.meter == nil && u.counter == nil
+	if plain && t.Entry(id).Ext == nil {
+		return
+	}
+	x := t.Extend(id)
+	meta := u.meta
+	x.Owner = &meta
+	x.Timeout = vtime.Time(u.meta.idle) * vtime.Nanosecond
+	x.LastHit = d.s.sw.Now()
+	x.Member, x.Group = member, group
+	d.retain(x)
+	if u.meter != nil {
+		x.Meter.Configure(*u.meter, d.s.sw.Now())
+	}
+	if u.counter != nil {
+		x.Counter = *u.counter
+	}
+	if x.Timeout > 0 && d.live {
+		d.s.ageing.watch(x.Timeout)
+	}
+}
+
+func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), error) {
+	old := save(t, id)
+	undo := func() {
+		id, _ := t.Find(&u.match)
+		if x := t.Entry(id).Ext; x != nil {
+			d.release(x)
+		}
+		t.SetAction(id, old.action, old.args)
+		t.Entry(id).Ext = nil
+		if old.ext != nil {
+			*t.Extend(id) = *old.ext
+			d.retain(old.ext)
+		}
+	}
+	x := t.Entry(id).Ext
+	if u.hasAct {
+		member, group, err := u.reference(d)
+		if err != nil {
+			return nil, err
+		}
+		if x != nil {
+			d.release(x)
+		}
+		t.SetAction(id, u.number, u.args)
+		if member != nil || group != nil {
+			x = t.Extend(id)
+			x.Member, x.Group = member, group
+			d.retain(x)
+		}
+	} else if m := metaOf(t.Entry(id)); m != nil {
+		u.meta.memberID, u.meta.groupID, u.meta.actionSet = m.memberID, m.groupID, m.actionSet
+	}
+	if x == nil && (u.meta.cookie != 0 || len(u.meta.metadata) > 0 || u.meta.idle != 0) {
+		x = t.Extend(id)
+	}
+	if x != nil {
+		meta := u.meta
+		x.Owner = &meta
+		x.Timeout = vtime.Time(u.meta.idle) * vtime.Nanosecond
+		if x.Timeout > 0 && d.live {
+			d.s.ageing.watch(x.Timeout)
+		}
+		u.modifyDirect(d, x)
+	}
+	return undo, nil
+}
+
+// modifyDirect updates direct resources: a meter that is not given is reset,
+// a counter that is not given is left alone.
+func (u *tableUpdate) modifyDirect(d *device, x *interp.Extension) {
+	if u.t.meter != nil {
+		colors := x.Meter.Colors
+		if u.meter != nil {
+			x.Meter.Configure(*u.meter, d.s.sw.Now())
+		} else {
+			x.Meter.Reset()
+		}
+		if !u.clearColor {
+			x.Meter.Colors = colors
+		}
+	}
+	if u.counter != nil {
+		x.Counter = *u.counter
+	}
+}
+
+func (u *tableUpdate) applyDefault(d *device, t *interp.Table) (func(), error) {
+	e := t.Default()
+	if u.t.profile != nil {
+		return nil, status.Errorf(codes.PermissionDenied, "table %s: the default entry of a table with an action profile is constant", u.t.name)
+	}
+	if u.t.prog.Default.ConstEntry || u.t.info.ConstDefaultActionId != 0 {
+		if u.hasAct || u.counter == nil && u.meter == nil {
+			return nil, status.Errorf(codes.PermissionDenied, "table %s: the default entry is constant", u.t.name)
+		}
+	}
+	action, args := e.Action(), append([]uint64(nil), t.Args(e)...)
+	var ext *interp.Extension
+	if e.Ext != nil {
+		x := *e.Ext
+		ext = &x
+	}
+	undo := func() {
+		t.SetDefault(action, args)
+		t.Default().Ext = ext
+	}
+	switch {
+	case u.hasAct:
+		t.SetDefault(u.number, u.args)
+	case u.counter == nil && u.meter == nil || !u.t.prog.Default.ConstEntry:
+		t.ResetDefault() // an entry without an action: as the program has it
+		if x := t.Default().Ext; x != nil {
+			*x = interp.Extension{}
+		}
+	}
+	e = t.Default()
+	if e.Ext == nil && (u.meta.cookie != 0 || len(u.meta.metadata) > 0) {
+		e.Ext = &interp.Extension{}
+	}
+	if e.Ext != nil {
+		meta := u.meta
+		e.Ext.Owner = &meta
+		u.modifyDirect(d, e.Ext)
+	}
+	return undo, nil
+}

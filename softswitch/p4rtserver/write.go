@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"context"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// An op is an update that was checked as far as that goes without the switch.
+type op interface {
+	// apply carries the update out, under the lock of its device. It changes
+	// nothing if it fails; undo takes back what it did.
+	apply(d *device) (undo func(), err error)
+}
+
+// Write implements the RPC of this name.
+func (s *Server) Write(_ context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
+	if err := s.checkDevice(r.DeviceId); err != nil {
+		return nil, err
+	}
+	if err := s.arb.checkPrimary(r.Role, r.ElectionId); err != nil {
+		return nil, err
+	}
+	switch r.Atomicity {
+	case p4v1.WriteRequest_CONTINUE_ON_ERROR, p4v1.WriteRequest_ROLLBACK_ON_ERROR, p4v1.WriteRequest_DATAPLANE_ATOMIC:
+	default:
+		return nil, status.Errorf(codes.InvalidArgument, "unknown atomicity %v", r.Atomicity)
+	}
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	if err := s.arb.checkPrimary(r.Role, r.ElectionId); err != nil {
+		return nil, err
+	}
+	d, err := s.current()
+	if err != nil {
+		return nil, err
+	}
+	all := r.Atomicity == p4v1.WriteRequest_CONTINUE_ON_ERROR
+	ops := make([]op, len(r.Updates))
+	errs := make([]error, len(r.Updates))
+	failed := false
+	for i, u := range r.Updates {
+		if ops[i], errs[i] = d.decode(u); errs[i] != nil {
+			failed = true
+		}
+	}
+	if all || !failed {
+		failed = d.applyAll(ops, errs, all) || failed
+	}
+	if !failed {
+		return &p4v1.WriteResponse{}, nil
+	}
+	if !all { // what did not fail was not done all the same
+		for i := range errs {
+			if errs[i] == nil {
+				errs[i] = status.Error(codes.Aborted, "not done, because another update of the batch failed")
+			}
+		}
+	}
+	return nil, batchError("Write failure.", errs)
+}
+
+// finishWrites returns when the writes that have begun are done.
+func (s *Server) finishWrites() {
+	s.writes.Lock()
+	defer s.writes.Unlock()
+}
+
+// applyAll applies updates under the lock of the device: a packet sees none
+// or all of them. It reports whether one failed; then, unless all are to be
+// tried, it has undone the others.
+func (d *device) applyAll(ops []op, errs []error, all bool) (failed bool) {
+	defer d.lock()()
+	var undos []func()
+	for i, o := range ops {
+		if errs[i] != nil {
+			continue
+		}
+		undo, err := o.apply(d)
+		if err == nil {
+			if !all {
+				undos = append(undos, undo)
+			}
+			continue
+		}
+		errs[i], failed = err, true
+		if !all {
+			for j := len(undos) - 1; j >= 0; j-- {
+				undos[j]()
+			}
+			return true
+		}
+	}
+	return failed
+}
+
+// batchError packs the errors of a batch: UNKNOWN, with a p4.Error for each
+// element.
+func batchError(text string, errs []error) error {
+	st := &rpcstatus.Status{Code: int32(codes.Unknown), Message: text}
+	for _, err := range errs {
+		e := &p4v1.Error{}
+		if err != nil {
+			c := status.Convert(err)
+			e.CanonicalCode, e.Message, e.Space = int32(c.Code()), c.Message(), "softswitch"
+		}
+		detail, marshalErr := anypb.New(e)
+		if marshalErr != nil {
+			return status.Error(codes.Internal, marshalErr.Error())
+		}
+		st.Details = append(st.Details, detail)
+	}
+	return status.ErrorProto(st)
+}
+
+// decode checks an update.
+func (d *device) decode(u *p4v1.Update) (op, error) {
+	typ := u.GetType()
+	switch typ {
+	case p4v1.Update_INSERT, p4v1.Update_MODIFY, p4v1.Update_DELETE:
+	default:
+		return nil, status.Errorf(codes.InvalidArgument, "unknown type of update %v", typ)
+	}
+	modifyOnly := func(what string) error {
+		if typ != p4v1.Update_MODIFY {
+			return status.Errorf(codes.InvalidArgument, "%s can only be modified", what)
+		}
+		return nil
+	}
+	switch e := u.GetEntity().GetEntity().(type) {
+	case *p4v1.Entity_TableEntry:
+		return d.decodeTableUpdate(typ, e.TableEntry)
+	case *p4v1.Entity_ActionProfileMember:
+		return d.decodeMember(typ, e.ActionProfileMember)
+	case *p4v1.Entity_ActionProfileGroup:
+		return d.decodeGroup(typ, e.ActionProfileGroup)
+	case *p4v1.Entity_CounterEntry:
+		if err := modifyOnly("a counter"); err != nil {
+			return nil, err
+		}
+		return d.decodeCounter(e.CounterEntry)
+	case *p4v1.Entity_DirectCounterEntry:
+		if err := modifyOnly("a direct counter"); err != nil {
+			return nil, err
+		}
+		return d.decodeDirectCounter(e.DirectCounterEntry)
+	case *p4v1.Entity_MeterEntry:
+		if err := modifyOnly("a meter"); err != nil {
+			return nil, err
+		}
+		return d.decodeMeter(e.MeterEntry)
+	case *p4v1.Entity_DirectMeterEntry:
+		if err := modifyOnly("a direct meter"); err != nil {
+			return nil, err
+		}
+		return d.decodeDirectMeter(e.DirectMeterEntry)
+	case *p4v1.Entity_RegisterEntry:
+		if err := modifyOnly("a register"); err != nil {
+			return nil, err
+		}
+		return d.decodeRegister(e.RegisterEntry)
+	case *p4v1.Entity_ValueSetEntry:
+		if err := modifyOnly("a value set"); err != nil {
+			return nil, err
+		}
+		return d.decodeValueSet(e.ValueSetEntry)
+	case *p4v1.Entity_PacketReplicationEngineEntry:
+		return d.decodePRE(typ, e.PacketReplicationEngineEntry)
+	case *p4v1.Entity_DigestEntry:
+		return d.decodeDigest(typ, e.DigestEntry)
+	case *p4v1.Entity_ExternEntry:
+		return nil, status.Errorf(codes.InvalidArgument, "unknown extern type id %d: v1model has no externs of its own", e.ExternEntry.GetExternTypeId())
+	}
+	return nil, status.Error(codes.InvalidArgument, "the update has no entity")
+}

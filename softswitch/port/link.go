@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package port runs a switch in wall time on real ports: interfaces (AF_PACKET),
+// pcap files and cables in memory. The switch is the same as in virtual time;
+// what differs is the clock and where frames come from.
+package port
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/packet"
+)
+
+// A Link is the outside of a port.
+type Link interface {
+	// Read waits for frames and adds them to b, as many as fit. It returns
+	// io.EOF when no more will come, and net.ErrClosed after Close.
+	Read(b *Batch) error
+	// Write sends frames. It may keep nothing of them.
+	Write(frames []*packet.Frame) error
+	Close() error
+}
+
+// maxFrame is the longest frame taken in: a jumbo frame and what kernels join
+// of several.
+const maxFrame = 64<<10 + 64
+
+// batchFrames is how many frames are handed over at once.
+const batchFrames = 64
+
+// Batch is a number of frames in one piece of memory.
+type Batch struct {
+	buf  []byte
+	ends []int
+	port int
+	err  error
+}
+
+func newBatch() *Batch { return &Batch{buf: make([]byte, 0, 4*maxFrame)} }
+
+func (b *Batch) reset() { b.buf, b.ends, b.err = b.buf[:0], b.ends[:0], nil }
+
+// Full reports whether another frame might not fit.
+func (b *Batch) Full() bool {
+	return len(b.ends) >= batchFrames || cap(b.buf)-len(b.buf) < maxFrame
+}
+
+// Add adds a frame.
+func (b *Batch) Add(frame []byte) {
+	b.buf = append(b.buf, frame...)
+	b.ends = append(b.ends, len(b.buf))
+}
+
+// Len returns the number of frames.
+func (b *Batch) Len() int { return len(b.ends) }
+
+// Frame returns a frame.
+func (b *Batch) Frame(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = b.ends[i-1]
+	}
+	return b.buf[start:b.ends[i]]
+}
+
+// Spec is a port as the command line gives it: NUMBER@KIND:ARGUMENT.
+type Spec struct {
+	Number    int
+	Kind, Arg string
+}
+
+// Kinds are the kinds of links, each with its argument.
+var Kinds = []struct{ Name, Arg, Does string }{
+	{"if", "INTERFACE", "a network interface, such as one end of a veth pair"},
+	{"pcap", "[IN][,OUT]", "frames from one pcap file, to another; either may be left out"},
+	{"mem", "NAME", "a cable to the other port of the same switch with this name"},
+}
+
+// ParseSpec reads "1@if:veth0", "2@pcap:in.pcap,out.pcap" or "3@mem:a".
+func ParseSpec(text string) (Spec, error) {
+	number, rest, ok := strings.Cut(text, "@")
+	if !ok {
+		return Spec{}, fmt.Errorf("port %q: want NUMBER@KIND:ARGUMENT, as in 1@if:veth0", text)
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 {
+		return Spec{}, fmt.Errorf("port %q: %q is no port number", text, number)
+	}
+	s := Spec{Number: n}
+	s.Kind, s.Arg, ok = strings.Cut(rest, ":")
+	if !ok { // as simple_switch takes it: -i 1@veth0
+		s.Kind, s.Arg = "if", rest
+	}
+	var names []string
+	for _, k := range Kinds {
+		if k.Name == s.Kind {
+			if s.Arg == "" {
+				return Spec{}, fmt.Errorf("port %q: kind %s needs an argument: %s", text, s.Kind, k.Arg)
+			}
+			return s, nil
+		}
+		names = append(names, k.Name)
+	}
+	return Spec{}, fmt.Errorf("port %q: unknown kind %s%s; there are %s", text, s.Kind, diag.DidYouMean(s.Kind, names), strings.Join(names, ", "))
+}
+
+// Open opens the links of a switch, by number. If one fails, none stays open.
+func Open(specs []Spec) (links map[int]Link, err error) {
+	links = map[int]Link{}
+	defer func() {
+		if err != nil {
+			for _, l := range links {
+				err = errors.Join(err, l.Close())
+			}
+			links = nil
+		}
+	}()
+	cables := map[string]*memLink{}
+	for _, s := range specs {
+		if links[s.Number] != nil {
+			return links, fmt.Errorf("port %d is given twice", s.Number)
+		}
+		var l Link
+		switch s.Kind {
+		case "if":
+			l, err = OpenInterface(s.Arg)
+		case "pcap":
+			in, out, _ := strings.Cut(s.Arg, ",")
+			l, err = OpenPcap(in, out)
+		case "mem":
+			if other := cables[s.Arg]; other != nil {
+				delete(cables, s.Arg)
+				l = other.otherEnd()
+			} else {
+				end := newCable()
+				cables[s.Arg], l = end, end
+			}
+		default:
+			err = fmt.Errorf("unknown kind of port %s", s.Kind)
+		}
+		if err != nil {
+			return links, fmt.Errorf("port %d: %w", s.Number, err)
+		}
+		links[s.Number] = l
+	}
+	for name := range cables {
+		return links, fmt.Errorf("cable %s has one end: give two ports @mem:%s", name, name)
+	}
+	return links, nil
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package solo runs one switch by itself in virtual time: for tests, and to
+// measure it.
+package solo
+
+import (
+	"container/heap"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
+)
+
+// Net is the network around the switch. Time stands still but for Run and
+// RunUntil.
+type Net struct {
+	// Sent gets what a port sends, and puts it back into the pool. Without it
+	// frames are counted only.
+	Sent func(port int, f *packet.Frame, end vtime.Time)
+	// Count is how many frames were sent.
+	Count int
+
+	sw   *softswitch.Switch
+	pool packet.Pool
+	now  vtime.Time
+	q    queue
+	seq  int
+}
+
+// New attaches a switch.
+func New(sw *softswitch.Switch) *Net {
+	n := &Net{sw: sw}
+	sw.Attach(n)
+	return n
+}
+
+type event struct {
+	at  vtime.Time
+	seq int
+	ev  vtime.Event
+	arg uint64
+}
+
+type queue []event
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *queue) Pop() any {
+	old := *q
+	e := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return e
+}
+
+// Now implements vtime.Scheduler.
+func (n *Net) Now() vtime.Time { return n.now }
+
+// At implements vtime.Scheduler.
+func (n *Net) At(t vtime.Time, ev vtime.Event, arg uint64) {
+	n.seq++
+	heap.Push(&n.q, event{t, n.seq, ev, arg})
+}
+
+// Send implements softswitch.Network.
+func (n *Net) Send(port int, f *packet.Frame, end vtime.Time) {
+	n.Count++
+	if n.Sent != nil {
+		n.Sent(port, f, end)
+	} else {
+		n.pool.Put(f)
+	}
+}
+
+// Frames implements softswitch.Network.
+func (n *Net) Frames() *packet.Pool { return &n.pool }
+
+// Inject lets a port receive a packet now: data, and zeros after it.
+func (n *Net) Inject(port int, data []byte, zeros int) {
+	f := n.pool.Get()
+	f.Data = append(f.Data, data...)
+	f.Elided = zeros
+	n.sw.Receive(port, f)
+}
+
+// RunUntil lets time pass.
+func (n *Net) RunUntil(t vtime.Time) {
+	for len(n.q) > 0 && n.q[0].at <= t {
+		n.step()
+	}
+	n.now = max(n.now, t)
+}
+
+// Run lets time pass until nothing is left to happen.
+func (n *Net) Run() {
+	for len(n.q) > 0 {
+		n.step()
+	}
+}
+
+func (n *Net) step() {
+	e := heap.Pop(&n.q).(event)
+	n.now = e.at
+	e.ev.Fire(e.at, e.arg)
+}

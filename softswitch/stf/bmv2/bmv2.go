@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bmv2 runs p4lang's simple_switch_grpc, to compare it with ours.
+// Packets go in and out over its data plane service and tables are filled over
+// Thrift, so that no interfaces, privileges or P4Info are needed.
+package bmv2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/softswitch/interp"
+)
+
+// patience bounds the start of the switch, and every call.
+const patience = 20 * time.Second
+
+// Switch is a running simple_switch_grpc.
+type Switch struct {
+	ctx    context.Context
+	cmd    *exec.Cmd
+	out    *os.File // what it prints
+	dir    string
+	exited chan struct{}
+	conn   *grpc.ClientConn
+	socket *thrift.TSocket
+	thrift thrift.TProtocol
+}
+
+// Find returns a binary of BMv2: in the folder, or if that is "" in the one
+// that $BMV2 names, or on PATH.
+func Find(dir, binary string) (string, error) {
+	if dir == "" {
+		dir = os.Getenv("BMV2")
+	}
+	if dir != "" {
+		name := filepath.Join(dir, binary)
+		_, err := os.Stat(name)
+		return name, err
+	}
+	name, err := exec.LookPath(binary)
+	if err != nil {
+		return "", fmt.Errorf("%s is not on PATH: name its folder in $BMV2", binary)
+	}
+	return name, nil
+}
+
+// Start runs simple_switch_grpc with a program.
+func Start(ctx context.Context, binary string, json []byte) (*Switch, error) {
+	s := &Switch{ctx: ctx, exited: make(chan struct{})}
+	addrs, err := freeAddrs(3) // Thrift, P4Runtime, data plane
+	if err == nil {
+		err = s.start(binary, json, addrs, nil, "--", "--grpc-server-addr", addrs[1], "--dp-grpc-server-addr", addrs[2])
+	}
+	if err == nil {
+		s.conn, err = grpc.NewClient(addrs[2], grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultCallOptions(grpc.ForceCodec(rawCodec{})))
+	}
+	// It listens before it takes packets.
+	for deadline := time.Now().Add(patience); err == nil; time.Sleep(5 * time.Millisecond) {
+		if _, err = s.Send(); status.Code(err) != codes.Unavailable || time.Now().After(deadline) {
+			break
+		}
+		err = nil
+	}
+	if err == nil {
+		err = s.socket.Open()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// StartFiles runs simple_switch with a program. A port reads NAME_in.pcap and
+// writes NAME_out.pcap; links are its options -i, NUMBER@NAME. It begins to
+// read after two seconds. Send does not work on it.
+func StartFiles(ctx context.Context, binary string, json []byte, links ...string) (*Switch, error) {
+	s := &Switch{ctx: ctx, exited: make(chan struct{})}
+	addrs, err := freeAddrs(1)
+	if err == nil {
+		options := []string{"--use-files", "2"} // seconds, for the caller to fill tables
+		for _, l := range links {
+			options = append(options, "-i", l)
+		}
+		err = s.start(binary, json, addrs, options)
+	}
+	if err == nil {
+		// Thrift listens before it knows all methods, and a call that is too early
+		// may never return.
+		time.Sleep(time.Second / 2)
+		err = s.socket.Open()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// start starts a binary and waits until it listens on all of addrs, the first
+// of which is Thrift's.
+func (s *Switch) start(binary string, json []byte, addrs, before []string, after ...string) (err error) {
+	if s.dir, err = os.MkdirTemp("", "pauseless-bmv2-"); err != nil {
+		return err
+	}
+	file := filepath.Join(s.dir, "program.json")
+	if err := os.WriteFile(file, json, 0o600); err != nil {
+		return err
+	}
+	if s.out, err = os.Create(filepath.Join(s.dir, "output")); err != nil {
+		return err
+	}
+	_, port, _ := net.SplitHostPort(addrs[0])
+	args := slices.Concat([]string{"--device-id", "1", "--thrift-port", port}, before, []string{file}, after)
+	s.cmd = exec.CommandContext(s.ctx, binary, args...)
+	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		s.cmd.Wait()
+		close(s.exited)
+	}()
+	for _, addr := range addrs {
+		if err := s.await(addr); err != nil {
+			return err
+		}
+	}
+	conf := &thrift.TConfiguration{ConnectTimeout: patience, SocketTimeout: patience}
+	s.socket = thrift.NewTSocketConf(addrs[0], conf)
+	s.thrift = thrift.NewTBinaryProtocolConf(thrift.NewTBufferedTransport(s.socket, 64<<10), conf)
+	return nil
+}
+
+// freeAddrs returns addresses that nobody listens on.
+func freeAddrs(n int) ([]string, error) {
+	var addrs []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // together, so that they differ
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
+}
+
+// await waits until the switch listens.
+func (s *Switch) await(addr string) error {
+	for deadline := time.Now().Add(patience); ; {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case <-s.exited:
+			return fmt.Errorf("BMv2 ended: %s", s.tail())
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("BMv2 does not listen on %s", addr)
+		}
+	}
+}
+
+// tail returns the end of what the switch printed.
+func (s *Switch) tail() string {
+	text, _ := os.ReadFile(s.out.Name())
+	return string(text[max(0, len(text)-500):])
+}
+
+// Close ends the switch.
+func (s *Switch) Close() error {
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	if s.socket != nil {
+		s.socket.Close()
+	}
+	if s.cmd != nil && s.cmd.Process != nil {
+		s.cmd.Process.Kill()
+		<-s.exited
+	}
+	if s.out != nil {
+		s.out.Close()
+	}
+	return os.RemoveAll(s.dir)
+}
+
+// CPU returns the processor time that the switch has used, where the system
+// tells (Linux).
+func (s *Switch) CPU() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(text), ") ") // after the name, which may hold anything
+	var user, system int64
+	if fields := strings.Fields(after); len(fields) > 13 {
+		user, _ = strconv.ParseInt(fields[11], 10, 64)
+		system, _ = strconv.ParseInt(fields[12], 10, 64)
+	}
+	const tick = 10 * time.Millisecond
+	return time.Duration(user+system) * tick, nil
+}
+
+// Frame is a packet that a port sent.
+type Frame struct {
+	Port int
+	Data []byte
+}
+
+// Send sends packets into a port and returns what ports sent on their
+// account: BMv2 ends the stream when all that follows has been done.
+func (s *Switch) Send(packets ...Frame) ([]Frame, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
+	stream, err := s.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/p4.bm.DataplaneInterface/PacketStream")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range packets {
+		m := encode(p)
+		if err := stream.SendMsg(&m); err != nil {
+			break // the reason is what RecvMsg says
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		return nil, err
+	}
+	var frames []Frame
+	for {
+		var m []byte
+		if err := stream.RecvMsg(&m); errors.Is(err, io.EOF) {
+			return frames, nil
+		} else if err != nil {
+			select {
+			case <-s.exited:
+				return frames, fmt.Errorf("BMv2 ended: %s", s.tail())
+			default:
+				return frames, err
+			}
+		}
+		f, err := decode(m)
+		if err != nil {
+			return frames, err
+		}
+		frames = append(frames, f)
+	}
+}
+
+// rawCodec passes messages on as bytes: there are two, and no stubs for them
+// in any Go module.
+type rawCodec struct{}
+
+func (rawCodec) Name() string                  { return "proto" }
+func (rawCodec) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
+func (rawCodec) Unmarshal(data []byte, v any) error {
+	*v.(*[]byte) = append([]byte(nil), data...)
+	return nil
+}
+
+// Fields of PacketStreamRequest and PacketStreamResponse in BMv2's
+// dataplane_interface.proto.
+const (
+	fieldDevice = 2
+	fieldPort   = 3
+	fieldPacket = 4
+)
+
+func encode(f Frame) []byte {
+	b := protowire.AppendTag(nil, fieldDevice, protowire.VarintType)
+	b = protowire.AppendVarint(b, 1)
+	b = protowire.AppendTag(b, fieldPort, protowire.VarintType)
+	b = protowire.AppendVarint(b, uint64(f.Port))
+	b = protowire.AppendTag(b, fieldPacket, protowire.BytesType)
+	return protowire.AppendBytes(b, f.Data)
+}
+
+func decode(m []byte) (f Frame, err error) {
+	for len(m) > 0 {
+		num, typ, n := protowire.ConsumeTag(m)
+		if n < 0 {
+			return f, protowire.ParseError(n)
+		}
+		m = m[n:]
+		switch {
+		case num == fieldPort && typ == protowire.VarintType:
+			var v uint64
+			v, n = protowire.ConsumeVarint(m)
+			f.Port = int(v)
+		case num == fieldPacket && typ == protowire.BytesType:
+			f.Data, n = protowire.ConsumeBytes(m)
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, m)
+		}
+		if n < 0 {
+			return f, protowire.ParseError(n)
+		}
+		m = m[n:]
+	}
+	return f, nil
+}
+
+// bytesOf returns a number as a field of a width has it.
+func bytesOf(v []uint64, width int) []byte {
+	return bitvec.AppendBytes(nil, v, (width+7)/8)
+}
+
+// AddEntry adds an entry and returns its handle. Of a ternary or range table
+// the smallest priority wins; others have none.
+func (s *Switch) AddEntry(t *interp.TableInfo, key []interp.FieldMatch, priority int, action *interp.ActionInfo, args [][]uint64) (int, error) {
+	params := list{of: thrift.STRUCT}
+	for i, k := range t.Key {
+		f := &key[i]
+		var p record
+		switch k.Kind {
+		case "exact":
+			p = record{int32(0), record{bytesOf(f.Value, k.Width)}}
+		case "lpm":
+			p = record{int32(1), nil, record{bytesOf(f.Value, k.Width), int32(f.Prefix)}}
+		case "ternary":
+			p = record{int32(2), nil, nil, record{bytesOf(f.Value, k.Width), bytesOf(f.Mask, k.Width)}}
+		case "valid":
+			p = record{int32(3), nil, nil, nil, record{f.Value[0] != 0}}
+		case "range":
+			p = record{int32(4), nil, nil, nil, nil, record{bytesOf(f.Low, k.Width), bytesOf(f.High, k.Width)}}
+		default:
+			return 0, fmt.Errorf("BMv2 has no match kind %s", k.Kind)
+		}
+		params.elements = append(params.elements, p)
+	}
+	var options record
+	if t.Kind == "ternary" || t.Kind == "range" {
+		options = record{int32(priority)}
+	}
+	v, err := s.call(standard, "bm_mt_add_entry", int32(0), t.Name, params, action.Name, binaries(action, args), options)
+	return first(v), err
+}
+
+// binaries returns the arguments of an action.
+func binaries(action *interp.ActionInfo, args [][]uint64) list {
+	l := list{of: thrift.STRING}
+	for i, a := range args {
+		l.elements = append(l.elements, bytesOf(a, action.Params[i].Width))
+	}
+	return l
+}
+
+// topPriority is ours that BMv2 gets as its best, zero.
+const topPriority = 1 << 20
+
+// Copy copies the entries and default entries of tables.
+func (s *Switch) Copy(state *interp.State) (err error) {
+	p := state.Program
+	for _, t := range state.Tables {
+		if t.Info.HasEntries {
+			continue
+		}
+		t.Each(func(_ uint32, e *interp.Entry) bool {
+			m := t.Match(e)
+			a := e.Action()
+			_, err = s.AddEntry(t.Info, t.Info.Fields(&m), topPriority-int(m.Priority), &p.Actions[a], p.UnpackArgs(a, t.Args(e)))
+			return err == nil
+		})
+		d := t.Default()
+		if a := d.Action(); err == nil && a >= 0 && (a != t.Info.Default.Action || !slices.Equal(t.Args(d), t.Info.Default.Args)) {
+			err = s.SetDefault(t.Info, &p.Actions[a], p.UnpackArgs(a, t.Args(d)))
+		}
+		if err != nil {
+			return fmt.Errorf("table %s: %w", t.Info.Name, err)
+		}
+	}
+	return nil
+}
+
+// SetDefault sets a table's default action.
+func (s *Switch) SetDefault(t *interp.TableInfo, action *interp.ActionInfo, args [][]uint64) error {
+	_, err := s.call(standard, "bm_mt_set_default_action", int32(0), t.Name, action.Name, binaries(action, args))
+	return err
+}
+
+func first(v []int64) int {
+	if len(v) == 0 {
+		return 0
+	}
+	return int(v[0])
+}
+
+// Clear removes a table's entries.
+func (s *Switch) Clear(table string) error {
+	_, err := s.call(standard, "bm_mt_clear_entries", int32(0), table, false)
+	return err
+}
+
+// SetQueues sets how many packets the egress queues hold.
+func (s *Switch) SetQueues(packets int) error {
+	_, err := s.call(simpleSwitch, "set_all_egress_queue_depths", int32(packets))
+	return err
+}
+
+// Counter reads a cell of a counter.
+func (s *Switch) Counter(name string, index int) (packets, bytes uint64, err error) {
+	return counter(s.call(standard, "bm_counter_read", int32(0), name, int32(index)))
+}
+
+// EntryCounter reads the direct counter of an entry.
+func (s *Switch) EntryCounter(table string, handle int) (packets, bytes uint64, err error) {
+	return counter(s.call(standard, "bm_mt_read_counter", int32(0), table, int32(handle)))
+}
+
+func counter(v []int64, err error) (packets, bytes uint64, _ error) {
+	if err == nil && len(v) != 2 {
+		err = fmt.Errorf("BMv2 sent %d numbers for a counter", len(v))
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return uint64(v[1]), uint64(v[0]), nil
+}
+
+// SetCounter sets a cell of a counter.
+func (s *Switch) SetCounter(name string, index int, packets, bytes uint64) error {
+	_, err := s.call(standard, "bm_counter_write", int32(0), name, int32(index), record{int64(bytes), int64(packets)})
+	return err
+}
+
+// Register reads a cell of a register.
+func (s *Switch) Register(name string, index int) (uint64, error) {
+	v, err := s.call(standard, "bm_register_read", int32(0), name, int32(index))
+	return uint64(first(v)), err
+}
+
+// SetRegister writes a cell of a register.
+func (s *Switch) SetRegister(name string, index int, value uint64) error {
+	_, err := s.call(standard, "bm_register_write", int32(0), name, int32(index), int64(value))
+	return err
+}
+
+// ResetRegister clears a register.
+func (s *Switch) ResetRegister(name string) error {
+	_, err := s.call(standard, "bm_register_reset", int32(0), name)
+	return err
+}
+
+// Rate is a rate of a meter.
+type Rate struct {
+	PerMicrosecond float64
+	Burst          int
+}
+
+// SetMeter sets the rates of a cell of a meter; of all cells if index < 0.
+func (s *Switch) SetMeter(name string, index int, rates []Rate) error {
+	l := list{of: thrift.STRUCT}
+	for _, r := range rates {
+		l.elements = append(l.elements, record{r.PerMicrosecond, int32(r.Burst)})
+	}
+	var err error
+	if index < 0 {
+		_, err = s.call(standard, "bm_meter_array_set_rates", int32(0), name, l)
+	} else {
+		_, err = s.call(standard, "bm_meter_set_rates", int32(0), name, int32(index), l)
+	}
+	return err
+}
+
+// SetSession points a clone session to a port.
+func (s *Switch) SetSession(id, port int) error { return s.session(id, record{int32(port)}) }
+
+// SetGroupSession points a clone session to a multicast group.
+func (s *Switch) SetGroupSession(id, group int) error {
+	return s.session(id, record{nil, int32(group)})
+}
+
+func (s *Switch) session(id int, config record) error {
+	_, err := s.call(simpleSwitch, "mirroring_session_add", int32(id), config)
+	return err
+}
+
+// DeleteSession deletes a clone session.
+func (s *Switch) DeleteSession(id int) error {
+	_, err := s.call(simpleSwitch, "mirroring_session_delete", int32(id))
+	return err
+}
+
+// CreateGroup creates a multicast group.
+func (s *Switch) CreateGroup(id int) error {
+	_, err := s.call(multicast, "bm_mc_mgrp_create", int32(0), int32(id))
+	return err
+}
+
+// CreateNode creates a node: ports with a replication id.
+func (s *Switch) CreateNode(rid int, ports []int) (int, error) {
+	v, err := s.call(multicast, "bm_mc_node_create", int32(0), int32(rid), portMap(ports), "")
+	return first(v), err
+}
+
+// UpdateNode changes a node's ports.
+func (s *Switch) UpdateNode(node int, ports []int) error {
+	_, err := s.call(multicast, "bm_mc_node_update", int32(0), int32(node), portMap(ports), "")
+	return err
+}
+
+// Associate adds a node to a group.
+func (s *Switch) Associate(group, node int) error {
+	_, err := s.call(multicast, "bm_mc_node_associate", int32(0), int32(group), int32(node))
+	return err
+}
+
+// portMap is a bit for each port, the last digit for port 0.
+func portMap(ports []int) string {
+	bits := []byte{'0'}
+	for _, p := range ports {
+		for p >= len(bits) {
+			bits = append([]byte{'0'}, bits...)
+		}
+		bits[len(bits)-1-p] = '1'
+	}
+	return string(bits)
+}

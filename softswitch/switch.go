@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package softswitch
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/softswitch/tm"
+)
+
+// Network is what a switch is connected to: its clock and its links. A
+// fabric's network in virtual time, or package port in wall time.
+type Network interface {
+	vtime.Scheduler
+	// Send puts a frame on the link of a port. Its last bit leaves at end, not
+	// before Now. Frames on one port do not overlap.
+	Send(port int, f *packet.Frame, end vtime.Time)
+	// Frames is the pool that frames come from and go to.
+	Frames() *packet.Pool
+}
+
+// Program is a compiled program.
+type Program = interp.Program
+
+// Compile turns BMv2 JSON into a program. The name is for error messages,
+// which say file, line and column.
+func Compile(name string, json []byte) (*Program, error) {
+	p, err := bmv2json.Decode(name, json)
+	if err != nil {
+		return nil, err
+	}
+	return interp.Compile(p, interp.Options{})
+}
+
+// CompileJSON is Compile for a file that is decoded already.
+func CompileJSON(p *bmv2json.Program) (*Program, error) {
+	return interp.Compile(p, interp.Options{})
+}
+
+// Switch is a switch. Its methods, but for Lock and Unlock, are called by
+// whoever holds its lock.
+type Switch struct {
+	mu   sync.Mutex
+	cfg  Config
+	net  Network
+	tm   *tm.Manager
+	arch *v1model // nil until a program is loaded
+
+	index   []int  // place of a port in the traffic manager by number, −1: no port
+	numbers []int  // and back
+	cpu     int    // places of the controller's port,
+	nowhere int    // and of one for all ports that are not there
+	links   []bool // up, by place
+
+	groups   map[uint32]*group
+	sessions map[uint32]*session
+
+	stats         Stats
+	losslessDrops uint64
+	observer      *Observer
+	control       Control
+}
+
+// Control is the way from the data path to a controller. Functions that are
+// nil are not called; they must not block, and must not keep what they are
+// given.
+type Control struct {
+	PacketIn func(frame *packet.Frame)
+	// Digest is given the values of the fields of Program.Digests[number].
+	Digest func(number int, values [][]uint64)
+	// Log gets what the program logs and the assertions that fail.
+	Log func(text string)
+	// Trace gets each step of a program compiled for tracing.
+	Trace func(text string)
+}
+
+// New returns a switch without a program.
+func New(cfg Config) (*Switch, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	s := &Switch{cfg: cfg, groups: map[uint32]*group{}, sessions: map[uint32]*session{}}
+	var ports []tm.Port
+	add := func(p Port) {
+		for len(s.index) <= p.Number {
+			s.index = append(s.index, -1)
+		}
+		s.index[p.Number] = len(ports)
+		s.numbers = append(s.numbers, p.Number)
+		s.links = append(s.links, true)
+		t := p.thresholds(&cfg.PFC)
+		ports = append(ports, tm.Port{
+			Rate: p.Rate, Overhead: p.Overhead, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency,
+			XOFF: int64(t.XOFF), Gap: t.gap(), Alpha: t.Alpha, Reserve: int64(t.Reserve), Headroom: int64(t.Headroom),
+		})
+	}
+	for _, p := range cfg.Ports {
+		add(p)
+	}
+	s.cpu = len(ports)
+	add(Port{Number: cfg.CPUPort, Internal: true})
+	s.nowhere = len(ports)
+	s.links = append(s.links, true)
+	ports = append(ports, tm.Port{NoPFC: true})
+	m, err := tm.New(tm.Config{
+		Ports: ports, Size: int64(cfg.Buffer.Size), QueueBytes: int64(cfg.Buffer.QueueBytes), QueuePackets: cfg.Buffer.QueuePackets,
+		Lossless: cfg.PFC.Lossless, Quanta: cfg.PFC.Quanta,
+	}, (*handler)(s))
+	if err != nil {
+		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
+	}
+	s.tm = m
+	return s, nil
+}
+
+// Config returns the configuration, defaults filled in.
+func (s *Switch) Config() Config { return s.cfg }
+
+// Attach connects the switch to its clock and links, before anything else is
+// done with it.
+func (s *Switch) Attach(n Network) {
+	s.net = n
+	s.tm.Attach(n)
+}
+
+// Lock takes the switch for the goroutine that lets its time pass, or for a
+// control plane in between.
+func (s *Switch) Lock() { s.mu.Lock() }
+
+// Unlock gives it back.
+func (s *Switch) Unlock() { s.mu.Unlock() }
+
+// Now returns the switch's time.
+func (s *Switch) Now() vtime.Time { return s.net.Now() }
+
+// At has an event fired in the switch's time, under its lock.
+func (s *Switch) At(t vtime.Time, ev vtime.Event, arg uint64) { s.net.At(t, ev, arg) }
+
+// Load replaces the program, and with it all tables, registers, groups and
+// sessions. Packets in the queues are lost.
+func (s *Switch) Load(p *Program) { s.LoadState(interp.NewState(p, s.cfg.Seed)) }
+
+// LoadState is Load with a state prepared by the caller.
+func (s *Switch) LoadState(st *interp.State) {
+	s.tm.Flush(func(p *tm.Packet) { s.drop(p, DropNoProgram) })
+	s.groups, s.sessions = map[uint32]*group{}, map[uint32]*session{}
+	s.arch = newV1Model(s, st)
+}
+
+// SwapState replaces program and state and keeps groups and sessions.
+func (s *Switch) SwapState(st *interp.State) {
+	s.tm.Flush(func(p *tm.Packet) { s.drop(p, DropNoProgram) })
+	s.arch = newV1Model(s, st)
+}
+
+// State returns what the program remembers, or nil if none is loaded.
+func (s *Switch) State() *interp.State {
+	if s.arch == nil {
+		return nil
+	}
+	return s.arch.m.State()
+}
+
+// Control sets where packets for the controller, digests and logs go.
+func (s *Switch) Control(c Control) {
+	s.control = c
+	if s.arch != nil {
+		s.arch.m.Log, s.arch.m.Trace = c.Log, c.Trace
+	}
+}
+
+// HasPort reports whether the switch has a port of this number.
+func (s *Switch) HasPort(number int) bool { return s.place(number) >= 0 }
+
+// LinkUp reports whether the link of a port is up.
+func (s *Switch) LinkUp(number int) bool {
+	i := s.place(number)
+	return i >= 0 && s.links[i]
+}
+
+// place returns where the traffic manager has a port, or −1.
+func (s *Switch) place(number int) int {
+	if number < 0 || number >= len(s.index) {
+		return -1
+	}
+	return s.index[number]
+}
+
+// Receive takes a frame whose last bit has arrived on a port. The switch owns
+// it from now on.
+func (s *Switch) Receive(port int, f *packet.Frame) {
+	in := s.place(port)
+	if in < 0 {
+		panic(fmt.Sprintf("BUG: switch %s has no port %d to receive on", s.cfg.Name, port))
+	}
+	if pfc := packet.AsPFC(f.Data); pfc != nil && s.cfg.PFC.Lossless != 0 && in != s.cpu {
+		s.tm.Obey(in, pfc)
+		if !s.cfg.PFC.CopyToPipeline {
+			s.net.Frames().Put(f)
+			return
+		}
+	}
+	s.stats.Received++
+	p := s.tm.Get()
+	p.Frame, p.In = f, in
+	if s.cfg.PFC.Classify != nil {
+		p.Class = classOf(f, s.cfg.PFC.Classify)
+		s.tm.Count(in, p.Class, f.Len())
+	} else {
+		p.Tag = uncounted
+	}
+	if s.arch == nil {
+		s.drop(p, DropNoProgram)
+		return
+	}
+	s.arch.ingress(p, instanceNormal)
+	s.tm.Run()
+}
+
+// uncounted marks a packet whose class is not known before it is queued.
+const uncounted = -1
+
+// classOf returns the class of a frame by its DSCP; what is no IPv4 is in
+// class zero.
+func classOf(f *packet.Frame, classes *[64]uint8) int {
+	const dscpAt = packet.EthernetLen + 1
+	if eth := packet.AsEthernet(f.Data); eth == nil || eth.EtherType() != packet.EtherTypeIPv4 || len(f.Data) <= dscpAt {
+		return int(classes[0] & 7)
+	}
+	return int(classes[f.Data[dscpAt]>>2] & 7)
+}
+
+// PacketOut has the controller's packet come in by the CPU port.
+func (s *Switch) PacketOut(data []byte) {
+	f := s.net.Frames().Get()
+	f.Data = append(f.Data, data...)
+	s.Receive(s.cfg.CPUPort, f)
+}
+
+// LinkChanged says that the link of a port went down or came up. The queues
+// of a port that is down are empty.
+func (s *Switch) LinkChanged(port int, up bool) {
+	i := s.place(port)
+	if i < 0 || s.links[i] == up {
+		return
+	}
+	s.links[i] = up
+	s.tm.SetLink(i, up, func(p *tm.Packet) { s.drop(p, DropLink) })
+	if s.arch != nil {
+		s.arch.watchPort(port, up)
+	}
+	s.tm.Run()
+}
+
+// LosslessDrops returns how many packets of lossless classes there was no
+// room for.
+func (s *Switch) LosslessDrops() uint64 {
+	return s.losslessDrops
+}
+
+// Waiting returns how many bytes of a class that came in by one port wait for
+// another, to find the cycle of a deadlock.
+func (s *Switch) Waiting(in, out, class int) int64 {
+	i, o := s.place(in), s.place(out)
+	if i < 0 || o < 0 {
+		return 0
+	}
+	return s.tm.Waiting(i, o, class)
+}
+
+// drop ends the life of a packet.
+func (s *Switch) drop(p *tm.Packet, cause DropCause) {
+	s.stats.Drops[cause]++
+	class := p.Class
+	if class < 0 {
+		class = p.Queue
+	}
+	switch cause {
+	case DropQueue, DropBuffer, DropHeadroom:
+		if s.cfg.PFC.Lossless&(1<<class) != 0 {
+			s.losslessDrops++
+		}
+	}
+	if s.observer != nil && s.observer.Drop != nil {
+		s.observer.Drop(s.net.Now(), s.numbers[p.In], class, cause, p.Frame)
+	}
+	s.net.Frames().Put(p.Frame)
+	s.tm.Put(p)
+}
+
+// enqueue puts a packet in a queue of a port, or drops it.
+func (s *Switch) enqueue(p *tm.Packet, port, queue int) {
+	if p.Tag == uncounted {
+		p.Tag = 0
+		s.tm.Count(p.In, queue, p.Frame.Len())
+	}
+	out := s.place(port)
+	if out < 0 { // as in simple_switch, egress may still recirculate the packet
+		out = s.nowhere
+	}
+	p.Port, p.Queue = port, queue
+	switch s.tm.Enqueue(p, out, queue) {
+	case tm.QueueFull:
+		s.drop(p, DropQueue)
+	case tm.BufferFull:
+		s.drop(p, DropBuffer)
+	case tm.HeadroomFull:
+		s.drop(p, DropHeadroom)
+	case tm.LinkDown:
+		s.drop(p, DropLink)
+	}
+}
+
+// handler is what the traffic manager sees of the switch.
+type handler Switch
+
+var _ tm.Handler = (*handler)(nil)
+
+func (h *handler) Egress(p *tm.Packet) tm.Verdict { return h.arch.egress(p) }
+
+func (h *handler) Reenter(p *tm.Packet) {
+	s := (*Switch)(h)
+	s.stats.Recirculated++
+	s.arch.ingress(p, instanceRecirc)
+}
+
+func (h *handler) Frames() *packet.Pool { return h.net.Frames() }
+
+func (h *handler) Transmit(port int, f *packet.Frame, end vtime.Time) {
+	if port != h.cpu {
+		if packet.AsPFC(f.Data) == nil {
+			h.stats.Sent++
+		}
+		h.net.Send(h.numbers[port], f, end)
+		return
+	}
+	h.stats.Sent++
+	if h.control.PacketIn != nil {
+		h.control.PacketIn(f)
+	}
+	h.net.Frames().Put(f)
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package table finds table entries by key: exact, longest-prefix, ternary
+// and range matches. Keys are numbers of a fixed width, the fields of a P4
+// key packed one after the other, as little-endian limbs; entries are known
+// by small numbers that the caller hands out. Looking up allocates nothing.
+//
+// Nothing here is safe for concurrent use, and nothing depends on the order
+// of a Go map: the same updates give the same answers.
+package table
+
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/bitvec"
+)
+
+// A Match is what an entry wants of a key. Bits of Value outside the mask are
+// zero.
+type Match struct {
+	Value []uint64
+	// Mask has the bits that count, of a ternary match; nil elsewhere.
+	Mask []uint64
+	// Prefix is how many of the most significant bits count, in an LPM table.
+	Prefix int
+	// Ranges has an element for each range field, in the order given to
+	// NewTernary; the mask leaves the bits of these fields out.
+	Ranges []Range
+	// Priority orders the entries that match a key: the greatest wins, and of
+	// equal ones the one inserted first. Ternary and range tables only.
+	Priority int32
+}
+
+// Range is an interval, bounds included.
+type Range struct{ Low, High []uint64 }
+
+// A Field is where in the key a range field is.
+type Field struct{ Bit, Width int }
+
+// An Index finds entries by key.
+type Index interface {
+	// Lookup returns the entry that the key matches best; if there is none, ok is
+	// false and entry means nothing.
+	Lookup(key []uint64) (entry uint32, ok bool)
+	// Find returns the entry inserted for the very same match.
+	Find(m *Match) (entry uint32, ok bool)
+	// Insert adds an entry. There must be none for the same match.
+	Insert(m *Match, entry uint32)
+	// Delete removes the entry inserted for the very same match, if any.
+	Delete(m *Match)
+	// Len returns the number of entries.
+	Len() int
+}
+
+var (
+	_ Index = (*Exact)(nil)
+	_ Index = (*Exact32)(nil)
+	_ Index = (*LPM)(nil)
+	_ Index = (*LPM32)(nil)
+	_ Index = (*Ternary)(nil)
+)
+
+// NewIndex returns an empty index for keys of width bits. The kind is one of
+// BMv2's: exact, lpm, ternary, range.
+func NewIndex(kind string, width int, ranges []Field) (Index, error) {
+	switch kind {
+	case "exact":
+		if width <= 32 {
+			return newExact32(), nil
+		}
+		return NewExact(width), nil
+	case "lpm":
+		if width <= 32 {
+			return newLPM32(width), nil
+		}
+		return NewLPM(width), nil
+	case "ternary", "range":
+		return NewTernary(width, ranges), nil
+	}
+	return nil, fmt.Errorf("match kind %q: want exact, lpm, ternary or range", kind)
+}
+
+// extract copies a field out of a key.
+func extract(d, key []uint64, f Field) {
+	for i := range d {
+		bit := f.Bit + 64*i
+		word, shift := bit/64, bit%64
+		x := key[word] >> shift
+		if shift != 0 && word+1 < len(key) {
+			x |= key[word+1] << (64 - shift)
+		}
+		d[i] = x
+	}
+	bitvec.Mask(d, f.Width)
+}

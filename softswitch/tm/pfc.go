@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tm
+
+import (
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// account is what one class of one ingress port holds of the buffer.
+type account struct {
+	base     int64 // in the reserve and the shared part
+	headroom int64
+	max      int64 // of both
+	pausing  bool  // the sender was told to stop
+	since    vtime.Time
+	renewal  uint64 // number of the pause, so that an old renewal is known
+}
+
+func (a *account) bytes() int64 { return a.base + a.headroom }
+
+// threshold returns how many bytes of the shared part an account may have
+// before its sender is paused.
+func (m *Manager) threshold(in *port) int64 {
+	if in.Alpha <= 0 {
+		return in.XOFF
+	}
+	t := int64(in.Alpha * float64(m.cfg.Size-m.apart-m.shared))
+	if in.XOFF > 0 {
+		t = min(t, in.XOFF)
+	}
+	return max(t, 0)
+}
+
+// chargeTo charges a packet to the account it came in by. One that is
+// charged already, because it was recirculated, is charged anew.
+func (m *Manager) chargeTo(p *Packet, class int, size int64) {
+	in := &m.ports[p.In]
+	if p.charge != 0 {
+		m.uncharge(p)
+	}
+	a := &in.in[class]
+	p.charge, p.class = size, class
+	lossless := m.lossless(in, class)
+	over := a.base + size
+	if lossless {
+		over -= in.Reserve
+	}
+	switch {
+	case lossless && over > 0 && over > m.threshold(in):
+		a.headroom += size
+	default:
+		a.base += size
+		m.shared += min(size, max(0, over))
+	}
+	a.max = max(a.max, a.bytes())
+	if m.watch.Ingress != nil {
+		m.watch.Ingress(p.In, class, a.bytes())
+	}
+	if lossless && !a.pausing && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
+		a.pausing, a.since = true, m.sched.Now()
+		in.tell(class, m.cfg.Quanta)
+	}
+}
+
+// uncharge takes a packet off its account, from the headroom first, and
+// resumes nobody.
+func (m *Manager) uncharge(p *Packet) {
+	in := &m.ports[p.In]
+	a := &in.in[p.class]
+	fromHeadroom := min(a.headroom, p.charge)
+	a.headroom -= fromHeadroom
+	rest := p.charge - fromHeadroom
+	over := a.base
+	if m.lossless(in, p.class) {
+		over -= in.Reserve
+	}
+	m.shared -= min(rest, max(0, over))
+	a.base -= rest
+	p.charge = 0
+}
+
+// discharge takes a packet off its account and resumes the sender if that
+// makes room.
+func (m *Manager) discharge(p *Packet) {
+	m.uncharge(p)
+	in := &m.ports[p.In]
+	a := &in.in[p.class]
+	if m.watch.Ingress != nil {
+		m.watch.Ingress(p.In, p.class, a.bytes())
+	}
+	if over := a.base - in.Reserve; a.pausing && a.headroom == 0 && (over <= 0 || over+in.Gap <= m.threshold(in)) {
+		a.forget(in, p.class, m.sched.Now())
+		in.tell(p.class, 0)
+		m.Run()
+	}
+}
+
+// forget ends a pause of the sender.
+func (a *account) forget(in *port, class int, now vtime.Time) {
+	if a.pausing {
+		a.pausing = false
+		a.renewal++
+		in.stats.Class[class].PausingTime += now - a.since
+	}
+}
+
+// tell sends a PFC frame: a pause of so many quanta, or, with zero, its end.
+func (o *port) tell(class int, quanta uint16) {
+	m := o.m
+	f := m.h.Frames().Get()
+	f.Data = packet.AppendPFC(f.Data, o.MAC, 1<<class, quanta)
+	o.control = append(o.control, f)
+	o.stats.PFCSent++
+	if quanta > 0 {
+		o.stats.Class[class].PauseSent++
+		a := &o.in[class]
+		a.renewal++
+		if half := packet.PauseTime(quanta, o.Rate) / 2; o.Rate > 0 {
+			m.sched.At(m.sched.Now()+half, (*renew)(o), uint64(class)|a.renewal<<3)
+		}
+	} else {
+		o.stats.Class[class].ResumeSent++
+	}
+	if m.watch.Pause != nil {
+		m.watch.Pause(o.number, class, false, quanta > 0)
+	}
+	o.wake()
+}
+
+// renew is the event at half of a pause: one that lasts is told again.
+type renew port
+
+func (e *renew) Fire(_ vtime.Time, arg uint64) {
+	o := (*port)(e)
+	class := int(arg & 7)
+	if a := &o.in[class]; a.pausing && a.renewal&(1<<61-1) == arg>>3 {
+		o.tell(class, o.m.cfg.Quanta)
+		o.m.Run()
+	}
+}
+
+// Obey does what a PFC frame that came in says.
+func (m *Manager) Obey(portNumber int, f packet.PFC) {
+	o := &m.ports[portNumber]
+	o.stats.PFCGot++
+	now := m.sched.Now()
+	for class := range Queues {
+		if f.Enabled()&(1<<class) == 0 {
+			continue
+		}
+		quanta := f.Quanta(class)
+		if quanta == 0 {
+			o.stats.Class[class].ResumeGot++
+			o.resume(class, now)
+			continue
+		}
+		o.stats.Class[class].PauseGot++
+		qu := &o.queues[class]
+		if o.paused&(1<<class) == 0 {
+			o.paused |= 1 << class
+			qu.since = now
+			if m.watch.Pause != nil {
+				m.watch.Pause(portNumber, class, true, true)
+			}
+		}
+		qu.until = vtime.Never
+		if o.Rate > 0 {
+			qu.until = now + packet.PauseTime(quanta, o.Rate)
+			m.sched.At(qu.until, (*pauseOver)(o), uint64(class))
+		}
+	}
+	o.wake()
+	m.Run()
+}
+
+// pauseOver is the event at the end of a pause that was not renewed.
+type pauseOver port
+
+func (e *pauseOver) Fire(now vtime.Time, arg uint64) {
+	o := (*port)(e)
+	if o.paused&(1<<arg) != 0 && o.queues[arg].until <= now {
+		o.resume(int(arg), now)
+		o.m.Run()
+	}
+}
+
+// resume ends a pause by the peer.
+func (o *port) resume(class int, now vtime.Time) {
+	if o.paused&(1<<class) == 0 {
+		return
+	}
+	o.paused &^= 1 << class
+	qu := &o.queues[class]
+	o.stats.Class[class].PausedTime += now - qu.since
+	qu.resumed = now
+	if o.m.watch.Pause != nil {
+		o.m.watch.Pause(o.number, class, true, false)
+	}
+	o.wake()
+}
+
+// Ingress returns what a class of a port holds of the buffer, and the most it
+// ever held.
+func (m *Manager) Ingress(port, class int) (now, most int64) {
+	a := &m.ports[port].in[class]
+	return a.bytes(), a.max
+}
+
+// Count counts a frame that came in, to the class it is charged to.
+func (m *Manager) Count(port, class, bytes int) {
+	c := &m.ports[port].stats.Class[class]
+	c.RxPackets++
+	c.RxBytes += uint64(bytes)
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tm
+
+import "math/bits"
+
+// drr is deficit round robin among the weighted queues of a port.
+type drr struct {
+	weighted uint8 // queues with a weight
+	quantum  [Queues]int64
+	deficit  [Queues]int64
+	turn     int  // whose turn it is
+	fresh    bool // it has not had its quantum in this turn
+}
+
+// quantumBytes is what a queue of weight one may send in a turn.
+const quantumBytes = 1600
+
+func (d *drr) init(weights [Queues]int) {
+	for q, w := range weights {
+		if w > 0 {
+			d.weighted |= 1 << q
+			d.quantum[q] = int64(w) * quantumBytes
+		}
+	}
+	d.fresh = true
+}
+
+// pick returns the queue to send from next, or −1: the highest one without a
+// weight, or else the one whose turn it is.
+func (o *port) pick() int {
+	can := o.filled &^ o.paused
+	if strict := can &^ o.drr.weighted; strict != 0 {
+		return bits.Len8(strict) - 1
+	}
+	if can == 0 {
+		return -1
+	}
+	d := &o.drr
+	for {
+		q := d.turn
+		if can&(1<<q) != 0 {
+			if d.fresh {
+				d.deficit[q] += d.quantum[q]
+				d.fresh = false
+			}
+			if size := o.queues[q].head.size; d.deficit[q] >= size {
+				d.deficit[q] -= size
+				return q
+			}
+		} else if o.filled&(1<<q) == 0 {
+			d.deficit[q] = 0 // an empty queue saves nothing up
+		}
+		d.turn = (d.turn + 1) % Queues
+		d.fresh = true
+	}
+}

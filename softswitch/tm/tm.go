@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tm is the traffic manager of a switch: a packet buffer shared by
+// all ports, eight queues a port with strict priority or deficit round robin,
+// accounts of what each ingress port holds of the buffer, and priority-based
+// flow control (IEEE 802.1Qbb) on those accounts. It knows frames and queues,
+// not programs; what happens to a packet when it leaves a queue is for its
+// Handler to say.
+//
+// All of it runs on a vtime.Scheduler: in virtual time between the events of
+// a fabric, or in wall time.
+package tm
+
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Queues is how many queues a port has, one for each class of PFC.
+const Queues = packet.Classes
+
+// Config describes a traffic manager.
+type Config struct {
+	Ports []Port
+	// Size is the whole buffer in bytes; zero is unlimited.
+	Size int64
+	// QueueBytes and QueuePackets limit queues of lossy classes; zero is no
+	// limit.
+	QueueBytes   int64
+	QueuePackets int
+	// Lossless has the classes that PFC protects, Quanta the time in a pause.
+	Lossless uint8
+	Quanta   uint16
+}
+
+// Port describes a port of a traffic manager. Ports are known by their place
+// in Config.Ports.
+type Port struct {
+	Rate     vtime.Rate // zero: frames take no time
+	Overhead int        // bytes a frame costs beyond its own
+	Weights  [Queues]int
+	MAC      packet.MAC
+	// NoPFC is set for ports that have no peer to pause: the controller's, and
+	// those that recirculate.
+	NoPFC bool
+	// Latency is from the end of a packet's time here to Handler.Reenter.
+	Latency vtime.Time
+	// Thresholds of each class that comes in here: see softswitch.Thresholds.
+	// Gap is from XOFF down to XON.
+	XOFF, Gap, Reserve, Headroom int64
+	Alpha                        float64
+}
+
+// A Packet is a frame with what is known about it inside the switch.
+type Packet struct {
+	Frame *packet.Frame
+	// State is what the program keeps with the packet.
+	State []uint64
+	// In is the port that the packet came in by, and Class what it is charged
+	// to there; a negative Class follows the queue.
+	In    int
+	Class int
+	// Out and Queue are where it waits, Enqueued since when.
+	Out, Queue int
+	Enqueued   vtime.Time
+	// Depth counts what the queue held when the packet came.
+	Depth Depth
+	// Passes counts how often it was recirculated or resubmitted.
+	Passes int
+	// Tag and Port are for the Handler.
+	Tag, Port int
+
+	size   int64 // as charged to the queue
+	charge int64 // as charged to In and class; 0: not charged
+	class  int
+	next   *Packet
+}
+
+// Depth is how much a queue holds, in all units.
+type Depth struct {
+	Packets int
+	Bytes   int64
+	Cells   int64 // of CellBytes
+}
+
+// CellBytes is the size of a buffer cell.
+const CellBytes = 80
+
+func (d *Depth) add(size int64, sign int) {
+	d.Packets += sign
+	d.Bytes += int64(sign) * size
+	d.Cells += int64(sign) * ((size + CellBytes - 1) / CellBytes)
+}
+
+// Verdict is what a Handler wants done with a packet that left its queue.
+type Verdict uint8
+
+// Verdicts.
+const (
+	Send        Verdict = iota // its frame goes out
+	Drop                       // the handler has the packet
+	Recirculate                // after its time on the port it comes back by Handler.Reenter
+)
+
+// A Handler is the switch around the traffic manager.
+type Handler interface {
+	// Egress is called with a packet that leaves its queue.
+	Egress(p *Packet) Verdict
+	// Transmit puts a frame on the link of a port; its last bit leaves at end.
+	Transmit(port int, f *packet.Frame, end vtime.Time)
+	// Reenter takes a recirculated packet, still charged to its account.
+	Reenter(p *Packet)
+	// Frames is where frames come from and go to.
+	Frames() *packet.Pool
+}
+
+// Cause says why a packet was not queued.
+type Cause uint8
+
+// Causes.
+const (
+	Queued Cause = iota
+	QueueFull
+	BufferFull
+	HeadroomFull
+	LinkDown
+)
+
+// Manager is a traffic manager.
+type Manager struct {
+	cfg   Config
+	sched vtime.Scheduler
+	h     Handler
+	ports []port
+	used  int64 // bytes in the buffer
+	max   int64
+	// shared is how many of the used bytes are in neither reserve nor headroom;
+	// apart is what these take of the buffer.
+	shared, apart int64
+	free          *Packet
+	ready         []int // ports that may have something to send
+	running       bool
+	watch         Watcher
+}
+
+// Watcher is told of changes; nil functions are not called.
+type Watcher struct {
+	Pause   func(port, class int, received, paused bool)
+	Queue   func(port, queue int, d Depth)
+	Ingress func(port, class int, bytes int64)
+}
+
+type port struct {
+	Port
+	m       *Manager
+	number  int
+	queues  [Queues]queue
+	filled  uint8 // queues that hold packets
+	paused  uint8 // queues that the peer has paused
+	down    bool
+	ready   bool // is in Manager.ready
+	armed   bool // an event at busyTill is on its way
+	busyTil vtime.Time
+	control []*packet.Frame // PFC frames, before all queues
+	flying  []*Packet       // recirculated, in order
+	drr     drr
+	in      [Queues]account
+	stats   Stats
+}
+
+type queue struct {
+	head, tail *Packet
+	depth      Depth
+	max        Depth
+	// until is when a pause ends; resumed when the last one did.
+	until, since, resumed vtime.Time
+}
+
+// Stats counts what passed a port.
+type Stats struct {
+	Class           [Queues]ClassStats
+	PFCSent, PFCGot uint64
+}
+
+// ClassStats counts one class of one port.
+type ClassStats struct {
+	RxPackets, RxBytes, TxPackets, TxBytes, Drops uint64
+	PauseGot, PauseSent, ResumeGot, ResumeSent    uint64
+	PausedTime, PausingTime                       vtime.Time // of pauses that are over
+}
+
+// New returns a traffic manager. Attach comes before anything else.
+func New(cfg Config, h Handler) (*Manager, error) {
+	m := &Manager{cfg: cfg, h: h, ports: make([]port, len(cfg.Ports))}
+	for i := range m.ports {
+		p := &m.ports[i]
+		p.Port, p.m, p.number = cfg.Ports[i], m, i
+		p.drr.init(p.Weights)
+		for c := range Queues {
+			if m.lossless(p, c) {
+				m.apart += p.Headroom + p.Reserve
+			}
+		}
+	}
+	if cfg.Size > 0 && m.apart >= cfg.Size {
+		return nil, fmt.Errorf("headroom and reserve of all ports take %d bytes of a buffer of %d", m.apart, cfg.Size)
+	}
+	return m, nil
+}
+
+// Attach gives the manager its clock.
+func (m *Manager) Attach(s vtime.Scheduler) { m.sched = s }
+
+// Watch has w told of changes from now on.
+func (m *Manager) Watch(w Watcher) { m.watch = w }
+
+// Get returns an empty packet.
+func (m *Manager) Get() *Packet {
+	p := m.free
+	if p == nil {
+		return &Packet{Class: -1}
+	}
+	m.free = p.next
+	*p = Packet{State: p.State[:0], Class: -1}
+	return p
+}
+
+// Put takes back a packet, and takes its charge off. Its frame is not
+// touched.
+func (m *Manager) Put(p *Packet) {
+	if p.charge != 0 {
+		m.discharge(p)
+	}
+	p.Frame = nil
+	p.next = m.free
+	m.free = p
+}
+
+// Enqueue puts a packet in a queue, or says why not; then the caller still has
+// it. It is sent no earlier than Run.
+func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
+	o := &m.ports[out]
+	size := int64(p.Frame.Len())
+	class := p.Class
+	if class < 0 {
+		class = q
+	}
+	if cause := m.admit(p, o, q, class, size); cause != Queued {
+		o.stats.Class[q].Drops++
+		return cause
+	}
+	m.chargeTo(p, class, size)
+	p.Out, p.Queue, p.Enqueued, p.size, p.next = out, q, m.sched.Now(), size, nil
+	qu := &o.queues[q]
+	p.Depth = qu.depth
+	if qu.tail == nil {
+		qu.head = p
+		o.filled |= 1 << q
+	} else {
+		qu.tail.next = p
+	}
+	qu.tail = p
+	qu.depth.add(size, 1)
+	qu.max.Packets = max(qu.max.Packets, qu.depth.Packets)
+	qu.max.Bytes = max(qu.max.Bytes, qu.depth.Bytes)
+	m.used += size
+	m.max = max(m.max, m.used)
+	if m.watch.Queue != nil {
+		m.watch.Queue(out, q, qu.depth)
+	}
+	o.wake()
+	return Queued
+}
+
+// lossless reports whether PFC protects a class that comes in by a port.
+func (m *Manager) lossless(in *port, class int) bool {
+	return m.cfg.Lossless&(1<<class) != 0 && !in.NoPFC
+}
+
+// admit says whether there is room for a packet.
+func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
+	switch in := &m.ports[p.In]; {
+	case o.down:
+		return LinkDown
+	case m.cfg.Size > 0 && m.used+size > m.cfg.Size:
+		return BufferFull
+	case m.lossless(in, class):
+		a := &in.in[class]
+		if in.Headroom > 0 && a.base-p.charge+size > in.Reserve+m.threshold(in) && a.headroom+size > in.Headroom {
+			return HeadroomFull
+		}
+		return Queued
+	case m.cfg.Size > 0 && m.shared+size > m.cfg.Size-m.apart:
+		return BufferFull
+	}
+	d := &o.queues[q].depth
+	if m.cfg.QueueBytes > 0 && d.Bytes+size > m.cfg.QueueBytes || m.cfg.QueuePackets > 0 && d.Packets >= m.cfg.QueuePackets {
+		return QueueFull
+	}
+	return Queued
+}
+
+// wake has Run look at the port.
+func (o *port) wake() {
+	if !o.ready {
+		o.ready = true
+		o.m.ready = append(o.m.ready, o.number)
+	}
+}
+
+// Run sends what can be sent now. It is to be called after Enqueue, when the
+// caller is ready for Handler.Egress.
+func (m *Manager) Run() {
+	if m.running { // from a Handler: the loop below goes on
+		return
+	}
+	m.running = true
+	for i := 0; i < len(m.ready); i++ {
+		o := &m.ports[m.ready[i]]
+		o.ready = false
+		o.send()
+	}
+	m.ready = m.ready[:0]
+	m.running = false
+}
+
+// send sends until the link is busy or nothing may be sent.
+func (o *port) send() {
+	m := o.m
+	for {
+		now := m.sched.Now()
+		if now < o.busyTil {
+			o.arm()
+			return
+		}
+		if len(o.control) > 0 {
+			f := o.control[0]
+			o.control = o.control[:copy(o.control, o.control[1:])]
+			o.busyTil = now + o.takes(f)
+			m.h.Transmit(o.number, f, o.busyTil)
+			continue
+		}
+		q := o.pick()
+		if q < 0 {
+			return
+		}
+		p := o.dequeue(q, now)
+		switch m.h.Egress(p) {
+		case Drop:
+		case Recirculate:
+			o.busyTil = now + o.takes(p.Frame)
+			p.Enqueued = o.busyTil + o.Latency // when it is back
+			o.flying = append(o.flying, p)
+			m.sched.At(p.Enqueued, (*reenter)(o), 0)
+		case Send:
+			f := p.Frame
+			c := &o.stats.Class[q]
+			c.TxPackets++
+			c.TxBytes += uint64(f.Len())
+			o.busyTil = now + o.takes(f)
+			m.Put(p)
+			m.h.Transmit(o.number, f, o.busyTil)
+		}
+	}
+}
+
+// takes returns how long a frame is on the link.
+func (o *port) takes(f *packet.Frame) vtime.Time {
+	if o.Rate <= 0 {
+		return 0
+	}
+	return o.Rate.TxTime(f.Len() + o.Overhead)
+}
+
+// arm asks for an event when the link is free, where there is more to send.
+// An idle port costs no events.
+func (o *port) arm() {
+	if !o.armed && (o.filled&^o.paused != 0 || len(o.control) > 0) {
+		o.armed = true
+		o.m.sched.At(o.busyTil, (*linkFree)(o), 0)
+	}
+}
+
+// linkFree is the event at the end of a frame.
+type linkFree port
+
+func (e *linkFree) Fire(vtime.Time, uint64) {
+	o := (*port)(e)
+	o.armed = false
+	o.wake()
+	o.m.Run()
+}
+
+// reenter is the event at which a recirculated packet is back.
+type reenter port
+
+func (e *reenter) Fire(now vtime.Time, _ uint64) {
+	o := (*port)(e)
+	if len(o.flying) == 0 || o.flying[0].Enqueued > now { // flushed meanwhile
+		return
+	}
+	p := o.flying[0]
+	o.flying = o.flying[:copy(o.flying, o.flying[1:])]
+	o.m.h.Reenter(p)
+	o.m.Run()
+}
+
+// dequeue takes the first packet of a queue.
+func (o *port) dequeue(q int, now vtime.Time) *Packet {
+	qu := &o.queues[q]
+	p := qu.head
+	qu.head = p.next
+	if qu.head == nil {
+		qu.tail = nil
+		o.filled &^= 1 << q
+	}
+	p.next = nil
+	qu.depth.add(p.size, -1)
+	o.m.used -= p.size
+	if qu.resumed > p.Enqueued {
+		p.Frame.Stalled = true
+	}
+	if o.m.watch.Queue != nil {
+		o.m.watch.Queue(o.number, q, qu.depth)
+	}
+	return p
+}
+
+// Depth returns what a queue holds.
+func (m *Manager) Depth(port, q int) Depth { return m.ports[port].queues[q].depth }
+
+// MaxDepth returns the most that a queue ever held, in packets and in bytes.
+func (m *Manager) MaxDepth(port, q int) Depth { return m.ports[port].queues[q].max }
+
+// Waiting returns the bytes of a class that came in by one port and wait for
+// another.
+func (m *Manager) Waiting(in, out, class int) int64 {
+	var n int64
+	for q := range Queues {
+		for p := m.ports[out].queues[q].head; p != nil; p = p.next {
+			if p.In == in && p.class == class {
+				n += p.size
+			}
+		}
+	}
+	return n
+}
+
+// Used returns the bytes in the buffer, and the most there ever were.
+func (m *Manager) Used() (now, most int64) { return m.used, m.max }
+
+// Stats returns what passed a port, pauses that last included.
+func (m *Manager) Stats(port int) Stats {
+	o := &m.ports[port]
+	s := o.stats
+	for c := range Queues {
+		if o.paused&(1<<c) != 0 {
+			s.Class[c].PausedTime += m.sched.Now() - o.queues[c].since
+		}
+		if o.in[c].pausing {
+			s.Class[c].PausingTime += m.sched.Now() - o.in[c].since
+		}
+	}
+	return s
+}
+
+// Flush empties all queues; each packet goes to drop.
+func (m *Manager) Flush(drop func(*Packet)) {
+	for i := range m.ports {
+		o := &m.ports[i]
+		for _, p := range o.flying {
+			drop(p)
+		}
+		o.flying = o.flying[:0]
+		for q := range Queues {
+			for o.queues[q].head != nil {
+				drop(o.dequeue(q, m.sched.Now()))
+			}
+		}
+	}
+}
+
+// SetLink says whether the link of a port is up. When it goes down, its
+// queues are emptied (each packet goes to drop) and both sides forget pauses.
+func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
+	o := &m.ports[port]
+	if o.down == !up {
+		return
+	}
+	o.down = !up
+	now := m.sched.Now()
+	for c := range Queues {
+		o.resume(c, now)
+		o.in[c].forget(o, c, now)
+		for !up && o.queues[c].head != nil {
+			p := o.dequeue(c, now)
+			o.stats.Class[c].Drops++
+			drop(p)
+		}
+	}
+	for _, f := range o.control {
+		m.h.Frames().Put(f)
+	}
+	o.control = o.control[:0]
+	o.wake()
+}

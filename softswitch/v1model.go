@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package softswitch
+
+import (
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/softswitch/tm"
+)
+
+// Values of standard_metadata.instance_type.
+const (
+	instanceNormal       = 0
+	instanceIngressClone = 1
+	instanceEgressClone  = 2
+	instanceRecirc       = 4
+	instanceReplication  = 5
+	instanceResubmit     = 6
+)
+
+// v1model is the architecture between a program and the rest of the switch:
+// what simple_switch does around the pipelines, in its order, with its
+// metadata. Nothing else in this package knows v1model.
+type v1model struct {
+	s *Switch
+	m *interp.Machine
+
+	ingressPort, egressSpec, egressPort, instanceType, packetLength, parserError, checksumError field
+	ingressTime, egressTime, mcastGroup, rid, priority                                          field
+	enqTime, enqDepth, deqDelta, deqDepth, qid                                                  field
+
+	list  []uint64     // scratch: values of a field list
+	saved interp.Saved // scratch: a packet set aside
+
+	timeUnit vtime.Time
+	depth    func(tm.Depth) uint64
+}
+
+// field is a metadata field that the program may not have.
+type field struct {
+	interp.Field
+	ok bool
+}
+
+func (a *v1model) set(f *field, v uint64) {
+	if f.ok {
+		a.m.Set(f.Field, v)
+	}
+}
+
+// setMost sets a field to v, or to its greatest value if v does not fit.
+func (a *v1model) setMost(f *field, v uint64) {
+	if f.ok {
+		a.m.Set(f.Field, min(v, f.Max))
+	}
+}
+
+func (a *v1model) get(f *field) uint64 {
+	if !f.ok {
+		return 0
+	}
+	return a.m.Get(f.Field)
+}
+
+func newV1Model(s *Switch, st *interp.State) *v1model {
+	a := &v1model{s: s, m: interp.NewMachine(st), timeUnit: vtime.Microsecond}
+	a.m.DropPort = uint64(s.cfg.DropPort)
+	a.m.Log, a.m.Trace = s.control.Log, s.control.Trace
+	for _, f := range []struct {
+		to   *field
+		name string
+	}{
+		{&a.ingressPort, "standard_metadata.ingress_port"},
+		{&a.egressSpec, "standard_metadata.egress_spec"},
+		{&a.egressPort, "standard_metadata.egress_port"},
+		{&a.instanceType, "standard_metadata.instance_type"},
+		{&a.packetLength, "standard_metadata.packet_length"},
+		{&a.parserError, "standard_metadata.parser_error"},
+		{&a.checksumError, "standard_metadata.checksum_error"},
+		{&a.ingressTime, "intrinsic_metadata.ingress_global_timestamp"},
+		{&a.egressTime, "intrinsic_metadata.egress_global_timestamp"},
+		{&a.mcastGroup, "intrinsic_metadata.mcast_grp"},
+		{&a.rid, "intrinsic_metadata.egress_rid"},
+		{&a.priority, "intrinsic_metadata.priority"},
+		{&a.enqTime, "queueing_metadata.enq_timestamp"},
+		{&a.enqDepth, "queueing_metadata.enq_qdepth"},
+		{&a.deqDelta, "queueing_metadata.deq_timedelta"},
+		{&a.deqDepth, "queueing_metadata.deq_qdepth"},
+		{&a.qid, "queueing_metadata.qid"},
+	} {
+		f.to.Field, f.to.ok = st.Program.Field(f.name)
+	}
+	if s.cfg.Units.Time == "ns" {
+		a.timeUnit = vtime.Nanosecond
+	}
+	switch s.cfg.Units.Depth {
+	case "cells80":
+		a.depth = func(d tm.Depth) uint64 { return uint64(d.Cells) }
+	case "bytes":
+		a.depth = func(d tm.Depth) uint64 { return uint64(d.Bytes) }
+	default:
+		a.depth = func(d tm.Depth) uint64 { return uint64(d.Packets) }
+	}
+	return a
+}
+
+// ingress takes a packet from the parser to the queues. A packet that was
+// recirculated brings the fields of the list p.Tag in p.State.
+func (a *v1model) ingress(p *tm.Packet, instance uint64) {
+	s, m := a.s, a.m
+	m.Now = s.net.Now()
+	list := 0
+	if instance == instanceRecirc {
+		list, p.Tag = p.Tag, 0
+		a.list = append(a.list[:0], p.State...)
+		p.Passes++
+	}
+	for {
+		if p.Passes > s.cfg.MaxPasses {
+			s.drop(p, DropLoop)
+			return
+		}
+		length := p.Frame.Len()
+		m.Start(p.Frame, length)
+		if instance == instanceNormal {
+			a.set(&a.ingressPort, uint64(s.numbers[p.In]))
+			a.set(&a.ingressTime, uint64(m.Now/a.timeUnit))
+		} else {
+			m.SetList(list, a.list)
+		}
+		a.set(&a.packetLength, uint64(length))
+		a.set(&a.instanceType, instance)
+		s.stats.Processed++
+		m.Parse()
+		a.set(&a.parserError, uint64(m.Ask.ParserError))
+		if m.Ask.ChecksumError {
+			a.set(&a.checksumError, 1)
+		}
+		m.Ingress()
+		if !m.Ask.Any {
+			a.forward(p) // the usual packet
+			return
+		}
+		if !a.requests(p) {
+			return
+		}
+		// Once more, as it came.
+		list, instance = m.Ask.Resubmit, instanceResubmit
+		a.list = m.List(list, a.list)
+		p.Passes++
+		s.stats.Resubmitted++
+	}
+}
+
+// requests does what the program asked for in ingress and reports whether the
+// packet is to be resubmitted. If not, it is on its way.
+func (a *v1model) requests(p *tm.Packet) bool {
+	s, m := a.s, a.m
+	ask := m.Ask
+	if ask.Failed {
+		s.drop(p, DropAssert)
+		return false
+	}
+	if ask.Clone {
+		// The clone is parsed anew from the packet as it came, which takes the
+		// machine: the packet itself is set aside.
+		a.list = m.List(ask.CloneList, a.list)
+		if c := s.sessions[uint32(ask.CloneSession)]; c != nil {
+			a.saved = m.SaveAll(a.saved)
+			a.cloneIngress(p, c, ask.CloneList)
+			m.ResumeAll(p.Frame, a.saved)
+			m.Ask = ask
+		}
+	}
+	if ask.Digest != 0 {
+		s.stats.Digests++
+		if number, values, ok := m.Digest(ask.Digest); ok && s.control.Digest != nil {
+			s.control.Digest(number, values)
+		}
+	}
+	if ask.Resubmit != 0 {
+		return true
+	}
+	a.forward(p)
+	return false
+}
+
+// forward sends a packet on from the end of ingress.
+func (a *v1model) forward(p *tm.Packet) {
+	s, m := a.s, a.m
+	if group := a.get(&a.mcastGroup); group != 0 {
+		a.set(&a.instanceType, instanceReplication)
+		g := s.groups[uint32(group)]
+		if g == nil {
+			s.drop(p, DropMulticast)
+			return
+		}
+		a.replicate(p, g.replicas, int(a.get(&a.priority))&7)
+		return
+	}
+	spec := int(a.get(&a.egressSpec))
+	if spec == s.cfg.DropPort {
+		s.drop(p, DropIngress)
+		return
+	}
+	a.set(&a.instanceType, instanceNormal)
+	p.State = m.Save(p.State)
+	s.enqueue(p, spec, int(a.get(&a.priority))&7)
+}
+
+// replicate queues a copy of the packet for each replica; the packet itself
+// is the last one.
+func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
+	s := a.s
+	if len(replicas) == 0 {
+		s.drop(p, DropMulticast)
+		return
+	}
+	for i := range replicas {
+		c := p
+		if i < len(replicas)-1 {
+			c = a.copyOf(p)
+			s.stats.Replicated++
+		}
+		port, rid := s.target(&replicas[i])
+		a.set(&a.rid, uint64(rid))
+		c.State = a.m.Save(c.State)
+		s.enqueue(c, port, queue)
+	}
+}
+
+// copyOf returns a packet with a copy of the frame of p, on the account of
+// the same port.
+func (a *v1model) copyOf(p *tm.Packet) *tm.Packet {
+	c := a.s.tm.Get()
+	c.Frame = a.s.net.Frames().Clone(p.Frame)
+	c.In, c.Class, c.Passes = p.In, p.Class, p.Passes
+	if p.Tag == uncounted {
+		c.Tag = 0
+	}
+	return c
+}
+
+// cloneIngress queues what an ingress-to-egress clone makes of p. The values
+// of the field list are in a.list.
+func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int) {
+	s, m := a.s, a.m
+	if len(c.replicas) == 0 {
+		return
+	}
+	copy := a.copyOf(p)
+	m.Start(copy.Frame, copy.Frame.Len())
+	a.set(&a.ingressPort, uint64(s.numbers[p.In]))
+	m.Parse()
+	m.ResetMetadata()
+	m.SetList(list, a.list)
+	a.set(&a.instanceType, instanceIngressClone)
+	a.sendClone(copy, c)
+}
+
+// sendClone queues the copies of a clone session.
+func (a *v1model) sendClone(p *tm.Packet, c *session) {
+	a.s.stats.Cloned += uint64(len(c.replicas))
+	if c.truncate > 0 {
+		a.m.Truncate(c.truncate)
+	}
+	a.replicate(p, c.replicas, c.queue)
+}
+
+// egress takes a packet from its queue to the deparser.
+func (a *v1model) egress(p *tm.Packet) tm.Verdict {
+	s, m := a.s, a.m
+	now := s.net.Now()
+	m.Now = now
+	m.Resume(p.Frame, p.State)
+	a.set(&a.egressTime, uint64(now/a.timeUnit))
+	if a.enqTime.ok {
+		a.set(&a.enqTime, uint64(p.Enqueued/a.timeUnit))
+		a.setMost(&a.deqDelta, uint64(now/a.timeUnit-p.Enqueued/a.timeUnit))
+		a.setMost(&a.enqDepth, a.depth(p.Depth))
+		a.setMost(&a.deqDepth, a.depth(s.tm.Depth(p.Out, p.Queue)))
+		a.set(&a.qid, uint64(p.Queue))
+	}
+	a.set(&a.egressPort, uint64(p.Port))
+	a.set(&a.egressSpec, uint64(s.cfg.DropPort)+1)
+	a.set(&a.packetLength, uint64(m.Length()))
+	m.Egress()
+	if m.Ask.Any && m.Ask.Clone {
+		a.cloneEgress(p)
+	}
+	switch {
+	case m.Ask.Failed:
+		s.drop(p, DropAssert)
+		return tm.Drop
+	case a.get(&a.egressSpec) == uint64(s.cfg.DropPort):
+		s.drop(p, DropEgress)
+		return tm.Drop
+	}
+	m.Finish()
+	if m.Ask.Recirculate != 0 {
+		p.Tag = m.Ask.Recirculate
+		p.State = m.List(p.Tag, p.State)
+		return tm.Recirculate
+	}
+	if s.internal(p.Out) {
+		s.drop(p, DropPort)
+		return tm.Drop
+	}
+	return tm.Send
+}
+
+// cloneEgress queues what an egress-to-egress clone makes of p: the packet as
+// it is now, before the deparser.
+func (a *v1model) cloneEgress(p *tm.Packet) {
+	s, m := a.s, a.m
+	ask := m.Ask
+	c := s.sessions[uint32(ask.CloneSession)]
+	if c == nil || len(c.replicas) == 0 {
+		return
+	}
+	a.list = m.List(ask.CloneList, a.list)
+	a.saved = m.SaveAll(a.saved)
+	m.ResetMetadata()
+	m.SetList(ask.CloneList, a.list)
+	a.set(&a.instanceType, instanceEgressClone)
+	a.sendClone(a.copyOf(p), c)
+	m.ResumeAll(p.Frame, a.saved)
+	m.Ask = ask
+}
+
+// internal reports whether what is sent at a place gets nowhere.
+func (s *Switch) internal(place int) bool {
+	return place == s.nowhere || place < len(s.cfg.Ports) && s.cfg.Ports[place].Internal
+}
+
+// watchPort takes members that watch a port in or out of the choice of their
+// groups.
+func (a *v1model) watchPort(port int, up bool) {
+	for _, p := range a.m.State().Profiles {
+		p.EachGroup(func(g *interp.Group) {
+			changed := false
+			for i := range g.Members {
+				if g.Members[i].Watch == port {
+					g.Members[i].Down = !up
+					changed = true
+				}
+			}
+			if changed {
+				g.Choose()
+			}
+		})
+	}
+}
+
+var _ interface {
+	Receive(port int, f *packet.Frame)
+	Lock()
+	Unlock()
+	LinkChanged(port int, up bool)
+	LosslessDrops() uint64
+} = (*Switch)(nil) // what a fabric wants of a node
