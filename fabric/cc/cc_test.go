@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cc
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// clock is a scheduler for one control.
+type clock struct {
+	now  vtime.Time
+	seq  int
+	list []timer
+}
+
+type timer struct {
+	at  vtime.Time
+	seq int
+	ev  vtime.Event
+	arg uint64
+}
+
+func (c *clock) Now() vtime.Time { return c.now }
+
+func (c *clock) At(t vtime.Time, ev vtime.Event, arg uint64) {
+	if t < c.now {
+		panic("BUG: event in the past")
+	}
+	c.seq++
+	c.list = append(c.list, timer{t, c.seq, ev, arg})
+}
+
+// until fires the timers up to and including t.
+func (c *clock) until(t vtime.Time) {
+	for len(c.list) > 0 {
+		slices.SortFunc(c.list, func(a, b timer) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) })
+		if c.list[0].at > t {
+			break
+		}
+		e := c.list[0]
+		c.list = c.list[1:]
+		c.now = e.at
+		e.ev.Fire(e.at, e.arg)
+	}
+	c.now = t
+}
+
+const line = 40 * vtime.Gbps
+
+// start returns a control at work and its flow.
+func start(t *testing.T, cfg Config) (Control, *Flow, *clock) {
+	t.Helper()
+	kit, err := cfg.Kit(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Flow{Rate: line, Line: line, BaseRTT: 20 * vtime.Microsecond, MTU: 1000, Repace: func(vtime.Rate) {}}
+	c := &clock{}
+	return kit.New(f, c), f, c
+}
+
+func TestKitNamesWhatThereIs(t *testing.T) {
+	for _, name := range Algorithms() {
+		if _, err := (&Config{Algorithm: name}).Kit(line); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := (&Config{Algorithm: "dcqnc"}).Kit(line)
+	if err == nil || !strings.Contains(err.Error(), `did you mean "dcqcn"?`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestParametersFollowTheLinkAndTheFile(t *testing.T) {
+	if d := DCQCNDefaults(100 * vtime.Gbps); d.AI != 20*vtime.Mbps || d.HAI != 200*vtime.Mbps {
+		t.Errorf("DCQCN at 100 Gb/s adds %v and %v", d.AI, d.HAI)
+	}
+	if d := TIMELYDefaults(line); d.AI != 40*vtime.Mbps || d.HAI != 200*vtime.Mbps {
+		t.Errorf("TIMELY at 40 Gb/s adds %v and %v", d.AI, d.HAI)
+	}
+	if d := HPCCDefaults(100 * vtime.Gbps); d.AI != 40*vtime.Mbps {
+		t.Errorf("HPCC at 100 Gb/s adds %v", d.AI)
+	}
+	d := DCQCN{AI: 50 * vtime.Mbps}.or(DCQCNDefaults(line))
+	if d.AI != 50*vtime.Mbps || d.HAI != 80*vtime.Mbps || d.G != 1.0/256 {
+		t.Errorf("a file that sets ai gives %+v", d)
+	}
+}
+
+// ticking is DCQCN as the HPCC simulator writes it down, with a tick for
+// every update of alpha and every chance to cut. At one instant a rise, which
+// was scheduled before, comes before a cut.
+type ticking struct {
+	DCQCN
+	rate, target    vtime.Rate
+	alpha           float64
+	first           bool
+	alphaSet, cutIt bool
+	stage           int
+	nextAlpha       vtime.Time
+	nextCut         vtime.Time
+	nextRise        vtime.Time
+}
+
+func (k *ticking) until(t vtime.Time) {
+	for {
+		next := min(k.nextAlpha, k.nextCut, k.nextRise)
+		if next > t {
+			return
+		}
+		switch next {
+		case k.nextAlpha:
+			if k.alphaSet {
+				k.alpha = (1-k.G)*k.alpha + k.G
+			} else {
+				k.alpha = (1 - k.G) * k.alpha
+			}
+			k.alphaSet = false
+			k.nextAlpha += k.AlphaTimer
+		case k.nextRise:
+			k.nextRise += k.RiseTimer
+			switch {
+			case k.stage < k.FastRecovery:
+			case k.stage == k.FastRecovery:
+				k.target = min(k.target+k.AI, line)
+			default:
+				k.target = min(k.target+k.HAI, line)
+			}
+			k.rate = k.rate/2 + k.target/2
+			k.stage++
+		case k.nextCut:
+			k.nextCut += k.DecreaseTimer
+			if !k.cutIt {
+				continue
+			}
+			if k.ClampTarget || k.stage != 0 {
+				k.target = k.rate
+			}
+			k.rate = max(100*vtime.Mbps, vtime.Rate(float64(k.rate)*(1-k.alpha/2)))
+			k.stage = 0
+			k.cutIt = false
+			k.nextRise = next + k.RiseTimer
+		}
+	}
+}
+
+func (k *ticking) mark(now vtime.Time) {
+	k.alphaSet, k.cutIt = true, true
+	if k.first {
+		k.first = false
+		k.alpha, k.alphaSet = 1, false
+		k.nextAlpha = now + k.AlphaTimer
+		k.nextCut = now + k.DecreaseTimer + vtime.Nanosecond
+		k.target = k.rate
+	}
+}
+
+func TestDCQCNWithoutIdleTicksIsTheSame(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for run := range 200 {
+		cfg := Config{Algorithm: "dcqcn"}
+		if run%2 == 1 {
+			cfg.DCQCN = DCQCN{ClampTarget: true, FastRecovery: 3, RiseTimer: 55 * vtime.Microsecond}
+		}
+		ctl, f, c := start(t, cfg)
+		k := &ticking{DCQCN: cfg.DCQCN.or(DCQCNDefaults(line)), rate: line, target: line, first: true,
+			nextAlpha: vtime.Never, nextCut: vtime.Never, nextRise: vtime.Never}
+		mean := math.Pow(10, 3*rng.Float64()) * float64(vtime.Microsecond)
+		now := vtime.Time(0)
+		for range 300 {
+			now += vtime.Time(rng.ExpFloat64()*mean) + 1
+			c.until(now)
+			k.until(now)
+			// The decay of many ticks at once rounds a little otherwise.
+			if d := math.Abs(float64(f.Rate - k.rate)); d > 2+1e-9*float64(k.rate) {
+				t.Fatalf("run %d at %v: rate is %v, ticking gives %v", run, now, int64(f.Rate), int64(k.rate))
+			}
+			ctl.Ack(now, &Ack{Marked: true})
+			k.mark(now)
+		}
+	}
+}
+
+func TestDCQCNSchedulesOnlyWhatItNeeds(t *testing.T) {
+	ctl, _, c := start(t, Config{Algorithm: "dcqcn"})
+	for i := range 1000 {
+		c.until(vtime.Time(i) * vtime.Microsecond)
+		ctl.Ack(c.now, &Ack{Marked: true})
+		ctl.Ack(c.now, &Ack{})
+		if len(c.list) > 2 {
+			t.Fatalf("%d events are on their way", len(c.list))
+		}
+	}
+	// A millisecond has 250 cuts; the rise is put off by each.
+	if c.seq > 260 {
+		t.Errorf("%d events for a millisecond of marks", c.seq)
+	}
+}
+
+// After one cut the paper's DCQCN comes back by halves: after n rises the
+// distance to the old rate is 2^-n of the cut; then the target grows.
+func TestDCQCNPaperRecoversByHalves(t *testing.T) {
+	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
+	ctl.Notify(0, &Notification{CE: true})
+	if f.Rate != line/2 {
+		t.Fatalf("the first notification, with alpha 1, gives %v", f.Rate)
+	}
+	for n := 1; n <= 5; n++ {
+		c.until(vtime.Time(n) * 55 * vtime.Microsecond)
+		want := line - line/2>>n
+		if d := f.Rate - want; d < -8 || d > 8 {
+			t.Errorf("after %d rises the rate is %d, want %d", n, f.Rate, want)
+		}
+	}
+	ctl.Stop()
+	rate := f.Rate
+	c.until(vtime.Second)
+	if f.Rate != rate {
+		t.Error("a stopped control still works")
+	}
+}
+
+// Alpha falls by 1-g with every quiet timer.
+func TestDCQCNAlphaForgets(t *testing.T) {
+	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
+	ctl.Notify(0, &Notification{CE: true})
+	c.until(100 * 55 * vtime.Microsecond)
+	before := f.Rate
+	ctl.Notify(c.now, &Notification{CE: true})
+	alpha := math.Pow(1-1.0/256, 100)
+	want := float64(before) * (1 - alpha/2)
+	if math.Abs(float64(f.Rate)-want) > 2 {
+		t.Errorf("the cut gives %v, want %.0f", int64(f.Rate), want)
+	}
+}
+
+func TestDCQCNCountsBytes(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "dcqcn_paper"})
+	ctl.Notify(0, &Notification{CE: true})
+	for range 10_000 {
+		ctl.Sent(0, 999)
+	}
+	if f.Rate != line/2 {
+		t.Errorf("rate rose to %v before 10 MB", f.Rate)
+	}
+	ctl.Sent(0, 10_000)
+	if f.Rate != line/4+line/2 {
+		t.Errorf("rate is %v after 10 MB", f.Rate)
+	}
+}
+
+// Figure 10 of the PCN paper: reports without congestion raise a flow from
+// nothing to no more than a tenth of the line rate in 5, and to 95 % in 15.
+func TestPCNRisesAsInFigure10(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "pcn", MinRate: 1})
+	f.Rate = 0
+	w, rate := 1.0/128, 0.0
+	for n := 1; n <= 15; n++ {
+		ctl.Notify(0, &Notification{})
+		rate = rate*(1-w) + w
+		w = w*(1-w) + 0.5*w
+		if got := float64(f.Rate) / float64(line); math.Abs(got-rate) > 1e-6 {
+			t.Errorf("after %d reports the rate is %.4f of the line, want %.4f", n, got, rate)
+		}
+		switch {
+		case n <= 5 && rate > 0.10, n == 15 && rate < 0.95:
+			t.Errorf("after %d reports the rate is %.3f", n, rate)
+		}
+	}
+}
+
+func TestPCNFallsToTheReceivingRateAndNeverRisesByIt(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "pcn"})
+	ctl.Notify(0, &Notification{})
+	ctl.Notify(0, &Notification{CE: true, Rate: 10 * vtime.Gbps})
+	if want := vtime.Rate(10e9 * 127 / 128); f.Rate != want {
+		t.Errorf("rate is %v, want %v", f.Rate, want)
+	}
+	was := f.Rate
+	ctl.Notify(0, &Notification{CE: true, Rate: 30 * vtime.Gbps})
+	if f.Rate != was {
+		t.Errorf("congestion raised the rate to %v", f.Rate)
+	}
+	// The weight starts anew.
+	ctl.Notify(0, &Notification{})
+	if want := float64(was)*(1-1.0/128) + float64(line)/128; math.Abs(float64(f.Rate)-want) > 2 {
+		t.Errorf("rate is %v, want %.0f", f.Rate, want)
+	}
+}
+
+// The fluid model of the paper's appendix A, equations 3 to 7, with the
+// control in the place of equations 6 and 7: the rates of n flows that share a
+// link converge from anywhere to the same. In the steady state the queue swings
+// as equation 15 says, and rates by w·C·(1-(1-w)/n): equation 16 says w·C,
+// because its derivation drops one of the two factors 1-w of equation 12.
+func TestPCNConvergesAndSwingsAsItsModel(t *testing.T) {
+	const capacity, period = 40e9, 50e-6
+	rng := rand.New(rand.NewPCG(9, 9))
+	for _, n := range []int{2, 5, 16} {
+		flows := make([]*Flow, n)
+		controls := make([]Control, n)
+		for i := range flows {
+			controls[i], flows[i], _ = start(t, Config{Algorithm: "pcn"})
+			flows[i].Rate = vtime.Rate(1e9 + rng.Float64()*39e9)
+		}
+		var queue, longest float64
+		low, high := math.Inf(1), 0.0
+		const loops = 20_000
+		for k := range loops {
+			var sum float64
+			for _, f := range flows {
+				sum += float64(f.Rate)
+			}
+			queue = max(0, queue+(sum-capacity)*period)
+			for i, f := range flows {
+				received := float64(f.Rate)
+				if queue > 0 {
+					received *= capacity / sum
+				}
+				controls[i].Notify(0, &Notification{CE: queue > 0, Rate: vtime.Rate(received)})
+			}
+			if k > loops-1000 {
+				longest = max(longest, queue)
+				for _, f := range flows {
+					low, high = min(low, float64(f.Rate)), max(high, float64(f.Rate))
+				}
+			}
+		}
+		w := 1.0 / 128
+		if bound := (float64(n) - 2 + w) * w * capacity * period; math.Abs(longest-bound) > 0.02*bound+period*1e6 {
+			t.Errorf("%d flows: the queue swings by %.0f bits, equation 15 says %.0f", n, longest, bound)
+		}
+		want := w * capacity * (1 - (1-w)/float64(n))
+		if swing := high - low; math.Abs(swing-want) > 0.02*want || swing > w*capacity {
+			t.Errorf("%d flows: rates swing by %.4g, want %.4g", n, swing, want)
+		}
+		if share := capacity / float64(n); low < (1-w)*share*0.99 || high > (1+(float64(n)-1)*w)*share*1.01 {
+			t.Errorf("%d flows: rates from %.4g to %.4g around %.4g", n, low, high, share)
+		}
+	}
+}
+
+func TestTIMELYFollowsRTTAndGradient(t *testing.T) {
+	us := vtime.Microsecond
+	for _, c := range []struct {
+		name string
+		rtts []vtime.Time
+		want func(r float64) float64
+	}{
+		{"low RTT rises", []vtime.Time{30 * us, 40 * us}, func(r float64) float64 { return r + 40e6 }},
+		{"five rises, then bold", []vtime.Time{30 * us, 30 * us, 30 * us, 30 * us, 30 * us, 30 * us, 30 * us}, func(r float64) float64 { return r + 5*40e6 + 200e6 }},
+		{"high RTT falls", []vtime.Time{30 * us, 1000 * us}, func(r float64) float64 { return r * (1 - 0.8*0.5) }},
+		{"rising RTT falls", []vtime.Time{100 * us, 108 * us}, func(r float64) float64 { return r * (1 - 0.8*0.875*8/20) }},
+		{"falling RTT rises", []vtime.Time{200 * us, 150 * us}, func(r float64) float64 { return r + 40e6 }},
+	} {
+		ctl, f, _ := start(t, Config{Algorithm: "timely"})
+		f.Rate = 10 * vtime.Gbps
+		seq := int64(0)
+		for _, rtt := range c.rtts {
+			ctl.Ack(0, &Ack{Acked: seq + 1, Sent: seq + 100, RTT: rtt})
+			// The rest of the round trip counts for nothing.
+			ctl.Ack(0, &Ack{Acked: seq + 50, Sent: seq + 150, RTT: 900 * us})
+			seq += 100
+		}
+		if want := c.want(10e9); math.Abs(float64(f.Rate)-want) > 10 {
+			t.Errorf("%s: rate is %d, want %.0f", c.name, f.Rate, want)
+		}
+	}
+}
+
+// telemetry makes a block with one record per hop.
+func telemetry(hops ...func(packet.INTHop)) packet.INT {
+	b := make(packet.INT, packet.INTLen)
+	b[0] = byte(len(hops)) << 4
+	for i, h := range hops {
+		h(b.Hop(i))
+	}
+	return b
+}
+
+// A link that sends at a share of its rate, with an empty queue.
+func TestHPCCAimsAtItsShareOfTheBusiestLink(t *testing.T) {
+	for _, c := range []struct {
+		share float64
+		queue int
+	}{{1, 0}, {0.5, 0}, {1, 100_000}, {0.95, 0}} {
+		ctl, f, _ := start(t, Config{Algorithm: "hpcc", HPCC: HPCC{AI: 1}})
+		f.Rate = 20 * vtime.Gbps
+		ctl.Restart(20 * vtime.Gbps)
+		code := packet.INTRateCode(line)
+		var ns, units uint32
+		acked := int64(0)
+		ack := func(sent int64) {
+			acked += 1000
+			ctl.Ack(0, &Ack{Acked: acked, Sent: sent, INT: telemetry(
+				func(h packet.INTHop) { h.Set(code, ns, units/4, 0) },
+				func(h packet.INTHop) { h.Set(code, ns, units, c.queue) })})
+		}
+		ack(acked + 10_000)
+		// One whole base round trip between records: the average is the sample.
+		ns += 20_000
+		units += uint32(c.share * 40e9 / 8 * 20e-6 / 128)
+		acked += 20_000
+		ack(acked + 30_000)
+		u := c.share + float64(c.queue)/(40e9/8*20e-6)
+		want := min(20e9/(u/0.95), 40e9)
+		if got := float64(f.Rate); math.Abs(got-want) > 0.003*want {
+			t.Errorf("share %g, queue %d: rate is %.4g, want %.4g", c.share, c.queue, got, want)
+		}
+	}
+}
+
+func TestHPCCIgnoresOtherPathsAndOldRecords(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "hpcc"})
+	code := packet.INTRateCode(line)
+	one := func(ns uint32, path byte) packet.INT {
+		b := telemetry(func(h packet.INTHop) { h.Set(code, ns, ns, 1_000_000) })
+		b[1] = path
+		return b
+	}
+	ctl.Ack(0, &Ack{Acked: 1, Sent: 10, INT: one(1000, 1)})
+	ctl.Ack(0, &Ack{Acked: 2, Sent: 10, INT: one(2000, 2)}) // another path
+	ctl.Ack(0, &Ack{Acked: 3, Sent: 10, INT: one(1500, 2)}) // overtaken
+	ctl.Ack(0, &Ack{Acked: 4, Sent: 10})                    // without telemetry
+	if f.Rate != line {
+		t.Errorf("rate is %v", f.Rate)
+	}
+	ctl.Ack(0, &Ack{Acked: 5, Sent: 10, INT: one(3000, 2)})
+	if f.Rate >= line {
+		t.Error("a long queue did not lower the rate")
+	}
+}
+
+func TestDCTCPFallsByHalfTheShareOfMarks(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "dctcp", DCTCP: DCTCP{AI: 1}})
+	f.Rate = 10 * vtime.Gbps
+	alpha := 1.0
+	acked := int64(0)
+	ctl.Ack(0, &Ack{Acked: 1000, Sent: 11_000})
+	acked = 1000
+	for round := range 40 {
+		// Rounds of eleven packets, of which four are marked.
+		before := float64(f.Rate)
+		for i := range 11 {
+			acked += 1000
+			ctl.Ack(0, &Ack{Acked: acked, Sent: acked + 10_000, Marked: i >= 3 && i < 7})
+			if i == 0 && round > 0 {
+				alpha = alpha*15/16 + 4.0/11/16
+			}
+		}
+		if fell := float64(f.Rate) / before; math.Abs(fell-(1-alpha/2)) > 1e-6 {
+			t.Errorf("round %d: rate fell by %.4f, want %.4f", round, fell, 1-alpha/2)
+		}
+		f.Rate = 10 * vtime.Gbps
+	}
+}
+
+func TestQCNFallsByFeedbackAndRises(t *testing.T) {
+	ctl, f, c := start(t, Config{Algorithm: "qcn"})
+	ctl.Notify(0, &Notification{Feedback: 32})
+	if f.Rate != line*3/4 {
+		t.Fatalf("feedback 32 gives %v", f.Rate)
+	}
+	ctl.Notify(0, &Notification{Feedback: 63})
+	was := f.Rate
+	if math.Abs(float64(was)-0.75*float64(line)*(1-63.0/128)) > 2 {
+		t.Fatalf("feedback 63 gives %v", was)
+	}
+	// 150 KB sent: half of the way back to the target.
+	for range 150 {
+		ctl.Sent(c.now, 1000)
+	}
+	if want := (was + line) / 2; f.Rate != want {
+		t.Errorf("rate is %v after the byte counter, want %v", f.Rate, want)
+	}
+	was = f.Rate
+	c.until(1500 * vtime.Microsecond)
+	if want := (was + line) / 2; f.Rate != want {
+		t.Errorf("rate is %v after the timer, want %v", f.Rate, want)
+	}
+}
+
+func TestRatesStayInBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, name := range Algorithms() {
+		ctl, f, c := start(t, Config{Algorithm: name, Rate: 10 * vtime.Gbps})
+		seq := int64(0)
+		for i := range 3000 {
+			c.until(c.now + vtime.Time(rng.Int64N(int64(50*vtime.Microsecond))))
+			switch rng.IntN(4) {
+			case 0:
+				ctl.Notify(c.now, &Notification{CE: rng.IntN(2) == 0, Rate: vtime.Rate(rng.Int64N(int64(2 * line))), Feedback: rng.IntN(64)})
+			case 1:
+				ctl.Sent(c.now, rng.IntN(100_000))
+			default:
+				seq += rng.Int64N(5000)
+				ctl.Ack(c.now, &Ack{Acked: seq, Sent: seq + rng.Int64N(100_000), Marked: rng.IntN(2) == 0,
+					RTT: vtime.Time(rng.Int64N(int64(vtime.Millisecond))), INT: telemetry(func(h packet.INTHop) {
+						h.Set(uint8(rng.IntN(16)), rng.Uint32(), rng.Uint32(), rng.IntN(1<<20))
+					})})
+			}
+			if f.Rate < 100*vtime.Mbps || f.Rate > line {
+				t.Fatalf("%s: rate is %v at step %d", name, f.Rate, i)
+			}
+		}
+		ctl.Restart(5 * vtime.Gbps)
+		if f.Rate != 5*vtime.Gbps {
+			t.Errorf("%s: restarted at %v", name, f.Rate)
+		}
+		ctl.Stop()
+	}
+}
+
+func ExampleAlgorithms() {
+	fmt.Println(Algorithms())
+	// Output: [none fixed dcqcn dcqcn_paper timely hpcc dctcp qcn pcn]
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cc
+
+import "github.com/pauseless/pauseless/internal/vtime"
+
+// DCQCN (Zhu et al., SIGCOMM 2015): a marked packet halves the rate, more or
+// less, by an estimate alpha of how much is marked; timers bring it back
+// towards the rate before, and then beyond.
+type DCQCN struct {
+	G          float64    `yaml:"g"`           // weight of a new mark in alpha
+	AlphaTimer vtime.Time `yaml:"alpha_timer"` // alpha is updated this often
+	// DecreaseTimer is how often the rate may be cut; it is cut at the next
+	// tick after a notification. With the paper's parameters there is no such
+	// timer and a notification cuts at once.
+	DecreaseTimer vtime.Time `yaml:"decrease_timer"`
+	RiseTimer     vtime.Time `yaml:"rise_timer"`    // the rate is raised this often
+	ByteCounter   vtime.Size `yaml:"byte_counter"`  // and every so many bytes; zero: by time only
+	FastRecovery  int        `yaml:"fast_recovery"` // rises towards the old rate before going beyond
+	AI            vtime.Rate `yaml:"ai"`            // added in additive increase
+	HAI           vtime.Rate `yaml:"hai"`           // added in hyper increase
+	// ClampTarget makes each cut forget the rate before the last one, even
+	// when no rise came between.
+	ClampTarget bool `yaml:"clamp_target"`
+}
+
+func (p DCQCN) or(base DCQCN) DCQCN { return overlay(p, base) }
+
+// DCQCNDefaults returns the parameters that the HPCC simulator gives DCQCN
+// (option dcqcn of its run.py), which follow NVIDIA's firmware: marks are
+// echoed in acknowledgements, and cuts happen on a timer.
+func DCQCNDefaults(line vtime.Rate) DCQCN {
+	return DCQCN{
+		G:             1.0 / 256,
+		AlphaTimer:    vtime.Microsecond,
+		DecreaseTimer: 4 * vtime.Microsecond,
+		RiseTimer:     300 * vtime.Microsecond,
+		FastRecovery:  1,
+		AI:            5 * vtime.Mbps * (line / vtime.Gbps) / 25,
+		HAI:           50 * vtime.Mbps * (line / vtime.Gbps) / 25,
+	}
+}
+
+// DCQCNPaper returns the parameters of the paper's section 5.
+func DCQCNPaper() DCQCN {
+	return DCQCN{
+		G:            1.0 / 256,
+		AlphaTimer:   55 * vtime.Microsecond,
+		RiseTimer:    55 * vtime.Microsecond,
+		ByteCounter:  10 * vtime.MB,
+		FastRecovery: 5,
+		AI:           40 * vtime.Mbps,
+		HAI:          200 * vtime.Mbps,
+		ClampTarget:  true,
+	}
+}
+
+func (p DCQCN) maker(lowest vtime.Rate) maker {
+	decay := make([]float64, 256)
+	decay[0] = 1
+	for i := 1; i < len(decay); i++ {
+		decay[i] = decay[i-1] * (1 - p.G)
+	}
+	return func(f *Flow, s vtime.Scheduler) Control {
+		return &dcqcn{DCQCN: &p, decay: decay, lowest: lowest, f: f, s: s, target: f.Rate, alpha: 1}
+	}
+}
+
+// dcqcn is DCQCN at work on a flow. Its ticks of AlphaTimer and DecreaseTimer
+// count from the first notification. Most of them would find nothing to do,
+// so they are not scheduled: alpha is brought up to date when it is needed,
+// and a cut is scheduled when there is a reason for one.
+type dcqcn struct {
+	*DCQCN
+	decay  []float64 // of alpha after so many ticks without a mark
+	lowest vtime.Rate
+	f      *Flow
+	s      vtime.Scheduler
+
+	started bool
+	stopped bool
+	first   vtime.Time // first notification
+	target  vtime.Rate
+	alpha   float64
+	ticks   int64 // of alpha, done
+	marked  bool  // since the last tick of alpha
+	cutting bool  // a cut is scheduled
+
+	riseAt    vtime.Time // next rise by time
+	riseSet   bool       // an event is on its way, at riseAt or before
+	timeStage int        // rises by time since the last cut
+	byteStage int        // rises by bytes since then
+	bytes     int64      // sent since the last of those
+}
+
+var _ Control = (*dcqcn)(nil)
+
+// Events.
+const (
+	dcqcnCut uint64 = iota
+	dcqcnRise
+)
+
+// Ack implements Control.
+func (c *dcqcn) Ack(now vtime.Time, a *Ack) {
+	if a.Marked {
+		c.mark(now)
+	}
+}
+
+// Notify implements Control.
+func (c *dcqcn) Notify(now vtime.Time, n *Notification) {
+	if n.CE {
+		c.mark(now)
+	}
+}
+
+func (c *dcqcn) mark(now vtime.Time) {
+	if !c.started {
+		c.started = true
+		c.first = now
+		c.alpha, c.ticks = 1, 0
+		c.target = c.f.Rate
+		if c.DecreaseTimer > 0 {
+			c.scheduleCut(now)
+			return
+		}
+	}
+	c.update(now)
+	c.marked = true
+	switch {
+	case c.DecreaseTimer == 0:
+		c.cut(now)
+		c.alpha = (1-c.G)*c.alpha + c.G
+		// The alpha timer starts anew with each notification.
+		c.first, c.ticks, c.marked = now, 0, false
+	case !c.cutting:
+		c.scheduleCut(now)
+	}
+}
+
+// scheduleCut asks for the next tick after now. Ticks come a nanosecond after
+// those of alpha.
+func (c *dcqcn) scheduleCut(now vtime.Time) {
+	c.cutting = true
+	base := c.first + vtime.Nanosecond
+	n := vtime.Time(1)
+	if now >= base {
+		n = (now-base)/c.DecreaseTimer + 1
+	}
+	c.s.At(base+n*c.DecreaseTimer, c, dcqcnCut)
+}
+
+// update does the ticks of alpha until now. The first of them sees whether
+// there was a mark since the last.
+func (c *dcqcn) update(now vtime.Time) {
+	n := int64((now-c.first)/c.AlphaTimer) - c.ticks
+	if n <= 0 {
+		return
+	}
+	c.ticks += n
+	if c.marked {
+		c.alpha = (1-c.G)*c.alpha + c.G
+		c.marked = false
+		n--
+	}
+	for ; n >= int64(len(c.decay)); n -= int64(len(c.decay)) - 1 {
+		c.alpha *= c.decay[len(c.decay)-1]
+	}
+	c.alpha *= c.decay[n]
+}
+
+// cut lowers the rate.
+func (c *dcqcn) cut(now vtime.Time) {
+	if c.ClampTarget || c.timeStage > 0 || c.byteStage > 0 {
+		c.target = c.f.Rate
+	}
+	c.f.Rate = scale(c.f.Rate, 1-c.alpha/2, c.lowest, c.f.Line)
+	c.timeStage, c.byteStage, c.bytes = 0, 0, 0
+	c.riseAt = now + c.RiseTimer
+	if !c.riseSet {
+		c.riseSet = true
+		c.s.At(c.riseAt, c, dcqcnRise)
+	}
+}
+
+// Sent implements Control.
+func (c *dcqcn) Sent(now vtime.Time, bytes int) {
+	if c.ByteCounter == 0 || !c.started {
+		return
+	}
+	c.bytes += int64(bytes)
+	if c.bytes >= int64(c.ByteCounter) {
+		c.bytes = 0
+		c.rise()
+		c.byteStage++
+	}
+}
+
+// rise raises the rate, by how many rises there were since the last cut.
+func (c *dcqcn) rise() {
+	stage := c.timeStage
+	if c.ByteCounter > 0 {
+		stage = max(c.timeStage, c.byteStage)
+		if stage > c.FastRecovery && min(c.timeStage, c.byteStage) <= c.FastRecovery {
+			stage = c.FastRecovery
+		}
+	}
+	switch {
+	case stage < c.FastRecovery:
+	case stage == c.FastRecovery:
+		c.target += c.AI
+	default:
+		c.target += c.HAI
+	}
+	c.target = min(c.target, c.f.Line)
+	c.f.Rate = c.f.Rate/2 + c.target/2
+}
+
+// Fire implements Control.
+func (c *dcqcn) Fire(now vtime.Time, arg uint64) {
+	switch {
+	case c.stopped:
+	case arg == dcqcnCut:
+		c.update(now)
+		c.cutting = false
+		c.cut(now)
+	case now < c.riseAt: // cut in the meantime
+		c.s.At(c.riseAt, c, dcqcnRise)
+	default:
+		c.rise()
+		c.timeStage++
+		c.riseAt = now + c.RiseTimer
+		c.s.At(c.riseAt, c, dcqcnRise)
+	}
+}
+
+// Restart implements Control.
+func (c *dcqcn) Restart(rate vtime.Rate) { c.f.Rate, c.target = rate, rate }
+
+// Stop implements Control.
+func (c *dcqcn) Stop() { c.stopped = true }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cc
+
+import (
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// HPCC (Li et al., SIGCOMM 2019) computes from the records of all switches on
+// the path how much each link is used, and sets rate and window so that the
+// busiest is used by Eta. It needs telemetry in acknowledgements.
+type HPCC struct {
+	Eta      float64    `yaml:"eta"`       // target utilisation
+	MaxStage int        `yaml:"max_stage"` // additive increases before a multiplicative one; -1: none
+	AI       vtime.Rate `yaml:"ai"`
+}
+
+func (p HPCC) or(base HPCC) HPCC { return overlay(p, base) }
+
+// HPCCDefaults returns the parameters of the HPCC simulator's run.py: the
+// paper's, but without additive stages.
+func HPCCDefaults(line vtime.Rate) HPCC {
+	return HPCC{Eta: 0.95, MaxStage: -1, AI: 10 * vtime.Mbps * (line / vtime.Gbps) / 25}
+}
+
+func (p HPCC) maker(lowest vtime.Rate) maker {
+	return func(f *Flow, _ vtime.Scheduler) Control {
+		return &hpcc{HPCC: &p, lowest: lowest, f: f, current: f.Rate, u: 1}
+	}
+}
+
+// hop is what a record says of a link.
+type hop struct {
+	time  uint32 // ns, 24 bits
+	bytes uint32 // in packet.INTByteUnit, 20 bits
+	queue int    // bytes
+}
+
+type hpcc struct {
+	*HPCC
+	lowest vtime.Rate
+	f      *Flow
+
+	current vtime.Rate // as of the last round trip
+	stage   int        // additive increases since the last multiplicative one
+	u       float64    // average utilisation of the busiest link
+	update  int64      // what was sent when current was last set
+	begun   bool
+	path    uint16
+	hops    int
+	last    [packet.INTHops]hop
+}
+
+var _ Control = (*hpcc)(nil)
+
+// Ack implements Control: function MeasureInflight and ComputeWind of the
+// paper's algorithm 1. A record's line that has not moved on is skipped.
+func (c *hpcc) Ack(_ vtime.Time, a *Ack) {
+	if a.INT == nil || a.INT.Hops() == 0 {
+		return
+	}
+	n := a.INT.Hops()
+	if !c.begun || n != c.hops || a.INT.Path() != c.path {
+		// The first, or another path: there is nothing to compare with.
+		for i := range n {
+			c.last[i] = readHop(a.INT.Hop(i))
+		}
+		c.begun, c.hops, c.path, c.update = true, n, a.INT.Path(), a.Sent
+		return
+	}
+	round := a.Acked > c.update
+	bdp := float64(c.f.Line.Bytes(c.f.BaseRTT))
+	var busiest float64
+	var span vtime.Time
+	for i := range n {
+		record := a.INT.Hop(i)
+		now, old := readHop(record), c.last[i]
+		dt := (now.time - old.time) & (1<<24 - 1)
+		rate := float64(record.Rate())
+		if rate == 0 {
+			rate = float64(c.f.Line)
+		}
+		if dt == 0 || dt >= 1<<23 {
+			continue // the same moment, or an older packet
+		}
+		sent := float64((now.bytes-old.bytes)&(1<<20-1)) * packet.INTByteUnit * 8
+		u := sent/(float64(dt)*1e-9)/rate + float64(min(now.queue, old.queue))*float64(c.f.Line)/rate/bdp
+		if u > busiest {
+			busiest, span = u, vtime.Time(dt)*vtime.Nanosecond
+		}
+		c.last[i] = now
+	}
+	if span > 0 {
+		w := float64(min(span, c.f.BaseRTT)) / float64(c.f.BaseRTT)
+		c.u = c.u*(1-w) + busiest*w
+		var rate vtime.Rate
+		var stage int
+		if over := c.u / c.Eta; over >= 1 || c.stage >= c.MaxStage {
+			rate = vtime.Rate(min(float64(c.current)/over, float64(c.f.Line))) + c.AI
+		} else {
+			rate, stage = c.current+c.AI, c.stage+1
+		}
+		rate = min(max(rate, c.lowest), c.f.Line)
+		old := c.f.Rate
+		c.f.Rate = rate
+		c.f.Repace(old)
+		if round {
+			c.current, c.stage = rate, stage
+		}
+	}
+	if round && a.Sent > c.update {
+		c.update = a.Sent
+	}
+}
+
+func readHop(h packet.INTHop) hop { return hop{h.Time(), h.TxBytes(), h.Queue()} }
+
+func (c *hpcc) Notify(vtime.Time, *Notification) {}
+func (c *hpcc) Sent(vtime.Time, int)             {}
+func (c *hpcc) Restart(rate vtime.Rate)          { c.f.Rate, c.current = rate, rate }
+func (c *hpcc) Stop()                            {}
+func (c *hpcc) Fire(vtime.Time, uint64)          {}

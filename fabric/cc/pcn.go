@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cc
+
+import "github.com/pauseless/pauseless/internal/vtime"
+
+// PCN (Cheng et al., NSDI 2020): the receiver reports at which rate it gets
+// the flow, and whether the flow itself is congested. A congested flow is set
+// to that rate at once, less WMin; any other rises gently at first, then
+// boldly. Its switches mark only what PFC did not hold back.
+type PCN struct {
+	WMin float64 `yaml:"w_min"`
+	WMax float64 `yaml:"w_max"`
+}
+
+func (p PCN) or(base PCN) PCN { return overlay(p, base) }
+
+// PCNDefaults returns the parameters of the paper's section 5.3.
+func PCNDefaults(vtime.Rate) PCN { return PCN{WMin: 1.0 / 128, WMax: 0.5} }
+
+// PCNMarked is the share of packets that must be marked for a receiver to call
+// a flow congested (section 5.2).
+const PCNMarked = 0.95
+
+func (p PCN) maker(lowest vtime.Rate) maker {
+	return func(f *Flow, _ vtime.Scheduler) Control { return &pcn{PCN: &p, lowest: lowest, f: f, w: p.WMin} }
+}
+
+type pcn struct {
+	*PCN
+	lowest vtime.Rate
+	f      *Flow
+	w      float64
+}
+
+var _ Control = (*pcn)(nil)
+
+// Notify implements Control: the paper's algorithm 1.
+func (c *pcn) Notify(_ vtime.Time, n *Notification) {
+	if n.CE {
+		c.f.Rate = min(c.f.Rate, scale(n.Rate, 1-c.WMin, c.lowest, c.f.Line))
+		c.w = c.WMin
+		return
+	}
+	c.f.Rate = scale(vtime.Rate(float64(c.f.Rate)*(1-c.w)+float64(c.f.Line)*c.w), 1, c.lowest, c.f.Line)
+	c.w = c.w*(1-c.w) + c.WMax*c.w
+}
+
+func (c *pcn) Ack(vtime.Time, *Ack)    {}
+func (c *pcn) Sent(vtime.Time, int)    {}
+func (c *pcn) Restart(rate vtime.Rate) { c.f.Rate = rate }
+func (c *pcn) Stop()                   {}
+func (c *pcn) Fire(vtime.Time, uint64) {}

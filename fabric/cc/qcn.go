@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cc
+
+import "github.com/pauseless/pauseless/internal/vtime"
+
+// QCN (IEEE 802.1Qau, 802.1Q clause 32): a congested switch samples packets
+// and tells their source by how much its queue is too long and grows. The
+// source falls in proportion, and rises by bytes sent and by time.
+type QCN struct {
+	Gd           float64    `yaml:"gd"` // fall per unit of feedback, of which there are 64
+	ByteCounter  vtime.Size `yaml:"byte_counter"`
+	RiseTimer    vtime.Time `yaml:"rise_timer"`
+	FastRecovery int        `yaml:"fast_recovery"`
+	AI           vtime.Rate `yaml:"ai"`
+	HAI          vtime.Rate `yaml:"hai"`
+}
+
+func (p QCN) or(base QCN) QCN { return overlay(p, base) }
+
+// QCNDefaults returns the standard's parameters with the increments of the
+// DCQCN authors' simulator.
+func QCNDefaults(vtime.Rate) QCN {
+	return QCN{
+		Gd: 1.0 / 128, ByteCounter: 150 * vtime.KB, RiseTimer: 1500 * vtime.Microsecond,
+		FastRecovery: 5, AI: 5 * vtime.Mbps, HAI: 50 * vtime.Mbps,
+	}
+}
+
+func (p QCN) maker(lowest vtime.Rate) maker {
+	return func(f *Flow, s vtime.Scheduler) Control {
+		return &qcn{QCN: &p, lowest: lowest, f: f, s: s, target: f.Rate}
+	}
+}
+
+type qcn struct {
+	*QCN
+	lowest vtime.Rate
+	f      *Flow
+	s      vtime.Scheduler
+
+	target    vtime.Rate
+	limited   bool // told to fall at least once
+	stopped   bool
+	byteStage int
+	timeStage int
+	bytes     int64
+	riseAt    vtime.Time
+	riseSet   bool
+}
+
+var _ Control = (*qcn)(nil)
+
+// Notify implements Control: clause 32.11, rate decrease.
+func (c *qcn) Notify(now vtime.Time, n *Notification) {
+	if n.Feedback == 0 {
+		return
+	}
+	if !c.limited || c.byteStage > 0 {
+		c.target = c.f.Rate
+		c.byteStage, c.bytes = 0, 0
+	}
+	c.limited = true
+	c.timeStage = 0
+	c.f.Rate = scale(c.f.Rate, max(1-c.Gd*float64(n.Feedback), 0.5), c.lowest, c.f.Line)
+	c.riseAt = now + c.period(c.timeStage)
+	if !c.riseSet {
+		c.riseSet = true
+		c.s.At(c.riseAt, c, 0)
+	}
+}
+
+// period returns the time to the next rise: half as long after fast recovery.
+func (c *qcn) period(stage int) vtime.Time {
+	if stage >= c.FastRecovery {
+		return c.RiseTimer / 2
+	}
+	return c.RiseTimer
+}
+
+// Sent implements Control: the byte counter.
+func (c *qcn) Sent(_ vtime.Time, bytes int) {
+	if !c.limited {
+		return
+	}
+	limit := int64(c.ByteCounter)
+	if c.byteStage >= c.FastRecovery {
+		limit /= 2
+	}
+	if c.bytes += int64(bytes); c.bytes >= limit {
+		c.bytes = 0
+		c.byteStage++
+		c.rise()
+	}
+}
+
+// rise raises the rate: towards the target in fast recovery, then by moving
+// the target, more boldly once both counters are past fast recovery.
+func (c *qcn) rise() {
+	switch low, high := min(c.byteStage, c.timeStage), max(c.byteStage, c.timeStage); {
+	case high <= c.FastRecovery:
+	case low <= c.FastRecovery:
+		c.target += c.AI
+	default:
+		c.target += c.HAI * vtime.Rate(low-c.FastRecovery)
+	}
+	c.target = min(c.target, c.f.Line)
+	c.f.Rate = (c.f.Rate + c.target) / 2
+}
+
+// Fire implements vtime.Event.
+func (c *qcn) Fire(now vtime.Time, _ uint64) {
+	switch {
+	case c.stopped:
+		return
+	case now >= c.riseAt:
+		c.timeStage++
+		c.rise()
+		c.riseAt = now + c.period(c.timeStage)
+	}
+	c.s.At(c.riseAt, c, 0)
+}
+
+func (c *qcn) Ack(vtime.Time, *Ack)    {}
+func (c *qcn) Restart(rate vtime.Rate) { c.f.Rate, c.target = rate, rate }
+func (c *qcn) Stop()                   { c.stopped = true }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cc
+
+import "github.com/pauseless/pauseless/internal/vtime"
+
+// TIMELY (Mittal et al., SIGCOMM 2015) follows the round-trip time and its
+// gradient. It is updated once per round trip.
+type TIMELY struct {
+	Alpha  float64    `yaml:"alpha"` // weight of a new RTT difference
+	Beta   float64    `yaml:"beta"`  // of the multiplicative decrease
+	Low    vtime.Time `yaml:"low"`   // below this RTT the rate always rises
+	High   vtime.Time `yaml:"high"`  // above it always falls
+	MinRTT vtime.Time `yaml:"min_rtt"`
+	AI     vtime.Rate `yaml:"ai"`
+	HAI    vtime.Rate `yaml:"hai"`       // per round trip, after
+	HAIAt  int        `yaml:"hai_after"` // so many rises in a row
+}
+
+func (p TIMELY) or(base TIMELY) TIMELY { return overlay(p, base) }
+
+// TIMELYDefaults returns the parameters of the HPCC simulator.
+func TIMELYDefaults(line vtime.Rate) TIMELY {
+	return TIMELY{
+		Alpha: 0.875, Beta: 0.8,
+		Low: 50 * vtime.Microsecond, High: 500 * vtime.Microsecond, MinRTT: 20 * vtime.Microsecond,
+		AI: vtime.Mbps * (line / vtime.Gbps), HAI: 5 * vtime.Mbps * (line / vtime.Gbps), HAIAt: 5,
+	}
+}
+
+func (p TIMELY) maker(lowest vtime.Rate) maker {
+	return func(f *Flow, _ vtime.Scheduler) Control { return &timely{TIMELY: &p, lowest: lowest, f: f} }
+}
+
+type timely struct {
+	*TIMELY
+	lowest vtime.Rate
+	f      *Flow
+
+	update int64 // what was sent when the rate was last set
+	begun  bool
+	last   vtime.Time // RTT then
+	diff   float64    // average of its differences, ps
+	rises  int        // in a row
+}
+
+var _ Control = (*timely)(nil)
+
+// Ack implements Control: algorithm 1 of the paper.
+func (c *timely) Ack(_ vtime.Time, a *Ack) {
+	if a.RTT == 0 || c.begun && a.Acked <= c.update {
+		return
+	}
+	if c.begun {
+		c.set(a.RTT)
+	}
+	c.begun, c.update, c.last = true, a.Sent, a.RTT
+}
+
+func (c *timely) set(rtt vtime.Time) {
+	c.diff = (1-c.Alpha)*c.diff + c.Alpha*float64(rtt-c.last)
+	gradient := c.diff / float64(c.MinRTT)
+	switch {
+	case rtt < c.Low, rtt <= c.High && gradient <= 0:
+		step := c.AI
+		if c.rises >= c.HAIAt {
+			step = c.HAI
+		}
+		c.rises++
+		c.f.Rate = min(c.f.Rate+step, c.f.Line)
+	case rtt > c.High:
+		c.fall(1 - c.Beta*(1-float64(c.High)/float64(rtt)))
+	default:
+		c.fall(1 - c.Beta*gradient)
+	}
+}
+
+func (c *timely) fall(factor float64) {
+	c.rises = 0
+	c.f.Rate = scale(c.f.Rate, max(factor, 0), c.lowest, c.f.Line)
+}
+
+func (c *timely) Notify(vtime.Time, *Notification) {}
+func (c *timely) Sent(vtime.Time, int)             {}
+func (c *timely) Restart(rate vtime.Rate)          { c.f.Rate = rate }
+func (c *timely) Stop()                            {}
+func (c *timely) Fire(vtime.Time, uint64)          {}

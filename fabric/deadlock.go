@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// A Waiter is a switch that can say what waits in it. With its help Deadlock
+// follows only dependencies that are there; of other switches it assumes that
+// every paused port waits for every other.
+type Waiter interface {
+	// Waiting returns the bytes of a class that came in on one port and wait
+	// for another.
+	Waiting(in, out, class int) int64
+}
+
+// Deadlock is a cycle of switches in which each waits for the next to let it
+// send, and none ever will.
+type Deadlock struct {
+	Class uint8
+	// Ports are the paused ports, each on a switch that the one before leads
+	// to; the last leads to the switch of the first.
+	Ports []topo.End
+	Since vtime.Time // when the last of them was paused
+	names []string
+}
+
+// String names the switches in turn.
+func (d *Deadlock) String() string {
+	return fmt.Sprintf("deadlock in class %d since %v: %s", d.Class, d.Since, strings.Join(d.names, " → "))
+}
+
+// Deadlock looks for a cycle of ports that have been paused without a break
+// for at least so long, and returns the first it finds, or nil. A cycle that
+// is only busy resumes some of its ports within the time its buffers take to
+// drain, so a millisecond or two tell the difference.
+func (f *Fabric) Deadlock(atLeast vtime.Time) *Deadlock {
+	for class := range packet.Classes {
+		s := &search{f: f, class: class, before: f.engine.now - atLeast, state: make(map[topo.End]uint8)}
+		for _, id := range f.topo.Switches() {
+			for p := range f.topo.Nodes[id].Ports {
+				if s.visit(topo.End{Node: id, Port: p + 1}) {
+					return s.report()
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// search walks from paused port to paused port.
+type search struct {
+	f      *Fabric
+	class  int
+	before vtime.Time // pauses count that began by then
+	state  map[topo.End]uint8
+	path   []topo.End
+}
+
+const (
+	onPath uint8 = 1 + iota
+	seen
+)
+
+// stuck reports whether a port of a switch that leads to another has been
+// paused for long enough.
+func (s *search) stuck(e topo.End) bool {
+	n := s.f.engine.nodes[e.Node]
+	m := &n.in[e.Port-1].pause
+	return m.until[s.class] > s.f.engine.now && m.since[s.class] <= s.before &&
+		s.f.topo.Nodes[s.peer(e).Node].Kind == topo.Switch
+}
+
+// peer returns the port at the other end.
+func (s *search) peer(e topo.End) topo.End {
+	p := s.f.topo.Nodes[e.Node].Ports[e.Port-1]
+	return topo.End{Node: p.Peer, Port: p.PeerPort}
+}
+
+// visit follows the paused ports that a paused port waits for. It returns
+// true with a cycle at the end of the path.
+func (s *search) visit(e topo.End) bool {
+	if !s.stuck(e) || s.state[e] == seen {
+		return false
+	}
+	s.path = append(s.path, e)
+	if s.state[e] == onPath {
+		return true
+	}
+	s.state[e] = onPath
+	in := s.peer(e)
+	w, precise := s.f.engine.nodes[in.Node].impl.(Waiter)
+	for p := range s.f.topo.Nodes[in.Node].Ports {
+		out := topo.End{Node: in.Node, Port: p + 1}
+		if out == in || precise && w.Waiting(in.Port, out.Port, s.class) == 0 {
+			continue
+		}
+		if s.visit(out) {
+			return true
+		}
+	}
+	s.path = s.path[:len(s.path)-1]
+	s.state[e] = seen
+	return false
+}
+
+// report makes a Deadlock of the cycle at the end of the path.
+func (s *search) report() *Deadlock {
+	last := len(s.path) - 1
+	first := last - 1
+	for s.path[first] != s.path[last] {
+		first--
+	}
+	d := &Deadlock{Class: uint8(s.class), Ports: s.path[first:last]}
+	for _, e := range d.Ports {
+		m := &s.f.engine.nodes[e.Node].in[e.Port-1].pause
+		d.Since = max(d.Since, m.since[s.class])
+		d.names = append(d.names, s.f.topo.Nodes[e.Node].Name)
+	}
+	d.names = append(d.names, d.names[0])
+	return d
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// arrival is the first frame that waits on a port.
+type arrival struct {
+	at   vtime.Time
+	port int32 // index into node.in
+}
+
+func (a arrival) before(b arrival) bool { return a.at < b.at || a.at == b.at && a.port < b.port }
+
+// node is the engine's side of a Node: its clock, its appointments and the
+// frames on their way to it. It is the Network that the Node sees.
+type node struct {
+	id     int
+	impl   Node
+	eng    *engine
+	now    vtime.Time
+	timers timerQueue
+	in     []*pipe    // by port, from 0
+	mail   [2]mailbag // ports of in with frames sent in windows of each parity
+	out    []*pipe    // by port, from 0
+	heads  []arrival  // heap of the first frames of ports that have one
+	sent   vtime.Time // first arrival of what the node sent in this window
+	next   vtime.Time // first event of the node, or that it caused, after this window
+	pool   packet.Pool
+
+	fault    *nodeFault // nil: none
+	received uint64     // frames
+	handled  uint64     // events
+	weight   uint64     // events of late, to balance the load
+	warm     byte
+	pauses   []PauseEvent
+	_        [64]byte // nodes are run by different threads
+}
+
+var _ Network = (*node)(nil)
+
+// Now implements vtime.Scheduler.
+func (n *node) Now() vtime.Time { return n.now }
+
+// At implements vtime.Scheduler.
+func (n *node) At(t vtime.Time, ev vtime.Event, arg uint64) {
+	if t < n.now {
+		panic(fmt.Sprintf("BUG: node %d asks at %v for an event at %v", n.id, n.now, t))
+	}
+	n.timers.push(t, ev, arg)
+}
+
+// Frames implements Network.
+func (n *node) Frames() *packet.Pool { return &n.pool }
+
+// Send implements Network.
+func (n *node) Send(port int, f *packet.Frame, end vtime.Time) {
+	p := n.out[port-1]
+	if end < n.now || end < p.end {
+		panic(fmt.Sprintf("BUG: node %d sends on port %d at %v a frame that ends at %v; the one before ends at %v", n.id, port, n.now, end, p.end))
+	}
+	p.end = end
+	p.sent.Frames++
+	p.sent.Bytes += uint64(f.Len())
+	at := end + p.delay
+	if p.fault != nil {
+		switch p.fault.of(end, at) {
+		case lost:
+			p.sent.Lost++
+			n.pool.Put(f)
+			return
+		case damaged:
+			p.sent.Corrupt++
+			n.pool.Put(f)
+			return
+		}
+	}
+	n.sent = min(n.sent, at)
+	parity := n.eng.window & 1
+	box := &p.box[parity]
+	if len(*box) == 0 {
+		p.to.mail[parity].add(p.port)
+	}
+	*box = append(*box, message{at, f})
+}
+
+// mailbag is the set of ports to which frames were sent in a window. The
+// nodes that send them may run at the same time.
+type mailbag []atomic.Uint64
+
+func newMailbag(ports int) mailbag { return make(mailbag, (ports+63)/64) }
+
+func (m mailbag) add(port int) { m[port/64].Or(1 << (port % 64)) }
+
+// empty calls do for each port in the set, in order, and empties it.
+func (m mailbag) empty(do func(port int)) {
+	for i := range m {
+		w := m[i].Load()
+		if w == 0 {
+			continue
+		}
+		m[i].Store(0)
+		for ; w != 0; w &= w - 1 {
+			do(64*i + bits.TrailingZeros64(w))
+		}
+	}
+}
+
+// Pools of nodes are filled up and drained between these marks, so that
+// frames go back from where data ends to where it starts.
+const (
+	poolLow  = 64
+	poolFill = 320
+	poolKeep = 320
+	poolHigh = 640
+)
+
+// run handles the node's events before time end and returns how many.
+func (n *node) run(end vtime.Time) uint64 {
+	n.sent = vtime.Never
+	last := (n.eng.window - 1) & 1
+	n.mail[last].empty(func(port int) {
+		p := n.in[port]
+		for _, m := range p.box[last] {
+			if d := m.f.Data; len(d) > 0 {
+				n.warm += d[0] + d[len(d)-1]
+			}
+		}
+		waiting := p.head < len(p.queue)
+		p.take(last)
+		if !waiting {
+			n.pushHead(arrival{p.queue[p.head].at, int32(port)})
+		}
+	})
+	if n.next = n.firstEvent(); n.next >= end {
+		return 0
+	}
+	if l := n.pool.Len(); l < poolLow || l > poolHigh {
+		n.eng.reserve.level(&n.pool)
+	}
+	before := n.handled
+	for {
+		t := n.timers.next()
+		if len(n.heads) > 0 && n.heads[0].at < t {
+			t = n.heads[0].at
+			if t >= end {
+				break
+			}
+			n.now = t
+			n.handled++
+			n.arrive()
+			continue
+		}
+		if t >= end {
+			break
+		}
+		n.now = t
+		n.handled++
+		a := n.timers.pop()
+		a.ev.Fire(t, a.arg)
+	}
+	n.next = n.firstEvent()
+	n.weight += n.handled - before
+	return n.handled - before
+}
+
+func (n *node) firstEvent() vtime.Time {
+	t := min(n.timers.next(), n.sent)
+	if len(n.heads) > 0 {
+		t = min(t, n.heads[0].at)
+	}
+	return t
+}
+
+// arrive hands the first waiting frame to the node.
+func (n *node) arrive() {
+	i := n.heads[0].port
+	p := n.in[i]
+	f := p.queue[p.head].f
+	p.head++
+	if p.head < len(p.queue) {
+		n.fixHead(arrival{p.queue[p.head].at, i})
+	} else {
+		n.popHead()
+	}
+	n.received++
+	if d := f.Data; len(d) >= packet.PFCLen && d[12] == 0x88 && d[13] == 0x08 {
+		if pfc := packet.AsPFC(d); pfc != nil {
+			p.pause.observe(n.now, pfc, func(class uint8, quanta uint16) {
+				n.pauses = append(n.pauses, PauseEvent{n.now, n.id, int(i) + 1, class, quanta})
+			})
+		}
+	} else if n.fault != nil && n.fault.swallows(n.now, f) {
+		n.pool.Put(f)
+		return
+	}
+	n.impl.Receive(int(i)+1, f)
+}
+
+func (n *node) pushHead(a arrival) {
+	n.heads = append(n.heads, a)
+	h := n.heads
+	i := len(h) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if h[up].before(a) {
+			break
+		}
+		h[i] = h[up]
+		i = up
+	}
+	h[i] = a
+}
+
+func (n *node) popHead() {
+	last := n.heads[len(n.heads)-1]
+	n.heads = n.heads[:len(n.heads)-1]
+	if len(n.heads) > 0 {
+		n.fixHead(last)
+	}
+}
+
+// fixHead puts a in the place of the first.
+func (n *node) fixHead(a arrival) {
+	h := n.heads
+	i := 0
+	for {
+		c := 2*i + 1
+		if c >= len(h) {
+			break
+		}
+		if c+1 < len(h) && h[c+1].before(h[c]) {
+			c++
+		}
+		if a.before(h[c]) {
+			break
+		}
+		h[i] = h[c]
+		i = c
+	}
+	h[i] = a
+}
+
+// engine runs nodes window by window.
+type engine struct {
+	nodes     []*node
+	now       vtime.Time
+	lookahead vtime.Time // shortest delay of all links: the length of a window
+	window    uint64     // number of the current or last window
+	crew      crew
+	reserve   reserve
+}
+
+// runUntil handles all events up to and including time until. It returns
+// early, between two windows, when ctx is done; tick is called now and then.
+func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now vtime.Time)) error {
+	for _, n := range e.nodes {
+		if l, ok := n.impl.(Controlled); ok {
+			l.Lock()
+			defer l.Unlock()
+		}
+	}
+	e.crew.start()
+	defer e.crew.stop()
+	next := vtime.Never
+	for _, n := range e.nodes {
+		n.next = n.firstEvent()
+		next = min(next, n.next)
+	}
+	limit := until
+	if limit < vtime.Never {
+		limit++
+	}
+	for next < limit {
+		end := limit
+		if e.lookahead < limit-next {
+			end = next + e.lookahead
+		}
+		e.window++
+		next = e.crew.run(end)
+		e.now = min(end, until)
+		if e.window%256 == 0 {
+			if err := ctx.Err(); err != nil {
+				e.settle()
+				return err
+			}
+			if tick != nil {
+				tick(e.now)
+			}
+		}
+	}
+	e.now = until
+	e.settle()
+	return nil
+}
+
+// settle brings all clocks to the engine's time.
+func (e *engine) settle() {
+	for _, n := range e.nodes {
+		n.now = e.now
+	}
+}
+
+// newRand returns a generator for one purpose: the same seed and numbers
+// give the same sequence, and others an independent one.
+func newRand(seed uint64, purpose, number int) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(purpose)<<32|uint64(uint32(number))))
+}

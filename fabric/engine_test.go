@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// recorder is a switch that writes down what happens to it and answers each
+// frame, for as long as the frame's one byte of life lasts, on a port that
+// depends on it.
+type recorder struct {
+	net   Network
+	ports int
+	skip  int // the first ports, to hosts
+	end   []vtime.Time
+	log   strings.Builder
+	keep  bool
+	hash  uint64
+	n     int
+}
+
+func newRecorder(n *topo.Node, net Network) *recorder {
+	return &recorder{net: net, ports: len(n.Ports), end: make([]vtime.Time, len(n.Ports))}
+}
+
+func (r *recorder) note(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if r.keep {
+		r.log.WriteString(line + "\n")
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%x %s", r.hash, line)
+	r.hash = h.Sum64()
+	r.n++
+}
+
+func (r *recorder) Receive(port int, f *packet.Frame) {
+	r.note("%v port %d frame %d", r.net.Now(), port, f.Data[0])
+	if f.Data[0] == 0 {
+		r.net.Frames().Put(f)
+		return
+	}
+	if r.n%4 == 0 {
+		f.Data[0]--
+	}
+	// Some later, by a timer, some at once.
+	if r.n%3 == 0 {
+		r.net.At(r.net.Now()+vtime.Time(r.n%7), r, uint64(f.Data[0]))
+		r.net.Frames().Put(f)
+		return
+	}
+	r.send(f)
+}
+
+func (r *recorder) Fire(now vtime.Time, arg uint64) {
+	r.note("%v timer %d", now, arg)
+	f := r.net.Frames().Get()
+	f.Data = append(f.Data, byte(arg))
+	r.send(f)
+}
+
+func (r *recorder) send(f *packet.Frame) {
+	p := r.skip + r.n%(r.ports-r.skip)
+	r.end[p] = max(r.end[p], r.net.Now()) + 3
+	r.net.Send(p+1, f, r.end[p])
+}
+
+const ring = `graph: {rate: 40Gbps, delay: 100ps, switches: [{name: a}, {name: b}, {name: c}, {name: d}],
+  hosts: [{name: x, on: a}], links: [{a: a, b: b}, {a: b, b: c}, {a: c, b: d}, {a: d, b: a}, {a: a, b: c, delay: 170ps}]}`
+
+// storm builds a fabric of recorders in which many frames bounce.
+func storm(t *testing.T, threads int) (*Fabric, []*recorder) {
+	t.Helper()
+	net, err := topo.Parse("ring.yaml", []byte(ring))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rs []*recorder
+	f, err := New(Config{Topology: net, Hosts: roce.Defaults(), Threads: threads,
+		Switch: func(n *topo.Node, net Network) (Node, error) {
+			r := newRecorder(n, net)
+			if n.Name == "a" {
+				r.skip = 1
+			}
+			rs = append(rs, r)
+			for i := range 20 {
+				net.At(vtime.Time(i*n.ID), r, uint64(200+i%50))
+			}
+			return r, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, rs
+}
+
+func TestSameEventsForAnyThreadsAndSlices(t *testing.T) {
+	var want []uint64
+	counts, slicesOf := []int{1, 2, 3, 5}, []vtime.Time{vtime.Never, 1, 37, 100, 1000}
+	if testing.Short() {
+		counts, slicesOf = []int{1, 3}, []vtime.Time{vtime.Never, 37}
+	}
+	for _, threads := range counts {
+		for _, slice := range slicesOf {
+			f, rs := storm(t, threads)
+			const end = 30_000
+			for f.Now() < end {
+				if err := f.RunUntil(context.Background(), min(f.Now()+min(slice, end), end)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []uint64
+			events := 0
+			for _, r := range rs {
+				got = append(got, r.hash)
+				events += r.n
+			}
+			if events < 10_000 {
+				t.Fatalf("only %d events", events)
+			}
+			if want == nil {
+				want = got
+			} else if !slices.Equal(got, want) {
+				t.Errorf("%d threads, slices of %v: other events than with one thread", threads, slice)
+			}
+		}
+	}
+}
+
+// sink is a switch that only writes down.
+type sink struct{ recorder }
+
+func (s *sink) Receive(port int, f *packet.Frame) {
+	s.note("%v port %d frame %d", s.net.Now(), port, f.Data[0])
+	s.net.Frames().Put(f)
+}
+
+func (s *sink) Fire(now vtime.Time, arg uint64) {
+	s.note("%v timer %d", now, arg)
+	if arg == 1 {
+		s.net.At(now, s, 3)
+	}
+}
+
+// pitcher sends the frames it is told to when asked.
+type pitcher struct {
+	net  Network
+	send []byte
+}
+
+func (p *pitcher) Receive(int, *packet.Frame) {}
+
+func (p *pitcher) Fire(now vtime.Time, _ uint64) {
+	for _, b := range p.send {
+		f := p.net.Frames().Get()
+		f.Data = append(f.Data, b)
+		p.net.Send(1, f, now)
+	}
+}
+
+func TestOneInstantHasTimersThenFramesByPort(t *testing.T) {
+	net, err := topo.Parse("star.yaml", []byte(`graph: {rate: 40Gbps, delay: 100ps, switches: [{name: hub}, {name: b}, {name: c}, {name: d}],
+  hosts: [{name: x, on: b}], links: [{a: b, b: hub}, {a: c, b: hub}, {a: d, b: hub}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hub *sink
+	f, err := New(Config{Topology: net, Hosts: roce.Defaults(),
+		Switch: func(n *topo.Node, net Network) (Node, error) {
+			if n.Name == "hub" {
+				hub = &sink{*newRecorder(n, net)}
+				hub.keep = true
+				net.At(100, hub, 1)
+				net.At(100, hub, 2)
+				return hub, nil
+			}
+			p := &pitcher{net: net, send: []byte{n.Name[0], n.Name[0] + 100}}
+			net.At(0, p, 0)
+			return p, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Node b has its host on port 1.
+	f.engine.nodes[net.NodeByName("b").ID].out[0] = f.engine.nodes[net.NodeByName("b").ID].out[1]
+	if err := f.RunUntil(context.Background(), vtime.Microsecond); err != nil {
+		t.Fatal(err)
+	}
+	const want = `100ps timer 1
+100ps timer 2
+100ps timer 3
+100ps port 1 frame 98
+100ps port 1 frame 198
+100ps port 2 frame 99
+100ps port 2 frame 199
+100ps port 3 frame 100
+100ps port 3 frame 200
+`
+	if got := hub.log.String(); got != want {
+		t.Errorf("events were\n%swant\n%s", got, want)
+	}
+}
+
+func TestRunUntilHandlesEventsUpToAndAtItsTime(t *testing.T) {
+	f, rs := storm(t, 1)
+	rs[1].keep = true
+	if err := f.RunUntil(context.Background(), 30); err != nil {
+		t.Fatal(err)
+	}
+	if f.Now() != 30 || rs[1].net.Now() != 30 {
+		t.Errorf("it is %v for the fabric and %v for a node, want 30ps", f.Now(), rs[1].net.Now())
+	}
+	if log := rs[1].log.String(); !strings.Contains(log, "30ps timer") || strings.Contains(log, "32ps") {
+		t.Errorf("events were\n%s", log)
+	}
+}
+
+func TestCancelledRunStopsAndMayGoOn(t *testing.T) {
+	f, rs := storm(t, 2)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := f.RunUntil(ctx, 30_000); err != nil {
+		// 256 windows go by before the context is looked at.
+		if f.Now() >= 30_000 {
+			t.Errorf("stopped at %v", f.Now())
+		}
+	} else {
+		t.Error("the run did not stop")
+	}
+	if err := f.RunUntil(context.Background(), 30_000); err != nil {
+		t.Fatal(err)
+	}
+	whole, ws := storm(t, 1)
+	if err := whole.RunUntil(context.Background(), 30_000); err != nil {
+		t.Fatal(err)
+	}
+	for i := range rs {
+		if rs[i].hash != ws[i].hash {
+			t.Errorf("node %d: an interrupted run differs", i)
+		}
+	}
+}
+
+func TestLateOrOverlappingFramesAreBugs(t *testing.T) {
+	f, rs := storm(t, 1)
+	_ = f
+	mustPanic := func(what string, do func()) {
+		t.Helper()
+		defer func() {
+			if r := recover(); r == nil || !strings.HasPrefix(fmt.Sprint(r), "BUG: ") {
+				t.Errorf("%s: recovered %v", what, r)
+			}
+		}()
+		do()
+	}
+	frame := func() *packet.Frame { return &packet.Frame{Data: []byte{0}} }
+	rs[0].net.Send(1, frame(), 10)
+	rs[0].end[0] = 10
+	mustPanic("a frame that ends before the last one", func() { rs[0].net.Send(1, frame(), 9) })
+	if err := f.RunUntil(context.Background(), 5); err != nil {
+		t.Fatal(err)
+	}
+	mustPanic("an event in the past", func() { rs[0].net.At(4, rs[0], 0) })
+	mustPanic("a frame in the past", func() { rs[0].net.Send(2, frame(), 4) })
+}

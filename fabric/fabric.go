@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Config describes a fabric.
+type Config struct {
+	Topology *topo.Topology
+	// Switch makes the node of a switch. It may keep the Network, and ask it
+	// for events right away.
+	Switch func(n *topo.Node, net Network) (Node, error)
+	Hosts  roce.Config // start from roce.Defaults
+	Faults []Fault
+	Seed   uint64 // of all random numbers of the fabric
+	// Threads is how many goroutines run nodes; results do not depend on it.
+	// Zero means one.
+	Threads int
+	// Progress, if set, is called now and then while time passes, from the
+	// goroutine of RunUntil.
+	Progress func(Progress)
+}
+
+// Flow is a message that one host sends to another.
+type Flow struct {
+	Src, Dst int        // hosts, as numbered in the topology
+	Size     int64      // payload bytes
+	Start    vtime.Time // when the sender gets to know of it
+	Class    uint8      // priority, 0 to 7
+	// Port is the UDP source port, from which switches take the flow's
+	// entropy. Zero: one is chosen.
+	Port   uint16
+	Coflow uint32 // flows with a common purpose share a number; zero: none
+	Group  int    // the caller's: which part of a workload it belongs to, say
+}
+
+// Fabric is a network in virtual time. Its methods are called from one
+// goroutine; what it calls runs on others, too, while RunUntil does.
+type Fabric struct {
+	topo     *topo.Topology
+	seed     uint64
+	engine   engine
+	pipes    [][2]*pipe   // by link: from its end A, and from its end B
+	hosts    []*roce.Host // by node; nil: a switch
+	hostCfg  roce.Config
+	baseRTT  vtime.Time // the longest, if it is needed
+	flows    []flow
+	estimate *Estimator
+	progress func(Progress)
+}
+
+// flow is a Flow with both its ends.
+type flow struct {
+	Flow
+	out   *roce.Outgoing
+	in    *roce.Incoming
+	ideal vtime.Time
+}
+
+// Progress says how far a run has got.
+type Progress struct {
+	Now       vtime.Time
+	Hops      uint64 // frames that reached a switch
+	Events    uint64 // handled by the engine
+	Flows     int    // added so far
+	FlowsDone int
+}
+
+// New builds a fabric. Errors say what is wrong with the configuration.
+func New(cfg Config) (*Fabric, error) {
+	t := cfg.Topology
+	if _, err := cfg.Hosts.Check(); err != nil {
+		return nil, err
+	}
+	f := &Fabric{
+		topo: t, seed: cfg.Seed, hostCfg: cfg.Hosts, progress: cfg.Progress,
+		pipes: make([][2]*pipe, len(t.Links)),
+		hosts: make([]*roce.Host, len(t.Nodes)),
+	}
+	if err := f.wire(); err != nil {
+		return nil, err
+	}
+	if err := f.settleRTT(); err != nil {
+		return nil, err
+	}
+	f.engine.crew.size = max(cfg.Threads, 1)
+	f.engine.crew.groups = f.groups()
+	if err := f.populate(cfg.Switch); err != nil {
+		return nil, err
+	}
+	if err := f.addFaults(cfg.Faults); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// settleRTT finds the longest base round trip, where the hosts need it.
+func (f *Fabric) settleRTT() (err error) {
+	if f.estimate, err = NewEstimator(f.topo, &f.hostCfg); err != nil {
+		return err
+	}
+	pbfs := &f.hostCfg.PBFS
+	if f.hostCfg.GlobalRTT || pbfs.On && pbfs.RTT == 0 {
+		f.baseRTT = f.estimate.LongestRTT()
+		if pbfs.RTT == 0 {
+			pbfs.RTT = f.baseRTT
+		}
+	}
+	return nil
+}
+
+// wire makes the engine's nodes and pipes.
+func (f *Fabric) wire() error {
+	t, e := f.topo, &f.engine
+	e.nodes = make([]*node, len(t.Nodes))
+	for i := range t.Nodes {
+		ports := len(t.Nodes[i].Ports)
+		e.nodes[i] = &node{
+			id: i, eng: e, in: make([]*pipe, ports), out: make([]*pipe, ports),
+			mail: [2]mailbag{newMailbag(ports), newMailbag(ports)},
+		}
+	}
+	e.lookahead = vtime.Never
+	for i := range t.Links {
+		l := &t.Links[i]
+		if l.Delay <= 0 {
+			return fmt.Errorf("link %s–%s has no delay; the fabric needs some, a nanosecond will do", t.Nodes[l.A.Node].Name, t.Nodes[l.B.Node].Name)
+		}
+		e.lookahead = min(e.lookahead, l.Delay)
+		for dir, ends := range [2][2]topo.End{{l.A, l.B}, {l.B, l.A}} {
+			from, to := ends[0], ends[1]
+			p := &pipe{delay: l.Delay, to: e.nodes[to.Node], port: to.Port - 1}
+			p.pause.rate = l.Rate
+			e.nodes[from.Node].out[from.Port-1] = p
+			e.nodes[to.Node].in[to.Port-1] = p
+			f.pipes[i][dir] = p
+			if l.Loss > 0 {
+				f.faulty(i, dir)
+				p.fault.base = l.Loss
+			}
+		}
+	}
+	return nil
+}
+
+// groups returns each switch along with the hosts on it.
+func (f *Fabric) groups() []group {
+	groups := make([]group, len(f.topo.Nodes))
+	for i, n := range f.engine.nodes {
+		n.weight = uint64(len(n.in))
+		home := i
+		if tn := &f.topo.Nodes[i]; tn.Kind == topo.Host {
+			home = tn.Ports[0].Peer
+		}
+		groups[home].nodes = append(groups[home].nodes, n)
+	}
+	return slices.DeleteFunc(groups, func(g group) bool { return len(g.nodes) == 0 })
+}
+
+// populate makes hosts and switches.
+func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) error {
+	kits := make(map[vtime.Rate]*cc.Kit)
+	for i := range f.topo.Nodes {
+		tn, n := &f.topo.Nodes[i], f.engine.nodes[i]
+		if tn.Kind == topo.Switch {
+			impl, err := newSwitch(tn, n)
+			if err != nil {
+				return fmt.Errorf("switch %s: %w", tn.Name, err)
+			}
+			n.impl = impl
+			continue
+		}
+		rate := f.topo.Links[tn.Ports[0].Link].Rate
+		kit := kits[rate]
+		if kit == nil {
+			var err error
+			if kit, err = f.hostCfg.CC.Kit(rate); err != nil {
+				return err
+			}
+			kits[rate] = kit
+		}
+		f.hosts[i] = roce.New(n, &f.hostCfg, kit, roce.Address{MAC: tn.MAC, IP: tn.IP}, rate)
+		n.impl = f.hosts[i]
+	}
+	return nil
+}
+
+// AddFlows adds flows, none of which starts before Now. If one is wrong, those
+// before it have been added.
+func (f *Fabric) AddFlows(flows []Flow) error {
+	f.flows = slices.Grow(f.flows, len(flows))
+	for i := range flows {
+		if err := f.addFlow(flows[i]); err != nil {
+			return fmt.Errorf("flow %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// DefaultPort returns the UDP source port of the i-th flow, from 0, if the
+// flow does not have its own.
+func DefaultPort(i int) uint16 { return 0xc000 | uint16(i)&0x3fff }
+
+func (f *Fabric) addFlow(fl Flow) error {
+	for _, n := range [2]int{fl.Src, fl.Dst} {
+		if n < 0 || n >= len(f.hosts) || f.hosts[n] == nil {
+			return fmt.Errorf("node %d is no host", n)
+		}
+	}
+	if fl.Src == fl.Dst {
+		return fmt.Errorf("%s sends to itself", f.topo.Nodes[fl.Src].Name)
+	}
+	if fl.Port == 0 {
+		fl.Port = DefaultPort(len(f.flows))
+	}
+	est, ok := f.estimate.Flow(&fl)
+	if !ok {
+		return fmt.Errorf("no way from %s to %s", f.topo.Nodes[fl.Src].Name, f.topo.Nodes[fl.Dst].Name)
+	}
+	if f.hostCfg.GlobalRTT {
+		est.BaseRTT = f.baseRTT
+	}
+	rf := roce.Flow{
+		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: fl.Port, Coflow: uint16(fl.Coflow),
+		BaseRTT: est.BaseRTT, Path: est.Rate, Leaf: f.topo.Nodes[fl.Dst].Leaf, Paths: est.Paths,
+	}
+	out, in, err := roce.Connect(f.hosts[fl.Src], f.hosts[fl.Dst], rf)
+	if err != nil {
+		return err
+	}
+	f.flows = append(f.flows, flow{fl, out, in, est.FCT})
+	return nil
+}
+
+// Now returns the time until which everything has been handled.
+func (f *Fabric) Now() vtime.Time { return f.engine.now }
+
+// RunUntil lets time pass until t, which must not be before Now: all events
+// up to and including t are handled. If ctx is done before, it stops between
+// two events and returns ctx's error; everything can be read then, and the
+// run may go on.
+func (f *Fabric) RunUntil(ctx context.Context, t vtime.Time) error {
+	var tick func(vtime.Time)
+	if f.progress != nil {
+		tick = func(vtime.Time) { f.progress(f.Progress()) }
+	}
+	return f.engine.runUntil(ctx, t, tick)
+}
+
+// Done reports whether all flows added so far are finished.
+func (f *Fabric) Done() bool { return f.flowsDone() == len(f.flows) }
+
+func (f *Fabric) flowsDone() int {
+	n := 0
+	for _, h := range f.hosts {
+		if h != nil {
+			n += h.Stats.Finished
+		}
+	}
+	return n
+}
+
+// Progress returns how far the run has got.
+func (f *Fabric) Progress() Progress {
+	p := Progress{Now: f.engine.now, Flows: len(f.flows), FlowsDone: f.flowsDone()}
+	for i, n := range f.engine.nodes {
+		p.Events += n.handled
+		if f.hosts[i] == nil {
+			p.Hops += n.received
+		}
+	}
+	return p
+}
+
+// Topology returns the network that the fabric was built from.
+func (f *Fabric) Topology() *topo.Topology { return f.topo }

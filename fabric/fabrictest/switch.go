@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fabrictest has a plain switch in Go, with ECMP, ECN marking,
+// telemetry and PFC, so that hosts, engine and closed forms can be tested without a P4
+// program. Its buffer follows the switch of the HPCC simulator, which makes
+// the two comparable. Experiments never use it.
+package fabrictest
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Network is what the switch needs around it.
+type Network interface {
+	vtime.Scheduler
+	Send(port int, f *packet.Frame, end vtime.Time)
+	Frames() *packet.Pool
+}
+
+// Config describes a switch.
+type Config struct {
+	Overhead int // bytes on the wire beside a frame's own
+	Buffer   int64
+	// XOFF is a static threshold per ingress port and class. If it is zero the
+	// threshold is dynamic: the free part of the buffer shifted right by
+	// AlphaShift, less one for every doubling of the port's rate over NIC.
+	XOFF       int64
+	AlphaShift int
+	NIC        vtime.Rate
+	Resume     int64   // below the threshold, before a sender may go on
+	Headroom   float64 // in products of a port's rate and delay
+	Reserve    int64
+	NoPFC      bool
+
+	// Marks says, for the rate of a port, from which queue on packets are
+	// marked, from which on all are, and with which probability just before.
+	// Nil: none are.
+	Marks func(vtime.Rate) (kmin, kmax int64, pmax float64)
+	Seed  uint64
+	// Hash chooses among equal paths from the headers of an IPv4 packet; nil:
+	// a mix of addresses and ports.
+	Hash func(ip []byte) uint32
+	// Spray sends each packet by its own hash instead of its flow's.
+	Spray bool
+}
+
+// Switch is an output-queued switch with a shared buffer.
+type Switch struct {
+	net   Network
+	cfg   *Config
+	ports []port
+	route map[uint32][]int32 // by destination address, ports from 0
+	rng   *rand.Rand
+	seed  uint32
+	count uint32
+
+	shared   int64 // bytes in use of the shared part
+	sharable int64
+	free     []*waiting
+
+	Dropped  uint64
+	Pauses   uint64
+	MaxQueue int64 // longest egress queue of one class there was
+}
+
+type port struct {
+	sw       *Switch
+	number   int // from 1
+	rate     vtime.Rate
+	shift    int
+	headroom int64
+	kmin     int64
+	kmax     int64
+	pmax     float64
+
+	in     [packet.Classes]ingress
+	out    [packet.Classes]queue
+	mask   uint8 // classes that have frames
+	mac    []*packet.Frame
+	free   vtime.Time
+	set    bool // an event is on its way
+	paused [packet.Classes]vtime.Time
+	expiry vtime.Time // for which an event is on its way
+	sent   uint64     // bytes
+}
+
+type ingress struct {
+	bytes, headroom int64
+	paused          bool
+	refresh         vtime.Time
+}
+
+type queue struct {
+	first, last *waiting
+	bytes       int64
+	resumed     vtime.Time // when the last pause ended
+}
+
+type waiting struct {
+	f    *packet.Frame
+	in   int32
+	at   vtime.Time
+	next *waiting
+}
+
+// New returns the switch of a topology's node.
+func New(t *topo.Topology, n *topo.Node, net Network, cfg Config) *Switch {
+	s := &Switch{
+		net: net, cfg: &cfg, seed: uint32(n.ID),
+		ports: make([]port, len(n.Ports)),
+		route: make(map[uint32][]int32),
+		rng:   rand.New(rand.NewPCG(cfg.Seed, uint64(n.ID))),
+	}
+	s.sharable = cfg.Buffer
+	for i := range s.ports {
+		p, l := &s.ports[i], &t.Links[n.Ports[i].Link]
+		*p = port{sw: s, number: i + 1, rate: l.Rate, shift: cfg.AlphaShift}
+		for r := l.Rate; cfg.NIC > 0 && r > cfg.NIC && p.shift > 0; r /= 2 {
+			p.shift--
+		}
+		p.headroom = int64(cfg.Headroom * float64(l.Rate.Bytes(l.Delay)))
+		s.sharable -= p.headroom + cfg.Reserve
+		if cfg.Marks != nil {
+			p.kmin, p.kmax, p.pmax = cfg.Marks(l.Rate)
+		}
+	}
+	for _, h := range t.Hosts() {
+		key := address(t.Nodes[h].IP.As4())
+		dist := distances(t, h)
+		for i, p := range n.Ports {
+			if dist[p.Peer] < dist[n.ID] && (p.Peer == h || t.Nodes[p.Peer].Kind == topo.Switch) {
+				s.route[key] = append(s.route[key], int32(i))
+			}
+		}
+	}
+	return s
+}
+
+func address(b [4]byte) uint32 { return binary.BigEndian.Uint32(b[:]) }
+
+// distances returns how many links each node is away from a host.
+func distances(t *topo.Topology, host int) []int {
+	const far = 1 << 30
+	d := make([]int, len(t.Nodes))
+	for i := range d {
+		d[i] = far
+	}
+	d[host] = 0
+	queue := []int{host}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		if n != host && t.Nodes[n].Kind == topo.Host {
+			continue
+		}
+		for _, p := range t.Nodes[n].Ports {
+			if d[p.Peer] == far {
+				d[p.Peer] = d[n] + 1
+				queue = append(queue, p.Peer)
+			}
+		}
+	}
+	return d
+}
+
+// Receive takes a frame.
+func (s *Switch) Receive(portNumber int, f *packet.Frame) {
+	d := f.Data
+	if packet.Ethernet(d).EtherType() == packet.EtherTypeMACControl {
+		s.ports[portNumber-1].obey(packet.AsPFC(d))
+		s.net.Frames().Put(f)
+		return
+	}
+	ip := d[packet.EthernetLen:]
+	ports := s.route[binary.BigEndian.Uint32(ip[16:])]
+	if len(ports) == 0 {
+		s.Dropped++
+		s.net.Frames().Put(f)
+		return
+	}
+	out := ports[0]
+	if len(ports) > 1 {
+		h := s.hash(ip)
+		out = ports[h%uint32(len(ports))]
+	}
+	s.enqueue(portNumber-1, int(out), int(ip[1]>>5), f)
+}
+
+// hash mixes addresses and ports, with a seed of the switch.
+func (s *Switch) hash(ip []byte) uint32 {
+	if s.cfg.Hash != nil {
+		return s.cfg.Hash(ip)
+	}
+	h := s.seed*0x9e3779b1 + 1
+	for i := 12; i < 24; i += 4 {
+		h = (h ^ binary.BigEndian.Uint32(ip[i:])) * 0x85ebca6b
+		h ^= h >> 15
+	}
+	if s.cfg.Spray {
+		s.count++
+		h = (h ^ s.count) * 0xc2b2ae35
+	}
+	h ^= h >> 13
+	h *= 0xc2b2ae35
+	return h ^ h>>16
+}
+
+func (s *Switch) threshold(p *port) int64 {
+	if s.cfg.XOFF > 0 {
+		return s.cfg.XOFF
+	}
+	return (s.sharable - s.shared) >> p.shift
+}
+
+// used returns what an ingress queue has of the shared buffer.
+func (s *Switch) used(g *ingress) int64 { return max(g.bytes-s.cfg.Reserve, 0) }
+
+func (s *Switch) enqueue(in, out, class int, f *packet.Frame) {
+	p, n := &s.ports[in], int64(f.Len())
+	g := &p.in[class]
+	threshold := s.threshold(p)
+	if s.cfg.NoPFC {
+		if s.shared+n > s.cfg.Buffer {
+			s.Dropped++
+			s.net.Frames().Put(f)
+			return
+		}
+		s.shared += n
+	} else {
+		if g.headroom+n > p.headroom && s.used(g)+n > threshold {
+			s.Dropped++
+			s.net.Frames().Put(f)
+			return
+		}
+		switch bytes := g.bytes + n; {
+		case bytes <= s.cfg.Reserve:
+			g.bytes = bytes
+		case bytes-s.cfg.Reserve > threshold:
+			g.headroom += n
+		default:
+			g.bytes = bytes
+			s.shared += min(n, bytes-s.cfg.Reserve)
+		}
+		if !g.paused && (g.headroom > 0 || s.used(g) >= s.threshold(p)) {
+			g.paused = true
+			p.tell(class, true)
+		}
+	}
+	w := s.take()
+	w.f, w.in, w.at, w.next = f, int32(in), s.net.Now(), nil
+	o := &s.ports[out]
+	q := &o.out[class]
+	if q.first == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+	q.bytes += n
+	s.MaxQueue = max(s.MaxQueue, q.bytes)
+	o.mask |= 1 << class
+	o.kick()
+}
+
+func (s *Switch) take() *waiting {
+	if n := len(s.free); n > 0 {
+		w := s.free[n-1]
+		s.free = s.free[:n-1]
+		return w
+	}
+	return new(waiting)
+}
+
+// leave undoes the accounting of enqueue.
+func (s *Switch) leave(in, class int, n int64) {
+	p := &s.ports[in]
+	g := &p.in[class]
+	if s.cfg.NoPFC {
+		s.shared -= n
+		return
+	}
+	fromHeadroom := min(g.headroom, n)
+	s.shared -= min(n-fromHeadroom, s.used(g))
+	g.headroom -= fromHeadroom
+	g.bytes -= n - fromHeadroom
+	if g.paused && g.headroom == 0 && (s.used(g) == 0 || s.used(g)+s.cfg.Resume <= s.threshold(p)) {
+		g.paused = false
+		p.tell(class, false)
+	}
+}
+
+// QueueBytes returns what waits in all classes of a port.
+func (s *Switch) QueueBytes(portNumber int) int64 {
+	var n int64
+	for c := range packet.Classes {
+		n += s.ports[portNumber-1].out[c].bytes
+	}
+	return n
+}
+
+// LosslessDrops returns how many frames were dropped.
+func (s *Switch) LosslessDrops() uint64 { return s.Dropped }
+
+// pauseQuanta is the longest pause there is. It is repeated at half its time.
+const pauseQuanta = 0xffff
+
+// tell sends a pause or a resume out of the port.
+func (p *port) tell(class int, pause bool) {
+	quanta := uint16(0)
+	if pause {
+		quanta = pauseQuanta
+		p.sw.Pauses++
+		g := &p.in[class]
+		g.refresh = p.sw.net.Now() + packet.PauseTime(pauseQuanta, p.rate)/2
+		p.sw.net.At(g.refresh, p, uint64(1+class))
+	}
+	f := p.sw.net.Frames().Get()
+	f.Data = packet.AppendPFC(f.Data, packet.MAC{2, 1}, 1<<class, quanta)
+	p.mac = append(p.mac, f)
+	p.kick()
+}
+
+// obey takes a PFC frame that came in.
+func (p *port) obey(pfc packet.PFC) {
+	now := p.sw.net.Now()
+	for c := range packet.Classes {
+		if pfc.Enabled()&(1<<c) == 0 {
+			continue
+		}
+		if p.paused[c] > now && pfc.Quanta(c) == 0 {
+			p.out[c].resumed = now
+		}
+		p.paused[c] = now + packet.PauseTime(pfc.Quanta(c), p.rate)
+	}
+	p.kick()
+}
+
+// expired is the argument of the event of a pause that ends; 1 to 8 repeat
+// the pause of a class, 0 is the end of a frame.
+const expired = 99
+
+// Fire implements vtime.Event.
+func (p *port) Fire(now vtime.Time, arg uint64) {
+	if arg == expired {
+		p.kick()
+		return
+	}
+	if arg > 0 {
+		if g := &p.in[arg-1]; g.paused && now == g.refresh {
+			p.tell(int(arg-1), true)
+		}
+		return
+	}
+	p.set = false
+	p.kick()
+}
+
+func (p *port) kick() {
+	if p.set {
+		return
+	}
+	now := p.sw.net.Now()
+	if now < p.free {
+		p.set = true
+		p.sw.net.At(p.free, p, 0)
+		return
+	}
+	if len(p.mac) > 0 {
+		f := p.mac[0]
+		p.mac = p.mac[:copy(p.mac, p.mac[1:])]
+		p.send(now, f)
+		return
+	}
+	until := vtime.Never
+	for c := packet.Classes - 1; c >= 0; c-- {
+		switch {
+		case p.mask&(1<<c) == 0:
+		case p.paused[c] > now:
+			until = min(until, p.paused[c])
+		default:
+			p.dequeue(now, c)
+			return
+		}
+	}
+	// A pause ends by itself; its RESUME may be lost.
+	if until < vtime.Never && until != p.expiry {
+		p.expiry = until
+		p.sw.net.At(until, p, expired)
+	}
+}
+
+func (p *port) dequeue(now vtime.Time, class int) {
+	s, q := p.sw, &p.out[class]
+	w := q.first
+	if q.first = w.next; q.first == nil {
+		p.mask &^= 1 << class
+	}
+	f, in := w.f, int(w.in)
+	f.Stalled = f.Stalled || w.at < q.resumed
+	w.f = nil
+	s.free = append(s.free, w)
+	n := int64(f.Len())
+	q.bytes -= n
+	if d := f.Data; len(d) > telemetryAt+packet.INTLen && packet.UDP(d[packet.EthernetLen+packet.IPv4Len:]).DstPort() == packet.PortINT {
+		p.record(now, packet.AsINT(d[telemetryAt:]), q.bytes)
+	}
+	p.sent += uint64(n)
+	if p.kmax > 0 && p.marks(q.bytes) {
+		ip := packet.IPv4(f.Data[packet.EthernetLen:])
+		if ip.ECN() != packet.NotECT {
+			ip.SetECN(packet.CE)
+		}
+	}
+	p.send(now, f)
+	s.leave(in, class, n)
+}
+
+// telemetryAt is where a block of in-band telemetry starts.
+const telemetryAt = packet.EthernetLen + packet.IPv4Len + packet.UDPLen
+
+// record adds what a packet sees of the port to its telemetry.
+func (p *port) record(now vtime.Time, b packet.INT, queue int64) {
+	if n := b.Hops(); n < packet.INTHops {
+		b[0] = byte(n+1)<<4 | b[0]&0xf
+		b.Hop(n).Set(packet.INTRateCode(p.rate), uint32(now.Nanoseconds()), uint32(p.sent/packet.INTByteUnit), int(queue))
+	}
+}
+
+// marks decides whether a packet is marked that leaves so many bytes behind.
+func (p *port) marks(bytes int64) bool {
+	switch {
+	case bytes > p.kmax:
+		return true
+	case bytes <= p.kmin:
+		return false
+	}
+	return p.sw.rng.Float64() < p.pmax*float64(bytes-p.kmin)/float64(p.kmax-p.kmin)
+}
+
+func (p *port) send(now vtime.Time, f *packet.Frame) {
+	p.free = now + p.rate.TxTime(f.Len()+p.sw.cfg.Overhead)
+	p.sw.net.Send(p.number, f, p.free)
+	if p.mask != 0 || len(p.mac) > 0 {
+		p.set = true
+		p.sw.net.At(p.free, p, 0)
+	}
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// A Fault is something that goes wrong during a run: a link that is cut, that
+// loses or damages frames, or a switch that loses frames without telling
+// anybody, of all traffic (silent random drops) or of some pairs of hosts (a
+// black hole).
+type Fault struct {
+	From  vtime.Time `yaml:"from"`
+	Until vtime.Time `yaml:"until"` // zero: for good
+
+	// Link is "l1-s1" for every link between two nodes, or "l1:5" for the one
+	// on a port. Both directions are hit.
+	Link    string  `yaml:"link"`
+	Down    bool    `yaml:"down"`    // no frame gets through
+	Corrupt float64 `yaml:"corrupt"` // probability that a frame is damaged and discarded by its receiver
+
+	// Node is a switch that loses frames as they come in.
+	Node  string   `yaml:"node"`
+	Pairs []string `yaml:"pairs"` // "h1-h9": only frames from h1 to h9; none: all frames
+
+	// Loss is the probability that a frame is lost, on the link or in the
+	// node.
+	Loss float64 `yaml:"loss"`
+}
+
+// purposes of the random numbers.
+const (
+	purposeLink = iota + 1
+	purposeNode
+)
+
+// nodeFault is what a switch does to frames that come in.
+type nodeFault struct {
+	rng     *rand.Rand
+	lost    uint64
+	periods []lossPeriod
+}
+
+type lossPeriod struct {
+	from, until vtime.Time
+	loss        float64
+	pairs       map[[8]byte]bool // source and destination IPv4 address; nil: all frames
+}
+
+// swallows decides whether the node loses the frame.
+func (nf *nodeFault) swallows(now vtime.Time, f *packet.Frame) bool {
+	for i := range nf.periods {
+		p := &nf.periods[i]
+		if now < p.from || now >= p.until {
+			continue
+		}
+		if p.pairs != nil {
+			ip := packet.FindIPv4(f.Data)
+			if ip == nil || !p.pairs[[8]byte(ip[12:20])] {
+				continue
+			}
+		}
+		if nf.rng.Float64() < p.loss {
+			nf.lost++
+			return true
+		}
+	}
+	return false
+}
+
+// addFaults builds the configured faults into pipes and nodes.
+func (f *Fabric) addFaults(faults []Fault) error {
+	for i := range faults {
+		if err := f.addFault(&faults[i]); err != nil {
+			return fmt.Errorf("fault %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (f *Fabric) addFault(ft *Fault) error {
+	until := ft.Until
+	if until == 0 {
+		until = vtime.Never
+	}
+	switch {
+	case ft.From < 0 || until <= ft.From:
+		return fmt.Errorf("lasts from %v until %v", ft.From, ft.Until)
+	case ft.Loss < 0 || ft.Loss > 1 || ft.Corrupt < 0 || ft.Corrupt > 1:
+		return fmt.Errorf("probability is not between 0 and 1")
+	case (ft.Link == "") == (ft.Node == ""):
+		return fmt.Errorf("names either a link or a node")
+	case ft.Link != "" && len(ft.Pairs) > 0:
+		return fmt.Errorf("pairs are lost by a node, not by a link")
+	case ft.Node != "" && (ft.Down || ft.Corrupt != 0):
+		return fmt.Errorf("a node loses frames; down and corrupt are for links")
+	case !ft.Down && ft.Loss == 0 && ft.Corrupt == 0:
+		return fmt.Errorf("does nothing: give down, loss or corrupt")
+	}
+	if ft.Node != "" {
+		return f.addNodeFault(ft, until)
+	}
+	links, err := findLinks(f.topo, ft.Link)
+	if err != nil {
+		return err
+	}
+	for _, id := range links {
+		l := &f.topo.Links[id]
+		for dir, p := range f.pipes[id] {
+			f.faulty(id, dir)
+			p.fault.periods = append(p.fault.periods, faultPeriod{ft.From, until, ft.Down, ft.Loss, ft.Corrupt})
+		}
+		if ft.Down {
+			f.watch(l.A, ft.From, until)
+			f.watch(l.B, ft.From, until)
+		}
+	}
+	return nil
+}
+
+// faulty returns the faults of one direction of a link, made where there were
+// none.
+func (f *Fabric) faulty(link, dir int) *pipeFault {
+	p := f.pipes[link][dir]
+	if p.fault == nil {
+		p.fault = &pipeFault{rng: newRand(f.seed, purposeLink, 2*link+dir)}
+	}
+	return p.fault
+}
+
+func (f *Fabric) addNodeFault(ft *Fault, until vtime.Time) error {
+	tn := f.topo.NodeByName(ft.Node)
+	if tn == nil || tn.Kind != topo.Switch {
+		return fmt.Errorf("no switch is called %q%s", ft.Node, diag.DidYouMean(ft.Node, nodeNames(f.topo, topo.Switch)))
+	}
+	n := f.engine.nodes[tn.ID]
+	if n.fault == nil {
+		n.fault = &nodeFault{rng: newRand(f.seed, purposeNode, tn.ID)}
+	}
+	p := lossPeriod{from: ft.From, until: until, loss: ft.Loss}
+	for _, pair := range ft.Pairs {
+		src, dst := f.topo.Pair(pair)
+		if src == nil || src.Kind != topo.Host || dst.Kind != topo.Host {
+			return fmt.Errorf("pair %q: want two hosts, as in \"h1-h9\"", pair)
+		}
+		if p.pairs == nil {
+			p.pairs = make(map[[8]byte]bool)
+		}
+		var key [8]byte
+		s, d := src.IP.As4(), dst.IP.As4()
+		binary.BigEndian.PutUint64(key[:], uint64(binary.BigEndian.Uint32(s[:]))<<32|uint64(binary.BigEndian.Uint32(d[:])))
+		p.pairs[key] = true
+	}
+	n.fault.periods = append(n.fault.periods, p)
+	return nil
+}
+
+// watch tells the node at an end of a link, if it wants to know, when the
+// link goes down and comes back.
+func (f *Fabric) watch(e topo.End, from, until vtime.Time) {
+	n := f.engine.nodes[e.Node]
+	if _, ok := n.impl.(LinkWatcher); !ok {
+		return
+	}
+	n.At(from, (*linkChange)(n), uint64(e.Port)<<1)
+	if until != vtime.Never {
+		n.At(until, (*linkChange)(n), uint64(e.Port)<<1|1)
+	}
+}
+
+// linkChange is the event of a link that goes down or comes back.
+type linkChange node
+
+// Fire implements vtime.Event; arg is the port and, in the lowest bit,
+// whether the link is up.
+func (n *linkChange) Fire(_ vtime.Time, arg uint64) {
+	n.impl.(LinkWatcher).LinkChanged(int(arg>>1), arg&1 != 0)
+}
+
+// findLinks returns the IDs of the links that a name stands for.
+func findLinks(t *topo.Topology, name string) ([]int, error) {
+	if node, port, ok := strings.Cut(name, ":"); ok {
+		n := t.NodeByName(node)
+		p, err := strconv.Atoi(port)
+		if n == nil || err != nil || p < 1 || p > len(n.Ports) {
+			return nil, fmt.Errorf("link %q: there is no such port", name)
+		}
+		return []int{n.Ports[p-1].Link}, nil
+	}
+	a, b := t.Pair(name)
+	if a == nil {
+		return nil, fmt.Errorf("link %q: want two nodes, as in \"l1-s1\", or a port, as in \"l1:5\"", name)
+	}
+	var links []int
+	for _, p := range a.Ports {
+		if p.Peer == b.ID {
+			links = append(links, p.Link)
+		}
+	}
+	if links == nil {
+		return nil, fmt.Errorf("no link joins %s and %s", a.Name, b.Name)
+	}
+	return links, nil
+}
+
+func nodeNames(t *topo.Topology, k topo.Kind) []string {
+	var names []string
+	for i := range t.Nodes {
+		if t.Nodes[i].Kind == k {
+			names = append(names, t.Nodes[i].Name)
+		}
+	}
+	return names
+}

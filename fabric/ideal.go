@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Estimator tells what flows take that have the network for themselves.
+type Estimator struct {
+	t     *topo.Topology
+	cfg   *roce.Config
+	kit   *cc.Kit
+	trees []*topo.Tree // by host, made when needed
+}
+
+// NewEstimator returns an estimator for a network and its hosts.
+func NewEstimator(t *topo.Topology, hosts *roce.Config) (*Estimator, error) {
+	kit, err := hosts.CC.Kit(vtime.Gbps) // what matters here does not depend on the rate
+	if err != nil {
+		return nil, err
+	}
+	return &Estimator{t: t, cfg: hosts, kit: kit, trees: make([]*topo.Tree, len(t.Nodes))}, nil
+}
+
+// Estimate is what a flow takes in an otherwise empty network.
+type Estimate struct {
+	FCT     vtime.Time // until the last acknowledgement is back
+	BaseRTT vtime.Time // of one full packet
+	Rate    vtime.Rate // of the slowest link on the way
+	// Paths is how many ways there are up, at the source's leaf and at the
+	// next switch; zero where the way goes down.
+	Paths [2]int
+}
+
+// Flow returns the estimate for a flow, or false if there is no way.
+func (e *Estimator) Flow(fl *Flow) (Estimate, bool) {
+	path := e.path(fl.Src, fl.Dst)
+	if path == nil {
+		return Estimate{}, false
+	}
+	est := Estimate{Paths: e.ways(path, fl)}
+	l := e.lone(path, fl, est.Paths)
+	est.FCT, est.BaseRTT, est.Rate = l.time(fl.Size), l.time(l.mtu), l.rate
+	return est, true
+}
+
+// ways returns how many ways the first two switches of a path have, where
+// those lead up.
+func (e *Estimator) ways(path []*topo.Link, fl *Flow) (n [2]int) {
+	node := fl.Src
+	for i := range n {
+		if len(path) < i+3 {
+			break
+		}
+		node ^= path[i].A.Node ^ path[i].B.Node
+		up := path[i+1].A.Node ^ path[i+1].B.Node ^ node
+		if e.t.Nodes[up].Tier <= e.t.Nodes[node].Tier {
+			break
+		}
+		n[i] = e.trees[fl.Dst].Ways(node)
+	}
+	return n
+}
+
+// path returns the links between two hosts, in the order they are passed.
+func (e *Estimator) path(src, dst int) []*topo.Link {
+	if e.trees[dst] == nil {
+		e.trees[dst] = e.t.TreeTo(dst)
+	}
+	return e.trees[dst].From(src)
+}
+
+// LongestRTT returns the longest round trip of a full packet between two
+// hosts. Of hosts that are connected alike to one leaf it looks at one, or at
+// two if they are all there is.
+func (e *Estimator) LongestRTT() vtime.Time {
+	type kind struct {
+		leaf  int
+		rate  vtime.Rate
+		delay vtime.Time
+	}
+	seen := make(map[kind]int)
+	var hosts []int
+	for _, h := range e.t.Hosts() {
+		l := &e.t.Links[e.t.Nodes[h].Ports[0].Link]
+		k := kind{e.t.Nodes[h].Leaf, l.Rate, l.Delay}
+		if seen[k]++; seen[k] <= 2 {
+			hosts = append(hosts, h)
+		}
+	}
+	var longest vtime.Time
+	for _, dst := range hosts {
+		for _, src := range hosts {
+			if src != dst {
+				if est, ok := e.Flow(&Flow{Src: src, Dst: dst, Size: 1}); ok {
+					longest = max(longest, est.BaseRTT)
+				}
+			}
+		}
+	}
+	return longest
+}
+
+// lone is a flow that has its path to itself.
+type lone struct {
+	path     []*topo.Link
+	mtu      int64
+	data     int // bytes of a packet on the wire beside its payload
+	ack      int // bytes of an acknowledgement on the wire
+	ackEvery int
+	rate     vtime.Rate // of the slowest link
+}
+
+func (e *Estimator) lone(path []*topo.Link, fl *Flow, ways [2]int) lone {
+	data, ack := e.cfg.Sizes(e.kit, &roce.Flow{Coflow: uint16(fl.Coflow), Paths: ways})
+	o := e.cfg.Overhead
+	l := lone{path, int64(e.cfg.MTU), data + o, ack + o, e.cfg.AckEvery, math.MaxInt64}
+	for _, link := range path {
+		l.rate = min(l.rate, link.Rate)
+	}
+	return l
+}
+
+// time returns how long it takes from the start of a flow of size bytes until
+// its last acknowledgement is back. Packets are stored and forwarded at every
+// switch, which takes no time itself, and follow one another as closely as the
+// slowest link so far allows. The same holds for the last two
+// acknowledgements: that of a short last packet may have to wait for the one
+// before.
+func (l *lone) time(size int64) vtime.Time {
+	packets := (size + l.mtu - 1) / l.mtu
+	full := int(l.mtu) + l.data
+	final := int(size-(packets-1)*l.mtu) + l.data
+	// When the first packet, the last but one and the last have arrived at
+	// the node that the loop has come to.
+	var first, before, last vtime.Time
+	var slowest vtime.Time // full packet on a link so far
+	for _, link := range l.path {
+		tx := link.Rate.TxTime(full)
+		slowest = max(slowest, tx)
+		if packets > 1 {
+			left := first + tx + vtime.Time(packets-2)*slowest
+			last = max(last, left)
+			before = left + link.Delay
+		}
+		last += link.Rate.TxTime(final) + link.Delay
+		first += tx + link.Delay
+	}
+	if packets == 1 || (packets-1)%int64(l.ackEvery) != 0 {
+		before = -1 // has no acknowledgement
+	}
+	for _, link := range slices.Backward(l.path) {
+		tx := link.Rate.TxTime(l.ack)
+		if before >= 0 {
+			last = max(last, before+tx)
+			before += tx + link.Delay
+		}
+		last += tx + link.Delay
+	}
+	return last
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// PauseEvent is a PFC frame that reached a node, for one class.
+type PauseEvent struct {
+	Time   vtime.Time
+	Node   int    // that was told to stop or go on
+	Port   int    // on which it was told
+	Class  uint8  // 0 to 7
+	Quanta uint16 // 512 bit times each; zero: go on
+}
+
+// pauseMeter follows the PFC frames that arrive on a port.
+type pauseMeter struct {
+	rate    vtime.Rate
+	since   [packet.Classes]vtime.Time
+	until   [packet.Classes]vtime.Time // end of the pause that is on; zero: none is
+	total   [packet.Classes]vtime.Time // of the pauses that are over
+	pauses  uint64                     // PFC frames that paused a class
+	resumes uint64                     // that ended a pause
+}
+
+// observe takes note of a PFC frame and calls log for each class it names.
+func (m *pauseMeter) observe(now vtime.Time, pfc packet.PFC, log func(class uint8, quanta uint16)) {
+	enabled := pfc.Enabled()
+	var paused, resumed bool
+	for c := range packet.Classes {
+		if enabled&(1<<c) == 0 {
+			continue
+		}
+		q := pfc.Quanta(c)
+		log(uint8(c), q)
+		on := m.until[c] != 0
+		if on && m.until[c] <= now {
+			m.total[c] += m.until[c] - m.since[c]
+			on = false
+		}
+		if q > 0 {
+			paused = true
+			if !on {
+				m.since[c] = now
+			}
+			m.until[c] = now + packet.PauseTime(q, m.rate)
+			continue
+		}
+		resumed = true
+		if on {
+			m.total[c] += now - m.since[c]
+		}
+		m.until[c] = 0
+	}
+	if paused {
+		m.pauses++
+	}
+	if resumed {
+		m.resumes++
+	}
+}
+
+// paused returns for how long the class has been paused until now.
+func (m *pauseMeter) paused(class int, now vtime.Time) vtime.Time {
+	t := m.total[class]
+	if m.until[class] != 0 {
+		t += min(m.until[class], now) - m.since[class]
+	}
+	return t
+}

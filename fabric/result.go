@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Results is what a run has found so far.
+type Results struct {
+	End    vtime.Time // of the run so far
+	Flows  []FlowResult
+	Ports  []PortResult // of all nodes, by node and port
+	Pauses []PauseEvent // by time, node and port
+	// Reordering, over all flows.
+	OutOfOrder uint64         // packets that were not the next in their flow
+	Degree     roce.Histogram // how far those were ahead, in packets
+	Timeouts   uint64         // of senders
+	CNPs       uint64         // sent by receivers
+	Dropped    uint64         // frames of lossless classes that switches had no room for
+}
+
+// FlowResult is what became of a flow.
+type FlowResult struct {
+	Flow
+	Finished  bool
+	FCT       vtime.Time // from Start until the last acknowledgement; zero: not finished
+	Delivered vtime.Time // from Start until the last byte in order came; zero: not yet
+	Ideal     vtime.Time // FCT of the flow with the network for itself
+	Packets   int64      // that the flow has
+	Sent      int64      // packets, repeated ones included
+	Resent    int64      // packets that had been sent before
+	Acked     int64      // payload bytes
+
+	OutOfOrder int64 // packets
+	Degree     int64 // of the farthest of them, in packets
+	DegreeSum  int64
+	Marked     int64 // packets that came with ECN CE
+	CNPs       int64 // that came to the sender
+	Stalled    bool  // a packet of it had to wait for PFC, in the NIC or in a switch
+}
+
+// Slowdown returns FCT over Ideal, or zero for a flow that is not finished.
+func (r *FlowResult) Slowdown() float64 { return float64(r.FCT) / float64(r.Ideal) }
+
+// PortResult is what a port did.
+type PortResult struct {
+	Node int
+	Port int       // from 1
+	Sent LinkCount // by the node on this port
+	// Paused is for how long PFC kept each class from being sent here.
+	Paused  [packet.Classes]vtime.Time
+	Pauses  uint64 // PFC frames that came and paused a class
+	Resumes uint64 // that came and ended a pause
+}
+
+// Results returns what the run has found so far.
+func (f *Fabric) Results() *Results {
+	r := &Results{End: f.Now(), Flows: make([]FlowResult, len(f.flows))}
+	for i := range f.flows {
+		r.Flows[i] = f.flows[i].result()
+	}
+	for i, n := range f.engine.nodes {
+		for p := range n.out {
+			r.Ports = append(r.Ports, f.Port(i, p+1))
+		}
+		r.Pauses = append(r.Pauses, n.pauses...)
+		if d, ok := n.impl.(DropCounter); ok {
+			r.Dropped += d.LosslessDrops()
+		}
+		if h := f.hosts[i]; h != nil {
+			r.OutOfOrder += h.Stats.OutOfOrder
+			r.Degree.Merge(&h.Stats.Degree)
+			r.Timeouts += h.Stats.Timeouts
+			r.CNPs += h.Stats.CNPs
+		}
+	}
+	slices.SortStableFunc(r.Pauses, func(a, b PauseEvent) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
+	})
+	return r
+}
+
+func (fl *flow) result() FlowResult {
+	r := FlowResult{Flow: fl.Flow, Ideal: fl.ideal, Acked: fl.out.Acked(), CNPs: fl.out.CNPs(), Marked: fl.in.Marked()}
+	r.Packets, r.Sent = fl.out.Packets()
+	r.Resent = fl.out.Resent()
+	r.OutOfOrder, r.Degree, r.DegreeSum = fl.in.OutOfOrder()
+	r.Stalled = fl.out.Stalled() || fl.in.Stalled()
+	if t := fl.out.Ended(); t > 0 {
+		r.Finished, r.FCT = true, t-fl.Start
+	}
+	if t := fl.in.Ended(); t > 0 {
+		r.Delivered = t - fl.Start
+	}
+	return r
+}
+
+// Port returns what a node's port, numbered from 1, has done so far.
+func (f *Fabric) Port(nodeID, port int) PortResult {
+	n := f.engine.nodes[nodeID]
+	m := &n.in[port-1].pause
+	r := PortResult{Node: nodeID, Port: port, Sent: n.out[port-1].sent, Pauses: m.pauses, Resumes: m.resumes}
+	for c := range r.Paused {
+		r.Paused[c] = m.paused(c, f.engine.now)
+	}
+	return r
+}

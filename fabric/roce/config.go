@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package roce is a RoCEv2 host: a NIC with a queue per priority that obeys
+// PFC, and reliable connections over it with per-packet sequence numbers,
+// acknowledgements, go-back-N or selective repeat, pacing and congestion
+// control. Hosts send and receive real frames, Ethernet, IPv4, UDP and BTH,
+// whose payload is elided from memory.
+//
+// A host asks time and wire of a Network, so the same code runs in the
+// virtual time of package fabric and in wall time on a real port.
+package roce
+
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Network is what a host needs around it: a clock, a wire on port 1 and
+// frames.
+type Network interface {
+	vtime.Scheduler
+	// Send puts a frame on the wire whose last bit leaves at time end.
+	Send(port int, f *packet.Frame, end vtime.Time)
+	Frames() *packet.Pool
+}
+
+// Recovery is what a connection does about lost packets.
+type Recovery string
+
+// Ways of recovery.
+const (
+	// GoBackN has the receiver discard what is out of order and ask for the
+	// packet it expects; the sender starts again from there.
+	GoBackN Recovery = "go-back-n"
+	// IRN is selective repeat (Mittal et al., SIGCOMM 2018): the receiver
+	// keeps what is out of order, the sender repeats only what is missing,
+	// and at most a bandwidth-delay product is in flight.
+	IRN Recovery = "irn"
+)
+
+// Config describes hosts. Start from Defaults: a zero is a zero here.
+type Config struct {
+	MTU      int      `yaml:"mtu"`      // payload bytes of a full packet
+	Overhead int      `yaml:"overhead"` // bytes a frame takes on the wire beside its own: preamble, gap, check sequence
+	Recovery Recovery `yaml:"recovery"`
+	AckEvery int      `yaml:"ack_every"` // packets per acknowledgement
+	// NAKInterval is how soon the receiver may ask again for the same packet.
+	NAKInterval vtime.Time `yaml:"nak_interval"`
+	// RTO is how long the sender waits for an acknowledgement before it starts
+	// again from the first packet that has none. Zero: for ever.
+	RTO vtime.Time `yaml:"rto"`
+	// RTOLow is IRN's shorter wait, where no more than RTOLowPackets are in
+	// flight.
+	RTOLow        vtime.Time `yaml:"rto_low"`
+	RTOLowPackets int        `yaml:"rto_low_packets"`
+	// Window limits what a flow has in flight, in base bandwidth-delay
+	// products; zero: no limit, unless recovery or congestion control wants
+	// one of one product.
+	Window float64 `yaml:"window"`
+	// WindowFollowsRate makes the window proportional to the flow's rate.
+	WindowFollowsRate bool `yaml:"window_follows_rate"`
+	// GlobalRTT takes the longest base round trip of all pairs of hosts for
+	// the base round trip of every flow.
+	GlobalRTT bool `yaml:"global_rtt"`
+	// Tag has flows of a coflow carry its number in front of the IP header.
+	Tag bool `yaml:"tag"`
+
+	// CNPInterval is the least time between two notifications of a flow.
+	CNPInterval vtime.Time `yaml:"cnp_interval"`
+	// CNPOnReorder makes an out-of-order packet count as marked.
+	CNPOnReorder bool `yaml:"cnp_on_reorder"`
+	// AckClass and CNPClass are the priorities of acknowledgements and
+	// notifications; -1 is that of the flow.
+	AckClass int `yaml:"ack_class"`
+	CNPClass int `yaml:"cnp_class"`
+
+	CC   cc.Config `yaml:"cc"`
+	PBFS PBFS      `yaml:"pbfs"`
+	// Hermes has hosts choose the path of each packet.
+	Hermes Hermes `yaml:"hermes"`
+}
+
+// Defaults returns hosts as most papers have them: 1000-byte packets, an
+// acknowledgement for each, go-back-N, no window.
+func Defaults() Config {
+	return Config{
+		MTU:           1000,
+		Overhead:      24,
+		Recovery:      GoBackN,
+		AckEvery:      1,
+		NAKInterval:   500 * vtime.Microsecond,
+		RTO:           4 * vtime.Millisecond,
+		RTOLow:        100 * vtime.Microsecond,
+		RTOLowPackets: 3,
+		CNPInterval:   50 * vtime.Microsecond,
+		AckClass:      -1,
+		CNPClass:      6,
+		PBFS:          PBFS{Delta: 6, Mu: 0.95, MinShare: 0.2},
+		Hermes:        HermesDefaults(),
+	}
+}
+
+// Check returns what is wrong with the configuration, and the path of the
+// field in a file, or "".
+func (c *Config) Check() (path string, err error) {
+	switch {
+	case c.MTU < 64 || c.MTU > 9000:
+		return "mtu", fmt.Errorf("mtu is %d, must be from 64 to 9000", c.MTU)
+	case c.Overhead < 0 || c.Overhead > 100:
+		return "overhead", fmt.Errorf("overhead is %d, must be from 0 to 100", c.Overhead)
+	case c.Recovery != GoBackN && c.Recovery != IRN:
+		return "recovery", fmt.Errorf("recovery is %q, must be %q or %q", c.Recovery, GoBackN, IRN)
+	case c.AckEvery < 1 || c.AckEvery > 1<<16:
+		return "ack_every", fmt.Errorf("ack_every is %d, must be from 1 to 65536", c.AckEvery)
+	case c.NAKInterval < 0 || c.RTO < 0 || c.RTOLow < 0 || c.CNPInterval < 0:
+		return "", fmt.Errorf("an interval is negative")
+	case c.Window < 0:
+		return "window", fmt.Errorf("window is %g, must not be negative", c.Window)
+	case c.AckClass < -1 || c.AckClass >= packet.Classes:
+		return "ack_class", fmt.Errorf("ack_class is %d, must be from 0 to 7, or -1 for the flow's", c.AckClass)
+	case c.CNPClass < -1 || c.CNPClass >= packet.Classes:
+		return "cnp_class", fmt.Errorf("cnp_class is %d, must be from 0 to 7, or -1 for the flow's", c.CNPClass)
+	}
+	if path, err := c.PBFS.check(); err != nil {
+		return path, err
+	}
+	if path, err := c.Hermes.check(); err != nil {
+		return path, err
+	}
+	if _, err := c.CC.Kit(vtime.Gbps); err != nil {
+		return "cc.algorithm", err
+	}
+	return "", nil
+}
+
+// DSCP returns the code point of a priority: class selectors, except that the
+// lossless class 3 has 26 (AF31), as RoCE networks are set up.
+func DSCP(class uint8) uint8 {
+	if class == 3 {
+		return 26
+	}
+	return class << 3
+}
+
+// Sizes of the frames, without preamble and frame check sequence, tag and
+// telemetry.
+const (
+	headerLen = packet.EthernetLen + packet.IPv4Len + packet.UDPLen + packet.BTHLen
+	icrcLen   = 4 // invariant CRC, on the wire but left zero
+
+	// DataOverhead is what a data frame has beside its payload.
+	DataOverhead = headerLen + icrcLen
+	// AckLen is the length of an acknowledgement.
+	AckLen = headerLen + packet.AETHLen + icrcLen
+	// CNPLen is the length of a congestion notification packet.
+	CNPLen = headerLen + packet.CNPLen - packet.BTHLen + icrcLen
+)
+
+// Sizes returns how many bytes a data frame has beside its payload and how
+// many an acknowledgement has, as the flow's first link sees them.
+func (c *Config) Sizes(kit *cc.Kit, f *Flow) (data, ack int) {
+	data, ack = DataOverhead, AckLen
+	if kit.INT {
+		data += packet.INTLen
+		ack += packet.INTLen
+	}
+	if c.tagged(f) {
+		data += packet.TagLen
+	}
+	if c.Recovery == IRN {
+		ack += sackLen
+	}
+	return data, ack
+}
+
+// tagged reports whether the flow's data carries a tag.
+func (c *Config) tagged(f *Flow) bool {
+	return c.Tag && f.Coflow != 0 || c.Hermes.On && f.Paths[0] > 1
+}

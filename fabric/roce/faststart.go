@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package roce
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// PBFS configures the sender's part of Postcard-Based Fast Start (Aaronson
+// and Cohen, Networking 2024): a new flow starts at line rate, marks some of
+// its first packets, and slows down when congested switches answer them. It
+// works on top of any congestion control, which takes over with the first
+// acknowledgement.
+type PBFS struct {
+	On       bool       `yaml:"on"`
+	RTT      vtime.Time `yaml:"rtt"`       // DC_RTT; zero: the longest base round trip of the network
+	Tau      vtime.Time `yaml:"tau"`       // flows that last no longer at line rate stay out of it; zero: half RTT
+	Delta    int        `yaml:"delta"`     // every so many packets one is marked
+	Mu       float64    `yaml:"mu"`        // target utilisation
+	MinShare float64    `yaml:"min_share"` // of RTT's worth of bytes that is always left to new flows
+}
+
+func (p *PBFS) check() (path string, err error) {
+	switch {
+	case !p.On:
+	case p.RTT < 0 || p.Tau < 0:
+		return "pbfs", fmt.Errorf("a time is negative")
+	case p.Delta < 1:
+		return "pbfs.delta", fmt.Errorf("delta is %d, must be at least 1", p.Delta)
+	case p.Mu <= 0 || p.Mu > 1:
+		return "pbfs.mu", fmt.Errorf("mu is %g, must be above 0 and at most 1", p.Mu)
+	case p.MinShare <= 0 || p.MinShare > 1:
+		return "pbfs.min_share", fmt.Errorf("min_share is %g, must be above 0 and at most 1", p.MinShare)
+	}
+	return "", nil
+}
+
+// fastStart is a flow under PB-FS.
+type fastStart struct {
+	*PBFS
+	s       *sender
+	packets int                // since the last marked one
+	answers map[uint16]float64 // latest rate reduction that each switch asks for
+	silent  bool               // no more marks: a postcard or an acknowledgement has come
+	over    bool               // the first acknowledgement has come
+}
+
+// remote names a flow by its receiver, as messages of switches do.
+type remote struct {
+	ip netip.Addr
+	qp uint32
+}
+
+// register makes a flow known by its receiver, if switches may have to say
+// something about it, and prepares it for PB-FS, if it is long enough.
+func (h *Host) register(s *sender, to Address, qp uint32) {
+	p := &h.cfg.PBFS
+	tau := p.Tau
+	if tau == 0 {
+		tau = p.RTT / 2
+	}
+	fresh := p.On && s.size >= h.rate.Bytes(tau)
+	if !fresh && !h.kit.Switches {
+		return
+	}
+	if h.byRemote == nil {
+		h.byRemote = make(map[remote]*sender)
+	}
+	h.byRemote[remote{to.IP, qp}] = s
+	if fresh {
+		s.pbfs = &fastStart{PBFS: p, s: s, answers: make(map[uint16]float64)}
+	}
+}
+
+// mark marks every Delta-th packet until an answer comes.
+func (fs *fastStart) mark(ip packet.IPv4) {
+	if fs.silent || fs.over {
+		return
+	}
+	if fs.packets++; fs.packets == fs.Delta {
+		fs.packets = 0
+		ip.SetDSCP(ip.DSCP() | packet.DSCPMark)
+		ip.UpdateChecksum()
+	}
+}
+
+// postcard handles a switch's answer: algorithm 1 of the paper, with the
+// largest of the switches' latest reductions.
+func (h *Host) postcard(ip packet.IPv4, p packet.Postcard) {
+	if p == nil {
+		h.Stats.Unknown++
+		return
+	}
+	s := h.byRemote[remote{ip.Src(), p.DestQP()}]
+	if s == nil {
+		h.Stats.Misdelivered++
+		return
+	}
+	h.Stats.Postcards++
+	fs := s.pbfs
+	if fs == nil || fs.over || s.ctl == nil {
+		return
+	}
+	fs.silent = true
+	fs.answers[p.Switch()] = fs.reduction(p)
+	largest := 1.0
+	for _, c := range fs.answers {
+		largest = max(largest, c)
+	}
+	s.ctl.Restart(vtime.Rate(float64(s.Line) / largest))
+}
+
+// reduction returns by what factor new flows must slow down (equations of
+// section III-D).
+func (fs *fastStart) reduction(p packet.Postcard) float64 {
+	recent, marked := p.Recent()
+	if recent == 0 {
+		return 0
+	}
+	arriving := float64(p.Arriving())
+	fresh := min(float64(fs.Delta)*float64(marked)/float64(recent), 1) * arriving
+	bdp := float64((vtime.Rate(p.Rate()) * vtime.Mbps).Bytes(fs.RTT))
+	least := fs.MinShare * float64(fs.s.Line.Bytes(fs.RTT))
+	room := max(bdp-float64(p.Queue())-(arriving-fresh), least)
+	return fresh / (fs.Mu * room)
+}

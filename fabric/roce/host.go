@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package roce
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Address is where a host is found.
+type Address struct {
+	MAC packet.MAC
+	IP  netip.Addr // IPv4
+}
+
+// Flow is a message from one host to another.
+type Flow struct {
+	Size    int64      // payload bytes
+	Start   vtime.Time // when the sender gets to know of it
+	Class   uint8      // priority, 0 to 7
+	Port    uint16     // UDP source port, from which switches take the flow's entropy
+	BaseRTT vtime.Time // round trip of a full packet through the empty network
+	// Path is the rate of the slowest link on the way, for windows.
+	Path   vtime.Rate
+	Coflow uint16 // number in the tag, if hosts tag; zero: none
+	// Leaf is where the receiver is, and Paths how many ways there are up, at
+	// the sender's leaf and at the next switch, for Hermes.
+	Leaf  int
+	Paths [2]int
+}
+
+// Host is a RoCEv2 host with one port. It is used by one goroutine.
+type Host struct {
+	net  Network
+	cfg  *Config
+	kit  *cc.Kit
+	self Address
+	rate vtime.Rate
+
+	nic       nic
+	senders   []*sender // by number of the queue pair
+	receivers []*receiver
+	starts    []*sender // not started, in order of time
+	startSet  vtime.Time
+	ack       cc.Ack
+
+	byRemote map[remote]*sender // flows that switches may speak of
+	paths    map[int]*paths     // by leaf: what Hermes knows
+	rng      *rand.Rand         // of Hermes
+
+	Stats Stats
+}
+
+// Stats counts what a host saw.
+type Stats struct {
+	Finished     int       // flows it sent that are all acknowledged
+	Frames       uint64    // received
+	Unknown      uint64    // received, neither RoCEv2 nor PFC
+	Misdelivered uint64    // received, for another host or no queue pair of this one
+	OutOfOrder   uint64    // data packets that were not the next in their flow
+	Degree       Histogram // how far those were ahead, in packets
+	Timeouts     uint64
+	CNPs         uint64 // sent
+	Postcards    uint64 // received, of PB-FS
+}
+
+// New returns a host on a link of the given rate. The configuration has been
+// checked and is shared.
+func New(net Network, cfg *Config, kit *cc.Kit, self Address, rate vtime.Rate) *Host {
+	h := &Host{net: net, cfg: cfg, kit: kit, self: self, rate: rate, startSet: vtime.Never}
+	h.nic.init(h)
+	return h
+}
+
+// Connect makes src send a flow to dst. It returns how to follow it.
+func Connect(src, dst *Host, f Flow) (*Outgoing, *Incoming, error) {
+	sender, receiver := src.NextSender(), dst.NextReceiver()
+	out, err := src.Send(f, dst.self, receiver)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, dst.Expect(f, src.self, sender), nil
+}
+
+// NextSender and NextReceiver return the numbers that the next sending and
+// receiving queue pairs will have. Both count from zero.
+func (h *Host) NextSender() uint32   { return uint32(len(h.senders)) }
+func (h *Host) NextReceiver() uint32 { return uint32(len(h.receivers)) }
+
+// Send starts a flow, when its time comes, to the queue pair of the given
+// number at a peer.
+func (h *Host) Send(f Flow, to Address, receiver uint32) (*Outgoing, error) {
+	if f.Size < 1 || (f.Size-1)/int64(h.cfg.MTU) >= maxPackets {
+		return nil, fmt.Errorf("size %d: must be from 1 byte to %d packets of %d", f.Size, maxPackets, h.cfg.MTU)
+	}
+	if f.Class >= packet.Classes {
+		return nil, fmt.Errorf("class %d: must be from 0 to 7", f.Class)
+	}
+	if f.Start < h.net.Now() {
+		return nil, fmt.Errorf("start %v: it is %v already", f.Start, h.net.Now())
+	}
+	s := newSender(h, to, &f, h.NextSender(), receiver)
+	h.register(s, to, receiver)
+	h.senders = append(h.senders, s)
+	h.addStart(s)
+	return (*Outgoing)(s), nil
+}
+
+// Expect prepares for a flow from the queue pair of the given number at a
+// peer, of which Send has approved.
+func (h *Host) Expect(f Flow, from Address, sender uint32) *Incoming {
+	r := newReceiver(h, from, &f, sender)
+	h.receivers = append(h.receivers, r)
+	return (*Incoming)(r)
+}
+
+// maxPackets keeps half of the sequence numbers free, to tell old from new.
+const maxPackets = 1 << 23
+
+// addStart puts a flow among those that have not started. One event at a time
+// is on its way for all of them.
+func (h *Host) addStart(s *sender) {
+	i := len(h.starts)
+	for i > 0 && h.starts[i-1].start > s.start {
+		i--
+	}
+	h.starts = slices.Insert(h.starts, i, s)
+	h.nextStart()
+}
+
+func (h *Host) nextStart() {
+	if len(h.starts) > 0 && h.starts[0].start < h.startSet {
+		h.startSet = h.starts[0].start
+		h.net.At(h.startSet, (*starter)(h), uint64(h.startSet))
+	}
+}
+
+// starter is the event of flows that start.
+type starter Host
+
+// Fire implements vtime.Event; arg is the time that was asked for.
+func (st *starter) Fire(now vtime.Time, arg uint64) {
+	h := (*Host)(st)
+	if vtime.Time(arg) != h.startSet {
+		return // an earlier event has taken its place
+	}
+	n := 0
+	for n < len(h.starts) && h.starts[n].start <= now {
+		h.starts[n].begin(now)
+		n++
+	}
+	h.starts = h.starts[n:]
+	h.startSet = vtime.Never
+	h.nextStart()
+	h.nic.kick(now)
+}
+
+// Receive takes a frame from the wire.
+func (h *Host) Receive(_ int, f *packet.Frame) {
+	h.Stats.Frames++
+	h.receive(h.net.Now(), f)
+	h.net.Frames().Put(f)
+}
+
+// Offsets in the frames that hosts get: no VLAN tag, no IP options. The
+// destination leaf has taken off what was in front of IP.
+const (
+	offIP  = packet.EthernetLen
+	offUDP = offIP + packet.IPv4Len
+	offBTH = offUDP + packet.UDPLen
+)
+
+func (h *Host) receive(now vtime.Time, f *packet.Frame) {
+	d := f.Data
+	if len(d) < offBTH || packet.Ethernet(d).EtherType() != packet.EtherTypeIPv4 || d[offIP] != 0x45 ||
+		packet.IPv4(d[offIP:]).Protocol() != packet.ProtoUDP {
+		if pfc := packet.AsPFC(d); pfc != nil {
+			h.nic.pause(now, pfc)
+		} else {
+			h.Stats.Unknown++
+		}
+		return
+	}
+	ip := packet.IPv4(d[offIP:])
+	if ip.Dst() != h.self.IP {
+		h.Stats.Misdelivered++
+		return
+	}
+	switch udp := packet.UDP(d[offUDP:]); udp.DstPort() {
+	case packet.PortRoCEv2:
+		h.transport(now, f, ip, nil, packet.AsBTH(d[offBTH:]))
+	case packet.PortINT:
+		telemetry := packet.AsINT(d[offBTH:])
+		if telemetry == nil {
+			h.Stats.Unknown++
+			return
+		}
+		h.transport(now, f, ip, telemetry[:packet.INTLen], packet.AsBTH(telemetry[packet.INTLen:]))
+	case packet.PortPostcard:
+		h.postcard(ip, packet.AsPostcard(d[offBTH:]))
+	default:
+		h.Stats.Unknown++
+	}
+}
+
+// transport handles a packet with a base transport header, and the telemetry
+// that came in front of it, if any.
+func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemetry packet.INT, bth packet.BTH) {
+	if bth == nil {
+		h.Stats.Unknown++
+		return
+	}
+	qp := int(bth.DestQP())
+	switch bth.Opcode() {
+	case packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLast, packet.OpSendOnly:
+		if qp >= len(h.receivers) {
+			h.Stats.Misdelivered++
+			return
+		}
+		h.receivers[qp].data(now, f, ip, telemetry, bth)
+	case packet.OpAcknowledge:
+		aeth := packet.AsAETH(bth.Payload())
+		switch {
+		case aeth == nil:
+			h.Stats.Unknown++
+		case qp >= len(h.senders):
+			h.Stats.Misdelivered++
+		default:
+			h.senders[qp].acked(now, bth, aeth)
+		}
+	case packet.OpCongestionNotific:
+		cnp := packet.AsCNP(bth)
+		switch {
+		case cnp == nil:
+			h.Stats.Unknown++
+		case h.kit.Switches:
+			if s := h.byRemote[remote{ip.Src(), uint32(qp)}]; s != nil {
+				s.notified(now, ip, cnp)
+			} else {
+				h.Stats.Misdelivered++
+			}
+		case qp >= len(h.senders):
+			h.Stats.Misdelivered++
+		default:
+			h.senders[qp].notified(now, ip, cnp)
+		}
+	case opProbe, opEcho:
+		if h.cfg.Hermes.On {
+			h.probed(now, f, ip, bth)
+		} else {
+			h.Stats.Unknown++
+		}
+	default:
+		h.Stats.Unknown++
+	}
+}
+
+// ahead returns how far sequence number psn, of 24 bits, is ahead of packet
+// number n; negative if it is behind.
+func ahead(psn uint32, n int64) int64 {
+	return int64(int32((psn-uint32(n))<<8) >> 8)
+}
+
+// layout is the headers of a flow's frames and where they are.
+type layout struct {
+	bytes [packet.TagLen + headerLen + packet.INTLen]byte
+	len   int // up to the end of the BTH
+	ip    int
+	bth   int
+}
+
+func (l *layout) header() []byte { return l.bytes[:l.len] }
+
+// headers returns the headers of frames to a peer with so many bytes after
+// the BTH, not counting the invariant CRC.
+func (h *Host) headers(to Address, f *Flow, class uint8, ecn packet.ECN, telemetry bool, payload int) layout {
+	l := layout{ip: offIP}
+	etherType, port := packet.EtherTypeIPv4, packet.PortRoCEv2
+	if ecn != packet.NotECT && h.cfg.tagged(f) {
+		packet.Tag(l.bytes[offIP:]).Set(packet.TagNoPath, packet.TagNoPath, f.Coflow, etherType)
+		etherType = packet.EtherTypeLocal
+		l.ip += packet.TagLen
+	}
+	udp := l.ip + packet.IPv4Len
+	l.bth = udp + packet.UDPLen
+	if telemetry {
+		port = packet.PortINT
+		l.bth += packet.INTLen
+	}
+	l.len = l.bth + packet.BTHLen
+	n := l.len - l.ip + payload + icrcLen
+	packet.Ethernet(l.bytes[:]).Set(to.MAC, h.self.MAC, etherType)
+	packet.IPv4(l.bytes[l.ip:]).Set(h.self.IP, to.IP, packet.ProtoUDP, DSCP(class), ecn, 0, n)
+	packet.UDP(l.bytes[udp:]).Set(f.Port, port, n-packet.IPv4Len)
+	return l
+}
+
+// resize sets the lengths in the headers at b for so many bytes after the
+// BTH, not counting the invariant CRC.
+func (l *layout) resize(b []byte, payload int) {
+	n := l.len - l.ip + payload + icrcLen
+	ip := packet.IPv4(b[l.ip:])
+	ip.SetTotalLen(n)
+	ip.UpdateChecksum()
+	binary.BigEndian.PutUint16(b[l.ip+packet.IPv4Len+4:], uint16(n-packet.IPv4Len))
+}

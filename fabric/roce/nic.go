@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package roce
+
+import (
+	"math/bits"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// nic decides which frame goes onto the wire next: acknowledgements and
+// notifications before data, a higher class before a lower one, the flows of
+// a class in turn. It asks for an event only where there will be something to
+// send.
+type nic struct {
+	h    *Host
+	free vtime.Time // when the wire is free again
+	wake vtime.Time // the next event on its way, or Never
+
+	control     [packet.Classes]fifo // acknowledgements and notifications
+	controlMask uint8                // classes that have some
+	ready       [packet.Classes]list // flows that may send now
+	readyMask   uint8
+	waiting     []*sender // heap of flows that may send later, by time
+
+	paused      uint8 // classes that PFC holds back
+	pausedUntil [packet.Classes]vtime.Time
+}
+
+func (n *nic) init(h *Host) { n.h, n.wake = h, vtime.Never }
+
+// fifo is a queue of frames.
+type fifo struct {
+	frames []*packet.Frame
+	head   int
+}
+
+func (q *fifo) push(f *packet.Frame) { q.frames = append(q.frames, f) }
+
+func (q *fifo) empty() bool { return q.head == len(q.frames) }
+
+func (q *fifo) pop() *packet.Frame {
+	f := q.frames[q.head]
+	q.head++
+	if q.empty() {
+		q.frames, q.head = q.frames[:0], 0
+	} else if q.head >= 64 && q.head > len(q.frames)/2 {
+		k := copy(q.frames, q.frames[q.head:])
+		q.frames, q.head = q.frames[:k], 0
+	}
+	return f
+}
+
+// list is a queue of flows, linked through them.
+type list struct{ first, last *sender }
+
+func (l *list) push(s *sender) {
+	s.link = nil
+	if l.first == nil {
+		l.first = s
+	} else {
+		l.last.link = s
+	}
+	l.last = s
+}
+
+func (l *list) pop() *sender {
+	s := l.first
+	l.first = s.link
+	return s
+}
+
+// send queues an acknowledgement or a notification.
+func (n *nic) send(now vtime.Time, class uint8, f *packet.Frame) {
+	n.control[class].push(f)
+	n.controlMask |= 1 << class
+	n.kick(now)
+}
+
+// add queues a flow that has something to send.
+func (n *nic) add(now vtime.Time, s *sender) {
+	if s.place != nowhere {
+		return
+	}
+	if s.avail > now {
+		n.wait(s)
+		return
+	}
+	n.makeReady(s)
+}
+
+func (n *nic) makeReady(s *sender) {
+	s.place = inReady
+	n.ready[s.class].push(s)
+	n.readyMask |= 1 << s.class
+	if n.paused&(1<<s.class) != 0 {
+		s.stalled = true
+	}
+}
+
+// kick sends the next frame, or sees to it that it will be sent when the wire
+// is free.
+func (n *nic) kick(now vtime.Time) {
+	if now < n.free {
+		n.wakeAt(n.free)
+		return
+	}
+	n.transmit(now)
+}
+
+func (n *nic) wakeAt(t vtime.Time) {
+	if t < n.wake {
+		n.wake = t
+		n.h.net.At(t, n, uint64(t))
+	}
+}
+
+// Fire implements vtime.Event; arg is the time that was asked for.
+func (n *nic) Fire(now vtime.Time, arg uint64) {
+	if vtime.Time(arg) != n.wake {
+		return // an earlier event has taken its place
+	}
+	n.wake = vtime.Never
+	if now < n.free {
+		n.wakeAt(n.free)
+		return
+	}
+	n.transmit(now)
+}
+
+// transmit sends one frame, if one may be sent, on a wire that is free.
+func (n *nic) transmit(now vtime.Time) {
+	if n.paused != 0 {
+		n.expire(now)
+	}
+	n.release(now)
+	var f *packet.Frame
+	if m := n.controlMask &^ n.paused; m != 0 {
+		class := bits.Len8(m) - 1
+		q := &n.control[class]
+		f = q.pop()
+		if q.empty() {
+			n.controlMask &^= 1 << class
+		}
+		n.put(now, f)
+	} else {
+		for f == nil {
+			m := n.readyMask &^ n.paused
+			if m == 0 {
+				break
+			}
+			class := bits.Len8(m) - 1
+			l := &n.ready[class]
+			s := l.pop()
+			if l.first == nil {
+				n.readyMask &^= 1 << class
+			}
+			s.place = nowhere
+			if !s.hasData() {
+				continue // acknowledged, or its window closed, while it was queued
+			}
+			f = s.nextFrame(now)
+			n.put(now, f)
+			s.sentAt(now, n.free)
+			if s.hasData() {
+				if s.avail <= n.free {
+					n.makeReady(s)
+				} else {
+					n.wait(s)
+				}
+			}
+		}
+	}
+	n.plan(now)
+}
+
+// put puts a frame on the wire.
+func (n *nic) put(now vtime.Time, f *packet.Frame) {
+	n.free = now + n.h.rate.TxTime(f.Len()+n.h.cfg.Overhead)
+	n.h.net.Send(1, f, n.free)
+}
+
+// plan asks for the event that sends the next frame, if there is any reason
+// for one.
+func (n *nic) plan(now vtime.Time) {
+	at := max(n.free, now)
+	switch {
+	case (n.controlMask|n.readyMask)&^n.paused != 0:
+		n.wakeAt(at)
+		return
+	case len(n.waiting) > 0:
+		n.wakeAt(max(at, n.waiting[0].avail))
+	}
+	// What is paused goes on by itself when the pause runs out.
+	for m := (n.controlMask | n.readyMask) & n.paused; m != 0; m &= m - 1 {
+		n.wakeAt(max(at, n.pausedUntil[bits.TrailingZeros8(m)]))
+	}
+}
+
+// pause obeys a PFC frame.
+func (n *nic) pause(now vtime.Time, pfc packet.PFC) {
+	n.expire(now)
+	n.release(now)
+	for m := pfc.Enabled(); m != 0; m &= m - 1 {
+		c := bits.TrailingZeros8(m)
+		q := pfc.Quanta(c)
+		if q == 0 {
+			n.paused &^= 1 << c
+			continue
+		}
+		n.paused |= 1 << c
+		n.pausedUntil[c] = now + packet.PauseTime(q, n.h.rate)
+		for s := n.ready[c].first; s != nil; s = s.link {
+			s.stalled = true
+		}
+	}
+	n.kick(now)
+}
+
+// expire ends pauses that have run out.
+func (n *nic) expire(now vtime.Time) {
+	for m := n.paused; m != 0; m &= m - 1 {
+		if c := bits.TrailingZeros8(m); n.pausedUntil[c] <= now {
+			n.paused &^= 1 << c
+		}
+	}
+}
+
+// release makes flows ready whose time has come.
+func (n *nic) release(now vtime.Time) {
+	for len(n.waiting) > 0 && n.waiting[0].avail <= now {
+		s := n.waiting[0]
+		n.unwait(s)
+		n.makeReady(s)
+	}
+}
+
+// wait adds a flow to the heap of those that may send later.
+func (n *nic) wait(s *sender) {
+	s.place = len(n.waiting)
+	n.waiting = append(n.waiting, s)
+	n.up(s.place)
+}
+
+// unwait takes a flow out of that heap.
+func (n *nic) unwait(s *sender) {
+	i, last := s.place, len(n.waiting)-1
+	s.place = nowhere
+	moved := n.waiting[last]
+	n.waiting[last] = nil
+	n.waiting = n.waiting[:last]
+	if i == last {
+		return
+	}
+	n.waiting[i], moved.place = moved, i
+	n.fix(moved)
+}
+
+// fix restores the heap after a flow's time has changed.
+func (n *nic) fix(s *sender) {
+	if !n.up(s.place) {
+		n.down(s.place)
+	}
+}
+
+func earlier(a, b *sender) bool {
+	return a.avail < b.avail || a.avail == b.avail && a.qp < b.qp
+}
+
+func (n *nic) up(i int) (moved bool) {
+	for i > 0 {
+		p := (i - 1) / 2
+		if !earlier(n.waiting[i], n.waiting[p]) {
+			break
+		}
+		n.swap(i, p)
+		i, moved = p, true
+	}
+	return moved
+}
+
+func (n *nic) down(i int) {
+	for {
+		c := 2*i + 1
+		if c >= len(n.waiting) {
+			return
+		}
+		if c+1 < len(n.waiting) && earlier(n.waiting[c+1], n.waiting[c]) {
+			c++
+		}
+		if !earlier(n.waiting[c], n.waiting[i]) {
+			return
+		}
+		n.swap(i, c)
+		i = c
+	}
+}
+
+func (n *nic) swap(i, j int) {
+	n.waiting[i], n.waiting[j] = n.waiting[j], n.waiting[i]
+	n.waiting[i].place, n.waiting[j].place = i, j
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package roce
+
+import (
+	"encoding/binary"
+
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// receiver is the receiving end of a flow.
+type receiver struct {
+	h        *Host
+	expected int64 // next packet in order
+	total    int64
+	class    uint8 // of acknowledgements
+	cnpClass uint8
+
+	nakAt  vtime.Time // when the packet last asked for may be asked for again
+	nakFor int64      // the packet last asked for; -1: none
+	cnpAt  vtime.Time // when a notification may be sent again
+
+	started    bool
+	first      vtime.Time // when the first packet came
+	ended      vtime.Time // when the last one in order came; zero: not yet
+	outOfOrder int64
+	duplicates int64
+	degree     int64 // greatest
+	degreeSum  int64
+	marked     int64
+	stalled    bool // a packet of it waited in a paused queue
+
+	early  bitmap  // IRN: packets above expected that have come
+	report *report // of PCN, while packets come
+	head   layout  // of acknowledgements
+}
+
+func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
+	r := &receiver{h: h, total: (f.Size + int64(h.cfg.MTU) - 1) / int64(h.cfg.MTU), class: f.Class, cnpClass: f.Class, nakFor: -1}
+	if c := h.cfg.AckClass; c >= 0 {
+		r.class = uint8(c)
+	}
+	if c := h.cfg.CNPClass; c >= 0 {
+		r.cnpClass = uint8(c)
+	}
+	behind := packet.AETHLen
+	if h.cfg.Recovery == IRN {
+		behind += sackLen
+	}
+	if h.kit.INT {
+		behind += packet.INTLen
+	}
+	r.head = h.headers(from, f, r.class, packet.NotECT, false, behind)
+	packet.BTH(r.head.bytes[r.head.bth:]).Set(packet.OpAcknowledge, remote, 0, false)
+	return r
+}
+
+// data handles a data packet.
+func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemetry packet.INT, bth packet.BTH) {
+	if !r.started {
+		r.started, r.first = true, now
+	}
+	r.stalled = r.stalled || f.Stalled
+	marked := ip.ECN() == packet.CE
+	if marked {
+		r.marked++
+	}
+	d := ahead(bth.PSN(), r.expected)
+	if d > 0 {
+		r.outOfOrder++
+		r.degreeSum += d
+		r.degree = max(r.degree, d)
+		r.h.Stats.OutOfOrder++
+		r.h.Stats.Degree.Add(d)
+		marked = marked || r.h.cfg.CNPOnReorder
+	}
+	echo := marked && r.h.cfg.Hermes.On
+	switch r.h.kit.Receiver {
+	case cc.Echo:
+		echo = marked
+	case cc.Notify:
+		if marked && now >= r.cnpAt {
+			r.cnpAt = now + r.h.cfg.CNPInterval
+			r.notify(now, packet.CE, 0)
+		}
+	case cc.Report:
+		r.count(now, f.Len()+r.h.cfg.Overhead, marked)
+	}
+	irn := r.h.cfg.Recovery == IRN
+	switch {
+	case d == 0:
+		first := r.expected
+		r.expected++
+		for r.early.has(r.expected) {
+			r.early.clear(r.expected)
+			r.expected++
+		}
+		if r.expected == r.total {
+			r.ended = now
+		}
+		if filled := r.expected > first+1; filled || bth.AckReq() {
+			r.ack(now, packet.SyndromeACK, r.expected-1, bth.PSN(), echo, telemetry)
+		}
+	case d < 0:
+		r.duplicates++
+		if bth.AckReq() {
+			r.ack(now, packet.SyndromeACK, r.expected-1, bth.PSN(), echo, telemetry)
+		}
+	case irn:
+		if n := r.expected + d; n < r.total {
+			r.early.set(n, r.expected)
+		}
+		r.ack(now, packet.SyndromeNAKPSNSequence, r.expected, bth.PSN(), echo, telemetry)
+	case r.nakFor != r.expected || now >= r.nakAt:
+		r.nakFor, r.nakAt = r.expected, now+r.h.cfg.NAKInterval
+		r.ack(now, packet.SyndromeNAKPSNSequence, r.expected, bth.PSN(), echo, telemetry)
+	}
+}
+
+// ack sends an acknowledgement or a negative one, about the packet with number
+// cause.
+func (r *receiver) ack(now vtime.Time, syndrome uint8, psn int64, cause uint32, echo bool, telemetry packet.INT) {
+	f := r.h.net.Frames().Get()
+	f.Data = append(f.Data, r.head.header()...)
+	bth := packet.BTH(f.Data[r.head.bth:])
+	binary.BigEndian.PutUint32(bth[8:], uint32(psn)&0xffffff)
+	if echo {
+		bth.SetBECN()
+	}
+	f.Data = append(f.Data, syndrome, byte(r.expected>>16), byte(r.expected>>8), byte(r.expected))
+	if r.h.cfg.Recovery == IRN {
+		f.Data = binary.BigEndian.AppendUint32(f.Data, cause)
+	}
+	if r.h.kit.INT {
+		if telemetry != nil {
+			f.Data = append(f.Data, telemetry...)
+		} else {
+			f.Data = append(f.Data, noTelemetry[:]...)
+		}
+	}
+	f.Elided = icrcLen
+	r.h.nic.send(now, r.class, f)
+}
+
+// noTelemetry is a block without records.
+var noTelemetry [packet.INTLen]byte
+
+// notify sends a congestion notification packet with an ECN field and a rate
+// in Mb/s.
+func (r *receiver) notify(now vtime.Time, ecn packet.ECN, rate uint32) {
+	f := r.h.net.Frames().Get()
+	f.Data = append(f.Data, r.head.header()...)
+	f.Data = append(f.Data, make([]byte, packet.CNPLen-packet.BTHLen)...)
+	ip := packet.IPv4(f.Data[r.head.ip:])
+	ip.SetDSCP(DSCP(r.cnpClass))
+	ip.SetECN(ecn)
+	r.head.resize(f.Data, packet.CNPLen-packet.BTHLen)
+	bth := packet.BTH(f.Data[r.head.bth:])
+	bth.Set(packet.OpCongestionNotific, bth.DestQP(), 0, false)
+	bth.SetBECN()
+	packet.CNP(bth).SetRecRate(rate)
+	f.Elided = icrcLen
+	r.h.Stats.CNPs++
+	r.h.nic.send(now, r.cnpClass, f)
+}
+
+// Incoming is what a caller sees of a flow at its receiver.
+type Incoming receiver
+
+// Ended returns when the last packet in order came, or zero.
+func (i *Incoming) Ended() vtime.Time { return i.ended }
+
+// Delivered returns how many packets have come in order.
+func (i *Incoming) Delivered() int64 { return i.expected }
+
+// OutOfOrder returns how many packets were not the next in the flow, how far
+// ahead of the expected one the farthest was, and the sum over all, in
+// packets.
+func (i *Incoming) OutOfOrder() (packets, degree, sum int64) {
+	return i.outOfOrder, i.degree, i.degreeSum
+}
+
+// Marked returns how many packets came with ECN CE.
+func (i *Incoming) Marked() int64 { return i.marked }
+
+// Stalled reports whether a packet of the flow waited in a paused queue of a
+// switch that says so.
+func (i *Incoming) Stalled() bool { return i.stalled }

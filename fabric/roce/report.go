@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package roce
+
+import (
+	"math"
+
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// report is PCN's notification point for one flow (section 5.2 of the paper):
+// every period in which packets came it sends the rate at which they did, and
+// whether nearly all of them were marked. Periods follow one another while
+// packets come; after a pause the next packet begins one.
+type report struct {
+	r       *receiver
+	running bool
+	last    vtime.Time // packet before; -1: none
+	span    vtime.Time // over which bytes came: the period, or longer if the first packet was long in coming
+	bytes   int64      // on the wire
+	packets int64
+	marked  int64
+}
+
+// count takes note of a packet.
+func (r *receiver) count(now vtime.Time, bytes int, marked bool) {
+	if r.report == nil {
+		r.report = &report{r: r, last: -1}
+	}
+	p := r.report
+	period := r.h.cfg.CNPInterval
+	if p.packets == 0 {
+		p.span = period
+		if p.last >= 0 {
+			p.span = max(period, now-p.last)
+		}
+	}
+	p.packets++
+	p.bytes += int64(bytes)
+	if marked {
+		p.marked++
+	}
+	p.last = now
+	if !p.running && period > 0 {
+		p.running = true
+		r.h.net.At(now+period, p, 0)
+	}
+}
+
+// Fire implements vtime.Event: a period is over.
+func (p *report) Fire(now vtime.Time, _ uint64) {
+	if p.packets == 0 || p.r.ended > 0 {
+		p.running = false
+		return
+	}
+	ecn := packet.NotECT
+	if float64(p.marked) >= cc.PCNMarked*float64(p.packets) {
+		ecn = packet.CE
+	}
+	mbps := float64(p.bytes) * 8 / p.span.Microseconds()
+	p.r.notify(now, ecn, uint32(min(mbps, math.MaxUint32)))
+	p.bytes, p.packets, p.marked = 0, 0, 0
+	p.r.h.net.At(now+p.r.h.cfg.CNPInterval, p, 0)
+}

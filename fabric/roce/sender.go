@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package roce
+
+import (
+	"encoding/binary"
+
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// sender is the sending end of a flow. Packets are numbered from 0; the wire
+// carries the low 24 bits.
+type sender struct {
+	cc.Flow
+	h     *Host
+	ctl   cc.Control // nil before the flow starts and after it ends
+	start vtime.Time
+	size  int64
+	class uint8
+	qp    uint32 // number among the host's senders
+
+	una   int64 // first packet that is not acknowledged
+	next  int64 // packet to be sent next
+	high  int64 // one past the last packet ever sent
+	total int64
+
+	// Of the NIC.
+	avail vtime.Time // not to be sent before
+	place int        // in nic.waiting, or one of those below
+	link  *sender    // next in nic.ready
+
+	gap     vtime.Time // between full packets at rate gapRate
+	gapRate vtime.Rate
+	last    int // wire bytes of the packet sent last
+
+	waiting bool         // for an acknowledgement: there is something in flight
+	since   vtime.Time   // when it began to wait
+	timerAt vtime.Time   // when the next event is due, or Never
+	times   []vtime.Time // when packets were sent, by number modulo its length; nil unless wanted
+	irn     *irnSender   // nil: go-back-N
+
+	paths    *paths   // Hermes; nil: none to choose from
+	via      int      // path of the packet sent last; -1: none yet
+	vias     []uint16 // as times, the paths
+	timedOut bool     // since a path was last chosen
+	coflow   uint16
+
+	stalled bool // had to wait for PFC at the NIC
+	sent    int64
+	ended   vtime.Time // zero: not yet
+	cnps    int64
+
+	full int    // bytes of a full packet on the wire
+	head layout // of a full packet
+	pbfs *fastStart
+}
+
+// Places of a flow outside nic.waiting.
+const (
+	nowhere = -1
+	inReady = -2
+)
+
+func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
+	mtu := int64(h.cfg.MTU)
+	s := &sender{
+		h: h, start: f.Start, size: f.Size, class: f.Class, qp: qp,
+		total: (f.Size + mtu - 1) / mtu,
+		place: nowhere, timerAt: vtime.Never, via: -1, coflow: f.Coflow, paths: h.pathsTo(f, to),
+		Flow: cc.Flow{Rate: h.rate, Line: h.rate, BaseRTT: f.BaseRTT, MTU: h.cfg.MTU},
+	}
+	w := h.cfg.Window
+	if w == 0 && (h.kit.Window || h.cfg.Recovery == IRN) {
+		w = 1
+	}
+	if w > 0 {
+		s.Window = max(int64(w*float64(min(f.Path, h.rate).Bytes(f.BaseRTT))), mtu)
+	}
+	s.head = h.headers(to, f, f.Class, packet.ECT0, h.kit.INT, h.cfg.MTU)
+	packet.BTH(s.head.bytes[s.head.bth:]).Set(packet.OpSendMiddle, remote, 0, false)
+	s.full = s.head.len + h.cfg.MTU + icrcLen + h.cfg.Overhead
+	return s
+}
+
+// begin starts the flow.
+func (s *sender) begin(now vtime.Time) {
+	s.Repace = s.repace
+	s.ctl = s.h.kit.New(&s.Flow, s.h.net)
+	if s.h.kit.RTT || s.paths != nil {
+		s.times = make([]vtime.Time, 64)
+	}
+	if s.paths != nil {
+		s.vias = make([]uint16, 64)
+		s.paths.join(now)
+	}
+	if s.h.cfg.Recovery == IRN {
+		s.irn = &irnSender{}
+	}
+	s.avail = now
+	s.h.nic.add(now, s)
+}
+
+// hasData reports whether there is a packet that may be sent, but for pacing.
+func (s *sender) hasData() bool {
+	if s.irn != nil && s.irn.lost(s.una) >= 0 {
+		return true
+	}
+	return s.next < s.total && (s.Window == 0 || (s.next-s.una)*int64(s.MTU) < s.window())
+}
+
+func (s *sender) window() int64 {
+	if s.h.cfg.WindowFollowsRate || s.h.kit.Window {
+		return max(int64(float64(s.Window)*float64(s.Rate)/float64(s.Line)), 1)
+	}
+	return s.Window
+}
+
+// payload returns how many bytes packet n carries.
+func (s *sender) payload(n int64) int {
+	if n == s.total-1 {
+		return int(s.size - n*int64(s.MTU))
+	}
+	return s.MTU
+}
+
+// take returns the number of the packet to be sent now.
+func (s *sender) take() int64 {
+	if s.irn != nil {
+		if n := s.irn.lost(s.una); n >= 0 {
+			s.irn.repeat++
+			return n
+		}
+	}
+	n := s.next
+	s.next++
+	s.high = max(s.high, s.next)
+	return n
+}
+
+// nextFrame makes the frame of the next packet.
+func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
+	n := s.take()
+	s.sent++
+	s.last = s.full - s.MTU + s.payload(n)
+	f := s.h.net.Frames().Get()
+	f.Data = append(f.Data, s.head.header()...)
+	if s.paths != nil {
+		s.via = s.paths.choose(now, s)
+		s.paths.setTag(f.Data, s.via, s.tagCoflow())
+		s.paths.sending(now, s.via, s.last)
+	}
+	if s.times != nil {
+		s.stamp(n, now)
+	}
+	payload := s.MTU
+	op, request := packet.OpSendMiddle, false
+	switch {
+	case n == s.total-1:
+		payload, op, request = s.payload(n), packet.OpSendLast, true
+		if n == 0 {
+			op = packet.OpSendOnly
+		}
+		if payload != s.MTU {
+			s.head.resize(f.Data, payload)
+		}
+	case n == 0:
+		op = packet.OpSendFirst
+	}
+	every := int64(s.h.cfg.AckEvery)
+	bth := f.Data[s.head.bth:]
+	bth[0] = byte(op)
+	psn := uint32(n) & 0xffffff
+	if request || every == 1 || n%every == every-1 {
+		psn |= 1 << 31
+	}
+	binary.BigEndian.PutUint32(bth[8:], psn)
+	f.Elided = payload + icrcLen
+	if s.pbfs != nil {
+		s.pbfs.mark(packet.IPv4(f.Data[s.head.ip:]))
+	}
+	return f
+}
+
+// sentAt says that the packet made last is on the wire from now until end.
+func (s *sender) sentAt(now, end vtime.Time) {
+	s.avail = now + s.spacing()
+	s.ctl.Sent(now, s.last)
+	if !s.waiting {
+		s.arm(end)
+	}
+}
+
+// spacing returns how long the packet sent last keeps the flow from sending
+// another.
+func (s *sender) spacing() vtime.Time {
+	if s.last != s.full {
+		return s.Rate.TxTime(s.last)
+	}
+	if s.gapRate != s.Rate {
+		s.gap, s.gapRate = s.Rate.TxTime(s.full), s.Rate
+	}
+	return s.gap
+}
+
+// repace moves the next packet after the rate has changed, as if the new rate
+// had been there when the last packet was sent.
+func (s *sender) repace(old vtime.Rate) {
+	if s.last == 0 || old == s.Rate {
+		return
+	}
+	s.avail += s.Rate.TxTime(s.last) - old.TxTime(s.last)
+	if s.place >= 0 {
+		n := &s.h.nic
+		n.fix(s)
+		if s.place == 0 {
+			n.wakeAt(max(s.avail, n.free, s.h.net.Now()))
+		}
+	}
+}
+
+// tagCoflow returns the coflow for the tag.
+func (s *sender) tagCoflow() uint16 {
+	if s.h.cfg.Tag {
+		return s.coflow
+	}
+	return 0
+}
+
+// stamp remembers when a packet was sent, and which way.
+func (s *sender) stamp(n int64, now vtime.Time) {
+	if inFlight := s.high - s.una; inFlight > int64(len(s.times)) {
+		s.times = spread(s.times, s.una, s.high)
+		if s.vias != nil {
+			s.vias = spread(s.vias, s.una, s.high)
+		}
+	}
+	s.times[n&int64(len(s.times)-1)] = now
+	if s.vias != nil {
+		s.vias[n&int64(len(s.vias)-1)] = uint16(s.via)
+	}
+}
+
+// spread returns a ring twice as large with the same values from first to end.
+func spread[T any](ring []T, first, end int64) []T {
+	bigger := make([]T, 2*len(ring))
+	for i := first; i < end; i++ {
+		bigger[i&int64(len(bigger)-1)] = ring[i&int64(len(ring)-1)]
+	}
+	return bigger
+}
+
+// went returns the way that a packet in flight took.
+func (s *sender) went(n int64) int { return int(s.vias[n&int64(len(s.vias)-1)]) }
+
+// acked handles an acknowledgement or a negative one.
+func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
+	if s.ctl == nil {
+		return // late, the flow is finished; or not ours, it has not started
+	}
+	psn, nak := bth.PSN(), aeth.IsNAK()
+	// The sequence number is that of the last packet that has arrived in
+	// order, or, in a NAK, of the one after it.
+	una := s.una + ahead(psn, s.una)
+	if !nak {
+		una++
+	}
+	if una < s.una || una > s.high {
+		return
+	}
+	a := &s.h.ack // of the host, to save an allocation per acknowledgement
+	*a = cc.Ack{Marked: bth.BECN() && s.h.kit.Receiver == cc.Echo}
+	behind := aeth[packet.AETHLen:]
+	if s.irn != nil && len(behind) >= sackLen {
+		behind = behind[sackLen:]
+	}
+	if s.h.kit.INT {
+		a.INT = packet.AsINT(behind)
+	}
+	if una > s.una {
+		if s.times != nil {
+			a.RTT = now - s.times[(una-1)&int64(len(s.times)-1)]
+		}
+		if s.paths != nil {
+			s.paths.sense(s.went(una-1), a.RTT, bth.BECN())
+		}
+		if s.irn != nil {
+			s.irn.advance(s.una, una)
+		}
+		s.una = una
+		s.next = max(s.next, una)
+		if s.waiting = s.una < s.high; s.waiting {
+			s.arm(now)
+		}
+	}
+	if s.una == s.total {
+		s.finish(now)
+		return
+	}
+	if nak && s.paths != nil && s.una < s.high {
+		s.paths.repeat(now, s.went(s.una))
+	}
+	switch {
+	case nak && s.irn != nil:
+		s.selective(aeth[packet.AETHLen:])
+	case nak:
+		s.next = s.una
+	}
+	if s.pbfs != nil {
+		s.pbfs.over = true // congestion control takes over
+	}
+	mtu := int64(s.MTU)
+	a.Acked, a.Sent = s.una*mtu, min(s.next*mtu, s.size)
+	s.ctl.Ack(now, a)
+	s.resume(now)
+}
+
+// resume queues the flow at the NIC if it has become able to send.
+func (s *sender) resume(now vtime.Time) {
+	if s.place == nowhere && s.hasData() {
+		s.h.nic.add(now, s)
+		s.h.nic.kick(now)
+	}
+}
+
+// notified handles a congestion notification packet.
+func (s *sender) notified(now vtime.Time, ip packet.IPv4, cnp packet.CNP) {
+	if s.ctl == nil {
+		return
+	}
+	s.cnps++
+	s.ctl.Notify(now, &cc.Notification{
+		// Only PCN's reports may come without the mark, and they have a rate.
+		CE:       ip.ECN() == packet.CE || s.h.kit.Receiver != cc.Report,
+		Rate:     vtime.Rate(cnp.RecRate()) * vtime.Mbps,
+		Feedback: int(cnp.Feedback()),
+	})
+}
+
+func (s *sender) finish(now vtime.Time) {
+	s.ended = now
+	s.ctl.Stop()
+	s.ctl, s.times, s.vias, s.irn = nil, nil, nil, nil
+	if s.paths != nil {
+		s.paths.part()
+	}
+	s.h.Stats.Finished++
+}
+
+// arm begins a wait for an acknowledgement: when something is acknowledged and
+// more is in flight, or when something begins to be.
+func (s *sender) arm(from vtime.Time) {
+	s.waiting, s.since = true, from
+	s.watch()
+}
+
+// watch asks for an event when the wait is over. What is on its way may
+// change how long that is.
+func (s *sender) watch() {
+	if rto := s.timeout(); rto > 0 && s.since+rto < s.timerAt {
+		s.timerAt = s.since + rto
+		s.h.net.At(s.timerAt, s, uint64(s.timerAt))
+	}
+}
+
+// Fire implements vtime.Event: the wait may be over. The argument is the time
+// that was asked for.
+func (s *sender) Fire(now vtime.Time, arg uint64) {
+	if vtime.Time(arg) != s.timerAt {
+		return // an earlier event has taken its place
+	}
+	s.timerAt = vtime.Never
+	if s.ctl == nil || !s.waiting {
+		return
+	}
+	if now < s.since+s.timeout() {
+		s.watch()
+		return
+	}
+	s.h.Stats.Timeouts++
+	if s.paths != nil {
+		s.timedOut = true
+		s.paths.timeout(now, s.went(s.una))
+	}
+	if s.irn != nil {
+		s.irn.recovering = false
+		s.irn.enter(s.high)
+		s.irn.repeat, s.irn.highest = s.una, max(s.irn.highest, s.una+1)
+	} else {
+		s.next = s.una
+	}
+	s.arm(now)
+	s.resume(now)
+}
+
+// Outgoing is what a caller sees of a flow at its sender.
+type Outgoing sender
+
+// Ended returns when the last acknowledgement came, or zero.
+func (o *Outgoing) Ended() vtime.Time { return o.ended }
+
+// Packets returns how many packets the flow has, and how many were sent,
+// repeated ones included.
+func (o *Outgoing) Packets() (total, sent int64) { return o.total, o.sent }
+
+// Resent returns how many packets were sent that had been sent before.
+func (o *Outgoing) Resent() int64 { return o.sent - o.high }
+
+// Acked returns how many payload bytes have been acknowledged.
+func (o *Outgoing) Acked() int64 { return min(o.una*int64(o.MTU), o.size) }
+
+// Rate returns the rate that congestion control has set.
+func (o *Outgoing) Rate() vtime.Rate { return o.Flow.Rate }
+
+// Stalled reports whether PFC held a packet of the flow back at the NIC.
+func (o *Outgoing) Stalled() bool { return o.stalled }
+
+// CNPs returns how many congestion notification packets came.
+func (o *Outgoing) CNPs() int64 { return o.cnps }

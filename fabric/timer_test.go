@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+func TestTimersFireInOrderOfTimeThenAsking(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var q timerQueue
+		var want []appointment
+		popped := 0
+		for i := range 300 {
+			if len(want)-popped > 0 && rng.IntN(3) == 0 {
+				rest := want[popped:]
+				slices.SortFunc(rest, func(a, b appointment) int {
+					if a.before(&b) {
+						return -1
+					}
+					return 1
+				})
+				if q.next() != rest[0].at {
+					t.Fatalf("next is at %v, want %v", q.next(), rest[0].at)
+				}
+				if got := q.pop(); got.arg != rest[0].arg || got.at != rest[0].at {
+					t.Fatalf("popped %v at %v, want %v at %v", got.arg, got.at, rest[0].arg, rest[0].at)
+				}
+				popped++
+				continue
+			}
+			at := vtime.Time(rng.IntN(20))
+			q.push(at, nil, uint64(i))
+			want = append(want, appointment{at, q.seq, nil, uint64(i)})
+		}
+	}
+}
+
+// The benchmarks below hold the number of appointments constant: each pops
+// the first and asks for another a little later, as switches and hosts do.
+// They are why timerQueue is what it is.
+
+func BenchmarkTimers(b *testing.B) {
+	for _, n := range []int{4, 32, 256, 4096} {
+		b.Run(fmt.Sprintf("4-ary/%d", n), func(b *testing.B) {
+			var q timerQueue
+			rng := rand.New(rand.NewPCG(1, 2))
+			for range n {
+				q.push(vtime.Time(rng.IntN(1000)), nil, 0)
+			}
+			for b.Loop() {
+				a := q.pop()
+				q.push(a.at+vtime.Time(rng.Uint32N(1000)), nil, 0)
+			}
+		})
+		b.Run(fmt.Sprintf("container-heap/%d", n), func(b *testing.B) {
+			var q binaryHeap
+			rng := rand.New(rand.NewPCG(1, 2))
+			for range n {
+				heap.Push(&q, appointment{at: vtime.Time(rng.IntN(1000))})
+			}
+			for b.Loop() {
+				a := &q[0]
+				a.at += vtime.Time(rng.Uint32N(1000))
+				a.seq++
+				heap.Fix(&q, 0)
+			}
+		})
+		b.Run(fmt.Sprintf("calendar/%d", n), func(b *testing.B) {
+			q := newCalendar(n)
+			rng := rand.New(rand.NewPCG(1, 2))
+			for range n {
+				q.push(appointment{at: vtime.Time(rng.IntN(1000))})
+			}
+			for b.Loop() {
+				a := q.pop()
+				a.at += vtime.Time(rng.Uint32N(1000))
+				q.push(a)
+			}
+		})
+	}
+}
+
+type binaryHeap []appointment
+
+func (h binaryHeap) Len() int           { return len(h) }
+func (h binaryHeap) Less(i, j int) bool { return h[i].before(&h[j]) }
+func (h binaryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *binaryHeap) Push(x any)        { *h = append(*h, x.(appointment)) }
+func (h *binaryHeap) Pop() any {
+	x := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return x
+}
+
+// calendar is a calendar queue (Brown, CACM 1988) whose bucket width suits
+// the load of the benchmark.
+type calendar struct {
+	buckets [][]appointment
+	width   vtime.Time
+	now     vtime.Time
+	n       int
+}
+
+func newCalendar(n int) *calendar {
+	return &calendar{buckets: make([][]appointment, 2*n), width: vtime.Time(max(500/n, 1))}
+}
+
+func (c *calendar) push(a appointment) {
+	b := &c.buckets[int(a.at/c.width)%len(c.buckets)]
+	i := len(*b)
+	*b = append(*b, a)
+	for ; i > 0 && a.before(&(*b)[i-1]); i-- {
+		(*b)[i] = (*b)[i-1]
+	}
+	(*b)[i] = a
+	c.n++
+}
+
+func (c *calendar) pop() appointment {
+	for {
+		b := &c.buckets[int(c.now/c.width)%len(c.buckets)]
+		if len(*b) > 0 && (*b)[0].at < c.now+c.width-c.now%c.width {
+			a := (*b)[0]
+			*b = (*b)[:copy(*b, (*b)[1:])]
+			c.n--
+			c.now = a.at
+			return a
+		}
+		c.now += c.width - c.now%c.width
+	}
+}
