@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/internal/yamlfile"
+)
+
+// Profile says what a program does, how large it is and which units its
+// target counts in.
+type Profile struct {
+	Name    string `yaml:"name"`
+	Summary string `yaml:"summary"` // a phrase without a full stop
+	// Base decides which of several equal paths a packet takes: ecmp, presto,
+	// letflow, drill, conga, hermes, clb or plb.
+	Base string `yaml:"base"`
+	// RLB moves packets away from paths that are about to be paused: off, rlb
+	// or rlb_adaptive (with the limits of its section IV).
+	RLB  string `yaml:"rlb"`
+	PCN  Switch `yaml:"pcn"`
+	PBFS Switch `yaml:"pbfs"`
+	INT  Switch `yaml:"int"` // telemetry for HPCC
+	// ECN is how packets are marked: off, red or np_ecn (PCN's).
+	ECN string `yaml:"ecn"`
+	// PFC is native if the target's traffic manager sends and obeys pauses, or
+	// emulated if the program has to.
+	PFC string `yaml:"pfc"`
+
+	Sizes   manifest.Sizes   `yaml:"sizes"`
+	Units   manifest.Units   `yaml:"target"`
+	Network manifest.Network `yaml:"network"`
+	// Recirculation is the port whose packets pass the pipeline again.
+	Recirculation int `yaml:"recirculation_port"`
+	// Set gives parameters a value: name to text with unit, as in
+	// red.kmin: 160KB, or for links of one rate, as in red.kmin@100Gbps: 400KB.
+	// Others follow from the network.
+	Set map[string]string `yaml:"set"`
+
+	given  map[string]float64
+	byRate map[string]map[string]float64 // by parameter and rate
+}
+
+// Switch is "on" or "off" in a profile.
+type Switch bool
+
+// UnmarshalText reads on, off, true or false.
+func (s *Switch) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "on", "true":
+		*s = true
+	case "off", "false":
+		*s = false
+	default:
+		return fmt.Errorf("want on or off, not %q", text)
+	}
+	return nil
+}
+
+// newProfile returns a profile with all defaults.
+func newProfile() *Profile {
+	return &Profile{
+		Base: "ecmp", RLB: "off", ECN: "off", PFC: "native",
+		Sizes:         manifest.Sizes{Ports: 64, Paths: 8, Leaves: 64, Hosts: 1024, Priorities: 8, Flows: 4096, Coflows: 256},
+		Units:         manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80},
+		Network:       manifest.Network{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond, Hops: 2, FanIn: 15, XOFF: 256 * vtime.KB, MTU: 1100},
+		Recirculation: 509,
+	}
+}
+
+// Read reads a profile file. An error is a diag.List, or says that there is
+// no such file.
+func Read(name string) (*Profile, error) {
+	p := newProfile()
+	f, err := yamlfile.Read(name, p)
+	if err != nil {
+		return nil, err
+	}
+	return p.checked(f)
+}
+
+// Parse is Read for a text in memory.
+func Parse(name string, data []byte) (*Profile, error) {
+	p := newProfile()
+	f, err := yamlfile.Parse(name, data, p)
+	if err != nil {
+		return nil, err
+	}
+	return p.checked(f)
+}
+
+func (p *Profile) checked(f *yamlfile.File) (*Profile, error) {
+	p.check(f.Errorf)
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Check completes a profile that was made or changed in Go, and says what is
+// wrong with it.
+func (p *Profile) Check() error {
+	var list diag.List
+	file := diag.FilePos("profile " + p.Name)
+	p.check(func(path, format string, args ...any) {
+		list.Errorf(file, yamlfile.CodeInvalid, "%s: %s", path, fmt.Sprintf(format, args...))
+	})
+	return list.Err()
+}
+
+// check reports what makes no sense, each with the path of the value that is
+// to blame.
+func (p *Profile) check(errorf func(path, format string, args ...any)) {
+	if !nameOK(p.Name) {
+		errorf("name", "name is %q, want lower-case letters, digits and hyphens", p.Name)
+	}
+	if p.Summary == "" {
+		p.Summary = "no summary given"
+	}
+	oneOf := func(path, value string, choices []string) {
+		if !slices.Contains(choices, value) {
+			errorf(path, "%s is %q, want one of %s", path, value, strings.Join(choices, ", "))
+		}
+	}
+	oneOf("base", p.Base, bases)
+	oneOf("rlb", p.RLB, []string{"off", "rlb", "rlb_adaptive"})
+	oneOf("ecn", p.ECN, []string{"off", "red", "np_ecn"})
+	oneOf("pfc", p.PFC, []string{"native", "emulated"})
+	for _, c := range []struct {
+		name    string
+		v       int
+		low, up int
+	}{
+		{"ports", p.Sizes.Ports, 2, 509},
+		{"paths", p.Sizes.Paths, 2, 64},
+		{"leaves", p.Sizes.Leaves, 2, 4096},
+		{"hosts", p.Sizes.Hosts, 2, 1 << 20},
+		{"flows", p.Sizes.Flows, 16, 1 << 20},
+		{"coflows", p.Sizes.Coflows, 16, 1 << 16},
+	} {
+		if c.v < c.low || c.v > c.up {
+			errorf("sizes."+c.name, "%s is %d, must be from %d to %d", c.name, c.v, c.low, c.up)
+		}
+	}
+	if n := p.Sizes.Priorities; n != 1 && n != 8 {
+		errorf("sizes.priorities", "priorities is %d, must be 1 or 8", n)
+	}
+	for _, c := range []struct {
+		name string
+		v    *int
+	}{{"flows", &p.Sizes.Flows}, {"coflows", &p.Sizes.Coflows}} {
+		if *c.v&(*c.v-1) != 0 {
+			errorf("sizes."+c.name, "%s is %d, must be a power of two: it is a part of a hash", c.name, *c.v)
+		}
+	}
+	if err := p.Units.Check(); err != nil {
+		errorf("target", "%v", err)
+	}
+	if err := p.Network.Check(); err != nil {
+		errorf("network", "%v", err)
+	}
+	if p.Recirculation < p.Sizes.Ports || p.Recirculation > 510 {
+		errorf("recirculation_port", "recirculation_port is %d, must be above the %d ports and below the drop port 511", p.Recirculation, p.Sizes.Ports)
+	}
+	p.checkSet(errorf)
+	p.checkCombination(errorf)
+}
+
+// checkSet reads the parameters that the profile gives.
+func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
+	p.given = make(map[string]float64)
+	p.byRate = make(map[string]map[string]float64)
+	var names []string
+	for _, d := range manifest.Parameters {
+		names = append(names, d.Name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Set)) {
+		name, rate, hasRate := strings.Cut(key, "@")
+		d, ok := manifest.Define(name)
+		if !ok {
+			errorf("set."+key, "no parameter is called %q%s", name, diag.DidYouMean(name, names))
+			continue
+		}
+		v, err := parseValue(p.Set[key], d.Unit)
+		if err != nil {
+			errorf("set."+key, "%s: %v", key, err)
+			continue
+		}
+		if !hasRate {
+			p.given[name] = v
+			continue
+		}
+		r, err := vtime.ParseRate(rate)
+		if err != nil {
+			errorf("set."+key, "%s: %v", key, err)
+			continue
+		}
+		if p.byRate[name] == nil {
+			p.byRate[name] = make(map[string]float64)
+		}
+		p.byRate[name][r.String()] = v
+	}
+}
+
+// parseValue reads a value with its unit and returns it in the given unit.
+func parseValue(text, unit string) (float64, error) {
+	switch unit {
+	case "bytes":
+		v, err := vtime.ParseSize(text)
+		return float64(v), err
+	case "ns":
+		v, err := vtime.ParseTime(text)
+		return float64(v) / float64(vtime.Nanosecond), err
+	case "bps":
+		v, err := vtime.ParseRate(text)
+		return float64(v), err
+	case "fraction":
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v <= 1) {
+			return 0, fmt.Errorf("%q: want a fraction from 0 to 1", text)
+		}
+		return v, nil
+	default: // a count
+		v, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return 0, fmt.Errorf("%q: want a whole number of at least 0", text)
+		}
+		return float64(v), nil
+	}
+}
+
+func nameOK(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/golden"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// docs/schemes/reference.md says what every block of a program has. It is
+// written from what goes into manifests.
+func TestReferenceSaysWhatBlocksHave(t *testing.T) {
+	// The widest manifest that has a block, in nanoseconds if possible; and one
+	// that has a register.
+	of := make(map[string]*manifest.Manifest)
+	registers := make(map[string]manifest.Register)
+	for _, name := range Names() {
+		m := mustGenerate(t, name, "v1model").Manifest
+		for _, r := range m.Registers {
+			registers[r.Name] = r
+		}
+		for _, block := range m.Features {
+			if old := of[block]; old == nil || old.Units.Time == manifest.Microseconds || m.Units.Time == manifest.Nanoseconds && len(m.Registers) > len(old.Registers) {
+				of[block] = m
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString(`# Tables, registers and parameters
+
+What each part of a program brings along, as its manifest has it. Time is in the units of the profile
+(nanoseconds or microseconds), queue lengths are in bytes. The last dimension of an index varies fastest.
+Parameters are those of a link of 40 Gb/s and 2 µs, with XOFF at 256 KB and 15 senders at a time; where a
+profile does not give them they follow from the links of the network they run in. ` + "`pauseless gen`" + ` writes the
+same as JSON beside each program.
+`)
+	for _, block := range slices.Sorted(maps.Keys(of)) {
+		referenceSection(&b, block, of[block], registers)
+	}
+	golden.Check(t, "../docs/schemes/reference.md", []byte(b.String()))
+}
+
+func referenceSection(b *strings.Builder, block string, m *manifest.Manifest, registers map[string]manifest.Register) {
+	d := descriptions[block]
+	if len(d.tables)+len(d.registers)+len(d.digests) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n", block)
+	if len(d.tables) > 0 {
+		b.WriteString("\n| table | filled from | |\n|---|---|---|\n")
+		for _, tab := range d.tables {
+			fmt.Fprintf(b, "| `%s` | %s | %s |\n", tab.Name, tab.Kind, tab.Doc)
+		}
+	}
+	if len(d.registers) > 0 {
+		b.WriteString("\n| register | index | unit | bits | |\n|---|---|---|---|---|\n")
+		for _, doc := range d.registers {
+			var index []string
+			for _, dim := range registers[doc.name].Index {
+				index = append(index, dim.Name)
+			}
+			bits := strconv.Itoa(doc.bits)
+			if doc.bits == 0 {
+				bits = "paths"
+			}
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", doc.name, strings.Join(index, ", "), doc.unit, bits, doc.doc)
+		}
+	}
+	head := "\n| parameter | default | at run time in | |\n|---|---|---|---|\n"
+	for _, p := range m.Parameters {
+		if of, _, _ := strings.Cut(p.Name, "."); of == block {
+			fmt.Fprintf(b, "%s| `%s` | %s | `%s` | %s |\n", head, p.Name, amount(p.Value, p.Unit), p.Table, p.Doc)
+			head = ""
+		}
+	}
+	for _, x := range d.digests {
+		fmt.Fprintf(b, "\nDigest `%s` (%s): %s.\n", x.Name, strings.Join(x.Fields, ", "), x.Doc)
+	}
+	for _, n := range d.notes {
+		fmt.Fprintf(b, "\nNote: %s.\n", n)
+	}
+}
+
+// amount writes a value as a profile would.
+func amount(v float64, unit string) string {
+	switch unit {
+	case "bytes":
+		return strconv.FormatFloat(v/1000, 'g', 4, 64) + "KB"
+	case "ns":
+		return vtime.Time(v * float64(vtime.Nanosecond)).String()
+	case "bps":
+		return vtime.Rate(v).String()
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// What the documents of the schemes call a table, a register or a parameter
+// is one.
+func TestSchemeDocumentsNameWhatThereIs(t *testing.T) {
+	known := make(map[string]bool)
+	for _, name := range Names() {
+		m := mustGenerate(t, name, "v1model").Manifest
+		for _, x := range m.Tables {
+			known[x.Name] = true
+		}
+		for _, x := range m.Registers {
+			known[x.Name] = true
+		}
+		for _, x := range m.Parameters {
+			known[x.Name] = true
+		}
+		for _, x := range m.Digests {
+			known[x.Name] = true
+		}
+	}
+	files, err := filepath.Glob("../docs/schemes/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no documents: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			for k, word := range strings.Split(line, "`") {
+				// Names have an underscore, or a dot behind a block's name; other
+				// words between backquotes are not checked.
+				if k%2 == 1 && looksLikeName(word) && !known[word] {
+					t.Errorf("%s:%d: there is no %s", file, i+1, word)
+				}
+			}
+		}
+	}
+}
+
+func looksLikeName(word string) bool {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyz_.") != "" {
+		return false
+	}
+	block, _, dotted := strings.Cut(word, ".")
+	_, isBlock := descriptions[block]
+	return strings.Contains(word, "_") && !dotted && word != "rlb_adaptive" || dotted && isBlock
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package p4src has the generated programs of the built-in profiles, so that
+// they can be read without generating anything and run from the binary. A test
+// of package gen keeps them equal to what the generator writes.
+package p4src
+
+import "embed"
+
+// FS has TARGET/NAME.p4, TARGET/NAME.entries and TARGET/NAME.manifest.json.
+//
+//go:embed v1model
+var FS embed.FS
