@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/diff"
+	"github.com/pauseless/pauseless/controlplane/p4rttest"
+	"github.com/pauseless/pauseless/controlplane/schema"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// desired is a state with something of every kind, n routes among it.
+func desired(t testing.TB, n int, more ...string) controlplane.Desired {
+	t.Helper()
+	lines := []string{
+		"Forward default -> forward(port=9)",
+		"acl prio 10 proto=17 dport=4791..4799 -> drop()",
+		"member spread 7 -> forward(port=2)",
+		"member spread 8 -> forward(port=3)",
+		"group spread 2 size 4 -> 7, 8 weight 3",
+		"paths leaf=3 -> group 2",
+		"multicast 1 -> 1, 2, 3",
+		"clone 5 -> 510 truncate 64",
+		"meter police[3] = cir 1000 burst 10 pir 2000 burst 20",
+		"digest alert_t timeout 1ms list 10 ack 10ms",
+	}
+	for i := range n {
+		lines = append(lines, fmt.Sprintf("Forward dst=10.%d.%d.0/24 -> forward(port=%d)", i>>8, i&255, i%8))
+	}
+	sch, err := schema.New(p4rttest.Program())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := controlplane.Desired{Pipeline: pipeline()}
+	for _, l := range append(lines, more...) {
+		e, err := sch.ParseEntity(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Entities = append(d.Entities, e)
+	}
+	return d
+}
+
+// holds checks that a switch has what is desired and nothing else.
+func holds(srv *p4rttest.Server, d controlplane.Desired) error {
+	have := srv.Entities()
+	for _, e := range d.Entities {
+		got := have[diff.Key(e)]
+		if got == nil || !diff.Equal(got, e) {
+			return fmt.Errorf("want %v, have %v", e, got)
+		}
+		delete(have, diff.Key(e))
+	}
+	for _, e := range have {
+		if e.GetRegisterEntry() == nil {
+			return fmt.Errorf("%v was not wanted", e)
+		}
+	}
+	return nil
+}
+
+func TestApplyingTwiceChangesNothing(t *testing.T) {
+	ctx := t.Context()
+	for _, bmv2 := range []bool{false, true} {
+		srv := p4rttest.Start(t, &p4rttest.Server{BMv2: bmv2})
+		s := connect(t, srv, 1, options(&events{}))
+		d := desired(t, 100)
+		if !bmv2 {
+			d = desired(t, 100, "register Readqlen[2] = 7", "register Readqlen[3] = 7", "register Warned[0] = 1")
+		}
+		c, err := s.Apply(ctx, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "pipeline pushed, 108 added, 2 changed"
+		if !bmv2 {
+			want = "pipeline pushed, 108 added, 5 changed"
+		}
+		if c.String() != want {
+			t.Errorf("first time: %v, want %s", c, want)
+		}
+		if err := holds(srv, d); err != nil {
+			t.Error(err)
+		}
+		_, before := srv.Writes()
+		if c, err = s.Apply(ctx, d); err != nil || !c.Empty() || c.String() != "nothing to do" {
+			t.Errorf("second time: %v, %v", c, err)
+		}
+		if _, after := srv.Writes(); after != before {
+			t.Errorf("%d updates were sent for nothing", after-before)
+		}
+	}
+}
+
+func TestAChangeWritesOnlyTheDifference(t *testing.T) {
+	ctx := t.Context()
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	s := connect(t, srv, 1, options(&events{}))
+	if _, err := s.Apply(ctx, desired(t, 100)); err != nil {
+		t.Fatal(err)
+	}
+	d := desired(t, 102)
+	d.Entities = slices.Delete(d.Entities, 20, 22) // two routes go, two come
+	d.Entities[6] = desired(t, 0, "multicast 1 -> 3, 2").Entities[10]
+	_, before := srv.Writes()
+	c, err := s.Apply(ctx, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, after := srv.Writes(); c.String() != "2 added, 1 changed, 2 removed" || after-before != 5 {
+		t.Errorf("%v, in %d updates", c, after-before)
+	}
+	if err := holds(srv, d); err != nil {
+		t.Error(err)
+	}
+	var b strings.Builder
+	c.Plan.Print(&b, c.Schema, "  ")
+	want := `  - multicast 1 -> 1, 2, 3
+  + multicast 1 -> 3, 2
+  - Forward hdr.ipv4.dst=10.0.10.0/24 -> forward(port=2)
+  - Forward hdr.ipv4.dst=10.0.11.0/24 -> forward(port=3)
+  + Forward hdr.ipv4.dst=10.0.100.0/24 -> forward(port=4)
+  + Forward hdr.ipv4.dst=10.0.101.0/24 -> forward(port=5)
+`
+	if sorted(b.String()) != sorted(want) {
+		t.Errorf("plan:\n%swant:\n%s", b.String(), want)
+	}
+}
+
+func sorted(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func TestAPlanIsMadeWithoutWriting(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	o := options(&events{})
+	o.ReadOnly = true
+	s := connect(t, srv, 1, o)
+	c, err := s.Plan(t.Context(), desired(t, 3))
+	if err != nil || !c.Push || c.Empty() {
+		t.Errorf("%v, %v", c, err)
+	}
+	if len(srv.Entities()) != 0 {
+		t.Error("the plan was carried out")
+	}
+	if _, err := s.Apply(t.Context(), desired(t, 3)); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAFullTableMakesRoomBeforeItGrows(t *testing.T) {
+	ctx := t.Context()
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	s := connect(t, srv, 1, options(&events{}))
+	neighbours := func(first int) []string {
+		var lines []string
+		for i := range 4 { // its size
+			lines = append(lines, fmt.Sprintf("neighbour dst=%d vlan=1 -> forward(1)", first+i))
+		}
+		return lines
+	}
+	if _, err := s.Apply(ctx, desired(t, 0, neighbours(0)...)); err != nil {
+		t.Fatal(err)
+	}
+	d := desired(t, 0, neighbours(2)...)
+	if _, err := s.Apply(ctx, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := holds(srv, d); err != nil {
+		t.Error(err)
+	}
+	// What does not fit is named, and the rest is there.
+	_, err := s.Apply(ctx, desired(t, 5, append(neighbours(2), "neighbour dst=9 vlan=9 -> forward(1)")...))
+	if err == nil || !strings.Contains(err.Error(), "1 of 6 updates failed\n  insert neighbour hdr.ethernet.dst=00:00:00:00:00:09 meta.vlan=9 -> forward(port=1): table is full") {
+		t.Errorf("got %v", err)
+	}
+	if err := holds(srv, desired(t, 5, neighbours(2)...)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWantingTheSameTwiceIsAnErrorOnlyIfItDiffers(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	s := connect(t, srv, 1, options(&events{}))
+	if _, err := s.Apply(t.Context(), desired(t, 1, "multicast 1 -> 3, 1, 2")); err != nil {
+		t.Error(err)
+	}
+	_, err := s.Apply(t.Context(), desired(t, 1, "multicast 1 -> 3"))
+	if err == nil || err.Error() != "l1: wanted twice, differently:\n  multicast 1 -> 1, 2, 3\n  multicast 1 -> 3" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestADefaultEntryThatIsNotWantedGoesBackToTheProgrammes(t *testing.T) {
+	ctx := t.Context()
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	s := connect(t, srv, 1, options(&events{}))
+	d := desired(t, 0)
+	if _, err := s.Apply(ctx, d); err != nil {
+		t.Fatal(err)
+	}
+	d.Entities = d.Entities[1:]
+	if c, err := s.Apply(ctx, d); err != nil || c.String() != "1 changed" {
+		t.Errorf("%v, %v", c, err)
+	}
+	if err := holds(srv, d); err != nil {
+		t.Error(err)
+	}
+}
+
+// keep runs a Keeper over a session until the test ends.
+func keep(t *testing.T, srv *p4rttest.Server, election uint64, o controlplane.Options, audit time.Duration) (*controlplane.Keeper, *controlplane.Fabric, func()) {
+	t.Helper()
+	f, err := controlplane.StartAll([]controlplane.Target{target(srv, election)}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := controlplane.NewKeeper(f, audit)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.Run(ctx)
+	}()
+	stop := func() {
+		cancel()
+		<-done
+		f.Close()
+	}
+	t.Cleanup(stop)
+	return k, f, stop
+}
+
+func set(t *testing.T, k *controlplane.Keeper, d controlplane.Desired) {
+	t.Helper()
+	if err := k.Set("l1", d); err != nil {
+		t.Fatal(err)
+	}
+	awaitKept(t, k)
+}
+
+func awaitKept(t *testing.T, k *controlplane.Keeper) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := k.AwaitKept(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventuallyHolds(t *testing.T, srv *p4rttest.Server, d controlplane.Desired) {
+	t.Helper()
+	eventually(t, func() bool { return holds(srv, d) == nil }, func() string { return holds(srv, d).Error() })
+}
+
+func TestAKeeperPutsARestartedSwitchInOrder(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	ev := &events{}
+	k, _, _ := keep(t, srv, 1, options(ev), -1)
+	d := desired(t, 500)
+	set(t, k, d)
+	for range 3 {
+		srv.Stop()
+		srv.Restart(t, false)
+		eventuallyHolds(t, srv, d)
+	}
+	if e := ev.await(t, controlplane.Reconciled, 2); e.Text != "as desired: pipeline pushed, 508 added, 2 changed (this controller became primary)" {
+		t.Errorf("got %s", e)
+	}
+}
+
+func TestAKeeperLeavesAloneWhatALostConnectionDidNotTouch(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	ev := &events{}
+	k, _, _ := keep(t, srv, 1, options(ev), -1)
+	d := desired(t, 500)
+	set(t, k, d)
+	_, before := srv.Writes()
+	srv.Cut()
+	ev.await(t, controlplane.Primary, 2)
+	srv.Cut()
+	ev.await(t, controlplane.Primary, 3)
+	set(t, k, desired(t, 501))
+	if _, after := srv.Writes(); after-before != 1 {
+		t.Errorf("%d updates, want the one that is new", after-before)
+	}
+}
+
+func TestAKeeperUndoesForeignWritesAndSaysSo(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	ev := &events{}
+	k, _, _ := keep(t, srv, 1, options(ev), time.Millisecond)
+	d := desired(t, 50)
+	set(t, k, d)
+	srv.Remove(d.Entities[12])
+	srv.Put(desired(t, 60).Entities[65])
+	srv.Put(desired(t, 0, "multicast 1 -> 9").Entities[10])
+	eventuallyHolds(t, srv, d)
+	if e := ev.await(t, controlplane.Foreign, 1); !strings.HasPrefix(e.Text, "someone else has written to the switch; put back as desired: ") {
+		t.Errorf("got %s", e)
+	}
+	// A wrong pipeline is a foreign write, too.
+	other := p4rttest.Program()
+	other.Tables = other.Tables[:1]
+	srv.Load(&p4v1.ForwardingPipelineConfig{P4Info: other})
+	eventuallyHolds(t, srv, d)
+}
+
+func TestAKeeperGoesOnWhereItsPredecessorDied(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	o := options(&events{})
+	o.Batch = 50
+	first, fabric, stop := keep(t, srv, 5, o, -1)
+	ev := &events{}
+	o = options(ev)
+	o.Policy = controlplane.Standby
+	second, _, _ := keep(t, srv, 2, o, -1)
+	ev.await(t, controlplane.Backup, 1)
+	eventually(t, fabric.Session("l1").IsPrimary, func() string { return "the first is not primary" })
+	d := desired(t, 900)
+	second.Set("l1", d)
+	died := make(chan struct{})
+	srv.AfterWrite(func(batch int) {
+		if batch == 5 {
+			close(died)
+		}
+	})
+	first.Set("l1", d)
+	<-died
+	stop()
+	awaitKept(t, second)
+	if err := holds(srv, d); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAKeeperTriesAgainAfterAConnectionBreaksBetweenBatches(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	o := options(&events{})
+	o.Batch = 10
+	k, _, _ := keep(t, srv, 1, o, -1)
+	srv.FailWriteAfter(7)
+	d := desired(t, 300)
+	set(t, k, d)
+	if err := holds(srv, d); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAKeeperSaysOnceWhatCannotBe(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	ev := &events{}
+	k, _, _ := keep(t, srv, 1, options(ev), -1)
+	d := desired(t, 0)
+	for i := range 5 {
+		d.Entities = append(d.Entities, desired(t, 0, fmt.Sprintf("neighbour dst=%d vlan=1 -> forward(1)", i)).Entities[10])
+	}
+	k.Set("l1", d)
+	e := ev.await(t, controlplane.NotAsDesired, 1)
+	if !strings.Contains(e.Text, "not as desired: 1 of ") || !strings.Contains(e.Text, "table is full") {
+		t.Errorf("got %s", e)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := k.AwaitKept(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "table is full") {
+		t.Errorf("got %v", err)
+	}
+	set(t, k, desired(t, 3))
+	if err := k.Set("l9", d); err == nil || err.Error() != "no switch is called l9" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTwoControllersThatFightSettleOnTheHigher(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	low, high := &events{}, &events{}
+	o := options(low)
+	o.Policy = controlplane.Standby
+	k1, _, _ := keep(t, srv, 1, o, time.Millisecond)
+	o.Event = high.add
+	k2, f2, _ := keep(t, srv, 2, o, time.Millisecond)
+	k1.Set("l1", desired(t, 10))
+	d := desired(t, 20)
+	k2.Set("l1", d)
+	eventually(t, func() bool { return f2.Session("l1").IsPrimary() }, func() string { return strings.Join(high.texts(), "\n") })
+	eventuallyHolds(t, srv, d)
+	_, before := srv.Writes()
+	time.Sleep(20 * time.Millisecond) // audits, by the one that may
+	if _, after := srv.Writes(); after != before {
+		t.Errorf("%d updates while both hold still", after-before)
+	}
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package diff compares the entities that a switch has with those that it
+// shall have, and finds the least updates from the one to the other, in an
+// order in which nothing refers to what is not there.
+package diff
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pauseless/pauseless/controlplane/schema"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// Plan is the way from what a switch has to what it shall have.
+type Plan struct {
+	// Phases are to be written one after the other; within a phase the order
+	// does not matter. New things are written before old ones go, so that
+	// traffic never meets a gap, unless a table has no room for both.
+	Phases [][]*p4v1.Update
+	// Registers are cells to be written, by whichever way the switch has in
+	// to its registers.
+	Registers []*p4v1.RegisterEntry
+	// Old has the entity before each modification and deletion, by Key.
+	Old map[string]*p4v1.Entity
+}
+
+// Len returns the number of updates, registers' included.
+func (p *Plan) Len() int {
+	n := len(p.Registers)
+	for _, phase := range p.Phases {
+		n += len(phase)
+	}
+	return n
+}
+
+// Compute finds the plan. What of have is not wanted is deleted, except that
+//   - registers, counters and meters cannot be deleted: those not wanted are
+//     left as they are;
+//   - tables whose entries the program fixes are left alone, and so are
+//     tables that the program fills at start unless an entry is wanted;
+//   - a default entry that is not wanted goes back to the program's if the
+//     P4Info tells what that is, and else is left alone.
+//
+// It fails if something is wanted twice, differently.
+func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
+	p := &Plan{Old: make(map[string]*p4v1.Entity)}
+	old := make(map[string]*p4v1.Entity, len(have))
+	for _, e := range have {
+		old[Key(e)] = e
+	}
+	wanted := make(map[string]*p4v1.Entity, len(want))
+	mentioned := make(map[uint32]bool) // tables
+	room := make(map[uint32]int64)     // entries that a table has and will get
+	for _, e := range have {
+		if t := e.GetTableEntry(); t != nil && !t.IsDefaultAction {
+			room[t.TableId]++
+		}
+	}
+	var create, groups, tables, direct []*p4v1.Update
+	for _, e := range want {
+		key := Key(e)
+		if twin := wanted[key]; twin != nil {
+			if !Equal(twin, e) {
+				return nil, fmt.Errorf("wanted twice, differently:\n  %s\n  %s", sch.FormatEntity(twin), sch.FormatEntity(e))
+			}
+			continue
+		}
+		wanted[key] = e
+		if t := e.GetTableEntry(); t != nil {
+			mentioned[t.TableId] = true
+		}
+		was := old[key]
+		if was != nil && Equal(was, e) {
+			continue
+		}
+		if was != nil {
+			p.Old[key] = was
+		}
+		typ := p4v1.Update_INSERT
+		if was != nil || isDefault(e) {
+			typ = p4v1.Update_MODIFY
+		}
+		u := &p4v1.Update{Type: typ, Entity: e}
+		switch k := kindOf(e); k {
+		case kindReplication, kindDigest, kindMember:
+			create = append(create, u)
+		case kindGroup:
+			groups = append(groups, u)
+		case kindTable:
+			if typ == p4v1.Update_INSERT {
+				room[e.GetTableEntry().TableId]++
+			}
+			tables = append(tables, u)
+		case kindRegister:
+			p.Registers = append(p.Registers, e.GetRegisterEntry())
+		case kindDirectMeter, kindMeter, kindCounter, kindDirectCounter, kindValueSet:
+			u.Type = p4v1.Update_MODIFY
+			direct = append(direct, u)
+		default:
+			return nil, fmt.Errorf("an entity of a kind that cannot be kept up: %s", sch.FormatEntity(e))
+		}
+	}
+	var early, late, lateGroups, lateRest []*p4v1.Update
+	for _, e := range have {
+		key := Key(e)
+		if wanted[key] != nil {
+			continue
+		}
+		u := &p4v1.Update{Type: p4v1.Update_DELETE, Entity: e}
+		switch kindOf(e) {
+		case kindTable:
+			te := e.GetTableEntry()
+			t := schema.ByID[schema.Table](sch, te.TableId)
+			switch {
+			case t == nil || t.Const:
+				continue
+			case te.IsDefaultAction:
+				if t.ConstDefault || t.Default == 0 || Equal(e, programDefault(t)) {
+					continue
+				}
+				reset := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: true}
+				tables = append(tables, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: reset}}})
+			case t.Initial && !mentioned[t.ID]:
+				continue
+			case t.Size > 0 && room[t.ID] > t.Size:
+				early = append(early, u)
+			default:
+				late = append(late, u)
+			}
+		case kindGroup:
+			lateGroups = append(lateGroups, u)
+		case kindMember, kindReplication, kindDigest:
+			lateRest = append(lateRest, u)
+		default:
+			continue
+		}
+		p.Old[key] = e
+	}
+	for _, phase := range [][]*p4v1.Update{create, groups, early, tables, direct, late, lateGroups, lateRest} {
+		if len(phase) > 0 {
+			p.Phases = append(p.Phases, phase)
+		}
+	}
+	return p, nil
+}
+
+func isDefault(e *p4v1.Entity) bool { return e.GetTableEntry().GetIsDefaultAction() }
+
+// programDefault returns the default entry that a table starts with.
+func programDefault(t *schema.Table) *p4v1.Entity {
+	a := &p4v1.Action{ActionId: t.Default}
+	if def := t.DefaultArgs; len(def) > 0 {
+		for _, act := range t.Actions {
+			if act.ID != t.Default {
+				continue
+			}
+			for i, f := range act.Params {
+				if i < len(def) {
+					a.Params = append(a.Params, &p4v1.Action_Param{ParamId: f.ID, Value: def[i]})
+				}
+			}
+		}
+	}
+	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+		TableId: t.ID, IsDefaultAction: true,
+		Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}},
+	}}}
+}
+
+// Print writes the plan the way diff does: + for what is added, - for what
+// goes, and both for what changes. Lines are sorted within their kind.
+func (p *Plan) Print(w io.Writer, sch *schema.Schema, indent string) error {
+	var lines []line
+	for _, phase := range p.Phases {
+		for _, u := range phase {
+			k := kindOf(u.Entity)
+			text := sch.FormatEntity(u.Entity)
+			was := p.Old[Key(u.Entity)]
+			switch {
+			case u.Type == p4v1.Update_DELETE:
+				lines = append(lines, line{k, text, indent + "- " + text})
+			case was != nil:
+				lines = append(lines, line{k, text, indent + "- " + sch.FormatEntity(was) + "\n" + indent + "+ " + text})
+			default:
+				lines = append(lines, line{k, text, indent + "+ " + text})
+			}
+		}
+	}
+	for _, r := range p.Registers {
+		e := &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: r}}
+		text := sch.FormatEntity(e)
+		out := indent + "+ " + text
+		if was := p.Old[Key(e)]; was != nil {
+			out = indent + "- " + sch.FormatEntity(was) + "\n" + out
+		}
+		lines = append(lines, line{kindRegister, text, out})
+	}
+	slices.SortStableFunc(lines, func(a, b line) int {
+		if a.kind != b.kind {
+			return int(a.kind) - int(b.kind)
+		}
+		return strings.Compare(a.sort, b.sort)
+	})
+	for _, l := range lines {
+		if _, err := fmt.Fprintln(w, l.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line is one update in print.
+type line struct {
+	kind kind
+	sort string
+	out  string
+}
+
+// Counts returns how many updates insert, modify and delete; registers are
+// modified.
+func (p *Plan) Counts() (insert, modify, del int) {
+	modify = len(p.Registers)
+	for _, phase := range p.Phases {
+		for _, u := range phase {
+			switch u.Type {
+			case p4v1.Update_INSERT:
+				insert++
+			case p4v1.Update_MODIFY:
+				modify++
+			case p4v1.Update_DELETE:
+				del++
+			}
+		}
+	}
+	return insert, modify, del
+}

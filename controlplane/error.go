@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pauseless/pauseless/controlplane/schema"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// NotPrimaryError is the answer to a controller that wants to write while
+// another is in charge, or nobody is.
+type NotPrimaryError struct {
+	Switch  string
+	Mine    ElectionID
+	Highest ElectionID // that the switch has seen
+	Orphan  bool       // no primary is connected
+}
+
+func (e *NotPrimaryError) Error() string {
+	if e.Orphan {
+		return fmt.Sprintf("%s: not primary: election id %v is below %v, which the switch has seen before, though no controller is primary now; use one from %v up",
+			e.Switch, e.Mine, e.Highest, e.Highest)
+	}
+	return fmt.Sprintf("%s: not primary: another controller is, with election id %v, above our %v; stop it, or take over with an election id from %v up",
+		e.Switch, e.Highest, e.Mine, e.Highest.next())
+}
+
+// NotConnectedError says that a switch cannot be reached now. Sessions keep
+// trying.
+type NotConnectedError struct {
+	Switch, Addr string
+	Cause        error
+}
+
+func (e *NotConnectedError) Error() string {
+	return fmt.Sprintf("%s: no connection to %s: %s", e.Switch, e.Addr, plain(e.Cause))
+}
+
+func (e *NotConnectedError) Unwrap() error { return e.Cause }
+
+// WriteError says which updates of a write failed. All others were done.
+type WriteError struct {
+	Switch string
+	Total  int // updates in the write
+	Failed []UpdateError
+}
+
+// UpdateError is one failed update.
+type UpdateError struct {
+	Index  int // in the write
+	Update *p4v1.Update
+	Code   codes.Code
+	Msg    string
+	text   string
+}
+
+func (e *UpdateError) Error() string {
+	msg := e.Msg
+	if msg == "" {
+		msg = explain(e.Code)
+	}
+	if c := e.Update.GetEntity().GetPacketReplicationEngineEntry().GetCloneSessionEntry(); c.GetPacketLengthBytes() != 0 || c.GetClassOfService() != 0 {
+		msg += "; BMv2's clone sessions know neither truncation nor class of service, the program can do both"
+	}
+	return fmt.Sprintf("%s: %s (%s)", e.text, msg, e.Code)
+}
+
+// explain says what a code of an update means, for switches that say no
+// more.
+func explain(c codes.Code) string {
+	switch c {
+	case codes.AlreadyExists:
+		return "it is there already"
+	case codes.NotFound:
+		return "it is not there"
+	case codes.ResourceExhausted:
+		return "the table is full"
+	case codes.PermissionDenied:
+		return "the program does not allow it to be changed"
+	case codes.Unimplemented:
+		return "the switch does not support it"
+	}
+	return "the switch gives no reason"
+}
+
+// maxListed bounds how many failures an error message lists.
+const maxListed = 5
+
+func (e *WriteError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d of %d updates failed", e.Switch, len(e.Failed), e.Total)
+	for i := range e.Failed {
+		if i == maxListed {
+			fmt.Fprintf(&b, "\n  and %d more", len(e.Failed)-maxListed)
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s", e.Failed[i].Error())
+	}
+	return b.String()
+}
+
+// writeError turns the status of a Write into a WriteError if it lists the
+// updates' outcomes, and into a plain error otherwise.
+func (s *Session) writeError(err error, updates []*p4v1.Update, first, total int) error {
+	st, ok := status.FromError(err)
+	if !ok {
+		return s.callError("write", err)
+	}
+	we := &WriteError{Switch: s.target.Name, Total: total}
+	details := st.Proto().GetDetails()
+	if len(details) != len(updates) {
+		return s.callError("write", err)
+	}
+	for i, any := range details {
+		var p p4v1.Error
+		if any.UnmarshalTo(&p) != nil {
+			return s.callError("write", err)
+		}
+		if p.CanonicalCode != int32(codes.OK) {
+			we.Failed = append(we.Failed, UpdateError{
+				Index: first + i, Update: updates[i], Code: codes.Code(p.CanonicalCode), Msg: p.Message,
+				text: updateText(s.Schema(), updates[i]),
+			})
+		}
+	}
+	if len(we.Failed) == 0 {
+		return s.callError("write", err)
+	}
+	return we
+}
+
+// updateText prints an update as a line: insert Forward dst=….
+func updateText(sch *schema.Schema, u *p4v1.Update) string {
+	verb := strings.ToLower(u.GetType().String())
+	if sch == nil {
+		return verb + " " + u.GetEntity().String()
+	}
+	return verb + " " + sch.FormatEntity(u.GetEntity())
+}
+
+// callError adds to an RPC's error what was tried and where, and what to do
+// about it.
+func (s *Session) callError(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	name := s.target.Name
+	switch status.Code(err) {
+	case codes.Unavailable:
+		return &NotConnectedError{name, s.target.Addr, err}
+	case codes.PermissionDenied:
+		if !s.options.ReadOnly {
+			if e := s.notPrimary(); e != nil {
+				return e
+			}
+		}
+	case codes.DeadlineExceeded:
+		return fmt.Errorf("%s: %s: no answer from %s within %v: %w", name, what, s.target.Addr, s.options.Timeout, context.DeadlineExceeded)
+	case codes.FailedPrecondition:
+		return fmt.Errorf("%s: %s: %s; has a pipeline been pushed? %w", name, what, plain(err), ErrNoPipeline)
+	}
+	return fmt.Errorf("%s: %s: %w", name, what, plainError{err})
+}
+
+// ErrNoPipeline says that a switch runs no pipeline yet.
+var ErrNoPipeline = errors.New("push one with SetPipeline or `pauseless ctl pipeline set`")
+
+// plainError prints a gRPC error as a person would.
+type plainError struct{ err error }
+
+func (e plainError) Error() string { return plain(e.err) }
+func (e plainError) Unwrap() error { return e.err }
+
+// plain returns an error's message without gRPC's framing.
+func plain(err error) string {
+	if err == nil {
+		return "not yet"
+	}
+	st, ok := status.FromError(err)
+	if !ok {
+		return err.Error()
+	}
+	msg := strings.TrimSpace(st.Message())
+	if i := strings.Index(msg, `desc = "transport: Error while dialing: `); i >= 0 {
+		msg = strings.TrimSuffix(msg[i+len(`desc = "transport: Error while dialing: `):], `"`)
+	}
+	if rest, ok := strings.CutPrefix(msg, "last connection error: "); ok {
+		msg = rest
+	}
+	if msg == "" {
+		return st.Code().String()
+	}
+	if st.Code() == codes.Unavailable || st.Code() == codes.Unknown {
+		return msg
+	}
+	return fmt.Sprintf("%s (%s)", msg, st.Code())
+}

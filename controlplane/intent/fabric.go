@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intent
+
+import (
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/controlplane/schema"
+)
+
+// leafRole tells a leaf its number, and how often to measure its paths.
+func (b *builder) leafRole() {
+	if b.node.Leaf < 0 {
+		return
+	}
+	b.entry(schema.Entry{Table: "leaf_role", Default: true, Action: "be_leaf",
+		Args: b.tuned("leaf_role", b.uplink(), schema.Arg{Name: "leaf", Value: b.node.Leaf})})
+}
+
+// fabricPort names the ports to other switches. Where there are warnings, it
+// says which path each is, and who else is told of one that comes in: from
+// below, all other switches; from above, those below. That way a warning
+// follows the packets it is about back to their sources and never turns up
+// again.
+func (b *builder) fabricPort() {
+	action, err := b.schema.Action("from_switch")
+	if err != nil {
+		b.fail(err)
+		return
+	}
+	for _, p := range b.fabricPorts() {
+		e := schema.Entry{Table: "fabric_port", Match: []schema.Match{schema.Eq("in_port", p)}, Action: "from_switch"}
+		if action.Param("relay_group") != nil {
+			e.Args = []schema.Arg{{Name: "path", Value: b.path(p)}, {Name: "relay_group", Value: b.relay(p)}}
+		}
+		b.entry(e)
+	}
+}
+
+// relay makes the multicast group of a port, whose number it returns; 0 if
+// nobody else is to hear what comes in there.
+func (b *builder) relay(p int) int {
+	if b.node.Leaf >= 0 {
+		return 0
+	}
+	from := b.peer(p)
+	g := &p4v1.MulticastGroupEntry{MulticastGroupId: uint32(p)}
+	for _, q := range b.fabricPorts() {
+		to := b.peer(q)
+		if to.ID != from.ID && (from.Tier < b.node.Tier || to.Tier < b.node.Tier) {
+			g.Replicas = append(g.Replicas, schema.Replica(uint32(q), 1))
+		}
+	}
+	if len(g.Replicas) == 0 {
+		return 0
+	}
+	b.replication = append(b.replication, schema.Multicast(g))
+	return p
+}
+
+// messageClass is the queue of messages between switches: above all data.
+const messageClass = 7
+
+// session makes a clone session that leads to a port, for packets of a class,
+// unless there is one already.
+func (b *builder) session(id, port int, class uint32) {
+	if b.sessions[id] {
+		return
+	}
+	if b.sessions == nil {
+		b.sessions = make(map[int]bool)
+	}
+	b.sessions[id] = true
+	c := &p4v1.CloneSessionEntry{SessionId: uint32(id), Replicas: []*p4v1.Replica{schema.Replica(uint32(port), 1)}}
+	if !b.options.NoCloneClass {
+		c.ClassOfService = class
+	}
+	b.replication = append(b.replication, schema.Clone(c))
+}
+
+// load tells ports to switches what a byte adds to their load.
+func (b *builder) load() { b.perPort("link", "out_port", b.fabricPorts(), nil) }

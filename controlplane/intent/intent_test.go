@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intent
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/golden"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"google.golang.org/protobuf/encoding/prototext"
+)
+
+const leafSpine = `
+name: demo
+leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}
+`
+
+// All entities of a leaf and a spine, as text.
+func TestLeafAndSpineOfTheDemo(t *testing.T) {
+	for _, profile := range programs(t) {
+		m, info := program(t, profile)
+		net := network(t, leafSpine)
+		var out bytes.Buffer
+		for _, name := range []string{"l1", "s1"} {
+			out.WriteString("# " + name + "\n" + text(t, net, name, m, info))
+		}
+		golden.Check(t, filepath.Join("testdata", profile+".golden"), out.Bytes())
+	}
+}
+
+func TestEveryEntityIsAcceptedBackFromItsText(t *testing.T) {
+	for _, profile := range programs(t) {
+		m, info := program(t, profile)
+		s, err := schema.New(info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text(t, network(t, leafSpine), "l1", m, info)) {
+			if _, err := s.ParseEntity(strings.TrimSpace(line)); err != nil {
+				t.Errorf("%s: %s: %v", profile, line, err)
+			}
+		}
+	}
+}
+
+// In three tiers a leaf's warning goes up to the cores and down again, but no
+// switch hears it twice.
+func TestWarningsFollowPacketsBackToTheirSources(t *testing.T) {
+	m, info := program(t, "rlb-drill")
+	net := network(t, "fat_tree: {k: 4, rate: 40Gbps, delay: 2us}")
+	var out bytes.Buffer
+	for _, name := range []string{"t1", "a1", "c1"} {
+		out.WriteString("# " + name + "\n" + text(t, net, name, m, info))
+	}
+	golden.Check(t, filepath.Join("testdata", "fat_tree.golden"), out.Bytes())
+}
+
+func TestTooSmallAProgramIsRefused(t *testing.T) {
+	m, info := program(t, "rlb-drill")
+	for _, c := range []struct{ network, want string }{
+		{`leaf_spine: {leaves: 2, spines: 9, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}`, "9 ways to l2, but the program has 8 paths"},
+		{`leaf_spine: {leaves: 65, spines: 2, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}`, "65 leaves"},
+		{`leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 62, rate: 40Gbps, delay: 2us}`, "65 ports"},
+	} {
+		net := network(t, c.network)
+		_, err := Build(net, net.NodeByName("l1").ID, m, info, Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.network, err, c.want)
+		}
+	}
+}
+
+func TestAHostIsNoSwitch(t *testing.T) {
+	m, info := program(t, "ecmp")
+	net := network(t, leafSpine)
+	if _, err := Build(net, net.NodeByName("h1").ID, m, info, Options{}); err == nil {
+		t.Error("entries for a host")
+	}
+}
+
+// programs lists the profiles whose P4Info is in testdata.
+func programs(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.p4info.txtpb")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no P4Info", err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(f), ".p4info.txtpb"))
+	}
+	return names
+}
+
+func text(t *testing.T, net *topo.Topology, name string, m *manifest.Manifest, info *p4configv1.P4Info) string {
+	t.Helper()
+	entities, err := Build(net, net.NodeByName(name).ID, m, info, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.New(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, e := range entities {
+		b.WriteString(s.FormatEntity(e) + "\n")
+	}
+	return b.String()
+}
+
+func network(t *testing.T, text string) *topo.Topology {
+	t.Helper()
+	net, err := topo.Parse("topology.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net
+}
+
+func program(t *testing.T, profile string) (*manifest.Manifest, *p4configv1.P4Info) {
+	t.Helper()
+	file := "../../p4src/v1model/" + profile + ".manifest.json"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Read(file, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err = os.ReadFile("testdata/" + profile + ".p4info.txtpb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := new(p4configv1.P4Info)
+	if err := prototext.Unmarshal(data, info); err != nil {
+		t.Fatal(err)
+	}
+	return m, info
+}

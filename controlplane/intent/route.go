@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intent
+
+import (
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/topo"
+)
+
+// route fills the table that every program begins with: own hosts by address,
+// other leaves by the network of their hosts.
+func (b *builder) route() {
+	toHost := "to_port"
+	if _, err := b.schema.Action("to_host"); err == nil {
+		toHost = "to_host"
+	}
+	for _, p := range b.allPorts() {
+		if host := b.peer(p); host.Kind == topo.Host {
+			b.entry(schema.Entry{Table: "route",
+				Match:  []schema.Match{schema.Prefix("dst_addr", host.IP, 32)},
+				Action: toHost, Args: []schema.Arg{{Name: "port", Value: p}}})
+		}
+	}
+	for leaf, w := range b.ways {
+		e := schema.Entry{Table: "route"}
+		net := topo.LeafPrefix(leaf)
+		e.Match = []schema.Match{schema.Prefix("dst_addr", net.Addr(), net.Bits())}
+		switch {
+		case w.count == 0:
+			continue
+		case w.count == 1:
+			e.Action, e.Args = "to_port", []schema.Arg{{Name: "port", Value: w.first}}
+		default:
+			e.Action = "to_leaf"
+			e.Args = []schema.Arg{{Name: "leaf", Value: leaf}, {Name: "first_port", Value: w.first}, {Name: "last_path", Value: w.count - 1}}
+			if a, err := b.schema.Action("to_leaf"); err == nil && a.Param("hash_shift") != nil {
+				e.Args = append(e.Args, schema.Arg{Name: "hash_shift", Value: hashShift(b.node.Tier)})
+			}
+		}
+		b.entry(e)
+	}
+}
+
+// hashShift is which 16 of a flow's 32 hash bits choose a path: others in
+// each tier, or flows that met at one switch would never part at the next.
+func hashShift(tier topo.Tier) int {
+	switch tier {
+	case 1:
+		return 0
+	case 2:
+		return 16
+	default:
+		return 8
+	}
+}
+
+// forward maps port numbers to themselves: on v1model both are those of the
+// topology.
+func (b *builder) forward() {
+	send := func(port int) {
+		b.entry(schema.Entry{Table: "Forward", Match: []schema.Match{schema.Eq("out_port", port)},
+			Action: "send", Args: []schema.Arg{{Name: "port", Value: port}}})
+	}
+	for _, p := range b.allPorts() {
+		send(p)
+	}
+	if p := b.manifest.RecirculationPort; p > 0 {
+		send(p)
+	}
+}

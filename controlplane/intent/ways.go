@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intent
+
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// A way is how to get to a leaf: ports first to first+count-1, all equally
+// near. The leaf itself has none.
+type way struct{ first, count int }
+
+// findWays finds the ports on shortest ways to every leaf and checks that
+// they are in a row, as programs want them.
+func (b *builder) findWays() error {
+	leaves := leavesOf(b.topo)
+	b.ways = make([]way, len(leaves))
+	for i, leaf := range leaves {
+		if leaf == b.node.ID {
+			continue
+		}
+		distance := distances(b.topo, leaf)
+		here := distance[b.node.ID]
+		if here < 0 {
+			return fmt.Errorf("there is no way to %s", b.topo.Nodes[leaf].Name)
+		}
+		w := &b.ways[i]
+		for p := 1; p <= len(b.node.Ports); p++ {
+			peer := b.node.Ports[p-1].Peer
+			if b.topo.Nodes[peer].Kind != topo.Switch || distance[peer] != here-1 {
+				continue
+			}
+			if w.count > 0 && p != w.first+w.count {
+				return fmt.Errorf("equal ways to %s are not ports in a row: %d to %d, and %d",
+					b.topo.Nodes[leaf].Name, w.first, w.first+w.count-1, p)
+			}
+			if w.count == 0 {
+				w.first = p
+			}
+			w.count++
+		}
+		if w.count > b.manifest.Sizes.Paths {
+			return fmt.Errorf("there are %d ways to %s, but the program has %d paths; generate it with larger sizes",
+				w.count, b.topo.Nodes[leaf].Name, b.manifest.Sizes.Paths)
+		}
+	}
+	for _, c := range []struct {
+		what      string
+		have, max int
+	}{
+		{"leaves", len(leaves), b.manifest.Sizes.Leaves},
+		{"ports", len(b.node.Ports) + 1, b.manifest.Sizes.Ports},
+		{"routes", len(leaves) + len(b.node.Ports), b.manifest.Sizes.Hosts},
+	} {
+		if c.have > c.max {
+			return fmt.Errorf("there are %d %s, more than the program's %d; generate it with larger sizes", c.have, c.what, c.max)
+		}
+	}
+	return nil
+}
+
+// leavesOf returns the node IDs of the leaves in the order of their numbers.
+func leavesOf(t *topo.Topology) []int {
+	var ids []int
+	for i := range t.Nodes {
+		if t.Nodes[i].Kind == topo.Switch && t.Nodes[i].Leaf >= 0 {
+			ids = append(ids, i)
+		}
+	}
+	return ids
+}
+
+// distances counts the links between switches from each node to a leaf; -1 is
+// no way.
+func distances(t *topo.Topology, leaf int) []int {
+	d := make([]int, len(t.Nodes))
+	for i := range d {
+		d[i] = -1
+	}
+	d[leaf] = 0
+	for queue := []int{leaf}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, p := range t.Nodes[at].Ports {
+			if t.Nodes[p.Peer].Kind == topo.Switch && d[p.Peer] < 0 {
+				d[p.Peer] = d[at] + 1
+				queue = append(queue, p.Peer)
+			}
+		}
+	}
+	return d
+}
+
+// hops is the longest way between two leaves in links.
+func (b *builder) hops() int {
+	longest := 1
+	leaves := leavesOf(b.topo)
+	if len(leaves) == 0 {
+		return longest
+	}
+	d := distances(b.topo, leaves[0])
+	for _, l := range leaves {
+		longest = max(longest, d[l])
+	}
+	return longest
+}
+
+// tiers is how many tiers of switches there are.
+func (b *builder) tiers() int {
+	most := 1
+	for i := range b.topo.Nodes {
+		most = max(most, int(b.topo.Nodes[i].Tier))
+	}
+	return most
+}
+
+// path is the number of a port among the equal ways that it is one of, or 0.
+func (b *builder) path(port int) int {
+	for _, w := range b.ways {
+		if port >= w.first && port < w.first+w.count {
+			return port - w.first
+		}
+	}
+	return 0
+}
+
+// xoff is the ingress queue length at which the sender is paused, an estimate
+// for a busy switch if it is dynamic; 0 if there is no PFC.
+func (b *builder) xoff() vtime.Size {
+	switch p := b.topo.Switch.PFC; {
+	case p.Off:
+		return 0
+	case p.Alpha > 0:
+		return vtime.Size(float64(b.topo.Switch.Buffer) * p.Alpha / (1 + p.Alpha))
+	default:
+		return p.XOFF
+	}
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Keeper keeps the switches of a fabric as desired: whenever this controller
+// becomes primary, a switch comes back, the desired state changes or someone
+// else has written, it applies the difference. Its sessions may be backups;
+// it touches only switches of which they are the primary.
+type Keeper struct {
+	fabric *Fabric
+	audit  time.Duration
+	slots  chan struct{}
+
+	mu      sync.Mutex
+	desired map[string]*wish
+}
+
+// wish is the desired state of one switch.
+type wish struct {
+	Desired
+	version int           // 0: nothing is desired yet
+	changed chan struct{} // closed when a newer version is there
+	kept    int           // version that the switch was last seen to have
+	err     error         // why it does not have the newest
+}
+
+// NewKeeper returns a Keeper without wishes. It looks for what others have
+// written every audit; zero means every 10 s, below zero never.
+func NewKeeper(f *Fabric, audit time.Duration) *Keeper {
+	if audit == 0 {
+		audit = 10 * time.Second
+	}
+	k := &Keeper{fabric: f, audit: audit, slots: make(chan struct{}, maxAtOnce), desired: make(map[string]*wish)}
+	for _, s := range f.Sessions() {
+		k.desired[s.Name()] = &wish{changed: make(chan struct{})}
+	}
+	return k
+}
+
+// Set changes what a switch shall be.
+func (k *Keeper) Set(name string, d Desired) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w := k.desired[name]
+	if w == nil {
+		return fmt.Errorf("no switch is called %s", name)
+	}
+	w.Desired = d
+	w.version++
+	close(w.changed)
+	w.changed = make(chan struct{})
+	return nil
+}
+
+// AwaitKept waits until every switch that something is desired of is as
+// desired.
+func (k *Keeper) AwaitKept(ctx context.Context) error {
+	for {
+		var missing []string
+		k.mu.Lock()
+		for _, s := range k.fabric.Sessions() {
+			if w := k.desired[s.Name()]; w.kept != w.version {
+				text := s.Name()
+				if w.err != nil {
+					text = w.err.Error()
+				}
+				missing = append(missing, text)
+			}
+		}
+		k.mu.Unlock()
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not as desired: %s: %w", strings.Join(missing, "; "), ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Run keeps the switches as desired until ctx is done.
+func (k *Keeper) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, s := range k.fabric.Sessions() {
+		wg.Go(func() { k.keep(ctx, s) })
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// reasons for looking at a switch.
+const (
+	becamePrimary = "this controller became primary"
+	newWish       = "the desired state changed"
+	audited       = "someone else has written"
+	tryAgain      = "the last attempt failed"
+)
+
+// keep looks after one switch.
+func (k *Keeper) keep(ctx context.Context, s *Session) {
+	term := 0 // of this controller as primary
+	seen := 0 // version of the wish
+	var pause time.Duration
+	said := ""
+	reason := becamePrimary
+	for ctx.Err() == nil {
+		k.mu.Lock()
+		w := *k.desired[s.Name()]
+		k.mu.Unlock()
+		st, err := s.await(ctx, func(st state) bool { return st.role == rolePrimary })
+		if err != nil {
+			return
+		}
+		if w.version > 0 {
+			if st.term != term {
+				reason = becamePrimary
+			} else if w.version != seen && reason != tryAgain {
+				reason = newWish
+			}
+			term, seen = st.term, w.version
+			err := k.once(ctx, s, w, reason)
+			switch {
+			case err == nil:
+				pause, said = 0, ""
+			case ctx.Err() != nil:
+				return
+			default:
+				pause = min(max(2*pause, s.options.MinBackoff), s.options.MaxBackoff)
+				var gone *NotConnectedError
+				var backup *NotPrimaryError
+				if text := err.Error(); text != said && !errors.As(err, &gone) && !errors.As(err, &backup) {
+					said = text
+					s.event(NotAsDesired, err, "not as desired: %s; trying again in %v", strings.TrimPrefix(text, s.Name()+": "), pause)
+				}
+			}
+		}
+		reason = k.sleep(ctx, s, term, w.changed, pause)
+	}
+}
+
+// sleep waits for the next reason to look at the switch, and returns it.
+func (k *Keeper) sleep(ctx context.Context, s *Session, term int, changed <-chan struct{}, pause time.Duration) string {
+	var tick <-chan time.Time
+	reason := audited
+	if pause > 0 {
+		reason = tryAgain
+		tick = time.After(pause)
+	} else if k.audit > 0 {
+		tick = time.After(k.audit)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		s.await(ctx, func(st state) bool { return st.role != rolePrimary || st.term != term })
+	}()
+	select {
+	case <-ctx.Done():
+		return ""
+	case <-lost:
+		return becamePrimary
+	case <-changed:
+		return newWish
+	case <-tick:
+		return reason
+	}
+}
+
+// once applies the wish and says what it did.
+func (k *Keeper) once(ctx context.Context, s *Session, w wish, reason string) error {
+	k.slots <- struct{}{}
+	defer func() { <-k.slots }()
+	c, err := s.Apply(ctx, w.Desired)
+	k.mu.Lock()
+	now := k.desired[s.Name()]
+	now.err = err
+	if err == nil {
+		now.kept = w.version
+	}
+	k.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if c.Empty() {
+		return nil
+	}
+	if reason == audited {
+		s.event(Foreign, nil, "someone else has written to the switch; put back as desired: %v", c)
+		return nil
+	}
+	s.event(Reconciled, nil, "as desired: %v (%s)", c, reason)
+	return nil
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rttest
+
+import (
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// stream is one controller's StreamChannel. Its fields are the server's
+// lock's.
+type stream struct {
+	id      *p4v1.Uint128 // nil before the first bid
+	primary bool
+	out     chan *p4v1.StreamMessageResponse
+	ended   chan error
+}
+
+func (st *stream) end(err error) {
+	select {
+	case st.ended <- err:
+	default:
+	}
+}
+
+// tell queues a message; a controller that does not read loses it.
+func (st *stream) tell(m *p4v1.StreamMessageResponse) {
+	select {
+	case st.out <- m:
+	default:
+	}
+}
+
+// StreamChannel implements the P4Runtime service.
+func (s *Server) StreamChannel(ch p4v1.P4Runtime_StreamChannelServer) error {
+	st := &stream{out: make(chan *p4v1.StreamMessageResponse, 1<<16), ended: make(chan error, 1)}
+	defer s.gone(st)
+	go func() {
+		for {
+			m, err := ch.Recv()
+			if err != nil {
+				st.end(nil)
+				return
+			}
+			if s.stall(ch.Context()) != nil {
+				return
+			}
+			if err := s.received(st, m); err != nil {
+				st.end(err)
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case err := <-st.ended:
+			return err
+		case m := <-st.out:
+			if err := ch.Send(m); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *Server) received(st *stream, m *p4v1.StreamMessageRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch m := m.Update.(type) {
+	case *p4v1.StreamMessageRequest_Arbitration:
+		return s.arbitrate(st, m.Arbitration)
+	case *p4v1.StreamMessageRequest_Packet:
+		if !st.primary {
+			st.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: &p4v1.StreamError{
+				CanonicalCode: int32(codes.PermissionDenied), Message: "not primary",
+			}}})
+			return nil
+		}
+		s.packets = append(s.packets, m.Packet)
+	case *p4v1.StreamMessageRequest_DigestAck:
+		s.acks = append(s.acks, m.DigestAck)
+	}
+	return nil
+}
+
+// arbitrate follows the specification's rules for a bid.
+func (s *Server) arbitrate(st *stream, u *p4v1.MasterArbitrationUpdate) error {
+	if err := s.checkDevice(u.DeviceId); err != nil {
+		return err
+	}
+	for other := range s.streams {
+		if other != st && u.ElectionId != nil && other.id != nil && compare(other.id, u.ElectionId) == 0 {
+			return status.Error(codes.InvalidArgument, "Election id already exists")
+		}
+	}
+	s.streams[st] = true
+	st.id = u.ElectionId
+	was := st.primary
+	if s.BMv2 {
+		s.elect()
+		s.tellAll()
+		return nil
+	}
+	if u.ElectionId != nil && (s.highest == nil || compare(u.ElectionId, s.highest) >= 0) {
+		for other := range s.streams {
+			other.primary = other == st
+		}
+		s.highest = u.ElectionId
+		s.tellAll()
+		return nil
+	}
+	st.primary = false
+	if was {
+		s.tellAll()
+	} else {
+		s.tellOne(st)
+	}
+	return nil
+}
+
+// elect makes the highest of the connected primary, as BMv2 does.
+func (s *Server) elect() {
+	var best *stream
+	for st := range s.streams {
+		st.primary = false
+		if st.id != nil && (best == nil || compare(st.id, best.id) > 0) {
+			best = st
+		}
+	}
+	if best != nil {
+		best.primary = true
+		s.highest = best.id
+	}
+}
+
+func (s *Server) tellAll() {
+	for st := range s.streams {
+		s.tellOne(st)
+	}
+}
+
+func (s *Server) tellOne(st *stream) {
+	code := codes.NotFound
+	for other := range s.streams {
+		if other.primary {
+			code = codes.AlreadyExists
+		}
+	}
+	if st.primary {
+		code = codes.OK
+	}
+	st.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
+		DeviceId: s.DeviceID, ElectionId: s.highest, Status: &rpcstatus.Status{Code: int32(code)},
+	}}})
+}
+
+func (s *Server) gone(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, st)
+	if !st.primary {
+		return
+	}
+	if s.BMv2 {
+		s.elect()
+	}
+	s.tellAll()
+}
+
+// SendPacket sends a packet to the primary.
+func (s *Server) SendPacket(p *p4v1.PacketIn) {
+	s.toPrimary(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: p}})
+}
+
+// SendDigest sends a digest list to the primary.
+func (s *Server) SendDigest(l *p4v1.DigestList) {
+	s.toPrimary(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: l}})
+}
+
+func (s *Server) toPrimary(m *p4v1.StreamMessageResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for st := range s.streams {
+		if st.primary {
+			st.tell(m)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Read returns the entities that match any of those wanted, as the
+// specification's Read and wildcard rules have it. It works for a backup and
+// in a read-only session, too.
+func (s *Session) Read(ctx context.Context, want ...*p4v1.Entity) ([]*p4v1.Entity, error) {
+	var all []*p4v1.Entity
+	err := s.ReadEach(ctx, want, func(part []*p4v1.Entity) error {
+		all = append(all, part...)
+		return nil
+	})
+	return all, err
+}
+
+// ReadEach is Read for large answers: it calls do with each part as it
+// arrives. Options.Timeout applies to the wait for each part.
+func (s *Session) ReadEach(ctx context.Context, want []*p4v1.Entity, do func([]*p4v1.Entity) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(s.options.Timeout, func() { cancel(context.DeadlineExceeded) })
+	defer timer.Stop()
+	stream, err := s.client.Read(ctx, &p4v1.ReadRequest{DeviceId: s.target.DeviceID, Role: s.target.Role, Entities: want})
+	if err != nil {
+		return s.readError(ctx, err)
+	}
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return s.readError(ctx, err)
+		}
+		timer.Reset(s.options.Timeout)
+		if err := do(m.Entities); err != nil {
+			return err
+		}
+	}
+}
+
+// readError finds the first thing that went wrong in the details of a read's
+// status, if there are any (specification, Read, Batch Processing).
+func (s *Session) readError(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		err = status.FromContextError(context.DeadlineExceeded).Err()
+	}
+	for _, any := range status.Convert(err).Proto().GetDetails() {
+		var p p4v1.Error
+		if any.UnmarshalTo(&p) == nil && p.CanonicalCode != int32(codes.OK) {
+			err = status.Error(codes.Code(p.CanonicalCode), p.Message)
+			break
+		}
+	}
+	return s.callError("read", err)
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package register
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pauseless/pauseless/controlplane/schema"
+)
+
+// Probe finds the way in to a switch's registers: it tries to read the
+// smallest of the program's arrays over P4Runtime and, where the switch has
+// none there, over BMv2's Thrift at the given host:port. Empty means that no
+// Thrift server is known.
+func Probe(ctx context.Context, sch *schema.Schema, session Entities, thrift string) (Store, error) {
+	over := P4Runtime{session}
+	var probe *schema.Register
+	for _, r := range sch.Registers {
+		if numeric(r) == nil && (probe == nil || r.Size < probe.Size) {
+			probe = r
+		}
+	}
+	if probe == nil {
+		return over, nil // nothing to read either way
+	}
+	_, err := over.Read(ctx, probe)
+	if err == nil || !errors.Is(err, ErrUnsupported) {
+		return over, err
+	}
+	if thrift == "" {
+		return nil, fmt.Errorf("registers cannot be read over P4Runtime here, as on every BMv2; they can over its Thrift server: give its address (--thrift 127.0.0.1:9090): %w", ErrUnsupported)
+	}
+	return dialThrift(ctx, thrift, probe)
+}

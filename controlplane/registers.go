@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pauseless/pauseless/controlplane/register"
+)
+
+// Registers returns the way in to the switch's registers, found by probing
+// at the first call: P4Runtime, then Thrift if the target names an address.
+func (s *Session) Registers(ctx context.Context) (register.Store, error) {
+	sch, err := s.LoadSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.storeMu.Lock()
+	defer s.storeMu.Unlock()
+	if s.store != nil {
+		return s.store, nil
+	}
+	store, err := register.Probe(ctx, sch, s, s.target.Thrift)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.target.Name, err)
+	}
+	s.store = store
+	return store, nil
+}
+
+// ReadRegister reads all cells of a register array.
+func (s *Session) ReadRegister(ctx context.Context, name string) (register.Array, error) {
+	sch, err := s.LoadSchema(ctx)
+	if err != nil {
+		return register.Array{}, err
+	}
+	r, err := sch.Register(name)
+	if err != nil {
+		return register.Array{}, fmt.Errorf("%s: %w", s.target.Name, err)
+	}
+	store, err := s.Registers(ctx)
+	if err != nil {
+		return register.Array{}, err
+	}
+	return register.Read(ctx, store, r)
+}
+
+// WriteRegister writes one value to the cells from first to last, both
+// included.
+func (s *Session) WriteRegister(ctx context.Context, name string, first, last int, value uint64) error {
+	sch, err := s.LoadSchema(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := sch.Register(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.target.Name, err)
+	}
+	store, err := s.Registers(ctx)
+	if err != nil {
+		return err
+	}
+	return register.Set(ctx, store, r, first, last, value)
+}
+
+// ResetRegister gives all cells of a register array their initial value.
+func (s *Session) ResetRegister(ctx context.Context, name string) error {
+	sch, err := s.LoadSchema(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := sch.Register(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.target.Name, err)
+	}
+	store, err := s.Registers(ctx)
+	if err != nil {
+		return err
+	}
+	return store.Reset(ctx, r)
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package schema gives a P4Info its names back: it finds tables, actions,
+// registers and the rest by name, turns values written the way people write
+// them (10.0.1.0/24, 02:00:00:00:00:01, 0x12b7, 26) into P4Runtime's byte
+// strings and back, and reads and prints whole entities as one line of text:
+//
+//	Forward dst=10.0.1.0/24 -> forward(port=3)
+//	acl prio 10 proto=17 dport=4791..4799 -> drop()
+//	Forward default -> drop()
+//	multicast 1 -> 1, 2, 3
+//	clone 5 -> 510 truncate 64
+//	register Thresholds[3] = 200
+//
+// The full syntax is that of ParseEntity. What FormatEntity prints,
+// ParseEntity reads.
+package schema
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/diag"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+)
+
+// Schema is an indexed P4Info. It is immutable, so any number of goroutines
+// may use one.
+type Schema struct {
+	Info *p4configv1.P4Info
+
+	Tables    []*Table
+	Actions   []*Action
+	Profiles  []*Profile
+	Registers []*Register
+	Counters  []*Counter
+	Meters    []*Meter
+	Digests   []*Digest
+	ValueSets []*ValueSet
+	PacketIn  []*Field // metadata of packets to the controller
+	PacketOut []*Field // metadata of packets from the controller
+
+	names map[string]map[string]any // kind → name, alias → object; nil where a short name is ambiguous
+	ids   map[uint32]any
+}
+
+// MatchKind is how a table compares a field.
+type MatchKind uint8
+
+// Match kinds of P4Info.
+const (
+	Exact MatchKind = iota
+	LPM
+	Ternary
+	Range
+	Optional
+)
+
+func (k MatchKind) String() string {
+	return [...]string{"exact", "lpm", "ternary", "range", "optional"}[k]
+}
+
+// Field is a match field, an action parameter, a packet's metadata or a
+// member of a digest.
+type Field struct {
+	ID     uint32
+	Name   string
+	Bits   int // 0 for a string
+	Match  MatchKind
+	Format Format
+}
+
+// Table is a table of the pipeline.
+type Table struct {
+	ID      uint32
+	Name    string // as the P4Info's alias has it, the shortest that is unique
+	Full    string // fully qualified
+	Fields  []*Field
+	Actions []*Action
+	Size    int64
+	Profile *Profile // of an indirect table
+	Const   bool     // entries are fixed by the program
+	Initial bool     // the program comes with entries
+	// ConstDefault is set where the default action cannot be changed.
+	ConstDefault bool
+	// Default is the default action's ID, 0 where the P4Info does not say.
+	Default       uint32
+	DefaultArgs   [][]byte
+	DirectCounter bool
+	DirectMeter   bool
+	IdleTimeout   bool
+
+	defaultOnly map[uint32]bool // actions for the default entry alone
+}
+
+// Action is an action and its parameters.
+type Action struct {
+	ID     uint32
+	Name   string
+	Full   string
+	Params []*Field
+}
+
+// Profile is an action profile or selector.
+type Profile struct {
+	ID       uint32
+	Name     string
+	Full     string
+	Selector bool
+	Size     int64
+	Actions  []*Action
+}
+
+// Register is a register array.
+type Register struct {
+	ID   uint32
+	Name string
+	Full string
+	Size int
+	Bits int // of a cell; 0 where a cell is no single number
+	// Unit and Index come from the annotations @unit("us") and
+	// @index("port"); see Dims.
+	Unit  string
+	Index []Dim
+}
+
+// Counter is an indirect counter array.
+type Counter struct {
+	ID    uint32
+	Name  string
+	Full  string
+	Size  int64
+	Unit  string // "packets", "bytes" or "both"
+	Index []Dim
+}
+
+// Meter is an indirect meter array.
+type Meter struct {
+	ID    uint32
+	Name  string
+	Full  string
+	Size  int64
+	Unit  string // "packets" or "bytes", per second
+	Index []Dim
+}
+
+// Digest is a message from data plane to control plane.
+type Digest struct {
+	ID     uint32
+	Name   string
+	Full   string
+	Fields []*Field // a single one without name where the digest is no struct
+}
+
+// ValueSet is a parser value set.
+type ValueSet struct {
+	ID     uint32
+	Name   string
+	Full   string
+	Size   int64
+	Fields []*Field
+}
+
+// New indexes a P4Info. It fails where the P4Info contradicts itself: IDs or
+// names given twice, references to nothing, widths below zero.
+func New(info *p4configv1.P4Info) (*Schema, error) {
+	if info == nil {
+		return nil, fmt.Errorf("no P4Info")
+	}
+	s := &Schema{Info: info, names: make(map[string]map[string]any), ids: make(map[uint32]any)}
+	b := builder{s: s}
+	b.all()
+	if b.err != nil {
+		return nil, fmt.Errorf("P4Info: %w", b.err)
+	}
+	return s, nil
+}
+
+// Kinds of named objects, as messages call them.
+const (
+	kindTable    = "table"
+	kindAction   = "action"
+	kindProfile  = "action profile"
+	kindRegister = "register"
+	kindCounter  = "counter"
+	kindMeter    = "meter"
+	kindDigest   = "digest"
+	kindValueSet = "value set"
+)
+
+// Table finds a table by its name: the full one, the alias, or any end of
+// the full name that only one table has.
+func (s *Schema) Table(name string) (*Table, error) { return find[Table](s, kindTable, name) }
+
+// Action finds an action by name, as Table does.
+func (s *Schema) Action(name string) (*Action, error) { return find[Action](s, kindAction, name) }
+
+// Profile finds an action profile or selector by name, as Table does.
+func (s *Schema) Profile(name string) (*Profile, error) { return find[Profile](s, kindProfile, name) }
+
+// Register finds a register by name, as Table does.
+func (s *Schema) Register(name string) (*Register, error) {
+	return find[Register](s, kindRegister, name)
+}
+
+// Counter finds a counter by name, as Table does.
+func (s *Schema) Counter(name string) (*Counter, error) { return find[Counter](s, kindCounter, name) }
+
+// Meter finds a meter by name, as Table does.
+func (s *Schema) Meter(name string) (*Meter, error) { return find[Meter](s, kindMeter, name) }
+
+// Digest finds a digest by name, as Table does.
+func (s *Schema) Digest(name string) (*Digest, error) { return find[Digest](s, kindDigest, name) }
+
+// ValueSet finds a value set by name, as Table does.
+func (s *Schema) ValueSet(name string) (*ValueSet, error) {
+	return find[ValueSet](s, kindValueSet, name)
+}
+
+func find[T any](s *Schema, kind, name string) (*T, error) {
+	v, ok := s.names[kind][name]
+	if obj, isT := v.(*T); isT {
+		return obj, nil
+	}
+	if ok {
+		return nil, fmt.Errorf("%q names more than one %s: %s", name, kind, strings.Join(s.fullNames(kind, name), ", "))
+	}
+	all := s.fullNames(kind, "")
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no %s is called %q; the program has none", kind, name)
+	}
+	var short []string
+	for n := range s.names[kind] {
+		short = append(short, n)
+	}
+	sort.Strings(short)
+	hint := diag.DidYouMean(name, short)
+	if hint == "" && len(all) <= 30 {
+		hint = "; there are: " + strings.Join(all, ", ")
+	}
+	return nil, fmt.Errorf("no %s is called %q%s", kind, name, hint)
+}
+
+// fullNames lists the names of a kind's objects; those that end in suffix.
+func (s *Schema) fullNames(kind, suffix string) []string {
+	seen := make(map[string]bool)
+	var names []string
+	for _, v := range s.names[kind] {
+		if v == nil {
+			continue
+		}
+		short, full := nameOf(v)
+		if !seen[full] && (suffix == "" || strings.HasSuffix("."+full, "."+suffix)) {
+			seen[full] = true
+			if suffix == "" {
+				full = short
+			}
+			names = append(names, full)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+func nameOf(v any) (short, full string) {
+	switch v := v.(type) {
+	case *Table:
+		return v.Name, v.Full
+	case *Action:
+		return v.Name, v.Full
+	case *Profile:
+		return v.Name, v.Full
+	case *Register:
+		return v.Name, v.Full
+	case *Counter:
+		return v.Name, v.Full
+	case *Meter:
+		return v.Name, v.Full
+	case *Digest:
+		return v.Name, v.Full
+	case *ValueSet:
+		return v.Name, v.Full
+	}
+	panic(fmt.Sprintf("BUG: no name for %T", v))
+}
+
+// Name returns the short name of any object, or its ID in hexadecimal if the
+// P4Info does not know it.
+func (s *Schema) Name(id uint32) string {
+	if v := s.ids[id]; v != nil {
+		short, _ := nameOf(v)
+		return short
+	}
+	return fmt.Sprintf("%#x", id)
+}
+
+// ByID returns the object of an ID, or nil if there is none, or one of
+// another type.
+func ByID[T any](s *Schema, id uint32) *T {
+	v, _ := s.ids[id].(*T)
+	return v
+}
+
+// Param finds a parameter by name, or any end of it after a dot.
+func (a *Action) Param(name string) *Field { return findField(a.Params, name) }
+
+// Field finds a match field by name, or any end of it after a dot that only
+// one field has.
+func (t *Table) Field(name string) *Field { return findField(t.Fields, name) }
+
+func findField(fields []*Field, name string) *Field {
+	var found *Field
+	for _, f := range fields {
+		if f.Name == name {
+			return f
+		}
+		if strings.HasSuffix(f.Name, "."+name) {
+			if found != nil {
+				return nil
+			}
+			found = f
+		}
+	}
+	return found
+}
+
+func fieldByID(fields []*Field, id uint32) *Field {
+	// Compilers number from 1 in order.
+	if i := int(id) - 1; i >= 0 && i < len(fields) && fields[i].ID == id {
+		return fields[i]
+	}
+	for _, f := range fields {
+		if f.ID == id {
+			return f
+		}
+	}
+	return nil
+}
+
+func fieldNames(fields []*Field) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// NeedsPriority reports whether the table's entries carry a priority: it has
+// a ternary, range or optional field (P4Runtime specification, TableEntry).
+func (t *Table) NeedsPriority() bool {
+	for _, f := range t.Fields {
+		if f.Match == Ternary || f.Match == Range || f.Match == Optional {
+			return true
+		}
+	}
+	return false
+}

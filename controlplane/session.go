@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/controlplane/schema"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+// Session is a supervised connection to one switch. Its methods may be
+// called from any goroutine.
+type Session struct {
+	target  Target
+	options Options
+	conn    *grpc.ClientConn
+	client  p4v1.P4RuntimeClient
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when the supervisor has ended
+
+	schema atomic.Pointer[schema.Schema]
+	cookie atomic.Uint64 // of the pipeline last pushed or fetched; 0 unknown
+
+	mu      sync.Mutex
+	state   state
+	changed chan struct{} // closed, and replaced, when state changes
+
+	sendMu sync.Mutex
+	stream p4v1.P4Runtime_StreamChannelClient // nil while there is none
+
+	quiet atomic.Bool // what goes wrong is told by an error instead of events
+
+	packets inbox[*p4v1.PacketIn]
+	digests inbox[*p4v1.DigestList]
+
+	storeMu sync.Mutex
+	store   register.Store
+}
+
+// role is this controller's part in the election.
+type role uint8
+
+const (
+	roleUnknown role = iota // no answer yet, or no stream
+	rolePrimary
+	roleBackup
+	roleOrphan // backup of nobody
+)
+
+// state is what the supervisor knows. It is copied out under the lock.
+type state struct {
+	role    role
+	mine    ElectionID // last one sent
+	highest ElectionID // that the switch has told of
+	cause   error      // why there is no stream
+	fatal   error      // why there will never be one
+	streams int        // how many have stood, this one included
+	lost    bool       // one has stood and is gone
+	bidding bool       // a higher ID has been sent and not yet answered
+	term    int        // how many times this controller has become primary
+}
+
+// maxMessage bounds what a switch may send in one message: pipelines have
+// several megabytes.
+const maxMessage = 256 << 20
+
+// Connect opens a session and waits for the outcome of the election. It
+// fails if the switch cannot be reached, and with a NotPrimaryError if
+// another controller is in charge and Options.Policy is not Standby.
+//
+// The session lives until Close, not until ctx is done.
+func Connect(ctx context.Context, target Target, options Options) (*Session, error) {
+	s, err := start(target, options, true)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	defer s.quiet.Store(false)
+	if err := s.awaitFirst(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Start opens a session without waiting for anything: it keeps trying to
+// connect, and takes part in the election, in the background. It fails only
+// if the target makes no sense.
+func Start(target Target, options Options) (*Session, error) { return start(target, options, false) }
+
+// start opens a session, a quiet one if its first troubles are told by an
+// error.
+func start(target Target, options Options, quiet bool) (*Session, error) {
+	target, options = target.withDefaults(), options.withDefaults()
+	creds := insecure.NewCredentials()
+	if target.TLS != nil {
+		creds = credentials.NewTLS(target.TLS)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+target.Addr,
+		grpc.WithTransportCredentials(creds),
+		grpc.WithNoProxy(),
+		grpc.WithIdleTimeout(0),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		// The supervisor decides when to try again.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: time.Minute, Multiplier: 1, MaxDelay: time.Minute},
+			MinConnectTimeout: min(options.Timeout, 5*time.Second),
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("%s: address %q: %w", target.Name, target.Addr, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Session{
+		target: target, options: options, conn: conn, client: p4v1.NewP4RuntimeClient(conn),
+		cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}),
+	}
+	s.state.mine = target.ElectionID
+	s.quiet.Store(quiet)
+	if options.ReadOnly {
+		close(s.done)
+	} else {
+		go s.supervise(ctx)
+	}
+	return s, nil
+}
+
+// Close ends the session and waits until nothing of it runs any more.
+func (s *Session) Close() error {
+	s.cancel()
+	<-s.done
+	s.storeMu.Lock()
+	if c, ok := s.store.(interface{ Close() error }); ok {
+		c.Close()
+	}
+	s.storeMu.Unlock()
+	s.packets.close()
+	s.digests.close()
+	return s.conn.Close()
+}
+
+// Name returns the switch's name.
+func (s *Session) Name() string { return s.target.Name }
+
+// Target returns where the session leads, with defaults filled in.
+func (s *Session) Target() Target { return s.target }
+
+// ElectionID returns the ID that this controller takes part with now.
+func (s *Session) ElectionID() ElectionID { return s.get().mine }
+
+// IsPrimary reports whether this controller is the primary now.
+func (s *Session) IsPrimary() bool { return s.get().role == rolePrimary }
+
+func (s *Session) get() state {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// set changes the state and wakes all that wait for a change.
+func (s *Session) set(change func(*state)) {
+	s.mu.Lock()
+	change(&s.state)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+}
+
+// await waits until ok says that it likes the state.
+func (s *Session) await(ctx context.Context, ok func(state) bool) (state, error) {
+	for {
+		s.mu.Lock()
+		st, changed := s.state, s.changed
+		s.mu.Unlock()
+		if ok(st) {
+			return st, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return st, ctx.Err()
+		case <-s.done:
+			return st, fmt.Errorf("%s: session is closed", s.target.Name)
+		}
+	}
+}
+
+// awaitFirst waits for the outcome of the first attempt to connect.
+func (s *Session) awaitFirst(ctx context.Context) error {
+	if s.options.ReadOnly {
+		_, err := s.client.Capabilities(ctx, &p4v1.CapabilitiesRequest{})
+		if err != nil && status.Code(err) == codes.Unavailable {
+			return &NotConnectedError{s.target.Name, s.target.Addr, err}
+		}
+		if status.Code(err) == codes.DeadlineExceeded {
+			return s.callError("connect", err)
+		}
+		return nil
+	}
+	st, err := s.await(ctx, func(st state) bool {
+		return st.role != roleUnknown && !st.bidding || st.cause != nil || st.fatal != nil
+	})
+	switch {
+	case st.fatal != nil:
+		return st.fatal
+	case st.role == rolePrimary:
+		return nil
+	case st.role == roleBackup && s.options.Policy == Standby:
+		return nil
+	case st.role == roleBackup || st.role == roleOrphan:
+		return s.notPrimary()
+	case st.cause != nil:
+		return &NotConnectedError{s.target.Name, s.target.Addr, st.cause}
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: no answer from %s within %v; is it a P4Runtime server?", s.target.Name, s.target.Addr, s.options.Timeout)
+	}
+	return err
+}
+
+// AwaitPrimary waits until this controller is the primary of the switch.
+func (s *Session) AwaitPrimary(ctx context.Context) error {
+	if s.options.ReadOnly {
+		return fmt.Errorf("%s: a read-only session never becomes primary", s.target.Name)
+	}
+	st, err := s.await(ctx, func(st state) bool { return st.role == rolePrimary || st.fatal != nil })
+	if st.fatal != nil {
+		return st.fatal
+	}
+	return err
+}
+
+// notPrimary returns a NotPrimaryError if this controller is not the
+// primary, else nil.
+func (s *Session) notPrimary() error {
+	st := s.get()
+	if st.role != roleBackup && st.role != roleOrphan {
+		return nil
+	}
+	return &NotPrimaryError{s.target.Name, st.mine, st.highest, st.role == roleOrphan}
+}
+
+// writable returns why nothing can be written now, or nil.
+func (s *Session) writable() error {
+	if s.options.ReadOnly {
+		return fmt.Errorf("%s: the session is read-only", s.target.Name)
+	}
+	st := s.get()
+	switch {
+	case st.fatal != nil:
+		return st.fatal
+	case st.role == rolePrimary:
+		return nil
+	case st.role == roleUnknown:
+		return &NotConnectedError{s.target.Name, s.target.Addr, st.cause}
+	}
+	return s.notPrimary()
+}
+
+func (s *Session) event(kind EventKind, err error, format string, args ...any) {
+	if err != nil && s.quiet.Load() {
+		return
+	}
+	text := strings.TrimPrefix(fmt.Sprintf(format, args...), s.target.Name+": ")
+	s.options.Event(Event{Switch: s.target.Name, Kind: kind, Text: text, Err: err})
+}
+
+// call returns a context for one unary call.
+func (s *Session) call(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.options.Timeout)
+}

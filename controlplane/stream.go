@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
+)
+
+// supervise keeps a stream standing until the session is closed.
+func (s *Session) supervise(ctx context.Context) {
+	defer close(s.done)
+	pause := s.options.MinBackoff
+	attempts := 0
+	begun := time.Now()
+	var since time.Time // the stream was lost
+	for {
+		stood, err := s.attempt(ctx, since, attempts)
+		if ctx.Err() != nil {
+			return
+		}
+		if stood {
+			pause, attempts, since = s.options.MinBackoff, 0, time.Now()
+		}
+		if status.Code(err) == codes.InvalidArgument && time.Since(begun) < ghost {
+			time.Sleep(s.options.MinBackoff)
+			continue
+		}
+		if fatal := s.fatal(err); fatal != nil && !stood {
+			s.set(func(st *state) { st.role, st.fatal = roleUnknown, fatal })
+			s.event(Lost, fatal, "%v", fatal)
+			return
+		}
+		s.set(func(st *state) { st.role, st.cause, st.lost = roleUnknown, err, st.lost || stood })
+		attempts++
+		if stood {
+			s.event(Lost, err, "lost the connection to %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
+		} else {
+			s.event(Retrying, err, "cannot reach %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, s.options.MaxBackoff)
+	}
+}
+
+// ghost is how long the election ID of a controller that has just ended may
+// still seem to be in use.
+const ghost = 500 * time.Millisecond
+
+// fatal returns an error that says what to do, if trying again as before
+// cannot help.
+func (s *Session) fatal(err error) error {
+	switch st := s.get(); status.Code(err) {
+	case codes.InvalidArgument:
+		if s.options.Policy == Standby && st.streams > 0 {
+			return nil // a rival came first; back as a backup
+		}
+		return fmt.Errorf("%s: election id %v is refused (%s): another connected controller uses it; choose another", s.target.Name, st.mine, plain(err))
+	case codes.NotFound:
+		return fmt.Errorf("%s: %s knows no device %d (%s); a topology numbers its switches from 1, BMv2's own default is 0", s.target.Name, s.target.Addr, s.target.DeviceID, plain(err))
+	case codes.Unimplemented:
+		return fmt.Errorf("%s: the server at %s does not speak P4Runtime v1: %s", s.target.Name, s.target.Addr, plain(err))
+	}
+	return nil
+}
+
+// errSilent is why a stream is given up whose switch has stopped answering.
+var errSilent = errors.New("the switch does not answer any more")
+
+// attempt connects, takes part in the election and serves the stream until
+// it breaks. It returns whether the stream stood, and why it broke.
+func (s *Session) attempt(ctx context.Context, since time.Time, failed int) (stood bool, err error) {
+	if err := s.dial(ctx); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stream, err := s.client.StreamChannel(ctx)
+	if err != nil {
+		return false, err
+	}
+	s.sendMu.Lock()
+	s.stream = stream
+	s.sendMu.Unlock()
+	defer func() {
+		s.sendMu.Lock()
+		s.stream = nil
+		s.sendMu.Unlock()
+	}()
+	// A stream is never refused before something is sent and received: if
+	// the answer to the bid does not come, the attempt has failed.
+	s.bid(s.get().mine)
+	hurry := time.AfterFunc(s.options.Timeout, func() { cancel(errSilent) })
+	defer hurry.Stop()
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+				err = cause
+			}
+			if stood && s.options.Policy == Standby && status.Code(err) == codes.InvalidArgument {
+				s.set(func(st *state) { st.mine = s.target.ElectionID })
+			}
+			return stood, err
+		}
+		if !stood {
+			stood = true
+			hurry.Stop()
+			s.welcome(since, failed)
+			go s.probe(ctx, cancel)
+		}
+		s.handle(m)
+	}
+}
+
+// dial waits until the transport stands or an attempt at it has failed.
+func (s *Session) dial(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	s.conn.ResetConnectBackoff()
+	s.conn.Connect()
+	tried := false
+	for {
+		switch st := s.conn.GetState(); st {
+		case connectivity.Ready, connectivity.Shutdown:
+			return nil
+		case connectivity.TransientFailure:
+			if tried {
+				return nil // opening the stream returns the cause
+			}
+			s.wait(ctx, st, 100*time.Millisecond)
+			tried = s.conn.GetState() == connectivity.TransientFailure
+		case connectivity.Idle:
+			s.conn.Connect()
+			s.wait(ctx, st, s.options.Timeout)
+		default:
+			tried = true
+			s.wait(ctx, st, s.options.Timeout)
+		}
+		if ctx.Err() != nil {
+			return errSilent
+		}
+	}
+}
+
+func (s *Session) wait(ctx context.Context, from connectivity.State, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	s.conn.WaitForStateChange(ctx, from)
+}
+
+// welcome says that a stream stands.
+func (s *Session) welcome(since time.Time, failed int) {
+	var n int
+	s.set(func(st *state) { st.streams++; st.cause = nil; n = st.streams })
+	switch {
+	case n > 1:
+		s.event(Connected, nil, "connected to %s again after %v and %s", s.target.Addr, time.Since(since).Round(time.Millisecond), count(failed, "attempt"))
+	case failed > 0:
+		s.event(Connected, nil, "connected to %s at attempt %d", s.target.Addr, failed+1)
+	default:
+		s.event(Connected, nil, "connected to %s", s.target.Addr)
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// bid sends an election ID on the stream.
+func (s *Session) bid(id ElectionID) {
+	s.set(func(st *state) { st.mine, st.bidding = id, true })
+	u := &p4v1.MasterArbitrationUpdate{DeviceId: s.target.DeviceID, ElectionId: id.proto()}
+	if s.target.Role != "" {
+		u.Role = &p4v1.Role{Name: s.target.Role}
+	}
+	s.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: u}})
+}
+
+// send puts a message on the stream. A broken stream shows when receiving.
+func (s *Session) send(m *p4v1.StreamMessageRequest) error {
+	s.sendMu.Lock()
+	defer s.sendMu.Unlock()
+	if s.stream == nil {
+		return &NotConnectedError{s.target.Name, s.target.Addr, s.get().cause}
+	}
+	return s.stream.Send(m)
+}
+
+func (s *Session) handle(m *p4v1.StreamMessageResponse) {
+	switch m := m.Update.(type) {
+	case *p4v1.StreamMessageResponse_Arbitration:
+		s.arbitrated(m.Arbitration)
+	case *p4v1.StreamMessageResponse_Packet:
+		if n := s.packets.put(m.Packet); n > 0 {
+			s.event(Dropped, nil, "%s dropped: they come faster than they are taken; take them faster, or send fewer to the controller", count(n, "packet"))
+		}
+	case *p4v1.StreamMessageResponse_Digest:
+		if n := s.digests.put(m.Digest); n > 0 {
+			s.event(Dropped, nil, "%s dropped and not acknowledged: they come faster than they are taken; take them faster, or raise the digest's list size and timeout", count(n, "digest list"))
+		}
+	case *p4v1.StreamMessageResponse_Error:
+		e := m.Error
+		s.event(StreamError, nil, "the switch refused a message on the stream: %s (%v)", e.GetMessage(), codes.Code(e.GetCanonicalCode()))
+	}
+}
+
+// arbitrated takes the switch's word on who is primary (specification,
+// Client Arbitration Notifications).
+func (s *Session) arbitrated(u *p4v1.MasterArbitrationUpdate) {
+	r := roleBackup
+	switch codes.Code(u.GetStatus().GetCode()) {
+	case codes.OK:
+		r = rolePrimary
+	case codes.NotFound:
+		r = roleOrphan
+	}
+	var was role
+	var st state
+	var raised ElectionID
+	s.set(func(now *state) {
+		was = now.role
+		now.role, now.bidding = r, false
+		if r == rolePrimary && was != r {
+			now.term++
+		}
+		if id := electionID(u.GetElectionId()); id != (ElectionID{}) {
+			now.highest = id
+		}
+		raised = s.raise(*now)
+		now.bidding = raised != (ElectionID{})
+		st = *now
+	})
+	switch {
+	case raised != (ElectionID{}) && r == roleOrphan:
+		s.event(Orphaned, nil, "there is no primary; taking over with election id %v", raised)
+		s.bid(raised)
+	case raised != (ElectionID{}):
+		s.event(Backup, nil, "the primary has election id %v; taking over with %v", st.highest, raised)
+		s.bid(raised)
+	case r == was:
+	case r == rolePrimary:
+		s.event(Primary, nil, "this controller is the primary (election id %v)", st.mine)
+	case r == roleBackup && s.options.Policy == Standby:
+		s.event(Backup, nil, "standing by: the primary has election id %v", st.highest)
+	default:
+		s.event(Backup, s.notPrimary(), "%v", s.notPrimary())
+	}
+}
+
+// raise returns the election ID to bid next, zero for none.
+func (s *Session) raise(st state) ElectionID {
+	switch {
+	case s.options.Policy == Standby && st.role == roleOrphan:
+		if st.mine.Compare(st.highest) >= 0 {
+			return st.mine
+		}
+		return s.target.ElectionID.above(st.highest)
+	case s.options.Policy == AdoptOrphans && st.role == roleOrphan,
+		s.options.Policy == TakeOver && st.role != rolePrimary && st.term == 0:
+		return st.highest.next()
+	}
+	return ElectionID{}
+}
+
+// probe asks the connected switch for a sign of life, and gives the stream
+// up when there is none. A switch that answers with an error is alive.
+func (s *Session) probe(ctx context.Context, giveUp context.CancelCauseFunc) {
+	if s.options.Probe <= 0 {
+		return
+	}
+	const patience = 3
+	tick := time.NewTicker(s.options.Probe)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		call, cancel := context.WithTimeout(ctx, patience*s.options.Probe)
+		_, err := s.client.Capabilities(call, &p4v1.CapabilitiesRequest{})
+		cancel()
+		if ctx.Err() == nil && status.Code(err) == codes.DeadlineExceeded {
+			giveUp(fmt.Errorf("no sign of life for %v: %w", patience*s.options.Probe, errSilent))
+			return
+		}
+	}
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// Target is a switch and how to reach it.
+type Target struct {
+	Name       string     // in messages; the address if empty
+	Addr       string     // host:port of its P4Runtime server
+	DeviceID   uint64     // of the switch at that address; BMv2's own default is 0
+	ElectionID ElectionID // zero means 1
+	Role       string     // empty: full access
+	// TLS is the client's configuration; nil means no encryption.
+	TLS *tls.Config
+	// Thrift is host:port of BMv2's Thrift server, which is where BMv2 has
+	// its registers. Empty means that there is none.
+	Thrift string
+}
+
+func (t Target) withDefaults() Target {
+	if t.Name == "" {
+		t.Name = t.Addr
+	}
+	if t.ElectionID == (ElectionID{}) {
+		t.ElectionID.Low = 1
+	}
+	return t
+}
+
+// ElectionID ranks controllers: of those connected, the one with the highest
+// is the primary (P4Runtime specification, Client Arbitration). A standby
+// that takes over raises High and keeps Low, so give each controller a Low of
+// its own.
+type ElectionID struct{ High, Low uint64 }
+
+// ParseElectionID reads "5", or "1:5" for {1, 5}.
+func ParseElectionID(text string) (ElectionID, error) {
+	high, low, ok := strings.Cut(text, ":")
+	if !ok {
+		high, low = "0", text
+	}
+	h, err1 := strconv.ParseUint(high, 0, 64)
+	l, err2 := strconv.ParseUint(low, 0, 64)
+	if err := cmp.Or(err1, err2); err != nil || h == 0 && l == 0 {
+		return ElectionID{}, fmt.Errorf("election id %q is no number above 0, nor two as in 1:5", text)
+	}
+	return ElectionID{h, l}, nil
+}
+
+func (id ElectionID) String() string {
+	if id.High == 0 {
+		return strconv.FormatUint(id.Low, 10)
+	}
+	return fmt.Sprintf("%d:%d", id.High, id.Low)
+}
+
+// Compare orders election IDs.
+func (id ElectionID) Compare(o ElectionID) int {
+	return cmp.Or(cmp.Compare(id.High, o.High), cmp.Compare(id.Low, o.Low))
+}
+
+// next returns the ID that follows.
+func (id ElectionID) next() ElectionID {
+	if id.Low++; id.Low == 0 {
+		id.High++
+	}
+	return id
+}
+
+// above returns the lowest ID above o that ends in id's Low: nobody else
+// chooses it.
+func (id ElectionID) above(o ElectionID) ElectionID {
+	if id.Low > o.Low {
+		return ElectionID{o.High, id.Low}
+	}
+	return ElectionID{o.High + 1, id.Low}
+}
+
+func (id ElectionID) proto() *p4v1.Uint128 { return &p4v1.Uint128{High: id.High, Low: id.Low} }
+
+func electionID(u *p4v1.Uint128) ElectionID { return ElectionID{u.GetHigh(), u.GetLow()} }
+
+// Policy is how a session behaves in an election.
+type Policy uint8
+
+// Policies.
+const (
+	// MustWin takes part with the target's election ID; not being primary is
+	// an error of Connect.
+	MustWin Policy = iota
+	// AdoptOrphans is MustWin, except that the ID is raised as far as it takes
+	// where nobody is primary: the switch may have seen higher ones before.
+	AdoptOrphans
+	// TakeOver raises the ID as far as it takes to be the primary at once.
+	// After that it is MustWin: who overrules it, overrules it.
+	TakeOver
+	// Standby is content with being backup, and takes over when the primary is
+	// gone.
+	Standby
+)
+
+// Options are the same for all sessions of a program. The zero value is
+// ready to use.
+type Options struct {
+	// Event is told of every change that an operator should know of. It is
+	// called from the session's goroutine and must not wait for the session.
+	// Nil means that events go to slog's default logger.
+	Event func(Event)
+	// Policy says what to do where another controller is the primary.
+	Policy Policy
+	// ReadOnly sessions have no stream and take no part in elections: they
+	// read, but cannot write or see packets and digests.
+	ReadOnly bool
+	// Timeout is how long a single call or the first connection may take.
+	// Zero means 10 s.
+	Timeout time.Duration
+	// Probe is how often a connected switch is asked for a sign of life; a
+	// switch that does not answer for three probes counts as lost. Zero
+	// means 1 s, below zero never.
+	Probe time.Duration
+	// MinBackoff and MaxBackoff bound the pause between attempts to connect
+	// again, which doubles from one to the other. Zero means 50 ms and 2 s.
+	MinBackoff, MaxBackoff time.Duration
+	// Batch is the most updates in a single write. Zero means 1000.
+	Batch int
+}
+
+func (o Options) withDefaults() Options {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&o.Timeout, 10*time.Second)
+	def(&o.Probe, time.Second)
+	def(&o.MinBackoff, 50*time.Millisecond)
+	def(&o.MaxBackoff, 2*time.Second)
+	if o.Batch == 0 {
+		o.Batch = 1000
+	}
+	if o.Event == nil {
+		o.Event = func(e Event) { slog.Warn(e.Text, "switch", e.Switch, "event", e.Kind.String()) }
+	}
+	return o
+}
