@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hpcc
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Config is what a configuration file asks for, in our terms.
+type Config struct {
+	// Files, as the configuration names them; empty where it does not.
+	TopologyFile, FlowFile, FCTFile, PFCFile string
+
+	Stop     vtime.Time // when the run ends even if flows are left; zero: never
+	Seed     uint64
+	Profile  string // of the load balancer that LB_MODE asks for: "ecmp", "drill", …
+	Hosts    roce.Config
+	Switch   topo.SwitchConfig
+	Marks    []Mark // by rate; none: switches mark nothing
+	LinkDown *LinkDown
+	// ErrorRate is the probability that a frame is lost, of links whose line
+	// in the topology gives none.
+	ErrorRate float64
+
+	// Warnings are about keys that change nothing here, or that nobody knows.
+	Warnings diag.List
+}
+
+// Mark is how ports of one rate mark packets by their queue: none up to KMin,
+// all from KMax on, in between with a probability that rises to PMax.
+type Mark struct {
+	Rate       vtime.Rate
+	KMin, KMax vtime.Size
+	PMax       float64
+}
+
+// MarkFor returns the marks of ports of a rate, if there are any.
+func (c *Config) MarkFor(r vtime.Rate) (Mark, bool) {
+	i := slices.IndexFunc(c.Marks, func(m Mark) bool { return m.Rate == r })
+	if i < 0 {
+		return Mark{}, false
+	}
+	return c.Marks[i], true
+}
+
+// LinkDown is a link that goes down for good.
+type LinkDown struct {
+	At   vtime.Time
+	A, B int // nodes
+}
+
+// Fault returns the fault in terms of the fabric.
+func (l *LinkDown) Fault(t *topo.Topology) (fabric.Fault, error) {
+	if max(l.A, l.B) >= len(t.Nodes) {
+		return fabric.Fault{}, fmt.Errorf("LINK_DOWN: the topology has no node %d", max(l.A, l.B))
+	}
+	return fabric.Fault{From: l.At, Link: t.Nodes[l.A].Name + "-" + t.Nodes[l.B].Name, Down: true}, nil
+}
+
+// Values of CC_MODE and LB_MODE.
+var (
+	ccModes = map[int64]string{1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp"}
+	lbModes = map[int64]string{0: "ecmp", 2: "drill", 3: "conga", 6: "letflow", 9: "conweave"}
+)
+
+// Keys that are known and change nothing here.
+var ignored = strings.Fields(`
+	TRACE_FILE TRACE_OUTPUT_FILE ENABLE_TRACE QLEN_MON_FILE QLEN_MON_START QLEN_MON_END
+	L2_CHUNK_SIZE PAUSE_TIME DATA_RATE LINK_DELAY INT_MULTI PINT_LOG_BASE PINT_PROB
+	FLOW_INPUT_FILE CNP_OUTPUT_FILE VOQ_MON_FILE VOQ_MON_DETAIL_FILE UPLINK_MON_FILE CONN_MON_FILE EST_ERROR_MON_FILE
+	SW_MONITORING_INTERVAL FLOWGEN_START_TIME LOAD
+	CONWEAVE_TX_EXPIRY_TIME CONWEAVE_REPLY_TIMEOUT_EXTRA CONWEAVE_PATH_PAUSE_TIME
+	CONWEAVE_EXTRA_VOQ_FLUSH_TIME CONWEAVE_DEFAULT_VOQ_WAITING_TIME`)
+
+// ReadConfig reads a configuration file: on each line a key and its values.
+// What the file leaves out is as the simulator has it.
+func ReadConfig(name string) (*Config, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfig(name, string(data))
+}
+
+// ParseConfig is ReadConfig for a text in memory. An error is a diag.List.
+func ParseConfig(name, text string) (*Config, error) {
+	p := &configParser{name: &name, text: text, c: &Config{Profile: "ecmp", Hosts: roce.Defaults()}}
+	c := p.c
+	c.Hosts.Overhead = 0
+	c.Hosts.RTO = 0 // the simulator's hosts wait for ever; see finish
+	c.Hosts.CC = cc.Config{Algorithm: "dcqcn", MinRate: 100 * vtime.Mbps}
+	c.Switch = topo.SwitchConfig{
+		Buffer: 16 * vtime.MiB,
+		PFC:    topo.PFC{Alpha: 1.0 / 8, AlphaByRate: true, Resume: 3 * vtime.KiB, Reserve: 4 * vtime.KiB},
+	}
+	p.parse()
+	p.finish()
+	if err := p.list.Err(); err != nil {
+		return nil, err
+	}
+	p.list.Sort()
+	c.Warnings = p.list
+	return c, nil
+}
+
+// configParser reads a configuration line by line.
+type configParser struct {
+	name *string
+	text string
+	c    *Config
+	list diag.List
+
+	at   diag.Pos // of the key
+	key  string
+	args []string
+
+	marking bool
+	kmin    map[vtime.Rate]vtime.Size
+	kmax    map[vtime.Rate]vtime.Size
+	pmax    map[vtime.Rate]float64
+	hasWin  bool
+	varWin  bool
+	fast    bool
+	miStage int64
+	target  float64
+}
+
+func (p *configParser) parse() {
+	p.marking, p.hasWin, p.fast, p.miStage, p.target = true, true, true, 5, 0.95
+	line := int32(0)
+	for l := range strings.Lines(p.text) {
+		line++
+		if i := strings.IndexAny(l, "{#"); i >= 0 {
+			l = l[:i] // the simulator's own example has comments in braces
+		}
+		f := strings.Fields(l)
+		if len(f) == 0 {
+			continue
+		}
+		p.at = diag.MakePos(p.name, line, int32(strings.Index(l, f[0]))+1)
+		p.key, p.args = f[0], f[1:]
+		if !p.set() {
+			p.unknown()
+		}
+	}
+}
+
+func (p *configParser) unknown() {
+	if slices.Contains(ignored, p.key) {
+		return
+	}
+	hint := diag.DidYouMean(p.key, slices.Concat(ignored, known))
+	p.list.Warnf(p.at, code, "%s is not known and changes nothing%s", p.key, hint)
+}
+
+func (p *configParser) errorf(format string, args ...any) {
+	p.list.Errorf(p.at, code, "%s: %s", p.key, fmt.Sprintf(format, args...))
+}
+
+// arg returns the i-th value.
+func (p *configParser) arg(i int) string {
+	if i >= len(p.args) {
+		p.errorf("a value is missing")
+		return "0"
+	}
+	return p.args[i]
+}
+
+func (p *configParser) int(i int, low, high int64) int64 {
+	w := p.arg(i)
+	v, err := strconv.ParseInt(w, 10, 64)
+	if err != nil || v < low || v > high {
+		p.errorf("%q must be a whole number from %d to %d", w, low, high)
+		return low
+	}
+	return v
+}
+
+func (p *configParser) float(i int, low, high float64) float64 {
+	w := p.arg(i)
+	v, err := strconv.ParseFloat(w, 64)
+	if err != nil || math.IsNaN(v) || v < low || v > high {
+		p.errorf("%q must be a number from %g to %g", w, low, high)
+		return low
+	}
+	return v
+}
+
+func (p *configParser) bool() bool { return p.int(0, 0, 1) == 1 }
+
+func (p *configParser) rate() vtime.Rate {
+	w := p.arg(0)
+	v, err := parseRate(w)
+	if err != nil || v <= 0 {
+		p.errorf("%q must be a rate such as 50Mb/s", w)
+	}
+	return v
+}
+
+// micros returns the first value, in microseconds.
+func (p *configParser) micros() vtime.Time {
+	return vtime.Time(math.Round(p.float(0, 0, 1e9) * float64(vtime.Microsecond)))
+}
+
+// settings are the keys that change something.
+var settings map[string]func(p *configParser)
+
+// known are the keys of settings.
+var known []string
+
+func init() {
+	settings = map[string]func(p *configParser){
+		"TOPOLOGY_FILE":   func(p *configParser) { p.c.TopologyFile = p.arg(0) },
+		"FLOW_FILE":       func(p *configParser) { p.c.FlowFile = p.arg(0) },
+		"FCT_OUTPUT_FILE": func(p *configParser) { p.c.FCTFile = p.arg(0) },
+		"PFC_OUTPUT_FILE": func(p *configParser) { p.c.PFCFile = p.arg(0) },
+
+		"SIMULATOR_STOP_TIME": func(p *configParser) { p.c.Stop = seconds(p.float(0, 0, 1e6)) },
+		"FLOWGEN_STOP_TIME":   func(p *configParser) { p.c.Stop = seconds(p.float(0, 0, 1e6)) },
+		"RANDOM_SEED":         func(p *configParser) { p.c.Seed = uint64(p.int(0, 0, math.MaxInt64)) },
+		"LINK_DOWN":           (*configParser).linkDown,
+		"ERROR_RATE_PER_LINK": func(p *configParser) { p.c.ErrorRate = p.float(0, 0, 1) },
+
+		"CC_MODE":             func(p *configParser) { p.c.Hosts.CC.Algorithm = p.mode(ccModes) },
+		"LB_MODE":             func(p *configParser) { p.c.Profile = p.mode(lbModes) },
+		"PACKET_PAYLOAD_SIZE": func(p *configParser) { p.c.Hosts.MTU = int(p.int(0, 64, 9000)) },
+		"L2_ACK_INTERVAL":     func(p *configParser) { p.ackInterval(p.int(0, 0, 1<<30)) },
+		"L2_BACK_TO_ZERO": func(p *configParser) {
+			p.only(p.int(0, 0, 1) == 0, "messages that start from zero again are out of use")
+		},
+		"MIN_RATE":               func(p *configParser) { p.c.Hosts.CC.MinRate = p.rate() },
+		"HAS_WIN":                func(p *configParser) { p.hasWin = p.bool() },
+		"VAR_WIN":                func(p *configParser) { p.varWin = p.bool() },
+		"GLOBAL_T":               func(p *configParser) { p.c.Hosts.GlobalRTT = p.bool() },
+		"ENABLE_IRN":             func(p *configParser) { p.irn(p.bool()) },
+		"RATE_BOUND":             func(p *configParser) { p.only(p.bool(), "hosts always pace") },
+		"ACK_HIGH_PRIO":          func(p *configParser) { p.ackPriority(p.bool()) },
+		"ALPHA_RESUME_INTERVAL":  func(p *configParser) { p.c.Hosts.CC.DCQCN.AlphaTimer = p.micros() },
+		"RATE_DECREASE_INTERVAL": func(p *configParser) { p.c.Hosts.CC.DCQCN.DecreaseTimer = p.micros() },
+		"CLAMP_TARGET_RATE":      func(p *configParser) { p.c.Hosts.CC.DCQCN.ClampTarget = p.bool() },
+		"RP_TIMER":               func(p *configParser) { p.c.Hosts.CC.DCQCN.RiseTimer = p.micros() },
+		"FAST_RECOVERY_TIMES":    func(p *configParser) { p.c.Hosts.CC.DCQCN.FastRecovery = int(p.int(0, 0, 1000)) },
+		"EWMA_GAIN":              func(p *configParser) { g := p.float(0, 0, 1); p.c.Hosts.CC.DCQCN.G, p.c.Hosts.CC.DCTCP.G = g, g },
+		"RATE_AI":                func(p *configParser) { p.increase(p.rate()) },
+		"RATE_HAI":               func(p *configParser) { r := p.rate(); p.c.Hosts.CC.DCQCN.HAI, p.c.Hosts.CC.TIMELY.HAI = r, r },
+		"DCTCP_RATE_AI":          func(p *configParser) { p.c.Hosts.CC.DCTCP.AI = p.rate() },
+		"U_TARGET":               func(p *configParser) { p.c.Hosts.CC.HPCC.Eta = p.float(0, 0.01, 1) },
+		"MI_THRESH":              func(p *configParser) { p.miStage = p.int(0, 0, 1000) },
+		"FAST_REACT":             func(p *configParser) { p.only(p.bool(), "HPCC always reacts to each acknowledgement") },
+		"MULTI_RATE":             func(p *configParser) { p.only(!p.bool(), "HPCC has one rate, not one for each hop") },
+		"SAMPLE_FEEDBACK":        func(p *configParser) { p.only(!p.bool(), "HPCC looks at each acknowledgement") },
+
+		"ENABLE_QCN":                func(p *configParser) { p.marking = p.bool() },
+		"ENABLE_PFC":                func(p *configParser) { p.c.Switch.PFC.Off = !p.bool() },
+		"USE_DYNAMIC_PFC_THRESHOLD": func(p *configParser) { p.only(p.bool(), "the simulator's thresholds are dynamic even so") },
+		"BUFFER_SIZE":               func(p *configParser) { p.c.Switch.Buffer = vtime.Size(p.int(0, 1, 1<<16)) * vtime.MiB },
+		"KMIN_MAP":                  func(p *configParser) { p.kmin = p.sizes() },
+		"KMAX_MAP":                  func(p *configParser) { p.kmax = p.sizes() },
+		"PMAX_MAP":                  func(p *configParser) { p.pmax = rates(p, func(i int) float64 { return p.float(i, 0, 1) }) },
+	}
+	for k := range settings {
+		known = append(known, k)
+	}
+	slices.Sort(known)
+}
+
+// set obeys one line and reports whether its key is known.
+func (p *configParser) set() bool {
+	do, ok := settings[p.key]
+	if ok {
+		do(p)
+	}
+	return ok
+}
+
+// only warns unless the simulator's setting is what we do anyway.
+func (p *configParser) only(is bool, why string) {
+	if !is {
+		p.list.Warnf(p.at, code, "%s %s changes nothing: %s", p.key, p.arg(0), why)
+	}
+}
+
+// mode returns the name for a number.
+func (p *configParser) mode(names map[int64]string) string {
+	v := p.int(0, 0, 100)
+	name, ok := names[v]
+	if !ok {
+		var all []string
+		for k, n := range names {
+			all = append(all, fmt.Sprintf("%d (%s)", k, n))
+		}
+		slices.Sort(all)
+		p.errorf("%d is not supported; there are %s", v, strings.Join(all, ", "))
+	}
+	return name
+}
+
+// The simulator counts an acknowledgement interval in bytes, and from zero
+// again with every packet, so that any interval up to a packet's size means
+// an acknowledgement for each packet.
+func (p *configParser) ackInterval(bytes int64) {
+	if bytes == 0 {
+		p.errorf("flows without acknowledgements never end")
+	}
+	p.c.Hosts.AckEvery = 1
+}
+
+func (p *configParser) ackPriority(high bool) {
+	if high {
+		p.c.Hosts.AckClass = 7
+	}
+}
+
+func (p *configParser) irn(on bool) {
+	if on {
+		p.c.Hosts.Recovery = roce.IRN
+		p.c.Hosts.RTOLow, p.c.Hosts.RTO = 100*vtime.Microsecond, 3*vtime.Millisecond
+	}
+}
+
+func (p *configParser) increase(r vtime.Rate) {
+	c := &p.c.Hosts.CC
+	c.DCQCN.AI, c.TIMELY.AI, c.HPCC.AI = r, r, r
+}
+
+func (p *configParser) linkDown() {
+	at, a, b := p.float(0, 0, 1e12), p.int(1, 0, maxNodes), p.int(2, 0, maxNodes)
+	if at > 0 || a != b {
+		// The simulator counts from two seconds, in microseconds.
+		p.c.LinkDown = &LinkDown{seconds(2) + vtime.Time(at*float64(vtime.Microsecond)), int(a), int(b)}
+	}
+}
+
+// sizes reads a map from rates to thresholds in KB.
+func (p *configParser) sizes() map[vtime.Rate]vtime.Size {
+	return rates(p, func(i int) vtime.Size { return vtime.Size(p.int(i, 0, 1<<30)) * vtime.KB })
+}
+
+// rates reads a number of pairs, then pairs of a rate and a value.
+func rates[T any](p *configParser, value func(i int) T) map[vtime.Rate]T {
+	m := make(map[vtime.Rate]T)
+	for i := range int(p.int(0, 0, 64)) {
+		m[vtime.Rate(p.int(1+2*i, 1, math.MaxInt64))] = value(2 + 2*i)
+	}
+	return m
+}
+
+// finish puts together what several keys say.
+func (p *configParser) finish() {
+	p.at = diag.FilePos(*p.name)
+	c := p.c
+	c.Hosts.CC.HPCC.MaxStage = int(p.miStage)
+	if p.miStage == 0 {
+		c.Hosts.CC.HPCC.MaxStage = -1
+	}
+	if p.hasWin {
+		c.Hosts.Window, c.Hosts.WindowFollowsRate = 1, p.varWin
+	}
+	if c.ErrorRate > 0 || c.LinkDown != nil {
+		c.Hosts.RTO = roce.Defaults().RTO
+	}
+	if c.Hosts.CC.DCQCN.DecreaseTimer == 0 {
+		c.Hosts.CC.DCQCN.DecreaseTimer = 4 * vtime.Microsecond
+	}
+	if !p.marking {
+		return
+	}
+	for r, kmax := range p.kmax {
+		kmin, ok := p.kmin[r]
+		pmax, ok2 := p.pmax[r]
+		if !ok || !ok2 {
+			p.key = "KMAX_MAP"
+			p.errorf("%v is not in KMIN_MAP and PMAX_MAP", r)
+			return
+		}
+		if kmin > kmax {
+			p.key = "KMIN_MAP"
+			p.errorf("%v at %v is above KMAX_MAP's %v", kmin, r, kmax)
+		}
+		c.Marks = append(c.Marks, Mark{r, kmin, kmax, pmax})
+	}
+	slices.SortFunc(c.Marks, func(a, b Mark) int { return int(min(max(a.Rate-b.Rate, -1), 1)) })
+}

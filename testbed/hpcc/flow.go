@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hpcc
+
+import (
+	"strings"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/topo"
+)
+
+// maxFlows bounds a flow file.
+const maxFlows = 1 << 24
+
+// firstPort is the source port that the simulator gives to the first flow
+// between two hosts; the next has the next.
+const firstPort = 10000
+
+// ReadFlows reads a flow file: the number of flows, and for each source,
+// destination, priority, destination port, bytes and start in seconds.
+// ConWeave's have no destination port; which of the two it is shows in the
+// number of words. Source ports are those that the simulator would choose; the
+// destination port, which RoCEv2 knows nothing of, becomes the flow's Group.
+func ReadFlows(name string, t *topo.Topology) ([]fabric.Flow, Dialect, error) {
+	r, err := open(name)
+	if err != nil {
+		return nil, HPCC, err
+	}
+	return r.flows(t)
+}
+
+// ParseFlows is ReadFlows for a text in memory.
+func ParseFlows(name, text string, t *topo.Topology) ([]fabric.Flow, Dialect, error) {
+	return newReader(name, text).flows(t)
+}
+
+// conWeavePort is the destination port that ConWeave writes for a flow.
+const conWeavePort = 100
+
+func (r *reader) flows(t *topo.Topology) ([]fabric.Flow, Dialect, error) {
+	n := r.int("the number of flows", 0, maxFlows)
+	dialect := HPCC
+	if n > 0 && int64(len(strings.Fields(r.rest))) == 5*n {
+		dialect = ConWeave
+	}
+	flows := make([]fabric.Flow, 0, min(n, 1<<16))
+	ports := make(map[[2]int]uint16)
+	for range n {
+		src, dst := r.host(t, "source"), r.host(t, "destination")
+		at := r.at
+		f := fabric.Flow{Src: src, Dst: dst, Group: conWeavePort}
+		f.Class = uint8(r.int("a flow's priority", 0, 7))
+		if dialect == HPCC {
+			f.Group = int(r.int("a flow's destination port", 0, 65535))
+		}
+		f.Size = r.int("a flow's size in bytes", 1, 1<<42)
+		f.Start = seconds(r.float("a flow's start in seconds", 0, 1e6))
+		if src == dst {
+			r.errorf(at, "node %d sends to itself", src)
+		}
+		if r.failed() {
+			return nil, dialect, r.err()
+		}
+		pair := [2]int{src, dst}
+		f.Port = firstPort + ports[pair]
+		ports[pair]++
+		flows = append(flows, f)
+	}
+	if r.failed() {
+		return nil, dialect, r.err()
+	}
+	return flows, dialect, nil
+}
+
+// host returns the next word as a host.
+func (r *reader) host(t *topo.Topology, what string) int {
+	id := int(r.int("a flow's "+what, 0, int64(len(t.Nodes))-1))
+	if !r.failed() && t.Nodes[id].Kind != topo.Host {
+		r.errorf(r.at, "a flow's %s is node %d, which is a switch", what, id)
+	}
+	return id
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hpcc
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+const small = `5 2 4
+1 4
+0 1 40Gbps 1000ns 0
+2 1 10Gbps 0.001ms 0.5
+3 4 40Gbps 1us 0
+1 4 100Gbps 5000ns 0
+`
+
+func smallTopology(t testing.TB) *topo.Topology {
+	t.Helper()
+	n, err := ParseTopology("t.txt", small, topo.SwitchConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestTopologyKeepsNumbersAndPorts(t *testing.T) {
+	n := smallTopology(t)
+	if n.Nodes[0].Name != "h0" || n.Nodes[1].Name != "s1" || n.Nodes[1].Tier != 1 || n.Nodes[4].Kind != topo.Switch {
+		t.Fatalf("nodes are %+v", n.Nodes)
+	}
+	if p := n.Nodes[1].Ports; len(p) != 3 || p[0].Peer != 0 || p[1].Peer != 2 || p[2].Peer != 4 {
+		t.Errorf("ports of node 1 are %+v", p)
+	}
+	l := n.Links[1]
+	if l.Rate != 10*vtime.Gbps || l.Delay != vtime.Microsecond || l.Loss != 0.5 {
+		t.Errorf("link is %+v", l)
+	}
+}
+
+func TestW1FilesAreRead(t *testing.T) {
+	c, err := ReadConfig("testdata/w1/config.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := ReadTopology("testdata/w1/topology.txt", c.Switch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows, dialect, err := ReadFlows("testdata/w1/flow.txt", n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(n.Hosts()) != 128 || len(n.Switches()) != 16 || len(n.Links) != 192 || len(flows) != 754 || dialect != HPCC {
+		t.Errorf("%d hosts, %d switches, %d links, %d flows, dialect %d", len(n.Hosts()), len(n.Switches()), len(n.Links), len(flows), dialect)
+	}
+	want := fabric.Flow{Src: 16, Dst: 106, Size: 53123, Start: 2*vtime.Second + 12539*vtime.Nanosecond, Class: 3, Port: 10000, Group: 100}
+	if flows[0] != want {
+		t.Errorf("first flow is %+v, want %+v", flows[0], want)
+	}
+}
+
+func TestSecondFlowOfAPairHasTheNextPort(t *testing.T) {
+	n := smallTopology(t)
+	flows, _, err := ParseFlows("f.txt", "3\n0 2 3 100 5 2\n0 2 3 100 6 2.5\n2 0 3 100 7 3\n", n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if flows[0].Port != 10000 || flows[1].Port != 10001 || flows[2].Port != 10000 {
+		t.Errorf("%+v", flows)
+	}
+}
+
+func TestConWeaveFlowsHaveNoDestinationPort(t *testing.T) {
+	flows, dialect, err := ParseFlows("f.txt", "2\n0 2 3 5000 2.000001\n3 0 3 6 2.5\n", smallTopology(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dialect != ConWeave || len(flows) != 2 || flows[0].Size != 5000 || flows[1].Start != 2500*vtime.Millisecond {
+		t.Errorf("dialect %d, flows %+v", dialect, flows)
+	}
+}
+
+func TestConfigInOurTerms(t *testing.T) {
+	c, err := ReadConfig("testdata/w1/config.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := c.Hosts.CC.DCQCN
+	if c.Hosts.CC.Algorithm != "dcqcn" || d.AI != 50*vtime.Mbps || d.HAI != 100*vtime.Mbps || d.RiseTimer != 300*vtime.Microsecond ||
+		d.AlphaTimer != vtime.Microsecond || d.DecreaseTimer != 4*vtime.Microsecond || d.G != 1.0/256 || d.FastRecovery != 1 || d.ClampTarget {
+		t.Errorf("congestion control is %+v", c.Hosts.CC)
+	}
+	if c.Hosts.MTU != 1000 || c.Hosts.Overhead != 0 || c.Hosts.Window != 0 || c.Hosts.AckEvery != 1 || c.Hosts.Recovery != roce.GoBackN {
+		t.Errorf("hosts are %+v", c.Hosts)
+	}
+	if c.Switch.Buffer != 32*vtime.MiB || c.Switch.PFC.Alpha != 0.125 || !c.Switch.PFC.AlphaByRate {
+		t.Errorf("switches are %+v", c.Switch)
+	}
+	if m, ok := c.MarkFor(40 * vtime.Gbps); !ok || m.KMin != 160*vtime.KB || m.KMax != 640*vtime.KB || m.PMax != 0.2 {
+		t.Errorf("marks at 40 Gb/s are %+v", m)
+	}
+	if c.Profile != "ecmp" || c.LinkDown != nil || c.Stop != 4*vtime.Second || c.FlowFile != "mix/f3.txt" || len(c.Warnings) != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestConfigOfConWeave(t *testing.T) {
+	c, err := ParseConfig("c.txt", `CC_MODE 3
+LB_MODE 6
+ENABLE_IRN 1
+ENABLE_PFC 0
+HAS_WIN 1
+VAR_WIN 1
+GLOBAL_T 1
+MI_THRESH 0
+U_TARGET 0.95
+RATE_AI 50Mb/s
+BUFFER_SIZE 9
+LINK_DOWN 100 1 4
+KMAX_MAP 1 100000000000 400 {KB}
+KMIN_MAP 1 100000000000 100
+PMAX_MAP 1 100000000000 0.2
+CONN_MON_FILE x
+RANDOM_SEED 7
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Hosts.CC.Algorithm != "hpcc" || c.Profile != "letflow" || c.Hosts.Recovery != roce.IRN || !c.Switch.PFC.Off || c.Hosts.Window != 1 ||
+		!c.Hosts.WindowFollowsRate || !c.Hosts.GlobalRTT || c.Hosts.CC.HPCC.MaxStage != -1 || c.Hosts.CC.HPCC.AI != 50*vtime.Mbps || c.Seed != 7 {
+		t.Errorf("%+v", c)
+	}
+	f, err := c.LinkDown.Fault(smallTopology(t))
+	if err != nil || f.Link != "s1-s4" || f.From != 2*vtime.Second+100*vtime.Microsecond || !f.Down {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+func TestUnknownKeysAreWarnedOf(t *testing.T) {
+	c, err := ParseConfig("c.txt", "CC_MOD 1\nMULTI_RATE 1\nTRACE_FILE x\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Warnings) != 2 || !strings.Contains(c.Warnings[0].Error(), `c.txt:1:1: warning: CC_MOD is not known and changes nothing (did you mean "CC_MODE"?)`) ||
+		!strings.Contains(c.Warnings[1].Error(), "MULTI_RATE 1 changes nothing") {
+		t.Errorf("warnings are %v", c.Warnings)
+	}
+}
+
+func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
+	n := smallTopology(t)
+	topology := func(s string) error { _, err := ParseTopology("x.txt", s, topo.SwitchConfig{}); return err }
+	flows := func(s string) error { _, _, err := ParseFlows("x.txt", s, n); return err }
+	fct := func(s string) error { _, _, err := ParseFCT("x.txt", s); return err }
+	events := func(s string) error { _, err := ParsePFC("x.txt", s); return err }
+	config := func(s string) error { _, err := ParseConfig("x.txt", s); return err }
+	for _, c := range []struct {
+		read     func(string) error
+		in, want string
+	}{
+		{topology, "", "x.txt:1:1: the file ends where the number of nodes should be"},
+		{topology, "2 1 1\n1\n0 1 40Gbps", "the file ends where a link's delay should be"},
+		{topology, "2 1 1\n2\n", `x.txt:2:1: the number of a switch is "2", must be a whole number from 0 to 1`},
+		{topology, "2 1 1\n1\n0 1 40Gb 1us 0", `x.txt:3:5: a link's rate is "40Gb"`},
+		{topology, "2 1 1\n1\n0 1 40Gbps 1us 2", `a link's error rate is "2"`},
+		{topology, "2 1 1\n1\n1 1 40Gbps 1us 0", "x.txt:3:3: node 1 has a link to itself"},
+		{topology, "2 1 0\n1\n", "host h0 needs exactly one link"},
+		{topology, "99999999 0 0", `the number of nodes is "99999999"`},
+		{flows, "1\n0 1 3 100 5 2\n", "x.txt:2:3: a flow's destination is node 1, which is a switch"},
+		{flows, "1\n0 0 3 100 5 2\n", "x.txt:2:3: node 0 sends to itself"},
+		{flows, "1\n0 2 8 100 5 2\n", `a flow's priority is "8"`},
+		{flows, "2\n0 2 3 100 5 2\n", "x.txt:3:1: the file ends where a flow's source should be"},
+		{flows, "1\n0 2 3 100 0 2\n", `a flow's size in bytes is "0"`},
+		{flows, "1\n0 2 3 100 5 NaN\n", `a flow's start in seconds is "NaN"`},
+		{fct, "0b000002 0b000001 1 1 1 1 1 1", `the source is "0b000002", which is not the address of a node`},
+		{fct, "0b000001 0b000101 1 1 1 1 1", "x.txt:1:28: the file ends where the standalone FCT in nanoseconds should be"},
+		{fct, "1 2 1 1 1 1 1 0", "the standalone FCT is zero"},
+		{events, "1 2 3 4 5", `the node's kind is "3"`},
+		{config, "CC_MODE 10", `x.txt:1:1: CC_MODE: 10 is not supported; there are 1 (dcqcn), 3 (hpcc), 7 (timely), 8 (dctcp)`},
+		{config, "\nRATE_AI", "x.txt:2:1: RATE_AI: a value is missing"},
+		{config, "RATE_AI fast", `RATE_AI: "fast" must be a rate`},
+		{config, "EWMA_GAIN 2", `EWMA_GAIN: "2" must be a number from 0 to 1`},
+		{config, "KMAX_MAP 1 40000000000 100", "KMAX_MAP: 40Gbps is not in KMIN_MAP and PMAX_MAP"},
+		{config, "KMAX_MAP 1 1 100\nKMIN_MAP 1 1 200\nPMAX_MAP 1 1 1", "KMIN_MAP: 200KB at 1bps is above"},
+		{config, "L2_ACK_INTERVAL 0", "flows without acknowledgements never end"},
+	} {
+		if err := c.read(c.in); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %q", c.in, err, c.want)
+		}
+	}
+}
+
+func FuzzReaders(f *testing.F) {
+	f.Add(small)
+	f.Add("1\n0 2 3 100 5 2\n")
+	f.Add("KMAX_MAP 1 100000000000 400 {KB}\nKMIN_MAP 1 100000000000 100\nCC_MODE 3\nLINK_DOWN 1 2 3")
+	n := smallTopology(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<12 {
+			return
+		}
+		if top, err := ParseTopology("x", text, topo.SwitchConfig{}); (top == nil) == (err == nil) {
+			t.Fatal(top, err)
+		}
+		if flows, _, err := ParseFlows("x", text, n); flows != nil && err != nil {
+			t.Fatal(flows, err)
+		}
+		if fcts, _, err := ParseFCT("x", text); fcts != nil && err != nil {
+			t.Fatal(fcts, err)
+		}
+		if events, err := ParsePFC("x", text); events != nil && err != nil {
+			t.Fatal(events, err)
+		}
+		if c, err := ParseConfig("x", text); (c == nil) == (err == nil) {
+			t.Fatal(c, err)
+		}
+	})
+}
+
+func TestFCTFile(t *testing.T) {
+	n := smallTopology(t)
+	us := vtime.Microsecond
+	flows := []fabric.FlowResult{
+		{Flow: fabric.Flow{Src: 0, Dst: 3, Size: 2500, Start: 2 * vtime.Second, Port: 10000, Group: 100}, Finished: true, FCT: 50 * us},
+		{Flow: fabric.Flow{Src: 0, Dst: 2, Size: 1, Start: 2*vtime.Second + us, Port: 10000, Group: 100}, Finished: true, FCT: 20 * us},
+		{Flow: fabric.Flow{Src: 0, Dst: 2, Size: 7, Port: 10001, Group: 100}},
+	}
+	var b bytes.Buffer
+	if err := WriteFCT(&b, n, flows, 1000, HPCC); err != nil {
+		t.Fatal(err)
+	}
+	// 0→3: 2·(1+5+1) µs and 1000 bytes at 40, 100 and 40 Gb/s are 14 480 ns;
+	// 2500+3·48 bytes at 40 Gb/s 528 ns. 0→2: 4 µs, 200+800 ns; 49 bytes at
+	// 10 Gb/s 39.2 ns.
+	const want = `0b000001 0b000201 10000 100 1 2000001000 20000 5039
+0b000001 0b000301 10000 100 2500 2000000000 50000 15008
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	back, dialect, err := ParseFCT("f", b.String())
+	if err != nil || dialect != HPCC || len(back) != 2 {
+		t.Fatal(back, dialect, err)
+	}
+	first := FCT{0, 2, 10000, 100, 1, 2*vtime.Second + us, 20 * us, 5039 * vtime.Nanosecond}
+	if back[0] != first || back[1].Dst != 3 || back[0].Slowdown() < 3.96 || back[0].Slowdown() > 3.97 {
+		t.Errorf("read back %+v", back)
+	}
+	b.Reset()
+	if err := WriteFCT(&b, n, flows, 1000, ConWeave); err != nil {
+		t.Fatal(err)
+	}
+	if back, dialect, err := ParseFCT("f", b.String()); err != nil || dialect != ConWeave || back[0] != first {
+		t.Errorf("got %+v, %v from\n%s", back, err, b.String())
+	}
+}
+
+func TestPFCFile(t *testing.T) {
+	n := smallTopology(t)
+	us := vtime.Microsecond
+	// 0xffff quanta at 40 Gb/s are 838.848 µs.
+	events := []fabric.PauseEvent{
+		{Time: 10 * us, Node: 0, Port: 1, Class: 3, Quanta: 0xffff},
+		{Time: 12 * us, Node: 1, Port: 3, Class: 3, Quanta: 0xffff},
+		{Time: 400 * us, Node: 0, Port: 1, Class: 3, Quanta: 0xffff}, // renewed
+		{Time: 500 * us, Node: 0, Port: 1, Class: 3},
+		{Time: 501 * us, Node: 0, Port: 1, Class: 3},                  // nothing was paused
+		{Time: 2000 * us, Node: 1, Port: 3, Class: 3, Quanta: 0xffff}, // the one before has run out
+	}
+	var b bytes.Buffer
+	if err := WritePFC(&b, n, events); err != nil {
+		t.Fatal(err)
+	}
+	const want = `10000 0 0 1 1
+12000 1 1 3 1
+347539 1 1 3 0
+500000 0 0 1 0
+2000000 1 1 3 1
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	back, err := ParsePFC("p", want)
+	if err != nil || len(back) != 5 || back[1] != (PFC{12 * us, 1, 3, true, true}) || back[3].Pause {
+		t.Errorf("read back %+v, %v", back, err)
+	}
+}

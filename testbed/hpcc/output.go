@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hpcc
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// headerBytes is what the simulator's data packets have beside their payload:
+// 14 bytes of link header, IP, UDP, and a sequence number with a priority.
+const headerBytes = 14 + 20 + 8 + 6
+
+// Dialect is a simulator whose formats differ a little.
+type Dialect uint8
+
+// Dialects.
+const (
+	// HPCC has six columns in a flow file and addresses in hexadecimal in the
+	// FCT file.
+	HPCC Dialect = iota
+	// ConWeave has five, no destination port, and node numbers.
+	ConWeave
+)
+
+// WriteFCT writes the finished flows in the order in which they finished:
+// source and destination, source and destination port, bytes, start, FCT and
+// the FCT that the simulator reckons for an empty network, all in nanoseconds.
+// That is a function of topology and flow alone, so it agrees with what the
+// simulator writes for the same flow. A flow's destination port is its Group.
+func WriteFCT(w io.Writer, t *topo.Topology, flows []fabric.FlowResult, payload int, d Dialect) error {
+	finished := make([]*fabric.FlowResult, 0, len(flows))
+	for i := range flows {
+		if flows[i].Finished {
+			finished = append(finished, &flows[i])
+		}
+	}
+	slices.SortStableFunc(finished, func(a, b *fabric.FlowResult) int { return cmp.Compare(a.Start+a.FCT, b.Start+b.FCT) })
+	bw := bufio.NewWriter(w)
+	trees := make(map[int]*topo.Tree)
+	format := "%08x %08x %d %d %d %d %d %d\n"
+	if d == ConWeave {
+		format = "%d %d %d %d %d %d %d %d\n"
+	}
+	for _, f := range finished {
+		tree := trees[f.Dst]
+		if tree == nil {
+			tree = t.TreeTo(f.Dst)
+			trees[f.Dst] = tree
+		}
+		src, dst := f.Src, f.Dst
+		if d == HPCC {
+			src, dst = address(src), address(dst)
+		}
+		fmt.Fprintf(bw, format, src, dst, f.Port, f.Group, f.Size,
+			f.Start.Nanoseconds(), f.FCT.Nanoseconds(), standalone(tree.From(f.Src), f.Size, int64(payload)))
+	}
+	return bw.Flush()
+}
+
+// address returns the IPv4 address that the simulator gives to a host.
+func address(node int) int { return 0x0b000001 + node/256*0x10000 + node%256*0x100 }
+
+// standalone returns the FCT in an empty network as the simulator reckons it,
+// in nanoseconds: twice the links' delays, a payload's time on each link, and
+// the whole flow's time on the slowest.
+func standalone(path []*topo.Link, size, payload int64) int64 {
+	var rtt int64
+	slowest := path[0].Rate
+	for _, l := range path {
+		rtt += 2*l.Delay.Nanoseconds() + payload*8e9/int64(l.Rate)
+		slowest = min(slowest, l.Rate)
+	}
+	bytes := size + ((size-1)/payload+1)*headerBytes
+	hi, lo := bits.Mul64(uint64(bytes), 8e9)
+	whole, _ := bits.Div64(hi, lo, uint64(slowest))
+	return rtt + int64(whole)
+}
+
+// WritePFC writes when ports were told to stop and to go on: time in
+// nanoseconds, node, its kind (0 host, 1 switch), port, and 1 for stop or 0 for
+// go on. A pause that is only renewed, as real switches do and the simulator
+// does not, is not written again; one that runs out is written as ended.
+func WritePFC(w io.Writer, t *topo.Topology, pauses []fabric.PauseEvent) error {
+	type port struct {
+		node, port int
+		class      uint8
+	}
+	type line struct {
+		at         vtime.Time
+		node, port int
+		pause      int
+	}
+	var lines []line
+	until := make(map[port]vtime.Time)
+	for _, e := range pauses {
+		p := port{e.Node, e.Port, e.Class}
+		end, on := until[p]
+		if on && end <= e.Time {
+			lines = append(lines, line{end, e.Node, e.Port, 0})
+			delete(until, p)
+			on = false
+		}
+		switch {
+		case e.Quanta == 0 && on:
+			lines = append(lines, line{e.Time, e.Node, e.Port, 0})
+			delete(until, p)
+		case e.Quanta > 0:
+			if !on {
+				lines = append(lines, line{e.Time, e.Node, e.Port, 1})
+			}
+			until[p] = e.Time + pauseTime(t, e)
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })
+	bw := bufio.NewWriter(w)
+	for _, l := range lines {
+		kind := 0
+		if t.Nodes[l.node].Kind == topo.Switch {
+			kind = 1
+		}
+		fmt.Fprintf(bw, "%d %d %d %d %d\n", l.at.Nanoseconds(), l.node, kind, l.port, l.pause)
+	}
+	return bw.Flush()
+}
+
+// pauseTime returns how long a pause lasts on the link of its port.
+func pauseTime(t *topo.Topology, e fabric.PauseEvent) vtime.Time {
+	return packet.PauseTime(e.Quanta, t.Links[t.Nodes[e.Node].Ports[e.Port-1].Link].Rate)
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hpcc
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/fabrictest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// w1 is benchmark W1, on plain switches that work like the simulator's: 754
+// Web Search flows among 128 hosts on 8×8 leaves and spines at 40 Gb/s.
+func w1(tb testing.TB, threads int, seed uint64, hash func(t *topo.Topology, ip []byte, seed uint32) uint32) *fabric.Fabric {
+	tb.Helper()
+	c, err := ReadConfig("testdata/w1/config.txt")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t, err := ReadTopology("testdata/w1/topology.txt", c.Switch)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	flows, _, err := ReadFlows("testdata/w1/flow.txt", t)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f, err := fabric.New(fabric.Config{
+		Topology: t,
+		Hosts:    c.Hosts,
+		Threads:  threads,
+		Switch: func(n *topo.Node, net fabric.Network) (fabric.Node, error) {
+			sw := fabrictest.Config{
+				Buffer: int64(c.Switch.Buffer), AlphaShift: 3, NIC: 40 * vtime.Gbps,
+				Resume: int64(c.Switch.PFC.Resume), Reserve: int64(c.Switch.PFC.Reserve), Headroom: 3, Seed: seed,
+				Marks: func(r vtime.Rate) (kmin, kmax int64, pmax float64) {
+					m, _ := c.MarkFor(r)
+					return int64(m.KMin), int64(m.KMax), m.PMax
+				},
+			}
+			if hash != nil {
+				sw.Hash = func(ip []byte) uint32 { return hash(t, ip, uint32(n.ID)) }
+			}
+			return fabrictest.New(t, n, net, sw), nil
+		},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := f.AddFlows(flows); err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+func finish(tb testing.TB, f *fabric.Fabric) {
+	tb.Helper()
+	for !f.Done() {
+		if err := f.RunUntil(context.Background(), f.Now()+vtime.Millisecond); err != nil {
+			tb.Fatal(err)
+		}
+		if f.Now() > 4*vtime.Second {
+			tb.Fatal("flows are left after two seconds")
+		}
+	}
+}
+
+// referenceHash is the hash by which the simulator's switches choose among
+// equal paths: MurmurHash3 of addresses and ports with the switch's number for
+// a seed. With it every flow takes the path that it takes there.
+func referenceHash(t *topo.Topology, ip []byte, seed uint32) uint32 {
+	node := func(b []byte) uint32 {
+		leaf, host := int(b[1])<<8|int(b[2]), int(b[3])
+		return uint32(address(16*leaf + host - 1))
+	}
+	port := uint32(ip[20])<<8 | uint32(ip[21])
+	key := [3]uint32{node(ip[12:]), node(ip[16:]), port | 100<<16}
+	if ack := ip[28] == 0x11; ack {
+		key[2] = 100 | port<<16
+	}
+	h := seed
+	for _, k := range key {
+		k *= 0xcc9e2d51
+		k = k<<15 | k>>17
+		k *= 0x1b873593
+		h ^= k
+		h = h<<13 | h>>19
+		h += h<<2 + 0xe6546b64
+	}
+	h ^= 12
+	h ^= h >> 16
+	h *= 0x85ebca6b
+	h ^= h >> 13
+	h *= 0xc2b2ae35
+	return h ^ h>>16
+}
+
+// The simulator's run of W1: average FCT 1189.1 µs, average slowdown 2.279,
+// 99th percentile 7.44, 1 206 561 data packets, 6.51 million traversals, no
+// pause. What is left between us is that real RoCEv2 frames are a little
+// longer than its own, 1058 bytes for 1048 and 62 for 60, and which packets
+// are marked by chance: the 99th percentile rests on the eight slowest flows
+// and moves by a tenth with the seed, so we take three.
+func TestW1AgreesWithTheSimulator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("six million traversals, three times")
+	}
+	const runs = 3
+	var fct, slowdown, tail float64
+	for seed := range uint64(runs) {
+		f := w1(t, 1, seed, referenceHash)
+		finish(t, f)
+		r := f.Results()
+		var packets int64
+		var slowdowns []float64
+		n := float64(len(r.Flows))
+		for i := range r.Flows {
+			fl := &r.Flows[i]
+			packets += fl.Sent
+			s := max(1, float64(fl.FCT.Nanoseconds())/float64(standalone(f.Topology().TreeTo(fl.Dst).From(fl.Src), fl.Size, 1000)))
+			slowdowns = append(slowdowns, s)
+			fct += fl.FCT.Microseconds() / n / runs
+			slowdown += s / n / runs
+		}
+		slices.Sort(slowdowns)
+		tail += slowdowns[int(0.99*n)] / runs
+		if hops := f.Progress().Hops; packets != 1_206_561 || hops != 6_513_134 || len(r.Pauses) != 0 || r.Dropped != 0 {
+			t.Errorf("%d packets, %d traversals, %d pauses, %d dropped", packets, hops, len(r.Pauses), r.Dropped)
+		}
+	}
+	for _, c := range []struct {
+		what      string
+		got, want float64
+	}{
+		{"average FCT in microseconds", fct, 1189.1},
+		{"average slowdown", slowdown, 2.279},
+		{"99th percentile of the slowdown", tail, 7.44},
+	} {
+		t.Logf("%s: %.4g, simulator %.4g", c.what, c.got, c.want)
+		if math.Abs(c.got-c.want) > 0.1*c.want {
+			t.Errorf("%s is %.4g, the simulator's is %.4g", c.what, c.got, c.want)
+		}
+	}
+}

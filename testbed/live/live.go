@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package live runs a scenario on a real network of this machine: switches
+// that are processes, our RoCEv2 hosts in wall time between them, the
+// controller over P4Runtime. What it finds has the shape and the units of
+// what the virtual network finds: times are those of the topology, and the
+// wall's are longer by the network's scale.
+//
+// The links' delays are not reproduced: frames take as long as this machine
+// takes to hand them over.
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/wire"
+)
+
+// Options say where and how to run.
+type Options struct {
+	Name  string // of the network
+	Local local.Options
+	// Pauseless and SimpleSwitch are paths of the programs that play switches.
+	Pauseless, SimpleSwitch string
+	// Say, if set, is told what is being done, Event what the controller has
+	// to say.
+	Say   func(text string)
+	Event func(controlplane.Event)
+	// Started, if set, is called when traffic has begun; what it returns is
+	// waited for. Tests break things there.
+	Started func(*Network)
+}
+
+// Network is a running network, for those who break things.
+type Network struct {
+	*netns.Network
+	Keeper *controlplane.Keeper
+	Fabric *controlplane.Fabric
+}
+
+// Run runs every profile of a scenario with every seed. Whatever happens, the
+// network is taken down. If ctx is done before the end, the runs so far are
+// returned with its error.
+func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, error) {
+	if len(s.Faults) > 0 {
+		return nil, errors.New("faults are for virtual time: leave them out of the scenario, and break the real network by hand")
+	}
+	plan, err := local.New(s.Net(), o.Local)
+	if err != nil {
+		return nil, err
+	}
+	if o.Say == nil {
+		o.Say = func(string) {}
+	}
+	o.Say(plan.ScaleText() + "; links have this machine's delays")
+	var runs []*result.Run
+	for _, p := range s.Loaded() {
+		for _, seed := range s.Seeds {
+			o.Say(fmt.Sprintf("%s, seed %d: %d flows", p.Name, seed, len(s.Flows(seed))))
+			run, err := one(ctx, s, p, plan, seed, o)
+			if run != nil {
+				runs = append(runs, run)
+			}
+			if err != nil {
+				return runs, fmt.Errorf("%s, seed %d: %w", p.Name, seed, err)
+			}
+		}
+	}
+	return runs, nil
+}
+
+// one runs one profile with one seed on a network of its own.
+func one(ctx context.Context, s *scenario.Scenario, p *gen.Profile, plan *local.Plan, seed uint64, o Options) (run *result.Run, err error) {
+	program, err := local.Build(p, s.Net(), plan.Kind, plan.Scale)
+	if err != nil {
+		return nil, err
+	}
+	lab := &local.Lab{Plan: plan, Program: program, Pauseless: o.Pauseless, SimpleSwitch: o.SimpleSwitch}
+	n, err := up(ctx, lab, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, n.down()) }()
+	w, err := openWatch(plan)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	reports, epoch, err := n.traffic(ctx, s, seed, o, w)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.stop(); err != nil {
+		return nil, err
+	}
+	c := &collector{t: s.Net(), scale: plan.Scale, epoch: epoch, flows: s.Flows(seed), reports: reports, watch: w}
+	run = c.run()
+	run.Scenario, run.Profile, run.Seed = s.Name, p.Name, seed
+	run.Lines = n.lines.done()
+	if ctx.Err() != nil {
+		run.Partial = true
+		return run, ctx.Err()
+	}
+	if run.Registers, err = n.registers(ctx, c.now()); err != nil {
+		return run, err
+	}
+	for name, sum := range sums(program.Manifest, run.Registers) {
+		run.Summary.Scheme[name] = sum
+	}
+	return run, nil
+}
+
+// network is one that is up, with its controller.
+type network struct {
+	Network
+	lab   *local.Lab
+	stop  context.CancelFunc // of the keeper
+	done  chan struct{}
+	lines lines
+}
+
+// up builds the network and has a controller put its switches in order, and
+// keep them so.
+func up(ctx context.Context, lab *local.Lab, o Options) (*network, error) {
+	recirculation, pps := lab.RecirculationPort()
+	nn, err := netns.Up(ctx, netns.Config{
+		Name: o.Name, Plan: lab.Plan, QueuePackets: lab.QueuePackets(), Recirculation: recirculation, RecirculationPPS: pps,
+		Program: func(s *local.Switch) (string, []string, error) { return lab.Command(s, netns.Dir(o.Name)) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := &network{Network: Network{Network: nn}, lab: lab}
+	if err := n.control(ctx, o); err != nil {
+		return nil, errors.Join(err, n.down())
+	}
+	return n, nil
+}
+
+func (n *network) control(ctx context.Context, o Options) error {
+	wanted, err := n.lab.Desired()
+	if err != nil {
+		return err
+	}
+	event := o.Event
+	if event == nil {
+		event = func(controlplane.Event) {}
+	}
+	n.Fabric, err = controlplane.Open(ctx, n.lab.Targets(), controlplane.Options{Policy: controlplane.AdoptOrphans, Event: event})
+	if err != nil {
+		return err
+	}
+	// Audits would read all tables while packets pass: only what happens is
+	// reacted to.
+	n.Keeper = controlplane.NewKeeper(n.Fabric, -1)
+	for name, d := range wanted {
+		if err := n.Keeper.Set(name, d); err != nil {
+			return err
+		}
+	}
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	n.stop, n.done = stop, make(chan struct{})
+	go func() {
+		defer close(n.done)
+		n.Keeper.Run(keeping)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return n.Keeper.AwaitKept(ctx)
+}
+
+func (n *network) down() error {
+	if n.stop != nil {
+		n.stop()
+		<-n.done
+	}
+	if n.Fabric != nil {
+		n.Fabric.Close()
+	}
+	return n.Network.Down()
+}
+
+// Patience with hosts beyond the end of the scenario, and with each other
+// before its beginning.
+const (
+	afterEnd    = 5 * time.Second
+	beforeStart = 300 * time.Millisecond
+	linger      = time.Second
+)
+
+// traffic runs all hosts until their flows are done or the scenario's time is
+// up.
+func (n *network) traffic(ctx context.Context, s *scenario.Scenario, seed uint64, o Options, w *watch) ([]*wire.Report, time.Time, error) {
+	var ports []wire.Port
+	defer func() {
+		for _, p := range ports {
+			p.Close()
+		}
+	}()
+	for _, h := range n.lab.Plan.Hosts {
+		err := netns.Within(netns.Namespace(o.Name, h.Name), func() error {
+			p, err := wire.Open(local.HostInterface)
+			if err == nil {
+				ports = append(ports, p)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, time.Time{}, fmt.Errorf("host %s: %w", h.Name, err)
+		}
+	}
+	epoch := time.Now().Add(beforeStart)
+	w.start()
+	limit := time.Duration(s.Until.Nanoseconds())*time.Duration(n.lab.Plan.Scale) + beforeStart + afterEnd
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var started sync.WaitGroup
+	if o.Started != nil {
+		started.Go(func() { o.Started(&n.Network) })
+	}
+	sampling, stopSampling := context.WithCancel(ctx)
+	var sampler sync.WaitGroup
+	sampler.Go(func() { n.sample(sampling, epoch) })
+	reports, errs := make([]*wire.Report, len(ports)), make([]error, len(ports))
+	var hosts sync.WaitGroup
+	for i, h := range n.lab.Plan.Hosts {
+		hosts.Go(func() {
+			reports[i], errs[i] = wire.Run(ctx, wire.Config{
+				Topology: s.Net(), Host: h.Node, Hosts: s.HostsFor(n.lab.Program.Manifest), Flows: s.Flows(seed),
+				Scale: n.lab.Plan.Scale, Epoch: epoch, Linger: linger,
+			}, ports[i])
+			if errs[i] != nil {
+				errs[i] = fmt.Errorf("host %s: %w", h.Name, errs[i])
+			}
+		})
+	}
+	hosts.Wait()
+	stopSampling()
+	sampler.Wait()
+	started.Wait()
+	return reports, epoch, errors.Join(errs...)
+}
+
+// sampleEvery is how often queue lengths are read while traffic runs, on the
+// wall.
+const sampleEvery = 100 * time.Millisecond
+
+// queueRegisters are the arrays of queue lengths by port and priority that
+// programs may have.
+var queueRegisters = []string{"egress_qlen", "ingress_qlen"}
+
+// sample reads queue lengths from all switches while traffic runs. A switch
+// that does not answer is asked again the next time.
+func (n *network) sample(ctx context.Context, epoch time.Time) {
+	n.lines = lines{t: n.lab.Plan.Topology, byKey: make(map[lineKey]*result.Line)}
+	var names []string
+	for _, r := range n.lab.Program.Manifest.Registers {
+		if slices.Contains(queueRegisters, r.Name) {
+			names = append(names, r.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		n.Fabric.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
+			for _, name := range names {
+				a, err := s.ReadRegister(ctx, name)
+				if err != nil {
+					return err
+				}
+				n.lines.add(s.Name(), name, time.Since(epoch)/time.Duration(n.lab.Plan.Scale), a)
+			}
+			return nil
+		})
+	}
+}
+
+// registers reads all registers of the manifest from all switches.
+func (n *network) registers(ctx context.Context, now vtime.Time) ([]result.Register, error) {
+	var all []result.Register
+	for _, s := range n.Fabric.Sessions() {
+		for _, m := range n.lab.Program.Manifest.Registers {
+			a, err := s.ReadRegister(ctx, m.Name)
+			if err != nil {
+				return nil, err
+			}
+			index := ""
+			for i, d := range a.Index {
+				if i > 0 {
+					index += ","
+				}
+				index += fmt.Sprintf("%s:%d", d.Name, d.Size)
+			}
+			all = append(all, result.Register{Switch: s.Name(), Name: a.Name, TNS: now.Nanoseconds(), Unit: m.Unit, Index: index, Values: a.Values})
+		}
+	}
+	return all, nil
+}
+
+// sums adds up the registers that count packets and messages, over all
+// switches and cells.
+func sums(m *manifest.Manifest, registers []result.Register) map[string]uint64 {
+	out := make(map[string]uint64)
+	for _, r := range registers {
+		if r.Unit == "packets" || r.Unit == "messages" {
+			for _, v := range r.Values {
+				out[r.Name] += v
+			}
+		}
+	}
+	return out
+}
+
+// lines are queue lengths over time.
+type lines struct {
+	t     *topo.Topology
+	mu    sync.Mutex
+	byKey map[lineKey]*result.Line
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/program"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Lab is a planned network and the program of its switches.
+type Lab struct {
+	Plan    *Plan
+	Program *program.Program
+	// Pauseless is the path of this program, which plays the switches;
+	// SimpleSwitch is that of simple_switch_grpc.
+	Pauseless, SimpleSwitch string
+}
+
+// RecirculationRate is that of the port for packets that pass again, in terms
+// of the topology.
+const RecirculationRate = 100 * vtime.Gbps
+
+// Build compiles a profile for a network, a kind of switch and a scale. BMv2
+// counts in µs and packets, and has no flow control of its own.
+func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.Program, error) {
+	program.Fit(p, t)
+	if kind == BMv2 {
+		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
+		if p.PFC == "native" {
+			p.PFC = "emulated"
+		}
+	}
+	const rate = "rlb.recirculation_rate"
+	if _, given := p.Set[rate]; !given && scale > 1 && p.RLB != "off" {
+		if p.Set == nil {
+			p.Set = make(map[string]string)
+		}
+		p.Set[rate] = (RecirculationRate / vtime.Rate(scale)).String()
+	}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	return program.Build(p)
+}
+
+// FindSimpleSwitch returns the path of simple_switch_grpc: the given file, or
+// in the given directory, or on PATH.
+func FindSimpleSwitch(at string) (string, error) {
+	path := at
+	if path == "" {
+		path = "simple_switch_grpc"
+	} else if st, err := os.Stat(path); err == nil && st.IsDir() {
+		path = filepath.Join(path, "simple_switch_grpc")
+	}
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return "", errors.New("simple_switch_grpc is not on PATH: install BMv2 (package p4lang-bmv2), give its place with --bmv2, or use --switch softswitch, which needs nothing")
+	}
+	return found, nil
+}
+
+// CPUPort leads to the controller.
+const CPUPort = 510
+
+// Command returns how to start a switch. Our own gets a configuration file,
+// in dir.
+func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
+	if l.Plan.Kind == BMv2 {
+		_, port, _ := strings.Cut(s.Thrift, ":")
+		args := []string{"--no-p4", "--device-id", fmt.Sprint(l.deviceID(s)), "--thrift-port", port}
+		for _, p := range s.Ports {
+			args = append(args, "-i", fmt.Sprintf("%d@%s", p.Number, p.Interface))
+		}
+		return l.SimpleSwitch, append(args, "--", "--grpc-server-addr", s.GRPC, "--cpu-port", fmt.Sprint(CPUPort), "--priority-queues", "8"), nil
+	}
+	file := filepath.Join(dir, s.Name+".yaml")
+	if err := os.WriteFile(file, l.switchFile(s), 0o644); err != nil {
+		return "", nil, err
+	}
+	return l.Pauseless, []string{"switch", "--config", file}, nil
+}
+
+func (l *Lab) deviceID(s *Switch) uint64 { return l.Plan.Topology.Nodes[s.Node].DeviceID }
+
+// QueuePackets is how many packets of the reference size a switch's buffer
+// holds: the depth of each of BMv2's queues, which share nothing.
+func (l *Lab) QueuePackets() int { return int(l.Plan.Topology.Switch.Buffer / ReferencePacket) }
+
+// RecirculationPort returns the port whose packets pass again and how many of
+// ReferencePacket it passes in a second; port 0 if there is none.
+func (l *Lab) RecirculationPort() (port int, pps int64) {
+	return l.Program.Manifest.RecirculationPort, packetsPerSecond(RecirculationRate / vtime.Rate(l.Plan.Scale))
+}
+
+// Targets returns where the switches' servers are.
+func (l *Lab) Targets() []controlplane.Target {
+	var targets []controlplane.Target
+	for i := range l.Plan.Switches {
+		s := &l.Plan.Switches[i]
+		targets = append(targets, controlplane.Target{Name: s.Name, Addr: s.GRPC, DeviceID: l.deviceID(s), Thrift: s.Thrift})
+	}
+	return targets
+}
+
+// Desired computes what each switch shall be, by name, from the network as it
+// is built: slower than its topology.
+func (l *Lab) Desired() (map[string]controlplane.Desired, error) {
+	out := make(map[string]controlplane.Desired)
+	for _, s := range l.Plan.Switches {
+		entities, err := intent.Build(l.Plan.Scaled, s.Node, l.Program.Manifest, l.Program.P4Info, intent.Options{NoCloneClass: l.Plan.Kind == BMv2})
+		if err != nil {
+			return nil, err
+		}
+		out[s.Name] = controlplane.Desired{Pipeline: l.Program.Pipeline(), Entities: entities}
+	}
+	return out, nil
+}
+
+// switchFile returns the configuration of one of our switches.
+func (l *Lab) switchFile(s *Switch) []byte {
+	type port struct {
+		Number   int    `yaml:"number"`
+		Link     string `yaml:"link,omitempty"`
+		Rate     string `yaml:"rate"`
+		Internal bool   `yaml:"internal,omitempty"`
+	}
+	type class struct {
+		DSCP  int `yaml:"dscp"`
+		Class int `yaml:"class"`
+	}
+	t, m := l.Plan.Topology, l.Program.Manifest
+	var ports []port
+	for _, p := range s.Ports {
+		ports = append(ports, port{Number: p.Number, Link: "if:" + p.Interface, Rate: p.Rate.String()})
+	}
+	if m.RecirculationPort != 0 {
+		ports = append(ports, port{Number: m.RecirculationPort, Internal: true, Rate: (RecirculationRate / vtime.Rate(l.Plan.Scale)).String()})
+	}
+	file := map[string]any{
+		"name": s.Name, "device_id": l.deviceID(s), "grpc": s.GRPC, "ports": ports,
+		"buffer": map[string]any{"size": t.Switch.Buffer.String()},
+		"units":  map[string]any{"time": string(m.Units.Time), "depth": string(m.Units.Depth)},
+	}
+	if c := t.Switch.PFC; !c.Off {
+		const maxFrame = 1600
+		xon := c.XOFF - c.Resume
+		if c.Resume == 0 {
+			xon = c.XOFF - topo.DefaultResume(maxFrame)
+		}
+		var classify []class
+		for dscp := range 64 {
+			classify = append(classify, class{dscp, dscp >> 3})
+		}
+		// The reaction of processes in wall time has no bound that follows from
+		// the links: the whole buffer is headroom.
+		thresholds := map[string]any{"xoff": c.XOFF.String(), "xon": xon.String()}
+		if c.Alpha > 0 {
+			thresholds["alpha"] = c.Alpha
+		}
+		file["pfc"] = map[string]any{"lossless": []int{intent.LosslessPriority}, "thresholds": thresholds, "classify": classify}
+	}
+	text, err := yaml.Marshal(file)
+	if err != nil {
+		panic("BUG: a switch's configuration cannot be written: " + err.Error())
+	}
+	return append([]byte("# Written by pauseless deploy.\n"), text...)
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package local plans a real network on one machine: names of interfaces,
+// addresses of servers, and how much slower than its topology it runs. The
+// deployers netns and mininet build what it plans.
+package local
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Kind says which program plays the switches.
+type Kind string
+
+// Kinds of switches.
+const (
+	SoftSwitch Kind = "softswitch" // pauseless switch
+	BMv2       Kind = "bmv2"       // simple_switch_grpc
+)
+
+// PacketRate returns the packets per second that a host's link carries where
+// nothing else is asked for.
+func (k Kind) PacketRate() int {
+	if k == BMv2 {
+		return 1000
+	}
+	return 10_000
+}
+
+// ReferencePacket is the size by which rates in packets per second and bits
+// per second are compared.
+const ReferencePacket = 1000 * vtime.Byte
+
+// Options says how to plan.
+type Options struct {
+	Kind Kind
+	// PacketRate of the slowest host link, in packets of ReferencePacket per
+	// second. Zero means the kind's own.
+	PacketRate int
+	// GRPC is the first TCP port for P4Runtime servers, Thrift the first for
+	// Thrift servers: each switch takes the next. Zero means 50051 and 9090.
+	GRPC, Thrift int
+	// Prefix goes in front of the names of the switches' interfaces.
+	Prefix string
+}
+
+// Plan is a network to be built.
+type Plan struct {
+	Kind Kind
+	// Topology is the one given, its switches with addresses filled in.
+	Topology *topo.Topology
+	// Scaled is what is built: all rates divided by Scale, all delays
+	// multiplied by it, so that what a link holds in flight, and with it every
+	// threshold in bytes, stays as it is.
+	Scaled   *topo.Topology
+	Scale    int64
+	Switches []Switch
+	Hosts    []Host
+}
+
+// Switch is a switch to be started.
+type Switch struct {
+	Node   int // into the topology's Nodes
+	Name   string
+	GRPC   string // host:port
+	Thrift string // host:port, BMv2 only
+	Ports  []Port // by number
+}
+
+// Port is a port of a switch.
+type Port struct {
+	Number    int
+	Interface string
+	PPS       int64 // of ReferencePacket
+	Rate      vtime.Rate
+	Peer      string // interface at the other end, if that is a switch's
+}
+
+// Host is a host to be made.
+type Host struct {
+	Node   int
+	Name   string
+	Addr   netip.Prefix // the whole network is on the host's link
+	MAC    packet.MAC
+	Switch string // interface of the switch that its link ends at
+}
+
+// maxInterface is the length of an interface's name in Linux.
+const maxInterface = 15
+
+// HostInterface is what a host calls its interface.
+const HostInterface = "eth0"
+
+// New plans a network.
+func New(t *topo.Topology, o Options) (*Plan, error) {
+	if o.PacketRate == 0 {
+		o.PacketRate = o.Kind.PacketRate()
+	}
+	if o.GRPC == 0 {
+		o.GRPC = 50051
+	}
+	if o.Thrift == 0 {
+		o.Thrift = 9090
+	}
+	given := *t
+	given.Nodes = slices.Clone(t.Nodes)
+	p := &Plan{Kind: o.Kind, Topology: &given}
+	if err := p.scale(o.PacketRate); err != nil {
+		return nil, err
+	}
+	for _, i := range given.Switches() {
+		n := &given.Nodes[i]
+		s := Switch{Node: i, Name: n.Name, GRPC: fmt.Sprintf("127.0.0.1:%d", o.GRPC+len(p.Switches))}
+		if o.Kind == BMv2 {
+			s.Thrift = fmt.Sprintf("127.0.0.1:%d", o.Thrift+len(p.Switches))
+		}
+		n.Address = s.GRPC
+		for j, port := range n.Ports {
+			rate := p.Scaled.Links[port.Link].Rate
+			sp := Port{Number: j + 1, Interface: o.iface(n.Name, j+1), Rate: rate, PPS: packetsPerSecond(rate)}
+			if len(sp.Interface) > maxInterface {
+				return nil, fmt.Errorf("interface %s would have more than the %d letters that Linux allows: give switch %s a shorter name", sp.Interface, maxInterface, n.Name)
+			}
+			if peer := &given.Nodes[port.Peer]; peer.Kind == topo.Switch {
+				sp.Peer = o.iface(peer.Name, port.PeerPort)
+			}
+			s.Ports = append(s.Ports, sp)
+		}
+		p.Switches = append(p.Switches, s)
+	}
+	for _, i := range given.Hosts() {
+		n := &given.Nodes[i]
+		up := n.Ports[0]
+		p.Hosts = append(p.Hosts, Host{
+			Node: i, Name: n.Name, Addr: netip.PrefixFrom(n.IP, 8), MAC: n.MAC,
+			Switch: o.iface(given.Nodes[up.Peer].Name, up.PeerPort),
+		})
+	}
+	return p, nil
+}
+
+func (o Options) iface(node string, port int) string {
+	return fmt.Sprintf("%s%s-eth%d", o.Prefix, node, port)
+}
+
+// scale slows the network down until the slowest host link carries pps.
+func (p *Plan) scale(pps int) error {
+	t := p.Topology
+	slowest := vtime.Rate(0)
+	for _, i := range t.Hosts() {
+		r := t.Links[t.Nodes[i].Ports[0].Link].Rate
+		if slowest == 0 || r < slowest {
+			slowest = r
+		}
+	}
+	want := vtime.Rate(pps) * 8 * vtime.Rate(ReferencePacket/vtime.Byte)
+	if pps < 1 || want > slowest {
+		return fmt.Errorf("%d packets/s of %v are more than the %v of a host's link: there is nothing to scale", pps, ReferencePacket, slowest)
+	}
+	p.Scale = max(1, int64(slowest/want))
+	p.Scaled = Slow(t, p.Scale)
+	return nil
+}
+
+// Slow returns a network whose links are so many times slower, and longer by
+// the same factor.
+func Slow(t *topo.Topology, scale int64) *topo.Topology {
+	slow := *t
+	slow.Links = slices.Clone(t.Links)
+	for i := range slow.Links {
+		l := &slow.Links[i]
+		l.Rate = max(1, l.Rate/vtime.Rate(scale))
+		l.Delay *= vtime.Time(scale)
+	}
+	return &slow
+}
+
+func packetsPerSecond(r vtime.Rate) int64 {
+	return max(1, int64(r)/8/int64(ReferencePacket/vtime.Byte))
+}
+
+// ScaleText says how much slower than its topology the network runs.
+func (p *Plan) ScaleText() string {
+	l := p.Topology.Links[p.Topology.Nodes[p.Hosts[0].Node].Ports[0].Link]
+	return fmt.Sprintf("everything runs %d times slower than in the topology: %v are %v here (%d packets/s of %v), %v are %v",
+		p.Scale, l.Rate, p.Scaled.Links[l.ID].Rate, packetsPerSecond(p.Scaled.Links[l.ID].Rate), ReferencePacket, l.Delay, p.Scaled.Links[l.ID].Delay)
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package local_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/local"
+)
+
+func parse(t *testing.T, text string) *topo.Topology {
+	t.Helper()
+	net, err := topo.Parse("t.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net
+}
+
+const pair = `leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 40Gbps, uplink_rate: 80Gbps, delay: 2us}`
+
+func TestEverythingIsScaledByOneNumber(t *testing.T) {
+	net := parse(t, pair)
+	p, err := local.New(net, local.Options{Kind: local.BMv2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Scale != 5000 {
+		t.Errorf("scale is %v", p.Scale)
+	}
+	for i, l := range p.Scaled.Links {
+		given := net.Links[i]
+		if l.Rate*5000 != given.Rate || l.Delay != given.Delay*5000 {
+			t.Errorf("link %d: %v, %v", i, l.Rate, l.Delay)
+		}
+	}
+	if want := "everything runs 5000 times slower than in the topology: 40Gbps are 8Mbps here (1000 packets/s of 1KB), 2us are 10ms"; p.ScaleText() != want {
+		t.Errorf("got %s", p.ScaleText())
+	}
+}
+
+func TestPortsServersAndHosts(t *testing.T) {
+	p, err := local.New(parse(t, pair), local.Options{Kind: local.BMv2, GRPC: 6000, Thrift: 7000, Prefix: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l2 := p.Switches[1]
+	if l2.Name != "l2" || l2.GRPC != "127.0.0.1:6001" || l2.Thrift != "127.0.0.1:7001" || p.Topology.NodeByName("l2").Address != l2.GRPC {
+		t.Errorf("l2 is %+v", l2)
+	}
+	if up := l2.Ports[2]; up.Number != 3 || up.Interface != "xl2-eth3" || up.Peer != "xs1-eth2" || up.PPS != 2000 {
+		t.Errorf("its first uplink is %+v", up)
+	}
+	if down := l2.Ports[0]; down.Peer != "" || down.PPS != 1000 {
+		t.Errorf("its first downlink is %+v", down)
+	}
+	if h := p.Hosts[3]; h.Name != "h4" || h.Addr.String() != "10.0.1.2/8" || h.Switch != "xl2-eth2" {
+		t.Errorf("h4 is %+v", h)
+	}
+}
+
+func TestWhatCannotBePlanned(t *testing.T) {
+	if _, err := local.New(parse(t, pair), local.Options{Kind: local.BMv2, PacketRate: 6_000_000}); err == nil || !strings.Contains(err.Error(), "there is nothing to scale") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := local.New(parse(t, pair), local.Options{Kind: local.BMv2, Prefix: "much-too-long-"}); err == nil || !strings.Contains(err.Error(), "more than the 15 letters") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mininet writes a Mininet script for a planned network: one Python
+// file that anyone can read, change and run with Debian's mininet.
+package mininet
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/pauseless/pauseless/testbed/local"
+)
+
+//go:embed script.py.tmpl
+var scriptText string
+
+var script = template.Must(template.New("script.py").Funcs(template.FuncMap{"py": quote, "list": list}).Parse(scriptText))
+
+// Config says what the script shall do.
+type Config struct {
+	Name    string
+	Plan    *local.Plan
+	Program string // of the switches, for the reader
+	// Command is the command line that starts a switch.
+	Command func(s *local.Switch) ([]string, error)
+	// QueuePackets is how many packets each egress queue of BMv2 holds.
+	QueuePackets int
+	// Apply is the command line that puts all switches in order; Pauseless the
+	// program that sets BMv2's queues.
+	Apply     []string
+	Pauseless string
+	// RunDir is where the script keeps its journal and logs, as package netns
+	// does, so that the same command takes it down.
+	RunDir string
+}
+
+type switchLine struct {
+	Name, GRPC, Thrift string
+	Device             uint64
+	Command            []string
+	Rates              [][2]int64 // port, packets per second
+}
+
+type hostLine struct{ Name, IP, MAC, Switch, Port string }
+
+type linkLine struct {
+	A     string
+	APort int
+	B     string
+	BPort int
+}
+
+// Script returns the text of the script.
+func Script(c Config) ([]byte, error) {
+	data := struct {
+		Config
+		Scale    string
+		Switches []switchLine
+		Hosts    []hostLine
+		Links    []linkLine
+	}{Config: c, Scale: c.Plan.ScaleText()}
+	t := c.Plan.Topology
+	for i := range c.Plan.Switches {
+		s := &c.Plan.Switches[i]
+		command, err := c.Command(s)
+		if err != nil {
+			return nil, err
+		}
+		line := switchLine{Name: s.Name, GRPC: s.GRPC, Thrift: s.Thrift, Device: t.Nodes[s.Node].DeviceID, Command: command}
+		for j, p := range s.Ports {
+			line.Rates = append(line.Rates, [2]int64{int64(p.Number), p.PPS})
+			up := t.Nodes[s.Node].Ports[j]
+			if p.Peer != "" && (up.Peer > s.Node || up.Peer == s.Node && up.PeerPort > p.Number) {
+				data.Links = append(data.Links, linkLine{s.Name, p.Number, t.Nodes[up.Peer].Name, up.PeerPort})
+			}
+		}
+		data.Switches = append(data.Switches, line)
+	}
+	for _, h := range c.Plan.Hosts {
+		up := t.Nodes[h.Node].Ports[0]
+		data.Hosts = append(data.Hosts, hostLine{h.Name, h.Addr.String(), h.MAC.String(), t.Nodes[up.Peer].Name, fmt.Sprint(up.PeerPort)})
+	}
+	var b bytes.Buffer
+	if err := script.Execute(&b, data); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// quote writes a Python string.
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}
+
+// list writes a Python list of strings.
+func list(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(w)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}

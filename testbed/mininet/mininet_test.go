@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mininet_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/golden"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/mininet"
+)
+
+func script(t *testing.T) []byte {
+	t.Helper()
+	net, err := topo.Parse("t.yaml", []byte("leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := local.New(net, local.Options{Kind: local.BMv2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := mininet.Script(mininet.Config{
+		Name: "small", Plan: plan, Program: "drill-bmv2", QueuePackets: 9000, RunDir: "/run/pauseless/small",
+		Command: func(s *local.Switch) ([]string, error) {
+			return []string{"simple_switch_grpc", "--name", s.Name, `a "quoted" \ word`}, nil
+		},
+		Apply:     []string{"pauseless", "ctl", "apply", "small.yaml"},
+		Pauseless: "pauseless",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestScriptReadsAsExpected(t *testing.T) { golden.Check(t, "testdata/small.py", script(t)) }
+
+func TestScriptIsPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIP: python3 is not on PATH")
+	}
+	file := filepath.Join(t.TempDir(), "small.py")
+	if err := os.WriteFile(file, script(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(python, "-m", "py_compile", file).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Network small in Mininet: 3 switches that run drill-bmv2, 4 hosts.
+
+    sudo ./small.py           a command line: h1 ping h2, pingall, exit
+    sudo ./small.py --test    ping between all hosts, and end
+
+everything runs 5000 times slower than in the topology: 40Gbps are 8Mbps here (1000 packets/s of 1KB), 2us are 10ms.
+Written by pauseless deploy mininet; yours to change.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+from mininet.cli import CLI
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Switch
+from mininet.util import quietRun
+
+# Name, address, MAC address, switch, port of the switch.
+HOSTS = [
+    ("h1", "10.0.0.1/8", "02:00:00:00:00:00", "l1", 1),
+    ("h2", "10.0.0.2/8", "02:00:00:00:00:01", "l1", 2),
+    ("h3", "10.0.1.1/8", "02:00:00:00:00:02", "l2", 1),
+    ("h4", "10.0.1.2/8", "02:00:00:00:00:03", "l2", 2),
+]
+
+# Switch, port, switch, port.
+LINKS = [
+    ("l1", 3, "s1", 1),
+    ("l2", 3, "s1", 2),
+]
+
+# Name: command line, P4Runtime server, Thrift server (BMv2 only), and the
+# packets per second of each port (BMv2 only; ours has rates of its own).
+SWITCHES = {
+    "l1": (
+        ["simple_switch_grpc", "--name", "l1", "a \"quoted\" \\ word"],
+        "127.0.0.1:50051", "127.0.0.1:9090",
+        {1: 1000, 2: 1000, 3: 1000},
+    ),
+    "l2": (
+        ["simple_switch_grpc", "--name", "l2", "a \"quoted\" \\ word"],
+        "127.0.0.1:50052", "127.0.0.1:9091",
+        {1: 1000, 2: 1000, 3: 1000},
+    ),
+    "s1": (
+        ["simple_switch_grpc", "--name", "s1", "a \"quoted\" \\ word"],
+        "127.0.0.1:50053", "127.0.0.1:9092",
+        {1: 1000, 2: 1000},
+    ),
+}
+
+# Packets that each of BMv2's egress queues holds.
+QUEUE_PACKETS = 9000
+
+# What computes entries from the topology and writes them.
+APPLY = ["pauseless", "ctl", "apply", "small.yaml"]
+PAUSELESS = "pauseless"
+
+# Everything made is listed here, so that `pauseless deploy mininet --down
+# small` removes it even if this script is killed.
+RUN_DIR = "/run/pauseless/small"
+
+
+def journal(kind, *words):
+    with open(os.path.join(RUN_DIR, "journal"), "a") as f:
+        print(kind, *words, file=f, flush=True)
+
+
+def journal_process(pid, name):
+    with open(f"/proc/{pid}/stat") as f:
+        started = f.read().rpartition(")")[2].split()[19]
+    journal("process", pid, started, name)
+
+
+def quiet(node, interface):
+    """Frames on the wire are as the stack made them, and nobody else's."""
+    for offload in "tso", "gso", "gro", "tx", "rx", "sg":
+        node.cmd(f"ethtool -K {interface} {offload} off")
+    node.cmd(f"sysctl -qw net.ipv6.conf.{interface}.disable_ipv6=1")
+
+
+class P4Switch(Switch):
+    """A process with a P4Runtime server, whose ports are interfaces."""
+
+    process = None
+
+    def start(self, controllers):
+        command, grpc, thrift, _ = SWITCHES[self.name]
+        for interface in self.intfNames():
+            if interface != "lo":
+                quiet(self, interface)
+        log = open(os.path.join(RUN_DIR, self.name + ".log"), "w")
+        self.process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=os.setpgrp)
+        journal_process(self.process.pid, self.name)
+        for address in filter(None, (grpc, thrift)):
+            self.await_listen(address)
+
+    def await_listen(self, address):
+        host, port = address.split(":")
+        for _ in range(600):
+            if self.process.poll() is not None:
+                raise SystemExit(f"switch {self.name} ended at once; see {RUN_DIR}/{self.name}.log")
+            try:
+                socket.create_connection((host, int(port)), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise SystemExit(f"switch {self.name} does not listen at {address}")
+
+    def stop(self, deleteIntfs=True):
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
+        super().stop(deleteIntfs)
+
+
+def pace(name):
+    """BMv2 counts in packets: give its ports rates, and its queues room."""
+    _, grpc, thrift, rates = SWITCHES[name]
+    if not thrift:
+        return
+    queues = [PAUSELESS, "ctl", "--addr", grpc, "--thrift", thrift, "queues"]
+    subprocess.run(queues + ["--depth", str(QUEUE_PACKETS)], check=True)
+    for port, rate in rates.items():
+        subprocess.run(queues + ["--port", str(port), "--rate", str(rate)], check=True)
+
+
+def build():
+    net = Mininet(controller=None)
+    for number, name in enumerate(SWITCHES, 1):
+        net.addSwitch(name, cls=P4Switch, dpid=f"{number:x}")
+    for name, ip, mac, switch, port in HOSTS:
+        host = net.addHost(name, ip=ip, mac=mac)
+        journal_process(host.pid, name)
+        journal("link", f"{switch}-eth{port}")
+        net.addLink(host, net[switch], port2=port)
+    for a, a_port, b, b_port in LINKS:
+        journal("link", f"{a}-eth{a_port}")
+        net.addLink(net[a], net[b], port1=a_port, port2=b_port)
+        for interface in f"{a}-eth{a_port}", f"{b}-eth{b_port}":
+            quietRun(f"ip link set {interface} mtu 9000")
+    return net
+
+
+def main():
+    if os.geteuid() != 0:
+        raise SystemExit("Mininet needs root: run this with sudo")
+    os.makedirs(RUN_DIR, exist_ok=True)
+    if os.path.exists(os.path.join(RUN_DIR, "journal")):
+        raise SystemExit("this network is up already, or was not taken down: pauseless deploy mininet --down small")
+    setLogLevel("output")
+    net = build()
+    failed = 0
+    try:
+        net.start()
+        net.staticArp()  # switches know no ARP
+        for host in net.hosts:
+            quiet(host, host.defaultIntf().name)
+        for name in SWITCHES:
+            pace(name)
+        subprocess.run(APPLY, check=True)
+        if "--test" in sys.argv:
+            failed = net.pingAll(timeout="2")
+        else:
+            CLI(net)
+    finally:
+        net.stop()
+        shutil.rmtree(RUN_DIR)
+    raise SystemExit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

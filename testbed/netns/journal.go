@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package netns
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// journal is the list of what has been made, one thing a line:
+//
+//	netns NAME
+//	link NAME
+//	process PID STARTTIME NAME
+//
+// A line is on disk before the thing is there, except for processes, whose
+// line is written at once after the start.
+type journal struct{ file *os.File }
+
+// newJournal begins the journal of a network that must not be there yet.
+func newJournal(name string) (*journal, error) {
+	if err := os.MkdirAll(RunDir, 0o755); err != nil {
+		return nil, err
+	}
+	err := os.Mkdir(Dir(name), 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("network %s is up already, or was not taken down: `pauseless deploy netns --down %s` removes it", name, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Create(filepath.Join(Dir(name), "journal"))
+	return &journal{f}, err
+}
+
+func (j *journal) add(format string, args ...any) error {
+	if _, err := fmt.Fprintf(j.file, format+"\n", args...); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// thing is one line of a journal.
+type thing struct {
+	kind, name string
+	pid        int
+	started    string
+}
+
+// readJournal returns what was made, the last first.
+func readJournal(name string) ([]thing, error) {
+	f, err := os.Open(filepath.Join(Dir(name), "journal"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var things []thing
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		w := strings.Fields(sc.Text())
+		switch {
+		case len(w) == 2 && (w[0] == "netns" || w[0] == "link"):
+			things = append(things, thing{kind: w[0], name: w[1]})
+		case len(w) == 4 && w[0] == "process":
+			pid, err := strconv.Atoi(w[1])
+			if err == nil && pid > 1 {
+				things = append(things, thing{kind: "process", name: w[3], pid: pid, started: w[2]})
+			}
+		}
+		// Anything else is the torn last line of a crash: it was not made yet.
+	}
+	slices.Reverse(things)
+	return things, nil
+}
+
+// List returns the names of the networks that are up, or were not taken
+// down.
+func List() ([]string, error) {
+	entries, err := os.ReadDir(RunDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && validName.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}

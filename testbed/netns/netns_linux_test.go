@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package netns
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/local"
+
+	"github.com/vishvananda/netlink"
+)
+
+// The test program also plays a switch (it listens) and a builder that is
+// killed before it can clean up.
+func TestMain(m *testing.M) {
+	if addr := os.Getenv("TEST_SWITCH"); addr != "" {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				os.Exit(1)
+			}
+			conn.Close()
+		}
+	}
+	if name := os.Getenv("TEST_BUILDER"); name != "" {
+		RunDir = os.Getenv("TEST_RUNDIR")
+		c, err := config(name)
+		if err == nil {
+			_, err = Up(context.Background(), c)
+		}
+		fmt.Println("up:", err)
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+const network = `
+leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}
+`
+
+func config(name string) (Config, error) {
+	t, err := topo.Parse("t.yaml", []byte(network))
+	if err != nil {
+		return Config{}, err
+	}
+	p, err := local.New(t, local.Options{Kind: local.SoftSwitch, GRPC: 41051, Prefix: "zt"})
+	if err != nil {
+		return Config{}, err
+	}
+	return Config{Name: name, Plan: p, Program: func(s *local.Switch) (string, []string, error) {
+		return "/usr/bin/env", []string{"TEST_BUILDER=", "TEST_SWITCH=" + s.GRPC, os.Args[0]}, nil
+	}}, nil
+}
+
+// needRoot skips the test where interfaces cannot be made.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("SKIP: needs root, to make network namespaces")
+	}
+	probe := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "ztprobe0"}, PeerName: "ztprobe1"}
+	if err := netlink.LinkAdd(probe); err != nil {
+		t.Skipf("SKIP: this machine makes no veth interfaces: %v", err)
+	}
+	netlink.LinkDel(probe)
+	old := RunDir
+	RunDir = t.TempDir()
+	t.Cleanup(func() { RunDir = old })
+}
+
+// leftovers lists what of our networks there is on the machine.
+func leftovers(t *testing.T) (found []string) {
+	t.Helper()
+	links, err := netlink.LinkList()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if strings.HasPrefix(l.Attrs().Name, "zt") {
+			found = append(found, "link "+l.Attrs().Name)
+		}
+	}
+	spaces, _ := filepath.Glob("/run/netns/zt*")
+	for _, s := range spaces {
+		found = append(found, "netns "+s)
+	}
+	if c, err := net.Dial("tcp", "127.0.0.1:41051"); err == nil {
+		c.Close()
+		found = append(found, "a switch")
+	}
+	return found
+}
+
+func TestWhatGoesUpComesDown(t *testing.T) {
+	needRoot(t)
+	c, err := config("zt-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := Up(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A host sends a frame, and the switch's interface sees it.
+	link, err := netlink.LinkByName("ztl1-eth1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := link.Attrs().Statistics.RxPackets
+	out, err := exec.Command("ip", "netns", "exec", "zt-a-h1", "ping", "-c", "1", "-W", "0.1", "10.0.1.2").CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Log("SKIP: no ip or ping to send a frame with")
+	} else {
+		link, err = netlink.LinkByName("ztl1-eth1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := link.Attrs().Statistics.RxPackets; after <= before {
+			t.Errorf("the frame of a host does not come out at its switch: %s", out)
+		}
+	}
+	if names, err := List(); err != nil || !slices.Equal(names, []string{"zt-a"}) {
+		t.Errorf("list: %v, %v", names, err)
+	}
+	if _, err := Up(t.Context(), c); err == nil || !strings.Contains(err.Error(), "network zt-a is up already") {
+		t.Errorf("up twice: %v", err)
+	}
+	other := c
+	other.Name = "zt-b"
+	if _, err := Up(t.Context(), other); err == nil || !strings.Contains(err.Error(), "an interface ztl1-eth1 is there already") {
+		t.Errorf("another of the same interfaces: %v", err)
+	}
+	if len(leftovers(t)) == 0 {
+		t.Error("the failed second network took the first one down")
+	}
+	if err := n.KillSwitch("l1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.StartSwitch(t.Context(), "l1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Down(); err != nil {
+		t.Fatal(err)
+	}
+	if l := leftovers(t); len(l) > 0 {
+		t.Errorf("left over: %v", l)
+	}
+	if err := Down("zt-a"); err == nil || !strings.Contains(err.Error(), "no network zt-a is up") {
+		t.Errorf("down twice: %v", err)
+	}
+}
+
+func TestDownAfterACrash(t *testing.T) {
+	needRoot(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "TEST_BUILDER=zt-c", "TEST_RUNDIR="+RunDir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	cmd.Process.Kill()
+	cmd.Wait()
+	if line != "up: <nil>\n" {
+		t.Fatal(line)
+	}
+	if len(leftovers(t)) == 0 {
+		t.Fatal("nothing outlived the crash")
+	}
+	if err := Down("zt-c"); err != nil {
+		t.Fatal(err)
+	}
+	if l := leftovers(t); len(l) > 0 {
+		t.Errorf("left over: %v", l)
+	}
+}
+
+func TestAFailureHalfWayLeavesNothing(t *testing.T) {
+	needRoot(t)
+	c, err := config("zt-d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := c.Program
+	c.Program = func(s *local.Switch) (string, []string, error) {
+		if s.Name == "s1" {
+			return "/bin/sh", []string{"-c", "echo no such program loaded; exit 3"}, nil
+		}
+		return good(s)
+	}
+	if _, err := Up(t.Context(), c); err == nil || !strings.Contains(err.Error(), "switch s1 ended at once: exit status 3") || !strings.Contains(err.Error(), "no such program loaded") {
+		t.Errorf("got %v", err)
+	}
+	if l := leftovers(t); len(l) > 0 {
+		t.Errorf("left over: %v", l)
+	}
+}
+
+func TestOnlyItsOwnProcessesAreEnded(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	// The journal names a process of the same id that started at another time.
+	if err := (thing{kind: "process", name: "l1", pid: cmd.Process.Pid, started: "1"}).stop(); err != nil {
+		t.Fatal(err)
+	}
+	if startTime(cmd.Process.Pid) == "" {
+		t.Error("someone else's process was ended")
+	}
+}
+
+func TestATornJournalIsReadAsFarAsItGoes(t *testing.T) {
+	old := RunDir
+	RunDir = t.TempDir()
+	defer func() { RunDir = old }()
+	if err := os.Mkdir(Dir("x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "netns x-h1\nlink l1-eth1\nprocess 123 456 l1\nprocess 1 2 init\nprocess x y z\nlin"
+	if err := os.WriteFile(filepath.Join(Dir("x"), "journal"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readJournal("x")
+	want := []thing{{"process", "l1", 123, "456"}, {"link", "l1-eth1", 0, ""}, {"netns", "x-h1", 0, ""}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestNamesThatAreNoNames(t *testing.T) {
+	for _, name := range []string{"", "..", "a/b", "A", "-a", strings.Repeat("a", 33)} {
+		if err := Down(name); err == nil || !strings.Contains(err.Error(), "use up to 32 of a-z") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package netns
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pauseless/pauseless/testbed/local"
+)
+
+var errLinux = errors.New("network namespaces are a thing of Linux; elsewhere, use virtual time (`pauseless exp run`)")
+
+// Config says what to build.
+type Config struct {
+	Name             string
+	Plan             *local.Plan
+	Program          func(s *local.Switch) (program string, args []string, err error)
+	QueuePackets     int
+	Recirculation    int
+	RecirculationPPS int64
+	Progress         func(text string)
+}
+
+// Network is a network that is up, which cannot be here.
+type Network struct{ Config }
+
+// Up fails: this system has no network namespaces.
+func Up(context.Context, Config) (*Network, error) { return nil, errLinux }
+
+// StartSwitch starts a switch.
+func (n *Network) StartSwitch(context.Context, string) error { return errLinux }
+
+// KillSwitch ends a switch without warning.
+func (n *Network) KillSwitch(string) error { return errLinux }
+
+// Down removes all of the network.
+func (n *Network) Down() error { return errLinux }
+
+// Down removes all of a network.
+func Down(string) error { return errLinux }
+
+// StartController runs a controller as a process of the network.
+func (n *Network) StartController(string, []string, error) error { return errLinux }
+
+// Socket sends and receives whole Ethernet frames on one interface.
+type Socket struct{}
+
+// Captured is a frame that was seen on an interface.
+type Captured struct {
+	Time time.Time
+	Out  bool
+	Data []byte
+}
+
+// Open opens an interface.
+func Open(namespace, iface string) (*Socket, error) { return nil, errLinux }
+
+// Close ends the socket.
+func (s *Socket) Close() error { return errLinux }
+
+// Send sends a frame.
+func (s *Socket) Send([]byte) error { return errLinux }
+
+// Read waits for a frame.
+func (s *Socket) Read() (Captured, error) { return Captured{}, errLinux }
+
+// Each calls do for every frame.
+func (s *Socket) Each(context.Context, func(Captured) bool) error { return errLinux }
+
+// Missed returns how many frames the kernel had no room for.
+func (s *Socket) Missed() int { return 0 }
+
+// Within runs do on a thread that is in a network namespace.
+func Within(string, func() error) error { return errLinux }

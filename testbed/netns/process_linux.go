@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package netns
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a running program of a network.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{} // closed when it has ended
+	err  error         // how it ended
+}
+
+// start runs a program in the background, its output in a log file, in a
+// process group of its own so that Ctrl-C is not meant for it.
+func start(network, name string, j *journal, program string, args ...string) (*process, error) {
+	p := &process{name: name, log: filepath.Join(Dir(network), name+".log"), done: make(chan struct{})}
+	f, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fmt.Fprintf(f, "%s %s\n", program, strings.Join(args, " "))
+	p.cmd = exec.Command(program, args...)
+	p.cmd.Stdout, p.cmd.Stderr = f, f
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	err = j.add("process %d %s %s", p.cmd.Process.Pid, startTime(p.cmd.Process.Pid), name)
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	return p, err
+}
+
+// startTime returns when a process started, in ticks since the machine did:
+// with the process id it names a process for good. It is "" if there is no
+// such process.
+func startTime(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	// The second field is the program's name in parentheses, which may have
+	// blanks and parentheses in it; the start time is the 20th after it.
+	i := bytes.LastIndexByte(text, ')')
+	fields := strings.Fields(string(text[i+1:]))
+	if len(fields) < 20 || fields[0] == "Z" {
+		return ""
+	}
+	return fields[19]
+}
+
+// grace is how long a process may take to end by itself.
+const grace = 2 * time.Second
+
+// stop ends the process of a journal, if it still is that one.
+func (t thing) stop() error {
+	alive := func() bool { return startTime(t.pid) == t.started }
+	if !alive() {
+		return nil
+	}
+	syscall.Kill(t.pid, syscall.SIGTERM)
+	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if !alive() {
+			return nil
+		}
+	}
+	syscall.Kill(t.pid, syscall.SIGKILL)
+	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if !alive() {
+			return nil
+		}
+	}
+	return fmt.Errorf("process %d (%s) does not end", t.pid, t.name)
+}
+
+// tail returns the end of a process's log, for messages about it.
+func (p *process) tail() string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "\n  ")
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane/bmv2"
+	"github.com/pauseless/pauseless/testbed/local"
+)
+
+// Config says what to build.
+type Config struct {
+	Name string
+	Plan *local.Plan
+	// Program starts a switch: the program and its arguments.
+	Program func(s *local.Switch) (program string, args []string, err error)
+	// QueuePackets is how many packets each egress queue of BMv2 holds.
+	QueuePackets int
+	// Recirculation is the port whose packets pass BMv2 again, and how many
+	// do in a second; port 0 if there is none.
+	Recirculation    int
+	RecirculationPPS int64
+	// Progress, if set, is told what is being done.
+	Progress func(text string)
+}
+
+// Network is a network that is up.
+type Network struct {
+	Config
+	journal  *journal
+	switches map[string]*process
+}
+
+// Up builds a network and starts its switches, without a program in them. If
+// it fails nothing of it stays.
+func Up(ctx context.Context, c Config) (_ *Network, err error) {
+	if err := checkName(c.Name); err != nil {
+		return nil, err
+	}
+	if os.Geteuid() != 0 {
+		return nil, ErrRoot
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	j, err := newJournal(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{Config: c, journal: j, switches: make(map[string]*process)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Down())
+		}
+	}()
+	c.Progress(fmt.Sprintf("%d hosts, %d switches and their links", len(c.Plan.Hosts), len(c.Plan.Switches)))
+	if err := n.links(ctx); err != nil {
+		return nil, err
+	}
+	for i := range c.Plan.Switches {
+		if err := n.StartSwitch(ctx, c.Plan.Switches[i].Name); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// links makes namespaces and veth pairs.
+func (n *Network) links(ctx context.Context) error {
+	for _, h := range n.Plan.Hosts {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		ns := Namespace(n.Name, h.Name)
+		if err := n.make("netns", ns, func() error { return makeNamespace(ns) }); err != nil {
+			return err
+		}
+		if err := n.make("link", h.Switch, func() error { return joinHost(ns, h, n.Plan.Hosts) }); err != nil {
+			return err
+		}
+	}
+	for _, s := range n.Plan.Switches {
+		for _, p := range s.Ports {
+			if p.Peer == "" || p.Peer < p.Interface {
+				continue // a host's, or made from the other end
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := n.make("link", p.Interface, func() error { return joinSwitches(p.Interface, p.Peer) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// make writes to the journal what is about to be made, and makes it. What
+// cannot be made because it is there already is not ours to remove, so it is
+// looked for first.
+func (n *Network) make(kind, name string, do func() error) error {
+	if kind == "link" {
+		if err := checkFree(name); err != nil {
+			return err
+		}
+	} else if _, err := os.Stat("/run/netns/" + name); err == nil {
+		return fmt.Errorf("a network namespace %s is there already, and not ours", name)
+	}
+	if err := n.journal.add("%s %s", kind, name); err != nil {
+		return err
+	}
+	return do()
+}
+
+// StartSwitch starts a switch, for the first time or again, and waits until
+// its servers listen.
+func (n *Network) StartSwitch(ctx context.Context, name string) error {
+	s := n.find(name)
+	if s == nil {
+		return fmt.Errorf("network %s has no switch %s", n.Name, name)
+	}
+	program, args, err := n.Program(s)
+	if err != nil {
+		return err
+	}
+	n.Progress("switch " + name)
+	p, err := start(n.Name, name, n.journal, program, args...)
+	if err != nil {
+		return err
+	}
+	n.switches[name] = p
+	for _, addr := range []string{s.GRPC, s.Thrift} {
+		if addr == "" {
+			continue
+		}
+		if err := p.awaitListen(ctx, addr); err != nil {
+			return err
+		}
+	}
+	if n.Plan.Kind == local.BMv2 {
+		return n.pace(ctx, s)
+	}
+	return nil
+}
+
+func (n *Network) find(name string) *local.Switch {
+	for i := range n.Plan.Switches {
+		if n.Plan.Switches[i].Name == name {
+			return &n.Plan.Switches[i]
+		}
+	}
+	return nil
+}
+
+// patience is for switches that start, on a busy machine.
+const patience = 30 * time.Second
+
+// awaitListen waits until something listens at an address of the process.
+func (p *process) awaitListen(ctx context.Context, addr string) error {
+	for end := time.Now().Add(patience); ; {
+		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("switch %s ended at once: %v; its log %s ends with\n  %s", p.name, p.err, p.log, p.tail())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("switch %s does not listen at %s after %v; see %s", p.name, addr, patience, p.log)
+		}
+	}
+}
+
+// pace sets the rates of BMv2's ports. Its queues count packets: a link
+// carries so many of local.ReferencePacket per second.
+func (n *Network) pace(ctx context.Context, s *local.Switch) error {
+	c, err := bmv2.Dial(s.Thrift)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	wait, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := c.Await(wait); err != nil {
+		return fmt.Errorf("switch %s: %w", s.Name, err)
+	}
+	if n.QueuePackets > 0 {
+		if err := c.SetQueueDepth(ctx, bmv2.Queue{Port: bmv2.All, Priority: bmv2.All}, n.QueuePackets); err != nil {
+			return fmt.Errorf("switch %s: %w", s.Name, err)
+		}
+	}
+	if n.Recirculation != 0 {
+		if err := c.SetQueueRate(ctx, bmv2.Queue{Port: n.Recirculation, Priority: bmv2.All}, n.RecirculationPPS); err != nil {
+			return fmt.Errorf("switch %s port %d: %w", s.Name, n.Recirculation, err)
+		}
+	}
+	for _, p := range s.Ports {
+		if err := c.SetQueueRate(ctx, bmv2.Queue{Port: p.Number, Priority: bmv2.All}, p.PPS); err != nil {
+			return fmt.Errorf("switch %s port %d: %w", s.Name, p.Number, err)
+		}
+	}
+	return nil
+}
+
+// KillSwitch ends a switch without warning, as a crash does.
+func (n *Network) KillSwitch(name string) error {
+	p := n.switches[name]
+	if p == nil {
+		return fmt.Errorf("network %s has no running switch %s", n.Name, name)
+	}
+	err := p.cmd.Process.Kill()
+	<-p.done
+	delete(n.switches, name)
+	return err
+}
+
+// Down removes all of the network.
+func (n *Network) Down() error {
+	n.journal.file.Close()
+	return Down(n.Name)
+}
+
+// Down removes all of a network by its journal, whoever built it and whatever
+// became of them. It goes on where something cannot be removed, and reports
+// it all; calling it again tries again.
+func Down(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return ErrRoot
+	}
+	things, err := readJournal(name)
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(Dir(name)); err == nil {
+			return os.RemoveAll(Dir(name)) // it crashed before it made anything
+		}
+		up, _ := List()
+		return fmt.Errorf("no network %s is up; there are: %v", name, up)
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, t := range things {
+		switch t.kind {
+		case "process":
+			err = t.stop()
+		case "link":
+			err = removeLink(t.name)
+		case "netns":
+			err = removeNamespace(t.name)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s %s: %w", t.kind, t.name, err))
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return os.RemoveAll(Dir(name))
+}
+
+// StartController runs a controller as a process of the network, which Down
+// ends with the rest.
+func (n *Network) StartController(program string, args []string, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = start(n.Name, "controller", n.journal, program, args...)
+	return err
+}

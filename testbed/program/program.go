@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package program takes a profile all the way to what a switch loads: P4_16
+// text, BMv2 JSON, P4Info, and the manifest that says what it all means.
+package program
+
+import (
+	"fmt"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+)
+
+// Program is a profile's program, generated and compiled.
+type Program struct {
+	Name     string
+	P4       []byte
+	Manifest *manifest.Manifest
+	JSON     []byte // for BMv2 and softswitch
+	P4Info   *p4configv1.P4Info
+}
+
+// Load returns the profile of the given name: a built-in one, or a file's if
+// there is no built-in one of that name.
+func Load(name string) (*gen.Profile, error) {
+	for _, n := range gen.Names() {
+		if n == name {
+			return gen.Builtin(name)
+		}
+	}
+	p, err := gen.Read(name)
+	if err != nil {
+		return nil, fmt.Errorf("profile %q is neither built in (see `pauseless gen --list`) nor a file: %w", name, err)
+	}
+	return p, nil
+}
+
+// Fit makes a profile large enough for a network. Sizes only grow.
+func Fit(p *gen.Profile, t *topo.Topology) {
+	leaves, ports, hosts := 0, 0, 0
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		if n.Kind == topo.Host {
+			hosts++
+			continue
+		}
+		ports = max(ports, len(n.Ports))
+		leaves = max(leaves, n.Leaf+1)
+	}
+	grow := func(size *int, need int) {
+		for *size < need {
+			*size *= 2
+		}
+	}
+	grow(&p.Sizes.Ports, ports+1)
+	grow(&p.Sizes.Leaves, leaves)
+	grow(&p.Sizes.Hosts, hosts+leaves)
+	grow(&p.Sizes.Paths, paths(t))
+}
+
+// paths returns the most uplinks that a switch has to choose from.
+func paths(t *topo.Topology) int {
+	most := 0
+	for i := range t.Nodes {
+		up := 0
+		for _, p := range t.Nodes[i].Ports {
+			if t.Nodes[i].Kind == topo.Switch && t.Nodes[p.Peer].Tier > t.Nodes[i].Tier {
+				up++
+			}
+		}
+		most = max(most, up)
+	}
+	return most
+}
+
+// Build generates a profile's v1model program and compiles it.
+func Build(p *gen.Profile) (*Program, error) {
+	g, err := gen.Generate(p, "v1model")
+	if err != nil {
+		return nil, err
+	}
+	c, list := compiler.Compile(compiler.Options{File: g.Name + ".p4", Source: g.P4})
+	if err := list.Err(); err != nil {
+		return nil, fmt.Errorf("generated program of profile %s: %w", p.Name, err)
+	}
+	return &Program{Name: g.Name, P4: g.P4, Manifest: g.Manifest, JSON: bmv2json.Encode(c.Program), P4Info: c.P4Info}, nil
+}
+
+// Pipeline returns what a controller pushes.
+func (p *Program) Pipeline() controlplane.Pipeline {
+	return controlplane.Pipeline{P4Info: p.P4Info, Config: p.JSON}
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package result has what an experiment found, as plain data: a summary per
+// run, the flows, time lines and the registers of the switches. It is written
+// as JSON and CSV, printed as a table, and drawn by package report.
+package result
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Run is one profile under one scenario and seed.
+type Run struct {
+	Scenario string `json:"scenario"`
+	Profile  string `json:"profile"`
+	Seed     uint64 `json:"seed"`
+	// Partial says that the run was stopped before its end.
+	Partial   bool       `json:"partial,omitempty"`
+	Summary   Summary    `json:"summary"`
+	Flows     []Flow     `json:"flows"`
+	Lines     []Line     `json:"lines,omitempty"`
+	Pauses    []Pause    `json:"pauses,omitempty"`
+	Registers []Register `json:"registers,omitempty"`
+	// Raw is what Collect was given, for other formats; it is not written.
+	Raw *fabric.Results `json:"-"`
+}
+
+// Summary is a run in numbers. Times are in microseconds.
+type Summary struct {
+	EndUS       float64 `json:"end_us"` // virtual time of the run
+	Flows       int     `json:"flows"`
+	Finished    int     `json:"finished"`
+	AvgFCTUS    float64 `json:"avg_fct_us"`
+	P99FCTUS    float64 `json:"p99_fct_us"`
+	AvgSlowdown float64 `json:"avg_slowdown"`
+	P99Slowdown float64 `json:"p99_slowdown"`
+	// Packets are the data packets that the flows have, Sent those that left
+	// hosts, Resent those of them that had been sent before.
+	Packets int64 `json:"packets"`
+	Sent    int64 `json:"sent"`
+	Resent  int64 `json:"resent"`
+	// PauseFrames are PFC frames that paused a sender; PausedUS is for how
+	// long, summed over all ports and classes.
+	PauseFrames uint64  `json:"pause_frames"`
+	PausedUS    float64 `json:"paused_us"`
+	Stalled     int     `json:"stalled_flows"` // paused at least once
+	// OutOfOrder counts packets that were not the next of their flow, and the
+	// degree is by how many packets they were ahead.
+	OutOfOrder uint64 `json:"out_of_order"`
+	DegreeP99  int64  `json:"degree_p99"`
+	DegreeMax  int64  `json:"degree_max"`
+	CNPs       uint64 `json:"cnps"`
+	Timeouts   uint64 `json:"timeouts"`
+	Dropped    uint64 `json:"dropped"` // of lossless classes; must be zero
+	Hops       uint64 `json:"hops"`    // switch traversals
+	// Scheme counts what the profile's program did, by counter name, summed
+	// over all switches.
+	Scheme map[string]uint64 `json:"scheme,omitempty"`
+}
+
+// Flow is a finished or unfinished flow. Times are in nanoseconds.
+type Flow struct {
+	Src        string `json:"src"`
+	Dst        string `json:"dst"`
+	Bytes      int64  `json:"bytes"`
+	StartNS    int64  `json:"start_ns"`
+	FCTNS      int64  `json:"fct_ns"` // zero: not finished
+	IdealNS    int64  `json:"ideal_ns"`
+	OutOfOrder int64  `json:"out_of_order"`
+	Degree     int64  `json:"degree"`
+	Resent     int64  `json:"resent"`
+	Stalled    bool   `json:"stalled"`
+	Coflow     uint32 `json:"coflow,omitempty"`
+}
+
+// Line is a quantity over time.
+type Line struct {
+	Name string   `json:"name"` // as "l1 port 5 egress queue"
+	Unit string   `json:"unit"`
+	Node string   `json:"node"`
+	Port int      `json:"port"`
+	TNS  []int64  `json:"t_ns"`
+	V    []uint64 `json:"v"`
+}
+
+// Pause is a time during which PFC kept a port from sending.
+type Pause struct {
+	Node    string `json:"node"` // that was paused
+	Port    int    `json:"port"`
+	Class   uint8  `json:"class"`
+	StartNS int64  `json:"start_ns"`
+	EndNS   int64  `json:"end_ns"`
+}
+
+// Register is a register array of a switch as the controller read it.
+type Register struct {
+	Switch string   `json:"switch"`
+	Name   string   `json:"name"`
+	TNS    int64    `json:"t_ns"`
+	Unit   string   `json:"unit,omitempty"`
+	Index  string   `json:"index,omitempty"`
+	Values []uint64 `json:"values"`
+}
+
+// Collect turns what the fabric found into a Run without lines and registers.
+func Collect(t *topo.Topology, r *fabric.Results, hops uint64) *Run {
+	run := &Run{Raw: r, Summary: Summary{
+		EndUS: r.End.Microseconds(), Flows: len(r.Flows), OutOfOrder: r.OutOfOrder, DegreeP99: r.Degree.Quantile(0.99),
+		DegreeMax: r.Degree.Quantile(1), CNPs: r.CNPs, Timeouts: r.Timeouts, Dropped: r.Dropped, Hops: hops,
+	}}
+	s := &run.Summary
+	var fct, slow []float64
+	for i := range r.Flows {
+		f := &r.Flows[i]
+		run.Flows = append(run.Flows, Flow{
+			Src: t.Nodes[f.Src].Name, Dst: t.Nodes[f.Dst].Name, Bytes: f.Size, StartNS: f.Start.Nanoseconds(),
+			FCTNS: f.FCT.Nanoseconds(), IdealNS: f.Ideal.Nanoseconds(), OutOfOrder: f.OutOfOrder, Degree: f.Degree,
+			Resent: f.Resent, Stalled: f.Stalled, Coflow: f.Coflow,
+		})
+		s.Packets += f.Packets
+		s.Sent += f.Sent
+		s.Resent += f.Resent
+		if f.Stalled {
+			s.Stalled++
+		}
+		if f.Finished {
+			s.Finished++
+			fct = append(fct, f.FCT.Microseconds())
+			slow = append(slow, f.Slowdown())
+		}
+	}
+	s.AvgFCTUS, s.P99FCTUS = Mean(fct), Quantile(fct, 0.99)
+	s.AvgSlowdown, s.P99Slowdown = Mean(slow), Quantile(slow, 0.99)
+	for i := range r.Ports {
+		s.PauseFrames += r.Ports[i].Pauses
+		for _, p := range r.Ports[i].Paused {
+			s.PausedUS += p.Microseconds()
+		}
+	}
+	run.Pauses = pauses(t, r)
+	return run
+}
+
+// pauses joins PAUSE and RESUME frames to intervals.
+func pauses(t *topo.Topology, r *fabric.Results) []Pause {
+	type key struct {
+		node, port int
+		class      uint8
+	}
+	type span struct{ start, until vtime.Time }
+	open := make(map[key]span)
+	var out []Pause
+	end := func(k key, s span, at vtime.Time) {
+		out = append(out, Pause{t.Nodes[k.node].Name, k.port, k.class, s.start.Nanoseconds(), at.Nanoseconds()})
+		delete(open, k)
+	}
+	for _, e := range r.Pauses {
+		k := key{e.Node, e.Port, e.Class}
+		s, on := open[k]
+		if on && s.until < e.Time {
+			end(k, s, s.until)
+			on = false
+		}
+		link := t.Links[t.Nodes[e.Node].Ports[e.Port-1].Link]
+		switch until := e.Time + link.Rate.TxTime(int(e.Quanta)*64); {
+		case e.Quanta == 0 && on:
+			end(k, s, e.Time)
+		case e.Quanta > 0 && on:
+			open[k] = span{s.start, until}
+		case e.Quanta > 0:
+			open[k] = span{e.Time, until}
+		}
+	}
+	for k, s := range open {
+		out = append(out, Pause{t.Nodes[k.node].Name, k.port, k.class, s.start.Nanoseconds(), min(s.until, r.End).Nanoseconds()})
+	}
+	slices.SortFunc(out, func(a, b Pause) int {
+		return cmp.Or(cmp.Compare(a.StartNS, b.StartNS), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Class, b.Class))
+	})
+	return out
+}
+
+// Mean returns the average of v, or zero if there are none.
+func Mean(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	var sum float64
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// Quantile returns the least of v that a share q of them does not exceed
+// (nearest rank), or zero if there are none. It sorts v.
+func Quantile(v []float64, q float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	rank := int(math.Ceil(q * float64(len(v))))
+	return v[min(max(rank, 1), len(v))-1]
+}
+
+// WriteJSON writes runs as an indented JSON array.
+func WriteJSON(w io.Writer, runs []*Run) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(runs)
+}
+
+// ReadJSON reads what WriteJSON wrote.
+func ReadJSON(r io.Reader) ([]*Run, error) {
+	var runs []*Run
+	dec := json.NewDecoder(r)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&runs); err != nil {
+		return nil, err
+	}
+	return runs, nil
+}

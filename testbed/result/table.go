@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// row is a line of the table: its title and its cell for a run.
+type row struct {
+	title string
+	cell  func(s *Summary) string
+}
+
+var rows = []row{
+	{"flows finished", func(s *Summary) string { return fmt.Sprintf("%d of %d", s.Finished, s.Flows) }},
+	{"average FCT", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.AvgFCTUS) }},
+	{"p99 FCT", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.P99FCTUS) }},
+	{"average slowdown", func(s *Summary) string { return fmt.Sprintf("%.2f", s.AvgSlowdown) }},
+	{"p99 slowdown", func(s *Summary) string { return fmt.Sprintf("%.2f", s.P99Slowdown) }},
+	{"PAUSE frames", func(s *Summary) string { return fmt.Sprint(s.PauseFrames) }},
+	{"paused time, all ports", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.PausedUS) }},
+	{"stalled flows", func(s *Summary) string { return fmt.Sprint(s.Stalled) }},
+	{"out-of-order packets", func(s *Summary) string {
+		return fmt.Sprintf("%d (%.3f%%)", s.OutOfOrder, 100*float64(s.OutOfOrder)/float64(max(s.Sent, 1)))
+	}},
+	{"out-of-order degree p99", func(s *Summary) string { return fmt.Sprintf("%d packets", s.DegreeP99) }},
+	{"packets sent again", func(s *Summary) string { return fmt.Sprint(s.Resent) }},
+	{"CNPs", func(s *Summary) string { return fmt.Sprint(s.CNPs) }},
+	{"lossless packets dropped", func(s *Summary) string { return fmt.Sprint(s.Dropped) }},
+}
+
+// Table prints the runs side by side, a column each, and below the common
+// rows what the profiles' programs counted.
+func Table(w io.Writer, runs []*Run) error {
+	var lines [][]string
+	line := func(title string, cell func(r *Run) string) {
+		cells := []string{title}
+		for _, r := range runs {
+			cells = append(cells, cell(r))
+		}
+		lines = append(lines, cells)
+	}
+	line("", func(r *Run) string {
+		if r.Partial {
+			return r.Profile + " (partial)"
+		}
+		return r.Profile
+	})
+	for _, row := range rows {
+		line(row.title, func(r *Run) string { return row.cell(&r.Summary) })
+	}
+	for _, name := range schemeCounters(runs) {
+		line(strings.ReplaceAll(name, "_", " "), func(r *Run) string {
+			if v, ok := r.Summary.Scheme[name]; ok {
+				return strconv.FormatUint(v, 10)
+			}
+			return "-"
+		})
+	}
+	return align(w, lines)
+}
+
+// align prints rows of cells: the first column to the left, the others to the
+// right.
+func align(w io.Writer, lines [][]string) error {
+	width := make([]int, len(lines[0]))
+	for _, l := range lines {
+		for i, cell := range l {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	for _, l := range lines {
+		out := fmt.Sprintf("%-*s", width[0], l[0])
+		for i, cell := range l[1:] {
+			out += fmt.Sprintf("   %*s", width[i+1], cell)
+		}
+		if _, err := fmt.Fprintln(w, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schemeCounters returns the names of all counters of all runs' programs.
+func schemeCounters(runs []*Run) []string {
+	var names []string
+	for _, r := range runs {
+		for name := range r.Summary.Scheme {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// WriteFlowsCSV writes the flows of a run, one a line, under a header.
+func WriteFlowsCSV(w io.Writer, r *Run) error {
+	c := csv.NewWriter(w)
+	if err := c.Write([]string{"src", "dst", "bytes", "start_ns", "fct_ns", "ideal_ns", "out_of_order", "degree", "resent", "stalled", "coflow"}); err != nil {
+		return err
+	}
+	for _, f := range r.Flows {
+		n := func(v int64) string { return strconv.FormatInt(v, 10) }
+		if err := c.Write([]string{f.Src, f.Dst, n(f.Bytes), n(f.StartNS), n(f.FCTNS), n(f.IdealNS), n(f.OutOfOrder), n(f.Degree), n(f.Resent),
+			strconv.FormatBool(f.Stalled), n(int64(f.Coflow))}); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}

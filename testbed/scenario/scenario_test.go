@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/result"
+)
+
+const small = `
+name: small
+network:
+  leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}
+  switch: {buffer: 2MB, pfc: {xoff: 60KB}}
+profiles: [rlb-drill]
+hosts: {cc: {algorithm: dcqcn_paper}}
+traffic:
+- poisson: {sizes: websearch, load: 0.5, flows: 12}
+- incast: {degree: 3, size: 200KB, to: h1, start: 50us}
+until: 40ms
+sample: 20us
+watch: {registers: [ingress_qlen, no_such_register], every: 100us}
+`
+
+func quiet(controlplane.Event) {}
+
+func runSmall(t *testing.T, text string, o Options) []*result.Run {
+	t.Helper()
+	s, err := Parse("small.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Event = quiet
+	runs, err := s.Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}
+
+func TestRunIsTheSameOnAnyNumberOfThreads(t *testing.T) {
+	var want []byte
+	for _, threads := range []int{1, 2, 3} {
+		var got bytes.Buffer
+		if err := result.WriteJSON(&got, runSmall(t, small, Options{Threads: threads})); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got.Bytes()
+		} else if !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("results on %d threads differ from those on one", threads)
+		}
+	}
+}
+
+func TestRunSeesPausesAndReadsRegistersWhileTrafficRuns(t *testing.T) {
+	reads, peak := 0, uint64(0)
+	runs := runSmall(t, small, Options{Read: func(sw string, now vtime.Time, a register.Array) {
+		if a.Name != "ingress_qlen" || now%(100*vtime.Microsecond) != 0 {
+			t.Errorf("read %s of %s at %v", a.Name, sw, now)
+		}
+		reads++
+		for _, v := range a.Values {
+			peak = max(peak, v)
+		}
+	}})
+	s := runs[0].Summary
+	if s.Finished != s.Flows || s.Flows != 15 || s.Dropped != 0 {
+		t.Errorf("finished %d of %d flows, dropped %d", s.Finished, s.Flows, s.Dropped)
+	}
+	if s.PauseFrames == 0 || s.Scheme["warnings_sent"] == 0 || len(runs[0].Pauses) == 0 {
+		t.Errorf("an incast over a threshold of 60 KB caused %d pauses and %d warnings", s.PauseFrames, s.Scheme["warnings_sent"])
+	}
+	if reads < 4 || peak == 0 {
+		t.Errorf("%d reads while traffic ran, the longest queue was %d bytes", reads, peak)
+	}
+	for _, r := range runs[0].Registers {
+		if r.Name == "ingress_qlen" || r.Name == "egress_qlen" {
+			for i, v := range r.Values {
+				if v != 0 {
+					t.Errorf("%s %s[%d] is %d bytes in an idle network", r.Switch, r.Name, i, v)
+				}
+			}
+		}
+	}
+	if len(runs[0].Lines) == 0 {
+		t.Error("no time lines")
+	}
+}
+
+func TestInterruptedRunKeepsWhatItHas(t *testing.T) {
+	s, err := Parse("small.yaml", []byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	runs, err := s.Run(ctx, Options{Event: quiet, Progress: func(p fabric.Progress) {
+		if p.FlowsDone > 0 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || len(runs) != 1 || !runs[0].Partial {
+		t.Fatalf("got %d runs and %v", len(runs), err)
+	}
+	if f := runs[0].Summary.Finished; f == 0 || f == runs[0].Summary.Flows {
+		t.Errorf("interrupted after the first flows, finished %d of %d", f, runs[0].Summary.Flows)
+	}
+}
+
+func TestMistakesAreFoundBeforeAnythingRuns(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"rlb-drill", "rlb-dril", "small.yaml:6:12: profile \"rlb-dril\" is neither built in"},
+		{"leaves: 2", "leaves: 0", "small.yaml:4:24: leaves is 0"},
+		{"sizes: websearch", "sizes: websrch", "small.yaml:9:20: "},
+		{"dcqcn_paper", "dcqn", `small.yaml:7:25: no congestion control is called "dcqn" (did you mean "dcqcn"?)`},
+		{"until: 40ms", "until: 0s", "small.yaml:11:8: until is 0s"},
+		{"name: small\n", "nmae: small\n", `small.yaml:2:1: unknown key "nmae" (did you mean "name"?)`},
+		{"profiles: [rlb-drill]", "profiles: []", "small.yaml:6:11: no profiles"},
+		{"traffic:", "set: {red.kmim: 3KB}\ntraffic:", "red.kmim"},
+		{"network:", "topology: x.yaml\nnetwork:", "small.yaml:3:11: both network and topology"},
+	} {
+		text := strings.Replace(small, c.old, c.new, 1)
+		if _, err := Parse("small.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("with %q: got\n%v\nwant\n%s", c.new, err, c.want)
+		}
+	}
+}

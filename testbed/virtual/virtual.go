@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package virtual puts a whole network into one process and virtual time: the
+// hosts and links of package fabric, a softswitch for every switch, a
+// P4Runtime server on loopback for each of them, and the controller that
+// pushes the program and the entries, just as it would on a real network.
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/p4rtserver"
+	"github.com/pauseless/pauseless/testbed/program"
+)
+
+// Config describes a network and what runs in it.
+type Config struct {
+	Topology *topo.Topology
+	Program  *program.Program // of every switch
+	Hosts    roce.Config
+	Faults   []fabric.Fault
+	Seed     uint64
+	Threads  int // goroutines that run nodes; zero means one
+	// Progress and Event, if set, are told how far the run has got and what
+	// the controller has to say.
+	Progress func(fabric.Progress)
+	Event    func(controlplane.Event)
+}
+
+// Lab is a network that is up: programs are loaded, entries are in place, no
+// time has passed. Its methods are called from one goroutine.
+type Lab struct {
+	Fabric   *fabric.Fabric
+	Control  *controlplane.Fabric
+	cfg      Config
+	switches []*softswitch.Switch // by node
+	servers  []*grpc.Server
+}
+
+// Open brings a network up. Whatever happens, it leaves nothing behind when
+// it fails.
+func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
+	l := &Lab{cfg: cfg, switches: make([]*softswitch.Switch, len(cfg.Topology.Nodes))}
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
+	l.Fabric, err = fabric.New(fabric.Config{
+		Topology: cfg.Topology, Switch: l.newSwitch, Hosts: cfg.Hosts, Faults: cfg.Faults,
+		Seed: cfg.Seed, Threads: cfg.Threads, Progress: cfg.Progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	targets, err := l.serve()
+	if err != nil {
+		return nil, err
+	}
+	// The switches answer only while no time passes; a probe in between would
+	// take them for dead.
+	l.Control, err = controlplane.Open(ctx, targets, controlplane.Options{Event: cfg.Event, Probe: -1})
+	if err != nil {
+		return nil, err
+	}
+	return l, l.Control.Each(ctx, l.configure)
+}
+
+// configure makes a switch run the program with the entries that the
+// topology asks for.
+func (l *Lab) configure(ctx context.Context, s *controlplane.Session) error {
+	node := l.cfg.Topology.NodeByName(s.Name())
+	entities, err := intent.Build(l.cfg.Topology, node.ID, l.cfg.Program.Manifest, l.cfg.Program.P4Info, intent.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = s.Apply(ctx, controlplane.Desired{Pipeline: l.cfg.Program.Pipeline(), Entities: entities})
+	return err
+}
+
+// serve starts a P4Runtime server for every switch, on a loopback port of the
+// kernel's choice.
+func (l *Lab) serve() ([]controlplane.Target, error) {
+	var targets []controlplane.Target
+	for id, sw := range l.switches {
+		if sw == nil {
+			continue
+		}
+		n := &l.cfg.Topology.Nodes[id]
+		lis, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("switch %s: no port on loopback for its P4Runtime server: %w", n.Name, err)
+		}
+		server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
+		p4rtserver.New(sw, p4rtserver.Options{}).Register(server)
+		l.servers = append(l.servers, server)
+		go server.Serve(lis) // returns when Close stops the server
+		targets = append(targets, controlplane.Target{Name: n.Name, Addr: lis.Addr().String(), DeviceID: n.DeviceID})
+	}
+	return targets, nil
+}
+
+// maxMessage is enough for the largest pipeline.
+const maxMessage = 64 << 20
+
+// Close takes the network down.
+func (l *Lab) Close() error {
+	var err error
+	if l.Control != nil {
+		err = l.Control.Close()
+	}
+	for _, s := range l.servers {
+		s.Stop()
+	}
+	return err
+}
+
+// Switch returns the switch of a node, or nil if it is a host.
+func (l *Lab) Switch(node int) *softswitch.Switch { return l.switches[node] }
+
+// newSwitch makes the node of a switch.
+func (l *Lab) newSwitch(n *topo.Node, network fabric.Network) (fabric.Node, error) {
+	sw, err := softswitch.New(l.switchConfig(n))
+	if err != nil {
+		return nil, err
+	}
+	sw.Attach(network)
+	l.switches[n.ID] = sw
+	return sw, nil
+}
+
+func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
+	t, m := l.cfg.Topology, l.cfg.Program.Manifest
+	cfg := softswitch.Config{
+		Name: n.Name, DeviceID: n.DeviceID,
+		Buffer: softswitch.Buffer{Size: t.Switch.Buffer},
+		PFC:    pfc(&t.Switch.PFC),
+		Units:  softswitch.Units{Time: string(m.Units.Time), Depth: string(m.Units.Depth)},
+		Seed:   l.cfg.Seed<<16 ^ uint64(n.ID),
+	}
+	for i, p := range n.Ports {
+		cfg.Ports = append(cfg.Ports, softswitch.Port{
+			Number: i + 1, Rate: t.Links[p.Link].Rate, Overhead: l.cfg.Hosts.Overhead, MAC: n.MAC,
+			PFC: thresholds(t, &t.Links[p.Link]),
+		})
+	}
+	if m.RecirculationPort != 0 {
+		cfg.Ports = append(cfg.Ports, recirculation(m))
+	}
+	// Programs that follow pauses themselves get to see them.
+	cfg.PFC.CopyToPipeline = m.Has("pfc")
+	return cfg
+}
+
+// recirculation is the port for packets that pass again, as fast as the
+// program believes it to be.
+func recirculation(m *manifest.Manifest) softswitch.Port {
+	p := softswitch.Port{Number: m.RecirculationPort, Internal: true, Rate: 100 * vtime.Gbps}
+	if rate, err := m.Value("rlb.recirculation_rate", m.Network); err == nil {
+		p.Rate = vtime.Rate(rate)
+	}
+	if pass, err := m.Value("rlb.pass_time", m.Network); err == nil {
+		p.Latency = vtime.Time(pass) * vtime.Nanosecond
+	}
+	return p
+}
+
+// maxFrame is the longest frame on the wire, a recirculated header included.
+const maxFrame = 1600
+
+// pfc turns the topology's flow control into that of a switch.
+func pfc(c *topo.PFC) softswitch.PFC {
+	if c.Off {
+		return softswitch.PFC{}
+	}
+	p := softswitch.PFC{Lossless: 1 << intent.LosslessPriority, Classify: &classOfDSCP}
+	p.XOFF, p.Alpha, p.Reserve = c.XOFF, c.Alpha, c.Reserve
+	if c.Alpha > 0 {
+		p.XOFF = 0
+	}
+	return p
+}
+
+// thresholds are those of one port: what follows from its link's rate and
+// delay.
+func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
+	c := &t.Switch.PFC
+	if c.Off {
+		return softswitch.Thresholds{}
+	}
+	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, maxFrame), Alpha: t.AlphaFor(l)}
+	if th.Alpha == 0 {
+		resume := c.Resume
+		if resume == 0 {
+			resume = topo.DefaultResume(maxFrame)
+		}
+		th.XON = max(c.XOFF-resume, 0)
+	}
+	return th
+}
+
+// classOfDSCP is the class selector part of the code point: DSCP 26 is class 3,
+// 48 is class 6.
+var classOfDSCP = func() (c [64]uint8) {
+	for d := range c {
+		c[d] = uint8(d >> 3)
+	}
+	return c
+}()
+
+// ErrDropped says that a lossless class lost packets: the headroom is too
+// small, and the results are not those of a lossless network.
+var ErrDropped = errors.New("packets of a lossless class were dropped")

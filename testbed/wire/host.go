@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Config says which host to be and what to do.
+type Config struct {
+	Topology *topo.Topology
+	Host     int // node
+	Hosts    roce.Config
+	// Flows are those of all hosts: each host does its part of them, and
+	// numbers of queue pairs follow from the list.
+	Flows []fabric.Flow
+	// Scale is how much slower than the topology's the real network is.
+	Scale int64
+	// Epoch is the wall time that is time zero; the same for all hosts.
+	Epoch time.Time
+	// Linger is how long, on the wall, the host stays to answer repeated
+	// packets when its flows are done.
+	Linger time.Duration
+}
+
+// Report is what a host saw. Times are those of the scaled clock, in
+// nanoseconds.
+type Report struct {
+	Host     string     `json:"host"`
+	Partial  bool       `json:"partial,omitempty"` // stopped before all flows were done
+	Outgoing []Outgoing `json:"outgoing"`
+	Incoming []Incoming `json:"incoming"`
+	Timeouts uint64     `json:"timeouts"`
+	Unknown  uint64     `json:"unknown_frames"` // came in and are no RoCEv2
+}
+
+// Outgoing is a flow at its sender.
+type Outgoing struct {
+	Flow    int    `json:"flow"` // number in the list, from 1
+	Dst     string `json:"dst"`
+	Bytes   int64  `json:"bytes"`
+	StartNS int64  `json:"start_ns"`
+	FCTNS   int64  `json:"fct_ns"` // zero: not finished
+	IdealNS int64  `json:"ideal_ns"`
+	Packets int64  `json:"packets"`
+	Sent    int64  `json:"sent"`   // packets, repeated ones included
+	Resent  int64  `json:"resent"` // packets that had been sent before
+	CNPs    int64  `json:"cnps"`
+	Stalled bool   `json:"stalled"`
+}
+
+// Incoming is a flow at its receiver.
+type Incoming struct {
+	Flow       int    `json:"flow"`
+	Src        string `json:"src"`
+	Delivered  int64  `json:"delivered_packets"`
+	EndNS      int64  `json:"end_ns"` // when the last packet in order came; zero: not yet
+	OutOfOrder int64  `json:"out_of_order"`
+	Degree     int64  `json:"degree"`
+	Marked     int64  `json:"marked"`
+}
+
+// outgoing and incoming are flows at work.
+type outgoing struct {
+	number int
+	flow   *fabric.Flow
+	ideal  vtime.Time
+	*roce.Outgoing
+}
+
+type incoming struct {
+	number int
+	src    int
+	total  int64
+	*roce.Incoming
+}
+
+// Run is a host on a port until its flows are done or ctx is; the report is
+// there either way. The error is that of the port or of the configuration.
+func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
+	self := &cfg.Topology.Nodes[cfg.Host]
+	if cfg.Scale < 1 {
+		return nil, fmt.Errorf("scale is %d, must be at least 1", cfg.Scale)
+	}
+	if _, err := cfg.Hosts.Check(); err != nil {
+		return nil, err
+	}
+	rate := cfg.Topology.Links[self.Ports[0].Link].Rate
+	kit, err := cfg.Hosts.CC.Kit(rate)
+	if err != nil {
+		return nil, err
+	}
+	estimate, err := fabric.NewEstimator(cfg.Topology, &cfg.Hosts)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Hosts.PBFS.On && cfg.Hosts.PBFS.RTT == 0 {
+		cfg.Hosts.PBFS.RTT = estimate.LongestRTT()
+	}
+	l := &loop{port: port, epoch: cfg.Epoch, scale: cfg.Scale}
+	h := roce.New(l, &cfg.Hosts, kit, address(self), rate)
+
+	var outs []outgoing
+	var ins []incoming
+	sent, received := make(map[int]uint32), make(map[int]uint32)
+	for i := range cfg.Flows {
+		fl := &cfg.Flows[i]
+		est, ok := estimate.Flow(fl)
+		if !ok {
+			return nil, fmt.Errorf("flow %d: no way from %s to %s", i+1, cfg.Topology.Nodes[fl.Src].Name, cfg.Topology.Nodes[fl.Dst].Name)
+		}
+		rf := roce.Flow{
+			Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: fl.Port, Coflow: uint16(fl.Coflow),
+			BaseRTT: est.BaseRTT, Path: est.Rate, Leaf: cfg.Topology.Nodes[fl.Dst].Leaf, Paths: est.Paths,
+		}
+		if rf.Port == 0 {
+			rf.Port = fabric.DefaultPort(i)
+		}
+		sender, receiver := sent[fl.Src], received[fl.Dst]
+		sent[fl.Src]++
+		received[fl.Dst]++
+		if fl.Src == cfg.Host {
+			o, err := h.Send(rf, address(&cfg.Topology.Nodes[fl.Dst]), receiver)
+			if err != nil {
+				return nil, fmt.Errorf("flow %d: %w", i+1, err)
+			}
+			outs = append(outs, outgoing{i + 1, fl, est.FCT, o})
+		}
+		if fl.Dst == cfg.Host {
+			mtu := int64(cfg.Hosts.MTU)
+			ins = append(ins, incoming{i + 1, fl.Src, (fl.Size + mtu - 1) / mtu, h.Expect(rf, address(&cfg.Topology.Nodes[fl.Src]), sender)})
+		}
+	}
+
+	finished := func() bool {
+		for _, o := range outs {
+			if o.Ended() == 0 {
+				return false
+			}
+		}
+		for _, in := range ins {
+			if in.Delivered() < in.total {
+				return false
+			}
+		}
+		return true
+	}
+	var since time.Time
+	err = l.run(ctx, func(f *packet.Frame) { h.Receive(1, f) }, func() bool {
+		if !finished() {
+			return false
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		return time.Since(since) >= cfg.Linger
+	})
+	r := &Report{Host: self.Name, Partial: !finished(), Timeouts: h.Stats.Timeouts, Unknown: h.Stats.Unknown}
+	for _, o := range outs {
+		total, sent := o.Packets()
+		line := Outgoing{
+			Flow: o.number, Dst: cfg.Topology.Nodes[o.flow.Dst].Name, Bytes: o.flow.Size, StartNS: o.flow.Start.Nanoseconds(),
+			IdealNS: o.ideal.Nanoseconds(), Packets: total, Sent: sent, Resent: o.Resent(), CNPs: o.CNPs(), Stalled: o.Stalled(),
+		}
+		if t := o.Ended(); t > 0 {
+			line.FCTNS = (t - o.flow.Start).Nanoseconds()
+		}
+		r.Outgoing = append(r.Outgoing, line)
+	}
+	for _, in := range ins {
+		packets, degree, _ := in.OutOfOrder()
+		r.Incoming = append(r.Incoming, Incoming{
+			Flow: in.number, Src: cfg.Topology.Nodes[in.src].Name, Delivered: in.Delivered(), EndNS: in.Ended().Nanoseconds(),
+			OutOfOrder: packets, Degree: degree, Marked: in.Marked(),
+		})
+	}
+	if ctx.Err() != nil {
+		err = nil // the report says that it is partial
+	}
+	return r, err
+}
+
+func address(n *topo.Node) roce.Address { return roce.Address{MAC: n.MAC, IP: n.IP} }
+
+// WriteJSON writes the report as one JSON document.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// WriteTable writes the report for people.
+func (r *Report) WriteTable(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(r.Outgoing) > 0 {
+		fmt.Fprintln(tw, "FLOW\tTO\tBYTES\tFCT\tSLOWDOWN\tRESENT\tCNPS\tSTALLED")
+		for _, o := range r.Outgoing {
+			fct, slowdown := "unfinished", "-"
+			if o.FCTNS > 0 {
+				fct = (vtime.Time(o.FCTNS) * vtime.Nanosecond).String()
+				slowdown = fmt.Sprintf("%.2f", float64(o.FCTNS)/float64(o.IdealNS))
+			}
+			fmt.Fprintf(tw, "%d\t%s\t%d\t%s\t%s\t%d\t%d\t%v\n", o.Flow, o.Dst, o.Bytes, fct, slowdown, o.Resent, o.CNPs, o.Stalled)
+		}
+	}
+	if len(r.Incoming) > 0 {
+		fmt.Fprintln(tw, "FLOW\tFROM\tPACKETS\tOUT OF ORDER\tDEGREE\tMARKED")
+		for _, in := range r.Incoming {
+			fmt.Fprintf(tw, "%d\t%s\t%d\t%d\t%d\t%d\n", in.Flow, in.Src, in.Delivered, in.OutOfOrder, in.Degree, in.Marked)
+		}
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	state := "all flows are done"
+	if r.Partial {
+		state = "stopped before all flows were done"
+	}
+	_, err := fmt.Fprintf(w, "%s: %s; %d timeouts, %d other frames\n", r.Host, state, r.Timeouts, r.Unknown)
+	return err
+}

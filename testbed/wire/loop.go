@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire runs the fabric's RoCEv2 hosts in wall time, on a real
+// interface: the same packets, acknowledgements and congestion control as in
+// virtual time, against any switch. A scale makes the clock run slower, so
+// that a network of 40 Gb/s links can be played by software that moves 8 Mb/s:
+// rates, timers and results stay in the terms of the network that is played.
+package wire
+
+import (
+	"container/heap"
+	"context"
+	"time"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Port is where frames go out and come in.
+type Port interface {
+	// Send puts a whole frame on the wire.
+	Send(frame []byte) error
+	// Frames gives the frames that come in, until the port is closed.
+	Frames() <-chan []byte
+	Close() error
+}
+
+// loop is the Network of one host: events in the order of their time, which
+// is wall time since the epoch divided by the scale, and frames as they come.
+// An event that is late has the time it should have had, so that pacing does
+// not lose what the operating system takes.
+type loop struct {
+	port   Port
+	epoch  time.Time
+	scale  int64
+	now    vtime.Time
+	timers timers
+	seq    uint64
+	pool   packet.Pool
+	out    []byte
+	err    error // of the port
+}
+
+type timer struct {
+	at  vtime.Time
+	seq uint64
+	ev  vtime.Event
+	arg uint64
+}
+
+type timers []timer
+
+func (t timers) Len() int { return len(t) }
+func (t timers) Less(i, j int) bool {
+	return t[i].at < t[j].at || t[i].at == t[j].at && t[i].seq < t[j].seq
+}
+func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+func (t *timers) Push(x any)   { *t = append(*t, x.(timer)) }
+func (t *timers) Pop() any {
+	last := (*t)[len(*t)-1]
+	*t = (*t)[:len(*t)-1]
+	return last
+}
+
+// Now implements vtime.Scheduler.
+func (l *loop) Now() vtime.Time { return l.now }
+
+// At implements vtime.Scheduler.
+func (l *loop) At(t vtime.Time, ev vtime.Event, arg uint64) {
+	l.seq++
+	heap.Push(&l.timers, timer{max(t, l.now), l.seq, ev, arg})
+}
+
+// Frames implements roce.Network.
+func (l *loop) Frames() *packet.Pool { return &l.pool }
+
+// Send implements roce.Network: payload that is not in memory is sent as
+// zeros.
+func (l *loop) Send(_ int, f *packet.Frame, _ vtime.Time) {
+	l.out = append(l.out[:0], f.Data...)
+	for n := f.Elided; n > 0; {
+		k := min(n, len(zeros))
+		l.out = append(l.out, zeros[:k]...)
+		n -= k
+	}
+	if err := l.port.Send(l.out); err != nil && l.err == nil {
+		l.err = err
+	}
+	l.pool.Put(f)
+}
+
+var zeros [2048]byte
+
+// wall returns the present time of the scaled clock.
+func (l *loop) wall() vtime.Time {
+	return vtime.Time(time.Since(l.epoch).Nanoseconds() / l.scale * int64(vtime.Nanosecond))
+}
+
+// until returns how long it is, on the wall, until a time of the scaled clock.
+func (l *loop) until(t vtime.Time) time.Duration {
+	return time.Until(l.epoch.Add(time.Duration(t.Nanoseconds() * l.scale)))
+}
+
+// run gives the host events and frames until done says so, ctx is done, or the
+// port fails.
+func (l *loop) run(ctx context.Context, receive func(*packet.Frame), done func() bool) error {
+	wait := time.NewTimer(0)
+	defer wait.Stop()
+	for l.err == nil && !done() {
+		wall := l.wall()
+		for len(l.timers) > 0 && l.timers[0].at <= wall {
+			t := heap.Pop(&l.timers).(timer)
+			l.now = max(l.now, t.at)
+			t.ev.Fire(l.now, t.arg)
+		}
+		l.now = max(l.now, wall)
+		next := time.Second
+		if len(l.timers) > 0 {
+			next = min(next, max(l.until(l.timers[0].at), 0))
+		}
+		wait.Reset(next)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-wait.C:
+		case b, ok := <-l.port.Frames():
+			if !ok {
+				return l.err
+			}
+			f := l.pool.Get()
+			f.Data = append(f.Data, b...)
+			l.now = max(l.now, l.wall())
+			receive(f)
+		}
+	}
+	return l.err
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pauseless/pauseless/internal/packet"
+)
+
+// rawPort is an interface through an AF_PACKET socket. It takes what RoCEv2
+// hosts understand and leaves the rest to the kernel.
+type rawPort struct {
+	fd      int
+	frames  chan []byte
+	sockets []*net.UDPConn // keep the kernel from answering
+	stop    chan struct{}
+	once    sync.Once
+	done    sync.WaitGroup
+}
+
+var _ Port = (*rawPort)(nil)
+
+// Open opens an interface by name. It needs CAP_NET_RAW, and an interface
+// that is up.
+func Open(name string) (Port, error) {
+	ifi, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("interface %s: %w", name, err)
+	}
+	if ifi.Flags&net.FlagUp == 0 {
+		return nil, fmt.Errorf("interface %s is down: ip link set %s up", name, name)
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(htons(unix.ETH_P_ALL)))
+	if errors.Is(err, unix.EPERM) {
+		return nil, fmt.Errorf("interface %s: raw frames need root or CAP_NET_RAW: run this with sudo", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("interface %s: %w", name, os.NewSyscallError("socket", err))
+	}
+	p := &rawPort{fd: fd, frames: make(chan []byte, 4096), stop: make(chan struct{})}
+	err = errors.Join(
+		os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: ifi.Index})),
+		// The reader looks up now and then whether it shall stop.
+		os.NewSyscallError("setsockopt", unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000})),
+	)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("interface %s: %w", name, err)
+	}
+	p.occupy(ifi)
+	p.done.Add(1)
+	go p.read()
+	return p, nil
+}
+
+func htons(v uint16) uint16 { return binary.NativeEndian.Uint16([]byte{byte(v >> 8), byte(v)}) }
+
+// occupy opens the UDP ports on the interface's addresses, so that the kernel
+// does not call them unreachable. Where it fails, an interface without an
+// address for one, the kernel's answers only cost time.
+func (p *rawPort) occupy(ifi *net.Interface) {
+	addrs, _ := ifi.Addrs()
+	for _, a := range addrs {
+		ip, ok := a.(*net.IPNet)
+		if !ok || ip.IP.To4() == nil {
+			continue
+		}
+		for _, port := range []uint16{packet.PortRoCEv2, packet.PortINT, packet.PortPostcard} {
+			if c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: ip.IP, Port: int(port)}); err == nil {
+				c.SetReadBuffer(1)
+				p.sockets = append(p.sockets, c)
+			}
+		}
+	}
+}
+
+func (p *rawPort) read() {
+	defer p.done.Done()
+	defer close(p.frames)
+	buf := make([]byte, 1<<16)
+	for {
+		n, from, err := unix.Recvfrom(p.fd, buf, 0)
+		select {
+		case <-p.stop:
+			return
+		default:
+		}
+		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENETDOWN) {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		if ll, ok := from.(*unix.SockaddrLinklayer); ok && ll.Pkttype == unix.PACKET_OUTGOING || !ours(buf[:n]) {
+			continue
+		}
+		select {
+		case p.frames <- append([]byte(nil), buf[:n]...):
+		case <-p.stop:
+			return
+		}
+	}
+}
+
+// ours reports whether a frame is for a RoCEv2 host.
+func ours(b []byte) bool {
+	eth := packet.AsEthernet(b)
+	if eth == nil {
+		return false
+	}
+	if eth.EtherType() == packet.EtherTypeMACControl {
+		return true
+	}
+	ip := packet.FindIPv4(b)
+	if ip == nil || ip.Protocol() != packet.ProtoUDP {
+		return false
+	}
+	udp := packet.AsUDP(ip.Payload())
+	if udp == nil {
+		return false
+	}
+	switch udp.DstPort() {
+	case packet.PortRoCEv2, packet.PortINT, packet.PortPostcard:
+		return true
+	}
+	return false
+}
+
+// Send implements Port. A full queue of the interface loses the frame, as a
+// wire may.
+func (p *rawPort) Send(frame []byte) error {
+	for {
+		_, err := unix.Write(p.fd, frame)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENETDOWN):
+			return nil
+		}
+		return os.NewSyscallError("write", err)
+	}
+}
+
+// Frames implements Port.
+func (p *rawPort) Frames() <-chan []byte { return p.frames }
+
+// Close implements Port.
+func (p *rawPort) Close() error {
+	var err error
+	p.once.Do(func() {
+		close(p.stop)
+		p.done.Wait()
+		for _, c := range p.sockets {
+			c.Close()
+		}
+		err = os.NewSyscallError("close", unix.Close(p.fd))
+	})
+	return err
+}

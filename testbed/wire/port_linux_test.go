@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+)
+
+// A pair of virtual Ethernet interfaces is a cable in the kernel.
+func TestHostsTalkThroughTheKernel(t *testing.T) {
+	const left, right = "plw-test-a", "plw-test-b"
+	if os.Geteuid() != 0 {
+		t.Skip("SKIP: making interfaces needs root")
+	}
+	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: left}, PeerName: right}
+	if err := netlink.LinkAdd(veth); err != nil {
+		t.Skipf("SKIP: no virtual Ethernet here: %v", err)
+	}
+	defer netlink.LinkDel(veth)
+	var ports [2]Port
+	for _, name := range []string{left, right} {
+		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), "is down") {
+			t.Errorf("%s is down, but: %v", name, err)
+		}
+		l, err := netlink.LinkByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := netlink.LinkSetUp(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, name := range []string{left, right} {
+		p, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports[i] = p
+	}
+	r := both(t, ports[0], ports[1], nil)
+	for _, rep := range r {
+		if rep == nil || rep.Partial {
+			t.Errorf("%+v", rep)
+		}
+	}
+	if _, err := Open("plw-none"); err == nil {
+		t.Error("an interface that is not there was opened")
+	}
+}

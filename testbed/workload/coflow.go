@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Coflow makes groups of flows that are of use only when all of them are
+// finished. The applications of the CLB paper (section 5) are
+//
+//	map-reduce     count: 30, flows: 5…30, size: 16KB, interval: 400us, each: true
+//	cloud storage  count: 5…30, flows: 15, pareto: {low: 10KB, high: 2MB, shape: 1.2}, interval: 400us, each: true
+//	web search     count: 30, flows: 5…30, total: 2MB, spread: 10ms, receivers: 1
+//
+// The paper gives arrivals a Poisson distribution with λ = 2.5 and no unit;
+// the interval above reads it as 2.5 per millisecond.
+type Coflow struct {
+	Count int        `yaml:"count"` // coflows
+	Flows int        `yaml:"flows"` // of each
+	Size  vtime.Size `yaml:"size"`  // of each flow; or
+	Total vtime.Size `yaml:"total"` // of a coflow, shared evenly; or
+	// Sizes is a distribution of flow sizes; or
+	Sizes  string  `yaml:"sizes"`
+	Pareto *Pareto `yaml:"pareto"` // a bounded Pareto distribution of them
+
+	From Hosts `yaml:"from"`
+	To   Hosts `yaml:"to"`
+	// Receivers is how many different hosts receive a coflow, drawn anew for
+	// each; zero: each flow's receiver is drawn by itself.
+	Receivers int        `yaml:"receivers"`
+	Start     vtime.Time `yaml:"start"`
+	// Interval is the mean of the exponential time from one coflow to the
+	// next; with Each, from one flow of a coflow to the next, and the coflows
+	// begin together.
+	Interval vtime.Time `yaml:"interval"`
+	Each     bool       `yaml:"each"`
+	// Spread, instead of Interval, has every flow start at a random moment of
+	// so much time.
+	Spread vtime.Time `yaml:"spread"`
+
+	sizes *Distribution
+}
+
+// Pareto is a Pareto distribution cut off at both ends.
+type Pareto struct {
+	Low   vtime.Size `yaml:"low"`
+	High  vtime.Size `yaml:"high"`
+	Shape float64    `yaml:"shape"`
+}
+
+// quantile returns the size that a share u of flows does not exceed.
+func (p *Pareto) quantile(u float64) int64 {
+	l, h := math.Pow(float64(p.Low), p.Shape), math.Pow(float64(p.High), p.Shape)
+	x := math.Pow((h-u*(h-l))/(h*l), -1/p.Shape)
+	return min(max(int64(x), int64(p.Low)), int64(p.High))
+}
+
+func (c *Coflow) check(t *topo.Topology) (string, error) {
+	_, key, err := c.From.pickFor(t, "from")
+	if err != nil {
+		return key, err
+	}
+	to, key, err := c.To.pickFor(t, "to")
+	if err != nil {
+		return key, err
+	}
+	given := 0
+	for _, is := range []bool{c.Size > 0, c.Total > 0, c.Sizes != "", c.Pareto != nil} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case c.Count < 1 || c.Count > maxFlows:
+		return "count", fmt.Errorf("count is %d, must be from 1 to %d", c.Count, maxFlows)
+	case c.Flows < 1 || c.Flows > maxFlows/c.Count:
+		return "flows", fmt.Errorf("flows is %d, must be from 1 to %d", c.Flows, maxFlows/c.Count)
+	case given != 1 || c.Size < 0 || c.Total < 0:
+		return "", fmt.Errorf("exactly one of size, total, sizes and pareto must be given")
+	case c.Total > 0 && int64(c.Total) < int64(c.Flows):
+		return "total", fmt.Errorf("total is less than a byte for each flow")
+	case c.Receivers < 0 || c.Receivers > len(to):
+		return "receivers", fmt.Errorf("receivers is %d, must be at most the %d hosts of to", c.Receivers, len(to))
+	case c.Start < 0 || c.Interval < 0 || c.Spread < 0 || c.Interval > vtime.Second*1000:
+		return "", fmt.Errorf("a time is negative or too long")
+	case c.Interval > 0 && c.Spread > 0:
+		return "spread", fmt.Errorf("either interval or spread may be given")
+	}
+	if p := c.Pareto; p != nil && (p.Low < 1 || p.High <= p.Low || p.Shape <= 0 || p.Shape > 20) {
+		return "pareto", fmt.Errorf("wants low < high and a shape above 0, as in {low: 10KB, high: 2MB, shape: 1.2}")
+	}
+	if c.Sizes != "" {
+		if c.sizes, err = Load(c.Sizes); err != nil {
+			return "sizes", err
+		}
+	}
+	if all, _ := Hosts("all").pick(t); len(all) < 2 {
+		return "from", fmt.Errorf("there is only one host")
+	}
+	from, _ := c.From.pick(t)
+	if len(from) == 1 && (len(to) == 1 || c.Receivers == 1) && len(without(to, from[0])) < len(to) {
+		return "to", fmt.Errorf("%s would send to itself", t.Nodes[from[0]].Name)
+	}
+	if len(to) == 1 && len(without(from, to[0])) == 0 {
+		return "from", fmt.Errorf("%s would send to itself", t.Nodes[to[0]].Name)
+	}
+	return "", nil
+}
+
+func (c *Coflow) flows(g *gen) {
+	from, _ := c.From.pick(g.t)
+	to, _ := c.To.pick(g.t)
+	begin := c.Start
+	for i := range c.Count {
+		g.base.Coflow = g.next
+		g.next++
+		targets := to
+		if c.Receivers > 0 {
+			targets = append([]int(nil), to...)
+			g.rng.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
+			targets = targets[:c.Receivers]
+		}
+		if i > 0 && c.Interval > 0 && !c.Each {
+			begin += g.exponential(float64(c.Interval))
+		}
+		at := begin
+		for k := range c.Flows {
+			if c.Each && c.Interval > 0 {
+				at += g.exponential(float64(c.Interval))
+			}
+			src := from[g.rng.IntN(len(from))]
+			dst := targets[g.rng.IntN(len(targets))]
+			for src == dst {
+				src = from[g.rng.IntN(len(from))]
+				dst = targets[g.rng.IntN(len(targets))]
+			}
+			g.add(src, dst, c.size(g, k), at+g.jitter(c.Spread))
+		}
+	}
+	g.base.Coflow = 0
+}
+
+// size returns the size of the k-th flow of a coflow.
+func (c *Coflow) size(g *gen, k int) int64 {
+	switch {
+	case c.Size > 0:
+		return int64(c.Size)
+	case c.Total > 0:
+		n := int64(c.Total) / int64(c.Flows)
+		if int64(k) < int64(c.Total)%int64(c.Flows) {
+			n++
+		}
+		return n
+	case c.Pareto != nil:
+		return c.Pareto.quantile(g.rng.Float64())
+	}
+	return c.sizes.Quantile(g.rng.Float64())
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Incast has many hosts answer one at the same time, again and again.
+type Incast struct {
+	Degree int        `yaml:"degree"` // senders at a time
+	Size   vtime.Size `yaml:"size"`   // of each answer; alternatively
+	Total  vtime.Size `yaml:"total"`  // of all answers together
+	From   Hosts      `yaml:"from"`   // senders are drawn from these, other than the receiver
+	To     Hosts      `yaml:"to"`     // the receiver is drawn from these
+	Start  vtime.Time `yaml:"start"`
+	Times  int        `yaml:"times"` // zero means once
+	// Interval is the time from one incast to the next; with Random it is the
+	// mean of an exponential distribution.
+	Interval vtime.Time `yaml:"interval"`
+	Random   bool       `yaml:"random"`
+	// Jitter spreads the senders' starts evenly over so much time.
+	Jitter vtime.Time `yaml:"jitter"`
+}
+
+func (in *Incast) check(t *topo.Topology) (string, error) {
+	from, key, err := in.From.pickFor(t, "from")
+	if err != nil {
+		return key, err
+	}
+	if _, key, err = in.To.pickFor(t, "to"); err != nil {
+		return key, err
+	}
+	switch {
+	case in.Degree < 1 || in.Degree >= len(from)+1:
+		return "degree", fmt.Errorf("degree is %d, must be from 1 to the %d hosts of from", in.Degree, len(from))
+	case (in.Size > 0) == (in.Total > 0) || in.Size < 0 || in.Total < 0:
+		return "", fmt.Errorf("either size, of each answer, or total, of all, must be given")
+	case in.Total > 0 && int64(in.Total) < int64(in.Degree):
+		return "total", fmt.Errorf("total is less than a byte for each sender")
+	}
+	to, _ := in.To.pick(t)
+	for _, d := range to {
+		if n := len(without(from, d)); in.Degree > n {
+			return "degree", fmt.Errorf("degree is %d, but only %d hosts can send to %s", in.Degree, n, t.Nodes[d].Name)
+		}
+	}
+	return checkRepeats(in.Start, in.Times, in.Interval, in.Jitter, in.Degree)
+}
+
+func checkRepeats(start vtime.Time, times int, interval, jitter vtime.Time, flows int) (string, error) {
+	switch {
+	case start < 0 || jitter < 0 || interval < 0:
+		return "", fmt.Errorf("a time is negative")
+	case times < 0 || times*flows > maxFlows:
+		return "times", fmt.Errorf("times is %d, must be from 1 to %d", times, maxFlows/flows)
+	case times > 1 && (interval == 0 || interval > vtime.Never/4/vtime.Time(times)):
+		return "interval", fmt.Errorf("the interval from one time to the next is missing or too long")
+	}
+	return "", nil
+}
+
+func (in *Incast) flows(g *gen) {
+	from, _ := in.From.pick(g.t)
+	to, _ := in.To.pick(g.t)
+	at := in.Start
+	for i := range max(in.Times, 1) {
+		if i > 0 {
+			at += g.interval(in.Interval, in.Random)
+		}
+		dst := to[g.rng.IntN(len(to))]
+		senders := without(from, dst)
+		g.rng.Shuffle(len(senders), func(i, j int) { senders[i], senders[j] = senders[j], senders[i] })
+		for k, src := range senders[:in.Degree] {
+			size := int64(in.Size)
+			if size == 0 {
+				// The first few carry a byte more where it does not divide.
+				size = int64(in.Total) / int64(in.Degree)
+				if int64(k) < int64(in.Total)%int64(in.Degree) {
+					size++
+				}
+			}
+			g.add(src, dst, size, at+g.jitter(in.Jitter))
+		}
+	}
+}
+
+func (g *gen) interval(d vtime.Time, random bool) vtime.Time {
+	if random {
+		return g.exponential(float64(d))
+	}
+	return d
+}
+
+func (g *gen) jitter(d vtime.Time) vtime.Time {
+	if d == 0 {
+		return 0
+	}
+	return vtime.Time(g.rng.Int64N(int64(d)))
+}
+
+func without(ids []int, id int) []int {
+	var rest []int
+	for _, i := range ids {
+		if i != id {
+			rest = append(rest, i)
+		}
+	}
+	return rest
+}
+
+// Burst has every sender start flows at the same moment, again and again.
+type Burst struct {
+	From     Hosts      `yaml:"from"`
+	To       Hosts      `yaml:"to"`    // flows go to these in turn
+	Flows    int        `yaml:"flows"` // of each sender, each time
+	Size     vtime.Size `yaml:"size"`
+	Start    vtime.Time `yaml:"start"`
+	Times    int        `yaml:"times"` // zero means once
+	Interval vtime.Time `yaml:"interval"`
+	Random   bool       `yaml:"random"`
+	Jitter   vtime.Time `yaml:"jitter"`
+}
+
+func (b *Burst) check(t *topo.Topology) (string, error) {
+	from, key, err := b.From.pickFor(t, "from")
+	if err != nil {
+		return key, err
+	}
+	to, key, err := b.To.pickFor(t, "to")
+	if err != nil {
+		return key, err
+	}
+	switch {
+	case len(to) == 1 && len(without(from, to[0])) == 0:
+		return "to", fmt.Errorf("%s would send to itself", t.Nodes[to[0]].Name)
+	case b.Flows < 1 || b.Flows*len(from) > maxFlows:
+		return "flows", fmt.Errorf("flows is %d, must be from 1 to %d", b.Flows, maxFlows/len(from))
+	case b.Size < 1:
+		return "size", fmt.Errorf("size of the flows is missing")
+	}
+	return checkRepeats(b.Start, b.Times, b.Interval, b.Jitter, b.Flows*len(from))
+}
+
+func (b *Burst) flows(g *gen) {
+	from, _ := b.From.pick(g.t)
+	to, _ := b.To.pick(g.t)
+	at, turn := b.Start, 0
+	for i := range max(b.Times, 1) {
+		if i > 0 {
+			at += g.interval(b.Interval, b.Random)
+		}
+		for _, src := range from {
+			targets := without(to, src)
+			if len(targets) == 0 {
+				continue
+			}
+			for range b.Flows {
+				g.add(src, targets[turn%len(targets)], int64(b.Size), at+g.jitter(b.Jitter))
+				turn++
+			}
+		}
+	}
+}
+
+// Long is flows that last as long as one looks: the i-th sender sends to the
+// i-th receiver.
+type Long struct {
+	From  Hosts      `yaml:"from"`
+	To    Hosts      `yaml:"to"`
+	Flows int        `yaml:"flows"` // per pair; zero means one
+	Size  vtime.Size `yaml:"size"`  // zero means more than will ever be sent
+	Start vtime.Time `yaml:"start"`
+}
+
+// endless is more than a run sends: 8 GB.
+const endless = 8 * vtime.GB
+
+func (l *Long) check(t *topo.Topology) (string, error) {
+	from, key, err := l.From.pickFor(t, "from")
+	if err != nil {
+		return key, err
+	}
+	to, key, err := l.To.pickFor(t, "to")
+	if err != nil {
+		return key, err
+	}
+	for i, src := range from {
+		if src == to[i%len(to)] {
+			return "to", fmt.Errorf("%s would send to itself", t.Nodes[src].Name)
+		}
+	}
+	switch {
+	case l.Flows < 0 || l.Flows*len(from) > maxFlows:
+		return "flows", fmt.Errorf("flows is %d, must be from 1 to %d", l.Flows, maxFlows/len(from))
+	case l.Size < 0 || l.Start < 0:
+		return "", fmt.Errorf("size and start must not be negative")
+	}
+	return "", nil
+}
+
+func (l *Long) flows(g *gen) {
+	from, _ := l.From.pick(g.t)
+	to, _ := l.To.pick(g.t)
+	size := l.Size
+	if size == 0 {
+		size = endless
+	}
+	for i, src := range from {
+		for range max(l.Flows, 1) {
+			g.add(src, to[i%len(to)], int64(size), l.Start)
+		}
+	}
+}

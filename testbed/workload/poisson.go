@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Poisson has every sender start flows at exponentially distributed
+// intervals, each to a receiver drawn at random, so that payload fills a share
+// of its link.
+type Poisson struct {
+	Sizes string     `yaml:"sizes"` // a distribution's name or file
+	Load  float64    `yaml:"load"`  // share of the senders' link rates
+	Start vtime.Time `yaml:"start"`
+	// Duration is for how long flows start; alternatively Flows says how many
+	// start in all.
+	Duration vtime.Time `yaml:"duration"`
+	Flows    int        `yaml:"flows"`
+	From     Hosts      `yaml:"from"`
+	To       Hosts      `yaml:"to"`
+	// OtherLeaf has flows leave the sender's leaf.
+	OtherLeaf bool `yaml:"other_leaf"`
+	// Uplinks makes Load the share of what the leaf's links to other switches
+	// can carry, instead of its hosts' links.
+	Uplinks bool `yaml:"uplinks"`
+
+	sizes *Distribution
+}
+
+func (p *Poisson) check(t *topo.Topology) (string, error) {
+	var err error
+	if p.sizes, err = Load(p.Sizes); err != nil {
+		return "sizes", err
+	}
+	from, key, err := p.From.pickFor(t, "from")
+	if err != nil {
+		return key, err
+	}
+	to, key, err := p.To.pickFor(t, "to")
+	if err != nil {
+		return key, err
+	}
+	switch {
+	case p.Load <= 0 || p.Load > 10:
+		return "load", fmt.Errorf("load is %g, must be above 0 and at most 10", p.Load)
+	case p.Start < 0:
+		return "start", fmt.Errorf("start is %v", p.Start)
+	case (p.Duration > 0) == (p.Flows > 0) || p.Duration < 0 || p.Flows < 0:
+		return "", fmt.Errorf("either duration or flows must be given")
+	case p.Flows > maxFlows:
+		return "flows", fmt.Errorf("flows is %d, must be at most %d", p.Flows, maxFlows)
+	}
+	for _, h := range from {
+		if !p.reaches(t, h, to) {
+			return "to", fmt.Errorf("there is no host that %s may send to", t.Nodes[h].Name)
+		}
+		if p.Uplinks && p.capacity(t, h) <= 0 {
+			return "uplinks", fmt.Errorf("the leaf of %s has no links to other switches", t.Nodes[h].Name)
+		}
+	}
+	if p.Duration > 0 {
+		// Expected flows, against a run that would never end.
+		var n float64
+		for _, h := range from {
+			n += p.Duration.Seconds() * p.Load * p.capacity(t, h) / 8 / p.sizes.Mean()
+		}
+		if n > maxFlows/2 {
+			return "duration", fmt.Errorf("about %.0f flows would start, more than %d", n, maxFlows/2)
+		}
+	}
+	return "", nil
+}
+
+func (p *Poisson) reaches(t *topo.Topology, src int, to []int) bool {
+	for _, d := range to {
+		if p.allowed(t, src, d) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Poisson) allowed(t *topo.Topology, src, dst int) bool {
+	return src != dst && (!p.OtherLeaf || t.Nodes[src].Leaf != t.Nodes[dst].Leaf)
+}
+
+// capacity returns the bits per second of which a sender takes its share.
+func (p *Poisson) capacity(t *topo.Topology, host int) float64 {
+	if !p.Uplinks {
+		return float64(rate(t, host))
+	}
+	leaf := &t.Nodes[t.Nodes[host].Ports[0].Peer]
+	var up float64
+	hosts := 0
+	for _, port := range leaf.Ports {
+		if t.Nodes[port.Peer].Kind == topo.Host {
+			hosts++
+		} else {
+			up += float64(t.Links[port.Link].Rate)
+		}
+	}
+	return up / float64(hosts)
+}
+
+func (p *Poisson) flows(g *gen) {
+	from, _ := p.From.pick(g.t)
+	to, _ := p.To.pick(g.t)
+	// The sender with the earliest next flow starts it; equal times, which
+	// hardly happen, go by number.
+	next := make([]vtime.Time, len(from))
+	mean := make([]float64, len(from))
+	for i, h := range from {
+		mean[i] = p.sizes.Mean() * 8 / (p.Load * p.capacity(g.t, h)) * float64(vtime.Second)
+		next[i] = p.Start + g.exponential(mean[i])
+	}
+	for p.Flows == 0 || len(g.out) < p.Flows {
+		first := 0
+		for i := range next {
+			if next[i] < next[first] {
+				first = i
+			}
+		}
+		at, src := next[first], from[first]
+		if p.Duration > 0 && at >= p.Start+p.Duration || at >= vtime.Never/2 || len(g.out) > maxFlows {
+			return
+		}
+		dst := to[g.rng.IntN(len(to))]
+		for !p.allowed(g.t, src, dst) {
+			dst = to[g.rng.IntN(len(to))]
+		}
+		g.add(src, dst, p.sizes.Quantile(g.rng.Float64()), at)
+		next[first] = at + g.exponential(mean[first])
+	}
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Spec is one part of a workload: exactly one of the pointers is set.
+type Spec struct {
+	Class *int `yaml:"class"` // priority of the flows; 3 unless given
+
+	Poisson *Poisson `yaml:"poisson"`
+	Incast  *Incast  `yaml:"incast"`
+	Burst   *Burst   `yaml:"burst"`
+	Long    *Long    `yaml:"long"`
+	Coflow  *Coflow  `yaml:"coflow"`
+	Trace   *Trace   `yaml:"trace"`
+}
+
+// generator makes the flows of a part.
+type generator interface {
+	// check returns the key of the value that is wrong, or "", and why.
+	check(t *topo.Topology) (key string, err error)
+	flows(g *gen)
+}
+
+// gen is what a generator draws from and adds to.
+type gen struct {
+	t    *topo.Topology
+	rng  *rand.Rand
+	out  []fabric.Flow
+	base fabric.Flow // class and group of all flows
+	next uint32      // number of the next coflow
+}
+
+func (g *gen) add(src, dst int, size int64, start vtime.Time) {
+	f := g.base
+	f.Src, f.Dst, f.Size, f.Start = src, dst, size, start
+	g.out = append(g.out, f)
+}
+
+// exponential returns an exponentially distributed time.
+func (g *gen) exponential(mean float64) vtime.Time {
+	return vtime.Time(min(g.rng.ExpFloat64()*mean, math.MaxInt64/4))
+}
+
+// An Error says which value of which part is wrong.
+type Error struct {
+	Path string // as yamlfile.File.Errorf takes it, below the list of parts
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("workload %s: %v", e.Path, e.Err) }
+
+// Unwrap returns what is wrong with the value.
+func (e *Error) Unwrap() error { return e.Err }
+
+func (s *Spec) generator() (key string, g generator, err error) {
+	set := func(k string, given bool, v generator) {
+		switch {
+		case !given:
+		case g != nil:
+			err = fmt.Errorf("a part is %s or %s, not both", key, k)
+		default:
+			key, g = k, v
+		}
+	}
+	set("poisson", s.Poisson != nil, s.Poisson)
+	set("incast", s.Incast != nil, s.Incast)
+	set("burst", s.Burst != nil, s.Burst)
+	set("long", s.Long != nil, s.Long)
+	set("coflow", s.Coflow != nil, s.Coflow)
+	set("trace", s.Trace != nil, s.Trace)
+	if g == nil {
+		err = fmt.Errorf("a part needs one of poisson, incast, burst, long, coflow, trace")
+	}
+	return key, g, err
+}
+
+// Generate makes the flows of all parts, in order of their start. A flow's
+// Group is the number of its part, from 1. An error is an *Error.
+func Generate(parts []Spec, t *topo.Topology, seed uint64) ([]fabric.Flow, error) {
+	var all []fabric.Flow
+	coflow := uint32(1)
+	for i := range parts {
+		s := &parts[i]
+		path := fmt.Sprint(i)
+		key, part, err := s.generator()
+		if err != nil {
+			return nil, &Error{path, err}
+		}
+		g := &gen{t: t, rng: rand.New(rand.NewPCG(seed, uint64(i))), next: coflow}
+		g.base = fabric.Flow{Class: 3, Group: i + 1}
+		if s.Class != nil {
+			if *s.Class < 0 || *s.Class > 7 {
+				return nil, &Error{path + ".class", fmt.Errorf("class is %d, must be from 0 to 7", *s.Class)}
+			}
+			g.base.Class = uint8(*s.Class)
+		}
+		if k, err := part.check(t); err != nil {
+			path += "." + key
+			if k != "" {
+				path += "." + k
+			}
+			return nil, &Error{path, err}
+		}
+		part.flows(g)
+		if len(all)+len(g.out) > maxFlows {
+			return nil, &Error{path + "." + key, fmt.Errorf("the workload has more than %d flows", maxFlows)}
+		}
+		all = append(all, g.out...)
+		coflow = g.next
+	}
+	slices.SortStableFunc(all, func(a, b fabric.Flow) int { return cmp.Compare(a.Start, b.Start) })
+	return all, nil
+}
+
+// maxFlows bounds a workload, against a slip of the finger.
+const maxFlows = 1 << 24
+
+// Hosts selects hosts: "all", or names, ranges and leaves separated by
+// spaces: "h1 h3..h8 leaf:l2". Empty means all.
+type Hosts string
+
+// pick returns the IDs of the selected hosts in the order they are named, each
+// once.
+func (h Hosts) pick(t *topo.Topology) ([]int, error) {
+	if h == "" || h == "all" {
+		return t.Hosts(), nil
+	}
+	var ids []int
+	picked := make([]bool, len(t.Nodes))
+	add := func(id int) {
+		if t.Nodes[id].Kind == topo.Host && !picked[id] {
+			picked[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for _, w := range strings.Fields(string(h)) {
+		if leaf, ok := strings.CutPrefix(w, "leaf:"); ok {
+			n := t.NodeByName(leaf)
+			if n == nil || n.Leaf < 0 || n.Kind != topo.Switch {
+				return nil, fmt.Errorf("no leaf is called %q", leaf)
+			}
+			for _, p := range n.Ports {
+				add(p.Peer)
+			}
+			continue
+		}
+		from, to, isRange := strings.Cut(w, "..")
+		if !isRange {
+			to = from
+		}
+		a, err := host(t, from)
+		if err != nil {
+			return nil, err
+		}
+		z, err := host(t, to)
+		if err != nil {
+			return nil, err
+		}
+		if z < a {
+			return nil, fmt.Errorf("%s comes after %s", from, to)
+		}
+		for id := a; id <= z; id++ {
+			add(id)
+		}
+	}
+	return ids, nil
+}
+
+func host(t *topo.Topology, name string) (int, error) {
+	n := t.NodeByName(name)
+	if n == nil || n.Kind != topo.Host {
+		var names []string
+		for _, id := range t.Hosts() {
+			names = append(names, t.Nodes[id].Name)
+		}
+		return 0, fmt.Errorf("no host is called %q%s", name, diag.DidYouMean(name, names))
+	}
+	return n.ID, nil
+}
+
+// pickFor is pick for a value of the given key, which must select at least
+// one host.
+func (h Hosts) pickFor(t *topo.Topology, key string) ([]int, string, error) {
+	ids, err := h.pick(t)
+	if err == nil && len(ids) == 0 {
+		err = fmt.Errorf("%s selects no hosts", key)
+	}
+	if err != nil {
+		return nil, key, err
+	}
+	return ids, "", nil
+}
+
+// rate returns the rate of a host's link.
+func rate(t *topo.Topology, host int) vtime.Rate { return t.Links[t.Nodes[host].Ports[0].Link].Rate }

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/internal/yamlfile"
+)
+
+const sixteen = "leaf_spine: {leaves: 4, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}"
+
+func network(t testing.TB, text string) *topo.Topology {
+	t.Helper()
+	net, err := topo.Parse("t.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net
+}
+
+// parts reads a list of parts as a scenario has it.
+func parts(t testing.TB, text string) []Spec {
+	t.Helper()
+	var s struct {
+		Workload []Spec `yaml:"workload"`
+	}
+	f, err := yamlfile.Parse("w.yaml", []byte(text), &s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return s.Workload
+}
+
+func generate(t testing.TB, net *topo.Topology, text string) []fabric.Flow {
+	t.Helper()
+	flows, err := Generate(parts(t, text), net, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flows
+}
+
+// The means that the papers and the sources of the distributions name.
+func TestMeansOfTheDistributions(t *testing.T) {
+	for name, want := range map[string]float64{
+		"websearch": 1711250, "websearch_abm": 1711222, "websearch_xpass": 1710004, "datamining": 7487884, "datamining_vl2": 12658199,
+		"webserver": 66121, "cachefollower": 712574, "hadoop": 120421, "hadoop_fine": 121849, "hadoop_abm": 3423728,
+		"alistorage": 40870, "solar": 39424, "googlerpc": 2892, "pcn_w1": 80e3, "pcn_w2": 500e3, "imc10": 195357,
+	} {
+		d, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := d.Mean(); math.Abs(m-want) > 0.001*want {
+			t.Errorf("%s has a mean of %.0f, want %.0f", name, m, want)
+		}
+	}
+	if len(Names()) != 16 {
+		t.Errorf("the distributions are %v; each wants a line above", Names())
+	}
+}
+
+// PCN's table 1: share of flows and of bytes up to 10 KB, 100 KB, 1 MB.
+func TestPCNDistributionsMatchTheirTable(t *testing.T) {
+	for name, want := range map[string][]float64{
+		"pcn_w1": {0.8014, 0.0308, 0.9046, 0.0897, 0.9958, 0.9277},
+		"pcn_w2": {0.7079, 0.0022, 0.8738, 0.0178, 0.9090, 0.0331},
+	} {
+		d, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, limit := range []float64{10e3, 100e3, 1e6} {
+			flows := d.Share(limit)
+			var bytes float64
+			for k := 1; k < len(d.points) && d.points[k].bytes <= limit; k++ {
+				a, b := d.points[k-1], d.points[k]
+				bytes += (b.share - a.share) * (a.bytes + b.bytes) / 2
+			}
+			if math.Abs(flows-want[2*i]) > 0.001 || math.Abs(bytes/d.Mean()-want[2*i+1]) > 0.002 {
+				t.Errorf("%s up to %.0f bytes: %.4f of flows, %.4f of bytes, want %.4f and %.4f", name, limit, flows, bytes/d.Mean(), want[2*i], want[2*i+1])
+			}
+		}
+	}
+}
+
+func TestSamplesFollowTheDistribution(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, name := range Names() {
+		d, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 20_000
+		sizes := make([]float64, n)
+		for i := range sizes {
+			sizes[i] = float64(d.Quantile(rng.Float64()))
+		}
+		slices.Sort(sizes)
+		// Kolmogorov's distance; the bound is exceeded once in ten thousand.
+		// Sizes are whole bytes, so steps are looked at from both sides.
+		worst := 0.0
+		for i, s := range sizes {
+			e := float64(i) / n
+			if low, high := d.Share(s-1), d.Share(s+1); e < low {
+				worst = max(worst, low-e)
+			} else if e > high {
+				worst = max(worst, e-high)
+			}
+		}
+		if worst > 2.23/math.Sqrt(n) {
+			t.Errorf("%s: samples are %.4f off", name, worst)
+		}
+	}
+}
+
+func TestQuantileInterpolatesAndKeepsSteps(t *testing.T) {
+	d, err := Parse("d", "100 0\n100 20\n# a comment\n200 60\n1000 60\n2000 100\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for u, want := range map[float64]int64{0: 100, 0.1: 100, 0.2: 100, 0.4: 150, 0.6: 200, 0.61: 1025, 0.8: 1500, 1: 2000} {
+		if got := d.Quantile(u); got != want {
+			t.Errorf("quantile %g is %d, want %d", u, got, want)
+		}
+	}
+}
+
+func TestMistakesInDistributions(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                    "no two points",
+		"1 0\n2 0.5\n":        "the last share is 0.5",
+		"1 0\n2\n":            "d.txt:2:1: want a size",
+		"1 0.1\n2 1\n":        "d.txt:1:1: the first share is 0.1",
+		"5 0\n4 1\n":          "d.txt:2:1: size and share must not be less",
+		"1 0\nx 1\n":          `size "x"`,
+		"1 0\nNaN 1\n":        `size "NaN"`,
+		"1 0\n2 -1\n3 1\n":    `share "-1"`,
+		"0 0\n0 1\n":          "less than a byte",
+		"1 0\n2 1\n3 1\n4 50": "the last share is 50",
+	} {
+		if _, err := Parse("d.txt", in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", in, err, want)
+		}
+	}
+	if _, err := Load("websearc"); err == nil || !strings.Contains(err.Error(), `did you mean "websearch"?`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("100 0\n100 20\n# a comment\n200 60\n1000 60\n2000 100\n")
+	f.Add("1 0\n2 1\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := Parse("d", text)
+		if (d == nil) == (err == nil) {
+			t.Fatal(d, err)
+		}
+		if d == nil {
+			return
+		}
+		last := int64(0)
+		for _, u := range []float64{0, 1e-9, 0.25, 0.5, 0.99, 1} {
+			q := d.Quantile(u)
+			if q < 1 || q < last {
+				t.Fatalf("quantile %g is %d after %d", u, q, last)
+			}
+			last = q
+		}
+	})
+}
+
+func TestPoissonFillsItsShareOfTheLinks(t *testing.T) {
+	net := network(t, "leaf_spine: {leaves: 4, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, uplink_rate: 20Gbps, delay: 2us}")
+	for _, c := range []struct {
+		text string
+		want float64 // bits per second of a host
+	}{
+		{"workload: [{poisson: {sizes: hadoop, load: 0.6, duration: 300ms, start: 5ms}}]", 24e9},
+		{"workload: [{poisson: {sizes: hadoop, load: 0.6, duration: 300ms, uplinks: true, other_leaf: true}}]", 6e9},
+	} {
+		flows := generate(t, net, c.text)
+		var bytes int64
+		sources, pairs := make(map[int]int), make(map[[2]int]int)
+		for _, f := range flows {
+			bytes += f.Size
+			sources[f.Src]++
+			pairs[[2]int{f.Src, f.Dst}]++
+			if f.Src == f.Dst || f.Class != 3 || f.Group != 1 {
+				t.Fatalf("%+v", f)
+			}
+		}
+		if got := float64(bytes) * 8 / 0.3 / 16; math.Abs(got-c.want) > 0.05*c.want {
+			t.Errorf("%s: a host sends %.3g b/s, want %.3g", c.text, got, c.want)
+		}
+		wantPairs := 16 * 15
+		if strings.Contains(c.text, "other_leaf") {
+			wantPairs = 16 * 12
+		}
+		if len(sources) != 16 || len(pairs) != wantPairs {
+			t.Errorf("%s: %d sources and %d pairs", c.text, len(sources), len(pairs))
+		}
+		// Exponential intervals: as variable as they are long.
+		var sum, squares float64
+		last := vtime.Time(-1)
+		n := 0.0
+		for _, f := range flows {
+			if f.Src != 3 {
+				continue
+			}
+			if last >= 0 {
+				d := float64(f.Start - last)
+				sum, squares, n = sum+d, squares+d*d, n+1
+			}
+			last = f.Start
+		}
+		if cv := math.Sqrt(squares/n-sum/n*sum/n) / (sum / n); math.Abs(cv-1) > 0.1 {
+			t.Errorf("%s: coefficient of variation of the intervals is %.3f, want 1", c.text, cv)
+		}
+	}
+}
+
+func TestPoissonWithACountOfFlows(t *testing.T) {
+	flows := generate(t, network(t, sixteen), "workload: [{class: 5, poisson: {sizes: websearch, load: 0.5, flows: 500, from: h1..h4, to: leaf:l4}}]")
+	if len(flows) != 500 {
+		t.Fatalf("%d flows", len(flows))
+	}
+	for _, f := range flows {
+		if f.Src > 3 || f.Dst < 12 || f.Class != 5 {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestIncastBurstAndLong(t *testing.T) {
+	net := network(t, sixteen)
+	flows := generate(t, net, `workload:
+- incast: {degree: 15, total: 4MB, times: 3, interval: 1ms, start: 2ms}
+- burst: {from: h1..h3, to: h1 h9, flows: 4, size: 64KB, times: 2, interval: 500us}
+- long: {from: h1 h2, to: h9 h10}
+`)
+	var incast, burst, long []fabric.Flow
+	for i, f := range flows {
+		switch f.Group {
+		case 1:
+			incast = append(incast, f)
+		case 2:
+			burst = append(burst, f)
+		case 3:
+			long = append(long, f)
+		}
+		if i > 0 && f.Start < flows[i-1].Start {
+			t.Fatal("flows are not in order of their start")
+		}
+	}
+	if len(incast) != 45 || len(burst) != 24 || len(long) != 2 {
+		t.Fatalf("%d, %d and %d flows", len(incast), len(burst), len(long))
+	}
+	for i := 0; i < 45; i += 15 {
+		var total int64
+		senders := make(map[int]bool)
+		for _, f := range incast[i : i+15] {
+			total += f.Size
+			senders[f.Src] = true
+			if f.Dst != incast[i].Dst || f.Start != vtime.Time(2+i/15)*vtime.Millisecond {
+				t.Errorf("%+v", f)
+			}
+		}
+		if total != 4_000_000 || len(senders) != 15 || senders[incast[i].Dst] {
+			t.Errorf("%d bytes from %d senders", total, len(senders))
+		}
+	}
+	for _, f := range burst {
+		if f.Src == f.Dst || f.Size != 64_000 {
+			t.Errorf("%+v", f)
+		}
+	}
+	if long[0].Src != 0 || long[0].Dst != 8 || long[1].Src != 1 || long[1].Dst != 9 {
+		t.Errorf("%+v", long)
+	}
+}
+
+func TestCoflowsOfThePaper(t *testing.T) {
+	net := network(t, "leaf_spine: {leaves: 6, spines: 6, hosts_per_leaf: 12, rate: 40Gbps, delay: 5us}")
+	flows := generate(t, net, `workload:
+- coflow: {count: 30, flows: 20, size: 16KB, interval: 400us, each: true}
+- coflow: {count: 10, flows: 15, pareto: {low: 10KB, high: 2MB, shape: 1.2}, interval: 400us}
+- coflow: {count: 30, flows: 7, total: 2MB, spread: 10ms, receivers: 1}
+`)
+	type sum struct {
+		flows int
+		bytes int64
+		dsts  map[int]bool
+	}
+	coflows := make(map[uint32]*sum)
+	for _, f := range flows {
+		c := coflows[f.Coflow]
+		if c == nil {
+			c = &sum{dsts: make(map[int]bool)}
+			coflows[f.Coflow] = c
+		}
+		c.flows++
+		c.bytes += f.Size
+		c.dsts[f.Dst] = true
+		if f.Group == 2 && (f.Size < 10_000 || f.Size > 2_000_000) {
+			t.Errorf("a flow has %d bytes", f.Size)
+		}
+	}
+	if len(coflows) != 70 || coflows[0] != nil {
+		t.Fatalf("%d coflows", len(coflows))
+	}
+	for id, c := range coflows {
+		switch {
+		case id <= 30 && (c.flows != 20 || c.bytes != 320_000 || len(c.dsts) < 5),
+			id > 30 && id <= 40 && c.flows != 15,
+			id > 40 && (c.flows != 7 || c.bytes != 2_000_000 || len(c.dsts) != 1):
+			t.Errorf("coflow %d: %+v", id, c)
+		}
+	}
+}
+
+func TestParetoQuantiles(t *testing.T) {
+	p := &Pareto{Low: 10_000, High: 2_000_000, Shape: 1.2}
+	if p.quantile(0) != 10_000 || p.quantile(1) != 2_000_000 {
+		t.Errorf("from %d to %d", p.quantile(0), p.quantile(1))
+	}
+	// F(x) = (1 - (L/x)^a) / (1 - (L/H)^a)
+	for _, x := range []float64{20_000, 100_000, 1_000_000} {
+		u := (1 - math.Pow(1e4/x, 1.2)) / (1 - math.Pow(1e4/2e6, 1.2))
+		if got := float64(p.quantile(u)); math.Abs(got-x) > 2 {
+			t.Errorf("quantile %g is %g, want %g", u, got, x)
+		}
+	}
+}
+
+func TestSameSeedSameFlows(t *testing.T) {
+	net := network(t, sixteen)
+	const text = `workload:
+- poisson: {sizes: websearch, load: 0.5, duration: 5ms}
+- incast: {degree: 8, size: 64KB, times: 5, interval: 1ms, random: true, jitter: 10us}
+`
+	a, b := generate(t, net, text), generate(t, net, text)
+	if !reflect.DeepEqual(a, b) {
+		t.Error("the same seed gives other flows")
+	}
+	c, err := Generate(parts(t, text), net, 2)
+	if err != nil || reflect.DeepEqual(a, c) {
+		t.Errorf("another seed gives the same flows (%v)", err)
+	}
+}
+
+func TestTraceIsReplayed(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(name, []byte("start, src, dst, bytes, coflow, class\n# comment\n10us,h1,h16,5000,7,\n1.5ms,h2,h1,1,,6\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	net := network(t, sixteen)
+	flows, err := Generate([]Spec{{Trace: &Trace{File: name, Start: vtime.Millisecond}}}, net, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []fabric.Flow{
+		{Src: 0, Dst: 15, Size: 5000, Start: 1010 * vtime.Microsecond, Class: 3, Coflow: 7, Group: 1},
+		{Src: 1, Dst: 0, Size: 1, Start: 2500 * vtime.Microsecond, Class: 6, Group: 1},
+	}
+	if !reflect.DeepEqual(flows, want) {
+		t.Errorf("got %+v", flows)
+	}
+}
+
+func TestMistakesInTraces(t *testing.T) {
+	net := network(t, sixteen)
+	for in, want := range map[string]string{
+		"":                                         "the file is empty",
+		"src,dst,bytes\n":                          "column start is missing",
+		"src,dst,bytes,start,colour\n":             `t.csv:1:21: column "colour" is unknown`,
+		"src,dst,bytes,start\nh1,h2,5\n":           "t.csv:2",
+		"src,dst,bytes,start\nh1,h99,5,1us\n":      `t.csv:2: dst: no host is called "h99"`,
+		"src,dst,bytes,start\nh1,h2,x,1us\n":       `bytes is "x"`,
+		"src,dst,bytes,start\nh1,h2,5,1\n":         `time "1"`,
+		"src,dst,bytes,start\nh1,h1,5,1us\n":       "h1 sends to itself",
+		"src,dst,bytes,start\nh1,h2,5,1us,9\n":     "wrong number of fields",
+		"src,dst,bytes,start,class\nh1,h2,5,1us,9": `class is "9"`,
+	} {
+		if _, err := readTrace("t.csv", strings.NewReader(in), net); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", in, err, want)
+		}
+	}
+}
+
+func FuzzTrace(f *testing.F) {
+	net := network(f, sixteen)
+	f.Add("start, src, dst, bytes, coflow, class\n# comment\n10us,h1,h16,5000,7,\n1.5ms,h2,h1,1,,6\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		flows, err := readTrace("t.csv", strings.NewReader(text), net)
+		if err != nil && flows != nil {
+			t.Fatal("flows in spite of an error")
+		}
+	})
+}
+
+func TestMistakesInParts(t *testing.T) {
+	net := network(t, sixteen)
+	for in, want := range map[string]string{
+		"{}": "0: a part needs one of",
+		"{poisson: {sizes: websearch, load: 1, flows: 1}, long: {}}":              "not both",
+		"{class: 9, long: {from: h1, to: h2}}":                                    "0.class: class is 9",
+		"{poisson: {sizes: nope, load: 1, flows: 1}}":                             `0.poisson.sizes: no distribution is called "nope"`,
+		"{poisson: {sizes: websearch, load: 0, flows: 1}}":                        "0.poisson.load: load is 0",
+		"{poisson: {sizes: websearch, load: 1}}":                                  "either duration or flows",
+		"{poisson: {sizes: googlerpc, load: 1, duration: 1000s}}":                 "flows would start",
+		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h17}}":             `0.poisson.from: no host is called "h17"`,
+		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h1, to: h1}}":      "no host that h1 may send to",
+		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h3..h1}}":          "h3 comes after h1",
+		"{poisson: {sizes: websearch, load: 1, flows: 1, from: 'leaf:s1'}}":       `no leaf is called "s1"`,
+		"{incast: {degree: 16, size: 1KB}}":                                       "0.incast.degree: degree is 16, but only 15",
+		"{incast: {degree: 2, size: 1KB, total: 2KB}}":                            "either size, of each answer, or total",
+		"{incast: {degree: 2, size: 1KB, times: 2}}":                              "0.incast.interval: the interval",
+		"{burst: {from: h1, to: h1, flows: 1, size: 1KB}}":                        "h1 would send to itself",
+		"{burst: {from: h1, to: h2, flows: 0, size: 1KB}}":                        "flows is 0",
+		"{long: {from: h1 h2, to: h2 h3}}":                                        "",
+		"{long: {from: h1 h2, to: h3 h2}}":                                        "h2 would send to itself",
+		"{coflow: {count: 1, flows: 1}}":                                          "exactly one of size, total, sizes and pareto",
+		"{coflow: {count: 1, flows: 1, size: 1KB, receivers: 17}}":                "receivers is 17",
+		"{coflow: {count: 1, flows: 1, size: 1KB, from: h1, receivers: 1}}":       "h1 would send to itself",
+		"{coflow: {count: 1, flows: 1, pareto: {low: 2KB, high: 1KB, shape: 1}}}": "0.coflow.pareto",
+		"{coflow: {count: 1, flows: 1, size: 1KB, interval: 1us, spread: 1us}}":   "0.coflow.spread",
+		"{trace: {file: /nonexistent.csv}}":                                       "0.trace.file",
+	} {
+		_, err := Generate(parts(t, "workload: ["+in+"]"), net, 1)
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", in, err)
+			}
+			continue
+		}
+		var e *Error
+		if err == nil || !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", in, err, want)
+		}
+	}
+}
