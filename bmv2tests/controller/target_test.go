@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/p4rtserver"
+
+	"google.golang.org/grpc"
+)
+
+// target is a running switch.
+type target struct {
+	controlplane.Target
+	kill  func()           // as kill -9 does
+	start func(testing.TB) // again, at the same addresses, empty
+}
+
+// eachTarget runs a test on every kind of switch that is at hand.
+func eachTarget(t *testing.T, do func(*testing.T, *target)) {
+	t.Run("softswitch", func(t *testing.T) { do(t, startSoft(t)) })
+	t.Run("bmv2", func(t *testing.T) { do(t, startBMv2(t)) })
+}
+
+// tool finds a program in the directory or file that a variable names, or on
+// PATH; otherwise the test is skipped, saying what is missing.
+func tool(t *testing.T, variable, name string) string {
+	t.Helper()
+	if v := os.Getenv(variable); v != "" {
+		if st, err := os.Stat(v); err == nil && st.IsDir() {
+			v = filepath.Join(v, name)
+		}
+		return v
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("SKIP: %s is not on PATH, and %s is not set", name, variable)
+	}
+	return path
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// startBMv2 starts simple_switch_grpc without interfaces, on the loopback
+// interface, and stops it when the test ends.
+func startBMv2(t *testing.T) *target {
+	t.Helper()
+	program := tool(t, "BMV2", "simple_switch_grpc")
+	grpc, thrift := freePort(t), freePort(t)
+	sw := &target{Target: controlplane.Target{Name: "b1", Addr: "127.0.0.1:" + grpc, DeviceID: 1, Thrift: "127.0.0.1:" + thrift}}
+	sw.start = func(t testing.TB) {
+		t.Helper()
+		cmd := exec.Command(program, "--no-p4", "--device-id", "1", "--thrift-port", thrift,
+			"--", "--grpc-server-addr", sw.Addr, "--cpu-port", "510")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		sw.kill = func() {
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			conn, err := net.Dial("tcp", sw.Addr)
+			if err == nil {
+				conn.Close()
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s does not listen: %v", program, err)
+			}
+		}
+	}
+	sw.start(t)
+	t.Cleanup(func() { sw.kill() })
+	return sw
+}
+
+// program compiles testdata/everything.p4.
+func program(t testing.TB) controlplane.Pipeline {
+	t.Helper()
+	r, list := compiler.Compile(compiler.Options{File: "testdata/everything.p4"})
+	if err := list.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return controlplane.Pipeline{P4Info: r.P4Info, Config: bmv2json.Encode(r.Program)}
+}
+
+// startSoft starts our own switch, without links.
+func startSoft(t testing.TB) *target {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	sw := &target{Target: controlplane.Target{Name: "b1", Addr: addr, DeviceID: 1}}
+	sw.start = func(t testing.TB) {
+		t.Helper()
+		if l == nil {
+			if l, err = net.Listen("tcp", addr); err != nil {
+				t.Fatal(err)
+			}
+		}
+		soft, err := softswitch.New(softswitch.Config{Name: "b1", DeviceID: 1, Ports: []softswitch.Port{{Number: 1}, {Number: 2}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		soft.Attach(&wall{begun: time.Now(), sw: soft})
+		g := grpc.NewServer(grpc.MaxRecvMsgSize(64 << 20))
+		p4rtserver.New(soft, p4rtserver.Options{}).Register(g)
+		go g.Serve(l)
+		sw.kill = func() {
+			g.Stop()
+			l = nil
+		}
+	}
+	sw.start(t)
+	t.Cleanup(func() { sw.kill() })
+	return sw
+}
+
+// wall is a network in wall time with nothing at the ends of its links.
+type wall struct {
+	begun time.Time
+	sw    *softswitch.Switch
+	pool  packet.Pool
+}
+
+func (w *wall) Now() vtime.Time {
+	return vtime.Time(time.Since(w.begun).Nanoseconds()) * vtime.Nanosecond
+}
+
+func (w *wall) At(t vtime.Time, ev vtime.Event, arg uint64) {
+	time.AfterFunc(time.Duration((t - w.Now()).Nanoseconds()), func() {
+		w.sw.Lock()
+		defer w.sw.Unlock()
+		ev.Fire(w.Now(), arg)
+	})
+}
+
+func (w *wall) Send(_ int, f *packet.Frame, _ vtime.Time) { w.pool.Put(f) }
+
+func (w *wall) Frames() *packet.Pool { return &w.pool }

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Shrink returns the simplest case it finds that still shows a difference,
+// and that difference: fewer events, fewer cells that are not zero, shorter
+// frames and rounder numbers.
+func (j *Judge) Shrink(c *Case) (*Case, *Mismatch) {
+	diff := j.Run(c)
+	try := func(d *Case) bool {
+		m := j.Run(d)
+		if m != nil {
+			c, diff = d, m
+		}
+		return m != nil
+	}
+	for again := true; again; {
+		again = false
+		if n := diff.Event; n < len(c.Events) {
+			d := *c
+			d.Events = slices.Clone(c.Events[:n])
+			again = try(&d) || again
+		}
+		for i := len(c.Events) - 1; i >= 0; i-- {
+			d := *c
+			d.Events = slices.Delete(slices.Clone(c.Events), i, i+1)
+			if i < len(d.Events) {
+				d.Events[i].After += c.Events[i].After
+			}
+			again = try(&d) || again
+		}
+		// Cells in halves, quarters and so on.
+		for size := (len(c.Cells) + 1) / 2; size > 0; size /= 2 {
+			for i := 0; i+size <= len(c.Cells); {
+				d := *c
+				d.Cells = slices.Delete(slices.Clone(c.Cells), i, i+size)
+				if !try(&d) {
+					i += size
+				} else {
+					again = true
+				}
+			}
+		}
+		again = j.simplify(&c, try) || again
+	}
+	shrinkConfig(&c, try)
+	return c, diff
+}
+
+// shrinkConfig leaves out entries of the configuration.
+func shrinkConfig(c **Case, try func(*Case) bool) {
+	for f := range reflect.TypeFor[Config]().NumField() {
+		field := func() reflect.Value { return reflect.ValueOf((*c).Config).Elem().Field(f) }
+		with := func(v reflect.Value) bool {
+			d := **c
+			config := *d.Config
+			reflect.ValueOf(&config).Elem().Field(f).Set(v)
+			d.Config = &config
+			return try(&d)
+		}
+		switch field().Kind() {
+		case reflect.Map:
+			for _, key := range field().MapKeys() {
+				m := reflect.MakeMap(field().Type())
+				for _, k := range field().MapKeys() {
+					if k.Interface() != key.Interface() {
+						m.SetMapIndex(k, field().MapIndex(k))
+					}
+				}
+				with(m)
+			}
+		case reflect.Slice:
+			for i := field().Len() - 1; i >= 0; i-- {
+				v := reflect.MakeSlice(field().Type(), 0, 0)
+				v = reflect.AppendSlice(v, field().Slice(0, i))
+				with(reflect.AppendSlice(v, field().Slice(i+1, field().Len())))
+			}
+		}
+	}
+}
+
+// simplify tries simpler values one by one.
+func (j *Judge) simplify(c **Case, try func(*Case) bool) bool {
+	changed := false
+	for i := range (*c).Events {
+		e := (*c).Events[i]
+		for _, f := range []func(*Event) bool{
+			func(e *Event) bool { ok := e.Elided > 0; e.Elided = 0; return ok },
+			func(e *Event) bool { ok := e.After > 1; e.After = 1; return ok },
+			func(e *Event) bool { ok := e.After > 0; e.After = 0; return ok },
+			func(e *Event) bool { ok := e.Depth > 1; e.Depth = 1; return ok },
+			func(e *Event) bool { ok := e.Depth != 0; e.Depth = 0; return ok },
+		} {
+			e := e
+			if !f(&e) {
+				continue
+			}
+			d := **c
+			d.Events = slices.Clone(d.Events)
+			d.Events[i] = e
+			if try(&d) {
+				changed = true
+				break
+			}
+		}
+	}
+	return changed
+}

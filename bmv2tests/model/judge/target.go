@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/softswitch/interp"
+)
+
+// Program is a compiled P4 program.
+type Program struct {
+	Name      string
+	prog      *interp.Program
+	tables    map[string]int // of the controller: by name without the leading dot
+	actions   map[string]map[string]int
+	registers map[string]int
+}
+
+// Load prepares a program in BMv2's format.
+func Load(name string, file *bmv2json.Program) (*Program, error) {
+	prog, err := interp.Compile(file, interp.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{Name: name, prog: prog, tables: map[string]int{}, actions: map[string]map[string]int{}, registers: map[string]int{}}
+	for i, t := range prog.Tables {
+		p.tables[plain(t.Name)] = i
+		acts := map[string]int{}
+		for _, a := range t.Actions {
+			acts[plain(prog.Actions[a].Name)] = a
+		}
+		p.actions[plain(t.Name)] = acts
+	}
+	for i, r := range prog.Registers {
+		p.registers[plain(r.Name)] = i
+	}
+	return p, nil
+}
+
+// plain is a name without the dot of an @name at the top level.
+func plain(name string) string {
+	if name != "" && name[0] == '.' {
+		return name[1:]
+	}
+	return name
+}
+
+// A Target is a program at work: the pipelines of v1model without the queues
+// and ports around them, which the judge plays. What comes between ingress
+// and egress, and when, is thus entirely in its hand.
+type Target struct {
+	*Program
+	st *interp.State
+	m  *interp.Machine
+
+	inPort, spec, outPort, instance, length, inTime, outTime, group, priority, enqTime, delta, depth field
+}
+
+type field struct {
+	interp.Field
+	ok bool
+}
+
+// New returns the program in its first state. Its random numbers start from
+// seed.
+func (p *Program) New(seed uint64) *Target {
+	t := &Target{Program: p, st: interp.NewState(p.prog, seed)}
+	t.m = interp.NewMachine(t.st)
+	t.m.DropPort = DropPort
+	for _, f := range []struct {
+		to   *field
+		name string
+	}{
+		{&t.inPort, "standard_metadata.ingress_port"},
+		{&t.spec, "standard_metadata.egress_spec"},
+		{&t.outPort, "standard_metadata.egress_port"},
+		{&t.instance, "standard_metadata.instance_type"},
+		{&t.length, "standard_metadata.packet_length"},
+		{&t.inTime, "intrinsic_metadata.ingress_global_timestamp"},
+		{&t.outTime, "intrinsic_metadata.egress_global_timestamp"},
+		{&t.group, "intrinsic_metadata.mcast_grp"},
+		{&t.priority, "intrinsic_metadata.priority"},
+		{&t.enqTime, "queueing_metadata.enq_timestamp"},
+		{&t.delta, "queueing_metadata.deq_timedelta"},
+		{&t.depth, "queueing_metadata.deq_qdepth"},
+	} {
+		f.to.Field, f.to.ok = p.prog.Field(f.name)
+	}
+	return t
+}
+
+func (t *Target) set(f *field, v uint64) {
+	if f.ok {
+		t.m.Set(f.Field, v)
+	}
+}
+
+func (t *Target) get(f *field) uint64 {
+	if !f.ok {
+		return 0
+	}
+	return t.m.Get(f.Field)
+}
+
+// Values of standard_metadata.instance_type.
+const (
+	isNormal = 0
+	isIClone = 1
+	isEClone = 2
+	isRecirc = 4
+	isCopy   = 5
+)
+
+// DropPort is the egress_spec that drops.
+const DropPort = 511
+
+// held is what the target keeps of a packet in a queue, or on its way from
+// egress to ingress.
+type held struct {
+	frame *packet.Frame
+	state interp.Saved
+	list  int // field list that a recirculated packet brings, with its values
+	keep  []uint64
+}
+
+// ingress runs a packet through ingress. again is nil for one from a link.
+func (t *Target) ingress(frame *packet.Frame, again *held, port int, now Time) (o Outcome, h, clone *held) {
+	m := t.m
+	asCame := (&packet.Pool{}).Clone(frame)
+	m.Start(frame, frame.Len())
+	if again == nil {
+		t.set(&t.inPort, uint64(port))
+		t.set(&t.inTime, uint64(now))
+		t.set(&t.instance, isNormal)
+	} else {
+		m.SetList(again.list, again.keep)
+		t.set(&t.instance, isRecirc)
+	}
+	t.set(&t.length, uint64(frame.Len()))
+	m.Parse()
+	m.Ingress()
+	ask := m.Ask
+	if d := t.digest(ask); d != nil {
+		o.Digest = append(o.Digest, d)
+	}
+	group, spec, class := int(t.get(&t.group)), int(t.get(&t.spec)), int(t.get(&t.priority))&7
+	switch {
+	case group != 0:
+		o.Group, o.Class = group, class
+		t.set(&t.instance, isCopy)
+	case spec == DropPort:
+		o.Drop = true
+	default:
+		o.Port, o.Class = spec, class
+		t.set(&t.instance, isNormal)
+	}
+	if !o.Drop {
+		h = &held{frame: frame, state: m.Save(nil)}
+	}
+	if ask.Clone {
+		o.Cloned, o.Session = true, int(ask.CloneSession)
+		keep := m.List(ask.CloneList, nil)
+		m.Start(asCame, asCame.Len())
+		t.set(&t.inPort, uint64(port))
+		m.Parse()
+		m.ResetMetadata()
+		m.SetList(ask.CloneList, keep)
+		t.set(&t.instance, isIClone)
+		clone = &held{frame: asCame, state: m.Save(nil)}
+	}
+	return o, h, clone
+}
+
+// digest returns the fields of a digest in order, if one was asked for.
+func (t *Target) digest(ask interp.Requests) []int64 {
+	if ask.Digest == 0 {
+		return nil
+	}
+	_, values, _ := t.m.Digest(ask.Digest)
+	var list []int64
+	for _, v := range values {
+		list = append(list, int64(v[0]))
+	}
+	return list
+}
+
+// copyOf returns a copy of a packet in a queue, for multicast.
+func (h *held) copyOf() *held {
+	return &held{frame: (&packet.Pool{}).Clone(h.frame), state: append(interp.Saved(nil), h.state...)}
+}
+
+// egress runs a packet that leaves a queue through egress.
+func (t *Target) egress(h *held, q Queue, enqueued, now Time, depth int64) (o Departure, again, clone *held) {
+	m := t.m
+	m.Resume(h.frame, h.state)
+	t.set(&t.outTime, uint64(now))
+	t.set(&t.enqTime, uint64(enqueued))
+	t.set(&t.delta, uint64(now-enqueued))
+	t.set(&t.depth, uint64(depth))
+	t.set(&t.outPort, uint64(q.Port))
+	t.set(&t.spec, DropPort+1)
+	t.set(&t.length, uint64(m.Length()))
+	m.Egress()
+	ask := m.Ask
+	if ask.Clone {
+		o.Cloned, o.Session = true, int(ask.CloneSession)
+		keep := m.List(ask.CloneList, nil)
+		saved := m.SaveAll(nil)
+		m.ResetMetadata()
+		m.SetList(ask.CloneList, keep)
+		t.set(&t.instance, isEClone)
+		clone = &held{frame: (&packet.Pool{}).Clone(h.frame), state: m.Save(nil)}
+		m.ResumeAll(h.frame, saved)
+		m.Ask = ask
+	}
+	if t.get(&t.spec) == DropPort {
+		o.Drop = true
+		return o, nil, clone
+	}
+	m.Finish()
+	if ask.Recirculate != 0 {
+		o.Recirculate = true
+		again = &held{frame: h.frame, list: ask.Recirculate, keep: m.List(ask.Recirculate, nil)}
+		return o, again, clone
+	}
+	o.Data, o.Elided = h.frame.Data, h.frame.Elided
+	return o, nil, clone
+}
+
+// has reports whether the program has a table.
+func (t *Program) has(table string) bool { _, ok := t.tables[table]; return ok }
+
+// setDefault gives a table a default action, if the program has the table.
+func (t *Target) setDefault(table, action string, args ...int64) {
+	if !t.has(table) {
+		return
+	}
+	a, packed := t.args(table, action, args)
+	t.st.Tables[t.tables[table]].SetDefault(a, packed)
+}
+
+// insert adds an entry, if the program has the table. The key is an address
+// and the length of its prefix, or one or two exact fields.
+func (t *Target) insert(table string, key []int64, prefix int, action string, args ...int64) {
+	if !t.has(table) {
+		return
+	}
+	a, packed := t.args(table, action, args)
+	tab := t.st.Tables[t.tables[table]]
+	match := make([]interp.FieldMatch, len(tab.Info.Key))
+	if len(key) < len(match) {
+		panic(fmt.Sprintf("BUG: table %s has %d keys", table, len(match)))
+	}
+	for i := range match {
+		match[i] = interp.FieldMatch{Value: []uint64{uint64(key[i])}, Prefix: prefix}
+	}
+	m := tab.Info.Match(match, 0)
+	if _, err := tab.Insert(&m, a, packed); err != nil {
+		panic("BUG: " + err.Error())
+	}
+}
+
+func (t *Target) args(table, action string, args []int64) (int, []uint64) {
+	a, ok := t.actions[table][action]
+	if !ok {
+		panic(fmt.Sprintf("BUG: table %s has no action %s", table, action))
+	}
+	limbs := make([][]uint64, len(args))
+	for i, v := range args {
+		limbs[i] = []uint64{uint64(v)}
+	}
+	if n := len(t.prog.Actions[a].Params); n != len(args) {
+		panic(fmt.Sprintf("BUG: action %s takes %d arguments, not %d", action, n, len(args)))
+	}
+	return a, t.prog.PackArgs(a, limbs)
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schemes
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+)
+
+// waitingPays sets the scene for recirculation: path 1, DRILL's best, is
+// warned of, and path 0 slower by so much.
+func waitingPays(d *dut, gain int) {
+	d.Helper()
+	noStamps(d)
+	d.set("drill_best", 1, 1)
+	d.set("warned", 0x40, 1)
+	d.set("warned_until", far, 1, 1)
+	d.set("path_rtt", 100, 1, 1)
+	d.set("path_rtt", uint64(100+gain), 1, 0)
+}
+
+// stoprecir sets the limits of recirculation.
+func stoprecir(d *dut, args string) {
+	d.Helper()
+	d.rule("Stoprecir default -> limit_recirculation(" + args + ")")
+}
+
+func TestRLBAdaptiveLimitsRecirculationsByTheBufferLeft(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw target) {
+		d := load(t, sw, "rlb-adaptive-drill", leafSpine(2), "l1", nil)
+		waitingPays(d, 1<<29-1)
+		// One window for the whole test, and nothing arriving: N_rc is what is
+		// left of the buffer, in frames of 1024 bytes.
+		d.rule("Compath default -> compare_paths(pass_time=0x10000000, byte_time=0)")
+		stoprecir(d, "xoff=8192, inflow=0, per_mtu=4194304, average=0xffffffff, most=1000")
+		d.set("ingress_qlen", 3072, 1, 3) // with the packet: 4126, so that 4066 are left
+		d.set("window_start", uint64(d.now()-2), 0)
+		d.set("window_length", 1, 0)
+		d.passes(1, 4, data) // once, then gain is used up (Eq. 6)
+		d.want(3, "window_budget", 0)
+		d.want(1, "window_packets", 0)
+		d.want(0x10000000, "window_length", 0)
+		for range 3 {
+			d.passes(1, 4, data)
+		}
+		d.want(3, "window_packets", 0)
+		d.want(3, "recirculations", 4)
+		d.want(4, "forwarded_warned", 4)
+
+		// More queued than xoff: none at all, never below zero.
+		d.set("ingress_qlen", 1<<20, 1, 3)
+		d.set("window_start", uint64(d.now()-2), 0)
+		d.set("window_length", 1, 0)
+		d.passes(1, 4, data)
+		d.want(0, "window_budget", 0)
+		d.want(3, "recirculations", 4)
+	})
+}
+
+func TestRLBAdaptiveLimitsTheTimeOfRecirculation(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw target) {
+		d := load(t, sw, "rlb-adaptive-drill", leafSpine(2), "l1", nil)
+		waitingPays(d, 50_000)
+		d.rule("Compath default -> compare_paths(pass_time=10000, byte_time=0)")
+		stoprecir(d, "xoff=0xffffffff, inflow=0, per_mtu=4194304, average=0xffffffff, most=1000")
+		d.passes(1, 4, data)
+		d.want(5, "recirculations", 4) // 5 · 10000 are not more than 50000
+		d.want(1, "forwarded_warned", 4)
+	})
+}
+
+// Algorithm 2: a path for which packets recirculate too often, two windows
+// running, is faulty.
+func TestRLBAdaptiveFindsTheFaultyPath(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw target) {
+		d := load(t, sw, "rlb-adaptive-drill", leafSpine(2), "l1", nil)
+		alerts := make(chan controlplane.Digest, 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			for a := range d.session.Digests(ctx) {
+				alerts <- a
+			}
+		}()
+		waitingPays(d, 1<<28)
+		d.rule("Compath default -> compare_paths(pass_time=0x1000000, byte_time=0)")
+		stoprecir(d, "xoff=0xffffffff, inflow=0, per_mtu=4194304, average=512, most=1000")
+		window := func(packets, passes uint64, port int) {
+			t.Helper()
+			d.set("window_packets", packets, 0)
+			d.set("window_passes", passes, 0)
+			d.set("top_port", uint64(port), 0)
+			d.set("window_start", uint64(d.now()-0x1000000), 0)
+			d.set("window_length", 0x1000000, 0)
+			d.send(1, data)
+			d.sent()
+		}
+		window(10, 20, 4) // twice each is not more than twice
+		d.want(0, "suspect_port", 0)
+		window(10, 21, 4)
+		d.want(4, "suspect_port", 0)
+		window(10, 21, 3) // another one
+		d.want(3, "suspect_port", 0)
+		window(10, 20, 3) // a quiet window
+		d.want(0, "suspect_port", 0)
+		window(10, 21, 4)
+		d.want(0, "faulty", 0)
+		window(10, 30, 4)
+		d.want(0x40, "faulty", 0)
+		d.want(0, "suspect_port", 0)
+		select {
+		case a := <-alerts:
+			want := map[string]uint64{"port": 4, "leaf": 1, "passes": 30, "packets": 10}
+			for name, v := range want {
+				if got := a.Uint(name); got != v {
+					t.Errorf("alert %v: %s is %d, want %d", a, name, got, v)
+				}
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("no alert")
+		}
+		// The path is out of use, warned or not, until the controller says so.
+		d.set("warned", 0, 1)
+		for range 4 {
+			d.passes(1, 3, data)
+		}
+		d.set("faulty", 0, 0)
+		d.set("drill_best", 1, 1)
+		d.set("egress_qlen", 1000, 3, 3)
+		d.passes(1, 4, data)
+	})
+}

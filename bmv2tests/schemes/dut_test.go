@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package schemes tests the generated programs packet by packet, one test for
+// each rule of each scheme. The tests run unchanged on pauseless switch, in
+// virtual time, and on simple_switch_grpc if that is at hand: programs count
+// in microseconds and packets, and no rule is tested by how fast a test is.
+package schemes
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/encoding/prototext"
+)
+
+// A target is a running switch without a program.
+type target interface {
+	// start returns how to control it.
+	start(t testing.TB, ports int) controlplane.Target
+	// send has the switch receive a frame, and waits until all that follows
+	// from it has happened.
+	send(port int, frame []byte)
+	// sent returns what the switch has sent since the last call, in order for
+	// each port.
+	sent() []frame
+	// now is the time of the switch in microseconds.
+	now() uint32
+	// wait lets at least so many microseconds pass.
+	wait(us int)
+	// options are what the target cannot do.
+	options() intent.Options
+}
+
+// frame is a frame that the switch sent.
+type frame struct {
+	port int
+	data []byte
+}
+
+// dut is a switch with a program and the entries of one place in a network.
+type dut struct {
+	testing.TB
+	target
+	session  *controlplane.Session
+	manifest *manifest.Manifest
+	node     *topo.Node
+	net      *topo.Topology
+}
+
+// eachTarget runs a test on every kind of switch that is at hand.
+func eachTarget(t *testing.T, do func(t *testing.T, sw target)) {
+	t.Run("softswitch", func(t *testing.T) { do(t, new(soft)) })
+	t.Run("bmv2", func(t *testing.T) { do(t, newBMv2(t)) })
+}
+
+// leafSpine is a network of two leaves with two hosts each and so many spines.
+func leafSpine(spines int) string {
+	return fmt.Sprintf("leaf_spine: {leaves: 3, spines: %d, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}", spines)
+}
+
+// load puts a switch of a network into service: the profile, in the units of
+// BMv2, with some parameters set.
+func load(t testing.TB, sw target, profile, network, node string, set map[string]string) *dut {
+	t.Helper()
+	return loadProgram(t, sw, generate(t, profile, set), network, node)
+}
+
+// generate generates a profile in the units of BMv2.
+func generate(t testing.TB, profile string, set map[string]string) *gen.Program {
+	t.Helper()
+	p, err := gen.Builtin(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
+	if p.INT {
+		p.Units.Depth = manifest.Cells80
+	}
+	p.Set = set
+	prog, err := gen.Generate(p, "v1model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prog
+}
+
+// loadProgram puts a switch with a program into service.
+func loadProgram(t testing.TB, sw target, prog *gen.Program, network, node string) *dut {
+	t.Helper()
+	net, err := topo.Parse("network.yaml", []byte(network))
+	if err != nil {
+		t.Fatal(err)
+	}
+	json, info := compile(t, prog)
+	d := &dut{TB: t, target: sw, manifest: prog.Manifest, net: net, node: net.NodeByName(node)}
+	entities, err := intent.Build(net, d.node.ID, prog.Manifest, info, sw.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	d.session, err = controlplane.Connect(ctx, sw.start(t, len(d.node.Ports)), controlplane.Options{Event: func(controlplane.Event) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.session.Close() })
+	desired := controlplane.Desired{Pipeline: controlplane.Pipeline{P4Info: info, Config: json}, Entities: entities}
+	if _, err := d.session.Apply(ctx, desired); err != nil {
+		t.Fatal(err)
+	}
+	// Clocks start at zero, which is also what says that something never
+	// happened: begin some time later.
+	sw.wait(1000)
+	return d
+}
+
+// compiled is a program that can be loaded.
+type compiled struct {
+	json []byte
+	info *p4configv1.P4Info
+}
+
+var programs = map[string]compiled{} // by text
+
+// compile compiles a program, once.
+func compile(t testing.TB, prog *gen.Program) ([]byte, *p4configv1.P4Info) {
+	t.Helper()
+	c, ok := programs[string(prog.P4)]
+	if !ok {
+		res, list := compiler.Compile(compiler.Options{File: prog.Name + ".p4", Source: prog.P4})
+		if len(list) > 0 {
+			t.Fatal(list)
+		}
+		c.json, c.info = bmv2json.Encode(res.Program), res.P4Info
+		programs[string(prog.P4)] = c
+	}
+	return c.json, c.info
+}
+
+// withP4C compiles a program with p4c, which must have nothing to say about
+// it.
+func withP4C(t testing.TB, prog *gen.Program) {
+	t.Helper()
+	p4c := os.Getenv("P4C_BM2")
+	if p4c == "" {
+		t.Skip("SKIP: P4C_BM2 is not set: the p4c-bm2-ss program")
+	}
+	dir := t.TempDir()
+	name := filepath.Join(dir, prog.Name)
+	if err := os.WriteFile(name+".p4", prog.P4, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(p4c, "-o", name+".json", "--p4runtime-files", name+".txtpb", name+".p4").CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	json, err := os.ReadFile(name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name + ".txtpb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := new(p4configv1.P4Info)
+	if err := prototext.Unmarshal(text, info); err != nil {
+		t.Fatal(err)
+	}
+	programs[string(prog.P4)] = compiled{json, info}
+}
+
+// set writes a cell of a register, by the coordinates of its index.
+func (d *dut) set(register string, value uint64, at ...int) {
+	d.Helper()
+	i := d.cell(register, at)
+	if err := d.session.WriteRegister(d.Context(), register, i, i, value); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// get reads a cell of a register.
+func (d *dut) get(register string, at ...int) uint64 {
+	d.Helper()
+	a, err := d.session.ReadRegister(d.Context(), register)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return a.Values[d.cell(register, at)]
+}
+
+// want checks a cell of a register.
+func (d *dut) want(value uint64, register string, at ...int) {
+	d.Helper()
+	if got := d.get(register, at...); got != value {
+		d.Errorf("register %s%v is %d, want %d", register, at, got, value)
+	}
+}
+
+// cell turns coordinates into an index.
+func (d *dut) cell(register string, at []int) int {
+	d.Helper()
+	for _, r := range d.manifest.Registers {
+		if r.Name != register {
+			continue
+		}
+		if len(at) != len(r.Index) {
+			d.Fatalf("register %s has %d dimensions", register, len(r.Index))
+		}
+		i := 0
+		for k, dim := range r.Index {
+			i = i*dim.Size + at[k]
+		}
+		return i
+	}
+	d.Fatalf("no register %s", register)
+	return 0
+}
+
+// rule writes a table entry, or replaces one.
+func (d *dut) rule(line string) {
+	d.Helper()
+	e, err := d.session.Schema().ParseEntity(line)
+	if err != nil {
+		d.Fatal(err)
+	}
+	if err := d.session.Write(d.Context(), []*p4v1.Update{controlplane.Modify(e)}); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// through sends a frame and returns the port that it, and nothing else, came
+// out of, and what it was then.
+func (d *dut) through(port int, data []byte) (int, []byte) {
+	d.Helper()
+	d.send(port, data)
+	got := d.sent()
+	if len(got) != 1 {
+		d.Fatalf("%d frames came out, want one: %v", len(got), got)
+	}
+	return got[0].port, got[0].data
+}
+
+// passes checks that a frame comes out of a port as it went in.
+func (d *dut) passes(in, out int, data []byte) {
+	d.Helper()
+	port, got := d.through(in, data)
+	if port != out || !bytes.Equal(got, data) {
+		d.Errorf("came out of port %d, want %d, as\n% x\nwent in as\n% x", port, out, got, data)
+	}
+}
+
+// drops checks that nothing comes out.
+func (d *dut) drops(in int, data []byte) {
+	d.Helper()
+	d.send(in, data)
+	if got := d.sent(); len(got) != 0 {
+		d.Errorf("came out: %v", got)
+	}
+}
+
+// from returns the frames that came out of a port.
+func from(list []frame, port int) [][]byte {
+	var out [][]byte
+	for _, f := range list {
+		if f.port == port {
+			out = append(out, f.data)
+		}
+	}
+	return out
+}
+
+func (f frame) String() string { return fmt.Sprintf("port %d: % x", f.port, f.data) }
+
+// inOrder sorts frames by port, and keeps the order of each.
+func inOrder(list []frame) []frame {
+	slices.SortStableFunc(list, func(a, b frame) int { return a.port - b.port })
+	return list
+}
+
+// eventually waits for a condition that holds after some real time.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// passesAs checks that a frame comes out of a port as another one.
+func (d *dut) passesAs(in, out int, data, as []byte) {
+	d.Helper()
+	port, got := d.through(in, data)
+	if port != out || !bytes.Equal(got, as) {
+		d.Errorf("came out of port %d, want %d, as\n% x\nwant\n% x", port, out, got, as)
+	}
+}

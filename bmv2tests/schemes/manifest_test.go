@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schemes
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/gen"
+)
+
+// What a manifest says of tables and registers is what the program has, with
+// the same sizes, units and indexes; what is controller-visible has a short
+// name and fits into 32 bits.
+func TestManifestsSayWhatProgramsHave(t *testing.T) {
+	for _, profile := range gen.Names() {
+		t.Run(profile, func(t *testing.T) {
+			p, err := gen.Builtin(profile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			prog, err := gen.Generate(p, "v1model")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, info := compile(t, prog)
+			s, err := schema.New(info)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var inProgram, inManifest []string
+			for _, tab := range s.Tables {
+				inProgram = append(inProgram, "table "+tab.Full)
+			}
+			for _, r := range s.Registers {
+				inProgram = append(inProgram, "register "+r.Full)
+				if r.Bits > 32 {
+					t.Errorf("register %s has %d bits", r.Full, r.Bits)
+				}
+				if r.Unit == "" || len(r.Index) == 0 {
+					t.Errorf("register %s says nothing of its unit or index", r.Full)
+				}
+			}
+			for _, d := range s.Digests {
+				inProgram = append(inProgram, "digest "+d.Full)
+			}
+			for _, tab := range prog.Manifest.Tables {
+				inManifest = append(inManifest, "table "+tab.Name)
+				if x, err := s.Table(tab.Name); err == nil && x.Const != (tab.Kind == "constant") {
+					t.Errorf("table %s is of kind %s", tab.Name, tab.Kind)
+				}
+			}
+			for _, r := range prog.Manifest.Registers {
+				inManifest = append(inManifest, "register "+r.Name)
+				x, err := s.Register(r.Name)
+				if err != nil {
+					continue
+				}
+				size := 1
+				for i, dim := range r.Index {
+					size *= dim.Size
+					if i >= len(x.Index) || x.Index[i].Name != dim.Name || i > 0 && x.Index[i].Size != dim.Size {
+						t.Errorf("register %s has index %v, manifest says %v", r.Name, x.Index, r.Index)
+					}
+				}
+				if x.Size != size || x.Bits != r.Bits || x.Unit != r.Unit {
+					t.Errorf("register %s has %d cells of %d bits in %s, manifest says %d of %d in %s", r.Name, x.Size, x.Bits, x.Unit, size, r.Bits, r.Unit)
+				}
+			}
+			for _, d := range prog.Manifest.Digests {
+				inManifest = append(inManifest, "digest "+d.Name)
+			}
+			slices.Sort(inProgram)
+			slices.Sort(inManifest)
+			if !slices.Equal(inProgram, inManifest) {
+				t.Errorf("the program has\n%s\nthe manifest\n%s", strings.Join(inProgram, "\n"), strings.Join(inManifest, "\n"))
+			}
+			for _, p := range prog.Manifest.Parameters {
+				if _, err := s.Table(p.Table); err != nil {
+					t.Errorf("parameter %s: %v", p.Name, err)
+				}
+			}
+		})
+	}
+}
+
+// The entries file is in the text form of the controller and fits the program.
+func TestDefaultEntriesFitTheProgram(t *testing.T) {
+	for _, profile := range gen.Names() {
+		prog := generate(t, profile, nil)
+		_, info := compile(t, prog)
+		s, err := schema.New(info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(prog.Entries)) {
+			if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+				continue
+			}
+			if _, err := s.ParseEntity(line); err != nil {
+				t.Errorf("%s: %s: %v", profile, line, err)
+			}
+		}
+	}
+}

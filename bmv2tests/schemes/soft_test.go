@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schemes
+
+import (
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/p4rtserver"
+	"google.golang.org/grpc"
+)
+
+// soft is pauseless switch, in virtual time.
+type soft struct {
+	sw     *softswitch.Switch
+	at     vtime.Time
+	events []event
+	made   int
+	out    []frame
+	pool   packet.Pool
+	units  softswitch.Units // those of BMv2 if not set
+	silent bool             // what is sent is forgotten
+}
+
+type event struct {
+	at  vtime.Time
+	seq int
+	ev  vtime.Event
+	arg uint64
+}
+
+func (s *soft) Now() vtime.Time         { return s.at }
+func (s *soft) Frames() *packet.Pool    { return &s.pool }
+func (s *soft) options() intent.Options { return intent.Options{} }
+
+func (s *soft) At(t vtime.Time, ev vtime.Event, arg uint64) {
+	s.made++
+	i := len(s.events)
+	for i > 0 && s.events[i-1].at > t {
+		i--
+	}
+	s.events = slices.Insert(s.events, i, event{t, s.made, ev, arg})
+}
+
+func (s *soft) Send(port int, f *packet.Frame, _ vtime.Time) {
+	if !s.silent {
+		s.out = append(s.out, frame{port, append(slices.Clone(f.Data), make([]byte, f.Elided)...)})
+	}
+	s.pool.Put(f)
+}
+
+func (s *soft) start(t testing.TB, ports int) controlplane.Target {
+	t.Helper()
+	cfg := softswitch.Config{Name: "dut", DeviceID: 1, Seed: 1, Units: s.units}
+	for p := 1; p <= ports; p++ {
+		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: p})
+	}
+	cfg.Ports = append(cfg.Ports, softswitch.Port{Number: softswitch.DefaultRecircPort, Internal: true})
+	sw, err := softswitch.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sw = sw
+	sw.Attach(s)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	p4rtserver.New(sw, p4rtserver.Options{}).Register(server)
+	go server.Serve(l)
+	t.Cleanup(server.Stop)
+	return controlplane.Target{Name: "dut", Addr: l.Addr().String(), DeviceID: 1}
+}
+
+func (s *soft) send(port int, data []byte) {
+	s.sw.Lock()
+	defer s.sw.Unlock()
+	f := s.pool.Get()
+	f.Data = append(f.Data, data...)
+	s.sw.Receive(port, f)
+	s.drain()
+	s.at += vtime.Millisecond
+}
+
+// drain lets everything happen that was started.
+func (s *soft) drain() {
+	for len(s.events) > 0 {
+		e := s.events[0]
+		s.events = s.events[:copy(s.events, s.events[1:])]
+		s.at = max(s.at, e.at)
+		e.ev.Fire(e.at, e.arg)
+	}
+}
+
+func (s *soft) sent() []frame {
+	out := s.out
+	s.out = nil
+	return inOrder(out)
+}
+
+func (s *soft) now() uint32 { return uint32(s.at / vtime.Microsecond) }
+
+func (s *soft) wait(us int) {
+	s.sw.Lock()
+	defer s.sw.Unlock()
+	s.at += vtime.Time(us) * vtime.Microsecond
+}
