@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/compiler/ir"
+	"github.com/pauseless/pauseless/compiler/p4c"
+	"github.com/pauseless/pauseless/compiler/p4info"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+)
+
+// compileFlags are the options of the verb compile.
+type compileFlags struct {
+	include, defines []string
+	out, info        string
+	print, with      string
+	diagnostics      string
+}
+
+func newCompileCmd() *cobra.Command {
+	var f compileFlags
+	cmd := &cobra.Command{
+		Use:   "compile PROGRAM.p4",
+		Short: "Compile a P4_16 program for v1model to BMv2 JSON and P4Info",
+		Long: `Compile a P4_16 program of the v1model architecture.
+
+Without -o, --p4info and --print the program is only checked. The files core.p4
+and v1model.p4 come with the compiler; those found by -I are taken first.
+P4Info is written as text, or in binary to a file whose name ends in .bin or .pb.
+"--compiler p4c" runs p4c-bm2-ss, from PATH or $` + p4c.Variable + `, instead.`,
+		Example: `  pauseless compile ecmp.p4 -o ecmp.json --p4info ecmp.p4info.txtpb
+  pauseless compile ecmp.p4 -I include -D PORTS=32
+  pauseless compile ecmp.p4 --print ir
+  pauseless compile ecmp.p4 --compiler p4c -o ecmp.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf(cmd, "want one program, have %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return compileProgram(cmd, args[0], &f) },
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVarP(&f.include, "include", "I", nil, "folder to look for included files in (repeatable)")
+	fl.StringArrayVarP(&f.defines, "define", "D", nil, "macro as NAME or NAME=TEXT (repeatable)")
+	fl.StringVarP(&f.out, "output", "o", "", "file for the JSON, - for standard output")
+	fl.StringVar(&f.info, "p4info", "", "file for the P4Info, - for standard output")
+	fl.StringVar(&f.print, "print", "", "print a stage instead: tokens, ast, types or ir")
+	fl.StringVar(&f.with, "compiler", "pauseless", "compiler to use: pauseless or p4c")
+	fl.StringVar(&f.diagnostics, "diagnostics", "text", "form of errors and warnings: text or json")
+	return cmd
+}
+
+func compileProgram(cmd *cobra.Command, file string, f *compileFlags) error {
+	if f.diagnostics != "text" && f.diagnostics != "json" {
+		return usageErrorf(cmd, "--diagnostics is text or json, not %q", f.diagnostics)
+	}
+	switch f.with {
+	case "p4c":
+		return compileWithP4C(cmd, file, f)
+	case "pauseless":
+	default:
+		return usageErrorf(cmd, "--compiler is pauseless or p4c, not %q", f.with)
+	}
+	stop, ok := map[string]compiler.Pass{"": compiler.AllPasses, "tokens": compiler.AfterPreproc, "ast": compiler.AfterParse,
+		"types": compiler.AfterCheck, "ir": compiler.AfterLower}[f.print]
+	if !ok {
+		return usageErrorf(cmd, "--print is tokens, ast, types or ir, not %q", f.print)
+	}
+	r, list := compiler.Compile(compiler.Options{File: file, Include: f.include, Defines: f.defines, Stop: stop})
+	if err := reportDiagnostics(cmd, f, file, list, r.Set.Source); err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	switch f.print {
+	case "tokens":
+		return writeAll(out, syntax.PrintTokens(r.Set, r.Tokens))
+	case "ast":
+		return writeAll(out, syntax.PrintProgram(r.Tree))
+	case "types":
+		return writeAll(out, types.Print(r.Tree, r.Types, r.Set))
+	case "ir":
+		return writeAll(out, ir.Print(r.IR))
+	}
+	return writeOutputs(cmd, f, func() []byte { return bmv2json.Encode(r.Program) }, r.P4Info)
+}
+
+func writeAll(w io.Writer, text string) error {
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func compileWithP4C(cmd *cobra.Command, file string, f *compileFlags) error {
+	if f.print != "" {
+		return usageErrorf(cmd, "--print shows stages of our own compiler and does not go with --compiler p4c")
+	}
+	r, err := p4c.Compile(cmd.Context(), p4c.Options{File: file, Include: f.include, Defines: f.defines})
+	if err != nil {
+		return err
+	}
+	if err := reportDiagnostics(cmd, f, file, r.List, nil); err != nil {
+		return err
+	}
+	return writeOutputs(cmd, f, func() []byte { return r.JSON }, r.P4Info)
+}
+
+// reportDiagnostics writes what the compiler has to say; after errors it
+// returns one that says how many.
+func reportDiagnostics(cmd *cobra.Command, f *compileFlags, file string, list diag.List, source func(string) []byte) error {
+	if f.diagnostics == "json" {
+		if err := printDiagnosticsJSON(cmd.OutOrStdout(), list); err != nil {
+			return err
+		}
+	} else {
+		diag.Print(cmd.ErrOrStderr(), list, func(name string) []byte {
+			if source != nil {
+				if text := source(name); text != nil {
+					return text
+				}
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return nil
+			}
+			return text
+		})
+	}
+	n := 0
+	for _, d := range list {
+		if d.Severity == diag.Error {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s has an error", file)
+	}
+	return fmt.Errorf("%s has %d errors", file, n)
+}
+
+func printDiagnosticsJSON(w io.Writer, list diag.List) error {
+	type row struct {
+		File     string `json:"file"`
+		Line     int32  `json:"line"`
+		Column   int32  `json:"column"`
+		Severity string `json:"severity"`
+		Code     string `json:"code"`
+		Message  string `json:"message"`
+	}
+	rows := []row{}
+	for _, d := range list {
+		rows = append(rows, row{d.Pos.File(), d.Pos.Line, d.Pos.Col, d.Severity.String(), string(d.Code), d.Msg})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(rows)
+}
+
+// writeOutputs writes the files that were asked for.
+func writeOutputs(cmd *cobra.Command, f *compileFlags, program func() []byte, info *p4configv1.P4Info) error {
+	if f.out != "" {
+		if err := writeOutput(cmd, f.out, program()); err != nil {
+			return err
+		}
+	}
+	if f.info == "" {
+		return nil
+	}
+	data := p4info.Text(info)
+	if ext := filepath.Ext(f.info); ext == ".bin" || ext == ".pb" {
+		var err error
+		if data, err = (proto.MarshalOptions{Deterministic: true}).Marshal(info); err != nil {
+			return err
+		}
+	}
+	return writeOutput(cmd, f.info, data)
+}
+
+// writeOutput writes a file as a whole or not at all.
+func writeOutput(cmd *cobra.Command, name string, data []byte) error {
+	if name == "-" {
+		_, err := cmd.OutOrStdout().Write(data)
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return cannotWrite(name, err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), name)
+	}
+	return cannotWrite(name, err)
+}
+
+func cannotWrite(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("cannot write %s: %s", name, strings.TrimSpace(err.Error()))
+}

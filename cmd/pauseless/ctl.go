@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/spf13/cobra"
+)
+
+func newCtlCmd() *cobra.Command {
+	c := &ctl{}
+	cmd := &cobra.Command{
+		Use:   "ctl",
+		Short: "control running switches: tables, registers, packets, pipelines",
+		Long: `Ctl talks to P4Runtime servers: pauseless switch, BMv2's simple_switch_grpc,
+Stratum. Say where they are with --addr, once for each switch, or with a
+topology file that has addresses. Reading disturbs nobody; writing needs to be
+the primary controller, with the highest election id.
+
+Entries are written as one line, names instead of ids:
+
+  Forward dst=10.0.1.0/24 -> forward(port=3)
+  acl prio 10 proto=17 dport=4791..4799 src=10.0.0.0/8 -> drop()
+  Forward default -> drop()
+  multicast 1 -> 1, 2, 3
+  clone 5 -> 510 truncate 64`,
+		Example: `  pauseless ctl --addr 127.0.0.1:50001 registers Readqlen
+  pauseless ctl --addr l1=127.0.0.1:50001 --addr l2=127.0.0.1:50002 tables
+  pauseless ctl --topology fabric.yaml watch Readqlen --every 1s
+  pauseless ctl --addr 127.0.0.1:50001 entries add 'Forward dst=10.0.1.0/24 -> forward(port=3)'
+  pauseless ctl --addr 127.0.0.1:9559 --thrift 127.0.0.1:9090 registers Readqlen   # BMv2`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := cmd.PersistentFlags()
+	f.StringArrayVar(&c.addrs, "addr", nil, "`[NAME=]HOST:PORT[/DEVICE]` of a P4Runtime server; device 1 if not given; may be repeated")
+	f.StringArrayVar(&c.thrift, "thrift", nil, "`HOST:PORT` of BMv2's Thrift server, in the order of the switches")
+	f.StringVar(&c.topology, "topology", "", "topology `FILE` with the switches' addresses")
+	f.StringSliceVar(&c.only, "switch", nil, "only these switches, by `NAME`")
+	f.StringVar(&c.election, "election-id", "1", "election `ID` for writing: a number, or two as in 1:5")
+	f.BoolVar(&c.takeOver, "take-over", false, "for writing, become primary even if another controller is")
+	f.StringVarP(&c.output, "output", "o", "table", "`table or json`")
+	f.DurationVar(&c.timeout, "timeout", 10*time.Second, "patience with each call")
+	f.StringVar(&c.ca, "tls-ca", "", "use TLS and trust the certificates in this PEM `FILE`")
+	f.StringVar(&c.cert, "tls-cert", "", "client certificate, a PEM `FILE`")
+	f.StringVar(&c.key, "tls-key", "", "its private key, a PEM `FILE`")
+	cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(
+		newCtlApplyCmd(c),
+		newCtlTablesCmd(c),
+		newCtlEntriesCmd(c),
+		newCtlRegistersCmd(c),
+		newCtlCountersCmd(c),
+		newCtlMetersCmd(c),
+		newCtlWatchCmd(c),
+		newCtlDigestsCmd(c),
+		newCtlPacketOutCmd(c),
+		newCtlPacketInCmd(c),
+		newCtlAlertsCmd(c),
+		newCtlPipelineCmd(c),
+		newCtlPortsCmd(c),
+		newCtlQueuesCmd(c),
+	)
+	return cmd
+}
+
+// ctl is what all of ctl's verbs have in common: the switches and how to
+// print.
+type ctl struct {
+	addrs, thrift, only []string
+	topology            string
+	election            string
+	takeOver            bool
+	output              string
+	timeout             time.Duration
+	ca, cert, key       string
+
+	net *topo.Topology // from --topology, or nil
+}
+
+// asJSON reports whether the output is for programs.
+func (c *ctl) asJSON(cmd *cobra.Command) (bool, error) {
+	switch c.output {
+	case "table":
+		return false, nil
+	case "json":
+		return true, nil
+	}
+	return false, usageErrorf(cmd, "-o is table or json, not %q", c.output)
+}
+
+// targets returns the switches that the command line names.
+func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
+	id, err := controlplane.ParseElectionID(c.election)
+	if err != nil {
+		return nil, usageErrorf(cmd, "--election-id: %v", err)
+	}
+	var all []controlplane.Target
+	for _, a := range c.addrs {
+		t, err := parseTarget(a)
+		if err != nil {
+			return nil, usageErrorf(cmd, "--addr: %v", err)
+		}
+		all = append(all, t)
+	}
+	if c.topology != "" {
+		if c.net, err = topo.Read(c.topology); err != nil {
+			return nil, err
+		}
+		all = c.place(all)
+		if len(all) == 0 {
+			return nil, fmt.Errorf("%s gives no switch an address; add addresses: {l1: \"127.0.0.1:50001\", …}, or use --addr", c.topology)
+		}
+	}
+	if len(all) == 0 {
+		return nil, usageErrorf(cmd, "which switch? give --addr HOST:PORT or --topology FILE")
+	}
+	if len(c.thrift) > len(all) {
+		return nil, usageErrorf(cmd, "%d --thrift addresses for %d switches", len(c.thrift), len(all))
+	}
+	conf, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range all {
+		t := &all[i]
+		t.ElectionID, t.TLS = id, conf
+		if i < len(c.thrift) {
+			t.Thrift = c.thrift[i]
+		}
+		if t.Name == "" {
+			t.Name = t.Addr
+		}
+		names = append(names, t.Name)
+	}
+	if len(c.only) == 0 {
+		return all, nil
+	}
+	var some []controlplane.Target
+	for _, name := range c.only {
+		found := false
+		for _, t := range all {
+			if t.Name == name {
+				some = append(some, t)
+				found = true
+			}
+		}
+		if !found {
+			return nil, usageErrorf(cmd, "--switch: no switch is called %q%s", name, didYouMean(name, names))
+		}
+	}
+	return some, nil
+}
+
+// place puts the switches of the topology that have an address behind those
+// of the command line. One that is on the command line by its name is there
+// at that address.
+func (c *ctl) place(given []controlplane.Target) []controlplane.Target {
+	all := given
+	for _, i := range c.net.Switches() {
+		n := &c.net.Nodes[i]
+		at := slices.IndexFunc(given, func(t controlplane.Target) bool { return t.Name == n.Name })
+		switch {
+		case at >= 0 && !strings.Contains(c.addrs[at], "/"):
+			all[at].DeviceID = n.DeviceID
+		case at < 0 && n.Address != "":
+			all = append(all, controlplane.Target{Name: n.Name, Addr: n.Address, DeviceID: n.DeviceID})
+		}
+	}
+	return all
+}
+
+func didYouMean(name string, known []string) string {
+	if hint := diag.DidYouMean(name, known); hint != "" {
+		return hint
+	}
+	return "; there are: " + strings.Join(known, ", ")
+}
+
+// parseTarget reads [NAME=]HOST:PORT[/DEVICE].
+func parseTarget(text string) (controlplane.Target, error) {
+	t := controlplane.Target{DeviceID: 1}
+	if name, rest, ok := strings.Cut(text, "="); ok {
+		t.Name, text = name, rest
+	}
+	addr, device, ok := strings.Cut(text, "/")
+	if ok {
+		id, err := strconv.ParseUint(device, 0, 64)
+		if err != nil {
+			return t, fmt.Errorf("device %q is no number", device)
+		}
+		t.DeviceID = id
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "" {
+		return t, fmt.Errorf("%q is no HOST:PORT", addr)
+	}
+	if host == "" {
+		addr = "127.0.0.1:" + port
+	}
+	t.Addr = addr
+	return t, nil
+}
+
+func (c *ctl) tls() (*tls.Config, error) {
+	if c.ca == "" && c.cert == "" && c.key == "" {
+		return nil, nil
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.ca != "" {
+		pem, err := os.ReadFile(c.ca)
+		if err != nil {
+			return nil, err
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no PEM certificate", c.ca)
+		}
+	}
+	if c.cert != "" || c.key != "" {
+		pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+		}
+		conf.Certificates = []tls.Certificate{pair}
+	}
+	return conf, nil
+}
+
+// say prints events on standard error.
+func (c *ctl) say(cmd *cobra.Command) func(controlplane.Event) {
+	var mu sync.Mutex
+	return func(e controlplane.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: %s\n", e)
+	}
+}
+
+// forReading opens sessions that take no part in elections.
+func (c *ctl) forReading(cmd *cobra.Command) (*controlplane.Fabric, error) {
+	targets, err := c.targets(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return controlplane.Open(cmd.Context(), targets, controlplane.Options{ReadOnly: true, Timeout: c.timeout, Event: c.say(cmd)})
+}
+
+// forWriting opens sessions as the primary. Where nobody is primary the
+// election id is raised as far as it takes; where somebody is, only with
+// --take-over.
+func (c *ctl) forWriting(cmd *cobra.Command) (*controlplane.Fabric, error) {
+	targets, err := c.targets(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return c.openForWriting(cmd, targets)
+}
+
+func (c *ctl) openForWriting(cmd *cobra.Command, targets []controlplane.Target) (*controlplane.Fabric, error) {
+	options := controlplane.Options{Policy: controlplane.AdoptOrphans, Timeout: c.timeout, Event: func(e controlplane.Event) {
+		switch e.Kind {
+		case controlplane.Connected, controlplane.Primary, controlplane.Orphaned:
+		default:
+			c.say(cmd)(e)
+		}
+	}}
+	if c.takeOver {
+		options.Policy = controlplane.TakeOver
+	}
+	f, err := controlplane.Open(cmd.Context(), targets, options)
+	var np *controlplane.NotPrimaryError
+	if errors.As(err, &np) {
+		err = fmt.Errorf("%w (--take-over does so)", err)
+	}
+	return f, err
+}
+
+// one returns the only switch of a fabric.
+func (c *ctl) one(cmd *cobra.Command, f *controlplane.Fabric) (*controlplane.Session, error) {
+	if n := len(f.Sessions()); n != 1 {
+		return nil, usageErrorf(cmd, "this needs one switch, not %d; choose with --switch NAME", n)
+	}
+	return f.Sessions()[0], nil
+}
+
+// namer returns names for the coordinates of register cells on a switch,
+// from the topology if there is one.
+func (c *ctl) namer(name string) register.Namer {
+	if c.net == nil {
+		return nil
+	}
+	n := c.net.NodeByName(name)
+	return func(dim string, i int) string {
+		switch dim {
+		case "port":
+			if n != nil && i >= 1 && i <= len(n.Ports) {
+				return fmt.Sprintf("%d (to %s)", i, c.net.Nodes[n.Ports[i-1].Peer].Name)
+			}
+		case "leaf":
+			for j := range c.net.Nodes {
+				if x := &c.net.Nodes[j]; x.Kind == topo.Switch && x.Leaf == i {
+					return x.Name
+				}
+			}
+		}
+		return ""
+	}
+}
+
+// complete offers the names that list finds on the first switch, for shell
+// completion. It gives up silently where there is no switch to ask.
+func (c *ctl) complete(list func(context.Context, *controlplane.Session) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		targets, err := c.targets(cmd)
+		if err != nil || len(args) > 0 {
+			return nil, none
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		s, err := controlplane.Connect(ctx, targets[0], controlplane.Options{ReadOnly: true, Timeout: time.Second, Event: func(controlplane.Event) {}})
+		if err != nil {
+			return nil, none
+		}
+		defer s.Close()
+		names, err := list(ctx, s)
+		if err != nil {
+			return nil, none
+		}
+		return names, none
+	}
+}

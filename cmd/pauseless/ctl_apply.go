@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/spf13/cobra"
+)
+
+// apply is the verb that makes a network as its topology file says.
+type apply struct {
+	*ctl
+	profile                string
+	info, config, manifest string
+	dryRun, diff           bool
+	keep, standby          bool
+	audit                  time.Duration
+	scale                  int64
+}
+
+func newCtlApplyCmd(c *ctl) *cobra.Command {
+	a := &apply{ctl: c}
+	cmd := &cobra.Command{
+		Use:   "apply TOPOLOGY --profile NAME",
+		Short: "make switches as a topology file wants them",
+		Long: `Apply computes from the topology what each switch needs (forwarding, paths, leaf
+ids, clone sessions, multicast groups, thresholds), compares it with what the
+switch has, and writes the difference: first what is new, then what has to go.
+Running it again changes nothing. The program is that of a profile, or your own
+with --p4info, --config and --manifest. Where a --thrift address says that the
+switches are BMv2s, it is compiled for BMv2: times in µs, depths in packets, flow
+control by the program itself. Switches are reached at the addresses
+in the file, or at --addr NAME=HOST:PORT.
+
+With --keep it stays: it puts switches in order when they come back from a
+restart, when somebody else has written, and when the topology file changes.
+With --keep --standby it waits until the controller in charge is gone.`,
+		Example: `  pauseless ctl apply fabric.yaml --profile rlb-drill --dry-run
+  pauseless ctl apply fabric.yaml --profile rlb-drill
+  pauseless ctl apply fabric.yaml --profile rlb-drill --keep --election-id 10
+  pauseless ctl apply fabric.yaml --profile rlb-drill --keep --standby --election-id 5`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf(cmd, "want one topology file, not %d arguments", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&a.profile, "profile", "", "built-in profile by `NAME`, or its file")
+	f.StringVar(&a.info, "p4info", "", "P4Info `FILE` of your own program")
+	f.StringVar(&a.config, "config", "", "its device configuration `FILE`, BMv2 JSON for example")
+	f.StringVar(&a.manifest, "manifest", "", "its manifest `FILE`")
+	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
+	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
+	f.BoolVar(&a.keep, "keep", false, "stay, and keep the switches so")
+	f.BoolVar(&a.standby, "standby", false, "with --keep: wait until no other controller is in charge")
+	f.Int64Var(&a.scale, "scale", 1, "the network runs so many times slower than the topology says, as deployed ones do")
+	f.DurationVar(&a.audit, "audit", 10*time.Second, "with --keep: how often to look for what others have written")
+	return cmd
+}
+
+func (a *apply) run(cmd *cobra.Command, file string) error {
+	asJSON, err := a.asJSON(cmd)
+	if err != nil {
+		return err
+	}
+	if a.topology != "" {
+		return usageErrorf(cmd, "the topology is the argument; leave --topology out")
+	}
+	if a.scale < 1 {
+		return usageErrorf(cmd, "--scale must be at least 1")
+	}
+	if a.standby && !a.keep {
+		return usageErrorf(cmd, "--standby goes with --keep")
+	}
+	a.topology = file
+	targets, err := a.targets(cmd)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if n := a.net.NodeByName(t.Name); n == nil || n.Kind != topo.Switch {
+			return usageErrorf(cmd, "--addr: %s has no switch called %q; write NAME=HOST:PORT", file, t.Name)
+		}
+	}
+	wanted, err := a.wanted(cmd, targets)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.keep:
+		return a.runKeeper(cmd, file, targets, wanted)
+	case a.dryRun:
+		f, err := controlplane.Open(cmd.Context(), targets, controlplane.Options{ReadOnly: true, Timeout: a.timeout, Event: a.say(cmd)})
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return a.each(cmd, f, asJSON, true, func(ctx context.Context, s *controlplane.Session) (*controlplane.Change, error) {
+			return s.Plan(ctx, wanted[s.Name()])
+		})
+	}
+	f, err := a.openForWriting(cmd, targets)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return a.each(cmd, f, asJSON, a.diff, func(ctx context.Context, s *controlplane.Session) (*controlplane.Change, error) {
+		return s.Apply(ctx, wanted[s.Name()])
+	})
+}
+
+// wanted computes the desired state of all targets.
+func (a *apply) wanted(cmd *cobra.Command, targets []controlplane.Target) (map[string]controlplane.Desired, error) {
+	bmv2 := false
+	for _, t := range targets {
+		// Who has a Thrift server is BMv2.
+		bmv2 = bmv2 || t.Thrift != ""
+	}
+	pipeline, m, err := a.program(cmd, bmv2)
+	if err != nil {
+		return nil, err
+	}
+	slow := local.Slow(a.net, a.scale)
+	out := make(map[string]controlplane.Desired)
+	for _, t := range targets {
+		options := intent.Options{NoCloneClass: t.Thrift != ""}
+		entities, err := intent.Build(slow, a.net.NodeByName(t.Name).ID, m, pipeline.P4Info, options)
+		if err != nil {
+			return nil, err
+		}
+		out[t.Name] = controlplane.Desired{Pipeline: pipeline, Entities: entities}
+	}
+	return out, nil
+}
+
+// program returns the program to run and its manifest.
+func (a *apply) program(cmd *cobra.Command, bmv2 bool) (controlplane.Pipeline, *manifest.Manifest, error) {
+	own := a.info != "" || a.config != "" || a.manifest != ""
+	switch {
+	case own && a.profile != "":
+		return controlplane.Pipeline{}, nil, usageErrorf(cmd, "give --profile, or --p4info, --config and --manifest, not both")
+	case own && (a.info == "" || a.config == "" || a.manifest == ""):
+		return controlplane.Pipeline{}, nil, usageErrorf(cmd, "your own program needs all of --p4info, --config and --manifest")
+	case own:
+		p, err := readPipeline(a.info, a.config)
+		if err != nil {
+			return p, nil, err
+		}
+		text, err := os.ReadFile(a.manifest)
+		if err != nil {
+			return p, nil, err
+		}
+		m, err := manifest.Read(a.manifest, text)
+		return p, m, err
+	case a.profile == "":
+		return controlplane.Pipeline{}, nil, usageErrorf(cmd, "which program? give --profile NAME; `pauseless gen --list` shows the names")
+	}
+	p, err := program.Load(a.profile)
+	if err != nil {
+		return controlplane.Pipeline{}, nil, err
+	}
+	kind := local.SoftSwitch
+	if bmv2 {
+		kind = local.BMv2
+	}
+	built, err := local.Build(p, a.net, kind, a.scale)
+	if err != nil {
+		return controlplane.Pipeline{}, nil, err
+	}
+	return built.Pipeline(), built.Manifest, nil
+}
+
+// each does something to all switches at once and prints what came of it, in
+// the order of the switches.
+func (a *apply) each(cmd *cobra.Command, f *controlplane.Fabric, asJSON, diff bool, do func(context.Context, *controlplane.Session) (*controlplane.Change, error)) error {
+	changes := make(map[string]*controlplane.Change)
+	var mu sync.Mutex
+	err := f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
+		c, err := do(ctx, s)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			changes[s.Name()] = c
+		}
+		return err
+	})
+	out := cmd.OutOrStdout()
+	same := 0
+	for _, s := range f.Sessions() {
+		c := changes[s.Name()]
+		if c == nil {
+			continue
+		}
+		if c.Empty() {
+			same++
+		}
+		if asJSON {
+			insert, modify, del := c.Plan.Counts()
+			if err := printJSON(out, map[string]any{"switch": s.Name(), "push": c.Push, "insert": insert, "modify": modify, "delete": del}); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.Empty() {
+			continue
+		}
+		text := c.String()
+		if a.dryRun {
+			text = strings.Replace(text, "pushed", "to be pushed", 1) + ", if applied"
+		}
+		fmt.Fprintf(out, "%s: %s\n", s.Name(), text)
+		if diff {
+			if err := c.Plan.Print(out, c.Schema, "  "); err != nil {
+				return err
+			}
+		}
+	}
+	if !asJSON {
+		fmt.Fprintf(out, "%d of %d switches are as desired already\n", same, len(f.Sessions()))
+	}
+	return err
+}
+
+// runKeeper keeps the switches as desired until it is told to stop.
+func (a *apply) runKeeper(cmd *cobra.Command, file string, targets []controlplane.Target, wanted map[string]controlplane.Desired) error {
+	policy := controlplane.AdoptOrphans
+	switch {
+	case a.standby:
+		policy = controlplane.Standby
+	case a.takeOver:
+		policy = controlplane.TakeOver
+	}
+	say := a.say(cmd)
+	f, err := controlplane.StartAll(targets, controlplane.Options{Policy: policy, Timeout: a.timeout, Event: say})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	k := controlplane.NewKeeper(f, a.audit)
+	set := func(wanted map[string]controlplane.Desired) error {
+		for name, d := range wanted {
+			if err := k.Set(name, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := set(wanted); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.Run(cmd.Context())
+	}()
+	last, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(fileInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-cmd.Context().Done():
+			<-done
+			return nil
+		case <-tick.C:
+		}
+		text, err := os.ReadFile(file)
+		if err != nil || string(text) == string(last) {
+			continue // an editor may be half-way through saving it
+		}
+		last = text
+		if err := a.reread(cmd, file, text, targets, set); err != nil {
+			say(controlplane.Event{Switch: file, Kind: controlplane.NotAsDesired, Text: fmt.Sprintf("the changed file is not used: %v", err)})
+			continue
+		}
+		say(controlplane.Event{Switch: file, Kind: controlplane.Reconciled, Text: "the file has changed; the switches follow"})
+	}
+}
+
+// fileInterval is how often --keep looks at the topology file.
+const fileInterval = time.Second
+
+// reread computes the desired state from a changed topology file. Switches
+// that the file adds, or moves to another address, need a new start.
+func (a *apply) reread(cmd *cobra.Command, file string, text []byte, targets []controlplane.Target, set func(map[string]controlplane.Desired) error) error {
+	net, err := topo.Parse(file, text)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool)
+	for _, t := range targets {
+		known[t.Name] = true
+		if n := net.NodeByName(t.Name); n == nil || n.Kind != topo.Switch {
+			return fmt.Errorf("switch %s is not in it any more; start again to leave it out", t.Name)
+		}
+	}
+	for _, i := range net.Switches() {
+		if n := net.Nodes[i]; n.Address != "" && !known[n.Name] && len(a.only) == 0 {
+			return errors.New("switch " + n.Name + " is new in it; start again to take it in")
+		}
+	}
+	old := a.net
+	a.net = net
+	wanted, err := a.wanted(cmd, targets)
+	if err != nil {
+		a.net = old
+		return err
+	}
+	return set(wanted)
+}

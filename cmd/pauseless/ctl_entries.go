@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/schema"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/spf13/cobra"
+)
+
+func newCtlEntriesCmd(c *ctl) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "entries",
+		Short: "add, modify and delete entries by names",
+		Long: `Entries writes table entries, multicast groups, clone sessions, action profile
+members and groups, meters and digests, each given as one line. From a file, one
+per line; # begins a comment. All lines are checked against the program's P4Info
+before any is written.
+
+  TABLE [prio N] FIELD=COND… -> ACTION(PARAM=VALUE, …)
+  TABLE default -> ACTION(…)
+  multicast N -> PORT, PORT/INSTANCE, …
+  clone N -> PORT, … [truncate BYTES]
+  member PROFILE N -> ACTION(…)
+  group PROFILE N -> MEMBER weight W, …
+  meter NAME[I] = cir N burst N pir N burst N
+  digest NAME timeout 1ms list 10 ack 10ms
+
+COND is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *.`,
+		Example: `  pauseless ctl --addr :50001 entries add 'Forward dst=10.0.1.0/24 -> forward(port=3)'
+  pauseless ctl --addr :50001 entries modify 'Forward dst=10.0.1.0/24 -> drop()'
+  pauseless ctl --addr :50001 entries del 'Forward dst=10.0.1.0/24'
+  pauseless ctl --addr :50001 entries add --file entries.txt`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		c.entriesCmd("add", "add entries", p4v1.Update_INSERT),
+		c.entriesCmd("modify", "change what entries do", p4v1.Update_MODIFY),
+		c.entriesCmd("del", "delete entries; what stands after -> does not matter", p4v1.Update_DELETE),
+	)
+	return cmd
+}
+
+func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: verb + " [ENTRY…]", Short: short,
+		Example:           fmt.Sprintf("  pauseless ctl --addr :50001 entries %s 'Forward dst=10.0.1.0/24 -> forward(port=3)'", verb),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lines, err := entryLines(cmd, args, file)
+			if err != nil {
+				return err
+			}
+			f, err := c.forWriting(cmd)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
+				sch, err := s.LoadSchema(ctx)
+				if err != nil {
+					return err
+				}
+				updates, err := parseEntries(sch, lines, typ)
+				if err != nil {
+					return fmt.Errorf("%s: %w", s.Name(), err)
+				}
+				return s.Write(ctx, updates)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "read entries from a `FILE`, one a line; - is standard input")
+	cmd.MarkFlagFilename("file")
+	return cmd
+}
+
+// entryLine is an entry and where it was read, which is empty for the
+// command line.
+type entryLine struct{ where, text string }
+
+func entryLines(cmd *cobra.Command, args []string, file string) ([]entryLine, error) {
+	var lines []entryLine
+	for _, a := range args {
+		lines = append(lines, entryLine{"", a})
+	}
+	if file != "" {
+		var in io.Reader = cmd.InOrStdin()
+		if file != "-" {
+			f, err := os.Open(file)
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			in = f
+		}
+		sc := bufio.NewScanner(in)
+		for n := 1; sc.Scan(); n++ {
+			text := strings.TrimSpace(sc.Text())
+			if text != "" && text[0] != '#' {
+				lines = append(lines, entryLine{fmt.Sprintf("%s:%d: ", file, n), text})
+			}
+		}
+		if err := sc.Err(); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	if len(lines) == 0 {
+		return nil, usageErrorf(cmd, "no entries: give them as arguments or with --file")
+	}
+	return lines, nil
+}
+
+// parseEntries reads all lines, or reports the first that is wrong.
+func parseEntries(sch *schema.Schema, lines []entryLine, typ p4v1.Update_Type) ([]*p4v1.Update, error) {
+	var updates []*p4v1.Update
+	for _, l := range lines {
+		e, err := sch.ParseEntity(l.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s%w", l.where, err)
+		}
+		t := typ
+		if typ == p4v1.Update_INSERT && alwaysThere(e) {
+			t = p4v1.Update_MODIFY
+		}
+		updates = append(updates, &p4v1.Update{Type: t, Entity: e})
+	}
+	return updates, nil
+}
+
+// alwaysThere reports whether an entity can only be modified: a default entry,
+// or a cell of an array.
+func alwaysThere(e *p4v1.Entity) bool {
+	switch e := e.Entity.(type) {
+	case *p4v1.Entity_TableEntry:
+		return e.TableEntry.IsDefaultAction
+	case *p4v1.Entity_MeterEntry, *p4v1.Entity_CounterEntry, *p4v1.Entity_RegisterEntry:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/controlplane"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+)
+
+func newCtlPipelineCmd(c *ctl) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pipeline",
+		Short: "show, fetch, verify or set the program that switches run",
+		Example: `  pauseless ctl --addr :50001 pipeline get
+  pauseless ctl --addr :50001 pipeline set --p4info p.p4info.txtpb --config p.json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var info, config string
+	get := &cobra.Command{
+		Use: "get", Short: "show what the switches run, and save it",
+		Example: `  pauseless ctl --addr :50001 pipeline get
+  pauseless ctl --addr :50001 pipeline get --p4info p.p4info.txtpb --config p.json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.getPipeline(cmd, info, config) },
+	}
+	get.Flags().StringVar(&info, "p4info", "", "save the P4Info to a `FILE`, as text")
+	get.Flags().StringVar(&config, "config", "", "save the device configuration (BMv2 JSON) to a `FILE`")
+	cmd.AddCommand(get, c.pushCmd("set", "make the switches run a program; their tables become empty", (*controlplane.Session).SetPipeline),
+		c.pushCmd("verify", "ask the switches whether they could run a program", (*controlplane.Session).VerifyPipeline))
+	return cmd
+}
+
+func (c *ctl) pushCmd(verb, short string, push func(*controlplane.Session, context.Context, controlplane.Pipeline) error) *cobra.Command {
+	var info, config string
+	var cookie uint64
+	cmd := &cobra.Command{
+		Use: verb + " --p4info FILE --config FILE", Short: short,
+		Example: fmt.Sprintf("  pauseless ctl --addr :50001 pipeline %s --p4info p.p4info.txtpb --config p.json", verb),
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if info == "" || config == "" {
+				return usageErrorf(cmd, "give both --p4info and --config")
+			}
+			p, err := readPipeline(info, config)
+			if err != nil {
+				return err
+			}
+			p.Cookie = cookie
+			f, err := c.forWriting(cmd)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error { return push(s, ctx, p) })
+		},
+	}
+	cmd.Flags().StringVar(&info, "p4info", "", "P4Info `FILE`, text or binary")
+	cmd.Flags().StringVar(&config, "config", "", "device configuration `FILE`, BMv2 JSON for example")
+	cmd.Flags().Uint64Var(&cookie, "cookie", 0, "`NUMBER` to recognise the program by; 0 is a hash of it")
+	cmd.MarkFlagFilename("p4info")
+	cmd.MarkFlagFilename("config")
+	return cmd
+}
+
+// readPipeline reads a program from its two files.
+func readPipeline(info, config string) (controlplane.Pipeline, error) {
+	p := controlplane.Pipeline{P4Info: &p4configv1.P4Info{}}
+	text, err := os.ReadFile(info)
+	if err != nil {
+		return p, err
+	}
+	// Text begins with a letter or a comment; in the binary format the first
+	// byte is a tag.
+	if strings.HasSuffix(info, ".bin") || strings.HasSuffix(info, ".pb") {
+		err = proto.Unmarshal(text, p.P4Info)
+	} else {
+		err = prototext.Unmarshal(text, p.P4Info)
+	}
+	if err != nil {
+		return p, fmt.Errorf("%s: no P4Info: %w", info, err)
+	}
+	p.Config, err = os.ReadFile(config)
+	return p, err
+}
+
+func (c *ctl) getPipeline(cmd *cobra.Command, info, config string) error {
+	asJSON, err := c.asJSON(cmd)
+	if err != nil {
+		return err
+	}
+	f, err := c.forReading(cmd)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info != "" || config != "" {
+		s, err := c.one(cmd, f)
+		if err != nil {
+			return err
+		}
+		p, err := s.FetchPipeline(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return savePipeline(s.Name(), p, info, config)
+	}
+	g := grid{head: []string{"switch", "cookie", "arch", "tables", "registers", "digests", "config"}}
+	for _, s := range f.Sessions() {
+		p, err := s.FetchPipeline(cmd.Context())
+		if err != nil {
+			return err
+		}
+		i := p.P4Info
+		if asJSON {
+			err := printJSON(cmd.OutOrStdout(), map[string]any{
+				"switch": s.Name(), "cookie": fmt.Sprintf("%#x", p.Cookie), "arch": i.GetPkgInfo().GetArch(), "tables": len(i.GetTables()),
+				"registers": len(i.GetRegisters()), "digests": len(i.GetDigests()), "config_bytes": len(p.Config),
+			})
+			if err != nil {
+				return err
+			}
+		}
+		g.add(s.Name(), fmt.Sprintf("%#x", p.Cookie), i.GetPkgInfo().GetArch(), strconv.Itoa(len(i.GetTables())),
+			strconv.Itoa(len(i.GetRegisters())), strconv.Itoa(len(i.GetDigests())), fmt.Sprintf("%d bytes", len(p.Config)))
+	}
+	if !asJSON {
+		g.print(cmd.OutOrStdout(), "")
+	}
+	return nil
+}
+
+func savePipeline(name string, p controlplane.Pipeline, info, config string) error {
+	if info != "" {
+		text, err := prototext.MarshalOptions{Multiline: true}.Marshal(p.P4Info)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(info, text, 0o644); err != nil {
+			return err
+		}
+	}
+	if config != "" {
+		if len(p.Config) == 0 {
+			return fmt.Errorf("%s does not give its device configuration away", name)
+		}
+		return os.WriteFile(config, p.Config, 0o644)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/bmv2"
+	"github.com/spf13/cobra"
+)
+
+func newCtlPortsCmd(c *ctl) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ports",
+		Short: "list ports: where they lead, and on BMv2 whether they are up",
+		Long: `Ports lists the switches' ports. P4Runtime has no words for ports: where they
+lead and how fast comes from the topology file, their interfaces and state from
+BMv2's Thrift server. At least one of --topology and --thrift is needed.`,
+		Example: `  pauseless ctl --topology fabric.yaml ports
+  pauseless ctl --addr :9559 --thrift :9090 ports`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			asJSON, err := c.asJSON(cmd)
+			if err != nil {
+				return err
+			}
+			targets, err := c.targets(cmd)
+			if err != nil {
+				return err
+			}
+			g := grid{head: []string{"switch", "port", "to", "rate", "interface", "state"}}
+			for _, t := range targets {
+				rows, err := c.portsOf(cmd, t)
+				if err != nil {
+					return fmt.Errorf("%s: %w", t.Name, err)
+				}
+				for _, r := range rows {
+					g.add(r...)
+					if asJSON {
+						obj := make(map[string]string)
+						for i, h := range g.head {
+							obj[h] = r[i]
+						}
+						if err := printJSON(cmd.OutOrStdout(), obj); err != nil {
+							return err
+						}
+					}
+				}
+			}
+			if !asJSON {
+				g.print(cmd.OutOrStdout(), "")
+			}
+			return nil
+		},
+	}
+}
+
+func (c *ctl) portsOf(cmd *cobra.Command, t controlplane.Target) ([][]string, error) {
+	live := make(map[int]bmv2.Port)
+	last := 0
+	if t.Thrift != "" {
+		client, err := bmv2.Dial(t.Thrift)
+		if err != nil {
+			return nil, err
+		}
+		defer client.Close()
+		ports, err := client.Ports(cmd.Context())
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range ports {
+			live[p.Number] = p
+			last = max(last, p.Number)
+		}
+	}
+	var rows [][]string
+	if c.net != nil {
+		if n := c.net.NodeByName(t.Name); n != nil {
+			last = max(last, len(n.Ports))
+		}
+	} else if t.Thrift == "" {
+		return nil, fmt.Errorf("P4Runtime does not tell ports: give --topology FILE, or BMv2's --thrift HOST:PORT")
+	}
+	for i := 0; i <= last; i++ {
+		row := []string{t.Name, strconv.Itoa(i), "", "", "", ""}
+		known := false
+		if c.net != nil {
+			if n := c.net.NodeByName(t.Name); n != nil && i >= 1 && i <= len(n.Ports) {
+				p := n.Ports[i-1]
+				row[2] = fmt.Sprintf("%s port %d", c.net.Nodes[p.Peer].Name, p.PeerPort)
+				row[3] = c.net.Links[p.Link].Rate.String()
+				known = true
+			}
+		}
+		if p, ok := live[i]; ok {
+			row[4] = p.Interface
+			row[5] = "down"
+			if p.Up {
+				row[5] = "up"
+			}
+			known = true
+		}
+		if known {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+func newCtlQueuesCmd(c *ctl) *cobra.Command {
+	var port, priority, depth int
+	var rate int64
+	cmd := &cobra.Command{
+		Use:   "queues [--port N] [--priority N] --rate PPS | --depth PACKETS",
+		Short: "set the rates and depths of BMv2's egress queues",
+		Long: `Queues sets how many packets per second BMv2's egress queues send, and how many
+they hold: of one port and priority, of all priorities of a port, or of all
+ports. BMv2 counts both in packets, and drops silently what does not fit.`,
+		Example: `  pauseless ctl --addr :9559 --thrift :9090 queues --rate 1000 --depth 10000
+  pauseless ctl --addr :9559 --thrift :9090 queues --port 3 --rate 2000`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			setRate, setDepth := cmd.Flags().Changed("rate"), cmd.Flags().Changed("depth")
+			if !setRate && !setDepth {
+				return usageErrorf(cmd, "give --rate or --depth")
+			}
+			if port < bmv2.All || priority < bmv2.All || priority > 7 || priority != bmv2.All && port == bmv2.All || rate < 0 || depth < 0 {
+				return usageErrorf(cmd, "ports are numbered from 0, priorities of a port from 0 to 7; rates and depths are at least 0")
+			}
+			targets, err := c.targets(cmd)
+			if err != nil {
+				return err
+			}
+			for _, t := range targets {
+				if t.Thrift == "" {
+					return fmt.Errorf("%s: P4Runtime has no queues; BMv2's Thrift server has: give --thrift HOST:PORT", t.Name)
+				}
+				if err := setQueues(cmd, t.Thrift, bmv2.Queue{Port: port, Priority: priority}, setRate, rate, setDepth, depth); err != nil {
+					return fmt.Errorf("%s: %w", t.Name, err)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&port, "port", bmv2.All, "`NUMBER` of a port; -1 means all")
+	cmd.Flags().IntVar(&priority, "priority", bmv2.All, "queue of the port, from 0 to 7; -1 means all")
+	cmd.Flags().Int64Var(&rate, "rate", 0, "packets per second; 0 means as fast as possible")
+	cmd.Flags().IntVar(&depth, "depth", 0, "packets that a queue holds")
+	return cmd
+}
+
+func setQueues(cmd *cobra.Command, addr string, q bmv2.Queue, setRate bool, rate int64, setDepth bool, depth int) error {
+	client, err := bmv2.Dial(addr)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if setRate {
+		if err := client.SetQueueRate(cmd.Context(), q, rate); err != nil {
+			return err
+		}
+	}
+	if setDepth {
+		return client.SetQueueDepth(cmd.Context(), q, depth)
+	}
+	return nil
+}

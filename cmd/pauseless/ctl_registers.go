@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/spf13/cobra"
+)
+
+func newCtlRegistersCmd(c *ctl) *cobra.Command {
+	names := c.complete(func(ctx context.Context, s *controlplane.Session) ([]string, error) {
+		sch, err := s.LoadSchema(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for _, r := range sch.Registers {
+			names = append(names, r.Name)
+		}
+		return names, nil
+	})
+	var all bool
+	get := func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.listRegisters(cmd)
+		}
+		return c.getRegisters(cmd, args, all)
+	}
+	cmd := &cobra.Command{
+		Use:   "registers [NAME[INDEX]…]",
+		Short: "list register arrays, or read them by name",
+		Long: `Registers reads register arrays, each in one call. Of arrays with more than 32
+cells only those that are not 0 are shown, unless --all is given; JSON has all.
+On BMv2, registers are behind its Thrift server: add --thrift HOST:PORT.`,
+		Example: `  pauseless ctl --addr :50001 registers
+  pauseless ctl --addr :50001 registers Readqlen
+  pauseless ctl --addr :50001 registers 'Readqlen[3]' -o json
+  pauseless ctl --addr :50001 registers set 'Readqlen[3]' 200`,
+		ValidArgsFunction: names,
+		RunE:              get,
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
+	getCmd := &cobra.Command{
+		Use: "get NAME[INDEX]…", Short: "read register arrays, or one cell",
+		Example:           `  pauseless ctl --addr :50001 registers get Readqlen`,
+		ValidArgsFunction: names, RunE: get,
+	}
+	getCmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
+	set := &cobra.Command{
+		Use: "set NAME[INDEX] VALUE", Short: "write a cell, a range of cells as NAME[3..7], or all as NAME",
+		Example:           `  pauseless ctl --addr :50001 registers set 'Readqlen[3]' 200`,
+		ValidArgsFunction: names,
+		RunE:              c.setRegister,
+	}
+	reset := &cobra.Command{
+		Use: "reset NAME…", Short: "give all cells their initial value, 0",
+		Example:           `  pauseless ctl --addr :50001 registers reset Readqlen`,
+		ValidArgsFunction: names,
+		RunE:              c.resetRegisters,
+	}
+	cmd.AddCommand(getCmd, set, reset)
+	return cmd
+}
+
+func (c *ctl) listRegisters(cmd *cobra.Command) error {
+	asJSON, err := c.asJSON(cmd)
+	if err != nil {
+		return err
+	}
+	f, err := c.forReading(cmd)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	g := grid{head: []string{"switch", "register", "cells", "bits", "unit", "index"}}
+	for _, s := range f.Sessions() {
+		sch, err := s.LoadSchema(cmd.Context())
+		if err != nil {
+			return err
+		}
+		for _, r := range sch.Registers {
+			var dims []string
+			for _, d := range r.Index {
+				dims = append(dims, d.Name)
+			}
+			if asJSON {
+				err := printJSON(cmd.OutOrStdout(), map[string]any{"switch": s.Name(), "register": r.Name, "cells": r.Size, "bits": r.Bits, "unit": r.Unit, "index": dims})
+				if err != nil {
+					return err
+				}
+			}
+			g.add(s.Name(), r.Name, strconv.Itoa(r.Size), strconv.Itoa(r.Bits), r.Unit, strings.Join(dims, ", "))
+		}
+	}
+	if !asJSON {
+		g.print(cmd.OutOrStdout(), "")
+	}
+	return nil
+}
+
+// cellRange is NAME, NAME[3] or NAME[3..7].
+type cellRange struct {
+	name        string
+	first, last int // -1: all
+}
+
+func parseCells(text string) (cellRange, error) {
+	name, index, ok := strings.Cut(text, "[")
+	r := cellRange{name: name, first: -1, last: -1}
+	if !ok {
+		return r, nil
+	}
+	index, ok = strings.CutSuffix(index, "]")
+	low, high, isRange := strings.Cut(index, "..")
+	if !isRange {
+		high = low
+	}
+	first, err1 := strconv.Atoi(low)
+	last, err2 := strconv.Atoi(high)
+	if !ok || err1 != nil || err2 != nil || first < 0 || last < first {
+		return r, fmt.Errorf("%q is no NAME, NAME[3] or NAME[3..7]", text)
+	}
+	r.first, r.last = first, last
+	return r, nil
+}
+
+func (c *ctl) getRegisters(cmd *cobra.Command, args []string, all bool) error {
+	asJSON, err := c.asJSON(cmd)
+	if err != nil {
+		return err
+	}
+	var ranges []cellRange
+	for _, a := range args {
+		r, err := parseCells(a)
+		if err != nil {
+			return usageErrorf(cmd, "%v", err)
+		}
+		ranges = append(ranges, r)
+	}
+	f, err := c.forReading(cmd)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	arrays := make(map[string][]register.Array)
+	if arrays, err = readArrays(cmd.Context(), f, ranges); err != nil {
+		return err
+	}
+	for _, s := range f.Sessions() {
+		for i, a := range arrays[s.Name()] {
+			r := ranges[i]
+			if r.last >= len(a.Values) {
+				return fmt.Errorf("%s: %s has cells 0 to %d", s.Name(), a.Name, len(a.Values)-1)
+			}
+			if asJSON {
+				if err := printJSON(cmd.OutOrStdout(), arrayJSON(s.Name(), a, r)); err != nil {
+					return err
+				}
+				continue
+			}
+			c.printArray(cmd.OutOrStdout(), s.Name(), a, r, all)
+		}
+	}
+	return nil
+}
+
+// readArrays reads the arrays of the ranges from all switches at once.
+func readArrays(ctx context.Context, f *controlplane.Fabric, ranges []cellRange) (map[string][]register.Array, error) {
+	perSwitch := make([][]register.Array, len(f.Sessions()))
+	index := make(map[*controlplane.Session]int)
+	for i, s := range f.Sessions() {
+		index[s] = i
+	}
+	err := f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
+		for _, r := range ranges {
+			a, err := s.ReadRegister(ctx, r.name)
+			if err != nil {
+				return err
+			}
+			perSwitch[index[s]] = append(perSwitch[index[s]], a)
+		}
+		return nil
+	})
+	out := make(map[string][]register.Array)
+	for s, i := range index {
+		out[s.Name()] = perSwitch[i]
+	}
+	return out, err
+}
+
+// arrayJSON is an array, or the cells asked for, as programs read it.
+func arrayJSON(name string, a register.Array, r cellRange) map[string]any {
+	first, values := 0, a.Values
+	if r.first >= 0 {
+		first, values = r.first, a.Values[r.first:r.last+1]
+	}
+	return map[string]any{"switch": name, "register": a.Name, "unit": a.Unit, "first": first, "values": values}
+}
+
+const fewCells = 32 // are all shown
+
+func (c *ctl) printArray(w io.Writer, name string, a register.Array, r cellRange, all bool) {
+	unit := ""
+	if a.Unit != "" {
+		unit = " [" + a.Unit + "]"
+	}
+	fmt.Fprintf(w, "%s %s%s\n", name, a.Name, unit)
+	first, last := 0, len(a.Values)-1
+	if r.first >= 0 {
+		first, last = r.first, r.last
+	}
+	show := all || r.first >= 0 || len(a.Values) <= fewCells
+	g := grid{head: []string{"index", "value"}}
+	if len(a.Index) > 0 {
+		g.head = append(g.head, "of")
+	}
+	hidden := 0
+	for i := first; i <= last; i++ {
+		if a.Values[i] == 0 && !show {
+			hidden++
+			continue
+		}
+		row := []string{strconv.Itoa(i), strconv.FormatUint(a.Values[i], 10)}
+		if len(a.Index) > 0 {
+			row = append(row, a.Label(i, c.namer(name)))
+		}
+		g.add(row...)
+	}
+	if len(g.rows) > 0 {
+		g.print(w, "  ")
+	}
+	if hidden > 0 {
+		fmt.Fprintf(w, "  %d cells are 0\n", hidden)
+	}
+}
+
+func (c *ctl) setRegister(cmd *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return usageErrorf(cmd, "want NAME[INDEX] and VALUE, not %d arguments", len(args))
+	}
+	r, err := parseCells(args[0])
+	if err != nil {
+		return usageErrorf(cmd, "%v", err)
+	}
+	value, err := strconv.ParseUint(args[1], 0, 64)
+	if err != nil {
+		return usageErrorf(cmd, "value %q is no number of up to 64 bits", args[1])
+	}
+	f, err := c.forWriting(cmd)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
+		def, err := findRegister(ctx, s, r.name)
+		if err != nil {
+			return err
+		}
+		first, last := r.first, r.last
+		if first < 0 {
+			first, last = 0, def.Size-1
+		}
+		return s.WriteRegister(ctx, r.name, first, last, value)
+	})
+}
+
+func findRegister(ctx context.Context, s *controlplane.Session, name string) (*schema.Register, error) {
+	sch, err := s.LoadSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := sch.Register(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name(), err)
+	}
+	return r, nil
+}
+
+func (c *ctl) resetRegisters(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageErrorf(cmd, "which register?")
+	}
+	f, err := c.forWriting(cmd)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
+		for _, name := range args {
+			if err := s.ResetRegister(ctx, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/schema"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/spf13/cobra"
+)
+
+// lines takes turns between goroutines that each have something to write, and
+// counts.
+type lines struct {
+	mu    sync.Mutex
+	w     io.Writer
+	times int // after so many, done is called and nothing is written any more; 0: never
+	done  func()
+	count int
+}
+
+// write calls do unless enough has been written.
+func (l *lines) write(do func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.times > 0 && l.count >= l.times {
+		return nil
+	}
+	if l.count++; l.count == l.times {
+		l.done()
+	}
+	return do()
+}
+
+func (l *lines) print(format string, args ...any) error {
+	return l.write(func() error {
+		_, err := fmt.Fprintf(l.w, format+"\n", args...)
+		return err
+	})
+}
+
+func (l *lines) json(v any) error {
+	return l.write(func() error { return printJSON(l.w, v) })
+}
+
+func newCtlDigestsCmd(c *ctl) *cobra.Command {
+	var times int
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "digests [NAME…]",
+		Short: "print the messages that the data plane sends",
+		Long: `Digests switches the program's digests on where they are off, and prints each
+message as it comes, until Ctrl-C. Switches send digests to the primary
+controller only.`,
+		Example: `  pauseless ctl --addr :50001 digests
+  pauseless ctl --addr :50001 digests rlb_warning_t -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asJSON, err := c.asJSON(cmd)
+			if err != nil {
+				return err
+			}
+			f, err := c.forWriting(cmd)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			out := &lines{w: cmd.OutOrStdout(), times: times, done: cancel}
+			return ignoreCancel(ctx, f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
+				return printDigests(ctx, s, args, timeout, out, asJSON)
+			}))
+		},
+	}
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many messages; 0 means never")
+	cmd.Flags().DurationVar(&timeout, "delay", 10*time.Millisecond, "how long a switch may collect messages, where the digest is off yet")
+	return cmd
+}
+
+// ignoreCancel returns nil for the errors of work that was told to stop.
+func ignoreCancel(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func printDigests(ctx context.Context, s *controlplane.Session, names []string, delay time.Duration, out *lines, asJSON bool) error {
+	sch, err := s.LoadSchema(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := make(map[string]bool)
+	for _, n := range names {
+		d, err := sch.Digest(n)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name(), err)
+		}
+		wanted[d.Name] = true
+	}
+	if len(sch.Digests) == 0 {
+		return fmt.Errorf("%s: the program sends no digests", s.Name())
+	}
+	in := s.Digests(ctx)
+	for _, d := range sch.Digests {
+		if len(wanted) == 0 || wanted[d.Name] {
+			if err := switchOn(ctx, s, d, delay); err != nil {
+				return err
+			}
+		}
+	}
+	for d := range in {
+		if len(wanted) > 0 && !wanted[d.Name] {
+			continue
+		}
+		if asJSON {
+			fields := make(map[string]string)
+			for _, f := range d.Fields {
+				fields[f.Name] = f.Text
+			}
+			if err := out.json(map[string]any{"switch": s.Name(), "digest": d.Name, "fields": fields}); err != nil {
+				return err
+			}
+			continue
+		}
+		var text []string
+		for _, f := range d.Fields {
+			text = append(text, f.Name+"="+f.Text)
+		}
+		if err := out.print("%s %s %s", s.Name(), d.Name, strings.Join(text, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// switchOn makes a switch send a digest, unless it does already.
+func switchOn(ctx context.Context, s *controlplane.Session, d *schema.Digest, delay time.Duration) error {
+	err := s.Write(ctx, []*p4v1.Update{controlplane.Insert(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
+		DigestId: d.ID,
+		Config:   &p4v1.DigestEntry_Config{MaxTimeoutNs: delay.Nanoseconds(), MaxListSize: 100, AckTimeoutNs: delay.Nanoseconds()},
+	}}})})
+	var we *controlplane.WriteError
+	if errors.As(err, &we) && we.AllExist() {
+		return nil
+	}
+	return err
+}
+
+func newCtlPacketOutCmd(c *ctl) *cobra.Command {
+	var hexText, pcap string
+	cmd := &cobra.Command{
+		Use:   "packet-out [FIELD=VALUE…]",
+		Short: "send packets out of a switch",
+		Long: `Packet-out has a switch send a packet as if the controller were one of its
+ports. FIELDs are those of the program's packet_out header. The packet is given
+in hexadecimal, or all of a pcap file are sent.`,
+		Example: `  pauseless ctl --addr :50001 packet-out egress_port=3 --hex 'ffffffffffff 020000000001 0806'
+  pauseless ctl --addr :50001 packet-out egress_port=3 --pcap frames.pcap`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			metadata := make(map[string]string)
+			for _, a := range args {
+				k, v, ok := strings.Cut(a, "=")
+				if !ok {
+					return usageErrorf(cmd, "%q is no FIELD=VALUE", a)
+				}
+				metadata[k] = v
+			}
+			packets, err := packetsFrom(cmd, hexText, pcap)
+			if err != nil {
+				return err
+			}
+			f, err := c.forWriting(cmd)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			s, err := c.one(cmd, f)
+			if err != nil {
+				return err
+			}
+			for _, p := range packets {
+				if err := s.PacketOut(cmd.Context(), p, metadata); err != nil {
+					return err
+				}
+			}
+			// The stream is closed only after the switch has read it all: it
+			// answers calls in between.
+			_, err = s.Cookie(cmd.Context())
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&hexText, "hex", "", "the packet, in `HEX`adecimal; blanks do not matter")
+	cmd.Flags().StringVar(&pcap, "pcap", "", "send the packets of a pcap `FILE`")
+	cmd.MarkFlagFilename("pcap")
+	return cmd
+}
+
+func packetsFrom(cmd *cobra.Command, hexText, pcap string) ([][]byte, error) {
+	switch {
+	case (hexText == "") == (pcap == ""):
+		return nil, usageErrorf(cmd, "give the packet with --hex or --pcap")
+	case hexText != "":
+		b, err := hex.DecodeString(strings.Join(strings.Fields(hexText), ""))
+		if err != nil || len(b) == 0 {
+			return nil, usageErrorf(cmd, "--hex: %q is no hexadecimal", hexText)
+		}
+		return [][]byte{b}, nil
+	}
+	frames, _, err := readPcap(pcap)
+	return frames, err
+}
+
+func newCtlPacketInCmd(c *ctl) *cobra.Command {
+	var times int
+	var pcap string
+	cmd := &cobra.Command{
+		Use:   "packet-in",
+		Short: "print the packets that switches send to the controller",
+		Long: `Packet-in prints packets as they come, until Ctrl-C, or writes them to a pcap
+file. Switches send them to the primary controller only.`,
+		Example: `  pauseless ctl --addr :50001 packet-in --times 10
+  pauseless ctl --addr :50001 packet-in --pcap controller.pcap`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			asJSON, err := c.asJSON(cmd)
+			if err != nil {
+				return err
+			}
+			f, err := c.forWriting(cmd)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			out := &lines{w: cmd.OutOrStdout(), times: times, done: cancel}
+			var writer *pcapgo.Writer
+			if pcap != "" {
+				file, err := os.Create(pcap)
+				if err != nil {
+					return err
+				}
+				defer file.Close()
+				writer = pcapgo.NewWriterNanos(file)
+				if err := writer.WriteFileHeader(1<<16, layers.LinkTypeEthernet); err != nil {
+					return err
+				}
+			}
+			return ignoreCancel(ctx, f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
+				sch, err := s.LoadSchema(ctx)
+				if err != nil {
+					return err
+				}
+				for p := range s.Packets(ctx) {
+					metadata := make(map[string]string)
+					for _, m := range sch.PacketIn {
+						if v, ok := p.Metadata[m.Name]; ok {
+							metadata[m.Name] = m.Print(v)
+						}
+					}
+					var err error
+					switch {
+					case writer != nil:
+						err = out.write(func() error {
+							return writer.WritePacket(gopacket.CaptureInfo{Timestamp: time.Now(), CaptureLength: len(p.Payload), Length: len(p.Payload)}, p.Payload)
+						})
+					case asJSON:
+						err = out.json(map[string]any{"switch": s.Name(), "metadata": metadata, "packet": hex.EncodeToString(p.Payload)})
+					default:
+						err = out.print("%s %s %d bytes %s", s.Name(), sortedPairs(metadata), len(p.Payload), hex.EncodeToString(p.Payload[:min(len(p.Payload), 64)]))
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		},
+	}
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many packets; 0 means never")
+	cmd.Flags().StringVar(&pcap, "pcap", "", "write the packets to a pcap `FILE` instead")
+	cmd.MarkFlagFilename("pcap")
+	return cmd
+}
+
+func sortedPairs(m map[string]string) string {
+	var list []string
+	for k, v := range m {
+		list = append(list, k+"="+v)
+	}
+	sort.Strings(list)
+	return strings.Join(list, " ")
+}
+
+func newCtlAlertsCmd(c *ctl) *cobra.Command {
+	var times int
+	cmd := &cobra.Command{
+		Use:   "alerts",
+		Short: "print what an operator should know, as it happens",
+		Long: `Alerts stands by on all switches and prints, until Ctrl-C, when one is lost or
+back, when another controller takes or gives up control, and, while it is itself
+the primary of a switch because nobody else is, the digests of the data plane.
+It never takes control from another controller.`,
+		Example: `  pauseless ctl --topology fabric.yaml alerts
+  pauseless ctl --topology fabric.yaml alerts -o json >> alerts.jsonl`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			asJSON, err := c.asJSON(cmd)
+			if err != nil {
+				return err
+			}
+			targets, err := c.targets(cmd)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			out := &lines{w: cmd.OutOrStdout(), times: times, done: cancel}
+			f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Standby, Timeout: c.timeout, Event: func(e controlplane.Event) {
+				if asJSON {
+					out.json(map[string]any{"time": time.Now().UTC().Format(time.RFC3339Nano), "switch": e.Switch, "alert": e.Kind.String(), "text": e.Text})
+				} else {
+					out.print("%s %s", time.Now().Format("15:04:05.000"), e)
+				}
+			}})
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return ignoreCancel(ctx, f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
+				for s.AwaitPrimary(ctx) == nil {
+					sch, err := s.LoadSchema(ctx)
+					if err == nil && len(sch.Digests) > 0 {
+						err = printDigests(ctx, s, nil, 10*time.Millisecond, out, asJSON)
+					}
+					if err == nil {
+						<-ctx.Done()
+						return nil
+					}
+					// No pipeline yet, or not primary any more.
+					select {
+					case <-ctx.Done():
+					case <-time.After(time.Second):
+					}
+				}
+				return nil
+			}))
+		},
+	}
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many alerts; 0 means never")
+	return cmd
+}

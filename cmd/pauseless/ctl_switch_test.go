@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts in testdata/target run on our own switch and, where it is
+// installed, on BMv2. The command "start" starts one without a program; $addr
+// and $thrift are its addresses, the latter empty for ours. In everything.p4
+// there is something of everything.
+func TestCtlOnSwitches(t *testing.T) {
+	for _, kind := range []local.Kind{local.SoftSwitch, local.BMv2} {
+		t.Run(string(kind), func(t *testing.T) {
+			path := ""
+			if kind == local.BMv2 {
+				var err error
+				if path, err = local.FindSimpleSwitch(os.Getenv("BMV2")); err != nil {
+					t.Skipf("SKIP: %v", err)
+				}
+			}
+			testscript.Run(t, testscript.Params{
+				Dir: "testdata/target",
+				Setup: func(e *testscript.Env) error {
+					text, err := os.ReadFile("../../bmv2tests/controller/testdata/everything.p4")
+					if err != nil {
+						return err
+					}
+					e.Setenv("KIND", string(kind))
+					return os.WriteFile(filepath.Join(e.WorkDir, "everything.p4"), text, 0o644)
+				},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){
+					"start": func(ts *testscript.TestScript, _ bool, _ []string) { startSwitch(ts, path) },
+				},
+				Condition: func(cond string) (bool, error) { return cond == string(kind), nil },
+			})
+		})
+	}
+}
+
+// startSwitch starts simple_switch_grpc if its path is given, else ours.
+func startSwitch(ts *testscript.TestScript, simpleSwitch string) {
+	addr, thrift := freeAddr(ts), ""
+	var cmd *exec.Cmd
+	if simpleSwitch != "" {
+		thrift = freeAddr(ts)
+		_, port, err := net.SplitHostPort(thrift)
+		ts.Check(err)
+		cmd = exec.Command(simpleSwitch, "--no-p4", "--device-id", "1", "--thrift-port", port, "--", "--grpc-server-addr", addr, "--cpu-port", "510")
+	} else {
+		self, err := exec.LookPath("pauseless")
+		if err != nil {
+			ts.Check(err)
+		}
+		cmd = exec.Command(self, "switch", "--grpc", addr, "--port", "1@mem:a", "--port", "2@mem:a")
+		cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"))
+	}
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+			break
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("the switch does not listen: %v", err)
+		}
+	}
+	ts.Setenv("addr", addr)
+	ts.Setenv("thrift", thrift)
+}
+
+func freeAddr(ts *testscript.TestScript) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	defer l.Close()
+	return l.Addr().String()
+}

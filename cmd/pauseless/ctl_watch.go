@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/register"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func newCtlWatchCmd(c *ctl) *cobra.Command {
+	var every time.Duration
+	var times int
+	cmd := &cobra.Command{
+		Use:   "watch NAME[INDEX]…",
+		Short: "read registers again and again",
+		Long: `Watch reads registers at a steady pace. On a terminal the table is redrawn in
+place, with what changed since the last reading; q or Ctrl-C ends it. Elsewhere,
+or with -o json, each reading is one line of JSON per switch and register. A
+switch that does not answer is named, and asked again at the next turn.`,
+		Example: `  pauseless ctl --addr :50001 watch Readqlen --every 1s
+  pauseless ctl --topology fabric.yaml watch Readqlen --every 100ms > queues.jsonl`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := c.asJSON(cmd); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return usageErrorf(cmd, "watch what? give the name of a register; `pauseless ctl registers` lists them")
+			}
+			if every <= 0 {
+				return usageErrorf(cmd, "--every must be above 0")
+			}
+			var ranges []cellRange
+			for _, a := range args {
+				r, err := parseCells(a)
+				if err != nil {
+					return usageErrorf(cmd, "%v", err)
+				}
+				ranges = append(ranges, r)
+			}
+			f, err := c.forReading(cmd)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			// A name that is wrong now stays wrong.
+			if _, err := readArrays(cmd.Context(), f, ranges); err != nil {
+				return err
+			}
+			w := &watch{c: c, fabric: f, ranges: ranges, every: every, times: times}
+			if out, ok := cmd.OutOrStdout().(*os.File); ok && c.output != "json" && term.IsTerminal(int(out.Fd())) {
+				return w.onTerminal(cmd.Context(), cmd.InOrStdin(), out)
+			}
+			return w.asLines(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().DurationVar(&every, "every", time.Second, "time between readings")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many readings; 0 means never")
+	return cmd
+}
+
+// watch reads registers at a steady pace.
+type watch struct {
+	c      *ctl
+	fabric *controlplane.Fabric
+	ranges []cellRange
+	every  time.Duration
+	times  int
+
+	// On a terminal:
+	turns       int
+	before, now reading
+}
+
+// asLines writes each reading as JSON, until ctx is done.
+func (w *watch) asLines(ctx context.Context, out, errs io.Writer) error {
+	tick := time.NewTicker(w.every)
+	defer tick.Stop()
+	for n := 0; w.times == 0 || n < w.times; n++ {
+		if n > 0 {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+		now := time.Now()
+		arrays, err := readArrays(ctx, w.fabric, w.ranges)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			fmt.Fprintf(errs, "pauseless: %v; asking again in %v\n", err, w.every)
+		}
+		for _, s := range w.fabric.Sessions() {
+			for i, a := range arrays[s.Name()] {
+				line := arrayJSON(s.Name(), a, w.ranges[i])
+				line["time"] = now.UTC().Format("2006-01-02T15:04:05.000Z")
+				if err := printJSON(out, line); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// onTerminal redraws a table in place.
+func (w *watch) onTerminal(ctx context.Context, in io.Reader, out *os.File) error {
+	_, err := tea.NewProgram(w, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out)).Run()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// reading is one turn, as a message of the terminal program.
+type reading struct {
+	arrays map[string][]register.Array
+	err    error
+	at     time.Time
+}
+
+// Init implements tea.Model.
+func (w *watch) Init() tea.Cmd { return func() tea.Msg { return w.read() } }
+
+func (w *watch) read() tea.Msg {
+	arrays, err := readArrays(context.Background(), w.fabric, w.ranges)
+	return reading{arrays, err, time.Now()}
+}
+
+// Update implements tea.Model.
+func (w *watch) Update(m tea.Msg) (tea.Model, tea.Cmd) {
+	switch m := m.(type) {
+	case tea.KeyMsg:
+		if k := m.String(); k == "q" || k == "ctrl+c" || k == "esc" {
+			return w, tea.Quit
+		}
+	case reading:
+		w.before, w.now = w.now, m
+		if w.turns++; w.turns == w.times {
+			return w, tea.Quit
+		}
+		return w, tea.Tick(w.every, func(time.Time) tea.Msg { return w.read() })
+	}
+	return w, nil
+}
+
+// View implements tea.Model.
+func (w *watch) View() string {
+	if w.turns == 0 {
+		return "reading…\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  every %v  (q ends)\n", w.now.at.Format("15:04:05.0"), w.every)
+	if w.now.err != nil {
+		fmt.Fprintf(&b, "%v; asking again in %v\n", w.now.err, w.every)
+	}
+	for _, s := range w.fabric.Sessions() {
+		for i, a := range w.now.arrays[s.Name()] {
+			w.c.printArray(&b, s.Name(), a, w.ranges[i], false)
+			if before := w.before.arrays[s.Name()]; i < len(before) {
+				fmt.Fprintf(&b, "  %d of %d cells changed\n", changed(before[i].Values, a.Values), len(a.Values))
+			}
+		}
+	}
+	return b.String()
+}
+
+// changed counts the cells that differ.
+func changed(a, b []uint64) (n int) {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			n++
+		}
+	}
+	return n
+}

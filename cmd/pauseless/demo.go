@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+//go:embed demo.yaml
+var demoScenario []byte
+
+func newDemoCmd() *cobra.Command {
+	var dir string
+	var threads int
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run the main job: DRILL alone and under RLB on a lossless fabric, with a report",
+		Long: `Generates the P4 programs of the profiles drill and rlb-drill, compiles them,
+loads them over P4Runtime into the four switches of a small leaf-spine network
+in virtual time, runs the same traffic through both, and compares.
+
+The scenario is that of ` + "`pauseless demo --print`" + `; change a copy and run it with
+` + "`pauseless fabric run`" + `.`,
+		Example: "  pauseless demo\n  pauseless demo --print > mine.yaml",
+		Args:    noArgs,
+	}
+	show := cmd.Flags().Bool("print", false, "print the scenario instead of running it")
+	cmd.Flags().StringVarP(&dir, "out", "o", "out/demo", "folder for the report and the results")
+	cmd.Flags().IntVar(&threads, "threads", 1, "goroutines that run the network; results do not depend on it")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *show {
+			_, err := cmd.OutOrStdout().Write(demoScenario)
+			return err
+		}
+		return demo(cmd, dir, threads)
+	}
+	return cmd
+}
+
+func demo(cmd *cobra.Command, dir string, threads int) error {
+	out, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	s, err := scenario.Parse("demo.yaml", demoScenario)
+	if err != nil {
+		return err
+	}
+	watch := &demoWatch{}
+	o := scenario.Options{
+		Threads: threads,
+		Begin: func(profile string, _ uint64, p *program.Program) {
+			fmt.Fprintf(stderr, "%s: %d lines of P4_16 generated, compiled to %d bytes of BMv2 JSON; 4 switches serve P4Runtime on loopback\n",
+				profile, strings.Count(string(p.P4), "\n"), len(p.JSON))
+			watch.profile = profile
+		},
+		Read: watch.read,
+	}
+	runs, err := runScenario(cmd.Context(), s, o, stderr)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s\n\n", s.Summary)
+	if err := result.Table(out, runs); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nLongest ingress queues that the controller read over P4Runtime while traffic ran:\n")
+	watch.print(out)
+	fmt.Fprintf(out, "\nRegisters of l1 under %s at the end, read over P4Runtime:\n", runs[len(runs)-1].Profile)
+	printRegisters(out, runs[len(runs)-1].Registers, "l1")
+	path, err := writeResults(dir, "Demo: "+s.Summary, runs)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nReport: %s\n", path)
+	return nil
+}
+
+// demoWatch keeps the largest cell of what the controller read of a switch
+// while traffic ran.
+type demoWatch struct {
+	profile string
+	peaks   []peak
+}
+
+type peak struct {
+	profile, sw, label string
+	value              uint64
+	at                 vtime.Time
+}
+
+func (d *demoWatch) read(sw string, now vtime.Time, a register.Array) {
+	i := slices.IndexFunc(d.peaks, func(p peak) bool { return p.profile == d.profile && p.sw == sw })
+	if i < 0 {
+		i = len(d.peaks)
+		d.peaks = append(d.peaks, peak{profile: d.profile, sw: sw})
+	}
+	for cell, v := range a.Values {
+		if v > d.peaks[i].value {
+			d.peaks[i].value, d.peaks[i].at, d.peaks[i].label = v, now, a.Name+" "+a.Label(cell, nil)+" "+a.Unit
+		}
+	}
+}
+
+func (d *demoWatch) print(w io.Writer) {
+	for _, p := range d.peaks {
+		if p.value > 0 {
+			fmt.Fprintf(w, "  %-10s %s  %8d  %s at %.2f ms\n", p.profile, p.sw, p.value, p.label, p.at.Seconds()*1000)
+		}
+	}
+}
+
+// printRegisters prints the cells that are not zero.
+func printRegisters(w io.Writer, registers []result.Register, sw string) {
+	for _, r := range registers {
+		if r.Switch != sw {
+			continue
+		}
+		fmt.Fprintf(w, "  %-18s %-9s", r.Name, r.Unit)
+		shown, more := 0, 0
+		for i, v := range r.Values {
+			switch {
+			case v == 0:
+			case shown == maxCellsShown:
+				more++
+			default:
+				fmt.Fprintf(w, " [%d]=%d", i, v)
+				shown++
+			}
+		}
+		switch {
+		case shown == 0:
+			fmt.Fprint(w, " all zero")
+		case more > 0:
+			fmt.Fprintf(w, " and %d more", more)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// maxCellsShown is how many cells of an array fit on a line.
+const maxCellsShown = 8

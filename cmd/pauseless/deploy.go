@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/spf13/cobra"
+)
+
+func newDeployCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "deploy",
+		Short: "Build a network of real processes on this machine",
+		Long: `Deploy builds a topology on this machine: hosts are network namespaces with
+ordinary Linux stacks, switches are processes (pauseless switch, or BMv2's
+simple_switch_grpc), links are veth pairs, and a controller keeps the switches
+in order. Rates and delays are those of the topology, slowed down by one number,
+which is printed.`,
+		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
+  sudo ip netns exec fabric-h1 ping 10.0.1.1
+  sudo pauseless deploy netns --down fabric
+  pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill --dir out`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newDeployNetnsCmd(), newDeployMininetCmd(), newDeployRunCmd(), newDeployListCmd(), newDeployCaptureCmd(), newDeployReplayCmd())
+	return cmd
+}
+
+// deployment is what both deployers have in common.
+type deployment struct {
+	kind    string
+	profile string
+	name    string
+	pps     int
+	prefix  string
+	grpc    int
+	thrift  int
+	bmv2    string // simple_switch_grpc, or the directory that has it
+
+	file string // of the topology
+	net  *topo.Topology
+	lab  *local.Lab
+}
+
+// flags adds those of a network and the program to run in it.
+func (d *deployment) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&d.profile, "profile", "", "built-in profile by `NAME`, or its file")
+	d.networkFlags(cmd)
+}
+
+func (d *deployment) networkFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&d.kind, "switch", "softswitch", "`softswitch or bmv2`")
+	f.StringVar(&d.name, "name", "", "what to call the network; the topology's `NAME` if not given")
+	f.IntVar(&d.pps, "pps", 0, "packets per second of the slowest host link; 1000 for bmv2, 10000 for softswitch if not given")
+	f.IntVar(&d.grpc, "grpc", 50051, "first TCP `PORT` for P4Runtime servers")
+	f.IntVar(&d.thrift, "thrift-port", 9090, "first TCP `PORT` for BMv2's Thrift servers")
+	f.StringVar(&d.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE` of simple_switch_grpc, or its directory; found on PATH if not given")
+	cmd.RegisterFlagCompletionFunc("switch", cobra.FixedCompletions([]string{"softswitch", "bmv2"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// read reads the topology, plans the network and compiles the program.
+func (d *deployment) read(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageErrorf(cmd, "want one topology file, not %d arguments", len(args))
+	}
+	kind, err := d.switchKind(cmd)
+	if err != nil {
+		return err
+	}
+	if d.profile == "" {
+		return usageErrorf(cmd, "which program? give --profile NAME; `pauseless gen --list` shows the names")
+	}
+	d.file = args[0]
+	if d.net, err = topo.Read(d.file); err != nil {
+		return err
+	}
+	if d.name == "" {
+		d.name = networkName(d.net.Name, d.file)
+	}
+	plan, err := local.New(d.net, local.Options{Kind: kind, PacketRate: d.pps, GRPC: d.grpc, Thrift: d.thrift, Prefix: d.prefix})
+	if err != nil {
+		return err
+	}
+	d.lab = &local.Lab{Plan: plan}
+	if d.lab.Pauseless, err = os.Executable(); err != nil {
+		return err
+	}
+	if kind == local.BMv2 {
+		if d.lab.SimpleSwitch, err = local.FindSimpleSwitch(d.bmv2); err != nil {
+			return err
+		}
+	}
+	p, err := program.Load(d.profile)
+	if err != nil {
+		return err
+	}
+	d.lab.Program, err = local.Build(p, d.net, kind, plan.Scale)
+	return err
+}
+
+func (d *deployment) switchKind(cmd *cobra.Command) (local.Kind, error) {
+	kind := local.Kind(d.kind)
+	if kind != local.BMv2 && kind != local.SoftSwitch {
+		return "", usageErrorf(cmd, "--switch is softswitch or bmv2, not %q", d.kind)
+	}
+	return kind, nil
+}
+
+// networkName returns the name of a topology, or that of its file.
+func networkName(name, file string) string {
+	if name == "" {
+		name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	}
+	name = strings.ToLower(name)
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, name)
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/mininet"
+	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/spf13/cobra"
+)
+
+func newDeployMininetCmd() *cobra.Command {
+	d := &deployment{}
+	var down, write, test bool
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "mininet TOPOLOGY --switch softswitch|bmv2 --profile NAME",
+		Short: "Build it in Mininet, with a script that is yours to read and change",
+		Long: `Mininet writes a Python script for Debian's mininet, which starts the switches,
+writes their entries and gives you Mininet's command line, and runs it, as root.
+With --script it only writes it, which needs neither root nor Mininet. --down
+takes a network down by its name, or that of its topology file, also after a
+crash.`,
+		Example: `  sudo pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill
+  pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill --script --dir out
+  sudo out/fabric.py --test
+  sudo pauseless deploy mininet --down fabric`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if down {
+				return takeDown(cmd, args)
+			}
+			if err := d.read(cmd, args); err != nil {
+				return err
+			}
+			if !write && os.Geteuid() != 0 {
+				return fmt.Errorf("%w; --script writes the script without running it", netns.ErrRoot)
+			}
+			file, err := d.writeScript(dir)
+			if err != nil {
+				return err
+			}
+			if write {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s\nrun it with: sudo %s\n", d.lab.Plan.ScaleText(), file)
+				return nil
+			}
+			run := exec.CommandContext(cmd.Context(), file)
+			if test {
+				run.Args = append(run.Args, "--test")
+			}
+			run.Stdin, run.Stdout, run.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
+			return run.Run()
+		},
+	}
+	d.flags(cmd)
+	cmd.Flags().BoolVar(&down, "down", false, "take a network down: its name, or its topology file")
+	cmd.Flags().BoolVar(&write, "script", false, "write the script, and do not run it")
+	cmd.Flags().BoolVar(&test, "test", false, "ping between all hosts, and end")
+	cmd.Flags().StringVar(&dir, "dir", ".", "`DIRECTORY` to write the script and the switches' configurations to")
+	return cmd
+}
+
+// writeScript writes the script and what it needs beside it, and returns its
+// path.
+func (d *deployment) writeScript(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	topology, err := filepath.Abs(d.file)
+	if err != nil {
+		return "", err
+	}
+	text, err := mininet.Script(mininet.Config{
+		Name: d.name, Plan: d.lab.Plan, Program: d.lab.Program.Name, QueuePackets: d.lab.QueuePackets(),
+		Command: func(s *local.Switch) ([]string, error) {
+			program, args, err := d.lab.Command(s, dir)
+			return append([]string{program}, args...), err
+		},
+		Apply: append([]string{self}, d.applyArgs(topology)...), Pauseless: self,
+		RunDir: filepath.Join(netns.RunDir, d.name),
+	})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, d.name+".py")
+	return file, os.WriteFile(file, text, 0o755)
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/spf13/cobra"
+)
+
+func newDeployNetnsCmd() *cobra.Command {
+	d := &deployment{}
+	var down, detach bool
+	cmd := &cobra.Command{
+		Use:   "netns TOPOLOGY --switch softswitch|bmv2 --profile NAME",
+		Short: "Build it of network namespaces and veth pairs, as root",
+		Long: `Netns builds the network, loads the program into its switches, writes their
+entries and keeps them so, until Ctrl-C; then it takes everything down. With
+--detach it leaves it all running and returns. --down takes a network down by
+its name, or that of its topology file, also after a crash.
+
+Each host is a namespace NETWORK-HOST with the topology's IP and MAC addresses;
+it knows the addresses of all others, since switches know no ARP. The switches'
+interfaces (l1-eth3) are those of this machine: capture them with any tool, or
+with pauseless deploy capture.`,
+		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
+  sudo ip netns exec fabric-h1 iperf3 -s -D
+  sudo ip netns exec fabric-h8 iperf3 -c 10.0.0.1
+  sudo pauseless deploy netns --down fabric`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if down {
+				return takeDown(cmd, args)
+			}
+			if err := d.read(cmd, args); err != nil {
+				return err
+			}
+			return d.runNetns(cmd, detach)
+		},
+	}
+	d.flags(cmd)
+	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT` in front of the names of the switches' interfaces")
+	cmd.Flags().BoolVar(&down, "down", false, "take a network down: its name, or its topology file")
+	cmd.Flags().BoolVar(&detach, "detach", false, "leave everything running and return")
+	return cmd
+}
+
+func takeDown(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageErrorf(cmd, "which network? `pauseless deploy list` shows them")
+	}
+	name := args[0]
+	if _, err := os.Stat(name); err == nil {
+		t, err := topo.Read(name)
+		if err != nil {
+			return err
+		}
+		name = networkName(t.Name, name)
+	}
+	if err := netns.Down(name); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "network %s is down\n", name)
+	return nil
+}
+
+func newDeployListCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the networks that are up, or were not taken down",
+		Example: `  pauseless deploy list`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			names, err := netns.List()
+			for _, n := range names {
+				fmt.Fprintln(cmd.OutOrStdout(), n)
+			}
+			return err
+		},
+	}
+}
+
+func (d *deployment) runNetns(cmd *cobra.Command, detach bool) error {
+	ctx, errs := cmd.Context(), cmd.ErrOrStderr()
+	recirculation, pps := d.lab.RecirculationPort()
+	n, err := netns.Up(ctx, netns.Config{
+		Name: d.name, Plan: d.lab.Plan, QueuePackets: d.lab.QueuePackets(), Recirculation: recirculation, RecirculationPPS: pps,
+		Program: func(s *local.Switch) (string, []string, error) {
+			return d.lab.Command(s, filepath.Join(netns.RunDir, d.name))
+		},
+		Progress: func(text string) { fmt.Fprintf(errs, "  %s\n", text) },
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.control(cmd, n, detach); err != nil {
+		return errors.Join(err, n.Down())
+	}
+	return nil
+}
+
+// control has a controller put the switches in order: in this process until
+// Ctrl-C, or in one of its own that stays.
+func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) error {
+	ctx, out, errs := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	wanted, err := d.lab.Desired()
+	if err != nil {
+		return err
+	}
+	f, err := controlplane.Open(ctx, d.lab.Targets(), controlplane.Options{
+		Policy: controlplane.AdoptOrphans,
+		Event:  func(e controlplane.Event) { fmt.Fprintf(errs, "  %s\n", e) },
+	})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	k := controlplane.NewKeeper(f, 0)
+	for name, want := range wanted {
+		if err := k.Set(name, want); err != nil {
+			return err
+		}
+	}
+	keeping, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.Run(keeping)
+	}()
+	defer func() { stop(); <-done }()
+	wait, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := k.AwaitKept(wait); err != nil {
+		return err
+	}
+	d.describe(cmd)
+	if detach {
+		stop()
+		<-done
+		f.Close()
+		return n.StartController(d.controllerCommand())
+	}
+	fmt.Fprintf(out, "\nCtrl-C takes it down.\n")
+	<-ctx.Done()
+	stop()
+	<-done
+	f.Close()
+	return n.Down()
+}
+
+// controllerCommand returns how to run the controller as a process.
+func (d *deployment) controllerCommand() (string, []string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	file, err := filepath.Abs(d.file)
+	if err != nil {
+		return "", nil, err
+	}
+	return self, d.applyArgs(file, "--keep"), nil
+}
+
+// applyArgs are the arguments of pauseless that put all switches in order.
+func (d *deployment) applyArgs(file string, more ...string) []string {
+	args := []string{"ctl", "apply", file, "--profile", d.profile, "--scale", fmt.Sprint(d.lab.Plan.Scale)}
+	for _, s := range d.lab.Plan.Switches {
+		args = append(args, "--addr", s.Name+"="+s.GRPC)
+		if s.Thrift != "" {
+			args = append(args, "--thrift", s.Thrift)
+		}
+	}
+	return append(args, more...)
+}
+
+// describe prints what there is and how to use it.
+func (d *deployment) describe(cmd *cobra.Command) {
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "network %s: %d switches (%s) run %s\n%s\n\n", d.name, len(d.lab.Plan.Switches), d.lab.Plan.Kind, d.lab.Program.Name, d.lab.Plan.ScaleText())
+	hosts := grid{head: []string{"host", "address", "namespace", "at"}}
+	for _, h := range d.lab.Plan.Hosts {
+		hosts.add(h.Name, h.Addr.Addr().String(), netns.Namespace(d.name, h.Name), h.Switch)
+	}
+	hosts.print(out, "")
+	fmt.Fprintln(out)
+	switches := grid{head: []string{"switch", "P4Runtime", "Thrift", "log"}}
+	for _, s := range d.lab.Plan.Switches {
+		switches.add(s.Name, s.GRPC, s.Thrift, filepath.Join(netns.RunDir, d.name, s.Name+".log"))
+	}
+	switches.print(out, "")
+	first, last := d.lab.Plan.Hosts[0], d.lab.Plan.Hosts[len(d.lab.Plan.Hosts)-1]
+	sw := d.lab.Plan.Switches[0]
+	thrift := ""
+	if sw.Thrift != "" {
+		thrift = " --thrift " + sw.Thrift
+	}
+	fmt.Fprintf(out, "\ntry: ip netns exec %s ping %s\n     pauseless ctl --addr %s%s registers\n     pauseless deploy capture %s\n",
+		netns.Namespace(d.name, first.Name), last.Addr.Addr(), sw.GRPC, thrift, sw.Ports[len(sw.Ports)-1].Interface)
+}

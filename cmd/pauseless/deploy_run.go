@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/testbed/live"
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/spf13/cobra"
+)
+
+func newDeployRunCmd() *cobra.Command {
+	d := &deployment{}
+	var out string
+	cmd := &cobra.Command{
+		Use:   "run SCENARIO --switch softswitch|bmv2",
+		Short: "Run an experiment on a network of namespaces, as root",
+		Long: `Run builds the network of a scenario as deploy netns does, once for each profile
+and seed, has our RoCEv2 hosts send its traffic in wall time, and compares the
+profiles: a table, and with --out DIR the flows, time lines and a report. It is
+the same scenario file that runs in virtual time with pauseless fabric run.
+
+Times in the results are the topology's; on the wall everything takes longer by
+the scale, which is printed. Frames on all links are watched: PFC frames and
+warnings are counted there, and so are packets that went in and never came out.`,
+		Example: `  sudo pauseless deploy run incast.yaml --switch bmv2
+  sudo pauseless deploy run incast.yaml --switch softswitch --out results`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf(cmd, "want one scenario file, not %d arguments", len(args))
+			}
+			return d.runScenario(cmd, args[0], out)
+		},
+	}
+	d.networkFlags(cmd)
+	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT` in front of the names of the switches' interfaces")
+	cmd.Flags().StringVar(&out, "out", "", "`DIRECTORY` for flows, time lines and a report")
+	return cmd
+}
+
+func (d *deployment) runScenario(cmd *cobra.Command, file, out string) error {
+	kind, err := d.switchKind(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := scenario.Read(file)
+	if err != nil {
+		return err
+	}
+	if d.name == "" {
+		d.name = networkName(s.Name, file)
+	}
+	errs := cmd.ErrOrStderr()
+	o := live.Options{
+		Name:  d.name,
+		Local: local.Options{Kind: kind, PacketRate: d.pps, GRPC: d.grpc, Thrift: d.thrift, Prefix: d.prefix},
+		Say:   func(text string) { fmt.Fprintln(errs, text) },
+		Event: func(e controlplane.Event) {
+			switch e.Kind {
+			case controlplane.Connected, controlplane.Primary, controlplane.Reconciled:
+			default:
+				fmt.Fprintln(errs, e)
+			}
+		},
+	}
+	if o.Pauseless, err = os.Executable(); err != nil {
+		return err
+	}
+	if kind == local.BMv2 {
+		if o.SimpleSwitch, err = local.FindSimpleSwitch(d.bmv2); err != nil {
+			return err
+		}
+	}
+	runs, err := live.Run(cmd.Context(), s, o)
+	if len(runs) == 0 {
+		return err
+	}
+	if werr := result.Table(cmd.OutOrStdout(), runs); err == nil {
+		err = werr
+	}
+	if plan, perr := local.New(s.Net(), o.Local); perr == nil {
+		fmt.Fprintf(cmd.OutOrStdout(), "\non %s; %s\n", kind, plan.ScaleText())
+	}
+	if out != "" {
+		report, werr := writeResults(out, fmt.Sprintf("%s on %s", s.Name, kind), runs)
+		if werr != nil {
+			return werr
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "report: %s\n", report)
+	}
+	return err
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/hpcc"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+func newFabricCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fabric",
+		Short: "Simulate lossless networks whose switches run the real P4 programs",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newFabricRunCmd())
+	return cmd
+}
+
+// fabricFlags are the flags of `fabric run`.
+type fabricFlags struct {
+	topology, flows, config, profile, algorithm string // formats of the HPCC simulator
+	fct, pfc                                    string
+	dir, output                                 string
+	threads                                     int
+}
+
+func newFabricRunCmd() *cobra.Command {
+	var f fabricFlags
+	cmd := &cobra.Command{
+		Use:   "run [SCENARIO.yaml]",
+		Short: "Run a scenario, or the files of an HPCC or ConWeave experiment",
+		Long: `Runs the profiles of a scenario on a network in virtual time and prints a table.
+Instead of a scenario it takes a topology and a flow file in the formats of the
+HPCC simulator and its descendants, and writes FCT and PFC files in theirs.
+
+Ctrl-C stops the run and keeps what there is, marked partial.`,
+		Example: `  pauseless fabric run scenario.yaml -d out/mine
+  pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.topology, "topology", "", "topology: YAML, or the HPCC format")
+	fl.StringVar(&f.flows, "flows", "", "flow file in the HPCC or ConWeave format")
+	fl.StringVar(&f.config, "config", "", "configuration file in the HPCC or ConWeave format")
+	fl.StringVar(&f.profile, "profile", "", "profile, built in or a file (default ecmp, or what the configuration asks for)")
+	fl.StringVar(&f.algorithm, "cc", "", "congestion control: "+strings.Join(cc.Algorithms(), ", ")+" (default dcqcn, or what the configuration asks for)")
+	fl.StringVar(&f.fct, "fct", "", "file for flow completion times in the HPCC format")
+	fl.StringVar(&f.pfc, "pfc", "", "file for PFC events in the HPCC format")
+	fl.StringVarP(&f.dir, "dir", "d", "", "folder for results.json, flows-*.csv and report.html")
+	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
+	fl.IntVar(&f.threads, "threads", 1, "goroutines that run the network; results do not depend on it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
+	return cmd
+}
+
+func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
+	if f.output != "table" && f.output != "json" {
+		return usageErrorf(cmd, "--output is %q, want table or json", f.output)
+	}
+	s, dialect, err := f.scenario(cmd, args)
+	if err != nil {
+		return err
+	}
+	stderr := cmd.ErrOrStderr()
+	runs, runErr := runScenario(cmd.Context(), s, scenario.Options{Threads: f.threads}, stderr)
+	if len(runs) == 0 {
+		return runErr
+	}
+	if errors.Is(runErr, context.Canceled) {
+		runErr = fmt.Errorf("interrupted: the results are partial")
+	}
+	return errors.Join(runErr, f.write(cmd.OutOrStdout(), stderr, s, runs, dialect))
+}
+
+// scenario makes the scenario that the command line asks for.
+func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Scenario, hpcc.Dialect, error) {
+	files := f.topology != "" || f.flows != "" || f.config != ""
+	switch {
+	case len(args) == 1 && !files:
+		if f.profile != "" || f.algorithm != "" || f.fct != "" || f.pfc != "" {
+			return nil, 0, usageErrorf(cmd, "--profile, --cc, --fct and --pfc go with --topology and --flows; a scenario says such things itself")
+		}
+		s, err := scenario.Read(args[0])
+		return s, 0, err
+	case len(args) == 0 && files:
+		return f.imported(cmd)
+	}
+	return nil, 0, usageErrorf(cmd, "want one scenario file, or --topology and --flows")
+}
+
+// imported makes a scenario of another simulator's files.
+func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dialect, error) {
+	c := &hpcc.Config{Hosts: roce.Defaults(), Switch: topo.NewSpec().Switch}
+	if f.config != "" {
+		var err error
+		if c, err = hpcc.ReadConfig(f.config); err != nil {
+			return nil, 0, err
+		}
+		diag.Print(cmd.ErrOrStderr(), c.Warnings, nil)
+	}
+	// Names in the configuration are relative to the working directory, as in
+	// the simulator.
+	topologyFile, flowFile := cmp.Or(f.topology, c.TopologyFile), cmp.Or(f.flows, c.FlowFile)
+	if topologyFile == "" || flowFile == "" {
+		return nil, 0, usageErrorf(cmd, "want both --topology and --flows, or a --config that names them")
+	}
+	if f.algorithm != "" || c.Hosts.CC.Algorithm == "" {
+		c.Hosts.CC.Algorithm = cmp.Or(f.algorithm, "dcqcn")
+	}
+	if _, err := c.Hosts.Check(); err != nil {
+		return nil, 0, err
+	}
+	t, err := readTopology(topologyFile, c.Switch)
+	if err != nil {
+		return nil, 0, err
+	}
+	flows, dialect, err := hpcc.ReadFlows(flowFile, t)
+	if err != nil {
+		return nil, 0, err
+	}
+	p, err := program.Load(cmp.Or(f.profile, c.Profile, "ecmp"))
+	if err != nil {
+		return nil, 0, err
+	}
+	mark(p, c, t)
+	s, err := scenario.New(filepath.Base(flowFile), t, []*gen.Profile{p}, flows, c.Hosts, c.Stop)
+	if err != nil {
+		return nil, 0, err
+	}
+	if c.LinkDown != nil {
+		fault, err := c.LinkDown.Fault(t)
+		if err != nil {
+			return nil, 0, err
+		}
+		s.Faults = []fabric.Fault{fault}
+	}
+	return s, dialect, nil
+}
+
+// readTopology reads a YAML topology, or one in the HPCC format.
+func readTopology(name string, sw topo.SwitchConfig) (*topo.Topology, error) {
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml":
+		return topo.Read(name)
+	}
+	return hpcc.ReadTopology(name, sw)
+}
+
+// mark gives the profile the marking thresholds of the configuration, for
+// every link rate of the network that it has some for.
+func mark(p *gen.Profile, c *hpcc.Config, t *topo.Topology) {
+	if p.Set == nil {
+		p.Set = make(map[string]string)
+	}
+	rates := make(map[vtime.Rate]hpcc.Mark)
+	for i := range t.Links {
+		rate := t.Links[i].Rate
+		if m, ok := c.MarkFor(rate); ok {
+			rates[rate] = m
+		}
+	}
+	for rate, m := range rates {
+		at := ""
+		if len(rates) > 1 {
+			at = "@" + rate.String()
+		}
+		p.Set["red.kmin"+at], p.Set["red.kmax"+at], p.Set["red.pmax"+at] = m.KMin.String(), m.KMax.String(), fmt.Sprint(m.PMax)
+	}
+}
+
+// write prints the results and writes the files asked for.
+func (f *fabricFlags) write(out, stderr io.Writer, s *scenario.Scenario, runs []*result.Run, dialect hpcc.Dialect) error {
+	last := runs[len(runs)-1]
+	if f.fct != "" {
+		if err := writeFile(f.fct, func(w io.Writer) error {
+			return hpcc.WriteFCT(w, s.Net(), last.Raw.Flows, s.Hosts.MTU, dialect)
+		}); err != nil {
+			return err
+		}
+	}
+	if f.pfc != "" {
+		if err := writeFile(f.pfc, func(w io.Writer) error { return hpcc.WritePFC(w, s.Net(), last.Raw.Pauses) }); err != nil {
+			return err
+		}
+	}
+	if f.dir != "" {
+		path, err := writeResults(f.dir, cmp.Or(s.Summary, s.Name), runs)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stderr, "report: %s\n", path)
+	}
+	if f.output == "json" {
+		return result.WriteJSON(out, runs)
+	}
+	return result.Table(out, runs)
+}
+
+func writeFile(name string, do func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := do(file); err != nil {
+		file.Close()
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return file.Close()
+}

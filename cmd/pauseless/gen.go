@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pauseless/pauseless/gen"
+	"github.com/spf13/cobra"
+)
+
+func newGenCmd() *cobra.Command {
+	var profile, target, out string
+	var list, show bool
+	cmd := &cobra.Command{
+		Use:   "gen --profile NAME|FILE [--target v1model] [-o DIR]",
+		Short: "Write the P4_16 program of a profile, its default entries and its manifest",
+		Long: `Write the P4_16 program of a profile.
+
+A profile names a base load balancer, what is put on top of it, and sizes and
+units of the target. Three files are written to DIR: NAME.p4, NAME.entries (the
+default entries of the tables that hold parameters) and NAME.manifest.json (what
+tables, registers and parameters mean).`,
+		Example: `  pauseless gen --list
+  pauseless gen --profile rlb-drill -o out
+  pauseless gen --profile rlb-drill --show > mine.yaml
+  pauseless gen --profile mine.yaml -o out`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case list:
+				if out != "" && out != "table" && out != "json" {
+					return usageErrorf(cmd, "--list prints -o table or -o json, not %q", out)
+				}
+				return listProfiles(cmd.OutOrStdout(), out == "json")
+			case profile == "":
+				return usageErrorf(cmd, "which profile? Say --profile NAME or --profile FILE.yaml; --list shows the names")
+			case show:
+				return showProfile(cmd.OutOrStdout(), profile)
+			}
+			return generate(cmd.OutOrStdout(), profile, target, out)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&profile, "profile", "", "built-in profile by name, or a file ending in .yaml")
+	f.StringVar(&target, "target", "v1model", "architecture: "+strings.Join(gen.Targets, ", "))
+	f.StringVarP(&out, "output", "o", "", "directory to write to, here if not given; with --list: table or json")
+	f.BoolVar(&list, "list", false, "list the built-in profiles")
+	f.BoolVar(&show, "show", false, "print a built-in profile, to start from")
+	return cmd
+}
+
+// profileOf reads a profile: built in, or from a file.
+func profileOf(name string) (*gen.Profile, error) {
+	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.ContainsRune(name, filepath.Separator) {
+		return gen.Read(name)
+	}
+	return gen.Builtin(name)
+}
+
+func listProfiles(w io.Writer, asJSON bool) error {
+	type row struct {
+		Name    string `json:"name"`
+		Summary string `json:"summary"`
+	}
+	rows := []row{}
+	for _, name := range gen.Names() {
+		p, err := gen.Builtin(name)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row{p.Name, p.Summary})
+	}
+	if asJSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(rows)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintf(tw, "%s\t%s\n", r.Name, r.Summary)
+	}
+	return tw.Flush()
+}
+
+func showProfile(w io.Writer, name string) error {
+	if _, err := gen.Builtin(name); err != nil {
+		return err
+	}
+	text, err := gen.Source(name)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+func generate(w io.Writer, profile, target, dir string) error {
+	p, err := profileOf(profile)
+	if err != nil {
+		return err
+	}
+	prog, err := gen.Generate(p, target)
+	if err != nil {
+		return err
+	}
+	if dir == "" {
+		dir = "."
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for _, f := range prog.Files() {
+		name := filepath.Join(dir, f.Name)
+		if err := os.WriteFile(name, f.Data, 0o666); err != nil {
+			return err
+		}
+		fmt.Fprintln(w, name)
+	}
+	return nil
+}

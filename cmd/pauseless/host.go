@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/wire"
+	"github.com/pauseless/pauseless/testbed/workload"
+)
+
+// hostFlags are the flags of `host`.
+type hostFlags struct {
+	topology, name, iface, flows string
+	algorithm, recovery          string
+	scale, epoch                 int64
+	limit, linger                time.Duration
+	output                       string
+}
+
+func newHostCmd() *cobra.Command {
+	f := hostFlags{}
+	cmd := &cobra.Command{
+		Use:   "host",
+		Short: "Be a RoCEv2 host on a real interface",
+		Long: `Runs one host of a topology on an interface of this machine, in wall time: the
+same packets, acknowledgements and congestion control as in the fabric, against
+whatever switch is at the other end. All hosts are given the same flow file; each
+does its part of it, as sender and as receiver.
+
+With --scale the clock runs slower, so that a topology of 40 Gb/s links can be
+played by switches in software: rates, delays and times are the topology's, and
+the wire carries them scaled down. The flow file is CSV with a first line that
+names its columns: src, dst, bytes, start and, if they are there, class, port
+and coflow.`,
+		Example: `  ip netns exec demo-h1 pauseless host --topology fabric.yaml --name h1 --interface eth0 --scale 5000 --flows flows.csv`,
+		Args:    noArgs,
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.topology, "topology", "", "topology file")
+	fl.StringVar(&f.name, "name", "", "which host to be")
+	fl.StringVar(&f.iface, "interface", "", "interface to use")
+	fl.StringVar(&f.flows, "flows", "", "flow file, the same for all hosts")
+	fl.StringVar(&f.algorithm, "cc", "dcqcn", "congestion control: "+strings.Join(cc.Algorithms(), ", "))
+	fl.StringVar(&f.recovery, "recovery", string(roce.GoBackN), "what to do about lost packets: go-back-n or irn")
+	fl.Int64Var(&f.scale, "scale", 1, "how many times slower than the topology the wire is")
+	fl.Int64Var(&f.epoch, "epoch", 0, "wall time that is time zero, in Unix nanoseconds, the same for all hosts (default now)")
+	fl.DurationVar(&f.limit, "for", 0, "stop after so much wall time even if flows are left (default never)")
+	fl.DurationVar(&f.linger, "linger", time.Second, "stay for so much wall time to answer repeated packets")
+	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd) }
+	return cmd
+}
+
+func (f *hostFlags) run(cmd *cobra.Command) error {
+	for _, flag := range []string{"topology", "name", "interface", "flows"} {
+		if cmd.Flag(flag).Value.String() == "" {
+			return usageErrorf(cmd, "--%s is missing", flag)
+		}
+	}
+	if f.output != "table" && f.output != "json" {
+		return usageErrorf(cmd, "--output is %q, want table or json", f.output)
+	}
+	cfg, err := f.config()
+	if err != nil {
+		return err
+	}
+	port, err := wire.Open(f.iface)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	ctx := cmd.Context()
+	if f.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.limit)
+		defer cancel()
+	}
+	r, err := wire.Run(ctx, *cfg, port)
+	if r != nil {
+		write := r.WriteTable
+		if f.output == "json" {
+			write = r.WriteJSON
+		}
+		if werr := write(cmd.OutOrStdout()); err == nil {
+			err = werr
+		}
+		if err == nil && r.Partial {
+			err = fmt.Errorf("%s: stopped before all flows were done", f.name)
+		}
+	}
+	return err
+}
+
+// config reads what the flags name.
+func (f *hostFlags) config() (*wire.Config, error) {
+	t, err := topo.Read(f.topology)
+	if err != nil {
+		return nil, err
+	}
+	n := t.NodeByName(f.name)
+	if n == nil || n.Kind != topo.Host {
+		var names []string
+		for _, id := range t.Hosts() {
+			names = append(names, t.Nodes[id].Name)
+		}
+		return nil, fmt.Errorf("--name: %s has no host %q%s", f.topology, f.name, diag.DidYouMean(f.name, names))
+	}
+	flows, err := workload.ReadTrace(f.flows, t)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &wire.Config{
+		Topology: t, Host: n.ID, Hosts: roce.Defaults(), Flows: flows, Scale: f.scale, Epoch: time.Now(), Linger: f.linger,
+	}
+	cfg.Hosts.CC.Algorithm = f.algorithm
+	cfg.Hosts.Recovery = roce.Recovery(f.recovery)
+	if f.epoch > 0 {
+		cfg.Epoch = time.Unix(0, f.epoch)
+	}
+	if path, err := cfg.Hosts.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return cfg, nil
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Pauseless generates, compiles, runs, controls and judges P4 data planes for
+// lossless Ethernet. See `pauseless --help`.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// Exit codes of every verb.
+const (
+	exitOK     = 0
+	exitFailed = 1 // the work was understood and failed
+	exitUsage  = 2 // the command line makes no sense
+)
+
+// run is main without the process: the verbs are tested through it.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRootCmd()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	printError(stderr, err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func newRootCmd() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "pauseless",
+		Short:         "P4 data planes that keep lossless Ethernet moving when links pause",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageErrorf(cmd, "%v", err) })
+	root.AddCommand(
+		newCompileCmd(),
+		newCtlCmd(),
+		newDeployCmd(),
+		newDemoCmd(),
+		newFabricCmd(),
+		newGenCmd(),
+		newHostCmd(),
+		newReportCmd(),
+		newSTFCmd(),
+		newSwitchCmd(),
+	)
+	return root
+}
+
+// printError writes an error the way people read it: diagnostics with their
+// source lines, anything else behind the program's name.
+func printError(w io.Writer, err error) {
+	var list diag.List
+	if errors.As(err, &list) {
+		diag.Print(w, list, func(file string) []byte {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil
+			}
+			return text
+		})
+		return
+	}
+	io.WriteString(w, "pauseless: "+err.Error()+"\n")
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/pauseless/pauseless/fabric"
+)
+
+// progressBar shows how far a run in virtual time has got: redrawn in place
+// on a terminal, a line now and then elsewhere.
+type progressBar struct {
+	w        io.Writer
+	terminal bool
+	label    string
+	begun    time.Time
+	shown    time.Time
+	last     fabric.Progress
+	drawn    bool
+}
+
+func newProgressBar(w io.Writer) *progressBar {
+	f, ok := w.(*os.File)
+	return &progressBar{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
+}
+
+// begin starts a new run.
+func (b *progressBar) begin(label string) {
+	b.label, b.begun, b.shown, b.last, b.drawn = label, time.Now(), time.Now(), fabric.Progress{}, false
+	if !b.terminal {
+		fmt.Fprintf(b.w, "%s: running\n", label)
+	}
+}
+
+// How often the bar is redrawn, and a line is written elsewhere.
+const (
+	redrawEvery = 200 * time.Millisecond
+	lineEvery   = 5 * time.Second
+)
+
+// update takes note of how far the run has got.
+func (b *progressBar) update(p fabric.Progress) {
+	b.last = p
+	every := lineEvery
+	if b.terminal {
+		every = redrawEvery
+	}
+	if time.Since(b.shown) < every {
+		return
+	}
+	b.shown, b.drawn = time.Now(), true
+	if b.terminal {
+		fmt.Fprintf(b.w, "\r\x1b[K%s", b.text())
+	} else {
+		fmt.Fprintln(b.w, b.text())
+	}
+}
+
+const barWidth = 20
+
+func (b *progressBar) text() string {
+	p := b.last
+	share := 0.0
+	if p.Flows > 0 {
+		share = float64(p.FlowsDone) / float64(p.Flows)
+	}
+	n := int(share * barWidth)
+	elapsed := time.Since(b.begun)
+	left := "?"
+	if share > 0.02 {
+		left = time.Duration(float64(elapsed) * (1 - share) / share).Round(time.Second).String()
+	}
+	return fmt.Sprintf("%s [%s%s] %d of %d flows, virtual time %.2f ms, %s hops/s, %s left", b.label,
+		strings.Repeat("#", n), strings.Repeat("-", barWidth-n), p.FlowsDone, p.Flows, p.Now.Seconds()*1000, count(b.rate()), left)
+}
+
+// rate returns switch traversals per second of wall-clock time.
+func (b *progressBar) rate() float64 {
+	return float64(b.last.Hops) / max(time.Since(b.begun).Seconds(), 1e-9)
+}
+
+// end removes the bar and says what the run took.
+func (b *progressBar) end() {
+	if b.terminal && b.drawn {
+		fmt.Fprint(b.w, "\r\x1b[K")
+	}
+	fmt.Fprintf(b.w, "%s: %d of %d flows in %.2f ms of virtual time, %.1f s, %s switch traversals, %s/s\n", b.label,
+		b.last.FlowsDone, b.last.Flows, b.last.Now.Seconds()*1000, time.Since(b.begun).Seconds(), count(float64(b.last.Hops)), count(b.rate()))
+}
+
+// count prints a large number with three digits: "1.23M".
+func count(v float64) string {
+	switch {
+	case v >= 1e9:
+		return fmt.Sprintf("%.3gG", v/1e9)
+	case v >= 1e6:
+		return fmt.Sprintf("%.3gM", v/1e6)
+	case v >= 1e3:
+		return fmt.Sprintf("%.3gk", v/1e3)
+	}
+	return fmt.Sprintf("%.0f", v)
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/softswitch/stf"
+	"github.com/spf13/cobra"
+)
+
+func newSTFCmd() *cobra.Command {
+	var target, dir string
+	var trace bool
+	cmd := &cobra.Command{
+		Use:   "stf PROGRAM.{p4,json} TEST.stf",
+		Short: "Run a switch test of p4c's format",
+		Long: `Run a switch test: table entries, packets to send and packets to expect, in the
+format of p4c's tests.
+
+The program is P4_16, which is compiled, or BMv2 JSON. The switch is ours, or
+simple_switch of p4lang/behavioral-model.`,
+		Example: `  pauseless stf router.p4 router.stf
+  pauseless stf router.json router.stf --trace
+  pauseless stf router.json router.stf --target bmv2 --bmv2 /usr/local/bin`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageErrorf(cmd, "want a program and a test")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if target != "softswitch" && target != "bmv2" {
+				return usageErrorf(cmd, "--target is softswitch or bmv2, not %q", target)
+			}
+			if target == "bmv2" && trace {
+				return usageErrorf(cmd, "--trace goes with --target softswitch")
+			}
+			json, err := loadProgram(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			text, err := os.ReadFile(args[1])
+			if err != nil {
+				return err
+			}
+			script, err := stf.Parse(args[1], text)
+			if err != nil {
+				return err
+			}
+			if target == "bmv2" {
+				err = stf.RunBMv2(cmd.Context(), json, script, dir)
+			} else {
+				opts := stf.Options{Log: func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }}
+				if trace {
+					opts.Trace = func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }
+				}
+				err = stf.Run(json, script, opts)
+			}
+			var list diag.List
+			if errors.As(err, &list) && target == "softswitch" && !trace {
+				fmt.Fprintln(cmd.ErrOrStderr(), "see what each packet goes through with --trace")
+			}
+			if err == nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: passed\n", args[1])
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&target, "target", "softswitch", "the switch to test: softswitch or bmv2")
+	f.BoolVar(&trace, "trace", false, "print what each packet goes through")
+	f.StringVar(&dir, "bmv2", os.Getenv("BMV2"), "folder with simple_switch, $BMV2 or PATH if not given")
+	return cmd
+}
+
+// loadProgram reads BMv2 JSON, or compiles P4_16. Warnings go to stderr.
+func loadProgram(cmd *cobra.Command, name string) (*bmv2json.Program, error) {
+	if !strings.HasSuffix(name, ".json") {
+		r, err := compileQuietly(cmd, name)
+		if err != nil {
+			return nil, err
+		}
+		return r.Program, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return bmv2json.Decode(name, data)
+}
+
+// compileQuietly compiles P4_16 with our compiler; warnings go to stderr.
+func compileQuietly(cmd *cobra.Command, name string) (*compiler.Result, error) {
+	r, list := compiler.Compile(compiler.Options{File: name})
+	return r, reportDiagnostics(cmd, &compileFlags{}, name, list, r.Set.Source)
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/metrics"
+	"github.com/pauseless/pauseless/softswitch/p4rtserver"
+	"github.com/pauseless/pauseless/softswitch/port"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+)
+
+func newSwitchCmd() *cobra.Command {
+	var file, logLevel string
+	var ports []string
+	var flags switchFile
+	var rates []string
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "switch [PROGRAM.{p4,json}] --port NUMBER@KIND:ARGUMENT…",
+		Short: "Run a v1model switch on real ports",
+		Long: `Run a v1model switch on real ports, controlled over P4Runtime.
+
+The program is P4_16, which is compiled, or BMv2 JSON (with --p4info, so that a
+controller can find its way); without one the switch waits for a controller to
+bring it. Ports are:
+
+` + kindsHelp() + `
+A YAML file (--config) can say all that flags say, and more: rates, queues, the
+buffer, flow control, units of metadata. Flags go before it.
+
+If all ports read from pcap files, the switch ends when these do.`,
+		Example: `  pauseless switch router.p4 --port 1@if:veth0 --port 2@if:veth2
+  pauseless switch --port 1@if:veth0 --grpc 127.0.0.1:9559 --http 127.0.0.1:9100
+  pauseless switch router.json --p4info router.p4info.txtpb --entries router.txtpb --port 1@pcap:in.pcap,out.pcap
+  pauseless switch --config leaf1.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageErrorf(cmd, "want one program, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := &switchFile{DeviceID: 1}
+			if file != "" {
+				var err error
+				if c, err = readSwitchFile(file); err != nil {
+					return err
+				}
+			}
+			if len(args) == 1 {
+				c.Program = args[0]
+			}
+			merge(cmd, c, &flags)
+			for _, text := range ports {
+				if err := c.addPort(text); err != nil {
+					return usageErrorf(cmd, "%v", err)
+				}
+			}
+			if err := c.setRates(rates); err != nil {
+				return usageErrorf(cmd, "%v", err)
+			}
+			if len(c.Ports) == 0 {
+				return usageErrorf(cmd, "a switch needs ports: --port 1@if:veth0")
+			}
+			var level slog.Level
+			if err := level.UnmarshalText([]byte(logLevel)); err != nil {
+				return usageErrorf(cmd, "--log is debug, info, warn or error, not %q", logLevel)
+			}
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+			return runSwitch(cmd, c, log, verbose)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&file, "config", "", "YAML file that describes the switch")
+	f.StringArrayVarP(&ports, "port", "p", nil, "a port, NUMBER@KIND:ARGUMENT; give it for each")
+	f.StringArrayVar(&rates, "rate", nil, "speed of a port, NUMBER=RATE as in 1=10Gbps; none is as fast as it goes")
+	f.IntVar(&flags.DeviceID, "device-id", 1, "P4Runtime device id")
+	f.StringVar(&flags.P4Info, "p4info", "", "P4Info of a JSON program, in protobuf text format")
+	f.StringVar(&flags.Entries, "entries", "", "entries to start with: a p4.v1.WriteRequest in protobuf text format")
+	f.StringVar(&flags.GRPC, "grpc", "127.0.0.1:9559", "address of the P4Runtime server; \"\" for none")
+	f.StringVar(&flags.HTTP, "http", "", "address of /metrics (Prometheus) and /healthz; none if not given")
+	f.StringVar(&flags.TLS.Cert, "tls-cert", "", "certificate of the P4Runtime server")
+	f.StringVar(&flags.TLS.Key, "tls-key", "", "its key")
+	f.StringVar(&flags.TLS.CA, "tls-ca", "", "certificates that controllers' must be signed by")
+	f.IntVar(&flags.CPUPort, "cpu-port", softswitch.DefaultCPUPort, "port that leads to the controller")
+	f.IntVar(&flags.DropPort, "drop-port", softswitch.DefaultDropPort, "egress_spec that drops")
+	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers")
+	f.StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
+	f.BoolVar(&verbose, "counters", false, "print the counters at the end")
+	cmd.AddCommand(newSwitchBenchCmd())
+	return cmd
+}
+
+func kindsHelp() string {
+	var b strings.Builder
+	for _, k := range port.Kinds {
+		fmt.Fprintf(&b, "  %-18s %s\n", k.Name+":"+k.Arg, k.Does)
+	}
+	return b.String()
+}
+
+// merge puts flags that were given, and defaults that the file left open,
+// into the configuration.
+func merge(cmd *cobra.Command, c, flags *switchFile) {
+	set := func(name string, empty bool, do func()) {
+		if cmd.Flags().Changed(name) || empty {
+			do()
+		}
+	}
+	set("device-id", c.DeviceID == 0, func() { c.DeviceID = flags.DeviceID })
+	set("p4info", c.P4Info == "", func() { c.P4Info = flags.P4Info })
+	set("entries", c.Entries == "", func() { c.Entries = flags.Entries })
+	set("grpc", c.GRPC == "", func() { c.GRPC = flags.GRPC })
+	set("http", c.HTTP == "", func() { c.HTTP = flags.HTTP })
+	set("tls-cert", c.TLS.Cert == "", func() { c.TLS.Cert = flags.TLS.Cert })
+	set("tls-key", c.TLS.Key == "", func() { c.TLS.Key = flags.TLS.Key })
+	set("tls-ca", c.TLS.CA == "", func() { c.TLS.CA = flags.TLS.CA })
+	set("cpu-port", c.CPUPort == 0, func() { c.CPUPort = flags.CPUPort })
+	set("drop-port", c.DropPort == 0, func() { c.DropPort = flags.DropPort })
+	set("seed", c.Seed == 0, func() { c.Seed = flags.Seed })
+	if c.Name == "" {
+		c.Name = fmt.Sprintf("switch%d", c.DeviceID)
+	}
+}
+
+// setRates sets the speeds given as NUMBER=RATE.
+func (c *switchFile) setRates(rates []string) error {
+next:
+	for _, text := range rates {
+		number, rate, ok := strings.Cut(text, "=")
+		if !ok {
+			return fmt.Errorf("--rate %q: want NUMBER=RATE, as in 1=10Gbps", text)
+		}
+		for i := range c.Ports {
+			if fmt.Sprint(c.Ports[i].Number) == number {
+				if err := c.Ports[i].Rate.UnmarshalText([]byte(rate)); err != nil {
+					return fmt.Errorf("--rate %s: %w", text, err)
+				}
+				continue next
+			}
+		}
+		return fmt.Errorf("--rate %s: there is no port %s", text, number)
+	}
+	return nil
+}
+
+func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters bool) (err error) {
+	cfg, specs, err := c.config()
+	if err != nil {
+		return err
+	}
+	sw, err := softswitch.New(cfg)
+	if err != nil {
+		return err
+	}
+	links, err := port.Open(specs)
+	if err != nil {
+		return err
+	}
+	runner := port.NewRunner(sw, links)
+	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log})
+	if err := preload(cmd, c, sw, srv); err != nil {
+		return errors.Join(err, closeAll(links))
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	stop, err := serve(c, sw, srv, log, cancel)
+	if err != nil {
+		return errors.Join(err, closeAll(links))
+	}
+	defer stop()
+	log.Info("switch is running", "name", c.Name, "ports", len(cfg.Ports), "device", c.DeviceID)
+	err = runner.Run(ctx)
+	if counters {
+		sw.Lock()
+		printCounters(cmd.OutOrStdout(), sw)
+		sw.Unlock()
+	}
+	if errors.Is(err, port.ErrDone) {
+		return nil
+	}
+	return err
+}
+
+func closeAll(links map[int]port.Link) error {
+	var err error
+	for _, l := range links {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// preload loads the program and the entries that the switch starts with.
+func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server) error {
+	if c.Program == "" {
+		if c.Entries != "" || c.P4Info != "" {
+			return usageErrorf(cmd, "--p4info and --entries need a program")
+		}
+		return nil
+	}
+	cfg := &p4v1.ForwardingPipelineConfig{}
+	if strings.HasSuffix(c.Program, ".json") {
+		var err error
+		if cfg.P4DeviceConfig, err = os.ReadFile(c.Program); err != nil {
+			return err
+		}
+		if c.P4Info == "" { // it runs, but a controller could name nothing
+			if c.Entries != "" {
+				return usageErrorf(cmd, "--entries for a JSON program need its --p4info")
+			}
+			p, err := softswitch.Compile(c.Program, cfg.P4DeviceConfig)
+			if err != nil {
+				return err
+			}
+			sw.Lock()
+			defer sw.Unlock()
+			sw.Load(p)
+			return nil
+		}
+		cfg.P4Info = &p4configv1.P4Info{}
+		if err := readText(c.P4Info, cfg.P4Info); err != nil {
+			return err
+		}
+		if _, err := bmv2json.Decode(c.Program, cfg.P4DeviceConfig); err != nil { // with the file's name
+			return err
+		}
+	} else {
+		r, err := compileQuietly(cmd, c.Program)
+		if err != nil {
+			return err
+		}
+		cfg.P4Info, cfg.P4DeviceConfig = r.P4Info, bmv2json.Encode(r.Program)
+	}
+	w := &p4v1.WriteRequest{}
+	if c.Entries != "" {
+		if err := readText(c.Entries, w); err != nil {
+			return err
+		}
+	}
+	if err := srv.Preload(cfg, w.Updates); err != nil {
+		if c.Entries != "" {
+			return fmt.Errorf("%s with %s: %w", c.Program, c.Entries, err)
+		}
+		return fmt.Errorf("%s: %w", c.Program, err)
+	}
+	return nil
+}
+
+// readText reads a protobuf message in text format.
+func readText(name string, m proto.Message) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := prototext.Unmarshal(text, m); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// serve starts the servers and returns what stops them. A server that fails
+// ends the switch.
+func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *slog.Logger, failed func()) (stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for _, s := range stops {
+			s()
+		}
+	}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.NewSwitch(sw))
+	if c.GRPC != "" {
+		g, err := srv.GRPC(p4rtserver.GRPCConfig{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA, Calls: metrics.NewCalls(reg).Ended, Log: log})
+		if err != nil {
+			return stop, err
+		}
+		l, err := net.Listen("tcp", c.GRPC)
+		if err != nil {
+			return stop, fmt.Errorf("P4Runtime server: %w", err)
+		}
+		if !p4rtserver.Loopback(c.GRPC) && c.TLS.CA == "" {
+			log.Warn("anyone who can reach this address controls the switch: use --tls-cert, --tls-key and --tls-ca", "address", l.Addr())
+		}
+		log.Info("P4Runtime server", "address", l.Addr(), "tls", c.TLS.Cert != "")
+		go func() {
+			if err := g.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+				log.Error("P4Runtime server", "error", err)
+				failed()
+			}
+		}()
+		stops = append(stops, g.Stop)
+	}
+	if c.HTTP != "" {
+		l, err := net.Listen("tcp", c.HTTP)
+		if err != nil {
+			stop()
+			return func() {}, fmt.Errorf("metrics: %w", err)
+		}
+		mux := http.NewServeMux()
+		mux.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+		mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+		h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+		log.Info("metrics", "address", l.Addr())
+		go func() {
+			if err := h.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				log.Error("metrics", "error", err)
+				failed()
+			}
+		}()
+		stops = append(stops, func() { h.Close() })
+	}
+	return stop, nil
+}
+
+// printCounters prints what passed each port.
+func printCounters(w io.Writer, sw *softswitch.Switch) {
+	st := sw.Stats()
+	fmt.Fprintf(w, "received %d, sent %d, ingress passes %d\n", st.Received, st.Sent, st.Processed)
+	for cause := range softswitch.DropCauses {
+		if n := st.Drops[cause]; n > 0 {
+			fmt.Fprintf(w, "dropped %d: %v\n", n, cause)
+		}
+	}
+	for _, p := range sw.Config().Ports {
+		ps := sw.Port(p.Number)
+		var rx, tx, rxBytes, txBytes uint64
+		for _, c := range ps.Class {
+			rx, tx, rxBytes, txBytes = rx+c.RxPackets, tx+c.TxPackets, rxBytes+c.RxBytes, txBytes+c.TxBytes
+		}
+		fmt.Fprintf(w, "port %d: in %d packets, %d bytes; out %d packets, %d bytes\n", p.Number, rx, rxBytes, tx, txBytes)
+	}
+}
