@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+
+GO ?= go
+
+.PHONY: help build demo test check race golden bench conformance
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
+
+build: bin/pauseless ## build bin/pauseless
+
+.PHONY: bin/pauseless
+bin/pauseless:
+	@mkdir -p bin
+	$(GO) build -o bin/pauseless ./cmd/pauseless
+
+demo: build ## the main job: drill and rlb over drill on a lossless fabric, with a report
+	bin/pauseless demo
+
+test: ## everything CI checks: format, vet, staticcheck, tests, race, regenerated files
+	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) test ./...
+	$(GO) test -race -short ./...
+
+golden: ## rewrite the golden files; read the diff before you commit it
+	UPDATE_GOLDEN=1 $(GO) test ./...
+
+bench: ## the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<checkout of p4lang/p4c>
+	P4C=$(abspath $(P4C)) $(GO) test -count=1 -v -timeout 30m ./bmv2tests/conformance -args -reference
