@@ -25,6 +25,8 @@ test: ## everything CI checks: format, vet, staticcheck, tests, race, regenerate
 	$(GO) test -race -short ./...
 
 golden: ## rewrite the golden files; read the diff before you commit it
+	UPDATE_GOLDEN=1 $(GO) test ./gen
+	UPDATE_GOLDEN=1 $(GO) test ./bmv2tests/schemes -run TestCommittedP4Info
 	UPDATE_GOLDEN=1 $(GO) test ./...
 
 bench: ## the benchmarks

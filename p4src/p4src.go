@@ -7,7 +7,8 @@ package p4src
 
 import "embed"
 
-// FS has TARGET/NAME.p4, TARGET/NAME.entries and TARGET/NAME.manifest.json.
+// FS has TARGET/NAME.p4, TARGET/NAME.entries, TARGET/NAME.manifest.json and
+// TARGET/NAME.p4info.txtpb.
 //
 //go:embed v1model
 var FS embed.FS

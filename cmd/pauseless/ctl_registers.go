@@ -150,8 +150,8 @@ func (c *ctl) getRegisters(cmd *cobra.Command, args []string, all bool) error {
 		return err
 	}
 	defer f.Close()
-	arrays := make(map[string][]register.Array)
-	if arrays, err = readArrays(cmd.Context(), f, ranges); err != nil {
+	arrays, err := readArrays(cmd.Context(), f, ranges)
+	if err != nil {
 		return err
 	}
 	for _, s := range f.Sessions() {

@@ -316,8 +316,7 @@ func (l *lowerer) arguments(c *types.Call, subst types.Subst) []arg {
 // objectsIn returns the objects that a body names.
 func (l *lowerer) objectsIn(b *syntax.BlockStmt) map[types.Object]bool {
 	used := map[types.Object]bool{}
-	var see func(e syntax.Expr) bool
-	see = func(e syntax.Expr) bool {
+	see := func(e syntax.Expr) bool {
 		switch e := e.(type) {
 		case *syntax.NameExpr:
 			if o := l.info.Use(e); o != nil {

@@ -16,7 +16,6 @@ import (
 type parserCode struct {
 	p     *ir.Parser
 	state *ir.State
-	names map[string]int
 	// states has those of the instance being lowered, by declaration.
 	states map[*syntax.StateDecl]*ir.State
 	// accept is where the accept of an inner parser goes; nil in the outer.

@@ -77,7 +77,6 @@ type context struct {
 	this   *Extern
 	loops  int
 	states map[string]*StateObj
-	hasRet bool
 	// inCall: being checked is the expression of a switch, where
 	// action_run is allowed.
 	actionRun bool

@@ -93,7 +93,7 @@ func (c *Checker) rawExpr(x *operand, e syntax.Expr, want Type) {
 	case *syntax.UnaryExpr:
 		c.unary(x, e, want)
 	case *syntax.BinaryExpr:
-		c.binary(x, e, want)
+		c.binary(x, e)
 	case *syntax.CondExpr:
 		c.cond(x, e, want)
 	case *syntax.CastExpr:

@@ -64,7 +64,7 @@ func foldUnary(op syntax.Kind, v Value, t Type) Value {
 }
 
 // binary sets x to y op z.
-func (c *Checker) binary(x *operand, e *syntax.BinaryExpr, want Type) {
+func (c *Checker) binary(x *operand, e *syntax.BinaryExpr) {
 	var y, z operand
 	switch e.Op {
 	case syntax.Mask, syntax.Range:
@@ -73,9 +73,6 @@ func (c *Checker) binary(x *operand, e *syntax.BinaryExpr, want Type) {
 	case syntax.Equal, syntax.NotEqual:
 		c.equality(x, e)
 		return
-	}
-	if s, ok := want.(*Set); ok {
-		want = s.Elem
 	}
 	c.expr(&y, e.X, nil)
 	c.expr(&z, e.Y, nil)

@@ -21,11 +21,6 @@ func IsHeader(t Type) bool { return isStruct(t, Header) }
 
 func isUnion(t Type) bool { return isStruct(t, HeaderUnion) }
 
-func isStack(t Type) bool {
-	a, ok := t.(*Array)
-	return ok && a.IsStack()
-}
-
 // isSerEnum reports whether t is an enum with an underlying type.
 func isSerEnum(t Type) bool {
 	e, ok := t.(*Enum)
@@ -39,12 +34,6 @@ func underlyingBits(t Type) Type {
 		return e.Underlying
 	}
 	return t
-}
-
-// isBlock reports whether t is a parser or control.
-func isBlock(t Type, kind BlockKind) bool {
-	b, ok := t.(*Block)
-	return ok && b.Kind == kind
 }
 
 // isRuntime reports whether values of type t can be stored in variables and

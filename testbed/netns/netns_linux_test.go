@@ -5,7 +5,6 @@ package netns
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -123,10 +122,11 @@ func TestWhatGoesUpComesDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := link.Attrs().Statistics.RxPackets
-	out, err := exec.Command("ip", "netns", "exec", "zt-a-h1", "ping", "-c", "1", "-W", "0.1", "10.0.1.2").CombinedOutput()
-	if errors.Is(err, exec.ErrNotFound) {
-		t.Log("SKIP: no ip or ping to send a frame with")
+	if _, err := exec.LookPath("ping"); err != nil {
+		t.Log("SKIP: no ping to send a frame with")
 	} else {
+		// No host answers; that the frame was sent is enough.
+		out, _ := exec.Command("ip", "netns", "exec", "zt-a-h1", "ping", "-c", "1", "-W", "0.1", "10.0.1.2").CombinedOutput()
 		link, err = netlink.LinkByName("ztl1-eth1")
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schemes
+
+import (
+	"testing"
+
+	"github.com/pauseless/pauseless/compiler/p4info"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/golden"
+)
+
+// Beside each program under p4src lies the P4Info that the compiler gives for
+// it: what a controller is written against, and the tests of the intent read.
+func TestCommittedP4InfoIsCompiled(t *testing.T) {
+	for _, name := range gen.Names() {
+		p, err := gen.Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := gen.Generate(p, "v1model")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, info := compile(t, prog)
+		golden.Check(t, "../../p4src/v1model/"+name+".p4info.txtpb", p4info.Text(info))
+	}
+}
