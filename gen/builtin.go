@@ -33,7 +33,7 @@ func Builtin(name string) (*Profile, error) {
 	file := "profiles/" + name + ".yaml"
 	data, err := profiles.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("no profile is called %q%s", name, diag.DidYouMean(name, Names()))
+		return nil, fmt.Errorf("no profile is called %q%s; see `pauseless gen --list`, or name a file that ends in .yaml", name, diag.DidYouMean(name, Names()))
 	}
 	return Parse(file, data)
 }

@@ -102,9 +102,16 @@ func (f *File) Err() error { return f.list.Err() }
 // Errorf reports a value that is well formed but makes no sense. The path
 // names it: keys as in the file, list elements by number, joined by dots:
 // "links.3.rate". Where the file leaves the value out, the nearest part of
-// the path that is there gets the blame.
+// the path that is there gets the blame. A value that could not be decoded has
+// its error already, and gets no second one.
 func (f *File) Errorf(path, format string, args ...any) {
-	f.list.Errorf(f.Pos(path), CodeInvalid, format, args...)
+	pos := f.Pos(path)
+	for _, d := range f.list {
+		if d.Pos == pos && d.Code == CodeValue {
+			return
+		}
+	}
+	f.list.Errorf(pos, CodeInvalid, format, args...)
 }
 
 // Pos returns the position of the value at path, as Errorf finds it.

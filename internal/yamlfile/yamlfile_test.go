@@ -90,6 +90,18 @@ func TestErrorfBlamesTheNearestPartOfThePath(t *testing.T) {
 	}
 }
 
+func TestAValueThatCouldNotBeDecodedHasOneError(t *testing.T) {
+	f, err := Parse("c.yaml", []byte("sub: {delay: soon}\nname: a"), new(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Errorf("sub.delay", "delay is 0")
+	f.Errorf("name", "name is too short")
+	if n := len(f.list); n != 2 {
+		t.Errorf("%d errors, want one for the delay and one for the name: %v", n, f.Err())
+	}
+}
+
 func TestHasTellsWhatTheFileGives(t *testing.T) {
 	f, err := Parse("c.yaml", []byte("sub: {delay: 1us}\nname:\n"), new(config))
 	if err != nil {
