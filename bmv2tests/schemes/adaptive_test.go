@@ -19,6 +19,7 @@ func waitingPays(d *dut, gain int) {
 	d.set("warned", 0x40, 1)
 	d.set("warned_until", far, 1, 1)
 	d.set("path_rtt", 100, 1, 1)
+	d.set("path_rtt_time", uint64(d.now()), 1, 1)
 	d.set("path_rtt", uint64(100+gain), 1, 0)
 }
 
@@ -34,7 +35,7 @@ func TestRLBAdaptiveLimitsRecirculationsByTheBufferLeft(t *testing.T) {
 		waitingPays(d, 1<<29-1)
 		// One window for the whole test, and nothing arriving: N_rc is what is
 		// left of the buffer, in frames of 1024 bytes.
-		d.rule("Compath default -> compare_paths(pass_time=0x10000000, byte_time=0)")
+		d.rule("Compath default -> compare_paths(pass_time=0x10000000, byte_time=0, fresh=0x7fffffff)")
 		stoprecir(d, "xoff=8192, inflow=0, per_mtu=4194304, average=0xffffffff, most=1000")
 		d.set("ingress_qlen", 3072, 1, 3) // with the packet: 4126, so that 4066 are left
 		d.set("window_start", uint64(d.now()-2), 0)
@@ -64,7 +65,7 @@ func TestRLBAdaptiveLimitsTheTimeOfRecirculation(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-adaptive-drill", leafSpine(2), "l1", nil)
 		waitingPays(d, 50_000)
-		d.rule("Compath default -> compare_paths(pass_time=10000, byte_time=0)")
+		d.rule("Compath default -> compare_paths(pass_time=10000, byte_time=0, fresh=0x7fffffff)")
 		stoprecir(d, "xoff=0xffffffff, inflow=0, per_mtu=4194304, average=0xffffffff, most=1000")
 		d.passes(1, 4, data)
 		d.want(5, "recirculations", 4) // 5 · 10000 are not more than 50000
@@ -80,13 +81,14 @@ func TestRLBAdaptiveFindsTheFaultyPath(t *testing.T) {
 		alerts := make(chan controlplane.Digest, 10)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		digests := d.session.Digests(ctx) // from now on
 		go func() {
-			for a := range d.session.Digests(ctx) {
+			for a := range digests {
 				alerts <- a
 			}
 		}()
 		waitingPays(d, 1<<28)
-		d.rule("Compath default -> compare_paths(pass_time=0x1000000, byte_time=0)")
+		d.rule("Compath default -> compare_paths(pass_time=0x1000000, byte_time=0, fresh=0x7fffffff)")
 		stoprecir(d, "xoff=0xffffffff, inflow=0, per_mtu=4194304, average=512, most=1000")
 		window := func(packets, passes uint64, port int) {
 			t.Helper()

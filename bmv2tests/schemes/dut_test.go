@@ -260,7 +260,7 @@ func (d *dut) passes(in, out int, data []byte) {
 	d.Helper()
 	port, got := d.through(in, data)
 	if port != out || !bytes.Equal(got, data) {
-		d.Errorf("came out of port %d, want %d, as\n% x\nwent in as\n% x", port, out, got, data)
+		d.Errorf("came out of port %d, want %d, as\n%s\nwent in as\n%s", port, out, dump(got), dump(data))
 	}
 }
 
@@ -284,7 +284,15 @@ func from(list []frame, port int) [][]byte {
 	return out
 }
 
-func (f frame) String() string { return fmt.Sprintf("port %d: % x", f.port, f.data) }
+func (f frame) String() string { return fmt.Sprintf("port %d: %s", f.port, dump(f.data)) }
+
+// dump prints the length of a frame and what it begins with.
+func dump(data []byte) string {
+	if len(data) <= 128 {
+		return fmt.Sprintf("%d bytes: % x", len(data), data)
+	}
+	return fmt.Sprintf("%d bytes: % x ...", len(data), data[:128])
+}
 
 // inOrder sorts frames by port, and keeps the order of each.
 func inOrder(list []frame) []frame {
@@ -307,6 +315,6 @@ func (d *dut) passesAs(in, out int, data, as []byte) {
 	d.Helper()
 	port, got := d.through(in, data)
 	if port != out || !bytes.Equal(got, as) {
-		d.Errorf("came out of port %d, want %d, as\n% x\nwant\n% x", port, out, got, as)
+		d.Errorf("came out of port %d, want %d, as\n%s\nwant\n%s", port, out, dump(got), dump(as))
 	}
 }

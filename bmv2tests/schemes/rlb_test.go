@@ -253,6 +253,7 @@ func TestRLBWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 				d.set("warned", 0x80>>(first-3), 1)
 				d.set("warned_until", far, 1, first-3)
 				d.set("path_rtt", 100, 1, first-3)
+				d.set("path_rtt_time", uint64(d.now()), 1, first-3)
 				d.set("path_rtt", 100_000, 1, 4-first)
 				// As long as it waits, the queue of its ingress port is charged.
 				d.passes(1, first, data)

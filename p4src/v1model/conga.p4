@@ -541,18 +541,18 @@ control Estimate(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     action add_load(bit<32> weight) {
         time_t now = (time_t) standard_metadata.egress_global_timestamp;
         time_t last;
-        link_load.read(meta.load, (bit<32>) meta.out_port);
-        link_time.read(last, (bit<32>) meta.out_port);
+        link_load.read(meta.load, (bit<32>) standard_metadata.egress_port);
+        link_time.read(last, (bit<32>) standard_metadata.egress_port);
         meta.load = now - last >= DRE_TIME ? 0 :
             meta.load - (bit<32>) ((bit<64>) meta.load * (bit<64>) (now - last) >> 17);
         meta.load = meta.load + (standard_metadata.packet_length * weight >> 16);
-        link_load.write((bit<32>) meta.out_port, meta.load);
-        link_time.write((bit<32>) meta.out_port, now);
+        link_load.write((bit<32>) standard_metadata.egress_port, meta.load);
+        link_time.write((bit<32>) standard_metadata.egress_port, now);
     }
 
     @name(".link")
     table link {
-        key = { meta.out_port : exact @name("out_port"); }
+        key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { add_load; NoAction; }
         default_action = NoAction();
         size = 64;
@@ -591,7 +591,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     @name(".red")
     table red {
-        key = { meta.out_port : exact @name("out_port"); }
+        key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }
         default_action = set_red(63, 2500, 17623);
         size = 64;

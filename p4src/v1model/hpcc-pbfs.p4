@@ -140,10 +140,6 @@ struct metadata_t {
     bit<8>  hash_shift;        // which of its bits choose here: not those of the tier below
     bit<32> queued;            // bytes that this packet has in egress_qlen
     bit<40> clock;             // as now, but so that slots keep their numbers for longer
-    bit<32> arriving;          // I_p
-    bit<32> first_qlen;        // Q¹
-    bit<32> recent;
-    bit<32> recent_marked;
     @field_list(keep.message)
     bit<32> postcard_arriving;
     @field_list(keep.message)
@@ -412,7 +408,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
             slot_qlen.read(first_qlen, (bit<32>) (meta.out_port ++ (now_slot - 8)[3:0]));
             first_qlen = number == now_slot - 8 ? first_qlen : 0;
             bit<32> arriving = total + 8 * last_full;
-            if (arriving > capacity |-| first_qlen) {
+            if (arriving |+| first_qlen > capacity) {
                 bit<32> sent;
                 postcards.read(sent, (bit<32>) meta.out_port);
                 postcards.write((bit<32>) meta.out_port, sent + 1);
@@ -513,16 +509,16 @@ control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     @name(".telemetry")
     table telemetry {
-        key = { meta.out_port : exact @name("out_port"); }
+        key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { add_record; NoAction; }
         default_action = NoAction();
         size = 64;
     }
 
     apply {
-        tx_bytes.read(sent, (bit<32>) meta.out_port);
+        tx_bytes.read(sent, (bit<32>) standard_metadata.egress_port);
         sent = sent + standard_metadata.packet_length;
-        tx_bytes.write((bit<32>) meta.out_port, sent);
+        tx_bytes.write((bit<32>) standard_metadata.egress_port, sent);
         if (hdr.telemetry.isValid() && hdr.telemetry.hops < 5) {
             telemetry.apply();
         }

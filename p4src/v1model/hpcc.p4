@@ -261,16 +261,16 @@ control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     @name(".telemetry")
     table telemetry {
-        key = { meta.out_port : exact @name("out_port"); }
+        key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { add_record; NoAction; }
         default_action = NoAction();
         size = 64;
     }
 
     apply {
-        tx_bytes.read(sent, (bit<32>) meta.out_port);
+        tx_bytes.read(sent, (bit<32>) standard_metadata.egress_port);
         sent = sent + standard_metadata.packet_length;
-        tx_bytes.write((bit<32>) meta.out_port, sent);
+        tx_bytes.write((bit<32>) standard_metadata.egress_port, sent);
         if (hdr.telemetry.isValid() && hdr.telemetry.hops < 5) {
             telemetry.apply();
         }

@@ -127,10 +127,6 @@ struct metadata_t {
     bit<8>  hash_shift;        // which of its bits choose here: not those of the tier below
     bit<32> queued;            // bytes that this packet has in egress_qlen
     bit<40> clock;             // as now, but so that slots keep their numbers for longer
-    bit<32> arriving;          // I_p
-    bit<32> first_qlen;        // Q¹
-    bit<32> recent;
-    bit<32> recent_marked;
     @field_list(keep.message)
     bit<32> postcard_arriving;
     @field_list(keep.message)
@@ -389,7 +385,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
             slot_qlen.read(first_qlen, (bit<32>) (meta.out_port ++ (now_slot - 8)[3:0]));
             first_qlen = number == now_slot - 8 ? first_qlen : 0;
             bit<32> arriving = total + 8 * last_full;
-            if (arriving > capacity |-| first_qlen) {
+            if (arriving |+| first_qlen > capacity) {
                 bit<32> sent;
                 postcards.read(sent, (bit<32>) meta.out_port);
                 postcards.write((bit<32>) meta.out_port, sent + 1);
@@ -528,7 +524,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     @name(".red")
     table red {
-        key = { meta.out_port : exact @name("out_port"); }
+        key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }
         default_action = set_red(63, 2500, 17623);
         size = 64;

@@ -304,13 +304,13 @@ control MarkNonPaused(inout headers_t hdr, inout metadata_t meta, inout standard
     apply {
         bit<8> seen;
         bool held = false;
-        pause_seen.read(seen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+        pause_seen.read(seen, (bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority));
         if (seen == 1) {
             time_t resumed;
-            paused_until.read(resumed, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            paused_until.read(resumed, (bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority));
             held = (int<32>) (resumed - standard_metadata.enq_timestamp) > 0;
             if (!held) {
-                pause_seen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), 0);
+                pause_seen.write((bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority), 0);
             }
         }
         if (!held && standard_metadata.deq_qdepth > 0 && hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {

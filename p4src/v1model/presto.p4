@@ -257,7 +257,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     @name(".red")
     table red {
-        key = { meta.out_port : exact @name("out_port"); }
+        key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }
         default_action = set_red(63, 2500, 17623);
         size = 64;

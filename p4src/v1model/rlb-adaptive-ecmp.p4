@@ -601,6 +601,8 @@ control StopRecirculation(inout metadata_t meta, inout standard_metadata_t stand
             window_start.write(0, meta.now);
             window_length.write(0, recirculation_time);
             window_budget.write(0, budget);
+            window_packets.write(0, 0);
+            window_passes.write(0, 0);
             start = meta.now;
             packets = 0;
             passes = 0;
@@ -891,7 +893,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
             mask_t out_of_use;
             faulty.read(out_of_use, 0);
             free = free & ~out_of_use;
-            if ((free & chosen) == 0) {
+            if (((to_leaf | to_all) & chosen) != 0) {
                 other = meta.path;
                 found = 0;
                 waiting_pays = 0;
@@ -1084,7 +1086,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     @name(".red")
     table red {
-        key = { meta.out_port : exact @name("out_port"); }
+        key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }
         default_action = set_red(63, 2500, 17623);
         size = 64;

@@ -722,7 +722,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
             warned_all.write(0, to_all);
             // Beyond last_path there are no paths.
             mask_t free = ~(to_leaf | to_all | ((FIRST_PATH - 1) >> meta.last_path));
-            if ((free & chosen) == 0) {
+            if (((to_leaf | to_all) & chosen) != 0) {
                 other = meta.path;
                 found = 0;
                 waiting_pays = 0;
@@ -911,7 +911,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     @name(".red")
     table red {
-        key = { meta.out_port : exact @name("out_port"); }
+        key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }
         default_action = set_red(63, 2500, 17623);
         size = 64;

@@ -207,10 +207,6 @@ struct metadata_t {
     bit<2>  fwd_flag;
     @field_list(keep.recirculation)
     bit<40> clock;             // as now, but so that slots keep their numbers for longer
-    bit<32> arriving;          // I_p
-    bit<32> first_qlen;        // Q¹
-    bit<32> recent;
-    bit<32> recent_marked;
     @field_list(keep.message)
     bit<32> postcard_arriving;
     @field_list(keep.message)
@@ -818,7 +814,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
             warned_all.write(0, to_all);
             // Beyond last_path there are no paths.
             mask_t free = ~(to_leaf | to_all | ((FIRST_PATH - 1) >> meta.last_path));
-            if ((free & chosen) == 0) {
+            if (((to_leaf | to_all) & chosen) != 0) {
                 other = meta.path;
                 found = 0;
                 waiting_pays = 0;                // DRILL's other candidates, the shorter queue first.
@@ -977,7 +973,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
             slot_qlen.read(first_qlen, (bit<32>) (meta.out_port ++ (now_slot - 8)[3:0]));
             first_qlen = number == now_slot - 8 ? first_qlen : 0;
             bit<32> arriving = total + 8 * last_full;
-            if (arriving > capacity |-| first_qlen && meta.message == 0) {
+            if (arriving |+| first_qlen > capacity && meta.message == 0) {
                 bit<32> sent;
                 postcards.read(sent, (bit<32>) meta.out_port);
                 postcards.write((bit<32>) meta.out_port, sent + 1);
@@ -1213,7 +1209,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     @name(".red")
     table red {
-        key = { meta.out_port : exact @name("out_port"); }
+        key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }
         default_action = set_red(63, 2500, 17623);
         size = 64;
