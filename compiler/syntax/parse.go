@@ -33,8 +33,8 @@ func Parse(tokens []Token, rep *source.Reporter) *Program {
 	p := &parser{tokens: tokens, rep: rep, names: map[string]nameKind{}}
 	p.tok = &p.tokens[0]
 	prog := &Program{}
-	for p.tok.Kind != EOF && !rep.Full() {
-		if p.got(Semicolon) {
+	for p.tok.Kind != EOF {
+		if p.got(Semicolon) || p.failed && p.got(RBrace) { // the end of what was given up
 			continue
 		}
 		at := p.at
@@ -65,6 +65,7 @@ type parser struct {
 	exprs  int32
 	depth  int
 	failed bool
+	over   bool // parsing was given up: nothing more is reported
 	trying int  // speculating: errors are not reported
 	angle  bool // in bit<…>, where > ends the expression
 
@@ -125,11 +126,24 @@ func (p *parser) fail(format string, args ...any) {
 }
 
 func (p *parser) failAt(pos source.Pos, code diag.Code, format string, args ...any) {
-	if p.trying == 0 {
+	if p.trying == 0 && !p.over {
 		p.failed = true
 		p.rep.Errorf(pos, code, format, args...)
+		p.over = code == CodeNesting || p.rep.Full()
 	}
 	panic(bailout{})
+}
+
+// errorHere reports a syntax error here and goes on.
+func (p *parser) errorHere(format string, args ...any) {
+	if p.trying > 0 {
+		panic(bailout{})
+	}
+	if !p.over {
+		p.failed = true
+		p.rep.Errorf(p.tok.Pos, CodeSyntax, format, args...)
+		p.over = p.rep.Full()
+	}
 }
 
 // enter counts nesting; the caller defers or calls leave.
@@ -181,10 +195,13 @@ func (p *parser) recoverDecl(f func() Decl) (d Decl) {
 
 // recoverStmt is recoverDecl for statements.
 func (p *parser) recoverStmt(f func() Stmt) (s Stmt) {
-	depth, scope := p.depth, len(p.undo)
+	depth, scope, at := p.depth, len(p.undo), p.at
 	start := p.tok.Pos
 	defer func() {
 		if r := recover(); r != nil {
+			if p.tokens[at].Kind == For {
+				p.skipHead(at)
+			}
 			p.bailed(r, depth, scope)
 			bad := &BadStmt{}
 			bad.start, bad.end = start, p.prevEnd()
@@ -195,12 +212,39 @@ func (p *parser) recoverStmt(f func() Stmt) (s Stmt) {
 }
 
 func (p *parser) bailed(r any, depth, scope int) {
-	if _, ok := r.(bailout); !ok || p.trying > 0 || p.rep.Full() {
+	if _, ok := r.(bailout); !ok || p.trying > 0 {
 		panic(r)
 	}
 	p.depth, p.angle = depth, false
 	p.closeScope(scope)
+	if p.over {
+		p.at = len(p.tokens) - 1
+		p.tok = &p.tokens[p.at]
+		return
+	}
 	p.sync()
+}
+
+// skipHead skips the rest of the head of a loop, which has semicolons, if it
+// is closed before a block begins or ends.
+func (p *parser) skipHead(start int) {
+	depth := 0
+	for i := start + 1; i < len(p.tokens)-1; i++ {
+		switch p.tokens[i].Kind {
+		case LBrace, RBrace:
+			return
+		case LParen:
+			depth++
+		case RParen:
+			if depth--; depth == 0 {
+				if i > p.at {
+					p.at = i + 1
+					p.tok = &p.tokens[p.at]
+				}
+				return
+			}
+		}
+	}
 }
 
 // sync skips to behind the next semicolon, or to behind the next block or

@@ -425,13 +425,15 @@ func (p *parser) controlDecl(start source.Pos, annots []*Annotation) Decl {
 		for p.tok.Kind != RBrace && p.tok.Kind != EOF && !(p.tok.Kind == Apply && p.peek(1) == LBrace) && !(p.tok.Kind == Apply && p.peek(1) == At) {
 			d.Locals = append(d.Locals, p.recoverDecl(p.controlElement))
 		}
-		if p.tok.Kind != Apply {
-			p.fail("control %s has no apply block", d.Name.Name)
+		if p.tok.Kind == Apply {
+			p.next()
+			blockAnnots := p.annotations()
+			d.Body = p.block()
+			d.Body.Annotations = blockAnnots
+		} else {
+			p.errorHere("control %s has no apply block", d.Name.Name)
+			d.Body = &BlockStmt{}
 		}
-		p.next()
-		blockAnnots := p.annotations()
-		d.Body = p.block()
-		d.Body.Annotations = blockAnnots
 		p.want(RBrace, "behind the apply block, which ends the control")
 	}
 	p.closeScope(mark)
@@ -512,7 +514,7 @@ func (p *parser) enumDecl(start source.Pos, annots []*Annotation) Decl {
 		d.Members = append(d.Members, m)
 	})
 	if len(d.Members) == 0 {
-		p.fail("enum %s has no members", d.Name.Name)
+		p.errorHere("enum %s has no members", d.Name.Name)
 	}
 	p.next()
 	p.finish(&d.decl, start, annots)

@@ -16,7 +16,7 @@ func (p *parser) tableDecl(start source.Pos, annots []*Annotation) Decl {
 		})
 	}
 	if len(d.Props) == 0 && p.tok.Kind == RBrace {
-		p.fail("table %s has no properties", d.Name.Name)
+		p.errorHere("table %s has no properties", d.Name.Name)
 	}
 	p.want(RBrace, "behind the properties of the table")
 	p.declare(d.Name.Name, notType)

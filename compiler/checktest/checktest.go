@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package checktest runs tests that are P4 programs with the diagnostics they
+// must give beside their causes:
+//
+//	bit<8> x = y /* ERROR undeclared "y is not declared" */;
+//
+// The comment stands behind the token that the diagnostic points at, and has
+// its severity (ERROR or WARN), its code and a part of its message. Every
+// diagnostic must be expected, and every expected one must be given. For one
+// that points behind the last token of the file, the file's end, the comment
+// is the last thing.
+//
+// A file has many such programs, divided by lines of "---". What begins with
+// a line "// Name: …" names the case.
+package checktest
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// A Chunk is one program of a file.
+type Chunk struct {
+	Name string
+	// Text has as many empty lines in front as stand before the program in
+	// the file, so that lines are those of the file.
+	Text string
+}
+
+// Chunks reads the programs of a file.
+func Chunks(tb testing.TB, file string) []Chunk {
+	tb.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Split(string(text))
+}
+
+var title = regexp.MustCompile(`(?m)^// Name: (.*)$`)
+
+// Split divides a text at its lines of "---".
+func Split(text string) (list []Chunk) {
+	line, before := 1, 0
+	for _, part := range strings.SplitAfter(text, "\n---\n") {
+		body := strings.TrimSuffix(part, "---\n")
+		c := Chunk{Name: "line " + strconv.Itoa(line), Text: strings.Repeat("\n", before) + body}
+		if m := title.FindStringSubmatch(body); m != nil {
+			c.Name = m[1]
+		}
+		list = append(list, c)
+		before += strings.Count(part, "\n")
+		line = before + 1
+	}
+	return list
+}
+
+// Run checks each program of the file as a subtest. The function compile
+// returns what is wrong with a program.
+func Run(t *testing.T, file string, compile func(name, text string) diag.List) {
+	for _, c := range Chunks(t, file) {
+		t.Run(c.Name, func(t *testing.T) { Check(t, file, c.Text, compile) })
+	}
+}
+
+// Check compares what compile says of a program with what its comments say.
+func Check(t *testing.T, name, text string, compile func(name, text string) diag.List) {
+	t.Helper()
+	want := expectations(t, name, text)
+	for _, d := range compile(name, text) {
+		key := d.Pos.String()
+		found := false
+		for i, w := range want[key] {
+			if w.severity == d.Severity && w.code == d.Code && strings.Contains(d.Msg, w.msg) {
+				want[key] = append(want[key][:i:i], want[key][i+1:]...)
+				found = true
+				break
+			}
+		}
+		if !found {
+			t.Errorf("not expected: %v", d)
+		}
+	}
+	for pos, list := range want {
+		for _, w := range list {
+			t.Errorf("%s: missing %v [%s] %q", pos, w.severity, w.code, w.msg)
+		}
+	}
+}
+
+type expectation struct {
+	severity diag.Severity
+	code     diag.Code
+	msg      string
+}
+
+var comment = regexp.MustCompile(`^/\* (ERROR|WARN|ERROR-AT-END) ([a-z0-9-]+) "(.*)" \*/$`)
+
+// expectations returns what the comments of a text want, by place.
+func expectations(t *testing.T, name, text string) map[string][]expectation {
+	t.Helper()
+	set := &source.Set{}
+	f := set.Add(name, text)
+	s := syntax.NewScanner(f, &source.Reporter{Set: set})
+	s.Comments = true
+	want := map[string][]expectation{}
+	at, end := f.Pos(0), set.Position(f.Pos(len(text))).String()
+	for {
+		switch k := s.Next(); k.Kind {
+		case syntax.EOF:
+			return want
+		case syntax.Comment:
+			m := comment.FindStringSubmatch(k.Text)
+			if m == nil {
+				if strings.Contains(k.Text, "ERROR") || strings.Contains(k.Text, "WARN ") {
+					t.Errorf("%v: malformed expectation %s", set.Position(k.Pos), k.Text)
+				}
+				continue
+			}
+			e := expectation{code: diag.Code(m[2]), msg: m[3]}
+			if m[1] == "WARN" {
+				e.severity = diag.Warning
+			}
+			key := set.Position(at).String()
+			if m[1] == "ERROR-AT-END" {
+				key = end
+			}
+			want[key] = append(want[key], e)
+		default:
+			at = k.Pos
+		}
+	}
+}
+
+// Print returns diagnostics as lines of line:column, severity, message and
+// code, for tables of tests.
+func Print(list diag.List) string {
+	var b strings.Builder
+	for _, d := range list {
+		fmt.Fprintf(&b, "%d:%d %v: %s [%s]\n", d.Pos.Line, d.Pos.Col, d.Severity, d.Msg, d.Code)
+	}
+	return b.String()
+}
