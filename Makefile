@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: help build demo test check race golden bench conformance
+.PHONY: help build demo test golden bench conformance model
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -34,3 +34,6 @@ bench: ## the benchmarks
 
 conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<checkout of p4lang/p4c>
 	P4C=$(abspath $(P4C)) $(GO) test -count=1 -v -timeout 30m ./bmv2tests/conformance -args -reference
+
+model: ## judge every program by the papers' algorithms, 100,000 random cases each; P4C_BM2=<p4c-bm2-ss> has p4c compile them
+	MODEL=1 $(GO) test -count=1 -v -timeout 3h ./bmv2tests/model/judge

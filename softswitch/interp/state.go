@@ -66,6 +66,9 @@ func NewState(p *Program, seed uint64) *State {
 	return s
 }
 
+// Seed starts the random numbers again, as NewState does.
+func (s *State) Seed(seed uint64) { s.rng.state = seed }
+
 // Register is an array of registers.
 type Register struct {
 	Info  *RegisterInfo

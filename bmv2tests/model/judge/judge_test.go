@@ -81,30 +81,39 @@ func check(t *testing.T, p *gen.Profile, series uint64, cases int) {
 	t.Logf("%d cases, %d steps, %v", cases, j.Steps, j.Seen)
 }
 
-// count is how many cases to play.
-func count(t *testing.T) int {
-	if os.Getenv("MODEL") == "" {
-		t.Skip("SKIP: set MODEL=1 to compare all profiles with the model")
-	}
+// count is how many cases to play: few, or many with MODEL=1, or CASES.
+func count(few, many int) int {
 	if n, err := strconv.Atoi(os.Getenv("CASES")); err == nil {
 		return n
 	}
-	return 2000
+	switch {
+	case os.Getenv("MODEL") != "":
+		return many
+	case testing.Short():
+		return few / 5
+	}
+	return few
 }
 
 func TestProfiles(t *testing.T) {
-	cases := count(t)
+	cases := count(100, 100_000)
 	for _, name := range gen.Names() {
-		t.Run(name, func(t *testing.T) { check(t, small(t, name), 1, cases) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t, small(t, name), 1, cases)
+		})
 	}
 }
 
-// TestCombinations takes profiles that nobody wrote: all that gen accepts.
+// TestCombinations takes profiles that nobody wrote, of all that gen accepts.
 func TestCombinations(t *testing.T) {
-	cases := count(t)
+	cases, programs := count(20, 5_000), 60
+	if testing.Short() {
+		programs = 12
+	}
 	r := rand.New(rand.NewPCG(7, 7))
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
-	for n := 0; n < 60; {
+	for n := 0; n < programs; {
 		p := small(t, "ecmp")
 		p.Name = fmt.Sprintf("combination-%d", n)
 		p.Base = pick("ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "plb")
@@ -123,6 +132,9 @@ func TestCombinations(t *testing.T) {
 		}
 		n++
 		t.Run(fmt.Sprintf("%s %s rlb %s pcn %v pbfs %v int %v ecn %s pfc %s paths %d priorities %d %s %s", p.Name, p.Base, p.RLB, p.PCN, p.PBFS, p.INT, p.ECN, p.PFC,
-			p.Sizes.Paths, p.Sizes.Priorities, p.Units.Time, p.Units.Depth), func(t *testing.T) { check(t, p, uint64(n), cases) })
+			p.Sizes.Paths, p.Sizes.Priorities, p.Units.Time, p.Units.Depth), func(t *testing.T) {
+			t.Parallel()
+			check(t, p, uint64(n), cases)
+		})
 	}
 }

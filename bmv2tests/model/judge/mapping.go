@@ -258,12 +258,7 @@ var rows = []row{
 	{register: "slot_number", symbol: "ring of slots",
 		get: func(s *Switch, i int) (int64, bool) { n, _, ok := s.slotOf(i); return n, ok },
 		set: func(s *Switch, i int, v int64) {
-			for n := range s.ring[i/16] {
-				if (n-v)%16 == 0 {
-					return
-				}
-			}
-			s.ring[i/16][v] = &model.PBFSSlot{}
+			s.slotIn[i], s.ring[i/16][v] = v, &model.PBFSSlot{}
 		},
 		draw: func(g *drawer, i int) int64 {
 			now := g.cfg.slot(g.now)
@@ -306,12 +301,9 @@ func slotRow(register, symbol string, field func(*model.PBFSSlot) *Bytes, most i
 
 // slotOf finds what a cell of PB-FS's rings holds.
 func (s *Switch) slotOf(i int) (int64, *model.PBFSSlot, bool) {
-	for n, slot := range s.ring[i/16] {
-		if n&15 == int64(i&15) {
-			return n, slot, true
-		}
-	}
-	return 0, nil, false
+	n := s.slotIn[i]
+	slot, ok := s.ring[i/16][n]
+	return n, slot, ok
 }
 
 // warnKey is the path and scope of a cell of warned_until: a row for each

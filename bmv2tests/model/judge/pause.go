@@ -49,11 +49,11 @@ func (s *Switch) fastStart(p *pkt) {
 	marked := p.bth != nil
 	ring := s.ring[p.outPort]
 	ring.Packet(slot, p.length, s.qOut[s.out(p)], marked)
-	for n := range ring { // a ring has room for 16
-		if n != slot && (n-slot)%16 == 0 {
-			delete(ring, n)
-		}
+	in := &s.slotIn[16*p.outPort+int(slot&15)]
+	if *in != slot { // a ring has room for 16
+		delete(ring, *in)
 	}
+	*in = slot
 	capacity, known := s.cfg.Capacity[p.outPort]
 	if !marked || !known {
 		return

@@ -13,9 +13,9 @@ import (
 
 // A Judge compares a program with the model.
 type Judge struct {
-	f    *Features
-	prog *Program
-	regs []mapped
+	f      *Features
+	target *Target
+	regs   []mapped
 	// Steps counts what was compared: passes through ingress and egress.
 	Steps int
 	// Seen counts what happened in the cases.
@@ -33,7 +33,7 @@ type mapped struct {
 
 // NewJudge matches the registers of a program with the model's state.
 func NewJudge(f *Features, prog *Program) (*Judge, error) {
-	j := &Judge{f: f, prog: prog, Seen: map[string]int{}}
+	j := &Judge{f: f, target: prog.New(), Seen: map[string]int{}}
 	for i, info := range prog.prog.Registers {
 		r, err := rowOf(plain(info.Name))
 		if err != nil {
@@ -78,8 +78,9 @@ type play struct {
 
 // Run plays a case on both sides and returns the first difference, or nil.
 func (j *Judge) Run(c *Case) *Mismatch {
-	r := &play{Judge: j, c: c, s: newSwitch(j.f, c.Config, c.Seed, c.Now-1<<30), t: j.prog.New(c.Seed), queues: map[Queue][]waiting{}, now: c.Now}
+	r := &play{Judge: j, c: c, s: newSwitch(j.f, c.Config, c.Seed, c.Now-1<<30), t: j.target, queues: map[Queue][]waiting{}, now: c.Now}
 	r.s.seen = j.Seen
+	r.t.reset(c.Seed)
 	c.Config.install(j.f, r.t)
 	for _, x := range c.Cells {
 		rows[x.Row].set(r.s, x.Index, x.Value)

@@ -41,6 +41,7 @@ type Switch struct {
 	warningsSent, reroutes, recirculations, ignored []int64
 	postcards                                       []int64
 	ring                                            []model.Ring
+	slotIn                                          []int64 // slot of a cell of the rings
 
 	// By leaf and path.
 	rtt       []model.PathRTT
@@ -94,7 +95,7 @@ func newSwitch(f *Features, cfg *Config, seed uint64, start Time) *Switch {
 		growth: make([]model.QueueChange, cells), growthSince: make([]Time, cells), warner: make([]model.Warner, cells),
 		dre: make([]model.DRE, f.Ports), txBytes: make([]Bytes, f.Ports),
 		warningsSent: make([]int64, f.Ports), reroutes: make([]int64, f.Ports), recirculations: make([]int64, f.Ports), ignored: make([]int64, f.Ports),
-		postcards: make([]int64, f.Ports), ring: make([]model.Ring, f.Ports),
+		postcards: make([]int64, f.Ports), ring: make([]model.Ring, f.Ports), slotIn: make([]int64, 16*f.Ports),
 		rtt: make([]model.PathRTT, paths), rttAt: make([]Time, paths), stampedAt: make([]Time, paths), toLeaf: make([]model.CongestionEntry, paths),
 		fromLeaf: make([]int64, paths), changed: make([]bool, paths), util: make([]int64, paths), active: make([]bool, paths),
 		echoPath: make([]int, f.Leaves), echoAge: make([]Time, f.Leaves), echoLoad: make([]int64, f.Leaves), drill: make([]model.DRILL, f.Leaves),

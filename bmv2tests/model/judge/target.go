@@ -56,7 +56,16 @@ type Target struct {
 	st *interp.State
 	m  *interp.Machine
 
+	inserted []entry // by insert
+	changed  []int   // tables whose default action setDefault replaced
+
 	inPort, spec, outPort, instance, length, inTime, outTime, group, priority, enqTime, delta, depth field
+}
+
+// An entry of a table, by their numbers.
+type entry struct {
+	table int
+	id    uint32
 }
 
 type field struct {
@@ -64,10 +73,9 @@ type field struct {
 	ok bool
 }
 
-// New returns the program in its first state. Its random numbers start from
-// seed.
-func (p *Program) New(seed uint64) *Target {
-	t := &Target{Program: p, st: interp.NewState(p.prog, seed)}
+// New returns the program in its first state.
+func (p *Program) New() *Target {
+	t := &Target{Program: p, st: interp.NewState(p.prog, 0)}
 	t.m = interp.NewMachine(t.st)
 	t.m.DropPort = DropPort
 	for _, f := range []struct {
@@ -90,6 +98,19 @@ func (p *Program) New(seed uint64) *Target {
 		f.to.Field, f.to.ok = p.prog.Field(f.name)
 	}
 	return t
+}
+
+// reset takes away what the controller wrote, and starts the random numbers
+// from seed. Registers stay: who resets sets them all.
+func (t *Target) reset(seed uint64) {
+	t.st.Seed(seed)
+	for _, e := range t.inserted {
+		t.st.Tables[e.table].Delete(e.id)
+	}
+	for _, i := range t.changed {
+		t.st.Tables[i].ResetDefault()
+	}
+	t.inserted, t.changed = t.inserted[:0], t.changed[:0]
 }
 
 func (t *Target) set(f *field, v uint64) {
@@ -239,7 +260,9 @@ func (t *Target) setDefault(table, action string, args ...int64) {
 		return
 	}
 	a, packed := t.args(table, action, args)
-	t.st.Tables[t.tables[table]].SetDefault(a, packed)
+	i := t.tables[table]
+	t.st.Tables[i].SetDefault(a, packed)
+	t.changed = append(t.changed, i)
 }
 
 // insert adds an entry, if the program has the table. The key is an address
@@ -249,7 +272,8 @@ func (t *Target) insert(table string, key []int64, prefix int, action string, ar
 		return
 	}
 	a, packed := t.args(table, action, args)
-	tab := t.st.Tables[t.tables[table]]
+	number := t.tables[table]
+	tab := t.st.Tables[number]
 	match := make([]interp.FieldMatch, len(tab.Info.Key))
 	if len(key) < len(match) {
 		panic(fmt.Sprintf("BUG: table %s has %d keys", table, len(match)))
@@ -258,9 +282,11 @@ func (t *Target) insert(table string, key []int64, prefix int, action string, ar
 		match[i] = interp.FieldMatch{Value: []uint64{uint64(key[i])}, Prefix: prefix}
 	}
 	m := tab.Info.Match(match, 0)
-	if _, err := tab.Insert(&m, a, packed); err != nil {
+	id, err := tab.Insert(&m, a, packed)
+	if err != nil {
 		panic("BUG: " + err.Error())
 	}
+	t.inserted = append(t.inserted, entry{number, id})
 }
 
 func (t *Target) args(table, action string, args []int64) (int, []uint64) {
