@@ -299,6 +299,7 @@ func (m *Machine) run(start int32) {
 
 		case iVerify:
 			k := &m.prog.checksums[in.imm]
+			f[m.prog.sys+sysPayload] = uint64(m.cur)
 			if (k.valid == noValid || f[k.valid] != 0) && m.hash(k.calc) != f[k.target.slot]&maskOf(k.target.width) {
 				m.Ask.ChecksumError = true
 			}

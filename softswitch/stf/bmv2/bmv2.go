@@ -35,6 +35,10 @@ const patience = 20 * time.Second
 
 // Switch is a running simple_switch_grpc.
 type Switch struct {
+	// P4Runtime and Thrift are the addresses of its servers; the first is "" for
+	// simple_switch.
+	P4Runtime, Thrift string
+
 	ctx    context.Context
 	cmd    *exec.Cmd
 	out    *os.File // what it prints
@@ -46,13 +50,16 @@ type Switch struct {
 }
 
 // Find returns a binary of BMv2: in the folder, or if that is "" in the one
-// that $BMV2 names, or on PATH.
+// that $BMV2 names, or on PATH. A file that is named stands for its folder.
 func Find(dir, binary string) (string, error) {
 	if dir == "" {
 		dir = os.Getenv("BMV2")
 	}
 	if dir != "" {
 		name := filepath.Join(dir, binary)
+		if st, err := os.Stat(dir); err == nil && !st.IsDir() { // a file: the binary, or its neighbour
+			name = filepath.Join(filepath.Dir(dir), binary)
+		}
 		_, err := os.Stat(name)
 		return name, err
 	}
@@ -63,12 +70,22 @@ func Find(dir, binary string) (string, error) {
 	return name, nil
 }
 
-// Start runs simple_switch_grpc with a program.
+// CPUPort leads to the controller of a switch that was started without a
+// program.
+const CPUPort = 510
+
+// Start runs simple_switch_grpc with a program. Without one, json is nil, it
+// waits for a controller, and has a port for one and eight priorities.
 func Start(ctx context.Context, binary string, json []byte) (*Switch, error) {
 	s := &Switch{ctx: ctx, exited: make(chan struct{})}
 	addrs, err := freeAddrs(3) // Thrift, P4Runtime, data plane
 	if err == nil {
-		err = s.start(binary, json, addrs, nil, "--", "--grpc-server-addr", addrs[1], "--dp-grpc-server-addr", addrs[2])
+		s.P4Runtime, s.Thrift = addrs[1], addrs[0]
+		options := []string{"--", "--grpc-server-addr", addrs[1], "--dp-grpc-server-addr", addrs[2]}
+		if json == nil {
+			options = append(options, "--cpu-port", strconv.Itoa(CPUPort), "--priority-queues", "8")
+		}
+		err = s.start(binary, json, addrs, nil, options...)
 	}
 	if err == nil {
 		s.conn, err = grpc.NewClient(addrs[2], grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -121,9 +138,12 @@ func (s *Switch) start(binary string, json []byte, addrs, before []string, after
 	if s.dir, err = os.MkdirTemp("", "pauseless-bmv2-"); err != nil {
 		return err
 	}
-	file := filepath.Join(s.dir, "program.json")
-	if err := os.WriteFile(file, json, 0o600); err != nil {
-		return err
+	file := "--no-p4"
+	if json != nil {
+		file = filepath.Join(s.dir, "program.json")
+		if err := os.WriteFile(file, json, 0o600); err != nil {
+			return err
+		}
 	}
 	if s.out, err = os.Create(filepath.Join(s.dir, "output")); err != nil {
 		return err
