@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/compiler/bmv2"
@@ -101,6 +102,9 @@ func Compile(opts Options) (*Result, diag.List) {
 	}()
 	if rep.Failed() {
 		r.Program, r.P4Info = nil, nil
+		rep.List = slices.DeleteFunc(rep.List, func(d *diag.Diagnostic) bool {
+			return d.Severity == diag.Warning && d.Code == types.CodeUnused // what is wrong may have been meant to use it
+		})
 	}
 	rep.List.Sort()
 	return r, rep.List

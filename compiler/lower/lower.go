@@ -41,7 +41,7 @@ const maxStmts = 1 << 20
 func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.Program {
 	main := info.Main
 	if main == nil {
-		rep.Errorf(firstPos(prog), CodeNoMain, "the program has no package instance named main")
+		rep.Errorf(rep.Set.Main().Pos(0), CodeNoMain, "the program has no package instance named main")
 		return nil
 	}
 	block, ok := main.Type.(*types.Block)
@@ -81,13 +81,6 @@ func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.P
 		return nil
 	}
 	return l.prog
-}
-
-func firstPos(prog *syntax.Program) source.Pos {
-	if len(prog.Decls) > 0 {
-		return prog.Decls[0].Pos()
-	}
-	return 1
 }
 
 func known() string {

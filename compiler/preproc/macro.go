@@ -202,7 +202,7 @@ func itoa(n int32) string {
 }
 
 // expand begins to read the expansion of macro m, named by t. It returns
-// false if m takes arguments and there are none.
+// false if m takes arguments and there are none, or wrong ones.
 func (p *preprocessor) expand(m *macro, t syntax.Token) bool {
 	end := t.End
 	var args [][]syntax.Token
@@ -215,7 +215,7 @@ func (p *preprocessor) expand(m *macro, t syntax.Token) bool {
 		var ok bool
 		args, end, ok = p.arguments(m, t)
 		if !ok {
-			return true
+			return false
 		}
 	}
 	list := p.substitute(m, args)

@@ -4,6 +4,9 @@ package source
 
 import "github.com/pauseless/pauseless/internal/diag"
 
+// CodeTooMany is that of the error that stands for those beyond MaxErrors.
+const CodeTooMany diag.Code = "too-many-errors"
+
 // MaxErrors is how many errors a Reporter keeps before it says that there
 // are too many.
 const MaxErrors = 100
@@ -25,7 +28,7 @@ func (r *Reporter) Errorf(p Pos, code diag.Code, format string, args ...any) {
 	case r.errors <= MaxErrors:
 		r.List.Errorf(r.Set.Position(p), code, format, args...)
 	case r.errors == MaxErrors+1:
-		r.List.Errorf(r.Set.Position(p), "too-many-errors", "too many errors; the rest is not reported")
+		r.List.Errorf(r.Set.Position(p), CodeTooMany, "too many errors; the rest is not reported")
 	}
 }
 

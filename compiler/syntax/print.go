@@ -130,6 +130,9 @@ func (p *printer) expr(x Expr, prec int8) {
 		}
 	case *UnaryExpr:
 		p.f("%v", x.Op)
+		if u, ok := x.X.(*UnaryExpr); ok && x.Op == Plus && u.Op == Plus {
+			p.f(" ") // ++ is another operator
+		}
 		p.expr(x.X, 11)
 	case *BinaryExpr:
 		own := precedence[x.Op]

@@ -3,6 +3,7 @@
 package syntax_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +139,7 @@ var parseTests = []struct{ text, want string }{
 	{"const bit<8> a = b ? c : d ? e : f;", "const bit<8> a = b ? c : (d ? e : f);"},
 	{"const bit<8> a = b >> 2 >>3;", "const bit<8> a = b >> 2 >> 3;"},
 	{"const bit<8> a = -(bit<8>) b.c[3:0];", "const bit<8> a = -(bit<8>)b.c[3:0];"},
+	{"const int a = + +2 - -+-3;", "const int a = + +2 - -+-3;"},
 	{"const bit<8> a = b[7+:4];", "const bit<8> a = b[7+:4];"},
 	{"typedef bit<4> T; const T a = (T) -x;", "typedef bit<4> T;\nconst T a = (T)-x;"},
 	{"const bit<4> a = (t) -x;", "const bit<4> a = t - x;"},
@@ -265,6 +267,23 @@ func TestValid(t *testing.T) {
 	for _, text := range valid {
 		if _, list := parse(text); list.HasErrors() {
 			t.Errorf("%s: %v", text, list)
+		}
+	}
+}
+
+// What is printed parses to the same.
+func TestPrintRoundTrip(t *testing.T) {
+	texts := slices.Clone(valid)
+	for _, c := range parseTests {
+		texts = append(texts, c.text)
+	}
+	for _, text := range texts {
+		once, list := parse(text)
+		if list.HasErrors() {
+			continue
+		}
+		if twice, list := parse(once); list.HasErrors() || once != twice {
+			t.Errorf("%s: got\n%s\nthen %v\n%s", text, once, list, twice)
 		}
 	}
 }

@@ -261,7 +261,7 @@ func (c *Checker) params(list []*syntax.Param, ctor, bodied bool, of paramOwner)
 			c.errorf(p.Name.Pos(), CodeAnnotation, "parameter %s cannot be @optional: that is for externs and the parameters of architectures", q.Name)
 			q.Optional = false
 		}
-		if seen[q.Name] {
+		if seen[q.Name] && !bodied { // others are declared in their body
 			c.errorf(p.Name.Pos(), CodeDuplicate, "parameter %s is declared already", q.Name)
 		}
 		seen[q.Name] = true

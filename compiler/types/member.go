@@ -292,7 +292,11 @@ func (c *Checker) index(x *operand, e *syntax.IndexExpr) {
 // slice sets x to y[hi:lo] or y[lo+:width].
 func (c *Checker) slice(x *operand, e *syntax.SliceExpr) {
 	c.expr(x, e.X, nil)
-	hi, ok1 := c.sliceBound(e.Hi, "the width of a slice", e.Plus)
+	what := "the end of a slice"
+	if e.Plus {
+		what = "the width of a slice"
+	}
+	hi, ok1 := c.sliceBound(e.Hi, what, e.Plus)
 	if e.Plus {
 		c.plusSlice(x, e, hi, ok1)
 		return

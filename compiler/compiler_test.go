@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compiler
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/compiler/checktest"
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// open returns included files of the tests, which are beside the programs.
+func open(name string) (string, error) {
+	if filepath.Ext(name) != ".p4inc" {
+		return "", fs.ErrNotExist
+	}
+	b, err := os.ReadFile(filepath.Join("testdata", filepath.Base(name)))
+	return string(b), err
+}
+
+// compile compiles a program of the tests. One without SWITCH or main is
+// checked as a library is.
+func compile(name, text string) (*Result, diag.List) {
+	opts := Options{File: name, Source: []byte(text), Open: open}
+	if !strings.Contains(text, "SWITCH") && !strings.Contains(text, "main") {
+		opts.Stop = AfterCheck
+	}
+	return Compile(opts)
+}
+
+// Every mistake is reported at its place, with its code, and once.
+func TestDiagnostics(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.p4")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no programs: %v", err)
+	}
+	for _, file := range files {
+		checktest.Run(t, file, check)
+	}
+}
+
+func check(name, text string) diag.List {
+	_, list := compile(name, text)
+	return list
+}
+
+// The places of diagnostics that are not in the program itself.
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"#line", "#line 100 \"other.p4\"\nconst int a = b;", "other.p4:100:15: b is not declared [undeclared]"},
+		{"# as cpp writes it", "# 7 \"x.p4\"\n\nconst int a = b;", "x.p4:8:15: b is not declared [undeclared]"},
+		{"included file", "#include \"broken.p4inc\"\nconst int a = 1;",
+			"broken.p4inc:2:15: nothing is not declared [undeclared]"},
+		{"no main", "control c() { apply { } } // no main", "t.p4:1:1: the program has no package instance named main [no-main]"},
+		{"version", "#define V1MODEL_VERSION 20990101\n#include \"skeleton.p4inc\"\nINGRESS { apply { } } SWITCH",
+			"p4include/v1model.p4:23:35: version 20990101 of the architecture is unknown; this compiler knows those from 20180101 to 20200408 [main]"},
+	} {
+		if got := check("t.p4", c.text).Error(); got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	if _, list := Compile(Options{File: filepath.Join(t.TempDir(), "none.p4")}); len(list) != 1 || list[0].Code != CodeFile {
+		t.Errorf("a file that is not there: %v", list)
+	}
+	for _, c := range []struct {
+		define string
+		want   string
+	}{
+		{"N=8w5", ""},
+		{"N", ""},
+		{"M", "t.p4:1:18: N is not declared [undeclared]"},
+		{"1N", `<command line>:1:1: "1N" is not the name of a macro [macro]`},
+	} {
+		_, list := Compile(Options{File: "t.p4", Source: []byte("const bit<8> a = N;"), Defines: []string{c.define}, Stop: AfterCheck})
+		if got := list.Error(); got != c.want {
+			t.Errorf("-D %s: got %q, want %q", c.define, got, c.want)
+		}
+	}
+}
+
+// After so many errors nobody reads on.
+func TestTooManyErrors(t *testing.T) {
+	text := strings.Repeat("const bit<8> a = b +\nc;\n", 300)
+	list := check("t.p4", text)
+	if n := len(list); n > source.MaxErrors+1 || !slices.ContainsFunc(list, func(d *diag.Diagnostic) bool { return d.Code == source.CodeTooMany }) {
+		t.Errorf("%d diagnostics", n)
+	}
+}
