@@ -4,15 +4,14 @@ package controller
 
 import (
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
@@ -34,23 +33,6 @@ func eachTarget(t *testing.T, do func(*testing.T, *target)) {
 	t.Run("bmv2", func(t *testing.T) { do(t, startBMv2(t)) })
 }
 
-// tool finds a program in the directory or file that a variable names, or on
-// PATH; otherwise the test is skipped, saying what is missing.
-func tool(t *testing.T, variable, name string) string {
-	t.Helper()
-	if v := os.Getenv(variable); v != "" {
-		if st, err := os.Stat(v); err == nil && st.IsDir() {
-			v = filepath.Join(v, name)
-		}
-		return v
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("SKIP: %s is not on PATH, and %s is not set", name, variable)
-	}
-	return path
-}
-
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,7 +51,7 @@ func freePort(t *testing.T) string {
 // interface, and stops it when the test ends.
 func startBMv2(t *testing.T) *target {
 	t.Helper()
-	program := tool(t, "BMV2", "simple_switch_grpc")
+	program := need.Tool(t, "BMV2", "simple_switch_grpc")
 	grpc, thrift := freePort(t), freePort(t)
 	sw := &target{Target: controlplane.Target{Name: "b1", Addr: "127.0.0.1:" + grpc, DeviceID: 1, Thrift: "127.0.0.1:" + thrift}}
 	sw.start = func(t testing.TB) {

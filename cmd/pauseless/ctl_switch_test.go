@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -23,10 +24,7 @@ func TestCtlOnSwitches(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			path := ""
 			if kind == local.BMv2 {
-				var err error
-				if path, err = local.FindSimpleSwitch(os.Getenv("BMV2")); err != nil {
-					t.Skipf("SKIP: %v", err)
-				}
+				path = need.Tool(t, "BMV2", "simple_switch_grpc")
 			}
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/target",

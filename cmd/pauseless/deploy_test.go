@@ -3,23 +3,28 @@
 package main
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
-	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+	"github.com/google/gopacket/pcapgo"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/vishvananda/netlink"
 )
 
 // The scripts in testdata/deploy build networks on this machine. Their
 // conditions say what of it is needed: [veth] root and a kernel with veth
-// interfaces, [bmv2], [mininet], [iperf3] and [tshark] programs. What is
-// missing is named.
+// interfaces, [bmv2], [mininet], [ping], [iperf3] and [tshark] programs. What is
+// missing is named. The command "frames FILE" counts what is in a pcap file.
 func TestDeployScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/deploy",
@@ -32,6 +37,7 @@ func TestDeployScripts(t *testing.T) {
 			e.Defer(func() { netns.Down(name) })
 			return nil
 		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"frames": countFrames},
 		Condition: func(cond string) (bool, error) {
 			err := have(cond)
 			if err != nil {
@@ -45,22 +51,83 @@ func TestDeployScripts(t *testing.T) {
 func have(what string) error {
 	switch what {
 	case "veth":
-		if os.Geteuid() != 0 {
-			return fmt.Errorf("not root")
-		}
-		probe := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "zdprobe0"}, PeerName: "zdprobe1"}
-		if err := netlink.LinkAdd(probe); err != nil {
-			return err
-		}
-		return netlink.LinkDel(probe)
+		return netns.Possible()
 	case "bmv2":
-		_, err := local.FindSimpleSwitch(os.Getenv("BMV2"))
+		_, err := need.Find("BMV2", "simple_switch_grpc")
 		return err
 	case "mininet":
 		return exec.Command("/usr/bin/python3", "-c", "import mininet").Run()
 	case "iperf3", "tshark", "ping":
-		_, err := exec.LookPath(what)
+		_, err := need.Find("", what)
 		return err
 	}
 	return fmt.Errorf("no such condition")
+}
+
+// countFrames prints how many packets of RoCEv2 and how many frames of PFC
+// there are in a pcap file, as another reader of the format sees them.
+func countFrames(ts *testscript.TestScript, _ bool, args []string) {
+	f, err := os.Open(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer f.Close()
+	r, err := pcapgo.NewReader(f)
+	ts.Check(err)
+	roce, pause, resume := 0, 0, 0
+	for p := range gopacket.NewPacketSource(r, r.LinkType()).Packets() {
+		if udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP); ok && udp.DstPort == 4791 {
+			roce++
+		}
+		eth, ok := p.Layer(layers.LayerTypeEthernet).(*layers.Ethernet)
+		const macControl, pfc = 0x8808, 0x0101 // IEEE 802.1Qbb
+		if !ok || eth.EthernetType != macControl || len(eth.Payload) < 20 || binary.BigEndian.Uint16(eth.Payload) != pfc {
+			continue
+		}
+		if eth.DstMAC.String() != "01:80:c2:00:00:01" {
+			ts.Fatalf("a PFC frame to %v", eth.DstMAC)
+		}
+		const class = 3
+		switch enabled, quanta := eth.Payload[3], binary.BigEndian.Uint16(eth.Payload[4+2*class:]); {
+		case enabled&(1<<class) == 0:
+		case quanta > 0:
+			pause++
+		default:
+			resume++
+		}
+	}
+	fmt.Fprintf(ts.Stdout(), "RoCEv2 %d PAUSE %d RESUME %d\n", roce, pause, resume)
+}
+
+// Whoever may not make interfaces is told so before anything is begun.
+func TestWithoutRootNothingIsBegun(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "pauseless-user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	topology := filepath.Join(dir, "net.yaml")
+	err = errors.Join(os.Chmod(dir, 0o755), os.Link(self, filepath.Join(dir, "pauseless")),
+		os.WriteFile(topology, []byte("leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}"), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"deploy", "netns", topology, "--profile", "ecmp"},
+		{"deploy", "netns", "--down", "net"},
+		{"deploy", "mininet", topology, "--profile", "ecmp"},
+	} {
+		cmd := exec.Command(filepath.Join(dir, "pauseless"), args...)
+		cmd.Dir = dir
+		if os.Geteuid() == 0 {
+			const nobody = 65534
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		}
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "needs root: run this with sudo") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
 }

@@ -41,7 +41,7 @@ func options(t *testing.T, name string) live.Options {
 	t.Cleanup(func() { netns.RunDir = old })
 	return live.Options{
 		Name: name, SimpleSwitch: path,
-		Local: local.Options{Kind: local.BMv2, GRPC: 43051, Thrift: 43091, Prefix: "zl"},
+		Local: local.Options{Kind: local.BMv2, GRPC: 23051, Thrift: 23091, Prefix: "zl"},
 		Say:   func(text string) { t.Log(text) },
 	}
 }
@@ -136,7 +136,7 @@ until: 20ms
 		t.Errorf("%d of 1 flows finished", sum.Finished)
 	}
 	text := strings.Join(said, "\n")
-	for _, want := range []string{"s1: lost the connection to 127.0.0.1:43053", "s1: connected to 127.0.0.1:43053 again", "s1: as desired: pipeline pushed"} {
+	for _, want := range []string{"s1: lost the connection to 127.0.0.1:23053", "s1: connected to 127.0.0.1:23053 again", "s1: as desired: pipeline pushed"} {
 		if strings.Count(text, want) == 0 {
 			t.Errorf("nobody said %q:\n%s", want, text)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/golden"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/mininet"
@@ -41,10 +42,7 @@ func script(t *testing.T) []byte {
 func TestScriptReadsAsExpected(t *testing.T) { golden.Check(t, "testdata/small.py", script(t)) }
 
 func TestScriptIsPython(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("SKIP: python3 is not on PATH")
-	}
+	python := need.Tool(t, "", "python3")
 	file := filepath.Join(t.TempDir(), "small.py")
 	if err := os.WriteFile(file, script(t), 0o644); err != nil {
 		t.Fatal(err)

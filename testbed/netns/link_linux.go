@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -25,6 +26,19 @@ const (
 	hostMTU   = 1500
 	switchMTU = 9000
 )
+
+// Possible returns nil if networks can be built here, otherwise why not.
+var Possible = sync.OnceValue(func() error {
+	if os.Geteuid() != 0 {
+		return ErrRoot
+	}
+	name := fmt.Sprintf("pl%dp", os.Getpid())
+	probe := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "p"}
+	if err := netlink.LinkAdd(probe); err != nil {
+		return fmt.Errorf("this machine makes no veth interfaces: %w; a container needs the capability NET_ADMIN for that", err)
+	}
+	return netlink.LinkDel(probe)
+})
 
 // Within runs do on a thread that is in a network namespace.
 func Within(namespace string, do func() error) error {

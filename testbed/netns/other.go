@@ -28,6 +28,9 @@ type Config struct {
 // Network is a network that is up, which cannot be here.
 type Network struct{ Config }
 
+// Possible returns why networks cannot be built here.
+func Possible() error { return errLinux }
+
 // Up fails: this system has no network namespaces.
 func Up(context.Context, Config) (*Network, error) { return nil, errLinux }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -34,6 +36,7 @@ func start(network, name string, j *journal, program string, args ...string) (*p
 	fmt.Fprintf(f, "%s %s\n", program, strings.Join(args, " "))
 	p.cmd = exec.Command(program, args...)
 	p.cmd.Stdout, p.cmd.Stderr = f, f
+	p.cmd.Env = append(os.Environ(), mark(network))
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -44,6 +47,29 @@ func start(network, name string, j *journal, program string, args ...string) (*p
 		close(p.done)
 	}()
 	return p, err
+}
+
+// mark is what every process of a network has in its environment: it tells
+// those whose line in the journal a crash prevented.
+func mark(network string) string { return "PAUSELESS_NETWORK=" + network }
+
+// unlisted returns the processes of a network that are not in its journal.
+func unlisted(network string, listed []thing) (found []thing) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, f := range files {
+		env, err := os.ReadFile(f)
+		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), mark(network)) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+		if err != nil || pid == os.Getpid() || slices.ContainsFunc(listed, func(t thing) bool { return t.pid == pid }) {
+			continue
+		}
+		if started := startTime(pid); started != "" {
+			found = append(found, thing{kind: "process", name: "of " + network, pid: pid, started: started})
+		}
+	}
+	return found
 }
 
 // startTime returns when a process started, in ticks since the machine did:

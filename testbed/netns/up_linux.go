@@ -43,8 +43,8 @@ func Up(ctx context.Context, c Config) (_ *Network, err error) {
 	if err := checkName(c.Name); err != nil {
 		return nil, err
 	}
-	if os.Geteuid() != 0 {
-		return nil, ErrRoot
+	if err := Possible(); err != nil {
+		return nil, err
 	}
 	if c.Progress == nil {
 		c.Progress = func(string) {}
@@ -252,7 +252,7 @@ func Down(name string) error {
 		return err
 	}
 	var errs []error
-	for _, t := range things {
+	for _, t := range append(unlisted(name, things), things...) {
 		switch t.kind {
 		case "process":
 			err = t.stop()
