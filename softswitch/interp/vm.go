@@ -372,6 +372,31 @@ func (m *Machine) units(info *MeterInfo) uint64 {
 func (m *Machine) runWide(in *instr) {
 	n := in.n()
 	limbs := func(s slot) []uint64 { return m.f[s : int(s)+n] }
+	switch in.op { // those whose result is one limb
+	case iWEq:
+		m.f[in.d] = bit(bitvec.Cmp(limbs(in.a), limbs(in.b)) == 0)
+	case iWLt, iWLe:
+		c := bitvec.Cmp(limbs(in.a), limbs(in.b))
+		if in.flag() {
+			c = bitvec.CmpSigned(limbs(in.a), limbs(in.b))
+		}
+		m.f[in.d] = bit(c < 0 || c == 0 && in.op == iWLe)
+	case iWNonZero:
+		m.f[in.d] = bit(!bitvec.IsZero(limbs(in.a)))
+	case iWShift:
+		a := limbs(in.a)
+		m.f[in.d] = a[0]
+		if !bitvec.IsZero(a[1:]) {
+			m.f[in.d] = allBits
+		}
+	default:
+		m.runWideTo(in, n)
+	}
+}
+
+// runWideTo executes an instruction whose result has n limbs, too.
+func (m *Machine) runWideTo(in *instr, n int) {
+	limbs := func(s slot) []uint64 { return m.f[s : int(s)+n] }
 	d := limbs(in.d)
 	switch in.op {
 	case iWExt:
@@ -428,22 +453,6 @@ func (m *Machine) runWide(in *instr) {
 			for i := range d {
 				d[i] = ^d[i]
 			}
-		}
-	case iWEq:
-		m.f[in.d] = bit(bitvec.Cmp(limbs(in.a), limbs(in.b)) == 0)
-	case iWLt, iWLe:
-		c := bitvec.Cmp(limbs(in.a), limbs(in.b))
-		if in.flag() {
-			c = bitvec.CmpSigned(limbs(in.a), limbs(in.b))
-		}
-		m.f[in.d] = bit(c < 0 || c == 0 && in.op == iWLe)
-	case iWNonZero:
-		m.f[in.d] = bit(!bitvec.IsZero(limbs(in.a)))
-	case iWShift:
-		a := limbs(in.a)
-		m.f[in.d] = a[0]
-		if !bitvec.IsZero(a[1:]) {
-			m.f[in.d] = allBits
 		}
 	default:
 		panic("BUG: no execution of " + in.op.String())
