@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tm
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// bed is a traffic manager in virtual time, and the switch around it: what
+// was sent when.
+type bed struct {
+	*testing.T
+	m       *Manager
+	pool    packet.Pool
+	now     vtime.Time
+	q       appointments
+	seq     int
+	sent    []frameSent
+	verdict func(*Packet) Verdict
+	back    []*Packet
+}
+
+type frameSent struct {
+	port       int
+	start, end vtime.Time
+	size       int
+	pfc        packet.PFC // nil for others
+	tag        byte
+}
+
+type appointment struct {
+	at  vtime.Time
+	seq int
+	ev  vtime.Event
+	arg uint64
+}
+
+type appointments []appointment
+
+func (q appointments) Len() int { return len(q) }
+func (q appointments) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q appointments) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *appointments) Push(x any)   { *q = append(*q, x.(appointment)) }
+func (q *appointments) Pop() any {
+	old := *q
+	a := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return a
+}
+
+func newBed(t *testing.T, cfg Config) *bed {
+	t.Helper()
+	b := &bed{T: t}
+	var err error
+	if b.m, err = New(cfg, b); err != nil {
+		t.Fatal(err)
+	}
+	b.m.Attach(b)
+	return b
+}
+
+func (b *bed) Now() vtime.Time { return b.now }
+func (b *bed) At(t vtime.Time, ev vtime.Event, arg uint64) {
+	if t < b.now {
+		b.Fatalf("an event for %v at %v", t, b.now)
+	}
+	b.seq++
+	heap.Push(&b.q, appointment{t, b.seq, ev, arg})
+}
+
+func (b *bed) until(t vtime.Time) {
+	for len(b.q) > 0 && b.q[0].at <= t {
+		a := heap.Pop(&b.q).(appointment)
+		b.now = a.at
+		a.ev.Fire(a.at, a.arg)
+	}
+	b.now = max(b.now, t)
+}
+
+func (b *bed) Egress(p *Packet) Verdict {
+	if b.verdict != nil {
+		return b.verdict(p)
+	}
+	return Send
+}
+
+func (b *bed) Transmit(port int, f *packet.Frame, end vtime.Time) {
+	s := frameSent{port: port, start: b.now, end: end, size: f.Len(), tag: f.Data[0]}
+	if pfc := packet.AsPFC(f.Data); pfc != nil {
+		s.pfc = slices.Clone(pfc)
+	}
+	b.sent = append(b.sent, s)
+	b.pool.Put(f)
+}
+
+func (b *bed) Reenter(p *Packet)    { b.back = append(b.back, p) }
+func (b *bed) Frames() *packet.Pool { return &b.pool }
+
+// queue queues a packet whose first byte is a tag, without sending.
+func (b *bed) queue(in, out, q, size int, tag byte) Cause {
+	p := b.m.Get()
+	p.Frame = b.pool.Get()
+	p.Frame.Data = append(p.Frame.Data, tag)
+	p.Frame.Elided = size - 1
+	p.In = in
+	c := b.m.Enqueue(p, out, q)
+	if c != Queued {
+		b.pool.Put(p.Frame)
+		b.m.Put(p)
+	}
+	return c
+}
+
+// mustQueue is queue for packets that there must be room for.
+func (b *bed) mustQueue(in, out, q, size int, tag byte) {
+	b.Helper()
+	if c := b.queue(in, out, q, size, tag); c != Queued {
+		b.Fatalf("packet %c was not queued: %d", tag, c)
+	}
+}
+
+// tags returns the tags of what a port sent, but for PFC frames.
+func (b *bed) tags(port int) string {
+	var s strings.Builder
+	for _, f := range b.sent {
+		if f.port == port && f.pfc == nil {
+			s.WriteByte(f.tag)
+		}
+	}
+	return s.String()
+}
+
+// pfc returns the PFC frames that a port sent: +3 pauses class 3, -3 resumes
+// it.
+func (b *bed) pfc(port int) string {
+	var list []string
+	for _, f := range b.sent {
+		if f.port != port || f.pfc == nil {
+			continue
+		}
+		for c := range Queues {
+			switch {
+			case f.pfc.Enabled()&(1<<c) == 0:
+			case f.pfc.Quanta(c) > 0:
+				list = append(list, fmt.Sprintf("+%d", c))
+			default:
+				list = append(list, fmt.Sprintf("-%d", c))
+			}
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// obey has a port receive a PFC frame.
+func (b *bed) obey(port int, classes uint8, quanta uint16) {
+	b.m.Obey(port, packet.AsPFC(packet.AppendPFC(nil, packet.MAC{}, classes, quanta)))
+}
+
+const gbps = vtime.Gbps
+
+func ports(n int, p Port) []Port {
+	var list []Port
+	for range n {
+		list = append(list, p)
+	}
+	return list
+}
+
+func TestHigherQueuesGoFirst(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps})})
+	b.mustQueue(0, 1, 0, 100, 'a')
+	b.mustQueue(0, 1, 3, 100, 'b')
+	b.mustQueue(0, 1, 7, 100, 'c')
+	b.mustQueue(0, 1, 3, 100, 'd')
+	b.m.Run()
+	b.until(vtime.Millisecond)
+	if got := b.tags(1); got != "cbda" {
+		t.Errorf("sent %s, want cbda", got)
+	}
+}
+
+// Frames follow one another at the rate of the link, overhead included, and
+// each says when its last bit leaves.
+func TestFramesTakeTheirTime(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, Overhead: 24})})
+	for range 3 {
+		b.mustQueue(0, 1, 0, 101, 'a')
+	}
+	b.m.Run()
+	b.until(vtime.Millisecond)
+	for i, f := range b.sent {
+		if start, end := vtime.Time(i)*vtime.Microsecond, vtime.Time(i+1)*vtime.Microsecond; f.start != start || f.end != end {
+			t.Errorf("frame %d leaves from %v to %v, want %v to %v", i, f.start, f.end, start, end)
+		}
+	}
+	// Without a rate all leave at once.
+	b = newBed(t, Config{Ports: ports(2, Port{})})
+	for range 3 {
+		b.mustQueue(0, 1, 0, 101, 'a')
+	}
+	b.m.Run()
+	if len(b.sent) != 3 || b.sent[2].end != 0 {
+		t.Errorf("without a rate: %+v", b.sent)
+	}
+}
+
+// Weighted queues share by bytes, whatever the sizes of their packets; a
+// strict queue above them takes what it wants.
+func TestWeightedQueuesShareByBytes(t *testing.T) {
+	b := newBed(t, Config{Ports: []Port{{}, {Rate: gbps, Weights: [Queues]int{1, 3, 0, 0, 0, 0, 0, 0}}}})
+	for range 400 {
+		for range 15 {
+			b.mustQueue(0, 1, 0, 100, 'a')
+		}
+		b.mustQueue(0, 1, 1, 1500, 'b')
+		b.mustQueue(0, 1, 1, 1500, 'b')
+		b.mustQueue(0, 1, 1, 1500, 'b')
+	}
+	b.m.Run()
+	b.until(vtime.Millisecond) // 125,000 bytes
+	bytes := map[byte]int{}
+	for _, f := range b.sent {
+		bytes[f.tag] += f.size
+	}
+	if share := float64(bytes['b']) / float64(bytes['a']); share < 2.85 || share > 3.15 {
+		t.Errorf("bytes were shared %d to %d, that is 1 to %.2f, want 3", bytes['a'], bytes['b'], share)
+	}
+	b.sent = nil
+	b.mustQueue(0, 1, 2, 100, 's')
+	b.until(b.now + 20*vtime.Microsecond)
+	if got := b.tags(1); !strings.HasPrefix(got, "s") && got[1] != 's' {
+		t.Errorf("the strict queue waits: %s", got)
+	}
+	// One that was empty has saved nothing up.
+	b = newBed(t, Config{Ports: []Port{{}, {Rate: gbps, Weights: [Queues]int{1, 1}}}})
+	for range 100 {
+		b.mustQueue(0, 1, 0, 1000, 'a')
+	}
+	b.m.Run()
+	b.until(400 * vtime.Microsecond)
+	for range 50 {
+		b.mustQueue(0, 1, 1, 1000, 'b')
+	}
+	b.sent = nil
+	b.until(b.now + 160*vtime.Microsecond)
+	if n := strings.Count(b.tags(1), "b"); n < 9 || n > 11 {
+		t.Errorf("%d of 20 packets are of the queue that was empty, want half: %s", n, b.tags(1))
+	}
+}
+
+func TestLimitsOfLossyQueues(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		want []Cause
+	}{
+		{"packets", Config{QueuePackets: 2}, []Cause{Queued, Queued, QueueFull, QueueFull}},
+		{"bytes", Config{QueueBytes: 250}, []Cause{Queued, Queued, QueueFull, QueueFull}},
+		{"buffer", Config{Size: 350}, []Cause{Queued, Queued, Queued, BufferFull}},
+		{"none", Config{}, []Cause{Queued, Queued, Queued, Queued}},
+	} {
+		tt.cfg.Ports = ports(2, Port{Rate: gbps})
+		b := newBed(t, tt.cfg)
+		for i, want := range tt.want {
+			if got := b.queue(0, 1, 0, 100, 'a'); got != want {
+				t.Errorf("%s: packet %d: %d, want %d", tt.name, i, got, want)
+			}
+		}
+		if d := int(b.m.Stats(1).Class[0].Drops); d != len(slices.DeleteFunc(tt.want, func(c Cause) bool { return c == Queued })) {
+			t.Errorf("%s: %d drops were counted", tt.name, d)
+		}
+		b.m.Run()
+		b.until(vtime.Second)
+		if used, _ := b.m.Used(); used != 0 {
+			t.Errorf("%s: %d bytes are left", tt.name, used)
+		}
+	}
+}
+
+func TestPauseHoldsOnlyItsPriority(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps}), Lossless: 1 << 3})
+	b.obey(1, 1<<3, 1000)
+	b.mustQueue(0, 1, 3, 100, 'p')
+	b.mustQueue(0, 1, 2, 100, 'a')
+	b.m.Run()
+	b.until(10 * vtime.Microsecond)
+	if got := b.tags(1); got != "a" {
+		t.Errorf("while paused, sent %q, want a", got)
+	}
+	b.obey(1, 1<<3, 0)
+	b.until(20 * vtime.Microsecond)
+	if got := b.tags(1); got != "ap" {
+		t.Errorf("after the resume, sent %q, want ap", got)
+	}
+	if s := b.m.Stats(1).Class[3]; s.PauseGot != 1 || s.ResumeGot != 1 || s.PausedTime != 10*vtime.Microsecond {
+		t.Errorf("counted %+v", s)
+	}
+}
+
+// A pause is over after its quanta of 512 bit times, unless it was renewed;
+// frames on the link are not cut.
+func TestPauseEndsByItself(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps})})
+	const quantum = 512 * vtime.Nanosecond // at 1 Gb/s
+	b.mustQueue(0, 1, 3, 1000, 'a')        // 8 µs on the link
+	b.mustQueue(0, 1, 3, 1000, 'b')
+	b.m.Run()
+	b.obey(1, 1<<3, 100) // 51.2 µs
+	b.until(30 * vtime.Microsecond)
+	if got := b.tags(1); got != "a" {
+		t.Errorf("sent %q, want a", got)
+	}
+	b.obey(1, 1<<3, 100) // until 81.2 µs
+	b.until(80 * vtime.Microsecond)
+	if got := b.tags(1); got != "a" {
+		t.Errorf("sent %q after a pause that was renewed, want a", got)
+	}
+	b.until(vtime.Millisecond)
+	if last := b.sent[len(b.sent)-1]; last.tag != 'b' || last.start != 30*vtime.Microsecond+100*quantum {
+		t.Errorf("b left at %v, want %v", last.start, 30*vtime.Microsecond+100*quantum)
+	}
+}
+
+// One ingress port and class is paused at XOFF and resumed Gap below; others
+// are not.
+func TestStaticThresholds(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(3, Port{Rate: gbps, XOFF: 3000, Gap: 1000}), Lossless: 1 << 3, Quanta: 0xffff})
+	b.obey(2, 0xff, 0xffff)
+	for i := range 3 {
+		b.mustQueue(0, 2, 3, 1000, byte('a'+i))
+		b.mustQueue(1, 2, 0, 1000, 'x') // lossy
+	}
+	b.m.Run()
+	b.until(0)
+	if got := b.pfc(0) + "|" + b.pfc(1); got != "+3|" {
+		t.Errorf("PFC frames %q, want a pause of class 3 on port 0", got)
+	}
+	if s := b.m.Stats(0).Class[3]; s.PauseSent != 1 {
+		t.Errorf("counted %+v", s)
+	}
+	// A packet is off the account when it begins to leave.
+	b.until(10 * vtime.Microsecond)
+	if got := b.pfc(0); got != "+3" {
+		t.Errorf("PFC frames %q at 3000 bytes", got)
+	}
+	b.obey(2, 0xff, 0)
+	b.until(11 * vtime.Microsecond)
+	if got := b.pfc(0); got != "+3 -3" {
+		t.Errorf("PFC frames %q, want a resume at 2000 bytes", got)
+	}
+	b.until(vtime.Second)
+	if s := b.m.Stats(0); s.PFCSent != 2 || s.Class[3].PausingTime != 10*vtime.Microsecond || s.Class[3].ResumeSent != 1 {
+		t.Errorf("counted %+v", s.Class[3])
+	}
+	if now, most := b.m.Ingress(0, 3); now != 0 || most != 3000 {
+		t.Errorf("the account has %d bytes and had %d, want 0 and 3000", now, most)
+	}
+}
+
+// The peer keeps quiet only as long as the quanta say: a pause that lasts is
+// told again at half of them.
+func TestPausesAreRenewed(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 1000, Gap: 500}), Lossless: 1 << 3, Quanta: 1000})
+	b.obey(1, 1<<3, 0xffff) // nothing leaves
+	b.mustQueue(0, 1, 3, 1000, 'a')
+	b.m.Run()
+	b.until(1000 * vtime.Microsecond) // a pause lasts 512 µs
+	if got := b.pfc(0); got != "+3 +3 +3 +3" {
+		t.Errorf("PFC frames %q, want one every 256 µs", got)
+	}
+	b.obey(1, 1<<3, 0)
+	b.until(vtime.Second)
+	if got := b.pfc(0); got != "+3 +3 +3 +3 -3" {
+		t.Errorf("PFC frames %q, want a resume and no more", got)
+	}
+}
+
+// What comes after XOFF goes to the headroom, and is lost only beyond.
+func TestHeadroom(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000})
+	b.obey(1, 1<<3, 0xffff)
+	var causes []Cause
+	for range 7 {
+		causes = append(causes, b.queue(0, 1, 3, 1000, 'a'))
+	}
+	if want := []Cause{Queued, Queued, Queued, Queued, Queued, HeadroomFull, HeadroomFull}; !slices.Equal(causes, want) {
+		t.Errorf("causes %v, want %v", causes, want)
+	}
+	b.m.Run()
+	b.until(vtime.Microsecond)
+	if got := b.pfc(0); got != "+3" {
+		t.Errorf("PFC frames %q, want one", got)
+	}
+	// The resume waits until the headroom is empty and the gap is reached: when
+	// four of the five packets have begun to leave.
+	b.obey(1, 1<<3, 0)
+	b.until(b.now + 23*vtime.Microsecond)
+	if got := b.pfc(0); got != "+3" {
+		t.Errorf("PFC frames %q with the headroom in use", got)
+	}
+	b.until(b.now + 8*vtime.Microsecond)
+	if got := b.pfc(0); got != "+3 -3" {
+		t.Errorf("PFC frames %q, want a resume", got)
+	}
+}
+
+// Headroom and reserve are kept for those they are for: lossy traffic does
+// not get them.
+func TestHeadroomIsKeptApart(t *testing.T) {
+	cfg := Config{Ports: ports(2, Port{Rate: gbps, XOFF: 1000, Gap: 500, Headroom: 2000, Reserve: 1000}), Lossless: 1 << 3, Quanta: 1, Size: 10_000}
+	b := newBed(t, cfg) // 6000 of 10,000 are apart
+	n := 0
+	for b.queue(0, 1, 0, 500, 'a') == Queued {
+		n++
+	}
+	if n != 8 {
+		t.Errorf("%d lossy packets of 500 bytes fit, want 8", n)
+	}
+	for i := range 3 {
+		if c := b.queue(0, 1, 3, 1000, 'p'); c != Queued {
+			t.Errorf("lossless packet %d: %d", i, c)
+		}
+	}
+	cfg.Size = 6000
+	if _, err := New(cfg, nil); err == nil || !strings.Contains(err.Error(), "headroom and reserve of all ports take 6000 bytes of a buffer of 6000") {
+		t.Errorf("a buffer of headroom only: %v", err)
+	}
+}
+
+// A dynamic threshold falls as the buffer fills, by the share Alpha of what
+// is free, and is bounded by XOFF.
+func TestDynamicThresholds(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(3, Port{Rate: gbps, Alpha: 0.5, Gap: 100}), Lossless: 1 << 3, Quanta: 0xffff, Size: 9000})
+	b.obey(2, 0xff, 0xffff)
+	for b.pfc(0) == "" && len(b.sent) < 100 {
+		b.mustQueue(0, 2, 3, 100, 'a')
+		b.m.Run()
+		if now, _ := b.m.Ingress(0, 3); now > 9000 {
+			break
+		}
+	}
+	// x ≥ ½ (9000 − x): at 3000.
+	if now, _ := b.m.Ingress(0, 3); now != 3000 {
+		t.Errorf("alone, port 0 is paused at %d bytes, want 3000", now)
+	}
+	for b.pfc(1) == "" {
+		b.mustQueue(1, 2, 3, 100, 'b')
+		b.m.Run()
+	}
+	// y ≥ ½ (9000 − 3000 − y): at 2000.
+	if now, _ := b.m.Ingress(1, 3); now != 2000 {
+		t.Errorf("beside it, port 1 is paused at %d bytes, want 2000", now)
+	}
+	b = newBed(t, Config{Ports: ports(2, Port{Rate: gbps, Alpha: 8, XOFF: 500, Gap: 100}), Lossless: 1 << 3, Quanta: 0xffff, Size: 9000})
+	b.obey(1, 0xff, 0xffff)
+	for b.pfc(0) == "" {
+		b.mustQueue(0, 1, 3, 100, 'a')
+		b.m.Run()
+	}
+	if now, _ := b.m.Ingress(0, 3); now != 500 {
+		t.Errorf("with XOFF 500 it is paused at %d bytes", now)
+	}
+}
+
+func TestLinkDownEmptiesQueues(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 100, Gap: 50}), Lossless: 1 << 3, Quanta: 10})
+	b.obey(1, 0xff, 0xffff)
+	b.mustQueue(0, 1, 3, 200, 'a')
+	b.mustQueue(0, 1, 0, 200, 'b')
+	b.m.Run()
+	var lost []byte
+	drop := func(p *Packet) {
+		lost = append(lost, p.Frame.Data[0])
+		b.pool.Put(p.Frame)
+		b.m.Put(p)
+	}
+	b.m.SetLink(1, false, drop)
+	if string(lost) != "ba" {
+		t.Errorf("lost %q, want both", lost)
+	}
+	if c := b.queue(0, 1, 3, 200, 'c'); c != LinkDown {
+		t.Errorf("a packet for a link that is down: %d", c)
+	}
+	b.m.SetLink(1, true, drop) // and its pause is forgotten
+	b.mustQueue(0, 1, 3, 50, 'd')
+	b.m.Run()
+	b.until(vtime.Microsecond)
+	if got := b.tags(1); got != "d" {
+		t.Errorf("after that, sent %q, want d", got)
+	}
+	if got := b.pfc(0); got != "+3 -3" {
+		t.Errorf("PFC frames %q: the sender must be resumed", got)
+	}
+}
+
+// A recirculated packet takes its time on the port, comes back after the
+// latency, and stays on the account it came in by.
+func TestRecirculation(t *testing.T) {
+	b := newBed(t, Config{Ports: []Port{{Rate: gbps, XOFF: 10_000, Gap: 100}, {Rate: gbps, NoPFC: true, Latency: 5 * vtime.Microsecond}}, Lossless: 1 << 3, Quanta: 10})
+	b.verdict = func(*Packet) Verdict { return Recirculate }
+	b.mustQueue(0, 1, 3, 1000, 'a')
+	b.mustQueue(0, 1, 3, 1000, 'b')
+	b.m.Run()
+	b.until(13 * vtime.Microsecond)
+	if len(b.back) != 1 || b.back[0].Frame.Data[0] != 'a' {
+		t.Fatalf("%d packets are back after 13 µs, want a", len(b.back))
+	}
+	if now, _ := b.m.Ingress(0, 3); now != 2000 {
+		t.Errorf("the account has %d bytes, want 2000: recirculated ones count", now)
+	}
+	b.until(21 * vtime.Microsecond)
+	if len(b.back) != 2 {
+		t.Errorf("%d packets are back after 21 µs, want 2", len(b.back))
+	}
+	b.verdict = nil
+	for _, p := range b.back { // out they go
+		if c := b.m.Enqueue(p, 1, 3); c != Queued {
+			t.Errorf("packet was not queued again: %d", c)
+		}
+	}
+	b.m.Run()
+	b.until(vtime.Second)
+	if now, _ := b.m.Ingress(0, 3); now != 0 {
+		t.Errorf("the account has %d bytes in the end", now)
+	}
+}
+
+// Whatever happens, the sums add up: the buffer is the sum of the queues, the
+// accounts the sum of the packets, and when all is sent nothing is left and
+// nobody is paused.
+func TestAccountsAddUp(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		cfg := Config{Lossless: uint8(rng.Uint32()), Quanta: 200, Size: 60_000, QueuePackets: 30}
+		for range 4 {
+			p := Port{Rate: gbps * vtime.Rate(1+rng.IntN(3)), XOFF: 2000, Gap: 1000, Headroom: 600, Reserve: 500}
+			if rng.IntN(2) == 0 {
+				p.Alpha = 0.25
+			}
+			for q := range p.Weights {
+				p.Weights[q] = rng.IntN(3)
+			}
+			cfg.Ports = append(cfg.Ports, p)
+		}
+		b := newBed(t, cfg)
+		b.verdict = func(p *Packet) Verdict {
+			if rng.IntN(20) == 0 {
+				b.pool.Put(p.Frame)
+				b.m.Put(p)
+				return Drop
+			}
+			return Send
+		}
+		queued, dropped := 0, 0
+		for range 3000 {
+			switch rng.IntN(12) {
+			case 0:
+				b.obey(rng.IntN(4), uint8(rng.Uint32()), uint16(rng.IntN(300)))
+			case 1:
+				b.until(b.now + vtime.Time(rng.IntN(100))*vtime.Microsecond)
+			case 2:
+				if rng.IntN(10) == 0 {
+					port := rng.IntN(4)
+					b.m.SetLink(port, rng.IntN(2) == 0, func(p *Packet) {
+						b.pool.Put(p.Frame)
+						b.m.Put(p)
+					})
+				}
+			default:
+				if b.queue(rng.IntN(4), rng.IntN(4), rng.IntN(8), 1+rng.IntN(1500), 'a') == Queued {
+					queued++
+				} else {
+					dropped++
+				}
+				b.m.Run()
+			}
+			var inQueues, onAccounts int64
+			for p := range cfg.Ports {
+				for q := range Queues {
+					d := b.m.Depth(p, q)
+					inQueues += d.Bytes
+					if (d.Packets == 0) != (d.Bytes == 0) || (d.Bytes == 0) != (d.Cells == 0) || d.Bytes < 0 {
+						t.Fatalf("seed %d: queue %d of port %d has %+v", seed, q, p, d)
+					}
+					now, _ := b.m.Ingress(p, q)
+					onAccounts += now
+				}
+			}
+			if used, _ := b.m.Used(); used != inQueues || onAccounts != inQueues || used > cfg.Size {
+				t.Fatalf("seed %d: %d bytes in the buffer, %d in queues, %d on accounts", seed, used, inQueues, onAccounts)
+			}
+		}
+		for p := range cfg.Ports {
+			b.m.SetLink(p, true, nil)
+			b.obey(p, 0xff, 0)
+		}
+		b.until(b.now + vtime.Second)
+		if used, _ := b.m.Used(); used != 0 || b.m.shared != 0 || queued == 0 || dropped == 0 {
+			t.Errorf("seed %d: %d bytes, %d shared are left of %d packets (%d were dropped)", seed, used, b.m.shared, queued, dropped)
+		}
+		for p := range cfg.Ports {
+			for q := range Queues {
+				if b.m.ports[p].in[q].pausing {
+					t.Errorf("seed %d: the sender to port %d, class %d is paused for ever", seed, p, q)
+				}
+			}
+		}
+	}
+}
