@@ -55,7 +55,7 @@ and coflow.`,
 	fl.Int64Var(&f.scale, "scale", 1, "how many times slower than the topology the wire is")
 	fl.Int64Var(&f.epoch, "epoch", 0, "wall time that is time zero, in Unix nanoseconds, the same for all hosts (default now)")
 	fl.DurationVar(&f.limit, "for", 0, "stop after so much wall time even if flows are left (default never)")
-	fl.DurationVar(&f.linger, "linger", time.Second, "stay for so much wall time to answer repeated packets")
+	fl.DurationVar(&f.linger, "linger", 0, "stay for so much wall time to answer repeated packets (default a receiver's: as long as a sender waits for an acknowledgement, and a second)")
 	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd) }
 	return cmd

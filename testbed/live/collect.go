@@ -146,13 +146,16 @@ func (c *collector) pauses(s *result.Summary) []result.Pause {
 }
 
 // warnings counts how many of the times that a switch began to pause another
-// it had warned before.
+// it had warned before, and for how long the warning had been on the wire.
+// Only a switch's own warnings count, not those that it passes on.
 func (c *collector) warnings(s *result.Summary) {
 	if len(c.watch.warns) == 0 {
 		return
 	}
-	s.Scheme["warnings_on_the_wire"] = uint64(len(c.watch.warns))
-	type state struct{ warned, paused bool }
+	type state struct {
+		warned time.Time // zero: not, or it was taken back
+		paused bool
+	}
 	ports := make(map[topo.End]*state)
 	of := func(e topo.End) *state {
 		if ports[e] == nil {
@@ -166,12 +169,20 @@ func (c *collector) warnings(s *result.Summary) {
 	}
 	var events []event
 	for _, w := range c.watch.warns {
+		s.Scheme["warnings_on_the_wire"]++
+		if uint64(w.origin) != c.t.Nodes[w.from.Node].DeviceID {
+			continue
+		}
 		events = append(events, event{w.at, func() {
-			if w.active {
-				of(w.from).warned = true
+			switch st := of(w.from); {
+			case !w.active:
+				st.warned = time.Time{}
+			case st.warned.IsZero():
+				st.warned = w.at
 			}
 		}})
 	}
+	var lead []float64
 	for _, f := range c.watch.pauses {
 		if c.t.Nodes[f.to.Node].Kind != topo.Switch {
 			continue // hosts are not warned
@@ -182,16 +193,20 @@ func (c *collector) warnings(s *result.Summary) {
 			case q > 0 && !st.paused:
 				st.paused = true
 				s.Scheme["pauses_between_switches"]++
-				if st.warned {
+				if !st.warned.IsZero() {
 					s.Scheme["pauses_warned_of_before"]++
+					lead = append(lead, float64(c.at(f.at)-c.at(st.warned))/float64(vtime.Nanosecond))
 				}
 			case q == 0:
-				st.paused, st.warned = false, false
+				st.paused = false
 			}
 		}})
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
 	for _, e := range events {
 		e.do()
+	}
+	if len(lead) > 0 {
+		s.Scheme["median_warning_lead_ns"] = uint64(result.Quantile(lead, 0.5))
 	}
 }

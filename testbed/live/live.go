@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
@@ -199,7 +200,6 @@ func (n *network) down() error {
 const (
 	afterEnd    = 5 * time.Second
 	beforeStart = 300 * time.Millisecond
-	linger      = time.Second
 )
 
 // traffic runs all hosts until their flows are done or the scenario's time is
@@ -237,11 +237,19 @@ func (n *network) traffic(ctx context.Context, s *scenario.Scenario, seed uint64
 	sampler.Go(func() { n.sample(sampling, epoch) })
 	reports, errs := make([]*wire.Report, len(ports)), make([]error, len(ports))
 	var hosts sync.WaitGroup
+	var atWork atomic.Int64
+	atWork.Add(int64(len(ports)))
+	allDone := make(chan struct{})
 	for i, h := range n.lab.Plan.Hosts {
 		hosts.Go(func() {
 			reports[i], errs[i] = wire.Run(ctx, wire.Config{
 				Topology: s.Net(), Host: h.Node, Hosts: s.HostsFor(n.lab.Program.Manifest), Flows: s.Flows(seed),
-				Scale: n.lab.Plan.Scale, Epoch: epoch, Linger: linger,
+				Scale: n.lab.Plan.Scale, Epoch: epoch, Stay: allDone,
+				Finished: func() {
+					if atWork.Add(-1) == 0 {
+						close(allDone)
+					}
+				},
 			}, ports[i])
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("host %s: %w", h.Name, errs[i])

@@ -51,7 +51,8 @@ type pauseFrame struct {
 type warning struct {
 	at     time.Time
 	from   topo.End
-	active bool // false: it is over
+	origin uint16 // device number of the switch that warned first
+	active bool   // false: it is over
 }
 
 // openWatch opens a socket on each link, before traffic begins.
@@ -145,7 +146,8 @@ func (w *watch) see(t *tap, c netns.Captured) {
 	if eth.EtherType() == packet.EtherTypeLocal {
 		if m := packet.AsCNM(eth.Payload()); m != nil && m.Kind() == packet.KindWarning {
 			w.mu.Lock()
-			w.warns = append(w.warns, warning{c.Time, from, m.Active()})
+			origin, _ := m.Origin()
+			w.warns = append(w.warns, warning{c.Time, from, origin, m.Active()})
 			w.mu.Unlock()
 		}
 		return

@@ -30,8 +30,26 @@ type Config struct {
 	// Epoch is the wall time that is time zero; the same for all hosts.
 	Epoch time.Time
 	// Linger is how long, on the wall, the host stays to answer repeated
-	// packets when its flows are done.
+	// packets when its flows are done. Zero means longer than a sender waits
+	// for an acknowledgement that was lost, if the host receives anything.
 	Linger time.Duration
+	// Finished, if set, is called when the host's flows are done, and Stay
+	// closed when it need not stay any longer: hosts of one process need not
+	// guess when the others are done.
+	Finished func()
+	Stay     <-chan struct{}
+}
+
+// linger returns how long the host stays.
+func (c *Config) linger(receives bool) time.Duration {
+	switch {
+	case c.Linger > 0 || c.Stay != nil:
+		return c.Linger
+	case !receives:
+		return 0
+	}
+	const spare = time.Second
+	return time.Duration(c.Hosts.RTO.Nanoseconds()*c.Scale) + spare
 }
 
 // Report is what a host saw. Times are those of the scaled clock, in
@@ -157,14 +175,26 @@ func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 		return true
 	}
 	var since time.Time
+	linger := cfg.linger(len(ins) > 0)
 	err = l.run(ctx, func(f *packet.Frame) { h.Receive(1, f) }, func() bool {
-		if !finished() {
-			return false
-		}
 		if since.IsZero() {
+			if !finished() {
+				return false
+			}
 			since = time.Now()
+			if cfg.Finished != nil {
+				cfg.Finished()
+			}
 		}
-		return time.Since(since) >= cfg.Linger
+		if cfg.Stay != nil {
+			select {
+			case <-cfg.Stay:
+				return true
+			default:
+				return false
+			}
+		}
+		return time.Since(since) >= linger
 	})
 	r := &Report{Host: self.Name, Partial: !finished(), Timeouts: h.Stats.Timeouts, Unknown: h.Stats.Unknown}
 	for _, o := range outs {

@@ -101,6 +101,9 @@ func (l *loop) until(t vtime.Time) time.Duration {
 	return time.Until(l.epoch.Add(time.Duration(t.Nanoseconds() * l.scale)))
 }
 
+// check is how often done is asked where nothing happens.
+const check = 50 * time.Millisecond
+
 // run gives the host events and frames until done says so, ctx is done, or the
 // port fails.
 func (l *loop) run(ctx context.Context, receive func(*packet.Frame), done func() bool) error {
@@ -114,7 +117,7 @@ func (l *loop) run(ctx context.Context, receive func(*packet.Frame), done func()
 			t.ev.Fire(l.now, t.arg)
 		}
 		l.now = max(l.now, wall)
-		next := time.Second
+		next := check
 		if len(l.timers) > 0 {
 			next = min(next, max(l.until(l.timers[0].at), 0))
 		}

@@ -55,6 +55,12 @@ func Open(name string) (Port, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("interface %s: %w", name, err)
 	}
+	// Frames wait here while the host does something else. Beyond the
+	// system's limit (net.core.rmem_max) only with CAP_NET_ADMIN.
+	const room = 8 << 20
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room) != nil {
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, room)
+	}
 	p.occupy(ifi)
 	p.done.Add(1)
 	go p.read()

@@ -1,52 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package live_test
+package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/testbed/live"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
-
-	"github.com/vishvananda/netlink"
 )
 
-// options are those of a network of BMv2s, or the test is skipped.
-func options(t *testing.T, name string) live.Options {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("SKIP: packets take their time on the wall")
-	}
-	path, err := local.FindSimpleSwitch(os.Getenv("BMV2"))
-	if err != nil {
-		t.Skipf("SKIP: %v", err)
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("SKIP: needs root, to make network namespaces")
-	}
-	probe := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "zlprobe0"}, PeerName: "zlprobe1"}
-	if err := netlink.LinkAdd(probe); err != nil {
-		t.Skipf("SKIP: this machine makes no veth interfaces: %v", err)
-	}
-	netlink.LinkDel(probe)
+// eachKind runs a test on our switches and on BMv2s, each with what says how
+// to build its network, or skips it.
+func eachKind(t *testing.T, name string, do func(*testing.T, live.Options)) {
+	need.Time(t, "packets take their time on the wall")
+	need.No(t, netns.Possible())
 	old := netns.RunDir
 	netns.RunDir = t.TempDir()
 	t.Cleanup(func() { netns.RunDir = old })
-	return live.Options{
-		Name: name, SimpleSwitch: path,
-		Local: local.Options{Kind: local.BMv2, GRPC: 23051, Thrift: 23091, Prefix: "zl"},
-		Say:   func(text string) { t.Log(text) },
+	o := live.Options{
+		Name: name, Local: local.Options{GRPC: 23051, Thrift: 23091, Prefix: "zl"},
+		Say: func(text string) { t.Log(text) },
 	}
+	t.Run("softswitch", func(t *testing.T) {
+		o := o
+		o.Local.Kind, o.Local.PacketRate = local.SoftSwitch, 5000
+		// Under this name, the test program is the command.
+		o.Pauseless = filepath.Join(t.TempDir(), "pauseless")
+		self, err := os.Executable()
+		if err == nil {
+			err = os.Symlink(self, o.Pauseless)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, o)
+	})
+	t.Run("bmv2", func(t *testing.T) {
+		o := o
+		o.Local.Kind = local.BMv2
+		o.SimpleSwitch = need.Tool(t, "BMV2", "simple_switch_grpc")
+		do(t, o)
+	})
 }
 
-func read(t *testing.T, text string) *scenario.Scenario {
+func readScenario(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
 	s, err := scenario.Parse("live.yaml", []byte(text))
 	if err != nil {
@@ -55,7 +61,7 @@ func read(t *testing.T, text string) *scenario.Scenario {
 	return s
 }
 
-func table(t *testing.T, runs []*result.Run) {
+func logTable(t *testing.T, runs []*result.Run) {
 	t.Helper()
 	var b strings.Builder
 	if err := result.Table(&b, runs); err != nil {
@@ -64,25 +70,29 @@ func table(t *testing.T, runs []*result.Run) {
 	t.Log("\n" + b.String())
 }
 
-// What an incast does on real BMv2s, which have no flow control: the program
-// pauses in their stead.
-func TestIncastThroughBMv2LosesNothing(t *testing.T) {
-	o := options(t, "zl-incast")
-	s := read(t, `
+// What an incast does where switches have no flow control, or make no use of
+// it: the program pauses in their stead.
+func TestIncastLosesNothing(t *testing.T) {
+	eachKind(t, "zl-incast", incast)
+}
+
+func incast(t *testing.T, o live.Options) {
+	s := readScenario(t, `
 name: incast
 network:
   leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}
-  switch: {buffer: 9MB, pfc: {xoff: 48KB}}
-profiles: [drill, rlb-drill]
+  switch: {buffer: 9MB, pfc: {xoff: 32KB}}
+profiles: [drill-bmv2, rlb-drill-bmv2]
 traffic:
-- incast: {degree: 6, size: 100KB, to: h1, start: 20us}
+- incast: {degree: 4, from: "leaf:l2", size: 50KB, to: h1, start: 20us}
+- incast: {degree: 2, from: h3 h4, size: 50KB, to: h1, start: 20us}
 until: 5ms
 `)
 	runs, err := live.Run(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table(t, runs)
+	logTable(t, runs)
 	for _, r := range runs {
 		sum := r.Summary
 		if sum.Finished != 6 || sum.Dropped != 0 {
@@ -106,8 +116,11 @@ until: 5ms
 }
 
 func TestASwitchKilledUnderLoadComesBack(t *testing.T) {
-	o := options(t, "zl-kill")
-	s := read(t, `
+	eachKind(t, "zl-kill", killed)
+}
+
+func killed(t *testing.T, o live.Options) {
+	s := readScenario(t, `
 name: kill
 network:
   leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}
