@@ -11,17 +11,17 @@ const pfcFrame = 84
 // sender may go on, where the configuration does not say: two full frames.
 func DefaultResume(maxFrame int) vtime.Size { return vtime.Size(2 * maxFrame) }
 
-// HeadroomFor returns how many bytes can still arrive on a link after its
-// switch has decided to pause the sender, where the configuration does not
-// say: what is sent while the PFC frame waits for the end of a frame of
-// maxFrame bytes on the wire, is sent itself, crosses the link, finds the
-// sender in the middle of a frame, and while the last of that crosses the
+// HeadroomFor returns how many bytes of a link go beyond the threshold at
+// most, where the configuration does not say: the frame of maxFrame bytes on
+// the wire that made its switch pause the sender, what is sent while the PFC
+// frame waits for the end of another, is sent itself, crosses the link, finds
+// the sender in the middle of a frame, and while the last of that crosses the
 // link.
 func (c *PFC) HeadroomFor(l *Link, maxFrame int) vtime.Size {
 	if c.Headroom > 0 {
 		return c.Headroom
 	}
-	return vtime.Size(l.Rate.Bytes(2*l.Delay)) + vtime.Size(2*maxFrame+pfcFrame) + 1
+	return vtime.Size(l.Rate.Bytes(2*l.Delay)) + vtime.Size(3*maxFrame+pfcFrame) + 1
 }
 
 // AlphaFor returns the share of the free buffer at which the sender on a link

@@ -11,7 +11,7 @@ import (
 func TestHeadroomCoversWhatIsOnItsWay(t *testing.T) {
 	l := &Link{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond}
 	// 4 µs at 40 Gb/s are 20 000 bytes.
-	if h := new(PFC).HeadroomFor(l, 1082); h != 20_000+2*1082+84+1 {
+	if h := new(PFC).HeadroomFor(l, 1082); h != 20_000+3*1082+84+1 {
 		t.Errorf("headroom is %d", h)
 	}
 	if h := (&PFC{Headroom: 5}).HeadroomFor(l, 1082); h != 5 {
