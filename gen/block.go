@@ -84,7 +84,9 @@ func (p *Profile) blocks() []block {
 		[]step{{stageMessage, "PauseFrame"}, {stageDepart, "Resume"}})
 	// Its header comes before those of PB-FS.
 	add(bool(p.INT), "int", nil, []step{{stageDepart, "Telemetry"}})
+	add(p.bth(), "bth", nil, nil)
 	add(bool(p.PBFS), "pbfs", []step{{stageLeave, "FastStart"}}, []step{{stageMessage, "Postcard"}})
+	add(bool(p.QCN), "qcn", []step{{stageLeave, "Sample"}}, []step{{stageMessage, "Feedback"}})
 	add(p.ECN == "red", "red", nil, []step{{stageDepart, "Red"}})
 	add(p.ECN == "np_ecn", "np_ecn", nil, []step{{stageDepart, "MarkNonPaused"}})
 	add(true, "forward", nil, nil)
@@ -138,7 +140,9 @@ func (p *Profile) pfcBlock() bool { return p.emulated() || p.plb() || bool(p.PCN
 func (p *Profile) recirculates() bool { return p.rlb() || p.emulated() }
 
 // clones says that clones of packets become messages.
-func (p *Profile) clones() bool { return p.rlb() || p.emulated() || p.plb() || bool(p.PBFS) }
+func (p *Profile) clones() bool {
+	return p.rlb() || p.emulated() || p.plb() || bool(p.PBFS) || bool(p.QCN)
+}
 
 // measuresRTT says that leaves measure the round-trip times of paths.
 func (p *Profile) measuresRTT() bool { return p.rlb() || p.plb() }
@@ -167,12 +171,14 @@ func (p *Profile) flowlets() bool {
 }
 func (p *Profile) hashes() bool { return p.Base != "drill" }
 
-// l4 says that the parser looks at ports, udp that it goes on behind them.
+// l4 says that the parser looks at ports, udp that it goes on behind them, bth
+// that it does so in RoCEv2.
 func (p *Profile) l4() bool  { return p.hashes() || p.udp() }
-func (p *Profile) udp() bool { return bool(p.INT) || bool(p.PBFS) }
+func (p *Profile) udp() bool { return bool(p.INT) || p.bth() }
+func (p *Profile) bth() bool { return bool(p.PBFS) || bool(p.QCN) }
 
 // rewrites says that IP headers change on the way.
-func (p *Profile) rewrites() bool { return p.ECN != "off" || bool(p.PBFS) }
+func (p *Profile) rewrites() bool { return p.ECN != "off" || bool(p.PBFS) || bool(p.QCN) }
 
 // ingressQlen and egressQlen say that queue lengths are kept in registers;
 // allPorts that those of ports without a choice are kept as well.
@@ -180,7 +186,7 @@ func (p *Profile) ingressQlen() bool { return p.rlb() || p.emulated() }
 func (p *Profile) egressQlen() bool {
 	return p.Base == "drill" || p.Base == "clb" || p.allPorts()
 }
-func (p *Profile) allPorts() bool { return p.plb() || bool(p.PBFS) }
+func (p *Profile) allPorts() bool { return p.plb() || bool(p.PBFS) || bool(p.QCN) }
 
 func (p *Profile) enqueueStage() stage {
 	if p.allPorts() {

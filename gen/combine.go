@@ -26,6 +26,16 @@ func (p *Profile) checkCombination(errorf func(path, format string, args ...any)
 	if bool(p.PCN) && p.PFC == "emulated" {
 		errorf("pfc", "pcn with emulated pfc: packets are held by recirculation, so that none is in the queue when a port goes on")
 	}
+	if p.QCN {
+		switch {
+		case bool(p.PCN):
+			errorf("qcn", "qcn with pcn: a sender can follow one of them")
+		case bool(p.INT):
+			errorf("qcn", "qcn with int: a sender can follow QCN's feedback or HPCC's telemetry, not both")
+		case p.ECN != "off":
+			errorf("qcn", "qcn with ecn: %s: receivers would notify senders of marks too, and those could not tell one notification from the other", p.ECN)
+		}
+	}
 	if bool(p.INT) && p.Units.Depth != manifest.Cells80 {
 		errorf("target.depth", "int needs depth: cells80, the unit of its records")
 	}

@@ -224,6 +224,16 @@ var descriptions = map[string]description{
 			register("postcards", "messages", "port", 32, "postcards about a port"),
 		},
 	},
+	"qcn": {
+		tables: []manifest.Table{
+			{Name: "qcn", Kind: tuning, Doc: "queue to keep, weight of its growth, and bytes between samples"},
+			{Name: "qcn_period", Kind: constant, Doc: "how often samples are taken, by the upper bits of the feedback"},
+		},
+		registers: []registerDoc{
+			register("qcn_left", "bytes", "port,priority", 32, "bytes to come for an egress queue before the next sample"),
+			register("qcn_qlen", "bytes", "port,priority", 32, "length of an egress queue at the last sample"),
+		},
+	},
 	"red": {tables: []manifest.Table{
 		{Name: "red", Kind: tuning, Doc: "marking thresholds of an egress port"},
 	}},

@@ -29,6 +29,7 @@ type Profile struct {
 	PCN  Switch `yaml:"pcn"`
 	PBFS Switch `yaml:"pbfs"`
 	INT  Switch `yaml:"int"` // telemetry for HPCC
+	QCN  Switch `yaml:"qcn"` // feedback of congested queues to senders
 	// ECN is how packets are marked: off, red or np_ecn (PCN's).
 	ECN string `yaml:"ecn"`
 	// PFC is native if the target's traffic manager sends and obeys pauses, or

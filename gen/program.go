@@ -125,6 +125,9 @@ func (g *generator) funcs() template.FuncMap {
 		"slotIndex":     func() string { return fmt.Sprintf("port,slot:%d", 1<<slotBits) },
 		"isRecent":      func(slot int) bool { return slot <= recentSlots },
 		"postcardBytes": func() int { return packet.IPv4Len + packet.UDPLen + packet.PostcardLen },
+		// QCN: 1/(n+1) in 2^-32, rounded up.
+		"share":    func(n int) string { return fmt.Sprintf("%#x", (uint64(1)<<32+uint64(n))/uint64(n+1)) },
+		"cnpBytes": func() int { return packet.IPv4Len + packet.UDPLen + packet.CNPLen + 4 },
 	}
 }
 
@@ -249,6 +252,9 @@ func (g *generator) Plb() bool              { return g.plb() }
 func (g *generator) Emulated() bool         { return g.emulated() }
 func (g *generator) INTOn() bool            { return bool(g.INT) }
 func (g *generator) Pbfs() bool             { return bool(g.PBFS) }
+func (g *generator) Qcn() bool              { return bool(g.QCN) }
+func (g *generator) BTH() bool              { return g.bth() }
+func (g *generator) MarkedOnly() bool       { return bool(g.PBFS) && !bool(g.QCN) }
 func (g *generator) Tag() bool              { return g.tag() }
 func (g *generator) Delivers() bool         { return g.fabricHeader() || g.tag() }
 func (g *generator) RTT() bool              { return g.measuresRTT() }
@@ -280,6 +286,9 @@ func (g *generator) SlotFraction() int { return g.Units.SlotFraction() }
 // MoreMessages says that a packet may have made a message before it comes to
 // PB-FS: clones of a packet become one message.
 func (g *generator) MoreMessages() bool { return g.rlb() || g.emulated() || g.plb() }
+
+// MoreMessagesThanQCN says the same of QCN, which is asked last.
+func (g *generator) MoreMessagesThanQCN() bool { return g.MoreMessages() || bool(g.PBFS) }
 
 const (
 	slotBits    = 4
@@ -327,16 +336,20 @@ func (g *generator) BeforeIP() []string {
 	return list
 }
 
-// OtherHeaders lists all headers but Ethernet that a cloned packet may have.
-func (g *generator) OtherHeaders(string) []string {
+// OtherHeaders lists all headers but Ethernet that a packet may have when a
+// clone of it becomes a message with the given header.
+func (g *generator) OtherHeaders(message string) []string {
 	list := append(g.BeforeIP(), "ipv4", "arp")
+	if g.plb() && message != "kick" {
+		list = append(list, "kick")
+	}
 	if g.udp() {
 		list = append(list, "udp")
 	}
 	if g.INT {
 		list = append(list, "telemetry")
 	}
-	if g.PBFS {
+	if g.bth() {
 		list = append(list, "bth")
 	}
 	return list

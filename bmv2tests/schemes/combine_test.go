@@ -50,11 +50,11 @@ func combinations() []string {
 		for _, rlb := range []string{"off", "rlb", "rlb_adaptive"} {
 			for _, ecn := range []string{"off", "red", "np_ecn"} {
 				for _, pfc := range []string{"native", "emulated"} {
-					for extra := range 8 {
+					for extra := range 16 {
 						on := func(bit int) string { return []string{"off", "on"}[extra>>bit&1] }
 						n := len(list)
-						list = append(list, fmt.Sprintf("name: c%d\nbase: %s\nrlb: %s\necn: %s\npfc: %s\npcn: %s\npbfs: %s\nint: %s\n%s\n",
-							n, base, rlb, ecn, pfc, on(0), on(1), on(2), sizes[n%7*(n/7%2)]))
+						list = append(list, fmt.Sprintf("name: c%d\nbase: %s\nrlb: %s\necn: %s\npfc: %s\npcn: %s\npbfs: %s\nint: %s\nqcn: %s\n%s\n",
+							n, base, rlb, ecn, pfc, on(0), on(1), on(2), on(3), sizes[n%7*(n/7%2)]))
 					}
 				}
 			}

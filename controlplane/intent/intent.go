@@ -77,6 +77,7 @@ var features = []struct {
 	{"Readqlen", (*builder).predict},
 	{"pause_cost", (*builder).plb},
 	{"pbfs_port", (*builder).postcards},
+	{"qcn", (*builder).feedback},
 	{"red", (*builder).red},
 	{"telemetry", (*builder).telemetry},
 }

@@ -88,7 +88,7 @@ func TestAHostIsNoSwitch(t *testing.T) {
 // programs are the profiles whose entities lie in testdata: together they have
 // every block that takes any.
 var programs = []string{
-	"clb", "conga", "drill", "ecmp", "hermes", "hpcc-pbfs", "pcn", "plb",
+	"clb", "conga", "drill", "ecmp", "hermes", "hpcc-pbfs", "pcn", "plb", "qcn",
 	"rlb-adaptive-presto", "rlb-drill", "rlb-drill-bmv2",
 }
 

@@ -22,6 +22,13 @@ func (b *builder) telemetry() {
 	}
 }
 
+// feedback makes the way back that QCN's notifications take.
+func (b *builder) feedback() {
+	for _, p := range b.allPorts() {
+		b.session(p, p, messageClass)
+	}
+}
+
 // postcards tells ports what they can send in a round trip, and makes the way
 // back that a postcard takes.
 func (b *builder) postcards() {

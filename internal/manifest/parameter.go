@@ -86,6 +86,10 @@ var Parameters = []Definition{
 		func(n Network) float64 { return max(float64(n.XOFF-2*n.MTU), 0) }},
 	{"pfc_emulated.max_holds", "count", "hold", "how often a packet may recirculate for a paused port before it is sent all the same", fixed(1000)},
 
+	{"qcn.equilibrium", "bytes", "qcn", "Q_eq, egress queue that senders are to keep (802.1Qau: 26 KB)", fixed(26 * kb)},
+	{"qcn.weight", "count", "qcn", "w, weight of the queue's growth (802.1Qau: 2)", fixed(2)},
+	{"qcn.sample", "bytes", "qcn", "bytes between two samples of a queue that is not congested, eight times as many as if it is most (802.1Qau: 150 KB)", fixed(150 * kb)},
+
 	{"pbfs.rtt", "ns", "slot", "DC_RTT, the longest base round trip between hosts; a slot is 1/16 of it",
 		func(n Network) float64 { return ns(n.hostRTT()) }},
 }

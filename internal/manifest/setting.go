@@ -98,6 +98,12 @@ var settings = []Setting{
 	}},
 	{Table: "Stoprecir", Action: "limit_recirculation", args: []arg{count("most", "rlb.max_recirculations")}},
 
+	{Table: "qcn", Action: "take_sample", args: []arg{
+		bytes_("equilibrium", "qcn.equilibrium"), count("weight", "qcn.weight"), {"limit", qcnLimit},
+		{"scale", func(v *values) uint64 { limit := qcnLimit(v); return (63<<40 + limit - 1) / limit }},
+		bytes_("interval", "qcn.sample"),
+	}},
+
 	{Table: "pfc_port", Action: "pause_unit", args: []arg{{"unit", quantum}}},
 	{Table: "pfc_threshold", Action: "check_xoff", args: []arg{
 		bytes_("xoff", "pfc_emulated.xoff"), bytes_("xon", "pfc_emulated.xon"),
@@ -115,6 +121,11 @@ var settings = []Setting{
 		{"round_trip_bytes", func(v *values) uint64 { return uint64(float64(v.net.Rate) / 8e9 * v.of("pbfs.rtt")) }},
 		{"mbps", func(v *values) uint64 { return uint64(v.net.Rate / vtime.Mbps) }},
 	}},
+}
+
+// qcnLimit is the longest -Fb that counts: (2w+1)·Q_eq.
+func qcnLimit(v *values) uint64 {
+	return uint64((2*v.of("qcn.weight") + 1) * float64(atLeastOne(v.of("qcn.equilibrium"))))
 }
 
 // Slots is PB-FS's N: half a round trip has so many slots.

@@ -33,6 +33,7 @@ const bit<8> PROTOCOL_TCP = 6;
 const bit<16> PORT_INT = 54791; // RoCEv2 with telemetry
 
 const bit<16> PORT_ROCE = 4791;
+
 const bit<16> PORT_POSTCARD = 54792;
 const bit<8> MESSAGE_POSTCARD = 8;
 const bit<16> POSTCARD_BYTES = 56; // IP packet: headers and postcard
@@ -176,7 +177,7 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
         meta.l4_ports = packet.lookahead<bit<32>>();
         transition select(hdr.ipv4.protocol, meta.l4_ports[15:0], hdr.ipv4.dscp[0:0]) {
             (PROTOCOL_UDP, PORT_INT, _): parse_telemetry;
-            (PROTOCOL_UDP, PORT_ROCE, 1): parse_marked;
+            (PROTOCOL_UDP, PORT_ROCE, 1): parse_roce;
             default: accept;
         }
     }
@@ -190,7 +191,7 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
         }
     }
 
-    state parse_marked {
+    state parse_roce {
         packet.extract(hdr.udp);
         transition parse_bth;
     }

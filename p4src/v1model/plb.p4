@@ -755,7 +755,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     meta.waits = true;
                 } else if (hdr.fabric.src_leaf == meta.own_leaf && meta.at_leaf) {
                     path_rank.write((bit<32>) (meta.leaf ++ meta.path), KICKED_OUT);
-                } else {
+                } else if (hdr.ipv4.isValid()) {
                     bit<10> about;
                     time_t last;
                     hash(about, HashAlgorithm.crc16, 10w0,
@@ -962,7 +962,7 @@ control PathMessages(inout headers_t hdr, inout metadata_t meta, inout standard_
             hdr.fabric.tolerable = 0xffffffff;
             hdr.ethernet.ether_type = ETHERTYPE_FABRIC;
             truncate(64);
-        } else if (meta.message == MESSAGE_KICK_OUT && hdr.ipv4.isValid()) {
+        } else if (meta.message == MESSAGE_KICK_OUT) {
             hdr.kick.setValid();
             hdr.kick.kind = KIND_KICK_OUT;
             hdr.kick.path = meta.message_path;
@@ -972,6 +972,7 @@ control PathMessages(inout headers_t hdr, inout metadata_t meta, inout standard_
             hdr.ethernet.ether_type = ETHERTYPE_LOCAL;
             hdr.fabric.setInvalid();
             hdr.ipv4.setInvalid();
+            hdr.arp.setInvalid();
             truncate(60);
         }
     }

@@ -105,6 +105,8 @@ func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
 		switch {
 		case m.Has("np_ecn"):
 			c.CC.Algorithm = "pcn"
+		case m.Has("qcn"):
+			c.CC.Algorithm = "qcn"
 		case m.Has("int"):
 			c.CC.Algorithm = "hpcc"
 		default:

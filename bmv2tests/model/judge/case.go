@@ -83,6 +83,7 @@ func (c *Config) relevant(f *Features) string {
 	add(f.PFC, "quanta %v", c.Quantum)
 	add(f.Emulated, "thresholds %+v, holds %d", c.PFCThreshold, c.MaxHolds)
 	add(f.PBFS, "slots per tick %d/2^32, capacity %+v", c.SlotsPerTick, c.Capacity)
+	add(f.QCN, "QCN %+v", c.QCN)
 	add(f.RED, "RED %+v, default %+v", c.RED, c.REDDefault)
 	add(f.INT, "telemetry %+v", c.Telemetry)
 	return strings.Join(s, "\n       ")

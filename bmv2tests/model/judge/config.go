@@ -54,6 +54,8 @@ type Config struct {
 	Capacity     map[int]Capacity
 	PostcardID   int64
 
+	QCN model.QCN
+
 	RED        map[int]REDParams
 	REDDefault REDParams
 
@@ -219,6 +221,9 @@ func (c *Config) install(f *Features, t *Target) {
 		t.insert("pbfs_port", []int64{int64(p)}, 0, "set_capacity", k.BDP, k.Mbps)
 	}
 	t.setDefault("postcard", "sign", c.PostcardID)
+
+	limit := c.QCN.Qeq * (2*c.QCN.W + 1)
+	t.setDefault("qcn", "take_sample", c.QCN.Qeq, c.QCN.W, limit, (63<<40+limit-1)/limit, c.QCN.Base)
 
 	t.setDefault("red", "set_red", c.REDDefault.KMin, c.REDDefault.KMax, c.REDDefault.Ramp)
 	for p, r := range c.RED {

@@ -2,7 +2,13 @@
 
 package judge
 
-import "github.com/pauseless/pauseless/bmv2tests/model"
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+
+	"github.com/pauseless/pauseless/bmv2tests/model"
+)
 
 // egress takes a packet from its queue to the link. depth is the queue it
 // leaves behind in the target's units. clone is the message that it causes.
@@ -180,6 +186,8 @@ func (s *Switch) write(p *pkt, q Queue, now Time) bool {
 		n.fabric = &fabric{srcLeaf: m.from, path: int64(m.path), stamped: true, stamp: mod32(now), dstLeaf: m.to, probe: 1, tolerable: 1<<32 - 1}
 	case postcardMessage:
 		n, p.limit = s.postcard(f, m), 14+20+8+28
+	case feedbackMessage:
+		n, p.limit = s.feedback(f, m), 14+20+8+32
 	}
 	p.frame = n
 	return true
@@ -206,4 +214,33 @@ func (s *Switch) postcard(f *frame, m *message) *frame {
 	}
 	n.postcard = b
 	return n
+}
+
+// feedback is QCN's message to the sender of a packet: a congestion
+// notification packet of RoCEv2 (annex A17.9.3), as if from the receiver.
+func (s *Switch) feedback(f *frame, m *message) *frame {
+	n := &frame{dst: f.src, src: f.dst, kind: typeIPv4, ip: &ipv4{clone(f.ip.b)}, udp: clone(f.udp), bth: clone(f.bth), rest: f.rest, elided: f.elided}
+	copy(n.ip.b[12:16], f.ip.b[16:20])
+	copy(n.ip.b[16:20], f.ip.b[12:16])
+	n.ip.b[1] = 48 << 2
+	be.PutUint16(n.ip.b[2:], 20+8+32)
+	n.ip.update(nil)
+	be.PutUint16(n.udp[4:], 8+32)
+	be.PutUint16(n.udp[6:], 0)
+	n.bth[0], n.bth[1], n.bth[4] = 0x81, 0, 0x40
+	clear(n.bth[8:])
+	n.cnp = make([]byte, 20)
+	n.cnp[4] = byte(m.feedback)
+	binary.LittleEndian.PutUint32(n.cnp[16:], icrc(n.ip.b, n.udp, slices.Concat(n.bth, n.cnp[:16])))
+	return n
+}
+
+// icrc is the invariant CRC of a RoCEv2 packet (annex A17.3.3): what switches
+// may change counts as ones, and so do eight bytes before it.
+func icrc(ip, udp, rest []byte) uint32 {
+	ip, udp, rest = clone(ip), clone(udp), clone(rest)
+	for _, masked := range []*byte{&ip[1], &ip[8], &ip[10], &ip[11], &udp[6], &udp[7], &rest[4]} {
+		*masked = 0xff
+	}
+	return crc32.ChecksumIEEE(slices.Concat([]byte{255, 255, 255, 255, 255, 255, 255, 255}, ip, udp, rest))
 }

@@ -20,7 +20,7 @@ type Features struct {
 	Name string
 	Base string
 
-	RLB, Adaptive, CONGA, PLB, CLB, PCN, PBFS, INT, RED, Emulated bool
+	RLB, Adaptive, CONGA, PLB, CLB, PCN, PBFS, INT, RED, QCN, Emulated bool
 
 	// What these need: PFC frames are understood; leaves send each other a
 	// header, in every packet or only when there is something to say; RTTs are
@@ -42,7 +42,7 @@ func featuresOf(p *gen.Profile) *Features {
 	f := &Features{
 		Name: p.Name, Base: p.Base,
 		RLB: p.RLB != "off", Adaptive: p.RLB == "rlb_adaptive", CONGA: p.Base == "conga", PLB: p.Base == "plb", CLB: p.Base == "clb",
-		PCN: bool(p.PCN), PBFS: bool(p.PBFS), INT: bool(p.INT), RED: p.ECN == "red", Emulated: p.PFC == "emulated",
+		PCN: bool(p.PCN), PBFS: bool(p.PBFS), INT: bool(p.INT), RED: p.ECN == "red", QCN: bool(p.QCN), Emulated: p.PFC == "emulated",
 		Ports: p.Sizes.Ports, Paths: p.Sizes.Paths, Leaves: p.Sizes.Leaves, Flows: p.Sizes.Flows, Coflows: p.Sizes.Coflows, Classes: p.Sizes.Priorities,
 		Microseconds: p.Units.Time == manifest.Microseconds, DepthBytes: p.Units.Depth == manifest.Bytes,
 		RecircPort: p.Recirculation,
@@ -62,7 +62,7 @@ func featuresOf(p *gen.Profile) *Features {
 	f.Hash = f.Base != "drill"
 	f.Flowlets = f.Base == "letflow" || f.CONGA || f.CLB || f.PLB
 	f.QIn = f.RLB || f.Emulated
-	f.AllPorts = f.PLB || f.PBFS
+	f.AllPorts = f.PLB || f.PBFS || f.QCN
 	f.QOut = f.Base == "drill" || f.CLB || f.AllPorts
 	f.DRE = f.CONGA || f.PLB
 	f.Recirculates = f.RLB || f.Emulated

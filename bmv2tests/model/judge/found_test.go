@@ -5,6 +5,7 @@ package judge
 import (
 	"testing"
 
+	"github.com/pauseless/pauseless/bmv2tests/model"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -40,7 +41,7 @@ func newScene(t *testing.T, p *gen.Profile) *scene {
 		PassTime: 1000, ByteTime: 82, Fresh: 1 << 31, Most: 64, XOFF: 256_000, Inflow: 71_680, MTU: 1100, NRC: 8 * 256,
 		CLBThreshold: 170_666, CLBInterval: 2000, CLBTie: 1100,
 		RTTLow: 38_000, Full: 242, ProbeInterval: 1 << 30, TellAgain: 20_000,
-		MaxHolds: 1000, SlotsPerTick: 2_749_690, SlotBits: 32, REDDefault: REDParams{1 << 18, 1 << 18, 0},
+		MaxHolds: 1000, SlotsPerTick: 2_749_690, SlotBits: 32, QCN: model.QCN{Qeq: 26_000, W: 2, Base: 150_000}, REDDefault: REDParams{1 << 18, 1 << 18, 0},
 	}
 	for port := 1; port < j.f.Ports; port++ {
 		c.Forward[port] = true
@@ -284,4 +285,64 @@ func TestTelemetryNeedsATargetThatCountsCells(t *testing.T) {
 	if p.Check() == nil {
 		t.Error("records count in units of 80 bytes")
 	}
+}
+
+// An ARP packet that met a pause was sent back as it was: it has no source
+// address that a leaf could be told by.
+func TestOnlyIPPacketsTellALeafToLeaveAPath(t *testing.T) {
+	p := small(t, "plb")
+	p.Sizes.Priorities = 1 // so that ARP packets are in the paused class
+	s := newScene(t, p)
+	s.c.Config.Leaf = -1
+	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.PauseByteTime[3] = 1024
+	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", s.cell(3), 100)
+	f := &frame{dst: 2, src: 1, kind: typeARP, fabric: &fabric{dstLeaf: 1}, arp: make([]byte, 28)}
+	be.PutUint32(f.arp[24:], uint32(address(1, 1)))
+	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree()
+}
+
+// A PFC frame made of a kick-out message had that behind it.
+func TestPauseFramesOfKickOutMessagesHaveNothingBehindThem(t *testing.T) {
+	p := small(t, "plb")
+	p.PFC, p.Units.Depth = "emulated", manifest.Bytes
+	s := newScene(t, p)
+	s.c.Config.Leaf = -1
+	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.PFCThreshold[s.j.f.cell(4, 7)] = PFCThreshold{XOFF: 1000}
+	s.set("pausing_since", s.j.f.cell(4, 7), s.c.Now-100)
+	message := &frame{dst: 1, src: 2, kind: typeLocal, kick: &kick{path: 2, host: address(1, 1)}, rest: make([]byte, 38)}
+	s.arrives(0, 4, message).departs(1, 0, 0).departs(1, 0, 0).agree("resume")
+}
+
+// A kick-out message about a marked packet had that packet's UDP and BTH
+// behind it.
+func TestKickOutMessagesHaveNothingBehindThem(t *testing.T) {
+	p := small(t, "plb")
+	p.PBFS = true
+	s := newScene(t, p)
+	s.c.Config.Leaf = -1
+	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.PauseByteTime[3] = 1024
+	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", s.cell(3), 100)
+	f := data(2, 1, 27, 2)
+	f.fabric = &fabric{dstLeaf: 1}
+	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree("kick-out told")
+}
+
+// A packet that paused its sender and met a pause told its leaf to leave the
+// path instead.
+func TestPauseBeforeKickOut(t *testing.T) {
+	p := small(t, "plb")
+	p.PFC, p.Units.Depth = "emulated", manifest.Bytes
+	s := newScene(t, p)
+	s.c.Now++ // a pause at time zero is none
+	s.c.Config.Leaf, s.c.Config.MaxHolds = -1, 0
+	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.PauseByteTime[3] = 1024
+	s.c.Config.PFCThreshold[s.cell(4)] = PFCThreshold{XOFF: 10}
+	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", s.cell(3), 100)
+	f := data(2, 1, 26, 2)
+	f.fabric = &fabric{dstLeaf: 1}
+	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree("pause")
 }

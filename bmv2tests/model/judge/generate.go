@@ -96,7 +96,7 @@ func (g *drawer) queue(i int) int64 {
 	case 2:
 		return g.upTo(2 * g.scale)
 	}
-	points := []int64{g.cfg.CLBThreshold, g.scale, g.scale / 2}
+	points := []int64{g.cfg.CLBThreshold, g.cfg.QCN.Qeq, g.scale, g.scale / 2}
 	if p, ok := g.cfg.Predict[i]; ok {
 		points = append(points, p.Qth, p.DC, p.QPFC, p.Qth/2)
 	}
@@ -311,6 +311,7 @@ func (g *drawer) sizeOf(register string) int {
 		{f.PBFS, 16 * ports, []string{"slot_number", "slot_bytes", "slot_marked", "slot_qlen"}},
 		{f.PBFS, ports, []string{"postcards"}},
 		{f.INT, ports, []string{"tx_bytes"}},
+		{f.QCN, cells, []string{"qcn_left", "qcn_qlen"}},
 	} {
 		for _, name := range x.of {
 			if name == register && x.when {
@@ -407,6 +408,7 @@ func (g *drawer) config() {
 	c.SlotsPerTick = min(1<<24-1, 1<<c.SlotBits/(1+g.upTo(10*g.pace)))
 	c.MetricAge, c.TellAgain = g.upTo(4*g.pace), g.upTo(4*g.pace)
 	c.PostcardID = g.upTo(65535)
+	c.QCN = model.QCN{Qeq: 1 + g.upTo(min(g.scale, 100_000)), W: g.upTo(4), Base: 1 + pick(g, g.upTo(3_000), g.upTo(300_000))}
 	c.REDDefault = g.red()
 	for p := 1; p < f.Ports; p++ {
 		if r.IntN(8) != 0 {
@@ -580,8 +582,9 @@ func (g *drawer) ip(p *frame, leaf int64) {
 			p.rest = be.AppendUint64(p.rest, record)
 		}
 	}
-	for range 12 {
-		p.rest = append(p.rest, byte(g.upTo(255))) // BTH
+	p.rest = append(p.rest, pick[byte](g, 0x04, 0x0a, 0x10, 0x11, 0x81, byte(g.upTo(255)))) // BTH
+	for range 11 {
+		p.rest = append(p.rest, byte(g.upTo(255)))
 	}
 	be.PutUint16(b[10:], packet.Checksum(append(clone(b), options...)))
 }

@@ -279,15 +279,18 @@ func (s *Switch) settle(p *pkt) {
 	if s.PLB {
 		s.meetPause(p)
 	}
+	if s.PLB {
+		s.probe(p)
+	}
 	if s.PBFS {
 		s.fastStart(p)
+	}
+	if s.QCN {
+		s.sample(p)
 	}
 	if s.QOut && (p.paths > 1 || s.AllPorts) {
 		p.charged = p.length
 		s.qOut[s.out(p)] += p.length
-	}
-	if s.PLB {
-		s.probe(p)
 	}
 }
 

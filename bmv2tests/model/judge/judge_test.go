@@ -119,6 +119,7 @@ func TestCombinations(t *testing.T) {
 		p.Base = pick("ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "plb")
 		p.RLB = pick("off", "rlb", "rlb_adaptive")
 		p.PCN, p.PBFS, p.INT = r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(3) == 0
+		p.QCN = r.IntN(3) == 0
 		p.ECN = pick("off", "red", "np_ecn")
 		p.PFC = pick("native", "native", "emulated")
 		p.Sizes.Paths, p.Sizes.Leaves = 2+r.IntN(7), 3+r.IntN(5)
@@ -131,7 +132,7 @@ func TestCombinations(t *testing.T) {
 			continue
 		}
 		n++
-		t.Run(fmt.Sprintf("%s %s rlb %s pcn %v pbfs %v int %v ecn %s pfc %s paths %d priorities %d %s %s", p.Name, p.Base, p.RLB, p.PCN, p.PBFS, p.INT, p.ECN, p.PFC,
+		t.Run(fmt.Sprintf("%s %s rlb %s pcn %v pbfs %v int %v qcn %v ecn %s pfc %s paths %d priorities %d %s %s", p.Name, p.Base, p.RLB, p.PCN, p.PBFS, p.INT, p.QCN, p.ECN, p.PFC,
 			p.Sizes.Paths, p.Sizes.Priorities, p.Units.Time, p.Units.Depth), func(t *testing.T) {
 			t.Parallel()
 			check(t, p, uint64(n), cases)

@@ -277,6 +277,10 @@ var rows = []row{
 	slotRow("slot_qlen", "Q^i", func(s *model.PBFSSlot) *Bytes { return &s.Q }, 30_000),
 	whole("postcards", "statistics", func(s *Switch, i int) *int64 { return &s.postcards[i] }, (*drawer).count),
 
+	// QCN.
+	whole("qcn_left", "cpEnqued", func(s *Switch, i int) *Bytes { return &s.qcn[i].Left }, func(g *drawer, _ int) int64 { return pick(g, 0, g.upTo(3_000), g.upTo(200_000)) }),
+	whole("qcn_qlen", "cpQLenOld", func(s *Switch, i int) *Bytes { return &s.qcn[i].Old }, (*drawer).queue),
+
 	whole("tx_bytes", "telemetry: txBytes", func(s *Switch, i int) *Bytes { return &s.txBytes[i] }, func(g *drawer, _ int) int64 { return g.r.Int64N(1 << 32) }),
 }
 

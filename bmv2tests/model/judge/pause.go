@@ -46,7 +46,7 @@ func (s *Switch) hold(p *pkt) {
 // fastStart is PB-FS for a packet that has its port.
 func (s *Switch) fastStart(p *pkt) {
 	slot := s.cfg.slot(p.now)
-	marked := p.bth != nil
+	marked := p.bth != nil && p.ip.dscp()&1 == 1
 	ring := s.ring[p.outPort]
 	ring.Packet(slot, p.length, s.qOut[s.out(p)], marked)
 	in := &s.slotIn[16*p.outPort+int(slot&15)]
@@ -62,5 +62,20 @@ func (s *Switch) fastStart(p *pkt) {
 	if congested && p.request(&message{kind: postcardMessage, postcard: c, mbps: capacity.Mbps}) {
 		s.note("postcard")
 		s.postcards[p.outPort]++
+	}
+}
+
+// sample is QCN's congestion point for a packet that has its port. One that
+// makes a message already is no sample: the next one is.
+func (s *Switch) sample(p *pkt) {
+	i := s.out(p)
+	point := &s.qcn[i]
+	if point.Due(p.length) && p.message == nil {
+		jitter := model.Ratio{Num: 55706 + s.rng.below(75366-55706+1), Den: 1 << 16} // 0.85 to 1.15
+		level := point.Sample(s.cfg.QCN, s.qOut[i]+p.length, jitter)
+		if level > 0 && p.bth != nil && p.bth[0] < 0x11 {
+			s.note("feedback")
+			p.request(&message{kind: feedbackMessage, feedback: level})
+		}
 	}
 }

@@ -45,7 +45,7 @@ func (s *Switch) meetPause(p *pkt) {
 	case p.paths > 1 && s.cfg.Leaf >= 0: // its source leaf is here
 		s.note("kick-out")
 		s.active[s.at(p.leaf, p.path)] = false // line 11
-	default:
+	case p.ip != nil: // the message goes to its source address
 		// Tell the source leaf, but not for every packet: at most once in a while
 		// of a path, which is known by a hash.
 		k := crc16([]byte{byte(h.srcLeaf >> 8), byte(h.srcLeaf), byte(h.dstLeaf >> 8), byte(h.dstLeaf), byte(h.path)}) & 1023

@@ -31,6 +31,7 @@ type Switch struct {
 	np          []model.NPECN
 	resumes     []Time // when a pause ends by itself, for NP-ECN; 0 for none
 	sojourn     []model.Sojourn
+	qcn         []model.CongestionPoint
 	growth      []model.QueueChange // CLB's T2
 	growthSince []Time              // Δt, of all ports of a choice, at the first
 	warner      []model.Warner
@@ -91,7 +92,7 @@ func newSwitch(f *Features, cfg *Config, seed uint64, start Time) *Switch {
 		Features: f, cfg: cfg, rng: draws{seed}, queued: map[Queue]int{},
 		qIn: make([]Bytes, cells), qOut: make([]Bytes, cells), arrivedAt: make([]Time, cells),
 		paused: make([]model.Pauser, cells), pausedUntil: make([]model.PausedPort, cells), mayPause: make([]bool, cells),
-		np: make([]model.NPECN, cells), resumes: make([]Time, cells), sojourn: make([]model.Sojourn, cells),
+		np: make([]model.NPECN, cells), resumes: make([]Time, cells), sojourn: make([]model.Sojourn, cells), qcn: make([]model.CongestionPoint, cells),
 		growth: make([]model.QueueChange, cells), growthSince: make([]Time, cells), warner: make([]model.Warner, cells),
 		dre: make([]model.DRE, f.Ports), txBytes: make([]Bytes, f.Ports),
 		warningsSent: make([]int64, f.Ports), reroutes: make([]int64, f.Ports), recirculations: make([]int64, f.Ports), ignored: make([]int64, f.Ports),
@@ -228,6 +229,7 @@ type message struct {
 	from, to int64
 	postcard model.Postcard
 	mbps     int64
+	feedback int64
 }
 
 type messageKind int
@@ -240,4 +242,5 @@ const (
 	pauseMessage
 	resumeMessage
 	postcardMessage
+	feedbackMessage
 )

@@ -43,6 +43,7 @@ type frame struct {
 	udp      []byte // 8 bytes
 	int      *telemetry
 	bth      []byte // 12 bytes
+	cnp      []byte // 20 bytes
 	postcard []byte
 	rest     []byte
 	elided   int
@@ -192,7 +193,7 @@ func (f *Features) parseL4(p *frame, b *[]byte) {
 				p.bth, _ = cut(b, 12)
 			}
 		}
-	} else if f.PBFS && marked && port == 4791 {
+	} else if (f.QCN || f.PBFS && marked) && port == 4791 {
 		p.udp, _ = cut(b, 8)
 		p.bth, _ = cut(b, 12)
 	}
@@ -317,6 +318,7 @@ func (f *Features) bytes(p *frame) []byte {
 	}
 	b = append(b, p.bth...)
 	b = append(b, p.postcard...)
+	b = append(b, p.cnp...)
 	return append(b, p.rest...)
 }
 
