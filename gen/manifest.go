@@ -4,6 +4,7 @@ package gen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/manifest"
@@ -15,12 +16,18 @@ func (g *generator) buildManifest(target string) *manifest.Manifest {
 		Program: g.Name, Summary: g.Summary, Target: target,
 		Units: g.Units, Sizes: g.Sizes, Network: g.Network,
 	}
+	if target == "tna" {
+		m.Notes = slices.Clone(tnaNotes)
+	}
 	if g.recirculates() {
 		m.RecirculationPort = g.Recirculation
 	}
 	for _, b := range g.all {
+		if target == "tna" && slices.Contains(plumbing, b.name) {
+			continue
+		}
 		m.Features = append(m.Features, b.name)
-		d := g.describe(b.name)
+		d := g.describe(b.name, target)
 		m.Tables = append(m.Tables, d.tables...)
 		for _, r := range d.registers {
 			m.Registers = append(m.Registers, g.register(r))
@@ -46,7 +53,7 @@ func (g *generator) parameter(d manifest.Definition) manifest.Parameter {
 
 // register fills in a register's sizes and units.
 func (g *generator) register(d registerDoc) manifest.Register {
-	r := manifest.Register{Name: d.name, Unit: d.unit, Bits: d.bits, Doc: d.doc}
+	r := manifest.Register{Name: d.name, Unit: d.unit, Bits: d.bits, Fields: d.fields, Doc: d.doc}
 	if r.Unit == "time" {
 		r.Unit = string(g.Units.Time)
 	}

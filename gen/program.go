@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/bits"
+	"slices"
 	"strings"
 	"text/template"
 	"unicode"
@@ -28,17 +29,23 @@ type Program struct {
 }
 
 // Targets are those that programs can be generated for.
-var Targets = []string{"v1model"}
+var Targets = []string{"v1model", "tna"}
 
 // Generate writes the program of a profile for a target.
 func Generate(p *Profile, target string) (*Program, error) {
-	if target != "v1model" {
+	if !slices.Contains(Targets, target) {
 		return nil, fmt.Errorf("target %q: want one of %s", target, strings.Join(Targets, ", "))
 	}
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	if err := Supports(p, target); err != nil {
+		return nil, err
+	}
 	g := &generator{Profile: p, all: p.blocks()}
+	if target == "tna" {
+		g.all = p.tnaBlocks()
+	}
 	g.manifest = g.buildManifest(target)
 	text, err := g.render(target)
 	if err != nil {
@@ -66,7 +73,7 @@ type pipe struct {
 }
 
 func (g *generator) render(target string) ([]byte, error) {
-	g.tmpl = template.New("").Funcs(g.funcs())
+	g.tmpl = template.New("").Funcs(g.funcs(target))
 	for _, dir := range []string{"templates/common", "templates/" + target} {
 		files, err := fs.Glob(templates, dir+"/*.tmpl")
 		if err != nil || len(files) == 0 {
@@ -83,14 +90,24 @@ func (g *generator) render(target string) ([]byte, error) {
 	return tidy(b.Bytes()), nil
 }
 
-func (g *generator) funcs() template.FuncMap {
+func (g *generator) funcs(target string) template.FuncMap {
 	return template.FuncMap{
 		// Text.
 		"section":  g.section,
 		"sections": func(s string) (string, error) { return g.join(s, "\n\n") },
 		"lines":    g.lines,
 		"indent":   indent,
+		"commas":   func(s string) (string, error) { return g.join(s, ",\n") },
+		"list":     func(s ...string) []string { return s },
+		"turns":    g.turns,
+		"missing":  g.missing,
+		"zero":     g.zero,
+		"picks":    g.picks,
 		"trim":     func(s string) string { return strings.Trim(s, "\n") },
+
+		"egressStates":  egressStates,
+		"ingressParams": func() string { return ingressParams },
+		"egressParams":  func() string { return egressParams },
 		// Numbers.
 		"product":   func(a, b int) int { return a * b },
 		"add":       func(a, b int) int { return a + b },
@@ -108,13 +125,19 @@ func (g *generator) funcs() template.FuncMap {
 		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits(), uint64(1)<<(g.MaskBits()-1-path)) },
 		"args":        g.args,
 		// Cells of registers.
-		"index":      g.index,
-		"cell":       g.cell,
-		"cells":      func() int { return g.Sizes.Ports * g.Sizes.Priorities },
-		"classcell":  g.classCell,
-		"pathcell":   func(leaf, path string) string { return fmt.Sprintf("(bit<32>) (%s ++ %s)", leaf, path) },
-		"pathcells":  func() int { return g.Sizes.Leaves * g.PathCells() },
-		"flowcell":   func() string { return fmt.Sprintf("(bit<32>) meta.flow_hash[%d:0]", bits.Len(uint(g.Sizes.Flows-1))-1) },
+		"index":     g.index,
+		"cell":      g.cell,
+		"cells":     func() int { return g.Sizes.Ports * g.Sizes.Priorities },
+		"classcell": g.classCell,
+		"pathcell":  func(leaf, path string) string { return fmt.Sprintf("(bit<32>) (%s ++ %s)", leaf, path) },
+		"pathcells": func() int { return g.Sizes.Leaves * g.PathCells() },
+		"flowcell": func() string {
+			cell := fmt.Sprintf("meta.flow_hash[%d:0]", g.FlowBits()-1)
+			if target == "tna" {
+				return cell
+			}
+			return "(bit<32>) " + cell
+		},
 		"coflowcell": func(path int) string { return fmt.Sprintf("(bit<32>) (row ++ (path_t) %d)", path) },
 		// PB-FS.
 		"slots": func() []int { return seq(g.Slots() + 1)[1:] },
@@ -499,10 +522,11 @@ type writer struct {
 	depth     int
 	steps     map[stage][]string
 	instances []instance
+	args      string // of every control
 }
 
 func (g *generator) writer(steps func(block) []step) *writer {
-	w := &writer{depth: 2, steps: make(map[stage][]string)}
+	w := &writer{depth: 2, steps: make(map[stage][]string), args: "hdr, meta, standard_metadata"}
 	for _, b := range g.all {
 		for _, s := range steps(b) {
 			w.steps[s.stage] = append(w.steps[s.stage], s.control)
@@ -540,7 +564,7 @@ func (w *writer) stage(s stage) {
 func (w *writer) use(control string) {
 	name := snake(control)
 	w.instances = append(w.instances, instance{control, name})
-	w.line(name + ".apply(hdr, meta, standard_metadata);")
+	w.line(name + ".apply(" + w.args + ");")
 }
 
 // File is one of the files of a program.

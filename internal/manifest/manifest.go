@@ -94,7 +94,10 @@ type Register struct {
 	Unit  string `json:"unit"`
 	Index []Dim  `json:"index"`
 	Bits  int    `json:"bits"`
-	Doc   string `json:"doc"`
+	// Fields are the names of its two fields if a cell is a pair; Unit is that
+	// of the first.
+	Fields []string `json:"fields,omitempty"`
+	Doc    string   `json:"doc"`
 }
 
 // Dim is one dimension of an array's index; the last varies fastest.

@@ -31,9 +31,10 @@ type arg struct {
 
 // values looks up parameters and converts them.
 type values struct {
-	units Units
-	net   Network
-	of    func(parameter string) float64
+	target string
+	units  Units
+	net    Network
+	of     func(parameter string) float64
 }
 
 // bytes, span, depth and count return arguments that are one parameter.
@@ -141,13 +142,19 @@ func loadWeight(v *values) uint64 {
 func quantum(v *values) uint64 { return v.units.byteTime(packet.QuantumBits/8, v.net.Rate) }
 
 // ramp is the probability of a mark per unit of depth between the two
-// thresholds, in 2^-32.
+// thresholds, in 2^-32. A Tofino does not multiply: there it is a mask of
+// random bits, the inverse of the probability rounded to a power of two and
+// less one.
 func ramp(v *values) uint64 {
 	low, high := v.units.Queue(v.of("red.kmin"), v.net.MTU), v.units.Queue(v.of("red.kmax"), v.net.MTU)
-	if high <= low {
-		return 1<<32 - 1
+	slope := 1.0
+	if high > low {
+		slope = v.of("red.pmax") / float64(high-low)
 	}
-	return min(uint64(v.of("red.pmax")*(1<<32)/float64(high-low)), 1<<32-1)
+	if v.target == "tna" {
+		return 1<<uint(min(max(math.Round(-math.Log2(slope)), 0), 32)) - 1
+	}
+	return min(uint64(slope*(1<<32)), 1<<32-1)
 }
 
 // Setting returns the setting of a table, if it has one.
@@ -169,7 +176,7 @@ func (m *Manifest) Args(table string, n Network) ([]Arg, error) {
 		return nil, fmt.Errorf("table %s holds no parameters", table)
 	}
 	var unknown string
-	v := &values{units: m.Units, net: n, of: func(name string) float64 {
+	v := &values{target: m.Target, units: m.Units, net: n, of: func(name string) float64 {
 		p, err := m.Value(name, n)
 		if err != nil {
 			unknown = name

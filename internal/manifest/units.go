@@ -88,3 +88,7 @@ func (u Units) SlotFraction() int {
 
 // LoadTime is the time constant of the estimator of a link's load.
 func (u Units) LoadTime() vtime.Time { return u.Time.Length() << u.LoadShift() }
+
+// FeedbackSession is the mirror session of TNA programs by which egress tells
+// ingress of queues: it leads to the recirculation port of each pipeline.
+const FeedbackSession = 1000

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"fmt"
+	"math/bits"
+	"regexp"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+)
+
+// Supports says why a target cannot have the program of a profile; nil if it
+// can.
+func Supports(p *Profile, target string) error {
+	if target != "tna" {
+		return nil
+	}
+	because := func(format string, args ...any) error {
+		return fmt.Errorf("profile %s on tna: %s", p.Name, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case p.Units.Time != manifest.Nanoseconds || p.Units.Depth != manifest.Cells80:
+		return because("a Tofino counts nanoseconds and cells of 80 bytes; say target: {time: ns, depth: cells80}")
+	case p.emulated():
+		return because("a Tofino's MACs send and obey PFC; say pfc: native")
+	case bool(p.QCN) || bool(p.PCN) || bool(p.PBFS) || p.adaptive() || p.Base == "conga" || p.plb() || p.Base == "clb":
+		return because("its scheme has not been brought to Tofino")
+	case p.Base == "hermes":
+		return because("hermes has not been brought to Tofino: its paths are chosen by hosts")
+	case bool(p.INT):
+		return because("telemetry for HPCC has not been brought to Tofino")
+	case p.Sizes.Priorities != 8:
+		return because("a Tofino port has 8 classes; say sizes.priorities: 8")
+	case p.Sizes.Paths > maxTNAPaths:
+		return because("more than %d paths need more entries than the tables that search them have; sizes.paths is %d", maxTNAPaths, p.Sizes.Paths)
+	case p.Sizes.Ports > 64:
+		return because("a pipeline has no more than 64 ports; sizes.ports is %d", p.Sizes.Ports)
+	}
+	return nil
+}
+
+const maxTNAPaths = 8
+
+// Stages of ingress on TNA, in order.
+const (
+	tnaStart  stage = iota // every packet and all feedback
+	tnaLearn               // the same, once it is known where packets go
+	tnaChoice              // packets with several ways
+	tnaSettle              // every packet again
+)
+
+// Stages of egress on TNA, in order.
+const (
+	tnaMessage stage = iota // copies that become messages
+	tnaDepart               // packets that leave
+)
+
+// tnaBlocks is blocks for TNA.
+func (p *Profile) tnaBlocks() []block {
+	var list []block
+	add := func(when bool, name string, ingress, egress []step) {
+		if when {
+			list = append(list, block{name, ingress, egress})
+		}
+	}
+	in := func(s stage, controls ...string) []step {
+		var steps []step
+		for _, c := range controls {
+			steps = append(steps, step{s, c})
+		}
+		return steps
+	}
+	add(true, "base", nil, nil)
+	add(true, "bridge", nil, nil)
+	add(p.ECN == "red" || p.feedback(), "depth", nil, in(tnaDepart, "Depth"))
+	add(p.tnaClock(), "clock", in(tnaStart, "Clock"), nil)
+	add(p.needsInPort(), "in_port", in(tnaStart, "Arrive"), nil)
+	add(p.clones(), "message", nil, nil)
+
+	add(p.cnm() || p.tag() || p.plb(), "local", nil, nil)
+	add(p.fabricHeader(), "neighbour", in(tnaStart, "Neighbour"), nil)
+	add(p.cnm(), "cnm", nil, nil)
+	add(p.l4(), "l4", nil, nil)
+	add(p.hashes(), "share", nil, nil)
+	add(p.Base == "presto" || p.ingressQlen(), "length", in(tnaStart, "Measure"), nil)
+
+	add(p.feedback(), "feedback", nil, nil)
+	add(p.hashes(), "hash", in(tnaStart, "FlowHash"), nil)
+	add(p.egressQlen(), "egress_qlen", nil, in(tnaDepart, "ReportQueue"))
+	add(p.ingressQlen(), "ingress_qlen", nil, in(tnaDepart, "Depart"))
+	add(p.feedback(), "report", nil, in(tnaDepart, "SendFeedback"))
+	add(p.rlb(), "fabric", nil, in(tnaDepart, "Fabric"))
+	add(p.measuresRTT(), "rtt", nil, nil)
+	add(p.flowlets(), "flowlet", in(tnaChoice, "Flowlet"), nil)
+	switch p.Base {
+	case "ecmp":
+		add(true, "ecmp", in(tnaChoice, "Ecmp"), nil)
+	case "presto":
+		add(true, "presto", in(tnaChoice, "Presto"), nil)
+	case "letflow":
+		add(true, "letflow", nil, nil)
+		add(true, "draw", in(tnaChoice, "Draw"), nil)
+		add(true, "keep_path", in(tnaChoice, "KeepPath"), nil)
+	case "drill":
+		add(true, "drill", in(tnaLearn, "Drill"), nil)
+	}
+	add(p.rlb(), "rlb", append(in(tnaLearn, "Predict", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
+	add(p.ECN == "red", "red", nil, in(tnaDepart, "Red"))
+	add(true, "forward", nil, nil)
+	return list
+}
+
+// plumbing are blocks of TNA that are no feature of a program.
+var plumbing = []string{"bridge", "depth", "length", "share", "feedback", "report", "draw", "keep_path"}
+
+// feedback says that egress sends ingress copies of packets with what it
+// knows of queues; tnaMessages that packets are mirrored into messages.
+func (p *Profile) feedback() bool    { return p.egressQlen() || p.rlb() }
+func (p *Profile) tnaMessages() bool { return p.clones() }
+func (p *Profile) tnaClock() bool {
+	return p.flowlets() || p.feedback() || p.fabricHeader() || bool(p.PBFS)
+}
+
+func (g *generator) Feedback() bool   { return g.feedback() }
+func (g *generator) Messages() bool   { return g.tnaMessages() }
+func (g *generator) QueueDepth() bool { return g.ECN == "red" || g.feedback() }
+func (g *generator) EgressTime() bool { return g.feedback() || g.fabricHeader() }
+
+// FlowBits is the width of an index of per-flow state.
+func (g *generator) FlowBits() int { return bits.Len(uint(g.Sizes.Flows - 1)) }
+
+// Widths of indexes: of per-port and per-queue cells, of leaves, and of paths.
+func (g *generator) PortBits() int     { return bits.Len(uint(g.Sizes.Ports - 1)) }
+func (g *generator) PortTop() int      { return g.PortBits() - 1 }
+func (g *generator) CellBits() int     { return g.PortBits() + 3 }
+func (g *generator) LeafBits() int     { return bits.Len(uint(g.Sizes.Leaves - 1)) }
+func (g *generator) LeafPathBits() int { return g.LeafBits() + g.PathBits() }
+func (g *generator) WayBits() int      { return g.PathBits() + 3 }
+func (g *generator) WayCells() int     { return 1 << g.WayBits() }
+
+// FeedbackSession is the mirror session of feedback, above those of ports.
+// FeedbackInterval is a nanosecond above 1 µs: the recirculation port takes
+// some 150 million packets a second, two pipelines of 32 ports send at most 64.
+func (g *generator) FeedbackSession() int  { return manifest.FeedbackSession }
+func (g *generator) FeedbackInterval() int { return 1000 }
+
+// FeedbackDue is the condition that egress has something to tell.
+func (g *generator) FeedbackDue() string {
+	var due []string
+	if g.egressQlen() {
+		due = append(due, "meta.queue_due == 1")
+	}
+	if g.ingressQlen() {
+		due = append(due, "meta.departed != 0")
+	}
+	return strings.Join(due, " || ")
+}
+
+// EgressHeaders are those that may leave egress, in order.
+func (g *generator) EgressHeaders() []string {
+	var list []string
+	add := func(when bool, names ...string) {
+		if when {
+			list = append(list, names...)
+		}
+	}
+	add(g.feedback(), "feedback")
+	add(g.rlb(), "again")
+	add(true, "ethernet")
+	add(g.cnm(), "cnm")
+	list = append(list, g.BeforeIP()...)
+	return append(list, "ipv4")
+}
+
+// turn is an entry of the table that finds the next free path: those of Mask
+// are blocked where Value says so; Other is free, below zero if none is.
+type turn struct {
+	Path        int
+	Value, Mask string
+	Other       int
+}
+
+func (g *generator) turns() []turn {
+	n := g.MaskBits()
+	bit := func(path int) uint64 { return 1 << (n - 1 - path%n) }
+	hex := func(v uint64) string { return fmt.Sprintf("%#0*x", (n+3)/4+2, v) }
+	var list []turn
+	for path := range n {
+		blocked := bit(path)
+		for k := 1; k < n; k++ {
+			list = append(list, turn{path, hex(blocked), hex(blocked | bit(path+k)), (path + k) % n})
+			blocked |= bit(path + k)
+		}
+		list = append(list, turn{path, hex(blocked), hex(blocked), -1})
+	}
+	return list
+}
+
+// missing is the set of paths above the last one.
+func (g *generator) missing(last int) string {
+	return fmt.Sprintf("%#0*x", (g.MaskBits()+3)/4+2, (uint64(1)<<(g.MaskBits()-1)-1)>>last)
+}
+
+// TNAIngress applies the blocks' controls.
+func (g *generator) TNAIngress() pipe {
+	w := g.tnaWriter("hdr, meta, intrinsic, parsed, deparser, tm", func(b block) []step { return b.ingress })
+	w.use("Route")
+	w.stage(tnaStart)
+	w.stage(tnaLearn)
+	switch {
+	case !g.rlb():
+		w.open("if (meta.last_path > 0) {")
+		w.stage(tnaChoice)
+		w.line("meta.out_port = meta.first_port + (port_t) meta.path;")
+		g.way(w)
+		w.close()
+		w.stage(tnaSettle)
+	default:
+		if w.has(tnaChoice) {
+			w.open("if (meta.last_path > 0 && !hdr.again.isValid()) {")
+			w.stage(tnaChoice)
+			w.close()
+		}
+		w.stage(tnaSettle)
+		if g.egressQlen() {
+			w.open("if (meta.last_path > 0) {")
+			g.way(w)
+			w.close()
+		}
+	}
+	w.use("Send")
+	return w.pipe()
+}
+
+func (g *generator) way(w *writer) {
+	if g.egressQlen() {
+		w.line("meta.way = (bit<8>) meta.path;")
+	}
+}
+
+// TNAEgress is TNAIngress for the other pipe.
+func (g *generator) TNAEgress() pipe {
+	w := g.tnaWriter("hdr, meta, intrinsic, parsed, deparser", func(b block) []step { return b.egress })
+	if !g.feedback() {
+		w.stage(tnaDepart)
+		return w.pipe()
+	}
+	if g.tnaMessages() {
+		w.open("if (hdr.message.isValid()) {")
+		w.stage(tnaMessage)
+		w.orElse("if (hdr.bridge.isValid())")
+	} else {
+		w.open("if (hdr.bridge.isValid()) {")
+	}
+	w.stage(tnaDepart)
+	w.close()
+	return w.pipe()
+}
+
+func (g *generator) tnaWriter(args string, steps func(block) []step) *writer {
+	w := g.writer(steps)
+	w.args = args
+	return w
+}
+
+// Parameters of the controls of a pipe.
+const (
+	ingressParams = `inout headers_t hdr, inout metadata_t meta,
+        in ingress_intrinsic_metadata_t intrinsic,
+        in ingress_intrinsic_metadata_from_parser_t parsed,
+        inout ingress_intrinsic_metadata_for_deparser_t deparser,
+        inout ingress_intrinsic_metadata_for_tm_t tm`
+	egressParams = `inout headers_t hdr, inout egress_metadata_t meta,
+        in egress_intrinsic_metadata_t intrinsic,
+        in egress_intrinsic_metadata_from_parser_t parsed,
+        inout egress_intrinsic_metadata_for_deparser_t deparser`
+)
+
+// picks writes a table that scales one of 256 parts to the number of paths: a
+// product and a shift, which a Tofino does not have.
+func (g *generator) picks(name, share, path string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `action %[1]s_is(path_t path) {
+    %[3]s = path;
+}
+
+// A part of 256 scaled to the number of paths.
+table %[1]s {
+    key = {
+        meta.last_path : exact @name("last_path");
+        %[2]s : range @name("share");
+    }
+    actions = { %[1]s_is; @defaultonly NoAction; }
+    const default_action = NoAction();
+    const entries = {
+`, name, share, path)
+	for last := 1; last < g.Sizes.Paths; last++ {
+		for path := range last + 1 {
+			low := (path*256 + last) / (last + 1)
+			high := ((path+1)*256+last)/(last+1) - 1
+			fmt.Fprintf(&b, "        (%d, %d .. %d) : %s_is(%d);\n", last, low, high, name, path)
+		}
+	}
+	b.WriteString("    }\n}")
+	return b.String()
+}
+
+// zero writes zeros to all metadata of a kind: Tofino's parser does not.
+func (g *generator) zero(section string) (string, error) {
+	text, err := g.lines(section)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		m := metadataMember.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		value := "0"
+		if m[2] == "way" {
+			value = "NO_WAY"
+		}
+		if m[1] == "bool" {
+			value = "false"
+		}
+		fmt.Fprintf(&b, "meta.%s = %s;\n", m[2], value)
+	}
+	return b.String(), nil
+}
+
+var metadataMember = regexp.MustCompile(`^\s*([\w<>]+)\s+(\w+);`)
+
+// egressStates turns parser states of ingress into those of egress, which
+// keeps no metadata of a packet.
+func egressStates(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "meta.") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import "github.com/pauseless/pauseless/internal/manifest"
+
+// tnaNotes say what every program is on TNA that it is not on v1model.
+var tnaNotes = []string{
+	"registers are per pipeline: the ports of a switch that share state must be on one, and a controller reads and writes each pipeline by itself",
+	"ingress is not told the length of a packet: it takes IP's total length and 14 bytes, and 60 bytes for what is not IP",
+}
+
+// tnaDescribe returns what a block puts into the manifest on TNA: the same as
+// on v1model unless it is listed here.
+func tnaDescribe(block string) description {
+	d := descriptions[block]
+	t, ok := tnaDescriptions[block]
+	if !ok {
+		return d
+	}
+	if t.tables != nil {
+		d.tables = t.tables
+	}
+	if t.registers != nil {
+		d.registers = t.registers
+	}
+	d.notes = t.notes
+	return d
+}
+
+func pair(name, unit, index, doc string, fields ...string) registerDoc {
+	r := register(name, unit, index, 32, doc)
+	r.fields = fields
+	return r
+}
+
+// without returns the registers of a block but for some.
+func without(block string, names ...string) []registerDoc {
+	var list []registerDoc
+next:
+	for _, r := range descriptions[block].registers {
+		for _, n := range names {
+			if r.name == n {
+				continue next
+			}
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+var tnaDescriptions = map[string]description{
+	"in_port": {tables: []manifest.Table{
+		{Name: "port_number", Kind: ports, Doc: "port of the target to port number of the topology"},
+	}},
+	"hash": {notes: []string{
+		"8 bits of the hash choose the path rather than 16: with a number of paths that is no power of two, shares differ by up to 1/256",
+	}},
+	"flowlet": {registers: descriptions["flowlet"].registers},
+	"red": {notes: []string{
+		"the probability of a mark rises with the queue at a slope that is rounded to a power of two, as a Tofino does not multiply",
+	}},
+	"ingress_qlen": {
+		registers: []registerDoc{
+			pair("ingress_qlen", "bytes", "port,priority", "bytes now buffered that arrived on a port, and when the last of them did", "bytes", "last"),
+			pair("departed", "bytes", "port,priority", "in egress: bytes from a port that have left and are not yet reported, and when some were last", "bytes", "told_at"),
+		},
+		notes: []string{
+			"ingress_qlen learns of departures from copies that egress sends through the recirculation port, once per 1 µs and queue: it counts up to the bytes of that time and of the way too many, and the last frame of a burst until the next one or for 10 ms",
+			"IP's length alone is counted, not the header between leaves (22 bytes)",
+		},
+	},
+	"egress_qlen": {
+		registers: []registerDoc{
+			register("queue_told_at", "time", "port,priority", 32, "in egress: when ingress was last told of a queue"),
+		},
+		notes: []string{
+			"ingress learns of egress queues from copies that egress sends through the recirculation port, once per 1 µs and queue and only when a packet leaves it: decisions are later by that and the way, about 2 µs, and a paused queue looks as it did when the pause began",
+		},
+	},
+	"drill": {
+		registers: []registerDoc{
+			register("egress_qlen", "bytes", "path,priority", 32, "bytes queued at the ports of a choice, as last reported, for the first sample"),
+			register("egress_qlen_copy", "bytes", "path,priority", 32, "the same for the second sample"),
+			pair("drill_best", "bytes", "leaf", "queue of the best path when it was last a sample, and that path", "qlen", "path"),
+		},
+		notes: []string{
+			"the best path of before is compared by the queue that it had when it was last a sample, as a register answers once per packet; of eight paths each is a sample in every fourth packet",
+		},
+	},
+	"fabric": {notes: []string{
+		"egress puts the header on and takes it off; round-trip times are from egress of the source leaf to its ingress",
+	}},
+	"rtt": {
+		registers: []registerDoc{
+			pair("path_rtt", "time", "leaf,path", "round-trip time of a path, latest sample, and when it came", "rtt", "measured_at"),
+			pair("path_rtt_copy", "time", "leaf,path", "the same, for the path that is compared with", "rtt", "measured_at"),
+			register("stamped_at", "time", "leaf,path", 32, "in egress: when a packet on a path was last stamped"),
+			register("echo_path", "path", "leaf", 8, "in egress: path of the stamp that waits to be echoed to a leaf, plus one"),
+			register("echo_age", "time", "leaf", 32, "in egress: how far that stamp is behind the clock"),
+		},
+		notes: []string{"there is no moving average of round-trip times: a stateful ALU does not shift"},
+	},
+	"rlb": {
+		registers: append(without("rlb", "warned_until"),
+			register("warned_until", "time", "leaf,path", 32, "when a warning about a leaf runs out"),
+			register("warned_all_until", "time", "path", 32, "when a warning about all leaves runs out"),
+			pair("recirculation_time", "time", "one", "time that the latest recirculation took, and when it ended", "took", "measured_at"),
+		),
+		notes: []string{
+			"P4 on Tofino does not see pauses: the switch that is about to pause warns, as everywhere, and no other signal is used",
+			"the prediction looks two intervals ahead at the growth of the last one; rlb.horizon and the exact time between two looks are not used, as a Tofino does not multiply",
+			"a warning that has run out is forgotten when a packet to that leaf looks at its path at random, one path per packet",
+			"the other path is the next free one in turn for every base scheme; flows and flowlets that are moved return to their path when the warning is over",
+			"the time of a recirculation is measured by packets that return, not computed from the bytes on their way; measurements older than rlb.fresh count as pass_time",
+		},
+	},
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// tnaPrograms are the profiles that have a program for Tofino.
+func tnaPrograms(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	for _, name := range Names() {
+		p, err := Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if Supports(p, "tna") == nil {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// The manifest names each table and register of the program, and no other,
+// with its size.
+func TestTNAManifestsNameWhatThereIs(t *testing.T) {
+	table := regexp.MustCompile(`@name\("\.(\w+)"\)\s+table `)
+	register := regexp.MustCompile(`@name\("\.(\w+)"\) @index\("([^"]*)"\) @unit\("([^"]*)"\)\s+Register<(\w+(?:<\d+>)?), [^(]*>\((\d+)`)
+	for _, name := range tnaPrograms(t) {
+		prog := mustGenerate(t, name, "tna")
+		text := string(prog.P4)
+		var have, want []string
+		for _, m := range table.FindAllStringSubmatch(text, -1) {
+			have = append(have, m[1])
+		}
+		for _, m := range prog.Manifest.Tables {
+			want = append(want, m.Name)
+		}
+		slices.Sort(have)
+		slices.Sort(want)
+		if !slices.Equal(have, want) {
+			t.Errorf("%s: tables are\n%v, the manifest has\n%v", name, have, want)
+		}
+		have, want = nil, nil
+		for _, m := range register.FindAllStringSubmatch(text, -1) {
+			have = append(have, m[1]+" "+m[2][:len(m[2])-len(strings.TrimLeft(m[2], "abcdefghijklmnopqrstuvwxyz"))]+" "+m[5])
+		}
+		for _, m := range prog.Manifest.Registers {
+			cells := 1
+			for _, d := range m.Index {
+				cells *= d.Size
+			}
+			want = append(want, m.Name+" "+m.Index[0].Name+" "+strconv.Itoa(cells))
+		}
+		slices.Sort(have)
+		slices.Sort(want)
+		if !slices.Equal(have, want) {
+			t.Errorf("%s: registers are\n%v, the manifest has\n%v", name, have, want)
+		}
+	}
+}
+
+// A controller finds on TNA the tables and settings that it fills on v1model,
+// except those of what the target does by itself.
+func TestTNATablesAreThoseOfV1Model(t *testing.T) {
+	for _, name := range tnaPrograms(t) {
+		have := make(map[string]string)
+		for _, m := range mustGenerate(t, name, "tna").Manifest.Tables {
+			have[m.Name] = m.Kind
+		}
+		for _, m := range mustGenerate(t, name, "v1model").Manifest.Tables {
+			if have[m.Name] != m.Kind {
+				t.Errorf("%s: table %s is %q, on v1model it is %q", name, m.Name, have[m.Name], m.Kind)
+			}
+		}
+	}
+}
+
+func TestTNASaysWhatItCannotDo(t *testing.T) {
+	for name, want := range map[string]string{
+		"drill-bmv2": "counts nanoseconds",
+		"hermes":     "hermes has not been brought to Tofino",
+		"hpcc":       "telemetry",
+	} {
+		p, err := Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Generate(p, "tna"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error is %v, want one with %q", name, err, want)
+		}
+	}
+	p, err := Builtin("drill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Sizes.Paths = 16
+	if _, err := Generate(p, "tna"); err == nil || !strings.Contains(err.Error(), "more than 8 paths") {
+		t.Errorf("16 paths: error is %v", err)
+	}
+}
