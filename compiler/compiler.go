@@ -14,6 +14,7 @@ package compiler
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -177,8 +178,14 @@ func panicPlace() string {
 	}
 }
 
+// readFile reads a file, but not more of it than can be compiled.
 func readFile(name string) (string, error) {
-	b, err := os.ReadFile(name)
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, source.MaxSize+1))
 	return string(b), err
 }
 

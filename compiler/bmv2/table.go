@@ -55,8 +55,9 @@ func (g *generator) table(p *bmv2json.Pipeline, n *tableNode) *bmv2json.Table {
 				ActionID: g.action(t.Default.Action).ID, ActionConst: t.ConstDefault, ActionData: g.actionData(t.Default), EntryConst: t.ConstDefault}
 		}
 	}
+	largest := maxPriority(t)
 	for i, e := range t.Entries {
-		out.Entries = append(out.Entries, g.entry(t, e, i))
+		out.Entries = append(out.Entries, g.entry(t, e, i, largest))
 	}
 	return out
 }
@@ -184,13 +185,13 @@ func unsigned(v *big.Int, width int) *big.Int {
 	return v
 }
 
-func (g *generator) entry(t *ir.Table, e *ir.Entry, index int) *bmv2json.Entry {
+func (g *generator) entry(t *ir.Table, e *ir.Entry, index int, largest int64) *bmv2json.Entry {
 	out := &bmv2json.Entry{SourceInfo: g.where(syntax.Span(e.Decl)), Priority: index + 1}
 	switch {
 	case e.Rank != nil:
 		out.Priority = int(e.Rank.Int64())
 	case e.Priority != nil && t.LargestWins:
-		out.Priority = int(maxPriority(t) - e.Priority.Int64() + 1)
+		out.Priority = int(largest - e.Priority.Int64() + 1)
 	case e.Priority != nil:
 		out.Priority = int(e.Priority.Int64())
 	}
@@ -208,7 +209,9 @@ func (g *generator) entry(t *ir.Table, e *ir.Entry, index int) *bmv2json.Entry {
 func maxPriority(t *ir.Table) int64 {
 	p := int64(0)
 	for _, e := range t.Entries {
-		p = max(p, e.Priority.Int64())
+		if e.Priority != nil {
+			p = max(p, e.Priority.Int64())
+		}
 	}
 	return p
 }

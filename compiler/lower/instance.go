@@ -46,6 +46,7 @@ func controlName(prefix string, annots []*syntax.Annotation, name string) string
 // newInstance makes an instance from the call of a constructor, evaluating
 // the arguments in the current frame.
 func (l *lowerer) newInstance(c *types.Call, name string, parent *instance) *instance {
+	l.count(1)
 	inst := &instance{
 		block:   c.Block,
 		name:    name,

@@ -35,7 +35,7 @@ const (
 )
 
 // maxStmts bounds the program after inlining.
-const maxStmts = 1 << 20
+const maxStmts = 1 << 18
 
 // Program lowers a program. After errors it returns nil.
 func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.Program {
@@ -275,14 +275,19 @@ func (l *lowerer) emit(s ir.Stmt) {
 	if l.dead {
 		return
 	}
-	if l.stmts++; l.stmts > maxStmts {
-		l.fail(l.span.Start, CodeTooLarge, "the program has more than %d statements when its functions and controls are put in place", maxStmts)
-	}
+	l.count(1)
 	if l.parser != nil {
 		l.parser.state.Body = append(l.parser.state.Body, s)
 		return
 	}
 	*l.out = append(*l.out, s)
+}
+
+// count adds to the size of the program, which is bounded.
+func (l *lowerer) count(n int) {
+	if l.stmts += n; l.stmts > maxStmts {
+		l.fail(l.span.Start, CodeTooLarge, "the program has more than %d statements when its functions and controls are put in place", maxStmts)
+	}
 }
 
 // at returns the common part of statements made from what is being lowered.

@@ -23,6 +23,7 @@ type parserCode struct {
 }
 
 func (pc *parserCode) newState(l *lowerer, name string) *ir.State {
+	l.count(8) // a state becomes as much output as some statements
 	s := &ir.State{Name: l.unique("state " + name)[len("state "):]}
 	pc.p.States = append(pc.p.States, s)
 	return s

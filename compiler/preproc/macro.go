@@ -156,6 +156,9 @@ func (p *preprocessor) expanded() syntax.Token {
 			return t
 		}
 		m := p.macros[t.Text]
+		if p.spent {
+			return t
+		}
 		if m == nil {
 			if b, ok := p.builtin(t); ok {
 				return b
@@ -288,7 +291,7 @@ func (p *preprocessor) arguments(m *macro, name syntax.Token) (args [][]syntax.T
 // substitute returns m's body with its parameters replaced.
 func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Token {
 	var out []syntax.Token
-	full := make([][]syntax.Token, len(args)) // the arguments, expanded
+	full, done := make([][]syntax.Token, len(args)), make([]bool, len(args)) // the arguments, expanded
 	body := m.body
 	for i := 0; i < len(body); i++ {
 		t := body[i]
@@ -318,8 +321,8 @@ func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Toke
 				}
 			}
 		case k >= 0:
-			if full[k] == nil && len(args[k]) > 0 {
-				full[k] = p.expandList(args[k])
+			if !done[k] {
+				full[k], done[k] = p.expandList(args[k]), true
 			}
 			at := len(out)
 			out = append(out, full[k]...)
@@ -345,6 +348,13 @@ func (p *preprocessor) paste(left, right []syntax.Token) []syntax.Token {
 		return append(left, right...)
 	}
 	a, b := left[len(left)-1], right[0]
+	if len(a.Text)+len(b.Text) > maxToken {
+		if !p.spent {
+			p.rep.Errorf(b.Pos, CodeTooLarge, "## makes a token of more than %d bytes", maxToken)
+		}
+		p.spent = true
+		return left
+	}
 	f := p.set.Add("<macro>", a.Source()+b.Source())
 	if f == nil {
 		return left

@@ -31,7 +31,8 @@ const (
 
 // Limits that keep any input within bounds.
 const (
-	maxTokens  = 4 << 20
+	maxTokens  = 1 << 20
+	maxToken   = 1 << 16 // bytes of a token made by ##
 	maxInclude = 100
 	maxNesting = 1000 // of conditionals and of parentheses in #if
 )
@@ -331,7 +332,8 @@ func (p *preprocessor) line(in *input, args ...syntax.Token) {
 // include obeys #include "file" and #include <file>.
 func (p *preprocessor) include(in *input, pos source.Pos) {
 	args := p.restOfLine(in, 1)
-	if args[0].Kind != syntax.String && args[0].Kind != syntax.Less {
+	written := args[0].Kind == syntax.String || args[0].Kind == syntax.Less
+	if !written {
 		args = p.expandList(args)
 	}
 	var name string
@@ -339,6 +341,8 @@ func (p *preprocessor) include(in *input, pos source.Pos) {
 	switch {
 	case len(args) == 1 && args[0].Kind == syntax.String:
 		name, quoted = args[0].Text, true
+	case len(args) > 2 && args[0].Kind == syntax.Less && args[len(args)-1].Kind == syntax.Greater && !written:
+		name = syntax.TokensText(args[1 : len(args)-1])
 	case len(args) > 2 && args[0].Kind == syntax.Less && args[len(args)-1].Kind == syntax.Greater:
 		name = p.set.Text(source.Span{Start: args[0].End, End: args[len(args)-1].Pos})
 	}

@@ -26,7 +26,7 @@ func (p Pos) IsValid() bool { return p > 0 }
 type Span struct{ Start, End Pos }
 
 // MaxSize is how much text a Set can hold, in bytes.
-const MaxSize = 1 << 30
+const MaxSize = 1 << 26
 
 // Set is the text of one compilation. The zero value is empty and ready.
 type Set struct {

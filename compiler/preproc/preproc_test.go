@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preproc_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/pauseless/pauseless/compiler/preproc"
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+)
+
+// files are what the tests include.
+var files = map[string]string{
+	"one.p4":      "1",
+	"dir/two.p4":  "#include \"near.p4\"\n2",
+	"dir/near.p4": "near __FILE__ __LINE__",
+	"guard.p4":    "#ifndef G\n#define G\nonce\n#endif",
+	"self.p4":     "#include \"self.p4\"\n",
+	"open.p4":     "#if 1\n",
+}
+
+var system = fstest.MapFS{
+	"core.p4": {Data: []byte("#include \"more.p4\"\ncore")},
+	"more.p4": {Data: []byte("more")},
+}
+
+// run returns the tokens of a text, one line for each line of tokens that
+// begins with one, and what is wrong.
+func run(text string, defines ...string) (string, *source.Reporter) {
+	set := &source.Set{}
+	rep := &source.Reporter{Set: set}
+	list := preproc.Run(set, rep, preproc.Options{
+		Include: []string{"dir"},
+		Defines: defines,
+		Open: func(name string) (string, error) {
+			if text, ok := files[name]; ok {
+				return text, nil
+			}
+			return "", fs.ErrNotExist
+		},
+		System:       system,
+		SystemPrefix: "sys/",
+	}, set.Add("t.p4", text))
+	var b strings.Builder
+	for i, t := range list[:len(list)-1] {
+		if i > 0 && t.Flags&(syntax.SpaceAhead|syntax.LineStart) != 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(t.Source())
+	}
+	return b.String(), rep
+}
+
+var tests = []struct{ name, text, want string }{
+	{"object", "#define A b c\nA A", "b c b c"},
+	{"undefined", "#define A 1\n#undef A\nA", "A"},
+	{"not in its own expansion", "#define A A + B\n#define B A\nA", "A + A"},
+	{"function", "#define F(x, y) x*y\nF(1, (2, 3)) F (4,\n5) F", "1*(2, 3) 4*5 F"},
+	{"no arguments", "#define F() 1\nF() F( )", "1 1"},
+	{"empty argument", "#define F(x, y) [x|y]\nF(, 2) F(,)", "[|2] [|]"},
+	{"arguments are expanded first", "#define A 1\n#define F(x) x x\nF(A)", "1 1"},
+	{"call from an expansion", "#define F(x) <x>\n#define G F\nG(3) G", "<3> F"},
+	{"call that spans the end of an expansion", "#define F(x) <x>\n#define G F(\nG 1)", "<1>"},
+	{"stringize", "#define S(x) #x\nS(a + \"b\") S( c  d )", `"a + \"b\"" "c d"`},
+	{"paste", "#define C(x, y) x##y\nC(ab, 1) C(1, w5) C(, z) C(<, <)", "ab1 1w5 z <<"},
+	{"pasted arguments are not expanded", "#define A 1\n#define C(x) x ## A\nC(A)", "AA"},
+	{"variadic", "#define F(x, ...) x(__VA_ARGS__)\nF(f, 1, 2) F(g)", "f(1, 2) g()"},
+	{"named variadic", "#define F(x...) <x>\nF(1, 2)", "<1, 2>"},
+	{"space", "#define A(x) x;\nA( 1 )A(2)", "1;2;"},
+	{"line and file", "__LINE__\n __FILE__", `1 "t.p4"`},
+	{"line in a macro is that of the use", "#define L __LINE__\n\nL", "3"},
+	{"if", "#if 1 + 2 * 3 == 7 && !defined X && (1 ? 2 : 0)\na\n#else\nb\n#endif", "a"},
+	{"if of bits", "#if (1 << 4 | 3) & ~1 ^ 0x10\na\n#endif", "a"},
+	{"if of what is not there", "#if X\na\n#elif Y == 0\nb\n#endif", "b"},
+	{"if of shifts", "#if 16 >> 2 == 4 && -7 / 2 == -3 && -7 % 2 == -1\na\n#endif", "a"},
+	{"if by comparison", "#if 2 > 1 && 1 >= 1 && 1 <= 2 && 1 != 2 || 0\na\n#endif", "a"},
+	{"if with suffixes", "#if 10UL == 0xA && 012 == 10L\na\n#else\nb\n#endif", "a"},
+	{"ifdef", "#define X\n#ifdef X\na\n#endif\n#ifndef X\nb\n#else\nc\n#endif // X", "a c"},
+	{"elif chain", "#define V 2\n#if V == 1\na\n#elif V == 2\nb\n#elif V == 2\nc\n#else\nd\n#endif", "b"},
+	{"nested and skipped", "#if 0\n#if 1\na\n#else\nb\n#endif\n#elif 1\nc\n#endif", "c"},
+	{"comment over a skipped directive", "#if 0\n/*\n#endif\n*/\na\n#endif\nb", "b"},
+	{"directive in an argument", "#define F(x) x\nF(1\n#define A 2\nA)", "1 2"},
+	{"continued lines", "#define A 1 \\\n 2\nA", "1 2"},
+	{"comment in a directive", "#define A /* x */ 1 // y\nA", "1"},
+	{"include", "#include \"one.p4\"\n2", "1 2"},
+	{"include from a folder", "#include \"two.p4\"", `near "dir/near.p4" 1 2`},
+	{"include beside the includer", "#include \"dir/two.p4\"", `near "dir/near.p4" 1 2`},
+	{"include of the system", "#include <core.p4>", "more core"},
+	{"include by a macro", "#define F <core.p4>\n#define G \"one.p4\"\n#include G\n#include F", "1 more core"},
+	{"guard", "#include \"guard.p4\"\n#include \"guard.p4\"", "once"},
+	{"predefined", "N M", "1 a + 2"},
+	{"pragma and lone hash", "#pragma once\n#\n#ident \"x\"\na", "a"},
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range tests {
+		got, rep := run(c.text, "N", "M=a + 2")
+		if len(rep.List) > 0 {
+			t.Errorf("%s: %v", c.name, rep.List)
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// Whatever grows without end is stopped.
+func TestBounds(t *testing.T) {
+	double := "#define A0 x x\n"
+	for i := range 40 {
+		n, m := string(rune('A'+i%26))+string(rune('0'+i/26)), string(rune('A'+(i+1)%26))+string(rune('0'+(i+1)/26))
+		double += "#define " + m + " " + n + " " + n + "\n"
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"doubling":              {double + "O1", "the expansion of macro"},
+		"doubling of arguments": {"#define D(x) x x\n" + strings.Repeat("D(", 40) + "1" + strings.Repeat(")", 40), "the expansion of macro D is too large"},
+		"doubling of nothing":   {"#define E\n#define D(x) x x\n" + strings.Repeat("D(", 40) + "E" + strings.Repeat(")", 40), ""},
+		"self-inclusion":        {"#include \"self.p4\"", "does self.p4 include itself?"},
+		"conditionals":          {strings.Repeat("#if 1\n", 2000), "conditionals nest deeper than 1000"},
+		"parentheses":           {"#if " + strings.Repeat("(", 5000) + "\n#endif", "the condition nests too deep"},
+		"negations":             {"#if " + strings.Repeat("!", 5000) + "1\n#endif", "the condition nests too deep"},
+		"calls":                 {"#define F(x) x\n" + strings.Repeat("F(", 5000) + strings.Repeat(")", 5000), ""},
+		"open file":             {"#include \"open.p4\"", "open.p4:1:1: #if without #endif"},
+	} {
+		_, rep := run(c.text)
+		if got := rep.List.Error(); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %.300s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// Any text gives tokens that lie in the set, in bounded time.
+func FuzzRun(f *testing.F) {
+	for _, c := range tests {
+		f.Add(c.text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		set := &source.Set{}
+		rep := &source.Reporter{Set: set}
+		list := preproc.Run(set, rep, preproc.Options{
+			Open:   func(name string) (string, error) { return "", fs.ErrNotExist },
+			System: system, SystemPrefix: "sys/",
+		}, set.Add("fuzz.p4", text))
+		if n := len(list); n == 0 || list[n-1].Kind != syntax.EOF {
+			t.Fatal("no end of file")
+		}
+		for _, k := range list {
+			if pos := set.Position(k.Pos); !pos.IsValid() {
+				t.Fatalf("token %s is nowhere", k.Source())
+			}
+		}
+	})
+}
