@@ -96,6 +96,7 @@ func (g *generator) funcs(target string) template.FuncMap {
 		"section":  g.section,
 		"sections": func(s string) (string, error) { return g.join(s, "\n\n") },
 		"lines":    g.lines,
+		"more":     g.more,
 		"indent":   indent,
 		"commas":   func(s string) (string, error) { return g.join(s, ",\n") },
 		"list":     func(s ...string) []string { return s },
@@ -195,6 +196,12 @@ func (g *generator) lines(name string) (string, error) {
 		text = "\n" + text
 	}
 	return text, err
+}
+
+// more is lines for statements: it indents them.
+func (g *generator) more(n int, name string) (string, error) {
+	text, err := g.lines(name)
+	return indent(n, text), err
 }
 
 func indent(n int, text string) string {

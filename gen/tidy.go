@@ -4,12 +4,15 @@ package gen
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // tidy formats generated text: no spaces at the end of a line, no blank lines
-// in a row or next to a brace that opens or closes, and the members of
-// headers and structs in columns.
+// in a row or next to a brace that opens or closes, one blank line between the
+// declarations of a control, lone constants and types in one paragraph, and
+// the members of headers and structs in columns.
 func tidy(text []byte) []byte {
 	var out []string
 	for line := range strings.Lines(string(text)) {
@@ -24,10 +27,81 @@ func tidy(text []byte) []byte {
 		if strings.HasPrefix(strings.TrimSpace(line), "}") && last == "" && len(out) > 0 {
 			out = out[:len(out)-1]
 		}
+		if closes(last) && declares(line) && indentation(last) == indentation(line) {
+			out = append(out, "")
+		}
 		out = append(out, line)
 	}
+	out = wrapComments(joinParagraphs(out))
 	alignMembers(out)
 	return []byte(strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n")
+}
+
+func closes(line string) bool { return strings.TrimSpace(line) == "}" }
+
+// declares says that a line begins a declaration, or a comment or annotation
+// before one.
+func declares(line string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return strings.HasPrefix(word, "@") || slices.Contains([]string{"//", "action", "table", "apply", "state"}, word)
+}
+
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// joinParagraphs takes the blank line from between two paragraphs of
+// constants, or of types, if one of them is a single line.
+func joinParagraphs(lines []string) []string {
+	kind := func(i int) string {
+		if i < 0 || i >= len(lines) {
+			return ""
+		}
+		for _, k := range []string{"const bit<16> ETHERTYPE_", "const ", "typedef "} {
+			if strings.HasPrefix(lines[i], k) {
+				return k
+			}
+		}
+		return ""
+	}
+	var out []string
+	for i, line := range lines {
+		alone := kind(i-2) == "" || kind(i+2) == "" // the paragraph before, or the one after
+		if line == "" && alone && kind(i-1) != "" && kind(i-1) == kind(i+1) {
+			continue
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+const lineWidth = 80
+
+// wrapComments fills the lines of comments that stand alone, from the first
+// include on.
+func wrapComments(lines []string) []string {
+	var out []string
+	code := false
+	for i := 0; i < len(lines); {
+		code = code || strings.HasPrefix(lines[i], "#include")
+		n := indentation(lines[i])
+		margin := lines[i][:n] + "//"
+		if !code || !strings.HasPrefix(lines[i], margin+" ") {
+			out = append(out, lines[i])
+			i++
+			continue
+		}
+		line := margin
+		for ; i < len(lines) && strings.HasPrefix(lines[i], margin+" "); i++ {
+			for _, word := range strings.Fields(lines[i][len(margin):]) {
+				if utf8.RuneCountInString(line+" "+word) > lineWidth {
+					out = append(out, line)
+					line = margin
+				}
+				line += " " + word
+			}
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 var (

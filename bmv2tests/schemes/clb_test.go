@@ -113,3 +113,31 @@ func TestCLBMovesAFlowFromOnePortToAnother(t *testing.T) {
 		d.want(1, "clb_flows", 9, 1)
 	})
 }
+
+// Granularity is a matter of the gap, which can be changed while packets pass.
+func TestCLBMovesPacketsFlowletsOrFlows(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw target) {
+		d := load(t, sw, "clb", leafSpine(2), "l1", nil)
+		at := uplinks(d, data)[0]
+		for _, c := range []struct {
+			name  string
+			gap   int // µs
+			wait  int
+			moves bool
+		}{
+			{"packet", 0, 0, true},
+			{"flowlet, within one", 500_000_000, 1000, false},
+			{"flowlet, after a gap", 1000, 20_000, true},
+			{"flow", 1 << 30, 20_000, false},
+		} {
+			d.rule("flowlet default -> read_flowlet(gap=" + itoa(uint32(c.gap)) + ")")
+			d.set("egress_qlen", 150_000, at, 3) // the other port is better now
+			d.wait(c.wait)
+			got := uplinks(d, data)[0]
+			if moved := got != at; moved != c.moves {
+				t.Errorf("%s: moved is %v, want %v", c.name, moved, c.moves)
+			}
+			at = got
+		}
+	})
+}

@@ -349,3 +349,51 @@ func TestPLBProbesPathsThatNoFlowTakes(t *testing.T) {
 		d.want(77, "echo_load", 1)
 	})
 }
+
+// A path has the load of its fullest link.
+func TestPLBCarriesTheLargestLoadOfThePath(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw target) {
+		d := load(t, sw, "plb", leafSpine(2), "s1", nil)
+		for _, c := range []struct{ link, before, after byte }{{100, 30, 100}, {100, 101, 101}, {255, 0, 255}} {
+			f := fabricThrough(7)
+			f[packet.EthernetLen+18] = c.before
+			d.set("link_load", 0, 1) // but for this packet
+			weight := (uint64(c.link)<<24 + uint64(len(f)) - 1) / uint64(len(f))
+			d.rule("link out_port=1 -> add_load(weight=" + itoa(uint32(weight)) + ")")
+			_, out := d.through(2, f)
+			if got := fabric(out)[18]; got != c.after {
+				t.Errorf("link at %d, path at %d before: now at %d", c.link, c.before, got)
+			}
+		}
+	})
+}
+
+// A packet that would wait longer at its own leaf than the path may cost goes
+// on, but what follows takes another path.
+func TestPLBLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw target) {
+		d := load(t, sw, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1000s"})
+		d.set("path_rank", 40, 1, 0)
+		d.set("path_rank", 50, 1, 1)
+		d.set("path_rtt", 40, 1, 0)
+		d.set("path_rtt", 50, 1, 1)
+		d.set("pause_seen", 1, 3, 3)
+		d.set("paused_until", uint64(d.now()+500_000_000), 3, 3)
+		for _, c := range []struct {
+			sojourn uint64
+			rank    uint64
+			next    int
+		}{{10, 40, 3}, {11, kickedOut, 4}} { // path 0 may cost 10 more
+			d.set("sojourn", c.sojourn, 3, 3)
+			d.set("egress_qlen", 0, 3, 3)
+			if port, _ := plbPort(d, data); port != 3 {
+				t.Errorf("the packet itself took port %d, want 3", port)
+			}
+			d.want(c.rank, "path_rank", 1, 0)
+			d.set("sojourn", 0, 3, 3)
+			if port, _ := plbPort(d, data); port != c.next {
+				t.Errorf("the next packet took port %d, want %d", port, c.next)
+			}
+		}
+	})
+}

@@ -50,7 +50,7 @@ func fabric(b []byte) []byte {
 	return nil
 }
 
-// forget has no packet stamped, so that frames go as they came.
+// noStamps has no packet stamped, so that frames go as they came.
 func noStamps(d *dut) { d.rule("leaf_role default -> be_leaf(leaf=0, interval=0xffffffff)") }
 
 func TestRLBWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {

@@ -12,21 +12,16 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-
 const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
 
 const bit<8> KIND_TAG = 0x10;
-
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const bit<34> WORST = 0x3ffffffff;
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -148,11 +143,11 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
-// Bytes of each class now buffered that leave on a port, of those that are a
-// choice.
-// Ingress adds what it admits; egress subtracts the same, and starts from zero
-// whenever the target says that the queue is empty, so that what was dropped
-// in between is forgotten. Clones are never counted: their metadata is zero.
+// Bytes of each class now buffered that leave on a port, where there is a
+// choice of ports. Ingress adds what it admits; egress subtracts the same, and
+// starts from zero whenever the target says that the queue is empty, so that
+// what was dropped in between is forgotten. Clones are never counted: their
+// metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 register<bit<32>>(512) egress_qlen;
 
@@ -163,9 +158,9 @@ register<time_t>(4096) flowlet_time;
 @name(".flowlet_path") @index("flow") @unit("path")
 register<bit<8>>(4096) flowlet_path;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -276,9 +271,9 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // T1 is egress_qlen; T2, T3 and T4 are below. A port is of class A to D by its
 // queue (below the threshold or not) and by whether that grows; the best port
-// is of the best class, and has the shortest queue, or the slowest growth
-// where queues grow. Ports within one frame of the best share their flows out
-// among coflows.
+// is of the best class, and has the shortest queue, or the slowest growth where
+// queues grow. Ports within one frame of the best share their flows out among
+// coflows.
 control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // T2: what each queue has grown by in the last interval, and what it was at
     // its end. The ports of a choice are looked at together.

@@ -12,19 +12,15 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const time_t DRE_TIME = 131072; // constant of the estimator, 2^17
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -142,8 +138,8 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
-// Load of each link by a discounting rate estimator: each packet adds its
-// bytes in units of the link's capacity, and the sum decays by dt/DRE_TIME.
+// Load of each link by a discounting rate estimator: each packet adds its bytes
+// in units of the link's capacity, and the sum decays by dt/DRE_TIME.
 @name(".link_load") @index("port") @unit("1/65536")
 register<bit<32>>(64) link_load;
 @name(".link_time") @index("port") @unit("ns")
@@ -165,16 +161,16 @@ register<time_t>(512) congestion_time;
 @name(".congestion_from") @index("leaf,path:8") @unit("1/8")
 register<bit<8>>(512) congestion_from;
 
-// The path that was fed back to each leaf last, and those whose congestion
-// has changed since they were, the first path at the left.
+// The path that was fed back to each leaf last, and those whose congestion has
+// changed since they were, the first path at the left.
 @name(".feedback_path") @index("leaf") @unit("path")
 register<bit<8>>(64) feedback_path;
 @name(".feedback_due") @index("leaf") @unit("paths")
 register<bit<8>>(64) feedback_due;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -280,8 +276,8 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control FabricReceive
 
-// At the source leaf: puts the header on. Leaves
-// have themselves as the default action of leaf_role, other switches nothing.
+// At the source leaf: puts the header on. Leaves have themselves as the default
+// action of leaf_role, other switches nothing.
 control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     path_t fed_path;
     bit<8> turned;

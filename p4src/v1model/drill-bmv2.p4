@@ -12,7 +12,6 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
 
 // What of the metadata goes with a packet that passes again, and with a clone.
@@ -24,21 +23,15 @@ enum bit<8> keep {
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
 
 const port_t RECIRCULATION_PORT = 509;
-
 const bit<32> INGRESS_CLONE = 1; // standard_metadata.instance_type
 const bit<32> EGRESS_CLONE = 2;
-
 const bit<16> OPCODE_PFC = 0x0101;
-
 const time_t FORGET = 1000000; // a queue without arrivals that long counts as empty
-
 const bit<8> MESSAGE_PAUSE = 6;
 const bit<8> MESSAGE_RESUME = 7;
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -173,18 +166,18 @@ register<time_t>(512) paused_until;
 @name(".pause_seen") @index("port,priority:8") @unit("flag")
 register<bit<8>>(512) pause_seen;
 
-// Bytes of each class now buffered that arrived on a port. Ingress adds what
-// it admits and marks the packet with it, egress subtracts the mark; a packet
-// that recirculates stays counted. A port without arrivals for the time FORGET
+// Bytes of each class now buffered that arrived on a port. Ingress adds what it
+// admits and marks the packet with it, egress subtracts the mark; a packet that
+// recirculates stays counted. A port without arrivals for the time FORGET
 // starts from zero again, should anything have been dropped on the way.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
 register<bit<32>>(512) ingress_qlen;
 
-// Bytes of each class now buffered that leave on a port, of those that are a
-// choice.
-// Ingress adds what it admits; egress subtracts the same, and starts from zero
-// whenever the target says that the queue is empty, so that what was dropped
-// in between is forgotten. Clones are never counted: their metadata is zero.
+// Bytes of each class now buffered that leave on a port, where there is a
+// choice of ports. Ingress adds what it admits; egress subtracts the same, and
+// starts from zero whenever the target says that the queue is empty, so that
+// what was dropped in between is forgotten. Clones are never counted: their
+// metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 register<bit<32>>(512) egress_qlen;
 
@@ -192,9 +185,9 @@ register<bit<32>>(512) egress_qlen;
 @name(".pausing_since") @index("port,priority:8") @unit("us")
 register<time_t>(512) pausing_since;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -238,7 +231,6 @@ control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     apply {
         if (meta.passes == 0) {
             meta.now = (time_t) standard_metadata.ingress_global_timestamp;
-
             meta.in_port = standard_metadata.ingress_port;
         } else {
             recirc_returned.write(0, meta.recirc_mark);
@@ -481,7 +473,6 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
 control PassAgain(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
-
         recirculate_preserving_field_list(keep.recirculation);
     }
 } // control PassAgain

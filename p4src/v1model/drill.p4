@@ -92,17 +92,17 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
-// Bytes of each class now buffered that leave on a port, of those that are a
-// choice.
-// Ingress adds what it admits; egress subtracts the same, and starts from zero
-// whenever the target says that the queue is empty, so that what was dropped
-// in between is forgotten. Clones are never counted: their metadata is zero.
+// Bytes of each class now buffered that leave on a port, where there is a
+// choice of ports. Ingress adds what it admits; egress subtracts the same, and
+// starts from zero whenever the target says that the queue is empty, so that
+// what was dropped in between is forgotten. Clones are never counted: their
+// metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 register<bit<32>>(512) egress_qlen;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {

@@ -15,14 +15,11 @@ typedef bit<3> path_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-
 const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
 
 const bit<8> KIND_TAG = 0x10;
-
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -140,9 +137,9 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {

@@ -12,7 +12,6 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
 
 // What of the metadata goes with a packet that passes again, and with a clone.
@@ -29,11 +28,8 @@ const bit<32> EGRESS_CLONE = 2;
 
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const bit<16> PORT_INT = 54791; // RoCEv2 with telemetry
-
 const bit<16> PORT_ROCE = 4791;
-
 const bit<16> PORT_POSTCARD = 54792;
 const bit<8> MESSAGE_POSTCARD = 8;
 const bit<16> POSTCARD_BYTES = 56; // IP packet: headers and postcard
@@ -208,16 +204,16 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
-// Bytes of each class now buffered that leave on a port.
-// Ingress adds what it admits; egress subtracts the same, and starts from zero
-// whenever the target says that the queue is empty, so that what was dropped
-// in between is forgotten. Clones are never counted: their metadata is zero.
+// Bytes of each class now buffered that leave on a port. Ingress adds what it
+// admits; egress subtracts the same, and starts from zero whenever the target
+// says that the queue is empty, so that what was dropped in between is
+// forgotten. Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 register<bit<32>>(512) egress_qlen;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -299,9 +295,9 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 } // control Ecmp
 
-// Remembers for each port what came in 8 slots of time, and tells the
-// sender of a marked packet if more will have come by the end of a round trip
-// than the port can send.
+// Remembers for each port what came in 8 slots of time, and tells the sender of
+// a marked packet if more will have come by the end of a round trip than the
+// port can send.
 control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // Rings of slots by port: number of the slot that a cell is about, bytes
     // that came, those of marked packets, and the queue when it began.

@@ -12,7 +12,6 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
@@ -20,7 +19,6 @@ const bit<16> ETHERTYPE_ARP = 0x0806;
 
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -118,9 +116,9 @@ register<time_t>(4096) flowlet_time;
 @name(".flowlet_path") @index("flow") @unit("path")
 register<bit<8>>(4096) flowlet_path;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {

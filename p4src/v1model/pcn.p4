@@ -12,19 +12,15 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
 
 const bit<16> OPCODE_PFC = 0x0101;
-
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -144,9 +140,9 @@ register<time_t>(512) paused_until;
 @name(".pause_seen") @index("port,priority:8") @unit("flag")
 register<bit<8>>(512) pause_seen;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {

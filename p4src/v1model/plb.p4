@@ -12,7 +12,6 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
 
 // What of the metadata goes with a packet that passes again, and with a clone.
@@ -23,32 +22,23 @@ enum bit<8> keep {
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
-
 const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
-
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
 const bit<32> INGRESS_CLONE = 1; // standard_metadata.instance_type
 const bit<32> EGRESS_CLONE = 2;
-
 const bit<16> OPCODE_PFC = 0x0101;
-
 const bit<8> KIND_KICK_OUT = 2;
-
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const time_t DRE_TIME = 131072; // constant of the estimator, 2^17
-
 const bit<32> UNDETERMINED = 0x40000000; // ranks: class in the upper two bits
 const bit<32> CONGESTED = 0x80000000;
 const bit<32> KICKED_OUT = 0xc0000000;
 const bit<8> MESSAGE_PROBE = 4;
 const bit<8> MESSAGE_KICK_OUT = 5;
 const bit<32> PROBE_SESSION = 256; // plus the port
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -250,22 +240,22 @@ register<time_t>(512) path_rtt_avg;
 @name(".stamped_at") @index("leaf,path:8") @unit("ns")
 register<time_t>(512) stamped_at;
 
-// What waits at this leaf for a packet to take it back to another one: the
-// path it came by, plus one, and how far its stamp was behind our clock.
+// What waits at this leaf for a packet to take it back to another one: the path
+// it came by, plus one, and how far its stamp was behind our clock.
 @name(".echo_path") @index("leaf") @unit("path")
 register<bit<8>>(64) echo_path;
 @name(".echo_age") @index("leaf") @unit("ns")
 register<time_t>(64) echo_age;
 
-// Bytes of each class now buffered that leave on a port.
-// Ingress adds what it admits; egress subtracts the same, and starts from zero
-// whenever the target says that the queue is empty, so that what was dropped
-// in between is forgotten. Clones are never counted: their metadata is zero.
+// Bytes of each class now buffered that leave on a port. Ingress adds what it
+// admits; egress subtracts the same, and starts from zero whenever the target
+// says that the queue is empty, so that what was dropped in between is
+// forgotten. Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 register<bit<32>>(512) egress_qlen;
 
-// Load of each link by a discounting rate estimator: each packet adds its
-// bytes in units of the link's capacity, and the sum decays by dt/DRE_TIME.
+// Load of each link by a discounting rate estimator: each packet adds its bytes
+// in units of the link's capacity, and the sum decays by dt/DRE_TIME.
 @name(".link_load") @index("port") @unit("1/65536")
 register<bit<32>>(64) link_load;
 @name(".link_time") @index("port") @unit("ns")
@@ -284,9 +274,9 @@ register<bit<8>>(512) path_load;
 @name(".echo_load") @index("leaf") @unit("1/255")
 register<bit<8>>(64) echo_load;
 
-// Algorithm 2 in one number, the smaller the better: the class in the upper
-// two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then the
-// round-trip time, or what the load is short of full if undetermined.
+// Algorithm 2 in one number, the smaller the better: the class in the upper two
+// bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then the round-trip
+// time, or what the load is short of full if undetermined.
 @name(".path_rank") @index("leaf,path:8") @unit("rank")
 register<bit<32>>(512) path_rank;
 
@@ -299,9 +289,9 @@ register<bit<32>>(4096) flow_tolerable;
 @name(".sojourn") @index("port,priority:8") @unit("ns")
 register<time_t>(512) sojourn;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -465,8 +455,8 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control FabricReceive
 
-// At the source leaf: puts the header on. Leaves
-// have themselves as the default action of leaf_role, other switches nothing.
+// At the source leaf: puts the header on. Leaves have themselves as the default
+// action of leaf_role, other switches nothing.
 control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".be_leaf")
     action be_leaf(leaf_t leaf, time_t interval) {
@@ -940,8 +930,8 @@ control Estimate(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 } // control Estimate
 
-// Makes a clone into a probe of a path, or into a message for the leaf that
-// the packet came from.
+// Makes a clone into a probe of a path, or into a message for the leaf that the
+// packet came from.
 control PathMessages(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.message == MESSAGE_PROBE) {
@@ -978,8 +968,8 @@ control PathMessages(inout headers_t hdr, inout metadata_t meta, inout standard_
     }
 } // control PathMessages
 
-// Takes the time spent here off what the path may cost, and writes the load
-// of the link into the header if it is larger than that of the others.
+// Takes the time spent here off what the path may cost, and writes the load of
+// the link into the header if it is larger than that of the others.
 control PayDelay(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.fabric.isValid()) {

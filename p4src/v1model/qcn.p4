@@ -27,9 +27,7 @@ const bit<32> EGRESS_CLONE = 2;
 
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const bit<16> PORT_ROCE = 4791;
-
 const bit<8> MESSAGE_FEEDBACK = 9;
 const bit<8> OPCODE_ACK = 0x11; // opcodes below it are data
 const bit<8> OPCODE_CNP = 0x81;
@@ -167,16 +165,16 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
-// Bytes of each class now buffered that leave on a port.
-// Ingress adds what it admits; egress subtracts the same, and starts from zero
-// whenever the target says that the queue is empty, so that what was dropped
-// in between is forgotten. Clones are never counted: their metadata is zero.
+// Bytes of each class now buffered that leave on a port. Ingress adds what it
+// admits; egress subtracts the same, and starts from zero whenever the target
+// says that the queue is empty, so that what was dropped in between is
+// forgotten. Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 register<bit<32>>(512) egress_qlen;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -254,8 +252,8 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 // The congestion point of IEEE 802.1Qau: takes samples of what enters a queue,
 // the more often the more congested it is, and tells the sender of a sample.
 control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    // Of each queue: bytes to come before the next sample, and its length at the
-    // last one.
+    // Of each queue: bytes to come before the next sample, and its length at
+    // the last one.
     @name(".qcn_left") @index("port,priority:8") @unit("bytes")
     register<bit<32>>(512) qcn_left;
     @name(".qcn_qlen") @index("port,priority:8") @unit("bytes")
@@ -264,7 +262,8 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     bit<32> left;
 
     // -Fb = Qoff + w·Qdelta, from 0 to limit, in 64 steps; scale is 63 / limit
-    // in 2^-40. Periods vary by 15 percent, lest samples keep time with senders.
+    // in 2^-40. Periods vary by 15 percent, lest samples keep time with
+    // senders.
     @name(".take_sample")
     action take_sample(bit<32> equilibrium, bit<32> weight, bit<32> limit, bit<48> scale, bit<32> interval) {
         bit<32> qlen;
@@ -382,8 +381,8 @@ control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 } // control Dequeue
 
-// Makes a clone into a congestion notification packet for the sender, as if
-// the receiver had sent it.
+// Makes a clone into a congestion notification packet for the sender, as if the
+// receiver had sent it.
 control Feedback(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.message == MESSAGE_FEEDBACK && hdr.ipv4.isValid() && hdr.udp.isValid() && hdr.bth.isValid()) {

@@ -12,7 +12,6 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
 
 // What of the metadata goes with a packet that passes again, and with a clone.
@@ -26,23 +25,16 @@ typedef bit<8> mask_t; // of paths, the first at the left
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-
 const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
-
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
 const port_t RECIRCULATION_PORT = 509;
-
 const bit<32> INGRESS_CLONE = 1; // standard_metadata.instance_type
 const bit<32> EGRESS_CLONE = 2;
-
 const bit<8> KIND_WARNING = 1;
-
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const time_t FORGET = 10000000; // a queue without arrivals that long counts as empty
-
 const mask_t FIRST_PATH = 0x80;
 const path_t LAST_PATH = 7;
 const leaf_t SCOPE_ALL = 0xffff;
@@ -51,7 +43,6 @@ const bit<8> MESSAGE_CALM = 2;
 const bit<2> DIRECT = 0; // fwd_flag
 const bit<2> REROUTE = 1;
 const bit<2> RECIRCULATE = 2;
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -243,16 +234,16 @@ register<time_t>(512) path_rtt_time; // of the latest
 @name(".stamped_at") @index("leaf,path:8") @unit("ns")
 register<time_t>(512) stamped_at;
 
-// What waits at this leaf for a packet to take it back to another one: the
-// path it came by, plus one, and how far its stamp was behind our clock.
+// What waits at this leaf for a packet to take it back to another one: the path
+// it came by, plus one, and how far its stamp was behind our clock.
 @name(".echo_path") @index("leaf") @unit("path")
 register<bit<8>>(64) echo_path;
 @name(".echo_age") @index("leaf") @unit("ns")
 register<time_t>(64) echo_age;
 
-// Bytes of each class now buffered that arrived on a port. Ingress adds what
-// it admits and marks the packet with it, egress subtracts the mark; a packet
-// that recirculates stays counted. A port without arrivals for the time FORGET
+// Bytes of each class now buffered that arrived on a port. Ingress adds what it
+// admits and marks the packet with it, egress subtracts the mark; a packet that
+// recirculates stays counted. A port without arrivals for the time FORGET
 // starts from zero again, should anything have been dropped on the way.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
 register<bit<32>>(512) ingress_qlen;
@@ -278,9 +269,9 @@ register<mask_t>(1) warned_all;
 @name(".warned_until") @index("leaf,path:8") @unit("ns")
 register<time_t>(520) warned_until;
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -332,7 +323,6 @@ control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     apply {
         if (meta.passes == 0) {
             meta.now = (time_t) standard_metadata.ingress_global_timestamp;
-
             meta.in_port = standard_metadata.ingress_port;
         } else {
             recirc_returned.write(0, meta.recirc_mark);
@@ -402,8 +392,9 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control FabricReceive
 
-// At the source leaf: puts the header on packets that have something to tell. Leaves
-// have themselves as the default action of leaf_role, other switches nothing.
+// At the source leaf: puts the header on packets that have something to tell.
+// Leaves have themselves as the default action of leaf_role, other switches
+// nothing.
 control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".be_leaf")
     action be_leaf(leaf_t leaf, time_t interval) {
@@ -567,8 +558,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         size = 512;
     }
 
-    // A pause is near if the queue is long, or if it has the bytes of a link
-    // in it, grows, and at this rate will reach xoff within the horizon.
+    // A pause is near if the queue is long, or if it has the bytes of a link in
+    // it, grows, and at this rate will reach xoff within the horizon.
     @name(".predict_pause")
     action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
         bit<32> before;
@@ -609,9 +600,9 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 } // control Predict
 
-// Algorithm 1. A packet whose path is warned takes another one that is not,
-// or waits for its own by recirculation, if the other is slower by more than
-// one pass.
+// Algorithm 1. A packet whose path is warned takes another one that is not, or
+// waits for its own by recirculation, if the other is slower by more than one
+// pass.
 control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".reroutes") @index("port") @unit("packets")
     register<bit<32>>(64) reroutes;
@@ -711,6 +702,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
             (1, 1) : forward_later();
         }
     }
+
     @name(".limit_recirculation")
     action limit_recirculation(bit<16> most) {
         meta.fwd_flag = meta.passes < most ? RECIRCULATE : DIRECT;
@@ -727,7 +719,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
         warned.read(to_leaf, (bit<32>) meta.leaf);
         warned_all.read(to_all, 0);
         if (((to_leaf | to_all) & chosen) != 0) {
-            // Forget what has run out.
+            // Forget what has run out, path by path: there are no loops.
             if (((to_leaf | to_all) & 0x80) != 0) {
                 forget(0);
             }
@@ -760,6 +752,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
                 other = meta.path;
                 found = 0;
                 waiting_pays = 0;
+
                 if (found == 0) {
                     turned = (free << meta.path << 1) | (free >> (LAST_PATH - meta.path));
                     next_path.apply();
@@ -858,7 +851,6 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
 control PassAgain(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
-
         recirculate_preserving_field_list(keep.recirculation);
     }
 } // control PassAgain

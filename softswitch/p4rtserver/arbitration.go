@@ -5,7 +5,9 @@ package p4rtserver
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
@@ -38,8 +40,11 @@ type client struct {
 	out      chan *p4v1.StreamMessageResponse
 	// gone is closed when the stream has ended.
 	gone chan struct{}
-	// dropped counts messages that there was no room for.
-	dropped uint64
+	// dropped counts messages that there was no room for. id is election, for
+	// the log; the lock of the arbiter does not guard these.
+	dropped atomic.Uint64
+	id      atomic.Pointer[electionID]
+	log     *slog.Logger
 }
 
 type electionID struct{ high, low uint64 }
@@ -113,6 +118,7 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 		r.clients = append(r.clients, c)
 	}
 	c.election = id
+	c.id.Store(id)
 	wasPrimary := r.primary == c
 	if id == nil || r.highest != nil && id.compare(r.highest) < 0 {
 		if wasPrimary {

@@ -39,7 +39,13 @@ type digestQueue struct {
 	pending []string          // keys of buffer
 	sent    []sentList        // not acknowledged, oldest first
 	armed   bool
+	// stuck says that the controller did not take the last list: the buffer
+	// waits for retry, and grows meanwhile.
+	stuck bool
 }
+
+// retry is how long a list waits that the controller had no room for.
+const retry = 10 * vtime.Millisecond
 
 type sentList struct {
 	id   uint64
@@ -100,11 +106,24 @@ func (z *digester) add(number int, values [][]uint64) {
 		q.first = now
 	}
 	q.buffer = append(q.buffer, q.b.format(values))
-	if q.config.MaxTimeoutNs <= 0 || q.config.MaxListSize > 0 && len(q.buffer) >= int(q.config.MaxListSize) {
+	if !q.stuck && (q.config.MaxTimeoutNs <= 0 || q.full()) {
 		q.flush(now)
 		return
 	}
 	q.arm()
+}
+
+// full reports whether the buffer makes a whole list.
+func (q *digestQueue) full() bool {
+	return q.config.MaxListSize > 0 && len(q.buffer) >= int(q.config.MaxListSize)
+}
+
+// due is when the buffer goes out.
+func (q *digestQueue) due() vtime.Time {
+	if q.stuck {
+		return q.z.s.sw.Now() + retry
+	}
+	return q.first + vtime.Time(q.config.MaxTimeoutNs)*vtime.Nanosecond
 }
 
 // arm asks for an event when the oldest digest in the buffer has waited long
@@ -112,7 +131,7 @@ func (z *digester) add(number int, values [][]uint64) {
 func (q *digestQueue) arm() {
 	if !q.armed && len(q.buffer) > 0 {
 		q.armed = true
-		q.z.s.sw.At(q.first+vtime.Time(q.config.MaxTimeoutNs)*vtime.Nanosecond, q, 0)
+		q.z.s.sw.At(q.due(), q, 0)
 	}
 }
 
@@ -122,30 +141,51 @@ func (q *digestQueue) Fire(now vtime.Time, _ uint64) {
 	if q.z.queues[q.b.info.Preamble.Id] != q || len(q.buffer) == 0 {
 		return
 	}
-	if now < q.first+vtime.Time(q.config.MaxTimeoutNs)*vtime.Nanosecond {
+	if !q.stuck && now < q.due() {
 		q.arm() // the buffer that this was for has gone out
 		return
 	}
-	q.flush(now)
+	q.stuck = false
+	for ok := true; ok && len(q.buffer) > 0; ok = q.full() && !q.stuck {
+		q.flush(now)
+	}
+	q.arm()
 }
 
-// flush sends the buffer as a list.
+// flush sends the buffer, or as much of it as fits a list. A list that the
+// controller has no room for is kept and tried again; where there is no
+// controller, its digests are forgotten, and reported when they come again.
 func (q *digestQueue) flush(now vtime.Time) {
-	q.z.lists++
-	id := q.z.lists
-	list := &p4v1.DigestList{DigestId: q.b.info.Preamble.Id, ListId: id, Data: q.buffer, Timestamp: int64(now / vtime.Nanosecond)}
-	if q.config.AckTimeoutNs > 0 {
-		for _, k := range q.pending {
-			q.known[k] = id
+	n := len(q.buffer)
+	if most := int(q.config.MaxListSize); most > 0 {
+		n = min(n, most)
+	}
+	id := q.z.lists + 1
+	list := &p4v1.DigestList{DigestId: q.b.info.Preamble.Id, ListId: id, Data: q.buffer[:n:n], Timestamp: int64(now / vtime.Nanosecond)}
+	switch q.z.s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}}) {
+	case noRoom:
+		q.stuck = true
+		q.arm()
+		return
+	case told:
+		q.z.lists = id
+		if q.config.AckTimeoutNs > 0 {
+			for _, k := range q.pending[:n] {
+				q.known[k] = id
+			}
+			q.sent = append(q.sent, sentList{id, now, q.pending[:n:n]})
+			break
 		}
-		q.sent = append(q.sent, sentList{id, now, q.pending})
-	} else {
-		for _, k := range q.pending {
+		fallthrough
+	case nobody:
+		for _, k := range q.pending[:n] {
 			delete(q.known, k)
 		}
 	}
-	q.buffer, q.pending = nil, nil
-	q.z.s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}})
+	q.buffer, q.pending, q.first = q.buffer[n:], q.pending[n:], now
+	if len(q.buffer) == 0 {
+		q.buffer, q.pending = nil, nil
+	}
 }
 
 // expire forgets lists that were sent ack_timeout_ns ago.

@@ -54,8 +54,9 @@ func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.MaxMessage),
 		grpc.MaxConcurrentStreams(cfg.MaxStreams),
-		// A controller that died with its machine is found out.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		// A controller that died with its machine is found out in less than two
+		// seconds, so that another may take its place.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Second, Timeout: 800 * time.Millisecond}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
 			defer ended(cfg, log, info.FullMethod, time.Now(), &err)

@@ -3,6 +3,8 @@
 package p4rtserver
 
 import (
+	"slices"
+
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"google.golang.org/grpc/codes"
@@ -30,6 +32,12 @@ func (d *device) takeOver(old *device) error {
 		}
 		return nil
 	}
+	// Of tables that come with entries, those that the old device has now count.
+	for _, bt := range d.order {
+		if bt.info.HasInitialEntries && !bt.info.IsConstTable && slices.ContainsFunc(old.order, func(o *boundTable) bool { return o.name == bt.name }) {
+			d.clear(bt)
+		}
+	}
 	for _, step := range old.snapshot() {
 		if err := apply(step.entity, step.typ); err != nil {
 			return err
@@ -37,6 +45,19 @@ func (d *device) takeOver(old *device) error {
 	}
 	d.copyArrays(old)
 	return nil
+}
+
+// clear removes all entries of a table.
+func (d *device) clear(bt *boundTable) {
+	t := d.state.Tables[bt.number]
+	var ids []uint32
+	t.Each(func(id uint32, _ *interp.Entry) bool {
+		ids = append(ids, id)
+		return true
+	})
+	for _, id := range ids {
+		d.deleteEntry(t, id)
+	}
 }
 
 type step struct {
@@ -67,9 +88,6 @@ func (d *device) snapshot() []step {
 			want.MeterConfig = &p4v1.MeterConfig{}
 		}
 		if !bt.info.IsConstTable {
-			if bt.info.HasInitialEntries {
-				continue // taken over below, over what the program brings
-			}
 			t.Each(func(_ uint32, e *interp.Entry) bool {
 				emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: d.entryProto(bt, t, e, want)}})
 				return true

@@ -15,7 +15,7 @@ import (
 // StreamChannel implements the RPC of this name: arbitration, packets, digest
 // acknowledgements, and all that the switch has to tell.
 func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
-	c := &client{out: make(chan *p4v1.StreamMessageResponse, s.opts.Backlog), gone: make(chan struct{})}
+	c := &client{log: s.log, out: make(chan *p4v1.StreamMessageResponse, s.opts.Backlog), gone: make(chan struct{})}
 	failed := make(chan error, 1)
 	go func() {
 		for {
@@ -66,13 +66,25 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 }
 
 // send queues a message for a controller, or drops it if the controller does
-// not read.
-func (c *client) send(m *p4v1.StreamMessageResponse) {
+// not read. It reports which.
+func (c *client) send(m *p4v1.StreamMessageResponse) bool {
 	select {
 	case c.out <- m:
+		return true
 	default:
-		c.dropped++
 	}
+	if n := c.dropped.Add(1); powerOfTen(n) {
+		c.log.Warn("a controller does not read its messages: some are lost", "election", c.id.Load(), "lost", n, "backlog", cap(c.out))
+	}
+	return false
+}
+
+// powerOfTen says which losses are worth a line: 1, 10, 100 …
+func powerOfTen(n uint64) bool {
+	for n%10 == 0 && n > 0 {
+		n /= 10
+	}
+	return n == 1
 }
 
 // handle handles one message of a controller. An error ends the stream.
@@ -103,13 +115,26 @@ func streamError(err error, e *p4v1.StreamError) *p4v1.StreamMessageResponse {
 	return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: e}}
 }
 
+// outcome is what became of a message to the primaries.
+type outcome uint8
+
+const (
+	nobody outcome = iota // no controller is primary
+	noRoom                // none had room for it
+	told                  // it is on its way to one at least
+)
+
 // tell sends a message to the primary of each role.
-func (s *Server) tell(m *p4v1.StreamMessageResponse) bool {
-	primaries := s.arb.primaries()
-	for _, c := range primaries {
-		c.send(m)
+func (s *Server) tell(m *p4v1.StreamMessageResponse) outcome {
+	result := nobody
+	for _, c := range s.arb.primaries() {
+		if c.send(m) {
+			result = told
+		} else {
+			result = max(result, noRoom)
+		}
 	}
-	return len(primaries) > 0
+	return result
 }
 
 // packetHeader is a controller header: what stands before the packet on the

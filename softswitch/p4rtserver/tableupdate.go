@@ -376,8 +376,9 @@ func (u *tableUpdate) modifyDirect(d *device, x *interp.Extension) {
 		} else {
 			x.Meter.Reset()
 		}
-		if !u.clearColor {
-			x.Meter.Colors = colors
+		x.Meter.Colors = colors
+		if u.clearColor {
+			x.Meter.Colors = interp.Colors{}
 		}
 	}
 	if u.counter != nil {

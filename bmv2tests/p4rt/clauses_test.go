@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rt
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/softswitch/p4rtserver"
+)
+
+// A clause is a rule of the specification and its test.
+type clause struct {
+	section string // of the P4Runtime specification 1.5.0
+	says    string
+	test    func(x *bench)
+	// bmv2 is why simple_switch_grpc is not asked; "" if it is, and must pass.
+	bmv2 string
+}
+
+var clauses = slices.Concat(sessionClauses, tableClauses, entityClauses)
+
+// soft are the options of our switch.
+var soft p4rtserver.Options
+
+func (c *clause) name() string { return c.section + " " + c.says }
+
+func TestOurSwitch(t *testing.T) {
+	for _, c := range clauses {
+		t.Run(c.name(), func(t *testing.T) { c.test(newBench(t, startSoft(t, soft), false)) })
+	}
+}
+
+func TestSimpleSwitch(t *testing.T) {
+	sw := startBMv2(t, need.Tool(t, "BMV2", "simple_switch_grpc"))
+	for _, c := range clauses {
+		if c.bmv2 == "" {
+			t.Run(c.name(), func(t *testing.T) { c.test(newBench(t, sw, false)) })
+		}
+	}
+}
+
+// The table in docs/switch.md is this one. UPDATE_GOLDEN=1 writes it anew.
+func TestTheDocumentedTable(t *testing.T) {
+	const file = "../../docs/switch.md"
+	const begin, end = "<!-- clauses: written by bmv2tests/p4rt -->\n", "<!-- end of clauses -->\n"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := bytes.Cut(text, []byte(begin))
+	_, tail, ok2 := bytes.Cut(rest, []byte(end))
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", file)
+	}
+	var b strings.Builder
+	b.WriteString("\n| section | rule | simple_switch_grpc |\n|---|---|---|\n")
+	for _, c := range clauses {
+		why := c.bmv2
+		if why == "" {
+			why = "the same"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.section, c.says, why)
+	}
+	b.WriteString("\n")
+	want := slices.Concat(head, []byte(begin), []byte(b.String()), []byte(end), tail)
+	if bytes.Equal(text, want) {
+		return
+	}
+	if os.Getenv("UPDATE_GOLDEN") == "1" {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("the table of clauses in %s is not that of the tests: make golden", file)
+}
