@@ -13,7 +13,6 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
@@ -21,10 +20,8 @@ const bit<16> ETHERTYPE_ARP = 0x0806;
 
 // What the first byte of a packet between our own pipelines says.
 const bit<8> INTERNAL_PACKET = 0;
-
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -197,11 +194,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
-// What is no packet of a host has no destination, and is dropped here unless
-// another control wants it.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for. What
+// is no packet of a host has no destination, and is dropped here unless another
+// control wants it.
 control Route(inout headers_t hdr, inout metadata_t meta,
         in ingress_intrinsic_metadata_t intrinsic,
         in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -488,7 +485,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
-    // larger than what is left of them. Its inverse is the probability per cell.
+    // larger than what is left of them. Its inverse is the probability per
+    // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
         meta.above_kmin = meta.depth |-| kmin;

@@ -13,16 +13,12 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-
 typedef bit<32> time_t;
-
 typedef bit<8> mask_t; // of paths, the first at the left
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-
 const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
-
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
 // What the first byte of a packet between our own pipelines says.
@@ -30,17 +26,13 @@ const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_FEEDBACK = 1;
 const bit<8> INTERNAL_MESSAGE = 2;
 const bit<8> INTERNAL_AGAIN = 3;
-
 const bit<8> KIND_WARNING = 1;
-
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
 
 const bit<10> FEEDBACK_SESSION = 1000; // leads to the recirculation ports of all pipelines
 const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queue
-
 const time_t FORGET = 10000000; // a queue without arrivals that long counts as empty
-
 const leaf_t SCOPE_ALL = 0xffff;
 const bit<8> MESSAGE_WARN = 1;
 const bit<8> MESSAGE_CALM = 2;
@@ -48,7 +40,6 @@ const bit<2> DIRECT = 0; // fwd_flag
 const bit<2> REROUTE = 1;
 const bit<2> RECIRCULATE = 2;
 const port_t RECIRCULATION_PORT = 509;
-
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -518,11 +509,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several
-// ports in a row. Ethernet addresses and time to live stay as they are: to its
-// hosts the fabric is one segment, and ARP is routed by the address asked for.
-// What is no packet of a host has no destination, and is dropped here unless
-// another control wants it.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for. What
+// is no packet of a host has no destination, and is dropped here unless another
+// control wants it.
 control Route(inout headers_t hdr, inout metadata_t meta,
         in ingress_intrinsic_metadata_t intrinsic,
         in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -917,8 +908,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         size = 512;
     }
 
-    // A pause is near if the queue is long, or if it has the bytes of a link
-    // in it and at its rate of growth will reach xoff within two intervals.
+    // A pause is near if the queue is long, or if it has the bytes of a link in
+    // it and at its rate of growth will reach xoff within two intervals.
     @name(".predict_pause")
     action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
         meta.to_floor = floor |-| meta.qlen;
@@ -1223,9 +1214,9 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     }
 } // control HearWarnings
 
-// Algorithm 1. A packet whose path is warned takes the next one that is not,
-// or waits for its own by recirculation, if the other is slower by more than
-// one pass. Round-trip times are learnt here too, from what destination leaves
+// Algorithm 1. A packet whose path is warned takes the next one that is not, or
+// waits for its own by recirculation, if the other is slower by more than one
+// pass. Round-trip times are learnt here too, from what destination leaves
 // echo; each register of theirs has two copies, as two paths are asked about.
 control Rlb(inout headers_t hdr, inout metadata_t meta,
         in ingress_intrinsic_metadata_t intrinsic,
@@ -1890,7 +1881,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
-    // larger than what is left of them. Its inverse is the probability per cell.
+    // larger than what is left of them. Its inverse is the probability per
+    // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
         meta.above_kmin = meta.depth |-| kmin;
