@@ -105,8 +105,9 @@ func compileBench(c bench.Case) (*compiler.Result, error) {
 func measure(b *bench.Bench, d time.Duration) (rate, allocs float64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	const round = 5000
+	const round = 10_000
 	b.Packets(round) // pools fill
+	runtime.GC()     // of what the case before has left
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	n := 0

@@ -25,7 +25,12 @@ func (m *Machine) apply(t *Table) int32 {
 				m.traceEntry(t, e, "hit", m.prog.Actions, int(e.action), e.limbs[t.argsAt:])
 			}
 			n := t.records.stride
-			at := int(t.recordOf[id]) * n
+			at := 0
+			if few := t.recordOf.few; few != nil {
+				at = int(few[id]) * n
+			} else {
+				at = int(t.recordOf.many[id]) * n
+			}
 			record := t.records.data[at : at+n]
 			args := m.f[m.prog.params:]
 			for i := 1; i < len(record); i++ {

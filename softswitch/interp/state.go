@@ -154,7 +154,7 @@ type Table struct {
 	entries []Entry
 	free    []uint32
 	// recordOf has the entries' places in records, unless there are extras.
-	recordOf []uint32
+	recordOf recordMap
 	records  records
 	def      Entry
 	hitPC    []int32 // by number of the action
