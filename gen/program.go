@@ -101,10 +101,12 @@ func (g *generator) funcs(target string) template.FuncMap {
 		"commas":   func(s string) (string, error) { return g.join(s, ",\n") },
 		"list":     func(s ...string) []string { return s },
 		"turns":    g.turns,
-		"missing":  g.missing,
-		"zero":     g.zero,
-		"picks":    g.picks,
-		"trim":     func(s string) string { return strings.Trim(s, "\n") },
+
+		"levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes, "sums": g.sums,
+		"missing": g.missing,
+		"zero":    g.zero,
+		"picks":   g.picks,
+		"trim":    func(s string) string { return strings.Trim(s, "\n") },
 
 		"egressStates":  egressStates,
 		"ingressParams": func() string { return ingressParams },

@@ -25,8 +25,12 @@ func Supports(p *Profile, target string) error {
 		return because("a Tofino counts nanoseconds and cells of 80 bytes; say target: {time: ns, depth: cells80}")
 	case p.emulated():
 		return because("a Tofino's MACs send and obey PFC; say pfc: native")
-	case bool(p.QCN) || bool(p.PCN) || bool(p.PBFS) || p.adaptive() || p.Base == "conga" || p.plb() || p.Base == "clb":
+	case p.adaptive() || p.plb():
 		return because("its scheme has not been brought to Tofino")
+	case bool(p.QCN):
+		return because("QCN has not been brought to Tofino")
+	case p.rlb() && p.Base == "conga":
+		return because("rlb over conga has not been brought to Tofino")
 	case p.Base == "hermes":
 		return because("hermes has not been brought to Tofino: its paths are chosen by hosts")
 	case bool(p.INT):
@@ -48,12 +52,13 @@ const (
 	tnaStart  stage = iota // every packet and all feedback
 	tnaLearn               // the same, once it is known where packets go
 	tnaChoice              // packets with several ways
-	tnaSettle              // every packet again
+	tnaSettle              // every packet and all feedback again
 )
 
 // Stages of egress on TNA, in order.
 const (
 	tnaMessage stage = iota // copies that become messages
+	tnaCard                 // copies that become postcards
 	tnaDepart               // packets that leave
 )
 
@@ -74,24 +79,30 @@ func (p *Profile) tnaBlocks() []block {
 	}
 	add(true, "base", nil, nil)
 	add(true, "bridge", nil, nil)
-	add(p.ECN == "red" || p.feedback(), "depth", nil, in(tnaDepart, "Depth"))
+	add(p.ECN != "off" || p.feedback() || p.fabricHeader(), "depth", nil, in(tnaDepart, "Depth"))
 	add(p.tnaClock(), "clock", in(tnaStart, "Clock"), nil)
-	add(p.needsInPort(), "in_port", in(tnaStart, "Arrive"), nil)
-	add(p.clones(), "message", nil, nil)
+	add(p.rlb() || p.fabricHeader() || bool(p.PBFS), "in_port", in(tnaStart, "Arrive"), nil)
+	add(p.tnaMessages(), "message", nil, nil)
 
 	add(p.cnm() || p.tag() || p.plb(), "local", nil, nil)
 	add(p.fabricHeader(), "neighbour", in(tnaStart, "Neighbour"), nil)
 	add(p.cnm(), "cnm", nil, nil)
 	add(p.l4(), "l4", nil, nil)
 	add(p.hashes(), "share", nil, nil)
+	add(p.tag(), "tag", in(tnaLearn, "StripTag"), nil)
+	add(p.udp(), "udp", nil, nil)
+	add(p.bth(), "bth", nil, nil)
 	add(p.Base == "presto" || p.ingressQlen(), "length", in(tnaStart, "Measure"), nil)
 
+	add(p.feedback() || bool(p.PBFS), "mirror", nil, nil)
 	add(p.feedback(), "feedback", nil, nil)
 	add(p.hashes(), "hash", in(tnaStart, "FlowHash"), nil)
-	add(p.egressQlen(), "egress_qlen", nil, in(tnaDepart, "ReportQueue"))
+	add(p.tnaQlen(), "egress_qlen", nil, in(tnaDepart, "ReportQueue"))
+	add(p.ingressQlen() || bool(p.PBFS), "came_by", nil, nil)
 	add(p.ingressQlen(), "ingress_qlen", nil, in(tnaDepart, "Depart"))
 	add(p.feedback(), "report", nil, in(tnaDepart, "SendFeedback"))
-	add(p.rlb(), "fabric", nil, in(tnaDepart, "Fabric"))
+	add(p.dre(), "dre", nil, in(tnaDepart, "Estimate"))
+	add(p.fabricHeader(), "fabric", nil, in(tnaDepart, "Fabric"))
 	add(p.measuresRTT(), "rtt", nil, nil)
 	add(p.flowlets(), "flowlet", in(tnaChoice, "Flowlet"), nil)
 	switch p.Base {
@@ -105,28 +116,43 @@ func (p *Profile) tnaBlocks() []block {
 		add(true, "keep_path", in(tnaChoice, "KeepPath"), nil)
 	case "drill":
 		add(true, "drill", in(tnaLearn, "Drill"), nil)
+	case "conga":
+		add(true, "draw", in(tnaChoice, "Draw"), nil)
+		add(true, "conga", in(tnaSettle, "Conga"), in(tnaDepart, "Congestion"))
+		add(true, "keep_path", in(tnaSettle, "KeepPath"), nil)
+	case "clb":
+		add(true, "draw", in(tnaChoice, "Draw"), nil)
+		add(true, "clb", in(tnaSettle, "Clb"), nil)
+		add(true, "keep_path", in(tnaSettle, "KeepPath"), nil)
 	}
 	add(p.rlb(), "rlb", append(in(tnaLearn, "Predict", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
+	add(bool(p.PBFS), "slots", nil, nil)
+	add(bool(p.PBFS), "pbfs", nil, append(in(tnaDepart, "FastStart"), in(tnaCard, "Postcard")...))
 	add(p.ECN == "red", "red", nil, in(tnaDepart, "Red"))
+	add(p.ECN == "np_ecn", "np_ecn", nil, in(tnaDepart, "MarkNonPaused"))
 	add(true, "forward", nil, nil)
 	return list
 }
 
 // plumbing are blocks of TNA that are no feature of a program.
-var plumbing = []string{"bridge", "depth", "length", "share", "feedback", "report", "draw", "keep_path"}
+var plumbing = []string{"bridge", "depth", "length", "share", "feedback", "report", "draw", "keep_path", "slots", "came_by", "mirror"}
 
 // feedback says that egress sends ingress copies of packets with what it
 // knows of queues; tnaMessages that packets are mirrored into messages.
-func (p *Profile) feedback() bool    { return p.egressQlen() || p.rlb() }
-func (p *Profile) tnaMessages() bool { return p.clones() }
+func (p *Profile) feedback() bool    { return p.tnaQlen() || p.rlb() }
+func (p *Profile) tnaQlen() bool     { return p.Base == "drill" || p.Base == "clb" || p.plb() }
+func (p *Profile) tnaMessages() bool { return p.rlb() || p.plb() }
 func (p *Profile) tnaClock() bool {
-	return p.flowlets() || p.feedback() || p.fabricHeader() || bool(p.PBFS)
+	return p.flowlets() || p.feedback() || p.fabricHeader()
 }
 
-func (g *generator) Feedback() bool   { return g.feedback() }
-func (g *generator) Messages() bool   { return g.tnaMessages() }
-func (g *generator) QueueDepth() bool { return g.ECN == "red" || g.feedback() }
-func (g *generator) EgressTime() bool { return g.feedback() || g.fabricHeader() }
+func (g *generator) Feedback() bool     { return g.feedback() }
+func (g *generator) Messages() bool     { return g.tnaMessages() }
+func (g *generator) FabricHeader() bool { return g.fabricHeader() }
+func (g *generator) QueueDepth() bool   { return g.ECN != "off" || g.feedback() }
+func (g *generator) EgressTime() bool   { return g.feedback() || g.fabricHeader() || bool(g.PBFS) }
+func (g *generator) QueueBytes() bool   { return g.tnaQlen() || bool(g.PBFS) }
+func (g *generator) EgressMirror() bool { return g.feedback() || bool(g.PBFS) }
 
 // FlowBits is the width of an index of per-flow state.
 func (g *generator) FlowBits() int { return bits.Len(uint(g.Sizes.Flows - 1)) }
@@ -149,7 +175,7 @@ func (g *generator) FeedbackInterval() int { return 1000 }
 // FeedbackDue is the condition that egress has something to tell.
 func (g *generator) FeedbackDue() string {
 	var due []string
-	if g.egressQlen() {
+	if g.tnaQlen() {
 		due = append(due, "meta.queue_due == 1")
 	}
 	if g.ingressQlen() {
@@ -171,7 +197,9 @@ func (g *generator) EgressHeaders() []string {
 	add(true, "ethernet")
 	add(g.cnm(), "cnm")
 	list = append(list, g.BeforeIP()...)
-	return append(list, "ipv4")
+	add(true, "ipv4")
+	add(bool(g.PBFS), "udp", "bth", "postcard")
+	return list
 }
 
 // turn is an entry of the table that finds the next free path: those of Mask
@@ -209,52 +237,57 @@ func (g *generator) TNAIngress() pipe {
 	w.use("Route")
 	w.stage(tnaStart)
 	w.stage(tnaLearn)
-	switch {
-	case !g.rlb():
-		w.open("if (meta.last_path > 0) {")
+	if w.has(tnaChoice) {
+		w.open("if (meta.last_path > 0" + g.firstPass() + ") {")
 		w.stage(tnaChoice)
-		w.line("meta.out_port = meta.first_port + (port_t) meta.path;")
-		g.way(w)
-		w.close()
-		w.stage(tnaSettle)
-	default:
-		if w.has(tnaChoice) {
-			w.open("if (meta.last_path > 0 && !hdr.again.isValid()) {")
-			w.stage(tnaChoice)
+		if g.rlb() || w.has(tnaSettle) {
 			w.close()
 		}
+	}
+	if g.rlb() || w.has(tnaSettle) || !w.has(tnaChoice) {
 		w.stage(tnaSettle)
-		if g.egressQlen() {
+		if !g.rlb() || g.tnaQlen() {
 			w.open("if (meta.last_path > 0) {")
-			g.way(w)
-			w.close()
 		}
+	}
+	if !g.rlb() {
+		w.line("meta.out_port = meta.first_port + (port_t) meta.path;")
+	}
+	if g.tnaQlen() {
+		w.line("meta.way = (bit<8>) meta.path;")
+	}
+	if w.depth > 2 {
+		w.close()
 	}
 	w.use("Send")
 	return w.pipe()
 }
 
-func (g *generator) way(w *writer) {
-	if g.egressQlen() {
-		w.line("meta.way = (bit<8>) meta.path;")
+// firstPass is the condition that a packet has not passed before.
+func (g *generator) firstPass() string {
+	if g.rlb() {
+		return " && !hdr.again.isValid()"
 	}
+	return ""
 }
 
 // TNAEgress is TNAIngress for the other pipe.
 func (g *generator) TNAEgress() pipe {
 	w := g.tnaWriter("hdr, meta, intrinsic, parsed, deparser", func(b block) []step { return b.egress })
-	if !g.feedback() {
+	if !g.EgressMirror() {
 		w.stage(tnaDepart)
 		return w.pipe()
 	}
-	if g.tnaMessages() {
-		w.open("if (hdr.message.isValid()) {")
-		w.stage(tnaMessage)
-		w.orElse("if (hdr.bridge.isValid())")
-	} else {
-		w.open("if (hdr.bridge.isValid()) {")
-	}
+	w.open("if (hdr.bridge.isValid()) {")
 	w.stage(tnaDepart)
+	if w.has(tnaMessage) {
+		w.orElse("if (hdr.message.isValid())")
+		w.stage(tnaMessage)
+	}
+	if w.has(tnaCard) {
+		w.orElse("if (hdr.card.isValid())")
+		w.stage(tnaCard)
+	}
 	w.close()
 	return w.pipe()
 }

@@ -115,4 +115,66 @@ var tnaDescriptions = map[string]description{
 			"the time of a recirculation is measured by packets that return, not computed from the bytes on their way; measurements older than rlb.fresh count as pass_time",
 		},
 	},
+	"dre": {
+		registers: []registerDoc{
+			pair("link_load", "bytes", "port", "in egress: bytes that a link has sent in a window of 131 µs, and the number of the window", "bytes", "window"),
+			register("link_last", "bytes", "port", 32, "in egress: bytes of its last full window"),
+		},
+		notes: []string{
+			"the load of a link is what it sent in its last full window of 131 µs rather than a decaying sum, and known for links of 1, 10, 25, 40, 50 and 100 Gb/s; a link that was idle for longer counts as loaded as it was before until the window of its next packet is over",
+		},
+	},
+	"conga": {
+		tables: []manifest.Table{},
+		registers: []registerDoc{
+			pair("congestion_to", "1/8", "leaf,path", "congestion of a path to a leaf, as that feeds it back, and when it did", "congestion", "fed_at"),
+			pair("congestion_best", "1/8", "leaf", "congestion of the best path to a leaf when it was last looked at, and that path", "congestion", "path"),
+			register("congestion_from", "1/8", "leaf,path", 8, "in egress: congestion of a path from a leaf"),
+			register("feedback_path", "path", "leaf", 8, "in egress: path that was fed back to a leaf last"),
+		},
+		notes: []string{
+			"a new flowlet takes the better of a path at random and the best one so far, not the best of all",
+			"the load of the leaf's own links counts as the destination leaf feeds it back, a round trip later",
+			"paths are fed back in turn, those that have changed not first",
+		},
+	},
+	"np_ecn": {
+		tables: []manifest.Table{
+			{Name: "pfc_port", Kind: ports, Doc: "time of 512 bits on the link of a port, in 1/1024"},
+		},
+		notes: []string{
+			"P4 on Tofino does not see pauses: a packet counts as held up by one if it waited 1 µs longer than the cells before it take to send; packets of higher classes in between look like a pause, pauses of less than that like none, and waits of more than 262 µs wrap",
+			"the time of a cell is rounded up to a power of two of nanoseconds: exact at 10 and 40 Gb/s, 25 % more at 25, 50 and 100 Gb/s",
+		},
+	},
+	"clb": {
+		registers: []registerDoc{
+			register("clb_qlen", "bytes", "path,priority", 32, "length of an egress queue at its last report"),
+			register("clb_rank", "rank", "path,priority", 32, "T4: class of a path in the upper two bits, then length or growth"),
+			pair("clb_best", "rank", "priority", "rank of the best path when last looked at, and that path", "rank", "path"),
+		},
+		notes: []string{
+			"a new flowlet takes the better of a path at random and the best one so far, not the best of all",
+			"growth is from one report of a queue to the next, at least 1 µs; clb.interval is not used",
+			"coflows are not told apart: that takes a second look at all paths; clb.tie is not used",
+		},
+	},
+	"pbfs": {
+		registers: []registerDoc{
+			pair("slot_bytes", "bytes", "port", "in egress: bytes that a port sent in a slot, and its number", "bytes", "number"),
+			register("slot_bytes_last", "bytes", "port", 32, "in egress: what came for it in the last full slot"),
+			register("slot_qlen", "bytes", "port", 32, "in egress: its queue when the slot began"),
+			pair("slot_marked", "bytes", "port", "in egress: bytes of marked packets that a port sent in a slot, and its number", "bytes", "number"),
+			register("slot_marked_last", "bytes", "port", 32, "in egress: those of the last full slot with any"),
+			pair("window_bytes", "bytes", "port", "in egress: bytes that a port sent in a window of 8 slots, and its number", "bytes", "number"),
+			register("window_bytes_last", "bytes", "port", 32, "in egress: those of the last full window"),
+			register("window_qlen", "bytes", "port", 32, "in egress: queue of a port when the window began"),
+			register("postcards", "messages", "port", 32, "in egress: postcards about a port"),
+		},
+		notes: []string{
+			"what comes for a port is counted where it leaves, as bytes sent and growth of the queue: a postcard is later by the time that its packet was queued, and none is sent while a port is paused",
+			"slots are a power of two of nanoseconds long, the nearest to DC_RTT/16; pbfs.rtt changes it only when the program is generated",
+			"the bytes of the last 8 slots are those of the last full window of 8, up to half a round trip old; recent bytes are those of the last full slot",
+		},
+	},
 }

@@ -134,12 +134,18 @@ const Slots = 8
 
 // loadWeight is what a byte adds to the load of a link that is full at 65536,
 // in 2^-16: 2^32 by the bytes that pass in the estimator's time.
-func loadWeight(v *values) uint64 {
-	return min(uint64(math.Round(8*(1<<32)/(float64(v.net.Rate)*v.units.LoadTime().Seconds()))), 1<<32-1)
+func loadWeight(v *values) uint64 { return LoadWeight(v.units, v.net.Rate) }
+
+// LoadWeight is the weight for a link of a rate.
+func LoadWeight(u Units, r vtime.Rate) uint64 {
+	return min(uint64(math.Round(8*(1<<32)/(float64(r)*u.LoadTime().Seconds()))), 1<<32-1)
 }
 
 // quantum is 512 bit times in 1/1024 of a unit of time.
-func quantum(v *values) uint64 { return v.units.byteTime(packet.QuantumBits/8, v.net.Rate) }
+func quantum(v *values) uint64 { return Quantum(v.units, v.net.Rate) }
+
+// Quantum is the same for a link of a rate.
+func Quantum(u Units, r vtime.Rate) uint64 { return u.byteTime(packet.QuantumBits/8, r) }
 
 // ramp is the probability of a mark per unit of depth between the two
 // thresholds, in 2^-32. A Tofino does not multiply: there it is a mask of

@@ -117,10 +117,10 @@ struct metadata_t {
 struct egress_metadata_t {
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
+    bit<32> cells_16;     // the same in bytes, and a part of the sum
+    bit<32> qlen;
     bit<32> now;
     bit<10> session;      // of the copy that is made
-    bit<32> cells_16;     // depth in units of 16 and 64 times a cell
-    bit<32> qlen;
     bit<1>  queue_due;    // ingress shall hear of the queue
     bit<32> above_kmin;
     bit<32> above_kmax;
@@ -196,10 +196,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         packet.extract(eg_intr_md);
         meta.ipv4_changed = false;
         meta.depth = 0;
-        meta.now = 0;
-        meta.session = 0;
         meta.cells_16 = 0;
         meta.qlen = 0;
+        meta.now = 0;
+        meta.session = 0;
         meta.queue_due = 0;
         meta.above_kmin = 0;
         meta.above_kmax = 0;
@@ -552,9 +552,21 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
         in egress_intrinsic_metadata_t intrinsic,
         in egress_intrinsic_metadata_from_parser_t parsed,
         inout egress_intrinsic_metadata_for_deparser_t deparser) {
+    // A cell has 80 bytes.
+    action bytes_of_cells() {
+        meta.cells_16 = meta.depth << 4;
+        meta.qlen = meta.depth << 6;
+    }
+
+    action sum_up() {
+        meta.qlen = meta.qlen + meta.cells_16;
+    }
+
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
         meta.now = parsed.global_tstamp[31:0];
+        bytes_of_cells();
+        sum_up();
     }
 } // control Depth
 
@@ -578,15 +590,8 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
-    action bytes_of_cells() {
-        meta.cells_16 = meta.depth << 4;
-        meta.qlen = meta.depth << 6;
-    }
-
     apply {
         if (hdr.bridge.way != NO_WAY) {
-            bytes_of_cells();
-            meta.qlen = meta.qlen + meta.cells_16;
             meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }

@@ -262,10 +262,10 @@ struct metadata_t {
 struct egress_metadata_t {
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
+    bit<32> cells_16;     // the same in bytes, and a part of the sum
+    bit<32> qlen;
     bit<32> now;
     bit<10> session;      // of the copy that is made
-    bit<32> cells_16;     // depth in units of 16 and 64 times a cell
-    bit<32> qlen;
     bit<1>  queue_due;    // ingress shall hear of the queue
     bit<32> departed;
     leaf_t  own_leaf;     // number of this switch
@@ -425,10 +425,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         packet.extract(eg_intr_md);
         meta.ipv4_changed = false;
         meta.depth = 0;
-        meta.now = 0;
-        meta.session = 0;
         meta.cells_16 = 0;
         meta.qlen = 0;
+        meta.now = 0;
+        meta.session = 0;
         meta.queue_due = 0;
         meta.departed = 0;
         meta.own_leaf = 0;
@@ -541,6 +541,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     action to_host(port_t port) {
         meta.out_port = port;
         meta.deliver = true;
+        meta.to_deliver = 1;
         meta.routed = 1;
     }
 
@@ -549,6 +550,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.leaf = leaf;
         meta.first_port = first_port;
         meta.last_path = last_path;
+        meta.choice = 1;
         meta.routed = 1;
     }
 
@@ -1564,7 +1566,6 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             path_rtt_learn.execute(path_rtt_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
             path_rtt_copy_learn.execute(path_rtt_copy_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
         } else if (meta.last_path > 0) {
-            meta.choice = 1;
             Compath.apply();
             if (hdr.again.isValid()) {
                 time_of_pass();
@@ -1605,9 +1606,6 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
                 meta.out_port = meta.chosen_port;
                 leave();
             }
-        }
-        if (meta.deliver) {
-            meta.to_deliver = 1;
         }
     }
 } // control Rlb
@@ -1698,9 +1696,21 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
         in egress_intrinsic_metadata_t intrinsic,
         in egress_intrinsic_metadata_from_parser_t parsed,
         inout egress_intrinsic_metadata_for_deparser_t deparser) {
+    // A cell has 80 bytes.
+    action bytes_of_cells() {
+        meta.cells_16 = meta.depth << 4;
+        meta.qlen = meta.depth << 6;
+    }
+
+    action sum_up() {
+        meta.qlen = meta.qlen + meta.cells_16;
+    }
+
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
         meta.now = parsed.global_tstamp[31:0];
+        bytes_of_cells();
+        sum_up();
     }
 } // control Depth
 
@@ -1724,15 +1734,8 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
-    action bytes_of_cells() {
-        meta.cells_16 = meta.depth << 4;
-        meta.qlen = meta.depth << 6;
-    }
-
     apply {
         if (hdr.bridge.way != NO_WAY) {
-            bytes_of_cells();
-            meta.qlen = meta.qlen + meta.cells_16;
             meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }
@@ -1936,10 +1939,11 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        cnm_out.apply();
         if (hdr.message.message == MESSAGE_WARN) {
+            cnm_out.apply();
             hdr.cnm.active = 1;
-        } else {
+        } else if (hdr.message.message == MESSAGE_CALM) {
+            cnm_out.apply();
             hdr.cnm.active = 0;
         }
     }
@@ -1997,24 +2001,24 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
                    in egress_intrinsic_metadata_from_parser_t parsed,
                    inout egress_intrinsic_metadata_for_deparser_t deparser,
                    inout egress_intrinsic_metadata_for_output_port_t output) {
-    Warn() warn;
     Depth() depth;
     ReportQueue() report_queue;
     Depart() depart;
     SendFeedback() send_feedback;
     Fabric() fabric;
     Red() red;
+    Warn() warn;
 
     apply {
-        if (hdr.message.isValid()) {
-            warn.apply(hdr, meta, intrinsic, parsed, deparser);
-        } else if (hdr.bridge.isValid()) {
+        if (hdr.bridge.isValid()) {
             depth.apply(hdr, meta, intrinsic, parsed, deparser);
             report_queue.apply(hdr, meta, intrinsic, parsed, deparser);
             depart.apply(hdr, meta, intrinsic, parsed, deparser);
             send_feedback.apply(hdr, meta, intrinsic, parsed, deparser);
             fabric.apply(hdr, meta, intrinsic, parsed, deparser);
             red.apply(hdr, meta, intrinsic, parsed, deparser);
+        } else if (hdr.message.isValid()) {
+            warn.apply(hdr, meta, intrinsic, parsed, deparser);
         }
     }
 } // control EgressPipe

@@ -535,6 +535,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     action to_host(port_t port) {
         meta.out_port = port;
         meta.deliver = true;
+        meta.to_deliver = 1;
         meta.routed = 1;
     }
 
@@ -543,6 +544,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.leaf = leaf;
         meta.first_port = first_port;
         meta.last_path = last_path;
+        meta.choice = 1;
         meta.hash_shift = hash_shift;
         meta.routed = 1;
     }
@@ -1508,7 +1510,6 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             path_rtt_learn.execute(path_rtt_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
             path_rtt_copy_learn.execute(path_rtt_copy_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
         } else if (meta.last_path > 0) {
-            meta.choice = 1;
             Compath.apply();
             if (hdr.again.isValid()) {
                 time_of_pass();
@@ -1549,9 +1550,6 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
                 meta.out_port = meta.chosen_port;
                 leave();
             }
-        }
-        if (meta.deliver) {
-            meta.to_deliver = 1;
         }
     }
 } // control Rlb
@@ -1846,10 +1844,11 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        cnm_out.apply();
         if (hdr.message.message == MESSAGE_WARN) {
+            cnm_out.apply();
             hdr.cnm.active = 1;
-        } else {
+        } else if (hdr.message.message == MESSAGE_CALM) {
+            cnm_out.apply();
             hdr.cnm.active = 0;
         }
     }
@@ -1907,22 +1906,22 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
                    in egress_intrinsic_metadata_from_parser_t parsed,
                    inout egress_intrinsic_metadata_for_deparser_t deparser,
                    inout egress_intrinsic_metadata_for_output_port_t output) {
-    Warn() warn;
     Depth() depth;
     Depart() depart;
     SendFeedback() send_feedback;
     Fabric() fabric;
     Red() red;
+    Warn() warn;
 
     apply {
-        if (hdr.message.isValid()) {
-            warn.apply(hdr, meta, intrinsic, parsed, deparser);
-        } else if (hdr.bridge.isValid()) {
+        if (hdr.bridge.isValid()) {
             depth.apply(hdr, meta, intrinsic, parsed, deparser);
             depart.apply(hdr, meta, intrinsic, parsed, deparser);
             send_feedback.apply(hdr, meta, intrinsic, parsed, deparser);
             fabric.apply(hdr, meta, intrinsic, parsed, deparser);
             red.apply(hdr, meta, intrinsic, parsed, deparser);
+        } else if (hdr.message.isValid()) {
+            warn.apply(hdr, meta, intrinsic, parsed, deparser);
         }
     }
 } // control EgressPipe

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"math/bits"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// linkRates are those that constant tables have entries for: products with
+// the rate of a link are looked up, as a Tofino does not multiply.
+var linkRates = []vtime.Rate{vtime.Gbps, 10 * vtime.Gbps, 25 * vtime.Gbps, 40 * vtime.Gbps, 50 * vtime.Gbps, 100 * vtime.Gbps}
+
+// LinkRates lists them in a sentence.
+func (g *generator) LinkRates() string {
+	var list []string
+	for _, r := range linkRates {
+		list = append(list, r.String())
+	}
+	return strings.Join(list, ", ")
+}
+
+// level is an entry that says which eighth of a link's capacity some bytes
+// are, in units of 4096.
+type level struct {
+	Weight    uint64
+	Low, High int
+	Level     int
+}
+
+func (g *generator) levels() []level {
+	const eighths, unit, top = 8, 4096, 1<<12 - 1
+	var list []level
+	for _, r := range linkRates {
+		full := float64(r.Bytes(g.Units.LoadTime()))
+		last := -1
+		for n := range eighths {
+			high := int(full*float64(n+1)/eighths/unit) - 1
+			if n == eighths-1 {
+				high = top
+			}
+			if n > 0 && high > last {
+				list = append(list, level{manifest.LoadWeight(g.Units, r), last + 1, high, n})
+			}
+			last = max(last, high)
+		}
+	}
+	return list
+}
+
+// cellTime is an entry that says how long a cell takes on a link: the least
+// power of two of nanoseconds not below it.
+type cellTime struct {
+	Unit  uint64
+	Time  int
+	Shift int
+	Rate  vtime.Rate
+}
+
+func (g *generator) cellTimes() []cellTime {
+	var list []cellTime
+	for _, r := range linkRates {
+		ns := (int(r.TxTime(manifest.CellBytes)) + int(vtime.Nanosecond) - 1) / int(vtime.Nanosecond)
+		shift := bits.Len(uint(ns - 1))
+		list = append(list, cellTime{manifest.Quantum(g.Units, r), 1 << shift, shift, r})
+	}
+	return list
+}
+
+// cellShifts are the different times, longest first.
+func (g *generator) cellShifts() []cellTime {
+	var list []cellTime
+	seen := make(map[int]bool)
+	for _, c := range g.cellTimes() {
+		if !seen[c.Shift] {
+			seen[c.Shift] = true
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// sum is a pair of registers of PB-FS: one that counts bytes in slots, one
+// that keeps what the last full slot had.
+type sum struct {
+	Name, Number string
+	Kept         string // metadata that is kept
+}
+
+func (g *generator) sums() []sum {
+	return []sum{
+		{"slot_bytes", "slot", "arrived"},
+		{"slot_marked", "slot", "marked_end"},
+		{"window_bytes", "window", "window_end"},
+	}
+}
+
+// SlotShift is the length of a slot as a power of two of nanoseconds,
+// WindowShift that of N of them.
+func (g *generator) SlotShift() int {
+	rtt, err := g.manifest.Value("pbfs.rtt", g.Network)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	ns := int(rtt) / (2 * manifest.Slots)
+	shift := bits.Len(uint(ns)) - 1
+	if 3*1<<shift < 2*ns { // nearer to the next
+		shift++
+	}
+	return shift
+}
+
+func (g *generator) WindowShift() int { return g.SlotShift() + bits.Len(uint(manifest.Slots-1)) }
