@@ -403,3 +403,75 @@ func TestTwoControllersThatFightSettleOnTheHigher(t *testing.T) {
 		t.Errorf("%d updates while both hold still", after-before)
 	}
 }
+
+func TestSwitchesComeAndGoWhileTheOthersAreKept(t *testing.T) {
+	a, b := p4rttest.Start(t, &p4rttest.Server{}), p4rttest.Start(t, &p4rttest.Server{})
+	ev := &events{}
+	k, f, stop := keep(t, a, 1, options(ev), time.Millisecond)
+	d := desired(t, 20)
+	set(t, k, d)
+	second := target(b, 1)
+	second.Name = "l2"
+	s, err := f.Add(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Add(second); err == nil || err.Error() != "two switches are called l2" {
+		t.Errorf("added twice: %v", err)
+	}
+	k.Take(s)
+	if err := k.Set("l2", d); err != nil {
+		t.Fatal(err)
+	}
+	awaitKept(t, k)
+	if err := holds(b, d); err != nil {
+		t.Error(err)
+	}
+	k.Leave("l1")
+	f.Remove("l1")
+	f.Remove("l1")
+	if len(f.Sessions()) != 1 || f.Session("l1") != nil || f.Session("l2") != s {
+		t.Errorf("%d sessions", len(f.Sessions()))
+	}
+	a.Remove(d.Entities[12])
+	b.Remove(d.Entities[12])
+	eventuallyHolds(t, b, d)
+	if holds(a, d) == nil {
+		t.Error("what was left is still looked after")
+	}
+	if err := k.Set("l1", d); err == nil {
+		t.Error("something is wanted of what was left")
+	}
+	stop()
+	k.Take(s) // too late, and without harm
+	k.Leave("l2")
+}
+
+func TestAKeeperTellsDigests(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	f, err := controlplane.StartAll([]controlplane.Target{target(srv, 1)}, options(&events{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	k := controlplane.NewKeeper(f, -1)
+	told := make(chan controlplane.Digest, 100)
+	k.Digest = func(s *controlplane.Session, d controlplane.Digest) { told <- d }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.Run(ctx)
+	}()
+	defer func() { cancel(); <-done }()
+	k.Set("l1", desired(t, 1))
+	awaitKept(t, k)
+	bits := func(b ...byte) *p4v1.P4Data { return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}} }
+	srv.SendDigest(&p4v1.DigestList{DigestId: 385875969, ListId: 4, Data: []*p4v1.P4Data{
+		{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: []*p4v1.P4Data{bits(2), bits(10, 0, 0, 1)}}}},
+	}})
+	if d := <-told; d.Name != "alert_t" || d.Uint("port") != 2 {
+		t.Errorf("got %+v", d)
+	}
+	eventually(t, func() bool { return len(srv.Acks()) == 1 }, func() string { return "not acknowledged" })
+}

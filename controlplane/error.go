@@ -60,12 +60,16 @@ type UpdateError struct {
 	Code   codes.Code
 	Msg    string
 	text   string
+	room   string // how much there is in its table, and what to do if that is too little
 }
 
 func (e *UpdateError) Error() string {
 	msg := e.Msg
 	if msg == "" {
 		msg = explain(e.Code)
+	}
+	if e.Code == codes.ResourceExhausted {
+		msg += e.room
 	}
 	if c := e.Update.GetEntity().GetPacketReplicationEngineEntry().GetCloneSessionEntry(); c.GetPacketLengthBytes() != 0 || c.GetClassOfService() != 0 {
 		msg += "; BMv2's clone sessions know neither truncation nor class of service, the program can do both"
@@ -127,7 +131,7 @@ func (s *Session) writeError(err error, updates []*p4v1.Update, first, total int
 		if p.CanonicalCode != int32(codes.OK) {
 			we.Failed = append(we.Failed, UpdateError{
 				Index: first + i, Update: updates[i], Code: codes.Code(p.CanonicalCode), Msg: p.Message,
-				text: updateText(s.Schema(), updates[i]),
+				text: updateText(s.Schema(), updates[i]), room: room(s.Schema(), updates[i]),
 			})
 		}
 	}
@@ -135,6 +139,20 @@ func (s *Session) writeError(err error, updates []*p4v1.Update, first, total int
 		return s.callError("write", err)
 	}
 	return we
+}
+
+// room says how many entries the table of an update holds, and what to do if
+// it is full.
+func room(sch *schema.Schema, u *p4v1.Update) string {
+	e := u.GetEntity().GetTableEntry()
+	if sch == nil || e == nil {
+		return ""
+	}
+	t := schema.ByID[schema.Table](sch, e.TableId)
+	if t == nil || t.Size == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s holds %d entries: want fewer of them, or give it a larger size in the program", t.Name, t.Size)
 }
 
 // updateText prints an update as a line: insert Forward dst=….

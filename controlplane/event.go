@@ -20,10 +20,11 @@ const (
 	Reconciled                    // a switch was made as desired, with writes
 	NotAsDesired                  // a switch could not be made as desired
 	Foreign                       // someone else changed the switch
+	Alert                         // the data plane sent a digest
 )
 
 var eventKinds = [...]string{"connected", "lost", "retrying", "primary", "backup", "orphaned",
-	"stream error", "dropped", "reconciled", "not as desired", "foreign write"}
+	"stream error", "dropped", "reconciled", "not as desired", "foreign write", "alert"}
 
 func (k EventKind) String() string { return eventKinds[k] }
 

@@ -6,12 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
-// Fabric is a session for each of several switches.
+// Fabric is a session for each of several switches. Its methods may be called
+// from any goroutine.
 type Fabric struct {
-	sessions []*Session
+	options Options
+
+	mu       sync.Mutex
+	sessions []*Session // replaced, never changed
 	byName   map[string]*Session
 }
 
@@ -44,46 +49,81 @@ func StartAll(targets []Target, options Options) (*Fabric, error) {
 }
 
 func startAll(targets []Target, options Options, quiet bool) (*Fabric, error) {
-	f := &Fabric{byName: make(map[string]*Session)}
+	f := &Fabric{options: options, byName: make(map[string]*Session)}
 	for _, t := range targets {
-		s, err := start(t, options, quiet)
-		if err == nil && f.byName[s.Name()] != nil {
-			s.Close()
-			err = fmt.Errorf("two switches are called %s", s.Name())
-		}
-		if err != nil {
+		if _, err := f.add(t, quiet); err != nil {
 			f.Close()
 			return nil, err
 		}
-		f.sessions = append(f.sessions, s)
-		f.byName[s.Name()] = s
 	}
 	return f, nil
+}
+
+// Add opens a session to one more switch, as Start does.
+func (f *Fabric) Add(t Target) (*Session, error) { return f.add(t, false) }
+
+func (f *Fabric) add(t Target, quiet bool) (*Session, error) {
+	s, err := start(t, f.options, quiet)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byName[s.Name()] != nil {
+		s.Close()
+		return nil, fmt.Errorf("two switches are called %s", s.Name())
+	}
+	f.sessions = append(slices.Clip(f.sessions), s)
+	f.byName[s.Name()] = s
+	return s, nil
+}
+
+// Remove closes the session of a switch by name, if there is one. The switch
+// stays as it is.
+func (f *Fabric) Remove(name string) {
+	f.mu.Lock()
+	s := f.byName[name]
+	delete(f.byName, name)
+	f.sessions = slices.DeleteFunc(slices.Clone(f.sessions), func(o *Session) bool { return o == s })
+	f.mu.Unlock()
+	if s != nil {
+		s.Close()
+	}
 }
 
 // Close closes all sessions.
 func (f *Fabric) Close() error {
 	var wg sync.WaitGroup
-	for _, s := range f.sessions {
+	for _, s := range f.Sessions() {
 		wg.Go(func() { s.Close() })
 	}
 	wg.Wait()
 	return nil
 }
 
-// Sessions returns all sessions in the order of the targets.
-func (f *Fabric) Sessions() []*Session { return f.sessions }
+// Sessions returns all sessions in the order of the targets; the list is not
+// the caller's to change.
+func (f *Fabric) Sessions() []*Session {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sessions
+}
 
 // Session returns the session of a switch by name, or nil.
-func (f *Fabric) Session(name string) *Session { return f.byName[name] }
+func (f *Fabric) Session(name string) *Session {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.byName[name]
+}
 
 // Each calls do for all switches, many at a time, and waits for all. It
 // returns every error, in the order of the targets.
 func (f *Fabric) Each(ctx context.Context, do func(context.Context, *Session) error) error {
-	errs := make([]error, len(f.sessions))
+	sessions := f.Sessions()
+	errs := make([]error, len(sessions))
 	slots := make(chan struct{}, maxAtOnce)
 	var wg sync.WaitGroup
-	for i, s := range f.sessions {
+	for i, s := range sessions {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()

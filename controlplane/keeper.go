@@ -16,21 +16,30 @@ import (
 // else has written, it applies the difference. Its sessions may be backups;
 // it touches only switches of which they are the primary.
 type Keeper struct {
+	// Digest, if set before Run, is given every digest of the switches that
+	// this controller is the primary of.
+	Digest func(s *Session, d Digest)
+
 	fabric *Fabric
 	audit  time.Duration
 	slots  chan struct{}
 
 	mu      sync.Mutex
 	desired map[string]*wish
+	keeping context.Context // of Run; nil before and after
+	work    sync.WaitGroup
 }
 
 // wish is the desired state of one switch.
 type wish struct {
 	Desired
-	version int           // 0: nothing is desired yet
-	changed chan struct{} // closed when a newer version is there
-	kept    int           // version that the switch was last seen to have
-	err     error         // why it does not have the newest
+	session *Session
+	stop    context.CancelFunc // nil while it is not kept
+	done    chan struct{}      // closed when it is not kept any more
+	version int                // 0: nothing is desired yet
+	changed chan struct{}      // closed when a newer version is there
+	kept    int                // version that the switch was last seen to have
+	err     error              // why it does not have the newest
 }
 
 // NewKeeper returns a Keeper without wishes. It looks for what others have
@@ -41,9 +50,54 @@ func NewKeeper(f *Fabric, audit time.Duration) *Keeper {
 	}
 	k := &Keeper{fabric: f, audit: audit, slots: make(chan struct{}, maxAtOnce), desired: make(map[string]*wish)}
 	for _, s := range f.Sessions() {
-		k.desired[s.Name()] = &wish{changed: make(chan struct{})}
+		k.Take(s)
 	}
 	return k
+}
+
+// Take looks after one more switch of the fabric.
+func (k *Keeper) Take(s *Session) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w := &wish{session: s, changed: make(chan struct{})}
+	k.desired[s.Name()] = w
+	k.begin(w)
+}
+
+// Leave forgets a switch by name, and returns when nothing is done to it any
+// more. It stays as it is.
+func (k *Keeper) Leave(name string) {
+	k.mu.Lock()
+	w := k.desired[name]
+	delete(k.desired, name)
+	k.mu.Unlock()
+	if w != nil && w.stop != nil {
+		w.stop()
+		<-w.done
+	}
+}
+
+// begin keeps a switch, if Run has been called. The lock is held.
+func (k *Keeper) begin(w *wish) {
+	if k.keeping == nil || k.keeping.Err() != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, w.stop = context.WithCancel(k.keeping)
+	w.done = make(chan struct{})
+	k.work.Go(func() {
+		defer close(w.done)
+		var digests sync.WaitGroup
+		if k.Digest != nil {
+			digests.Go(func() {
+				for d := range w.session.Digests(ctx) {
+					k.Digest(w.session, d)
+				}
+			})
+		}
+		k.keep(ctx, w)
+		digests.Wait()
+	})
 }
 
 // Set changes what a switch shall be.
@@ -68,7 +122,7 @@ func (k *Keeper) AwaitKept(ctx context.Context) error {
 		var missing []string
 		k.mu.Lock()
 		for _, s := range k.fabric.Sessions() {
-			if w := k.desired[s.Name()]; w.kept != w.version {
+			if w := k.desired[s.Name()]; w != nil && w.kept != w.version {
 				text := s.Name()
 				if w.err != nil {
 					text = w.err.Error()
@@ -88,13 +142,19 @@ func (k *Keeper) AwaitKept(ctx context.Context) error {
 	}
 }
 
-// Run keeps the switches as desired until ctx is done.
+// Run keeps the switches as desired until ctx is done. It may be called once.
 func (k *Keeper) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	for _, s := range k.fabric.Sessions() {
-		wg.Go(func() { k.keep(ctx, s) })
+	k.mu.Lock()
+	k.keeping = ctx
+	for _, w := range k.desired {
+		k.begin(w)
 	}
-	wg.Wait()
+	k.mu.Unlock()
+	<-ctx.Done()
+	k.mu.Lock()
+	k.keeping = nil
+	k.mu.Unlock()
+	k.work.Wait()
 	return ctx.Err()
 }
 
@@ -107,7 +167,8 @@ const (
 )
 
 // keep looks after one switch.
-func (k *Keeper) keep(ctx context.Context, s *Session) {
+func (k *Keeper) keep(ctx context.Context, of *wish) {
+	s := of.session
 	term := 0 // of this controller as primary
 	seen := 0 // version of the wish
 	var pause time.Duration
@@ -115,7 +176,7 @@ func (k *Keeper) keep(ctx context.Context, s *Session) {
 	reason := becamePrimary
 	for ctx.Err() == nil {
 		k.mu.Lock()
-		w := *k.desired[s.Name()]
+		w := *of
 		k.mu.Unlock()
 		st, err := s.await(ctx, func(st state) bool { return st.role == rolePrimary })
 		if err != nil {
@@ -128,7 +189,7 @@ func (k *Keeper) keep(ctx context.Context, s *Session) {
 				reason = newWish
 			}
 			term, seen = st.term, w.version
-			err := k.once(ctx, s, w, reason)
+			err := k.once(ctx, of, w, reason)
 			switch {
 			case err == nil:
 				pause, said = 0, ""
@@ -178,15 +239,15 @@ func (k *Keeper) sleep(ctx context.Context, s *Session, term int, changed <-chan
 }
 
 // once applies the wish and says what it did.
-func (k *Keeper) once(ctx context.Context, s *Session, w wish, reason string) error {
+func (k *Keeper) once(ctx context.Context, of *wish, w wish, reason string) error {
+	s := of.session
 	k.slots <- struct{}{}
 	defer func() { <-k.slots }()
 	c, err := s.Apply(ctx, w.Desired)
 	k.mu.Lock()
-	now := k.desired[s.Name()]
-	now.err = err
+	of.err = err
 	if err == nil {
-		now.kept = w.version
+		of.kept = w.version
 	}
 	k.mu.Unlock()
 	if err != nil {

@@ -178,8 +178,8 @@ func TestEachFailedUpdateIsNamed(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	want := "l1: 2 of 6 updates failed\n" +
-		"  insert neighbour hdr.ethernet.dst=00:00:00:00:00:04 meta.vlan=1 -> forward(port=4): table is full (ResourceExhausted)\n" +
-		"  insert neighbour hdr.ethernet.dst=00:00:00:00:00:05 meta.vlan=1 -> forward(port=5): table is full (ResourceExhausted)"
+		"  insert neighbour hdr.ethernet.dst=00:00:00:00:00:04 meta.vlan=1 -> forward(port=4): table is full; neighbour holds 4 entries: want fewer of them, or give it a larger size in the program (ResourceExhausted)\n" +
+		"  insert neighbour hdr.ethernet.dst=00:00:00:00:00:05 meta.vlan=1 -> forward(port=5): table is full; neighbour holds 4 entries: want fewer of them, or give it a larger size in the program (ResourceExhausted)"
 	if err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}

@@ -4,10 +4,17 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/schema"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // keep runs a Keeper for one switch until the test, or stop, ends it.
@@ -60,33 +67,345 @@ func difference(t *testing.T, target controlplane.Target, d controlplane.Desired
 	return c
 }
 
-func TestAKilledSwitchIsPutInOrderWhenItIsBack(t *testing.T) {
+// log collects what the controller says.
+type log struct {
+	mu  sync.Mutex
+	all []controlplane.Event
+}
+
+func (l *log) options(t *testing.T) controlplane.Options {
+	return controlplane.Options{Event: func(e controlplane.Event) {
+		t.Log(e)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.all = append(l.all, e)
+	}}
+}
+
+// count returns how many events of a kind say something.
+func (l *log) count(kind controlplane.EventKind, text string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.all {
+		if e.Kind == kind && strings.Contains(e.Text, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// await waits until so many events of a kind have said something.
+func (l *log) await(t *testing.T, kind controlplane.EventKind, text string, n int) {
+	t.Helper()
+	until(t, func() bool { return l.count(kind, text) >= n }, func() string { return fmt.Sprintf("nobody said %q (%v)", text, kind) })
+}
+
+func until(t *testing.T, ok func() bool, otherwise func() string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(otherwise())
+		}
+	}
+}
+
+// asDesired waits until another controller would have nothing to do.
+func asDesired(t *testing.T, target controlplane.Target, d controlplane.Desired) {
+	t.Helper()
+	var c *controlplane.Change
+	until(t, func() bool { c = difference(t, target, d); return c.Empty() }, func() string { return fmt.Sprintf("left to do: %v", c) })
+}
+
+// The switch dies and comes back while it is written to and while packets
+// pass.
+func TestASwitchKilledUnderLoadIsPutInOrderWhenItIsBack(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
-		reconciled := make(chan struct{}, 16)
-		o := controlplane.Options{Event: func(e controlplane.Event) {
-			t.Log(e)
-			if e.Kind == controlplane.Reconciled {
-				reconciled <- struct{}{}
+		said := &log{}
+		k, f, _ := keep(t, sw.Target, said.options(t), -1)
+		ctx, stop := context.WithCancel(t.Context())
+		var load sync.WaitGroup
+		load.Go(func() {
+			for i := 0; ctx.Err() == nil; i = (i + 1) % 50 {
+				k.Set(sw.Name, state(t, program(t), 100+i))
 			}
-		}}
-		k, _, _ := keep(t, sw.Target, o, -1)
-		d := state(t, program(t), 100)
-		if err := k.Set(sw.Name, d); err != nil {
+		})
+		load.Go(func() {
+			s := f.Session(sw.Name)
+			for ctx.Err() == nil {
+				s.PacketOut(ctx, marked("10.9.0.1"), map[string]string{"egress_port": "0"})
+				time.Sleep(time.Millisecond)
+			}
+		})
+		for i := range 2 {
+			said.await(t, controlplane.Reconciled, "pipeline pushed", i+1)
+			said.await(t, controlplane.Reconciled, "the desired state changed", 1)
+			sw.kill()
+			said.await(t, controlplane.Lost, "lost the connection to "+sw.Addr, i+1)
+			sw.start(t)
+			said.await(t, controlplane.Connected, "connected to "+sw.Addr+" again after", i+1)
+		}
+		stop()
+		load.Wait()
+		d := state(t, program(t), 120)
+		k.Set(sw.Name, d)
+		asDesired(t, sw.Target, d)
+	})
+}
+
+// A controller dies between two batches: the other one goes on from there.
+func TestAControllerKilledBetweenBatchesLosesNothing(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw *target) {
+		d := state(t, program(t), 300)
+		net, first := through(t, sw.Target)
+		first.ElectionID.Low = 5
+		o := (&log{}).options(t)
+		o.Batch = 20
+		k1, f1, stop := keep(t, first, o, -1)
+		if err := f1.Sessions()[0].AwaitPrimary(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		awaitKept(t, k)
-		<-reconciled
-		sw.kill()
-		sw.start(t)
-		select {
-		case <-reconciled:
-		case <-time.After(30 * time.Second):
-			t.Fatal("nothing was reconciled")
+		second, said := sw.Target, &log{}
+		second.ElectionID.Low = 2
+		o = said.options(t)
+		o.Policy = controlplane.Standby
+		k2, _, _ := keep(t, second, o, -1)
+		k2.Set(sw.Name, d)
+		said.await(t, controlplane.Backup, "standing by: the primary has election id 5", 1)
+		net.cutAfter(pipelineBytes(d) + 8000) // after the program and some of the entries
+		died := make(chan struct{})
+		go func() {
+			defer close(died)
+			until(t, func() bool { return net.broken() > 0 }, func() string { return "the first wrote nothing" })
+			stop()
+		}()
+		k1.Set(sw.Name, d)
+		<-died
+		awaitKept(t, k2)
+		if said.count(controlplane.Orphaned, "there is no primary; taking over with election id") == 0 {
+			t.Error("the second does not say that it took over")
 		}
 		if c := difference(t, sw.Target, d); !c.Empty() {
 			t.Errorf("left to do: %v", c)
 		}
 	})
+}
+
+func pipelineBytes(d controlplane.Desired) int {
+	return len(d.Pipeline.Config) + proto.Size(d.Pipeline.P4Info)
+}
+
+// The connection is slow, and breaks at any byte.
+func TestACutAndDelayedConnectionLosesNothing(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw *target) {
+		said := &log{}
+		net, far := through(t, sw.Target)
+		net.slow(10 * time.Millisecond)
+		o := said.options(t)
+		o.Batch = 50
+		k, _, _ := keep(t, far, o, -1)
+		routes := 200
+		d := state(t, program(t), routes)
+		k.Set(sw.Name, d)
+		awaitKept(t, k)
+		for i, bytes := range []int{1, 100, 2000, 4001} {
+			net.cutAfter(bytes)
+			routes += 100
+			d = state(t, program(t), routes)
+			k.Set(sw.Name, d)
+			until(t, func() bool { return net.broken() > i }, func() string { return "the connection holds" })
+			asDesired(t, sw.Target, d)
+		}
+		net.cut()
+		said.await(t, controlplane.Lost, "trying again in", 5)
+		said.await(t, controlplane.Connected, "again after", 5)
+		awaitKept(t, k)
+		if n := said.count(controlplane.Reconciled, "pipeline pushed"); n != 1 {
+			t.Errorf("the program was pushed %d times", n)
+		}
+	})
+}
+
+// Two controllers want different things: the higher election id has its way,
+// the other one says so, does nothing, and has its own when it is alone.
+func TestTwoControllersThatFight(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw *target) {
+		low, high := sw.Target, sw.Target
+		low.ElectionID.Low, high.ElectionID.Low = 1, 2
+		said1, said2 := &log{}, &log{}
+		o := said1.options(t)
+		o.Policy = controlplane.Standby
+		k1, _, _ := keep(t, low, o, 5*time.Millisecond)
+		d1, d2 := state(t, program(t), 30), state(t, program(t), 60)
+		k1.Set(sw.Name, d1)
+		awaitKept(t, k1)
+		k2, _, stop := keep(t, high, said2.options(t), 5*time.Millisecond)
+		k2.Set(sw.Name, d2)
+		awaitKept(t, k2)
+		said1.await(t, controlplane.Backup, "standing by: the primary has election id 2", 1)
+		before := said2.count(controlplane.Foreign, "")
+		time.Sleep(50 * time.Millisecond) // ten audits of each
+		if n := said2.count(controlplane.Foreign, ""); n != before {
+			t.Errorf("the lower one wrote %d times", n-before)
+		}
+		if c := difference(t, sw.Target, d2); !c.Empty() {
+			t.Errorf("left to do: %v", c)
+		}
+		stop()
+		asDesired(t, sw.Target, d1)
+		said1.await(t, controlplane.Orphaned, "there is no primary; taking over", 1)
+	})
+}
+
+// Digests come faster than they are read: those that are lost are counted and
+// said aloud, none is missing otherwise.
+func TestASlowReaderOfDigestsIsToldWhatItLost(t *testing.T) {
+	const sent = 6000
+	eachTarget(t, func(t *testing.T, sw *target) {
+		said := &log{}
+		o := said.options(t)
+		s, err := controlplane.Connect(t.Context(), sw.Target, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		// Every message is a list of its own: more than wait for a reader.
+		d := state(t, program(t), 0)
+		e, err := mustSchema(t, d).ParseEntity("digest alert_t timeout 0s list 1 ack 10s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range d.Entities {
+			if d.Entities[i].GetDigestEntry() != nil {
+				d.Entities[i] = e
+			}
+		}
+		if _, err := s.Apply(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		digests := s.Digests(ctx)
+		send := func(i int) {
+			if err := s.PacketOut(ctx, marked(fmt.Sprintf("10.9.%d.%d", i>>8, i&255)), map[string]string{"egress_port": "0"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The switch, too, has a queue for the controller: it is kept short by
+		// waiting for the copies of the packets, which go the same way.
+		var copies atomic.Int64
+		packets := s.Packets(ctx)
+		go func() {
+			for range packets {
+				copies.Add(1)
+			}
+		}()
+		for i := range sent {
+			send(i)
+			if i%200 == 199 {
+				until(t, func() bool { return copies.Load() > int64(i) }, func() string { return fmt.Sprintf("%d of %d copies came back", copies.Load(), i) })
+			}
+		}
+		// The reader wakes up when all have been sent; the last one tells it
+		// what it has missed.
+		seen := make(map[string]bool)
+		for d := range digests {
+			src := d.Fields[1].Text
+			if src == "10.10.0.0" {
+				break
+			}
+			if seen[src] = true; len(seen) == 4000 {
+				if err := s.PacketOut(ctx, marked("10.10.0.0"), map[string]string{"egress_port": "0"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		lost := func() (sum int) {
+			said.mu.Lock()
+			defer said.mu.Unlock()
+			for _, e := range said.all {
+				if n := 0; e.Kind == controlplane.Dropped {
+					fmt.Sscanf(e.Text, "%d digest lists dropped", &n)
+					sum += n
+				}
+			}
+			return sum
+		}
+		until(t, func() bool { return len(seen)+lost() == sent }, func() string {
+			return fmt.Sprintf("%d of %d messages seen, %d said to be lost", len(seen), sent, lost())
+		})
+		if lost() == 0 || !s.IsPrimary() {
+			t.Errorf("%d lost, primary: %v", lost(), s.IsPrimary())
+		}
+	})
+}
+
+// A table is too small for what is wanted: that is said, with what to do, and
+// all the rest is there.
+func TestAFullTableIsSaidAloudAndTheRestIsThere(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw *target) {
+		said := &log{}
+		k, _, _ := keep(t, sw.Target, said.options(t), -1)
+		var many []string
+		for i := range 6 {
+			many = append(many, fmt.Sprintf("neighbour mac=%d vlan=1 -> forward(1)", i))
+		}
+		k.Set(sw.Name, state(t, program(t), 50, many...))
+		said.await(t, controlplane.NotAsDesired, "3 of ", 1) // four places, one of them taken
+		said.await(t, controlplane.NotAsDesired, "neighbour holds 4 entries: want fewer of them, or give it a larger size in the program", 1)
+		d := state(t, program(t), 50, many[:3]...)
+		if c := difference(t, sw.Target, d); c.Plan.Len() > 6 {
+			t.Errorf("more is missing than what had no room: %v", c)
+		}
+		k.Set(sw.Name, d)
+		asDesired(t, sw.Target, d)
+	})
+}
+
+// Another program than the wanted one runs on the switch, or the switch does
+// not take the wanted one.
+func TestAWrongPipelineIsReplacedOrNamed(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw *target) {
+		said := &log{}
+		low := sw.Target
+		o := said.options(t)
+		o.Policy = controlplane.Standby
+		k, _, _ := keep(t, low, o, 10*time.Millisecond)
+		d := state(t, program(t), 20)
+		k.Set(sw.Name, d)
+		awaitKept(t, k)
+		// Somebody loads something else, and leaves.
+		high := sw.Target
+		high.ElectionID.Low = 9
+		s := connect(t, high, controlplane.Options{})
+		other := d.Pipeline
+		other.P4Info = proto.CloneOf(other.P4Info)
+		other.P4Info.Registers = other.P4Info.Registers[:1]
+		if err := s.SetPipeline(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ReadRegister(t.Context(), "Warned"); err == nil || !strings.Contains(err.Error(), `no register is called "Warned"`) {
+			t.Errorf("a register of another program: %v", err)
+		}
+		s.Close()
+		said.await(t, controlplane.Reconciled, "pipeline pushed", 2)
+		asDesired(t, sw.Target, d)
+		// A program that is none.
+		bad := d
+		bad.Pipeline.Config = []byte(`{"not": "a program"`)
+		k.Set(sw.Name, bad)
+		said.await(t, controlplane.NotAsDesired, "push the pipeline: ", 1)
+		k.Set(sw.Name, d)
+		asDesired(t, sw.Target, d)
+	})
+}
+
+func mustSchema(t *testing.T, d controlplane.Desired) *schema.Schema {
+	t.Helper()
+	sch, err := schema.New(d.Pipeline.P4Info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sch
 }
 
 func TestAStandbyTakesOverWithNoEntryLost(t *testing.T) {

@@ -4,9 +4,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,14 +89,9 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 		return usageErrorf(cmd, "--standby goes with --keep")
 	}
 	a.topology = file
-	targets, err := a.targets(cmd)
+	targets, err := a.switches(cmd, file)
 	if err != nil {
 		return err
-	}
-	for _, t := range targets {
-		if n := a.net.NodeByName(t.Name); n == nil || n.Kind != topo.Switch {
-			return usageErrorf(cmd, "--addr: %s has no switch called %q; write NAME=HOST:PORT", file, t.Name)
-		}
 	}
 	wanted, err := a.wanted(cmd, targets)
 	if err != nil {
@@ -123,6 +118,20 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 	return a.each(cmd, f, asJSON, a.diff, func(ctx context.Context, s *controlplane.Session) (*controlplane.Change, error) {
 		return s.Apply(ctx, wanted[s.Name()])
 	})
+}
+
+// switches returns those of the topology file.
+func (a *apply) switches(cmd *cobra.Command, file string) ([]controlplane.Target, error) {
+	targets, err := a.targets(cmd)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range targets {
+		if n := a.net.NodeByName(t.Name); n == nil || n.Kind != topo.Switch {
+			return nil, usageErrorf(cmd, "--addr: %s has no switch called %q; write NAME=HOST:PORT", file, t.Name)
+		}
+	}
+	return targets, nil
 }
 
 // wanted computes the desired state of all targets.
@@ -253,16 +262,13 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, targets []controlplan
 	}
 	defer f.Close()
 	k := controlplane.NewKeeper(f, a.audit)
-	set := func(wanted map[string]controlplane.Desired) error {
-		for name, d := range wanted {
-			if err := k.Set(name, d); err != nil {
-				return err
-			}
-		}
-		return nil
+	k.Digest = func(s *controlplane.Session, d controlplane.Digest) {
+		say(controlplane.Event{Switch: s.Name(), Kind: controlplane.Alert, Text: "the data plane says: " + digestText(d)})
 	}
-	if err := set(wanted); err != nil {
-		return err
+	for name, d := range wanted {
+		if err := k.Set(name, d); err != nil {
+			return err
+		}
 	}
 	done := make(chan struct{})
 	go func() {
@@ -287,7 +293,7 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, targets []controlplan
 			continue // an editor may be half-way through saving it
 		}
 		last = text
-		if err := a.reread(cmd, file, text, targets, set); err != nil {
+		if targets, err = a.reread(cmd, file, targets, f, k); err != nil {
 			say(controlplane.Event{Switch: file, Kind: controlplane.NotAsDesired, Text: fmt.Sprintf("the changed file is not used: %v", err)})
 			continue
 		}
@@ -298,31 +304,47 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, targets []controlplan
 // fileInterval is how often --keep looks at the topology file.
 const fileInterval = time.Second
 
-// reread computes the desired state from a changed topology file. Switches
-// that the file adds, or moves to another address, need a new start.
-func (a *apply) reread(cmd *cobra.Command, file string, text []byte, targets []controlplane.Target, set func(map[string]controlplane.Desired) error) error {
-	net, err := topo.Parse(file, text)
-	if err != nil {
-		return err
-	}
-	known := make(map[string]bool)
-	for _, t := range targets {
-		known[t.Name] = true
-		if n := net.NodeByName(t.Name); n == nil || n.Kind != topo.Switch {
-			return fmt.Errorf("switch %s is not in it any more; start again to leave it out", t.Name)
-		}
-	}
-	for _, i := range net.Switches() {
-		if n := net.Nodes[i]; n.Address != "" && !known[n.Name] && len(a.only) == 0 {
-			return errors.New("switch " + n.Name + " is new in it; start again to take it in")
-		}
-	}
+// reread follows a changed topology file: switches that it adds are taken in,
+// those that it leaves out are left as they are, and those that it moves are
+// looked for at their new address. It returns the switches of from now on,
+// which are those of before if there is an error.
+func (a *apply) reread(cmd *cobra.Command, file string, before []controlplane.Target, f *controlplane.Fabric, k *controlplane.Keeper) ([]controlplane.Target, error) {
 	old := a.net
-	a.net = net
-	wanted, err := a.wanted(cmd, targets)
+	targets, err := a.switches(cmd, file)
+	var wanted map[string]controlplane.Desired
+	if err == nil {
+		wanted, err = a.wanted(cmd, targets)
+	}
 	if err != nil {
 		a.net = old
-		return err
+		return before, err
 	}
-	return set(wanted)
+	say := a.say(cmd)
+	for _, t := range before {
+		i := slices.IndexFunc(targets, func(n controlplane.Target) bool { return n.Name == t.Name })
+		if i >= 0 {
+			n := targets[i]
+			if n.TLS = t.TLS; n == t { // a configuration is read anew each time
+				continue
+			}
+		}
+		if i < 0 {
+			say(controlplane.Event{Switch: t.Name, Kind: controlplane.NotAsDesired, Text: "the file has it no more; it stays as it is, and nobody looks after it"})
+		}
+		k.Leave(t.Name)
+		f.Remove(t.Name)
+	}
+	for _, t := range targets {
+		if f.Session(t.Name) == nil {
+			s, err := f.Add(t)
+			if err != nil {
+				return targets, err
+			}
+			k.Take(s)
+		}
+		if err := k.Set(t.Name, wanted[t.Name]); err != nil {
+			return targets, err
+		}
+	}
+	return targets, nil
 }

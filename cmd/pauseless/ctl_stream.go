@@ -138,15 +138,20 @@ func printDigests(ctx context.Context, s *controlplane.Session, names []string, 
 			}
 			continue
 		}
-		var text []string
-		for _, f := range d.Fields {
-			text = append(text, f.Name+"="+f.Text)
-		}
-		if err := out.print("%s %s %s", s.Name(), d.Name, strings.Join(text, " ")); err != nil {
+		if err := out.print("%s %s", s.Name(), digestText(d)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// digestText prints a digest as "fault_t leaf=2 path=1".
+func digestText(d controlplane.Digest) string {
+	text := d.Name
+	for _, f := range d.Fields {
+		text += " " + f.Name + "=" + f.Text
+	}
+	return text
 }
 
 // switchOn makes a switch send a digest, unless it does already.
