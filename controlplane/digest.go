@@ -46,7 +46,7 @@ func (s *Session) Digests(ctx context.Context) iter.Seq[Digest] {
 	in := s.digests.subscribe(ctx)
 	return func(yield func(Digest) bool) {
 		for l := range in {
-			for _, d := range s.decodeDigests(l) {
+			for _, d := range s.decodeDigests(l, s.digest(ctx, l.DigestId)) {
 				if !yield(d) {
 					return
 				}
@@ -58,13 +58,26 @@ func (s *Session) Digests(ctx context.Context) iter.Seq[Digest] {
 	}
 }
 
-func (s *Session) decodeDigests(l *p4v1.DigestList) []Digest {
-	var def *schema.Digest
-	name := fmt.Sprintf("%#x", l.DigestId)
+// digest returns what the program says of a digest. Where this session has not
+// seen the program, or has seen another one, the switch is asked for it.
+func (s *Session) digest(ctx context.Context, id uint32) *schema.Digest {
 	if sch := s.Schema(); sch != nil {
-		if def = schema.ByID[schema.Digest](sch, l.DigestId); def != nil {
-			name = def.Name
+		if def := schema.ByID[schema.Digest](sch, id); def != nil {
+			return def
 		}
+		s.schema.CompareAndSwap(sch, nil)
+	}
+	sch, err := s.LoadSchema(ctx)
+	if err != nil {
+		return nil
+	}
+	return schema.ByID[schema.Digest](sch, id)
+}
+
+func (s *Session) decodeDigests(l *p4v1.DigestList, def *schema.Digest) []Digest {
+	name := fmt.Sprintf("%#x", l.DigestId)
+	if def != nil {
+		name = def.Name
 	}
 	out := make([]Digest, len(l.Data))
 	for i, data := range l.Data {

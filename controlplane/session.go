@@ -220,7 +220,7 @@ func (s *Session) awaitFirst(ctx context.Context) error {
 		return st.fatal
 	case st.role == rolePrimary:
 		return nil
-	case st.role == roleBackup && s.options.Policy == Standby:
+	case st.role == roleBackup && s.options.Policy == Standby, s.options.Policy == Observe && st.role != roleUnknown:
 		return nil
 	case st.role == roleBackup || st.role == roleOrphan:
 		return s.notPrimary()

@@ -437,6 +437,56 @@ func settled(list []*controlplane.Session) bool {
 	return true
 }
 
+func TestAnObserverHearsWhoIsInChargeAndNeverIs(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	ev := &events{}
+	o := options(ev)
+	o.Policy = controlplane.Observe
+	s := connect(t, srv, 9, o)
+	if e := ev.await(t, controlplane.Orphaned, 1); !strings.HasPrefix(e.Text, "no controller is in charge") {
+		t.Errorf("got %s", e)
+	}
+	first := connect(t, srv, 1, options(&events{}))
+	if e := ev.await(t, controlplane.Backup, 1); e.Text != "the controller with election id 1 is in charge" {
+		t.Errorf("got %s", e)
+	}
+	connect(t, srv, 5, options(&events{}))
+	if e := ev.await(t, controlplane.Backup, 2); e.Text != "the controller with election id 5 is in charge" {
+		t.Errorf("got %s", e)
+	}
+	first.Close()
+	if s.IsPrimary() {
+		t.Error("the observer is primary")
+	}
+	// On BMv2, for which roles and no ID are ID 0, it gives way.
+	b := p4rttest.Start(t, &p4rttest.Server{BMv2: true})
+	connect(t, b, 9, o)
+	if s := connect(t, b, 1, options(&events{})); !s.IsPrimary() {
+		t.Error("an observer stands in the way")
+	}
+}
+
+func TestEachRoleHasItsPrimary(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	connect(t, srv, 5, options(&events{}))
+	at := target(srv, 1)
+	at.Role = "listener"
+	s, err := controlplane.Connect(t.Context(), at, options(&events{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if !s.IsPrimary() {
+		t.Error("not the primary of its role")
+	}
+	b := p4rttest.Start(t, &p4rttest.Server{BMv2: true})
+	at.Addr, at.Role = b.Addr(), "listener"
+	if _, err := controlplane.Connect(t.Context(), at, options(&events{})); err == nil || err.Error() != "l1: the switch knows no roles: only the controller in charge gets packets and digests" {
+		t.Errorf("got %v", err)
+	}
+	connect(t, b, 1, options(&events{})) // its ID is free again
+}
+
 func TestPacketsAndDigestsReachTheController(t *testing.T) {
 	ctx := t.Context()
 	srv := p4rttest.Start(t, &p4rttest.Server{})

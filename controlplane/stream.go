@@ -61,8 +61,14 @@ const ghost = 500 * time.Millisecond
 // fatal returns an error that says what to do, if trying again as before
 // cannot help.
 func (s *Session) fatal(err error) error {
+	if errors.Is(err, errNoRoles) {
+		return fmt.Errorf("%s: %w", s.target.Name, err)
+	}
 	switch st := s.get(); status.Code(err) {
 	case codes.InvalidArgument:
+		if s.options.Policy == Observe {
+			return fmt.Errorf("%s: somebody watches it already, and it bears only one (%s)", s.target.Name, plain(err))
+		}
 		if s.options.Policy == Standby && st.streams > 0 {
 			return nil // a rival came first; back as a backup
 		}
@@ -77,6 +83,9 @@ func (s *Session) fatal(err error) error {
 
 // errSilent is why a stream is given up whose switch has stopped answering.
 var errSilent = errors.New("the switch does not answer any more")
+
+// errNoRoles is why a session with a role ends on a switch that ignores it.
+var errNoRoles = errors.New("the switch knows no roles: only the controller in charge gets packets and digests")
 
 // attempt connects, takes part in the election and serves the stream until
 // it breaks. It returns whether the stream stood, and why it broke.
@@ -120,7 +129,9 @@ func (s *Session) attempt(ctx context.Context, since time.Time, failed int) (sto
 			s.welcome(since, failed)
 			go s.probe(ctx, cancel)
 		}
-		s.handle(m)
+		if err := s.handle(m); err != nil {
+			return false, err
+		}
 	}
 }
 
@@ -185,6 +196,9 @@ func count(n int, what string) string {
 func (s *Session) bid(id ElectionID) {
 	s.set(func(st *state) { st.mine, st.bidding = id, true })
 	u := &p4v1.MasterArbitrationUpdate{DeviceId: s.target.DeviceID, ElectionId: id.proto()}
+	if s.options.Policy == Observe {
+		u.ElectionId = nil
+	}
 	if s.target.Role != "" {
 		u.Role = &p4v1.Role{Name: s.target.Role}
 	}
@@ -201,9 +215,13 @@ func (s *Session) send(m *p4v1.StreamMessageRequest) error {
 	return s.stream.Send(m)
 }
 
-func (s *Session) handle(m *p4v1.StreamMessageResponse) {
+// handle takes a message. An error means that there is no use in going on.
+func (s *Session) handle(m *p4v1.StreamMessageResponse) error {
 	switch m := m.Update.(type) {
 	case *p4v1.StreamMessageResponse_Arbitration:
+		if m.Arbitration.GetRole().GetName() != s.target.Role {
+			return errNoRoles
+		}
 		s.arbitrated(m.Arbitration)
 	case *p4v1.StreamMessageResponse_Packet:
 		if n := s.packets.put(m.Packet); n > 0 {
@@ -217,6 +235,7 @@ func (s *Session) handle(m *p4v1.StreamMessageResponse) {
 		e := m.Error
 		s.event(StreamError, nil, "the switch refused a message on the stream: %s (%v)", e.GetMessage(), codes.Code(e.GetCanonicalCode()))
 	}
+	return nil
 }
 
 // arbitrated takes the switch's word on who is primary (specification,
@@ -231,9 +250,9 @@ func (s *Session) arbitrated(u *p4v1.MasterArbitrationUpdate) {
 	}
 	var was role
 	var st state
-	var raised ElectionID
+	var raised, before ElectionID
 	s.set(func(now *state) {
-		was = now.role
+		was, before = now.role, now.highest
 		now.role, now.bidding = r, false
 		if r == rolePrimary && was != r {
 			now.term++
@@ -252,6 +271,13 @@ func (s *Session) arbitrated(u *p4v1.MasterArbitrationUpdate) {
 	case raised != (ElectionID{}):
 		s.event(Backup, nil, "the primary has election id %v; taking over with %v", st.highest, raised)
 		s.bid(raised)
+	case s.options.Policy == Observe && (r != was || r == roleBackup && st.highest != before):
+		switch r {
+		case roleOrphan:
+			s.event(Orphaned, nil, "no controller is in charge: what goes wrong stays so until one is (`pauseless ctl apply TOPOLOGY --keep`)")
+		case roleBackup:
+			s.event(Backup, nil, "the controller with election id %v is in charge", st.highest)
+		}
 	case r == was:
 	case r == rolePrimary:
 		s.event(Primary, nil, "this controller is the primary (election id %v)", st.mine)

@@ -108,6 +108,10 @@ const (
 	// Standby is content with being backup, and takes over when the primary is
 	// gone.
 	Standby
+	// Observe takes part without an election ID: it hears who is primary and
+	// never is. BMv2 counts it as the lowest ID, so there it is the primary
+	// while nobody else is connected.
+	Observe
 )
 
 // Options are the same for all sessions of a program. The zero value is

@@ -318,10 +318,11 @@ func newCtlAlertsCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
 		Short: "print what an operator should know, as it happens",
-		Long: `Alerts stands by on all switches and prints, until Ctrl-C, when one is lost or
-back, when another controller takes or gives up control, and, while it is itself
-the primary of a switch because nobody else is, the digests of the data plane.
-It never takes control from another controller.`,
+		Long: `Alerts watches all switches and prints, until Ctrl-C, when one is lost or back,
+which controller is in charge, and what the data plane has to say (digests). It
+takes part in no election and disturbs no controller. Switches that know no
+roles, BMv2 for one, send digests to the controller in charge alone: there they
+are in the output of ctl apply --keep.`,
 		Example: `  pauseless ctl --topology fabric.yaml alerts
   pauseless ctl --topology fabric.yaml alerts -o json >> alerts.jsonl`,
 		Args: noArgs,
@@ -337,37 +338,50 @@ It never takes control from another controller.`,
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
 			out := &lines{w: cmd.OutOrStdout(), times: times, done: cancel}
-			f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Standby, Timeout: c.timeout, Event: func(e controlplane.Event) {
+			tell := func(e controlplane.Event) {
 				if asJSON {
 					out.json(map[string]any{"time": time.Now().UTC().Format(time.RFC3339Nano), "switch": e.Switch, "alert": e.Kind.String(), "text": e.Text})
 				} else {
 					out.print("%s %s", time.Now().Format("15:04:05.000"), e)
 				}
-			}})
+			}
+			f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Observe, Timeout: c.timeout, Event: tell})
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			return ignoreCancel(ctx, f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
-				for s.AwaitPrimary(ctx) == nil {
-					sch, err := s.LoadSchema(ctx)
-					if err == nil && len(sch.Digests) > 0 {
-						err = printDigests(ctx, s, nil, 10*time.Millisecond, out, asJSON)
-					}
-					if err == nil {
-						<-ctx.Done()
-						return nil
-					}
-					// No pipeline yet, or not primary any more.
-					select {
-					case <-ctx.Done():
-					case <-time.After(time.Second):
-					}
-				}
-				return nil
-			}))
+			// Digests go to the primary of every role: this one has a role of its
+			// own, and the lowest election id there is, should the switch ignore
+			// roles.
+			for i := range targets {
+				targets[i].Role = fmt.Sprintf("alerts-%d", os.Getpid())
+				targets[i].ElectionID = controlplane.ElectionID{Low: 1}
+			}
+			listeners, err := controlplane.StartAll(targets, controlplane.Options{Timeout: c.timeout, Event: func(controlplane.Event) {}})
+			if err != nil {
+				return err
+			}
+			defer listeners.Close()
+			var wg sync.WaitGroup
+			for _, s := range listeners.Sessions() {
+				wg.Go(func() { tellDigests(ctx, s, tell) })
+			}
+			<-ctx.Done()
+			wg.Wait()
+			return nil
 		},
 	}
 	cmd.Flags().IntVar(&times, "times", 0, "stop after this many alerts; 0 means never")
 	return cmd
+}
+
+// tellDigests tells the digests of a switch. It ends where the switch sends
+// none to listeners.
+func tellDigests(ctx context.Context, s *controlplane.Session, tell func(controlplane.Event)) {
+	if s.AwaitPrimary(ctx) != nil {
+		return
+	}
+	for d := range s.Digests(ctx) {
+		tell(controlplane.Event{Switch: s.Name(), Kind: controlplane.Alert, Text: "the data plane says: " + digestText(d)})
+	}
 }

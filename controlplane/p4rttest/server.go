@@ -46,7 +46,7 @@ type Server struct {
 	config   *p4v1.ForwardingPipelineConfig
 	info     *p4configv1.P4Info
 	entities map[string]*p4v1.Entity
-	highest  *p4v1.Uint128
+	highest  map[string]*p4v1.Uint128 // by role
 	streams  map[*stream]bool
 	packets  []*p4v1.PacketOut
 	acks     []*p4v1.DigestListAck
@@ -81,6 +81,7 @@ func (s *Server) init() {
 	}
 	s.entities = make(map[string]*p4v1.Entity)
 	s.streams = make(map[*stream]bool)
+	s.highest = make(map[string]*p4v1.Uint128)
 	s.failWrite = -1
 }
 
@@ -111,7 +112,7 @@ func (s *Server) Restart(t TB, keep bool) {
 	t.Helper()
 	s.mu.Lock()
 	if !keep {
-		s.config, s.info, s.highest = nil, nil, nil
+		s.config, s.info, s.highest = nil, nil, make(map[string]*p4v1.Uint128)
 		s.entities = make(map[string]*p4v1.Entity)
 	}
 	s.streams = make(map[*stream]bool)
@@ -258,7 +259,7 @@ func (s *Server) checkDevice(id uint64) error {
 // checkPrimary tests whether the sender of a request is the primary.
 func (s *Server) checkPrimary(id *p4v1.Uint128) error {
 	for st := range s.streams {
-		if st.primary && compare(st.id, id) == 0 {
+		if st.primary && st.role == "" && compare(st.id, id) == 0 {
 			return nil
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // stream is one controller's StreamChannel. Its fields are the server's
 // lock's.
 type stream struct {
-	id      *p4v1.Uint128 // nil before the first bid
+	id      *p4v1.Uint128 // nil before the first bid, and of who never wants to be primary
+	role    string        // elections are held in each role by itself
 	primary bool
 	out     chan *p4v1.StreamMessageResponse
 	ended   chan error
@@ -90,30 +91,39 @@ func (s *Server) arbitrate(st *stream, u *p4v1.MasterArbitrationUpdate) error {
 	if err := s.checkDevice(u.DeviceId); err != nil {
 		return err
 	}
+	id, role := u.ElectionId, u.GetRole().GetName()
+	if s.BMv2 { // knows no roles, and takes no ID for 0
+		role = ""
+		if id == nil {
+			id = &p4v1.Uint128{}
+		}
+	}
 	for other := range s.streams {
-		if other != st && u.ElectionId != nil && other.id != nil && compare(other.id, u.ElectionId) == 0 {
+		if other != st && other.role == role && id != nil && other.id != nil && compare(other.id, id) == 0 {
 			return status.Error(codes.InvalidArgument, "Election id already exists")
 		}
 	}
 	s.streams[st] = true
-	st.id = u.ElectionId
+	st.id, st.role = id, role
 	was := st.primary
 	if s.BMv2 {
 		s.elect()
-		s.tellAll()
+		s.tellAll(role)
 		return nil
 	}
-	if u.ElectionId != nil && (s.highest == nil || compare(u.ElectionId, s.highest) >= 0) {
+	if highest := s.highest[role]; id != nil && (highest == nil || compare(id, highest) >= 0) {
 		for other := range s.streams {
-			other.primary = other == st
+			if other.role == role {
+				other.primary = other == st
+			}
 		}
-		s.highest = u.ElectionId
-		s.tellAll()
+		s.highest[role] = id
+		s.tellAll(role)
 		return nil
 	}
 	st.primary = false
 	if was {
-		s.tellAll()
+		s.tellAll(role)
 	} else {
 		s.tellOne(st)
 	}
@@ -131,29 +141,33 @@ func (s *Server) elect() {
 	}
 	if best != nil {
 		best.primary = true
-		s.highest = best.id
+		s.highest[""] = best.id
 	}
 }
 
-func (s *Server) tellAll() {
+func (s *Server) tellAll(role string) {
 	for st := range s.streams {
-		s.tellOne(st)
+		if st.role == role {
+			s.tellOne(st)
+		}
 	}
 }
 
 func (s *Server) tellOne(st *stream) {
 	code := codes.NotFound
 	for other := range s.streams {
-		if other.primary {
+		if other.primary && other.role == st.role {
 			code = codes.AlreadyExists
 		}
 	}
 	if st.primary {
 		code = codes.OK
 	}
-	st.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
-		DeviceId: s.DeviceID, ElectionId: s.highest, Status: &rpcstatus.Status{Code: int32(code)},
-	}}})
+	u := &p4v1.MasterArbitrationUpdate{DeviceId: s.DeviceID, ElectionId: s.highest[st.role], Status: &rpcstatus.Status{Code: int32(code)}}
+	if st.role != "" {
+		u.Role = &p4v1.Role{Name: st.role}
+	}
+	st.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: u}})
 }
 
 func (s *Server) gone(st *stream) {
@@ -166,15 +180,15 @@ func (s *Server) gone(st *stream) {
 	if s.BMv2 {
 		s.elect()
 	}
-	s.tellAll()
+	s.tellAll(st.role)
 }
 
-// SendPacket sends a packet to the primary.
+// SendPacket sends a packet to the primary of every role.
 func (s *Server) SendPacket(p *p4v1.PacketIn) {
 	s.toPrimary(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: p}})
 }
 
-// SendDigest sends a digest list to the primary.
+// SendDigest sends a digest list to the primary of every role.
 func (s *Server) SendDigest(l *p4v1.DigestList) {
 	s.toPrimary(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: l}})
 }
