@@ -276,6 +276,9 @@ func (s *Scanner) NextLine() (string, int) {
 	return s.text[start:], start
 }
 
+// Offset returns where the scanner is.
+func (s *Scanner) Offset() int { return s.at }
+
 // Seek makes the scanner go on at the offset, which must be the first thing
 // on its line.
 func (s *Scanner) Seek(offset int) { s.at, s.line = offset, true }

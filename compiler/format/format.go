@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package format lays out P4_16 text in the one way of this project: four
+// spaces for each brace, one space around operators, a brace at the end of
+// its line, the members of headers and structs in columns.
+//
+// It works on tokens, so that comments and preprocessor directives stay where
+// they are and a program need not be complete. Line ends are the writer's but
+// where a rule says otherwise: in a block over several lines every statement
+// has a line of its own, and of blank lines in a row one is left.
+//
+// What is between the tokens is all that changes; Source checks that, and that
+// no comment is lost.
+package format
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// CodeInternal is that of a mistake of the formatter.
+const CodeInternal diag.Code = "internal"
+
+// Source lays out a text. After errors, which can only be about its tokens,
+// it returns nil.
+func Source(name string, text []byte) ([]byte, diag.List) {
+	items, rep := read(name, string(text))
+	if rep.Failed() {
+		rep.List.Sort()
+		return nil, rep.List
+	}
+	out := layout(items)
+	again, rep2 := read(name, string(out))
+	if what := lost(items, again); what != "" || rep2.Failed() {
+		rep.List.Errorf(diag.FilePos(name), CodeInternal, "the formatter failed: please report this program (%s)", what)
+		return nil, rep.List
+	}
+	return out, nil
+}
+
+// kind says what an item is.
+type kind uint8
+
+const (
+	token     kind = iota
+	comment        // up to */
+	line           // a // comment
+	directive      // a whole line that begins with #
+	pragma         // a whole line that begins with @pragma
+)
+
+// item is a part of the text.
+type item struct {
+	kind  kind
+	tok   syntax.Kind
+	text  string
+	lines int // line ends before it
+	space bool
+
+	// Of tokens, as far as the tokens around say.
+	match  int  // index of the bracket that belongs to this one, or -1
+	angle  bool // < or > that holds types
+	cast   bool // the ) of a cast
+	unary  bool // an operator before its operand
+	second bool // the second > of >>
+	block  bool // { or } of statements, members or the like
+	inline bool // { or } of a block on one line
+}
+
+// read cuts a text into items, the last of which is the end of the file.
+func read(name, text string) ([]item, *source.Reporter) {
+	set := &source.Set{}
+	rep := &source.Reporter{Set: set}
+	f := set.Add(name, text)
+	if f == nil {
+		rep.List.Errorf(diag.FilePos(name), "too-large", "the file is too large")
+		rep.Fail()
+		return nil, rep
+	}
+	s := syntax.NewScanner(f, rep)
+	s.Comments = true
+	var items []item
+	end := 0
+	for {
+		t := s.Next()
+		start := f.Offset(t.Pos)
+		it := item{tok: t.Kind, text: t.Source(), match: -1, lines: strings.Count(text[end:start], "\n"), space: start > end}
+		switch {
+		case t.Kind == syntax.EOF:
+			it.text = ""
+			return append(items, it), rep
+		case t.Kind == syntax.Comment && strings.HasPrefix(it.text, "//"):
+			it.kind, it.text = line, strings.TrimRight(it.text, " \t\r")
+		case t.Kind == syntax.Comment:
+			it.kind = comment
+		case t.Kind == syntax.Hash && t.Flags&syntax.LineStart != 0:
+			it.kind, it.text = directive, restOfLine(s, text, start)
+		case t.Kind == syntax.Pragma:
+			for !s.AtLineEnd() {
+				s.Next()
+			}
+			it.kind, it.text = pragma, restOfLine(s, text, start)
+		}
+		end = f.Offset(t.End)
+		if it.kind == directive || it.kind == pragma {
+			end = start + len(it.text)
+			it.text = strings.TrimRight(it.text, " \t\r")
+		}
+		items = append(items, it)
+	}
+}
+
+// restOfLine takes the rest of a line, with comments that begin on it.
+func restOfLine(s *syntax.Scanner, text string, start int) string {
+	end := start
+	for {
+		s.SkipLine()
+		end = s.Offset()
+		got := text[start:end]
+		if open := strings.LastIndex(got, "/*"); open < 0 || strings.Contains(got[open:], "*/") || strings.Contains(got[:open], "//") {
+			return got
+		}
+		if end >= len(text) {
+			return got
+		}
+		s.Seek(end + 1)
+	}
+}
+
+// lost returns what the second list of items lacks of the first or has beside
+// it, "" if they are the same.
+func lost(a, b []item) string {
+	for i := range a {
+		if i >= len(b) {
+			return fmt.Sprintf("%q is lost", a[i].text)
+		}
+		if a[i].kind != b[i].kind || squeeze(a[i].text) != squeeze(b[i].text) {
+			return fmt.Sprintf("%q became %q", a[i].text, b[i].text)
+		}
+	}
+	if len(b) > len(a) {
+		return fmt.Sprintf("%q is new", b[len(a)].text)
+	}
+	return ""
+}
+
+// squeeze returns a text without what may change in a comment: the space at
+// the ends of its lines.
+func squeeze(s string) string {
+	if !strings.Contains(s, "\n") {
+		return s
+	}
+	var b strings.Builder
+	for l := range strings.Lines(s) {
+		b.WriteString(strings.TrimSpace(l))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import "strings"
+
+// members are the lines with members of a header or struct.
+type members struct {
+	first int // line at which the member began that is being written
+	rows  []int
+}
+
+func (m *members) begin(l *layouter) {
+	if m != nil {
+		m.first = len(l.lines)
+	}
+}
+
+// end notes a member that is on one line.
+func (m *members) end(l *layouter) {
+	if m != nil && m.first == len(l.lines) && !strings.Contains(l.cur.String(), "@") {
+		m.rows = append(m.rows, len(l.lines))
+	}
+}
+
+// align puts the names, and the comments behind them, in columns.
+func (m *members) align(l *layouter) {
+	if m == nil {
+		return
+	}
+	type row struct{ typ, name, rest string }
+	rows := make([]row, len(m.rows))
+	typeWidth, nameWidth := 0, 0
+	margin := ""
+	for i, k := range m.rows {
+		text := strings.TrimLeft(l.lines[k], " ")
+		margin = l.lines[k][:len(l.lines[k])-len(text)]
+		end := strings.IndexByte(text, ';')
+		name := strings.LastIndexByte(text[:end], ' ')
+		if name < 0 {
+			continue
+		}
+		r := row{strings.TrimRight(text[:name], " "), text[name+1 : end+1], strings.TrimLeft(text[end+1:], " ")}
+		rows[i] = r
+		typeWidth, nameWidth = max(typeWidth, len(r.typ)), max(nameWidth, len(r.name))
+	}
+	for i, k := range m.rows {
+		if r := rows[i]; r.typ != "" {
+			text := margin + pad(r.typ, typeWidth) + " " + pad(r.name, nameWidth) + " " + r.rest
+			l.lines[k] = strings.TrimRight(text, " ")
+		}
+	}
+}
+
+func pad(s string, width int) string { return s + strings.Repeat(" ", width-len(s)) }

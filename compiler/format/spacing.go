@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import "github.com/pauseless/pauseless/compiler/syntax"
+
+// spaced reports whether there is a space before item i, which goes on a line.
+func (l *layouter) spaced(i int) bool {
+	p, it := &l.items[l.prev], &l.items[i]
+	if p.kind != token {
+		switch it.tok {
+		case syntax.Comma, syntax.Semicolon, syntax.RParen, syntax.RBracket:
+			return false
+		}
+		return true
+	}
+	switch it.tok {
+	case syntax.Comma, syntax.Semicolon, syntax.RParen, syntax.RBracket, syntax.PlusColon:
+		return false
+	case syntax.Dot:
+		return !l.joins(p)
+	case syntax.Colon:
+		s := l.top()
+		return s.questions > 0 || s.key
+	case syntax.LParen:
+		return l.beforeParen(p)
+	case syntax.LBracket:
+		return !l.joins(p) && p.tok != syntax.RBracket && !p.angle
+	case syntax.Less, syntax.Greater:
+		if it.angle || it.second {
+			return false
+		}
+	}
+	switch p.tok {
+	case syntax.LParen, syntax.LBracket, syntax.Dot, syntax.At, syntax.PlusColon:
+		return false
+	case syntax.Less:
+		return !p.angle
+	case syntax.Colon:
+		return l.top().open != syntax.LBracket || l.spacedColon()
+	}
+	if p.unary {
+		return p.tok == it.tok // + + is not ++
+	}
+	return true
+}
+
+// spacedColon reports whether the colon before the item was that of ?:.
+func (l *layouter) spacedColon() bool { return l.top().colon }
+
+// joins reports whether a dot or bracket behind a token belongs to it.
+func (l *layouter) joins(p *item) bool {
+	switch p.tok {
+	case syntax.RParen:
+		return !p.cast
+	case syntax.RBracket, syntax.RBrace, syntax.This, syntax.Error, syntax.Bool, syntax.LParen, syntax.LBracket, syntax.At, syntax.Bit, syntax.Int, syntax.StringType:
+		return true
+	case syntax.Less, syntax.Greater:
+		return p.angle
+	case syntax.Not, syntax.Tilde, syntax.Minus, syntax.Plus:
+		return p.unary
+	}
+	return p.tok == syntax.Name || p.tok >= syntax.Actions && p.tok.IsKeyword()
+}
+
+// beforeParen reports whether there is a space between a token and the
+// parenthesis behind it.
+func (l *layouter) beforeParen(p *item) bool {
+	switch p.tok {
+	case syntax.If, syntax.Switch, syntax.For, syntax.Return, syntax.In, syntax.Else:
+		return true
+	case syntax.Select:
+		return false
+	case syntax.LBrace:
+		return true
+	case syntax.Colon:
+		return l.top().open != syntax.LBracket || l.spacedColon()
+	case syntax.RBrace:
+		return true
+	}
+	if p.unary {
+		return false
+	}
+	if p.tok == syntax.LParen || p.tok == syntax.LBracket || p.tok == syntax.PlusColon {
+		return false
+	}
+	if p.tok == syntax.Less && p.angle {
+		return false
+	}
+	if l.annotates() {
+		return false
+	}
+	return !l.joins(p)
+}
+
+// annotates reports whether what was written last is the name of an
+// annotation, which may be a keyword.
+func (l *layouter) annotates() bool {
+	return l.prev > 0 && l.items[l.prev-1].kind == token && l.items[l.prev-1].tok == syntax.At
+}
