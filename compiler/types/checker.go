@@ -52,6 +52,9 @@ func Check(prog *syntax.Program, rep *source.Reporter) *Info {
 		c.topDecl(d)
 	}
 	c.finish()
+	if !rep.Failed() {
+		c.uninitialised(prog)
+	}
 	return c.info
 }
 

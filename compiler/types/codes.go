@@ -48,4 +48,6 @@ const (
 	CodeUnreachable diag.Code = "unreachable"
 	CodeTransition  diag.Code = "no-transition"
 	CodeDeprecated  diag.Code = "deprecated"
+
+	CodeUninitialised diag.Code = "uninitialised"
 )
