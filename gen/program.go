@@ -102,6 +102,12 @@ func (g *generator) funcs(target string) template.FuncMap {
 		"list":     func(s ...string) []string { return s },
 		"turns":    g.turns,
 
+		"when": func(yes bool, text string) string {
+			if yes {
+				return text
+			}
+			return ""
+		},
 		"levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes, "sums": g.sums,
 		"missing": g.missing,
 		"zero":    g.zero,

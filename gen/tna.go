@@ -25,7 +25,7 @@ func Supports(p *Profile, target string) error {
 		return because("a Tofino counts nanoseconds and cells of 80 bytes; say target: {time: ns, depth: cells80}")
 	case p.emulated():
 		return because("a Tofino's MACs send and obey PFC; say pfc: native")
-	case p.adaptive() || p.plb():
+	case p.plb():
 		return because("its scheme has not been brought to Tofino")
 	case bool(p.QCN):
 		return because("QCN has not been brought to Tofino")
@@ -125,6 +125,7 @@ func (p *Profile) tnaBlocks() []block {
 		add(true, "clb", in(tnaSettle, "Clb"), nil)
 		add(true, "keep_path", in(tnaSettle, "KeepPath"), nil)
 	}
+	add(p.adaptive(), "rlb_adaptive", nil, nil)
 	add(p.rlb(), "rlb", append(in(tnaLearn, "Predict", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
 	add(bool(p.PBFS), "slots", nil, nil)
 	add(bool(p.PBFS), "pbfs", nil, append(in(tnaDepart, "FastStart"), in(tnaCard, "Postcard")...))
@@ -165,6 +166,12 @@ func (g *generator) LeafBits() int     { return bits.Len(uint(g.Sizes.Leaves - 1
 func (g *generator) LeafPathBits() int { return g.LeafBits() + g.PathBits() }
 func (g *generator) WayBits() int      { return g.PathBits() + 3 }
 func (g *generator) WayCells() int     { return 1 << g.WayBits() }
+
+// Rlbs is the block that limits recirculation.
+func (g *generator) Rlbs() string { return g.RLB }
+
+// MTUShift is the size of a packet as a power of two, not below the MTU.
+func (g *generator) MTUShift() int { return bits.Len(uint(g.Network.MTU - 1)) }
 
 // FeedbackSession is the mirror session of feedback, above those of ports.
 // FeedbackInterval is a nanosecond above 1 µs: the recirculation port takes

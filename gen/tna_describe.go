@@ -115,6 +115,19 @@ var tnaDescriptions = map[string]description{
 			"the time of a recirculation is measured by packets that return, not computed from the bytes on their way; measurements older than rlb.fresh count as pass_time",
 		},
 	},
+	"rlb_adaptive": {
+		tables: []manifest.Table{},
+		registers: []registerDoc{
+			register("faulty", "paths", "one", 0, "paths out of use until the controller clears their bit, the first at the left"),
+			pair("window_packets", "packets", "one", "packets that came back from recirculation in a window of 1024 ns, and its number", "packets", "number"),
+			pair("suspect_port", "port", "one", "port for which a packet last passed too often, and the window of 65 µs", "port", "window"),
+		},
+		notes: []string{
+			"Eq. 5's budget is for windows of 1024 ns rather than of one recirculation time, in packets of the MTU rounded up to a power of two, and held against the packets that came back in the window",
+			"algorithm 2 suspects the port of each packet that alone passes more often than the average allows, and takes its path out of use when that happens in two windows of 65 µs running; the port with the most recirculations is not sought",
+			"a path out of use counts as warned: until its round-trip time is out of date, packets may still wait for it",
+		},
+	},
 	"dre": {
 		registers: []registerDoc{
 			pair("link_load", "bytes", "port", "in egress: bytes that a link has sent in a window of 131 µs, and the number of the window", "bytes", "window"),

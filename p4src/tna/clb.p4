@@ -556,7 +556,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
         }
     };
 
-    @name(".set_clb")
+    @name(".set_clb") @noWarn("unused")
     action set_clb(bit<32> queue_threshold, time_t interval, bit<32> tie_bytes) {
         meta.threshold = queue_threshold;
     }

@@ -654,11 +654,6 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
             qlen = meta.qlen;
         }
     };
-    RegisterAction<bit<32>, bit<6>, bit<32>>(slot_qlen) this_slot_qlen = {
-        void apply(inout bit<32> qlen, out bit<32> first) {
-            first = qlen;
-        }
-    };
 
     // The queue when the window began.
     @name(".window_qlen") @index("port") @unit("bytes")
@@ -684,7 +679,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     // The slots of this target are a power of two of nanoseconds long.
-    @name(".set_slot")
+    @name(".set_slot") @noWarn("unused")
     action set_slot(bit<24> per_unit) {
         meta.slot = meta.now >> 10;
         meta.window = meta.now >> 13;

@@ -85,7 +85,7 @@ struct metadata_t {
     bit<16> length;     // of the frame, without headers of the fabric's own
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
-    bit<32> room;       // bytes that a flowcell may have before this packet
+    bit<32> cell_room;  // bytes that a flowcell may have before this packet
     bit<1>  cell_full;
     bit<8>  first_cell; // path of a new flow, plus one
     bit<8>  cell_path;  // of the flowcell, plus one
@@ -117,7 +117,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.length = 0;
         meta.flow_hash = 0;
         meta.hash_shift = 0;
-        meta.room = 0;
+        meta.cell_room = 0;
         meta.cell_full = 0;
         meta.first_cell = 0;
         meta.cell_path = 0;
@@ -277,7 +277,7 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
     Register<bit<32>, bit<12>>(4096, 0) flowcell_bytes;
     RegisterAction<bit<32>, bit<12>, bit<1>>(flowcell_bytes) count_bytes = {
         void apply(inout bit<32> bytes, out bit<1> full) {
-            if (bytes > meta.room) {
+            if (bytes > meta.cell_room) {
                 bytes = (bit<32>) meta.length;
                 full = 1;
             } else {
@@ -362,7 +362,7 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
 
     @name(".count_flowcell")
     action count_flowcell(bit<32> size) {
-        meta.room = size - (bit<32>) meta.length;
+        meta.cell_room = size - (bit<32>) meta.length;
     }
 
     @name(".flowcell")

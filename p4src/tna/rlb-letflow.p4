@@ -912,7 +912,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
 
     // A pause is near if the queue is long, or if it has the bytes of a link in
     // it and at its rate of growth will reach xoff within two intervals.
-    @name(".predict_pause")
+    @name(".predict_pause") @noWarn("unused")
     action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
         meta.to_floor = floor |-| meta.qlen;
         meta.to_warn = warn_at |-| meta.qlen;
@@ -1411,7 +1411,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         }
     }
 
-    @name(".compare_paths")
+    @name(".compare_paths") @noWarn("unused")
     action compare_paths(time_t pass_time, bit<32> byte_time, time_t fresh) {
         meta.fresh_since = meta.now - fresh;
         meta.pass_time = pass_time;

@@ -1085,7 +1085,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
 
     // A pause is near if the queue is long, or if it has the bytes of a link in
     // it and at its rate of growth will reach xoff within two intervals.
-    @name(".predict_pause")
+    @name(".predict_pause") @noWarn("unused")
     action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
         meta.to_floor = floor |-| meta.qlen;
         meta.to_warn = warn_at |-| meta.qlen;
@@ -1584,7 +1584,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         }
     }
 
-    @name(".compare_paths")
+    @name(".compare_paths") @noWarn("unused")
     action compare_paths(time_t pass_time, bit<32> byte_time, time_t fresh) {
         meta.fresh_since = meta.now - fresh;
         meta.pass_time = pass_time;
@@ -2180,11 +2180,6 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
             qlen = meta.qlen;
         }
     };
-    RegisterAction<bit<32>, bit<6>, bit<32>>(slot_qlen) this_slot_qlen = {
-        void apply(inout bit<32> qlen, out bit<32> first) {
-            first = qlen;
-        }
-    };
 
     // The queue when the window began.
     @name(".window_qlen") @index("port") @unit("bytes")
@@ -2210,7 +2205,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     // The slots of this target are a power of two of nanoseconds long.
-    @name(".set_slot")
+    @name(".set_slot") @noWarn("unused")
     action set_slot(bit<24> per_unit) {
         meta.slot = meta.now >> 10;
         meta.window = meta.now >> 13;

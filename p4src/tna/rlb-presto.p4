@@ -205,7 +205,7 @@ struct metadata_t {
     bit<8>  hash_shift;    // which of its bits choose here: not those of the tier below
     bit<1>  to_deliver;    // the same as deliver
     bit<1>  choice;        // last_path is above zero
-    bit<32> room;          // bytes that a flowcell may have before this packet
+    bit<32> cell_room;     // bytes that a flowcell may have before this packet
     bit<1>  cell_full;
     bit<8>  first_cell;    // path of a new flow, plus one
     bit<8>  cell_path;     // of the flowcell, plus one
@@ -294,7 +294,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.hash_shift = 0;
         meta.to_deliver = 0;
         meta.choice = 0;
-        meta.room = 0;
+        meta.cell_room = 0;
         meta.cell_full = 0;
         meta.first_cell = 0;
         meta.cell_path = 0;
@@ -680,7 +680,7 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
     Register<bit<32>, bit<12>>(4096, 0) flowcell_bytes;
     RegisterAction<bit<32>, bit<12>, bit<1>>(flowcell_bytes) count_bytes = {
         void apply(inout bit<32> bytes, out bit<1> full) {
-            if (bytes > meta.room) {
+            if (bytes > meta.cell_room) {
                 bytes = (bit<32>) meta.length;
                 full = 1;
             } else {
@@ -765,7 +765,7 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
 
     @name(".count_flowcell")
     action count_flowcell(bit<32> size) {
-        meta.room = size - (bit<32>) meta.length;
+        meta.cell_room = size - (bit<32>) meta.length;
     }
 
     @name(".flowcell")
@@ -899,7 +899,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
 
     // A pause is near if the queue is long, or if it has the bytes of a link in
     // it and at its rate of growth will reach xoff within two intervals.
-    @name(".predict_pause")
+    @name(".predict_pause") @noWarn("unused")
     action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
         meta.to_floor = floor |-| meta.qlen;
         meta.to_warn = warn_at |-| meta.qlen;
@@ -1398,7 +1398,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         }
     }
 
-    @name(".compare_paths")
+    @name(".compare_paths") @noWarn("unused")
     action compare_paths(time_t pass_time, bit<32> byte_time, time_t fresh) {
         meta.fresh_since = meta.now - fresh;
         meta.pass_time = pass_time;
