@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: help build demo test golden bench conformance model
+.PHONY: help build demo soak test golden bench conformance model
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,9 @@ golden: ## rewrite the golden files; read the diff before you commit it
 
 bench: ## the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+soak: ## a minute of concurrent writes, reads and traffic under the race detector
+	SOAK=60 $(GO) test -race -count=1 -v -timeout 10m ./bmv2tests/p4rt -run TestConcurrentWritesReadsAndTraffic
 
 conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<checkout of p4lang/p4c>
 	P4C=$(abspath $(P4C)) $(GO) test -count=1 -v -timeout 30m ./bmv2tests/conformance -args -reference

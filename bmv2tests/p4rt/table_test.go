@@ -4,7 +4,6 @@ package p4rt
 
 import (
 	"bytes"
-	"fmt"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -416,6 +415,6 @@ func (x *bench) sent(data []byte) []byte {
 			return f.Data
 		}
 	}
-	x.Fatal(fmt.Sprintf("nothing came out for %x", data))
+	x.Fatalf("nothing came out for %x", data)
 	return nil
 }

@@ -40,7 +40,8 @@ type Batch struct {
 	err  error
 }
 
-func newBatch() *Batch { return &Batch{buf: make([]byte, 0, 4*maxFrame)} }
+// NewBatch returns an empty batch.
+func NewBatch() *Batch { return &Batch{buf: make([]byte, 0, 4*maxFrame)} }
 
 func (b *Batch) reset() { b.buf, b.ends, b.err = b.buf[:0], b.ends[:0], nil }
 

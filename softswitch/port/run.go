@@ -124,7 +124,7 @@ var ErrDone = errors.New("all ports have ended")
 func (r *Runner) Run(ctx context.Context) (err error) {
 	full, empty := make(chan *Batch, 2*len(r.links)), make(chan *Batch, 2*len(r.links)+1)
 	for range 2 * len(r.links) {
-		empty <- newBatch()
+		empty <- NewBatch()
 	}
 	stop := make(chan struct{})
 	var readers sync.WaitGroup

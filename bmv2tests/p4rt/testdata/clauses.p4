@@ -100,6 +100,10 @@ control Ingress_(inout headers_t hdr, inout meta_t meta, inout standard_metadata
     action mark(bit<8> value) {
         hdr.body.mark = value;
     }
+    @name("mark_c")
+    action mark_c(bit<8> value) {
+        hdr.body.c = value;
+    }
     @name("mark_and_count")
     action mark_and_count(bit<8> value) {
         hits.count();
@@ -227,6 +231,24 @@ control Ingress_(inout headers_t hdr, inout meta_t meta, inout standard_metadata
         implementation = selector_;
         size = 16;
     }
+    @name("t_left")
+    table t_left {
+        key = {
+            hdr.body.a : exact @name("a");
+        }
+        actions = { mark; NoAction; }
+        default_action = NoAction();
+        size = 1100000;
+    }
+    @name("t_right")
+    table t_right {
+        key = {
+            hdr.body.a : exact @name("a");
+        }
+        actions = { mark_c; NoAction; }
+        default_action = NoAction();
+        size = 1024;
+    }
     @name("t_keyless")
     table t_keyless {
         actions = { mark; unused; NoAction; }
@@ -287,6 +309,9 @@ control Ingress_(inout headers_t hdr, inout meta_t meta, inout standard_metadata
             clone(CloneType.I2E, 5);
         } else if (hdr.body.kind == 16) {
             t_initial.apply();
+        } else if (hdr.body.kind == 17) {
+            t_left.apply();
+            t_right.apply();
         } else if (hdr.body.kind == 15) {
             std.egress_spec = CPU_PORT;
         }
