@@ -338,6 +338,22 @@ func TestASwitchThatHangsIsGivenUp(t *testing.T) {
 	ev.await(t, controlplane.Primary, 2)
 }
 
+func TestAControllerWaitsUntilTheSwitchHasMissedItsLastConnection(t *testing.T) {
+	srv := p4rttest.Start(t, &p4rttest.Server{})
+	ev := &events{}
+	s := connect(t, srv, 4, options(ev))
+	release := srv.Hold(4)
+	srv.Cut()
+	if e := ev.await(t, controlplane.Retrying, 1); !strings.HasPrefix(e.Text, "election id 4 is in use: by our last connection, if the switch has not missed it yet, or by another controller; trying again in ") {
+		t.Errorf("got %s", e)
+	}
+	release()
+	ev.await(t, controlplane.Primary, 2)
+	if !s.IsPrimary() {
+		t.Error("not the primary again")
+	}
+}
+
 func TestASilentServerIsAnErrorInTime(t *testing.T) {
 	srv := p4rttest.Start(t, &p4rttest.Server{})
 	srv.Hang(true)

@@ -40,9 +40,12 @@ func (s *Session) supervise(ctx context.Context) {
 		}
 		s.set(func(st *state) { st.role, st.cause, st.lost = roleUnknown, err, st.lost || stood })
 		attempts++
-		if stood {
+		switch {
+		case stood:
 			s.event(Lost, err, "lost the connection to %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
-		} else {
+		case status.Code(err) == codes.InvalidArgument:
+			s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not missed it yet, or by another controller; trying again in %v", s.get().mine, pause)
+		default:
 			s.event(Retrying, err, "cannot reach %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
 		}
 		select {
@@ -64,13 +67,14 @@ func (s *Session) fatal(err error) error {
 	if errors.Is(err, errNoRoles) {
 		return fmt.Errorf("%s: %w", s.target.Name, err)
 	}
-	switch st := s.get(); status.Code(err) {
+	st := s.get()
+	if st.streams > 0 {
+		return nil // it has worked, and may again: the switch has not missed our last stream yet, or is about to start
+	}
+	switch status.Code(err) {
 	case codes.InvalidArgument:
 		if s.options.Policy == Observe {
 			return fmt.Errorf("%s: somebody watches it already, and it bears only one (%s)", s.target.Name, plain(err))
-		}
-		if s.options.Policy == Standby && st.streams > 0 {
-			return nil // a rival came first; back as a backup
 		}
 		return fmt.Errorf("%s: election id %v is refused (%s): another connected controller uses it; choose another", s.target.Name, st.mine, plain(err))
 	case codes.NotFound:

@@ -314,6 +314,10 @@ func (c *ctl) namer(name string) register.Namer {
 			if n != nil && i >= 1 && i <= len(n.Ports) {
 				return fmt.Sprintf("%d (to %s)", i, c.net.Nodes[n.Ports[i-1].Peer].Name)
 			}
+		case "path":
+			if via := uplink(c.net, n, i); via != "" {
+				return fmt.Sprintf("%d (via %s)", i, via)
+			}
 		case "leaf":
 			for j := range c.net.Nodes {
 				if x := &c.net.Nodes[j]; x.Kind == topo.Switch && x.Leaf == i {
@@ -323,6 +327,24 @@ func (c *ctl) namer(name string) register.Namer {
 		}
 		return ""
 	}
+}
+
+// uplink returns the switch that path i of a leaf leads to first: paths are
+// numbered as the leaf's ports to other switches are. Elsewhere paths depend
+// on where they lead, and the result is "".
+func uplink(t *topo.Topology, n *topo.Node, i int) string {
+	if n == nil || n.Leaf < 0 {
+		return ""
+	}
+	for _, p := range n.Ports {
+		if peer := &t.Nodes[p.Peer]; peer.Kind == topo.Switch {
+			if i == 0 {
+				return peer.Name
+			}
+			i--
+		}
+	}
+	return ""
 }
 
 // complete offers the names that list finds on the first switch, for shell

@@ -202,7 +202,21 @@ func arrayJSON(name string, a register.Array, r cellRange) map[string]any {
 	if r.first >= 0 {
 		first, values = r.first, a.Values[r.first:r.last+1]
 	}
-	return map[string]any{"switch": name, "register": a.Name, "unit": a.Unit, "first": first, "values": values}
+	obj := map[string]any{"switch": name, "register": a.Name, "unit": a.Unit, "first": first, "values": values}
+	if len(a.Index) > 0 {
+		index := make([]map[string]any, len(a.Index))
+		rest := len(a.Values)
+		for i := len(a.Index) - 1; i >= 0; i-- {
+			size := a.Index[i].Size
+			if size == 0 { // as many as fit
+				size = rest
+			}
+			rest /= size
+			index[i] = map[string]any{"name": a.Index[i].Name, "size": size}
+		}
+		obj["index"] = index
+	}
+	return obj
 }
 
 const fewCells = 32 // are all shown
@@ -222,6 +236,10 @@ func (c *ctl) printArray(w io.Writer, name string, a register.Array, r cellRange
 	if len(a.Index) > 0 {
 		g.head = append(g.head, "of")
 	}
+	means := a.Unit == "path" || a.Unit == "paths"
+	if means {
+		g.head = append(g.head, a.Unit)
+	}
 	hidden := 0
 	for i := first; i <= last; i++ {
 		if a.Values[i] == 0 && !show {
@@ -231,6 +249,9 @@ func (c *ctl) printArray(w io.Writer, name string, a register.Array, r cellRange
 		row := []string{strconv.Itoa(i), strconv.FormatUint(a.Values[i], 10)}
 		if len(a.Index) > 0 {
 			row = append(row, a.Label(i, c.namer(name)))
+		}
+		if means {
+			row = append(row, a.Meaning(i, c.namer(name)))
 		}
 		g.add(row...)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 
 // The scripts in testdata/target run on our own switch and, where it is
 // installed, on BMv2. The command "start" starts one without a program; $addr
-// and $thrift are its addresses, the latter empty for ours. In everything.p4
-// there is something of everything.
+// and $thrift are its addresses, the latter empty for ours, $pid its
+// process. In everything.p4 there is something of everything.
 func TestCtlOnSwitches(t *testing.T) {
 	for _, kind := range []local.Kind{local.SoftSwitch, local.BMv2} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -63,6 +64,7 @@ func startSwitch(ts *testscript.TestScript, simpleSwitch string) {
 		cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"))
 	}
 	ts.Check(cmd.Start())
+	ts.Setenv("pid", strconv.Itoa(cmd.Process.Pid))
 	ts.Defer(func() {
 		cmd.Process.Kill()
 		cmd.Wait()

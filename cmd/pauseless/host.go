@@ -125,7 +125,8 @@ func (f *hostFlags) config() (*wire.Config, error) {
 	cfg.Hosts.CC.Algorithm = f.algorithm
 	cfg.Hosts.Recovery = roce.Recovery(f.recovery)
 	if f.epoch > 0 {
-		cfg.Epoch = time.Unix(0, f.epoch)
+		// From here on it is counted by a clock that nobody sets.
+		cfg.Epoch = time.Now().Add(time.Until(time.Unix(0, f.epoch)))
 	}
 	if path, err := cfg.Hosts.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -183,6 +183,16 @@ func (s *Server) gone(st *stream) {
 	s.tellAll(st.role)
 }
 
+// Hold occupies an election ID, as the stream of a controller does that is
+// gone without the switch having missed it, until release is called.
+func (s *Server) Hold(id uint64) (release func()) {
+	st := &stream{id: &p4v1.Uint128{Low: id}, out: make(chan *p4v1.StreamMessageResponse, 1<<16), ended: make(chan error, 1)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[st] = true
+	return func() { s.gone(st) }
+}
+
 // SendPacket sends a packet to the primary of every role.
 func (s *Server) SendPacket(p *p4v1.PacketIn) {
 	s.toPrimary(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: p}})

@@ -58,16 +58,40 @@ type Namer func(dim string, i int) string
 func (a Array) Label(i int, name Namer) string {
 	var parts []string
 	for d, at := range schema.Split(a.Index, i) {
-		text := ""
-		if name != nil {
-			text = name(a.Index[d].Name, at)
+		if a.Index[d].Name == "one" {
+			continue // there is but one
 		}
-		if text == "" {
-			text = fmt.Sprint(at)
-		}
-		parts = append(parts, a.Index[d].Name+"="+text)
+		parts = append(parts, a.Index[d].Name+"="+name.of(a.Index[d].Name, at))
 	}
 	return strings.Join(parts, " ")
+}
+
+func (n Namer) of(dim string, i int) string {
+	if n != nil {
+		if text := n(dim, i); text != "" {
+			return text
+		}
+	}
+	return fmt.Sprint(i)
+}
+
+// Meaning returns what the value of cell i stands for, where it is no plain
+// number: the path that it counts, or those of which it is a mask, the first
+// path the leftmost bit. It is "" otherwise.
+func (a Array) Meaning(i int, name Namer) string {
+	switch a.Unit {
+	case "path":
+		return name.of("path", int(a.Values[i]))
+	case "paths":
+		var paths []string
+		for p := range a.Bits {
+			if a.Values[i]>>(a.Bits-1-p)&1 == 1 {
+				paths = append(paths, name.of("path", p))
+			}
+		}
+		return strings.Join(paths, ", ")
+	}
+	return ""
 }
 
 // Set checks range and width, and writes value to the cells from first to
