@@ -88,7 +88,7 @@ func read(name, text string) ([]item, *source.Reporter) {
 	for {
 		t := s.Next()
 		start := f.Offset(t.Pos)
-		it := item{tok: t.Kind, text: t.Source(), match: -1, lines: strings.Count(text[end:start], "\n"), space: start > end}
+		it := item{tok: t.Kind, text: t.Source(), match: -1, lines: lineEnds(text[end:start]), space: start > end}
 		switch {
 		case t.Kind == syntax.EOF:
 			it.text = ""
@@ -98,12 +98,14 @@ func read(name, text string) ([]item, *source.Reporter) {
 		case t.Kind == syntax.Comment:
 			it.kind = comment
 		case t.Kind == syntax.Hash && t.Flags&syntax.LineStart != 0:
-			it.kind, it.text = directive, restOfLine(s, text, start)
+			it.kind, it.text = directive, restOfLine(s, rep, t.Pos, text, start)
 		case t.Kind == syntax.Pragma:
 			for !s.AtLineEnd() {
 				s.Next()
 			}
-			it.kind, it.text = pragma, restOfLine(s, text, start)
+			it.kind, it.text = pragma, restOfLine(s, rep, t.Pos, text, start)
+		case t.Kind == syntax.Illegal && it.text == `\` || t.Kind == syntax.Hash || t.Kind == syntax.HashHash:
+			rep.Errorf(t.Pos, syntax.CodeLexical, "%s means nothing here", it.text)
 		}
 		end = f.Offset(t.End)
 		if it.kind == directive || it.kind == pragma {
@@ -114,8 +116,13 @@ func read(name, text string) ([]item, *source.Reporter) {
 	}
 }
 
+// lineEnds counts line ends, but not those behind a backslash.
+func lineEnds(gap string) int {
+	return strings.Count(gap, "\n") - strings.Count(gap, "\\\n") - strings.Count(gap, "\\\r\n")
+}
+
 // restOfLine takes the rest of a line, with comments that begin on it.
-func restOfLine(s *syntax.Scanner, text string, start int) string {
+func restOfLine(s *syntax.Scanner, rep *source.Reporter, pos source.Pos, text string, start int) string {
 	end := start
 	for {
 		s.SkipLine()
@@ -125,6 +132,7 @@ func restOfLine(s *syntax.Scanner, text string, start int) string {
 			return got
 		}
 		if end >= len(text) {
+			rep.Errorf(pos, syntax.CodeLexical, "comment is not closed")
 			return got
 		}
 		s.Seek(end + 1)

@@ -25,7 +25,7 @@ var tests = []struct{ name, text, want string }{
 	{"slices", "const int a=b [ 3 : 0 ]+c[d?1:0]+e[4+:2]+f . g . h[ 1 ];", "const int a = b[3:0] + c[d ? 1 : 0] + e[4+:2] + f.g.h[1];\n"},
 	{"conditions", "const int a=b?c:d?e : f;", "const int a = b ? c : d ? e : f;\n"},
 	{"sets", "const int a = 1..2; const int b = 1&&&2; const S c={a=1,...};", "const int a = 1 .. 2;\nconst int b = 1 &&& 2;\nconst S c = { a = 1, ... };\n"},
-	{"invalid header", "const h_t h={ # }; const h_t i={#};", "const h_t h = { # };\nconst h_t i = {#};\n"},
+	{"invalid header", "const h_t i={#};", "const h_t i = {#};\n"},
 	{"annotations", "@name ( \"a\" )@x[a=1,b = 2] @hidden\ntable_t t;", "@name(\"a\") @x[a = 1, b = 2] @hidden\ntable_t t;\n"},
 	{"pragma", "control c(){\n@pragma   a  b\nbit<8> x;\napply{}}", "control c() {\n    @pragma   a  b\n    bit<8> x;\n    apply { }\n}\n"},
 	{"members in columns", "header h_t{bit<8> a;// one\n@x(1) bit<16> long_name;\n\n// about b\nvarbit<32> bb; /* two */\n}",
@@ -56,6 +56,8 @@ var tests = []struct{ name, text, want string }{
 		"#ifdef A\ncontrol a() {\n#else\ncontrol b() {\n#endif\n    apply { }\n}\nconst int x = 1;\n"},
 	{"macro over lines", "#define A(x) \\\n   x +\\\n 1\nconst int a=A( 1 );", "#define A(x) \\\n   x +\\\n 1\nconst int a = A(1);\n"},
 	{"directive with a comment over lines", "#define A /* x\n y */ 1\nconst int a=A;", "#define A /* x\n y */ 1\nconst int a = A;\n"},
+	{"continued line", "const int \\\n a = 1;", "const int a = 1;\n"},
+	{"operators that would become others", "x = + + ++ y | || z;", "x = + + ++ y | || z;\n"},
 	{"methods", "extern X<T>{X(bit<8> n);\nabstract T f<U>(in U u,@optional out T t);}", "extern X<T> {\n    X(bit<8> n);\n    abstract T f<U>(in U u, @optional out T t);\n}\n"},
 	{"apply on types", "control c(){apply{d.apply(x);h.setValid();s.push_front(1);}}", "control c() { apply { d.apply(x); h.setValid(); s.push_front(1); } }\n"},
 }
@@ -75,9 +77,16 @@ func TestSource(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	got, list := Source("t.p4", []byte("const string a = \"x;\n/*"))
-	if got != nil || list.Error() != "t.p4:1:18: string is not closed [lexical]" {
-		t.Errorf("got %q, %v", got, list)
+	for text, want := range map[string]string{
+		"const string a = \"x;\n/*": "t.p4:1:18: string is not closed [lexical]",
+		"x \\ y":                    "t.p4:1:3: \\ means nothing here [lexical]",
+		"x { # y":                   "t.p4:1:5: # means nothing here [lexical]",
+		"x /*":                      "t.p4:1:3: comment is not closed [lexical]",
+		"#if 1 /* x\n\n":            "t.p4:1:1: comment is not closed [lexical]",
+	} {
+		if got, list := Source("t.p4", []byte(text)); got != nil || list.Error() != want {
+			t.Errorf("%s: got %q, %v", text, got, list)
+		}
 	}
 }
 

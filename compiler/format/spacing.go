@@ -2,10 +2,33 @@
 
 package format
 
-import "github.com/pauseless/pauseless/compiler/syntax"
+import (
+	"strings"
+
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+)
 
 // spaced reports whether there is a space before item i, which goes on a line.
 func (l *layouter) spaced(i int) bool {
+	p, it := &l.items[l.prev], &l.items[i]
+	return l.wantsSpace(i) || p.kind == token && merge(p.text, it.text)
+}
+
+// merge reports whether two tokens with nothing between them would be others.
+func merge(a, b string) bool {
+	const apart = "()[]{},;"
+	if a == "" || b == "" || strings.Contains(apart, a[len(a)-1:]) || strings.Contains(apart, b[:1]) && b != "{#}" || a == ">" && b[0] == '>' {
+		return false
+	}
+	set := &source.Set{}
+	s := syntax.NewScanner(set.Add("", a+b), &source.Reporter{Set: set})
+	first := s.Next()
+	return first.Source() != a
+}
+
+// wantsSpace is spaced by the rules of the layout.
+func (l *layouter) wantsSpace(i int) bool {
 	p, it := &l.items[l.prev], &l.items[i]
 	if p.kind != token {
 		switch it.tok {
@@ -39,10 +62,7 @@ func (l *layouter) spaced(i int) bool {
 	case syntax.Colon:
 		return l.top().open != syntax.LBracket || l.spacedColon()
 	}
-	if p.unary {
-		return p.tok == it.tok // + + is not ++
-	}
-	return true
+	return !p.unary
 }
 
 // spacedColon reports whether the colon before the item was that of ?:.
