@@ -26,8 +26,11 @@ import (
 // paused rather than dropped.
 const LosslessPriority = 3
 
-// Options says what the target cannot do.
+// Options says what the target cannot do, and what an experiment wants.
 type Options struct {
+	// Paths limits how many of the equal ways to a host are used, from the
+	// first on, by the host's name.
+	Paths map[string]int
 	// NoCloneClass leaves the class of service of clone sessions at zero, as
 	// BMv2 wants it.
 	NoCloneClass bool

@@ -62,6 +62,42 @@ func TestWarningsFollowPacketsBackToTheirSources(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "fat_tree.golden"), out.Bytes())
 }
 
+// A host that is to be reached by fewer ways has a route of its own at other
+// leaves.
+func TestWaysToAHostCanBeLimited(t *testing.T) {
+	m, info := program(t, "drill")
+	net := network(t, `leaf_spine: {leaves: 2, spines: 3, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}`)
+	s, err := schema.New(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := func(name string) (list []string) {
+		entities, err := Build(net, net.NodeByName(name).ID, m, info, Options{Paths: map[string]int{"h3": 2, "h4": 1, "h1": 3}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entities {
+			if line := s.FormatEntity(e); strings.Contains(line, "/32") {
+				list = append(list, line)
+			}
+		}
+		return list
+	}
+	got := strings.Join(routes("l1"), "\n")
+	for _, want := range []string{"/32 -> to_leaf(leaf=1, first_port=3, last_path=1)", "/32 -> to_port(port=3)"} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("l1 should have one route %q:\n%s", want, got)
+		}
+	}
+	// All ways are no limit, and spines have but one.
+	if n := len(routes("l2")); n != 2 {
+		t.Errorf("l2 has %d host routes, want those of its own hosts", n)
+	}
+	if n := len(routes("s1")); n != 0 {
+		t.Errorf("s1 has %d host routes, want none", n)
+	}
+}
+
 func TestTooSmallAProgramIsRefused(t *testing.T) {
 	m, info := program(t, "rlb-drill")
 	for _, c := range []struct{ network, want string }{

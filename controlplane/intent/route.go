@@ -3,6 +3,8 @@
 package intent
 
 import (
+	"net/netip"
+
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/topo"
 )
@@ -22,23 +24,32 @@ func (b *builder) route() {
 		}
 	}
 	for leaf, w := range b.ways {
-		e := schema.Entry{Table: "route"}
-		net := topo.LeafPrefix(leaf)
-		e.Match = []schema.Match{schema.Prefix("dst_addr", net.Addr(), net.Bits())}
-		switch {
-		case w.count == 0:
-			continue
-		case w.count == 1:
-			e.Action, e.Args = "to_port", []schema.Arg{{Name: "port", Value: w.first}}
-		default:
-			e.Action = "to_leaf"
-			e.Args = []schema.Arg{{Name: "leaf", Value: leaf}, {Name: "first_port", Value: w.first}, {Name: "last_path", Value: w.count - 1}}
-			if a, err := b.schema.Action("to_leaf"); err == nil && a.Param("hash_shift") != nil {
-				e.Args = append(e.Args, schema.Arg{Name: "hash_shift", Value: hashShift(b.node.Tier)})
-			}
-		}
-		b.entry(e)
+		b.toLeaf(topo.LeafPrefix(leaf), leaf, w)
 	}
+	for _, id := range b.topo.Hosts() {
+		host := &b.topo.Nodes[id]
+		if most := b.options.Paths[host.Name]; most > 0 && most < b.ways[host.Leaf].count {
+			b.toLeaf(netip.PrefixFrom(host.IP, 32), host.Leaf, way{b.ways[host.Leaf].first, most})
+		}
+	}
+}
+
+// toLeaf routes addresses at another leaf.
+func (b *builder) toLeaf(net netip.Prefix, leaf int, w way) {
+	e := schema.Entry{Table: "route", Match: []schema.Match{schema.Prefix("dst_addr", net.Addr(), net.Bits())}}
+	switch {
+	case w.count == 0:
+		return
+	case w.count == 1:
+		e.Action, e.Args = "to_port", []schema.Arg{{Name: "port", Value: w.first}}
+	default:
+		e.Action = "to_leaf"
+		e.Args = []schema.Arg{{Name: "leaf", Value: leaf}, {Name: "first_port", Value: w.first}, {Name: "last_path", Value: w.count - 1}}
+		if a, err := b.schema.Action("to_leaf"); err == nil && a.Param("hash_shift") != nil {
+			e.Args = append(e.Args, schema.Arg{Name: "hash_shift", Value: hashShift(b.node.Tier)})
+		}
+	}
+	b.entry(e)
 }
 
 // hashShift is which 16 of a flow's 32 hash bits choose a path: others in

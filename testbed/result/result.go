@@ -61,6 +61,14 @@ type Summary struct {
 	Timeouts   uint64 `json:"timeouts"`
 	Dropped    uint64 `json:"dropped"` // of lossless classes; must be zero
 	Hops       uint64 `json:"hops"`    // switch traversals
+	// MaxQueue is the most bytes that ever waited in an egress queue.
+	MaxQueue int64 `json:"max_queue_bytes"`
+	// ShortP95US is the 95th percentile of the FCT of flows below 100 KB.
+	ShortP95US float64 `json:"short_p95_fct_us"`
+	// Coflows are groups of flows of which the last has finished; AvgCCTUS is
+	// the mean time from the start of their first flow to the end of the last.
+	Coflows  int     `json:"coflows,omitempty"`
+	AvgCCTUS float64 `json:"avg_cct_us,omitempty"`
 	// Scheme counts what the profile's program did, by counter name, summed
 	// over all switches.
 	Scheme map[string]uint64 `json:"scheme,omitempty"`
@@ -111,15 +119,35 @@ type Register struct {
 }
 
 // Collect turns what the fabric found into a Run without lines and registers.
-func Collect(t *topo.Topology, r *fabric.Results, hops uint64) *Run {
+// What the summary says of flows is about those of the given parts of the
+// workload, or of all if none is given.
+func Collect(t *topo.Topology, r *fabric.Results, hops uint64, parts ...int) *Run {
 	run := &Run{Raw: r, Summary: Summary{
-		EndUS: r.End.Microseconds(), Flows: len(r.Flows), OutOfOrder: r.OutOfOrder, DegreeP99: r.Degree.Quantile(0.99),
+		EndUS: r.End.Microseconds(), DegreeP99: r.Degree.Quantile(0.99),
 		DegreeMax: r.Degree.Quantile(1), CNPs: r.CNPs, Timeouts: r.Timeouts, Dropped: r.Dropped, Hops: hops,
 	}}
 	s := &run.Summary
-	var fct, slow []float64
+	var fct, slow, short []float64
+	coflows := make(map[uint32]*coflow)
 	for i := range r.Flows {
 		f := &r.Flows[i]
+		if len(parts) > 0 && !slices.Contains(parts, f.Group) {
+			continue
+		}
+		s.Flows++
+		s.OutOfOrder += uint64(f.OutOfOrder)
+		if f.Coflow != 0 {
+			c := coflows[f.Coflow]
+			if c == nil {
+				c = &coflow{start: f.Start}
+				coflows[f.Coflow] = c
+			}
+			c.start, c.end = min(c.start, f.Start), max(c.end, f.Start+f.FCT)
+			c.open = c.open || !f.Finished
+		}
+		if f.Finished && f.Size < shortFlow {
+			short = append(short, f.FCT.Microseconds())
+		}
 		run.Flows = append(run.Flows, Flow{
 			Src: t.Nodes[f.Src].Name, Dst: t.Nodes[f.Dst].Name, Bytes: f.Size, StartNS: f.Start.Nanoseconds(),
 			FCTNS: f.FCT.Nanoseconds(), IdealNS: f.Ideal.Nanoseconds(), OutOfOrder: f.OutOfOrder, Degree: f.Degree,
@@ -137,7 +165,14 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64) *Run {
 			slow = append(slow, f.Slowdown())
 		}
 	}
-	s.AvgFCTUS, s.P99FCTUS = Mean(fct), Quantile(fct, 0.99)
+	for _, c := range coflows {
+		if !c.open {
+			s.Coflows++
+			s.AvgCCTUS += (c.end - c.start).Microseconds()
+		}
+	}
+	s.AvgCCTUS /= float64(max(s.Coflows, 1))
+	s.AvgFCTUS, s.P99FCTUS, s.ShortP95US = Mean(fct), Quantile(fct, 0.99), Quantile(short, 0.95)
 	s.AvgSlowdown, s.P99Slowdown = Mean(slow), Quantile(slow, 0.99)
 	for i := range r.Ports {
 		s.PauseFrames += r.Ports[i].Pauses
@@ -147,6 +182,15 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64) *Run {
 	}
 	run.Pauses = pauses(t, r)
 	return run
+}
+
+// shortFlow is the size in bytes below which a flow counts as short.
+const shortFlow = 100_000
+
+// coflow is when the first flow of a coflow started and the last was finished.
+type coflow struct {
+	start, end vtime.Time
+	open       bool // one is not finished
 }
 
 // pauses joins PAUSE and RESUME frames to intervals.

@@ -61,7 +61,7 @@ func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 // one runs one profile with one seed.
 func (s *Scenario) one(ctx context.Context, p *gen.Profile, prog *program.Program, seed uint64, o Options) (*result.Run, error) {
 	lab, err := virtual.Open(ctx, virtual.Config{
-		Topology: s.net, Program: prog, Hosts: hostsFor(prog.Manifest, s.Hosts), Faults: s.Faults, Seed: seed,
+		Topology: s.net, Program: prog, Hosts: hostsFor(prog.Manifest, s.Hosts), Paths: s.Paths, Faults: s.Faults, Seed: seed,
 		Threads: o.Threads, Progress: o.Progress, Event: o.Event,
 	})
 	if err != nil {
@@ -82,7 +82,8 @@ func (s *Scenario) one(ctx context.Context, p *gen.Profile, prog *program.Progra
 		o.Progress(lab.Fabric.Progress())
 	}
 	results := lab.Fabric.Results()
-	run := result.Collect(s.net, results, lab.Fabric.Progress().Hops)
+	run := result.Collect(s.net, results, lab.Fabric.Progress().Hops, s.Judge...)
+	run.Summary.MaxQueue = longestQueue(s.net, lab)
 	run.Scenario, run.Profile, run.Seed = s.Name, p.Name, seed
 	run.Lines = r.lines.done()
 	if runErr != nil {
@@ -236,6 +237,22 @@ func count(prog *program.Program, registers []result.Register) map[string]uint64
 		}
 	}
 	return sums
+}
+
+// longestQueue returns the most bytes that ever waited in an egress queue.
+func longestQueue(t *topo.Topology, lab *virtual.Lab) (most int64) {
+	for _, id := range t.Switches() {
+		sw := lab.Switch(id)
+		sw.Lock()
+		for p := range t.Nodes[id].Ports {
+			stats := sw.Port(p + 1)
+			for c := range stats.Class {
+				most = max(most, stats.Class[c].MaxQueueBytes)
+			}
+		}
+		sw.Unlock()
+	}
+	return most
 }
 
 // lines gathers time lines of the queues of all switch ports.

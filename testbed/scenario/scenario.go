@@ -15,16 +15,19 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
 	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/workload"
 )
 
@@ -43,14 +46,22 @@ type Scenario struct {
 	// control that goes with it, if none is given, and its tags and marks.
 	Hosts   roce.Config     `yaml:"hosts"`
 	Traffic []workload.Spec `yaml:"traffic"`
-	Faults  []fabric.Fault  `yaml:"faults"`
-	Seeds   []uint64        `yaml:"seeds"`
+	// Paths is how many of the equal ways to a host are used, from the first
+	// on, by the host's name. Others use all.
+	Paths  map[string]int `yaml:"paths"`
+	Faults []fabric.Fault `yaml:"faults"`
+	Seeds  []uint64       `yaml:"seeds"`
 	// Until ends a run whose flows are not all finished.
 	Until vtime.Time `yaml:"until"`
 	// Sample is the time between two points of the time lines; zero: none are
 	// kept.
 	Sample vtime.Time `yaml:"sample"`
 	Watch  Watch      `yaml:"watch"`
+	// Judge has the numbers of the parts of traffic, from 1, whose flows the
+	// summary of a run is about; none: all. Pauses are of all anyway.
+	Judge []int `yaml:"judge"`
+	// Claims are what a paper says should come out.
+	Claims []result.Claim `yaml:"claims"`
 
 	net      *topo.Topology
 	profiles []*gen.Profile
@@ -136,6 +147,8 @@ func (s *Scenario) check(f *yamlfile.File, dir string) (*Scenario, error) {
 	if path, err := s.Hosts.Check(); err != nil {
 		f.Errorf(join("hosts", path), "%v", err)
 	}
+	s.checkPaths(f)
+	s.checkClaims(f)
 	if s.Until <= 0 {
 		f.Errorf("until", "until is %v, must be above zero", s.Until)
 	}
@@ -148,19 +161,35 @@ func (s *Scenario) check(f *yamlfile.File, dir string) (*Scenario, error) {
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
+	err := s.generate()
+	var where *workload.Error
+	if errors.As(err, &where) {
+		f.Errorf(join("traffic", where.Path), "%v", where.Err)
+		return nil, f.Err()
+	}
+	return s, err
+}
+
+// generate makes the flows of all seeds.
+func (s *Scenario) generate() error {
 	s.flows = make(map[uint64][]fabric.Flow)
 	for _, seed := range s.Seeds {
 		flows, err := workload.Generate(s.Traffic, s.net, seed)
-		var where *workload.Error
-		if errors.As(err, &where) {
-			f.Errorf(join("traffic", where.Path), "%v", where.Err)
-			return nil, f.Err()
-		} else if err != nil {
-			return nil, err
+		if err != nil {
+			return err
 		}
 		s.flows[seed] = flows
 	}
-	return s, nil
+	return nil
+}
+
+// Reseed gives the scenario so many seeds, from 1 on, in place of its own.
+func (s *Scenario) Reseed(n int) error {
+	s.Seeds = nil
+	for seed := range n {
+		s.Seeds = append(s.Seeds, uint64(seed)+1)
+	}
+	return s.generate()
 }
 
 func (s *Scenario) readNetwork(f *yamlfile.File, dir string) error {
@@ -199,6 +228,40 @@ func (s *Scenario) readProfile(name, dir string) (*gen.Profile, error) {
 		program.Fit(p, s.net)
 	}
 	return p, p.Check()
+}
+
+func (s *Scenario) checkPaths(f *yamlfile.File) {
+	for _, name := range slices.Sorted(maps.Keys(s.Paths)) {
+		most := s.Paths[name]
+		if most < 1 {
+			f.Errorf(join("paths", name), "%d paths, must be at least one", most)
+		}
+		if s.net == nil {
+			continue // that is the error
+		}
+		if n := s.net.NodeByName(name); n == nil || n.Kind != topo.Host {
+			f.Errorf(join("paths", name), "no host is called %q", name)
+		}
+	}
+}
+
+func (s *Scenario) checkClaims(f *yamlfile.File) {
+	for _, i := range s.Judge {
+		if i < 1 || i > len(s.Traffic) {
+			f.Errorf("judge", "there is no part %d of traffic", i)
+		}
+	}
+	for i, c := range s.Claims {
+		path := fmt.Sprintf("claims.%d", i)
+		if _, ok := result.MetricOf(c.Less); !ok {
+			f.Errorf(join(path, "less"), "no metric is called %q%s", c.Less, diag.DidYouMean(c.Less, result.MetricNames()))
+		}
+		for _, side := range []struct{ key, profile string }{{"with", c.With}, {"than", c.Than}} {
+			if !slices.Contains(s.Profiles, side.profile) {
+				f.Errorf(join(path, side.key), "%q is none of the profiles of this scenario", side.profile)
+			}
+		}
+	}
 }
 
 func resolve(dir, name string) string {

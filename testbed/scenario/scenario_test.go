@@ -128,6 +128,11 @@ func TestMistakesAreFoundBeforeAnythingRuns(t *testing.T) {
 		{"profiles: [rlb-drill]", "profiles: []", "small.yaml:6:11: no profiles"},
 		{"traffic:", "set: {red.kmim: 3KB}\ntraffic:", "red.kmim"},
 		{"network:", "topology: x.yaml\nnetwork:", "small.yaml:3:11: both network and topology"},
+		{"until:", "paths: {h9: 1}\nuntil:", "no host is called \"h9\""},
+		{"until:", "paths: {h1: 0}\nuntil:", "0 paths, must be at least one"},
+		{"until:", "judge: [3]\nuntil:", "there is no part 3 of traffic"},
+		{"until:", "claims: [{less: stalled_flow, with: rlb-drill, than: rlb-drill}]\nuntil:", "did you mean \"stalled_flows\"?"},
+		{"until:", "claims: [{less: resent, with: rlb-drill, than: drill}]\nuntil:", "\"drill\" is none of the profiles"},
 	} {
 		text := strings.Replace(small, c.old, c.new, 1)
 		if _, err := Parse("small.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {

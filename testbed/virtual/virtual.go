@@ -31,6 +31,7 @@ type Config struct {
 	Topology *topo.Topology
 	Program  *program.Program // of every switch
 	Hosts    roce.Config
+	Paths    map[string]int // see intent.Options
 	Faults   []fabric.Fault
 	Seed     uint64
 	Threads  int // goroutines that run nodes; zero means one
@@ -83,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 // topology asks for.
 func (l *Lab) configure(ctx context.Context, s *controlplane.Session) error {
 	node := l.cfg.Topology.NodeByName(s.Name())
-	entities, err := intent.Build(l.cfg.Topology, node.ID, l.cfg.Program.Manifest, l.cfg.Program.P4Info, intent.Options{})
+	entities, err := intent.Build(l.cfg.Topology, node.ID, l.cfg.Program.Manifest, l.cfg.Program.P4Info, intent.Options{Paths: l.cfg.Paths})
 	if err != nil {
 		return err
 	}
