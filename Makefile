@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: help build demo soak test golden bench conformance model
+.PHONY: help build demo soak test golden bench conformance model tofino
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -41,3 +41,8 @@ conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<c
 
 model: ## judge every program by the papers' algorithms, 100,000 random cases each; P4C_BM2=<p4c-bm2-ss> has p4c compile them
 	MODEL=1 $(GO) test -count=1 -v -timeout 3h ./bmv2tests/model/judge
+
+tofino: build ## compile all programs for Tofino and print what they take: P4C_TOFINO=<where p4c is built or installed>
+	@if [ -n "$(P4C_TOFINO)" ] || command -v p4c-barefoot >/dev/null; then \
+		rm -rf bin/tofino && bin/pauseless tofino build --compiler "$(P4C_TOFINO)" -o bin/tofino && bin/pauseless tofino report bin/tofino; \
+	else echo "SKIP: p4c-barefoot is not on PATH, and P4C_TOFINO is not set"; fi

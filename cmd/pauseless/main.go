@@ -69,6 +69,7 @@ func newRootCmd() *cobra.Command {
 		newReportCmd(),
 		newSTFCmd(),
 		newSwitchCmd(),
+		newTofinoCmd(),
 	)
 	return root
 }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/tofino"
+	"github.com/spf13/cobra"
+)
+
+func newTofinoCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tofino",
+		Short: "Compile the programs for Tofino, and see how much of the chip they take",
+		Long: `Compile the programs for Tofino with p4c's open Tofino backend, and see how
+much of the chip they take.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTofinoBuildCmd(), newTofinoReportCmd())
+	return cmd
+}
+
+func newTofinoBuildCmd() *cobra.Command {
+	var prefix, out string
+	cmd := &cobra.Command{
+		Use:   "build -o DIR [--compiler PREFIX] [PROFILE...]",
+		Short: "Compile programs with p4c-barefoot and bfas",
+		Long: `Compile programs with p4c-barefoot and bfas, each into a folder of its own below
+DIR: bfrt.json, p4info.txtpb, and in pipe tofino.bin, context.json and
+logs/resources.json. Without names, all built-in profiles that have a program
+for Tofino are compiled.
+
+The compiler is p4c (github.com/p4lang/p4c) built with -DENABLE_TOFINO=ON; its
+Python driver is not needed. PREFIX is where it is installed, or its build
+folder; without it, the two programs are looked for on PATH.`,
+		Example: `  pauseless tofino build --compiler /usr/local -o out
+  pauseless tofino build -o out drill rlb-drill`,
+		RunE: func(cmd *cobra.Command, profiles []string) error {
+			if out == "" {
+				return usageErrorf(cmd, "where to? Say -o DIR")
+			}
+			return buildTofino(cmd, prefix, out, profiles)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&prefix, "compiler", os.Getenv("P4C_TOFINO"), "where p4c is installed or built; default P4C_TOFINO")
+	f.StringVarP(&out, "output", "o", "", "directory to write to")
+	return cmd
+}
+
+func buildTofino(cmd *cobra.Command, prefix, out string, names []string) error {
+	profiles, err := tofinoProfiles(names)
+	if err != nil {
+		return err
+	}
+	c, err := tofino.FindCompiler(prefix)
+	if err != nil {
+		return fmt.Errorf("%w; say where it is with --compiler", err)
+	}
+	var failed error
+	for _, p := range profiles {
+		prog, err := gen.Generate(p, "tna")
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(out, prog.Name)
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+		for _, f := range prog.Files() {
+			if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o666); err != nil {
+				return err
+			}
+		}
+		warnings, err := c.Build(cmd.Context(), filepath.Join(dir, prog.Name+".p4"), dir)
+		switch {
+		case cmd.Context().Err() != nil:
+			return cmd.Context().Err()
+		case err != nil:
+			failed = errors.Join(failed, err)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: failed\n", prog.Name)
+		default:
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: compiled\n%s", prog.Name, warnings)
+		}
+	}
+	return failed
+}
+
+// tofinoProfiles returns the profiles named, or all built-in ones that have a
+// program for Tofino.
+func tofinoProfiles(names []string) ([]*gen.Profile, error) {
+	all := len(names) == 0
+	if all {
+		names = gen.Names()
+	}
+	var list []*gen.Profile
+	for _, name := range names {
+		p, err := profileOf(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := gen.Supports(p, "tna"); err != nil {
+			if all {
+				continue
+			}
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func newTofinoReportCmd() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "report DIR [-o table|json]",
+		Short: "Show how much of the chip compiled programs take",
+		Long: `Show how much of the chip compiled programs take, from every resources.json
+below DIR: stages, match crossbar, hash bits, gateways, SRAM, map RAM, TCAM,
+action instructions (VLIW), stateful ALUs and logical tables, used and as a
+share of all stages; what each program adds to the one that it builds on; and
+what table I of the RLB paper says of the authors' programs.`,
+		Example: `  pauseless tofino build -o out && pauseless tofino report out
+  pauseless tofino report out -o json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageErrorf(cmd, "want one directory, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "table" && output != "json" {
+				return usageErrorf(cmd, "-o is table or json, not %q", output)
+			}
+			programs, err := tofino.Read(args[0])
+			if err != nil {
+				return err
+			}
+			r := tofino.NewReport(programs, buildsOn)
+			if output == "json" {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(r.Rows())
+			}
+			return r.WriteText(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	return cmd
+}
+
+// buildsOn returns the program that a built-in profile's adds to: without
+// RLB's limits, without RLB, without PB-FS or PCN, or ECMP.
+func buildsOn(name string) string {
+	p, err := gen.Builtin(name)
+	switch {
+	case err != nil || name == "ecmp":
+		return ""
+	case p.RLB == "rlb_adaptive":
+		return "rlb-" + p.Base
+	case p.RLB == "rlb" && bool(p.PBFS):
+		return "rlb-" + p.Base
+	case p.RLB == "rlb" || bool(p.PBFS) || bool(p.PCN):
+		return p.Base
+	}
+	return "ecmp"
+}

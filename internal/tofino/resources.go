@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tofino runs the open Tofino compiler (p4c-barefoot and bfas of
+// p4lang/p4c) on programs, and reads how much of the chip they take.
+package tofino
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// Resource is a kind of resource of the match-action stages.
+type Resource int
+
+// The resources, in the order of tables.
+const (
+	Crossbar    Resource = iota // bytes of the match input crossbar, exact and ternary
+	HashBits                    // of the hash functions
+	Gateways                    // that decide on conditions
+	SRAM                        // blocks of 128 Kb
+	MapRAM                      // blocks beside them, of counters, meters and registers
+	TCAM                        // blocks of 44 bits by 512
+	VLIW                        // action instructions
+	StatefulALU                 // which registers and meters use
+	TableID                     // logical tables
+	resources
+)
+
+// Names are those of the compiler's own summaries.
+var names = [resources]string{"crossbar", "hash bits", "gateways", "SRAM", "map RAM", "TCAM", "VLIW", "stateful ALUs", "tables"}
+
+func (r Resource) String() string { return names[r] }
+
+// Use is how much of each resource is used, and how much there is.
+type Use struct {
+	Used, Of [resources]int
+}
+
+// Percent is the share of a resource in use.
+func (u *Use) Percent(r Resource) float64 {
+	if u.Of[r] == 0 {
+		return 0
+	}
+	return 100 * float64(u.Used[r]) / float64(u.Of[r])
+}
+
+// Program is what a program takes.
+type Program struct {
+	Name     string
+	Compiler string // its version
+	Stages   int    // in use: the last one with a table, counted from 1
+	Total    Use
+	ByStage  []Use // of all stages there are
+}
+
+// file is resources.json, as much of it as is asked for. The compiler's
+// resources_schema.py describes it.
+type file struct {
+	Name      string `json:"program_name"`
+	Compiler  string `json:"compiler_version"`
+	Schema    string `json:"schema_version"`
+	Resources *struct {
+		MAU *struct {
+			Stages    int         `json:"nStages"`
+			MAUStages []stageFile `json:"mau_stages"`
+		} `json:"mau"`
+	} `json:"resources"`
+}
+
+type item = json.RawMessage
+
+type stageFile struct {
+	Number   int `json:"stage_number"`
+	Crossbar struct {
+		Exact   int    `json:"exact_size"`
+		Ternary int    `json:"ternary_size"`
+		Bytes   []item `json:"bytes"`
+	} `json:"xbar_bytes"`
+	Hash struct {
+		Bits      int    `json:"nBits"`
+		Functions int    `json:"nFunctions"`
+		Used      []item `json:"bits"`
+	} `json:"hash_bits"`
+	Gateways struct {
+		Rows  int    `json:"nRows"`
+		Units int    `json:"nUnits"`
+		Used  []item `json:"gateways"`
+	} `json:"gateways"`
+	RAMs struct {
+		Rows    int    `json:"nRows"`
+		Columns int    `json:"nColumns"`
+		Used    []item `json:"srams"`
+	} `json:"rams"`
+	MapRAMs struct {
+		Rows  int    `json:"nRows"`
+		Units int    `json:"nUnits"`
+		Used  []item `json:"maprams"`
+	} `json:"map_rams"`
+	TCAMs struct {
+		Rows    int    `json:"nRows"`
+		Columns int    `json:"nColumns"`
+		Used    []item `json:"tcams"`
+	} `json:"tcams"`
+	VLIW struct {
+		Size int    `json:"size"`
+		Used []item `json:"instructions"`
+	} `json:"vliw"`
+	ALUs struct {
+		Number int    `json:"nAlus"`
+		Used   []item `json:"meters"`
+	} `json:"meter_alus"`
+	Tables struct {
+		Size int    `json:"size"`
+		Used []item `json:"ids"`
+	} `json:"logical_tables"`
+}
+
+func (s *stageFile) use() Use {
+	var u Use
+	set := func(r Resource, used []item, of int) { u.Used[r], u.Of[r] = len(used), of }
+	set(Crossbar, s.Crossbar.Bytes, s.Crossbar.Exact+s.Crossbar.Ternary)
+	set(HashBits, s.Hash.Used, s.Hash.Bits*s.Hash.Functions)
+	set(Gateways, s.Gateways.Used, s.Gateways.Rows*s.Gateways.Units)
+	set(SRAM, s.RAMs.Used, s.RAMs.Rows*s.RAMs.Columns)
+	set(MapRAM, s.MapRAMs.Used, s.MapRAMs.Rows*s.MapRAMs.Units)
+	set(TCAM, s.TCAMs.Used, s.TCAMs.Rows*s.TCAMs.Columns)
+	set(VLIW, s.VLIW.Used, s.VLIW.Size)
+	set(StatefulALU, s.ALUs.Used, s.ALUs.Number)
+	set(TableID, s.Tables.Used, s.Tables.Size)
+	return u
+}
+
+// Parse reads a resources.json. Errors name the file and what is wrong in it.
+func Parse(name string, data []byte) (*Program, error) {
+	var f file
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if f.Resources == nil || f.Resources.MAU == nil {
+		return nil, fmt.Errorf("%s has no resources.mau: is it a resources.json of p4c-barefoot, made with -g?", name)
+	}
+	if major, _, _ := strings.Cut(f.Schema, "."); major != "2" {
+		return nil, fmt.Errorf("%s has schema version %q, this program reads 2.x", name, f.Schema)
+	}
+	mau := f.Resources.MAU
+	p := &Program{Name: f.Name, Compiler: f.Compiler, ByStage: make([]Use, mau.Stages)}
+	for i := range mau.MAUStages {
+		s := &mau.MAUStages[i]
+		if s.Number < 0 || s.Number >= mau.Stages {
+			return nil, fmt.Errorf("%s: stage %d of %d", name, s.Number, mau.Stages)
+		}
+		u := s.use()
+		p.ByStage[s.Number] = u
+		if u.Used[TableID] > 0 {
+			p.Stages = max(p.Stages, s.Number+1)
+		}
+		for r := range resources {
+			p.Total.Used[r] += u.Used[r]
+			// Stages without a table may be left out; all have the same.
+			p.Total.Of[r] = max(p.Total.Of[r], u.Of[r]*mau.Stages)
+		}
+	}
+	return p, nil
+}
+
+// Read finds every resources.json below a folder. A program is called as the
+// folder of its output, or as its file says if that is the folder given.
+func Read(dir string) ([]*Program, error) {
+	var list []*Program
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "resources.json" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		p, err := Parse(path, data)
+		if err != nil {
+			return err
+		}
+		if rel, err := filepath.Rel(dir, path); err == nil {
+			if first, rest, below := strings.Cut(filepath.ToSlash(rel), "/"); below && strings.Contains(rest, "/") && first != "pipe" {
+				p.Name = first
+			}
+		}
+		list = append(list, p)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no resources.json below %s: compile with p4c-barefoot -g, or with \"pauseless tofino build\"", dir)
+	}
+	sort.Slice(list, func(i, k int) bool { return list[i].Name < list[k].Name })
+	return list, nil
+}
