@@ -118,7 +118,7 @@ func canBeUnset(t Type) bool {
 // whole is what is known about the variables of a control or parser.
 type whole struct {
 	c       *Checker
-	written map[Object]bool // all variables, and whether something sets them
+	written map[Object]bool       // all variables, and whether something sets them
 	reads   map[Object]source.Pos // the first
 	order   []Object
 }
