@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -25,6 +26,9 @@ type ifLink struct {
 	buf  []byte
 	oob  []byte
 	head [vnetLen]byte
+	// closed is set by Close: what calls that are under way fail with then is
+	// not always os.ErrClosed.
+	closed atomic.Bool
 }
 
 // vnetLen is the length of struct virtio_net_hdr.
@@ -90,7 +94,7 @@ func (l *ifLink) Read(b *Batch) error {
 			return !errors.Is(rerr, unix.EAGAIN)
 		})
 		switch {
-		case errors.Is(err, os.ErrClosed):
+		case err != nil && l.closed.Load():
 			return net.ErrClosed
 		case err != nil:
 			return fmt.Errorf("interface %s: %w", l.name, err)
@@ -151,7 +155,7 @@ func (l *ifLink) Write(frames []*packet.Frame) error {
 			return true
 		})
 		switch {
-		case errors.Is(err, os.ErrClosed):
+		case err != nil && l.closed.Load():
 			return net.ErrClosed
 		case err != nil:
 			return fmt.Errorf("interface %s: %w", l.name, err)
@@ -166,6 +170,7 @@ func (l *ifLink) Write(frames []*packet.Frame) error {
 
 // Close implements Link.
 func (l *ifLink) Close() error {
+	l.closed.Store(true)
 	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package port
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/packet"
+)
+
+// veth makes a pair of virtual Ethernet interfaces in a network namespace of
+// the test's own, with an address on the first, and opens links on both.
+func veth(t *testing.T) (a, b Link) {
+	t.Helper()
+	runtime.LockOSThread() // and not unlocked: the thread ends with the test
+	need.No(t, unix.Unshare(unix.CLONE_NEWNET))
+	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a", MTU: 1500}, PeerName: "b", PeerHardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 2}}
+	need.No(t, netlink.LinkAdd(pair))
+	links := map[string]Link{}
+	for _, name := range []string{"a", "b"} {
+		l, err := netlink.LinkByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := netlink.LinkSetUp(l); err != nil {
+			t.Fatal(err)
+		}
+		if name == "a" {
+			addr, err := netlink.ParseAddr("192.0.2.1/24")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := netlink.AddrAdd(l, addr); err != nil {
+				t.Fatal(err)
+			}
+			if err := netlink.NeighAdd(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: net.IPv4(192, 0, 2, 2), HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 2}, State: netlink.NUD_PERMANENT}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if links[name], err = OpenInterface(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"a", "b"} { // what is sent before is lost
+		for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+			l, err := netlink.LinkByName(name)
+			if err == nil && l.Attrs().OperState == netlink.OperUp {
+				break
+			}
+			if time.Since(begun) > 20*time.Second {
+				t.Fatalf("interface %s does not come up: %v", name, err)
+			}
+		}
+	}
+	return links["a"], links["b"]
+}
+
+// ours are the frames that a test sends: those to UDP port 9 or of the local
+// experimental EtherType. The kernel has more to say on a new interface.
+func ours(f []byte) bool {
+	if len(f) > 40 && binary.BigEndian.Uint16(f[12:]) == packet.EtherTypeIPv4 && f[23] == packet.ProtoUDP {
+		return binary.BigEndian.Uint16(f[36:]) == 9
+	}
+	return bytes.Equal(f[12:14], []byte{0x88, 0xb5}) || len(f) > 18 && bytes.Equal(f[16:18], []byte{0x88, 0xb5})
+}
+
+// receive returns the next n frames of a link that a test has sent.
+func receive(t *testing.T, l Link, n int) [][]byte {
+	t.Helper()
+	guard := time.AfterFunc(20*time.Second, func() { l.Close() })
+	defer guard.Stop()
+	var list [][]byte
+	for len(list) < n {
+		b := NewBatch()
+		if err := l.Read(b); err != nil {
+			t.Fatalf("after %d of %d frames: %v", len(list), n, err)
+		}
+		for i := range b.Len() {
+			if f := b.Frame(i); ours(f) {
+				list = append(list, bytes.Clone(f))
+			}
+		}
+	}
+	return list
+}
+
+// Frames go out and come in as they are, tags of VLANs included; one that is
+// longer than the MTU is lost, and the link stays.
+func TestInterfacesCarryFrames(t *testing.T) {
+	a, b := veth(t)
+	defer b.Close()
+	frame := func(n int, tag ...byte) *packet.Frame {
+		data := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}, tag...)
+		data = append(data, 0x88, 0xb5)
+		for len(data) < n {
+			data = append(data, byte(len(data)))
+		}
+		return &packet.Frame{Data: data}
+	}
+	sent := []*packet.Frame{frame(60), frame(1514), frame(3000), frame(64, 0x81, 0, 0, 42), {Data: frame(40).Data, Elided: 100}}
+	if err := a.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	got := receive(t, b, 4)
+	for i, want := range [][]byte{wire(sent[0]), wire(sent[1]), wire(sent[3]), wire(sent[4])} {
+		if !bytes.Equal(got[i], want) {
+			t.Errorf("frame %d: %d bytes %x…, want %d bytes %x…", i, len(got[i]), got[i][:20], len(want), want[:20])
+		}
+	}
+	// Close ends a Read that waits.
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			if err := a.Read(NewBatch()); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	time.Sleep(10 * time.Millisecond)
+	a.Close()
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read ends with %v", err)
+	}
+	if err := a.Write(sent); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Write ends with %v", err)
+	}
+}
+
+// What a socket on the same machine leaves to the card: the checksum of a
+// datagram, and the cutting of one that is sent as several.
+func TestOffloadsOfTheKernel(t *testing.T) {
+	_, b := veth(t)
+	defer b.Close()
+	c, err := net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(192, 0, 2, 2), Port: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	f := receive(t, b, 1)[0]
+	if !bytes.HasSuffix(f[:47], []byte("hello")) || !sumsToZero(f[:47], true, packet.ProtoUDP) {
+		t.Errorf("a datagram came as %x", f)
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serr error
+	if err := raw.Control(func(fd uintptr) { serr = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT, 1000) }); err != nil || serr != nil {
+		t.Fatal(err, serr)
+	}
+	payload := make([]byte, 2500)
+	for i := range payload {
+		payload[i] = byte(i)
+	}
+	if _, err := c.Write(payload); err != nil {
+		t.Fatal(err)
+	}
+	var whole []byte
+	for i, f := range receive(t, b, 3) {
+		if want := min(1000, 2500-1000*i) + 42; len(f) != want || !sumsToZero(f, true, packet.ProtoUDP) || packet.Checksum(f[14:34]) != 0 {
+			t.Errorf("segment %d has %d bytes, want %d: %x…", i, len(f), want, f[:42])
+		}
+		whole = append(whole, f[42:]...)
+	}
+	if !bytes.Equal(whole, payload) {
+		t.Error("the payload differs")
+	}
+}
