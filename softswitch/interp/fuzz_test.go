@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/packet"
+)
+
+// FuzzProgram loads any file; one that is a program then gets packets. Neither
+// may bring the switch down.
+func FuzzProgram(f *testing.F) {
+	f.Add([]byte(whole), []byte{1, 2, 3, 4, 5, 6, 7, 8})
+	l := newLab(bmv2json.HeaderField{Name: "x", Width: 72, Signed: true}, bmv2json.HeaderField{Name: "y", Width: 8, Saturating: true})
+	l.do("assign", bmv2json.Field("h", "x"), bmv2json.Wrap(bmv2json.Expr("<<", bmv2json.Field("h", "y"), bmv2json.Field("h", "y"))))
+	l.do("_jump_if_zero", bmv2json.Field("h", "y"), hexOf(0))
+	f.Add(bmv2json.Encode(l.json), []byte{255, 0, 1})
+	f.Fuzz(func(t *testing.T, file, data []byte) {
+		p, err := bmv2json.Decode("f.json", file)
+		if err != nil {
+			return
+		}
+		prog, err := Compile(p, Options{})
+		if (prog == nil) == (err == nil) {
+			t.Fatalf("Compile returned %v, %v", prog, err)
+		}
+		if err != nil || cells(prog) > 1<<16 {
+			return // large arrays are slow to make, not wrong
+		}
+		m := NewMachine(NewState(prog, 1))
+		for _, elided := range []int{0, 100} {
+			frame := &packet.Frame{Data: append([]byte(nil), data...), Elided: elided}
+			m.Start(frame, frame.Len())
+			m.Parse()
+			m.Ingress()
+			saved := m.Save(nil)
+			m.Resume(frame, saved)
+			m.Egress()
+			m.Finish()
+		}
+	})
+}
+
+// cells is how much a program's state takes.
+func cells(p *Program) int {
+	n := 0
+	for _, r := range p.Registers {
+		n += r.Size * limbsOf(r.Width)
+	}
+	for _, k := range p.Counters {
+		n += 2 * k.Size
+	}
+	for _, m := range p.Meters {
+		n += 20 * m.Size
+	}
+	return n
+}
+
+// What FuzzProgram has found.
+func TestProgramsThatFuzzingFound(t *testing.T) {
+	// A comparison of more than 64 bits whose result went to the last slot of
+	// all read beyond it.
+	l := newLab(bmv2json.HeaderField{Name: "x", Width: 128}, bmv2json.HeaderField{Name: "y", Width: 8})
+	l.do("assign", bmv2json.Field("h", "y"), bmv2json.Wrap(bmv2json.Expr("b2d", nil, bmv2json.Expr("d2b", nil, bmv2json.Field("h", "x")))))
+	m := l.machine(t)
+	for x, want := range map[byte]byte{0: 0, 1: 1} {
+		if got := pass(m, append([]byte{x}, make([]byte, 16)...)); got[16] != want {
+			t.Errorf("with %d: %d, want %d", x, got[16], want)
+		}
+	}
+}
