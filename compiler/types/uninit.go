@@ -361,16 +361,19 @@ func (f *flow) visit(x syntax.Expr) bool {
 		if call.Recv != nil {
 			f.read(call.Recv)
 		}
-		for i, a := range call.Args {
-			if a == nil {
-				continue
+		dir := func(i int) syntax.Direction {
+			if i < len(call.Params) {
+				return call.Params[i].Dir
 			}
-			if call.Params[i].Dir != syntax.DirOut {
+			return syntax.NoDirection // a builtin
+		}
+		for i, a := range call.Args {
+			if a != nil && dir(i) != syntax.DirOut {
 				f.read(a)
 			}
 		}
 		for i, a := range call.Args {
-			if a != nil && (call.Params[i].Dir == syntax.DirOut || call.Params[i].Dir == syntax.DirInout) {
+			if a != nil && (dir(i) == syntax.DirOut || dir(i) == syntax.DirInout) {
 				f.write(a)
 			}
 		}
