@@ -111,6 +111,9 @@ func read(name, text string) ([]item, *source.Reporter) {
 		if it.kind == directive || it.kind == pragma {
 			end = start + len(it.text)
 			it.text = strings.TrimRight(it.text, " \t\r")
+			if end == len(text) { // there is no line to go on with
+				it.text = strings.TrimRight(it.text, "\\ \t\r")
+			}
 		}
 		items = append(items, it)
 	}
