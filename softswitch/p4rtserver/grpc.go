@@ -98,9 +98,9 @@ func ended(cfg GRPCConfig, log *slog.Logger, method string, start time.Time, err
 	}
 	switch code {
 	case codes.OK, codes.Canceled:
-		log.Debug("call", "method", method, "code", code, "took", took)
+		log.Debug("call", "method", method, "code", code.String(), "took", took)
 	default:
-		log.Info("call failed", "method", method, "code", code, "error", *err, "took", took)
+		log.Info("call failed", "method", method, "code", code.String(), "error", *err, "took", took)
 	}
 }
 
