@@ -22,6 +22,7 @@ type scope struct {
 	indent    int // of what begins a line in it
 	outer     int // of the closing bracket
 	statement int // of the statement in it that is being written
+	next      int // of further lines in it, if it holds no statements
 	fresh     bool
 	questions int  // ? without their :
 	colon     bool // the last colon was that of a ?
@@ -207,10 +208,8 @@ func (l *layouter) lineIndent(i int) int {
 		return s.indent
 	case s.block:
 		return s.statement + step
-	case s.open == syntax.LBrace:
-		return s.indent
 	}
-	return s.statement + step
+	return s.next
 }
 
 func (l *layouter) token(i int, it *item) {
@@ -349,20 +348,17 @@ func (l *layouter) push(i int, it *item) {
 		l.wantLine = !n.inline
 	case it.tok == syntax.LBrace:
 		n.outer = l.margin
-		n.indent = l.margin + l.cur.Len() + 1
+		n.next = l.margin + l.cur.Len() + 1
 		if i+1 < len(l.items) && (l.items[i+1].lines > 0 || l.items[i+1].kind == line) {
-			n.indent = l.margin + step
+			n.next = l.margin + step
 		}
-		n.statement = n.indent
-	case it.tok == syntax.LParen && l.declares && s.block && i+1 < len(l.items) && l.items[i+1].lines == 0 && l.items[i+1].kind != line:
+	case !s.block:
+		n.outer, n.next = s.next, s.next
+	case it.tok == syntax.LParen && l.declares && i+1 < len(l.items) && l.items[i+1].lines == 0 && l.items[i+1].kind != line:
 		// Parameters are put under the first.
-		n.outer = s.statement
-		n.statement = l.margin + l.cur.Len() - step
+		n.outer, n.next = s.statement, l.margin+l.cur.Len()
 	default:
-		n.outer = s.statement
-		if !s.block && s.open == syntax.LBrace {
-			n.statement, n.outer = s.indent, s.indent
-		}
+		n.outer, n.next = s.statement, s.statement+step
 	}
 	l.stack = append(l.stack, n)
 }
