@@ -15,7 +15,8 @@ func FuzzProgram(f *testing.F) {
 	f.Add([]byte(whole), []byte{1, 2, 3, 4, 5, 6, 7, 8})
 	l := newLab(bmv2json.HeaderField{Name: "x", Width: 72, Signed: true}, bmv2json.HeaderField{Name: "y", Width: 8, Saturating: true})
 	l.do("assign", bmv2json.Field("h", "x"), bmv2json.Wrap(bmv2json.Expr("<<", bmv2json.Field("h", "y"), bmv2json.Field("h", "y"))))
-	l.do("_jump_if_zero", bmv2json.Field("h", "y"), hexOf(0))
+	l.do("_jump_if_zero", bmv2json.Field("h", "y"), hexOf(3))
+	l.do("_jump", hexOf(3))
 	f.Add(bmv2json.Encode(l.json), []byte{255, 0, 1})
 	f.Fuzz(func(t *testing.T, file, data []byte) {
 		p, err := bmv2json.Decode("f.json", file)
