@@ -11,7 +11,7 @@ import (
 )
 
 // Coflow makes groups of flows that are of use only when all of them are
-// finished. The applications of the CLB paper (section 5) are
+// finished. The applications of the CLB paper (section 4) are
 //
 //	map-reduce     count: 30, flows: 5…30, size: 16KB, interval: 400us, each: true
 //	cloud storage  count: 5…30, flows: 15, pareto: {low: 10KB, high: 2MB, shape: 1.2}, interval: 400us, each: true
