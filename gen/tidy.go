@@ -34,6 +34,7 @@ func tidy(text []byte) []byte {
 	}
 	out = wrapComments(joinParagraphs(out))
 	alignMembers(out)
+	alignParams(out)
 	return []byte(strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n")
 }
 
@@ -137,3 +138,20 @@ func alignMembers(lines []string) {
 }
 
 func pad(s string, width int) string { return s + strings.Repeat(" ", width-len(s)) }
+
+// alignParams puts the parameters of a parser or control that go on in other
+// lines below the first.
+func alignParams(lines []string) {
+	column := -1
+	for i, l := range lines {
+		switch {
+		case column >= 0:
+			lines[i] = strings.Repeat(" ", column) + strings.TrimLeft(l, " ")
+		case strings.HasPrefix(l, "control ") || strings.HasPrefix(l, "parser "):
+			column = strings.Index(l, "(") + 1
+		}
+		if strings.Contains(l, ")") {
+			column = -1
+		}
+	}
+}

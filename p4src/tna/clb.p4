@@ -90,7 +90,7 @@ header feedback_t {
     bit<8>  kind;     // INTERNAL_FEEDBACK
     bit<5>  reserved;
     bit<3>  priority; // of the queues meant
-        bit<8>  way;      // the choice that leads to this queue; NO_WAY for none
+    bit<8>  way;      // the choice that leads to this queue; NO_WAY for none
     bit<32> qlen;     // bytes that the packet left behind in it
 }
 
@@ -323,10 +323,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
 control Route(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -370,10 +370,10 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 } // control Route
 
 control Clock(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     apply {
         meta.now = parsed.global_tstamp[31:0];
     }
@@ -381,10 +381,10 @@ control Clock(inout headers_t hdr, inout metadata_t meta,
 
 // A host's tag ends at the last leaf.
 control StripTag(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                 in ingress_intrinsic_metadata_t intrinsic,
+                 in ingress_intrinsic_metadata_from_parser_t parsed,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     apply {
         if (meta.deliver && hdr.tag.isValid()) {
             hdr.ethernet.ether_type = hdr.tag.ether_type;
@@ -394,10 +394,10 @@ control StripTag(inout headers_t hdr, inout metadata_t meta,
 } // control StripTag
 
 control FlowHash(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                 in ingress_intrinsic_metadata_t intrinsic,
+                 in ingress_intrinsic_metadata_from_parser_t parsed,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -410,10 +410,10 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.
 control Flowlet(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                in ingress_intrinsic_metadata_t intrinsic,
+                in ingress_intrinsic_metadata_from_parser_t parsed,
+                inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_time") @index("flow") @unit("ns")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
@@ -446,10 +446,10 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
 
 // A path at random.
 control Draw(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+             in ingress_intrinsic_metadata_t intrinsic,
+             in ingress_intrinsic_metadata_from_parser_t parsed,
+             inout ingress_intrinsic_metadata_for_deparser_t deparser,
+             inout ingress_intrinsic_metadata_for_tm_t tm) {
     Random<bit<8>>() dice;
 
     action pick_path_is(path_t path) {
@@ -515,10 +515,10 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
 // slowest growth where queues grow. A new flowlet takes the better of a port at
 // random and of the best one so far, which reports keep up to date.
 control Clb(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+            in ingress_intrinsic_metadata_t intrinsic,
+            in ingress_intrinsic_metadata_from_parser_t parsed,
+            inout ingress_intrinsic_metadata_for_deparser_t deparser,
+            inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".clb_qlen") @index("path,priority:8") @unit("bytes")
     Register<bit<32>, bit<6>>(64, 0) clb_qlen;
     RegisterAction<bit<32>, bit<6>, bit<32>>(clb_qlen) keep_qlen = {
@@ -621,10 +621,10 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
 
 // A new flowlet takes the path that was chosen for it, others keep theirs.
 control KeepPath(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                 in ingress_intrinsic_metadata_t intrinsic,
+                 in ingress_intrinsic_metadata_from_parser_t parsed,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
     Register<bit<8>, bit<12>>(4096, 0) flowlet_path;
     RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) new_path = {
@@ -659,10 +659,10 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
 control Send(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+             in ingress_intrinsic_metadata_t intrinsic,
+             in ingress_intrinsic_metadata_from_parser_t parsed,
+             inout ingress_intrinsic_metadata_for_deparser_t deparser,
+             inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
     action send(port_t port) {
         tm.ucast_egress_port = port;
@@ -730,9 +730,9 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
 } // control IngressPipe
 
 control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_t intrinsic,
+              in egress_intrinsic_metadata_from_parser_t parsed,
+              inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // A cell has 80 bytes.
     action bytes_of_cells() {
         meta.cells_16 = meta.depth << 4;
@@ -754,9 +754,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 // Tells ingress what a packet with a choice leaves behind in its queue, but no
 // more often than once per interval.
 control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                    in egress_intrinsic_metadata_t intrinsic,
+                    in egress_intrinsic_metadata_from_parser_t parsed,
+                    inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
@@ -780,9 +780,9 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Makes the copy.
 control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                     in egress_intrinsic_metadata_t intrinsic,
+                     in egress_intrinsic_metadata_from_parser_t parsed,
+                     inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         if (meta.queue_due == 1) {
             deparser.mirror_type = 1;
@@ -794,9 +794,9 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+            in egress_intrinsic_metadata_t intrinsic,
+            in egress_intrinsic_metadata_from_parser_t parsed,
+            inout egress_intrinsic_metadata_for_deparser_t deparser) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is

@@ -290,10 +290,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
 control Route(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -339,10 +339,10 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 } // control Route
 
 control Clock(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     apply {
         meta.now = parsed.global_tstamp[31:0];
     }
@@ -350,10 +350,10 @@ control Clock(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the target to those of the topology.
 control Arrive(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+               in ingress_intrinsic_metadata_t intrinsic,
+               in ingress_intrinsic_metadata_from_parser_t parsed,
+               inout ingress_intrinsic_metadata_for_deparser_t deparser,
+               inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".is_port")
     action is_port(port_t port) {
         meta.in_port = port;
@@ -375,10 +375,10 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
 // Only switches may send what only switches understand: it is dropped where a
 // port has no entry.
 control Neighbour(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                  in ingress_intrinsic_metadata_t intrinsic,
+                  in ingress_intrinsic_metadata_from_parser_t parsed,
+                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".from_switch")
     action from_switch() {
     }
@@ -404,10 +404,10 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
 } // control Neighbour
 
 control FlowHash(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                 in ingress_intrinsic_metadata_t intrinsic,
+                 in ingress_intrinsic_metadata_from_parser_t parsed,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -420,10 +420,10 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.
 control Flowlet(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                in ingress_intrinsic_metadata_t intrinsic,
+                in ingress_intrinsic_metadata_from_parser_t parsed,
+                inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_time") @index("flow") @unit("ns")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
@@ -457,10 +457,10 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
 
 // A path at random.
 control Draw(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+             in ingress_intrinsic_metadata_t intrinsic,
+             in ingress_intrinsic_metadata_from_parser_t parsed,
+             inout ingress_intrinsic_metadata_for_deparser_t deparser,
+             inout ingress_intrinsic_metadata_for_tm_t tm) {
     Random<bit<8>>() dice;
 
     action pick_path_is(path_t path) {
@@ -524,10 +524,10 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
 // was best before; among equals the one at random. The congestion of the first
 // link is in what the destination leaf feeds back, and not looked at here.
 control Conga(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".congestion_to") @index("leaf,path:8") @unit("1/8")
     Register<fed_back_t, bit<9>>(512) congestion_to;
     RegisterAction<fed_back_t, bit<9>, bit<32>>(congestion_to) learn = {
@@ -577,10 +577,10 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
 
 // A new flowlet takes the path that was chosen for it, others keep theirs.
 control KeepPath(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                 in ingress_intrinsic_metadata_t intrinsic,
+                 in ingress_intrinsic_metadata_from_parser_t parsed,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
     Register<bit<8>, bit<12>>(4096, 0) flowlet_path;
     RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) new_path = {
@@ -615,10 +615,10 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
 control Send(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+             in ingress_intrinsic_metadata_t intrinsic,
+             in ingress_intrinsic_metadata_from_parser_t parsed,
+             inout ingress_intrinsic_metadata_for_deparser_t deparser,
+             inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
     action send(port_t port) {
         tm.ucast_egress_port = port;
@@ -692,9 +692,9 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
 } // control IngressPipe
 
 control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_t intrinsic,
+              in egress_intrinsic_metadata_from_parser_t parsed,
+              inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
         meta.now = parsed.global_tstamp[31:0];
@@ -704,9 +704,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 // Load of each link, in eighths: the bytes of the last full window, by the
 // link's capacity. Ports to hosts have no entry.
 control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                 in egress_intrinsic_metadata_t intrinsic,
+                 in egress_intrinsic_metadata_from_parser_t parsed,
+                 inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".link_load") @index("port") @unit("bytes")
     Register<link_window_t, bit<6>>(64) link_load;
     RegisterAction<link_window_t, bit<6>, bit<32>>(link_load) add_bytes = {
@@ -823,9 +823,9 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
 // off, the source leaf puts it on. Leaves have themselves as the default action
 // of leaf_role, other switches nothing.
 control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+               in egress_intrinsic_metadata_t intrinsic,
+               in egress_intrinsic_metadata_from_parser_t parsed,
+               inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // Congestion of the paths from each leaf, as its packets arrive.
     @name(".congestion_from") @index("leaf,path:8") @unit("1/8")
     Register<bit<8>, bit<9>>(512, 0) congestion_from;
@@ -900,9 +900,9 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Each link on the way writes its load into the header if it is larger.
 control Congestion(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                   in egress_intrinsic_metadata_t intrinsic,
+                   in egress_intrinsic_metadata_from_parser_t parsed,
+                   inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         if (hdr.fabric.isValid()) {
             hdr.fabric.congestion = max(hdr.fabric.congestion, meta.level);
@@ -913,9 +913,9 @@ control Congestion(inout headers_t hdr, inout egress_metadata_t meta,
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+            in egress_intrinsic_metadata_t intrinsic,
+            in egress_intrinsic_metadata_from_parser_t parsed,
+            inout egress_intrinsic_metadata_for_deparser_t deparser) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is

@@ -75,7 +75,7 @@ header feedback_t {
     bit<8>  kind;     // INTERNAL_FEEDBACK
     bit<5>  reserved;
     bit<3>  priority; // of the queues meant
-        bit<8>  way;      // the choice that leads to this queue; NO_WAY for none
+    bit<8>  way;      // the choice that leads to this queue; NO_WAY for none
     bit<32> qlen;     // bytes that the packet left behind in it
 }
 
@@ -248,10 +248,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
 control Route(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -287,10 +287,10 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 } // control Route
 
 control Clock(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     apply {
         meta.now = parsed.global_tstamp[31:0];
     }
@@ -301,10 +301,10 @@ control Clock(inout headers_t hdr, inout metadata_t meta,
 // has a copy of the lengths of its own, and the best path is kept with the
 // length that it had when it was last a sample.
 control Drill(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".egress_qlen") @index("path,priority:8") @unit("bytes")
     Register<bit<32>, bit<6>>(64, 0) egress_qlen_a;
     RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_a) hear_a = {
@@ -490,10 +490,10 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
 control Send(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+             in ingress_intrinsic_metadata_t intrinsic,
+             in ingress_intrinsic_metadata_from_parser_t parsed,
+             inout ingress_intrinsic_metadata_for_deparser_t deparser,
+             inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
     action send(port_t port) {
         tm.ucast_egress_port = port;
@@ -549,9 +549,9 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
 } // control IngressPipe
 
 control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_t intrinsic,
+              in egress_intrinsic_metadata_from_parser_t parsed,
+              inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // A cell has 80 bytes.
     action bytes_of_cells() {
         meta.cells_16 = meta.depth << 4;
@@ -573,9 +573,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 // Tells ingress what a packet with a choice leaves behind in its queue, but no
 // more often than once per interval.
 control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                    in egress_intrinsic_metadata_t intrinsic,
+                    in egress_intrinsic_metadata_from_parser_t parsed,
+                    inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
@@ -599,9 +599,9 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Makes the copy.
 control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                     in egress_intrinsic_metadata_t intrinsic,
+                     in egress_intrinsic_metadata_from_parser_t parsed,
+                     inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         if (meta.queue_due == 1) {
             deparser.mirror_type = 1;
@@ -613,9 +613,9 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+            in egress_intrinsic_metadata_t intrinsic,
+            in egress_intrinsic_metadata_from_parser_t parsed,
+            inout egress_intrinsic_metadata_for_deparser_t deparser) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is

@@ -322,10 +322,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
 control Route(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -363,10 +363,10 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the target to those of the topology.
 control Arrive(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+               in ingress_intrinsic_metadata_t intrinsic,
+               in ingress_intrinsic_metadata_from_parser_t parsed,
+               inout ingress_intrinsic_metadata_for_deparser_t deparser,
+               inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".is_port")
     action is_port(port_t port) {
         meta.in_port = port;
@@ -386,10 +386,10 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
 } // control Arrive
 
 control FlowHash(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                 in ingress_intrinsic_metadata_t intrinsic,
+                 in ingress_intrinsic_metadata_from_parser_t parsed,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -401,10 +401,10 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 
 // Each flow keeps to one path.
 control Ecmp(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+             in ingress_intrinsic_metadata_t intrinsic,
+             in ingress_intrinsic_metadata_from_parser_t parsed,
+             inout ingress_intrinsic_metadata_for_deparser_t deparser,
+             inout ingress_intrinsic_metadata_for_tm_t tm) {
     action hashed_path_is(path_t path) {
         meta.path = path;
     }
@@ -471,10 +471,10 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
 control Send(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+             in ingress_intrinsic_metadata_t intrinsic,
+             in ingress_intrinsic_metadata_from_parser_t parsed,
+             inout ingress_intrinsic_metadata_for_deparser_t deparser,
+             inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
     action send(port_t port) {
         tm.ucast_egress_port = port;
@@ -532,9 +532,9 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
 } // control IngressPipe
 
 control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_t intrinsic,
+              in egress_intrinsic_metadata_from_parser_t parsed,
+              inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // A cell has 80 bytes.
     action bytes_of_cells() {
         meta.cells_16 = meta.depth << 4;
@@ -558,9 +558,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 // the slot before had, and others that keep it. A copy of a marked packet that
 // meets congestion becomes a postcard.
 control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                  in egress_intrinsic_metadata_t intrinsic,
+                  in egress_intrinsic_metadata_from_parser_t parsed,
+                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".slot_bytes") @index("port") @unit("bytes")
     Register<slot_t, bit<6>>(64) slot_bytes;
     RegisterAction<slot_t, bit<6>, bit<32>>(slot_bytes) add_slot_bytes = {
@@ -781,9 +781,9 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 // Makes a copy into a postcard, on its way back by the port that the packet
 // came by.
 control Postcard(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                 in egress_intrinsic_metadata_t intrinsic,
+                 in egress_intrinsic_metadata_from_parser_t parsed,
+                 inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".sign")
     action sign(bit<16> switch_id) {
         hdr.postcard.switch_id = switch_id;
@@ -836,9 +836,9 @@ control Postcard(inout headers_t hdr, inout egress_metadata_t meta,
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+            in egress_intrinsic_metadata_t intrinsic,
+            in egress_intrinsic_metadata_from_parser_t parsed,
+            inout egress_intrinsic_metadata_for_deparser_t deparser) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is

@@ -116,12 +116,12 @@ header cnm_t {
 
 // From egress to ingress.
 header feedback_t {
-    bit<8>  kind;     // INTERNAL_FEEDBACK
+    bit<8>  kind;      // INTERNAL_FEEDBACK
     bit<5>  reserved;
-    bit<3>  priority; // of the queues meant
-        bit<7>  reserved2;
+    bit<3>  priority;  // of the queues meant
+    bit<7>  reserved2;
     port_t  in_port;
-    bit<32> departed; // bytes from there that have left since the last copy
+    bit<32> departed;  // bytes from there that have left since the last copy
 }
 
 // Bytes now buffered that arrived on a port, and when the last of them did.
@@ -505,10 +505,10 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
 control Route(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -557,10 +557,10 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 } // control Route
 
 control Clock(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
     apply {
         meta.now = parsed.global_tstamp[31:0];
     }
@@ -568,10 +568,10 @@ control Clock(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the target to those of the topology.
 control Arrive(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+               in ingress_intrinsic_metadata_t intrinsic,
+               in ingress_intrinsic_metadata_from_parser_t parsed,
+               inout ingress_intrinsic_metadata_for_deparser_t deparser,
+               inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".is_port")
     action is_port(port_t port) {
         meta.in_port = port;
@@ -600,10 +600,10 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
 // Only switches may send what only switches understand: it is dropped where a
 // port has no entry.
 control Neighbour(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                  in ingress_intrinsic_metadata_t intrinsic,
+                  in ingress_intrinsic_metadata_from_parser_t parsed,
+                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".from_switch")
     action from_switch(path_t path, bit<16> relay_group) {
         meta.by_path = path;
@@ -633,10 +633,10 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
 
 // Ingress is not told how long a packet is: its IP header is asked.
 control Measure(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                in ingress_intrinsic_metadata_t intrinsic,
+                in ingress_intrinsic_metadata_from_parser_t parsed,
+                inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                inout ingress_intrinsic_metadata_for_tm_t tm) {
     apply {
         if (hdr.ipv4.isValid()) {
             meta.length = hdr.ipv4.total_len + 14;
@@ -647,10 +647,10 @@ control Measure(inout headers_t hdr, inout metadata_t meta,
 } // control Measure
 
 control FlowHash(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                 in ingress_intrinsic_metadata_t intrinsic,
+                 in ingress_intrinsic_metadata_from_parser_t parsed,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -662,10 +662,10 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 
 // Each flow keeps to one path.
 control Ecmp(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+             in ingress_intrinsic_metadata_t intrinsic,
+             in ingress_intrinsic_metadata_from_parser_t parsed,
+             inout ingress_intrinsic_metadata_for_deparser_t deparser,
+             inout ingress_intrinsic_metadata_for_tm_t tm) {
     action hashed_path_is(path_t path) {
         meta.path = path;
     }
@@ -733,10 +733,10 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
 // Ports with an entry in predict warn the switch before them; feedback takes
 // off what has left, and with a short queue becomes the end of the warning.
 control Predict(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                in ingress_intrinsic_metadata_t intrinsic,
+                in ingress_intrinsic_metadata_from_parser_t parsed,
+                inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
     Register<ingress_queue_t, bit<9>>(512) ingress_qlen;
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_arrival = {
@@ -926,10 +926,10 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
 // packet with several ways looks at one path at random: if its warning has run
 // out, its bit falls.
 control HearWarnings(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+                     in ingress_intrinsic_metadata_t intrinsic,
+                     in ingress_intrinsic_metadata_from_parser_t parsed,
+                     inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                     inout ingress_intrinsic_metadata_for_tm_t tm) {
     Random<bit<8>>() dice;
 
     // When a warning runs out, by leaf and path; and for all leaves.
@@ -1141,10 +1141,10 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
 // pass. Round-trip times are learnt here too, from what destination leaves
 // echo; each register of theirs has two copies, as two paths are asked about.
 control Rlb(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+            in ingress_intrinsic_metadata_t intrinsic,
+            in ingress_intrinsic_metadata_from_parser_t parsed,
+            inout ingress_intrinsic_metadata_for_deparser_t deparser,
+            inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".path_rtt") @index("leaf,path:8") @unit("ns")
     Register<path_time_t, bit<9>>(512) path_rtt;
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt) path_rtt_learn = {
@@ -1490,10 +1490,10 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
 control Send(inout headers_t hdr, inout metadata_t meta,
-        in ingress_intrinsic_metadata_t intrinsic,
-        in ingress_intrinsic_metadata_from_parser_t parsed,
-        inout ingress_intrinsic_metadata_for_deparser_t deparser,
-        inout ingress_intrinsic_metadata_for_tm_t tm) {
+             in ingress_intrinsic_metadata_t intrinsic,
+             in ingress_intrinsic_metadata_from_parser_t parsed,
+             inout ingress_intrinsic_metadata_for_deparser_t deparser,
+             inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
     action send(port_t port) {
         tm.ucast_egress_port = port;
@@ -1570,9 +1570,9 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
 } // control IngressPipe
 
 control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_t intrinsic,
+              in egress_intrinsic_metadata_from_parser_t parsed,
+              inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
         meta.now = parsed.global_tstamp[31:0];
@@ -1582,9 +1582,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 // The packet takes leave of its ingress port. What has left is reported once
 // per interval, so that ingress counts up to an interval's bytes too many.
 control Depart(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+               in egress_intrinsic_metadata_t intrinsic,
+               in egress_intrinsic_metadata_from_parser_t parsed,
+               inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".departed") @index("port,priority:8") @unit("bytes")
     Register<departed_t, bit<9>>(512) departed;
     RegisterAction<departed_t, bit<9>, bit<32>>(departed) count_departure = {
@@ -1610,9 +1610,9 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Makes the copy.
 control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                     in egress_intrinsic_metadata_t intrinsic,
+                     in egress_intrinsic_metadata_from_parser_t parsed,
+                     inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         if (meta.departed != 0) {
             deparser.mirror_type = 1;
@@ -1625,9 +1625,9 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
 // off, the source leaf puts it on packets that have something to tell. Leaves
 // have themselves as the default action of leaf_role, other switches nothing.
 control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+               in egress_intrinsic_metadata_t intrinsic,
+               in egress_intrinsic_metadata_from_parser_t parsed,
+               inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // When a packet on each path to each leaf was last stamped.
     @name(".stamped_at") @index("leaf,path:8") @unit("ns")
     Register<time_t, bit<9>>(512, 0) stamped_at;
@@ -1745,9 +1745,9 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 // Makes a copy into a message to the switch before us. What it was a copy of
 // follows, as padding.
 control Warn(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+             in egress_intrinsic_metadata_t intrinsic,
+             in egress_intrinsic_metadata_from_parser_t parsed,
+             inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".warn_upstream")
     action warn_upstream(bit<48> mac, bit<16> switch_id, leaf_t scope, bit<8> hops, time_t hold) {
         hdr.cnm.setValid();
@@ -1790,9 +1790,9 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta,
-        in egress_intrinsic_metadata_t intrinsic,
-        in egress_intrinsic_metadata_from_parser_t parsed,
-        inout egress_intrinsic_metadata_for_deparser_t deparser) {
+            in egress_intrinsic_metadata_t intrinsic,
+            in egress_intrinsic_metadata_from_parser_t parsed,
+            inout egress_intrinsic_metadata_for_deparser_t deparser) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
