@@ -97,6 +97,7 @@ func (g *generator) funcs(target string) template.FuncMap {
 		"sections": func(s string) (string, error) { return g.join(s, "\n\n") },
 		"lines":    g.lines,
 		"more":     g.more,
+		"eachPath": g.eachPath,
 		"indent":   indent,
 		"commas":   func(s string) (string, error) { return g.join(s, ",\n") },
 		"list":     func(s ...string) []string { return s },
@@ -210,6 +211,22 @@ func (g *generator) lines(name string) (string, error) {
 func (g *generator) more(n int, name string) (string, error) {
 	text, err := g.lines(name)
 	return indent(n, text), err
+}
+
+// eachPath repeats statements for each path that there may be. Two there are
+// whenever there is a choice.
+func (g *generator) eachPath(name string, n int) (string, error) {
+	body, err := g.section(name)
+	body = strings.Trim(body, "\n") + "\n"
+	var b strings.Builder
+	for path := range g.Sizes.Paths {
+		if path < 2 {
+			b.WriteString(body)
+		} else {
+			fmt.Fprintf(&b, "if (meta.last_path >= %d) {\n%s}\n", path, indent(4, body))
+		}
+	}
+	return indent(n, strings.TrimSuffix(b.String(), "\n")), err
 }
 
 func indent(n int, text string) string {

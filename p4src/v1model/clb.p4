@@ -207,6 +207,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
+// When the packet came.
 control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
@@ -223,6 +224,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 } // control StripTag
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -339,18 +341,15 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
         clb_growth.read(growth, (bit<32>) (port ++ standard_metadata.priority));
         bool grows = (int<32>) growth > 0;
         rank = (qlen < threshold ? 1w0 : 1w1) ++ (grows ? 1w1 : 1w0) ++ (grows ? growth : qlen);
+        best = rank < best ? rank : best;
     }
 
     apply {
         clb.apply();
         if (due) {
             clb_time.write((bit<32>) (meta.first_port ++ standard_metadata.priority), meta.now);
-            if (meta.last_path >= 0) {
-                measure(meta.first_port + 0);
-            }
-            if (meta.last_path >= 1) {
-                measure(meta.first_port + 1);
-            }
+            measure(meta.first_port + 0);
+            measure(meta.first_port + 1);
             if (meta.last_path >= 2) {
                 measure(meta.first_port + 2);
             }
@@ -372,69 +371,39 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
         }
         if (meta.new_flowlet || !meta.known) {
             best = WORST;
-            rank_0 = WORST;
-            if (meta.last_path >= 0) {
-                classify(meta.first_port + 0);
-                rank_0 = rank;
-                if (rank < best) {
-                    best = rank;
-                }
-            }
-            rank_1 = WORST;
-            if (meta.last_path >= 1) {
-                classify(meta.first_port + 1);
-                rank_1 = rank;
-                if (rank < best) {
-                    best = rank;
-                }
-            }
+            classify(meta.first_port + 0);
+            rank_0 = rank;
+            classify(meta.first_port + 1);
+            rank_1 = rank;
             rank_2 = WORST;
             if (meta.last_path >= 2) {
                 classify(meta.first_port + 2);
                 rank_2 = rank;
-                if (rank < best) {
-                    best = rank;
-                }
             }
             rank_3 = WORST;
             if (meta.last_path >= 3) {
                 classify(meta.first_port + 3);
                 rank_3 = rank;
-                if (rank < best) {
-                    best = rank;
-                }
             }
             rank_4 = WORST;
             if (meta.last_path >= 4) {
                 classify(meta.first_port + 4);
                 rank_4 = rank;
-                if (rank < best) {
-                    best = rank;
-                }
             }
             rank_5 = WORST;
             if (meta.last_path >= 5) {
                 classify(meta.first_port + 5);
                 rank_5 = rank;
-                if (rank < best) {
-                    best = rank;
-                }
             }
             rank_6 = WORST;
             if (meta.last_path >= 6) {
                 classify(meta.first_port + 6);
                 rank_6 = rank;
-                if (rank < best) {
-                    best = rank;
-                }
             }
             rank_7 = WORST;
             if (meta.last_path >= 7) {
                 classify(meta.first_port + 7);
                 rank_7 = rank;
-                if (rank < best) {
-                    best = rank;
-                }
             }
 
             // Algorithm 2: among those about as good, the one with the fewest

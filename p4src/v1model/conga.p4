@@ -217,12 +217,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
+// When the packet came.
 control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
     }
 } // control Clock
 
+// Where it came from.
 control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
@@ -346,6 +348,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 } // control FabricSend
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -410,22 +413,18 @@ control Conga(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             path_t before = meta.path;
             random(candidate, 0, meta.last_path);
             bit<8> least = 0xff;
-            if (meta.last_path >= 0) {
-                look_at_path();
-                if (congestion < least || (congestion == least && meta.known && candidate == before)) {
-                    least = congestion;
-                    meta.path = candidate;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            look_at_path();
+            if (congestion < least || (congestion == least && meta.known && candidate == before)) {
+                least = congestion;
+                meta.path = candidate;
             }
-            if (meta.last_path >= 1) {
-                look_at_path();
-                if (congestion < least || (congestion == least && meta.known && candidate == before)) {
-                    least = congestion;
-                    meta.path = candidate;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            look_at_path();
+            if (congestion < least || (congestion == least && meta.known && candidate == before)) {
+                least = congestion;
+                meta.path = candidate;
             }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
             if (meta.last_path >= 2) {
                 look_at_path();
                 if (congestion < least || (congestion == least && meta.known && candidate == before)) {

@@ -196,6 +196,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 } // control StripTag
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {

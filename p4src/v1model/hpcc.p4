@@ -176,6 +176,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {

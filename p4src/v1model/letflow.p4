@@ -158,12 +158,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
+// When the packet came.
 control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
     }
 } // control Clock
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {

@@ -182,12 +182,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
+// When the packet came.
 control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
     }
 } // control Clock
 
+// Where it came from.
 control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
@@ -228,6 +230,7 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control ObservePauses
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {

@@ -338,12 +338,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
+// When the packet came.
 control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
     }
 } // control Clock
 
+// Where it came from.
 control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
@@ -511,6 +513,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 } // control FabricSend
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -581,34 +584,30 @@ control Plb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
             bit<32> best = 0xffffffff;
             time_t best_rtt = 0;
             time_t other_rtt = 0xffffffff;
-            if (meta.last_path >= 0) {
-                look_at_path();
-                if (rank < best) {
-                    if (best < KICKED_OUT && best_rtt < other_rtt) {
-                        other_rtt = best_rtt;
-                    }
-                    best = rank;
-                    best_rtt = rtt;
-                    meta.path = candidate;
-                } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                    other_rtt = rtt;
+            look_at_path();
+            if (rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
                 }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                other_rtt = rtt;
             }
-            if (meta.last_path >= 1) {
-                look_at_path();
-                if (rank < best) {
-                    if (best < KICKED_OUT && best_rtt < other_rtt) {
-                        other_rtt = best_rtt;
-                    }
-                    best = rank;
-                    best_rtt = rtt;
-                    meta.path = candidate;
-                } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                    other_rtt = rtt;
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            look_at_path();
+            if (rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
                 }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                other_rtt = rtt;
             }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
             if (meta.last_path >= 2) {
                 look_at_path();
                 if (rank < best) {

@@ -483,6 +483,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 } // control StripTag
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -939,24 +940,20 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
                 time_t least = 0xffffffff;
                 time_t rtt;
                 candidate = meta.path;
-                if (meta.last_path >= 0) {
-                    path_rtt.read(rtt, (bit<32>) (meta.leaf ++ candidate));
-                    if ((free & (FIRST_PATH >> candidate)) != 0 && rtt != 0 && rtt < least) {
-                        least = rtt;
-                        other = candidate;
-                        found = 1;
-                    }
-                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                path_rtt.read(rtt, (bit<32>) (meta.leaf ++ candidate));
+                if ((free & (FIRST_PATH >> candidate)) != 0 && rtt != 0 && rtt < least) {
+                    least = rtt;
+                    other = candidate;
+                    found = 1;
                 }
-                if (meta.last_path >= 1) {
-                    path_rtt.read(rtt, (bit<32>) (meta.leaf ++ candidate));
-                    if ((free & (FIRST_PATH >> candidate)) != 0 && rtt != 0 && rtt < least) {
-                        least = rtt;
-                        other = candidate;
-                        found = 1;
-                    }
-                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                path_rtt.read(rtt, (bit<32>) (meta.leaf ++ candidate));
+                if ((free & (FIRST_PATH >> candidate)) != 0 && rtt != 0 && rtt < least) {
+                    least = rtt;
+                    other = candidate;
+                    found = 1;
                 }
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
                 if (meta.last_path >= 2) {
                     path_rtt.read(rtt, (bit<32>) (meta.leaf ++ candidate));
                     if ((free & (FIRST_PATH >> candidate)) != 0 && rtt != 0 && rtt < least) {

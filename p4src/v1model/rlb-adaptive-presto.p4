@@ -458,6 +458,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 } // control FabricSend
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {

@@ -528,6 +528,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 } // control FabricSend
 
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -592,22 +593,18 @@ control Conga(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             path_t before = meta.path;
             random(candidate, 0, meta.last_path);
             bit<8> least = 0xff;
-            if (meta.last_path >= 0) {
-                look_at_path();
-                if (congestion < least || (congestion == least && meta.known && candidate == before)) {
-                    least = congestion;
-                    meta.path = candidate;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            look_at_path();
+            if (congestion < least || (congestion == least && meta.known && candidate == before)) {
+                least = congestion;
+                meta.path = candidate;
             }
-            if (meta.last_path >= 1) {
-                look_at_path();
-                if (congestion < least || (congestion == least && meta.known && candidate == before)) {
-                    least = congestion;
-                    meta.path = candidate;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            look_at_path();
+            if (congestion < least || (congestion == least && meta.known && candidate == before)) {
+                least = congestion;
+                meta.path = candidate;
             }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
             if (meta.last_path >= 2) {
                 look_at_path();
                 if (congestion < least || (congestion == least && meta.known && candidate == before)) {
@@ -949,28 +946,24 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
                 // The least congested of the free paths.
                 bit<8> least = 0xff;
                 candidate = meta.path;
-                if (meta.last_path >= 0) {
-                    if ((free & (FIRST_PATH >> candidate)) != 0) {
-                        look_at_path();
-                        if (congestion < least) {
-                            least = congestion;
-                            other = candidate;
-                            found = 1;
-                        }
+                if ((free & (FIRST_PATH >> candidate)) != 0) {
+                    look_at_path();
+                    if (congestion < least) {
+                        least = congestion;
+                        other = candidate;
+                        found = 1;
                     }
-                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
                 }
-                if (meta.last_path >= 1) {
-                    if ((free & (FIRST_PATH >> candidate)) != 0) {
-                        look_at_path();
-                        if (congestion < least) {
-                            least = congestion;
-                            other = candidate;
-                            found = 1;
-                        }
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                if ((free & (FIRST_PATH >> candidate)) != 0) {
+                    look_at_path();
+                    if (congestion < least) {
+                        least = congestion;
+                        other = candidate;
+                        found = 1;
                     }
-                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
                 }
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
                 if (meta.last_path >= 2) {
                     if ((free & (FIRST_PATH >> candidate)) != 0) {
                         look_at_path();

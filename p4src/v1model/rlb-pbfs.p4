@@ -876,7 +876,6 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     bit<32> now_slot;
     bit<32> bytes;
     bit<32> marked_bytes;
-    bit<32> total;
     bit<32> capacity;
     bit<32> rate;
 
@@ -915,7 +914,6 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
         slot_marked.read(marked_bytes, (bit<32>) (meta.out_port ++ (now_slot - slots)[3:0]));
         bytes = number == now_slot - slots ? bytes : 0;
         marked_bytes = number == now_slot - slots ? marked_bytes : 0;
-        total = total + bytes;
     }
 
     apply {
@@ -942,30 +940,33 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
         rate = 0;
         if (marked && pbfs_port.apply().hit) {
             // The running slot and the full ones before it.
-            total = 0;
             look_back(0);
             bit<32> recent = bytes;
             bit<32> recent_marked = marked_bytes;
-            total = 0;
-            bit<32> last_full = 0;
             look_back(1);
-            last_full = bytes;
+            bit<32> arriving = bytes + 8 * bytes; // as many will come as now
             recent = recent + bytes;
             recent_marked = recent_marked + marked_bytes;
             look_back(2);
+            arriving = arriving + bytes;
             recent = recent + bytes;
             recent_marked = recent_marked + marked_bytes;
             look_back(3);
+            arriving = arriving + bytes;
             look_back(4);
+            arriving = arriving + bytes;
             look_back(5);
+            arriving = arriving + bytes;
             look_back(6);
+            arriving = arriving + bytes;
             look_back(7);
+            arriving = arriving + bytes;
             look_back(8);
+            arriving = arriving + bytes;
             bit<32> first_qlen;
             slot_number.read(number, (bit<32>) (meta.out_port ++ (now_slot - 8)[3:0]));
             slot_qlen.read(first_qlen, (bit<32>) (meta.out_port ++ (now_slot - 8)[3:0]));
             first_qlen = number == now_slot - 8 ? first_qlen : 0;
-            bit<32> arriving = total + 8 * last_full;
             if (arriving |+| first_qlen > capacity && meta.message == 0) {
                 bit<32> sent;
                 postcards.read(sent, (bit<32>) meta.out_port);
