@@ -68,8 +68,12 @@ func (e *UpdateError) Error() string {
 	if msg == "" {
 		msg = explain(e.Code)
 	}
-	if e.Code == codes.ResourceExhausted {
-		msg += e.room
+	switch {
+	case e.room == "":
+	case e.Code == codes.ResourceExhausted:
+		msg += "; " + e.room
+	case e.Code == codes.Unknown && e.Update.GetType() == p4v1.Update_INSERT: // BMv2's word for it
+		msg += "; if the table is full: " + e.room
 	}
 	if c := e.Update.GetEntity().GetPacketReplicationEngineEntry().GetCloneSessionEntry(); c.GetPacketLengthBytes() != 0 || c.GetClassOfService() != 0 {
 		msg += "; BMv2's clone sessions know neither truncation nor class of service, the program can do both"
@@ -152,7 +156,7 @@ func room(sch *schema.Schema, u *p4v1.Update) string {
 	if t == nil || t.Size == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s holds %d entries: want fewer of them, or give it a larger size in the program", t.Name, t.Size)
+	return fmt.Sprintf("%s holds %d entries: want fewer of them, or give it a larger size in the program", t.Name, t.Size)
 }
 
 // updateText prints an update as a line: insert Forward dst=….
@@ -184,6 +188,9 @@ func (s *Session) callError(what string, err error) error {
 		return fmt.Errorf("%s: %s: no answer from %s within %v: %w", name, what, s.target.Addr, s.options.Timeout, context.DeadlineExceeded)
 	case codes.FailedPrecondition:
 		return fmt.Errorf("%s: %s: %s; has a pipeline been pushed? %w", name, what, plain(err), ErrNoPipeline)
+	}
+	if status.Code(err) == codes.Unknown && (strings.Contains(err.Error(), "first phase of device update") || strings.Contains(err.Error(), "reading table entries from target")) {
+		return fmt.Errorf("%s: %s: %w; BMv2 is so after it has refused a program: restart the switch", name, what, plainError{err})
 	}
 	return fmt.Errorf("%s: %s: %w", name, what, plainError{err})
 }

@@ -203,10 +203,11 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     @name("Egqlen") @unit("packets") @index("port")
     register<bit<19>>(8) egress_qlen;
     apply {
-        egress_qlen.write((bit<32>) standard_metadata.egress_port, standard_metadata.deq_qdepth);
         if (standard_metadata.egress_port == CPU_PORT) {
             hdr.packet_in.setValid();
             hdr.packet_in.ingress_port = (bit<16>) standard_metadata.ingress_port;
+        } else if (standard_metadata.egress_port < 8) { // BMv2 does not survive a write beyond the end
+            egress_qlen.write((bit<32>) standard_metadata.egress_port, standard_metadata.deq_qdepth);
         }
     }
 }
