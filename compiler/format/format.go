@@ -94,7 +94,7 @@ func read(name, text string) ([]item, *source.Reporter) {
 			it.text = ""
 			return append(items, it), rep
 		case t.Kind == syntax.Comment && strings.HasPrefix(it.text, "//"):
-			it.kind, it.text = line, strings.TrimRight(it.text, " \t\r")
+			it.kind, it.text = line, trim(it.text)
 		case t.Kind == syntax.Comment:
 			it.kind = comment
 		case t.Kind == syntax.Hash && t.Flags&syntax.LineStart != 0:
@@ -110,13 +110,23 @@ func read(name, text string) ([]item, *source.Reporter) {
 		end = f.Offset(t.End)
 		if it.kind == directive || it.kind == pragma {
 			end = start + len(it.text)
-			it.text = strings.TrimRight(it.text, " \t\r")
+			it.text = trim(it.text)
 			if end == len(text) { // there is no line to go on with
 				it.text = strings.TrimRight(it.text, "\\ \t\r")
 			}
 		}
 		items = append(items, it)
 	}
+}
+
+// trim returns a line without the space at its end. Behind a backslash one is
+// left: without it the line would go on.
+func trim(s string) string {
+	short := strings.TrimRight(s, " \t\r\f\v")
+	if strings.HasSuffix(short, "\\") && short != s {
+		return short + " "
+	}
+	return short
 }
 
 // lineEnds counts line ends, but not those behind a backslash.
