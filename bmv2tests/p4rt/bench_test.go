@@ -256,6 +256,14 @@ func (x *bench) next(s *session) *p4v1.StreamMessageResponse {
 // the answer to a call that is made now.
 func (x *bench) silent(s *session) {
 	x.Helper()
+	if x.soft == nil { // it has no stream errors to wait for
+		select {
+		case m := <-s.messages:
+			x.Fatalf("an unexpected message: %v", m)
+		case <-time.After(50 * time.Millisecond):
+			return
+		}
+	}
 	// A message that the server makes on its own is made under its lock, so it
 	// is on its way before this answer.
 	x.say(s, &p4v1.StreamMessageRequest{})

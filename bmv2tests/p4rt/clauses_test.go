@@ -37,10 +37,18 @@ func TestOurSwitch(t *testing.T) {
 }
 
 func TestSimpleSwitch(t *testing.T) {
-	sw := startBMv2(t, need.Tool(t, "BMV2", "simple_switch_grpc"))
+	need.Time(t, "simple_switch_grpc takes half a second for each clause")
+	binary := need.Tool(t, "BMV2", "simple_switch_grpc")
+	var sw *target
 	for _, c := range clauses {
-		if c.bmv2 == "" {
-			t.Run(c.name(), func(t *testing.T) { c.test(newBench(t, sw, false)) })
+		if c.bmv2 != "" {
+			continue
+		}
+		if sw == nil || strings.HasPrefix(c.section, "5") { // it may crash when streams have come and gone
+			sw = startBMv2(t, binary)
+		}
+		if !t.Run(c.name(), func(t *testing.T) { c.test(newBench(t, sw, false)) }) {
+			sw = nil // it may have crashed
 		}
 	}
 }

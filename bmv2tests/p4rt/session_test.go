@@ -15,6 +15,9 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
+// promotes is why PI is not asked what becomes of a switch without a primary.
+const promotes = "PI makes the next controller primary by itself, as earlier specifications had it"
+
 // sessionClauses are about controllers, pipelines and streams.
 var sessionClauses = []clause{
 	{"5", "the controller with the highest election id is primary", func(x *bench) {
@@ -34,7 +37,7 @@ var sessionClauses = []clause{
 		// The highest election id stays: the backup must reach it.
 		x.ask(backup, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election)})
 		x.standing(backup, codes.OK, x.election)
-	}, ""},
+	}, promotes},
 	{"5", "a controller's death leaves the forwarding state as it is", func(x *bench) {
 		e := x.entry("t_exact", x.call("mark_and_count", 0x42), exact(1, 7))
 		x.must(insert(e))
@@ -73,7 +76,7 @@ var sessionClauses = []clause{
 	{"5.3 1.2", "an election id that a live controller has ends the stream with INVALID_ARGUMENT", func(x *bench) {
 		x.refused(x.open(x.election), codes.InvalidArgument)
 		x.silent(x.session)
-	}, ""},
+	}, "simple_switch_grpc may crash after it"},
 	{"5.3 1.4", "more streams than the server supports end with RESOURCE_EXHAUSTED", func(x *bench) {
 		for n := uint64(1); ; n++ {
 			s := x.openAs(&p4v1.MasterArbitrationUpdate{DeviceId: deviceID, Role: &p4v1.Role{Name: "crowd"}, ElectionId: uint128(n)})
@@ -117,7 +120,7 @@ var sessionClauses = []clause{
 		x.ask(x.session, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election - 2)})
 		x.standing(x.session, codes.NotFound, x.election)
 		x.standing(backup, codes.NotFound, x.election)
-	}, ""},
+	}, promotes},
 	{"16.2.1", "without an election id a controller is never primary", func(x *bench) {
 		s := x.open(0)
 		x.standing(s, codes.AlreadyExists, x.election)
@@ -125,7 +128,7 @@ var sessionClauses = []clause{
 		x.standing(s, codes.NotFound, x.election)
 		_, err := x.client.Write(x.ctx, &p4v1.WriteRequest{DeviceId: deviceID})
 		x.fails(err, codes.PermissionDenied)
-	}, ""},
+	}, promotes},
 	{"12", "a write for an unknown device is NOT_FOUND", func(x *bench) {
 		_, err := x.client.Write(x.ctx, &p4v1.WriteRequest{DeviceId: 99, ElectionId: uint128(x.election)})
 		x.fails(err, codes.NotFound)

@@ -104,7 +104,7 @@ var tableClauses = []clause{
 		}
 		x.refuses(codes.ResourceExhausted, insert(x.exactEntry(9, 1)))
 		x.must(remove(x.exactEntry(2, 1)), insert(x.exactEntry(9, 1)))
-	}, ""},
+	}, "PI answers UNKNOWN"},
 	{"9.1", "a priority is required for ternary, range and optional fields, and refused elsewhere", func(x *bench) {
 		x.refuses(codes.InvalidArgument, insert(x.ternaryEntry(0, 1, ternary(1, 1, 1))))
 		x.refuses(codes.InvalidArgument, insert(x.ternaryEntry(-1, 1, ternary(1, 1, 1))))

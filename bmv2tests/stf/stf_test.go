@@ -32,7 +32,14 @@ func compile(t *testing.T, file string) *bmv2json.Program {
 	return r.Program
 }
 
-// eachProgram runs f with every program of testdata and its script.
+// differences are the scripts, by name, that fail on simple_switch_grpc.
+var differences = map[string]string{
+	"state-signed": "a signed field that is set to a number between its greatest and its mask keeps that number (Field::export_bytes)",
+	"union-pop":    "pop and push of a stack of unions leave the members of the elements that were moved from valid",
+}
+
+// eachProgram runs f with every script of testdata and the program that has
+// its name, up to a hyphen.
 func eachProgram(t *testing.T, f func(t *testing.T, p *bmv2json.Program, s *stf.Script)) {
 	files, err := filepath.Glob("testdata/*.stf")
 	if err != nil || len(files) == 0 {
@@ -49,7 +56,8 @@ func eachProgram(t *testing.T, f func(t *testing.T, p *bmv2json.Program, s *stf.
 			if err != nil {
 				t.Fatal(err)
 			}
-			f(t, compile(t, name+".p4"), s)
+			program, _, _ := strings.Cut(name, "-")
+			f(t, compile(t, program+".p4"), s)
 		})
 	}
 }
@@ -70,8 +78,12 @@ func TestOnOurSwitch(t *testing.T) {
 func TestOnSimpleSwitch(t *testing.T) {
 	binary := need.Tool(t, "BMV2", "simple_switch_grpc")
 	eachProgram(t, func(t *testing.T, p *bmv2json.Program, s *stf.Script) {
-		if err := stf.RunBMv2(context.Background(), p, s, binary); err != nil {
+		why := differences[strings.TrimSuffix(filepath.Base(s.Name), ".stf")]
+		switch err := stf.RunBMv2(context.Background(), p, s, binary); {
+		case why == "" && err != nil:
 			t.Error(err)
+		case why != "" && err == nil:
+			t.Errorf("passes, although %s", why)
 		}
 	})
 }
@@ -93,7 +105,7 @@ func one(t *testing.T, script string) (log, trace []string, err error) {
 
 func TestMessagesAreFormatted(t *testing.T) {
 	log, _, err := one(t, "packet 1 05 FF 010000000000000000\nexpect 2")
-	want := []string{"plain", "a=5 b=-1 c=18446744073709551616 valid=1 }{"}
+	want := []string{"plain", "a=5 b=-1 c=18446744073709551616 valid=1"}
 	if err != nil || !slices.Equal(log, want) {
 		t.Errorf("logged %q, want %q: %v", log, want, err)
 	}

@@ -29,7 +29,7 @@ control In(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std
     apply {
         std.egress_spec = 2;
         log_msg("plain");
-        log_msg("a={} b={} c={} valid={} }{", { hdr.h.a, hdr.h.b, hdr.h.c, hdr.h.isValid() });
+        log_msg("a={} b={} c={} valid={}", { hdr.h.a, hdr.h.b, hdr.h.c, hdr.h.isValid() });
         assert(hdr.h.a < 10);
         assume(hdr.h.b != 1);
     }

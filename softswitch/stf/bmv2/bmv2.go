@@ -91,8 +91,8 @@ func Start(ctx context.Context, binary string, json []byte) (*Switch, error) {
 		s.conn, err = grpc.NewClient(addrs[2], grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithDefaultCallOptions(grpc.ForceCodec(rawCodec{})))
 	}
-	// It listens before it takes packets.
-	for deadline := time.Now().Add(patience); err == nil; time.Sleep(5 * time.Millisecond) {
+	// It listens before it takes packets, which it does with a program only.
+	for deadline := time.Now().Add(patience); err == nil && json != nil; time.Sleep(5 * time.Millisecond) {
 		if _, err = s.Send(); status.Code(err) != codes.Unavailable || time.Now().After(deadline) {
 			break
 		}
