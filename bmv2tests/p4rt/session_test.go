@@ -113,7 +113,7 @@ var sessionClauses = []clause{
 	{"5.3", "the same election id again leaves the primary primary, and tells all", func(x *bench) {
 		x.ask(x.session, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election)})
 		x.standing(x.session, codes.OK, x.election)
-	}, ""},
+	}, "PI does not answer an update that changes nothing"},
 	{"5.3", "a primary that lowers its election id is backup, and all are told that there is no primary", func(x *bench) {
 		backup := x.open(x.election - 1)
 		x.standing(backup, codes.AlreadyExists, x.election)
