@@ -162,6 +162,24 @@ func newPlaces() *places {
 
 func (p *places) empty() bool { return !p.all && len(p.vars) == 0 && len(p.headers) == 0 }
 
+// placesOf returns the places that v has or reads. Those of a struct are
+// kept: all headers of a program are passed to many controls.
+func (l *lowerer) placesOf(v value) *places {
+	a, ok := v.(aggregate)
+	if !ok || len(a.elems) == 0 {
+		p := newPlaces()
+		p.add(v)
+		return p
+	}
+	p := l.structs[&a.elems[0]]
+	if p == nil {
+		p = newPlaces()
+		p.add(v)
+		l.structs[&a.elems[0]] = p
+	}
+	return p
+}
+
 // add adds all places that are part of v.
 func (p *places) add(v value) {
 	switch v := v.(type) {

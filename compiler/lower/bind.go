@@ -3,6 +3,8 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/syntax"
 	"github.com/pauseless/pauseless/compiler/types"
@@ -63,20 +65,19 @@ func (l *lowerer) bindArgs(c *types.Call, args []arg, f *frame) func() {
 
 // visible returns the places that the code called can reach besides its
 // parameters.
-func (l *lowerer) visible(c *types.Call, f *frame) *places {
-	v := newPlaces()
+func (l *lowerer) visible(c *types.Call, f *frame) (list []*places) {
 	if c.Action == nil {
-		return v
+		return nil
 	}
 	for o := range l.objectsIn(c.Action.Decl.Body) {
-		v.add(f.lookup(o))
+		list = append(list, l.placesOf(f.lookup(o)))
 	}
-	return v
+	return list
 }
 
 // canAlias reports whether the parameter of argument i can be the argument
 // itself.
-func (l *lowerer) canAlias(args []arg, i int, visible *places) bool {
+func (l *lowerer) canAlias(args []arg, i int, visible []*places) bool {
 	switch v := args[i].v.(type) {
 	case element, sliceOf:
 		return false
@@ -91,13 +92,12 @@ func (l *lowerer) canAlias(args []arg, i int, visible *places) bool {
 			return false
 		}
 	}
-	mine := newPlaces()
-	mine.add(args[i].v)
-	if mine.meets(visible) {
+	mine := l.placesOf(args[i].v)
+	if slices.ContainsFunc(visible, mine.meets) {
 		return false
 	}
 	for k, b := range args {
-		if k != i && b.v != nil && mine.reads(b.v) {
+		if k != i && b.v != nil && mine.meets(l.placesOf(b.v)) {
 			return false
 		}
 	}
@@ -106,16 +106,15 @@ func (l *lowerer) canAlias(args []arg, i int, visible *places) bool {
 
 // inValue returns what the parameter of argument i, with direction in or
 // none, stands for.
-func (l *lowerer) inValue(args []arg, i int, visible *places) value {
+func (l *lowerer) inValue(args []arg, i int, visible []*places) value {
 	v := args[i].v
-	mine := newPlaces()
-	mine.add(v)
+	mine := l.placesOf(v)
 	if mine.empty() {
 		return v // a constant or an instance
 	}
-	shared := mine.meets(visible)
+	shared := slices.ContainsFunc(visible, mine.meets)
 	for k, b := range args {
-		if k != i && b.v != nil && b.param.Dir >= syntax.DirOut && mine.reads(b.v) {
+		if k != i && b.v != nil && b.param.Dir >= syntax.DirOut && mine.meets(l.placesOf(b.v)) {
 			shared = true
 		}
 	}

@@ -64,6 +64,7 @@ func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.P
 		unionTypes:  map[*types.Struct]*ir.UnionType{},
 		keyStmts:    map[*ir.Table][]ir.Stmt{},
 		roles:       map[string]value{},
+		structs:     map[*value]*places{},
 	}
 	l.global = &frame{vals: map[types.Object]value{}}
 	l.frame = l.global
@@ -111,6 +112,7 @@ type lowerer struct {
 	headerTypes map[*types.Struct]*ir.HeaderType
 	unionTypes  map[*types.Struct]*ir.UnionType
 	roles       map[string]value // places of the architecture's roles
+	structs     map[*value]*places
 
 	role    string      // of the block being lowered
 	control *ir.Control // or nil

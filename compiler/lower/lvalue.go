@@ -4,6 +4,7 @@ package lower
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/syntax"
@@ -50,9 +51,40 @@ func (l *lowerer) sliceOf(e *syntax.SliceExpr) value {
 	return s
 }
 
+// hasIndices reports whether there is in place v an index that is found at
+// run time.
+func hasIndices(v value) bool {
+	found := func(ref ir.HeaderRef) bool {
+		switch ref.(type) {
+		case *ir.StackElem, *ir.UnionStackElem:
+			return true
+		}
+		return false
+	}
+	switch v := v.(type) {
+	case scalar:
+		x, ok := v.x.(*ir.FieldRef)
+		return ok && found(x.Header)
+	case header:
+		return found(v.ref)
+	case unionAt:
+		return v.index != nil
+	case aggregate:
+		return slices.ContainsFunc(v.elems, hasIndices)
+	case element:
+		return hasIndices(v.array)
+	case sliceOf:
+		return hasIndices(v.of)
+	}
+	return false
+}
+
 // mapIndices returns the place v with f(index, n) for each index of a stack of
 // n elements that is found at run time.
 func mapIndices(v value, f func(index ir.Expr, n int) ir.Expr) value {
+	if !hasIndices(v) {
+		return v
+	}
 	refs := map[ir.HeaderRef]ir.HeaderRef{}
 	mapRef := func(ref ir.HeaderRef) ir.HeaderRef {
 		r, ok := refs[ref]
