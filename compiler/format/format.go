@@ -59,6 +59,7 @@ type item struct {
 	tok   syntax.Kind
 	text  string
 	lines int // line ends before it
+	pos   source.Pos
 	space bool
 
 	// Of tokens, as far as the tokens around say.
@@ -88,11 +89,13 @@ func read(name, text string) ([]item, *source.Reporter) {
 	for {
 		t := s.Next()
 		start := f.Offset(t.Pos)
-		it := item{tok: t.Kind, text: t.Source(), match: -1, lines: lineEnds(text[end:start]), space: start > end}
+		it := item{tok: t.Kind, pos: t.Pos, text: t.Source(), match: -1, lines: lineEnds(text[end:start]), space: start > end}
 		switch {
 		case t.Kind == syntax.EOF:
 			it.text = ""
-			return append(items, it), rep
+			items = append(items, it)
+			balanced(items, rep)
+			return items, rep
 		case t.Kind == syntax.Comment && strings.HasPrefix(it.text, "//"):
 			it.kind, it.text = line, trim(it.text)
 		case t.Kind == syntax.Comment:
@@ -116,6 +119,39 @@ func read(name, text string) ([]item, *source.Reporter) {
 			}
 		}
 		items = append(items, it)
+	}
+}
+
+// balanced reports brackets that do not go together, unless there are
+// conditionals: their branches may have brackets that go with those of others.
+func balanced(items []item, rep *source.Reporter) {
+	if rep.Failed() {
+		return
+	}
+	var stack []*item
+	for i := range items {
+		it := &items[i]
+		if it.kind == directive && strings.HasPrefix(strings.TrimLeft(it.text[1:], " \t"), "if") {
+			return
+		}
+	}
+	for i := range items {
+		it := &items[i]
+		switch n := len(stack); it.tok {
+		case syntax.LParen, syntax.LBracket, syntax.LBrace:
+			if it.kind == token {
+				stack = append(stack, it)
+			}
+		case syntax.RParen, syntax.RBracket, syntax.RBrace:
+			if n == 0 || stack[n-1].tok != closers[it.tok] {
+				rep.Errorf(it.pos, syntax.CodeSyntax, "%s closes nothing", it.text)
+				return
+			}
+			stack = stack[:n-1]
+		}
+	}
+	if n := len(stack); n > 0 {
+		rep.Errorf(stack[n-1].pos, syntax.CodeSyntax, "%s is not closed", stack[n-1].text)
 	}
 }
 
