@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pauseless/pauseless/controlplane/bfrt"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/tofino"
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ much of the chip they take.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTofinoBuildCmd(), newTofinoReportCmd())
+	cmd.AddCommand(newTofinoBuildCmd(), newTofinoReportCmd(), newTofinoPackCmd())
 	return cmd
 }
 
@@ -153,6 +154,44 @@ what table I of the RLB paper says of the authors' programs.`,
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	return cmd
+}
+
+func newTofinoPackCmd() *cobra.Command {
+	var out string
+	var pipes []uint
+	cmd := &cobra.Command{
+		Use:   "pack DIR -o FILE [--pipes 0,1]",
+		Short: "Pack a compiled program as Stratum takes it over P4Runtime",
+		Long: `Pack a compiled program, in the folder that "pauseless tofino build" wrote, into
+the form in which Stratum takes it as P4Runtime's device configuration: a
+BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,
+		Example: `  pauseless tofino pack out/rlb-drill -o rlb-drill.pb
+  pauseless ctl --addr switch:9559 pipeline set --p4info out/rlb-drill/p4info.txtpb --config rlb-drill.pb`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || out == "" {
+				return usageErrorf(cmd, "want a directory and -o FILE")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			scope := make([]uint32, len(pipes))
+			for i, p := range pipes {
+				scope[i] = uint32(p)
+			}
+			p, err := bfrt.ReadProgram(filepath.Base(filepath.Clean(args[0])), args[0], scope...)
+			if err != nil {
+				return err
+			}
+			data, err := p.Pack()
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(out, data, 0o666)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write")
+	cmd.Flags().UintSliceVar(&pipes, "pipes", []uint{0, 1}, "pipelines to run it")
 	return cmd
 }
 

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bfrt speaks BF Runtime to a Tofino switch: the way to what P4Runtime
+// does not reach there, such as ports, PFC, mirror sessions with a truncation
+// length, and registers of each pipeline. It also packs what the compiler makes
+// into the form in which Stratum takes a program over P4Runtime.
+//
+//	c, err := bfrt.Dial(ctx, "switch:50052", bfrt.Options{})
+//	err = c.Bind(ctx, "rlb-drill")
+//	values, err := c.Register(ctx, "ingress_qlen", 17)
+package bfrt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+
+	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// Options say who the client is.
+type Options struct {
+	DeviceID uint32
+	ClientID uint32 // each client of a device has another
+	// Dial options for the connection; without credentials it is not encrypted,
+	// as BF Runtime servers are not.
+	Dial []grpc.DialOption
+}
+
+// Client is a connection to the BF Runtime server of a switch.
+type Client struct {
+	options Options
+	conn    *grpc.ClientConn
+	rpc     *bfrtpb.Client
+	cancel  context.CancelFunc // of the stream, which must live as long
+	program string
+	info    *Info // nil until bound
+}
+
+// Dial connects and subscribes; the server knows clients by their stream.
+func Dial(ctx context.Context, address string, o Options) (*Client, error) {
+	conn, err := grpc.NewClient(address, append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, o.Dial...)...)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{options: o, conn: conn, rpc: bfrtpb.NewClient(conn)}
+	if err := c.subscribe(ctx); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("BF Runtime at %s: %w", address, err)
+	}
+	return c, nil
+}
+
+func (c *Client) subscribe(ctx context.Context) error {
+	stream, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.cancel = cancel
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	s, err := c.rpc.StreamChannel(stream)
+	if err != nil {
+		return err
+	}
+	err = s.Send(&bfrtpb.StreamMessageRequest{ClientId: c.options.ClientID, Update: &bfrtpb.StreamMessageRequest_Subscribe{
+		Subscribe: &bfrtpb.Subscribe{DeviceId: c.options.DeviceID, Notifications: &bfrtpb.Subscribe_Notifications{}},
+	}})
+	if err != nil {
+		return err
+	}
+	answer, err := s.Recv()
+	if err != nil {
+		return err
+	}
+	if st := answer.GetSubscribe().GetStatus(); st.GetCode() != 0 {
+		return fmt.Errorf("client %d is refused: %s (%v)", c.options.ClientID, st.GetMessage(), codes.Code(st.GetCode()))
+	}
+	go func() { // what else comes on the stream is of no interest
+		for {
+			if _, err := s.Recv(); err != nil {
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// Close ends the subscription and the connection.
+func (c *Client) Close() error {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	return c.conn.Close()
+}
+
+// Bind makes a program that is loaded this client's, and learns its tables and
+// those of the device.
+func (c *Client) Bind(ctx context.Context, program string) error {
+	_, err := c.rpc.SetForwardingPipelineConfig(ctx, &bfrtpb.SetForwardingPipelineConfigRequest{
+		DeviceId: c.options.DeviceID, ClientId: c.options.ClientID, Action: bfrtpb.SetForwardingPipelineConfigRequest_BIND,
+		Config: []*bfrtpb.ForwardingPipelineConfig{{P4Name: program}},
+	})
+	if err != nil {
+		return fmt.Errorf("binding to %s: %w", program, err)
+	}
+	got, err := c.rpc.GetForwardingPipelineConfig(ctx, &bfrtpb.GetForwardingPipelineConfigRequest{DeviceId: c.options.DeviceID, ClientId: c.options.ClientID})
+	if err != nil {
+		return err
+	}
+	for _, p := range got.Config {
+		if p.P4Name != program {
+			continue
+		}
+		files := [][]byte{p.BfruntimeInfo}
+		if b := got.GetNonP4Config().GetBfruntimeInfo(); len(b) > 0 {
+			files = append(files, b)
+		}
+		if c.info, err = ParseInfo(files...); err != nil {
+			return err
+		}
+		c.program = program
+		return nil
+	}
+	return fmt.Errorf("binding to %s: the switch does not say what its tables are", program)
+}
+
+// Load has the switch forget its program and run another, and binds to it.
+func (c *Client) Load(ctx context.Context, p *Program) error {
+	_, err := c.rpc.SetForwardingPipelineConfig(ctx, &bfrtpb.SetForwardingPipelineConfigRequest{
+		DeviceId: c.options.DeviceID, ClientId: c.options.ClientID,
+		Action: bfrtpb.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN_AND_END,
+		Config: []*bfrtpb.ForwardingPipelineConfig{p.config()},
+	})
+	if err != nil {
+		return fmt.Errorf("loading %s: %w", p.Name, err)
+	}
+	return c.Bind(ctx, p.Name)
+}
+
+// Info returns the tables there are, nil before Bind.
+func (c *Client) Info() *Info { return c.info }
+
+// Match is a field of a key: exact unless another way is filled in.
+type Match struct {
+	Field     string
+	Value     any // a number; for a range, its lower end
+	Mask      any // ternary
+	PrefixLen int // longest prefix, with LPM
+	LPM       bool
+	High      any // range
+}
+
+// Eq matches a value exactly.
+func Eq(field string, value any) Match { return Match{Field: field, Value: value} }
+
+// Entry is an entry of a table. Values are numbers (int, uint32, uint64 or
+// []byte), bool, string, float64 and lists, as the field wants them.
+type Entry struct {
+	Table   string
+	Match   []Match
+	Default bool   // the entry that counts when no other does
+	Action  string // none for tables that have no actions
+	Data    map[string]any
+}
+
+// Write changes entries of a pipeline, or of all with PipeAll. All are tried;
+// the error names each that failed.
+func (c *Client) Write(ctx context.Context, pipe uint32, op bfrtpb.Update_Type, entries ...Entry) error {
+	if c.info == nil {
+		return errors.New("BF Runtime: bind to a program first")
+	}
+	req := &bfrtpb.WriteRequest{Target: c.target(pipe), ClientId: c.options.ClientID, P4Name: c.program}
+	for _, e := range entries {
+		t, err := c.info.Table(e.Table)
+		if err != nil {
+			return err
+		}
+		entry, err := e.encode(t, op == bfrtpb.Update_DELETE)
+		if err != nil {
+			return fmt.Errorf("table %s: %w", t.Name, err)
+		}
+		req.Updates = append(req.Updates, &bfrtpb.Update{Type: op, Entity: &bfrtpb.Entity{Entity: &bfrtpb.Entity_TableEntry{TableEntry: entry}}})
+	}
+	resp, err := c.rpc.Write(ctx, req)
+	if err != nil {
+		return err
+	}
+	for i, s := range resp.Status {
+		if s.CanonicalCode != 0 && i < len(entries) {
+			err = errors.Join(err, fmt.Errorf("table %s: %s (%v)", entries[i].Table, s.Message, codes.Code(s.CanonicalCode)))
+		}
+	}
+	return err
+}
+
+func (c *Client) target(pipe uint32) *bfrtpb.TargetDevice {
+	return &bfrtpb.TargetDevice{DeviceId: c.options.DeviceID, PipeId: pipe, Direction: 0xff, PrsrId: 0xff}
+}
+
+func (e *Entry) encode(t *Table, keyOnly bool) (*bfrtpb.TableEntry, error) {
+	entry := &bfrtpb.TableEntry{TableId: t.ID, IsDefaultEntry: e.Default}
+	if !e.Default {
+		entry.Key = new(bfrtpb.TableKey)
+		for _, m := range e.Match {
+			f, err := m.encode(t)
+			if err != nil {
+				return nil, err
+			}
+			entry.Key.Fields = append(entry.Key.Fields, f)
+		}
+	}
+	if keyOnly {
+		return entry, nil
+	}
+	entry.Data = new(bfrtpb.TableData)
+	var action *Action
+	if e.Action != "" {
+		var err error
+		if action, err = t.Action(e.Action); err != nil {
+			return nil, err
+		}
+		entry.Data.ActionId = action.ID
+	}
+	fields := make(map[string]Field)
+	for _, f := range t.DataFields(action) {
+		fields[f.Name] = f
+	}
+	names := make([]string, 0, len(e.Data))
+	for name := range e.Data {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		f, ok := fields[name]
+		if !ok {
+			return nil, fmt.Errorf("there is no data field %s", name)
+		}
+		d, err := f.encode(e.Data[name])
+		if err != nil {
+			return nil, err
+		}
+		entry.Data.Fields = append(entry.Data.Fields, d)
+	}
+	return entry, nil
+}
+
+func (m *Match) encode(t *Table) (*bfrtpb.KeyField, error) {
+	f, err := t.KeyField(m.Field)
+	if err != nil {
+		return nil, err
+	}
+	k := &bfrtpb.KeyField{FieldId: f.ID}
+	v, err := f.number(m.Value)
+	if err != nil {
+		return nil, err
+	}
+	kind := "Exact"
+	switch {
+	case m.Mask != nil:
+		mask, err := f.number(m.Mask)
+		if err != nil {
+			return nil, err
+		}
+		kind = "Ternary"
+		k.MatchType = &bfrtpb.KeyField_Ternary_{Ternary: &bfrtpb.KeyField_Ternary{Value: v, Mask: mask}}
+	case m.LPM:
+		kind = "LPM"
+		k.MatchType = &bfrtpb.KeyField_Lpm{Lpm: &bfrtpb.KeyField_LPM{Value: v, PrefixLen: int32(m.PrefixLen)}}
+	case m.High != nil:
+		high, err := f.number(m.High)
+		if err != nil {
+			return nil, err
+		}
+		kind = "Range"
+		k.MatchType = &bfrtpb.KeyField_Range_{Range: &bfrtpb.KeyField_Range{Low: v, High: high}}
+	default:
+		k.MatchType = &bfrtpb.KeyField_Exact_{Exact: &bfrtpb.KeyField_Exact{Value: v}}
+	}
+	if f.Match != kind {
+		return nil, fmt.Errorf("key field %s is matched as %s, not %s", f.Name, f.Match, kind)
+	}
+	return k, nil
+}
+
+// Read returns entries of a table: one by its key, the default entry, or all
+// if the entry names neither. fromHW asks the chip rather than the driver.
+func (c *Client) Read(ctx context.Context, pipe uint32, e Entry, fromHW bool) ([]Entry, error) {
+	if c.info == nil {
+		return nil, errors.New("BF Runtime: bind to a program first")
+	}
+	t, err := c.info.Table(e.Table)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := e.encode(t, true)
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", t.Name, err)
+	}
+	if len(e.Match) == 0 {
+		entry.Key = nil
+	}
+	entry.TableFlags = &bfrtpb.TableFlags{FromHw: fromHW}
+	s, err := c.rpc.Read(ctx, &bfrtpb.ReadRequest{Target: c.target(pipe), ClientId: c.options.ClientID, P4Name: c.program,
+		Entities: []*bfrtpb.Entity{{Entity: &bfrtpb.Entity_TableEntry{TableEntry: entry}}}})
+	if err != nil {
+		return nil, err
+	}
+	var list []Entry
+	for {
+		resp, err := s.Recv()
+		if errors.Is(err, io.EOF) {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, st := range resp.Status {
+			if st.CanonicalCode != 0 {
+				return nil, fmt.Errorf("table %s: %s (%v)", t.Name, st.Message, codes.Code(st.CanonicalCode))
+			}
+		}
+		for _, x := range resp.Entities {
+			list = append(list, t.decode(x.GetTableEntry()))
+		}
+	}
+}
+
+// decode turns an entry into names and values. Values of a field that comes
+// more than once, as those of a register do for each pipeline, are a []any.
+func (t *Table) decode(x *bfrtpb.TableEntry) Entry {
+	e := Entry{Table: t.Name, Default: x.GetIsDefaultEntry(), Data: make(map[string]any)}
+	for _, k := range x.GetKey().GetFields() {
+		for i := range t.Key {
+			if t.Key[i].ID != k.FieldId {
+				continue
+			}
+			m := Match{Field: t.Key[i].Name}
+			switch v := k.MatchType.(type) {
+			case *bfrtpb.KeyField_Exact_:
+				m.Value = value(v.Exact.Value)
+			case *bfrtpb.KeyField_Ternary_:
+				m.Value, m.Mask = value(v.Ternary.Value), value(v.Ternary.Mask)
+			case *bfrtpb.KeyField_Lpm:
+				m.Value, m.LPM, m.PrefixLen = value(v.Lpm.Value), true, int(v.Lpm.PrefixLen)
+			case *bfrtpb.KeyField_Range_:
+				m.Value, m.High = value(v.Range.Low), value(v.Range.High)
+			}
+			e.Match = append(e.Match, m)
+		}
+	}
+	action := t.ActionByID(x.GetData().GetActionId())
+	if action != nil {
+		e.Action = action.Name
+	}
+	names := make(map[uint32]string)
+	for _, f := range t.DataFields(action) {
+		names[f.ID] = f.Name
+	}
+	for _, d := range x.GetData().GetFields() {
+		name := names[d.FieldId]
+		switch old := e.Data[name].(type) {
+		case nil:
+			e.Data[name] = decode(d)
+		case []any:
+			e.Data[name] = append(old, decode(d))
+		default:
+			e.Data[name] = []any{old, decode(d)}
+		}
+	}
+	return e
+}

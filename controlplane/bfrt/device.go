@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bfrt
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
+)
+
+// Register reads a cell of a register array from the chip: by field, the value
+// of each pipeline. A field of a cell that is one number is called "f1".
+func (c *Client) Register(ctx context.Context, name string, index int) (map[string][]uint64, error) {
+	entries, err := c.Read(ctx, PipeAll, Entry{Table: name, Match: []Match{Eq("$REGISTER_INDEX", index)}}, true)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) != 1 {
+		return nil, fmt.Errorf("register %s: %d entries for index %d", name, len(entries), index)
+	}
+	values := make(map[string][]uint64)
+	for field, v := range entries[0].Data {
+		list, ok := v.([]any)
+		if !ok {
+			list = []any{v}
+		}
+		for _, x := range list {
+			n, ok := x.(uint64)
+			if !ok {
+				return nil, fmt.Errorf("register %s: field %s is a %T", name, field, x)
+			}
+			values[short(field)] = append(values[short(field)], n)
+		}
+	}
+	return values, nil
+}
+
+// SetRegister writes a cell of a register array, in one pipeline or all. A
+// field is called as Register calls it.
+func (c *Client) SetRegister(ctx context.Context, pipe uint32, name string, index int, values map[string]uint64) error {
+	if c.info == nil {
+		return fmt.Errorf("register %s: bind to a program first", name)
+	}
+	t, err := c.info.Table(name)
+	if err != nil {
+		return err
+	}
+	data := make(map[string]any)
+	for _, f := range t.DataFields(nil) {
+		if v, ok := values[short(f.Name)]; ok {
+			data[f.Name] = v
+		}
+	}
+	if len(data) != len(values) {
+		return fmt.Errorf("register %s has not all the fields that are to be set", name)
+	}
+	return c.Write(ctx, pipe, bfrtpb.Update_MODIFY, Entry{Table: name, Match: []Match{Eq("$REGISTER_INDEX", index)}, Data: data})
+}
+
+// short is the last part of a name with dots.
+func short(name string) string {
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] == '.' {
+			return name[i+1:]
+		}
+	}
+	return name
+}
+
+// Mirror is a mirror session: where copies go, and how much of them.
+type Mirror struct {
+	Session   int
+	Port      int // of the target; or
+	Group     int // a multicast group, if Port is zero
+	Queue     int
+	Truncate  int    // bytes; 0 leaves copies whole
+	Direction string // INGRESS, EGRESS or BOTH
+}
+
+// SetMirror makes or changes a mirror session.
+func (c *Client) SetMirror(ctx context.Context, m Mirror) error {
+	data := map[string]any{"$direction": m.Direction, "$session_enable": true}
+	if m.Port > 0 {
+		data["$ucast_egress_port"], data["$ucast_egress_port_valid"] = m.Port, true
+		data["$egress_port_queue"] = m.Queue
+	} else {
+		data["$mcast_grp_a"], data["$mcast_grp_a_valid"] = m.Group, true
+	}
+	if m.Truncate > 0 {
+		data["$max_pkt_len"] = m.Truncate
+	}
+	return c.Write(ctx, PipeAll, bfrtpb.Update_INSERT_OR_MODIFY,
+		Entry{Table: "$mirror.cfg", Match: []Match{Eq("$sid", m.Session)}, Action: "$normal", Data: data})
+}
+
+// Port is a port of the front panel.
+type Port struct {
+	Port  int    // of the target
+	Speed string // as in 40G
+	FEC   string // NONE, FIREHOUSE or RS
+	// Classes that are paused rather than dropped, class 0 is bit 0.
+	PFC uint8
+}
+
+// AddPort makes a port, enabled, with its MAC sending and obeying pauses.
+func (c *Client) AddPort(ctx context.Context, p Port) error {
+	return c.Write(ctx, PipeAll, bfrtpb.Update_INSERT, Entry{Table: "$PORT", Match: []Match{Eq("$DEV_PORT", p.Port)}, Data: map[string]any{
+		"$SPEED": "BF_SPEED_" + p.Speed, "$FEC": "BF_FEC_TYP_" + p.FEC, "$PORT_ENABLE": true,
+		"$TX_PFC_EN_MAP": uint32(p.PFC), "$RX_PFC_EN_MAP": uint32(p.PFC),
+	}})
+}
+
+// Lossless says how a port's packets of a class are buffered: cells are those
+// of the traffic manager, 80 bytes each.
+type Lossless struct {
+	Port       int // of the target
+	Pipe       int // that it is on
+	Class      int
+	Group      int // number of the priority group to use
+	Guaranteed int // cells that are the group's own
+	XOFF       int // cells above these at which the sender is paused
+	Skid       int // cells for what comes after that
+	Hysteresis int // cells below XOFF at which it may go on
+}
+
+// SetLossless has the traffic manager pause the sender of a class rather than
+// drop: flow control of the port, a priority group with room for what is on the
+// wire, and the queue that obeys a pause of the class.
+func (c *Client) SetLossless(ctx context.Context, l Lossless) error {
+	icos := make([]uint32, 8)
+	for i := range icos {
+		icos[i] = uint32(i)
+	}
+	pipe := uint32(l.Pipe)
+	if err := c.Write(ctx, pipe, bfrtpb.Update_MODIFY, Entry{Table: "tf1.tm.port.flowcontrol", Match: []Match{Eq("dev_port", l.Port)},
+		Data: map[string]any{"mode_tx": "PFC", "mode_rx": "PFC", "cos_to_icos": icos}}); err != nil {
+		return err
+	}
+	if err := c.Write(ctx, pipe, bfrtpb.Update_INSERT_OR_MODIFY, Entry{Table: "tf1.tm.ppg.cfg", Match: []Match{Eq("ppg_id", l.Group)}, Action: "dev_port",
+		Data: map[string]any{
+			"dev_port": l.Port, fmt.Sprintf("icos_%d", l.Class): true,
+			"guaranteed_cells": l.Guaranteed, "hysteresis_cells": l.Hysteresis,
+			"pool_id": "IG_APP_POOL_0", "pool_max_cells": l.XOFF, "dynamic_baf": "DISABLE",
+			"pfc_enable": true, "pfc_skid_max_cells": l.Skid,
+		}}); err != nil {
+		return err
+	}
+	groups, err := c.Read(ctx, pipe, Entry{Table: "tf1.tm.port.cfg", Match: []Match{Eq("dev_port", l.Port)}}, false)
+	if err != nil {
+		return err
+	}
+	if len(groups) != 1 {
+		return fmt.Errorf("tf1.tm.port.cfg has %d entries for port %d", len(groups), l.Port)
+	}
+	group, ok := groups[0].Data["pg_id"].(uint64)
+	queues, ok2 := groups[0].Data["egress_qid_queues"].([]uint32)
+	if !ok || !ok2 || l.Class >= len(queues) {
+		return fmt.Errorf("tf1.tm.port.cfg does not say which queue port %d has for class %d", l.Port, l.Class)
+	}
+	return c.Write(ctx, pipe, bfrtpb.Update_MODIFY, Entry{Table: "tf1.tm.queue.cfg",
+		Match: []Match{Eq("pg_id", group), Eq("pg_queue", queues[l.Class])}, Data: map[string]any{"pfc_cos": l.Class}})
+}
+
+// Pauses returns for how many microseconds the peer of a port has asked each
+// class to pause, ever: the only sign of pauses that a Tofino gives.
+func (c *Client) Pauses(ctx context.Context, port int) ([8]uint64, error) {
+	var n [8]uint64
+	entries, err := c.Read(ctx, PipeAll, Entry{Table: "$PORT_STAT", Match: []Match{Eq("$DEV_PORT", port)}}, true)
+	if err != nil {
+		return n, err
+	}
+	if len(entries) != 1 {
+		return n, fmt.Errorf("$PORT_STAT has %d entries for port %d", len(entries), port)
+	}
+	for i := range n {
+		name := fmt.Sprintf("$ReceivePri%dPause1USCount", i)
+		v, ok := entries[0].Data[name].(uint64)
+		if !ok {
+			return n, fmt.Errorf("$PORT_STAT of port %d has no %s", port, name)
+		}
+		n[i] = v
+	}
+	return n, nil
+}

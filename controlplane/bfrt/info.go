@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bfrt
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"sort"
+	"strings"
+
+	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
+)
+
+// Info is what bfrt.json says of tables: those of a program, as the compiler
+// writes it, or those of the device itself, as the server sends it.
+type Info struct {
+	tables map[string]*Table
+	byID   map[uint32]*Table
+}
+
+// Table is a table, register array or anything else that has entries.
+type Table struct {
+	Name    string   `json:"name"`
+	ID      uint32   `json:"id"`
+	Kind    string   `json:"table_type"`
+	Key     []Field  `json:"key"`
+	Actions []Action `json:"action_specs"`
+	Data    []struct {
+		Mandatory bool  `json:"mandatory"`
+		ReadOnly  bool  `json:"read_only"`
+		Singleton Field `json:"singleton"`
+	} `json:"data"`
+	Attributes []string `json:"attributes"`
+}
+
+// Action is an action of a table, with the data that it takes.
+type Action struct {
+	ID   uint32  `json:"id"`
+	Name string  `json:"name"`
+	Data []Field `json:"data"`
+}
+
+// Field is a field of a key or of data.
+type Field struct {
+	ID       uint32 `json:"id"`
+	Name     string `json:"name"`
+	Match    string `json:"match_type"`
+	Repeated bool   `json:"repeated"`
+	Type     struct {
+		Kind    string   `json:"type"`
+		Width   int      `json:"width"`
+		Choices []string `json:"choices"`
+	} `json:"type"`
+
+	// Of table data that belongs to no action.
+	Mandatory, ReadOnly bool `json:"-"`
+}
+
+// ParseInfo reads one or more bfrt.json; a program's tables come first.
+func ParseInfo(files ...[]byte) (*Info, error) {
+	info := &Info{tables: make(map[string]*Table), byID: make(map[uint32]*Table)}
+	for _, data := range files {
+		var f struct {
+			Tables []*Table `json:"tables"`
+		}
+		if err := json.Unmarshal(data, &f); err != nil {
+			return nil, fmt.Errorf("bfrt.json: %w", err)
+		}
+		for _, t := range f.Tables {
+			if info.byID[t.ID] != nil {
+				return nil, fmt.Errorf("bfrt.json: tables %s and %s have the same id %#x", info.byID[t.ID].Name, t.Name, t.ID)
+			}
+			info.byID[t.ID] = t
+			info.tables[t.Name] = t
+		}
+	}
+	return info, nil
+}
+
+// Table finds a table by its name, with or without the pipe's in front.
+func (i *Info) Table(name string) (*Table, error) {
+	if t := i.tables[name]; t != nil {
+		return t, nil
+	}
+	if t := i.tables["pipe."+name]; t != nil {
+		return t, nil
+	}
+	var list []string
+	for n := range i.tables {
+		if strings.HasSuffix(n, "."+name) {
+			list = append(list, n)
+		}
+	}
+	sort.Strings(list)
+	switch len(list) {
+	case 1:
+		return i.tables[list[0]], nil
+	case 0:
+		return nil, fmt.Errorf("there is no table %s", name)
+	}
+	return nil, fmt.Errorf("table %s may be any of %s", name, strings.Join(list, ", "))
+}
+
+// ByID finds a table by its number.
+func (i *Info) ByID(id uint32) *Table { return i.byID[id] }
+
+// KeyField finds a field of the key.
+func (t *Table) KeyField(name string) (*Field, error) {
+	for i := range t.Key {
+		if t.Key[i].Name == name {
+			return &t.Key[i], nil
+		}
+	}
+	return nil, fmt.Errorf("table %s has no key field %s", t.Name, name)
+}
+
+// Action finds an action by its name, with or without that of its control.
+func (t *Table) Action(name string) (*Action, error) {
+	for i := range t.Actions {
+		if n := t.Actions[i].Name; n == name || strings.HasSuffix(n, "."+name) {
+			return &t.Actions[i], nil
+		}
+	}
+	return nil, fmt.Errorf("table %s has no action %s", t.Name, name)
+}
+
+// ActionByID finds an action by its number.
+func (t *Table) ActionByID(id uint32) *Action {
+	for i := range t.Actions {
+		if t.Actions[i].ID == id {
+			return &t.Actions[i]
+		}
+	}
+	return nil
+}
+
+// DataFields are the fields of an action, nil for none, and of the table.
+func (t *Table) DataFields(a *Action) []Field {
+	var list []Field
+	if a != nil {
+		for _, f := range a.Data {
+			f.Mandatory = true
+			list = append(list, f)
+		}
+	}
+	for _, d := range t.Data {
+		f := d.Singleton
+		f.Mandatory, f.ReadOnly = d.Mandatory, d.ReadOnly
+		list = append(list, f)
+	}
+	return list
+}
+
+// Bits is the width of a field on the wire; 0 for one that is no number.
+func (f *Field) Bits() int {
+	switch k := f.Type.Kind; k {
+	case "bytes":
+		return f.Type.Width
+	case "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64":
+		var n int
+		fmt.Sscanf(strings.TrimLeft(k, "uint"), "%d", &n)
+		return n
+	}
+	return 0
+}
+
+// number encodes a number for a field: big-endian, as many bytes as it has.
+func (f *Field) number(v any) ([]byte, error) {
+	var x *big.Int
+	switch v := v.(type) {
+	case int:
+		x = big.NewInt(int64(v))
+	case uint64:
+		x = new(big.Int).SetUint64(v)
+	case uint32:
+		x = big.NewInt(int64(v))
+	case []byte:
+		x = new(big.Int).SetBytes(v)
+	default:
+		return nil, fmt.Errorf("field %s takes a number, not %T", f.Name, v)
+	}
+	bits := f.Bits()
+	if x.Sign() < 0 || x.BitLen() > bits {
+		return nil, fmt.Errorf("field %s has %d bits, %v does not fit", f.Name, bits, x)
+	}
+	return x.FillBytes(make([]byte, (bits+7)/8)), nil
+}
+
+// encode makes a field of data.
+func (f *Field) encode(v any) (*bfrtpb.DataField, error) {
+	d := &bfrtpb.DataField{FieldId: f.ID}
+	wrong := func() error { return fmt.Errorf("field %s is of type %s, not %T", f.Name, f.kind(), v) }
+	switch v := v.(type) {
+	case bool:
+		if f.Type.Kind != "bool" || f.Repeated {
+			return nil, wrong()
+		}
+		d.Value = &bfrtpb.DataField_BoolVal{BoolVal: v}
+	case string:
+		if f.Type.Kind != "string" || f.Repeated {
+			return nil, wrong()
+		}
+		if !f.allows(v) {
+			return nil, fmt.Errorf("field %s is one of %s, not %q", f.Name, strings.Join(f.Type.Choices, ", "), v)
+		}
+		d.Value = &bfrtpb.DataField_StrVal{StrVal: v}
+	case float64:
+		if f.Type.Kind != "float" {
+			return nil, wrong()
+		}
+		d.Value = &bfrtpb.DataField_FloatVal{FloatVal: float32(v)}
+	case []uint32:
+		if f.Bits() == 0 || !f.Repeated {
+			return nil, wrong()
+		}
+		d.Value = &bfrtpb.DataField_IntArrVal{IntArrVal: &bfrtpb.DataField_IntArray{Val: v}}
+	case []bool:
+		if f.Type.Kind != "bool" || !f.Repeated {
+			return nil, wrong()
+		}
+		d.Value = &bfrtpb.DataField_BoolArrVal{BoolArrVal: &bfrtpb.DataField_BoolArray{Val: v}}
+	default:
+		if f.Bits() == 0 || f.Repeated && f.Type.Kind != "bytes" {
+			return nil, wrong()
+		}
+		b, err := f.number(v)
+		if err != nil {
+			return nil, err
+		}
+		d.Value = &bfrtpb.DataField_Stream{Stream: b}
+	}
+	return d, nil
+}
+
+func (f *Field) kind() string {
+	if f.Repeated {
+		return "list of " + f.Type.Kind
+	}
+	return f.Type.Kind
+}
+
+func (f *Field) allows(v string) bool {
+	if len(f.Type.Choices) == 0 {
+		return true
+	}
+	for _, c := range f.Type.Choices {
+		if c == v {
+			return true
+		}
+	}
+	return false
+}
+
+// decode returns the value of a field of data: a uint64 if it is a number of
+// up to 64 bits, []byte if it is wider, or as encode takes it.
+func decode(d *bfrtpb.DataField) any {
+	switch v := d.Value.(type) {
+	case *bfrtpb.DataField_Stream:
+		return value(v.Stream)
+	case *bfrtpb.DataField_FloatVal:
+		return float64(v.FloatVal)
+	case *bfrtpb.DataField_StrVal:
+		return v.StrVal
+	case *bfrtpb.DataField_BoolVal:
+		return v.BoolVal
+	case *bfrtpb.DataField_IntArrVal:
+		return v.IntArrVal.GetVal()
+	case *bfrtpb.DataField_BoolArrVal:
+		return v.BoolArrVal.GetVal()
+	case *bfrtpb.DataField_StrArrVal:
+		return v.StrArrVal.GetVal()
+	}
+	return nil
+}
+
+func value(b []byte) any {
+	if len(b) > 8 {
+		return b
+	}
+	var buf [8]byte
+	copy(buf[8-len(b):], b)
+	return binary.BigEndian.Uint64(buf[:])
+}
+
+// PipeAll addresses all pipelines.
+const PipeAll = math.MaxUint16

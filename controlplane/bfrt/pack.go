@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bfrt
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// Program is what the compiler makes of a program.
+type Program struct {
+	Name    string
+	Info    []byte // bfrt.json
+	Context []byte // pipe/context.json
+	Binary  []byte // pipe/tofino.bin
+	Pipes   []uint32
+}
+
+// ReadProgram reads a program from the folder of p4c-barefoot's output, to be
+// run by the given pipelines.
+func ReadProgram(name, dir string, pipes ...uint32) (*Program, error) {
+	if len(pipes) == 0 {
+		return nil, fmt.Errorf("program %s: which pipelines?", name)
+	}
+	p := &Program{Name: name, Pipes: pipes}
+	for file, to := range map[string]*[]byte{
+		"bfrt.json": &p.Info, filepath.Join("pipe", "context.json"): &p.Context, filepath.Join("pipe", "tofino.bin"): &p.Binary,
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return nil, fmt.Errorf("program %s: %w", name, err)
+		}
+		*to = data
+	}
+	if _, err := ParseInfo(p.Info); err != nil {
+		return nil, fmt.Errorf("program %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func (p *Program) config() *bfrtpb.ForwardingPipelineConfig {
+	return &bfrtpb.ForwardingPipelineConfig{P4Name: p.Name, BfruntimeInfo: p.Info, Profiles: []*bfrtpb.ForwardingPipelineConfig_Profile{
+		{ProfileName: "pipe", Context: p.Context, Binary: p.Binary, PipeScope: p.Pipes},
+	}}
+}
+
+// Pack returns the program as Stratum wants it in P4Runtime's
+// p4_device_config: a BfPipelineConfig (stratum/hal/lib/barefoot/bf.proto),
+// whose fields are those of BF Runtime's own message.
+func (p *Program) Pack() ([]byte, error) {
+	return proto.MarshalOptions{Deterministic: true}.Marshal(p.config())
+}
