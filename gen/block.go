@@ -156,9 +156,11 @@ func (p *Profile) fabricHeader() bool { return p.measuresRTT() || p.everyPacket(
 // tag says that hosts may put a tag before IP.
 func (p *Profile) tag() bool { return p.Base == "hermes" || p.Base == "clb" }
 
-// needsTime and needsInPort say that ingress asks for them.
-func (p *Profile) needsTime() bool {
-	return p.recirculates() || p.flowlets() || p.fabricHeader() || p.pfcBlock() || bool(p.PBFS)
+// needsTime, needsNow and needsInPort say that ingress asks for them; PB-FS has
+// a clock of its own.
+func (p *Profile) needsTime() bool { return p.needsNow() || bool(p.PBFS) }
+func (p *Profile) needsNow() bool {
+	return p.recirculates() || p.flowlets() || p.fabricHeader() || p.pfcBlock()
 }
 func (p *Profile) needsInPort() bool {
 	return p.recirculates() || p.clones() || p.fabricHeader() || p.pfcBlock()

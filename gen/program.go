@@ -315,6 +315,7 @@ func (g *generator) Delivers() bool         { return g.fabricHeader() || g.tag()
 func (g *generator) RTT() bool              { return g.measuresRTT() }
 func (g *generator) EveryPacket() bool      { return g.everyPacket() }
 func (g *generator) Hash() bool             { return g.hashes() }
+func (g *generator) Now() bool              { return g.needsNow() }
 func (g *generator) L4() bool               { return g.l4() }
 func (g *generator) UDP() bool              { return g.udp() }
 func (g *generator) Rewrites() bool         { return g.rewrites() }
@@ -322,6 +323,16 @@ func (g *generator) AllPorts() bool         { return g.allPorts() }
 func (g *generator) Recirculates() bool     { return g.recirculates() }
 func (g *generator) Clones() bool           { return g.clones() }
 func (g *generator) RecirculationPort() int { return g.Recirculation }
+
+// Leaf says that something asks which leaf packets are for, HashShift that a
+// path is chosen by a hash. On a Tofino, routes always have both.
+func (g *generator) Leaf() bool {
+	return g.manifest.Target != "v1model" || g.fabricHeader() || g.Base == "drill"
+}
+
+func (g *generator) HashShift() bool {
+	return g.manifest.Target != "v1model" || g.Base == "ecmp" || g.Base == "presto" || g.Base == "hermes"
+}
 
 // Lossless is the class that is paused rather than dropped: that of DSCP 26.
 func (g *generator) Lossless() int {

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane"
 	bmv2client "github.com/pauseless/pauseless/controlplane/bmv2"
 	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/internal/need"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -35,16 +34,7 @@ type bmv2 struct {
 
 func newBMv2(t *testing.T) *bmv2 {
 	t.Helper()
-	binary := os.Getenv("BMV2")
-	if binary != "" {
-		binary = filepath.Join(binary, "simple_switch_grpc")
-	} else {
-		var err error
-		if binary, err = exec.LookPath("simple_switch_grpc"); err != nil {
-			t.Skip("SKIP: simple_switch_grpc is not on PATH, and BMV2 is not set")
-		}
-	}
-	return &bmv2{t: t, binary: binary}
+	return &bmv2{t: t, binary: need.Tool(t, "BMV2", "simple_switch_grpc")}
 }
 
 func (b *bmv2) options() intent.Options { return intent.Options{NoCloneClass: true} }

@@ -8,6 +8,7 @@ package schemes
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/topo"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -156,10 +158,10 @@ func compile(t testing.TB, prog *gen.Program) ([]byte, *p4configv1.P4Info) {
 // it.
 func withP4C(t testing.TB, prog *gen.Program) {
 	t.Helper()
-	p4c := os.Getenv("P4C_BM2")
-	if p4c == "" {
-		t.Skip("SKIP: P4C_BM2 is not set: the p4c-bm2-ss program")
+	if os.Getenv("P4C_BM2") == "" {
+		need.No(t, errors.New("P4C_BM2 is not set to a p4c-bm2-ss, which takes a minute for all profiles"))
 	}
+	p4c := need.Tool(t, "P4C_BM2", "p4c-bm2-ss")
 	dir := t.TempDir()
 	name := filepath.Join(dir, prog.Name)
 	if err := os.WriteFile(name+".p4", prog.P4, 0o666); err != nil {

@@ -242,7 +242,7 @@ func TestRLBWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 	for _, profile := range []string{"rlb-drill", "rlb-presto", "rlb-drill-bmv2"} {
 		t.Run(profile, func(t *testing.T) {
 			eachTarget(t, func(t *testing.T, sw target) {
-				d := load(t, sw, profile, leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "7"})
+				d := load(t, sw, profile, leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "7", "rlb.fresh": "100s"})
 				noStamps(d)
 				first := 4
 				if profile == "rlb-presto" {

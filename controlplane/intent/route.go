@@ -44,9 +44,13 @@ func (b *builder) toLeaf(net netip.Prefix, leaf int, w way) {
 		e.Action, e.Args = "to_port", []schema.Arg{{Name: "port", Value: w.first}}
 	default:
 		e.Action = "to_leaf"
-		e.Args = []schema.Arg{{Name: "leaf", Value: leaf}, {Name: "first_port", Value: w.first}, {Name: "last_path", Value: w.count - 1}}
-		if a, err := b.schema.Action("to_leaf"); err == nil && a.Param("hash_shift") != nil {
-			e.Args = append(e.Args, schema.Arg{Name: "hash_shift", Value: hashShift(b.node.Tier)})
+		for _, arg := range []schema.Arg{
+			{Name: "leaf", Value: leaf}, {Name: "first_port", Value: w.first}, {Name: "last_path", Value: w.count - 1},
+			{Name: "hash_shift", Value: hashShift(b.node.Tier)},
+		} {
+			if a, err := b.schema.Action("to_leaf"); err == nil && a.Param(arg.Name) != nil {
+				e.Args = append(e.Args, arg)
+			}
 		}
 	}
 	b.entry(e)

@@ -10,7 +10,6 @@
 #include <v1model.p4>
 
 typedef bit<9> port_t;
-typedef bit<16> leaf_t;
 typedef bit<3> path_t;
 typedef bit<32> time_t;
 
@@ -79,7 +78,6 @@ struct headers_t {
 struct metadata_t {
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;         // where to: a leaf, if there is a choice of ways to it
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
@@ -88,7 +86,6 @@ struct metadata_t {
     bit<32> l4_ports;     // source and destination
     bool    ipv4_changed; // the checksum is due
     bit<32> flow_hash;    // of the five-tuple
-    bit<8>  hash_shift;   // which of its bits choose here: not those of the tier below
     bit<32> queued;       // bytes that this packet has in egress_qlen
     bool    new_flowlet;  // path is the one of the flowlet before, if known
     bool    known;
@@ -180,12 +177,10 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".to_leaf")
-    action to_leaf(leaf_t leaf, port_t first_port, path_t last_path, bit<8> hash_shift) {
-        meta.leaf = leaf;
+    action to_leaf(port_t first_port, path_t last_path) {
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.out_port = first_port;
-        meta.hash_shift = hash_shift;
     }
 
     @name(".route")

@@ -89,7 +89,6 @@ struct metadata_t {
     bit<32> l4_ports;     // source and destination
     bool    ipv4_changed; // the checksum is due
     bit<32> flow_hash;    // of the five-tuple
-    bit<8>  hash_shift;   // which of its bits choose here: not those of the tier below
     bit<32> load;         // of the link that the packet leaves by, 65536 is full
     bool    new_flowlet;  // path is the one of the flowlet before, if known
     bool    known;
@@ -190,12 +189,11 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".to_leaf")
-    action to_leaf(leaf_t leaf, port_t first_port, path_t last_path, bit<8> hash_shift) {
+    action to_leaf(leaf_t leaf, port_t first_port, path_t last_path) {
         meta.leaf = leaf;
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.out_port = first_port;
-        meta.hash_shift = hash_shift;
     }
 
     @name(".route")

@@ -10,9 +10,7 @@
 #include <v1model.p4>
 
 typedef bit<9> port_t;
-typedef bit<16> leaf_t;
 typedef bit<3> path_t;
-typedef bit<32> time_t;
 
 // What of the metadata goes with a packet that passes again, and with a clone.
 enum bit<8> keep {
@@ -110,11 +108,9 @@ struct headers_t {
 struct metadata_t {
     bit<32> dst_addr;          // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;              // where to: a leaf, if there is a choice of ways to it
     port_t  first_port;        // the ports of the choice are first_port to
     path_t  last_path;         // first_port + last_path
     path_t  path;              // the choice: out_port - first_port
-    time_t  now;
     port_t  in_port;           // that the packet came in by
     @field_list(keep.message)
     bit<8>  message;           // what a clone is to become
@@ -203,8 +199,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".to_leaf")
-    action to_leaf(leaf_t leaf, port_t first_port, path_t last_path, bit<8> hash_shift) {
-        meta.leaf = leaf;
+    action to_leaf(port_t first_port, path_t last_path, bit<8> hash_shift) {
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.out_port = first_port;
@@ -233,7 +228,6 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 // When the packet came.
 control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
-        meta.now = (time_t) standard_metadata.ingress_global_timestamp;
         meta.clock = standard_metadata.ingress_global_timestamp[39:0];
     }
 } // control Clock

@@ -147,7 +147,6 @@ struct metadata_t {
     bit<32> l4_ports;         // source and destination
     bool    ipv4_changed;     // the checksum is due
     bit<32> flow_hash;        // of the five-tuple
-    bit<8>  hash_shift;       // which of its bits choose here: not those of the tier below
     bool    stamp;            // this packet is to be stamped
     bit<8>  waiting;          // path of the stamp that waits to be echoed, plus one
     @field_list(keep.recirculation)
@@ -322,12 +321,11 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".to_leaf")
-    action to_leaf(leaf_t leaf, port_t first_port, path_t last_path, bit<8> hash_shift) {
+    action to_leaf(leaf_t leaf, port_t first_port, path_t last_path) {
         meta.leaf = leaf;
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.out_port = first_port;
-        meta.hash_shift = hash_shift;
     }
 
     @name(".route")

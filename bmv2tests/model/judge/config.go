@@ -147,8 +147,11 @@ func (c *Config) install(f *Features, t *Target) {
 			t.insert("route", []int64{n.Addr}, 24, "to_port", int64(n.First))
 			continue
 		}
-		args := []int64{n.Leaf, int64(n.First), int64(n.Paths - 1)}
-		if f.Hash {
+		args := []int64{int64(n.First), int64(n.Paths - 1)}
+		if f.Fabric || f.Base == "drill" {
+			args = append([]int64{n.Leaf}, args...)
+		}
+		if f.Base == "ecmp" || f.Base == "presto" || f.Base == "hermes" {
 			args = append(args, int64(n.Shift))
 		}
 		t.insert("route", []int64{n.Addr}, 24, "to_leaf", args...)
