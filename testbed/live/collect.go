@@ -80,6 +80,11 @@ func (c *collector) run() *result.Run {
 	// What hosts sent into the network and it did not hand over.
 	if c.watch.entered > c.watch.left {
 		s.Dropped = c.watch.entered - c.watch.left
+		for node, n := range c.watch.kept {
+			if n > 0 && c.t.Nodes[node].Kind == topo.Switch {
+				s.Scheme["dropped_at_"+c.t.Nodes[node].Name] = uint64(n)
+			}
+		}
 	}
 	r.Pauses = c.pauses(s)
 	c.warnings(s)

@@ -87,8 +87,10 @@ func TestOnlyAWarningOfItsOwnThatStandsCountsForAPause(t *testing.T) {
 func TestPacketsThatNeverCameOutWereDropped(t *testing.T) {
 	c := network1000(t)
 	c.watch.entered, c.watch.left = 100, 97
-	if d := c.run().Summary.Dropped; d != 3 {
-		t.Errorf("%d dropped", d)
+	c.watch.kept = make([]int64, len(c.t.Nodes))
+	c.watch.kept[c.t.NodeByName("s1").ID] = 3
+	if s := c.run().Summary; s.Dropped != 3 || s.Scheme["dropped_at_s1"] != 3 || len(s.Scheme) != 1 {
+		t.Errorf("%d dropped, %v", s.Dropped, s.Scheme)
 	}
 }
 

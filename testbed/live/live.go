@@ -105,6 +105,7 @@ func one(ctx context.Context, s *scenario.Scenario, p *gen.Profile, plan *local.
 	if err != nil {
 		return nil, err
 	}
+	w.settle(ctx)
 	if err := w.stop(); err != nil {
 		return nil, err
 	}

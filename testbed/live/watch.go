@@ -25,8 +25,9 @@ type watch struct {
 	mu      sync.Mutex
 	pauses  []pauseFrame
 	warns   []warning
-	entered uint64 // packets of the lossless class, from hosts into switches
-	left    uint64 // and from switches to hosts
+	entered uint64  // packets of the lossless class, from hosts into switches
+	left    uint64  // and from switches to hosts
+	kept    []int64 // by node: those that came, less those that went
 	errs    []error
 }
 
@@ -57,7 +58,7 @@ type warning struct {
 
 // openWatch opens a socket on each link, before traffic begins.
 func openWatch(p *local.Plan) (*watch, error) {
-	w := &watch{}
+	w := &watch{kept: make([]int64, len(p.Topology.Nodes))}
 	for _, s := range p.Switches {
 		for i, port := range s.Ports {
 			other := p.Topology.Nodes[s.Node].Ports[i]
@@ -94,6 +95,26 @@ func (w *watch) start() {
 				w.mu.Unlock()
 			}
 		})
+	}
+}
+
+// settle waits, when the hosts are done, until all that is still on its way has
+// come out (packets that were sent again and that nobody waits for), or until
+// nothing has come out for so long that it never will.
+func (w *watch) settle(ctx context.Context) {
+	const never = 2 * time.Second
+	last, since := uint64(0), time.Now()
+	for ctx.Err() == nil && time.Since(since) < never {
+		w.mu.Lock()
+		entered, left := w.entered, w.left
+		w.mu.Unlock()
+		if left >= entered {
+			return
+		}
+		if left != last {
+			last, since = left, time.Now()
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -152,16 +173,17 @@ func (w *watch) see(t *tap, c netns.Captured) {
 		}
 		return
 	}
-	if !t.host {
-		return
-	}
 	if ip := packet.FindIPv4(c.Data); ip != nil && ip.DSCP()>>3 == losslessClass {
 		w.mu.Lock()
-		if c.Out {
+		defer w.mu.Unlock()
+		w.kept[from.Node]--
+		w.kept[to.Node]++
+		switch {
+		case !t.host:
+		case c.Out:
 			w.left++
-		} else {
+		default:
 			w.entered++
 		}
-		w.mu.Unlock()
 	}
 }
