@@ -43,6 +43,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/p4c"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/softswitch/stf"
 	"github.com/pauseless/pauseless/softswitch/stf/bmv2"
 )
@@ -57,12 +58,10 @@ var (
 
 // testdata returns p4c's folder of that name, or skips the test.
 func testdata(t *testing.T) string {
-	if testing.Short() {
-		t.Skip("hundreds of programs: not with -short")
-	}
+	need.Time(t, "hundreds of programs")
 	root := os.Getenv("P4C")
 	if root == "" {
-		t.Skip("P4C does not name a checkout of p4lang/p4c: make conformance P4C=DIR")
+		need.No(t, errors.New("P4C does not name a checkout of p4lang/p4c: make conformance P4C=DIR"))
 	}
 	dir := filepath.Join(root, "testdata")
 	if _, err := os.Stat(filepath.Join(dir, "p4_16_samples")); err != nil {
