@@ -173,7 +173,7 @@ var entityClauses = []clause{
 		if seen := x.spread(5, 256); seen[0x11] < 150 || seen[0x12] < 35 {
 			x.Errorf("of 256 flows with weights 3 and 1, members got %v", seen)
 		}
-	}, "BMv2 ignores weights in groups"},
+	}, ""},
 	{"9.2.2", "a member whose watched port is down gets nothing until it is up", func(x *bench) {
 		g := x.group(1, 1, 2)
 		g.Members[0].WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: short(3)}
