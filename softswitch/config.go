@@ -112,7 +112,7 @@ type PFC struct {
 	CopyToPipeline bool
 	// Classify maps the six DSCP bits of a received IPv4 packet to the class
 	// that it is charged to. Nil charges it to the queue that the program
-	// picks.
+	// picks, as is done with packets that a scheme's header hides.
 	Classify *[64]uint8
 }
 

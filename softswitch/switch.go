@@ -210,6 +210,8 @@ func (s *Switch) Receive(port int, f *packet.Frame) {
 	p.Frame, p.In = f, in
 	if s.cfg.PFC.Classify != nil {
 		p.Class = classOf(f, s.cfg.PFC.Classify)
+	}
+	if p.Class >= 0 {
 		s.tm.Count(in, p.Class, f.Len())
 	} else {
 		p.Tag = uncounted
@@ -225,14 +227,22 @@ func (s *Switch) Receive(port int, f *packet.Frame) {
 // uncounted marks a packet whose class is not known before it is queued.
 const uncounted = -1
 
-// classOf returns the class of a frame by its DSCP; what is no IPv4 is in
-// class zero.
+// classOf returns the class of a frame by its DSCP. Where a scheme's header
+// comes first, which only the program can read, it is negative: the class
+// follows the queue. Anything else is in class zero.
 func classOf(f *packet.Frame, classes *[64]uint8) int {
 	const dscpAt = packet.EthernetLen + 1
-	if eth := packet.AsEthernet(f.Data); eth == nil || eth.EtherType() != packet.EtherTypeIPv4 || len(f.Data) <= dscpAt {
+	eth := packet.AsEthernet(f.Data)
+	if eth == nil || len(f.Data) <= dscpAt {
 		return int(classes[0] & 7)
 	}
-	return int(classes[f.Data[dscpAt]>>2] & 7)
+	switch eth.EtherType() {
+	case packet.EtherTypeIPv4:
+		return int(classes[f.Data[dscpAt]>>2] & 7)
+	case packet.EtherTypeFabric, packet.EtherTypeLocal:
+		return -1
+	}
+	return int(classes[0] & 7)
 }
 
 // PacketOut has the controller's packet come in by the CPU port.

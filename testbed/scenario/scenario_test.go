@@ -97,6 +97,27 @@ func TestRunSeesPausesAndReadsRegistersWhileTrafficRuns(t *testing.T) {
 	}
 }
 
+// Headers and tags of a scheme before IP do not take packets out of PFC: an
+// incast through the spines pauses them under every profile.
+func TestPacketsBehindHeadersOfSchemesArePaused(t *testing.T) {
+	text := strings.Replace(small, "profiles: [rlb-drill]", "profiles: [ecmp, conga, plb, hermes, clb]", 1)
+	text = strings.Replace(text, "hosts_per_leaf: 2", "hosts_per_leaf: 4", 1)
+	from := strings.Index(text, "- poisson")
+	to := strings.Index(text, "until:")
+	text = text[:from] + "- coflow: {count: 1, flows: 4, size: 200KB, from: h5..h8, to: h1}\n" + text[to:]
+	for _, r := range runSmall(t, text, Options{}) {
+		spines := 0
+		for _, p := range r.Pauses {
+			if p.Node[0] == 's' {
+				spines++
+			}
+		}
+		if spines == 0 || r.Summary.Dropped != 0 || r.Summary.Finished != 4 {
+			t.Errorf("%s: %d pauses of spines, %d drops, %d of 4 flows finished", r.Profile, spines, r.Summary.Dropped, r.Summary.Finished)
+		}
+	}
+}
+
 func TestInterruptedRunKeepsWhatItHas(t *testing.T) {
 	s, err := Parse("small.yaml", []byte(small))
 	if err != nil {
