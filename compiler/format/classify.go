@@ -311,14 +311,17 @@ func (c *classifier) blocks() {
 	}
 }
 
-// hasStatements reports whether there is a semicolon between two braces, not
-// counting what is in braces between them.
+// hasStatements reports whether there is a semicolon or the body of a method
+// between two braces, not counting what is in braces between them.
 func (c *classifier) hasStatements(open, end int) bool {
 	for i := open + 1; i < end; i++ {
 		switch it := &c.items[i]; it.tok {
 		case syntax.Semicolon:
 			return true
 		case syntax.LBrace:
+			if prev := &c.items[i-1]; prev.tok == syntax.RParen && !prev.cast {
+				return true
+			}
 			if it.match > i {
 				i = it.match
 			}

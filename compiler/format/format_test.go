@@ -47,6 +47,8 @@ var tests = []struct{ name, text, want string }{
 		"void f() {\n    x = a +\n        b;\n    g(1,\n        2, { 3,\n             4 },\n        {\n            5\n        }\n    );\n}\n"},
 	{"parameters in columns", "control c(in bit<8> a,\nout bit<8> b)\n(bit<8> n){apply{}}", "control c(in bit<8> a,\n          out bit<8> b)\n    (bit<8> n) { apply { } }\n"},
 	{"instances", "V1Switch(p(),\nc()) main;\nX(1) x={bit<8> f(){return 1;}};", "V1Switch(p(),\n         c()) main;\nX(1) x = { bit<8> f() { return 1; } };\n"},
+	{"methods of instances", "A<bit<8>, bit<9>>(r) a={\nvoid apply(inout bit<8> x)\n{\nx=1;\n}\n};", "A<bit<8>, bit<9>>(r) a = {\n    void apply(inout bit<8> x) {\n        x = 1;\n    }\n};\n"},
+	{"stray comma", "x = {\n, 1,\n2 };", "x = {, 1,\n      2 };\n"},
 	{"comments", "// one\n/* two */ const /* three */ int a /*four*/=1; // five\n/*\n * six\n */\nvoid f(/* seven */){// eight\n// nine\n}\n// ten",
 		"// one\n/* two */ const /* three */ int a /*four*/ = 1; // five\n/*\n * six\n */\nvoid f(/* seven */) { // eight\n    // nine\n}\n// ten\n"},
 	{"comment before else", "void f(){if(a){b();}\n// or\nelse{c();}}", "void f() {\n    if (a) { b(); }\n    // or\n    else { c(); }\n}\n"},
@@ -95,7 +97,7 @@ func TestErrors(t *testing.T) {
 
 // The generated programs are laid out as they are to be.
 func TestProgramsOfTheProject(t *testing.T) {
-	files, err := filepath.Glob("../../p4src/v1model/*.p4")
+	files, err := filepath.Glob("../../p4src/*/*.p4")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no programs: %v", err)
 	}

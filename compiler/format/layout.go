@@ -349,7 +349,7 @@ func (l *layouter) push(i int, it *item) {
 	case it.tok == syntax.LBrace:
 		n.outer = l.margin
 		n.next = l.margin + l.cur.Len() + 1
-		if i+1 < len(l.items) && (l.items[i+1].lines > 0 || l.items[i+1].kind == line) {
+		if next := &l.items[i+1]; (next.lines > 0 || next.kind == line) && next.tok != syntax.Comma && next.tok != syntax.Semicolon {
 			n.next = l.margin + step
 		}
 	case !s.block:
