@@ -73,7 +73,12 @@ func TestExamples(t *testing.T) {
 			case "program":
 				opts.Stop = AllPasses
 			}
-			_, list := Compile(opts)
+			check := Compile
+			if e.kind == "tofino" {
+				check = CheckTNA
+				opts.Source = []byte("#include <tna.p4>\nstruct meta_t { bit<32> x; bit<32> y; bit<32> z; }\ncontrol ingress(inout meta_t meta) {\n" + e.text + "}\n")
+			}
+			_, list := check(opts)
 			found := false
 			for _, d := range list {
 				if found = found || d.Code == e.code; d.Code != e.code && e.code != source.CodeTooMany {

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/controlplane/bfrt"
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/tofino"
 	"github.com/spf13/cobra"
 )
@@ -24,8 +26,39 @@ much of the chip they take.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTofinoBuildCmd(), newTofinoReportCmd(), newTofinoPackCmd())
+	cmd.AddCommand(newTofinoCheckCmd(), newTofinoBuildCmd(), newTofinoReportCmd(), newTofinoPackCmd())
 	return cmd
+}
+
+func newTofinoCheckCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE...",
+		Short: "Check programs for what a Tofino cannot do",
+		Long: `Check programs of the Tofino Native Architecture: their types, and that they ask
+for nothing that a Tofino 1 cannot do, such as two accesses to a register by one
+packet, a comparison of two variables, or a fifth RegisterAction. Each error has
+its place and says what to do instead. Whether a program fits into the stages
+only the compiler can say: see "pauseless tofino build".`,
+		Example: `  pauseless gen --profile rlb-drill --target tna -o out && pauseless tofino check out/rlb-drill.p4`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageErrorf(cmd, "which programs?")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var all diag.List
+			for _, f := range args {
+				_, list := compiler.CheckTNA(compiler.Options{File: f})
+				all = append(all, list...)
+			}
+			if err := all.Err(); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%d programs: nothing that a Tofino cannot do\n", len(args))
+			return nil
+		},
+	}
 }
 
 func newTofinoBuildCmd() *cobra.Command {

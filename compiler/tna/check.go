@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tna says what of a program for the Tofino Native Architecture a
+// Tofino 1 cannot do, though the language allows it: at the place where it is
+// asked for, and with what to do instead. It sees programs that the type
+// checker has passed; whether one fits into the stages only p4c's Tofino
+// backend can say.
+package tna
+
+import (
+	"slices"
+
+	"github.com/pauseless/pauseless/compiler/source"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// Codes of the errors.
+const (
+	CodeAccess     diag.Code = "tna-access"     // a register is asked twice
+	CodeActions    diag.Code = "tna-actions"    // too many RegisterActions
+	CodeComparison diag.Code = "tna-comparison" // < of two variables outside of a RegisterAction
+	CodeArithmetic diag.Code = "tna-arithmetic" // *, /, %, or << by a variable
+	CodeALU        diag.Code = "tna-alu"        // more than a stateful ALU compares or takes in
+	CodeCell       diag.Code = "tna-cell"       // a cell that is wider than 32 bits or a pair of that
+)
+
+// Limits of a stateful ALU.
+const (
+	maxActions     = 4
+	maxComparisons = 2
+	maxOperands    = 2
+	maxBits        = 32
+)
+
+// Check reports what the hardware cannot do.
+func Check(tree *syntax.Program, info *types.Info, rep *source.Reporter) {
+	c := &checker{info: info, rep: rep}
+	for _, d := range tree.Decls {
+		if d, ok := d.(*syntax.ControlDecl); ok && d.HasBody {
+			c.control(d)
+		}
+	}
+}
+
+type checker struct {
+	info *types.Info
+	rep  *source.Reporter
+}
+
+func (c *checker) control(d *syntax.ControlDecl) {
+	actions := make(map[*types.Instance][]*syntax.InstanceDecl)
+	var registers []*types.Instance
+	for _, l := range d.Locals {
+		switch l := l.(type) {
+		case *syntax.ActionDecl:
+			c.arithmetic(l.Body)
+		case *syntax.InstanceDecl:
+			o, ok := c.info.Defs[l].(*types.Instance)
+			if !ok {
+				continue
+			}
+			switch externName(o) {
+			case "Register":
+				c.cell(l, o)
+			case "RegisterAction":
+				r := c.register(l)
+				if r == nil {
+					continue
+				}
+				if len(actions[r]) == 0 {
+					registers = append(registers, r)
+				}
+				actions[r] = append(actions[r], l)
+				c.alu(l)
+			}
+		}
+	}
+	for _, r := range registers {
+		if list := actions[r]; len(list) > maxActions {
+			c.rep.Errorf(list[maxActions].Pos(), CodeActions,
+				"register %s has %d RegisterActions, a stateful ALU has room for %d: make one of two that differ in a value, and give it that",
+				r.ObjName(), len(list), maxActions)
+		}
+	}
+	c.arithmetic(d.Body)
+	for at, list := range c.count(d.Body, "") {
+		// What a control inside does is reported with it, unless it is applied
+		// twice.
+		if len(list) > 1 && (at.path == "" || list[0].pos == list[len(list)-1].pos) {
+			first := c.rep.Set.Position(list[0].pos)
+			c.rep.Errorf(list[1].pos, CodeAccess,
+				"register %s is accessed twice on a way through here, first in line %d: a register is accessed once per packet; keep a copy of it, or have one RegisterAction do both",
+				list[0].register, first.Line)
+		}
+	}
+}
+
+func externName(o *types.Instance) string {
+	if t, ok := o.Type.(*types.Extern); ok {
+		return t.Origin().Name
+	}
+	return ""
+}
+
+// register is what a RegisterAction is about.
+func (c *checker) register(d *syntax.InstanceDecl) *types.Instance {
+	if d.Call == nil || len(d.Call.Args) == 0 {
+		return nil
+	}
+	name, ok := d.Call.Args[0].Value.(*syntax.NameExpr)
+	if !ok {
+		return nil
+	}
+	r, _ := c.info.Use(name).(*types.Instance)
+	return r
+}
+
+// cell checks the type of a register's cells.
+func (c *checker) cell(d *syntax.InstanceDecl, o *types.Instance) {
+	args := o.Type.(*types.Extern).TypeArgs
+	if len(args) == 0 {
+		return
+	}
+	widths := []int{width(args[0])}
+	if s, ok := args[0].(*types.Struct); ok {
+		widths = nil
+		for _, f := range s.Fields {
+			widths = append(widths, width(f.Type))
+		}
+	}
+	if len(widths) > 2 {
+		c.rep.Errorf(d.Pos(), CodeCell, "a cell of register %s has %d fields, it can be a number or a pair: put the others into another register", o.ObjName(), len(widths))
+		return
+	}
+	for _, w := range widths {
+		if w > maxBits {
+			c.rep.Errorf(d.Pos(), CodeCell, "register %s has numbers of %d bits, a stateful ALU has %d: keep the upper bits apart", o.ObjName(), w, maxBits)
+			return
+		}
+	}
+}
+
+func width(t types.Type) int {
+	if b, ok := t.(*types.Bits); ok {
+		return b.Width
+	}
+	return 1
+}
+
+// alu checks what a RegisterAction computes.
+func (c *checker) alu(d *syntax.InstanceDecl) {
+	comparisons := make(map[string]source.Pos)
+	operands := make(map[string]source.Pos)
+	for _, m := range d.Body {
+		f, ok := m.(*syntax.FuncDecl)
+		if !ok || f.Body == nil {
+			continue
+		}
+		own := make(map[string]bool)
+		for _, p := range f.Params {
+			own[p.Name.Name] = true
+		}
+		syntax.WalkStmt(f.Body, func(x syntax.Expr) bool {
+			if b, ok := x.(*syntax.BinaryExpr); ok && compares(b.Op) {
+				if _, seen := comparisons[syntax.Text(b)]; !seen {
+					comparisons[syntax.Text(b)] = b.OpPos
+				}
+			}
+			if root := root(x); root != nil && c.info.ValueOf(x) == nil {
+				if !own[root.Name] {
+					if _, seen := operands[syntax.Text(x)]; !seen {
+						operands[syntax.Text(x)] = x.Pos()
+					}
+				}
+				return false
+			}
+			return true
+		})
+	}
+	if len(comparisons) > maxComparisons {
+		c.rep.Errorf(last(comparisons), CodeALU, "%s compares %d times, a stateful ALU compares %d times: compare before or after, and hand the result in or out",
+			d.Name.Name, len(comparisons), maxComparisons)
+	}
+	if len(operands) > maxOperands {
+		c.rep.Errorf(last(operands), CodeALU, "%s takes in %d fields, a stateful ALU takes %d beside the register: combine some before",
+			d.Name.Name, len(operands), maxOperands)
+	}
+}
+
+func last(at map[string]source.Pos) source.Pos {
+	var p source.Pos
+	for _, q := range at {
+		p = max(p, q)
+	}
+	return p
+}
+
+// root is the name that a field belongs to, nil if x is no field.
+func root(x syntax.Expr) *syntax.NameExpr {
+	switch x := x.(type) {
+	case *syntax.NameExpr:
+		return x
+	case *syntax.MemberExpr:
+		return root(x.X)
+	case *syntax.SliceExpr:
+		return root(x.X)
+	}
+	return nil
+}
+
+func compares(op syntax.Kind) bool { return orders(op) || op == syntax.Equal || op == syntax.NotEqual }
+
+func orders(op syntax.Kind) bool {
+	return op == syntax.Less || op == syntax.Greater || op == syntax.LessEqual || op == syntax.GreaterEqual
+}
+
+// arithmetic checks expressions of actions and of apply.
+func (c *checker) arithmetic(body *syntax.BlockStmt) {
+	variable := func(x syntax.Expr) bool { return c.info.ValueOf(x) == nil }
+	syntax.WalkStmt(body, func(x syntax.Expr) bool {
+		b, ok := x.(*syntax.BinaryExpr)
+		if !ok || !variable(b) {
+			return true
+		}
+		switch {
+		case orders(b.Op) && variable(b.X) && variable(b.Y):
+			c.rep.Errorf(b.OpPos, CodeComparison,
+				"%s compares two variables, a gateway compares with constants: subtract with |-| in an action and test for zero, or compare in a RegisterAction", b.Op)
+		case b.Op == syntax.Star || b.Op == syntax.Slash || b.Op == syntax.Percent:
+			c.rep.Errorf(b.OpPos, CodeArithmetic, "the chip does not compute %s: shift by constants and add, or look the result up in a table", b.Op)
+		case (b.Op == syntax.Shl || b.Op == syntax.Shr) && variable(b.Y):
+			c.rep.Errorf(b.OpPos, CodeArithmetic, "%s by a variable: the chip shifts by constants; look the result up in a table, or have an action for each distance", b.Op)
+		}
+		return true
+	})
+}
+
+// An access is a place where a register is accessed; accesses of one path
+// through a program are kept by register.
+type access struct {
+	register string
+	pos      source.Pos
+}
+
+type place struct {
+	register *types.Instance
+	path     string // of the controls that it is in
+}
+
+type accesses map[place][]access
+
+func (a accesses) then(b accesses) accesses {
+	if len(a) == 0 {
+		return b
+	}
+	sum := make(accesses, len(a)+len(b))
+	for k, v := range a {
+		sum[k] = v
+	}
+	for k, v := range b {
+		sum[k] = slices.Concat(sum[k], v)
+	}
+	return sum
+}
+
+// or keeps of each register the way with more accesses.
+func (a accesses) or(b accesses) accesses {
+	most := make(accesses, len(a)+len(b))
+	for k, v := range a {
+		most[k] = v
+	}
+	for k, v := range b {
+		if len(v) > len(most[k]) {
+			most[k] = v
+		}
+	}
+	return most
+}
+
+func (c *checker) count(s syntax.Stmt, path string) accesses {
+	switch s := s.(type) {
+	case *syntax.BlockStmt:
+		if s == nil {
+			return nil
+		}
+		var sum accesses
+		for _, t := range s.Stmts {
+			sum = sum.then(c.count(t, path))
+		}
+		return sum
+	case *syntax.IfStmt:
+		sides := c.count(s.Then, path)
+		if s.Else != nil {
+			sides = sides.or(c.count(s.Else, path))
+		}
+		return c.calls(s.Cond, path).then(sides)
+	case *syntax.SwitchStmt:
+		var most accesses
+		for _, k := range s.Cases {
+			if k.Body != nil {
+				most = most.or(c.count(k.Body, path))
+			}
+		}
+		return c.calls(s.X, path).then(most)
+	}
+	var sum accesses
+	syntax.WalkStmt(s, func(x syntax.Expr) bool {
+		if call, ok := x.(*syntax.CallExpr); ok {
+			sum = sum.then(c.call(call, path))
+		}
+		return true
+	})
+	return sum
+}
+
+func (c *checker) calls(x syntax.Expr, path string) accesses {
+	var sum accesses
+	syntax.Walk(x, func(x syntax.Expr) bool {
+		if call, ok := x.(*syntax.CallExpr); ok {
+			sum = sum.then(c.call(call, path))
+		}
+		return true
+	})
+	return sum
+}
+
+func (c *checker) call(x *syntax.CallExpr, path string) accesses {
+	call := c.info.Call(x)
+	if call == nil {
+		return nil
+	}
+	switch call.Kind {
+	case types.CallAction:
+		if call.Action != nil && call.Action.Decl != nil {
+			return c.count(call.Action.Decl.Body, path)
+		}
+	case types.CallMethod:
+		name, ok := call.Recv.(*syntax.NameExpr)
+		if !ok {
+			return nil
+		}
+		o, ok := c.info.Use(name).(*types.Instance)
+		if !ok {
+			return nil
+		}
+		r := o
+		switch externName(o) {
+		case "RegisterAction":
+			if r = c.register(o.Decl); r == nil {
+				return nil
+			}
+		case "Register":
+		default:
+			return nil
+		}
+		return accesses{{r, path}: {{r.ObjName(), x.Pos()}}}
+	case types.CallApply:
+		switch t := c.info.TypeOf(call.Recv).(type) {
+		case *types.Table:
+			var most accesses
+			for _, a := range t.Actions {
+				if a.Action != nil && a.Action.Decl != nil {
+					most = most.or(c.count(a.Action.Decl.Body, path))
+				}
+			}
+			return most
+		case *types.Block:
+			if t.Origin().Control != nil {
+				return c.count(t.Origin().Control.Body, path+"."+syntax.Text(call.Recv))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compiler_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/compiler"
+)
+
+// Our programs for Tofino check against our own declarations of the
+// architecture, without a warning, and ask for nothing that it cannot do.
+func TestProgramsForTofinoCheck(t *testing.T) {
+	files, err := filepath.Glob("../p4src/tna/*.p4")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("%d programs: %v", len(files), err)
+	}
+	for _, f := range files {
+		if _, list := compiler.CheckTNA(compiler.Options{File: f}); len(list) > 0 {
+			t.Errorf("%s:\n%v", f, list)
+		}
+	}
+}
+
+const tnaProgram = `#include <core.p4>
+#include <tna.p4>
+header h_t { bit<32> a; bit<32> b; bit<32> c; }
+struct headers_t { h_t h; }
+struct metadata_t { bit<32> x; bit<32> y; bit<1> z; }
+struct pair_t { bit<32> lo; bit<32> hi; }
+struct three_t { bit<32> a; bit<32> b; bit<32> c; }
+parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
+    state start {
+        pkt.extract(ig_intr_md);
+        pkt.advance(PORT_METADATA_SIZE);
+        pkt.extract(hdr.h);
+        meta.x = 0;
+        meta.y = 0;
+        meta.z = 0;
+        transition accept;
+    }
+}
+parser EgressParser(packet_in pkt, out headers_t hdr, out metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md) {
+    state start { pkt.extract(eg_intr_md); meta.x = 0; meta.y = 0; meta.z = 0; transition accept; }
+}
+control Ingress(inout headers_t hdr, inout metadata_t meta,
+                in ingress_intrinsic_metadata_t i, in ingress_intrinsic_metadata_from_parser_t p,
+                inout ingress_intrinsic_metadata_for_deparser_t d, inout ingress_intrinsic_metadata_for_tm_t tm) {
+%s
+}
+control IngressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t meta) { apply { pkt.emit(hdr); } }
+control Egress(inout headers_t hdr, inout metadata_t meta,
+               in egress_intrinsic_metadata_t i, in egress_intrinsic_metadata_from_parser_t p,
+               inout egress_intrinsic_metadata_for_deparser_t d, inout egress_intrinsic_metadata_for_output_port_t o) { apply { } }
+control EgressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t meta) { apply { pkt.emit(hdr); } }
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;
+`
+
+const tnaRegister = `    Register<bit<32>, bit<8>>(256, 0) r;
+    RegisterAction<bit<32>, bit<8>, bit<32>>(r) add = { void apply(inout bit<32> v, out bit<32> rv) { v = v + meta.x; rv = v; } };
+    RegisterAction<bit<32>, bit<8>, bit<32>>(r) get = { void apply(inout bit<32> v, out bit<32> rv) { rv = v; } };
+`
+
+// Each thing that a Tofino cannot do is refused where it is asked for; what is
+// close to it and possible is not.
+func TestWhatATofinoCannotDo(t *testing.T) {
+	action := func(name, body string) string {
+		return "    RegisterAction<bit<32>, bit<8>, bit<32>>(r) " + name + " = { void apply(inout bit<32> v, out bit<32> rv) { rv = 0; " + body + " } };\n"
+	}
+	for _, c := range []struct {
+		name, text string
+		want       string // code, and what follows
+		at         string // text of the line that is to blame
+	}{
+		{"one access on each way", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); } else { meta.y = get.execute(2); } }", "", ""},
+		{"two accesses in a row", tnaRegister + "    apply { meta.y = add.execute(1);\n meta.x = get.execute(2); }",
+			"tna-access: register r is accessed twice on a way through here, first in line 28", " meta.x = get.execute(2); }"},
+		{"a second access behind a branch", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); }\n meta.x = get.execute(2); }", "tna-access", " meta.x = get.execute(2); }"},
+		{"two actions of one table", tnaRegister + "    action a() { meta.y = add.execute(1); }\n    action b() { meta.y = get.execute(1); }\n    table t { key = { hdr.h.a : exact; } actions = { a; b; } }\n    apply { t.apply(); }", "", ""},
+		{"an action and a table", tnaRegister + "    action a() { meta.y = add.execute(1); }\n    table t { key = { hdr.h.a : exact; } actions = { a; } }\n    apply { t.apply();\n meta.x = get.execute(2); }", "tna-access", " meta.x = get.execute(2); }"},
+		{"four RegisterActions", tnaRegister + action("c", "") + action("e", "") + "    apply { }", "", ""},
+		{"five RegisterActions", tnaRegister + action("c", "") + action("e", "") + action("f", "") + "    apply { }", "tna-actions: register r has 5 RegisterActions", strings.TrimRight(action("f", ""), "\n")},
+		{"a constant in a gateway", "    apply { if (meta.x < 100) { meta.y = 1; } }", "", ""},
+		{"two variables in a gateway", "    apply {\n if (meta.x < meta.y) { meta.y = 1; } }", "tna-comparison: < compares two variables", " if (meta.x < meta.y) { meta.y = 1; } }"},
+		{"two variables that are equal", "    apply { if (meta.x == meta.y) { meta.y = 1; } }", "", ""},
+		{"two variables in a RegisterAction", tnaRegister + action("c", "if (v < meta.x) { rv = 1; }") + "    apply { }", "", ""},
+		{"a product", "    action a() { meta.x = meta.x * meta.y; }\n    apply { a(); }", "tna-arithmetic: the chip does not compute *", "    action a() { meta.x = meta.x * meta.y; }"},
+		{"a shift by a constant", "    apply { meta.x = meta.y << 3; }", "", ""},
+		{"a shift by a variable", "    apply {\n meta.x = meta.y << (bit<8>) meta.x; }", "tna-arithmetic: << by a variable", " meta.x = meta.y << (bit<8>) meta.x; }"},
+		{"three comparisons", tnaRegister + action("c", "if (v < meta.x || v == 1 || v == 9) { rv = 1; }") + "    apply { }", "tna-alu: c compares 3 times", ""},
+		{"three operands", tnaRegister + action("c", "if (v < meta.x) { v = meta.y; } else { v = hdr.h.a; }") + "    apply { }", "tna-alu: c takes in 3 fields", ""},
+		{"a pair", "    Register<pair_t, bit<8>>(256) q;\n    apply { }", "", ""},
+		{"three numbers", "    Register<three_t, bit<8>>(256) q;\n    apply { }", "tna-cell: a cell of register q has 3 fields", "    Register<three_t, bit<8>>(256) q;"},
+		{"48 bits", "    Register<bit<48>, bit<8>>(256) q;\n    apply { }", "tna-cell: register q has numbers of 48 bits", "    Register<bit<48>, bit<8>>(256) q;"},
+	} {
+		source := fmt.Sprintf(tnaProgram, c.text)
+		_, list := compiler.CheckTNA(compiler.Options{File: "t.p4", Source: []byte(source)})
+		var errors []string
+		for _, d := range list {
+			if strings.HasPrefix(string(d.Code), "unused") {
+				continue
+			}
+			errors = append(errors, fmt.Sprintf("%s: %s", d.Code, d.Msg))
+			if line := strings.Split(source, "\n")[d.Pos.Line-1]; c.at != "" && line != c.at {
+				t.Errorf("%s: reported at\n%s, want\n%s", c.name, line, c.at)
+			}
+		}
+		got := strings.Join(errors, "\n")
+		if c.want == "" && got != "" || c.want != "" && (!strings.HasPrefix(got, c.want) || len(errors) != 1) {
+			t.Errorf("%s: got\n%s, want %s", c.name, got, c.want)
+		}
+	}
+}
