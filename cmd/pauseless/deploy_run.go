@@ -3,6 +3,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 
@@ -17,38 +18,60 @@ import (
 func newDeployRunCmd() *cobra.Command {
 	d := &deployment{}
 	var out string
+	var show bool
 	cmd := &cobra.Command{
-		Use:   "run SCENARIO --switch softswitch|bmv2",
+		Use:   "run [SCENARIO] --switch softswitch|bmv2",
 		Short: "Run an experiment on a network of namespaces, as root",
 		Long: `Run builds the network of a scenario as deploy netns does, once for each profile
 and seed, has our RoCEv2 hosts send its traffic in wall time, and compares the
 profiles: a table, and with --out DIR the flows, time lines and a report. It is
 the same scenario file that runs in virtual time with pauseless fabric run.
+Without a file it is the built-in experiment, which --print shows: incasts beside
+other flows, DRILL against RLB over DRILL, with the flow control that BMv2 lacks
+done by the program.
 
 Times in the results are the topology's; on the wall everything takes longer by
 the scale, which is printed. Frames on all links are watched: PFC frames and
 warnings are counted there, and so are packets that went in and never came out.`,
-		Example: `  sudo pauseless deploy run incast.yaml --switch bmv2
+		Example: `  sudo pauseless deploy run --switch bmv2 --out results
+  sudo pauseless deploy run incast.yaml --switch bmv2
   sudo pauseless deploy run incast.yaml --switch softswitch --out results`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) > 1 {
 				return usageErrorf(cmd, "want one scenario file, not %d arguments", len(args))
 			}
-			return d.runScenario(cmd, args[0], out)
+			if show {
+				_, err := cmd.OutOrStdout().Write(liveScenario)
+				return err
+			}
+			if len(args) == 0 {
+				s, err := scenario.Parse("live.yaml", liveScenario)
+				if err != nil {
+					return err
+				}
+				return d.runScenario(cmd, s, "live.yaml", out)
+			}
+			s, err := scenario.Read(args[0])
+			if err != nil {
+				return err
+			}
+			return d.runScenario(cmd, s, args[0], out)
 		},
 	}
 	d.networkFlags(cmd)
 	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT` in front of the names of the switches' interfaces")
+	cmd.Flags().BoolVar(&show, "print", false, "print the built-in experiment, as a file to start from")
 	cmd.Flags().StringVar(&out, "out", "", "`DIRECTORY` for flows, time lines and a report")
 	return cmd
 }
 
-func (d *deployment) runScenario(cmd *cobra.Command, file, out string) error {
+// liveScenario is what runs where no file is given.
+//
+//go:embed live.yaml
+var liveScenario []byte
+
+func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file, out string) error {
 	kind, err := d.switchKind(cmd)
-	if err != nil {
-		return err
-	}
-	s, err := scenario.Read(file)
 	if err != nil {
 		return err
 	}
