@@ -72,7 +72,7 @@ func newProfile() *Profile {
 		Base: "ecmp", RLB: "off", ECN: "off", PFC: "native",
 		Sizes:         manifest.Sizes{Ports: 64, Paths: 8, Leaves: 64, Hosts: 1024, Priorities: 8, Flows: 4096, Coflows: 256},
 		Units:         manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80},
-		Network:       manifest.Network{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond, Hops: 2, FanIn: 15, XOFF: 256 * vtime.KB, MTU: 1100},
+		Network:       manifest.Network{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond, Hops: 2, FanIn: 3, XOFF: 256 * vtime.KB, MTU: 1100},
 		Recirculation: 509,
 	}
 }

@@ -40,7 +40,7 @@ func TestReferenceSaysWhatBlocksHave(t *testing.T) {
 
 What each part of a program brings along, as its manifest has it. Time is in the units of the profile
 (nanoseconds or microseconds), queue lengths are in bytes. The last dimension of an index varies fastest.
-Parameters are those of a link of 40 Gb/s and 2 µs, with XOFF at 256 KB and 15 senders at a time; where a
+Parameters are those of a link of 40 Gb/s and 2 µs, with XOFF at 256 KB; where a
 profile does not give them they follow from the links of the network they run in. ` + "`pauseless gen`" + ` writes the
 same as JSON beside each program.
 `)

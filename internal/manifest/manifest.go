@@ -131,12 +131,15 @@ type Parameter struct {
 
 // Network is what thresholds follow from: one link, and what shares it.
 type Network struct {
-	Rate  vtime.Rate `json:"rate" yaml:"rate"`     // C
-	Delay vtime.Time `json:"delay" yaml:"delay"`   // d, of one link, one way
-	Hops  int        `json:"hops" yaml:"hops"`     // links from leaf to leaf, one way
-	FanIn int        `json:"fan_in" yaml:"fan_in"` // n of the incast model
-	XOFF  vtime.Size `json:"xoff" yaml:"xoff"`     // Q_PFC, per ingress port
-	MTU   vtime.Size `json:"mtu" yaml:"mtu"`       // largest frame
+	Rate  vtime.Rate `json:"rate" yaml:"rate"`   // C
+	Delay vtime.Time `json:"delay" yaml:"delay"` // d, of one link, one way
+	Hops  int        `json:"hops" yaml:"hops"`   // links from leaf to leaf, one way
+	// FanIn is n of RLB's Eq. 3 and 5: an ingress queue may grow by d·C·(n−1)
+	// until a warning takes effect. One link feeds it: what is on that, and what
+	// is sent while the warning crosses it, make n = 3.
+	FanIn int        `json:"fan_in" yaml:"fan_in"`
+	XOFF  vtime.Size `json:"xoff" yaml:"xoff"` // Q_PFC, per ingress port
+	MTU   vtime.Size `json:"mtu" yaml:"mtu"`   // largest frame
 }
 
 // Read decodes a manifest. Errors name file and line.

@@ -53,7 +53,7 @@ var Parameters = []Definition{
 		func(n Network) float64 { return 2 * ns(n.RTT()) }},
 	{"rlb.max_recirculations", "count", "Stoprecir", "how often one packet may be recirculated", fixed(64)},
 
-	{"rlb_adaptive.fault_average", "count", "Stoprecir", "recirculations per packet from which on a path is suspected (Alg. 2)", fixed(8)},
+	{"rlb_adaptive.fault_average", "count", "Stoprecir", "recirculations per packet from which on a path is suspected (Alg. 2): half of what a packet may; pauses alone cause up to 20", fixed(32)},
 
 	{"rtt.interval", "ns", "leaf_role", "between two measurements of a path: the base RTT between leaves",
 		func(n Network) float64 { return ns(n.RTT()) }},

@@ -1607,7 +1607,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     @name(".Stoprecir")
     table Stoprecir {
         actions = { limit_recirculation; }
-        default_action = limit_recirculation(256000, 71680, 3904516, 2048, 64);
+        default_action = limit_recirculation(256000, 10240, 3904516, 8192, 64);
     }
 
     action block_warned() {

@@ -258,17 +258,19 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
 control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.deliver && hdr.fabric.isValid()) {
-            bit<8> before;
-            congestion_from.read(before, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path));
-            if (before != hdr.fabric.congestion) {
-                bit<8> paths;
-                congestion_from.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path), hdr.fabric.congestion);
-                feedback_due.read(paths, (bit<32>) hdr.fabric.src_leaf);
-                feedback_due.write((bit<32>) hdr.fabric.src_leaf, paths | (8w0x80 >> hdr.fabric.path));
-            }
-            if (hdr.fabric.fed_path != 0) {
-                congestion_to.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), hdr.fabric.fed_value);
-                congestion_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), meta.now);
+            if (hdr.fabric.src_leaf < 64) {
+                bit<8> before;
+                congestion_from.read(before, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path));
+                if (before != hdr.fabric.congestion) {
+                    bit<8> paths;
+                    congestion_from.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path), hdr.fabric.congestion);
+                    feedback_due.read(paths, (bit<32>) hdr.fabric.src_leaf);
+                    feedback_due.write((bit<32>) hdr.fabric.src_leaf, paths | (8w0x80 >> hdr.fabric.path));
+                }
+                if (hdr.fabric.fed_path != 0) {
+                    congestion_to.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), hdr.fabric.fed_value);
+                    congestion_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), meta.now);
+                }
             }
             hdr.ethernet.ether_type = hdr.fabric.ether_type;
             hdr.fabric.setInvalid();

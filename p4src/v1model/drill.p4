@@ -168,7 +168,8 @@ control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         random(sample_a, 0, meta.last_path);
         random(sample_b, 0, meta.last_path);
         drill_best.read(remembered, (bit<32>) meta.leaf);
-        best = (path_t) remembered;
+        // Some hosts of a leaf may have fewer paths than others.
+        best = remembered > (bit<8>) meta.last_path ? sample_a : (path_t) remembered;
         egress_qlen.read(qlen_a, (bit<32>) ((meta.first_port + (port_t) sample_a) ++ standard_metadata.priority));
         egress_qlen.read(qlen_b, (bit<32>) ((meta.first_port + (port_t) sample_b) ++ standard_metadata.priority));
         egress_qlen.read(qlen_best, (bit<32>) ((meta.first_port + (port_t) best) ++ standard_metadata.priority));

@@ -428,22 +428,24 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
 
     apply {
         if (meta.deliver && hdr.fabric.isValid()) {
-            if (hdr.fabric.stamped == 1) {
-                echo_path.write((bit<32>) hdr.fabric.src_leaf, hdr.fabric.path + 1);
-                echo_age.write((bit<32>) hdr.fabric.src_leaf, meta.now - hdr.fabric.stamp);
-                echo_load.write((bit<32>) hdr.fabric.src_leaf, hdr.fabric.load);
-            }
-            if (hdr.fabric.echoed == 1) {
-                time_t rtt = meta.now - hdr.fabric.echo;
-                time_t average;
-                path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
-                path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
-                path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
-                    average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
-                path_load.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), hdr.fabric.echo_load);
-                path_rtt_now = rtt;
-                path_class.apply();
-                path_rank.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rank);
+            if (hdr.fabric.src_leaf < 64) {
+                if (hdr.fabric.stamped == 1) {
+                    echo_path.write((bit<32>) hdr.fabric.src_leaf, hdr.fabric.path + 1);
+                    echo_age.write((bit<32>) hdr.fabric.src_leaf, meta.now - hdr.fabric.stamp);
+                    echo_load.write((bit<32>) hdr.fabric.src_leaf, hdr.fabric.load);
+                }
+                if (hdr.fabric.echoed == 1) {
+                    time_t rtt = meta.now - hdr.fabric.echo;
+                    time_t average;
+                    path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
+                    path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
+                    path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
+                        average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
+                    path_load.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), hdr.fabric.echo_load);
+                    path_rtt_now = rtt;
+                    path_class.apply();
+                    path_rank.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rank);
+                }
             }
             if (hdr.fabric.probe == 1) {
                 mark_to_drop(standard_metadata);

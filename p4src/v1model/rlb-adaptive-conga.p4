@@ -418,30 +418,32 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
 control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.deliver && hdr.fabric.isValid()) {
-            if (hdr.fabric.stamped == 1) {
-                echo_path.write((bit<32>) hdr.fabric.src_leaf, hdr.fabric.path + 1);
-                echo_age.write((bit<32>) hdr.fabric.src_leaf, meta.now - hdr.fabric.stamp);
-            }
-            if (hdr.fabric.echoed == 1) {
-                time_t rtt = meta.now - hdr.fabric.echo;
-                time_t average;
-                path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
-                path_rtt_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), meta.now);
-                path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
-                path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
-                    average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
-            }
-            bit<8> before;
-            congestion_from.read(before, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path));
-            if (before != hdr.fabric.congestion) {
-                bit<8> paths;
-                congestion_from.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path), hdr.fabric.congestion);
-                feedback_due.read(paths, (bit<32>) hdr.fabric.src_leaf);
-                feedback_due.write((bit<32>) hdr.fabric.src_leaf, paths | (8w0x80 >> hdr.fabric.path));
-            }
-            if (hdr.fabric.fed_path != 0) {
-                congestion_to.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), hdr.fabric.fed_value);
-                congestion_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), meta.now);
+            if (hdr.fabric.src_leaf < 64) {
+                if (hdr.fabric.stamped == 1) {
+                    echo_path.write((bit<32>) hdr.fabric.src_leaf, hdr.fabric.path + 1);
+                    echo_age.write((bit<32>) hdr.fabric.src_leaf, meta.now - hdr.fabric.stamp);
+                }
+                if (hdr.fabric.echoed == 1) {
+                    time_t rtt = meta.now - hdr.fabric.echo;
+                    time_t average;
+                    path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
+                    path_rtt_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), meta.now);
+                    path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
+                    path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
+                        average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
+                }
+                bit<8> before;
+                congestion_from.read(before, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path));
+                if (before != hdr.fabric.congestion) {
+                    bit<8> paths;
+                    congestion_from.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path), hdr.fabric.congestion);
+                    feedback_due.read(paths, (bit<32>) hdr.fabric.src_leaf);
+                    feedback_due.write((bit<32>) hdr.fabric.src_leaf, paths | (8w0x80 >> hdr.fabric.path));
+                }
+                if (hdr.fabric.fed_path != 0) {
+                    congestion_to.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), hdr.fabric.fed_value);
+                    congestion_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), meta.now);
+                }
             }
             hdr.ethernet.ether_type = hdr.fabric.ether_type;
             hdr.fabric.setInvalid();
@@ -768,7 +770,7 @@ control StopRecirculation(inout metadata_t meta, inout standard_metadata_t stand
     @name(".Stoprecir")
     table Stoprecir {
         actions = { limit_recirculation; }
-        default_action = limit_recirculation(256000, 71680, 3904516, 2048, 64);
+        default_action = limit_recirculation(256000, 10240, 3904516, 8192, 64);
     }
 
     apply {
@@ -923,7 +925,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 
     apply {
-        if (meta.passes == 0) {
+        if (meta.passes == 0 && meta.in_port < 64) {
             Readqlen.apply();
             if (meta.sample) {
                 predict.apply();

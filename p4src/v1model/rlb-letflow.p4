@@ -371,18 +371,20 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
 control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.deliver && hdr.fabric.isValid()) {
-            if (hdr.fabric.stamped == 1) {
-                echo_path.write((bit<32>) hdr.fabric.src_leaf, hdr.fabric.path + 1);
-                echo_age.write((bit<32>) hdr.fabric.src_leaf, meta.now - hdr.fabric.stamp);
-            }
-            if (hdr.fabric.echoed == 1) {
-                time_t rtt = meta.now - hdr.fabric.echo;
-                time_t average;
-                path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
-                path_rtt_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), meta.now);
-                path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
-                path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
-                    average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
+            if (hdr.fabric.src_leaf < 64) {
+                if (hdr.fabric.stamped == 1) {
+                    echo_path.write((bit<32>) hdr.fabric.src_leaf, hdr.fabric.path + 1);
+                    echo_age.write((bit<32>) hdr.fabric.src_leaf, meta.now - hdr.fabric.stamp);
+                }
+                if (hdr.fabric.echoed == 1) {
+                    time_t rtt = meta.now - hdr.fabric.echo;
+                    time_t average;
+                    path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
+                    path_rtt_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), meta.now);
+                    path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
+                    path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
+                        average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
+                }
             }
             hdr.ethernet.ether_type = hdr.fabric.ether_type;
             hdr.fabric.setInvalid();
@@ -581,7 +583,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 
     apply {
-        if (meta.passes == 0) {
+        if (meta.passes == 0 && meta.in_port < 64) {
             Readqlen.apply();
             if (meta.sample) {
                 predict.apply();

@@ -487,6 +487,9 @@ func (g *drawer) arrival(e *Event) {
 	if r.IntN(3) != 0 {
 		e.Port = g.hot
 	}
+	if r.IntN(50) == 0 {
+		e.Port = 510 // the controller's
+	}
 	p := &frame{dst: uint64(g.upTo(1 << 47)), src: uint64(g.upTo(1 << 47)), kind: typeIPv4}
 	leaf := int64(r.IntN(f.Leaves))
 	if r.IntN(3) != 0 {

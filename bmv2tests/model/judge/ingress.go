@@ -57,7 +57,7 @@ func (s *Switch) ingress(p *pkt) (o Outcome, clone *pkt) {
 	}
 
 	// The ingress queue.
-	if s.QIn && p.passes == 0 {
+	if s.QIn && p.passes == 0 && p.inPort < s.Ports {
 		s.arrive(p)
 	}
 
@@ -200,6 +200,9 @@ func (s *Switch) hermes(p *pkt) model.Path {
 func (s *Switch) drillSample(p *pkt) {
 	a, b := int(s.rng.below(int64(p.paths))), int(s.rng.below(int64(p.paths)))
 	d := &s.drill[p.leaf]
+	if d.Best >= p.paths { // to other hosts of the leaf there may be more
+		d.Best = a
+	}
 	p.drilled = []model.Path{d.Best, a, b}
 	d.Packet(a, b, func(i model.Path) Bytes { return s.qOut[s.cell(p.first+i, p.class)] })
 }

@@ -91,7 +91,7 @@ var rows = []row{
 	{register: "drill_best", symbol: "DRILL's memory",
 		get:  func(s *Switch, i int) (int64, bool) { return int64(s.drill[i].Best), true },
 		set:  func(s *Switch, i int, v int64) { s.drill[i].Best = int(v) },
-		draw: func(g *drawer, i int) int64 { return g.pathTo(int64(i)) }},
+		draw: func(g *drawer, _ int) int64 { return int64(g.r.IntN(g.f.PathCells)) }},
 	whole("flowcell_bytes", "Presto: bytecount", func(s *Switch, i int) *Bytes { return &s.flowcell[i].Bytes }, (*drawer).cellBytes),
 	{register: "flowcell_path", symbol: "Presto: current path",
 		get: func(s *Switch, i int) (int64, bool) {
