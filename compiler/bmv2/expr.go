@@ -214,8 +214,15 @@ func (g *generator) binary(x *ir.Binary) *bmv2json.Value {
 	}
 	v := bmv2json.Expr(x.Op.String(), g.data(x.X), g.data(x.Y))
 	switch x.Op {
-	case syntax.And, syntax.Or, syntax.Xor, syntax.Slash, syntax.Percent:
+	case syntax.And, syntax.Or, syntax.Xor:
 		return v
+	case syntax.Slash, syntax.Percent:
+		if _, known := x.Y.(*ir.Const); known {
+			return v
+		}
+		// Division by zero ends BMv2.
+		return &bmv2json.Value{Type: bmv2json.TypeExpression, Op: &bmv2json.Op{
+			Op: "?", Left: v, Right: bmv2json.Hex(hex(new(big.Int), t.Width)), Cond: bmv2json.Expr("!=", g.data(x.Y), number(0))}}
 	}
 	return g.cut(v, t)
 }
