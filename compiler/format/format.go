@@ -115,7 +115,7 @@ func read(name, text string) ([]item, *source.Reporter) {
 			end = start + len(it.text)
 			it.text = trim(it.text)
 			if end == len(text) { // there is no line to go on with
-				it.text = strings.TrimRight(it.text, "\\ \t\r")
+				it.text = strings.TrimRight(it.text, "\\ \t\r\f\v")
 			}
 		}
 		items = append(items, it)
