@@ -12,7 +12,7 @@ import (
 
 // uninitialised warns of variables and out parameters that are read before
 // they have a value, and of out parameters that are left without one
-// (language spec 8.24 and 6.8: their values are undefined).
+// (language spec 6.8 and "Reading uninitialized values": those are undefined).
 //
 // A local variable of a block is followed along the paths through the block.
 // One that belongs to a whole control or parser is set and read by actions and
