@@ -29,7 +29,8 @@ const LosslessPriority = 3
 // Options says what the target cannot do, and what an experiment wants.
 type Options struct {
 	// Paths limits how many of the equal ways to a host are used, from the
-	// first on, by the host's name.
+	// first on, by the host's name. DRILL, which remembers the best way to a
+	// leaf, keeps to a limit of one only.
 	Paths map[string]int
 	// NoCloneClass leaves the class of service of clone sessions at zero, as
 	// BMv2 wants it.
