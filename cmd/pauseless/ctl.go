@@ -18,6 +18,8 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/spf13/cobra"
@@ -60,6 +62,8 @@ Entries are written as one line, names instead of ids:
 	f.StringVar(&c.ca, "tls-ca", "", "use TLS and trust the certificates in this PEM `FILE`")
 	f.StringVar(&c.cert, "tls-cert", "", "client certificate, a PEM `FILE`")
 	f.StringVar(&c.key, "tls-key", "", "its private key, a PEM `FILE`")
+	cmd.RegisterFlagCompletionFunc("switch", c.completeSwitches)
+	cmd.MarkPersistentFlagFilename("topology", "yaml", "yml")
 	cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(
 		newCtlApplyCmd(c),
@@ -348,12 +352,13 @@ func uplink(t *topo.Topology, n *topo.Node, i int) string {
 }
 
 // complete offers the names that list finds on the first switch, for shell
-// completion. It gives up silently where there is no switch to ask.
+// completion, without those that are there already. It gives up silently where
+// there is no switch to ask.
 func (c *ctl) complete(list func(context.Context, *controlplane.Session) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
 		targets, err := c.targets(cmd)
-		if err != nil || len(args) > 0 {
+		if err != nil {
 			return nil, none
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -367,6 +372,69 @@ func (c *ctl) complete(list func(context.Context, *controlplane.Session) ([]stri
 		if err != nil {
 			return nil, none
 		}
-		return names, none
+		return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, n) }), none
 	}
+}
+
+// completeOne is complete for verbs whose first argument alone is a name.
+func (c *ctl) completeOne(list func(context.Context, *controlplane.Session) ([]string, error)) cobra.CompletionFunc {
+	many := c.complete(list)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return many(cmd, args, typed)
+	}
+}
+
+// names returns a lister of the names that pick finds in a program.
+func names(pick func(*schema.Schema) []string) func(context.Context, *controlplane.Session) ([]string, error) {
+	return func(ctx context.Context, s *controlplane.Session) ([]string, error) {
+		sch, err := s.LoadSchema(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return pick(sch), nil
+	}
+}
+
+func registerNames(sch *schema.Schema) (list []string) {
+	for _, r := range sch.Registers {
+		list = append(list, r.Name)
+	}
+	return list
+}
+
+func digestNames(sch *schema.Schema) (list []string) {
+	for _, d := range sch.Digests {
+		list = append(list, d.Name)
+	}
+	return list
+}
+
+// entryStarts are the first words that a line of an entry may have.
+func entryStarts(sch *schema.Schema) (list []string) {
+	for _, t := range sch.Tables {
+		if !t.Const {
+			list = append(list, t.Name)
+		}
+	}
+	return append(list, "multicast", "clone", "member", "group", "meter", "digest")
+}
+
+// completeSwitches offers the names of the switches on the command line and in
+// the topology.
+func (c *ctl) completeSwitches(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	c.only = nil
+	targets, _ := c.targets(cmd)
+	var list []string
+	for _, t := range targets {
+		list = append(list, t.Name)
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeProfiles offers the built-in profiles, and files.
+func completeProfiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return gen.Names(), cobra.ShellCompDirectiveDefault
 }

@@ -60,6 +60,7 @@ With --keep --standby it waits until the controller in charge is gone.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0]) },
 	}
+	cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 	f := cmd.Flags()
 	f.StringVar(&a.profile, "profile", "", "built-in profile by `NAME`, or its file")
 	f.StringVar(&a.info, "p4info", "", "P4Info `FILE` of your own program")
@@ -71,6 +72,7 @@ With --keep --standby it waits until the controller in charge is gone.`,
 	f.BoolVar(&a.standby, "standby", false, "with --keep: wait until no other controller is in charge")
 	f.Int64Var(&a.scale, "scale", 1, "the network runs so many times slower than the topology says, as deployed ones do")
 	f.DurationVar(&a.audit, "audit", 10*time.Second, "with --keep: how often to look for what others have written")
+	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	return cmd
 }
 

@@ -56,7 +56,7 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 	cmd := &cobra.Command{
 		Use: verb + " [ENTRY…]", Short: short,
 		Example:           fmt.Sprintf("  pauseless ctl --addr :50001 entries %s 'Forward dst=10.0.1.0/24 -> forward(port=3)'", verb),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.complete(names(entryStarts)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lines, err := entryLines(cmd, args, file)
 			if err != nil {

@@ -16,17 +16,7 @@ import (
 )
 
 func newCtlRegistersCmd(c *ctl) *cobra.Command {
-	names := c.complete(func(ctx context.Context, s *controlplane.Session) ([]string, error) {
-		sch, err := s.LoadSchema(ctx)
-		if err != nil {
-			return nil, err
-		}
-		var names []string
-		for _, r := range sch.Registers {
-			names = append(names, r.Name)
-		}
-		return names, nil
-	})
+	known := names(registerNames)
 	var all bool
 	get := func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -44,26 +34,26 @@ On BMv2, registers are behind its Thrift server: add --thrift HOST:PORT.`,
   pauseless ctl --addr :50001 registers Readqlen
   pauseless ctl --addr :50001 registers 'Readqlen[3]' -o json
   pauseless ctl --addr :50001 registers set 'Readqlen[3]' 200`,
-		ValidArgsFunction: names,
+		ValidArgsFunction: c.complete(known),
 		RunE:              get,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
 	getCmd := &cobra.Command{
 		Use: "get NAME[INDEX]…", Short: "read register arrays, or one cell",
 		Example:           `  pauseless ctl --addr :50001 registers get Readqlen`,
-		ValidArgsFunction: names, RunE: get,
+		ValidArgsFunction: c.complete(known), RunE: get,
 	}
 	getCmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
 	set := &cobra.Command{
 		Use: "set NAME[INDEX] VALUE", Short: "write a cell, a range of cells as NAME[3..7], or all as NAME",
 		Example:           `  pauseless ctl --addr :50001 registers set 'Readqlen[3]' 200`,
-		ValidArgsFunction: names,
+		ValidArgsFunction: c.completeOne(known),
 		RunE:              c.setRegister,
 	}
 	reset := &cobra.Command{
 		Use: "reset NAME…", Short: "give all cells their initial value, 0",
 		Example:           `  pauseless ctl --addr :50001 registers reset Readqlen`,
-		ValidArgsFunction: names,
+		ValidArgsFunction: c.complete(known),
 		RunE:              c.resetRegisters,
 	}
 	cmd.AddCommand(getCmd, set, reset)

@@ -69,6 +69,7 @@ message as it comes, until Ctrl-C. Switches send digests to the primary
 controller only.`,
 		Example: `  pauseless ctl --addr :50001 digests
   pauseless ctl --addr :50001 digests rlb_warning_t -o json`,
+		ValidArgsFunction: c.complete(names(digestNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asJSON, err := c.asJSON(cmd)
 			if err != nil {

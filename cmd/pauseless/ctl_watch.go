@@ -30,6 +30,7 @@ or with -o json, each reading is one line of JSON per switch and register. A
 switch that does not answer is named, and asked again at the next turn.`,
 		Example: `  pauseless ctl --addr :50001 watch Readqlen --every 1s
   pauseless ctl --topology fabric.yaml watch Readqlen --every 100ms > queues.jsonl`,
+		ValidArgsFunction: c.complete(names(registerNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := c.asJSON(cmd); err != nil {
 				return err

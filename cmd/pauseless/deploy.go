@@ -9,6 +9,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/spf13/cobra"
 )
@@ -52,6 +53,14 @@ type deployment struct {
 // flags adds those of a network and the program to run in it.
 func (d *deployment) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.profile, "profile", "", "built-in profile by `NAME`, or its file")
+	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if down, err := cmd.Flags().GetBool("down"); err == nil && down {
+			up, _ := netns.List()
+			return up, cobra.ShellCompDirectiveDefault
+		}
+		return nil, cobra.ShellCompDirectiveDefault
+	}
 	d.networkFlags(cmd)
 }
 
