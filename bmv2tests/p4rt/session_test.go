@@ -99,7 +99,7 @@ var sessionClauses = []clause{
 	{"5.3 2.1", "a stream that names another device later ends with FAILED_PRECONDITION", func(x *bench) {
 		x.ask(x.session, &p4v1.MasterArbitrationUpdate{DeviceId: 99, ElectionId: uint128(x.election)})
 		x.refused(x.session, codes.FailedPrecondition)
-	}, "simple_switch_grpc takes any device id"},
+	}, ""},
 	{"5.3 2.2", "a stream that names another role later ends with FAILED_PRECONDITION", func(x *bench) {
 		x.ask(x.session, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, Role: &p4v1.Role{Name: "s"}, ElectionId: uint128(x.election)})
 		x.refused(x.session, codes.FailedPrecondition)
@@ -193,7 +193,7 @@ var sessionClauses = []clause{
 		x.set(p4v1.SetForwardingPipelineConfigRequest_COMMIT, nil)
 		x.marks(0, body(1, 7, 0, 0))
 		x.marks(0x43, body(1, 8, 0, 0))
-	}, "BMv2 keeps the entries of the running program for reads"},
+	}, ""},
 	{"14", "COMMIT with a configuration is INVALID_ARGUMENT, without one saved NOT_FOUND", func(x *bench) {
 		x.fails(x.setPipeline(p4v1.SetForwardingPipelineConfigRequest_COMMIT, nil), codes.NotFound)
 		x.fails(x.setPipeline(p4v1.SetForwardingPipelineConfigRequest_COMMIT, x.config), codes.InvalidArgument)
@@ -207,7 +207,7 @@ var sessionClauses = []clause{
 		x.same(x.got(&p4v1.MulticastGroupEntry{}))
 		x.same(x.got(&p4v1.CounterEntry{CounterId: x.id("by_port"), Index: &p4v1.Index{Index: 1}}),
 			&p4v1.CounterEntry{CounterId: x.id("by_port"), Index: &p4v1.Index{Index: 1}, Data: &p4v1.CounterData{}})
-	}, "PI keeps multicast groups"},
+	}, ""},
 	{"14", "RECONCILE_AND_COMMIT keeps the state that the new pipeline has a place for", func(x *bench) {
 		e := x.entry("t_exact", x.call("mark_and_count", 0x42), exact(1, 7))
 		e.Metadata = []byte("mine")
@@ -333,7 +333,7 @@ var sessionClauses = []clause{
 		if first != second || status.Code(err) == codes.PermissionDenied && second != 0 {
 			x.Errorf("%d entries when the new primary was told, %d in the end: %v", first, second, err)
 		}
-	}, "is not that strict"},
+	}, ""},
 }
 
 // replicas are one for each port, with its number as instance.
