@@ -119,16 +119,25 @@ var (
 	message = regexp.MustCompile(`^([^\s(][^(]*)\((\d+)\):\s*(?:\[--W(?:error|warn)=([a-z0-9-]+)\] )?(?:(error|warning): )?(.*)$`)
 	noPlace = regexp.MustCompile(`^(?:\[--W(?:error|warn)=([a-z0-9-]+)\] )?(error|warning): (.*)$`)
 	caret   = regexp.MustCompile(`^\s*\^+\s*$`)
+	detail  = regexp.MustCompile(`^\s*[^\s(][^(]*\(\d+\):[\s:]*(.*)$`)
 )
 
 // ParseDiagnostics reads what p4c writes on its standard error. A message is
-// followed by the source line and carets, which give the column; further
-// places that it shows are left out.
+// followed by the source line and carets, which give the column. Where p4c
+// says behind a message what the "actual error" is, that becomes part of it;
+// further places that it shows are left out.
 func ParseDiagnostics(text string) diag.List {
 	var list diag.List
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		var d *diag.Diagnostic
+		if n := len(list); n > 0 && strings.TrimSpace(lines[i]) == "---- Actual error:" && i+1 < len(lines) {
+			if m := detail.FindStringSubmatch(lines[i+1]); m != nil && m[1] != "" {
+				list[n-1].Msg += ": " + m[1]
+			}
+			i++
+			continue
+		}
 		if m := message.FindStringSubmatch(lines[i]); m != nil && (m[4] != "" || strings.HasPrefix(m[5], "syntax error")) {
 			n, _ := strconv.Atoi(m[2])
 			col := 0
