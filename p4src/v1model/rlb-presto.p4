@@ -323,7 +323,8 @@ control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     apply {
         if (meta.passes == 0) {
             meta.now = (time_t) standard_metadata.ingress_global_timestamp;
-            meta.in_port = standard_metadata.ingress_port;
+            // What the controller sends counts at port 0, which is none.
+            meta.in_port = standard_metadata.ingress_port < 64 ? standard_metadata.ingress_port : 0;
         } else {
             recirc_returned.write(0, meta.recirc_mark);
         }
@@ -583,7 +584,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 
     apply {
-        if (meta.passes == 0 && meta.in_port < 64) {
+        if (meta.passes == 0) {
             Readqlen.apply();
             if (meta.sample) {
                 predict.apply();

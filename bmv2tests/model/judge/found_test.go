@@ -346,3 +346,13 @@ func TestPauseBeforeKickOut(t *testing.T) {
 	f.fabric = &fabric{dstLeaf: 1}
 	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree("pause")
 }
+
+// A packet of the controller that would recirculate had its ingress queue read
+// past the end of the register.
+func TestControllersPacketsRecirculateToo(t *testing.T) {
+	s := adaptive(t)
+	for p := range 4 {
+		s.set("path_rtt_time", s.j.f.PathCells+p, s.c.Now)
+	}
+	s.arrives(0, 510, data(0, 1, 26, 2)).departs(1, 0, 0).departs(1, 0, 0).agree("recirculation")
+}

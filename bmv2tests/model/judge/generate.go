@@ -33,9 +33,13 @@ type theme int
 const (
 	anything theme = iota
 	rerouting
+	recirculating // the same, where it pays to wait
 	predicting
 	pausing
 )
+
+// reroutes says that warnings move packets.
+func (g *drawer) reroutes() bool { return g.theme == rerouting || g.theme == recirculating }
 
 // lengths are those of most frames, so that queues meet thresholds exactly.
 var lengths = []int64{64, 128, 1064}
@@ -51,7 +55,7 @@ func Generate(f *Features, series, n uint64) *Case {
 	}
 	g.theme = pick(g, anything, rerouting, predicting, pausing)
 	if f.RLB {
-		g.theme = pick(g, anything, rerouting, rerouting, predicting, pausing)
+		g.theme = pick(g, anything, rerouting, recirculating, predicting, pausing)
 	}
 	g.config()
 	g.hot = 1 + g.r.IntN(f.Ports-1)
@@ -85,7 +89,7 @@ func (g *drawer) near(most int64, points ...int64) int64 {
 
 func (g *drawer) queue(i int) int64 {
 	kind := g.r.IntN(5)
-	if g.theme == rerouting && g.r.IntN(2) == 0 {
+	if g.reroutes() && g.r.IntN(2) == 0 {
 		kind = 0 // equal ones
 	}
 	switch kind {
@@ -116,7 +120,7 @@ func (g *drawer) queue(i int) int64 {
 
 // recent is a time of not long ago.
 func (g *drawer) recent(i int) int64 {
-	if g.theme == rerouting && g.r.IntN(4) != 0 {
+	if g.reroutes() && g.r.IntN(4) != 0 {
 		return g.now - g.near(g.pace, g.cfg.Fresh)
 	}
 	return g.past(i)
@@ -139,6 +143,8 @@ func (g *drawer) rtt(int) int64 {
 	switch {
 	case g.r.IntN(8) == 0:
 		return 0
+	case g.theme == recirculating:
+		return g.pace + pick(g, 0, 0, 2*g.cfg.PassTime, 8*g.pace) + g.r.Int64N(3)
 	case g.theme == rerouting && g.r.IntN(4) != 0:
 		// Paths that differ by nothing, about t_rc or much.
 		return max(0, g.pace+pick(g, 0, 0, g.cfg.PassTime, 2*g.cfg.PassTime, 4*g.pace, 4*g.pace)+g.r.Int64N(3)-1)
@@ -191,7 +197,7 @@ func (g *drawer) cells() []Cell {
 			continue
 		}
 		share := pick(g, 0, 1, 1, 3, 8, 8)
-		if likely[r.register] == g.theme && g.theme != anything {
+		if l := likely[r.register]; l != anything && (l == g.theme || l == rerouting && g.reroutes()) {
 			share = pick(g, 3, 5, 8)
 			switch r.register {
 			case "warned_until":
@@ -392,12 +398,15 @@ func (g *drawer) config() {
 	c.PassTime, c.ByteTime = 1+g.upTo(2*g.pace), pick(g, 82, 205, 8192, g.upTo(10_000))
 	c.Fresh = pick(g, 2*g.pace, 1<<31, g.upTo(4*g.pace))
 	c.Most = pick(g, 0, 1, 3, 64)
-	if g.theme == rerouting {
+	if g.reroutes() {
 		c.PassTime, c.ByteTime, c.Fresh = 1+g.upTo(g.pace/4), g.upTo(300), pick(g, 1<<31, 1<<31, 2*g.pace)
 		c.Most = pick(g, 1, 3, 64, 64)
 	}
 	c.XOFF, c.MTU = g.upTo(2*g.scale), 64+g.upTo(1500)
 	c.Inflow, c.NRC = pick(g, 71_680, g.upTo(100_000)), pick(g, 0, 256, 512, g.upTo(2048))
+	if g.theme == recirculating {
+		c.XOFF, c.Inflow = 4*g.scale+g.upTo(4*g.scale), g.upTo(2000)
+	}
 	c.CLBThreshold, c.CLBInterval, c.CLBTie = g.scale, pick(g, 0, g.pace, g.upTo(4*g.pace)), pick(g, 0, 1, 1000, 1100, g.upTo(g.scale))
 	c.RTTLow, c.Full, c.ProbeInterval = g.upTo(4*g.pace), 1+g.upTo(254), g.upTo(4*g.pace)
 	c.MaxHolds = pick(g, 0, 1, 1000)

@@ -14,6 +14,9 @@ func (s *Switch) ingress(p *pkt) (o Outcome, clone *pkt) {
 	if p.passes > 0 {
 		s.returned = p.mark
 	}
+	if s.Recirculates && p.inPort >= s.Ports {
+		p.inPort = 0 // the controller's packets count at none of the ports
+	}
 	drop := func() (Outcome, *pkt) { o.Drop = true; return o, s.cloneOf(p, &o) }
 
 	// What neighbours say.
@@ -57,7 +60,7 @@ func (s *Switch) ingress(p *pkt) (o Outcome, clone *pkt) {
 	}
 
 	// The ingress queue.
-	if s.QIn && p.passes == 0 && p.inPort < s.Ports {
+	if s.QIn && p.passes == 0 {
 		s.arrive(p)
 	}
 

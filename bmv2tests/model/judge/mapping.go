@@ -68,12 +68,15 @@ var rows = []row{
 	whole("ingress_qlen", "q of an ingress port", func(s *Switch, i int) *Bytes { return &s.qIn[i] }, (*drawer).queue),
 	whole("egress_qlen", "T1: p.Q; queue of an egress port", func(s *Switch, i int) *Bytes { return &s.qOut[i] }, (*drawer).queue),
 	whole("arrived_at", "last arrival", func(s *Switch, i int) *Time { return &s.arrivedAt[i] }, (*drawer).past),
-	whole("recirc_sent", "recirculation queue: bytes in", func(s *Switch, _ int) *int64 { return &s.sent }, func(g *drawer, _ int) int64 { return g.r.Int64N(1 << 32) }),
+	{register: "recirc_sent", symbol: "recirculation queue: bytes in",
+		get:  func(s *Switch, _ int) (int64, bool) { return s.sent, true },
+		set:  func(s *Switch, _ int, v int64) { s.sent, s.returned = v, v }, // empty, unless the next row says more
+		draw: func(g *drawer, _ int) int64 { return g.r.Int64N(1 << 32) }},
 	{register: "recirc_returned", symbol: "recirculation queue: bytes out",
 		get: func(s *Switch, _ int) (int64, bool) { return s.returned, true },
 		set: func(s *Switch, _ int, v int64) { s.returned = mod32(s.sent - v) },
 		draw: func(g *drawer, i int) int64 {
-			if g.theme == rerouting {
+			if g.reroutes() {
 				return g.upTo(2000)
 			}
 			return g.queue(i)
