@@ -31,6 +31,8 @@ var tests = []struct{ name, text, want string }{
 	{"pragma", "control c(){\n@pragma   a  b\nbit<8> x;\napply{}}", "control c() {\n    @pragma   a  b\n    bit<8> x;\n    apply { }\n}\n"},
 	{"members in columns", "header h_t{bit<8> a;// one\n@x(1) bit<16> long_name;\n\n// about b\nvarbit<32> bb; /* two */\n}",
 		"header h_t {\n    bit<8>     a;  // one\n    @x(1) bit<16> long_name;\n\n    // about b\n    varbit<32> bb; /* two */\n}\n"},
+	{"members with annotations", "struct S {\n@x bit<8> a;\nbit<16> bc; // d\n}", "struct S {\n    @x bit<8> a;\n    bit<16>   bc; // d\n}\n"},
+	{"members with comments inside", "struct S {\nbit<8> a /* b */;\nbit<16> long;\n}", "struct S {\n    bit<8> a /* b */;\n    bit<16> long;\n}\n"},
 	{"enum and error", "enum bit<8> E{a=1,\nb=2}error{A,B}", "enum bit<8> E {\n    a = 1,\n    b = 2\n}\nerror { A, B }\n"},
 	{"braces go up", "control c()\n{\n apply\n  {\n if(x)\n{ y(); }\nelse\n{\nz();\n}\n}\n}",
 		"control c() {\n    apply {\n        if (x) { y(); } else {\n            z();\n        }\n    }\n}\n"},

@@ -16,9 +16,12 @@ func (m *members) begin(l *layouter) {
 	}
 }
 
-// end notes a member that is on one line.
+// end notes a member that is on one line and has nothing in it but a type and
+// a name, and perhaps annotations without values.
 func (m *members) end(l *layouter) {
-	if m != nil && m.first == len(l.lines) && !strings.Contains(l.cur.String(), "@") {
+	text := l.cur.String()
+	simple := !strings.ContainsAny(text, "\"/{=") && !(strings.Contains(text, "@") && strings.ContainsAny(text, "(["))
+	if m != nil && m.first == len(l.lines) && simple {
 		m.rows = append(m.rows, len(l.lines))
 	}
 }
