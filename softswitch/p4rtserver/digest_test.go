@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"log/slog"
+	"slices"
+	"testing"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/solo"
+)
+
+// digestBed is a digest of one number, without a program, and a controller
+// with room for one message.
+type digestBed struct {
+	z   *digester
+	net *solo.Net
+	c   *client
+}
+
+func newDigestBed(t *testing.T, cfg *p4v1.DigestEntry_Config) *digestBed {
+	t.Helper()
+	sw, err := softswitch.New(softswitch.Config{DeviceID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := solo.New(sw)
+	s := New(sw, Options{})
+	b := &boundDigest{info: &p4configv1.Digest{Preamble: &p4configv1.Preamble{Id: 1}},
+		format: func(v [][]uint64) *p4v1.P4Data { return bitstring(formatBytes(v[0])) }}
+	z := &s.digests
+	z.queues, z.byNum = map[uint32]*digestQueue{}, make([]*digestQueue, 1)
+	z.configure(1, b, cfg)
+	c := &client{out: make(chan *p4v1.StreamMessageResponse, 1), log: slog.New(slog.DiscardHandler)}
+	s.arb.roles[""] = &role{primary: c, clients: []*client{c}}
+	return &digestBed{z, net, c}
+}
+
+// take returns what the next list has, after some time.
+func (b *digestBed) take(t *testing.T) (values []byte) {
+	t.Helper()
+	b.net.RunUntil(b.net.Now() + 2*retry)
+	select {
+	case m := <-b.c.out:
+		for _, d := range m.GetDigest().Data {
+			values = append(values, d.GetBitstring()...)
+		}
+	default:
+	}
+	return values
+}
+
+// Lists that the controller has no room for wait, and come in order, none
+// longer than it may be, nothing twice.
+func TestDigestsWaitForASlowController(t *testing.T) {
+	b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 2, MaxTimeoutNs: 1000, AckTimeoutNs: 3600e9})
+	for v := range uint64(7) {
+		b.z.add(0, [][]uint64{{v + 1}})
+	}
+	b.z.add(0, [][]uint64{{3}}) // once more
+	var got [][]byte
+	for range 5 {
+		if list := b.take(t); list != nil {
+			got = append(got, list)
+		}
+	}
+	want := [][]byte{{1, 2}, {3, 4}, {5, 6}, {7}}
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("lists %v, want %v", got, want)
+	}
+}
+
+// Without a controller digests are forgotten: they come again when the data
+// path has them again.
+func TestDigestsWithoutAController(t *testing.T) {
+	b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 1, AckTimeoutNs: 3600e9})
+	r := b.z.s.arb.roles[""]
+	r.primary = nil
+	b.z.add(0, [][]uint64{{1}})
+	r.primary = b.c
+	b.z.add(0, [][]uint64{{1}})
+	if got := b.take(t); !slices.Equal(got, []byte{1}) {
+		t.Errorf("list %v, want 1", got)
+	}
+	b.z.add(0, [][]uint64{{1}}) // not acknowledged
+	if got := b.take(t); got != nil {
+		t.Errorf("list %v, want none", got)
+	}
+}
+
+// A digest that waits for its list does not keep the switch's clock going.
+func TestDigestTimerEnds(t *testing.T) {
+	b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 5, MaxTimeoutNs: 1e6})
+	b.z.add(0, [][]uint64{{1}})
+	b.net.Run()
+	if now := b.net.Now(); now != vtime.Millisecond || len(b.c.out) != 1 {
+		t.Errorf("at %v there are %d lists, want one after 1 ms", now, len(b.c.out))
+	}
+}
