@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+func TestClaimsAreJudgedSeedBySeedAndByTheMean(t *testing.T) {
+	run := func(profile string, seed uint64, outOfOrder uint64, partial bool) *Run {
+		return &Run{Profile: profile, Seed: seed, Partial: partial, Summary: Summary{
+			OutOfOrder: outOfOrder, AvgFCTUS: 5, Scheme: map[string]uint64{"reroutes": seed},
+		}}
+	}
+	c := Compare([]*Run{
+		run("drill", 1, 100, false), run("drill", 2, 10, false),
+		run("rlb-drill", 1, 20, false), run("rlb-drill", 2, 30, false), run("rlb-drill", 3, 1, true),
+	}, []Claim{{Less: "out_of_order", With: "rlb-drill", Than: "drill"}, {Less: "avg_fct_us", With: "rlb-drill", Than: "drill"}})
+	v := c.Verdicts[0]
+	if !v.Holds || v.Value != 25 || v.Other != 55 || v.Seeds != 2 || v.Won != 1 || v.Change() != "-54.5 %" {
+		t.Errorf("got %+v, %s", v, v.Change())
+	}
+	if c.Verdicts[1].Holds {
+		t.Error("as much is not less")
+	}
+	if _, ok := c.Means["pause_frames"]; ok || c.Counts["reroutes"][1] != 1.5 {
+		t.Errorf("means %v, counts %v", c.Means, c.Counts)
+	}
+	var table, page strings.Builder
+	if err := c.Table(&table); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Markdown(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"less out-of-order packets with rlb-drill than with drill", "1 of 2", "does not hold"} {
+		if !strings.Contains(table.String(), want) || !strings.Contains(page.String(), want) {
+			t.Errorf("neither table nor page may lack %q:\n%s%s", want, table.String(), page.String())
+		}
+	}
+}
+
+func TestSummaryIsAboutThePartsThatAreJudged(t *testing.T) {
+	us := vtime.Microsecond
+	flow := func(group int, coflow uint32, start, fct vtime.Time) fabric.FlowResult {
+		return fabric.FlowResult{
+			Flow: fabric.Flow{Src: 0, Dst: 2, Size: 1000, Group: group, Coflow: coflow, Start: start}, Finished: fct > 0,
+			FCT: fct, Ideal: 10 * us, OutOfOrder: int64(group),
+		}
+	}
+	r := &fabric.Results{End: 100 * us, Flows: []fabric.FlowResult{
+		flow(1, 7, 0, 10*us), flow(1, 7, 5*us, 25*us), flow(2, 0, 0, 90*us), flow(1, 8, 0, 10*us), flow(1, 8, 0, 0),
+	}}
+	s := Collect(network(t), r, 1, 1).Summary
+	if s.Flows != 4 || s.Finished != 3 || s.OutOfOrder != 4 || s.AvgFCTUS != 15 {
+		t.Errorf("part 1: %+v", s)
+	}
+	// Coflow 7 lasts from 0 to 30 µs, coflow 8 is not finished.
+	if s.Coflows != 1 || s.AvgCCTUS != 30 {
+		t.Errorf("%d coflows, %g us on average, want 1 of 30 us", s.Coflows, s.AvgCCTUS)
+	}
+	if all := Collect(network(t), r, 1).Summary; all.Flows != 5 || all.OutOfOrder != 6 {
+		t.Errorf("all parts: %+v", all)
+	}
+}
