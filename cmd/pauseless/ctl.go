@@ -22,6 +22,7 @@ import (
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/spf13/cobra"
 )
 
@@ -32,7 +33,8 @@ func newCtlCmd() *cobra.Command {
 		Short: "control running switches: tables, registers, packets, pipelines",
 		Long: `Ctl talks to P4Runtime servers: pauseless switch, BMv2's simple_switch_grpc,
 Stratum. Say where they are with --addr, once for each switch, or with a
-topology file that has addresses. Reading disturbs nobody; writing needs to be
+topology file that has addresses, or name a network that pauseless deploy has
+built. Reading disturbs nobody; writing needs to be
 the primary controller, with the highest election id.
 
 Entries are written as one line, names instead of ids:
@@ -53,6 +55,7 @@ Entries are written as one line, names instead of ids:
 	f := cmd.PersistentFlags()
 	f.StringArrayVar(&c.addrs, "addr", nil, "`[NAME=]HOST:PORT[/DEVICE]` of a P4Runtime server; device 1 if not given; may be repeated")
 	f.StringArrayVar(&c.thrift, "thrift", nil, "`HOST:PORT` of BMv2's Thrift server, in the order of the switches")
+	f.StringVar(&c.network, "network", "", "`NAME` of a network that pauseless deploy netns has built on this machine")
 	f.StringVar(&c.topology, "topology", "", "topology `FILE` with the switches' addresses")
 	f.StringSliceVar(&c.only, "switch", nil, "only these switches, by `NAME`")
 	f.StringVar(&c.election, "election-id", "1", "election `ID` for writing: a number, or two as in 1:5")
@@ -63,6 +66,10 @@ Entries are written as one line, names instead of ids:
 	f.StringVar(&c.cert, "tls-cert", "", "client certificate, a PEM `FILE`")
 	f.StringVar(&c.key, "tls-key", "", "its private key, a PEM `FILE`")
 	cmd.RegisterFlagCompletionFunc("switch", c.completeSwitches)
+	cmd.RegisterFlagCompletionFunc("network", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		up, _ := netns.List()
+		return up, cobra.ShellCompDirectiveNoFileComp
+	})
 	cmd.MarkPersistentFlagFilename("topology", "yaml", "yml")
 	cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(
@@ -88,7 +95,7 @@ Entries are written as one line, names instead of ids:
 // print.
 type ctl struct {
 	addrs, thrift, only []string
-	topology            string
+	topology, network   string
 	election            string
 	takeOver            bool
 	output              string
@@ -123,7 +130,16 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 		}
 		all = append(all, t)
 	}
-	if c.topology != "" {
+	switch {
+	case c.network != "" && (len(all) > 0 || c.topology != "" || len(c.thrift) > 0):
+		return nil, usageErrorf(cmd, "--network says where the switches are: leave --addr, --topology and --thrift out")
+	case c.network != "":
+		var file string
+		if all, file, err = deployedTargets(c.network); err != nil {
+			return nil, err
+		}
+		c.net, _ = topo.Read(file) // for names; the file may be gone
+	case c.topology != "":
 		if c.net, err = topo.Read(c.topology); err != nil {
 			return nil, err
 		}
@@ -133,7 +149,7 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, usageErrorf(cmd, "which switch? give --addr HOST:PORT or --topology FILE")
+		return nil, usageErrorf(cmd, "which switch? give --addr HOST:PORT, --topology FILE, or --network NAME")
 	}
 	if len(c.thrift) > len(all) {
 		return nil, usageErrorf(cmd, "%d --thrift addresses for %d switches", len(c.thrift), len(all))

@@ -81,8 +81,8 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	if a.topology != "" {
-		return usageErrorf(cmd, "the topology is the argument; leave --topology out")
+	if a.topology != "" || a.network != "" {
+		return usageErrorf(cmd, "the topology is the argument; leave --topology and --network out")
 	}
 	if a.scale < 1 {
 		return usageErrorf(cmd, "--scale must be at least 1")

@@ -100,7 +100,11 @@ func (d *deployment) runNetns(cmd *cobra.Command, detach bool) error {
 	if err != nil {
 		return err
 	}
-	if err := d.control(cmd, n, detach); err != nil {
+	err = d.note()
+	if err == nil {
+		err = d.control(cmd, n, detach)
+	}
+	if err != nil {
 		return errors.Join(err, n.Down())
 	}
 	return nil
@@ -196,11 +200,7 @@ func (d *deployment) describe(cmd *cobra.Command) {
 	}
 	switches.print(out, "")
 	first, last := d.lab.Plan.Hosts[0], d.lab.Plan.Hosts[len(d.lab.Plan.Hosts)-1]
-	sw := d.lab.Plan.Switches[0]
-	thrift := ""
-	if sw.Thrift != "" {
-		thrift = " --thrift " + sw.Thrift
-	}
-	fmt.Fprintf(out, "\ntry: ip netns exec %s ping %s\n     pauseless ctl --addr %s%s registers\n     pauseless deploy capture %s\n",
-		netns.Namespace(d.name, first.Name), last.Addr.Addr(), sw.GRPC, thrift, sw.Ports[len(sw.Ports)-1].Interface)
+	ports := d.lab.Plan.Switches[0].Ports
+	fmt.Fprintf(out, "\ntry: ip netns exec %s ping %s\n     pauseless ctl --network %s registers\n     pauseless deploy capture %s\n",
+		netns.Namespace(d.name, first.Name), last.Addr.Addr(), d.name, ports[len(ports)-1].Interface)
 }

@@ -56,6 +56,7 @@ func (c *Config) linger(receives bool) time.Duration {
 // nanoseconds.
 type Report struct {
 	Host     string     `json:"host"`
+	Scale    int64      `json:"scale"`             // how many times slower the wire was
 	Partial  bool       `json:"partial,omitempty"` // stopped before all flows were done
 	Outgoing []Outgoing `json:"outgoing"`
 	Incoming []Incoming `json:"incoming"`
@@ -196,7 +197,7 @@ func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 		}
 		return time.Since(since) >= linger
 	})
-	r := &Report{Host: self.Name, Partial: !finished(), Timeouts: h.Stats.Timeouts, Unknown: h.Stats.Unknown}
+	r := &Report{Host: self.Name, Scale: cfg.Scale, Partial: !finished(), Timeouts: h.Stats.Timeouts, Unknown: h.Stats.Unknown}
 	for _, o := range outs {
 		total, sent := o.Packets()
 		line := Outgoing{
@@ -257,6 +258,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	if r.Partial {
 		state = "stopped before all flows were done"
 	}
-	_, err := fmt.Fprintf(w, "%s: %s; %d timeouts, %d other frames\n", r.Host, state, r.Timeouts, r.Unknown)
+	if _, err := fmt.Fprintf(w, "%s: %s; %d timeouts, %d other frames\n", r.Host, state, r.Timeouts, r.Unknown); err != nil || r.Scale == 1 {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "times are those of the topology; on the wire all took %d times as long\n", r.Scale)
 	return err
 }

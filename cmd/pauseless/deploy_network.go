@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/testbed/netns"
+)
+
+// deployed is what ctl needs to know of a network that deploy has built. It is
+// in a file beside the network's logs.
+type deployed struct {
+	Topology string           `json:"topology"` // file
+	Switches []deployedSwitch `json:"switches"`
+}
+
+type deployedSwitch struct {
+	Name   string `json:"name"`
+	Addr   string `json:"addr"`
+	Device uint64 `json:"device"`
+	Thrift string `json:"thrift,omitempty"`
+}
+
+func deployedFile(name string) string { return filepath.Join(netns.Dir(name), "network.json") }
+
+// note writes down where the switches are.
+func (d *deployment) note() error {
+	file, err := filepath.Abs(d.file)
+	if err != nil {
+		return err
+	}
+	n := deployed{Topology: file}
+	for _, t := range d.lab.Targets() {
+		n.Switches = append(n.Switches, deployedSwitch{t.Name, t.Addr, t.DeviceID, t.Thrift})
+	}
+	text, err := json.MarshalIndent(n, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(deployedFile(d.name), append(text, '\n'), 0o644)
+}
+
+// deployedTargets returns the switches of a network by its name, and the file
+// of its topology.
+func deployedTargets(name string) ([]controlplane.Target, string, error) {
+	up, err := netns.List()
+	if err != nil {
+		return nil, "", err
+	}
+	if !slices.Contains(up, name) {
+		if len(up) == 0 {
+			return nil, "", fmt.Errorf("no network %s is up, nor any other; `pauseless deploy netns` builds one", name)
+		}
+		return nil, "", fmt.Errorf("no network %s is up%s", name, didYouMean(name, up))
+	}
+	text, err := os.ReadFile(deployedFile(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("network %s is not ready yet, or was built by a Mininet script: give --addr", name)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	var n deployed
+	if err := json.Unmarshal(text, &n); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", deployedFile(name), err)
+	}
+	var targets []controlplane.Target
+	for _, s := range n.Switches {
+		targets = append(targets, controlplane.Target{Name: s.Name, Addr: s.Addr, DeviceID: s.Device, Thrift: s.Thrift})
+	}
+	return targets, n.Topology, nil
+}
