@@ -43,6 +43,7 @@ func (s *Session) supervise(ctx context.Context) {
 		switch {
 		case stood:
 			s.event(Lost, err, "lost the connection to %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
+		case pause == s.options.MaxBackoff && attempts&(attempts-1) != 0: // said less and less often
 		case status.Code(err) == codes.InvalidArgument:
 			s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not missed it yet, or by another controller; trying again in %v", s.get().mine, pause)
 		default:
