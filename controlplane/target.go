@@ -118,7 +118,8 @@ const (
 // ready to use.
 type Options struct {
 	// Event is told of every change that an operator should know of. It is
-	// called from the session's goroutine and must not wait for the session.
+	// called from the sessions' goroutines, several at once if there are
+	// several sessions, and must not wait for its session.
 	// Nil means that events go to slog's default logger.
 	Event func(Event)
 	// Policy says what to do where another controller is the primary.

@@ -4,6 +4,7 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 
@@ -100,6 +101,9 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 		}
 	}
 	runs, err := live.Run(cmd.Context(), s, o)
+	if cmd.Context().Err() != nil {
+		err = errors.New("stopped before the end; what there is was measured until then")
+	}
 	if len(runs) == 0 {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -139,8 +140,13 @@ traffic:
 - incast: {degree: 1, size: 1MB, to: h1, start: 20us}
 until: 20ms
 `)
+	var mu sync.Mutex // sessions speak whenever they have something to say
 	var said []string
-	o.Event = func(e controlplane.Event) { said = append(said, e.String()) }
+	o.Event = func(e controlplane.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, e.String())
+	}
 	o.Started = func(n *live.Network) {
 		time.Sleep(600 * time.Millisecond) // into the flow, which takes more than a second
 		if err := n.KillSwitch("s1"); err != nil {
