@@ -98,6 +98,9 @@ func read(name, text string) ([]item, *source.Reporter) {
 			return items, rep
 		case t.Kind == syntax.Comment && strings.HasPrefix(it.text, "//"):
 			it.kind, it.text = line, trim(it.text)
+			if f.Offset(t.End) == len(text) { // there is no line to go on with
+				it.text = strings.TrimRight(it.text, "\\ \t\r\f\v")
+			}
 		case t.Kind == syntax.Comment:
 			it.kind = comment
 		case t.Kind == syntax.Hash && t.Flags&syntax.LineStart != 0:

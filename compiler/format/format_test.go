@@ -63,6 +63,8 @@ var tests = []struct{ name, text, want string }{
 	{"directive with a comment over lines", "#define A /* x\n y */ 1\nconst int a=A;", "#define A /* x\n y */ 1\nconst int a = A;\n"},
 	{"directive that goes on after the end", "#define A 1 \\", "#define A 1\n"},
 	{"backslash before a space", "#define A\\ \n// b \\  \nc;", "#define A\\ \n// b \\ \nc;\n"},
+	{"comment that goes on after the end", "a; // b \\", "a; // b\n"},
+	{"types behind a comment", "typedef G /* x */<Name> A;", "typedef G /* x */<Name> A;\n"},
 	{"continued line", "const int \\\n a = 1;", "const int a = 1;\n"},
 	{"operators that would become others", "x = + + ++ y | || z;", "x = + + ++ y | || z;\n"},
 	{"methods", "extern X<T>{X(bit<8> n);\nabstract T f<U>(in U u,@optional out T t);}", "extern X<T> {\n    X(bit<8> n);\n    abstract T f<U>(in U u, @optional out T t);\n}\n"},

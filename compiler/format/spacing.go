@@ -35,7 +35,7 @@ func (l *layouter) wantsSpace(i int) bool {
 		case syntax.Comma, syntax.Semicolon, syntax.RParen, syntax.RBracket:
 			return false
 		}
-		return true
+		return !it.angle
 	}
 	switch it.tok {
 	case syntax.Comma, syntax.Semicolon, syntax.RParen, syntax.RBracket, syntax.PlusColon:

@@ -110,14 +110,15 @@ func TestRun(t *testing.T) {
 
 // Whatever grows without end is stopped.
 func TestBounds(t *testing.T) {
+	const tooLarge = "the expansion of macro"
 	double := "#define A0 x x\n"
 	for i := range 40 {
 		n, m := string(rune('A'+i%26))+string(rune('0'+i/26)), string(rune('A'+(i+1)%26))+string(rune('0'+(i+1)/26))
 		double += "#define " + m + " " + n + " " + n + "\n"
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"doubling":              {double + "O1", "the expansion of macro"},
-		"doubling of arguments": {"#define D(x) x x\n" + strings.Repeat("D(", 40) + "1" + strings.Repeat(")", 40), "the expansion of macro D is too large"},
+		"doubling":              {double + "O1", tooLarge},
+		"doubling of arguments": {"#define D(x) x x\n" + strings.Repeat("D(", 40) + "1" + strings.Repeat(")", 40), tooLarge},
 		"doubling of nothing":   {"#define E\n#define D(x) x x\n" + strings.Repeat("D(", 40) + "E" + strings.Repeat(")", 40), ""},
 		"self-inclusion":        {"#include \"self.p4\"", "does self.p4 include itself?"},
 		"conditionals":          {strings.Repeat("#if 1\n", 2000), "conditionals nest deeper than 1000"},
@@ -126,6 +127,9 @@ func TestBounds(t *testing.T) {
 		"calls":                 {"#define F(x) x\n" + strings.Repeat("F(", 5000) + strings.Repeat(")", 5000), ""},
 		"open file":             {"#include \"open.p4\"", "open.p4:1:1: #if without #endif"},
 	} {
+		if testing.Short() && c.want == tooLarge {
+			continue // a million tokens
+		}
 		_, rep := run(c.text)
 		if got := rep.List.Error(); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %.300s, want %s", name, got, c.want)
