@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exp
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/golden"
+)
+
+// Pages of docs/schemes have parts that are made elsewhere, between a comment
+// that says which and another that ends it: sections of reference.md, which
+// the generator's manifests make, and tables of docs/results.
+var part = regexp.MustCompile(`(?s)<!-- (reference|results): ([^>]*) -->\n.*?<!-- end -->`)
+
+func TestPagesOfSchemesHaveWhatManifestsAndResultsSay(t *testing.T) {
+	const dir = "../../docs/schemes"
+	reference := sections(t, filepath.Join(dir, "reference.md"))
+	pages, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := make(map[string]bool)
+	for _, page := range pages {
+		if filepath.Base(page) == "reference.md" {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Check(t, page, part.ReplaceAllFunc(text, func(old []byte) []byte {
+			m := part.FindSubmatch(old)
+			kind, names := string(m[1]), strings.Fields(string(m[2]))
+			var b strings.Builder
+			fmt.Fprintf(&b, "<!-- %s: %s -->\n", kind, strings.Join(names, " "))
+			for _, name := range names {
+				used[kind+" "+name] = true
+				if kind == "reference" {
+					s, ok := reference[name]
+					if !ok {
+						t.Errorf("%s: reference.md has no section %s", page, name)
+					}
+					fmt.Fprintf(&b, "**%s**\n%s\n", name, s)
+				} else {
+					b.WriteString(table(t, name))
+				}
+			}
+			b.WriteString("<!-- end -->")
+			return []byte(b.String())
+		}))
+	}
+	for _, name := range Names() {
+		if !used["results "+name] {
+			t.Errorf("no page of docs/schemes shows what came out of experiment %s", name)
+		}
+	}
+	for _, name := range []string{"clb", "conga", "drill", "hermes", "pbfs", "plb", "presto", "rlb", "rlb_adaptive"} {
+		if _, ok := reference[name]; ok && !used["reference "+name] {
+			t.Errorf("no page of docs/schemes shows the tables and registers of %s", name)
+		}
+	}
+}
+
+// sections returns the text of each section of a page, by heading.
+func sections(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make(map[string]string)
+	for _, s := range strings.Split(string(text), "\n## ")[1:] {
+		name, rest, _ := strings.Cut(s, "\n")
+		list[name] = strings.TrimRight(rest, "\n") + "\n"
+	}
+	return list
+}
+
+// table returns the tables of an outcome's page.
+func table(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(results, name+".md"))
+	if err != nil {
+		t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
+		return ""
+	}
+	_, rows, _ := strings.Cut(string(text), "\n|")
+	return "|" + rows
+}
