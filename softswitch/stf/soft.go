@@ -24,6 +24,8 @@ type Options struct {
 	Trace func(string)
 	// Log gets what the program logs.
 	Log func(string)
+	// Sent gets what each port has sent in the end.
+	Sent func(map[int][][]byte)
 }
 
 // Run runs a script on a switch of its own, in virtual time. The error is a
@@ -60,6 +62,9 @@ func Run(p *bmv2json.Program, s *Script, opts Options) error {
 			opts.Trace(fmt.Sprintf("%v: %s", c.Pos, strings.Join(c.Words, " ")))
 		}
 	})
+	if opts.Sent != nil {
+		opts.Sent(soft.got)
+	}
 	if failed := soft.sw.Stats().Drops[softswitch.DropAssert]; failed > 0 {
 		r.list.Errorf(diag.FilePos(s.Name), CodeExpect, "an assertion of the program failed for %d packets", failed)
 	}
