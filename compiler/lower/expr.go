@@ -597,7 +597,7 @@ func (l *lowerer) element(e *syntax.IndexExpr, v value) value {
 		case scalar:
 			c, ok := i.x.(*ir.Const)
 			if !ok {
-				return l.runtimeIndex(e, v, list, i.x)
+				return l.runtimeIndex(e, v, list, l.index(i.x))
 			}
 			at = c.Val
 		}
@@ -608,6 +608,23 @@ func (l *lowerer) element(e *syntax.IndexExpr, v value) value {
 	}
 	l.unsupported(e, "%s is not supported on this target", syntax.Text(e))
 	return nil
+}
+
+// index returns an index that is not known. One that is found by another such
+// index goes into a variable: an index is written down several times where it
+// is checked, and so would be all those in it.
+func (l *lowerer) index(x ir.Expr) ir.Expr {
+	nested := false
+	ir.Walk(x, func(x ir.Expr) bool {
+		if f, ok := x.(*ir.FieldRef); ok {
+			nested = nested || hasIndices(scalar{f})
+		}
+		return !nested
+	})
+	if nested {
+		return l.copyOf(scalar{x}).(scalar).x
+	}
+	return x
 }
 
 // runtimeIndex returns the element with an index that is not known.
