@@ -107,7 +107,7 @@ func wrapComments(lines []string) []string {
 
 var (
 	aggregate = regexp.MustCompile(`^(header|struct) \w+ \{$`)
-	member    = regexp.MustCompile(`^    ([\w<>]+) +(\w+;)(?: *(// .*))?$`)
+	member    = regexp.MustCompile(`^    ((?:@padding )?[\w<>]+) +(\w+;)(?: *(// .*))?$`)
 )
 
 // alignMembers puts types, names and comments of a header's or struct's

@@ -258,7 +258,7 @@ func (g *generator) TNAIngress() pipe {
 		}
 	}
 	if !g.rlb() {
-		w.line("meta.out_port = meta.first_port + (port_t) meta.path;")
+		w.line("meta.out_port = meta.first_port + meta.step;")
 	}
 	if g.tnaQlen() {
 		w.line("meta.way = (bit<8>) meta.path;")
@@ -321,9 +321,17 @@ const (
 // picks writes a table that scales one of 256 parts to the number of paths: a
 // product and a shift, which a Tofino does not have.
 func (g *generator) picks(name, share, path string) string {
+	typ := "path_t"
+	also := ""
+	switch {
+	case path == "meta.path":
+		also = "\n    meta.step = (port_t) path;"
+	case path != "meta.asked":
+		typ = "bit<8>" // as a stateful ALU wants it
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `action %[1]s_is(path_t path) {
-    %[3]s = path;
+	fmt.Fprintf(&b, `action %[1]s_is(%[4]s path) {
+    %[3]s = path;%[5]s
 }
 
 // A part of 256 scaled to the number of paths.
@@ -335,7 +343,7 @@ table %[1]s {
     actions = { %[1]s_is; @defaultonly NoAction; }
     const default_action = NoAction();
     const entries = {
-`, name, share, path)
+`, name, share, path, typ, also)
 	for last := 1; last < g.Sizes.Paths; last++ {
 		for path := range last + 1 {
 			low := (path*256 + last) / (last + 1)
@@ -343,7 +351,7 @@ table %[1]s {
 			fmt.Fprintf(&b, "        (%d, %d .. %d) : %s_is(%d);\n", last, low, high, name, path)
 		}
 	}
-	b.WriteString("    }\n}")
+	fmt.Fprintf(&b, "    }\n    size = %d;\n}", (g.Sizes.Paths+2)*(g.Sizes.Paths-1)/2)
 	return b.String()
 }
 

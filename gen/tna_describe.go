@@ -56,7 +56,14 @@ var tnaDescriptions = map[string]description{
 	"hash": {notes: []string{
 		"8 bits of the hash choose the path rather than 16: with a number of paths that is no power of two, shares differ by up to 1/256",
 	}},
-	"flowlet": {registers: descriptions["flowlet"].registers},
+	"flowlet": {registers: []registerDoc{
+		descriptions["flowlet"].registers[0],
+		register("flowlet_path", "path", "flow", 8, "path of its flowlet; 255 for none"),
+	}},
+	"presto": {registers: []registerDoc{
+		descriptions["presto"].registers[0],
+		register("flowcell_path", "path", "flow", 8, "path of the flowcell; 255 for none"),
+	}},
 	"red": {notes: []string{
 		"the probability of a mark rises with the queue at a slope that is rounded to a power of two, as a Tofino does not multiply",
 	}},

@@ -91,6 +91,7 @@ func (c *Compiler) Build(ctx context.Context, program, dir string) (warnings str
 		return "", err
 	}
 	args := []string{"-g", "--target", "tofino", "--arch", "tna", "-D__TARGET_TOFINO__=1",
+		"--Wdisable=unknown", // annotations of ours
 		"--bf-rt-schema", filepath.Join(dir, "bfrt.json"),
 		"--p4runtime-force-std-externs", "--p4runtime-files", filepath.Join(dir, "p4info.txtpb"), "-o", dir}
 	if c.include != "" {

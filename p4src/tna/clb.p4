@@ -67,11 +67,12 @@ header ipv4_t {
 
 // From ingress to egress of the same packet.
 header bridge_t {
-    bit<8> kind;     // INTERNAL_PACKET
-    bit<4> reserved;
-    bit<3> priority;
-    port_t out_port;
-    bit<8> way;      // the choice; NO_WAY if there was none
+    bit<8>          kind;     // INTERNAL_PACKET
+    @padding bit<5> pad0;
+    bit<3>          priority;
+    @padding bit<7> pad1;
+    port_t          out_port;
+    bit<8>          way;      // the choice; NO_WAY if there was none
 }
 
 // What a host tells the fabric about a packet. The destination leaf takes it
@@ -87,11 +88,11 @@ header tag_t {
 
 // From egress to ingress.
 header feedback_t {
-    bit<8>  kind;     // INTERNAL_FEEDBACK
-    bit<5>  reserved;
-    bit<3>  priority; // of the queues meant
-    bit<8>  way;      // the choice that leads to this queue; NO_WAY for none
-    bit<32> qlen;     // bytes that the packet left behind in it
+    bit<8>          kind;     // INTERNAL_FEEDBACK
+    @padding bit<5> pad0;
+    bit<3>          priority; // of the queues meant
+    bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
+    bit<32>         qlen;     // bytes that the packet left behind in it
 }
 
 // The path of the best class known, and its rank when last reported.
@@ -117,25 +118,24 @@ struct metadata_t {
     path_t  last_path;   // first_port + last_path
     path_t  path;        // the choice: out_port - first_port
     bool    deliver;     // the next hop is a host
+    port_t  step;        // the choice again, as a distance between ports
     bit<3>  priority;    // class, from the packet's DSCP
     time_t  now;
     bit<32> l4_ports;    // source and destination
+    bit<8>  last;        // the same as last_path
     bit<8>  share;       // which path, of 256 parts
     bit<32> flow_hash;   // of the five-tuple
     bit<8>  hash_shift;  // which of its bits choose here: not those of the tier below
     bit<8>  way;         // the choice, for egress; NO_WAY if there was none
     time_t  gap_start;   // a flow last seen earlier begins a flowlet
     bit<1>  new_flowlet;
-    bit<8>  drawn;       // path for a new flowlet, plus one
-    bit<8>  flow_path;   // path of the flowlet, plus one
-    bit<8>  paths;       // that there are
+    bit<8>  drawn;       // path for a new flowlet
     bit<32> before;      // queue at the report before
     bit<32> growth;      // T2
     bit<32> threshold;
     bit<32> lacks;       // what the queue lacks to the threshold
     bit<32> rank;        // T4: class in the upper two bits, then length or growth
-    bit<32> candidate;   // path that it is of
-    bit<32> best;
+    bit<8>  candidate;   // path that it is of
 }
 
 struct egress_metadata_t {
@@ -145,6 +145,7 @@ struct egress_metadata_t {
     bit<32> qlen;
     bit<32> now;
     bit<10> session;      // of the copy that is made
+    bit<8>  copy_kind;    // what it begins with
     bit<1>  queue_due;    // ingress shall hear of the queue
     bit<32> above_kmin;
     bit<32> above_kmax;
@@ -163,9 +164,11 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.last_path = 0;
         meta.path = 0;
         meta.deliver = false;
+        meta.step = 0;
         meta.priority = 0;
         meta.now = 0;
         meta.l4_ports = 0;
+        meta.last = 0;
         meta.share = 0;
         meta.flow_hash = 0;
         meta.hash_shift = 0;
@@ -173,15 +176,12 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.gap_start = 0;
         meta.new_flowlet = 0;
         meta.drawn = 0;
-        meta.flow_path = 0;
-        meta.paths = 0;
         meta.before = 0;
         meta.growth = 0;
         meta.threshold = 0;
         meta.lacks = 0;
         meta.rank = 0;
         meta.candidate = 0;
-        meta.best = 0;
         transition select(ig_intr_md.ingress_port) {
             9w0x44 &&& 9w0x7c: parse_internal; // recirculation ports of all pipelines
             default: parse_ethernet;
@@ -258,6 +258,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.qlen = 0;
         meta.now = 0;
         meta.session = 0;
+        meta.copy_kind = 0;
         meta.queue_due = 0;
         meta.above_kmin = 0;
         meta.above_kmax = 0;
@@ -350,6 +351,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.hash_shift = hash_shift;
+        meta.last = (bit<8>) last_path;
     }
 
     @name(".route")
@@ -429,17 +431,23 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
 
     @name(".read_flowlet")
     action read_flowlet(time_t gap) {
-        meta.gap_start = meta.now - gap;
+        meta.gap_start = gap;
+    }
+
+    action look_back() {
+        meta.gap_start = meta.now - meta.gap_start;
     }
 
     @name(".flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000);
+        size = 1;
     }
 
     apply {
         flowlet.apply();
+        look_back();
         meta.new_flowlet = see_packet.execute(meta.flow_hash[11:0]);
     }
 } // control Flowlet
@@ -452,8 +460,8 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     Random<bit<8>>() dice;
 
-    action pick_path_is(path_t path) {
-        meta.path = path;
+    action pick_path_is(bit<8> path) {
+        meta.drawn = path;
     }
 
     // A part of 256 scaled to the number of paths.
@@ -501,6 +509,7 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : pick_path_is(6);
             (7, 224 .. 255) : pick_path_is(7);
         }
+        size = 35;
     }
 
     apply {
@@ -546,13 +555,13 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
 
     @name(".clb_best") @index("priority") @unit("rank")
     Register<best_path_t, bit<3>>(8) clb_best;
-    RegisterAction<best_path_t, bit<3>, bit<32>>(clb_best) better = {
-        void apply(inout best_path_t best, out bit<32> path) {
-            if (meta.rank <= best.rank || best.path == meta.candidate) {
+    RegisterAction<best_path_t, bit<3>, bit<8>>(clb_best) better = {
+        void apply(inout best_path_t best, out bit<8> path) {
+            if (meta.rank <= best.rank || best.path == (bit<32>) meta.candidate) {
                 best.rank = meta.rank;
-                best.path = meta.candidate;
+                best.path = (bit<32>) meta.candidate;
             }
-            path = best.path;
+            path = best.path[7:0];
         }
     };
 
@@ -565,6 +574,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
     table clb {
         actions = { set_clb; }
         default_action = set_clb(170667, 2000, 1100);
+        size = 1;
     }
 
     action compare() {
@@ -606,15 +616,14 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
                 } else {
                     long_growing_queue();
                 }
-                meta.candidate = (bit<32>) hdr.feedback.way;
+                meta.candidate = hdr.feedback.way;
                 keep_rank.execute(ranked.get({ hdr.feedback.way[2:0], hdr.feedback.priority }));
                 better.execute(hdr.feedback.priority);
             }
         } else if (meta.last_path > 0) {
-            meta.candidate = (bit<32>) meta.path;
-            meta.rank = look_rank.execute(asked.get({ meta.path, meta.priority }));
-            meta.best = better.execute(meta.priority);
-            meta.path = meta.best[2:0];
+            meta.candidate = meta.drawn;
+            meta.rank = look_rank.execute(asked.get({ meta.drawn[2:0], meta.priority }));
+            meta.drawn = better.execute(meta.priority);
         }
     }
 } // control Clb
@@ -626,32 +635,30 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
-    Register<bit<8>, bit<12>>(4096, 0) flowlet_path;
-    RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) new_path = {
-        void apply(inout bit<8> path, out bit<8> now_path) {
+    Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
+    RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) new_path = {
+        void apply(inout bit<8> path, out port_t now_path) {
             path = meta.drawn;
-            now_path = path;
+            now_path = (port_t) path;
         }
     };
-    RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) same_path = {
-        void apply(inout bit<8> path, out bit<8> now_path) {
-            if (path == 0 || path > meta.paths) {
+    RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) same_path = {
+        void apply(inout bit<8> path, out port_t now_path) {
+            if (path > meta.last) {
                 path = meta.drawn;
             }
-            now_path = path;
+            now_path = (port_t) path;
         }
     };
 
     apply {
         if (meta.last_path > 0) {
-            meta.drawn = (bit<8>) meta.path + 1;
-            meta.paths = (bit<8>) meta.last_path + 1;
             if (meta.new_flowlet == 1) {
-                meta.flow_path = new_path.execute(meta.flow_hash[11:0]);
+                meta.step = new_path.execute(meta.flow_hash[11:0]);
             } else {
-                meta.flow_path = same_path.execute(meta.flow_hash[11:0]);
+                meta.step = same_path.execute(meta.flow_hash[11:0]);
             }
-            meta.path = (path_t) (meta.flow_path - 1);
+            meta.path = meta.step[2:0];
         }
     }
 } // control KeepPath
@@ -683,7 +690,6 @@ control Send(inout headers_t hdr, inout metadata_t meta,
     apply {
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
-        hdr.bridge.reserved = 0;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
         hdr.bridge.way = meta.way;
@@ -722,7 +728,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         clb.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         keep_path.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         if (meta.last_path > 0) {
-            meta.out_port = meta.first_port + (port_t) meta.path;
+            meta.out_port = meta.first_port + meta.step;
             meta.way = (bit<8>) meta.path;
         }
         send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
@@ -787,6 +793,7 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
         if (meta.queue_due == 1) {
             deparser.mirror_type = 1;
             meta.session = FEEDBACK_SESSION;
+            meta.copy_kind = INTERNAL_FEEDBACK;
         }
     }
 } // control SendFeedback
@@ -804,9 +811,14 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
-        meta.above_kmin = meta.depth |-| kmin;
-        meta.above_kmax = meta.depth |-| kmax;
+        meta.above_kmin = kmin;
+        meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
+    }
+
+    action measure() {
+        meta.above_kmin = meta.depth |-| meta.above_kmin;
+        meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
     @name(".red")
@@ -821,6 +833,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmin = meta.above_kmin |-| meta.dice;
     }
 
+    action either() {
+        meta.above_kmin = meta.above_kmin | meta.above_kmax;
+    }
+
     action mark() {
         hdr.ipv4.ecn = ECN_CE;
         meta.ipv4_changed = true;
@@ -830,8 +846,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
             meta.dice = random.get();
             red.apply();
+            measure();
             compare();
-            if (meta.above_kmin != 0 || meta.above_kmax != 0) {
+            either();
+            if (meta.above_kmin != 0) {
                 mark();
             }
         }
@@ -873,7 +891,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
     apply {
         if (eg_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<feedback_t>(meta.session, {
-                INTERNAL_FEEDBACK, 0, hdr.bridge.priority,
+                meta.copy_kind, 0, hdr.bridge.priority,
                 hdr.bridge.way, meta.qlen
             });
         }

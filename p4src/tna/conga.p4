@@ -61,16 +61,18 @@ header ipv4_t {
 
 // From ingress to egress of the same packet.
 header bridge_t {
-    bit<8> kind;      // INTERNAL_PACKET
-    bit<4> reserved;
-    bit<3> priority;
-    port_t out_port;
-    bit<6> reserved3;
-    bit<1> deliver;   // the next hop is a host
-    bit<1> choice;    // there was one:
-    bit<8> path;
-    leaf_t leaf;      // on the way to this leaf
-    bit<8> last_path; // of the choice
+    bit<8>          kind;      // INTERNAL_PACKET
+    @padding bit<5> pad0;
+    bit<3>          priority;
+    @padding bit<7> pad1;
+    port_t          out_port;
+    @padding bit<7> pad3;
+    bit<1>          deliver;   // the next hop is a host
+    @padding bit<7> pad4;
+    bit<1>          choice;    // there was one:
+    bit<8>          path;
+    leaf_t          leaf;      // on the way to this leaf
+    bit<8>          last_path; // of the choice
 }
 
 // Bytes that a link has sent in a window of 2^17 ns, and which window.
@@ -117,10 +119,12 @@ struct metadata_t {
     path_t  last_path;   // first_port + last_path
     path_t  path;        // the choice: out_port - first_port
     bool    deliver;     // the next hop is a host
+    port_t  step;        // the choice again, as a distance between ports
     bit<3>  priority;    // class, from the packet's DSCP
     time_t  now;
     port_t  in_port;     // that the packet came in by, the first time
     bit<32> l4_ports;    // source and destination
+    bit<8>  last;        // the same as last_path
     bit<8>  share;       // which path, of 256 parts
     bit<32> flow_hash;   // of the five-tuple
     bit<8>  hash_shift;  // which of its bits choose here: not those of the tier below
@@ -128,13 +132,11 @@ struct metadata_t {
     bit<1>  choice;      // last_path is above zero
     time_t  gap_start;   // a flow last seen earlier begins a flowlet
     bit<1>  new_flowlet;
-    bit<8>  drawn;       // path for a new flowlet, plus one
-    bit<8>  flow_path;   // path of the flowlet, plus one
-    bit<8>  paths;       // that there are
+    bit<8>  drawn;       // path for a new flowlet
     time_t  fresh_since; // what was fed back earlier counts as no congestion
     bit<8>  fed_path;    // path of the feedback
-    bit<32> congestion;  // of a path at random
-    bit<32> best;
+    bit<32> congestion;  // of a path at random; or what is learnt
+    time_t  when;        // of what is learnt; or what is known must be later
 }
 
 struct egress_metadata_t {
@@ -166,10 +168,12 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.last_path = 0;
         meta.path = 0;
         meta.deliver = false;
+        meta.step = 0;
         meta.priority = 0;
         meta.now = 0;
         meta.in_port = 0;
         meta.l4_ports = 0;
+        meta.last = 0;
         meta.share = 0;
         meta.flow_hash = 0;
         meta.hash_shift = 0;
@@ -178,12 +182,10 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.gap_start = 0;
         meta.new_flowlet = 0;
         meta.drawn = 0;
-        meta.flow_path = 0;
-        meta.paths = 0;
         meta.fresh_since = 0;
         meta.fed_path = 0;
         meta.congestion = 0;
-        meta.best = 0;
+        meta.when = 0;
         transition parse_ethernet;
     }
 
@@ -319,6 +321,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last_path = last_path;
         meta.choice = 1;
         meta.hash_shift = hash_shift;
+        meta.last = (bit<8>) last_path;
     }
 
     @name(".route")
@@ -439,18 +442,25 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
 
     @name(".read_flowlet")
     action read_flowlet(time_t gap, time_t age) {
-        meta.gap_start = meta.now - gap;
-        meta.fresh_since = meta.now - age;
+        meta.gap_start = gap;
+        meta.fresh_since = age;
+    }
+
+    action look_back() {
+        meta.gap_start = meta.now - meta.gap_start;
+        meta.fresh_since = meta.now - meta.fresh_since;
     }
 
     @name(".flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000, 10000000);
+        size = 1;
     }
 
     apply {
         flowlet.apply();
+        look_back();
         meta.new_flowlet = see_packet.execute(meta.flow_hash[11:0]);
     }
 } // control Flowlet
@@ -463,8 +473,8 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     Random<bit<8>>() dice;
 
-    action pick_path_is(path_t path) {
-        meta.path = path;
+    action pick_path_is(bit<8> path) {
+        meta.drawn = path;
     }
 
     // A part of 256 scaled to the number of paths.
@@ -512,6 +522,7 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : pick_path_is(6);
             (7, 224 .. 255) : pick_path_is(7);
         }
+        size = 35;
     }
 
     apply {
@@ -532,14 +543,14 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
     Register<fed_back_t, bit<9>>(512) congestion_to;
     RegisterAction<fed_back_t, bit<9>, bit<32>>(congestion_to) learn = {
         void apply(inout fed_back_t path) {
-            path.congestion = (bit<32>) hdr.fabric.fed_value;
-            path.fed_at = meta.now;
+            path.congestion = meta.congestion;
+            path.fed_at = meta.when;
         }
     };
     RegisterAction<fed_back_t, bit<9>, bit<32>>(congestion_to) look = {
         void apply(inout fed_back_t path, out bit<32> congestion) {
             congestion = 0;
-            if ((int<32>) (path.fed_at - meta.fresh_since) >= 0) {
+            if ((int<32>) (path.fed_at - meta.when) >= 0) {
                 congestion = path.congestion;
             }
         }
@@ -549,28 +560,34 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
 
     @name(".congestion_best") @index("leaf") @unit("1/8")
     Register<best_path_t, bit<6>>(64) congestion_best;
-    RegisterAction<best_path_t, bit<6>, bit<32>>(congestion_best) better = {
-        void apply(inout best_path_t best, out bit<32> path) {
-            if (meta.congestion <= best.congestion || best.path == (bit<32>) meta.path) {
+    RegisterAction<best_path_t, bit<6>, bit<8>>(congestion_best) better = {
+        void apply(inout best_path_t best, out bit<8> path) {
+            if (meta.congestion <= best.congestion || best.path == (bit<32>) meta.drawn) {
                 best.congestion = meta.congestion;
-                best.path = (bit<32>) meta.path;
+                best.path = (bit<32>) meta.drawn;
             }
-            path = best.path;
+            path = best.path[7:0];
         }
     };
 
-    action which_path() {
+    action learn_what() {
         meta.fed_path = hdr.fabric.fed_path - 1;
+        meta.congestion = (bit<32>) hdr.fabric.fed_value;
+        meta.when = meta.now;
+    }
+
+    action ask_what() {
+        meta.when = meta.fresh_since;
     }
 
     apply {
         if (meta.deliver && hdr.fabric.isValid() && hdr.fabric.fed_path != 0) {
-            which_path();
+            learn_what();
             learn.execute(learnt.get({ hdr.fabric.src_leaf[5:0], meta.fed_path[2:0] }));
         } else if (meta.last_path > 0) {
-            meta.congestion = look.execute(looked.get({ meta.leaf[5:0], meta.path }));
-            meta.best = better.execute(meta.leaf[5:0]);
-            meta.path = meta.best[2:0];
+            ask_what();
+            meta.congestion = look.execute(looked.get({ meta.leaf[5:0], meta.drawn[2:0] }));
+            meta.drawn = better.execute(meta.leaf[5:0]);
         }
     }
 } // control Conga
@@ -582,32 +599,30 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
-    Register<bit<8>, bit<12>>(4096, 0) flowlet_path;
-    RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) new_path = {
-        void apply(inout bit<8> path, out bit<8> now_path) {
+    Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
+    RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) new_path = {
+        void apply(inout bit<8> path, out port_t now_path) {
             path = meta.drawn;
-            now_path = path;
+            now_path = (port_t) path;
         }
     };
-    RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) same_path = {
-        void apply(inout bit<8> path, out bit<8> now_path) {
-            if (path == 0 || path > meta.paths) {
+    RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) same_path = {
+        void apply(inout bit<8> path, out port_t now_path) {
+            if (path > meta.last) {
                 path = meta.drawn;
             }
-            now_path = path;
+            now_path = (port_t) path;
         }
     };
 
     apply {
         if (meta.last_path > 0) {
-            meta.drawn = (bit<8>) meta.path + 1;
-            meta.paths = (bit<8>) meta.last_path + 1;
             if (meta.new_flowlet == 1) {
-                meta.flow_path = new_path.execute(meta.flow_hash[11:0]);
+                meta.step = new_path.execute(meta.flow_hash[11:0]);
             } else {
-                meta.flow_path = same_path.execute(meta.flow_hash[11:0]);
+                meta.step = same_path.execute(meta.flow_hash[11:0]);
             }
-            meta.path = (path_t) (meta.flow_path - 1);
+            meta.path = meta.step[2:0];
         }
     }
 } // control KeepPath
@@ -639,10 +654,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
     apply {
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
-        hdr.bridge.reserved = 0;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
-        hdr.bridge.reserved3 = 0;
         hdr.bridge.deliver = meta.to_deliver;
         hdr.bridge.choice = meta.choice;
         hdr.bridge.path = (bit<8>) meta.path;
@@ -685,7 +698,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         conga.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         keep_path.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         if (meta.last_path > 0) {
-            meta.out_port = meta.first_port + (port_t) meta.path;
+            meta.out_port = meta.first_port + meta.step;
         }
         send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
     }
@@ -804,6 +817,7 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
             (2621, 300 .. 349) : level_is(6);
             (2621, 350 .. 4095) : level_is(7);
         }
+        size = 39;
     }
 
     apply {
@@ -866,6 +880,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
+        size = 1;
     }
 
     action take_off() {
@@ -923,9 +938,14 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
-        meta.above_kmin = meta.depth |-| kmin;
-        meta.above_kmax = meta.depth |-| kmax;
+        meta.above_kmin = kmin;
+        meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
+    }
+
+    action measure() {
+        meta.above_kmin = meta.depth |-| meta.above_kmin;
+        meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
     @name(".red")
@@ -940,6 +960,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmin = meta.above_kmin |-| meta.dice;
     }
 
+    action either() {
+        meta.above_kmin = meta.above_kmin | meta.above_kmax;
+    }
+
     action mark() {
         hdr.ipv4.ecn = ECN_CE;
         meta.ipv4_changed = true;
@@ -949,8 +973,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
             meta.dice = random.get();
             red.apply();
+            measure();
             compare();
-            if (meta.above_kmin != 0 || meta.above_kmax != 0) {
+            either();
+            if (meta.above_kmin != 0) {
                 mark();
             }
         }

@@ -63,20 +63,21 @@ header ipv4_t {
 
 // From ingress to egress of the same packet.
 header bridge_t {
-    bit<8> kind;     // INTERNAL_PACKET
-    bit<4> reserved;
-    bit<3> priority;
-    port_t out_port;
-    bit<8> way;      // the choice; NO_WAY if there was none
+    bit<8>          kind;     // INTERNAL_PACKET
+    @padding bit<5> pad0;
+    bit<3>          priority;
+    @padding bit<7> pad1;
+    port_t          out_port;
+    bit<8>          way;      // the choice; NO_WAY if there was none
 }
 
 // From egress to ingress.
 header feedback_t {
-    bit<8>  kind;     // INTERNAL_FEEDBACK
-    bit<5>  reserved;
-    bit<3>  priority; // of the queues meant
-    bit<8>  way;      // the choice that leads to this queue; NO_WAY for none
-    bit<32> qlen;     // bytes that the packet left behind in it
+    bit<8>          kind;     // INTERNAL_FEEDBACK
+    @padding bit<5> pad0;
+    bit<3>          priority; // of the queues meant
+    bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
+    bit<32>         qlen;     // bytes that the packet left behind in it
 }
 
 // The path with the shortest queue known, and that queue when last looked at.
@@ -100,18 +101,19 @@ struct metadata_t {
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     time_t  now;
     bit<8>  way;        // the choice, for egress; NO_WAY if there was none
     bit<8>  share_a;    // DRILL's candidates: two at random
     bit<8>  share_b;
-    path_t  sample_a;
-    path_t  sample_b;
+    bit<8>  sample_a;
+    bit<8>  sample_b;
     bit<32> qlen_a;     // and their queues
     bit<32> qlen_b;
     bit<32> shorter;
     bit<32> a_longer;   // by which that of a is longer
-    bit<32> best;
+    bit<8>  candidate;  // the one with the shorter
 }
 
 struct egress_metadata_t {
@@ -121,6 +123,7 @@ struct egress_metadata_t {
     bit<32> qlen;
     bit<32> now;
     bit<10> session;      // of the copy that is made
+    bit<8>  copy_kind;    // what it begins with
     bit<1>  queue_due;    // ingress shall hear of the queue
     bit<32> above_kmin;
     bit<32> above_kmax;
@@ -138,6 +141,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.first_port = 0;
         meta.last_path = 0;
         meta.path = 0;
+        meta.step = 0;
         meta.priority = 0;
         meta.now = 0;
         meta.way = NO_WAY;
@@ -149,7 +153,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.qlen_b = 0;
         meta.shorter = 0;
         meta.a_longer = 0;
-        meta.best = 0;
+        meta.candidate = 0;
         transition select(ig_intr_md.ingress_port) {
             9w0x44 &&& 9w0x7c: parse_internal; // recirculation ports of all pipelines
             default: parse_ethernet;
@@ -200,6 +204,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.qlen = 0;
         meta.now = 0;
         meta.session = 0;
+        meta.copy_kind = 0;
         meta.queue_due = 0;
         meta.above_kmin = 0;
         meta.above_kmax = 0;
@@ -320,7 +325,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) told_a;
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_a;
     Random<bit<8>>() dice_a;
-    action pick_a_is(path_t path) {
+    action pick_a_is(bit<8> path) {
         meta.sample_a = path;
     }
 
@@ -369,6 +374,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : pick_a_is(6);
             (7, 224 .. 255) : pick_a_is(7);
         }
+        size = 35;
     }
 
     @name(".egress_qlen_copy") @index("path,priority:8") @unit("bytes")
@@ -386,7 +392,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) told_b;
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_b;
     Random<bit<8>>() dice_b;
-    action pick_b_is(path_t path) {
+    action pick_b_is(bit<8> path) {
         meta.sample_b = path;
     }
 
@@ -435,26 +441,18 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : pick_b_is(6);
             (7, 224 .. 255) : pick_b_is(7);
         }
+        size = 35;
     }
 
     @name(".drill_best") @index("leaf") @unit("path")
     Register<best_path_t, bit<6>>(64) drill_best;
-    RegisterAction<best_path_t, bit<6>, bit<32>>(drill_best) best_or_a = {
-        void apply(inout best_path_t best, out bit<32> path) {
-            if (meta.shorter < best.qlen || best.path == (bit<32>) meta.sample_a) {
+    RegisterAction<best_path_t, bit<6>, port_t>(drill_best) better = {
+        void apply(inout best_path_t best, out port_t path) {
+            if (meta.shorter < best.qlen || best.path == (bit<32>) meta.candidate) {
                 best.qlen = meta.shorter;
-                best.path = (bit<32>) meta.sample_a;
+                best.path = (bit<32>) meta.candidate;
             }
-            path = best.path;
-        }
-    };
-    RegisterAction<best_path_t, bit<6>, bit<32>>(drill_best) best_or_b = {
-        void apply(inout best_path_t best, out bit<32> path) {
-            if (meta.shorter < best.qlen || best.path == (bit<32>) meta.sample_b) {
-                best.qlen = meta.shorter;
-                best.path = (bit<32>) meta.sample_b;
-            }
-            path = best.path;
+            path = best.path[8:0];
         }
     };
 
@@ -474,15 +472,16 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             meta.share_b = dice_b.get();
             pick_a.apply();
             pick_b.apply();
-            meta.qlen_a = look_a.execute(asked_a.get({ meta.sample_a, meta.priority }));
-            meta.qlen_b = look_b.execute(asked_b.get({ meta.sample_b, meta.priority }));
+            meta.qlen_a = look_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
+            meta.qlen_b = look_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
             compare();
             if (meta.a_longer == 0) {
-                meta.best = best_or_a.execute(meta.leaf[5:0]);
+                meta.candidate = meta.sample_a;
             } else {
-                meta.best = best_or_b.execute(meta.leaf[5:0]);
+                meta.candidate = meta.sample_b;
             }
-            meta.path = meta.best[2:0];
+            meta.step = better.execute(meta.leaf[5:0]);
+            meta.path = meta.step[2:0];
         }
     }
 } // control Drill
@@ -514,7 +513,6 @@ control Send(inout headers_t hdr, inout metadata_t meta,
     apply {
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
-        hdr.bridge.reserved = 0;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
         hdr.bridge.way = meta.way;
@@ -541,7 +539,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         clock.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         drill.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         if (meta.last_path > 0) {
-            meta.out_port = meta.first_port + (port_t) meta.path;
+            meta.out_port = meta.first_port + meta.step;
             meta.way = (bit<8>) meta.path;
         }
         send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
@@ -606,6 +604,7 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
         if (meta.queue_due == 1) {
             deparser.mirror_type = 1;
             meta.session = FEEDBACK_SESSION;
+            meta.copy_kind = INTERNAL_FEEDBACK;
         }
     }
 } // control SendFeedback
@@ -623,9 +622,14 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
-        meta.above_kmin = meta.depth |-| kmin;
-        meta.above_kmax = meta.depth |-| kmax;
+        meta.above_kmin = kmin;
+        meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
+    }
+
+    action measure() {
+        meta.above_kmin = meta.depth |-| meta.above_kmin;
+        meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
     @name(".red")
@@ -640,6 +644,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmin = meta.above_kmin |-| meta.dice;
     }
 
+    action either() {
+        meta.above_kmin = meta.above_kmin | meta.above_kmax;
+    }
+
     action mark() {
         hdr.ipv4.ecn = ECN_CE;
         meta.ipv4_changed = true;
@@ -649,8 +657,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
             meta.dice = random.get();
             red.apply();
+            measure();
             compare();
-            if (meta.above_kmin != 0 || meta.above_kmax != 0) {
+            either();
+            if (meta.above_kmin != 0) {
                 mark();
             }
         }
@@ -692,7 +702,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
     apply {
         if (eg_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<feedback_t>(meta.session, {
-                INTERNAL_FEEDBACK, 0, hdr.bridge.priority,
+                meta.copy_kind, 0, hdr.bridge.priority,
                 hdr.bridge.way, meta.qlen
             });
         }

@@ -59,10 +59,11 @@ header ipv4_t {
 
 // From ingress to egress of the same packet.
 header bridge_t {
-    bit<8> kind;     // INTERNAL_PACKET
-    bit<4> reserved;
-    bit<3> priority;
-    port_t out_port;
+    bit<8>          kind;     // INTERNAL_PACKET
+    @padding bit<5> pad0;
+    bit<3>          priority;
+    @padding bit<7> pad1;
+    port_t          out_port;
 }
 
 struct headers_t {
@@ -79,8 +80,10 @@ struct metadata_t {
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     bit<32> l4_ports;   // source and destination
+    bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
@@ -105,8 +108,10 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.first_port = 0;
         meta.last_path = 0;
         meta.path = 0;
+        meta.step = 0;
         meta.priority = 0;
         meta.l4_ports = 0;
+        meta.last = 0;
         meta.share = 0;
         meta.flow_hash = 0;
         meta.hash_shift = 0;
@@ -207,6 +212,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.hash_shift = hash_shift;
+        meta.last = (bit<8>) last_path;
     }
 
     @name(".route")
@@ -248,6 +254,7 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     action hashed_path_is(path_t path) {
         meta.path = path;
+        meta.step = (port_t) path;
     }
 
     // A part of 256 scaled to the number of paths.
@@ -295,6 +302,7 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : hashed_path_is(6);
             (7, 224 .. 255) : hashed_path_is(7);
         }
+        size = 35;
     }
 
     apply {
@@ -336,7 +344,6 @@ control Send(inout headers_t hdr, inout metadata_t meta,
     apply {
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
-        hdr.bridge.reserved = 0;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
         tm.qid = (bit<5>) meta.priority;
@@ -362,7 +369,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         if (meta.last_path > 0) {
             ecmp.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-            meta.out_port = meta.first_port + (port_t) meta.path;
+            meta.out_port = meta.first_port + meta.step;
         }
         send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
     }
@@ -390,9 +397,14 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
-        meta.above_kmin = meta.depth |-| kmin;
-        meta.above_kmax = meta.depth |-| kmax;
+        meta.above_kmin = kmin;
+        meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
+    }
+
+    action measure() {
+        meta.above_kmin = meta.depth |-| meta.above_kmin;
+        meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
     @name(".red")
@@ -407,6 +419,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmin = meta.above_kmin |-| meta.dice;
     }
 
+    action either() {
+        meta.above_kmin = meta.above_kmin | meta.above_kmax;
+    }
+
     action mark() {
         hdr.ipv4.ecn = ECN_CE;
         meta.ipv4_changed = true;
@@ -416,8 +432,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
             meta.dice = random.get();
             red.apply();
+            measure();
             compare();
-            if (meta.above_kmin != 0 || meta.above_kmax != 0) {
+            either();
+            if (meta.above_kmin != 0) {
                 mark();
             }
         }

@@ -60,10 +60,11 @@ header ipv4_t {
 
 // From ingress to egress of the same packet.
 header bridge_t {
-    bit<8> kind;     // INTERNAL_PACKET
-    bit<4> reserved;
-    bit<3> priority;
-    port_t out_port;
+    bit<8>          kind;     // INTERNAL_PACKET
+    @padding bit<5> pad0;
+    bit<3>          priority;
+    @padding bit<7> pad1;
+    port_t          out_port;
 }
 
 struct headers_t {
@@ -80,17 +81,17 @@ struct metadata_t {
     port_t  first_port;  // the ports of the choice are first_port to
     path_t  last_path;   // first_port + last_path
     path_t  path;        // the choice: out_port - first_port
+    port_t  step;        // the choice again, as a distance between ports
     bit<3>  priority;    // class, from the packet's DSCP
     time_t  now;
     bit<32> l4_ports;    // source and destination
+    bit<8>  last;        // the same as last_path
     bit<8>  share;       // which path, of 256 parts
     bit<32> flow_hash;   // of the five-tuple
     bit<8>  hash_shift;  // which of its bits choose here: not those of the tier below
     time_t  gap_start;   // a flow last seen earlier begins a flowlet
     bit<1>  new_flowlet;
-    bit<8>  drawn;       // path for a new flowlet, plus one
-    bit<8>  flow_path;   // path of the flowlet, plus one
-    bit<8>  paths;       // that there are
+    bit<8>  drawn;       // path for a new flowlet
 }
 
 struct egress_metadata_t {
@@ -112,17 +113,17 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.first_port = 0;
         meta.last_path = 0;
         meta.path = 0;
+        meta.step = 0;
         meta.priority = 0;
         meta.now = 0;
         meta.l4_ports = 0;
+        meta.last = 0;
         meta.share = 0;
         meta.flow_hash = 0;
         meta.hash_shift = 0;
         meta.gap_start = 0;
         meta.new_flowlet = 0;
         meta.drawn = 0;
-        meta.flow_path = 0;
-        meta.paths = 0;
         transition parse_ethernet;
     }
 
@@ -220,6 +221,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.hash_shift = hash_shift;
+        meta.last = (bit<8>) last_path;
     }
 
     @name(".route")
@@ -285,17 +287,23 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
 
     @name(".read_flowlet")
     action read_flowlet(time_t gap) {
-        meta.gap_start = meta.now - gap;
+        meta.gap_start = gap;
+    }
+
+    action look_back() {
+        meta.gap_start = meta.now - meta.gap_start;
     }
 
     @name(".flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000);
+        size = 1;
     }
 
     apply {
         flowlet.apply();
+        look_back();
         meta.new_flowlet = see_packet.execute(meta.flow_hash[11:0]);
     }
 } // control Flowlet
@@ -308,8 +316,8 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     Random<bit<8>>() dice;
 
-    action pick_path_is(path_t path) {
-        meta.path = path;
+    action pick_path_is(bit<8> path) {
+        meta.drawn = path;
     }
 
     // A part of 256 scaled to the number of paths.
@@ -357,6 +365,7 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : pick_path_is(6);
             (7, 224 .. 255) : pick_path_is(7);
         }
+        size = 35;
     }
 
     apply {
@@ -372,32 +381,30 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
-    Register<bit<8>, bit<12>>(4096, 0) flowlet_path;
-    RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) new_path = {
-        void apply(inout bit<8> path, out bit<8> now_path) {
+    Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
+    RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) new_path = {
+        void apply(inout bit<8> path, out port_t now_path) {
             path = meta.drawn;
-            now_path = path;
+            now_path = (port_t) path;
         }
     };
-    RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) same_path = {
-        void apply(inout bit<8> path, out bit<8> now_path) {
-            if (path == 0 || path > meta.paths) {
+    RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) same_path = {
+        void apply(inout bit<8> path, out port_t now_path) {
+            if (path > meta.last) {
                 path = meta.drawn;
             }
-            now_path = path;
+            now_path = (port_t) path;
         }
     };
 
     apply {
         if (meta.last_path > 0) {
-            meta.drawn = (bit<8>) meta.path + 1;
-            meta.paths = (bit<8>) meta.last_path + 1;
             if (meta.new_flowlet == 1) {
-                meta.flow_path = new_path.execute(meta.flow_hash[11:0]);
+                meta.step = new_path.execute(meta.flow_hash[11:0]);
             } else {
-                meta.flow_path = same_path.execute(meta.flow_hash[11:0]);
+                meta.step = same_path.execute(meta.flow_hash[11:0]);
             }
-            meta.path = (path_t) (meta.flow_path - 1);
+            meta.path = meta.step[2:0];
         }
     }
 } // control KeepPath
@@ -429,7 +436,6 @@ control Send(inout headers_t hdr, inout metadata_t meta,
     apply {
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
-        hdr.bridge.reserved = 0;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
         tm.qid = (bit<5>) meta.priority;
@@ -461,7 +467,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
             flowlet.apply(hdr, meta, intrinsic, parsed, deparser, tm);
             draw.apply(hdr, meta, intrinsic, parsed, deparser, tm);
             keep_path.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-            meta.out_port = meta.first_port + (port_t) meta.path;
+            meta.out_port = meta.first_port + meta.step;
         }
         send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
     }
@@ -489,9 +495,14 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
-        meta.above_kmin = meta.depth |-| kmin;
-        meta.above_kmax = meta.depth |-| kmax;
+        meta.above_kmin = kmin;
+        meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
+    }
+
+    action measure() {
+        meta.above_kmin = meta.depth |-| meta.above_kmin;
+        meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
     @name(".red")
@@ -506,6 +517,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmin = meta.above_kmin |-| meta.dice;
     }
 
+    action either() {
+        meta.above_kmin = meta.above_kmin | meta.above_kmax;
+    }
+
     action mark() {
         hdr.ipv4.ecn = ECN_CE;
         meta.ipv4_changed = true;
@@ -515,8 +530,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
             meta.dice = random.get();
             red.apply();
+            measure();
             compare();
-            if (meta.above_kmin != 0 || meta.above_kmax != 0) {
+            either();
+            if (meta.above_kmin != 0) {
                 mark();
             }
         }

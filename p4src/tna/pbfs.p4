@@ -64,12 +64,13 @@ header ipv4_t {
 
 // From ingress to egress of the same packet.
 header bridge_t {
-    bit<8> kind;      // INTERNAL_PACKET
-    bit<4> reserved;
-    bit<3> priority;
-    port_t out_port;
-    bit<7> reserved2;
-    port_t in_port;
+    bit<8>          kind;     // INTERNAL_PACKET
+    @padding bit<5> pad0;
+    bit<3>          priority;
+    @padding bit<7> pad1;
+    port_t          out_port;
+    @padding bit<7> pad2;
+    port_t          in_port;
 }
 
 header udp_t {
@@ -136,9 +137,11 @@ struct metadata_t {
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     port_t  in_port;    // that the packet came in by, the first time
     bit<32> l4_ports;   // source and destination
+    bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
@@ -151,6 +154,7 @@ struct egress_metadata_t {
     bit<32> qlen;
     bit<32> now;
     bit<10> session;       // of the copy that is made
+    bit<8>  copy_kind;     // what it begins with
     bit<32> slot;          // number of the running slot
     bit<32> window;        // and of the running window
     bit<32> slot_end;      // bytes that left in the slot before, if this packet
@@ -188,9 +192,11 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.first_port = 0;
         meta.last_path = 0;
         meta.path = 0;
+        meta.step = 0;
         meta.priority = 0;
         meta.in_port = 0;
         meta.l4_ports = 0;
+        meta.last = 0;
         meta.share = 0;
         meta.flow_hash = 0;
         meta.hash_shift = 0;
@@ -238,6 +244,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.qlen = 0;
         meta.now = 0;
         meta.session = 0;
+        meta.copy_kind = 0;
         meta.slot = 0;
         meta.window = 0;
         meta.slot_end = 0;
@@ -342,6 +349,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.hash_shift = hash_shift;
+        meta.last = (bit<8>) last_path;
     }
 
     @name(".route")
@@ -407,6 +415,7 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     action hashed_path_is(path_t path) {
         meta.path = path;
+        meta.step = (port_t) path;
     }
 
     // A part of 256 scaled to the number of paths.
@@ -454,6 +463,7 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : hashed_path_is(6);
             (7, 224 .. 255) : hashed_path_is(7);
         }
+        size = 35;
     }
 
     apply {
@@ -495,10 +505,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
     apply {
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
-        hdr.bridge.reserved = 0;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
-        hdr.bridge.reserved2 = 0;
         hdr.bridge.in_port = meta.in_port;
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
@@ -525,7 +533,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         if (meta.last_path > 0) {
             ecmp.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-            meta.out_port = meta.first_port + (port_t) meta.path;
+            meta.out_port = meta.first_port + meta.step;
         }
         send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
     }
@@ -689,6 +697,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     table slot {
         actions = { set_slot; }
         default_action = set_slot(4058796);
+        size = 1;
     }
 
     // Bytes that a port sends in a round trip, and its rate in Mbit/s.
@@ -737,6 +746,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     action make_postcard() {
         deparser.mirror_type = 2;
         meta.session = (bit<10>) hdr.bridge.in_port;
+        meta.copy_kind = INTERNAL_CARD;
     }
 
     apply {
@@ -771,9 +781,11 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         sum_up();
         sum_all();
         compare();
-        if (meta.excess != 0 && meta.capacity != 0 && hdr.bth.isValid()) {
-            make_postcard();
-            count_postcard.execute(hdr.bridge.out_port[5:0]);
+        if (meta.capacity != 0 && hdr.bth.isValid()) {
+            if (meta.excess != 0) {
+                make_postcard();
+                count_postcard.execute(hdr.bridge.out_port[5:0]);
+            }
         }
     }
 } // control FastStart
@@ -793,6 +805,7 @@ control Postcard(inout headers_t hdr, inout egress_metadata_t meta,
     table postcard {
         actions = { sign; }
         default_action = sign(0);
+        size = 1;
     }
 
     action write() {
@@ -846,9 +859,14 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
-        meta.above_kmin = meta.depth |-| kmin;
-        meta.above_kmax = meta.depth |-| kmax;
+        meta.above_kmin = kmin;
+        meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
+    }
+
+    action measure() {
+        meta.above_kmin = meta.depth |-| meta.above_kmin;
+        meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
     @name(".red")
@@ -863,6 +881,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmin = meta.above_kmin |-| meta.dice;
     }
 
+    action either() {
+        meta.above_kmin = meta.above_kmin | meta.above_kmax;
+    }
+
     action mark() {
         hdr.ipv4.ecn = ECN_CE;
         meta.ipv4_changed = true;
@@ -872,8 +894,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
             meta.dice = random.get();
             red.apply();
+            measure();
             compare();
-            if (meta.above_kmin != 0 || meta.above_kmax != 0) {
+            either();
+            if (meta.above_kmin != 0) {
                 mark();
             }
         }
@@ -916,7 +940,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
     apply {
         if (eg_intr_md_for_dprsr.mirror_type == 2) {
             mirror.emit<card_t>(meta.session, {
-                INTERNAL_CARD, meta.arriving, meta.window_qlen, meta.rate, meta.recent, meta.recent_marked
+                meta.copy_kind, meta.arriving, meta.window_qlen, meta.rate, meta.recent, meta.recent_marked
             });
         }
         if (meta.ipv4_changed) {

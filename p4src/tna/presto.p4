@@ -59,10 +59,11 @@ header ipv4_t {
 
 // From ingress to egress of the same packet.
 header bridge_t {
-    bit<8> kind;     // INTERNAL_PACKET
-    bit<4> reserved;
-    bit<3> priority;
-    port_t out_port;
+    bit<8>          kind;     // INTERNAL_PACKET
+    @padding bit<5> pad0;
+    bit<3>          priority;
+    @padding bit<7> pad1;
+    port_t          out_port;
 }
 
 struct headers_t {
@@ -79,17 +80,17 @@ struct metadata_t {
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     bit<32> l4_ports;   // source and destination
+    bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
     bit<16> length;     // of the frame, without headers of the fabric's own
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
-    bit<32> cell_room;  // bytes that a flowcell may have before this packet
+    bit<32> cell_room;  // bytes that a flowcell may have
     bit<1>  cell_full;
-    bit<8>  first_cell; // path of a new flow, plus one
-    bit<8>  cell_path;  // of the flowcell, plus one
-    bit<8>  paths;      // that there are
+    bit<8>  drawn;      // path of a new flow
 }
 
 struct egress_metadata_t {
@@ -111,17 +112,17 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.first_port = 0;
         meta.last_path = 0;
         meta.path = 0;
+        meta.step = 0;
         meta.priority = 0;
         meta.l4_ports = 0;
+        meta.last = 0;
         meta.share = 0;
         meta.length = 0;
         meta.flow_hash = 0;
         meta.hash_shift = 0;
         meta.cell_room = 0;
         meta.cell_full = 0;
-        meta.first_cell = 0;
-        meta.cell_path = 0;
-        meta.paths = 0;
+        meta.drawn = 0;
         transition parse_ethernet;
     }
 
@@ -219,6 +220,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.hash_shift = hash_shift;
+        meta.last = (bit<8>) last_path;
     }
 
     @name(".route")
@@ -287,30 +289,30 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
         }
     };
 
-    // The path of the flowcell, plus one; zero is a flow not seen before.
+    // The path of the flowcell; 255 is a flow not seen before.
     @name(".flowcell_path") @index("flow") @unit("path")
-    Register<bit<8>, bit<12>>(4096, 0) flowcell_path;
-    RegisterAction<bit<8>, bit<12>, bit<8>>(flowcell_path) next_cell = {
-        void apply(inout bit<8> path, out bit<8> now_path) {
-            if (path >= meta.paths) {
-                path = 1;
+    Register<bit<8>, bit<12>>(4096, 255) flowcell_path;
+    RegisterAction<bit<8>, bit<12>, port_t>(flowcell_path) next_cell = {
+        void apply(inout bit<8> path, out port_t now_path) {
+            if (path >= meta.last) {
+                path = 0;
             } else {
                 path = path + 1;
             }
-            now_path = path;
+            now_path = (port_t) path;
         }
     };
-    RegisterAction<bit<8>, bit<12>, bit<8>>(flowcell_path) same_cell = {
-        void apply(inout bit<8> path, out bit<8> now_path) {
-            if (path == 0 || path > meta.paths) {
-                path = meta.first_cell;
+    RegisterAction<bit<8>, bit<12>, port_t>(flowcell_path) same_cell = {
+        void apply(inout bit<8> path, out port_t now_path) {
+            if (path > meta.last) {
+                path = meta.drawn;
             }
-            now_path = path;
+            now_path = (port_t) path;
         }
     };
 
-    action hashed_path_is(path_t path) {
-        meta.path = path;
+    action hashed_path_is(bit<8> path) {
+        meta.drawn = path;
     }
 
     // A part of 256 scaled to the number of paths.
@@ -358,17 +360,19 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : hashed_path_is(6);
             (7, 224 .. 255) : hashed_path_is(7);
         }
+        size = 35;
     }
 
     @name(".count_flowcell")
     action count_flowcell(bit<32> size) {
-        meta.cell_room = size - (bit<32>) meta.length;
+        meta.cell_room = size;
     }
 
     @name(".flowcell")
     table flowcell {
         actions = { count_flowcell; }
         default_action = count_flowcell(65536);
+        size = 1;
     }
 
     apply {
@@ -382,14 +386,12 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
         hashed_path.apply();
         flowcell.apply();
         meta.cell_full = count_bytes.execute(meta.flow_hash[11:0]);
-        meta.first_cell = (bit<8>) meta.path + 1;
-        meta.paths = (bit<8>) meta.last_path + 1;
         if (meta.cell_full == 1) {
-            meta.cell_path = next_cell.execute(meta.flow_hash[11:0]);
+            meta.step = next_cell.execute(meta.flow_hash[11:0]);
         } else {
-            meta.cell_path = same_cell.execute(meta.flow_hash[11:0]);
+            meta.step = same_cell.execute(meta.flow_hash[11:0]);
         }
-        meta.path = (path_t) (meta.cell_path - 1);
+        meta.path = meta.step[2:0];
     }
 } // control Presto
 
@@ -420,7 +422,6 @@ control Send(inout headers_t hdr, inout metadata_t meta,
     apply {
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
-        hdr.bridge.reserved = 0;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
         tm.qid = (bit<5>) meta.priority;
@@ -448,7 +449,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         if (meta.last_path > 0) {
             presto.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-            meta.out_port = meta.first_port + (port_t) meta.path;
+            meta.out_port = meta.first_port + meta.step;
         }
         send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
     }
@@ -476,9 +477,14 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
-        meta.above_kmin = meta.depth |-| kmin;
-        meta.above_kmax = meta.depth |-| kmax;
+        meta.above_kmin = kmin;
+        meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
+    }
+
+    action measure() {
+        meta.above_kmin = meta.depth |-| meta.above_kmin;
+        meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
     @name(".red")
@@ -493,6 +499,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmin = meta.above_kmin |-| meta.dice;
     }
 
+    action either() {
+        meta.above_kmin = meta.above_kmin | meta.above_kmax;
+    }
+
     action mark() {
         hdr.ipv4.ecn = ECN_CE;
         meta.ipv4_changed = true;
@@ -502,8 +512,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
             meta.dice = random.get();
             red.apply();
+            measure();
             compare();
-            if (meta.above_kmin != 0 || meta.above_kmax != 0) {
+            either();
+            if (meta.above_kmin != 0) {
                 mark();
             }
         }

@@ -78,27 +78,30 @@ header ipv4_t {
 
 // From ingress to egress of the same packet.
 header bridge_t {
-    bit<8>  kind;      // INTERNAL_PACKET
-    bit<4>  reserved;
-    bit<3>  priority;
-    port_t  out_port;
-    bit<7>  reserved2;
-    port_t  in_port;
-    bit<16> length;    // that it has in ingress_qlen
-    bit<6>  reserved3;
-    bit<1>  deliver;   // the next hop is a host
-    bit<1>  choice;    // there was one:
-    bit<8>  path;
-    leaf_t  leaf;      // on the way to this leaf
+    bit<8>          kind;     // INTERNAL_PACKET
+    @padding bit<5> pad0;
+    bit<3>          priority;
+    @padding bit<7> pad1;
+    port_t          out_port;
+    @padding bit<7> pad2;
+    port_t          in_port;
+    bit<16>         length;   // that it has in ingress_qlen
+    @padding bit<7> pad3;
+    bit<1>          deliver;  // the next hop is a host
+    @padding bit<7> pad4;
+    bit<1>          choice;   // there was one:
+    bit<8>          path;
+    leaf_t          leaf;     // on the way to this leaf
 }
 
 // A copy of a packet, or feedback, that is to become a message.
 header message_t {
-    bit<8> kind;     // INTERNAL_MESSAGE
-    bit<8> message;  // which one
-    bit<4> reserved;
-    bit<3> priority; // class that is meant
-    port_t port;     // that it leaves by
+    bit<8>          kind;     // INTERNAL_MESSAGE
+    bit<8>          message;  // which one
+    @padding bit<5> pad0;
+    bit<3>          priority; // class that is meant
+    @padding bit<7> pad1;
+    port_t          port;     // that it leaves by
 }
 
 // Congestion notification message: a pause is near, says a switch to the one
@@ -116,12 +119,12 @@ header cnm_t {
 
 // From egress to ingress.
 header feedback_t {
-    bit<8>  kind;      // INTERNAL_FEEDBACK
-    bit<5>  reserved;
-    bit<3>  priority;  // of the queues meant
-    bit<7>  reserved2;
-    port_t  in_port;
-    bit<32> departed;  // bytes from there that have left since the last copy
+    bit<8>          kind;     // INTERNAL_FEEDBACK
+    @padding bit<5> pad0;
+    bit<3>          priority; // of the queues meant
+    @padding bit<7> pad2;
+    port_t          in_port;
+    bit<32>         departed; // bytes from there that have left since the last copy
 }
 
 // Bytes now buffered that arrived on a port, and when the last of them did.
@@ -171,13 +174,15 @@ struct suspect_t {
 
 // What a packet takes along on its way through the pipeline again.
 header again_t {
-    bit<8>  kind;     // INTERNAL_AGAIN
-    bit<7>  reserved;
-    port_t  in_port;
-    bit<8>  path;     // its choice
-    bit<16> passes;   // recirculations so far
-    bit<32> sent_at;
-    bit<32> waited;   // time spent recirculating so far
+    bit<8>          kind;    // INTERNAL_AGAIN
+    @padding bit<7> pad0;
+    port_t          in_port;
+    bit<8>          path;    // its choice
+    @padding bit<7> pad1;
+    port_t          step;    // the same as a distance between ports
+    bit<16>         passes;  // recirculations so far
+    bit<32>         sent_at;
+    bit<32>         waited;  // time spent recirculating so far
 }
 
 // The latest time that a recirculation took, and when that was.
@@ -212,14 +217,17 @@ struct metadata_t {
     path_t  last_path;     // first_port + last_path
     path_t  path;          // the choice: out_port - first_port
     bool    deliver;       // the next hop is a host
+    port_t  step;          // the choice again, as a distance between ports
     bit<3>  priority;      // class, from the packet's DSCP
     time_t  now;
     port_t  in_port;       // that the packet came in by, the first time
     bit<8>  message;       // what a copy is to become
     bit<10> session;       // and where it goes
+    bit<8>  copy_kind;     // and what it begins with
     path_t  by_path;       // that a message came by
     bit<16> relay;         // who else shall hear of it
     bit<32> l4_ports;      // source and destination
+    bit<8>  last;          // the same as last_path
     bit<8>  share;         // which path, of 256 parts
     bit<16> length;        // of the frame, without headers of the fabric's own
     bit<32> flow_hash;     // of the five-tuple
@@ -250,6 +258,7 @@ struct metadata_t {
     time_t  sample_before; // a queue last looked at earlier is looked at again
     bit<1>  watched;       // the switch before this port can be warned
     bit<1>  sample;        // it is time to look
+    bit<32> amount;        // bytes that come, or have left
     bit<32> qlen;          // ingress_qlen of the port
     bit<32> before;        // at the last look
     bit<32> growth;
@@ -274,9 +283,11 @@ struct metadata_t {
     bit<1>  warned;        // the chosen path is one
     bit<1>  found;         // another is not:
     path_t  other;
+    port_t  other_step;    // the same as a distance between ports
     bit<16> passes;        // recirculations so far
     bit<16> may_pass;      // recirculations left
     time_t  fresh_since;   // what was measured earlier does not count
+    time_t  when;          // of what is measured; or what was must be later
     time_t  pass_time;     // of a recirculation
     time_t  took;
     time_t  chosen_rtt;
@@ -292,6 +303,7 @@ struct egress_metadata_t {
     bit<32> depth;        // cells that the packet leaves behind in its queue
     bit<32> now;
     bit<10> session;      // of the copy that is made
+    bit<8>  copy_kind;    // what it begins with
     bit<32> departed;
     leaf_t  own_leaf;     // number of this switch
     bit<1>  at_leaf;      // it has one
@@ -316,14 +328,17 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.last_path = 0;
         meta.path = 0;
         meta.deliver = false;
+        meta.step = 0;
         meta.priority = 0;
         meta.now = 0;
         meta.in_port = 0;
         meta.message = 0;
         meta.session = 0;
+        meta.copy_kind = 0;
         meta.by_path = 0;
         meta.relay = 0;
         meta.l4_ports = 0;
+        meta.last = 0;
         meta.share = 0;
         meta.length = 0;
         meta.flow_hash = 0;
@@ -354,6 +369,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.sample_before = 0;
         meta.watched = 0;
         meta.sample = 0;
+        meta.amount = 0;
         meta.qlen = 0;
         meta.before = 0;
         meta.growth = 0;
@@ -378,9 +394,11 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.warned = 0;
         meta.found = 0;
         meta.other = 0;
+        meta.other_step = 0;
         meta.passes = 0;
         meta.may_pass = 0;
         meta.fresh_since = 0;
+        meta.when = 0;
         meta.pass_time = 0;
         meta.took = 0;
         meta.chosen_rtt = 0;
@@ -475,6 +493,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.depth = 0;
         meta.now = 0;
         meta.session = 0;
+        meta.copy_kind = 0;
         meta.departed = 0;
         meta.own_leaf = 0;
         meta.at_leaf = 0;
@@ -597,6 +616,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last_path = last_path;
         meta.choice = 1;
         meta.hash_shift = hash_shift;
+        meta.last = (bit<8>) last_path;
         meta.routed = 1;
     }
 
@@ -729,6 +749,7 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     action hashed_path_is(path_t path) {
         meta.path = path;
+        meta.step = (port_t) path;
     }
 
     // A part of 256 scaled to the number of paths.
@@ -776,6 +797,7 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : hashed_path_is(6);
             (7, 224 .. 255) : hashed_path_is(7);
         }
+        size = 35;
     }
 
     apply {
@@ -803,9 +825,9 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_arrival = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
             if (meta.now - queue.last > FORGET) {
-                queue.bytes = (bit<32>) meta.length;
+                queue.bytes = meta.amount;
             } else {
-                queue.bytes = queue.bytes + (bit<32>) meta.length;
+                queue.bytes = queue.bytes + meta.amount;
             }
             queue.last = meta.now;
             qlen = queue.bytes;
@@ -813,7 +835,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     };
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_departed = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
-            queue.bytes = queue.bytes |-| hdr.feedback.departed;
+            queue.bytes = queue.bytes |-| meta.amount;
             qlen = queue.bytes;
         }
     };
@@ -877,9 +899,13 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
 
     @name(".read_qlen")
     action read_qlen(time_t interval, bit<32> calm) {
-        meta.sample_before = meta.now - interval;
+        meta.sample_before = interval;
         meta.calm = calm;
         meta.watched = 1;
+    }
+
+    action look_back() {
+        meta.sample_before = meta.now - meta.sample_before;
     }
 
     @name(".count_qlen")
@@ -917,6 +943,14 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         size = 512;
     }
 
+    action reach_both() {
+        meta.to_xoff = meta.to_xoff | meta.to_floor;
+    }
+
+    action reach_either() {
+        meta.to_warn = min(meta.to_warn, meta.to_xoff);
+    }
+
     action grow() {
         meta.growth = meta.qlen |-| meta.before;
     }
@@ -938,6 +972,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     action warn() {
         deparser.mirror_type = 1;
         meta.session = (bit<10>) meta.in_port;
+        meta.copy_kind = INTERNAL_MESSAGE;
         meta.message = MESSAGE_WARN;
     }
 
@@ -945,7 +980,6 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         hdr.message.setValid();
         hdr.message.kind = INTERNAL_MESSAGE;
         hdr.message.message = MESSAGE_CALM;
-        hdr.message.reserved = 0;
         hdr.message.priority = hdr.feedback.priority;
         hdr.message.port = meta.in_port;
         hdr.feedback.setInvalid();
@@ -958,6 +992,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         Readqlen.apply();
         if (hdr.feedback.isValid()) {
             if (hdr.feedback.departed != 0) {
+                meta.amount = hdr.feedback.departed;
                 meta.qlen = count_departed.execute(queue_out.get({ meta.in_port[5:0], meta.priority }));
                 compare_calm();
                 if (meta.watched == 1 && meta.below_calm != 0) {
@@ -968,8 +1003,10 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
                 }
             }
         } else if (meta.routed == 1 && !hdr.again.isValid()) {
+            meta.amount = (bit<32>) meta.length;
             meta.qlen = count_arrival.execute(queue_in.get({ meta.in_port[5:0], meta.priority }));
             if (meta.watched == 1) {
+                look_back();
                 meta.sample = sample_again.execute(queue_sampled.get({ meta.in_port[5:0], meta.priority }));
                 if (meta.sample == 1) {
                     meta.before = keep_sample.execute(queue_kept.get({ meta.in_port[5:0], meta.priority }));
@@ -977,7 +1014,9 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
                     expect_one();
                     expect_two();
                     if (predict.apply().hit) {
-                        if (meta.to_warn == 0 || (meta.to_floor == 0 && meta.to_xoff == 0)) {
+                        reach_both();
+                        reach_either();
+                        if (meta.to_warn == 0) {
                             warn();
                             count_warning.execute(meta.in_port[5:0]);
                             begin_warning.execute(queue_warned.get({ meta.in_port[5:0], meta.priority }));
@@ -1125,6 +1164,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : ask_path_is(6);
             (7, 224 .. 255) : ask_path_is(7);
         }
+        size = 35;
     }
 
     action bit_is(mask_t bit_of_path) {
@@ -1145,6 +1185,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             6 : bit_is(0x2);
             7 : bit_is(0x1);
         }
+        size = 8;
     }
 
     action ask_about_message() {
@@ -1219,13 +1260,13 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt) path_rtt_learn = {
         void apply(inout path_time_t path) {
             path.rtt = meta.gain;
-            path.measured_at = meta.now;
+            path.measured_at = meta.when;
         }
     };
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt) path_rtt_look = {
         void apply(inout path_time_t path, out time_t rtt) {
             rtt = 0;
-            if ((int<32>) (path.measured_at - meta.fresh_since) >= 0) {
+            if ((int<32>) (path.measured_at - meta.when) >= 0) {
                 rtt = path.rtt;
             }
         }
@@ -1238,7 +1279,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt_copy) path_rtt_copy_learn = {
         void apply(inout path_time_t path) {
             path.rtt = meta.gain;
-            path.measured_at = meta.now;
+            path.measured_at = meta.when;
         }
     };
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt_copy) path_rtt_copy_look = {
@@ -1256,14 +1297,14 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) came_back = {
         void apply(inout recirculation_t time, out time_t took) {
             time.took = meta.gain;
-            time.measured_at = meta.now;
+            time.measured_at = meta.when;
             took = time.took;
         }
     };
-    RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) look_back = {
+    RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) last_time = {
         void apply(inout recirculation_t time, out time_t took) {
             took = 0;
-            if ((int<32>) (time.measured_at - meta.fresh_since) >= 0) {
+            if ((int<32>) (time.measured_at - meta.when) >= 0) {
                 took = time.took;
             }
         }
@@ -1369,11 +1410,12 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             6 : fault_bit_is(0x2);
             7 : fault_bit_is(0x1);
         }
+        size = 8;
     }
 
     action note_pass() {
         meta.waited = hdr.again.waited + meta.gain;
-        meta.suspect = (bit<32>) (meta.first_port + (port_t) hdr.again.path);
+        meta.suspect = (bit<32>) (meta.first_port + hdr.again.step);
         meta.passes_256 = (bit<32>) hdr.again.passes << 8;
         meta.fault_window = meta.now >> 16;
     }
@@ -1425,12 +1467,14 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             6 : miss_paths(0x0001);
             7 : miss_paths(0x0000);
         }
+        size = 8;
     }
 
     action take_other(path_t path) {
         meta.warned = 1;
         meta.found = 1;
         meta.other = path;
+        meta.other_step = (port_t) path;
     }
 
     action all_warned() {
@@ -1512,18 +1556,24 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             (7, 0x00fd &&& 0x00ff) : take_other(6);
             (7, 0x00ff &&& 0x00ff) : all_warned();
         }
+        size = 64;
     }
 
     @name(".compare_paths") @noWarn("unused")
     action compare_paths(time_t pass_time, bit<32> byte_time, time_t fresh) {
-        meta.fresh_since = meta.now - fresh;
+        meta.fresh_since = fresh;
         meta.pass_time = pass_time;
+    }
+
+    action look_back() {
+        meta.fresh_since = meta.now - meta.fresh_since;
     }
 
     @name(".Compath")
     table Compath {
         actions = { compare_paths; }
         default_action = compare_paths(1000, 82, 16931);
+        size = 1;
     }
 
     // Eq. 5 in windows of 1024 ns: inflow is what (n-1) senders send in one. A
@@ -1541,6 +1591,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     table Stoprecir {
         actions = { limit_recirculation; }
         default_action = limit_recirculation(256000, 10240, 3904516, 8192, 64);
+        size = 1;
     }
 
     action block_warned() {
@@ -1564,8 +1615,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     }
 
     action ports_of_paths() {
-        meta.chosen_port = meta.first_port + (port_t) meta.path;
-        meta.other_port = meta.first_port + (port_t) meta.other;
+        meta.chosen_port = meta.first_port + meta.step;
+        meta.other_port = meta.first_port + meta.other_step;
     }
 
     @name(".forward_direct")
@@ -1606,13 +1657,20 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             (1, _, _, _, 1) : forward_direct();
             (1, _, _, _, _) : forward_later();
         }
+        size = 8;
+    }
+
+    action look_lately() {
+        meta.when = meta.fresh_since;
     }
 
     action rtt_of_echo() {
+        meta.when = meta.now;
         meta.gain = meta.now - hdr.fabric.echo;
     }
 
     action time_of_pass() {
+        meta.when = meta.now;
         meta.gain = meta.now - hdr.again.sent_at;
     }
 
@@ -1623,9 +1681,9 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     action pass_again() {
         hdr.again.setValid();
         hdr.again.kind = INTERNAL_AGAIN;
-        hdr.again.reserved = 0;
         hdr.again.in_port = meta.in_port;
         hdr.again.path = (bit<8>) meta.path;
+        hdr.again.step = meta.step;
         hdr.again.sent_at = meta.now;
         hdr.again.passes = meta.passes + 1;
         hdr.again.waited = meta.waited;
@@ -1638,13 +1696,16 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             path_rtt_copy_learn.execute(path_rtt_copy_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
         } else if (meta.last_path > 0) {
             Compath.apply();
+            look_back();
             if (hdr.again.isValid()) {
                 time_of_pass();
                 meta.path = hdr.again.path[2:0];
+                meta.step = hdr.again.step;
                 meta.passes = hdr.again.passes;
                 meta.took = came_back.execute(0);
             } else {
-                meta.took = look_back.execute(0);
+                look_lately();
+                meta.took = last_time.execute(0);
             }
             Stoprecir.apply();
             at_least_a_pass();
@@ -1677,6 +1738,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             ports_of_paths();
             if (meta.warned == 1) {
                 meta.gain = 0;
+                look_lately();
                 meta.chosen_rtt = path_rtt_look.execute(path_rtt_looked.get({ meta.leaf[5:0], meta.path }));
                 meta.other_rtt = path_rtt_copy_look.execute(path_rtt_copy_looked.get({ meta.leaf[5:0], meta.other }));
                 if (meta.chosen_rtt != 0) {
@@ -1732,13 +1794,10 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         if (!hdr.message.isValid() && !hdr.again.isValid()) {
             hdr.bridge.setValid();
             hdr.bridge.kind = INTERNAL_PACKET;
-            hdr.bridge.reserved = 0;
             hdr.bridge.priority = meta.priority;
             hdr.bridge.out_port = meta.out_port;
-            hdr.bridge.reserved2 = 0;
             hdr.bridge.in_port = meta.in_port;
             hdr.bridge.length = meta.length;
-            hdr.bridge.reserved3 = 0;
             hdr.bridge.deliver = meta.to_deliver;
             hdr.bridge.choice = meta.choice;
             hdr.bridge.path = (bit<8>) meta.path;
@@ -1834,6 +1893,7 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
         if (meta.departed != 0) {
             deparser.mirror_type = 1;
             meta.session = FEEDBACK_SESSION;
+            meta.copy_kind = INTERNAL_FEEDBACK;
         }
     }
 } // control SendFeedback
@@ -1888,6 +1948,10 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
 
+    action look_back() {
+        meta.stamp_before = meta.now - meta.stamp_before;
+    }
+
     action put_stamp() {
         hdr.fabric.stamped = 1;
         hdr.fabric.stamp = meta.now;
@@ -1903,13 +1967,14 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     action be_leaf(leaf_t leaf, time_t interval) {
         meta.own_leaf = leaf;
         meta.at_leaf = 1;
-        meta.stamp_before = meta.now - interval;
+        meta.stamp_before = interval;
     }
 
     @name(".leaf_role")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
+        size = 1;
     }
 
     action take_off() {
@@ -1942,6 +2007,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         } else if (hdr.bridge.choice == 1) {
             leaf_role.apply();
             if (meta.at_leaf == 1) {
+                look_back();
                 meta.stamp = stamp_again.execute(stamped_path.get({ hdr.bridge.leaf[5:0], hdr.bridge.path[2:0] }));
                 meta.waiting = take_echo.execute(hdr.bridge.leaf[5:0]);
                 meta.age = take_age.execute(hdr.bridge.leaf[5:0]);
@@ -1994,11 +2060,10 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
+        cnm_out.apply();
         if (hdr.message.message == MESSAGE_WARN) {
-            cnm_out.apply();
             hdr.cnm.active = 1;
-        } else if (hdr.message.message == MESSAGE_CALM) {
-            cnm_out.apply();
+        } else {
             hdr.cnm.active = 0;
         }
     }
@@ -2017,9 +2082,14 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
-        meta.above_kmin = meta.depth |-| kmin;
-        meta.above_kmax = meta.depth |-| kmax;
+        meta.above_kmin = kmin;
+        meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
+    }
+
+    action measure() {
+        meta.above_kmin = meta.depth |-| meta.above_kmin;
+        meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
     @name(".red")
@@ -2034,6 +2104,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmin = meta.above_kmin |-| meta.dice;
     }
 
+    action either() {
+        meta.above_kmin = meta.above_kmin | meta.above_kmax;
+    }
+
     action mark() {
         hdr.ipv4.ecn = ECN_CE;
         meta.ipv4_changed = true;
@@ -2043,8 +2117,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
             meta.dice = random.get();
             red.apply();
+            measure();
             compare();
-            if (meta.above_kmin != 0 || meta.above_kmax != 0) {
+            either();
+            if (meta.above_kmin != 0) {
                 mark();
             }
         }
@@ -2087,7 +2163,7 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t me
         }
         if (ig_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<message_t>(meta.session, {
-                INTERNAL_MESSAGE, meta.message, 0, meta.priority, meta.in_port
+                meta.copy_kind, meta.message, 0, meta.priority, 0, meta.in_port
             });
         }
         packet.emit(hdr);
@@ -2102,7 +2178,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
     apply {
         if (eg_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<feedback_t>(meta.session, {
-                INTERNAL_FEEDBACK, 0, hdr.bridge.priority,
+                meta.copy_kind, 0, hdr.bridge.priority,
                 0, hdr.bridge.in_port, meta.departed
             });
         }

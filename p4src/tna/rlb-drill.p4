@@ -76,28 +76,31 @@ header ipv4_t {
 
 // From ingress to egress of the same packet.
 header bridge_t {
-    bit<8>  kind;      // INTERNAL_PACKET
-    bit<4>  reserved;
-    bit<3>  priority;
-    port_t  out_port;
-    bit<8>  way;       // the choice; NO_WAY if there was none
-    bit<7>  reserved2;
-    port_t  in_port;
-    bit<16> length;    // that it has in ingress_qlen
-    bit<6>  reserved3;
-    bit<1>  deliver;   // the next hop is a host
-    bit<1>  choice;    // there was one:
-    bit<8>  path;
-    leaf_t  leaf;      // on the way to this leaf
+    bit<8>          kind;     // INTERNAL_PACKET
+    @padding bit<5> pad0;
+    bit<3>          priority;
+    @padding bit<7> pad1;
+    port_t          out_port;
+    bit<8>          way;      // the choice; NO_WAY if there was none
+    @padding bit<7> pad2;
+    port_t          in_port;
+    bit<16>         length;   // that it has in ingress_qlen
+    @padding bit<7> pad3;
+    bit<1>          deliver;  // the next hop is a host
+    @padding bit<7> pad4;
+    bit<1>          choice;   // there was one:
+    bit<8>          path;
+    leaf_t          leaf;     // on the way to this leaf
 }
 
 // A copy of a packet, or feedback, that is to become a message.
 header message_t {
-    bit<8> kind;     // INTERNAL_MESSAGE
-    bit<8> message;  // which one
-    bit<4> reserved;
-    bit<3> priority; // class that is meant
-    port_t port;     // that it leaves by
+    bit<8>          kind;     // INTERNAL_MESSAGE
+    bit<8>          message;  // which one
+    @padding bit<5> pad0;
+    bit<3>          priority; // class that is meant
+    @padding bit<7> pad1;
+    port_t          port;     // that it leaves by
 }
 
 // Congestion notification message: a pause is near, says a switch to the one
@@ -115,14 +118,14 @@ header cnm_t {
 
 // From egress to ingress.
 header feedback_t {
-    bit<8>  kind;      // INTERNAL_FEEDBACK
-    bit<5>  reserved;
-    bit<3>  priority;  // of the queues meant
-    bit<8>  way;       // the choice that leads to this queue; NO_WAY for none
-    bit<32> qlen;      // bytes that the packet left behind in it
-    bit<7>  reserved2;
-    port_t  in_port;
-    bit<32> departed;  // bytes from there that have left since the last copy
+    bit<8>          kind;     // INTERNAL_FEEDBACK
+    @padding bit<5> pad0;
+    bit<3>          priority; // of the queues meant
+    bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
+    bit<32>         qlen;     // bytes that the packet left behind in it
+    @padding bit<7> pad2;
+    port_t          in_port;
+    bit<32>         departed; // bytes from there that have left since the last copy
 }
 
 // Bytes now buffered that arrived on a port, and when the last of them did.
@@ -158,12 +161,14 @@ struct best_path_t {
 
 // What a packet takes along on its way through the pipeline again.
 header again_t {
-    bit<8>  kind;     // INTERNAL_AGAIN
-    bit<7>  reserved;
-    port_t  in_port;
-    bit<8>  path;     // its choice
-    bit<16> passes;   // recirculations so far
-    bit<32> sent_at;
+    bit<8>          kind;    // INTERNAL_AGAIN
+    @padding bit<7> pad0;
+    port_t          in_port;
+    bit<8>          path;    // its choice
+    @padding bit<7> pad1;
+    port_t          step;    // the same as a distance between ports
+    bit<16>         passes;  // recirculations so far
+    bit<32>         sent_at;
 }
 
 // The latest time that a recirculation took, and when that was.
@@ -198,11 +203,13 @@ struct metadata_t {
     path_t  last_path;     // first_port + last_path
     path_t  path;          // the choice: out_port - first_port
     bool    deliver;       // the next hop is a host
+    port_t  step;          // the choice again, as a distance between ports
     bit<3>  priority;      // class, from the packet's DSCP
     time_t  now;
     port_t  in_port;       // that the packet came in by, the first time
     bit<8>  message;       // what a copy is to become
     bit<10> session;       // and where it goes
+    bit<8>  copy_kind;     // and what it begins with
     path_t  by_path;       // that a message came by
     bit<16> relay;         // who else shall hear of it
     bit<16> length;        // of the frame, without headers of the fabric's own
@@ -211,17 +218,18 @@ struct metadata_t {
     bit<1>  choice;        // last_path is above zero
     bit<8>  share_a;       // DRILL's candidates: two at random
     bit<8>  share_b;
-    path_t  sample_a;
-    path_t  sample_b;
+    bit<8>  sample_a;
+    bit<8>  sample_b;
     bit<32> qlen_a;        // and their queues
     bit<32> qlen_b;
     bit<32> shorter;
     bit<32> a_longer;      // by which that of a is longer
-    bit<32> best;
+    bit<8>  candidate;     // the one with the shorter
     bit<1>  routed;        // it is a packet that has a way
     time_t  sample_before; // a queue last looked at earlier is looked at again
     bit<1>  watched;       // the switch before this port can be warned
     bit<1>  sample;        // it is time to look
+    bit<32> amount;        // bytes that come, or have left
     bit<32> qlen;          // ingress_qlen of the port
     bit<32> before;        // at the last look
     bit<32> growth;
@@ -246,9 +254,11 @@ struct metadata_t {
     bit<1>  warned;        // the chosen path is one
     bit<1>  found;         // another is not:
     path_t  other;
+    port_t  other_step;    // the same as a distance between ports
     bit<16> passes;        // recirculations so far
     bit<16> may_pass;      // recirculations left
     time_t  fresh_since;   // what was measured earlier does not count
+    time_t  when;          // of what is measured; or what was must be later
     time_t  pass_time;     // of a recirculation
     time_t  took;
     time_t  chosen_rtt;
@@ -266,6 +276,7 @@ struct egress_metadata_t {
     bit<32> qlen;
     bit<32> now;
     bit<10> session;      // of the copy that is made
+    bit<8>  copy_kind;    // what it begins with
     bit<1>  queue_due;    // ingress shall hear of the queue
     bit<32> departed;
     leaf_t  own_leaf;     // number of this switch
@@ -291,11 +302,13 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.last_path = 0;
         meta.path = 0;
         meta.deliver = false;
+        meta.step = 0;
         meta.priority = 0;
         meta.now = 0;
         meta.in_port = 0;
         meta.message = 0;
         meta.session = 0;
+        meta.copy_kind = 0;
         meta.by_path = 0;
         meta.relay = 0;
         meta.length = 0;
@@ -310,11 +323,12 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.qlen_b = 0;
         meta.shorter = 0;
         meta.a_longer = 0;
-        meta.best = 0;
+        meta.candidate = 0;
         meta.routed = 0;
         meta.sample_before = 0;
         meta.watched = 0;
         meta.sample = 0;
+        meta.amount = 0;
         meta.qlen = 0;
         meta.before = 0;
         meta.growth = 0;
@@ -339,9 +353,11 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.warned = 0;
         meta.found = 0;
         meta.other = 0;
+        meta.other_step = 0;
         meta.passes = 0;
         meta.may_pass = 0;
         meta.fresh_since = 0;
+        meta.when = 0;
         meta.pass_time = 0;
         meta.took = 0;
         meta.chosen_rtt = 0;
@@ -429,6 +445,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.qlen = 0;
         meta.now = 0;
         meta.session = 0;
+        meta.copy_kind = 0;
         meta.queue_due = 0;
         meta.departed = 0;
         meta.own_leaf = 0;
@@ -685,7 +702,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) told_a;
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_a;
     Random<bit<8>>() dice_a;
-    action pick_a_is(path_t path) {
+    action pick_a_is(bit<8> path) {
         meta.sample_a = path;
     }
 
@@ -734,6 +751,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : pick_a_is(6);
             (7, 224 .. 255) : pick_a_is(7);
         }
+        size = 35;
     }
 
     @name(".egress_qlen_copy") @index("path,priority:8") @unit("bytes")
@@ -751,7 +769,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) told_b;
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_b;
     Random<bit<8>>() dice_b;
-    action pick_b_is(path_t path) {
+    action pick_b_is(bit<8> path) {
         meta.sample_b = path;
     }
 
@@ -800,26 +818,18 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : pick_b_is(6);
             (7, 224 .. 255) : pick_b_is(7);
         }
+        size = 35;
     }
 
     @name(".drill_best") @index("leaf") @unit("path")
     Register<best_path_t, bit<6>>(64) drill_best;
-    RegisterAction<best_path_t, bit<6>, bit<32>>(drill_best) best_or_a = {
-        void apply(inout best_path_t best, out bit<32> path) {
-            if (meta.shorter < best.qlen || best.path == (bit<32>) meta.sample_a) {
+    RegisterAction<best_path_t, bit<6>, port_t>(drill_best) better = {
+        void apply(inout best_path_t best, out port_t path) {
+            if (meta.shorter < best.qlen || best.path == (bit<32>) meta.candidate) {
                 best.qlen = meta.shorter;
-                best.path = (bit<32>) meta.sample_a;
+                best.path = (bit<32>) meta.candidate;
             }
-            path = best.path;
-        }
-    };
-    RegisterAction<best_path_t, bit<6>, bit<32>>(drill_best) best_or_b = {
-        void apply(inout best_path_t best, out bit<32> path) {
-            if (meta.shorter < best.qlen || best.path == (bit<32>) meta.sample_b) {
-                best.qlen = meta.shorter;
-                best.path = (bit<32>) meta.sample_b;
-            }
-            path = best.path;
+            path = best.path[8:0];
         }
     };
 
@@ -839,15 +849,16 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             meta.share_b = dice_b.get();
             pick_a.apply();
             pick_b.apply();
-            meta.qlen_a = look_a.execute(asked_a.get({ meta.sample_a, meta.priority }));
-            meta.qlen_b = look_b.execute(asked_b.get({ meta.sample_b, meta.priority }));
+            meta.qlen_a = look_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
+            meta.qlen_b = look_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
             compare();
             if (meta.a_longer == 0) {
-                meta.best = best_or_a.execute(meta.leaf[5:0]);
+                meta.candidate = meta.sample_a;
             } else {
-                meta.best = best_or_b.execute(meta.leaf[5:0]);
+                meta.candidate = meta.sample_b;
             }
-            meta.path = meta.best[2:0];
+            meta.step = better.execute(meta.leaf[5:0]);
+            meta.path = meta.step[2:0];
         }
     }
 } // control Drill
@@ -865,9 +876,9 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_arrival = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
             if (meta.now - queue.last > FORGET) {
-                queue.bytes = (bit<32>) meta.length;
+                queue.bytes = meta.amount;
             } else {
-                queue.bytes = queue.bytes + (bit<32>) meta.length;
+                queue.bytes = queue.bytes + meta.amount;
             }
             queue.last = meta.now;
             qlen = queue.bytes;
@@ -875,7 +886,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     };
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_departed = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
-            queue.bytes = queue.bytes |-| hdr.feedback.departed;
+            queue.bytes = queue.bytes |-| meta.amount;
             qlen = queue.bytes;
         }
     };
@@ -933,9 +944,13 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
 
     @name(".read_qlen")
     action read_qlen(time_t interval, bit<32> calm) {
-        meta.sample_before = meta.now - interval;
+        meta.sample_before = interval;
         meta.calm = calm;
         meta.watched = 1;
+    }
+
+    action look_back() {
+        meta.sample_before = meta.now - meta.sample_before;
     }
 
     @name(".count_qlen")
@@ -973,6 +988,14 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         size = 512;
     }
 
+    action reach_both() {
+        meta.to_xoff = meta.to_xoff | meta.to_floor;
+    }
+
+    action reach_either() {
+        meta.to_warn = min(meta.to_warn, meta.to_xoff);
+    }
+
     action grow() {
         meta.growth = meta.qlen |-| meta.before;
     }
@@ -994,6 +1017,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     action warn() {
         deparser.mirror_type = 1;
         meta.session = (bit<10>) meta.in_port;
+        meta.copy_kind = INTERNAL_MESSAGE;
         meta.message = MESSAGE_WARN;
     }
 
@@ -1001,7 +1025,6 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         hdr.message.setValid();
         hdr.message.kind = INTERNAL_MESSAGE;
         hdr.message.message = MESSAGE_CALM;
-        hdr.message.reserved = 0;
         hdr.message.priority = hdr.feedback.priority;
         hdr.message.port = meta.in_port;
         hdr.feedback.setInvalid();
@@ -1014,6 +1037,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         Readqlen.apply();
         if (hdr.feedback.isValid()) {
             if (hdr.feedback.departed != 0) {
+                meta.amount = hdr.feedback.departed;
                 meta.qlen = count_departed.execute(queue_out.get({ meta.in_port[5:0], meta.priority }));
                 compare_calm();
                 if (meta.watched == 1 && meta.below_calm != 0) {
@@ -1024,8 +1048,10 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
                 }
             }
         } else if (meta.routed == 1 && !hdr.again.isValid()) {
+            meta.amount = (bit<32>) meta.length;
             meta.qlen = count_arrival.execute(queue_in.get({ meta.in_port[5:0], meta.priority }));
             if (meta.watched == 1) {
+                look_back();
                 meta.sample = sample_again.execute(queue_sampled.get({ meta.in_port[5:0], meta.priority }));
                 if (meta.sample == 1) {
                     meta.before = keep_sample.execute(queue_kept.get({ meta.in_port[5:0], meta.priority }));
@@ -1033,7 +1059,9 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
                     expect_one();
                     expect_two();
                     if (predict.apply().hit) {
-                        if (meta.to_warn == 0 || (meta.to_floor == 0 && meta.to_xoff == 0)) {
+                        reach_both();
+                        reach_either();
+                        if (meta.to_warn == 0) {
                             warn();
                             count_warning.execute(meta.in_port[5:0]);
                             begin_warning.execute(queue_warned.get({ meta.in_port[5:0], meta.priority }));
@@ -1179,6 +1207,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             (7, 192 .. 223) : ask_path_is(6);
             (7, 224 .. 255) : ask_path_is(7);
         }
+        size = 35;
     }
 
     action bit_is(mask_t bit_of_path) {
@@ -1199,6 +1228,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             6 : bit_is(0x2);
             7 : bit_is(0x1);
         }
+        size = 8;
     }
 
     action ask_about_message() {
@@ -1273,13 +1303,13 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt) path_rtt_learn = {
         void apply(inout path_time_t path) {
             path.rtt = meta.gain;
-            path.measured_at = meta.now;
+            path.measured_at = meta.when;
         }
     };
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt) path_rtt_look = {
         void apply(inout path_time_t path, out time_t rtt) {
             rtt = 0;
-            if ((int<32>) (path.measured_at - meta.fresh_since) >= 0) {
+            if ((int<32>) (path.measured_at - meta.when) >= 0) {
                 rtt = path.rtt;
             }
         }
@@ -1292,7 +1322,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt_copy) path_rtt_copy_learn = {
         void apply(inout path_time_t path) {
             path.rtt = meta.gain;
-            path.measured_at = meta.now;
+            path.measured_at = meta.when;
         }
     };
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt_copy) path_rtt_copy_look = {
@@ -1310,14 +1340,14 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) came_back = {
         void apply(inout recirculation_t time, out time_t took) {
             time.took = meta.gain;
-            time.measured_at = meta.now;
+            time.measured_at = meta.when;
             took = time.took;
         }
     };
-    RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) look_back = {
+    RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) last_time = {
         void apply(inout recirculation_t time, out time_t took) {
             took = 0;
-            if ((int<32>) (time.measured_at - meta.fresh_since) >= 0) {
+            if ((int<32>) (time.measured_at - meta.when) >= 0) {
                 took = time.took;
             }
         }
@@ -1365,12 +1395,14 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             6 : miss_paths(0x0001);
             7 : miss_paths(0x0000);
         }
+        size = 8;
     }
 
     action take_other(path_t path) {
         meta.warned = 1;
         meta.found = 1;
         meta.other = path;
+        meta.other_step = (port_t) path;
     }
 
     action all_warned() {
@@ -1452,18 +1484,24 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             (7, 0x00fd &&& 0x00ff) : take_other(6);
             (7, 0x00ff &&& 0x00ff) : all_warned();
         }
+        size = 64;
     }
 
     @name(".compare_paths") @noWarn("unused")
     action compare_paths(time_t pass_time, bit<32> byte_time, time_t fresh) {
-        meta.fresh_since = meta.now - fresh;
+        meta.fresh_since = fresh;
         meta.pass_time = pass_time;
+    }
+
+    action look_back() {
+        meta.fresh_since = meta.now - meta.fresh_since;
     }
 
     @name(".Compath")
     table Compath {
         actions = { compare_paths; }
         default_action = compare_paths(1000, 82, 16931);
+        size = 1;
     }
 
     @name(".limit_recirculation")
@@ -1475,6 +1513,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     table Stoprecir {
         actions = { limit_recirculation; }
         default_action = limit_recirculation(64);
+        size = 1;
     }
 
     action block_warned() {
@@ -1498,8 +1537,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     }
 
     action ports_of_paths() {
-        meta.chosen_port = meta.first_port + (port_t) meta.path;
-        meta.other_port = meta.first_port + (port_t) meta.other;
+        meta.chosen_port = meta.first_port + meta.step;
+        meta.other_port = meta.first_port + meta.other_step;
     }
 
     @name(".forward_direct")
@@ -1536,13 +1575,20 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             (1, _, 0) : forward_direct();
             (1, _, _) : forward_later();
         }
+        size = 8;
+    }
+
+    action look_lately() {
+        meta.when = meta.fresh_since;
     }
 
     action rtt_of_echo() {
+        meta.when = meta.now;
         meta.gain = meta.now - hdr.fabric.echo;
     }
 
     action time_of_pass() {
+        meta.when = meta.now;
         meta.gain = meta.now - hdr.again.sent_at;
     }
 
@@ -1553,9 +1599,9 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     action pass_again() {
         hdr.again.setValid();
         hdr.again.kind = INTERNAL_AGAIN;
-        hdr.again.reserved = 0;
         hdr.again.in_port = meta.in_port;
         hdr.again.path = (bit<8>) meta.path;
+        hdr.again.step = meta.step;
         hdr.again.sent_at = meta.now;
         hdr.again.passes = meta.passes + 1;
     }
@@ -1567,13 +1613,16 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             path_rtt_copy_learn.execute(path_rtt_copy_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
         } else if (meta.last_path > 0) {
             Compath.apply();
+            look_back();
             if (hdr.again.isValid()) {
                 time_of_pass();
                 meta.path = hdr.again.path[2:0];
+                meta.step = hdr.again.step;
                 meta.passes = hdr.again.passes;
                 meta.took = came_back.execute(0);
             } else {
-                meta.took = look_back.execute(0);
+                look_lately();
+                meta.took = last_time.execute(0);
             }
             Stoprecir.apply();
             at_least_a_pass();
@@ -1584,6 +1633,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             ports_of_paths();
             if (meta.warned == 1) {
                 meta.gain = 0;
+                look_lately();
                 meta.chosen_rtt = path_rtt_look.execute(path_rtt_looked.get({ meta.leaf[5:0], meta.path }));
                 meta.other_rtt = path_rtt_copy_look.execute(path_rtt_copy_looked.get({ meta.leaf[5:0], meta.other }));
                 if (meta.chosen_rtt != 0) {
@@ -1638,14 +1688,11 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         if (!hdr.message.isValid() && !hdr.again.isValid()) {
             hdr.bridge.setValid();
             hdr.bridge.kind = INTERNAL_PACKET;
-            hdr.bridge.reserved = 0;
             hdr.bridge.priority = meta.priority;
             hdr.bridge.out_port = meta.out_port;
             hdr.bridge.way = meta.way;
-            hdr.bridge.reserved2 = 0;
             hdr.bridge.in_port = meta.in_port;
             hdr.bridge.length = meta.length;
-            hdr.bridge.reserved3 = 0;
             hdr.bridge.deliver = meta.to_deliver;
             hdr.bridge.choice = meta.choice;
             hdr.bridge.path = (bit<8>) meta.path;
@@ -1779,6 +1826,7 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
         if (meta.queue_due == 1 || meta.departed != 0) {
             deparser.mirror_type = 1;
             meta.session = FEEDBACK_SESSION;
+            meta.copy_kind = INTERNAL_FEEDBACK;
         }
     }
 } // control SendFeedback
@@ -1833,6 +1881,10 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
 
+    action look_back() {
+        meta.stamp_before = meta.now - meta.stamp_before;
+    }
+
     action put_stamp() {
         hdr.fabric.stamped = 1;
         hdr.fabric.stamp = meta.now;
@@ -1848,13 +1900,14 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     action be_leaf(leaf_t leaf, time_t interval) {
         meta.own_leaf = leaf;
         meta.at_leaf = 1;
-        meta.stamp_before = meta.now - interval;
+        meta.stamp_before = interval;
     }
 
     @name(".leaf_role")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
+        size = 1;
     }
 
     action take_off() {
@@ -1887,6 +1940,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         } else if (hdr.bridge.choice == 1) {
             leaf_role.apply();
             if (meta.at_leaf == 1) {
+                look_back();
                 meta.stamp = stamp_again.execute(stamped_path.get({ hdr.bridge.leaf[5:0], hdr.bridge.path[2:0] }));
                 meta.waiting = take_echo.execute(hdr.bridge.leaf[5:0]);
                 meta.age = take_age.execute(hdr.bridge.leaf[5:0]);
@@ -1939,11 +1993,10 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
+        cnm_out.apply();
         if (hdr.message.message == MESSAGE_WARN) {
-            cnm_out.apply();
             hdr.cnm.active = 1;
-        } else if (hdr.message.message == MESSAGE_CALM) {
-            cnm_out.apply();
+        } else {
             hdr.cnm.active = 0;
         }
     }
@@ -1962,9 +2015,14 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
-        meta.above_kmin = meta.depth |-| kmin;
-        meta.above_kmax = meta.depth |-| kmax;
+        meta.above_kmin = kmin;
+        meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
+    }
+
+    action measure() {
+        meta.above_kmin = meta.depth |-| meta.above_kmin;
+        meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
     @name(".red")
@@ -1979,6 +2037,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmin = meta.above_kmin |-| meta.dice;
     }
 
+    action either() {
+        meta.above_kmin = meta.above_kmin | meta.above_kmax;
+    }
+
     action mark() {
         hdr.ipv4.ecn = ECN_CE;
         meta.ipv4_changed = true;
@@ -1988,8 +2050,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
             meta.dice = random.get();
             red.apply();
+            measure();
             compare();
-            if (meta.above_kmin != 0 || meta.above_kmax != 0) {
+            either();
+            if (meta.above_kmin != 0) {
                 mark();
             }
         }
@@ -2030,7 +2094,7 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t me
     apply {
         if (ig_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<message_t>(meta.session, {
-                INTERNAL_MESSAGE, meta.message, 0, meta.priority, meta.in_port
+                meta.copy_kind, meta.message, 0, meta.priority, 0, meta.in_port
             });
         }
         packet.emit(hdr);
@@ -2045,7 +2109,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
     apply {
         if (eg_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<feedback_t>(meta.session, {
-                INTERNAL_FEEDBACK, 0, hdr.bridge.priority,
+                meta.copy_kind, 0, hdr.bridge.priority,
                 hdr.bridge.way, meta.qlen,
                 0, hdr.bridge.in_port, meta.departed
             });
