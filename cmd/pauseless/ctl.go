@@ -54,7 +54,7 @@ Entries are written as one line, names instead of ids:
 	}
 	f := cmd.PersistentFlags()
 	f.StringArrayVar(&c.addrs, "addr", nil, "`[NAME=]HOST:PORT[/DEVICE]` of a P4Runtime server; device 1 if not given; may be repeated")
-	f.StringArrayVar(&c.thrift, "thrift", nil, "`HOST:PORT` of BMv2's Thrift server, in the order of the switches")
+	f.StringArrayVar(&c.thrift, "thrift", nil, "`[NAME=]HOST:PORT` of BMv2's Thrift server; in the order of the switches if there is no name")
 	f.StringVar(&c.network, "network", "", "`NAME` of a network that pauseless deploy netns has built on this machine")
 	f.StringVar(&c.topology, "topology", "", "topology `FILE` with the switches' addresses")
 	f.StringSliceVar(&c.only, "switch", nil, "only these switches, by `NAME`")
@@ -151,8 +151,8 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 	if len(all) == 0 {
 		return nil, usageErrorf(cmd, "which switch? give --addr HOST:PORT, --topology FILE, or --network NAME")
 	}
-	if len(c.thrift) > len(all) {
-		return nil, usageErrorf(cmd, "%d --thrift addresses for %d switches", len(c.thrift), len(all))
+	if err := c.placeThrift(cmd, all); err != nil {
+		return nil, err
 	}
 	conf, err := c.tls()
 	if err != nil {
@@ -162,9 +162,6 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 	for i := range all {
 		t := &all[i]
 		t.ElectionID, t.TLS = id, conf
-		if i < len(c.thrift) {
-			t.Thrift = c.thrift[i]
-		}
 		if t.Name == "" {
 			t.Name = t.Addr
 		}
@@ -187,6 +184,27 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 		}
 	}
 	return some, nil
+}
+
+// placeThrift gives switches their Thrift servers: by name where one is given,
+// otherwise in the order of the switches.
+func (c *ctl) placeThrift(cmd *cobra.Command, all []controlplane.Target) error {
+	if len(c.thrift) > len(all) {
+		return usageErrorf(cmd, "%d --thrift addresses for %d switches", len(c.thrift), len(all))
+	}
+	for i, text := range c.thrift {
+		name, addr, named := strings.Cut(text, "=")
+		if !named {
+			all[i].Thrift = text
+			continue
+		}
+		at := slices.IndexFunc(all, func(t controlplane.Target) bool { return t.Name == name })
+		if at < 0 {
+			return usageErrorf(cmd, "--thrift: no switch is called %q", name)
+		}
+		all[at].Thrift = addr
+	}
+	return nil
 }
 
 // place puts the switches of the topology that have an address behind those

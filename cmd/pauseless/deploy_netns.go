@@ -178,7 +178,7 @@ func (d *deployment) applyArgs(file string, more ...string) []string {
 	for _, s := range d.lab.Plan.Switches {
 		args = append(args, "--addr", s.Name+"="+s.GRPC)
 		if s.Thrift != "" {
-			args = append(args, "--thrift", s.Thrift)
+			args = append(args, "--thrift", s.Name+"="+s.Thrift)
 		}
 	}
 	return append(args, more...)
