@@ -116,7 +116,7 @@ func TestNoPacketSeesHalfABatch(t *testing.T) {
 	w := startWall(t)
 	x := newBench(t, w.target, false)
 	const entries = 64
-	batches := 120
+	batches := 60
 	if testing.Short() {
 		batches = 20
 	}
