@@ -14,7 +14,7 @@ import (
 // spine: leaf l on l.
 
 func TestEveryProfilePassesPingPongBetweenLeaves(t *testing.T) {
-	for _, profile := range gen.Names() {
+	for _, profile := range profiles() {
 		t.Run(profile, func(t *testing.T) {
 			eachTarget(t, func(t *testing.T, sw target) { pingPong(t, sw, generate(t, profile, nil)) })
 		})
@@ -24,7 +24,7 @@ func TestEveryProfilePassesPingPongBetweenLeaves(t *testing.T) {
 // p4c compiles every program without a word, and what it makes of it does the
 // same.
 func TestEveryProfileCompilesWithP4CToo(t *testing.T) {
-	for _, profile := range gen.Names() {
+	for _, profile := range profiles() {
 		t.Run(profile, func(t *testing.T) {
 			prog := generate(t, profile, nil)
 			withP4C(t, prog)

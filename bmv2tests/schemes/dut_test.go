@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +70,15 @@ type dut struct {
 func eachTarget(t *testing.T, do func(t *testing.T, sw target)) {
 	t.Run("softswitch", func(t *testing.T) { do(t, new(soft)) })
 	t.Run("bmv2", func(t *testing.T) { do(t, newBMv2(t)) })
+}
+
+// profiles are the names of all profiles, or with -short of some.
+func profiles() []string {
+	names := gen.Names()
+	if testing.Short() {
+		names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, "-") && name != "rlb-adaptive-drill" })
+	}
+	return names
 }
 
 // leafSpine is a network of two leaves with two hosts each and so many spines.

@@ -15,7 +15,7 @@ import (
 // the same sizes, units and indexes; what is controller-visible has a short
 // name and fits into 32 bits.
 func TestManifestsSayWhatProgramsHave(t *testing.T) {
-	for _, profile := range gen.Names() {
+	for _, profile := range profiles() {
 		t.Run(profile, func(t *testing.T) {
 			p, err := gen.Builtin(profile)
 			if err != nil {
@@ -88,7 +88,7 @@ func TestManifestsSayWhatProgramsHave(t *testing.T) {
 
 // The entries file is in the text form of the controller and fits the program.
 func TestDefaultEntriesFitTheProgram(t *testing.T) {
-	for _, profile := range gen.Names() {
+	for _, profile := range profiles() {
 		prog := generate(t, profile, nil)
 		_, info := compile(t, prog)
 		s, err := schema.New(info)
