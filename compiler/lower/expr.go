@@ -277,7 +277,7 @@ func (l *lowerer) operate(at syntax.Node, op syntax.Kind, x, y value) value {
 			return scalar{mkShift(op, s.x, &ir.Const{T: ir.Bit32, Val: n})}
 		}
 		if t, ok := y.(scalar); ok {
-			return scalar{mkShift(op, s.x, t.x)}
+			return scalar{mkShift(op, l.once(s.x), l.once(t.x))}
 		}
 	case syntax.PlusPlus:
 		if s, ok := x.(text); ok {
@@ -318,6 +318,9 @@ func (l *lowerer) operate(at syntax.Node, op syntax.Kind, x, y value) value {
 	t, ok2 := y.(scalar)
 	if !ok1 || !ok2 {
 		l.unsupported(at, "the operands of %v are not supported on this target", op)
+	}
+	if op == syntax.Slash || op == syntax.Percent {
+		t.x = l.once(t.x)
 	}
 	return scalar{mkBinary(op, s.x, t.x)}
 }
@@ -597,7 +600,7 @@ func (l *lowerer) element(e *syntax.IndexExpr, v value) value {
 		case scalar:
 			c, ok := i.x.(*ir.Const)
 			if !ok {
-				return l.runtimeIndex(e, v, list, l.index(i.x))
+				return l.runtimeIndex(e, v, list, l.once(i.x))
 			}
 			at = c.Val
 		}
@@ -610,18 +613,25 @@ func (l *lowerer) element(e *syntax.IndexExpr, v value) value {
 	return nil
 }
 
-// index returns an index that is not known. One that is found by another such
-// index goes into a variable: an index is written down several times where it
-// is checked, and so would be all those in it.
-func (l *lowerer) index(x ir.Expr) ir.Expr {
-	nested := false
+// once returns x or, if it would be written down several times and then all
+// that is in it, a variable with its value: an index that is found at run time
+// is checked, and so are the amounts of shifts and divisors.
+func (l *lowerer) once(x ir.Expr) ir.Expr {
+	repeats := false
 	ir.Walk(x, func(x ir.Expr) bool {
-		if f, ok := x.(*ir.FieldRef); ok {
-			nested = nested || hasIndices(scalar{f})
+		switch x := x.(type) {
+		case *ir.FieldRef:
+			repeats = repeats || hasIndices(scalar{x})
+		case *ir.Binary:
+			switch x.Op {
+			case syntax.Shl, syntax.Shr, syntax.Slash, syntax.Percent:
+				_, known := x.Y.(*ir.Const)
+				repeats = repeats || !known
+			}
 		}
-		return !nested
+		return !repeats
 	})
-	if nested {
+	if repeats {
 		return l.copyOf(scalar{x}).(scalar).x
 	}
 	return x
@@ -660,7 +670,7 @@ func (l *lowerer) slice(e *syntax.SliceExpr) value {
 			l.unsupported(e, "%s is not supported on this target", syntax.Text(e))
 		}
 		x := unsigned(s.x)
-		return scalar{mkCast(ir.Type{Kind: ir.Bits, Width: width}, mkShift(syntax.Shr, x, lo.(scalar).x))}
+		return scalar{mkCast(ir.Type{Kind: ir.Bits, Width: width}, mkShift(syntax.Shr, x, l.once(lo.(scalar).x)))}
 	}
 	hi, lo := l.number(e.Hi), l.number(e.Lo)
 	return l.bitsOf(e, v, int(hi.Int64()), int(lo.Int64()))

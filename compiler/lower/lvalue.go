@@ -46,7 +46,7 @@ func (l *lowerer) sliceOf(e *syntax.SliceExpr) value {
 	case number:
 		s.low = &ir.Const{T: ir.Bit32, Val: lo.v}
 	case scalar:
-		s.low = lo.x
+		s.low = l.once(lo.x)
 	}
 	return s
 }
