@@ -51,6 +51,7 @@ type checker struct {
 
 func (c *checker) control(d *syntax.ControlDecl) {
 	actions := make(map[*types.Instance][]*syntax.InstanceDecl)
+	inputs := make(map[*types.Instance]map[string]source.Pos)
 	var registers []*types.Instance
 	for _, l := range d.Locals {
 		switch l := l.(type) {
@@ -73,7 +74,10 @@ func (c *checker) control(d *syntax.ControlDecl) {
 					registers = append(registers, r)
 				}
 				actions[r] = append(actions[r], l)
-				c.alu(l)
+				if inputs[r] == nil {
+					inputs[r] = make(map[string]source.Pos)
+				}
+				c.alu(l, r, inputs[r])
 			}
 		}
 	}
@@ -149,10 +153,12 @@ func width(t types.Type) int {
 	return 1
 }
 
-// alu checks what a RegisterAction computes.
-func (c *checker) alu(d *syntax.InstanceDecl) {
+// alu checks what a RegisterAction computes; operands are the fields that its
+// register's have taken in so far: they come to the stateful ALU by the same
+// bus, whichever of them runs.
+func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[string]source.Pos) {
 	comparisons := make(map[string]source.Pos)
-	operands := make(map[string]source.Pos)
+	before := len(operands)
 	for _, m := range d.Body {
 		f, ok := m.(*syntax.FuncDecl)
 		if !ok || f.Body == nil {
@@ -183,9 +189,10 @@ func (c *checker) alu(d *syntax.InstanceDecl) {
 		c.rep.Errorf(last(comparisons), CodeALU, "%s compares %d times, a stateful ALU compares %d times: compare before or after, and hand the result in or out",
 			d.Name.Name, len(comparisons), maxComparisons)
 	}
-	if len(operands) > maxOperands {
-		c.rep.Errorf(last(operands), CodeALU, "%s takes in %d fields, a stateful ALU takes %d beside the register: combine some before",
-			d.Name.Name, len(operands), maxOperands)
+	if len(operands) > maxOperands && before <= maxOperands {
+		c.rep.Errorf(last(operands), CodeALU,
+			"with %s, the RegisterActions of %s take in %d fields, a stateful ALU takes %d whichever of them runs: combine some before, or have them share a field",
+			d.Name.Name, r.ObjName(), len(operands), maxOperands)
 	}
 }
 
