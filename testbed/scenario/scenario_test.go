@@ -49,7 +49,11 @@ func runSmall(t *testing.T, text string, o Options) []*result.Run {
 
 func TestRunIsTheSameOnAnyNumberOfThreads(t *testing.T) {
 	var want []byte
-	for _, threads := range []int{1, 2, 3} {
+	counts := []int{1, 2, 3}
+	if testing.Short() {
+		counts = []int{1, 3}
+	}
+	for _, threads := range counts {
 		var got bytes.Buffer
 		if err := result.WriteJSON(&got, runSmall(t, small, Options{Threads: threads})); err != nil {
 			t.Fatal(err)
@@ -100,7 +104,11 @@ func TestRunSeesPausesAndReadsRegistersWhileTrafficRuns(t *testing.T) {
 // Headers and tags of a scheme before IP do not take packets out of PFC: an
 // incast through the spines pauses them under every profile.
 func TestPacketsBehindHeadersOfSchemesArePaused(t *testing.T) {
-	text := strings.Replace(small, "profiles: [rlb-drill]", "profiles: [ecmp, conga, plb, hermes, clb]", 1)
+	profiles := "conga, plb, hermes, clb"
+	if testing.Short() {
+		profiles = "conga, hermes" // a header of switches and a tag of hosts
+	}
+	text := strings.Replace(small, "rlb-drill]", profiles+"]", 1)
 	text = strings.Replace(text, "hosts_per_leaf: 2", "hosts_per_leaf: 4", 1)
 	from := strings.Index(text, "- poisson")
 	to := strings.Index(text, "until:")
