@@ -41,6 +41,7 @@ func TestRandomPacketsOnBothSwitches(t *testing.T) {
 	need.Time(t, "thousands of packets through simple_switch_grpc")
 	binary := need.Tool(t, "BMV2", "simple_switch_grpc")
 	eachProgram(t, func(t *testing.T, p *bmv2json.Program, s *stf.Script) {
+		t.Parallel()
 		name := strings.TrimSuffix(filepath.Base(s.Name), ".stf")
 		rng := rand.New(rand.NewPCG(1, uint64(len(s.Commands))))
 		var text strings.Builder

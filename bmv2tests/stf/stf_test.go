@@ -78,6 +78,7 @@ func TestOnOurSwitch(t *testing.T) {
 func TestOnSimpleSwitch(t *testing.T) {
 	binary := need.Tool(t, "BMV2", "simple_switch_grpc")
 	eachProgram(t, func(t *testing.T, p *bmv2json.Program, s *stf.Script) {
+		t.Parallel()
 		why := differences[strings.TrimSuffix(filepath.Base(s.Name), ".stf")]
 		switch err := stf.RunBMv2(context.Background(), p, s, binary); {
 		case why == "" && err != nil:
