@@ -30,7 +30,7 @@ func newCtlCmd() *cobra.Command {
 	c := &ctl{}
 	cmd := &cobra.Command{
 		Use:   "ctl",
-		Short: "control running switches: tables, registers, packets, pipelines",
+		Short: "Control running switches: tables, registers, packets, pipelines",
 		Long: `Ctl talks to P4Runtime servers: pauseless switch, BMv2's simple_switch_grpc,
 Stratum. Say where they are with --addr, once for each switch, or with a
 topology file that has addresses, or name a network that pauseless deploy has

@@ -35,7 +35,7 @@ func newCtlApplyCmd(c *ctl) *cobra.Command {
 	a := &apply{ctl: c}
 	cmd := &cobra.Command{
 		Use:   "apply TOPOLOGY --profile NAME",
-		Short: "make switches as a topology file wants them",
+		Short: "Make switches as a topology file wants them",
 		Long: `Apply computes from the topology what each switch needs (forwarding, paths, leaf
 ids, clone sessions, multicast groups, thresholds), compares it with what the
 switch has, and writes the difference: first what is new, then what has to go.

@@ -36,7 +36,7 @@ func newCtlCountersCmd(c *ctl) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "counters [NAME…]",
-		Short: "list counters, or read them by name",
+		Short: "List counters, or read them by name",
 		Long: `Counters reads counter arrays, and the direct counters of tables by the name of
 the table. Of arrays with more than 32 cells only those that are not 0 are
 shown, unless --all is given.`,
@@ -69,7 +69,7 @@ shown, unless --all is given.`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
 	cmd.AddCommand(&cobra.Command{
-		Use: "reset NAME…", Short: "set all cells of counters to 0",
+		Use: "reset NAME…", Short: "Set all cells of counters to 0",
 		Example:           `  pauseless ctl --addr :50001 counters reset rx`,
 		ValidArgsFunction: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -232,7 +232,7 @@ func resetCounter(ctx context.Context, s *controlplane.Session, name string) err
 func newCtlMetersCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "meters [NAME…]",
-		Short: "list meters, or read their rates by name",
+		Short: "List meters, or read their rates by name",
 		Long: `Meters reads the rates of meter arrays. Rates are set as entries:
 
   pauseless ctl --addr :50001 entries modify 'meter police[3] = cir 1000 burst 10 pir 2000 burst 20'`,

@@ -20,7 +20,7 @@ import (
 func newCtlEntriesCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "entries",
-		Short: "add, modify and delete entries by names",
+		Short: "Add, modify and delete entries by names",
 		Long: `Entries writes table entries, multicast groups, clone sessions, action profile
 members and groups, meters and digests, each given as one line. From a file, one
 per line; # begins a comment. All lines are checked against the program's P4Info
@@ -44,9 +44,9 @@ COND is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		c.entriesCmd("add", "add entries", p4v1.Update_INSERT),
-		c.entriesCmd("modify", "change what entries do", p4v1.Update_MODIFY),
-		c.entriesCmd("del", "delete entries; what stands after -> does not matter", p4v1.Update_DELETE),
+		c.entriesCmd("add", "Add entries", p4v1.Update_INSERT),
+		c.entriesCmd("modify", "Change what entries do", p4v1.Update_MODIFY),
+		c.entriesCmd("del", "Delete entries; what stands after -> does not matter", p4v1.Update_DELETE),
 	)
 	return cmd
 }

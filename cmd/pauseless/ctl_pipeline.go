@@ -20,7 +20,7 @@ import (
 func newCtlPipelineCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pipeline",
-		Short: "show, fetch, verify or set the program that switches run",
+		Short: "Show, fetch, verify or set the program that switches run",
 		Example: `  pauseless ctl --addr :50001 pipeline get
   pauseless ctl --addr :50001 pipeline set --p4info p.p4info.txtpb --config p.json`,
 		Args: noArgs,
@@ -28,7 +28,7 @@ func newCtlPipelineCmd(c *ctl) *cobra.Command {
 	}
 	var info, config string
 	get := &cobra.Command{
-		Use: "get", Short: "show what the switches run, and save it",
+		Use: "get", Short: "Show what the switches run, and save it",
 		Example: `  pauseless ctl --addr :50001 pipeline get
   pauseless ctl --addr :50001 pipeline get --p4info p.p4info.txtpb --config p.json`,
 		Args: noArgs,

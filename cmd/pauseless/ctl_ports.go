@@ -14,7 +14,7 @@ import (
 func newCtlPortsCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ports",
-		Short: "list ports: where they lead, and on BMv2 whether they are up",
+		Short: "List ports: where they lead, and on BMv2 whether they are up",
 		Long: `Ports lists the switches' ports. P4Runtime has no words for ports: where they
 lead and how fast comes from the topology file, their interfaces and state from
 BMv2's Thrift server. At least one of --topology and --thrift is needed.`,
@@ -114,7 +114,7 @@ func newCtlQueuesCmd(c *ctl) *cobra.Command {
 	var rate int64
 	cmd := &cobra.Command{
 		Use:   "queues [--port N] [--priority N] --rate PPS | --depth PACKETS",
-		Short: "set the rates and depths of BMv2's egress queues",
+		Short: "Set the rates and depths of BMv2's egress queues",
 		Long: `Queues sets how many packets per second BMv2's egress queues send, and how many
 they hold: of one port and priority, of all priorities of a port, or of all
 ports. BMv2 counts both in packets, and drops silently what does not fit.`,

@@ -63,7 +63,7 @@ func newCtlDigestsCmd(c *ctl) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "digests [NAME…]",
-		Short: "print the messages that the data plane sends",
+		Short: "Print the messages that the data plane sends",
 		Long: `Digests switches the program's digests on where they are off, and prints each
 message as it comes, until Ctrl-C. Switches send digests to the primary
 controller only.`,
@@ -172,7 +172,7 @@ func newCtlPacketOutCmd(c *ctl) *cobra.Command {
 	var hexText, pcap string
 	cmd := &cobra.Command{
 		Use:   "packet-out [FIELD=VALUE…]",
-		Short: "send packets out of a switch",
+		Short: "Send packets out of a switch",
 		Long: `Packet-out has a switch send a packet as if the controller were one of its
 ports. FIELDs are those of the program's packet_out header. The packet is given
 in hexadecimal, or all of a pcap file are sent.`,
@@ -237,7 +237,7 @@ func newCtlPacketInCmd(c *ctl) *cobra.Command {
 	var pcap string
 	cmd := &cobra.Command{
 		Use:   "packet-in",
-		Short: "print the packets that switches send to the controller",
+		Short: "Print the packets that switches send to the controller",
 		Long: `Packet-in prints packets as they come, until Ctrl-C, or writes them to a pcap
 file. Switches send them to the primary controller only.`,
 		Example: `  pauseless ctl --addr :50001 packet-in --times 10
@@ -318,7 +318,7 @@ func newCtlAlertsCmd(c *ctl) *cobra.Command {
 	var times int
 	cmd := &cobra.Command{
 		Use:   "alerts",
-		Short: "print what an operator should know, as it happens",
+		Short: "Print what an operator should know, as it happens",
 		Long: `Alerts watches all switches and prints, until Ctrl-C, when one is lost or back,
 which controller is in charge, and what the data plane has to say (digests). It
 takes part in no election and disturbs no controller. Switches that know no

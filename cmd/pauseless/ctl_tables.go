@@ -19,7 +19,7 @@ import (
 func newCtlTablesCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tables [NAME…]",
-		Short: "list tables, or their entries",
+		Short: "List tables, or their entries",
 		Example: `  pauseless ctl --addr :50001 tables
   pauseless ctl --addr :50001 tables Forward
   pauseless ctl --addr :50001 tables Forward -o json`,

@@ -23,7 +23,7 @@ func newCtlWatchCmd(c *ctl) *cobra.Command {
 	var times int
 	cmd := &cobra.Command{
 		Use:   "watch NAME[INDEX]…",
-		Short: "read registers again and again",
+		Short: "Read registers again and again",
 		Long: `Watch reads registers at a steady pace. On a terminal the table is redrawn in
 place, with what changed since the last reading; q or Ctrl-C ends it. Elsewhere,
 or with -o json, each reading is one line of JSON per switch and register. A
