@@ -36,8 +36,8 @@ func newCtlPipelineCmd(c *ctl) *cobra.Command {
 	}
 	get.Flags().StringVar(&info, "p4info", "", "save the P4Info to a `FILE`, as text")
 	get.Flags().StringVar(&config, "config", "", "save the device configuration (BMv2 JSON) to a `FILE`")
-	cmd.AddCommand(get, c.pushCmd("set", "make the switches run a program; their tables become empty", (*controlplane.Session).SetPipeline),
-		c.pushCmd("verify", "ask the switches whether they could run a program", (*controlplane.Session).VerifyPipeline))
+	cmd.AddCommand(get, c.pushCmd("set", "Make the switches run a program; their tables become empty", (*controlplane.Session).SetPipeline),
+		c.pushCmd("verify", "Ask the switches whether they could run a program", (*controlplane.Session).VerifyPipeline))
 	return cmd
 }
 
