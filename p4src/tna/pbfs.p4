@@ -543,6 +543,10 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
               in egress_intrinsic_metadata_t intrinsic,
               in egress_intrinsic_metadata_from_parser_t parsed,
               inout egress_intrinsic_metadata_for_deparser_t deparser) {
+    // The depth has 19 bits: a hash writes all 32 at once, where an assignment
+    // would have all sums with it cut in two.
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) whole;
+
     // A cell has 80 bytes.
     action bytes_of_cells() {
         meta.cells_16 = meta.depth << 4;
@@ -554,7 +558,7 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        meta.depth = (bit<32>) intrinsic.deq_qdepth;
+        meta.depth = whole.get({ intrinsic.deq_qdepth });
         meta.now = parsed.global_tstamp[31:0];
         bytes_of_cells();
         sum_up();
