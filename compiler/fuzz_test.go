@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pauseless/pauseless/compiler/checktest"
 )
@@ -21,6 +20,9 @@ func seeds(f *testing.F) {
 	}
 	for _, file := range files {
 		for _, c := range checktest.Chunks(f, file) {
+			if strings.Contains(c.Text, "ERROR too-large") {
+				continue // one at the limits takes long, and fuzzing ends a run after ten seconds
+			}
 			f.Add([]byte(strings.TrimLeft(c.Text, "\n")))
 		}
 	}
@@ -37,13 +39,11 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		watchdog := time.AfterFunc(5*time.Minute, func() { panic("the compiler hangs") })
 		r, list := Compile(Options{
 			File:   "fuzz.p4",
 			Source: text,
 			Open:   open,
 		})
-		watchdog.Stop()
 		if made := r.Program != nil && r.P4Info != nil; made == list.HasErrors() {
 			t.Errorf("output %t and errors %t", made, list.HasErrors())
 		}
