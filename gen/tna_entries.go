@@ -92,7 +92,7 @@ type sum struct {
 
 func (g *generator) sums() []sum {
 	return []sum{
-		{"slot_bytes", "slot", "arrived"},
+		{"slot_bytes", "slot", "slot_end"},
 		{"slot_marked", "slot", "marked_end"},
 		{"window_bytes", "window", "window_end"},
 	}

@@ -160,18 +160,15 @@ struct egress_metadata_t {
     bit<32> slot_end;      // bytes that left in the slot before, if this packet
     bit<32> marked_end;    // begins one; those of marked packets; and the same
     bit<32> window_end;    // of the window before
-    bit<32> slot_qlen;     // queue when the slot began
+    bit<32> slot_qlen;     // queue when the slot began, then what it grew by
     bit<32> window_qlen;   // Q¹, queue when the window began
-    bit<32> growth;
-    bit<32> arrived;       // in the last full slot
-    bit<32> recent;
+    bit<32> recent;        // bytes that came in the last full slot
     bit<32> recent_marked;
     bit<32> recent_all;    // N·I_N
     bit<32> last_window;   // bytes that left in the last full window
     bit<32> window_growth;
     bit<32> arriving;      // I_p
-    bit<32> capacity;      // what the port sends in a round trip
-    bit<32> room;
+    bit<32> capacity;      // what the port sends in a round trip, then less Q¹
     bit<32> excess;
     bit<32> rate;
     bit<48> sender_mac;
@@ -252,8 +249,6 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.window_end = 0;
         meta.slot_qlen = 0;
         meta.window_qlen = 0;
-        meta.growth = 0;
-        meta.arrived = 0;
         meta.recent = 0;
         meta.recent_marked = 0;
         meta.recent_all = 0;
@@ -261,7 +256,6 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.window_growth = 0;
         meta.arriving = 0;
         meta.capacity = 0;
-        meta.room = 0;
         meta.excess = 0;
         meta.rate = 0;
         meta.sender_mac = 0;
@@ -298,21 +292,21 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol, hdr.ipv4.dscp[0:0]) {
-            (5, 0, PROTOCOL_UDP, 1): parse_marked;
+        transition select(hdr.ipv4.ihl, hdr.ipv4.protocol) {
+            (5, PROTOCOL_UDP): parse_udp;
             default: accept;
         }
     }
 
-    state parse_marked {
-        transition select(packet.lookahead<bit<32>>()[15:0]) {
+    state parse_udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.dst_port) {
             PORT_ROCE: parse_roce;
             default: accept;
         }
     }
 
     state parse_roce {
-        packet.extract(hdr.udp);
         packet.extract(hdr.bth);
         transition accept;
     }
@@ -549,8 +543,8 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
     // A cell has 80 bytes.
     action bytes_of_cells() {
-        meta.cells_16 = meta.depth << 4;
-        meta.qlen = meta.depth << 6;
+        meta.qlen = meta.cells_16 << 6;
+        meta.cells_16 = meta.cells_16 << 4;
     }
 
     action sum_up() {
@@ -558,8 +552,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        meta.depth = whole.get({ intrinsic.deq_qdepth });
+        meta.depth = (bit<32>) intrinsic.deq_qdepth;
         meta.now = parsed.global_tstamp[31:0];
+        meta.cells_16 = whole.get({ intrinsic.deq_qdepth });
         bytes_of_cells();
         sum_up();
     }
@@ -591,7 +586,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     Register<bit<32>, bit<6>>(64, 0) slot_bytes_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_bytes_last) keep_slot_bytes = {
         void apply(inout bit<32> last, out bit<32> bytes) {
-            last = meta.arrived;
+            last = meta.slot_end;
             bytes = last;
         }
     };
@@ -720,16 +715,16 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     action slot_grows() {
-        meta.growth = meta.qlen |-| meta.slot_qlen;
+        meta.slot_qlen = meta.qlen |-| meta.slot_qlen;
     }
 
     action arrived() {
-        meta.arrived = meta.slot_end + meta.growth;
+        meta.slot_end = meta.slot_end + meta.slot_qlen;
     }
 
     action window_grows() {
         meta.window_growth = meta.qlen |-| meta.window_qlen;
-        meta.room = meta.capacity |-| meta.window_qlen;
+        meta.capacity = meta.capacity |-| meta.window_qlen;
         meta.recent_all = meta.recent << 3;
     }
 
@@ -742,7 +737,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     action compare() {
-        meta.excess = meta.arriving |-| meta.room;
+        meta.excess = meta.arriving |-| meta.capacity;
     }
 
     // The copy goes back by the port that the packet came by: mirror session p
@@ -758,7 +753,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         pbfs_port.apply();
         meta.slot_end = add_slot_bytes.execute(hdr.bridge.out_port[5:0]);
         meta.window_end = add_window_bytes.execute(hdr.bridge.out_port[5:0]);
-        if (hdr.bth.isValid()) {
+        if (hdr.bth.isValid() && hdr.ipv4.dscp[0:0] == 1) {
             meta.marked_end = add_slot_marked.execute(hdr.bridge.out_port[5:0]);
         }
         if (meta.slot_end != 0) {
@@ -785,7 +780,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         sum_up();
         sum_all();
         compare();
-        if (meta.capacity != 0 && hdr.bth.isValid()) {
+        if (meta.rate != 0 && hdr.bth.isValid() && hdr.ipv4.dscp[0:0] == 1) {
             if (meta.excess != 0) {
                 make_postcard();
                 count_postcard.execute(hdr.bridge.out_port[5:0]);

@@ -1963,8 +1963,8 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
               inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // A cell has 80 bytes.
     action bytes_of_cells() {
-        meta.cells_16 = meta.depth << 4;
-        meta.qlen = meta.depth << 6;
+        meta.qlen = meta.cells_16 << 6;
+        meta.cells_16 = meta.cells_16 << 4;
     }
 
     action sum_up() {
@@ -1974,6 +1974,7 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
         meta.now = parsed.global_tstamp[31:0];
+        meta.cells_16 = (bit<32>) intrinsic.deq_qdepth;
         bytes_of_cells();
         sum_up();
     }
