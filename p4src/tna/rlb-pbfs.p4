@@ -1868,13 +1868,16 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
               in egress_intrinsic_metadata_from_parser_t parsed,
               inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // The depth has 19 bits: a hash writes all 32 at once, where an assignment
-    // would have all sums with it cut in two.
-    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) whole;
+    // would have all sums with it cut in two. A cell has 80 bytes.
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) times_16;
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) times_64;
 
-    // A cell has 80 bytes.
-    action bytes_of_cells() {
-        meta.qlen = meta.cells_16 << 6;
-        meta.cells_16 = meta.cells_16 << 4;
+    action cells_by_16() {
+        meta.cells_16 = times_16.get({ intrinsic.deq_qdepth, 4w0 });
+    }
+
+    action cells_by_64() {
+        meta.qlen = times_64.get({ intrinsic.deq_qdepth, 6w0 });
     }
 
     action sum_up() {
@@ -1884,8 +1887,8 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
         meta.now = parsed.global_tstamp[31:0];
-        meta.cells_16 = whole.get({ intrinsic.deq_qdepth });
-        bytes_of_cells();
+        cells_by_16();
+        cells_by_64();
         sum_up();
     }
 } // control Depth
@@ -2296,6 +2299,9 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     action window_grows() {
         meta.window_growth = meta.qlen |-| meta.window_qlen;
         meta.capacity = meta.capacity |-| meta.window_qlen;
+    }
+
+    action times_slots() {
         meta.recent_all = meta.recent << 3;
     }
 
@@ -2349,6 +2355,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         }
         window_grows();
         sum_up();
+        times_slots();
         sum_all();
         compare();
         if (meta.rate != 0 && hdr.bth.isValid() && hdr.ipv4.dscp[0:0] == 1 && meta.session == 0) {
