@@ -72,7 +72,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	head("program")
 	for _, p := range r.Programs {
-		fmt.Fprintf(tw, "%s\t%d of %d\t", p.Name, p.Stages, len(p.ByStage))
+		fmt.Fprintf(tw, "%s\t%d of %d\t", p.Name, p.Stages, p.Of)
 		for k := range resources {
 			fmt.Fprintf(tw, "%d (%.1f%%)\t", p.Total.Used[k], p.Total.Percent(k))
 		}
@@ -123,7 +123,7 @@ type Row struct {
 func (r *Report) Rows() []Row {
 	rows := make([]Row, 0, len(r.Programs))
 	for _, p := range r.Programs {
-		row := Row{Program: p.Name, Compiler: p.Compiler, Stages: p.Stages, Of: len(p.ByStage),
+		row := Row{Program: p.Name, Compiler: p.Compiler, Stages: p.Stages, Of: p.Of,
 			Used: make(map[string]int), Percent: make(map[string]float64)}
 		for k := range resources {
 			row.Used[k.String()] = p.Total.Used[k]

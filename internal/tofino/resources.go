@@ -53,9 +53,10 @@ func (u *Use) Percent(r Resource) float64 {
 type Program struct {
 	Name     string
 	Compiler string // its version
-	Stages   int    // in use: the last one with a table, counted from 1
+	Stages   int    // that it wants: the last one with a table, counted from 1
+	Of       int    // that there are; a program that wants more does not fit
 	Total    Use
-	ByStage  []Use // of all stages there are
+	ByStage  []Use
 }
 
 // file is resources.json, as much of it as is asked for. The compiler's
@@ -148,11 +149,11 @@ func Parse(name string, data []byte) (*Program, error) {
 		return nil, fmt.Errorf("%s has schema version %q, this program reads 2.x", name, f.Schema)
 	}
 	mau := f.Resources.MAU
-	p := &Program{Name: f.Name, Compiler: f.Compiler, ByStage: make([]Use, mau.Stages)}
+	p := &Program{Name: f.Name, Compiler: f.Compiler, Of: mau.Stages, ByStage: make([]Use, max(mau.Stages, len(mau.MAUStages)))}
 	for i := range mau.MAUStages {
 		s := &mau.MAUStages[i]
-		if s.Number < 0 || s.Number >= mau.Stages {
-			return nil, fmt.Errorf("%s: stage %d of %d", name, s.Number, mau.Stages)
+		if s.Number < 0 || s.Number >= len(p.ByStage) {
+			return nil, fmt.Errorf("%s: stage %d of %d", name, s.Number, len(p.ByStage))
 		}
 		u := s.use()
 		p.ByStage[s.Number] = u

@@ -46,8 +46,8 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Name != "drill" || p.Compiler != "9.13.4" || p.Stages != 4 || len(p.ByStage) != 12 {
-		t.Errorf("got %s, %s, %d stages of %d", p.Name, p.Compiler, p.Stages, len(p.ByStage))
+	if p.Name != "drill" || p.Compiler != "9.13.4" || p.Stages != 4 || p.Of != 12 {
+		t.Errorf("got %s, %s, %d stages of %d", p.Name, p.Compiler, p.Stages, p.Of)
 	}
 	of := [resources]int{194 * 12, 416 * 12, 16 * 12, 80 * 12, 48 * 12, 24 * 12, 32 * 12, 4 * 12, 16 * 12}
 	for r := range resources {
@@ -60,6 +60,14 @@ func TestParse(t *testing.T) {
 	}
 	if got := p.Total.Percent(StatefulALU); got < 20.83 || got > 20.84 {
 		t.Errorf("10 of 48 stateful ALUs are %.2f %%", got)
+	}
+}
+
+// A program that wants more stages than there are is reported all the same.
+func TestParseTooLong(t *testing.T) {
+	p, err := Parse("x", []byte(strings.Replace(string(sample("rlb", 12)), `"nStages": 12`, `"nStages": 10`, 1)))
+	if err != nil || p.Stages != 12 || p.Of != 10 || p.Total.Of[StatefulALU] != 40 || p.Total.Used[StatefulALU] != 78 {
+		t.Errorf("got %+v, %v", p, err)
 	}
 }
 
