@@ -52,16 +52,17 @@ type member struct {
 }
 
 // sleeper is a goroutine that waits for a condition that others bring about:
-// for some microseconds by looking again and again, because that is how long
-// the others mostly take, and then asleep, because on a busy machine they may
-// not even be running.
+// for a while by looking again and again, because that is how long the others
+// mostly take and being woken takes as long, and then asleep, because on a busy
+// machine they may not even be running.
 type sleeper struct {
 	parked atomic.Bool
 	wake   chan struct{}
 }
 
-// spins is how often it looks before it sleeps; some ten microseconds.
-const spins = 4000
+// spins is how often it looks before it sleeps: for some 150 µs, a few times as
+// long as waking it would take.
+const spins = 60000
 
 func newSleeper() sleeper { return sleeper{wake: make(chan struct{}, 1)} }
 
