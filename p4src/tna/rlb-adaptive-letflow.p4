@@ -2197,15 +2197,13 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
-            meta.dice = random.get();
-            red.apply();
-            measure();
-            compare();
-            either();
-            if (meta.above_kmin != 0) {
-                mark();
-            }
+        meta.dice = random.get();
+        red.apply();
+        measure();
+        compare();
+        either();
+        if (meta.above_kmin != 0 && hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
+            mark();
         }
     }
 } // control Red

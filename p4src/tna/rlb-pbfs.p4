@@ -344,6 +344,7 @@ struct egress_metadata_t {
     bit<8>  waiting;       // path of the stamp that waits to be echoed, plus one
     bit<32> slot;          // number of the running slot
     bit<32> window;        // and of the running window
+    bit<1>  slot_ended;
     bit<32> slot_end;      // bytes that left in the slot before, if this packet
     bit<32> marked_end;    // begins one; those of marked packets; and the same
     bit<32> window_end;    // of the window before
@@ -539,6 +540,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.waiting = 0;
         meta.slot = 0;
         meta.window = 0;
+        meta.slot_ended = 0;
         meta.slot_end = 0;
         meta.marked_end = 0;
         meta.window_end = 0;
@@ -2335,8 +2337,11 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         }
         if (meta.slot_end != 0) {
             meta.slot_qlen = next_slot_qlen.execute(hdr.bridge.out_port[5:0]);
-            slot_grows();
-            arrived();
+            meta.slot_ended = 1;
+        }
+        slot_grows();
+        arrived();
+        if (meta.slot_ended == 1) {
             meta.recent = keep_slot_bytes.execute(hdr.bridge.out_port[5:0]);
         } else {
             meta.recent = look_slot_bytes.execute(hdr.bridge.out_port[5:0]);
@@ -2469,15 +2474,13 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
-            meta.dice = random.get();
-            red.apply();
-            measure();
-            compare();
-            either();
-            if (meta.above_kmin != 0) {
-                mark();
-            }
+        meta.dice = random.get();
+        red.apply();
+        measure();
+        compare();
+        either();
+        if (meta.above_kmin != 0 && hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {
+            mark();
         }
     }
 } // control Red
