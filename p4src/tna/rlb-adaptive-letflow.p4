@@ -258,6 +258,8 @@ struct metadata_t {
     bit<16> fault_leaf;
     bit<32> fault_packets;
     bit<1>  routed;        // it is a packet that has a way
+    bit<1>  arrives;       // its bytes come into the ingress queue
+    bit<1>  departs;       // feedback: bytes have left it
     time_t  sample_before; // a queue last looked at earlier is looked at again
     bit<1>  watched;       // the switch before this port can be warned
     bit<1>  sample;        // it is time to look
@@ -265,18 +267,21 @@ struct metadata_t {
     bit<32> qlen;          // ingress_qlen of the port
     bit<32> before;        // at the last look
     bit<32> growth;
-    bit<32> expected;      // two intervals from now
     bit<32> calm;          // length that ends a warning
     bit<32> below_calm;    // above zero if it is shorter
     bit<32> to_floor;      // what the queue lacks to each threshold
     bit<32> to_warn;
-    bit<32> to_xoff;
+    bit<32> to_xoff;       // two intervals from now
+    bit<1>  predicts;      // the port before is one to warn
+    bit<1>  warns;         // and this packet does
     bit<1>  warning_on;
     bit<8>  share_c;       // a path at random, whose warning is looked at; or
     path_t  asked;         // the one that a warning came by
     mask_t  asked_bit;
     leaf_t  asked_leaf;
     time_t  deadline;      // of the warning
+    bit<1>  hears_all;     // a message says so of all leaves
+    bit<1>  hears_leaf;    // or of one
     bit<1>  leaf_over;     // it has run out
     bit<1>  all_over;
     mask_t  to_leaf;       // paths that are warned of
@@ -290,7 +295,12 @@ struct metadata_t {
     bit<16> passes;        // recirculations so far
     bit<16> may_pass;      // recirculations left
     time_t  fresh_since;   // what was measured earlier does not count
-    time_t  when;          // of what is measured; or what was must be later
+    time_t  when;          // of a round trip; or what was measured must be later
+    time_t  pass_when;     // the same of a recirculation
+    bit<1>  learns;        // the packet has a round-trip time:
+    time_t  rtt;
+    time_t  lasted;        // its recirculation
+    time_t  needed;        // what the chosen path takes with another pass
     time_t  pass_time;     // of a recirculation
     time_t  took;
     time_t  chosen_rtt;
@@ -372,6 +382,8 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.fault_leaf = 0;
         meta.fault_packets = 0;
         meta.routed = 0;
+        meta.arrives = 0;
+        meta.departs = 0;
         meta.sample_before = 0;
         meta.watched = 0;
         meta.sample = 0;
@@ -379,18 +391,21 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.qlen = 0;
         meta.before = 0;
         meta.growth = 0;
-        meta.expected = 0;
         meta.calm = 0;
         meta.below_calm = 0;
         meta.to_floor = 0;
         meta.to_warn = 0;
         meta.to_xoff = 0;
+        meta.predicts = 0;
+        meta.warns = 0;
         meta.warning_on = 0;
         meta.share_c = 0;
         meta.asked = 0;
         meta.asked_bit = 0;
         meta.asked_leaf = 0;
         meta.deadline = 0;
+        meta.hears_all = 0;
+        meta.hears_leaf = 0;
         meta.leaf_over = 0;
         meta.all_over = 0;
         meta.to_leaf = 0;
@@ -405,6 +420,11 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.may_pass = 0;
         meta.fresh_since = 0;
         meta.when = 0;
+        meta.pass_when = 0;
+        meta.learns = 0;
+        meta.rtt = 0;
+        meta.lasted = 0;
+        meta.needed = 0;
         meta.pass_time = 0;
         meta.took = 0;
         meta.chosen_rtt = 0;
@@ -1008,7 +1028,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
         meta.to_floor = floor |-| meta.qlen;
         meta.to_warn = warn_at |-| meta.qlen;
-        meta.to_xoff = xoff |-| meta.expected;
+        meta.to_xoff = xoff |-| meta.qlen;
+        meta.predicts = 1;
     }
 
     @name(".predict")
@@ -1022,24 +1043,16 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         size = 512;
     }
 
-    action reach_both() {
-        meta.to_xoff = meta.to_xoff | meta.to_floor;
-    }
-
-    action reach_either() {
-        meta.to_warn = min(meta.to_warn, meta.to_xoff);
-    }
-
     action grow() {
         meta.growth = meta.qlen |-| meta.before;
     }
 
-    action expect_one() {
-        meta.expected = meta.qlen + meta.growth;
+    action grow_once() {
+        meta.to_xoff = meta.to_xoff |-| meta.growth;
     }
 
-    action expect_two() {
-        meta.expected = meta.expected + meta.growth;
+    action grow_twice() {
+        meta.to_xoff = meta.to_xoff |-| meta.growth;
     }
 
     action compare_calm() {
@@ -1053,6 +1066,24 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         meta.session = (bit<10>) meta.in_port;
         meta.copy_kind = INTERNAL_MESSAGE;
         meta.message = MESSAGE_WARN;
+        meta.warns = 1;
+    }
+
+    table judge_growth {
+        key = {
+            meta.sample : ternary @name("sample");
+            meta.predicts : ternary @name("predicts");
+            meta.to_floor : ternary @name("to_floor");
+            meta.to_warn : ternary @name("to_warn");
+            meta.to_xoff : ternary @name("to_xoff");
+        }
+        actions = { warn; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (1, 1, _, 0, _) : warn();
+            (1, 1, 0, _, 0) : warn();
+        }
+        size = 2;
     }
 
     action send_calm() {
@@ -1072,39 +1103,42 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         if (hdr.feedback.isValid()) {
             if (hdr.feedback.departed != 0) {
                 meta.amount = hdr.feedback.departed;
-                meta.qlen = count_departed.execute(queue_out.get({ meta.in_port[5:0], meta.priority }));
-                compare_calm();
-                if (meta.watched == 1 && meta.below_calm != 0) {
-                    meta.warning_on = end_warning.execute(queue_calmed.get({ meta.in_port[5:0], meta.priority }));
-                    if (meta.warning_on == 1) {
-                        send_calm();
-                    }
-                }
+                meta.departs = 1;
             }
         } else if (meta.routed == 1 && !hdr.again.isValid()) {
             meta.amount = (bit<32>) meta.length;
+            meta.arrives = 1;
+        }
+        if (meta.departs == 1) {
+            meta.qlen = count_departed.execute(queue_out.get({ meta.in_port[5:0], meta.priority }));
+        } else if (meta.arrives == 1) {
             meta.qlen = count_arrival.execute(queue_in.get({ meta.in_port[5:0], meta.priority }));
-            if (meta.watched == 1) {
-                look_back();
-                meta.sample = sample_again.execute(queue_sampled.get({ meta.in_port[5:0], meta.priority }));
-                if (meta.sample == 1) {
-                    meta.before = keep_sample.execute(queue_kept.get({ meta.in_port[5:0], meta.priority }));
-                    grow();
-                    expect_one();
-                    expect_two();
-                    if (predict.apply().hit) {
-                        reach_both();
-                        reach_either();
-                        if (meta.to_warn == 0) {
-                            warn();
-                            count_warning.execute(meta.in_port[5:0]);
-                            begin_warning.execute(queue_warned.get({ meta.in_port[5:0], meta.priority }));
-                        }
-                    }
-                }
-            }
         } else if (hdr.again.isValid()) {
             meta.qlen = look_qlen.execute(queue_looked.get({ meta.in_port[5:0], meta.priority }));
+        }
+        look_back();
+        compare_calm();
+        predict.apply();
+        if (meta.watched == 1 && meta.arrives == 1) {
+            meta.sample = sample_again.execute(queue_sampled.get({ meta.in_port[5:0], meta.priority }));
+        }
+        if (meta.sample == 1) {
+            meta.before = keep_sample.execute(queue_kept.get({ meta.in_port[5:0], meta.priority }));
+        }
+        grow();
+        grow_once();
+        grow_twice();
+        judge_growth.apply();
+        if (meta.warns == 1) {
+            count_warning.execute(meta.in_port[5:0]);
+        }
+        if (meta.warns == 1) {
+            begin_warning.execute(queue_warned.get({ meta.in_port[5:0], meta.priority }));
+        } else if (meta.departs == 1 && meta.watched == 1 && meta.below_calm != 0) {
+            meta.warning_on = end_warning.execute(queue_calmed.get({ meta.in_port[5:0], meta.priority }));
+        }
+        if (meta.warning_on == 1) {
+            send_calm();
         }
     }
 } // control Predict
@@ -1281,46 +1315,46 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
+        meta.share_c = dice.get();
+        meta.asked_leaf = meta.leaf;
+        ask_path.apply();
         if (hdr.cnm.isValid()) {
             ask_about_message();
-        } else {
-            meta.share_c = dice.get();
-            ask_path.apply();
-            meta.asked_leaf = meta.leaf;
         }
-        path_bit.apply();
         if (hdr.cnm.isValid()) {
             if (hdr.cnm.scope == SCOPE_ALL) {
-                hold_all.execute(meta.asked);
-                if (hdr.cnm.active == 1) {
-                    warned_all_mark.execute(0);
-                } else {
-                    warned_all_lift.execute(0);
-                }
+                meta.hears_all = 1;
             } else if (hdr.cnm.scope[15:6] == 0) {
-                hold_leaf.execute(held_path.get({ meta.asked_leaf[5:0], meta.asked }));
-                if (hdr.cnm.active == 1) {
-                    warned_mark.execute(meta.asked_leaf[5:0]);
-                } else {
-                    warned_lift.execute(meta.asked_leaf[5:0]);
-                }
+                meta.hears_leaf = 1;
             }
-            if (meta.relay != 0 && hdr.cnm.hops != 0) {
-                relay();
-            }
-        } else if (meta.last_path > 0) {
+        }
+        path_bit.apply();
+        if (meta.hears_leaf == 1) {
+            hold_leaf.execute(held_path.get({ meta.asked_leaf[5:0], meta.asked }));
+        } else if (meta.choice == 1) {
             meta.leaf_over = check_leaf.execute(checked_path.get({ meta.asked_leaf[5:0], meta.asked }));
+        }
+        if (meta.hears_all == 1) {
+            hold_all.execute(meta.asked);
+        } else if (meta.choice == 1) {
             meta.all_over = check_all.execute(meta.asked);
-            if (meta.leaf_over == 1) {
-                meta.to_leaf = warned_lift.execute(meta.asked_leaf[5:0]);
-            } else {
-                meta.to_leaf = warned_look.execute(meta.asked_leaf[5:0]);
-            }
-            if (meta.all_over == 1) {
-                meta.to_all = warned_all_lift.execute(0);
-            } else {
-                meta.to_all = warned_all_look.execute(0);
-            }
+        }
+        if (meta.hears_leaf == 1 && hdr.cnm.active == 1) {
+            warned_mark.execute(meta.asked_leaf[5:0]);
+        } else if (meta.hears_leaf == 1 || meta.leaf_over == 1) {
+            meta.to_leaf = warned_lift.execute(meta.asked_leaf[5:0]);
+        } else if (meta.choice == 1) {
+            meta.to_leaf = warned_look.execute(meta.asked_leaf[5:0]);
+        }
+        if (meta.hears_all == 1 && hdr.cnm.active == 1) {
+            warned_all_mark.execute(0);
+        } else if (meta.hears_all == 1 || meta.all_over == 1) {
+            meta.to_all = warned_all_lift.execute(0);
+        } else if (meta.choice == 1) {
+            meta.to_all = warned_all_look.execute(0);
+        }
+        if (hdr.cnm.isValid() && meta.relay != 0 && hdr.cnm.hops != 0) {
+            relay();
         }
     }
 } // control HearWarnings
@@ -1338,7 +1372,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     Register<path_time_t, bit<9>>(512) path_rtt;
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt) path_rtt_learn = {
         void apply(inout path_time_t path) {
-            path.rtt = meta.gain;
+            path.rtt = meta.rtt;
             path.measured_at = meta.when;
         }
     };
@@ -1357,7 +1391,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     Register<path_time_t, bit<9>>(512) path_rtt_copy;
     RegisterAction<path_time_t, bit<9>, time_t>(path_rtt_copy) path_rtt_copy_learn = {
         void apply(inout path_time_t path) {
-            path.rtt = meta.gain;
+            path.rtt = meta.rtt;
             path.measured_at = meta.when;
         }
     };
@@ -1375,15 +1409,15 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     Register<recirculation_t, bit<1>>(1) recirculation_time;
     RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) came_back = {
         void apply(inout recirculation_t time, out time_t took) {
-            time.took = meta.gain;
-            time.measured_at = meta.when;
+            time.took = meta.lasted;
+            time.measured_at = meta.pass_when;
             took = time.took;
         }
     };
     RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) last_time = {
         void apply(inout recirculation_t time, out time_t took) {
             took = 0;
-            if ((int<32>) (time.measured_at - meta.when) >= 0) {
+            if ((int<32>) (time.measured_at - meta.pass_when) >= 0) {
                 took = time.took;
             }
         }
@@ -1493,7 +1527,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     }
 
     action note_pass() {
-        meta.waited = hdr.again.waited + meta.gain;
+        meta.waited = hdr.again.waited + meta.lasted;
         meta.suspect = (bit<32>) (meta.first_port + hdr.again.step);
         meta.passes_256 = (bit<32>) hdr.again.passes << 8;
         meta.fault_window = meta.now >> 16;
@@ -1524,8 +1558,12 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         meta.would_wait = meta.took + meta.waited;
     }
 
+    action bear_rtt() {
+        meta.would_wait = meta.chosen_rtt |+| meta.would_wait;
+    }
+
     action bear() {
-        meta.bearable = meta.gain |-| meta.would_wait;
+        meta.bearable = meta.other_rtt |-| meta.would_wait;
     }
 
     action miss_paths(mask_t paths) {
@@ -1681,12 +1719,17 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         meta.blocked = meta.blocked | meta.missing;
     }
 
-    action compare_rtt() {
-        meta.gain = meta.other_rtt |-| meta.chosen_rtt;
+    action need_rtt() {
+        meta.needed = meta.chosen_rtt |+| meta.took;
     }
 
-    action compare_recirculation() {
-        meta.gain = meta.gain |-| meta.took;
+    // A path that nothing is known of is no slower than others.
+    action need_nothing() {
+        meta.needed = 0xffffffff;
+    }
+
+    action compare_times() {
+        meta.gain = meta.other_rtt |-| meta.needed;
     }
 
     action at_least_a_pass() {
@@ -1702,6 +1745,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     action forward_direct() {
         meta.fwd_flag = DIRECT;
         meta.out_port = meta.chosen_port;
+        hdr.again.setInvalid();
     }
 
     @name(".forward_other")
@@ -1709,12 +1753,21 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         meta.fwd_flag = REROUTE;
         meta.out_port = meta.other_port;
         meta.path = meta.other;
+        hdr.again.setInvalid();
     }
 
     @name(".forward_later")
     action forward_later() {
         meta.fwd_flag = RECIRCULATE;
         meta.out_port = RECIRCULATION_PORT;
+        hdr.again.setValid();
+        hdr.again.kind = INTERNAL_AGAIN;
+        hdr.again.in_port = meta.in_port;
+        hdr.again.path = (bit<8>) meta.path;
+        hdr.again.step = meta.step;
+        hdr.again.sent_at = meta.now;
+        hdr.again.passes = meta.passes + 1;
+        hdr.again.waited = meta.waited;
     }
 
     @name(".Forwardtype")
@@ -1741,55 +1794,43 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
 
     action look_lately() {
         meta.when = meta.fresh_since;
+        meta.pass_when = meta.fresh_since;
     }
 
     action rtt_of_echo() {
         meta.when = meta.now;
-        meta.gain = meta.now - hdr.fabric.echo;
+        meta.rtt = meta.now - hdr.fabric.echo;
+        meta.learns = 1;
     }
 
     action time_of_pass() {
-        meta.when = meta.now;
-        meta.gain = meta.now - hdr.again.sent_at;
-    }
-
-    action leave() {
-        hdr.again.setInvalid();
-    }
-
-    action pass_again() {
-        hdr.again.setValid();
-        hdr.again.kind = INTERNAL_AGAIN;
-        hdr.again.in_port = meta.in_port;
-        hdr.again.path = (bit<8>) meta.path;
-        hdr.again.step = meta.step;
-        hdr.again.sent_at = meta.now;
-        hdr.again.passes = meta.passes + 1;
-        hdr.again.waited = meta.waited;
+        meta.pass_when = meta.now;
+        meta.lasted = meta.now - hdr.again.sent_at;
+        meta.path = hdr.again.path[2:0];
+        meta.step = hdr.again.step;
+        meta.passes = hdr.again.passes;
     }
 
     apply {
+        Compath.apply();
+        look_back();
+        look_lately();
         if (meta.deliver && hdr.fabric.isValid() && hdr.fabric.echoed == 1) {
             rtt_of_echo();
-            path_rtt_learn.execute(path_rtt_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
-            path_rtt_copy_learn.execute(path_rtt_copy_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
-        } else if (meta.last_path > 0) {
-            Compath.apply();
-            look_back();
-            if (hdr.again.isValid()) {
-                time_of_pass();
-                meta.path = hdr.again.path[2:0];
-                meta.step = hdr.again.step;
-                meta.passes = hdr.again.passes;
-                meta.took = came_back.execute(0);
-            } else {
-                look_lately();
-                meta.took = last_time.execute(0);
-            }
-            Stoprecir.apply();
-            at_least_a_pass();
-            paths_missing.apply();
-            add_wait();
+        }
+        if (meta.choice == 1 && hdr.again.isValid()) {
+            time_of_pass();
+        }
+        if (meta.choice == 1 && hdr.again.isValid()) {
+            meta.took = came_back.execute(0);
+        } else if (meta.choice == 1) {
+            meta.took = last_time.execute(0);
+        }
+        Stoprecir.apply();
+        at_least_a_pass();
+        paths_missing.apply();
+        add_wait();
+        if (meta.choice == 1) {
             shrink_room();
             packets_of_room();
             if (hdr.again.isValid()) {
@@ -1811,36 +1852,39 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
                 meta.out_of_use = look_faulty.execute(0);
             }
             meta.missing = meta.missing | meta.out_of_use;
-            block_warned();
-            block_missing();
-            next_path.apply();
-            ports_of_paths();
-            if (meta.warned == 1) {
-                meta.gain = 0;
-                look_lately();
-                meta.chosen_rtt = path_rtt_look.execute(path_rtt_looked.get({ meta.leaf[5:0], meta.path }));
-                meta.other_rtt = path_rtt_copy_look.execute(path_rtt_copy_looked.get({ meta.leaf[5:0], meta.other }));
-                if (meta.chosen_rtt != 0) {
-                    compare_rtt();
-                    bear();
-                    compare_recirculation();
-                }
-                Forwardtype.apply();
-                if (meta.fwd_flag == RECIRCULATE) {
-                    count_recirculations.execute(meta.chosen_port[5:0]);
-                    pass_again();
-                } else {
-                    leave();
-                    if (meta.fwd_flag == REROUTE) {
-                        count_reroutes.execute(meta.chosen_port[5:0]);
-                    } else {
-                        count_forwarded_warned.execute(meta.chosen_port[5:0]);
-                    }
-                }
-            } else {
-                meta.out_port = meta.chosen_port;
-                leave();
-            }
+        }
+        block_warned();
+        block_missing();
+        next_path.apply();
+        if (meta.learns == 1) {
+            path_rtt_learn.execute(path_rtt_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
+        } else if (meta.choice == 1) {
+            meta.chosen_rtt = path_rtt_look.execute(path_rtt_looked.get({ meta.leaf[5:0], meta.path }));
+        }
+        need_rtt();
+        bear_rtt();
+        if (meta.chosen_rtt == 0) {
+            need_nothing();
+        }
+        if (meta.learns == 1) {
+            path_rtt_copy_learn.execute(path_rtt_copy_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
+        } else if (meta.choice == 1) {
+            meta.other_rtt = path_rtt_copy_look.execute(path_rtt_copy_looked.get({ meta.leaf[5:0], meta.other }));
+        }
+        ports_of_paths();
+        compare_times();
+        bear();
+        if (meta.choice == 1) {
+            Forwardtype.apply();
+        }
+        if (meta.fwd_flag == RECIRCULATE) {
+            count_recirculations.execute(meta.chosen_port[5:0]);
+        }
+        if (meta.fwd_flag == REROUTE) {
+            count_reroutes.execute(meta.chosen_port[5:0]);
+        }
+        if (meta.choice == 1 && meta.warned == 1 && meta.fwd_flag == DIRECT) {
+            count_forwarded_warned.execute(meta.chosen_port[5:0]);
         }
     }
 } // control Rlb
