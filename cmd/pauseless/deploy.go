@@ -69,7 +69,7 @@ func (d *deployment) networkFlags(cmd *cobra.Command) {
 	f.StringVar(&d.kind, "switch", "softswitch", "`softswitch or bmv2`")
 	f.StringVar(&d.name, "name", "", "what to call the network; the topology's `NAME` if not given")
 	f.IntVar(&d.pps, "pps", 0, "packets per second of the slowest host link; 1000 for bmv2, 10000 for softswitch if not given")
-	f.IntVar(&d.grpc, "grpc", 50051, "first TCP `PORT` for P4Runtime servers")
+	f.IntVar(&d.grpc, "grpc", 9559, "first TCP `PORT` for P4Runtime servers")
 	f.IntVar(&d.thrift, "thrift-port", 9090, "first TCP `PORT` for BMv2's Thrift servers")
 	f.StringVar(&d.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE` of simple_switch_grpc, or its directory; found on PATH if not given")
 	cmd.RegisterFlagCompletionFunc("switch", cobra.FixedCompletions([]string{"softswitch", "bmv2"}, cobra.ShellCompDirectiveNoFileComp))

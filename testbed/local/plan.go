@@ -44,7 +44,7 @@ type Options struct {
 	// second. Zero means the kind's own.
 	PacketRate int
 	// GRPC is the first TCP port for P4Runtime servers, Thrift the first for
-	// Thrift servers: each switch takes the next. Zero means 50051 and 9090.
+	// Thrift servers: each switch takes the next. Zero means 9559 and 9090.
 	GRPC, Thrift int
 	// Prefix goes in front of the names of the switches' interfaces.
 	Prefix string
@@ -103,7 +103,7 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 		o.PacketRate = o.Kind.PacketRate()
 	}
 	if o.GRPC == 0 {
-		o.GRPC = 50051
+		o.GRPC = 9559 // below the ports that systems hand out for connections
 	}
 	if o.Thrift == 0 {
 		o.Thrift = 9090

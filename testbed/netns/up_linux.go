@@ -176,7 +176,7 @@ func (p *process) awaitListen(ctx context.Context, addr string) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("switch %s does not listen at %s after %v; see %s", p.name, addr, patience, p.log)
+			return fmt.Errorf("switch %s does not listen at %s after %v; its log %s ends with\n  %s", p.name, addr, patience, p.log, p.tail())
 		}
 	}
 }
