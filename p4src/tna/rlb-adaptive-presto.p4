@@ -298,9 +298,8 @@ struct metadata_t {
     time_t  when;          // of a round trip; or what was measured must be later
     time_t  pass_when;     // the same of a recirculation
     bit<1>  learns;        // the packet has a round-trip time:
-    time_t  rtt;
+    time_t  rtt;           // or else: what the chosen path takes with another pass
     time_t  lasted;        // its recirculation
-    time_t  needed;        // what the chosen path takes with another pass
     time_t  pass_time;     // of a recirculation
     time_t  took;
     time_t  chosen_rtt;
@@ -424,7 +423,6 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.learns = 0;
         meta.rtt = 0;
         meta.lasted = 0;
-        meta.needed = 0;
         meta.pass_time = 0;
         meta.took = 0;
         meta.chosen_rtt = 0;
@@ -449,11 +447,14 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
 
     state parse_feedback {
         packet.extract(hdr.feedback);
+        meta.in_port = hdr.feedback.in_port;
+        meta.priority = hdr.feedback.priority;
         transition accept;
     }
 
     state parse_again {
         packet.extract(hdr.again);
+        meta.in_port = hdr.again.in_port;
         transition parse_ethernet;
     }
 
@@ -693,12 +694,7 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (hdr.feedback.isValid()) {
-            meta.in_port = hdr.feedback.in_port;
-            meta.priority = hdr.feedback.priority;
-        } else if (hdr.again.isValid()) {
-            meta.in_port = hdr.again.in_port;
-        } else {
+        if (!hdr.feedback.isValid() && !hdr.again.isValid()) {
             port_number.apply();
         }
     }
@@ -1075,7 +1071,6 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         hdr.message.priority = hdr.feedback.priority;
         hdr.message.port = meta.in_port;
         hdr.feedback.setInvalid();
-        meta.out_port = meta.in_port;
         meta.priority = 7;
         deparser.drop_ctl = 0;
     }
@@ -1086,6 +1081,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
             if (hdr.feedback.departed != 0) {
                 meta.amount = hdr.feedback.departed;
                 meta.departs = 1;
+                meta.out_port = meta.in_port; // to say that a warning is over
             }
         } else if (meta.routed == 1 && !hdr.again.isValid()) {
             meta.amount = (bit<32>) meta.length;
@@ -1702,16 +1698,16 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     }
 
     action need_rtt() {
-        meta.needed = meta.chosen_rtt |+| meta.took;
+        meta.rtt = meta.chosen_rtt |+| meta.took;
     }
 
     // A path that nothing is known of is no slower than others.
     action need_nothing() {
-        meta.needed = 0xffffffff;
+        meta.rtt = 0xffffffff;
     }
 
     action compare_times() {
-        meta.gain = meta.other_rtt |-| meta.needed;
+        meta.gain = meta.other_rtt |-| meta.rtt;
     }
 
     action at_least_a_pass() {
@@ -1843,9 +1839,11 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         } else if (meta.choice == 1) {
             meta.chosen_rtt = path_rtt_look.execute(path_rtt_looked.get({ meta.leaf[5:0], meta.path }));
         }
-        need_rtt();
         bear_rtt();
-        if (meta.chosen_rtt == 0) {
+        if (meta.learns == 0) {
+            need_rtt();
+        }
+        if (meta.learns == 0 && meta.chosen_rtt == 0) {
             need_nothing();
         }
         if (meta.learns == 1) {
