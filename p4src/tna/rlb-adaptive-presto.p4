@@ -282,6 +282,7 @@ struct metadata_t {
     time_t  deadline;      // of the warning
     bit<1>  hears_all;     // a message says so of all leaves
     bit<1>  hears_leaf;    // or of one
+    bit<1>  relays;        // and goes on to others
     bit<1>  leaf_over;     // it has run out
     bit<1>  all_over;
     mask_t  to_leaf;       // paths that are warned of
@@ -405,6 +406,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.deadline = 0;
         meta.hears_all = 0;
         meta.hears_leaf = 0;
+        meta.relays = 0;
         meta.leaf_over = 0;
         meta.all_over = 0;
         meta.to_leaf = 0;
@@ -1071,8 +1073,6 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         hdr.message.priority = hdr.feedback.priority;
         hdr.message.port = meta.in_port;
         hdr.feedback.setInvalid();
-        meta.priority = 7;
-        deparser.drop_ctl = 0;
     }
 
     apply {
@@ -1288,14 +1288,19 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     action relay() {
         hdr.cnm.hops = hdr.cnm.hops - 1;
         tm.mcast_grp_a = meta.relay;
+        meta.relays = 1;
+    }
+
+    // Messages go out, and before all packets.
+    action let_pass() {
         meta.priority = 7;
         deparser.drop_ctl = 0;
     }
 
     apply {
         meta.share_c = dice.get();
-        meta.asked_leaf = meta.leaf;
         ask_path.apply();
+        meta.asked_leaf = meta.leaf;
         if (hdr.cnm.isValid()) {
             ask_about_message();
         }
@@ -1333,6 +1338,9 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
         }
         if (hdr.cnm.isValid() && meta.relay != 0 && hdr.cnm.hops != 0) {
             relay();
+        }
+        if (meta.warning_on == 1 || meta.relays == 1) {
+            let_pass();
         }
     }
 } // control HearWarnings
