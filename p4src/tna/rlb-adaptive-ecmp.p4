@@ -1841,18 +1841,21 @@ control Send(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (!hdr.message.isValid() && !hdr.again.isValid()) {
-            hdr.bridge.setValid();
-            hdr.bridge.kind = INTERNAL_PACKET;
-            hdr.bridge.priority = meta.priority;
-            hdr.bridge.out_port = meta.out_port;
-            hdr.bridge.in_port = meta.in_port;
-            hdr.bridge.length = meta.length;
-            hdr.bridge.deliver = meta.to_deliver;
-            hdr.bridge.choice = meta.choice;
-            hdr.bridge.path = (bit<8>) meta.path;
-            hdr.bridge.leaf = meta.leaf;
+        // What is known early is written early: in one action with the path it
+        // would wait for that, and the program be a stage longer.
+        hdr.bridge.setValid();
+        hdr.bridge.kind = INTERNAL_PACKET;
+        hdr.bridge.priority = meta.priority;
+        hdr.bridge.in_port = meta.in_port;
+        hdr.bridge.length = meta.length;
+        hdr.bridge.deliver = meta.to_deliver;
+        hdr.bridge.choice = meta.choice;
+        hdr.bridge.leaf = meta.leaf;
+        if (hdr.message.isValid() || hdr.again.isValid()) {
+            hdr.bridge.setInvalid();
         }
+        hdr.bridge.path = (bit<8>) meta.path;
+        hdr.bridge.out_port = meta.out_port;
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
         if (meta.out_port != 0) {
