@@ -19,9 +19,23 @@ import "github.com/pauseless/pauseless/internal/diag"
 // Version is the version of the format that Encode's users should claim.
 var Version = []int{2, 23}
 
+// TNA is the Architecture of programs for the Tofino Native Architecture,
+// which p4lang's format does not know. Such a program has two parsers
+// ("ingress_parser", "egress_parser"), two deparsers ("ingress_deparser",
+// "egress_deparser") that list what they emit, and up to four pipelines:
+// "ingress", "egress", and, with the names of the deparsers, what these do
+// before they emit. Its primitives are also
+//
+//	mirror    session, field list: a copy with the list's bits before it
+//	resubmit  field list: in place of the port metadata
+const TNA = "tna"
+
 // Program is a whole file. A compiler sets Program to the name of the P4
 // source and Meta.Version to Version.
 type Program struct {
+	// Architecture is empty for v1model.
+	Architecture string `json:"architecture,omitempty"`
+
 	HeaderTypes       []*HeaderType      `json:"header_types"`
 	Headers           []*Header          `json:"headers"`
 	HeaderStacks      []*HeaderStack     `json:"header_stacks"`
@@ -216,6 +230,8 @@ type RegisterArray struct {
 	SourceInfo *SourceInfo `json:"source_info,omitempty"`
 	Size       int         `json:"size"`
 	Width      int         `json:"bitwidth"`
+	// Initial, in hexadecimal, is what every cell starts with: zero if empty.
+	Initial string `json:"initial,omitempty"`
 
 	Pos diag.Pos `json:"-"`
 }
