@@ -87,6 +87,21 @@ func (w *Warner) Arrive(p *Predictor, q Bytes, now Time) bool {
 	return warn
 }
 
+// Rises is called for each packet that arrives where the program itself sends
+// PAUSE frames. It reports whether a warning is due for the packet alone, whose
+// arrival makes the queue as long as Q_th.
+//
+// Ours: in the paper the traffic manager pauses, later than the program sees
+// the queue. A program that pauses at any packet, but predicts only once per
+// interval, would pause before it warns.
+func (w *Warner) Rises(p *Predictor, before, after Bytes) bool {
+	if before >= p.Qth || after < p.Qth {
+		return false
+	}
+	w.Warned = true
+	return true
+}
+
 // Depart is called for each packet that leaves, with the queue before and
 // after it. It reports whether a warning is to be taken back: when the queue
 // falls below calm, half of Q_th.

@@ -112,6 +112,39 @@ func TestEmulatedPFCPausesAndResumesTheSender(t *testing.T) {
 	}
 }
 
+// Where the program pauses, a queue that jumps over both thresholds between two
+// looks of the predictor is warned of with the packet that takes it there; the
+// next one pauses.
+func TestEmulatedPFCWarnsBeforeItPauses(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw target) {
+		d := load(t, sw, "rlb-drill-bmv2", leafSpine(2), "l1", map[string]string{
+			"pfc_emulated.xoff": "100KB", "pfc_emulated.xon": "50KB", "rlb.xoff": "100KB", "rlb.warn": "99500B"})
+		d.rule("Readqlen in_port=3 priority=3 -> read_qlen(interval=0xffffffff, calm=0)") // it never looks
+		length := uint64(len(down))
+		for _, c := range []struct {
+			name             string
+			now              uint64
+			warnings, frames int
+		}{
+			{"stays below the warning", 99_499, 0, 0},
+			{"reaches the warning", 99_500, 1, 0},
+			{"goes on from there", 99_500 + length, 0, 1},
+			{"falls and jumps over both", 100_001, 1, 0},
+			{"goes on from there too", 100_001 + length, 0, 1},
+		} {
+			if c.warnings > 0 {
+				d.set("pausing_since", 0, 3, 3)
+			}
+			d.set("ingress_qlen", c.now-length, 3, 3)
+			d.send(3, down)
+			out := d.sent()
+			if warnings, frames := len(cnms(d, out, 3)), len(pauses(out, 3)); warnings != c.warnings || frames != c.frames {
+				t.Errorf("a queue that %s: %d warnings and %d PFC frames, want %d and %d", c.name, warnings, frames, c.warnings, c.frames)
+			}
+		}
+	})
+}
+
 func TestEmulatedPFCHoldsPacketsForAPausedPort(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "drill-bmv2", leafSpine(2), "l1", map[string]string{"pfc_emulated.max_holds": "9"})

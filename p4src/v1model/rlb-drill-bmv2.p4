@@ -581,7 +581,9 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
 } // control HearWarnings
 
 // Counts what arrives and looks once per interval how the ingress queue grows.
-// Ports with an entry in predict warn the switch before them.
+// Ports with an entry in predict warn the switch before them. The packet that
+// makes the queue long warns at once: the program asks for a pause with any
+// packet, not only when it looks, and a warning has to come first.
 control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".sampled_at") @index("port,priority:8") @unit("us")
     register<time_t>(512) sampled_at;
@@ -629,8 +631,9 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
         bit<32> before;
         sampled_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
-        meta.warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
+        bool warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
             (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.since <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
+        meta.warn = (meta.sample && warn) || (meta.qlen >= warn_at && meta.qlen - meta.counted < warn_at);
     }
 
     @name(".predict")
@@ -646,11 +649,12 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     apply {
         if (meta.passes == 0) {
-            Readqlen.apply();
-            if (meta.sample) {
+            if (Readqlen.apply().hit) {
                 predict.apply();
-                sampled_at.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.now);
-                sampled_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+                if (meta.sample) {
+                    sampled_at.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.now);
+                    sampled_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+                }
                 if (meta.warn) {
                     bit<32> warnings;
                     warnings_sent.read(warnings, (bit<32>) meta.in_port);

@@ -29,7 +29,12 @@ func (s *Switch) arrive(p *pkt) {
 			pred.Qth, pred.Derivative = 1<<62, false
 		}
 		w := s.warner[i]
-		if w.Arrive(&pred, p.q, p.now) {
+		warn := w.Arrive(&pred, p.q, p.now)
+		if s.Emulated && warns && w.Rises(&pred, p.q-p.length, p.q) && !warn {
+			s.note("warning between looks")
+			warn = true
+		}
+		if warn {
 			if p.request(&message{kind: warnMessage, class: p.class}) {
 				s.warningsSent[p.inPort]++
 				s.note("warning")
