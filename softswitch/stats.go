@@ -40,11 +40,12 @@ const (
 	DropMulticast                  // an empty or unknown multicast group
 	DropNoProgram                  // no program is loaded
 	DropAssert                     // an assertion of the program failed
+	DropParser                     // a packet for TNA that the parser could not read
 	DropCauses                     // how many causes there are
 )
 
 var dropNames = [DropCauses]string{"ingress", "egress", "no such port", "queue full", "buffer full", "headroom exceeded",
-	"link down", "loop", "empty multicast group", "no program", "assertion failed"}
+	"link down", "loop", "empty multicast group", "no program", "assertion failed", "parser error"}
 
 // String returns the cause in words.
 func (c DropCause) String() string { return dropNames[c] }

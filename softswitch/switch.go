@@ -49,7 +49,7 @@ type Switch struct {
 	cfg  Config
 	net  Network
 	tm   *tm.Manager
-	arch *v1model // nil until a program is loaded
+	arch architecture // nil until a program is loaded
 
 	index   []int  // place of a port in the traffic manager by number, −1: no port
 	numbers []int  // and back
@@ -149,13 +149,13 @@ func (s *Switch) Load(p *Program) { s.LoadState(interp.NewState(p, s.cfg.Seed)) 
 func (s *Switch) LoadState(st *interp.State) {
 	s.tm.Flush(func(p *tm.Packet) { s.drop(p, DropNoProgram) })
 	s.groups, s.sessions = map[uint32]*group{}, map[uint32]*session{}
-	s.arch = newV1Model(s, st)
+	s.arch = newArchitecture(s, st)
 }
 
 // SwapState replaces program and state and keeps groups and sessions.
 func (s *Switch) SwapState(st *interp.State) {
 	s.tm.Flush(func(p *tm.Packet) { s.drop(p, DropNoProgram) })
-	s.arch = newV1Model(s, st)
+	s.arch = newArchitecture(s, st)
 }
 
 // State returns what the program remembers, or nil if none is loaded.
@@ -163,14 +163,15 @@ func (s *Switch) State() *interp.State {
 	if s.arch == nil {
 		return nil
 	}
-	return s.arch.m.State()
+	return s.arch.machine().State()
 }
 
 // Control sets where packets for the controller, digests and logs go.
 func (s *Switch) Control(c Control) {
 	s.control = c
 	if s.arch != nil {
-		s.arch.m.Log, s.arch.m.Trace = c.Log, c.Trace
+		m := s.arch.machine()
+		m.Log, m.Trace = c.Log, c.Trace
 	}
 }
 
@@ -220,7 +221,7 @@ func (s *Switch) Receive(port int, f *packet.Frame) {
 		s.drop(p, DropNoProgram)
 		return
 	}
-	s.arch.ingress(p, instanceNormal)
+	s.arch.arrive(p)
 	s.tm.Run()
 }
 
@@ -262,7 +263,7 @@ func (s *Switch) LinkChanged(port int, up bool) {
 	s.links[i] = up
 	s.tm.SetLink(i, up, func(p *tm.Packet) { s.drop(p, DropLink) })
 	if s.arch != nil {
-		s.arch.watchPort(port, up)
+		s.watchPort(port, up)
 	}
 	s.tm.Run()
 }
@@ -336,7 +337,7 @@ func (h *handler) Egress(p *tm.Packet) tm.Verdict { return h.arch.egress(p) }
 func (h *handler) Reenter(p *tm.Packet) {
 	s := (*Switch)(h)
 	s.stats.Recirculated++
-	s.arch.ingress(p, instanceRecirc)
+	s.arch.reenter(p)
 }
 
 func (h *handler) Frames() *packet.Pool { return h.net.Frames() }

@@ -3,7 +3,6 @@
 package softswitch
 
 import (
-	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/tm"
@@ -19,9 +18,8 @@ const (
 	instanceResubmit     = 6
 )
 
-// v1model is the architecture between a program and the rest of the switch:
-// what simple_switch does around the pipelines, in its order, with its
-// metadata. Nothing else in this package knows v1model.
+// v1model is what simple_switch does around the pipelines, in its order, with
+// its metadata. Nothing else in this package knows v1model.
 type v1model struct {
 	s *Switch
 	m *interp.Machine
@@ -35,12 +33,6 @@ type v1model struct {
 
 	timeUnit vtime.Time
 	depth    func(tm.Depth) uint64
-}
-
-// field is a metadata field that the program may not have.
-type field struct {
-	interp.Field
-	ok bool
 }
 
 func (a *v1model) set(f *field, v uint64) {
@@ -104,6 +96,14 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 	}
 	return a
 }
+
+var _ architecture = (*v1model)(nil)
+
+func (a *v1model) machine() *interp.Machine { return a.m }
+
+func (a *v1model) arrive(p *tm.Packet) { a.ingress(p, instanceNormal) }
+
+func (a *v1model) reenter(p *tm.Packet) { a.ingress(p, instanceRecirc) }
 
 // ingress takes a packet from the parser to the queues. A packet that was
 // recirculated brings the fields of the list p.Tag in p.State.
@@ -220,7 +220,7 @@ func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
 	for i := range replicas {
 		c := p
 		if i < len(replicas)-1 {
-			c = a.copyOf(p)
+			c = s.copyOf(p)
 			s.stats.Replicated++
 		}
 		port, rid := s.target(&replicas[i])
@@ -230,18 +230,6 @@ func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
 	}
 }
 
-// copyOf returns a packet with a copy of the frame of p, on the account of
-// the same port.
-func (a *v1model) copyOf(p *tm.Packet) *tm.Packet {
-	c := a.s.tm.Get()
-	c.Frame = a.s.net.Frames().Clone(p.Frame)
-	c.In, c.Class, c.Passes = p.In, p.Class, p.Passes
-	if p.Tag == uncounted {
-		c.Tag = 0
-	}
-	return c
-}
-
 // cloneIngress queues what an ingress-to-egress clone makes of p. The values
 // of the field list are in a.list.
 func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int) {
@@ -249,7 +237,7 @@ func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int) {
 	if len(c.replicas) == 0 {
 		return
 	}
-	copy := a.copyOf(p)
+	copy := s.copyOf(p)
 	m.Start(copy.Frame, copy.Frame.Len())
 	a.set(&a.ingressPort, uint64(s.numbers[p.In]))
 	m.Parse()
@@ -324,39 +312,7 @@ func (a *v1model) cloneEgress(p *tm.Packet) {
 	m.ResetMetadata()
 	m.SetList(ask.CloneList, a.list)
 	a.set(&a.instanceType, instanceEgressClone)
-	a.sendClone(a.copyOf(p), c)
+	a.sendClone(s.copyOf(p), c)
 	m.ResumeAll(p.Frame, a.saved)
 	m.Ask = ask
 }
-
-// internal reports whether what is sent at a place gets nowhere.
-func (s *Switch) internal(place int) bool {
-	return place == s.nowhere || place < len(s.cfg.Ports) && s.cfg.Ports[place].Internal
-}
-
-// watchPort takes members that watch a port in or out of the choice of their
-// groups.
-func (a *v1model) watchPort(port int, up bool) {
-	for _, p := range a.m.State().Profiles {
-		p.EachGroup(func(g *interp.Group) {
-			changed := false
-			for i := range g.Members {
-				if g.Members[i].Watch == port {
-					g.Members[i].Down = !up
-					changed = true
-				}
-			}
-			if changed {
-				g.Choose()
-			}
-		})
-	}
-}
-
-var _ interface {
-	Receive(port int, f *packet.Frame)
-	Lock()
-	Unlock()
-	LinkChanged(port int, up bool)
-	LosslessDrops() uint64
-} = (*Switch)(nil) // what a fabric wants of a node

@@ -37,6 +37,17 @@ func (f *Frame) Truncate(n int) {
 	}
 }
 
+// Prepend puts bytes before the frame.
+func (f *Frame) Prepend(b []byte) {
+	n := len(f.Data)
+	f.Data = append(f.Data, b...) // any bytes: for room
+	copy(f.Data[len(b):], f.Data[:n])
+	copy(f.Data, b)
+}
+
+// Strip takes n bytes off the start of the frame, which has them in memory.
+func (f *Frame) Strip(n int) { f.Data = f.Data[:copy(f.Data, f.Data[n:])] }
+
 // A Pool recycles frames for one goroutine. The zero value is ready. A frame
 // may be put into another Pool than the one it came from.
 type Pool struct{ free []*Frame }

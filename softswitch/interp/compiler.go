@@ -3,6 +3,7 @@
 package interp
 
 import (
+	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -17,25 +18,42 @@ const CodeProgram diag.Code = "json-program"
 // validField is the hidden field that tells whether a header is valid.
 const validField = "$valid$"
 
-// Arch is what an architecture adds to the programs written for it.
-type Arch struct {
-	// Fields are the metadata fields that the architecture itself reads or
-	// writes, by the names of BMv2 (aliases included), and when.
-	Fields map[string]use
-	// DropField and DropGroup are the fields that mark_to_drop and drop set.
-	EgressSpec, MulticastGroup string
+// architecture is what an architecture adds to the programs written for it.
+type architecture struct {
+	name string // as in the file
+	// parsers, pipelines and deparsers are the names that the file has for
+	// them, by gress; "" is any name, "-" none.
+	parsers, pipelines, deparsers [gresses]string
+	// fields are the metadata fields that the architecture itself reads or
+	// writes, by the names of BMv2 (aliases included), and when. Those without
+	// a use are written where the program makes use of them.
+	fields map[string]use
+	// zeroBeyond says that reading beyond the end of a register array gives
+	// zero, rather than leaving the destination as it is.
+	zeroBeyond bool
+	// egressSpec and multicastGroup are the fields that mark_to_drop and drop
+	// set.
+	egressSpec, multicastGroup string
 }
 
-// Uses of a field, for Arch.Fields.
-const (
-	InIngress = useIngress
-	InEgress  = useEgress
-	Written   = useWrite
-)
+// expect says what a program of the architecture has of a kind.
+func (a *architecture) expect(kind string) string {
+	names := map[string][gresses]string{"parser": a.parsers, "pipeline": a.pipelines, "deparser": a.deparsers}[kind]
+	switch {
+	case a.name == "" && kind != "pipeline":
+		return "a v1model program has one " + kind
+	case a.name == "":
+		return "a v1model program has ingress and egress, once each"
+	case kind == "pipeline":
+		return fmt.Sprintf("a %s program has %s, %s, %s and %s, once each", a.name, names[in], names[out], a.deparsers[in], a.deparsers[out])
+	}
+	return fmt.Sprintf("a %s program has %s and %s, once each", a.name, names[in], names[out])
+}
 
-// V1Model is what simple_switch adds: standard_metadata and its kin.
-var V1Model = Arch{
-	Fields: map[string]use{
+// v1Model is what simple_switch adds: standard_metadata and its kin.
+var v1Model = architecture{
+	parsers: [gresses]string{"", "-"}, pipelines: [gresses]string{"ingress", "egress"}, deparsers: [gresses]string{"-", ""},
+	fields: map[string]use{
 		"standard_metadata.ingress_port":              useIngress | useEgress | useWrite,
 		"standard_metadata.egress_spec":               useIngress | useEgress | useWrite,
 		"standard_metadata.egress_port":               useEgress | useWrite,
@@ -54,14 +72,14 @@ var V1Model = Arch{
 		"queueing_metadata.deq_qdepth":                useEgress | useWrite,
 		"queueing_metadata.qid":                       useEgress | useWrite,
 	},
-	EgressSpec:     "standard_metadata.egress_spec",
-	MulticastGroup: "intrinsic_metadata.mcast_grp",
+	egressSpec:     "standard_metadata.egress_spec",
+	multicastGroup: "intrinsic_metadata.mcast_grp",
 }
 
 // compiler turns a file into a Program.
 type compiler struct {
 	json *bmv2json.Program
-	arch Arch
+	arch *architecture
 	opts Options
 	prog *Program
 	list diag.List
@@ -90,6 +108,7 @@ type compiler struct {
 	code                    []instr
 	labels                  []int // places of labels in code, −1 while unknown
 	placed                  int   // the last place of a label
+	parseEnd                label // where the parser being compiled ends
 
 	action *action // being compiled
 	args   []*big.Int
@@ -285,6 +304,9 @@ func (c *compiler) finish() {
 	}
 	p.code = c.code
 	at := func(l label) int32 { return int32(c.labels[l]) }
+	for g := range p.parseEnd {
+		p.parseEnd[g] = at(label(p.parseEnd[g]))
+	}
 	for _, t := range p.Tables {
 		for i := range t.pcs {
 			t.pcs[i] = at(label(t.pcs[i]))
@@ -322,5 +344,4 @@ func (c *compiler) finish() {
 			s.to[i] = at(label(s.to[i]))
 		}
 	}
-	p.parseEnd = at(c.parseEnd())
 }

@@ -63,6 +63,7 @@ func init() {
 		"count":                       {2, (*compiler).genCount},
 		"register_read":               {3, (*compiler).genRegisterRead},
 		"register_write":              {3, (*compiler).genRegisterWrite},
+		"mirror":                      {2, (*compiler).genMirror},
 		"clone_ingress_pkt_to_egress": {2, (*compiler).genClone},
 		"clone_egress_pkt_to_egress":  {2, (*compiler).genClone},
 	}
@@ -281,7 +282,7 @@ func (c *compiler) into(dst *expr, width int, code func(slot int)) {
 // metadata: of an action that has it as a parameter, p4c makes a copy.
 func (c *compiler) genMarkToDrop(p *bmv2json.Primitive) {
 	v := p.Parameters[0]
-	std, _, _ := c.lookupField(c.arch.EgressSpec)
+	std, _, _ := c.lookupField(c.arch.egressSpec)
 	h := c.headers[v.Name]
 	if v.Type != bmv2json.TypeHeader || h == nil {
 		c.errorf(v.Pos, "parameter 1 of mark_to_drop is no header")
@@ -348,7 +349,11 @@ func (c *compiler) genRegisterRead(p *bmv2json.Primitive) {
 		return
 	}
 	i := c.index(c.number(p, 2))
-	c.into(c.arg(p, 0), c.prog.Registers[r].Width, func(s int) { c.emit(iRegRead, s, i, 0, uint64(r)) })
+	zero := 0
+	if c.arch.zeroBeyond {
+		zero = 1
+	}
+	c.into(c.arg(p, 0), c.prog.Registers[r].Width, func(s int) { c.emit(iRegRead, s, i, zero, uint64(r)) })
 }
 
 func (c *compiler) genRegisterWrite(p *bmv2json.Primitive) {
@@ -372,6 +377,15 @@ func (c *compiler) genRegisterWrite(p *bmv2json.Primitive) {
 func (c *compiler) genClone(p *bmv2json.Primitive) {
 	session := c.short(p, 0)
 	c.emit(iClone, 0, session, c.short(p, 1), 0)
+}
+
+func (c *compiler) genMirror(p *bmv2json.Primitive) {
+	if c.arch != &tna {
+		c.errorf(p.Pos, "mirror is a primitive of %s programs only", bmv2json.TNA)
+		return
+	}
+	session := c.short(p, 0)
+	c.emit(iMirror, 0, session, c.short(p, 1), 0)
 }
 
 func (c *compiler) genHeaderOp(p *bmv2json.Primitive, op opcode) {

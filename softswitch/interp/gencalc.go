@@ -5,6 +5,7 @@ package interp
 import (
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -200,35 +201,44 @@ func (c *compiler) genChecksum(i int, op opcode) {
 	c.place(skip)
 }
 
-// genDeparser emits what happens before headers are written: updates of
-// checksums and the deparser's own primitives.
-func (c *compiler) genDeparser() {
-	c.prog.finish = int32(len(c.code))
-	for i := range c.json.Checksums {
-		if c.json.Checksums[i].Update {
-			c.genChecksum(i, iUpdate)
-		}
-	}
-	if len(c.json.Deparsers) > 1 {
-		c.errorf(c.json.Deparsers[1].Pos, "a v1model program has one deparser")
-	}
-	for _, d := range c.json.Deparsers {
-		for _, p := range d.Primitives {
-			if p.Op == "set" { // what an assignment in a deparser becomes
-				p.Op = "assign"
+// genDeparsers emits what happens before headers are written: updates of
+// checksums, the deparser's own primitives and its pipeline.
+func (c *compiler) genDeparsers() {
+	deparsers := pick(c, "deparser", c.arch.deparsers, c.json.Deparsers, func(d *bmv2json.Deparser) (string, diag.Pos) { return d.Name, d.Pos })
+	for g, d := range deparsers {
+		c.prog.finish[g] = int32(len(c.code))
+		for i := range c.json.Checksums {
+			if g == out && c.json.Checksums[i].Update {
+				c.genChecksum(i, iUpdate)
 			}
-			c.genPrimitive(p)
 		}
-		for _, name := range d.Order {
-			h := c.headers[name]
-			if h == nil || h.slots != nil {
-				c.errorf(d.Pos, "deparser emits unknown header %s%s", name, diag.DidYouMean(name, keys(c.headers)))
-				continue
-			}
-			c.prog.deparse = append(c.prog.deparse, h)
+		if d != nil {
+			c.genDeparser(g, d)
+		}
+		body := slices.IndexFunc(c.json.Pipelines, func(p *bmv2json.Pipeline) bool { return c.isDeparser(p) && p.Name == c.arch.deparsers[g] })
+		if body >= 0 {
+			c.genPipeline(c.json.Pipelines[body])
+		} else {
+			c.emit(iEnd, 0, 0, 0, 0)
 		}
 	}
-	c.emit(iEnd, 0, 0, 0, 0)
+}
+
+func (c *compiler) genDeparser(g int, d *bmv2json.Deparser) {
+	for _, p := range d.Primitives {
+		if p.Op == "set" { // what an assignment in a deparser becomes
+			p.Op = "assign"
+		}
+		c.genPrimitive(p)
+	}
+	for _, name := range d.Order {
+		h := c.headers[name]
+		if h == nil || h.slots != nil {
+			c.errorf(d.Pos, "deparser emits unknown header %s%s", name, diag.DidYouMean(name, keys(c.headers)))
+			continue
+		}
+		c.prog.deparse[g] = append(c.prog.deparse[g], h)
+	}
 }
 
 // genFieldLists resolves the lists of clone, resubmit, recirculate and digest.
@@ -245,7 +255,9 @@ func (c *compiler) genFieldLists() {
 				fl.fields = append(fl.fields, fieldAt{e.slot, e.limbs, e.width, e.signed()})
 			default:
 				c.errorf(v.Pos, "field list %s has an element that is neither field nor constant", l.Name)
+				continue
 			}
+			fl.bits += fl.fields[len(fl.fields)-1].width
 		}
 		return fl
 	}

@@ -4,6 +4,7 @@ package interp
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -28,26 +29,27 @@ type pipelineGen struct {
 }
 
 func (c *compiler) genPipelines() {
-	p := c.prog
-	p.ingress, p.egress = -1, -1
-	for _, pl := range c.json.Pipelines {
-		at := int32(len(c.code))
-		switch {
-		case pl.Name == "ingress" && p.ingress < 0:
-			p.ingress = at
-		case pl.Name == "egress" && p.egress < 0:
-			p.egress = at
-		default:
-			c.errorf(pl.Pos, "pipeline %s: a v1model program has ingress and egress, once each", pl.Name)
-		}
-		c.genPipeline(pl)
-	}
-	for _, entry := range []*int32{&p.ingress, &p.egress} {
-		if *entry < 0 { // a missing pipeline does nothing
-			*entry = int32(len(c.code))
+	pipelines := pick(c, "pipeline", c.arch.pipelines, c.nonDeparsers(), pipelineName)
+	for g, pl := range pipelines {
+		c.prog.pipeline[g] = int32(len(c.code))
+		if pl != nil {
+			c.genPipeline(pl)
+		} else { // a missing pipeline does nothing
 			c.emit(iEnd, 0, 0, 0, 0)
 		}
 	}
+}
+
+func pipelineName(p *bmv2json.Pipeline) (string, diag.Pos) { return p.Name, p.Pos }
+
+// nonDeparsers returns the pipelines that are not what a deparser does before
+// it emits.
+func (c *compiler) nonDeparsers() []*bmv2json.Pipeline {
+	return slices.DeleteFunc(slices.Clone(c.json.Pipelines), c.isDeparser)
+}
+
+func (c *compiler) isDeparser(p *bmv2json.Pipeline) bool {
+	return p.Name != "" && slices.Contains(c.arch.deparsers[:], p.Name)
 }
 
 func (c *compiler) genPipeline(pl *bmv2json.Pipeline) {

@@ -12,32 +12,41 @@ import (
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
-// genParser emits the parser: its states, then what follows it, the error
-// field and the verification of checksums.
-func (c *compiler) genParser() {
-	c.parseEnd()
-	c.prog.parse = int32(len(c.code))
-	if len(c.json.Parsers) > 1 {
-		c.errorf(c.json.Parsers[1].Pos, "a v1model program has one parser")
-	}
-	if len(c.json.Parsers) > 0 {
-		c.genStates(c.json.Parsers[0])
-	}
-	c.place(c.parseEnd())
-	for i := range c.json.Checksums {
-		if c.json.Checksums[i].Verify {
-			c.genChecksum(i, iVerify)
+// genParsers emits the parsers: their states, then what follows them, the
+// error field and the verification of checksums.
+func (c *compiler) genParsers() {
+	parsers := pick(c, "parser", c.arch.parsers, c.json.Parsers, func(p *bmv2json.Parser) (string, diag.Pos) { return p.Name, p.Pos })
+	for g, p := range parsers {
+		c.parseEnd = c.label()
+		c.prog.parse[g], c.prog.parseEnd[g] = int32(len(c.code)), int32(c.parseEnd)
+		if p != nil {
+			c.genStates(p)
 		}
+		c.place(c.parseEnd)
+		for i := range c.json.Checksums {
+			if g == in && c.json.Checksums[i].Verify {
+				c.genChecksum(i, iVerify)
+			}
+		}
+		c.emit(iEnd, 0, 0, 0, 0)
 	}
-	c.emit(iEnd, 0, 0, 0, 0)
 }
 
-// parseEnd is the label where parsing ends, with or without error.
-func (c *compiler) parseEnd() label {
-	if len(c.labels) == 0 {
-		c.label()
+// pick finds the parsers, pipelines or deparsers of the gresses by the names
+// that the architecture has for them.
+func pick[T any](c *compiler, kind string, names [gresses]string, list []*T, name func(*T) (string, diag.Pos)) (of [gresses]*T) {
+next:
+	for _, x := range list {
+		n, pos := name(x)
+		for g, want := range names {
+			if (want == "" || want == n) && of[g] == nil {
+				of[g] = x
+				continue next
+			}
+		}
+		c.errorf(pos, "%s %s: %s", kind, n, c.arch.expect(kind))
 	}
-	return 0
+	return of
 }
 
 func (c *compiler) genStates(p *bmv2json.Parser) {
@@ -52,17 +61,17 @@ func (c *compiler) genStates(p *bmv2json.Parser) {
 	}
 	next := func(pos diag.Pos, name string) label {
 		if name == "" {
-			return c.parseEnd()
+			return c.parseEnd
 		}
 		l, ok := labels[name]
 		if !ok {
 			c.errorf(pos, "unknown parser state %s%s", name, diag.DidYouMean(name, keys(states)))
-			return c.parseEnd()
+			return c.parseEnd
 		}
 		return l
 	}
 	first := next(p.Pos, p.InitState)
-	if first == c.parseEnd() {
+	if first == c.parseEnd {
 		c.jump(first)
 		return
 	}
@@ -234,7 +243,7 @@ func (c *compiler) genExtract(op *bmv2json.ParserOp, length *bmv2json.Value) {
 // genTransitions emits the choice of the next state.
 func (c *compiler) genTransitions(s *bmv2json.ParseState, next func(diag.Pos, string) label) {
 	defer c.releaseTemps(c.tempTop)
-	last := c.parseEnd()
+	last := c.parseEnd
 	var cases []*bmv2json.Transition
 	for _, t := range s.Transitions {
 		if t.Type == "default" {

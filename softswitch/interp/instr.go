@@ -95,13 +95,14 @@ const (
 	iPop
 	iCopyStack // stack imm.n = stack imm.m
 
-	iRegRead  // d = register imm[a]
+	iRegRead  // d = register imm[a]; beyond the end zero if b is 1
 	iRegWrite // register imm[a] = b
 	iRandom   // d in a…b
 	iHash     // d = a + calculation imm mod b
 	iCount    // counter imm[a]
 	iMeter    // d = colour of meter imm[a]
 	iClone    // session a, field list b
+	iMirror   // session a, field list b
 	iResubmit // field list a
 	iRecirc   // field list a
 	iDigest   // list a
@@ -132,7 +133,7 @@ var opcodeNames = [opcodes]string{
 	"wext", "wadd", "wsub", "wmul", "wand", "wor", "wxor", "wnot", "wshl", "wshr", "wdiv", "wmod", "wmask", "wsext", "wusat", "wssat",
 	"weq", "wlt", "wle", "wnonzero", "wshift", "elem", "load", "store",
 	"addheader", "addvalid", "removeheader", "copyheader", "headereq", "varbit", "vareq", "push", "pop", "copystack",
-	"regread", "regwrite", "random", "hash", "count", "meter", "clone", "resubmit", "recirc", "digest", "truncate", "drop", "log", "assert",
+	"regread", "regwrite", "random", "hash", "count", "meter", "clone", "mirror", "resubmit", "recirc", "digest", "truncate", "drop", "dropport", "log", "assert",
 	"extract", "look", "advance", "fail", "jmatch", "vset", "switch", "state", "apply", "verify", "update", "trace",
 }
 

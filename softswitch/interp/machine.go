@@ -36,6 +36,7 @@ type Machine struct {
 	egressSpec, mcastGroup int // slots, or −1
 	scratch                []byte
 	steps                  int
+	parseEnd               int32 // of the parser that runs
 }
 
 // Requests are what a pipeline asked for.
@@ -44,6 +45,9 @@ type Requests struct {
 	Clone         bool
 	CloneSession  uint16
 	CloneList     int
+	Mirror        bool
+	MirrorSession uint16
+	MirrorList    int
 	Resubmit      int // field list; 0: no
 	Recirculate   int
 	Digest        int  // learn list; 0: no
@@ -57,10 +61,10 @@ func NewMachine(s *State) *Machine {
 	p := s.Program
 	m := &Machine{prog: p, state: s, f: make([]uint64, p.slots), egressSpec: -1, mcastGroup: -1}
 	copy(m.f[p.constBase:], p.consts)
-	if at, ok := p.Field(p.arch.EgressSpec); ok {
+	if at, ok := p.Field(p.arch.egressSpec); ok {
 		m.egressSpec = at.slot
 	}
-	if at, ok := p.Field(p.arch.MulticastGroup); ok {
+	if at, ok := p.Field(p.arch.multicastGroup); ok {
 		m.mcastGroup = at.slot
 	}
 	return m
@@ -84,19 +88,26 @@ func (m *Machine) Start(f *packet.Frame, length int) {
 	m.f[m.prog.sys+sysIngressLen] = uint64(length)
 }
 
-// Parse runs the parser and the verification of checksums.
-func (m *Machine) Parse() {
+// Parse runs the parser, or that of ingress, and the verification of
+// checksums.
+func (m *Machine) Parse() { m.parse(in) }
+
+// ParseOut runs the parser of egress, where there is one.
+func (m *Machine) ParseOut() { m.parse(out) }
+
+func (m *Machine) parse(gress int) {
 	m.steps = 0
 	m.Ask.ParserError = m.prog.errNone
-	m.run(m.prog.parse)
+	m.parseEnd = m.prog.parseEnd[gress]
+	m.run(m.prog.parse[gress])
 	m.f[m.prog.sys+sysPayload] = uint64(m.cur)
 }
 
 // Ingress runs the ingress pipeline.
-func (m *Machine) Ingress() { m.run(m.prog.ingress) }
+func (m *Machine) Ingress() { m.run(m.prog.pipeline[in]) }
 
 // Egress runs the egress pipeline.
-func (m *Machine) Egress() { m.run(m.prog.egress) }
+func (m *Machine) Egress() { m.run(m.prog.pipeline[out]) }
 
 // Length returns simple_switch's idea of the packet's length: that on arrival
 // and the headers added and removed.
@@ -204,8 +215,8 @@ func (m *Machine) materialise(n int) bool {
 
 // Finish updates checksums and writes the packet's new bytes into the frame.
 func (m *Machine) Finish() {
-	m.run(m.prog.finish)
-	m.deparse()
+	m.run(m.prog.finish[out])
+	m.deparse(m.prog.deparse[out])
 	if t := m.f[m.prog.sys+sysTruncate]; t != 0 {
 		m.frame.Truncate(int(t - 1))
 	}
@@ -214,11 +225,11 @@ func (m *Machine) Finish() {
 // deparse writes the headers over the parsed part of the packet. Where those
 // that are valid are just those that were parsed, in the same places, only
 // the fields that the program may have changed are written.
-func (m *Machine) deparse() {
+func (m *Machine) deparse(headers []*header) {
 	f := m.f
 	payload := int(f[m.prog.sys+sysPayload])
 	size, inPlace := 0, true
-	for _, h := range m.prog.deparse {
+	for _, h := range headers {
 		if f[h.base+relValid] == 0 {
 			continue
 		}
@@ -229,7 +240,7 @@ func (m *Machine) deparse() {
 		}
 	}
 	if inPlace && size == payload {
-		for _, h := range m.prog.deparse {
+		for _, h := range headers {
 			if len(h.typ.stores) != 0 && f[h.base+relValid] != 0 {
 				m.write(h.typ.stores, h, m.data[f[h.base+relOffset]-1:])
 			}
@@ -237,7 +248,7 @@ func (m *Machine) deparse() {
 		return
 	}
 	out := m.scratch[:0]
-	for _, h := range m.prog.deparse {
+	for _, h := range headers {
 		if f[h.base+relValid] != 0 {
 			out = m.emit(out, h)
 		}

@@ -53,7 +53,9 @@ type Program struct {
 	consts      []uint64
 	constBase   int
 
-	parse, ingress, egress, finish, parseEnd int32 // places in code
+	// Places in code. Those of the gress that leaves the switch come second; of
+	// a v1model program only the first parser and the second deparser exist.
+	parse, pipeline, finish, parseEnd [gresses]int32
 
 	headerOps  []headerOp
 	stackOps   []stackOp
@@ -65,10 +67,10 @@ type Program struct {
 	checksums  []checksum
 	messages   []message
 	fieldLists map[int]*fieldList
-	deparse    []*header
+	deparse    [gresses][]*header
 	fields     map[string]fieldAt
 	errorNames map[int]string
-	arch       Arch
+	arch       *architecture
 
 	errNone, errShort, errStack, errHeader, errTimeout, errArgument int // parser errors
 }
@@ -93,6 +95,8 @@ type RegisterInfo struct {
 	Name  string
 	Size  int
 	Width int // bits
+	// Initial is what every cell starts with; nil is zero.
+	Initial []uint64
 }
 
 // CounterInfo is an array of counters, or, if direct, the counters of a
@@ -217,7 +221,15 @@ type fieldAt struct {
 type fieldList struct {
 	name   string
 	fields []fieldAt
+	bits   int
 }
+
+// The gresses: the way into the switch and the way out.
+const (
+	in = iota
+	out
+	gresses
+)
 
 // wideMatch is a transition on a key of more than 64 bits.
 type wideMatch struct {
@@ -258,14 +270,19 @@ type extraction struct {
 	varbit   bool // a holds the length in bits
 }
 
-// Compile turns a file into a Program for the v1model architecture. The error
-// is a diag.List with all that is wrong.
+// Compile turns a file into a Program for the architecture that the file
+// names. The error is a diag.List with all that is wrong.
 func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
-	return CompileFor(V1Model, p, opts)
-}
-
-// CompileFor is Compile for a given architecture.
-func CompileFor(arch Arch, p *bmv2json.Program, opts Options) (*Program, error) {
+	arch := &v1Model
+	switch p.Architecture {
+	case "":
+	case bmv2json.TNA:
+		arch = &tna
+	default:
+		var list diag.List
+		list.Errorf(p.Pos, CodeProgram, "the program is for architecture %q, want %q or none, for v1model", p.Architecture, bmv2json.TNA)
+		return nil, list.Err()
+	}
 	c := &compiler{
 		json: p, arch: arch, opts: opts,
 		prog: &Program{Name: p.Program, Errors: map[string]int{}, errorNames: map[int]string{}, fieldLists: map[int]*fieldList{},
@@ -289,9 +306,9 @@ func CompileFor(arch Arch, p *bmv2json.Program, opts Options) (*Program, error) 
 	c.archFields()
 	c.genCalculations()
 	c.genFieldLists()
-	c.genParser()
+	c.genParsers()
 	c.genPipelines()
-	c.genDeparser()
+	c.genDeparsers()
 	if c.list.HasErrors() {
 		return nil, c.list.Err()
 	}
@@ -346,7 +363,16 @@ func (c *compiler) declareObjects() {
 			c.errorf(r.Pos, "register array %s has %d cells of %d bits; it may have %d cells of 64", r.Name, r.Size, r.Width, maxCells)
 			continue
 		}
-		prog.Registers = append(prog.Registers, RegisterInfo{r.Name, r.Size, r.Width})
+		info := RegisterInfo{Name: r.Name, Size: r.Size, Width: r.Width}
+		if r.Initial != "" {
+			v := c.hex(r.Initial, r.Pos)
+			if v.Sign() < 0 || v.BitLen() > r.Width {
+				c.errorf(r.Pos, "register array %s starts with %s, which does not fit its %d bits", r.Name, r.Initial, r.Width)
+				continue
+			}
+			info.Initial = limbsOfBig(v, limbsOf(r.Width))
+		}
+		prog.Registers = append(prog.Registers, info)
 	}
 	for _, k := range p.CounterArrays {
 		once(c.counters, "counter array", k.Name, k.Pos, len(prog.Counters))
@@ -408,10 +434,12 @@ const maxCells = 1 << 26
 
 // archFields finds the fields that the architecture works on.
 func (c *compiler) archFields() {
-	for name := range c.arch.Fields {
+	for name := range c.arch.fields {
 		if h, i, ok := c.lookupField(name); ok {
 			f := h.typ.fields[i]
-			c.prog.fields[name] = fieldAt{h.field(i), limbsOf(f.width), f.width, f.signed}
+			if at := h.field(i); at != noSlot {
+				c.prog.fields[name] = fieldAt{at, limbsOf(f.width), f.width, f.signed}
+			}
 		}
 	}
 }
@@ -423,11 +451,14 @@ type Field struct {
 }
 
 // Field returns a field by BMv2's name for it; it is false where the program
-// has no such field.
+// has no such field, or makes no use of one that is only told.
 func (p *Program) Field(name string) (Field, bool) {
 	f, ok := p.fields[name]
 	return Field{f.slot, maskOf(f.width)}, ok && f.limbs == 1
 }
+
+// Architecture returns bmv2json.TNA, or nothing for v1model.
+func (p *Program) Architecture() string { return p.arch.name }
 
 // ErrorName returns the name of a parser error.
 func (p *Program) ErrorName(code int) string { return p.errorNames[code] }

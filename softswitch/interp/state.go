@@ -32,7 +32,9 @@ func NewState(p *Program, seed uint64) *State {
 	for i := range p.Registers {
 		r := &p.Registers[i]
 		limbs := limbsOf(r.Width)
-		s.Registers = append(s.Registers, &Register{Info: r, limbs: limbs, cells: make([]uint64, r.Size*limbs)})
+		array := &Register{Info: r, limbs: limbs, cells: make([]uint64, r.Size*limbs)}
+		array.Reset()
+		s.Registers = append(s.Registers, array)
 	}
 	for i := range p.Counters {
 		k := CounterArray{Info: &p.Counters[i]}
@@ -82,6 +84,17 @@ func (r *Register) Limbs() int { return r.limbs }
 // Cell returns the limbs of a cell, low ones first, to read or to write. The
 // value must fit the width.
 func (r *Register) Cell(i int) []uint64 { return r.cells[i*r.limbs : (i+1)*r.limbs] }
+
+// Reset has all cells start again.
+func (r *Register) Reset() {
+	if r.Info.Initial == nil {
+		clear(r.cells)
+		return
+	}
+	for i := range r.Info.Size {
+		copy(r.Cell(i), r.Info.Initial)
+	}
+}
 
 // Counter counts packets and their bytes.
 type Counter struct{ Packets, Bytes uint64 }

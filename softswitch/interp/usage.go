@@ -11,19 +11,20 @@ import (
 // it never names take no time and no space.
 func (c *compiler) findUses() {
 	p := c.json
-	for name, u := range c.arch.Fields {
+	for name, u := range c.arch.fields {
 		if h, i, ok := c.lookupField(name); ok {
 			c.mark(h, i, u)
 		}
 	}
 	for _, parser := range p.Parsers {
+		gress := c.arch.gressOf(c.arch.parsers, parser.Name)
 		for _, s := range parser.States {
 			for _, op := range s.Ops {
 				if op.Primitive != nil {
-					c.usePrimitive(op.Primitive, useIngress)
+					c.usePrimitive(op.Primitive, gress)
 				}
 				for i, v := range op.Parameters {
-					u := useIngress
+					u := gress
 					if op.Op == "set" && i == 0 {
 						u |= useWrite
 					}
@@ -31,14 +32,14 @@ func (c *compiler) findUses() {
 				}
 			}
 			for _, v := range s.Key {
-				c.useValue(v, useIngress)
+				c.useValue(v, gress)
 			}
 		}
 	}
 	for _, pl := range p.Pipelines {
-		u := useIngress
-		if pl.Name == "egress" {
-			u = useEgress
+		u := c.arch.gressOf(c.arch.pipelines, pl.Name)
+		if c.isDeparser(pl) {
+			u = c.arch.gressOf(c.arch.deparsers, pl.Name)
 		}
 		for _, t := range pl.Tables {
 			for _, k := range t.Key {
@@ -83,7 +84,7 @@ func (c *compiler) findUses() {
 	}
 	for _, d := range p.Deparsers {
 		for _, prim := range d.Primitives {
-			c.usePrimitive(prim, useEgress)
+			c.usePrimitive(prim, c.arch.gressOf(c.arch.deparsers, d.Name))
 		}
 	}
 	for _, k := range p.Checksums {
@@ -109,6 +110,14 @@ func (c *compiler) findUses() {
 			c.useValue(v, useIngress|useEgress)
 		}
 	}
+}
+
+// gressOf returns the use that something of this name makes of fields.
+func (a *architecture) gressOf(names [gresses]string, name string) use {
+	if names[out] == name || names[out] == "" {
+		return useEgress
+	}
+	return useIngress
 }
 
 // mark notes a use of a field.

@@ -172,6 +172,9 @@ func (m *Machine) run(start int32) {
 			r := m.state.Registers[in.imm]
 			switch i := f[in.a]; {
 			case i >= uint64(r.Info.Size):
+				if in.b != 0 {
+					clear(f[in.d : int(in.d)+r.limbs])
+				}
 			case r.limbs == 1:
 				f[in.d] = r.cells[i]
 			default:
@@ -209,6 +212,9 @@ func (m *Machine) run(start int32) {
 		case iClone:
 			m.Ask.Any, m.Ask.Clone = true, true
 			m.Ask.CloneSession, m.Ask.CloneList = uint16(f[in.a])&0x7fff, int(f[in.b]&0xffff)
+		case iMirror:
+			m.Ask.Any, m.Ask.Mirror = true, true
+			m.Ask.MirrorSession, m.Ask.MirrorList = uint16(f[in.a]), int(f[in.b]&0xffff)
 		case iResubmit:
 			m.Ask.Any = true
 			m.Ask.Resubmit = int(f[in.a] & 0xffff)
@@ -252,28 +258,28 @@ func (m *Machine) run(start int32) {
 			}
 			if code := m.extract(x, varBits); code >= 0 {
 				m.Ask.ParserError = code
-				pc = int(m.prog.parseEnd)
+				pc = int(m.parseEnd)
 			}
 		case iLook:
 			if !m.look(int(in.d), in.n(), in.m()) {
 				m.Ask.ParserError = m.prog.errShort
-				pc = int(m.prog.parseEnd)
+				pc = int(m.parseEnd)
 			}
 		case iAdvance:
 			switch bits := f[in.a]; {
 			case bits%8 != 0:
 				m.Ask.ParserError = m.prog.errArgument
-				pc = int(m.prog.parseEnd)
+				pc = int(m.parseEnd)
 			case bits/8 > uint64(m.frame.Len()-m.cur):
 				m.Ask.ParserError = m.prog.errShort
-				pc = int(m.prog.parseEnd)
+				pc = int(m.parseEnd)
 			default:
 				m.materialise(int(bits / 8))
 				m.cur += int(bits / 8)
 			}
 		case iFail:
 			m.Ask.ParserError = int(f[in.a])
-			pc = int(m.prog.parseEnd)
+			pc = int(m.parseEnd)
 		case iJMatch:
 			w := &m.prog.matches[in.imm]
 			if matches(f[in.a:int(in.a)+len(w.value)], w) {
@@ -292,7 +298,7 @@ func (m *Machine) run(start int32) {
 		case iState:
 			if m.steps++; m.steps > maxSteps {
 				m.Ask.ParserError = m.prog.errTimeout
-				pc = int(m.prog.parseEnd)
+				pc = int(m.parseEnd)
 			}
 		case iApply:
 			pc = int(m.apply(m.state.Tables[in.imm]))

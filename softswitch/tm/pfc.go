@@ -96,6 +96,15 @@ func (m *Manager) discharge(p *Packet) {
 	}
 }
 
+// Transfer takes a packet off its account, for another: it comes in anew, by
+// another port.
+func (m *Manager) Transfer(p *Packet, in int) {
+	if p.charge != 0 {
+		m.discharge(p)
+	}
+	p.In, p.Class = in, -1
+}
+
 // forget ends a pause of the sender.
 func (a *account) forget(in *port, class int, now vtime.Time) {
 	if a.pausing {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import "github.com/pauseless/pauseless/internal/bmv2json"
+
+// tna is the Tofino Native Architecture: a parser, a pipeline and a deparser
+// for each gress, with nothing but the packet's bytes between the two.
+var tna = architecture{
+	name:      bmv2json.TNA,
+	parsers:   [gresses]string{"ingress_parser", "egress_parser"},
+	pipelines: [gresses]string{"ingress", "egress"},
+	deparsers: [gresses]string{"ingress_deparser", "egress_deparser"},
+	fields: map[string]use{
+		"ingress_intrinsic_metadata_from_parser.global_tstamp":   0,
+		"ingress_intrinsic_metadata_from_parser.parser_err":      0,
+		"ingress_intrinsic_metadata_for_deparser.drop_ctl":       useIngress | useWrite,
+		"ingress_intrinsic_metadata_for_tm.ucast_egress_port":    useIngress | useWrite,
+		"ingress_intrinsic_metadata_for_tm.bypass_egress":        useIngress,
+		"ingress_intrinsic_metadata_for_tm.ingress_cos":          useIngress,
+		"ingress_intrinsic_metadata_for_tm.qid":                  useIngress,
+		"ingress_intrinsic_metadata_for_tm.icos_for_copy_to_cpu": useIngress,
+		"ingress_intrinsic_metadata_for_tm.copy_to_cpu":          useIngress,
+		"ingress_intrinsic_metadata_for_tm.mcast_grp_a":          useIngress,
+		"ingress_intrinsic_metadata_for_tm.mcast_grp_b":          useIngress,
+		"ingress_intrinsic_metadata_for_tm.rid":                  useIngress,
+		"egress_intrinsic_metadata_from_parser.global_tstamp":    0,
+		"egress_intrinsic_metadata_from_parser.parser_err":       0,
+		"egress_intrinsic_metadata_for_deparser.drop_ctl":        useEgress | useWrite,
+	},
+	zeroBeyond: true,
+}
+
+// DeparseIn runs what the deparser of ingress does before it emits.
+func (m *Machine) DeparseIn() { m.run(m.prog.finish[in]) }
+
+// DeparseOut is DeparseIn for egress.
+func (m *Machine) DeparseOut() { m.run(m.prog.finish[out]) }
+
+// EmitIn writes what the deparser of ingress emits into the frame.
+func (m *Machine) EmitIn() { m.deparse(m.prog.deparse[in]) }
+
+// EmitOut is EmitIn for egress.
+func (m *Machine) EmitOut() { m.deparse(m.prog.deparse[out]) }
+
+// AppendList appends the fields of a field list, bit after bit, zeros behind
+// the last one up to a whole byte.
+func (m *Machine) AppendList(id int, b []byte) []byte {
+	l := m.prog.fieldLists[id]
+	if l == nil {
+		return b
+	}
+	at := 8 * len(b)
+	for range (l.bits + 7) / 8 {
+		b = append(b, 0)
+	}
+	for _, f := range l.fields {
+		for limb := f.limbs - 1; limb >= 0; limb-- {
+			n := min(64, f.width-64*limb)
+			putBits(b, at, n, m.f[f.slot+limb])
+			at += n
+		}
+	}
+	return b
+}
+
+// Parser errors of Tofino, tofino1_base.p4.
+const (
+	tofinoNoMatch    = 0x0001
+	tofinoPartialHdr = 0x0002
+	tofinoCtrRange   = 0x0004
+	tofinoTimeout    = 0x0010
+)
+
+// TofinoError returns Tofino's number for how parsing ended: 0 if it went
+// well.
+func (m *Machine) TofinoError() uint64 {
+	switch p := m.prog; m.Ask.ParserError {
+	case p.errNone:
+		return 0
+	case p.errShort, p.errHeader:
+		return tofinoPartialHdr
+	case p.errStack, p.errArgument:
+		return tofinoCtrRange
+	case p.errTimeout:
+		return tofinoTimeout
+	}
+	return tofinoNoMatch
+}
