@@ -74,6 +74,7 @@ func (b *builder) session(id, port int, class uint32) {
 	if !b.options.NoCloneClass {
 		c.ClassOfService = class
 	}
+	b.truncate(c)
 	b.replication = append(b.replication, schema.Clone(c))
 }
 

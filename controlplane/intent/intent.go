@@ -57,6 +57,7 @@ func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4
 			f.build(b)
 		}
 	}
+	b.mirrors()
 	b.settings()
 	b.digests()
 	if b.err != nil {
@@ -72,6 +73,7 @@ var features = []struct {
 }{
 	{"route", (*builder).route},
 	{"Forward", (*builder).forward},
+	{"port_number", (*builder).portNumbers},
 	{"leaf_role", (*builder).leafRole},
 	{"fabric_port", (*builder).fabricPort},
 	{"link", (*builder).load},

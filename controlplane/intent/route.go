@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
@@ -69,17 +70,20 @@ func hashShift(tier topo.Tier) int {
 	}
 }
 
-// forward maps port numbers to themselves: on v1model both are those of the
-// topology.
+// forward maps port numbers to themselves: both are those of the topology. On
+// Tofino, the number of what is recirculated stands for a port that does it.
 func (b *builder) forward() {
-	send := func(port int) {
+	send := func(port, target int) {
 		b.entry(schema.Entry{Table: "Forward", Match: []schema.Match{schema.Eq("out_port", port)},
-			Action: "send", Args: []schema.Arg{{Name: "port", Value: port}}})
+			Action: "send", Args: []schema.Arg{{Name: "port", Value: target}}})
 	}
 	for _, p := range b.allPorts() {
-		send(p)
+		send(p, p)
 	}
-	if p := b.manifest.RecirculationPort; p > 0 {
-		send(p)
+	switch p := b.manifest.RecirculationPort; {
+	case p > 0 && b.tofino():
+		send(p, manifest.TofinoRecirculation)
+	case p > 0:
+		send(p, p)
 	}
 }

@@ -65,6 +65,9 @@ const (
 	Bytes   DepthUnit = "bytes"
 )
 
+// TofinoRecirculation is the recirculation port of a Tofino's first pipeline.
+const TofinoRecirculation = 68
+
 // CellBytes is the size of a cell of Tofino's packet memory.
 const CellBytes = 80
 

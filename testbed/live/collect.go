@@ -18,6 +18,9 @@ import (
 
 const losslessClass = intent.LosslessPriority
 
+// droppedAt is in front of a switch's name in the counters of lost packets.
+const droppedAt = "dropped_at_"
+
 // collector turns what hosts report and what was seen on the wire into a Run.
 type collector struct {
 	t       *topo.Topology
@@ -82,7 +85,7 @@ func (c *collector) run() *result.Run {
 		s.Dropped = c.watch.entered - c.watch.left
 		for node, n := range c.watch.kept {
 			if n > 0 && c.t.Nodes[node].Kind == topo.Switch {
-				s.Scheme["dropped_at_"+c.t.Nodes[node].Name] = uint64(n)
+				s.Scheme[droppedAt+c.t.Nodes[node].Name] = uint64(n)
 			}
 		}
 	}

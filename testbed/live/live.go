@@ -60,6 +60,9 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, e
 	if len(s.Faults) > 0 {
 		return nil, errors.New("faults are for virtual time: leave them out of the scenario, and break the real network by hand")
 	}
+	if !s.ForV1Model() {
+		return nil, errors.New("programs for Tofino run in virtual time only: leave the target out of the scenario")
+	}
 	plan, err := local.New(s.Net(), o.Local)
 	if err != nil {
 		return nil, err
@@ -101,11 +104,16 @@ func one(ctx context.Context, s *scenario.Scenario, p *gen.Profile, plan *local.
 		return nil, err
 	}
 	defer w.close()
+	begun, before := time.Now(), n.waited()
 	reports, epoch, err := n.traffic(ctx, s, seed, o, w)
 	if err != nil {
 		return nil, err
 	}
 	w.settle(ctx)
+	machine := conditions{kind: plan.Kind, took: time.Since(begun), waited: n.waited(), set: clockSetSince(begun)}
+	for sw, waited := range before {
+		machine.waited[sw] = max(machine.waited[sw]-waited, 0) // less, if it was started again
+	}
 	if err := w.stop(); err != nil {
 		return nil, err
 	}
@@ -113,11 +121,12 @@ func one(ctx context.Context, s *scenario.Scenario, p *gen.Profile, plan *local.
 	run = c.run()
 	run.Scenario, run.Profile, run.Seed = s.Name, p.Name, seed
 	run.Lines = n.lines.done()
+	run.Remarks = machine.remarks(&run.Summary)
 	if ctx.Err() != nil {
 		run.Partial = true
 		return run, ctx.Err()
 	}
-	if run.Registers, err = n.registers(ctx, c.now()); err != nil {
+	if run.Registers, run.RegistersOver, err = n.registers(ctx, c.now()); err != nil {
 		return run, err
 	}
 	for name, sum := range sums(program.Manifest, run.Registers) {
@@ -306,14 +315,28 @@ func (n *network) sample(ctx context.Context, epoch time.Time) {
 	}
 }
 
-// registers reads all registers of the manifest from all switches.
-func (n *network) registers(ctx context.Context, now vtime.Time) ([]result.Register, error) {
-	var all []result.Register
+// waited returns how long each switch has waited for a processor so far.
+func (n *network) waited() map[string]time.Duration {
+	all := make(map[string]time.Duration)
+	for _, s := range n.lab.Plan.Switches {
+		all[s.Name] = n.Waited(s.Name)
+	}
+	return all
+}
+
+// registers reads all registers of the manifest from all switches, and returns
+// over which server.
+func (n *network) registers(ctx context.Context, now vtime.Time) (all []result.Register, over string, err error) {
 	for _, s := range n.Fabric.Sessions() {
+		store, err := s.Registers(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		over = store.Backend()
 		for _, m := range n.lab.Program.Manifest.Registers {
 			a, err := s.ReadRegister(ctx, m.Name)
 			if err != nil {
-				return nil, err
+				return nil, "", err
 			}
 			index := ""
 			for i, d := range a.Index {
@@ -325,7 +348,7 @@ func (n *network) registers(ctx context.Context, now vtime.Time) ([]result.Regis
 			all = append(all, result.Register{Switch: s.Name(), Name: a.Name, TNS: now.Nanoseconds(), Unit: m.Unit, Index: index, Values: a.Values})
 		}
 	}
-	return all, nil
+	return all, over, nil
 }
 
 // sums adds up the registers that count packets and messages, over all

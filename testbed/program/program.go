@@ -21,7 +21,7 @@ type Program struct {
 	Name     string
 	P4       []byte
 	Manifest *manifest.Manifest
-	JSON     []byte // for BMv2 and softswitch
+	JSON     []byte // for BMv2 and softswitch; for TNA only softswitch
 	P4Info   *p4configv1.P4Info
 }
 
@@ -78,9 +78,18 @@ func paths(t *topo.Topology) int {
 	return most
 }
 
+// Targets that programs are built for.
+const (
+	V1Model = "v1model"
+	TNA     = "tna"
+)
+
 // Build generates a profile's v1model program and compiles it.
-func Build(p *gen.Profile) (*Program, error) {
-	g, err := gen.Generate(p, "v1model")
+func Build(p *gen.Profile) (*Program, error) { return BuildFor(p, V1Model) }
+
+// BuildFor is Build for a target.
+func BuildFor(p *gen.Profile, target string) (*Program, error) {
+	g, err := gen.Generate(p, target)
 	if err != nil {
 		return nil, err
 	}

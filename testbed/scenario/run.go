@@ -13,7 +13,6 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
-	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -37,21 +36,21 @@ type Options struct {
 // runs so far are returned with its error, the last one marked partial.
 func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	var runs []*result.Run
-	for _, p := range s.profiles {
-		prog, err := program.Build(p)
+	for i, p := range s.profiles {
+		prog, err := program.BuildFor(p, s.targets[i])
 		if err != nil {
 			return runs, err
 		}
 		for _, seed := range s.Seeds {
 			if o.Begin != nil {
-				o.Begin(p.Name, seed, prog)
+				o.Begin(s.labels[i], seed, prog)
 			}
-			run, err := s.one(ctx, p, prog, seed, o)
+			run, err := s.one(ctx, s.labels[i], prog, seed, o)
 			if run != nil {
 				runs = append(runs, run)
 			}
 			if err != nil {
-				return runs, fmt.Errorf("%s, seed %d: %w", p.Name, seed, err)
+				return runs, fmt.Errorf("%s, seed %d: %w", s.labels[i], seed, err)
 			}
 		}
 	}
@@ -59,7 +58,7 @@ func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 }
 
 // one runs one profile with one seed.
-func (s *Scenario) one(ctx context.Context, p *gen.Profile, prog *program.Program, seed uint64, o Options) (*result.Run, error) {
+func (s *Scenario) one(ctx context.Context, label string, prog *program.Program, seed uint64, o Options) (*result.Run, error) {
 	lab, err := virtual.Open(ctx, virtual.Config{
 		Topology: s.net, Program: prog, Hosts: hostsFor(prog.Manifest, s.Hosts), Paths: s.Paths, Faults: s.Faults, Seed: seed,
 		Threads: o.Threads, Progress: o.Progress, Event: o.Event,
@@ -84,7 +83,7 @@ func (s *Scenario) one(ctx context.Context, p *gen.Profile, prog *program.Progra
 	results := lab.Fabric.Results()
 	run := result.Collect(s.net, results, lab.Fabric.Progress().Hops, s.Judge...)
 	run.Summary.MaxQueue = longestQueue(s.net, lab)
-	run.Scenario, run.Profile, run.Seed = s.Name, p.Name, seed
+	run.Scenario, run.Profile, run.Seed = s.Name, label, seed
 	run.Lines = r.lines.done()
 	if runErr != nil {
 		run.Partial = true

@@ -13,11 +13,13 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
@@ -38,8 +40,12 @@ type Scenario struct {
 	// Network is the topology, or Topology names the file that has it.
 	Network  *topo.Spec `yaml:"network"`
 	Topology string     `yaml:"topology"`
-	// Profiles are names of built-in profiles, or files.
+	// Profiles are names of built-in profiles, or files. A name may end in the
+	// target that it is to run on, as in drill@tna.
 	Profiles []string `yaml:"profiles"`
+	// Target is what profiles run on whose names do not say: v1model if empty,
+	// or tna.
+	Target string `yaml:"target"`
 	// Set gives parameters of all profiles a value, as in red.kmin: 160KB.
 	Set map[string]string `yaml:"set"`
 	// Hosts do what the profile needs of them by themselves: the congestion
@@ -65,6 +71,8 @@ type Scenario struct {
 
 	net      *topo.Topology
 	profiles []*gen.Profile
+	targets  []string                 // of the profiles
+	labels   []string                 // what results call them
 	flows    map[uint64][]fabric.Flow // by seed
 }
 
@@ -111,6 +119,7 @@ func New(name string, t *topo.Topology, profiles []*gen.Profile, flows []fabric.
 		s.Until = until
 	}
 	for _, p := range profiles {
+		s.targets, s.labels = append(s.targets, program.V1Model), append(s.labels, p.Name)
 		program.Fit(p, t)
 		if err := p.Check(); err != nil {
 			return nil, err
@@ -136,13 +145,27 @@ func (s *Scenario) check(f *yamlfile.File, dir string) (*Scenario, error) {
 	if len(s.Profiles) == 0 {
 		f.Errorf("profiles", "no profiles; `pauseless gen --list` shows the built-in ones")
 	}
+	if s.Target != "" && !isTarget(s.Target) {
+		f.Errorf("target", "target %q is none; want %s or %s", s.Target, program.V1Model, program.TNA)
+	}
 	for i, name := range s.Profiles {
+		name, target, at := strings.Cut(name, "@")
+		if !at {
+			target = cmp.Or(s.Target, program.V1Model)
+		} else if !isTarget(target) {
+			f.Errorf(fmt.Sprintf("profiles.%d", i), "profile %s has target %q; want %s or %s", name, target, program.V1Model, program.TNA)
+			continue
+		}
 		p, err := s.readProfile(name, dir)
 		if err != nil {
 			f.Errorf(fmt.Sprintf("profiles.%d", i), "%v", err)
 			continue
 		}
-		s.profiles = append(s.profiles, p)
+		label := p.Name
+		if at {
+			label += "@" + target
+		}
+		s.profiles, s.targets, s.labels = append(s.profiles, p), append(s.targets, target), append(s.labels, label)
 	}
 	if path, err := s.Hosts.Check(); err != nil {
 		f.Errorf(join("hosts", path), "%v", err)
@@ -169,6 +192,8 @@ func (s *Scenario) check(f *yamlfile.File, dir string) (*Scenario, error) {
 	}
 	return s, err
 }
+
+func isTarget(name string) bool { return name == program.V1Model || name == program.TNA }
 
 // generate makes the flows of all seeds.
 func (s *Scenario) generate() error {

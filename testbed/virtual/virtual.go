@@ -158,7 +158,12 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 			PFC: thresholds(t, &t.Links[p.Link]),
 		})
 	}
-	if m.RecirculationPort != 0 {
+	switch {
+	case m.Target == program.TNA:
+		p := recirculation(m)
+		p.Number = manifest.TofinoRecirculation
+		cfg.Ports = append(cfg.Ports, p)
+	case m.RecirculationPort != 0:
 		cfg.Ports = append(cfg.Ports, recirculation(m))
 	}
 	// Programs that follow pauses themselves get to see them.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intent
+
+import (
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/manifest"
+)
+
+// feedbackSession leads from egress to ingress, by the recirculation port.
+const feedbackSession = 1000
+
+// mirrorBytes is what mirrored packets are cut to: messages and feedback fit,
+// with the headers that they are made of.
+const mirrorBytes = 100
+
+// tofino reports whether the program is for Tofino, whose packets tell
+// ingress from egress by mirroring and whose port numbers are the target's.
+func (b *builder) tofino() bool { return b.manifest.Target == "tna" }
+
+// portNumbers says which port of the topology a port of the target is.
+func (b *builder) portNumbers() {
+	for _, p := range b.allPorts() {
+		b.entry(schema.Entry{Table: "port_number", Match: []schema.Match{schema.Eq("ingress_port", p)},
+			Action: "is_port", Args: []schema.Arg{{Name: "port", Value: p}}})
+	}
+}
+
+// mirrors makes the sessions by which egress reaches ingress, and packets the
+// ports that they are about.
+func (b *builder) mirrors() {
+	if !b.tofino() {
+		return
+	}
+	b.session(feedbackSession, manifest.TofinoRecirculation, messageClass)
+	for _, p := range b.allPorts() {
+		b.session(p, p, messageClass)
+	}
+}
+
+// truncate cuts what a clone session of a Tofino sends.
+func (b *builder) truncate(c *p4v1.CloneSessionEntry) {
+	if b.tofino() {
+		c.PacketLengthBytes = mirrorBytes
+	}
+}
