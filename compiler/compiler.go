@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compiler compiles P4_16 programs of the v1model architecture to
-// BMv2 JSON and P4Info. It is the façade of the passes, which are packages of
-// their own, each reading only what the one before it has made:
+// Package compiler compiles P4_16 programs of the architectures v1model and
+// TNA to JSON and P4Info: that of BMv2, or, for TNA, its format with what our
+// own switch knows besides. It is the façade of the passes, which are packages
+// of their own, each reading only what the one before it has made:
 //
 //	preproc  text to tokens: #include, macros
 //	syntax   tokens to a tree
 //	types    checks the tree: names, types, constants
+//	tna      of programs for TNA, refuses what a Tofino cannot do
 //	lower    the checked tree to an ir.Program: places, states, tables, actions
 //	bmv2     the ir.Program to BMv2 JSON
 //	p4info   the ir.Program to P4Info
@@ -30,6 +32,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/preproc"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/tna"
 	"github.com/pauseless/pauseless/compiler/types"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/diag"
@@ -59,6 +62,8 @@ type Options struct {
 	NoSourceInfo bool
 	// Stop ends the compilation after a pass; the zero value runs all.
 	Stop Pass
+
+	tofino bool // what it compiles is for Tofino
 }
 
 // Pass names a pass after which a compilation can stop.
@@ -125,20 +130,7 @@ func (r *Result) compile(opts Options, rep *source.Reporter) {
 			return
 		}
 	}
-	file := r.Set.Add(opts.File, text)
-	if file == nil {
-		rep.List.Errorf(diag.FilePos(opts.File), preproc.CodeTooLarge, "the file is too large")
-		rep.Fail()
-		return
-	}
-	r.Tokens = preproc.Run(r.Set, rep, preproc.Options{
-		Include:      opts.Include,
-		Defines:      append([]string{"__TARGET_BMV2__"}, opts.Defines...),
-		Open:         open,
-		System:       include.Files,
-		SystemPrefix: include.Prefix,
-	}, file)
-	if opts.Stop == AfterPreproc {
+	if !r.preprocess(opts, open, text, rep) || opts.Stop == AfterPreproc {
 		return
 	}
 	r.Tree = syntax.Parse(r.Tokens, rep)
@@ -146,6 +138,9 @@ func (r *Result) compile(opts Options, rep *source.Reporter) {
 		return
 	}
 	r.Types = types.Check(r.Tree, rep)
+	if !rep.Failed() && (opts.tofino || r.Set.Includes(tnaFile)) {
+		tna.Check(r.Tree, r.Types, rep)
+	}
 	if opts.Stop == AfterCheck || rep.Failed() {
 		return
 	}
@@ -158,6 +153,45 @@ func (r *Result) compile(opts Options, rep *source.Reporter) {
 		return
 	}
 	r.Program = bmv2.Generate(r.IR, bmv2.Options{Name: opts.File, SourceInfo: !opts.NoSourceInfo}, rep)
+}
+
+// tnaFile is the file that programs for TNA include.
+const tnaFile = "tna.p4"
+
+// preprocess makes the tokens of a program, and reports whether it could. A
+// program is told its target by a macro, as p4c tells it: a program that turns
+// out to include tna.p4 is read again for that.
+func (r *Result) preprocess(opts Options, open func(string) (string, error), text string, rep *source.Reporter) bool {
+	const tofino = "__TARGET_TOFINO__"
+	toldTofino := opts.tofino || slices.ContainsFunc(opts.Defines, func(d string) bool {
+		name, _, _ := strings.Cut(d, "=")
+		return name == tofino
+	})
+	target := "__TARGET_BMV2__"
+	if toldTofino {
+		target = tofino + "=1"
+	}
+	for {
+		file := r.Set.Add(opts.File, text)
+		if file == nil {
+			rep.List.Errorf(diag.FilePos(opts.File), preproc.CodeTooLarge, "the file is too large")
+			rep.Fail()
+			return false
+		}
+		r.Tokens = preproc.Run(r.Set, rep, preproc.Options{
+			Include:      opts.Include,
+			Defines:      append([]string{target}, opts.Defines...),
+			Open:         open,
+			System:       include.Files,
+			SystemPrefix: include.Prefix,
+		}, file)
+		if toldTofino || !r.Set.Includes(tnaFile) {
+			return true
+		}
+		toldTofino, target = true, tofino+"=1"
+		*r.Set = source.Set{}
+		*rep = source.Reporter{Set: r.Set}
+	}
 }
 
 // panicPlace returns the place in the compiler's code of the panic that is

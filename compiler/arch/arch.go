@@ -19,6 +19,9 @@ const (
 	// Fixed is a struct that the switch defines; it is kept as a header that
 	// is always valid, under the name of the parameter's role.
 	Fixed
+	// Intrinsic is a header that the switch puts before the packet, for the
+	// program's parser to extract; it has the name of the parameter's role.
+	Intrinsic
 )
 
 // Param is a parameter of a block. Parameters of the same role, of whatever
@@ -26,6 +29,11 @@ const (
 type Param struct {
 	Role string
 	Kind Kind
+	// Prefix is what the names of Headers begin with.
+	Prefix string
+	// Type is the name of the parameter's type, if the architecture has one
+	// for it. Programs may leave such a parameter out.
+	Type string
 }
 
 // Roles of blocks.
@@ -36,6 +44,11 @@ const (
 	Egress          = "egress"
 	ComputeChecksum = "compute_checksum"
 	Deparser        = "deparser"
+
+	IngressParser   = "ingress_parser"
+	IngressDeparser = "ingress_deparser"
+	EgressParser    = "egress_parser"
+	EgressDeparser  = "egress_deparser"
 )
 
 // Block is an argument of the package.
@@ -46,9 +59,14 @@ type Block struct {
 
 // Arch is an architecture.
 type Arch struct {
+	// Name is what P4Info calls it.
+	Name string
 	// Package is the name of the package type that main is an instance of.
 	Package string
-	Blocks  []Block
+	// Inner is the name of the package type whose instance is the argument of
+	// main and has the blocks as its arguments, if there is one between.
+	Inner  string
+	Blocks []Block
 	// Version names the constant with the version of the declarations; the
 	// compiler knows those from First to Last.
 	Version     string
@@ -56,21 +74,18 @@ type Arch struct {
 	// Properties are the table properties with a meaning beyond the
 	// language's.
 	Properties []string
-	// UserMetadata is the role of the program's own metadata, and Prefix what
-	// the names of its fields begin with.
-	UserMetadata string
-	Prefix       string
 }
 
 var (
-	packet   = Param{"packet", Packet}
-	headers  = Param{"headers", Headers}
-	meta     = Param{"userMetadata", Fields}
-	standard = Param{"standard_metadata", Fixed}
+	packet   = Param{Role: "packet", Kind: Packet}
+	headers  = Param{Role: "headers", Kind: Headers}
+	meta     = Param{Role: "userMetadata", Kind: Fields}
+	standard = Param{Role: "standard_metadata", Kind: Fixed}
 )
 
 // V1Model is the architecture of v1model.p4.
 var V1Model = &Arch{
+	Name:    "v1model",
 	Package: "V1Switch",
 	Blocks: []Block{
 		{Parser, []Param{packet, headers, meta, standard}},
@@ -80,16 +95,50 @@ var V1Model = &Arch{
 		{ComputeChecksum, []Param{headers, meta}},
 		{Deparser, []Param{packet, headers}},
 	},
-	Version:      "__v1model_version",
-	First:        20180101,
-	Last:         20200408,
-	Properties:   []string{"implementation", "size", "counters", "meters", "support_timeout"},
-	UserMetadata: "userMetadata",
-	Prefix:       "userMetadata.",
+	Version:    "__v1model_version",
+	First:      20180101,
+	Last:       20200408,
+	Properties: []string{"implementation", "size", "counters", "meters", "support_timeout"},
+}
+
+var (
+	ingressHeaders = Param{Role: "ingress_headers", Kind: Headers, Prefix: "ingress."}
+	ingressMeta    = Param{Role: "ingress_metadata", Kind: Fields}
+	ingress        = typed("ingress_intrinsic_metadata", Intrinsic)
+	ingressParsed  = typed("ingress_intrinsic_metadata_from_parser", Fixed)
+	ingressDeparse = typed("ingress_intrinsic_metadata_for_deparser", Fixed)
+	ingressTM      = typed("ingress_intrinsic_metadata_for_tm", Fixed)
+
+	egressHeaders = Param{Role: "egress_headers", Kind: Headers, Prefix: "egress."}
+	egressMeta    = Param{Role: "egress_metadata", Kind: Fields}
+	egress        = typed("egress_intrinsic_metadata", Intrinsic)
+	egressParsed  = typed("egress_intrinsic_metadata_from_parser", Fixed)
+	egressDeparse = typed("egress_intrinsic_metadata_for_deparser", Fixed)
+	egressOutput  = typed("egress_intrinsic_metadata_for_output_port", Fixed)
+)
+
+// typed returns the parameter of a type that is named like its role.
+func typed(role string, k Kind) Param { return Param{Role: role, Kind: k, Type: role + "_t"} }
+
+// TNA is the architecture of tna.p4: a Pipeline of two gresses that share
+// nothing but the packet.
+var TNA = &Arch{
+	Name:    "tna",
+	Package: "Switch",
+	Inner:   "Pipeline",
+	Blocks: []Block{
+		{IngressParser, []Param{packet, ingressHeaders, ingressMeta, ingress, ingressTM, ingressParsed}},
+		{Ingress, []Param{ingressHeaders, ingressMeta, ingress, ingressParsed, ingressDeparse, ingressTM}},
+		{IngressDeparser, []Param{packet, ingressHeaders, ingressMeta, ingressDeparse, ingress}},
+		{EgressParser, []Param{packet, egressHeaders, egressMeta, egress, egressParsed, egressDeparse}},
+		{Egress, []Param{egressHeaders, egressMeta, egress, egressParsed, egressDeparse, egressOutput}},
+		{EgressDeparser, []Param{packet, egressHeaders, egressMeta, egressDeparse, egress, egressParsed}},
+	},
+	Properties: []string{"size"},
 }
 
 // All are the architectures the compiler knows.
-var All = []*Arch{V1Model}
+var All = []*Arch{V1Model, TNA}
 
 // ByPackage returns the architecture whose package type has the name, or nil.
 func ByPackage(name string) *Arch {

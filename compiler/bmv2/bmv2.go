@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bmv2 turns an ir.Program of the v1model architecture into the JSON
-// file that BMv2 runs.
+// Package bmv2 turns an ir.Program into a JSON file: of the v1model
+// architecture into what BMv2 runs, of TNA into what our switch runs.
 //
 // A control becomes a graph (graph.go): tables, conditionals, and calls of
 // actions that hold the statements between them. A parser is states already;
@@ -56,6 +56,9 @@ func Generate(prog *ir.Program, opts Options, rep *source.Reporter) *bmv2json.Pr
 	}
 	g.out.Meta.Version = bmv2json.Version
 	g.out.Meta.Compiler = "pauseless"
+	if prog.Arch == arch.TNA {
+		g.out.Architecture = bmv2json.TNA
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(giveUp); !ok {
@@ -163,6 +166,8 @@ func (g *generator) generate() {
 			g.pipeline(c)
 		case arch.Deparser:
 			g.deparser(c)
+		case arch.IngressDeparser, arch.EgressDeparser:
+			g.deparserOfGress(c)
 		case arch.VerifyChecksum, arch.ComputeChecksum:
 			g.checksums(c)
 		}

@@ -16,7 +16,8 @@ import (
 const notOp = syntax.Not
 
 // externs has what to do for each extern function and method of v1model.p4
-// that can be called in an action.
+// that can be called in an action, and for those of tna.p4 that lowering has
+// left.
 var externs = map[string]func(c *code, s *ir.Call){
 	"mark_to_drop":                      (*code).markToDrop,
 	"random":                            (*code).random,
@@ -36,6 +37,15 @@ var externs = map[string]func(c *code, s *ir.Call){
 	"direct_meter.read":                 func(*code, *ir.Call) {}, // see noteMeters
 	"register.read":                     (*code).registerRead,
 	"register.write":                    (*code).registerWrite,
+
+	"Register.read":   (*code).registerRead,
+	"Register.write":  (*code).registerWrite,
+	"Hash.get":        (*code).hashGet,
+	"Random.get":      (*code).randomGet,
+	"Checksum.update": (*code).checksumUpdate,
+	"Mirror.emit":     (*code).mirror,
+	"Resubmit.emit":   (*code).resubmit,
+	"Digest.pack":     (*code).digestPack,
 }
 
 // externName returns the name under which externs has a call.

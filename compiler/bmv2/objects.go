@@ -3,6 +3,7 @@
 package bmv2
 
 import (
+	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/types"
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -41,6 +42,13 @@ func (g *generator) objects() {
 			g.register(o)
 		case "action_profile", "action_selector", "Checksum16":
 		default:
+			if g.prog.Arch == arch.TNA && o.Type.Name == "Register" {
+				g.register(o)
+				continue
+			}
+			if g.prog.Arch == arch.TNA && tnaObjects[o.Type.Name] {
+				continue
+			}
 			g.fail(o.Span, "extern %s is not supported on this target", o.Type.Name)
 		}
 	}
@@ -58,6 +66,9 @@ func (g *generator) sizeArg(o *ir.Object, i int) int {
 func (g *generator) register(o *ir.Object) {
 	t := o.Type.TypeArgs[0]
 	b, ok := numberType(t)
+	if !ok && g.prog.Arch == arch.TNA {
+		b, ok = types.Width(t)
+	}
 	if !ok {
 		g.fail(o.Span, "register %s must be of bit<W> or int<W>, not %v", o.Name, t)
 	}
@@ -66,7 +77,7 @@ func (g *generator) register(o *ir.Object) {
 		g.fail(o.Span, "register %s must have a size: BMv2 has no direct registers", o.Name)
 	}
 	g.out.RegisterArrays = append(g.out.RegisterArrays, &bmv2json.RegisterArray{
-		Name: o.Name, ID: len(g.out.RegisterArrays), SourceInfo: g.where(o.Span), Size: size, Width: b})
+		Name: o.Name, ID: len(g.out.RegisterArrays), SourceInfo: g.where(o.Span), Size: size, Width: b, Initial: g.initial(o)})
 }
 
 // numberType returns the width of a type that is bits in the end.

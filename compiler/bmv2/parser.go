@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/types"
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -16,10 +17,14 @@ const maxMasks = 4096
 
 // parser writes a parser. In v1model a packet that is rejected goes on to
 // ingress like one that is accepted; only verify and the errors that the
-// parser finds itself leave a trace, in parser_error. So reject is accept.
+// parser finds itself leave a trace, in parser_error. So reject is accept. In
+// TNA it is a state that finds an error.
 func (g *generator) parser(p *ir.Parser) {
-	out := &bmv2json.Parser{Name: "parser", ID: len(g.out.Parsers), InitState: p.Start.Name}
+	out := &bmv2json.Parser{Name: p.Role, ID: len(g.out.Parsers), InitState: p.Start.Name}
 	g.out.Parsers = append(g.out.Parsers, out)
+	if g.prog.Arch == arch.TNA {
+		defer g.rejectState(out)
+	}
 	for _, vs := range p.ValueSets {
 		g.out.ParseVSets = append(g.out.ParseVSets, &bmv2json.ParseVSet{Name: vs.Name, ID: len(g.out.ParseVSets), Width: vs.Width, MaxSize: int(vs.Size)})
 	}
@@ -60,6 +65,8 @@ func (g *generator) state(s *ir.State) *bmv2json.ParseState {
 		t := &bmv2json.Transition{Type: "default"}
 		if s.Next != nil {
 			t.Next = s.Next.Name
+		} else if s.Reject {
+			t.Next = g.reject()
 		}
 		out.Transitions = append(out.Transitions, t)
 		return out
@@ -156,6 +163,8 @@ func (g *generator) selectCase(s *ir.State, c *ir.SelectCase, widths []int, out 
 	next := ""
 	if c.Next != nil {
 		next = c.Next.Name
+	} else if c.Reject {
+		next = g.reject()
 	}
 	if c.ValueSet != nil {
 		out.Transitions = append(out.Transitions, &bmv2json.Transition{Type: "parse_vset", Value: c.ValueSet.Name, Next: next})

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
 	"github.com/pauseless/pauseless/compiler/types"
@@ -64,7 +65,7 @@ func (t Type) IsNumber() bool { return t.Kind == Bits || t.Kind == Signed }
 
 // Program is a whole program.
 type Program struct {
-	Arch string // the name of its package type
+	Arch *arch.Arch
 	// Headers, Stacks, Unions and Vars are all places, in order of creation.
 	HeaderTypes []*HeaderType
 	UnionTypes  []*UnionType
@@ -83,10 +84,7 @@ type Program struct {
 	// name and declaration are left.
 	Actions []*Action
 	Called  []*Action
-	// Metadata is the struct type of the user's metadata, if the architecture
-	// has one, and Main the package instance.
-	Metadata *types.Struct
-	Main     *types.Instance
+	Main    *types.Instance // the package instance
 }
 
 // HeaderType is the layout of headers, or of a struct that the architecture

@@ -13,7 +13,7 @@ import (
 // Print returns the program as text.
 func Print(p *Program) string {
 	w := &printer{}
-	w.line("program %s", p.Arch)
+	w.line("program %s", p.Arch.Package)
 	for _, t := range p.HeaderTypes {
 		w.open("header type %s", t.Name)
 		for _, f := range t.Fields {

@@ -3,11 +3,13 @@
 package lower
 
 import (
+	"strings"
+
+	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/include"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/syntax"
 	"github.com/pauseless/pauseless/compiler/types"
-	"strings"
 )
 
 // callExtern lowers a call of an extern function or method.
@@ -30,6 +32,11 @@ func (l *lowerer) callExtern(e *syntax.CallExpr, c *types.Call) value {
 	}
 	if obj == nil && c.Func.Name == "static_assert" {
 		return scalar{boolConst(true)}
+	}
+	if l.arch == arch.TNA {
+		if v, ok := l.callTNA(e, c, obj); ok {
+			return v
+		}
 	}
 	subst := types.Subst{}
 	for i, p := range c.Func.TypeParams {
@@ -58,6 +65,12 @@ func (l *lowerer) callExtern(e *syntax.CallExpr, c *types.Call) value {
 		out()
 	}
 	return result
+}
+
+// isSystem reports whether the function called is declared in a file of the
+// compiler's own.
+func (l *lowerer) isSystem(c *types.Call) bool {
+	return strings.HasPrefix(l.rep.Set.Position(c.Func.Decl.Pos()).File(), include.Prefix)
 }
 
 // isCore reports whether the function called is declared in core.p4.

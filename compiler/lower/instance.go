@@ -131,6 +131,8 @@ func (l *lowerer) constArg(e syntax.Expr, t types.Type) ir.Arg {
 		arg.X = &ir.Text{Val: v.s}
 	case object:
 		arg.Object = v.o
+	case aggregate:
+		arg.List = l.listArgs(v.elems)
 	}
 	return arg
 }

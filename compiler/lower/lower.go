@@ -58,7 +58,7 @@ func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.P
 		info:        info,
 		rep:         rep,
 		arch:        a,
-		prog:        &ir.Program{Arch: a.Package, Errors: info.Errors, Enums: info.Enums, Main: main},
+		prog:        &ir.Program{Arch: a, Errors: info.Errors, Enums: info.Enums, Main: main},
 		names:       map[string]int{},
 		headerTypes: map[*types.Struct]*ir.HeaderType{},
 		unionTypes:  map[*types.Struct]*ir.UnionType{},
@@ -90,7 +90,7 @@ func known() string {
 		if i > 0 {
 			s += ", "
 		}
-		s += a.Package
+		s += a.Package + " of " + a.Name + ".p4"
 	}
 	return s
 }
@@ -229,20 +229,24 @@ func (l *lowerer) checkVersion(prog *syntax.Program) {
 
 // blocks lowers the blocks of the switch.
 func (l *lowerer) blocks(main *types.Instance) {
-	call := l.info.Call(main.Decl.Call)
+	args := l.info.Call(main.Decl.Call).Args
+	if l.arch.Inner != "" {
+		args = l.innerArgs(main, args)
+	}
 	for i, b := range l.arch.Blocks {
-		if i >= len(call.Args) || call.Args[i] == nil {
+		if i >= len(args) || args[i] == nil {
 			l.fail(main.Pos(), CodeMain, "main has no argument for %s", b.Role)
 		}
-		inst := l.blockArg(call.Args[i])
-		if len(inst.block.Params) != len(b.Params) {
-			l.fail(call.Args[i].Pos(), CodeMain, "%s has %d parameters, %s wants %d: is the architecture's file up to date?", inst.block.Name, len(inst.block.Params), b.Role, len(b.Params))
+		inst := l.blockArg(args[i])
+		params := l.paramsOf(b, inst.block)
+		if params == nil {
+			l.fail(args[i].Pos(), CodeMain, "%s has %d parameters, %s wants %d: is the architecture's file up to date?", inst.block.Name, len(inst.block.Params), b.Role, len(b.Params))
 		}
 		l.role = b.Role
 		f := &frame{parent: inst.frame, vals: map[types.Object]value{}, inst: inst}
 		old := l.frame
 		l.frame = f
-		for k, p := range b.Params {
+		for k, p := range params {
 			l.bindParam(inst.block.Params[k], l.roleValue(p, inst.block.Params[k]))
 		}
 		if inst.block.Kind == types.ParserBlock {
@@ -253,6 +257,59 @@ func (l *lowerer) blocks(main *types.Instance) {
 		l.frame = old
 		l.role = ""
 	}
+}
+
+// innerArgs returns the arguments of the package between main and the blocks.
+func (l *lowerer) innerArgs(main *types.Instance, args []syntax.Expr) []syntax.Expr {
+	if len(args) > 0 && args[0] != nil {
+		call, _ := args[0].(*syntax.CallExpr)
+		if n, ok := args[0].(*syntax.NameExpr); ok {
+			if o, ok := l.info.Use(n).(*types.Instance); ok {
+				call = o.Decl.Call
+			}
+		}
+		if call != nil {
+			if c := l.info.Call(call); c != nil && c.Block != nil && c.Block.Name == l.arch.Inner {
+				return c.Args
+			}
+		}
+	}
+	l.fail(main.Pos(), CodeMain, "main has no %s as its argument", l.arch.Inner)
+	return nil
+}
+
+// paramsOf returns what the parameters of a block are, nil if they are not
+// those of b. Where the architecture has a type for a parameter it is known by
+// that, since some may be left out.
+func (l *lowerer) paramsOf(b arch.Block, block *types.Block) []arch.Param {
+	byType := map[string]arch.Param{}
+	var others []arch.Param
+	for _, p := range b.Params {
+		if p.Type != "" {
+			byType[p.Type] = p
+		} else {
+			others = append(others, p)
+		}
+	}
+	var list []arch.Param
+	for _, q := range block.Params {
+		if s, ok := q.Type.(*types.Struct); ok {
+			if p, ok := byType[s.Name]; ok {
+				delete(byType, s.Name)
+				list = append(list, p)
+				continue
+			}
+		}
+		if len(others) == 0 {
+			return nil
+		}
+		list = append(list, others[0])
+		others = others[1:]
+	}
+	if len(others) > 0 {
+		return nil
+	}
+	return list
 }
 
 // blockArg returns the instance that an argument of main stands for.

@@ -24,7 +24,8 @@ type parserCode struct {
 
 func (pc *parserCode) newState(l *lowerer, name string) *ir.State {
 	l.count(8) // a state becomes as much output as some statements
-	s := &ir.State{Name: l.unique("state " + name)[len("state "):]}
+	of := pc.p.Role + " "
+	s := &ir.State{Name: l.unique(of + name)[len(of):]}
 	pc.p.States = append(pc.p.States, s)
 	return s
 }

@@ -238,16 +238,17 @@ func (l *lowerer) roleValue(p arch.Param, q *types.Param) value {
 		return v
 	}
 	s, ok := q.Type.(*types.Struct)
-	if !ok || s.Kind != types.PlainStruct {
+	if !ok || s.Kind != types.PlainStruct && p.Kind != arch.Intrinsic {
 		l.fail(q.Decl.Pos(), CodeUnsupported, "parameter %s must be a struct, not %s", q.Name, q.Type)
 	}
 	var v value
 	switch p.Kind {
 	case arch.Headers:
-		v = l.headersPlace(s, "")
+		v = l.headersPlace(s, p.Prefix)
 	case arch.Fields:
-		l.prog.Metadata = s
-		v = l.metadataPlace(s, l.arch.Prefix, nil)
+		v = l.metadataPlace(s, p.Role+".", nil)
+	case arch.Intrinsic:
+		v = header{l.newHeader(s, l.unique(p.Role)), s}
 	case arch.Fixed:
 		h := l.newHeader(s, l.unique(p.Role))
 		h.Metadata = true

@@ -112,7 +112,7 @@ func (g *generator) preamble(kind p4configv1.P4Ids_Prefix, name string, annots [
 
 // pkgInfo describes the package.
 func (g *generator) pkgInfo() {
-	info := &p4configv1.PkgInfo{Arch: archName}
+	info := &p4configv1.PkgInfo{Arch: g.prog.Arch.Name}
 	g.out.PkgInfo = info
 	annots := g.prog.Main.Decl.Annotations
 	if a := syntax.Annot(annots, "pkginfo"); a != nil {

@@ -22,9 +22,6 @@ import (
 // CodeP4Info marks what P4Runtime cannot express.
 const CodeP4Info diag.Code = "p4info"
 
-// archName is what pkg_info calls the architecture.
-const archName = "v1model"
-
 // defaultSize is the size of a table that does not say it.
 const defaultSize = 1024
 

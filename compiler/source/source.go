@@ -10,6 +10,9 @@
 package source
 
 import (
+	"path"
+	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -74,6 +77,12 @@ func (s *Set) Add(name, text string) *File {
 	f.marks = []mark{{0, &f.Name, 1}}
 	s.files = append(s.files, f)
 	return f
+}
+
+// Includes reports whether a file of the name, in whatever folder, was added
+// after the first.
+func (s *Set) Includes(name string) bool {
+	return len(s.files) > 0 && slices.ContainsFunc(s.files[1:], func(f *File) bool { return path.Base(filepath.ToSlash(f.Name)) == name })
 }
 
 // Pos returns the position of the byte at the offset.

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmv2
+
+import (
+	"math/big"
+
+	"github.com/pauseless/pauseless/compiler/arch"
+	"github.com/pauseless/pauseless/compiler/ir"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+)
+
+// tnaObjects are the externs of tna.p4 that only their calls are written of.
+var tnaObjects = map[string]bool{
+	"RegisterAction": true, "Hash": true, "Random": true, "Checksum": true, "Mirror": true, "Resubmit": true, "Digest": true,
+}
+
+// hashAlgorithms are those that are computed by a calculation, with the name
+// that it has there.
+var hashAlgorithms = map[string]string{"CRC8": "crc8_custom", "CRC16": "crc16", "CRC32": "crc32"}
+
+// hashGet writes a hash as a calculation and its use. The hash has as many of
+// the algorithm's lower bits as its type.
+func (c *code) hashGet(s *ir.Call) {
+	algo := s.Object.Args[0].Member
+	name, ok := hashAlgorithms[algo]
+	if !ok {
+		c.g.fail(s.CallSpan, "our switch does not compute %s hashes: use CRC32, CRC16, CRC8 or IDENTITY", algo)
+	}
+	c.calculate(s, name, s.Args[1], types.Mask(s.Args[0].X.Type().Width))
+}
+
+// calculate sets the result of a call to the lower bits of a calculation over
+// an argument; most is the largest that they can be.
+func (c *code) calculate(s *ir.Call, algo string, data ir.Arg, most *big.Int) {
+	calc := c.g.calculation(algo)
+	calc.SourceInfo = c.g.where(s.CallSpan)
+	for _, x := range leaves(data, nil) {
+		calc.Input = append(calc.Input, c.input(s, x))
+	}
+	limit := new(big.Int).Add(most, big.NewInt(1))
+	c.add(s, "modify_field_with_hash_based_offset", c.dest(s, 0), number(0),
+		bmv2json.Named(bmv2json.TypeCalculation, calc.Name), bmv2json.Hex(hex(limit, 0)))
+}
+
+func (c *code) randomGet(s *ir.Call) {
+	most := types.Mask(s.Args[0].X.Type().Width)
+	c.add(s, "modify_field_rng_uniform", c.dest(s, 0), number(0), bmv2json.Hex(hex(most, 0)))
+}
+
+// checksumUpdate computes an Internet checksum; if the call says so, zero
+// becomes all ones, as UDP wants it.
+func (c *code) checksumUpdate(s *ir.Call) {
+	dst := s.Args[0].X
+	c.calculate(s, "csum16", s.Args[1], types.Mask(16))
+	if len(s.Args) < 3 || s.Args[2].X == nil {
+		return
+	}
+	zero := &ir.Const{T: dst.Type(), Val: new(big.Int)}
+	ones := &ir.Const{T: dst.Type(), Val: types.Mask(16)}
+	isZero := &ir.Binary{Op: syntax.Equal, T: ir.BoolType, X: dst, Y: zero}
+	both := &ir.Binary{Op: syntax.AndAnd, T: ir.BoolType, X: s.Args[2].X, Y: isZero}
+	c.add(s, "assign", c.g.place(dst), c.g.argument(&ir.Mux{Cond: both, X: ones, Y: dst}))
+}
+
+// inDeparser fails unless the block is a deparser, where copies are made.
+func (c *code) inDeparser(s *ir.Call, roles ...string) {
+	for _, r := range roles {
+		if c.g.role == r {
+			return
+		}
+	}
+	c.g.fail(s.CallSpan, "%s can only be called in %s", externName(s), roles[0])
+}
+
+// mirror makes a copy of the packet. The header before it is copied now, field
+// by field: the switch reads it when the deparser is done.
+func (c *code) mirror(s *ir.Call) {
+	c.inDeparser(s, arch.IngressDeparser, arch.EgressDeparser)
+	c.typeless(s)
+	c.add(s, "mirror", c.simple(s, 0), listID(c.headerList(s, 1)))
+}
+
+func (c *code) resubmit(s *ir.Call) {
+	c.inDeparser(s, arch.IngressDeparser)
+	c.typeless(s)
+	c.add(s, "resubmit", listID(c.headerList(s, 0)))
+}
+
+// typeless fails if the object has a type of its own to be compared with: the
+// deparser's conditions do that.
+func (c *code) typeless(s *ir.Call) {
+	if len(s.Object.Args) > 0 {
+		c.g.fail(s.Object.Span, "%s with a type is not supported: test the type where %s is called", s.Object.Type.Name, s.Name)
+	}
+}
+
+// headerList makes a field list of an argument that is to be a header before
+// the packet, and returns its number.
+func (c *code) headerList(s *ir.Call, i int) int {
+	l := &bmv2json.FieldList{ID: len(c.g.out.FieldLists) + 1, Name: c.g.unique("header"), SourceInfo: c.g.where(s.CallSpan), Elements: []*bmv2json.Value{}}
+	c.g.out.FieldLists = append(c.g.out.FieldLists, l)
+	bits := 0
+	if i < len(s.Args) {
+		for _, x := range leaves(s.Args[i], nil) {
+			bits += x.Type().Width
+			l.Elements = append(l.Elements, c.snapshot(s, x))
+		}
+	}
+	if bits%8 != 0 {
+		c.g.fail(s.CallSpan, "the header of %s has %d bits, which are no whole bytes", externName(s), bits)
+	}
+	return l.ID
+}
+
+// snapshot returns a variable with the value that x has now.
+func (c *code) snapshot(s ir.Stmt, x ir.Expr) *bmv2json.Value {
+	tmp := c.g.newVar(x.Type(), "tmp")
+	c.add(s, "assign", c.g.place(tmp), c.g.argument(x))
+	return c.g.place(tmp)
+}
+
+// digestPack sends a message to the control plane.
+func (c *code) digestPack(s *ir.Call) {
+	c.inDeparser(s, arch.IngressDeparser)
+	c.typeless(s)
+	l := &bmv2json.FieldList{ID: len(c.g.out.LearnLists) + 1, Name: "digest", SourceInfo: c.g.where(s.Args[0].Span), Elements: []*bmv2json.Value{}}
+	if t, ok := s.Args[0].Source.(*types.Struct); ok && t.Decl != nil {
+		l.Name = digestName(t)
+	}
+	for _, x := range leaves(s.Args[0], nil) {
+		l.Elements = append(l.Elements, c.snapshot(s, x))
+	}
+	c.g.out.LearnLists = append(c.g.out.LearnLists, l)
+	c.add(s, "generate_digest", number(0), listID(l.ID))
+}
+
+// initial returns what the cells of a register begin with, "" for zero.
+func (g *generator) initial(o *ir.Object) string {
+	if len(o.Args) < 2 || g.prog.Arch != arch.TNA {
+		return ""
+	}
+	all, width := new(big.Int), 0
+	for _, x := range leaves(o.Args[1], nil) {
+		k, ok := x.(*ir.Const)
+		if !ok {
+			g.fail(o.Span, "the initial value of %s must be known at compile time", o.Name)
+		}
+		all.Lsh(all, uint(k.T.Width))
+		all.Or(all, unsigned(k.Val, k.T.Width))
+		width += k.T.Width
+	}
+	if all.Sign() == 0 {
+		return ""
+	}
+	return hex(all, width)
+}
+
+// deparserOfGress writes a deparser of TNA: what it emits in order, and what
+// else it does as a pipeline that runs before.
+func (g *generator) deparserOfGress(c *ir.Control) {
+	d := &bmv2json.Deparser{Name: c.Role, ID: len(g.out.Deparsers), SourceInfo: g.where(c.Span), Order: []string{}, Primitives: []*bmv2json.Primitive{}}
+	g.out.Deparsers = append(g.out.Deparsers, d)
+	var rest []ir.Stmt
+	emitted := map[ir.HeaderRef]bool{}
+	for _, s := range c.Body {
+		if s, ok := s.(*ir.Emit); ok {
+			h, ok := s.Header.(*ir.Header)
+			if !ok {
+				g.fail(s.Span, "the deparser can only emit headers that are known at compile time")
+			}
+			d.Order = append(d.Order, h.Name)
+			emitted[h] = true
+			continue
+		}
+		g.notLate(s, emitted)
+		rest = append(rest, s)
+	}
+	if len(rest) > 0 {
+		g.pipeline(&ir.Control{Name: c.Name, Role: c.Role, Body: rest, Tables: c.Tables, Span: c.Span})
+	}
+}
+
+// notLate fails if a statement emits under a condition, or changes a header
+// that is emitted already.
+func (g *generator) notLate(s ir.Stmt, emitted map[ir.HeaderRef]bool) {
+	changes := func(s ir.Stmt, x ir.Expr) {
+		if f, ok := x.(*ir.FieldRef); ok && emitted[f.Header] {
+			g.fail(s.Where(), "the deparser does this before all emits; write it before the header is emitted")
+		}
+	}
+	ir.WalkStmts([]ir.Stmt{s}, func(s ir.Stmt) {
+		switch s := s.(type) {
+		case *ir.Emit:
+			g.fail(s.Span, "a header is emitted if it is valid: emit has no other condition")
+		case *ir.Apply:
+			g.fail(s.Span, "a deparser has no tables")
+		case *ir.Assign:
+			changes(s, s.Dst)
+		case *ir.SetValid:
+			changes(s, &ir.FieldRef{Header: s.Header})
+		case *ir.CopyHeader:
+			changes(s, &ir.FieldRef{Header: s.Dst})
+		}
+	})
+}
+
+// rejected is the state of a parser that packets go to when they are rejected.
+const rejected = "reject"
+
+// rejectState adds that state if another leads there.
+func (g *generator) rejectState(out *bmv2json.Parser) {
+	used := false
+	for _, s := range out.States {
+		for _, t := range s.Transitions {
+			used = used || t.Next == rejected
+		}
+	}
+	if !used {
+		return
+	}
+	code := int64(0)
+	for i, name := range g.prog.Errors {
+		if name == "NoMatch" {
+			code = int64(i)
+		}
+	}
+	no := &bmv2json.Value{Type: bmv2json.TypeBool}
+	out.States = append(out.States, &bmv2json.ParseState{
+		Name: rejected, ID: g.states, Key: []*bmv2json.Value{},
+		Ops:         []*bmv2json.ParserOp{{Op: "verify", Parameters: []*bmv2json.Value{no, number(code)}}},
+		Transitions: []*bmv2json.Transition{{Type: "default"}},
+	})
+	g.states++
+}
+
+// reject returns the name of the next state where a packet is rejected: none,
+// which accepts, in v1model.
+func (g *generator) reject() string {
+	if g.prog.Arch == arch.TNA {
+		return rejected
+	}
+	return ""
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lower
+
+import (
+	"math/big"
+
+	"github.com/pauseless/pauseless/compiler/ir"
+	"github.com/pauseless/pauseless/compiler/syntax"
+	"github.com/pauseless/pauseless/compiler/types"
+)
+
+// callTNA lowers those externs of tna.p4 that are code rather than something
+// the switch does: what a RegisterAction computes between reading and writing
+// a cell, smaller and larger numbers, and hashes that only arrange bits. It
+// reports whether the call is of one of them.
+func (l *lowerer) callTNA(e *syntax.CallExpr, c *types.Call, obj *ir.Object) (value, bool) {
+	if obj == nil {
+		if (c.Func.Name == "min" || c.Func.Name == "max") && l.isSystem(c) {
+			return l.extreme(c), true
+		}
+		return nil, false
+	}
+	switch obj.Type.Name + "." + c.Func.Name {
+	case "RegisterAction.execute":
+		return l.execute(e, c, obj), true
+	case "Register.read":
+		return l.readCell(e, c, obj), true
+	case "Register.write":
+		args := l.arguments(c, nil)
+		l.noRegisters(e)
+		l.writeCell(e, obj, args[0].v, args[1].v)
+		return nil, true
+	case "Hash.get":
+		if n, ok := arrangements[obj.Args[0].Member]; ok {
+			return l.arrange(e, c, n), true
+		}
+	}
+	return nil, false
+}
+
+// extreme returns the smaller or the larger of two numbers.
+func (l *lowerer) extreme(c *types.Call) value {
+	t := l.substitute(c.TypeArgs[0])
+	op := syntax.Less
+	if c.Func.Name == "max" {
+		op = syntax.Greater
+	}
+	x := l.once(l.keep(l.exprTo(c.Args[0], t), c.Args[1:]).(scalar).x)
+	y := l.once(l.exprTo(c.Args[1], t).(scalar).x)
+	return scalar{mkMux(mkBinary(op, x, y), x, y)}
+}
+
+func (l *lowerer) noRegisters(e *syntax.CallExpr) {
+	if l.parser != nil {
+		l.unsupported(e, "registers cannot be accessed in a parser")
+	}
+}
+
+// execute puts the code of a RegisterAction here.
+func (l *lowerer) execute(e *syntax.CallExpr, c *types.Call, obj *ir.Object) value {
+	l.nested(e)
+	l.noRegisters(e)
+	apply := implementation(obj, "apply")
+	reg := obj.Args[0].Object
+	if apply == nil || reg == nil || reg.Type.Name != "Register" {
+		l.unsupported(e, "%s has no Register and apply that are known here", syntax.Text(c.Recv))
+	}
+	around := l.frame.instanceFrame()
+	if !declares(around.inst, obj.Decl) {
+		l.unsupported(e, "%s is the RegisterAction of another control", syntax.Text(c.Recv))
+	}
+	index := l.arguments(c, nil)[0].v
+	if !isStable(index) {
+		index = l.copyOf(index)
+	}
+	cell := apply.Params[0]
+	val := l.temp(l.substitute(cell.Type), cell.Name)
+	l.readInto(e, reg, index, val)
+	result := value(nil)
+	if len(apply.Params) > 1 {
+		result = l.temp(l.substitute(apply.Params[1].Type), apply.Params[1].Name)
+	}
+	span := l.span
+	body, reached := l.collect(func() {
+		l.within(around, func(fr *frame) {
+			l.bindParam(cell, val)
+			if result != nil {
+				l.bindParam(apply.Params[1], result)
+			}
+			l.labelled(obj.Decl.ObjName(), func(to *label) {
+				fr.ret = &returnPoint{label: to}
+				l.stmtList(apply.Decl.Body.Stmts)
+			})
+		})
+		l.span = span
+	})
+	// A stateful ALU puts out zero where apply does not say what.
+	if s, ok := result.(scalar); ok && !setsFirst(body, s.x) {
+		l.emit(&ir.Assign{Base: l.at(), Dst: s.x, Src: &ir.Const{T: s.x.Type(), Val: new(big.Int)}})
+	}
+	for _, s := range body {
+		l.emit(s)
+	}
+	l.dead = l.dead || !reached
+	if writes(body, l.placesOf(val)) {
+		l.writeCell(e, reg, index, val)
+	}
+	if result == nil {
+		if t := l.substitute(c.Func.Result); t != types.Void {
+			return l.zero(t)
+		}
+	}
+	return result
+}
+
+// implementation returns the method that an object's declaration implements.
+func implementation(o *ir.Object, name string) *types.Func {
+	if o.Decl == nil {
+		return nil
+	}
+	for _, f := range o.Decl.Methods {
+		if f.Name == name && f.Decl.Body != nil && len(f.Params) > 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// declares reports whether an object is declared in the block of inst.
+func declares(inst *instance, o *types.Instance) bool {
+	if inst == nil || inst.block == nil {
+		return false
+	}
+	for _, d := range inst.locals() {
+		if d == syntax.Decl(o.Decl) {
+			return true
+		}
+	}
+	return false
+}
+
+// setsFirst reports whether statements assign to a variable before anything
+// else can look at it, whichever way is taken.
+func setsFirst(list []ir.Stmt, x ir.Expr) bool {
+	if len(list) == 0 {
+		return false
+	}
+	switch s := list[0].(type) {
+	case *ir.Assign:
+		if samePlace(s.Dst, x) {
+			p := newPlaces()
+			p.addExpr(s.Src)
+			q := newPlaces()
+			q.addExpr(x)
+			return !p.meets(q)
+		}
+		return setsFirst(list[1:], x)
+	case *ir.If:
+		p := newPlaces()
+		p.addExpr(s.Cond)
+		q := newPlaces()
+		q.addExpr(x)
+		return !p.meets(q) && setsFirst(s.Then, x) && setsFirst(s.Else, x)
+	}
+	return false
+}
+
+// writes reports whether statements assign to one of the places.
+func writes(list []ir.Stmt, to *places) bool {
+	found := false
+	ir.WalkStmts(list, func(s ir.Stmt) {
+		p := newPlaces()
+		switch s := s.(type) {
+		case *ir.Assign:
+			p.addExpr(s.Dst)
+		case *ir.Call:
+			p.all = true
+		}
+		found = found || p.meets(to)
+	})
+	return found
+}
+
+// readCell returns the value of a cell.
+func (l *lowerer) readCell(e *syntax.CallExpr, c *types.Call, reg *ir.Object) value {
+	l.noRegisters(e)
+	index := l.arguments(c, nil)[0].v
+	val := l.temp(l.substitute(c.Func.Result), "cell")
+	l.readInto(e, reg, index, val)
+	return val
+}
+
+// readInto sets a place from a cell. The cell of a struct has the first field
+// in its upper bits.
+func (l *lowerer) readInto(e *syntax.CallExpr, reg *ir.Object, index, to value) {
+	x := index.(scalar).x
+	if s, ok := to.(scalar); ok && s.x.Type().IsNumber() {
+		l.emit(&ir.Call{Base: l.at(), Name: "read", Object: reg, CallSpan: syntax.Span(e), Args: []ir.Arg{{X: s.x}, {X: x}}})
+		return
+	}
+	leaves := l.leavesOf(e, to, nil)
+	width := 0
+	for _, f := range leaves {
+		width += f.Type().Width
+	}
+	cell := l.tempVar(ir.Type{Kind: ir.Bits, Width: width}, "cell")
+	l.emit(&ir.Call{Base: l.at(), Name: "read", Object: reg, CallSpan: syntax.Span(e), Args: []ir.Arg{{X: cell}, {X: x}}})
+	for _, f := range leaves {
+		width -= f.Type().Width
+		l.move(scalar{f}, scalar{mkCast(f.Type(), mkSlice(cell, width+f.Type().Width-1, width))})
+	}
+}
+
+// writeCell sets a cell.
+func (l *lowerer) writeCell(e *syntax.CallExpr, reg *ir.Object, index, from value) {
+	l.emit(&ir.Call{Base: l.at(), Name: "write", Object: reg, CallSpan: syntax.Span(e),
+		Args: []ir.Arg{{X: index.(scalar).x}, {X: l.concat(l.leavesOf(e, from, nil))}}})
+}
+
+// concat puts values one behind the other, as they come in a packet.
+func (l *lowerer) concat(list []ir.Expr) ir.Expr {
+	var all ir.Expr
+	for _, x := range list {
+		if x.Type().Kind != ir.Bits {
+			x = mkCast(ir.Type{Kind: ir.Bits, Width: x.Type().Width}, x)
+		}
+		if all == nil {
+			all = x
+		} else {
+			all = mkConcat(all, x)
+		}
+	}
+	return all
+}
+
+// arrangements are the hashes that are linear and simple enough for an
+// expression: how many bits are combined by exclusive or, zero for none.
+var arrangements = map[string]int{"IDENTITY": 0, "XOR8": 8, "XOR16": 16, "XOR32": 32}
+
+// arrange returns a hash of the input's own bits.
+func (l *lowerer) arrange(e *syntax.CallExpr, c *types.Call, n int) value {
+	it, ok := irType(l.substitute(c.Func.Result))
+	if !ok || it.Kind != ir.Bits {
+		l.unsupported(e, "a hash must be a number")
+	}
+	args := l.arguments(c, types.Subst{c.Func.TypeParams[0]: l.substitute(c.TypeArgs[0])})
+	x := l.concat(l.valuesOf(e, args[0].v, nil))
+	if x == nil {
+		l.unsupported(e, "a hash of nothing")
+	}
+	if n > 0 {
+		x = l.once(x)
+		var sum ir.Expr
+		for lo := 0; lo < x.Type().Width; lo += n {
+			part := mkCast(ir.Type{Kind: ir.Bits, Width: n}, mkSlice(x, min(lo+n, x.Type().Width)-1, lo))
+			if sum == nil {
+				sum = part
+			} else {
+				sum = mkBinary(syntax.Xor, sum, part)
+			}
+		}
+		x = sum
+	}
+	return scalar{mkCast(it, x)}
+}
+
+// valuesOf is leavesOf that also takes headers, as their fields.
+func (l *lowerer) valuesOf(e syntax.Expr, v value, list []ir.Expr) []ir.Expr {
+	switch v.(type) {
+	case header, headerLit, aggregate:
+		for _, p := range l.parts(v) {
+			list = l.valuesOf(e, p, list)
+		}
+		return list
+	}
+	return l.leavesOf(e, v, list)
+}
