@@ -16,8 +16,8 @@ import (
 const notOp = syntax.Not
 
 // externs has what to do for each extern function and method of v1model.p4
-// that can be called in an action, and for those of tna.p4 that lowering has
-// left.
+// that can be called in an action, and tnaExterns for those of tna.p4 that
+// lowering has left.
 var externs = map[string]func(c *code, s *ir.Call){
 	"mark_to_drop":                      (*code).markToDrop,
 	"random":                            (*code).random,
@@ -37,7 +37,9 @@ var externs = map[string]func(c *code, s *ir.Call){
 	"direct_meter.read":                 func(*code, *ir.Call) {}, // see noteMeters
 	"register.read":                     (*code).registerRead,
 	"register.write":                    (*code).registerWrite,
+}
 
+var tnaExterns = map[string]func(c *code, s *ir.Call){
 	"Register.read":   (*code).registerRead,
 	"Register.write":  (*code).registerWrite,
 	"Hash.get":        (*code).hashGet,
@@ -58,6 +60,9 @@ func externName(s *ir.Call) string {
 
 func (c *code) call(s *ir.Call) {
 	f := externs[externName(s)]
+	if c.g.prog.Arch == arch.TNA {
+		f = tnaExterns[externName(s)]
+	}
 	if f == nil {
 		c.g.fail(s.CallSpan, "%s is not supported on this target", externName(s))
 	}

@@ -28,7 +28,11 @@ func (g *generator) parser(p *ir.Parser) {
 	for _, vs := range p.ValueSets {
 		g.out.ParseVSets = append(g.out.ParseVSets, &bmv2json.ParseVSet{Name: vs.Name, ID: len(g.out.ParseVSets), Width: vs.Width, MaxSize: int(vs.Size)})
 	}
-	for _, s := range reachable(p) {
+	states := reachable(p)
+	if g.prog.Arch == arch.TNA {
+		dropZeros(p.Start, states)
+	}
+	for _, s := range states {
 		out.States = append(out.States, g.state(s))
 	}
 }

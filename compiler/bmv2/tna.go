@@ -4,6 +4,7 @@ package bmv2
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/ir"
@@ -126,10 +127,7 @@ func (c *code) snapshot(s ir.Stmt, x ir.Expr) *bmv2json.Value {
 func (c *code) digestPack(s *ir.Call) {
 	c.inDeparser(s, arch.IngressDeparser)
 	c.typeless(s)
-	l := &bmv2json.FieldList{ID: len(c.g.out.LearnLists) + 1, Name: "digest", SourceInfo: c.g.where(s.Args[0].Span), Elements: []*bmv2json.Value{}}
-	if t, ok := s.Args[0].Source.(*types.Struct); ok && t.Decl != nil {
-		l.Name = digestName(t)
-	}
+	l := &bmv2json.FieldList{ID: len(c.g.out.LearnLists) + 1, Name: s.Object.Name, SourceInfo: c.g.where(s.CallSpan), Elements: []*bmv2json.Value{}}
 	for _, x := range leaves(s.Args[0], nil) {
 		l.Elements = append(l.Elements, c.snapshot(s, x))
 	}
@@ -204,6 +202,31 @@ func (g *generator) notLate(s ir.Stmt, emitted map[ir.HeaderRef]bool) {
 		case *ir.CopyHeader:
 			changes(s, &ir.FieldRef{Header: s.Dst})
 		}
+	})
+}
+
+// dropZeros takes out of a parser's first state what sets metadata to zero, as
+// programs for Tofino do with all of it: that is what it is in our switch when
+// a gress begins.
+func dropZeros(start *ir.State, states []*ir.State) {
+	for _, s := range states {
+		if s.Next == start || s.Select != nil && slices.ContainsFunc(s.Select.Cases, func(c *ir.SelectCase) bool { return c.Next == start }) {
+			return
+		}
+	}
+	written := map[*ir.Var]bool{}
+	start.Body = slices.DeleteFunc(slices.Clone(start.Body), func(s ir.Stmt) bool {
+		a, ok := s.(*ir.Assign)
+		if !ok {
+			return false
+		}
+		v, ok := a.Dst.(*ir.VarRef)
+		if !ok || !v.Var.Meta || written[v.Var] {
+			return false
+		}
+		k, ok := a.Src.(*ir.Const)
+		written[v.Var] = true
+		return ok && k.Val.Sign() == 0
 	})
 }
 

@@ -85,6 +85,7 @@ type Program struct {
 	Actions []*Action
 	Called  []*Action
 	Main    *types.Instance // the package instance
+	Pipe    string          // name of the one that is main's argument, in TNA
 }
 
 // HeaderType is the layout of headers, or of a struct that the architecture

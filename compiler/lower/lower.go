@@ -265,7 +265,7 @@ func (l *lowerer) innerArgs(main *types.Instance, args []syntax.Expr) []syntax.E
 		call, _ := args[0].(*syntax.CallExpr)
 		if n, ok := args[0].(*syntax.NameExpr); ok {
 			if o, ok := l.info.Use(n).(*types.Instance); ok {
-				call = o.Decl.Call
+				call, l.prog.Pipe = o.Decl.Call, o.ObjName()
 			}
 		}
 		if call != nil {

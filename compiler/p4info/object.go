@@ -48,7 +48,7 @@ func (g *generator) object(o *ir.Object) {
 		m := &p4configv1.Meter{Preamble: g.preamble(kindMeter, o.Name, o.Annotations), Spec: meterSpec(o.Args[1]), Size: size(o.Args[0])}
 		m.IndexTypeName = g.indexType(o, 0)
 		g.out.Meters = append(g.out.Meters, m)
-	case "register":
+	case "register", "Register":
 		g.typeInfo()
 		r := &p4configv1.Register{Preamble: g.preamble(kindRegister, o.Name, o.Annotations), Size: int32(size(o.Args[0]))}
 		r.TypeSpec = g.typeSpec(o.Type.TypeArgs[0], o.Span.Start)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
@@ -33,7 +34,7 @@ func Generate(prog *ir.Program, info *types.Info, rep *source.Reporter) *p4confi
 		info:    info,
 		rep:     rep,
 		out:     &p4configv1.P4Info{},
-		symbols: newSymbols(rep),
+		symbols: newSymbols(rep, prog.Pipe),
 		seen:    map[uint32]bool{},
 	}
 	g.collect()
@@ -55,7 +56,7 @@ type generator struct {
 	digests []digest
 }
 
-// digest is a call of digest().
+// digest is a call of digest(), or a Digest of TNA.
 type digest struct {
 	name string
 	t    types.Type
@@ -88,6 +89,11 @@ func (g *generator) collect() {
 	}
 	for _, c := range g.prog.Controls {
 		g.findDigests(c.Body)
+	}
+	for _, o := range g.prog.Objects {
+		if g.prog.Arch == arch.TNA && o.Type.Name == "Digest" {
+			g.digests = append(g.digests, digest{o.Name, o.Type.TypeArgs[0]})
+		}
 	}
 	for _, d := range g.digests {
 		g.symbols.add(kindDigest, d.name, nil, 0)

@@ -33,6 +33,7 @@ var objectKinds = map[string]p4configv1.P4Ids_Prefix{
 	"meter":           kindMeter,
 	"direct_meter":    kindDirectMeter,
 	"register":        kindRegister,
+	"Register":        kindRegister, // of TNA
 	"action_profile":  kindProfile,
 	"action_selector": kindProfile,
 }
@@ -46,11 +47,15 @@ type symbols struct {
 	taken map[uint32]bool
 	names map[string]bool
 	ends  map[string]int // how many names end so
+	// pipe is the name of the pipeline in TNA. p4c's Tofino backend has it
+	// before all names that it hashes but those of actions.
+	pipe string
 }
 
-func newSymbols(rep *source.Reporter) *symbols {
+func newSymbols(rep *source.Reporter, pipe string) *symbols {
 	return &symbols{
 		rep:   rep,
+		pipe:  pipe,
 		ids:   map[p4configv1.P4Ids_Prefix]map[string]uint32{},
 		taken: map[uint32]bool{},
 		names: map[string]bool{},
@@ -143,6 +148,9 @@ func (s *symbols) assign() {
 		sort.Strings(names)
 		for _, name := range names {
 			h := hash(name)
+			if s.pipe != "" && p4configv1.P4Ids_Prefix(k) != kindAction {
+				h = hash(s.pipe + "." + name)
+			}
 			for {
 				id := uint32(k)<<24 | h&0xffffff
 				if !s.taken[id] {
