@@ -74,6 +74,8 @@ type Arch struct {
 	// Properties are the table properties with a meaning beyond the
 	// language's.
 	Properties []string
+	// TableSize is the size of a table that does not say it.
+	TableSize int
 }
 
 var (
@@ -99,6 +101,7 @@ var V1Model = &Arch{
 	First:      20180101,
 	Last:       20200408,
 	Properties: []string{"implementation", "size", "counters", "meters", "support_timeout"},
+	TableSize:  1024,
 }
 
 var (
@@ -135,6 +138,7 @@ var TNA = &Arch{
 		{EgressDeparser, []Param{packet, egressHeaders, egressMeta, egressDeparse, egress, egressParsed}},
 	},
 	Properties: []string{"size"},
+	TableSize:  512,
 }
 
 // All are the architectures the compiler knows.

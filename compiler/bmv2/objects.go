@@ -112,7 +112,7 @@ func (g *generator) directMeter(o *ir.Object) {
 	}
 	g.out.MeterArrays = append(g.out.MeterArrays, &bmv2json.MeterArray{
 		Name: o.Name, ID: len(g.out.MeterArrays), SourceInfo: g.where(o.Span), IsDirect: true, RateCount: 2,
-		Type: o.Args[0].Member, Size: tableSize(t), Binding: t.Name, ResultTarget: dst})
+		Type: o.Args[0].Member, Size: g.tableSize(t), Binding: t.Name, ResultTarget: dst})
 }
 
 // noteMeters notes where the results of direct meters go.

@@ -12,26 +12,23 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// defaultSize is the size of a table that does not say it.
-const defaultSize = 1024
-
-func tableSize(t *ir.Table) int {
+func (g *generator) tableSize(t *ir.Table) int {
 	switch {
 	case t.HasEntries && t.ConstEntries && len(t.Entries) > 0:
 		return len(t.Entries)
 	case t.SizeSet && t.Size > 0:
 		return int(max(t.Size, int64(len(t.Entries))))
-	case len(t.Entries) > defaultSize:
+	case len(t.Entries) > g.prog.Arch.TableSize:
 		return len(t.Entries)
 	}
-	return defaultSize
+	return g.prog.Arch.TableSize
 }
 
 // table writes a table and what follows it.
 func (g *generator) table(p *bmv2json.Pipeline, n *tableNode) *bmv2json.Table {
 	t := n.t
 	out := &bmv2json.Table{Name: t.Name, ID: g.tables, SourceInfo: g.where(t.Span), Key: []*bmv2json.Key{},
-		Type: "simple", MaxSize: tableSize(t), ActionIDs: []int{}, Actions: []string{}}
+		Type: "simple", MaxSize: g.tableSize(t), ActionIDs: []int{}, Actions: []string{}}
 	g.tables++
 	if t.SizeSet && (t.Size < 0 || t.Size > 1<<31-1) {
 		g.fail(t.Span, "table %s cannot have the size %d", t.Name, t.Size)

@@ -140,28 +140,38 @@ func declares(inst *instance, o *types.Instance) bool {
 	return false
 }
 
-// setsFirst reports whether statements assign to a variable before anything
-// else can look at it, whichever way is taken.
+// setsFirst reports whether statements assign to x before anything else can
+// look at it, whichever way is taken.
 func setsFirst(list []ir.Stmt, x ir.Expr) bool {
-	if len(list) == 0 {
-		return false
-	}
-	switch s := list[0].(type) {
-	case *ir.Assign:
-		if samePlace(s.Dst, x) {
-			p := newPlaces()
-			p.addExpr(s.Src)
-			q := newPlaces()
-			q.addExpr(x)
-			return !p.meets(q)
-		}
-		return setsFirst(list[1:], x)
-	case *ir.If:
+	self := newPlaces()
+	self.addExpr(x)
+	reads := func(e ir.Expr) bool {
 		p := newPlaces()
-		p.addExpr(s.Cond)
-		q := newPlaces()
-		q.addExpr(x)
-		return !p.meets(q) && setsFirst(s.Then, x) && setsFirst(s.Else, x)
+		p.addExpr(e)
+		return p.meets(self)
+	}
+	for _, s := range list {
+		switch s := s.(type) {
+		case *ir.Assign:
+			if reads(s.Src) {
+				return false
+			}
+			if samePlace(s.Dst, x) {
+				return true
+			}
+		case *ir.If:
+			if reads(s.Cond) {
+				return false
+			}
+			if setsFirst(s.Then, x) && setsFirst(s.Else, x) {
+				return true
+			}
+			if writes([]ir.Stmt{s}, self) {
+				return false
+			}
+		default:
+			return false
+		}
 	}
 	return false
 }

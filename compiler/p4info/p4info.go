@@ -23,9 +23,6 @@ import (
 // CodeP4Info marks what P4Runtime cannot express.
 const CodeP4Info diag.Code = "p4info"
 
-// defaultSize is the size of a table that does not say it.
-const defaultSize = 1024
-
 // Generate returns the P4Info of a program. After errors, which it reports,
 // it returns nil.
 func Generate(prog *ir.Program, info *types.Info, rep *source.Reporter) *p4configv1.P4Info {

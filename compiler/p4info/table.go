@@ -29,7 +29,7 @@ func (g *generator) table(t *ir.Table) {
 		HasInitialEntries: len(t.Entries) > 0,
 	}
 	if t.Size == 0 {
-		out.Size = defaultSize
+		out.Size = int64(g.prog.Arch.TableSize)
 	}
 	g.out.Tables = append(g.out.Tables, out)
 	g.typeInfo()
