@@ -225,6 +225,14 @@ func (s *Switch) Receive(port int, f *packet.Frame) {
 	s.tm.Run()
 }
 
+// Ahead readies what frames will need of large tables: who receives several
+// at once calls it first. It changes nothing.
+func (s *Switch) Ahead(frames [][]byte) {
+	if s.arch != nil {
+		s.arch.machine().Ahead(frames)
+	}
+}
+
 // uncounted marks a packet whose class is not known before it is queued.
 const uncounted = -1
 

@@ -67,6 +67,7 @@ type Bench struct {
 	data   []byte // of the packet
 	dst    []destination
 	next   int
+	frames [batch][]byte
 	gap    vtime.Time
 }
 
@@ -76,6 +77,9 @@ type destination struct {
 	checksum uint16
 	port     uint16
 }
+
+// batch is how many packets come in at once.
+const batch = 32
 
 // flows is how many packets differ.
 const flows = 1 << 16
@@ -148,10 +152,17 @@ func (b *Bench) Packet(n int) []byte {
 	return b.data
 }
 
-// Packets sends n packets through the switch.
+// Packets sends n packets through the switch, in batches as ports do.
 func (b *Bench) Packets(n int) {
-	for range n {
-		b.net.Inject(1, b.Packet(b.next), frameSize-len(b.data))
+	for i := range n {
+		if i%batch == 0 {
+			frames := b.frames[:min(batch, n-i)]
+			for j := range frames {
+				frames[j] = append(frames[j][:0], b.Packet(b.next+j)...)
+			}
+			b.Switch.Ahead(frames)
+		}
+		b.net.Inject(1, b.frames[i%batch], frameSize-len(b.data))
 		b.next++
 		if b.gap > 0 {
 			b.net.RunUntil(b.net.Now() + b.gap)

@@ -172,12 +172,13 @@ func sum16(b []byte) uint64 {
 	return sum
 }
 
-// fold makes an Internet checksum of a sum.
+// fold makes an Internet checksum of a sum. How often a carry comes back
+// depends on the packet: a loop would have the processor guess, often wrong.
 func fold(sum uint64) uint16 {
-	sum = sum>>32 + sum&0xffffffff
-	for sum>>16 != 0 {
-		sum = sum>>16 + sum&0xffff
-	}
+	sum = sum>>32 + sum&0xffffffff // 33 bits
+	sum = sum>>32 + sum&0xffffffff // 32
+	sum = sum>>16 + sum&0xffff     // 17
+	sum = sum>>16 + sum&0xffff     // 16
 	return ^uint16(sum)
 }
 

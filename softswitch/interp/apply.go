@@ -15,23 +15,27 @@ import (
 func (m *Machine) apply(t *Table) int32 {
 	t.Lookups++
 	if len(t.Info.parts) != 0 {
-		if id, ok := m.find(t); ok {
+		var number uint32 // of the entry, or its label, which is its record
+		var ok bool
+		labelled := t.lpm32 != nil && t.lpm32.Labelled()
+		if labelled {
+			number, ok = t.lpm32.LookupLabel(m.key1(t.Info.parts))
+		} else {
+			number, ok = m.find(t)
+		}
+		if ok {
 			t.Hits++
 			if t.extras {
-				return m.applyExtras(t, &t.entries[id])
+				return m.applyExtras(t, &t.entries[number])
 			}
 			if m.Trace != nil {
-				e := &t.entries[id]
-				m.traceEntry(t, e, "hit", m.prog.Actions, int(e.action), e.limbs[t.argsAt:])
+				m.traceHit(t)
 			}
-			n := t.records.stride
-			at := 0
-			if few := t.recordOf.few; few != nil {
-				at = int(few[id]) * n
-			} else {
-				at = int(t.recordOf.many[id]) * n
+			if !labelled {
+				number = t.record(number)
 			}
-			record := t.records.data[at : at+n]
+			at := int(number) * t.records.stride
+			record := t.records.data[at : at+t.records.stride]
 			args := m.f[m.prog.params:]
 			for i := 1; i < len(record); i++ {
 				args[i-1] = record[i]
@@ -63,6 +67,14 @@ func (m *Machine) find(t *Table) (uint32, bool) {
 	}
 	m.packKey(t)
 	return t.index.Lookup(t.key)
+}
+
+// record returns the number of an entry's record.
+func (t *Table) record(id uint32) uint32 {
+	if few := t.recordOf.few; few != nil {
+		return uint32(few[id])
+	}
+	return t.recordOf.many[id]
 }
 
 // key1 packs a key of one limb.
@@ -135,6 +147,14 @@ func (m *Machine) applyExtras(t *Table, e *Entry) int32 {
 	return pc
 }
 
+// traceHit traces a hit in a table without extras.
+func (m *Machine) traceHit(t *Table) {
+	if id, ok := m.find(t); ok {
+		e := &t.entries[id]
+		m.traceEntry(t, e, "hit", m.prog.Actions, int(e.action), e.limbs[t.argsAt:])
+	}
+}
+
 func (m *Machine) traceEntry(t *Table, e *Entry, what string, actions []ActionInfo, action int, args []uint64) {
 	var b strings.Builder
 	for i, k := range t.Info.Key {
@@ -190,7 +210,7 @@ func (m *Machine) quickSum(k *calc) uint64 {
 	if k.payload {
 		sum += sum16(m.data[m.f[m.prog.sys+sysPayload]:])
 	}
-	return uint64(fold(sum>>32 + sum&0xffffffff))
+	return uint64(fold(sum))
 }
 
 // input joins the inputs of a calculation in scratch memory.

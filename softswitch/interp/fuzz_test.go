@@ -31,6 +31,9 @@ func FuzzProgram(f *testing.F) {
 			return // large arrays are slow to make, not wrong
 		}
 		m := NewMachine(NewState(prog, 1))
+		for i := range prog.guesses {
+			prog.guesses[i].key(data)
+		}
 		for _, elided := range []int{0, 100} {
 			frame := &packet.Frame{Data: append([]byte(nil), data...), Elided: elided}
 			m.Start(frame, frame.Len())

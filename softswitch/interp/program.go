@@ -71,6 +71,7 @@ type Program struct {
 	fields     map[string]fieldAt
 	errorNames map[int]string
 	arch       *architecture
+	guesses    []guess
 
 	errNone, errShort, errStack, errHeader, errTimeout, errArgument int // parser errors
 }
@@ -313,6 +314,7 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 		return nil, c.list.Err()
 	}
 	c.finish()
+	c.guessKeys()
 	if err := c.list.Err(); err != nil {
 		return nil, err
 	}

@@ -114,6 +114,14 @@ func (t *Table) setRecord(id uint32, pc int32, args []uint64) {
 	if old != none {
 		t.records.put(old)
 	}
+	switch {
+	case t.lpm32 == nil:
+	case t.recordOf.few != nil:
+		m := t.Match(&t.entries[id])
+		t.lpm32.SetLabel(&m, id, t.recordOf.few[id])
+	case t.lpm32.Labelled():
+		t.lpm32.DropLabels()
+	}
 }
 
 func (t *Table) dropRecord(id uint32) {

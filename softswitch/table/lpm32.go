@@ -18,16 +18,22 @@ import (
 type LPM32 struct {
 	width  int
 	roots  []uint32
-	nodes  []uint32
-	free   [nodeClasses][]uint32 // nodes that are not in use
-	routes *Exact                // prefix and length → entry
-	length []uint8               // of entries' prefixes
-	lens   [33]int               // routes of each length
+	nodes  nodes
+	routes *Exact  // prefix and length → entry
+	length []uint8 // of entries' prefixes
+	lens   [33]int // routes of each length
+
+	labelled bool
+	labels   []uint8 // of entries
+	narrow   nodes
 }
 
 // A slot is 0 for nothing, an entry plus one, or isNode and the number of a
-// node.
-const isNode = 1 << 31
+// node; with isNarrow too it is the number of a narrow one.
+const (
+	isNode   = 1 << 31
+	isNarrow = 1 << 30
+)
 
 // A node is a bit for each slot that differs from the one before, the sums of
 // these bits before each of their eight words, and the runs.
@@ -37,13 +43,58 @@ const (
 	nodeRuns = 10
 )
 
-// nodeSizes are the sizes of nodes, in units.
-var nodeSizes = [...]int{1, 2, 4, 8, 17}
+// nodes is the memory of nodes.
+type nodes struct {
+	words []uint32
+	sizes []int      // that there are, in units
+	free  [][]uint32 // by size, those that are not in use
+}
 
-const nodeClasses = 5
+func newNodes(sizes ...int) nodes { return nodes{sizes: sizes, free: make([][]uint32, len(sizes))} }
+
+// of returns the words of a node, and what follows.
+func (s *nodes) of(slot uint32) []uint32 { return s.words[slot&^(isNode|isNarrow)*nodeUnit:] }
+
+// class returns the size that has room for some words.
+func (s *nodes) class(words int) int {
+	c := 0
+	for words > s.sizes[c]*nodeUnit {
+		c++
+	}
+	return c
+}
+
+func (s *nodes) alloc(words int) uint32 {
+	c := s.class(words)
+	if n := len(s.free[c]); n > 0 {
+		number := s.free[c][n-1]
+		s.free[c] = s.free[c][:n-1]
+		return number
+	}
+	number := uint32(len(s.words) / nodeUnit)
+	s.words = append(s.words, make([]uint32, s.sizes[c]*nodeUnit)...)
+	return number
+}
+
+func (s *nodes) release(slot uint32, words int) {
+	c := s.class(words)
+	s.free[c] = append(s.free[c], slot&^(isNode|isNarrow))
+}
+
+// runs returns how many runs a node has, narrow or not.
+func runs(n []uint32) int { return int(n[nodeSums+1]>>24) + bits.OnesCount32(n[7]) }
+
+// run returns which run, from one on, a slot of a node is in.
+func run(n []uint32, i uint32) uint32 {
+	w := i >> 5
+	return n[nodeSums+w>>2]>>(w&3*8)&0xff + uint32(bits.OnesCount32(n[w]<<(31-i&31)))
+}
 
 func newLPM32(width int) *LPM32 {
-	return &LPM32{width: width, roots: make([]uint32, 1<<16), routes: NewExact(64)}
+	return &LPM32{
+		width: width, roots: make([]uint32, 1<<16), routes: NewExact(64),
+		nodes: newNodes(1, 2, 4, 8, 17), narrow: newNodes(1, 2, 3, 5),
+	}
 }
 
 // Lookup1 returns the entry with the longest prefix that the key has.
@@ -51,9 +102,9 @@ func (t *LPM32) Lookup1(key uint64) (uint32, bool) {
 	k := uint32(key) << (32 - t.width)
 	slot := t.roots[k>>16]
 	if slot&isNode != 0 {
-		slot = t.child(slot, k>>8&0xff)
+		slot = t.child(t.wide(slot), k>>8&0xff)
 		if slot&isNode != 0 {
-			slot = t.child(slot, k&0xff)
+			slot = t.child(t.wide(slot), k&0xff)
 		}
 	}
 	return slot - 1, slot != 0
@@ -61,15 +112,13 @@ func (t *LPM32) Lookup1(key uint64) (uint32, bool) {
 
 // child returns a slot of a node.
 func (t *LPM32) child(node, i uint32) uint32 {
-	n := t.nodes[node&^isNode*nodeUnit:]
-	w := i >> 5
-	before := n[nodeSums+w>>2] >> (w & 3 * 8) & 0xff
-	return n[nodeRuns-1+before+uint32(bits.OnesCount32(n[w]<<(31-i&31)))]
+	n := t.nodes.of(node)
+	return n[nodeRuns-1+run(n, i)]
 }
 
 // expand writes a node's slots out.
 func (t *LPM32) expand(d *[256]uint32, node uint32) {
-	n := t.nodes[node&^isNode*nodeUnit:]
+	n := t.nodes.of(t.wide(node))
 	at := uint32(nodeRuns - 1)
 	for i := range uint32(256) {
 		at += n[i>>5] >> (i & 31) & 1
@@ -88,8 +137,8 @@ func (t *LPM32) compress(d *[256]uint32) uint32 {
 	if runs == 1 && d[0]&isNode == 0 {
 		return d[0]
 	}
-	number := t.alloc(runs)
-	n := t.nodes[number*nodeUnit:]
+	number := t.nodes.alloc(nodeRuns + runs)
+	n := t.nodes.of(number)
 	clear(n[:nodeRuns])
 	at := nodeRuns
 	for i := range 256 {
@@ -102,35 +151,15 @@ func (t *LPM32) compress(d *[256]uint32) uint32 {
 			at++
 		}
 	}
-	return isNode | number
-}
-
-// class returns the size of a node with a number of runs.
-func class(runs int) int {
-	c := 0
-	for nodeRuns+runs > nodeSizes[c]*nodeUnit {
-		c++
-	}
-	return c
-}
-
-func (t *LPM32) alloc(runs int) uint32 {
-	c := class(runs)
-	if n := len(t.free[c]); n > 0 {
-		number := t.free[c][n-1]
-		t.free[c] = t.free[c][:n-1]
-		return number
-	}
-	number := uint32(len(t.nodes) / nodeUnit)
-	t.nodes = append(t.nodes, make([]uint32, nodeSizes[c]*nodeUnit)...)
-	return number
+	return t.narrowed(isNode | number)
 }
 
 func (t *LPM32) release(node uint32) {
-	number := node &^ isNode
-	n := t.nodes[number*nodeUnit:]
-	c := class(int(n[nodeSums+1]>>24) + bits.OnesCount32(n[7]))
-	t.free[c] = append(t.free[c], number)
+	wide := t.wide(node)
+	if node != wide {
+		t.narrow.release(node, narrowWords(runs(t.narrow.of(node))))
+	}
+	t.nodes.release(wide, nodeRuns+runs(t.nodes.of(wide)))
 }
 
 // paint is a change of slots: from is replaced by to, or if from is 0, what

@@ -188,6 +188,100 @@ func TestLookupAgreesWithLinearSearch(t *testing.T) {
 	}
 }
 
+// Labels follow their entries, whenever they are given, changed and dropped,
+// and what LookupAll finds is what Lookup finds.
+func TestLabelsFollowTheirEntries(t *testing.T) {
+	for _, width := range []int{13, 20, 32} {
+		rng := rand.New(rand.NewPCG(8, uint64(width)))
+		index := newLPM32(width)
+		ref := &model{kind: "lpm", width: width}
+		labels := map[uint32]uint8{}
+		next := uint32(0)
+		for step := range 6000 {
+			if step == 5000 {
+				index.DropLabels()
+			}
+			m := ref.randomMatch(rng)
+			if rng.IntN(2) == 0 && len(ref.list) > 0 {
+				m = ref.list[rng.IntN(len(ref.list))].m
+			}
+			at := slices.IndexFunc(ref.list, func(e modelEntry) bool { return same(&e.m, &m) })
+			switch {
+			case at < 0:
+				if step < 5000 {
+					labels[next] = uint8(rng.IntN(255))
+					index.SetLabel(&m, next, labels[next])
+				}
+				index.Insert(&m, next)
+				ref.list = append(ref.list, modelEntry{m: m, entry: next})
+				next++
+			case rng.IntN(2) == 0 && step < 5000:
+				e := ref.list[at].entry
+				labels[e] = uint8(rng.IntN(255))
+				index.SetLabel(&m, e, labels[e])
+			case len(ref.list) > 60 || step%2000 > 1000:
+				index.Delete(&m)
+				ref.list = slices.Delete(ref.list, at, at+1)
+			}
+			var keys [8]uint64
+			for i := range keys {
+				key := ref.randomKey(rng)
+				keys[i] = key[0]
+				want, wantOK := ref.lookup(key)
+				if e, ok := index.Lookup1(key[0]); ok != wantOK || ok && e != want {
+					t.Fatalf("width %d, step %d: entry %d, %v; want %d, %v", width, step, e, ok, want, wantOK)
+				}
+				if step >= 5000 {
+					continue
+				}
+				if label, ok := index.LookupLabel(key[0]); ok != wantOK || ok && label != uint32(labels[want]) {
+					t.Fatalf("width %d, step %d: label %d, %v; want %d, %v", width, step, label, ok, labels[want], wantOK)
+				}
+			}
+			checkLookupAll(t, index, keys[:], step >= 5000)
+		}
+		if index.Labelled() {
+			t.Error("the labels are still there")
+		}
+	}
+}
+
+func checkLookupAll(t *testing.T, index interface {
+	LookupAll(keys []uint64, entries []uint32)
+	Lookup1(key uint64) (uint32, bool)
+}, keys []uint64, same bool) {
+	t.Helper()
+	entries := make([]uint32, len(keys))
+	index.LookupAll(keys, entries)
+	for i, key := range keys {
+		want := uint32(0)
+		if e, ok := index.Lookup1(key); ok {
+			want = e + 1
+		}
+		if same && entries[i] != want {
+			t.Fatalf("LookupAll has %d for key %#x, Lookup1 %d", entries[i], key, want)
+		}
+	}
+}
+
+func TestLookupAllOfExactTables(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	small, wide := newExact32(), NewExact(48)
+	for i := range uint32(3000) {
+		m := Match{Value: []uint64{uint64(rng.IntN(6000))}}
+		if _, dup := small.Find(&m); !dup {
+			small.Insert(&m, i)
+			wide.Insert(&m, i)
+		}
+		var keys [Batch]uint64
+		for j := range keys {
+			keys[j] = uint64(rng.IntN(6000))
+		}
+		checkLookupAll(t, small, keys[:], true)
+		checkLookupAll(t, wide, keys[:], true)
+	}
+}
+
 func TestUnknownKindIsAnError(t *testing.T) {
 	if _, err := NewIndex("fuzzy", 8, nil); err == nil {
 		t.Error("NewIndex accepts any kind")

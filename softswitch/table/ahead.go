@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import "math/bits"
+
+// Batch is how many keys LookupAll takes at most.
+const Batch = 64
+
+// LookupAll looks up several keys of one limb at once, step by step for all of
+// them, so that they wait for memory at the same time. It puts their entries,
+// each plus one, into entries; zero is none.
+func (t *Exact) LookupAll(keys []uint64, entries []uint32) {
+	var any uint64
+	for _, key := range keys {
+		hi, lo := bits.Mul64(key^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
+		h := hi ^ lo
+		any |= t.slots[2*((h^h>>29)&t.mask)]
+	}
+	if any == 0 {
+		clear(entries)
+		return
+	}
+	for i, key := range keys {
+		entries[i] = 0
+		if e, ok := t.Lookup1(key); ok {
+			entries[i] = e + 1
+		}
+	}
+}
+
+// LookupAll is as Exact's.
+func (t *Exact32) LookupAll(keys []uint64, entries []uint32) {
+	var any uint64
+	for _, key := range keys {
+		any |= t.slots[t.home(uint32(key))]
+	}
+	if any == 0 {
+		clear(entries)
+		return
+	}
+	for i, key := range keys {
+		entries[i] = 0
+		if e, ok := t.Lookup1(key); ok {
+			entries[i] = e + 1
+		}
+	}
+}
+
+// LookupAll is as Exact's, but where entries have labels it only fetches what
+// LookupLabel will look at, and leaves anything in entries.
+func (t *LPM32) LookupAll(keys []uint64, entries []uint32) {
+	for i, key := range keys {
+		entries[i] = t.roots[uint32(key)<<(32-t.width)>>16]
+	}
+	for shift := 8; shift >= 0; shift -= 8 {
+		var at [Batch]uint32 // of runs in the memory of nodes
+		more := false
+		for i, slot := range entries[:len(keys)] {
+			if slot&isNode == 0 {
+				continue
+			}
+			more = true
+			k := uint32(keys[i]) << (32 - t.width) >> shift & 0xff
+			first := slot &^ (isNode | isNarrow) * nodeUnit
+			if slot&isNarrow != 0 {
+				at[i&(Batch-1)] = first + narrowRuns + (run(t.narrow.words[first:], k)-1)/4
+			} else {
+				at[i&(Batch-1)] = first + nodeRuns - 1 + run(t.nodes.words[first:], k)
+			}
+		}
+		if !more {
+			return
+		}
+		for i, slot := range entries[:len(keys)] {
+			switch x := at[i&(Batch-1)]; {
+			case slot&isNarrow != 0:
+				entries[i] = t.narrow.words[x] >> 8 // no slot, and not one of a node
+			case slot&isNode != 0:
+				entries[i] = t.nodes.words[x]
+			}
+		}
+	}
+}
