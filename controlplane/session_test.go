@@ -211,6 +211,13 @@ func TestARegisterIsReadAsOneArray(t *testing.T) {
 	if a, _ = s.ReadRegister(ctx, "Readqlen"); !slices.Equal(a.Values, make([]uint64, 8)) {
 		t.Errorf("after a reset: %v", a.Values)
 	}
+	// Of a struct the first member counts.
+	if err := s.WriteRegister(ctx, "Pair", 0, 0, 5); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = s.ReadRegister(ctx, "Pair"); err != nil || a.Values[0] != 5 {
+		t.Errorf("a pair reads %v, %v; want 5", a.Values, err)
+	}
 	for _, c := range []struct {
 		err  error
 		want string
@@ -218,7 +225,7 @@ func TestARegisterIsReadAsOneArray(t *testing.T) {
 		{s.WriteRegister(ctx, "Readqlen", 8, 8, 1), "Readqlen has cells 0 to 7"},
 		{s.WriteRegister(ctx, "Readqlen", 0, 0, 1<<19), "cells of 19 bits; 524288 does not fit"},
 		{s.WriteRegister(ctx, "Redqlen", 0, 0, 1), `no register is called "Redqlen" (did you mean "Readqlen"?)`},
-		{s.ResetRegister(ctx, "Pair"), "a cell of Pair is a struct"},
+		{s.WriteRegister(ctx, "Pair", 0, 0, 1<<48), "does not fit"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("got %v, want %q", c.err, c.want)

@@ -68,8 +68,30 @@ func number(d *p4v1.P4Data) (uint64, bool) {
 			return 1, true
 		}
 		return 0, true
+	case *p4v1.P4Data_Struct:
+		if m := d.Struct.GetMembers(); len(m) > 0 {
+			return number(m[0])
+		}
 	}
 	return 0, false
+}
+
+// data is a cell of which the first member, or all, is value, and the others
+// zero.
+func data(r *schema.Register, value uint64) *p4v1.P4Data {
+	if len(r.Members) == 0 {
+		return bitstring(value)
+	}
+	s := &p4v1.P4StructLike{}
+	for range r.Members {
+		s.Members = append(s.Members, bitstring(value))
+		value = 0
+	}
+	return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: s}}
+}
+
+func bitstring(value uint64) *p4v1.P4Data {
+	return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: schema.Uint(value)}}
 }
 
 func entity(r *p4v1.RegisterEntry) *p4v1.Entity {
@@ -81,7 +103,7 @@ func (s P4Runtime) Set(ctx context.Context, r *schema.Register, first, last int,
 	if err := numeric(r); err != nil {
 		return err
 	}
-	data := &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: schema.Uint(value)}}
+	data := data(r, value)
 	modify := func(e *p4v1.RegisterEntry) *p4v1.Update {
 		return &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: entity(e)}
 	}

@@ -110,7 +110,7 @@ func Set(ctx context.Context, s Store, r *schema.Register, first, last int, valu
 func numeric(r *schema.Register) error {
 	switch {
 	case r.Bits == 0:
-		return fmt.Errorf("a cell of %s is a struct; only arrays of single numbers can be read", r.Name)
+		return fmt.Errorf("a cell of %s is a struct that does not begin with a number, which cannot be read", r.Name)
 	case r.Bits > 64:
 		return fmt.Errorf("a cell of %s has %d bits; only up to 64 can be read", r.Name, r.Bits)
 	}

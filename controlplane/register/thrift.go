@@ -36,9 +36,17 @@ func (Thrift) Backend() string { return "BMv2 Thrift" }
 // Close closes the connection.
 func (s Thrift) Close() error { return s.Client.Close() }
 
+// single refuses arrays whose cells are no single number of up to 64 bits.
+func single(r *schema.Register) error {
+	if len(r.Members) > 0 {
+		return fmt.Errorf("a cell of %s is a struct; over Thrift only single numbers can be read", r.Name)
+	}
+	return numeric(r)
+}
+
 // Read reads all cells with one call.
 func (s Thrift) Read(ctx context.Context, r *schema.Register) ([]uint64, error) {
-	if err := numeric(r); err != nil {
+	if err := single(r); err != nil {
 		return nil, err
 	}
 	return s.Client.ReadRegister(ctx, r.Full)
@@ -46,7 +54,7 @@ func (s Thrift) Read(ctx context.Context, r *schema.Register) ([]uint64, error) 
 
 // Set writes the cells with one call.
 func (s Thrift) Set(ctx context.Context, r *schema.Register, first, last int, value uint64) error {
-	if err := numeric(r); err != nil {
+	if err := single(r); err != nil {
 		return err
 	}
 	return s.Client.WriteRegister(ctx, r.Full, first, last, value)

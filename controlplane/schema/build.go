@@ -43,6 +43,14 @@ func (b *builder) all() {
 	}
 	for _, x := range info.Registers {
 		r := &Register{ID: x.GetPreamble().GetId(), Full: x.GetPreamble().GetName(), Size: int(x.Size), Bits: b.specBits(x.TypeSpec)}
+		if st := x.TypeSpec.GetStruct(); st != nil {
+			for _, m := range info.GetTypeInfo().GetStructs()[st.GetName()].GetMembers() {
+				r.Members = append(r.Members, b.specBits(m.TypeSpec))
+			}
+			if len(r.Members) > 0 {
+				r.Bits = r.Members[0]
+			}
+		}
 		r.Unit = annotation(x.GetPreamble().GetAnnotations(), "unit")
 		r.Index = b.dims(x.Preamble)
 		r.Name = b.register(kindRegister, x.Preamble, r)

@@ -449,7 +449,7 @@ func (p *parser) register() (*p4v1.Entity, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Bits == 0 {
+		if r.Bits == 0 || len(r.Members) > 0 {
 			return nil, fmt.Errorf("a cell of register %s is no single number", r.Name)
 		}
 		f := &Field{Name: r.Name, Bits: r.Bits}

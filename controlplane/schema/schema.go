@@ -119,7 +119,10 @@ type Register struct {
 	Name string
 	Full string
 	Size int
-	Bits int // of a cell; 0 where a cell is no single number
+	Bits int // of a cell, or of its first member; 0 where that is no number
+	// Members are the bits of the members where a cell is a struct. Values are
+	// those of the first member.
+	Members []int
 	// Unit and Index come from the annotations @unit("us") and
 	// @index("port"); see Dims.
 	Unit  string

@@ -3,6 +3,8 @@
 package p4rtserver
 
 import (
+	"slices"
+
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/bitvec"
@@ -119,7 +121,7 @@ func bitstring(b []byte) *p4v1.P4Data {
 func (r *boundRegister) parse(d *p4v1.P4Data) ([]uint64, error) {
 	switch x := d.GetData().(type) {
 	case *p4v1.P4Data_Bitstring:
-		if r.bool {
+		if r.bool || r.members != nil {
 			break
 		}
 		if r.signed {
@@ -136,6 +138,25 @@ func (r *boundRegister) parse(d *p4v1.P4Data) ([]uint64, error) {
 			}
 			return v, nil
 		}
+	case *p4v1.P4Data_Struct:
+		if r.members == nil || len(x.Struct.GetMembers()) != len(r.members) {
+			break
+		}
+		v := make([]uint64, bitvec.Limbs(r.width))
+		part := make([]uint64, len(v))
+		for i := range r.members {
+			member, err := r.members[i].parse(x.Struct.Members[i])
+			if err != nil {
+				return nil, err
+			}
+			clear(part)
+			copy(part, member)
+			bitvec.Shl(v, v, uint64(r.members[i].width))
+			for limb := range v {
+				v[limb] |= part[limb]
+			}
+		}
+		return v, nil
 	case nil:
 		return nil, status.Errorf(codes.InvalidArgument, "register %s: no data is given", r.name)
 	}
@@ -145,6 +166,17 @@ func (r *boundRegister) parse(d *p4v1.P4Data) ([]uint64, error) {
 // format writes the value of a cell.
 func (r *boundRegister) format(v []uint64) *p4v1.P4Data {
 	switch {
+	case r.members != nil:
+		s := &p4v1.P4StructLike{Members: make([]*p4v1.P4Data, len(r.members))}
+		rest := slices.Clone(v)
+		for i := len(r.members) - 1; i >= 0; i-- {
+			m := &r.members[i]
+			part := slices.Clone(rest)
+			bitvec.Mask(part, m.width)
+			s.Members[i] = m.format(part[:bitvec.Limbs(m.width)])
+			bitvec.Shr(rest, rest, uint64(m.width), false)
+		}
+		return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: s}}
 	case r.bool:
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Bool{Bool: !bitvec.IsZero(v)}}
 	case r.signed:

@@ -95,6 +95,8 @@ type boundRegister struct {
 	width  int
 	signed bool
 	bool   bool
+	// members are those of a struct, the first in the highest bits.
+	members []boundRegister
 }
 
 type boundVSet struct {
@@ -333,22 +335,43 @@ func (b *bindings) bindArrays() {
 			continue
 		}
 		br := &boundRegister{boundArray: boundArray{r.Preamble.Id, r.Preamble.Name, n}, width: p.prog.Registers[n].Width}
-		spec := r.TypeSpec
-		if nt := spec.GetNewType(); nt != nil { // a new type of a simple one
-			if t := b.info.GetTypeInfo().GetNewTypes()[nt.Name]; t.GetOriginalType() != nil {
-				spec = t.GetOriginalType()
-			}
-		}
-		switch spec := spec.GetTypeSpec().(type) {
-		case *p4configv1.P4DataTypeSpec_Bool:
-			br.bool = true
-		case *p4configv1.P4DataTypeSpec_Bitstring:
-			br.signed = spec.Bitstring.GetInt() != nil
-		case *p4configv1.P4DataTypeSpec_SerializableEnum, *p4configv1.P4DataTypeSpec_NewType, nil:
-		default:
-			b.errorf("register %s has cells of type %T, which this target does not have", br.name, spec)
-		}
+		b.cellType(br, r.TypeSpec)
 		p.regs[br.id] = br
+	}
+}
+
+// cellType says what is in the cells of a register array.
+func (b *bindings) cellType(r *boundRegister, spec *p4configv1.P4DataTypeSpec) {
+	types := b.info.GetTypeInfo()
+	if nt := spec.GetNewType(); nt != nil { // a new type of a simple one
+		if t := types.GetNewTypes()[nt.Name]; t.GetOriginalType() != nil {
+			spec = t.GetOriginalType()
+		}
+	}
+	switch spec := spec.GetTypeSpec().(type) {
+	case *p4configv1.P4DataTypeSpec_Bool:
+		r.bool = true
+	case *p4configv1.P4DataTypeSpec_Bitstring:
+		r.signed = spec.Bitstring.GetInt() != nil
+	case *p4configv1.P4DataTypeSpec_SerializableEnum, *p4configv1.P4DataTypeSpec_NewType, nil:
+	case *p4configv1.P4DataTypeSpec_Struct:
+		sum := 0
+		for _, m := range types.GetStructs()[spec.Struct.GetName()].GetMembers() {
+			member := boundRegister{boundArray: boundArray{name: r.name + "." + m.Name}, width: 1}
+			if bits := m.TypeSpec.GetBitstring(); bits != nil {
+				member.width = int(bits.GetBit().GetBitwidth() + bits.GetInt().GetBitwidth())
+			} else if m.TypeSpec.GetBool() == nil {
+				b.errorf("register %s: a struct of numbers has a member of type %T", member.name, m.TypeSpec.GetTypeSpec())
+			}
+			b.cellType(&member, m.TypeSpec)
+			sum += member.width
+			r.members = append(r.members, member)
+		}
+		if sum != r.width {
+			b.errorf("register %s has cells of %d bits in the P4Info, %d in the program", r.name, sum, r.width)
+		}
+	default:
+		b.errorf("register %s has cells of type %T, which this target does not have", r.name, spec)
 	}
 }
 
