@@ -16,11 +16,11 @@ import (
 type conditions struct {
 	kind   local.Kind
 	took   time.Duration
-	waited map[string]time.Duration // by switch: for a processor, all threads together
+	waited map[string]time.Duration // for a processor: each switch and our hosts, their latest thread
 	set    time.Duration            // by how much the wall clock was set
 }
 
-// A run is remarked on if a switch's threads waited for more than a share of
+// A run is remarked on if a thread waited for more than a share of
 // its time, or if the clock was set by more than a slew.
 const (
 	longWait = 0.25
@@ -50,13 +50,13 @@ func (c *conditions) remarks(s *result.Summary) []string {
 		out = append(out, text)
 	}
 	var late []string
-	for sw, waited := range c.waited {
+	for who, waited := range c.waited {
 		if float64(waited) > longWait*float64(c.took) {
-			late = append(late, fmt.Sprintf("%s %v", sw, waited.Round(time.Millisecond)))
+			late = append(late, fmt.Sprintf("%s %v", who, waited.Round(time.Millisecond)))
 		}
 	}
-	if slices.Sort(late); len(late) > 0 && s.Dropped == 0 {
-		out = append(out, fmt.Sprintf("this machine was busy: in %v switches waited for a processor (%s): delays are the machine's; lower --pps, or give it less to do",
+	if slices.Sort(late); len(late) > 0 {
+		out = append(out, fmt.Sprintf("this machine was busy: in %v some waited for a processor (%s): delays are the machine's; lower --pps, or give it less to do",
 			c.took.Round(time.Millisecond), strings.Join(late, ", ")))
 	}
 	if c.set.Abs() > clockSet {
@@ -69,9 +69,8 @@ func (c *conditions) remarks(s *result.Summary) []string {
 	return out
 }
 
-// clockSetSince returns by how much the wall clock was set since a time that
-// has both clocks.
-func clockSetSince(t time.Time) time.Duration {
-	now := time.Now()
-	return now.Round(0).Sub(t.Round(0)) - now.Sub(t)
+// clockSetBy returns by how much the wall clock was set between two readings
+// of it that are so far apart by a clock that nobody sets.
+func clockSetBy(then, now time.Time, apart time.Duration) time.Duration {
+	return now.Round(0).Sub(then.Round(0)) - apart
 }

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -110,9 +111,10 @@ func one(ctx context.Context, s *scenario.Scenario, p *gen.Profile, plan *local.
 		return nil, err
 	}
 	w.settle(ctx)
-	machine := conditions{kind: plan.Kind, took: time.Since(begun), waited: n.waited(), set: clockSetSince(begun)}
-	for sw, waited := range before {
-		machine.waited[sw] = max(machine.waited[sw]-waited, 0) // less, if it was started again
+	now := time.Now()
+	machine := conditions{kind: plan.Kind, took: now.Sub(begun), waited: n.waited(), set: clockSetBy(begun, now, now.Sub(begun))}
+	for who, waited := range before {
+		machine.waited[who] = max(machine.waited[who]-waited, 0) // less, if it was started again
 	}
 	if err := w.stop(); err != nil {
 		return nil, err
@@ -315,9 +317,10 @@ func (n *network) sample(ctx context.Context, epoch time.Time) {
 	}
 }
 
-// waited returns how long each switch has waited for a processor so far.
+// waited returns how long each switch has waited for a processor so far, and
+// our hosts, which are this process.
 func (n *network) waited() map[string]time.Duration {
-	all := make(map[string]time.Duration)
+	all := map[string]time.Duration{"our hosts": netns.Waited(os.Getpid())}
 	for _, s := range n.lab.Plan.Switches {
 		all[s.Name] = n.Waited(s.Name)
 	}

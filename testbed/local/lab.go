@@ -155,11 +155,11 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		"buffer": map[string]any{"size": t.Switch.Buffer.String()},
 		"units":  map[string]any{"time": string(m.Units.Time), "depth": string(m.Units.Depth)},
 	}
-	if c := t.Switch.PFC; !c.Off {
-		const maxFrame = 1600
+	// A program that does flow control itself is to do it alone, as on BMv2.
+	if c := t.Switch.PFC; !c.Off && !m.Has("pfc_emulated") {
 		xon := c.XOFF - c.Resume
 		if c.Resume == 0 {
-			xon = c.XOFF - topo.DefaultResume(maxFrame)
+			xon = c.XOFF - topo.DefaultResume(SwitchMTU)
 		}
 		var classify []class
 		for dscp := range 64 {
@@ -171,7 +171,11 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		if c.Alpha > 0 {
 			thresholds["alpha"] = c.Alpha
 		}
-		file["pfc"] = map[string]any{"lossless": []int{intent.LosslessPriority}, "thresholds": thresholds, "classify": classify}
+		pfc := map[string]any{"lossless": []int{intent.LosslessPriority}, "thresholds": thresholds, "classify": classify}
+		if m.Has("pfc") {
+			pfc["copy_to_pipeline"] = true // the program follows pauses
+		}
+		file["pfc"] = pfc
 	}
 	text, err := yaml.Marshal(file)
 	if err != nil {

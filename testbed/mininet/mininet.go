@@ -61,7 +61,8 @@ func Script(c Config) ([]byte, error) {
 		Switches []switchLine
 		Hosts    []hostLine
 		Links    []linkLine
-	}{Config: c, Scale: c.Plan.ScaleText()}
+		MTU      int
+	}{Config: c, Scale: c.Plan.ScaleText(), MTU: local.SwitchMTU}
 	t := c.Plan.Topology
 	for i := range c.Plan.Switches {
 		s := &c.Plan.Switches[i]

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -20,12 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hosts have Ethernet's usual MTU; between switches there is room for the
-// headers that they put on.
-const (
-	hostMTU   = 1500
-	switchMTU = 9000
-)
+// hostMTU is Ethernet's usual one.
+const hostMTU = 1500
 
 // Possible returns nil if networks can be built here, otherwise why not.
 var Possible = sync.OnceValue(func() error {
@@ -105,7 +102,7 @@ func joinSwitches(a, b string) error {
 	if err := checkFree(b); err != nil {
 		return err
 	}
-	v := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: a, MTU: switchMTU}, PeerName: b, PeerMTU: switchMTU}
+	v := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: a, MTU: local.SwitchMTU}, PeerName: b, PeerMTU: local.SwitchMTU}
 	if err := netlink.LinkAdd(v); err != nil {
 		return fmt.Errorf("veth pair %s–%s: %w", a, b, err)
 	}
@@ -146,6 +143,26 @@ func upForSwitch(name string) error {
 	return netlink.LinkSetUp(l)
 }
 
+// AwaitCarrier waits until frames pass an interface that is up. The kernel
+// notices a little later, on a busy machine much later, that the other end is
+// up as well, and drops all frames until then.
+func AwaitCarrier(name string) error {
+	const patience = 5 * time.Second
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		i, err := net.InterfaceByName(name)
+		switch {
+		case err != nil:
+			return fmt.Errorf("interface %s: %w", name, err)
+		case i.Flags&net.FlagUp == 0:
+			return fmt.Errorf("interface %s is down: ip link set %s up", name, name)
+		case i.Flags&net.FlagRunning != 0:
+			return nil
+		case time.Now().After(end):
+			return fmt.Errorf("interface %s has no carrier: its other end is down, or nothing is plugged in", name)
+		}
+	}
+}
+
 // joinHost makes a veth pair from a switch's interface to eth0 of a host's
 // namespace, and gives the host its addresses. Switches know no ARP: every
 // host knows the addresses of all others.
@@ -159,7 +176,7 @@ func joinHost(namespace string, h local.Host, all []local.Host) error {
 	}
 	defer ns.Close()
 	v := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: h.Switch, MTU: switchMTU},
+		LinkAttrs: netlink.LinkAttrs{Name: h.Switch, MTU: local.SwitchMTU},
 		PeerName:  local.HostInterface, PeerMTU: hostMTU, PeerHardwareAddr: net.HardwareAddr(h.MAC[:]), PeerNamespace: netlink.NsFd(ns),
 	}
 	if err := netlink.LinkAdd(v); err != nil {

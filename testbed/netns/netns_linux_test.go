@@ -11,15 +11,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/local"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // The test program also plays a switch (it listens) and a builder that is
@@ -261,5 +266,102 @@ func TestNamesThatAreNoNames(t *testing.T) {
 		if err := Down(name); err == nil || !strings.Contains(err.Error(), "use up to 32 of a-z") {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+// Frames are stamped by the wall clock; a clock that is set while they wait
+// moves none of them.
+func TestStampsSurviveAClockThatIsSet(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct{ ago, want time.Duration }{
+		{3 * time.Millisecond, 3 * time.Millisecond},
+		{time.Hour, 0},  // set by an hour since
+		{-time.Hour, 0}, // set back
+	} {
+		if got := now.Sub(monotonic(now, now.Round(0).Add(-c.ago))); got != c.want {
+			t.Errorf("a frame stamped %v ago came %v ago, want %v", c.ago, got, c.want)
+		}
+	}
+}
+
+// Switches run before other programs, also those that do not know of it.
+func TestSwitchesGoFirst(t *testing.T) {
+	cmd := exec.Command("nice")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := startAhead(cmd); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	mine, err := exec.Command("nice").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := make(chan error)
+	go func() {
+		runtime.LockOSThread() // ends with the goroutine
+		allowed <- unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), aheadOf)
+	}()
+	want := fmt.Sprintln(aheadOf)
+	if err := <-allowed; err != nil {
+		want = string(mine)
+	} else if string(mine) == want {
+		t.Errorf("this program has the nice value of its switches, %d", aheadOf)
+	}
+	if out.String() != want {
+		t.Errorf("nice value %q, want %q", out.String(), want)
+	}
+}
+
+// A socket that was opened while the machine was busy elsewhere began with
+// frames of other interfaces, and with frames missed.
+func TestSocketsHearTheirInterfaceAlone(t *testing.T) {
+	need.No(t, Possible())
+	name := fmt.Sprintf("pl%ds", os.Getpid())
+	quiet := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "p"}
+	if err := netlink.LinkAdd(quiet); err != nil {
+		t.Fatal(err)
+	}
+	defer netlink.LinkDel(quiet)
+	quietIPv6(name)
+	if err := netlink.LinkSetUp(quiet); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := net.Dial("udp4", "127.0.0.1:9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere.Close()
+	var stop atomic.Bool
+	var talk sync.WaitGroup
+	talk.Go(func() {
+		for frame := make([]byte, 1000); !stop.Load(); {
+			elsewhere.Write(frame)
+		}
+	})
+	heard := 0
+	for range 60 {
+		s, err := Open("", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := s.file.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw.Control(func(fd uintptr) {
+			if n, _, err := unix.Recvfrom(int(fd), s.buf, unix.MSG_DONTWAIT); err == nil && n > 0 {
+				heard++
+			}
+		})
+		heard += s.Missed()
+		s.Close()
+	}
+	stop.Store(true)
+	talk.Wait()
+	if heard > 0 {
+		t.Errorf("a socket on a quiet interface heard %d frames", heard)
 	}
 }

@@ -40,6 +40,15 @@ func (n *Network) StartSwitch(context.Context, string) error { return errLinux }
 // KillSwitch ends a switch without warning.
 func (n *Network) KillSwitch(string) error { return errLinux }
 
+// Waited returns how long a switch has waited for a processor.
+func (n *Network) Waited(string) time.Duration { return 0 }
+
+// AwaitCarrier fails.
+func AwaitCarrier(string) error { return errLinux }
+
+// Waited returns how long a process has waited for a processor.
+func Waited(int) time.Duration { return 0 }
+
 // Down removes all of the network.
 func (n *Network) Down() error { return errLinux }
 

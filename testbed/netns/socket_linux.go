@@ -24,7 +24,7 @@ type Socket struct {
 
 // Captured is a frame that was seen on an interface.
 type Captured struct {
-	Time time.Time // by the kernel's clock
+	Time time.Time // when the kernel saw it; differences survive a change of the wall clock
 	Out  bool      // the machine sent it on this interface, rather than received it
 	Data []byte    // valid until the next frame is read
 }
@@ -47,7 +47,9 @@ func openSocket(iface string) (*Socket, error) {
 		return nil, fmt.Errorf("interface %s: %w", iface, err)
 	}
 	protocol := uint16(unix.ETH_P_ALL)<<8 | uint16(unix.ETH_P_ALL)>>8
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, int(protocol))
+	// Without a protocol it hears nothing until it is bound: with one, it would
+	// hear all interfaces until then.
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		if errors.Is(err, unix.EPERM) {
 			return nil, fmt.Errorf("seeing frames on %s needs root", iface)
@@ -57,10 +59,10 @@ func openSocket(iface string) (*Socket, error) {
 	s := &Socket{file: os.NewFile(uintptr(fd), iface), buf: make([]byte, 1<<16)}
 	member := &unix.PacketMreq{Ifindex: int32(i.Index), Type: unix.PACKET_MR_PROMISC}
 	if err := errors.Join(
-		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: i.Index}),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20), // beyond net.core.rmem_max
 		unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, member),
+		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: i.Index}),
 	); err != nil {
 		s.file.Close()
 		return nil, fmt.Errorf("packet socket on %s: %w", iface, err)
@@ -109,16 +111,31 @@ func (s *Socket) Read() (Captured, error) {
 
 // kernelTime finds the time stamp among control messages.
 func kernelTime(oob []byte) time.Time {
+	now := time.Now()
 	list, err := unix.ParseSocketControlMessage(oob)
 	if err == nil {
 		for _, m := range list {
 			if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= int(unsafe.Sizeof(unix.Timespec{})) {
 				ts := (*unix.Timespec)(unsafe.Pointer(&m.Data[0]))
-				return time.Unix(ts.Unix())
+				return monotonic(now, time.Unix(ts.Unix()))
 			}
 		}
 	}
-	return time.Now()
+	return now
+}
+
+// longest is how long a frame may have waited to be read.
+const longest = time.Minute
+
+// monotonic returns the time of a stamp by the clock that nobody sets, given
+// both clocks now. A stamp that is not from the last moments was made before
+// the wall clock was set: then it is now.
+func monotonic(now, stamp time.Time) time.Time {
+	ago := now.Round(0).Sub(stamp)
+	if ago < 0 || ago > longest {
+		return now
+	}
+	return now.Add(-ago)
 }
 
 // Missed returns how many frames the kernel had no room for since it was

@@ -98,6 +98,23 @@ func (n *Network) links(ctx context.Context) error {
 			}
 		}
 	}
+	return n.awaitCarriers()
+}
+
+// awaitCarriers waits until frames pass all links, in both directions.
+func (n *Network) awaitCarriers() error {
+	for _, s := range n.Plan.Switches {
+		for _, p := range s.Ports {
+			if err := AwaitCarrier(p.Interface); err != nil {
+				return err
+			}
+		}
+	}
+	for _, h := range n.Plan.Hosts {
+		if err := Within(Namespace(n.Name, h.Name), func() error { return AwaitCarrier(local.HostInterface) }); err != nil {
+			return fmt.Errorf("host %s: %w", h.Name, err)
+		}
+	}
 	return nil
 }
 
@@ -130,7 +147,7 @@ func (n *Network) StartSwitch(ctx context.Context, name string) error {
 		return err
 	}
 	n.Progress("switch " + name)
-	p, err := start(n.Name, name, n.journal, program, args...)
+	p, err := start(n.Name, name, true, n.journal, program, args...)
 	if err != nil {
 		return err
 	}
@@ -277,6 +294,6 @@ func (n *Network) StartController(program string, args []string, err error) erro
 	if err != nil {
 		return err
 	}
-	_, err = start(n.Name, "controller", n.journal, program, args...)
+	_, err = start(n.Name, "controller", false, n.journal, program, args...)
 	return err
 }

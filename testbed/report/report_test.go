@@ -50,6 +50,22 @@ func TestReportHasAllFiguresAndIsWellFormed(t *testing.T) {
 	}
 }
 
+// The report says over which server registers were read.
+func TestReportNamesTheServerOfRegisters(t *testing.T) {
+	bmv2 := run("rlb-drill", 2)
+	bmv2.RegistersOver, bmv2.Remarks = "BMv2 Thrift", []string{"the machine was busy"}
+	var b bytes.Buffer
+	if err := Write(&b, "both", []*result.Run{run("drill", 3), bmv2}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Registers of drill, as the controller reads them over P4Runtime", "Registers of rlb-drill, as the controller reads them over BMv2 Thrift",
+		"rlb-drill, seed 0: the machine was busy"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("page lacks %q", want)
+		}
+	}
+}
+
 func TestReportIsTheSameEachTime(t *testing.T) {
 	var a, b bytes.Buffer
 	for _, w := range []io.Writer{&a, &b} {

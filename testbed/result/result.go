@@ -29,6 +29,11 @@ type Run struct {
 	Lines     []Line     `json:"lines,omitempty"`
 	Pauses    []Pause    `json:"pauses,omitempty"`
 	Registers []Register `json:"registers,omitempty"`
+	// RegistersOver names the server that the registers were read from; empty
+	// is P4Runtime's.
+	RegistersOver string `json:"registers_over,omitempty"`
+	// Remarks say what makes the run worth less than it looks.
+	Remarks []string `json:"remarks,omitempty"`
 	// Raw is what Collect was given, for other formats; it is not written.
 	Raw *fabric.Results `json:"-"`
 }

@@ -35,8 +35,9 @@ var rows = []row{
 	{"lossless packets dropped", func(s *Summary) string { return fmt.Sprint(s.Dropped) }},
 }
 
-// Table prints the runs side by side, a column each, and below the common
-// rows what the profiles' programs counted.
+// Table prints the runs side by side, a column each, below the common rows
+// what the profiles' programs counted, and at the end what is to be said of
+// single runs.
 func Table(w io.Writer, runs []*Run) error {
 	var lines [][]string
 	line := func(title string, cell func(r *Run) string) {
@@ -63,7 +64,17 @@ func Table(w io.Writer, runs []*Run) error {
 			return "-"
 		})
 	}
-	return align(w, lines)
+	if err := align(w, lines); err != nil {
+		return err
+	}
+	for _, r := range runs {
+		for _, remark := range r.Remarks {
+			if _, err := fmt.Fprintf(w, "\n%s, seed %d: %s\n", r.Profile, r.Seed, remark); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // align prints rows of cells: the first column to the left, the others to the

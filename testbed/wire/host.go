@@ -30,7 +30,7 @@ type Config struct {
 	// Epoch is the wall time that is time zero; the same for all hosts.
 	Epoch time.Time
 	// Linger is how long, on the wall, the host stays to answer repeated
-	// packets when its flows are done. Zero means longer than a sender waits
+	// packets when its flows are done and nothing comes. Zero means longer than a sender waits
 	// for an acknowledgement that was lost, if the host receives anything.
 	Linger time.Duration
 	// Finished, if set, is called when the host's flows are done, and Stay
@@ -177,7 +177,12 @@ func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 	}
 	var since time.Time
 	linger := cfg.linger(len(ins) > 0)
-	err = l.run(ctx, func(f *packet.Frame) { h.Receive(1, f) }, func() bool {
+	err = l.run(ctx, func(f *packet.Frame) {
+		h.Receive(1, f)
+		if !since.IsZero() {
+			since = time.Now() // someone has missed an answer
+		}
+	}, func() bool {
 		if since.IsZero() {
 			if !finished() {
 				return false

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/testbed/netns"
 )
 
 // rawPort is an interface through an AF_PACKET socket. It takes what RoCEv2
@@ -29,16 +30,18 @@ type rawPort struct {
 var _ Port = (*rawPort)(nil)
 
 // Open opens an interface by name. It needs CAP_NET_RAW, and an interface
-// that is up.
+// that is up, with a carrier.
 func Open(name string) (Port, error) {
+	if err := netns.AwaitCarrier(name); err != nil {
+		return nil, err
+	}
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: %w", name, err)
 	}
-	if ifi.Flags&net.FlagUp == 0 {
-		return nil, fmt.Errorf("interface %s is down: ip link set %s up", name, name)
-	}
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(htons(unix.ETH_P_ALL)))
+	// Without a protocol it hears nothing until it is bound: with one, it would
+	// hear all interfaces until then.
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if errors.Is(err, unix.EPERM) {
 		return nil, fmt.Errorf("interface %s: raw frames need root or CAP_NET_RAW: run this with sudo", name)
 	}
@@ -46,20 +49,20 @@ func Open(name string) (Port, error) {
 		return nil, fmt.Errorf("interface %s: %w", name, os.NewSyscallError("socket", err))
 	}
 	p := &rawPort{fd: fd, frames: make(chan []byte, 4096), stop: make(chan struct{})}
-	err = errors.Join(
-		os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: ifi.Index})),
-		// The reader looks up now and then whether it shall stop.
-		os.NewSyscallError("setsockopt", unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000})),
-	)
-	if err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("interface %s: %w", name, err)
-	}
 	// Frames wait here while the host does something else. Beyond the
 	// system's limit (net.core.rmem_max) only with CAP_NET_ADMIN.
 	const room = 8 << 20
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room) != nil {
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, room)
+	}
+	err = errors.Join(
+		// The reader looks up now and then whether it shall stop.
+		os.NewSyscallError("setsockopt", unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000})),
+		os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: ifi.Index})),
+	)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("interface %s: %w", name, err)
 	}
 	p.occupy(ifi)
 	p.done.Add(1)

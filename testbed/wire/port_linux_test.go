@@ -22,6 +22,8 @@ func TestHostsTalkThroughTheKernel(t *testing.T) {
 		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), "is down") {
 			t.Errorf("%s is down, but: %v", name, err)
 		}
+	}
+	for _, name := range []string{left, right} {
 		l, err := netlink.LinkByName(name)
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func config(t testing.TB, host string) Config {
 	hosts := roce.Defaults()
 	hosts.CC.Algorithm = "dcqcn"
 	return Config{
-		Topology: net, Host: net.NodeByName(host).ID, Hosts: hosts, Scale: 200, Epoch: time.Now(), Linger: 50 * time.Millisecond,
+		Topology: net, Host: net.NodeByName(host).ID, Hosts: hosts, Scale: 200, Epoch: time.Now(),
 		Flows: []fabric.Flow{
 			{Src: 0, Dst: 1, Size: 50_500, Class: 3, Start: 10 * vtime.Microsecond},
 			{Src: 1, Dst: 0, Size: 3, Class: 3},
@@ -78,9 +79,17 @@ func both(t *testing.T, a, b Port, change func(*Config)) [2]*Report {
 	var reports [2]*Report
 	var wg sync.WaitGroup
 	epoch := time.Now()
+	var atWork atomic.Int64
+	atWork.Store(2)
+	allDone := make(chan struct{})
 	for i, port := range []Port{a, b} {
 		cfg := config(t, []string{"h1", "h2"}[i])
-		cfg.Epoch = epoch
+		cfg.Epoch, cfg.Stay = epoch, allDone
+		cfg.Finished = func() {
+			if atWork.Add(-1) == 0 {
+				close(allDone)
+			}
+		}
 		if change != nil {
 			change(&cfg)
 		}

@@ -86,6 +86,12 @@ def quiet(node, interface):
     node.cmd(f"sysctl -qw net.ipv6.conf.{interface}.disable_ipv6=1")
 
 
+def ahead():
+    """What a switch does late costs packets: it goes before other programs."""
+    os.setpgrp()
+    os.setpriority(os.PRIO_PROCESS, 0, -10)
+
+
 class P4Switch(Switch):
     """A process with a P4Runtime server, whose ports are interfaces."""
 
@@ -97,7 +103,7 @@ class P4Switch(Switch):
             if interface != "lo":
                 quiet(self, interface)
         log = open(os.path.join(RUN_DIR, self.name + ".log"), "w")
-        self.process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=os.setpgrp)
+        self.process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=ahead)
         journal_process(self.process.pid, self.name)
         for address in filter(None, (grpc, thrift)):
             self.await_listen(address)
@@ -145,7 +151,7 @@ def build():
         journal("link", f"{a}-eth{a_port}")
         net.addLink(net[a], net[b], port1=a_port, port2=b_port)
         for interface in f"{a}-eth{a_port}", f"{b}-eth{b_port}":
-            quietRun(f"ip link set {interface} mtu 9000")
+            quietRun(f"ip link set {interface} mtu 1600")
     return net
 
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/result"
+)
+
+// What a run on a busy machine is worth is said aloud.
+func TestABusyMachineIsRemarkedOn(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		machine conditions
+		dropped uint64
+		want    []string
+	}{
+		{"quiet", conditions{kind: local.BMv2, waited: map[string]time.Duration{"l1": time.Second}, set: -time.Millisecond}, 0, nil},
+		{"busy", conditions{kind: local.SoftSwitch, waited: map[string]time.Duration{"l1": time.Second, "s1": 4 * time.Second}}, 0,
+			[]string{"this machine was busy: in 10s some waited for a processor (s1 4s): delays are the machine's; lower --pps, or give it less to do"}},
+		{"lossy", conditions{kind: local.SoftSwitch, waited: map[string]time.Duration{"l1": 2 * time.Second}}, 131,
+			[]string{"131 lossless packets were lost: 131 at l1 (waited 2s for a processor), in 10s: it says nothing of the program; lower --pps, or give this machine less to do"}},
+		{"clock", conditions{kind: local.BMv2, set: time.Hour}, 0,
+			[]string{"this machine's clock was set by 1h0m0s while traffic ran: BMv2 paces its queues by that clock; run it again"}},
+	} {
+		s := &result.Summary{Dropped: c.dropped, Scheme: map[string]uint64{"reroutes": 7}}
+		if c.dropped > 0 {
+			s.Scheme["dropped_at_l1"] = c.dropped
+		}
+		c.machine.took = 10 * time.Second
+		got := c.machine.remarks(s)
+		if strings.Join(got, "\n") != strings.Join(c.want, "\n") {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	lost := (&conditions{kind: local.BMv2}).remarks(&result.Summary{Dropped: 1})
+	if len(lost) != 1 || !strings.Contains(lost[0], "a ring of 1237 packets a port") {
+		t.Errorf("on BMv2: %q", lost)
+	}
+}
+
+func TestBothClocksTellThatOneWasSet(t *testing.T) {
+	then := time.Now()
+	for _, by := range []time.Duration{0, time.Hour, -time.Hour} {
+		now := then.Round(0).Add(5*time.Second + by) // as if the wall clock alone had moved
+		if got := clockSetBy(then, now, 5*time.Second); got != by {
+			t.Errorf("set by %v, want %v", got, by)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package local_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/testbed/local"
+)
+
+// Who pauses: our switch, or the program alone where it does flow control
+// itself. What a program wants to see of pauses, it sees.
+func TestOneFlowControlAtATime(t *testing.T) {
+	for profile, want := range map[string]struct{ pauses, shows bool }{
+		"ecmp": {true, false}, "pcn": {true, true}, "plb": {true, true}, "drill-bmv2": {false, false},
+	} {
+		p, err := gen.Builtin(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net := parse(t, pair+"\nswitch: {buffer: 9MB, pfc: {xoff: 32KB}}")
+		plan, err := local.New(net, local.Options{Kind: local.SoftSwitch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := local.Build(p, net, plan.Kind, plan.Scale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab := &local.Lab{Plan: plan, Program: program, Pauseless: "pauseless"}
+		_, args, err := lab.Command(&plan.Switches[0], t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(args[len(args)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(text), "xoff: 32KB"); got != want.pauses {
+			t.Errorf("%s: the switch pauses: %v, want %v", profile, got, want.pauses)
+		}
+		if got := strings.Contains(string(text), "copy_to_pipeline: true"); got != want.shows {
+			t.Errorf("%s: the program sees pauses: %v, want %v", profile, got, want.shows)
+		}
+	}
+}
