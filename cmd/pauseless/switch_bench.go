@@ -20,7 +20,8 @@ import (
 func newSwitchBenchCmd() *cobra.Command {
 	var d time.Duration
 	var bmv2Dir string
-	var against bool
+	var against, writes bool
+	var entries int
 	cmd := &cobra.Command{
 		Use:   "bench [NAME…]",
 		Short: "Measure how many packets a second the switch forwards",
@@ -31,13 +32,21 @@ turn: the median, and what eight of ten turns are within. Names pick cases that
 have them as a part.
 
 --against-bmv2 also runs the router from pcap file to pcap file, on this switch
-and on simple_switch, with the same JSON and entries.`,
+and on simple_switch, with the same JSON and entries.
+
+--writes starts a switch in a process of its own and writes entries to it over
+loopback gRPC, in batches, while packets go through the same table.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if d <= 0 {
 				return usageErrorf(cmd, "--time must be more than zero")
 			}
-			if against {
+			switch {
+			case writes && (entries < 1 || entries > 1<<20):
+				return usageErrorf(cmd, "--entries is from 1 to %d, what the table has room for", 1<<20)
+			case writes:
+				return benchWrites(cmd, entries)
+			case against:
 				return benchAgainst(cmd, bmv2Dir)
 			}
 			return benchCases(cmd, args, d)
@@ -45,6 +54,8 @@ and on simple_switch, with the same JSON and entries.`,
 	}
 	cmd.Flags().DurationVar(&d, "time", time.Second, "how long to measure each case")
 	cmd.Flags().BoolVar(&against, "against-bmv2", false, "compare with simple_switch instead")
+	cmd.Flags().BoolVar(&writes, "writes", false, "measure writing entries instead")
+	cmd.Flags().IntVar(&entries, "entries", 1_000_000, "how many entries --writes writes")
 	cmd.Flags().StringVar(&bmv2Dir, "bmv2", "", "folder with simple_switch; $BMV2 or PATH if not given")
 	return cmd
 }
