@@ -65,12 +65,14 @@ const tnaRegister = `    Register<bit<32>, bit<8>>(256, 0) r;
     RegisterAction<bit<32>, bit<8>, bit<32>>(r) get = { void apply(inout bit<32> v, out bit<32> rv) { rv = v; } };
 `
 
+// tnaAction declares a RegisterAction of r.
+func tnaAction(name, body string) string {
+	return "    RegisterAction<bit<32>, bit<8>, bit<32>>(r) " + name + " = { void apply(inout bit<32> v, out bit<32> rv) { rv = 0; " + body + " } };\n"
+}
+
 // Each thing that a Tofino cannot do is refused where it is asked for; what is
 // close to it and possible is not.
 func TestWhatATofinoCannotDo(t *testing.T) {
-	action := func(name, body string) string {
-		return "    RegisterAction<bit<32>, bit<8>, bit<32>>(r) " + name + " = { void apply(inout bit<32> v, out bit<32> rv) { rv = 0; " + body + " } };\n"
-	}
 	for _, c := range []struct {
 		name, text string
 		want       string // code, and what follows
@@ -82,18 +84,28 @@ func TestWhatATofinoCannotDo(t *testing.T) {
 		{"a second access behind a branch", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); }\n meta.x = get.execute(2); }", "tna-access", " meta.x = get.execute(2); }"},
 		{"two actions of one table", tnaRegister + "    action a() { meta.y = add.execute(1); }\n    action b() { meta.y = get.execute(1); }\n    table t { key = { hdr.h.a : exact; } actions = { a; b; } }\n    apply { t.apply(); }", "", ""},
 		{"an action and a table", tnaRegister + "    action a() { meta.y = add.execute(1); }\n    table t { key = { hdr.h.a : exact; } actions = { a; } }\n    apply { t.apply();\n meta.x = get.execute(2); }", "tna-access", " meta.x = get.execute(2); }"},
-		{"four RegisterActions", tnaRegister + action("c", "") + action("e", "") + "    apply { }", "", ""},
-		{"five RegisterActions", tnaRegister + action("c", "") + action("e", "") + action("f", "") + "    apply { }", "tna-actions: register r has 5 RegisterActions", strings.TrimRight(action("f", ""), "\n")},
-		{"a constant in a gateway", "    apply { if (meta.x < 100) { meta.y = 1; } }", "", ""},
+		{"four RegisterActions", tnaRegister + tnaAction("c", "") + tnaAction("e", "") + "    apply { }", "", ""},
+		{"five RegisterActions", tnaRegister + tnaAction("c", "") + tnaAction("e", "") + tnaAction("f", "") + "    apply { }", "tna-actions: register r has 5 RegisterActions", strings.TrimRight(tnaAction("f", ""), "\n")},
+		{"a constant in a gateway", "    apply { if (meta.x < 0x600000) { meta.y = 1; } }", "", ""},
+		{"a power of two in a gateway", "    apply { if (meta.x <= 127 && (int<32>) meta.y < 0) { meta.y = 1; } }", "", ""},
+		{"a range of many bits in a gateway", "    apply {\n if (meta.x < 100) { meta.y = 1; } }", "tna-comparison: < needs 30 bits of its operand", " if (meta.x < 100) { meta.y = 1; } }"},
+		{"a constant before a variable in a gateway", "    apply {\n if (99 < meta.x) { meta.y = 1; } }", "tna-comparison: < needs 30 bits of its operand", ""},
 		{"two variables in a gateway", "    apply {\n if (meta.x < meta.y) { meta.y = 1; } }", "tna-comparison: < compares two variables", " if (meta.x < meta.y) { meta.y = 1; } }"},
 		{"two variables that are equal", "    apply { if (meta.x == meta.y) { meta.y = 1; } }", "", ""},
-		{"two variables in a RegisterAction", tnaRegister + action("c", "if (v < meta.x) { rv = 1; }") + "    apply { }", "", ""},
+		{"two variables in a RegisterAction", tnaRegister + tnaAction("c", "if (v < meta.x) { rv = 1; }") + "    apply { }", "", ""},
 		{"a product", "    action a() { meta.x = meta.x * meta.y; }\n    apply { a(); }", "tna-arithmetic: the chip does not compute *", "    action a() { meta.x = meta.x * meta.y; }"},
 		{"a shift by a constant", "    apply { meta.x = meta.y << 3; }", "", ""},
 		{"a shift by a variable", "    apply {\n meta.x = meta.y << (bit<8>) meta.x; }", "tna-arithmetic: << by a variable", " meta.x = meta.y << (bit<8>) meta.x; }"},
-		{"three comparisons", tnaRegister + action("c", "if (v < meta.x || v == 1 || v == 9) { rv = 1; }") + "    apply { }", "tna-alu: c compares 3 times", ""},
-		{"three operands", tnaRegister + action("c", "if (v < meta.x) { v = meta.y; } else { v = hdr.h.a; }") + "    apply { }", "tna-alu: with c, the RegisterActions of r take in 3 fields", ""},
-		{"three operands of two", tnaRegister + action("c", "v = meta.y; rv = hdr.h.a;") + "    apply { }", "tna-alu: with c, the RegisterActions of r take in 3 fields", ""},
+		{"three comparisons", tnaRegister + tnaAction("c", "if (v < meta.x || v == 1 || v == 9) { rv = 1; }") + "    apply { }", "tna-alu: c compares 3 times", ""},
+		{"three operands", tnaRegister + tnaAction("c", "if (v < meta.x) { v = meta.y; } else { v = hdr.h.a; }") + "    apply { }", "tna-alu: with c, the RegisterActions of r take in 3 fields", ""},
+		{"three operands of two", tnaRegister + tnaAction("c", "v = meta.y; rv = hdr.h.a;") + "    apply { }", "tna-alu: with c, the RegisterActions of r take in 3 fields", ""},
+		{"the larger of two", tnaRegister + tnaAction("c", "v = max(v, meta.y);") + "    apply { }", "", ""},
+		{"a loop in a RegisterAction", tnaRegister + tnaAction("c", "\n for (bit<8> n in 0 .. 3) { v = v + 1; }") + "    apply { }", "tna-alu: c has a loop", " for (bit<8> n in 0 .. 3) { v = v + 1; } } };"},
+		{"a return in a RegisterAction", tnaRegister + tnaAction("c", "if (v == 1) {\n return; } v = 2;") + "    apply { }", "tna-alu: c returns", " return; } v = 2; } };"},
+		{"an assignment to elsewhere in a RegisterAction", tnaRegister + tnaAction("c", "\n meta.x = v;") + "    apply { }", "tna-alu: c assigns to meta.x", " meta.x = v; } };"},
+		{"a call in a RegisterAction", "    Random<bit<32>>() dice;\n" + tnaRegister + tnaAction("c", "\n v = dice.get();") + "    apply { }", "tna-alu: c calls dice.get", " v = dice.get(); } };"},
+		{"two indices of one table", tnaRegister + "    action a() { meta.y = add.execute(hdr.h.a[7:0]); }\n    action b() { meta.y = get.execute(hdr.h.b[7:0]); }\n    table t { key = { hdr.h.a : exact; } actions = { a; b; } }\n    apply { t.apply(); }",
+			"tna-access: register r is accessed at hdr.h.b[7:0] here and at hdr.h.a[7:0] in another action of table t", "    action b() { meta.y = get.execute(hdr.h.b[7:0]); }"},
 		{"a pair", "    Register<pair_t, bit<8>>(256) q;\n    apply { }", "", ""},
 		{"three numbers", "    Register<three_t, bit<8>>(256) q;\n    apply { }", "tna-cell: a cell of register q has 3 fields", "    Register<three_t, bit<8>>(256) q;"},
 		{"48 bits", "    Register<bit<48>, bit<8>>(256) q;\n    apply { }", "tna-cell: register q has numbers of 48 bits", "    Register<bit<48>, bit<8>>(256) q;"},

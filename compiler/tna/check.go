@@ -8,6 +8,7 @@
 package tna
 
 import (
+	"math/big"
 	"slices"
 
 	"github.com/pauseless/pauseless/compiler/source"
@@ -20,11 +21,14 @@ import (
 const (
 	CodeAccess     diag.Code = "tna-access"     // a register is asked twice
 	CodeActions    diag.Code = "tna-actions"    // too many RegisterActions
-	CodeComparison diag.Code = "tna-comparison" // < of two variables outside of a RegisterAction
+	CodeComparison diag.Code = "tna-comparison" // < of two variables, or of too many bits, outside of a RegisterAction
 	CodeArithmetic diag.Code = "tna-arithmetic" // *, /, %, or << by a variable
-	CodeALU        diag.Code = "tna-alu"        // more than a stateful ALU compares or takes in
+	CodeALU        diag.Code = "tna-alu"        // more than a stateful ALU compares, takes in or does
 	CodeCell       diag.Code = "tna-cell"       // a cell that is wider than 32 bits or a pair of that
 )
+
+// maxRange is how many bits of a number a gateway compares with a range.
+const maxRange = 12
 
 // Limits of a stateful ALU.
 const (
@@ -79,7 +83,12 @@ func (c *checker) control(d *syntax.ControlDecl) {
 				}
 				c.alu(l, r, inputs[r])
 			}
+		case *syntax.TableDecl:
+			c.indices(l)
 		}
+	}
+	if len(registers) > 0 && slices.ContainsFunc(d.Params, func(p *syntax.Param) bool { return syntax.Text(p.Type) == "packet_out" }) {
+		c.rep.Errorf(actions[registers[0]][0].Pos(), CodeAccess, "a deparser has no registers: access %s in the control before it", registers[0].ObjName())
 	}
 	for _, r := range registers {
 		if list := actions[r]; len(list) > maxActions {
@@ -168,7 +177,17 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 		for _, p := range f.Params {
 			own[p.Name.Name] = true
 		}
-		syntax.WalkStmt(f.Body, func(x syntax.Expr) bool {
+		if !c.statements(d, f.Body, own) {
+			continue
+		}
+		var see func(x syntax.Expr) bool
+		see = func(x syntax.Expr) bool {
+			if call, ok := x.(*syntax.CallExpr); ok {
+				for _, a := range c.callInALU(d, call) {
+					syntax.Walk(a.Value, see)
+				}
+				return false
+			}
 			if b, ok := x.(*syntax.BinaryExpr); ok && compares(b.Op) {
 				if _, seen := comparisons[syntax.Text(b)]; !seen {
 					comparisons[syntax.Text(b)] = b.OpPos
@@ -183,7 +202,8 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 				return false
 			}
 			return true
-		})
+		}
+		syntax.WalkStmt(f.Body, see)
 	}
 	if len(comparisons) > maxComparisons {
 		c.rep.Errorf(last(comparisons), CodeALU, "%s compares %d times, a stateful ALU compares %d times: compare before or after, and hand the result in or out",
@@ -194,6 +214,59 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 			"with %s, the RegisterActions of %s take in %d fields, a stateful ALU takes %d whichever of them runs: combine some before, or have them share a field",
 			d.Name.Name, r.ObjName(), len(operands), maxOperands)
 	}
+}
+
+// statements checks that a RegisterAction only assigns and chooses, and what it
+// assigns to: own are its parameters and variables.
+func (c *checker) statements(d *syntax.InstanceDecl, s syntax.Stmt, own map[string]bool) bool {
+	refuse := func(what string) bool {
+		c.rep.Errorf(s.Pos(), CodeALU, "%s %s: a stateful ALU assigns under up to two conditions, to its cell and its output", d.Name.Name, what)
+		return false
+	}
+	switch s := s.(type) {
+	case *syntax.BlockStmt:
+		for _, t := range s.Stmts {
+			if !c.statements(d, t, own) {
+				return false
+			}
+		}
+	case *syntax.IfStmt:
+		return c.statements(d, s.Then, own) && (s.Else == nil || c.statements(d, s.Else, own))
+	case *syntax.AssignStmt:
+		if r := root(s.X); r == nil || !own[r.Name] {
+			return refuse("assigns to " + syntax.Text(s.X))
+		}
+	case *syntax.DeclStmt:
+		if v, ok := s.Decl.(*syntax.VarDecl); ok {
+			own[v.Name.Name] = true
+		}
+	case *syntax.ReturnStmt:
+		return refuse("returns")
+	case *syntax.ForStmt, *syntax.ForInStmt:
+		return refuse("has a loop")
+	case *syntax.EmptyStmt:
+	case *syntax.CallStmt:
+		return refuse("calls " + syntax.Text(s.Call.Fun))
+	default:
+		return refuse("has a statement of another kind")
+	}
+	return true
+}
+
+// callInALU checks a call in an expression of a RegisterAction, and returns
+// what it takes in.
+func (c *checker) callInALU(d *syntax.InstanceDecl, x *syntax.CallExpr) []*syntax.Argument {
+	call := c.info.Call(x)
+	switch {
+	case call == nil:
+		return nil
+	case call.Kind == types.CallFunction && (call.Func.Name == "min" || call.Func.Name == "max"):
+		return x.Args
+	case call.Kind == types.CallBuiltin:
+		return nil // isValid
+	}
+	c.rep.Errorf(x.Pos(), CodeALU, "%s calls %s, which a stateful ALU cannot do: call it before, and hand the result in", d.Name.Name, syntax.Text(x.Fun))
+	return nil
 }
 
 func last(at map[string]source.Pos) source.Pos {
@@ -235,6 +308,9 @@ func (c *checker) arithmetic(body *syntax.BlockStmt) {
 		case orders(b.Op) && variable(b.X) && variable(b.Y):
 			c.rep.Errorf(b.OpPos, CodeComparison,
 				"%s compares two variables, a gateway compares with constants: subtract with |-| in an action and test for zero, or compare in a RegisterAction", b.Op)
+		case orders(b.Op) && c.bitsOfRange(b) > maxRange:
+			c.rep.Errorf(b.OpPos, CodeComparison,
+				"%s needs %d bits of its operand, a gateway compares %d: compare with a power of two or a rounder number, or look the result up in a table with a range", b.Op, c.bitsOfRange(b), maxRange)
 		case b.Op == syntax.Star || b.Op == syntax.Slash || b.Op == syntax.Percent:
 			c.rep.Errorf(b.OpPos, CodeArithmetic, "the chip does not compute %s: shift by constants and add, or look the result up in a table", b.Op)
 		case (b.Op == syntax.Shl || b.Op == syntax.Shr) && variable(b.Y):
@@ -242,6 +318,70 @@ func (c *checker) arithmetic(body *syntax.BlockStmt) {
 		}
 		return true
 	})
+}
+
+// indices checks that the actions of a table that access the same register do
+// so at the same index: the table computes one for all of them.
+func (c *checker) indices(d *syntax.TableDecl) {
+	o, ok := c.info.Defs[d].(*types.TableObj)
+	if !ok {
+		return
+	}
+	first := make(map[*types.Instance]string)
+	for _, a := range o.Table.Actions {
+		if a.Action == nil || a.Action.Decl == nil {
+			continue
+		}
+		params := make(map[string]bool)
+		for _, p := range a.Action.Params {
+			params[p.Name] = true
+		}
+		syntax.WalkStmt(a.Action.Decl.Body, func(x syntax.Expr) bool {
+			call, ok := x.(*syntax.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			index := call.Args[0].Value
+			if r := root(index); r == nil || params[r.Name] || c.info.ValueOf(index) != nil {
+				return true
+			}
+			for at := range c.call(call, "") {
+				if old, seen := first[at.register]; !seen {
+					first[at.register] = syntax.Text(index)
+				} else if old != syntax.Text(index) {
+					c.rep.Errorf(call.Pos(), CodeAccess, "register %s is accessed at %s here and at %s in another action of table %s, which computes one index: assign it to a field before",
+						at.register.ObjName(), syntax.Text(index), old, d.Name.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// bitsOfRange returns how many bits of a variable it takes to compare it with
+// a constant, as one range: those from the last one that is set in the first
+// number beyond the range. A power of two takes none, as the bits from there
+// on are zero or not.
+func (c *checker) bitsOfRange(b *syntax.BinaryExpr) int {
+	x, limit := b.X, c.info.ValueOf(b.Y)
+	up := b.Op == syntax.LessEqual || b.Op == syntax.Greater // to the number itself
+	if limit == nil {
+		x, limit = b.Y, c.info.ValueOf(b.X)
+		up = !up
+	}
+	t, ok := c.info.TypeOf(x).(*types.Bits)
+	v, isInt := limit.(types.IntValue)
+	if !ok || !isInt || t.Width > 1<<16 {
+		return 0
+	}
+	n := new(big.Int).Set(v.Int)
+	if up {
+		n.Add(n, big.NewInt(1))
+	}
+	if n.Sign() == 0 || !t.Signed && n.BitLen() == int(n.TrailingZeroBits())+1 {
+		return 0
+	}
+	return t.Width - int(n.TrailingZeroBits())
 }
 
 // An access is a place where a register is accessed; accesses of one path

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package compiler_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/internal/need"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+)
+
+// barefoot returns p4c's Tofino backend, or skips the test.
+func barefoot(t *testing.T) string {
+	t.Helper()
+	at := os.Getenv("P4C_TOFINO")
+	for _, dir := range []string{"bin", "backends/tofino"} {
+		if _, err := os.Stat(filepath.Join(at, dir, "p4c-barefoot")); at != "" && err == nil {
+			return filepath.Join(at, dir, "p4c-barefoot")
+		}
+	}
+	return need.Tool(t, "P4C_TOFINO", "p4c-barefoot")
+}
+
+// compileFor is the command that compiles a program with p4c.
+func compileFor(t *testing.T, p4c, program string, more ...string) *exec.Cmd {
+	t.Helper()
+	return exec.Command(p4c, append(more, "--target", "tofino", "--arch", "tna", "--std", "p4-16", "-D__TARGET_TOFINO__=1", "-o", t.TempDir(), program)...)
+}
+
+// all says to try everything, which takes p4c minutes.
+var all = os.Getenv("TOFINO_ALL") != ""
+
+// verdicts are bodies of the control Ingress of tnaProgram on which p4c's
+// Tofino backend and our checks are asked for their opinions, the later ones
+// if TOFINO_ALL is set. They refuse the same, but for what unlike says.
+var verdicts = []struct{ name, text, unlike string }{
+	{"two accesses", tnaRegister + "apply { hdr.h.a = add.execute(1); hdr.h.b = get.execute(2); }",
+		"p4c does not see whether the tables that it makes of this exclude one another"},
+	{"two variables in a gateway", "apply { if (hdr.h.a < hdr.h.b) { hdr.h.c = 1; } }", ""},
+	{"a range of many bits in a gateway", "apply { if (hdr.h.a < 100) { hdr.h.b = 1; } }", ""},
+	{"a range of few bits in a gateway", "apply { if (hdr.h.a[11:0] < 99) { hdr.h.b = 1; } }", ""},
+	{"an assignment to elsewhere", tnaRegister + tnaAction("c", "meta.x = v;") + "apply { hdr.h.a = c.execute(1); hdr.h.b = meta.x; }", ""},
+	{"two indices of one table", tnaRegister + "action a() { meta.y = add.execute(hdr.h.a[7:0]); } action b() { meta.y = get.execute(hdr.h.b[7:0]); } " +
+		"table t { key = { hdr.h.a : exact; } actions = { a; b; } size = 64; } apply { t.apply(); hdr.h.c = meta.y; }", ""},
+	{"one access on each way", tnaRegister + "apply { if (meta.x == 0) { hdr.h.a = add.execute(1); } else { hdr.h.a = get.execute(2); } }", ""},
+	{"five RegisterActions", tnaRegister + tnaAction("c", "v = 1;") + tnaAction("e", "v = 2;") + tnaAction("f", "v = 3;") +
+		"apply { if (hdr.h.a == 0) { hdr.h.b = add.execute(1); } else if (hdr.h.a == 1) { hdr.h.b = get.execute(1); } else if (hdr.h.a == 2) { hdr.h.b = c.execute(1); } else if (hdr.h.a == 3) { hdr.h.b = e.execute(1); } else { hdr.h.b = f.execute(1); } }", ""},
+	{"a power of two in a gateway", "apply { if (hdr.h.a <= 127) { hdr.h.b = 1; } }", ""},
+	{"a product", "action a() { hdr.h.a = hdr.h.a * hdr.h.b; } apply { a(); }", ""},
+	{"three comparisons", tnaRegister + tnaAction("c", "if (v < hdr.h.b || v == 1 || v == 9) { rv = 1; }") + "apply { hdr.h.a = c.execute(1); }", ""},
+	{"a pair", "Register<pair_t, bit<8>>(256) q; RegisterAction<pair_t, bit<8>, bit<32>>(q) c = { void apply(inout pair_t v, out bit<32> rv) { rv = v.lo; v.hi = 3; } }; apply { hdr.h.a = c.execute(1); }", ""},
+	{"48 bits", "Register<bit<48>, bit<8>>(256) q; RegisterAction<bit<48>, bit<8>, bit<32>>(q) c = { void apply(inout bit<48> v, out bit<32> rv) { rv = v[31:0]; v = v + 1; } }; apply { hdr.h.a = c.execute(1); }", ""},
+}
+
+// What our checks refuse, p4c's Tofino backend refuses, and the other way
+// round.
+func TestVerdictsOfP4C(t *testing.T) {
+	p4c := barefoot(t)
+	need.Time(t, "p4c takes a second for each program")
+	list := verdicts
+	if !all {
+		list = verdicts[:6]
+	}
+	for _, c := range list {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "t.p4")
+			if err := os.WriteFile(file, fmt.Appendf(nil, tnaProgram, c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, list := compiler.Compile(compiler.Options{File: file})
+			text, err := compileFor(t, p4c, file).CombinedOutput()
+			if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			if same := list.HasErrors() == (err != nil); same != (c.unlike == "") {
+				t.Errorf("we say %v\np4c says %v\n%s", list, err, text)
+			}
+		})
+	}
+}
+
+// p4InfoByP4C returns the P4Info that p4c writes for a program. p4c writes it
+// before it places tables, which takes far longer and may fail: it is not
+// waited for.
+func p4InfoByP4C(t *testing.T, p4c, program string) *p4configv1.P4Info {
+	t.Helper()
+	pipe := filepath.Join(t.TempDir(), "p4info.txtpb")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := compileFor(t, p4c, program, "--p4runtime-force-std-externs", "--p4runtime-files", pipe)
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // killed
+		if w, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			w.Close() // ends the wait for one who writes
+		}
+	}()
+	text := readPipe(t, pipe)
+	_ = cmd.Process.Kill() // it may have ended
+	<-ended
+	info := &p4configv1.P4Info{}
+	if err := (prototext.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, info); err != nil || len(info.Tables) == 0 {
+		t.Fatalf("p4c's P4Info: %v\n%s", err, said.String())
+	}
+	return info
+}
+
+func readPipe(t *testing.T, name string) []byte {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// sortedP4Info puts the objects of each kind in order of their ids: p4c has
+// tables and externs in an order of its own. It takes out the one thing that
+// we have no use for: a table of port metadata, which p4c makes.
+func sortedP4Info(info *p4configv1.P4Info) *p4configv1.P4Info {
+	info = proto.CloneOf(info)
+	info.Externs = slices.DeleteFunc(info.Externs, func(x *p4configv1.Extern) bool { return x.ExternTypeName == "PortMetadata" })
+	byID(info.Tables)
+	byID(info.Actions)
+	byID(info.Registers)
+	byID(info.Digests)
+	return info
+}
+
+func byID[T interface{ GetPreamble() *p4configv1.Preamble }](list []T) {
+	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(a.GetPreamble().GetId(), b.GetPreamble().GetId()) })
+}
+
+// A controller finds the same objects under the same names and ids, whichever
+// compiler made the program.
+func TestP4InfoIsThatOfP4C(t *testing.T) {
+	p4c := barefoot(t)
+	need.Time(t, "p4c takes seconds for a program")
+	files := []string{"testdata/objects_tna.p4"}
+	if all {
+		programs, err := filepath.Glob("../p4src/tna/*.p4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, programs...)
+	}
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			t.Parallel()
+			r, list := compiler.Compile(compiler.Options{File: f})
+			if list.HasErrors() {
+				t.Fatal(list)
+			}
+			want := sortedP4Info(p4InfoByP4C(t, p4c, f))
+			if got := sortedP4Info(r.P4Info); !proto.Equal(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", prototext.Format(got), prototext.Format(want))
+			}
+		})
+	}
+}
