@@ -18,7 +18,7 @@ func Probe(ctx context.Context, sch *schema.Schema, session Entities, thrift str
 	over := P4Runtime{session}
 	var probe *schema.Register
 	for _, r := range sch.Registers {
-		if numeric(r) == nil && (probe == nil || r.Size < probe.Size) {
+		if single(r) == nil && (probe == nil || r.Size < probe.Size) {
 			probe = r
 		}
 	}
