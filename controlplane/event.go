@@ -21,10 +21,11 @@ const (
 	NotAsDesired                  // a switch could not be made as desired
 	Foreign                       // someone else changed the switch
 	Alert                         // the data plane sent a digest
+	ClockSet                      // someone has set a clock that the switch counts time by
 )
 
 var eventKinds = [...]string{"connected", "lost", "retrying", "primary", "backup", "orphaned",
-	"stream error", "dropped", "reconciled", "not as desired", "foreign write", "alert"}
+	"stream error", "dropped", "reconciled", "not as desired", "foreign write", "alert", "clock set"}
 
 func (k EventKind) String() string { return eventKinds[k] }
 

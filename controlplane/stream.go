@@ -133,6 +133,7 @@ func (s *Session) attempt(ctx context.Context, since time.Time, failed int) (sto
 			hurry.Stop()
 			s.welcome(since, failed)
 			go s.probe(ctx, cancel)
+			go s.watchClock(ctx)
 		}
 		if err := s.handle(m); err != nil {
 			return false, err
