@@ -84,6 +84,9 @@ func (g *generator) state(s *ir.State) *bmv2json.ParseState {
 	for _, c := range s.Select.Cases {
 		g.selectCase(s, c, widths, out)
 	}
+	if n := len(out.Transitions); g.prog.Arch == arch.TNA && (n == 0 || out.Transitions[n-1].Type != "default") {
+		out.Transitions = append(out.Transitions, &bmv2json.Transition{Type: "default", Next: rejected})
+	}
 	return out
 }
 

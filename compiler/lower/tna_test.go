@@ -53,7 +53,7 @@ var tnaTests = []struct{ name, text, want string }{
 // tnaProgram is a program for Tofino with a given Ingress.
 func tnaProgram(ingress string) []byte {
 	return []byte("#include \"tna.p4inc\"\nINGRESS { " + ingress + " }\nINGRESS_DEPARSER { apply { packet.emit(hdr); } }\n" +
-		"EGRESS { apply { } }\nEGRESS_DEPARSER { apply { packet.emit(hdr); } }\nPIPELINE\n")
+		"EGRESS { apply { } }\nEGRESS_DEPARSER { apply { packet.emit(hdr); } }\nSWITCH\n")
 }
 
 func TestApplyOfTNA(t *testing.T) {

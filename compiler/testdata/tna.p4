@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Name: copies are made in deparsers
+#include "tna.p4inc"
+INGRESS { Mirror() m; apply { m /* ERROR target "Mirror.emit can only be called in ingress_deparser" */.emit(1); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a resubmission from egress
+#include "tna.p4inc"
+INGRESS { apply { } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { Resubmit() r; apply { r /* ERROR target "Resubmit.emit can only be called in ingress_deparser" */.emit(); packet.emit(hdr); } }
+SWITCH
+---
+// Name: a mirror with a type of its own
+#include "tna.p4inc"
+INGRESS { apply { } }
+INGRESS_DEPARSER { Mirror(1) m /* ERROR target "Mirror with a type is not supported: test the type where emit is called" */; apply { m.emit(1); packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a header of no whole bytes
+#include "tna.p4inc"
+struct odd_t { bit<3> a; bit<6> b; }
+INGRESS { apply { } }
+INGRESS_DEPARSER { Mirror() m; apply { m /* ERROR target "the header of Mirror.emit has 9 bits, which are no whole bytes" */.emit<odd_t>(1, { 1, 2 }); packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: emit with a condition
+#include "tna.p4inc"
+INGRESS { apply { } }
+INGRESS_DEPARSER { apply { if (meta.x == 0) { packet /* ERROR target "a header is emitted if it is valid: emit has no other condition" */.emit(hdr.h); } } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a header is changed when it is emitted already
+#include "tna.p4inc"
+INGRESS { apply { } }
+INGRESS_DEPARSER { apply { packet.emit(hdr.h); hdr /* ERROR target "the deparser does this before all emits; write it before the header is emitted" */.h.a = 1; packet.emit(hdr.g); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr.h); hdr.g.a = 1; packet.emit(hdr.g); } }
+SWITCH
+---
+// Name: a table in a deparser
+#include "tna.p4inc"
+INGRESS { apply { } }
+INGRESS_DEPARSER { table t { key = { hdr.h.a : exact; } actions = { NoAction; } } apply { t /* ERROR target "a deparser has no tables" */.apply(); packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a hash that our switch does not have
+#include "tna.p4inc"
+INGRESS { Hash<bit<8>>(HashAlgorithm_t.CRC64) h; apply { hdr.h.a = h /* ERROR target "our switch does not compute CRC64 hashes: use CRC32, CRC16, CRC8 or IDENTITY" */.get({ hdr.h.b }); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a checksum outside of a deparser
+#include "tna.p4inc"
+INGRESS { Checksum() c; apply { hdr.h.c = c /* ERROR target "Checksum.get is not supported on this target" */.get(); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a register in a deparser
+#include "tna.p4inc"
+INGRESS { apply { } }
+INGRESS_DEPARSER {
+    Register<bit<32>, bit<8>>(256) r;
+    RegisterAction /* ERROR tna-access "a deparser has no registers: access r in the control before it" */ <bit<32>, bit<8>, bit<32>>(r) act = { void apply(inout bit<32> v) { v = 1; } };
+    apply { act.execute(0); packet.emit(hdr); }
+}
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a register that two actions of a way access
+#include "tna.p4inc"
+INGRESS {
+    Register<bit<32>, bit<8>>(256) r;
+    RegisterAction<bit<32>, bit<8>, bit<32>>(r) act = { void apply(inout bit<32> v) { v = 1; } };
+    action a() { act.execute(0); }
+    action b() { act /* ERROR tna-access "register r is accessed twice on a way through here, first in line 92" */.execute(1); }
+    apply { a(); b(); }
+}
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a package that is none of the architecture's
+#include "tna.p4inc"
+INGRESS { apply { } }
+package Other<H, M>(IngressT<H, M> ingress);
+Other(Ingress()) main /* ERROR main "package Other is of no architecture this compiler knows" */;
