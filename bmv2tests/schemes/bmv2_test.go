@@ -39,6 +39,8 @@ func newBMv2(t *testing.T) *bmv2 {
 
 func (b *bmv2) options() intent.Options { return intent.Options{NoCloneClass: true} }
 
+func (b *bmv2) arch() string { return "v1model" }
+
 func (b *bmv2) start(t testing.TB, _ int) controlplane.Target {
 	t.Helper()
 	p4rt, data, thrift := freeAddr(t), freeAddr(t), freeAddr(t)

@@ -42,12 +42,14 @@ type target interface {
 	// sent returns what the switch has sent since the last call, in order for
 	// each port.
 	sent() []frame
-	// now is the time of the switch in microseconds.
+	// now is the time of the switch in the unit of its program.
 	now() uint32
 	// wait lets at least so many microseconds pass.
 	wait(us int)
 	// options are what the target cannot do.
 	options() intent.Options
+	// arch is what its programs are generated for.
+	arch() string
 }
 
 // frame is a frame that the switch sent.
@@ -72,6 +74,13 @@ func eachTarget(t *testing.T, do func(t *testing.T, sw target)) {
 	t.Run("bmv2", func(t *testing.T) { do(t, newBMv2(t)) })
 }
 
+// everyTarget runs a test on a Tofino's program too, where its rules are those
+// of v1model.
+func everyTarget(t *testing.T, do func(t *testing.T, sw target)) {
+	eachTarget(t, do)
+	t.Run("tofino", func(t *testing.T) { do(t, new(tofino)) })
+}
+
 // profiles are the names of all profiles, or with -short of some.
 func profiles() []string {
 	names := gen.Names()
@@ -90,22 +99,26 @@ func leafSpine(spines int) string {
 // BMv2, with some parameters set.
 func load(t testing.TB, sw target, profile, network, node string, set map[string]string) *dut {
 	t.Helper()
-	return loadProgram(t, sw, generate(t, profile, set), network, node)
+	return loadProgram(t, sw, generate(t, sw.arch(), profile, set), network, node)
 }
 
-// generate generates a profile in the units of BMv2.
-func generate(t testing.TB, profile string, set map[string]string) *gen.Program {
+// generate generates a profile, for v1model in the units of BMv2.
+func generate(t testing.TB, arch, profile string, set map[string]string) *gen.Program {
 	t.Helper()
 	p, err := gen.Builtin(profile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
-	if p.INT {
-		p.Units.Depth = manifest.Cells80
+	switch {
+	case arch == "tna":
+		p.Units = manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}
+	case bool(p.INT):
+		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Cells80}
+	default:
+		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
 	}
 	p.Set = set
-	prog, err := gen.Generate(p, "v1model")
+	prog, err := gen.Generate(p, arch)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestManifestsSayWhatProgramsHave(t *testing.T) {
 // The entries file is in the text form of the controller and fits the program.
 func TestDefaultEntriesFitTheProgram(t *testing.T) {
 	for _, profile := range profiles() {
-		prog := generate(t, profile, nil)
+		prog := generate(t, "v1model", profile, nil)
 		_, info := compile(t, prog)
 		s, err := schema.New(info)
 		if err != nil {

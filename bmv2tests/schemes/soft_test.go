@@ -38,6 +38,7 @@ type event struct {
 func (s *soft) Now() vtime.Time         { return s.at }
 func (s *soft) Frames() *packet.Pool    { return &s.pool }
 func (s *soft) options() intent.Options { return intent.Options{} }
+func (s *soft) arch() string            { return "v1model" }
 
 func (s *soft) At(t vtime.Time, ev vtime.Event, arg uint64) {
 	s.made++
@@ -57,11 +58,17 @@ func (s *soft) Send(port int, f *packet.Frame, _ vtime.Time) {
 
 func (s *soft) start(t testing.TB, ports int) controlplane.Target {
 	t.Helper()
+	return s.startWith(t, ports, softswitch.DefaultRecircPort)
+}
+
+// startWith starts a switch with a port for recirculation.
+func (s *soft) startWith(t testing.TB, ports, recirculation int) controlplane.Target {
+	t.Helper()
 	cfg := softswitch.Config{Name: "dut", DeviceID: 1, Seed: 1, Units: s.units}
 	for p := 1; p <= ports; p++ {
 		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: p})
 	}
-	cfg.Ports = append(cfg.Ports, softswitch.Port{Number: softswitch.DefaultRecircPort, Internal: true})
+	cfg.Ports = append(cfg.Ports, softswitch.Port{Number: recirculation, Internal: true})
 	sw, err := softswitch.New(cfg)
 	if err != nil {
 		t.Fatal(err)
