@@ -38,11 +38,13 @@ func newCompileCmd() *cobra.Command {
 	var f compileFlags
 	cmd := &cobra.Command{
 		Use:   "compile PROGRAM.p4",
-		Short: "Compile a P4_16 program for v1model to BMv2 JSON and P4Info",
-		Long: `Compile a P4_16 program of the v1model architecture.
+		Short: "Compile a P4_16 program for v1model or TNA to JSON and P4Info",
+		Long: `Compile a P4_16 program of the v1model architecture to BMv2 JSON, or one of the
+Tofino Native Architecture to what "pauseless switch" runs: the architecture is
+that which the program includes.
 
-Without -o, --p4info and --print the program is only checked. The files core.p4
-and v1model.p4 come with the compiler; those found by -I are taken first.
+Without -o, --p4info and --print the program is only checked. The files core.p4,
+v1model.p4 and tna.p4 come with the compiler; those found by -I are taken first.
 P4Info is written as text, or in binary to a file whose name ends in .bin or .pb.
 "--compiler p4c" runs p4c-bm2-ss, from PATH or $` + p4c.Variable + `, instead.`,
 		Example: `  pauseless compile ecmp.p4 -o ecmp.json --p4info ecmp.p4info.txtpb
