@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/manifest"
@@ -25,8 +26,8 @@ func Supports(p *Profile, target string) error {
 		return because("a Tofino counts nanoseconds and cells of 80 bytes; say target: {time: ns, depth: cells80}")
 	case p.emulated():
 		return because("a Tofino's MACs send and obey PFC; say pfc: native")
-	case p.plb():
-		return because("its scheme has not been brought to Tofino")
+	case p.plb() && (bool(p.PBFS) || bool(p.PCN)):
+		return because("PB-FS and PCN over PLB have not been brought to Tofino")
 	case bool(p.QCN):
 		return because("QCN has not been brought to Tofino")
 	case p.rlb() && p.Base == "conga":
@@ -53,11 +54,13 @@ const (
 	tnaLearn               // the same, once it is known where packets go
 	tnaChoice              // packets with several ways
 	tnaSettle              // every packet and all feedback again
+	tnaLeave               // the same, once packets have a port
 )
 
 // Stages of egress on TNA, in order.
 const (
-	tnaMessage stage = iota // copies that become messages
+	tnaArrive  stage = iota // everything
+	tnaMessage              // copies that become messages
 	tnaCard                 // copies that become postcards
 	tnaDepart               // packets that leave
 )
@@ -87,6 +90,7 @@ func (p *Profile) tnaBlocks() []block {
 	add(p.cnm() || p.tag() || p.plb(), "local", nil, nil)
 	add(p.fabricHeader(), "neighbour", in(tnaStart, "Neighbour"), nil)
 	add(p.cnm(), "cnm", nil, nil)
+	add(p.plb(), "kick", nil, nil)
 	add(p.l4(), "l4", nil, nil)
 	add(p.hashes(), "share", nil, nil)
 	add(p.tag(), "tag", in(tnaLearn, "StripTag"), nil)
@@ -100,7 +104,7 @@ func (p *Profile) tnaBlocks() []block {
 	add(p.tnaQlen(), "egress_qlen", nil, in(tnaDepart, "ReportQueue"))
 	add(p.ingressQlen() || bool(p.PBFS), "came_by", nil, nil)
 	add(p.ingressQlen(), "ingress_qlen", nil, in(tnaDepart, "Depart"))
-	add(p.feedback(), "report", nil, in(tnaDepart, "SendFeedback"))
+	add(p.feedback() && !p.plb(), "report", nil, in(tnaDepart, "SendFeedback"))
 	add(p.dre(), "dre", nil, in(tnaDepart, "Estimate"))
 	add(p.fabricHeader(), "fabric", nil, in(tnaDepart, "Fabric"))
 	add(p.measuresRTT(), "rtt", nil, nil)
@@ -124,6 +128,11 @@ func (p *Profile) tnaBlocks() []block {
 		add(true, "draw", in(tnaChoice, "Draw"), nil)
 		add(true, "clb", in(tnaSettle, "Clb"), nil)
 		add(true, "keep_path", in(tnaSettle, "KeepPath"), nil)
+	case "plb":
+		add(true, "draw", in(tnaLearn, "Draw"), nil)
+		add(true, "plb", slices.Concat(in(tnaLearn, "PathNews", "Probe"), in(tnaSettle, "BestPath", "FlowPath", "Plb"), in(tnaLeave, "MeetPause")),
+			slices.Concat(in(tnaArrive, "Sojourn"), in(tnaDepart, "PayDelay"), in(tnaMessage, "KickOut")))
+		add(true, "report", nil, in(tnaDepart, "SendFeedback"))
 	}
 	add(p.adaptive(), "rlb_adaptive", nil, nil)
 	add(p.rlb(), "rlb", append(in(tnaLearn, "Predict", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
@@ -140,8 +149,8 @@ var plumbing = []string{"bridge", "depth", "length", "share", "feedback", "repor
 
 // feedback says that egress sends ingress copies of packets with what it
 // knows of queues; tnaMessages that packets are mirrored into messages.
-func (p *Profile) feedback() bool    { return p.tnaQlen() || p.rlb() }
-func (p *Profile) tnaQlen() bool     { return p.Base == "drill" || p.Base == "clb" || p.plb() }
+func (p *Profile) feedback() bool    { return p.tnaQlen() || p.rlb() || p.plb() }
+func (p *Profile) tnaQlen() bool     { return p.Base == "drill" || p.Base == "clb" }
 func (p *Profile) tnaMessages() bool { return p.rlb() || p.plb() }
 func (p *Profile) tnaClock() bool {
 	return p.flowlets() || p.feedback() || p.fabricHeader()
@@ -182,7 +191,7 @@ func (g *generator) FeedbackInterval() int { return 1000 }
 // FeedbackDue is the condition that egress has something to tell.
 func (g *generator) FeedbackDue() string {
 	var due []string
-	if g.tnaQlen() {
+	if g.tnaQlen() || g.plb() {
 		due = append(due, "meta.queue_due == 1")
 	}
 	if g.ingressQlen() {
@@ -201,8 +210,10 @@ func (g *generator) EgressHeaders() []string {
 	}
 	add(g.feedback(), "feedback")
 	add(g.rlb(), "again")
+	add(g.plb(), "message")
 	add(true, "ethernet")
 	add(g.cnm(), "cnm")
+	add(g.plb(), "kick")
 	list = append(list, g.BeforeIP()...)
 	add(true, "ipv4")
 	add(bool(g.PBFS), "udp", "bth", "postcard")
@@ -244,7 +255,9 @@ func (g *generator) TNAIngress() pipe {
 	w.use("Route")
 	w.stage(tnaStart)
 	w.stage(tnaLearn)
-	if w.has(tnaChoice) {
+	if g.plb() { // a condition around several tables would be stages longer
+		w.stage(tnaChoice)
+	} else if w.has(tnaChoice) {
 		w.open("if (meta.last_path > 0" + g.firstPass() + ") {")
 		w.stage(tnaChoice)
 		if g.rlb() || w.has(tnaSettle) {
@@ -266,6 +279,7 @@ func (g *generator) TNAIngress() pipe {
 	if w.depth > 2 {
 		w.close()
 	}
+	w.stage(tnaLeave)
 	w.use("Send")
 	return w.pipe()
 }
@@ -285,6 +299,7 @@ func (g *generator) TNAEgress() pipe {
 		w.stage(tnaDepart)
 		return w.pipe()
 	}
+	w.stage(tnaArrive)
 	w.open("if (hdr.bridge.isValid()) {")
 	w.stage(tnaDepart)
 	if w.has(tnaMessage) {

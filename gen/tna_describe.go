@@ -100,8 +100,6 @@ var tnaDescriptions = map[string]description{
 	}},
 	"rtt": {
 		registers: []registerDoc{
-			pair("path_rtt", "time", "leaf,path", "round-trip time of a path, latest sample, and when it came", "rtt", "measured_at"),
-			pair("path_rtt_copy", "time", "leaf,path", "the same, for the path that is compared with", "rtt", "measured_at"),
 			register("stamped_at", "time", "leaf,path", 32, "in egress: when a packet on a path was last stamped"),
 			register("echo_path", "path", "leaf", 8, "in egress: path of the stamp that waits to be echoed to a leaf, plus one"),
 			register("echo_age", "time", "leaf", 32, "in egress: how far that stamp is behind the clock"),
@@ -110,6 +108,8 @@ var tnaDescriptions = map[string]description{
 	},
 	"rlb": {
 		registers: append(without("rlb", "warned_until"),
+			pair("path_rtt", "time", "leaf,path", "round-trip time of a path, latest sample, and when it came", "rtt", "measured_at"),
+			pair("path_rtt_copy", "time", "leaf,path", "the same, for the path that is compared with", "rtt", "measured_at"),
 			register("warned_until", "time", "leaf,path", 32, "when a warning about a leaf runs out"),
 			register("warned_all_until", "time", "path", 32, "when a warning about all leaves runs out"),
 			pair("recirculation_time", "time", "one", "time that the latest recirculation took, and when it ended", "took", "measured_at"),
@@ -177,6 +177,35 @@ var tnaDescriptions = map[string]description{
 			"a new flowlet takes the better of a path at random and the best one so far, not the best of all",
 			"growth is from one report of a queue to the next, at least 1 µs; clb.interval is not used",
 			"coflows are not told apart: that takes a second look at all paths; clb.tie is not used",
+		},
+	},
+	"plb": {
+		tables: append([]manifest.Table{
+			{Name: "pfc_port", Kind: ports, Doc: "time of 512 bits on the link of a port, in 1/1024"},
+		}, descriptions["plb"].tables...),
+		registers: []registerDoc{
+			register("path_rtt", "time", "leaf,path", 32, "round-trip time of a path, latest sample"),
+			register("path_load", "1/255", "leaf,path", 8, "load of a path, 255 is full"),
+			register("echo_load", "1/255", "leaf", 8, "in egress: load that waits to be echoed to a leaf"),
+			register("path_rank", "rank", "leaf,path", 32, "class of a path in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then its round-trip time or what its load lacks"),
+			pair("path_best", "rank", "leaf", "rank of the best path to a leaf, and that path", "rank", "path"),
+			pair("other_rtt", "time", "leaf", "shortest round-trip time of the other paths to a leaf in a window of time, and the number of the window", "rtt", "window"),
+			register("flow_tolerable", "time", "flow", 32, "delay that the path of a flow may still cost"),
+			pair("silence", "time", "port,priority", "when a packet last left a queue or one came after a rest, and when the last one came", "since", "last"),
+			register("expected", "time", "port,priority", 32, "delay that a packet may expect at a port, as last reported"),
+			register("sojourn", "time", "port,priority", 32, "in egress: time that packets lately waited for a port"),
+			register("queue_told_at", "time", "port,priority", 32, "in egress: when ingress was last told of a queue"),
+			register("probed_at", "time", "leaf", 32, "when a path to a leaf was last probed"),
+			register("probe_path", "path", "leaf", 8, "path that was"),
+			register("told_at", "time", "message", 32, "when a leaf was last told to leave a path, by a hash of both"),
+		},
+		notes: []string{
+			"P4 on Tofino does not see pauses: ingress takes a port for paused if packets have come for it for 4 µs, none later than 2 µs after another, and egress reports none of them; pauses of less than that are missed, ports that few packets take never count as paused, and a class that higher ones starve looks paused",
+			"algorithm 1 compares with what egress reported last, before the pause: the queue as it was then, in cells whose time is rounded up to a power of two of nanoseconds, or the average time that packets lately were held up, one report in 1 µs",
+			"a packet pays for its wait if it waited 1 µs longer than the cells before it take to send; waits of more than 262 µs wrap",
+			"a new flow takes the best path as news of paths come in, not the best of all at that moment: after a kick-out it takes one at random until the next news of any path; what the path may cost is against the fastest of the other paths in a window of as many probe intervals as there may be paths, and early in the window against those few that have been measured",
+			"the packet that finds its path congested or kicked out is resubmitted to write the other one down, packets behind it overtake it by one pass of ingress",
+			"the load of a link is known in twentieths; probes pass the destination leaf's queue to a host port and end in its egress",
 		},
 	},
 	"pbfs": {

@@ -23,27 +23,49 @@ func (g *generator) LinkRates() string {
 	return strings.Join(list, ", ")
 }
 
-// level is an entry that says which eighth of a link's capacity some bytes
-// are, in units of 4096.
+// level is an entry that says which part of a link's capacity some bytes are,
+// in units of 4096.
 type level struct {
 	Weight    uint64
 	Low, High int
 	Level     int
 }
 
+// loadParts is how many parts of a link's capacity are told apart: CONGA's
+// eighths, or for PLB, whose paths are full at 0.95, twentieths.
+func (g *generator) loadParts() int {
+	if g.plb() {
+		return 20
+	}
+	return 8
+}
+
+// LoadUnit is the unit of a load.
+func (g *generator) LoadUnit() string {
+	if g.plb() {
+		return "1/255"
+	}
+	return "eighths"
+}
+
 func (g *generator) levels() []level {
-	const eighths, unit, top = 8, 4096, 1<<12 - 1
+	const unit, top = 4096, 1<<12 - 1
+	parts := g.loadParts()
 	var list []level
 	for _, r := range linkRates {
 		full := float64(r.Bytes(g.Units.LoadTime()))
 		last := -1
-		for n := range eighths {
-			high := int(full*float64(n+1)/eighths/unit) - 1
-			if n == eighths-1 {
+		for n := range parts {
+			high := int(full*float64(n+1)/float64(parts)/unit) - 1
+			if n == parts-1 {
 				high = top
 			}
 			if n > 0 && high > last {
-				list = append(list, level{manifest.LoadWeight(g.Units, r), last + 1, high, n})
+				level := level{manifest.LoadWeight(g.Units, r), last + 1, high, n}
+				if g.plb() {
+					level.Level = n * 255 / parts
+				}
+				list = append(list, level)
 			}
 			last = max(last, high)
 		}
@@ -114,3 +136,13 @@ func (g *generator) SlotShift() int {
 }
 
 func (g *generator) WindowShift() int { return g.SlotShift() + bits.Len(uint(manifest.Slots-1)) }
+
+// RTTWindowShift is the time in which PLB measures all paths as a power of two
+// of nanoseconds, not below as many probe intervals as there may be paths.
+func (g *generator) RTTWindowShift() int {
+	interval, err := g.manifest.Value("plb.probe_interval", g.Network)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return bits.Len(uint(int(interval)*g.Sizes.Paths - 1))
+}

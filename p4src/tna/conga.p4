@@ -821,15 +821,16 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        if (link.apply().hit) {
+        link.apply();
+        if (meta.weight != 0) {
             meta.rolled = add_bytes.execute(hdr.bridge.out_port[5:0]);
-            if (meta.rolled != 0) {
-                meta.sent = keep_last.execute(hdr.bridge.out_port[5:0]);
-            } else {
-                meta.sent = look_last.execute(hdr.bridge.out_port[5:0]);
-            }
-            link_level.apply();
         }
+        if (meta.rolled != 0) {
+            meta.sent = keep_last.execute(hdr.bridge.out_port[5:0]);
+        } else if (meta.weight != 0) {
+            meta.sent = look_last.execute(hdr.bridge.out_port[5:0]);
+        }
+        link_level.apply();
     }
 } // control Estimate
 
