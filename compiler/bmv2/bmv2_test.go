@@ -153,6 +153,7 @@ func TestEntries(t *testing.T) {
             (1, 0x1200 &&& 0xff00, 2 &&& 3, 4 .. 5, true) : a(1, true);
             (2, _, _, _, _) : NoAction();
             (3, 7, 8, 9, false) : a(2, false);
+            (4, 7, 8, 9 .. 8, false) : NoAction(); // matches nothing
         }
         const default_action = NoAction();
     }

@@ -4,6 +4,7 @@ package bmv2
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/source"
@@ -54,9 +55,17 @@ func (g *generator) table(p *bmv2json.Pipeline, n *tableNode) *bmv2json.Table {
 	}
 	largest := maxPriority(t)
 	for i, e := range t.Entries {
-		out.Entries = append(out.Entries, g.entry(t, e, i, largest))
+		if !matchesNothing(e) {
+			out.Entries = append(out.Entries, g.entry(t, e, i, largest))
+		}
 	}
 	return out
+}
+
+// matchesNothing reports whether an entry has a range that ends before it
+// starts.
+func matchesNothing(e *ir.Entry) bool {
+	return slices.ContainsFunc(e.Keys, func(k ir.KeySet) bool { return k.High != nil && k.High.Cmp(k.Value) < 0 })
 }
 
 func (g *generator) isNoAction(c *ir.ActionCall) bool { return c.Action.Name == "NoAction" }
