@@ -35,6 +35,7 @@ const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queu
 const bit<32> KICKED_OUT = 0xffffffff; // rank, above all others
 const bit<8> MESSAGE_KICK_OUT = 5;
 const bit<8> MESSAGE_KICK_OUT_HERE = 6;
+const bit<10> PROBE_SESSION = 256; // plus the port
 const time_t SILENCE = 4000; // without a packet leaving, as packets come: a pause
 const time_t REST = 2000;    // without a packet coming: no silence
 const bit<32> HELD = 1000;   // longer by that than the queue explains: a pause
@@ -1259,6 +1260,12 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
         meta.about_leaf = meta.leaf;
     }
 
+    // Sessions of probes go by the class of data, whose queues they are to
+    // meet.
+    action probe_session() {
+        meta.session_on = meta.session_on | PROBE_SESSION;
+    }
+
     // Session p leads to port p: the message goes back by the port that the
     // packet came by.
     action tell_leaf() {
@@ -1293,6 +1300,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
     apply {
         take_delay_along();
         take_path_along();
+        probe_session();
         pause_cost.apply();
         look_back();
         if (meta.source == 1) {
