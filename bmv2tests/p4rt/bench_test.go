@@ -83,18 +83,8 @@ func startSoft(t testing.TB, opts p4rtserver.Options) *target {
 		sent = append(sent, frame{Port: port, Data: slices.Clone(f.Data)})
 		net_.Frames().Put(f)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := p4rtserver.New(sw, opts).GRPC(p4rtserver.GRPCConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go g.Serve(l)
-	t.Cleanup(g.Stop)
 	return &target{
-		addr: l.Addr().String(), soft: sw,
+		addr: serve(t, p4rtserver.New(sw, opts)).addr, soft: sw,
 		send: func(port int, data []byte) []frame {
 			sw.Lock()
 			defer sw.Unlock()
@@ -119,6 +109,22 @@ func startSoft(t testing.TB, opts p4rtserver.Options) *target {
 			sw.LinkChanged(port, up)
 		},
 	}
+}
+
+// serve has a server listen.
+func serve(t testing.TB, srv *p4rtserver.Server) *target {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := srv.GRPC(p4rtserver.GRPCConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go g.Serve(l)
+	t.Cleanup(g.Stop)
+	return &target{addr: l.Addr().String()}
 }
 
 // startBMv2 starts simple_switch_grpc.

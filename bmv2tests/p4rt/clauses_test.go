@@ -23,10 +23,10 @@ type clause struct {
 	bmv2 string
 }
 
-var clauses = slices.Concat(sessionClauses, tableClauses, entityClauses)
+var clauses = slices.Concat(sessionClauses, tableClauses, entityClauses, translateClauses)
 
 // soft are the options of our switch.
-var soft p4rtserver.Options
+var soft = p4rtserver.Options{Translations: translations}
 
 func (c *clause) name() string { return c.section + " " + c.says }
 

@@ -37,6 +37,9 @@ type switchFile struct {
 		Time  string `yaml:"time"`
 		Depth string `yaml:"depth"`
 	} `yaml:"units"`
+	// Translations has, by URI of translated types, the numbers that the
+	// controller's values stand for.
+	Translations map[string]map[string]uint64 `yaml:"translations"`
 }
 
 type switchTLS struct {

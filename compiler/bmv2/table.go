@@ -192,7 +192,7 @@ func unsigned(v *big.Int, width int) *big.Int {
 }
 
 func (g *generator) entry(t *ir.Table, e *ir.Entry, index int, largest int64) *bmv2json.Entry {
-	out := &bmv2json.Entry{SourceInfo: g.where(syntax.Span(e.Decl)), Priority: index + 1}
+	out := &bmv2json.Entry{SourceInfo: g.where(syntax.Span(e.Decl)), Priority: index + 1, Const: e.Const && !t.ConstEntries}
 	switch {
 	case e.Rank != nil:
 		out.Priority = int(e.Rank.Int64())

@@ -175,6 +175,9 @@ type Entry struct {
 	MatchKey    []*Match    `json:"match_key"`
 	ActionEntry ActionEntry `json:"action_entry"`
 	Priority    int         `json:"priority"`
+	// Const marks an entry that the source declares const in a table that is
+	// not. It is an addition of ours, which BMv2 passes over.
+	Const bool `json:"const,omitempty"`
 
 	Pos diag.Pos `json:"-"`
 }

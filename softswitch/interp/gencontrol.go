@@ -540,5 +540,5 @@ func (g *pipelineGen) constEntry(t *bmv2json.Table, info *TableInfo, e *bmv2json
 		least = max(least, other.Priority)
 	}
 	match := info.Match(fields, int32(min(least+1-e.Priority, 1<<30)))
-	info.Entries = append(info.Entries, ConstEntry{Match: match, Action: n, Args: g.packedArgs(n, e.ActionEntry.ActionData, e.Pos)})
+	info.Entries = append(info.Entries, ConstEntry{Match: match, Action: n, Args: g.packedArgs(n, e.ActionEntry.ActionData, e.Pos), Const: e.Const})
 }

@@ -139,6 +139,10 @@ type VSetInfo struct {
 	widths []int // of the fields of a value
 }
 
+// Widths returns the bits of the fields of a value, or nothing if no parser
+// state asks for the set.
+func (v *VSetInfo) Widths() []int { return v.widths }
+
 // DigestInfo is a list of fields that a digest carries.
 type DigestInfo struct {
 	Name string
@@ -199,6 +203,9 @@ type ConstEntry struct {
 	Match  table.Match
 	Action int
 	Args   []uint64
+	// Const says that the control plane cannot change it, in a table that it
+	// can change.
+	Const bool
 }
 
 // keyPart puts the bits of a slot into the packed key.

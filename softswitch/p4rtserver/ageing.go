@@ -82,10 +82,25 @@ func (a *ageing) Fire(now vtime.Time, _ uint64) {
 		})
 	}
 	if len(n.TableEntry) > 0 {
-		a.s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: n}})
+		a.tell(n)
 	}
 	a.interval = 0
 	if left > 0 {
 		a.watch(left)
+	}
+}
+
+// tell tells each primary of the entries that its role has.
+func (a *ageing) tell(n *p4v1.IdleTimeoutNotification) {
+	for _, c := range a.s.arb.primaries() {
+		own := &p4v1.IdleTimeoutNotification{Timestamp: n.Timestamp}
+		for _, e := range n.TableEntry {
+			if c.scope.has(a.d.pipeline.called(e.TableId)...) {
+				own.TableEntry = append(own.TableEntry, e)
+			}
+		}
+		if len(own.TableEntry) > 0 {
+			c.send(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: own}})
+		}
 	}
 }

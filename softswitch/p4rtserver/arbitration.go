@@ -28,6 +28,7 @@ type arbiter struct {
 type role struct {
 	name    string
 	config  *anypb.Any // the primary's
+	scope   *scope     // what that says
 	highest *electionID
 	primary *client
 	clients []*client
@@ -94,8 +95,9 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 			return status.Errorf(codes.FailedPrecondition, "this stream is for role %q; open another one for role %q", c.role.name, name)
 		}
 	}
-	if m.GetRole().GetConfig() != nil {
-		return status.Error(codes.InvalidArgument, "this server knows no role configurations: leave role.config unset for full access")
+	sc, err := parseScope(m.GetRole().GetConfig())
+	if err != nil {
+		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,6 +132,7 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 		c.send(r.notice(a.s.deviceID(), c))
 		return nil
 	}
+	r.config, r.scope = m.GetRole().GetConfig(), sc
 	if old := r.primary; old != c && old != nil {
 		// From here on, writes of the old primary are refused; those that have
 		// begun are finished before the new one is told.
@@ -156,7 +159,7 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 		r.primary, r.highest = c, id
 		r.notify(a.s.deviceID(), nil)
 	}
-	a.s.log.Info("controller is primary", "role", name, "election", id)
+	a.s.log.Info("controller is primary", "role", name, "election", id, "scope", sc)
 	return nil
 }
 
@@ -203,28 +206,47 @@ func (a *arbiter) checkPrimary(roleName string, id *p4v1.Uint128) error {
 	return nil
 }
 
-// primaries returns the primary of every role, by name of the role.
-func (a *arbiter) primaries() []*client {
+// scopeOf returns what a role may do.
+func (a *arbiter) scopeOf(roleName string) *scope {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var list []*client
+	return a.roles[roleName].scope // whose primary was checked
+}
+
+// primary is the primary of a role, and what it may do.
+type primary struct {
+	*client
+	scope *scope
+}
+
+// primaries returns the primary of every role.
+func (a *arbiter) primaries() []primary {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var list []primary
 	for _, r := range a.roles {
 		if r.primary != nil {
-			list = append(list, r.primary)
+			list = append(list, primary{r.primary, r.scope})
 		}
 	}
 	return list
 }
 
-// isPrimary reports whether a stream may send packets.
-func (a *arbiter) isPrimary(c *client) bool {
+// maySend reports whether a stream may send packets.
+func (a *arbiter) maySend(c *client) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return c.role != nil && c.role.primary == c
+	switch {
+	case c.role == nil || c.role.primary != c:
+		return status.Error(codes.PermissionDenied, "only the primary controller may send packets")
+	case c.role.scope != nil && !c.role.scope.packetOut:
+		return status.Errorf(codes.PermissionDenied, "role %q may not send packets", c.role.name)
+	}
+	return nil
 }
 
 func (r *role) proto() *p4v1.Role {
-	if r.name == "" {
+	if r.name == "" && r.config == nil {
 		return nil
 	}
 	return &p4v1.Role{Name: r.name, Config: r.config}

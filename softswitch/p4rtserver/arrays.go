@@ -81,7 +81,7 @@ func (d *device) directEntry(e *p4v1.TableEntry, has func(*boundTable) bool, wha
 	if e.IsDefaultAction {
 		return t, func(d *device) (*interp.Entry, error) { return d.state.Tables[t.number].Default(), nil }, nil
 	}
-	m, err := t.match(e)
+	m, err := t.match(d, e)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -253,9 +253,9 @@ func (d *device) decodeRegister(e *p4v1.RegisterEntry) (op, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.parse(e.Data)
+	v, err := r.parse(d, e.Data)
 	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, status.Convert(err).Message())
+		return nil, invalid(err)
 	}
 	return update(func(d *device) (func(), error) {
 		reg := d.state.Registers[r.number]
@@ -343,7 +343,7 @@ func (d *device) readRegisters(r *p4v1.RegisterEntry, emit func(*p4v1.Entity)) e
 		}
 		d.chunks(first, last, func(i int) {
 			emit(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
-				RegisterId: reg.id, Index: index64(i), Data: reg.format(d.state.Registers[reg.number].Cell(i)),
+				RegisterId: reg.id, Index: index64(i), Data: reg.format(d, d.state.Registers[reg.number].Cell(i)),
 			}}})
 		})
 		return nil

@@ -31,6 +31,15 @@ func parseBytes(b []byte, width int, what string) ([]uint64, error) {
 	return v, nil
 }
 
+// invalid turns OUT_OF_RANGE into INVALID_ARGUMENT, which the specification
+// wants for anything wrong in a match or an action (9.1.1).
+func invalid(err error) error {
+	if status.Code(err) == codes.OutOfRange {
+		return status.Error(codes.InvalidArgument, status.Convert(err).Message())
+	}
+	return err
+}
+
 // parseSigned reads a signed value of width bits, cut to them.
 func parseSigned(b []byte, width int, what string) ([]uint64, error) {
 	if len(b) == 0 {

@@ -5,9 +5,11 @@ package p4rtserver
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/softswitch/table"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -40,6 +42,9 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetForwa
 	// Somebody else may have become primary while the program was compiled.
 	if err := s.arb.checkPrimary(r.Role, r.ElectionId); err != nil {
 		return nil, err
+	}
+	if sc := s.arb.scopeOf(r.Role); sc != nil && !sc.pipeline {
+		return nil, status.Errorf(codes.PermissionDenied, "role %q may not set the forwarding pipeline", r.Role)
 	}
 	switch r.Action {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
@@ -78,9 +83,30 @@ func (p *pipeline) name() string {
 
 // newDevice returns a device in the state in which a program starts.
 func (s *Server) newDevice(p *pipeline) *device {
-	return &device{pipeline: p, s: s, state: interp.NewState(p.prog, s.sw.Config().Seed),
+	d := &device{pipeline: p, s: s, state: interp.NewState(p.prog, s.sw.Config().Seed),
 		groups: map[uint32]*p4v1.MulticastGroupEntry{}, sessions: map[uint32]*p4v1.CloneSessionEntry{},
-		digests: map[uint32]*p4v1.DigestEntry_Config{}}
+		digests: map[uint32]*p4v1.DigestEntry_Config{}, names: s.newNames(p)}
+	for _, bt := range p.order {
+		if bt.info.IsConstTable {
+			continue
+		}
+		for i := range bt.prog.Entries {
+			if e := &bt.prog.Entries[i]; e.Const {
+				d.markConst(bt, &e.Match)
+			}
+		}
+	}
+	return d
+}
+
+// markConst makes an entry one that the controller cannot change.
+func (d *device) markConst(bt *boundTable, m *table.Match) {
+	t := d.state.Tables[bt.number]
+	if id, ok := t.Find(m); ok {
+		meta := *metaOf(t.Entry(id))
+		meta.isConst = true
+		t.Extend(id).Owner = &meta
+	}
 }
 
 // commit has the switch run a device.
@@ -97,7 +123,7 @@ func (s *Server) commit(d *device) {
 	}
 	s.digests.reset(d)
 	s.ageing.reset(d)
-	s.packets.in = d.packetIn
+	s.packets = packetIO{d.packetIn, d}
 	s.committed, s.saved = d, nil
 	s.setConfig(d.config)
 }
@@ -145,15 +171,54 @@ func (s *Server) Preload(cfg *p4v1.ForwardingPipelineConfig, updates []*p4v1.Upd
 	s.writes.Lock()
 	defer s.writes.Unlock()
 	d := s.newDevice(p)
+	l, done := d.learning()
+	defer done()
 	for i, u := range updates {
-		o, err := d.decode(u)
-		if err == nil {
-			_, err = o.apply(d)
-		}
+		l.begin()
+		err := d.preload(u)
 		if err != nil {
 			return fmt.Errorf("update %d: %s", i+1, status.Convert(err).Message())
 		}
+		l.keep(l.uses())
 	}
 	s.commit(d)
 	return nil
+}
+
+// preload applies an update of a switch that starts. Entries may be const
+// here, as in the entries files of p4c, which have those of the program too.
+func (d *device) preload(u *p4v1.Update) error {
+	e := u.GetEntity().GetTableEntry()
+	isConst := e.GetIsConst()
+	if isConst {
+		e.IsConst = false
+		defer func() { e.IsConst = true }()
+	}
+	o, err := d.decode(u)
+	if err != nil {
+		return err
+	}
+	update, _ := o.(*tableUpdate)
+	if update != nil && !update.isDef && u.Type == p4v1.Update_INSERT && d.own(update) {
+		err = nil
+	} else {
+		_, err = o.apply(d)
+	}
+	if err == nil && isConst && update != nil && !update.isDef {
+		d.markConst(update.t, &update.match)
+	}
+	return err
+}
+
+// own reports whether an entry is one that the program comes with.
+func (d *device) own(u *tableUpdate) bool {
+	t := d.state.Tables[u.t.number]
+	id, ok := t.Find(&u.match)
+	if !ok || !u.t.info.HasInitialEntries || u.number != t.Entry(id).Action() || !slices.Equal(u.args, t.Args(t.Entry(id))) {
+		return false
+	}
+	return slices.ContainsFunc(u.t.prog.Entries, func(e interp.ConstEntry) bool {
+		have, ok := t.Find(&e.Match)
+		return ok && have == id
+	})
 }

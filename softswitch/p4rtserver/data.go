@@ -14,7 +14,7 @@ import (
 )
 
 // leaf formats one value of a digest.
-type leaf func(v []uint64) *p4v1.P4Data
+type leaf func(dev *device, v []uint64) *p4v1.P4Data
 
 // bindDigests joins digests to the program's lists of fields, which are the
 // leaves of the digest's type in order.
@@ -41,26 +41,26 @@ func (b *bindings) bindDigests() {
 
 // formatter returns what makes P4Data of the values of a digest, from the
 // used'th on.
-func (b *bindings) formatter(spec *p4configv1.P4DataTypeSpec, d *boundDigest, used *int) func([][]uint64) *p4v1.P4Data {
-	next := func(f leaf) func([][]uint64) *p4v1.P4Data {
+func (b *bindings) formatter(spec *p4configv1.P4DataTypeSpec, d *boundDigest, used *int) func(*device, [][]uint64) *p4v1.P4Data {
+	next := func(f leaf) func(*device, [][]uint64) *p4v1.P4Data {
 		at := *used
 		*used++
-		return func(values [][]uint64) *p4v1.P4Data {
+		return func(dev *device, values [][]uint64) *p4v1.P4Data {
 			if at >= len(values) {
 				return &p4v1.P4Data{}
 			}
-			return f(values[at])
+			return f(dev, values[at])
 		}
 	}
-	structLike := func(specs []*p4configv1.P4DataTypeSpec) func([][]uint64) []*p4v1.P4Data {
-		var parts []func([][]uint64) *p4v1.P4Data
+	structLike := func(specs []*p4configv1.P4DataTypeSpec) func(*device, [][]uint64) []*p4v1.P4Data {
+		var parts []func(*device, [][]uint64) *p4v1.P4Data
 		for _, s := range specs {
 			parts = append(parts, b.formatter(s, d, used))
 		}
-		return func(values [][]uint64) []*p4v1.P4Data {
+		return func(dev *device, values [][]uint64) []*p4v1.P4Data {
 			members := make([]*p4v1.P4Data, len(parts))
 			for i, part := range parts {
-				members[i] = part(values)
+				members[i] = part(dev, values)
 			}
 			return members
 		}
@@ -69,48 +69,53 @@ func (b *bindings) formatter(spec *p4configv1.P4DataTypeSpec, d *boundDigest, us
 	switch t := spec.GetTypeSpec().(type) {
 	case *p4configv1.P4DataTypeSpec_Bitstring:
 		if i := t.Bitstring.GetInt(); i != nil {
-			return next(func(v []uint64) *p4v1.P4Data { return bitstring(formatSigned(v, int(i.Bitwidth))) })
+			return next(func(_ *device, v []uint64) *p4v1.P4Data { return bitstring(formatSigned(v, int(i.Bitwidth))) })
 		}
-		return next(func(v []uint64) *p4v1.P4Data { return bitstring(formatBytes(v)) })
+		return next(func(_ *device, v []uint64) *p4v1.P4Data { return bitstring(formatBytes(v)) })
 	case *p4configv1.P4DataTypeSpec_Bool:
-		return next(func(v []uint64) *p4v1.P4Data {
+		return next(func(_ *device, v []uint64) *p4v1.P4Data {
 			return &p4v1.P4Data{Data: &p4v1.P4Data_Bool{Bool: !bitvec.IsZero(v)}}
 		})
 	case *p4configv1.P4DataTypeSpec_SerializableEnum:
-		return next(func(v []uint64) *p4v1.P4Data {
+		return next(func(_ *device, v []uint64) *p4v1.P4Data {
 			return &p4v1.P4Data{Data: &p4v1.P4Data_EnumValue{EnumValue: formatBytes(v)}}
 		})
 	case *p4configv1.P4DataTypeSpec_Error:
-		return next(func(v []uint64) *p4v1.P4Data {
+		return next(func(_ *device, v []uint64) *p4v1.P4Data {
 			return &p4v1.P4Data{Data: &p4v1.P4Data_Error{Error: b.p.prog.ErrorName(int(v[0]))}}
 		})
 	case *p4configv1.P4DataTypeSpec_NewType:
 		if nt := types.GetNewTypes()[t.NewType.GetName()]; nt.GetOriginalType() != nil {
 			return b.formatter(nt.GetOriginalType(), d, used)
 		}
-		return next(func(v []uint64) *p4v1.P4Data { return bitstring(formatBytes(v)) })
+		if at := *used; at < len(d.widths) {
+			if trans := b.translated(t.NewType.GetName(), d.widths[at], "digest "+d.name); trans != nil {
+				return next(func(dev *device, v []uint64) *p4v1.P4Data { return bitstring(dev.format(trans, v)) })
+			}
+		}
+		return next(func(_ *device, v []uint64) *p4v1.P4Data { return bitstring(formatBytes(v)) })
 	case *p4configv1.P4DataTypeSpec_Tuple:
 		members := structLike(t.Tuple.GetMembers())
-		return func(values [][]uint64) *p4v1.P4Data {
-			return &p4v1.P4Data{Data: &p4v1.P4Data_Tuple{Tuple: &p4v1.P4StructLike{Members: members(values)}}}
+		return func(dev *device, values [][]uint64) *p4v1.P4Data {
+			return &p4v1.P4Data{Data: &p4v1.P4Data_Tuple{Tuple: &p4v1.P4StructLike{Members: members(dev, values)}}}
 		}
 	case *p4configv1.P4DataTypeSpec_Struct:
 		st := types.GetStructs()[t.Struct.GetName()]
 		if st == nil {
 			b.errorf("digest %s has unknown struct %s", d.name, t.Struct.GetName())
-			return next(func([]uint64) *p4v1.P4Data { return &p4v1.P4Data{} })
+			return next(func(*device, []uint64) *p4v1.P4Data { return &p4v1.P4Data{} })
 		}
 		var specs []*p4configv1.P4DataTypeSpec
 		for _, m := range st.Members {
 			specs = append(specs, m.TypeSpec)
 		}
 		members := structLike(specs)
-		return func(values [][]uint64) *p4v1.P4Data {
-			return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: members(values)}}}
+		return func(dev *device, values [][]uint64) *p4v1.P4Data {
+			return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: members(dev, values)}}}
 		}
 	}
 	b.errorf("digest %s has a field of type %T, which this target does not have", d.name, spec.GetTypeSpec())
-	return next(func([]uint64) *p4v1.P4Data { return &p4v1.P4Data{} })
+	return next(func(*device, []uint64) *p4v1.P4Data { return &p4v1.P4Data{} })
 }
 
 func bitstring(b []byte) *p4v1.P4Data {
@@ -118,7 +123,7 @@ func bitstring(b []byte) *p4v1.P4Data {
 }
 
 // parse reads the value of a cell.
-func (r *boundRegister) parse(d *p4v1.P4Data) ([]uint64, error) {
+func (r *boundRegister) parse(dev *device, d *p4v1.P4Data) ([]uint64, error) {
 	switch x := d.GetData().(type) {
 	case *p4v1.P4Data_Bitstring:
 		if r.bool || r.members != nil {
@@ -127,7 +132,7 @@ func (r *boundRegister) parse(d *p4v1.P4Data) ([]uint64, error) {
 		if r.signed {
 			return parseSigned(x.Bitstring, r.width, "register "+r.name)
 		}
-		return parseBytes(x.Bitstring, r.width, "register "+r.name)
+		return dev.parse(r.trans, x.Bitstring, r.width, "register "+r.name)
 	case *p4v1.P4Data_EnumValue:
 		return parseBytes(x.EnumValue, r.width, "register "+r.name)
 	case *p4v1.P4Data_Bool:
@@ -145,7 +150,7 @@ func (r *boundRegister) parse(d *p4v1.P4Data) ([]uint64, error) {
 		v := make([]uint64, bitvec.Limbs(r.width))
 		part := make([]uint64, len(v))
 		for i := range r.members {
-			member, err := r.members[i].parse(x.Struct.Members[i])
+			member, err := r.members[i].parse(dev, x.Struct.Members[i])
 			if err != nil {
 				return nil, err
 			}
@@ -164,7 +169,7 @@ func (r *boundRegister) parse(d *p4v1.P4Data) ([]uint64, error) {
 }
 
 // format writes the value of a cell.
-func (r *boundRegister) format(v []uint64) *p4v1.P4Data {
+func (r *boundRegister) format(dev *device, v []uint64) *p4v1.P4Data {
 	switch {
 	case r.members != nil:
 		s := &p4v1.P4StructLike{Members: make([]*p4v1.P4Data, len(r.members))}
@@ -173,7 +178,7 @@ func (r *boundRegister) format(v []uint64) *p4v1.P4Data {
 			m := &r.members[i]
 			part := slices.Clone(rest)
 			bitvec.Mask(part, m.width)
-			s.Members[i] = m.format(part[:bitvec.Limbs(m.width)])
+			s.Members[i] = m.format(dev, part[:bitvec.Limbs(m.width)])
 			bitvec.Shr(rest, rest, uint64(m.width), false)
 		}
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: s}}
@@ -182,5 +187,5 @@ func (r *boundRegister) format(v []uint64) *p4v1.P4Data {
 	case r.signed:
 		return bitstring(formatSigned(v, r.width))
 	}
-	return bitstring(formatBytes(v))
+	return bitstring(dev.format(r.trans, v))
 }

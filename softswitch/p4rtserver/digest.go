@@ -105,12 +105,17 @@ func (z *digester) add(number int, values [][]uint64) {
 	if len(q.buffer) == 0 {
 		q.first = now
 	}
-	q.buffer = append(q.buffer, q.b.format(values))
+	q.buffer = append(q.buffer, q.b.format(z.d, values))
 	if !q.stuck && (q.config.MaxTimeoutNs <= 0 || q.full()) {
 		q.flush(now)
 		return
 	}
 	q.arm()
+}
+
+// concerns reports whether a role is told of these digests.
+func (q *digestQueue) concerns(sc *scope) bool {
+	return sc.has(q.z.d.pipeline.called(q.b.info.GetPreamble().GetId())...)
 }
 
 // full reports whether the buffer makes a whole list.
@@ -162,7 +167,7 @@ func (q *digestQueue) flush(now vtime.Time) {
 	}
 	id := q.z.lists + 1
 	list := &p4v1.DigestList{DigestId: q.b.info.Preamble.Id, ListId: id, Data: q.buffer[:n:n], Timestamp: int64(now / vtime.Nanosecond)}
-	switch q.z.s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}}) {
+	switch q.z.s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}}, q.concerns) {
 	case noRoom:
 		q.stuck = true
 		q.arm()

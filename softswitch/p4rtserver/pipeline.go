@@ -36,6 +36,8 @@ type pipeline struct {
 	// resource.
 	directCounters, directMeters map[uint32]*boundTable
 	packetIn, packetOut          *packetHeader
+	translations                 map[string]*translation
+	preambles                    map[uint32]*p4configv1.Preamble
 }
 
 type boundTable struct {
@@ -57,6 +59,7 @@ type boundField struct {
 	name  string
 	kind  p4configv1.MatchField_MatchType
 	width int
+	trans *translation // nil: none
 }
 
 type boundAction struct {
@@ -70,6 +73,7 @@ type boundParam struct {
 	id    uint32
 	name  string
 	width int
+	trans *translation // nil: none
 }
 
 type boundProfile struct {
@@ -97,6 +101,7 @@ type boundRegister struct {
 	bool   bool
 	// members are those of a struct, the first in the highest bits.
 	members []boundRegister
+	trans   *translation // nil: none
 }
 
 type boundVSet struct {
@@ -104,6 +109,7 @@ type boundVSet struct {
 	name   string
 	number int
 	width  int
+	fields []boundField // as in the P4Info
 }
 
 type boundDigest struct {
@@ -111,13 +117,14 @@ type boundDigest struct {
 	name   string
 	number int
 	widths []int
-	format func(values [][]uint64) *p4v1.P4Data
+	format func(d *device, values [][]uint64) *p4v1.P4Data
 }
 
 // bindings collects what is wrong with a configuration.
 type bindings struct {
 	p    *pipeline
 	info *p4configv1.P4Info
+	json *bmv2json.Program
 	errs []string
 }
 
@@ -144,7 +151,8 @@ func bind(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, error) {
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "%v", err)
 	}
-	b := &bindings{p: &pipeline{config: cfg, prog: prog}, info: cfg.P4Info}
+	b := &bindings{p: &pipeline{config: cfg, prog: prog, translations: map[string]*translation{}}, info: cfg.P4Info, json: json}
+	b.bindPreambles()
 	b.bindActions()
 	b.bindProfiles()
 	b.bindTables()
@@ -175,7 +183,7 @@ func (b *bindings) bindActions() {
 	for _, a := range b.info.Actions {
 		act := &boundAction{id: a.Preamble.GetId(), name: a.Preamble.GetName(), number: -1}
 		for _, param := range a.Params {
-			act.params = append(act.params, boundParam{param.Id, param.Name, int(param.Bitwidth)})
+			act.params = append(act.params, boundParam{id: param.Id, name: param.Name, width: int(param.Bitwidth)})
 		}
 		p.actions[act.id] = act
 		for i := range p.prog.Actions {
@@ -188,14 +196,13 @@ func (b *bindings) bindActions() {
 				continue
 			}
 			for j := range act.params {
-				// A translated type may be wider, or a string.
-				if act.params[j].width == 0 {
-					b.errorf("parameter %s of action %s is translated to a string, which this target does not do", act.params[j].name, act.name)
+				param, width := &act.params[j], info.Params[j].Width
+				what := "parameter " + param.name + " of action " + act.name
+				param.trans = b.translated(a.Params[j].GetTypeName().GetName(), width, what)
+				if param.trans == nil && param.width < width {
+					b.errorf("%s has %d bits in the P4Info, %d in the program", what, param.width, width)
 				}
-				if w := act.params[j].width; w != 0 && w < info.Params[j].Width {
-					b.errorf("parameter %s of action %s has %d bits in the P4Info, %d in the program", act.params[j].name, act.name, w, info.Params[j].Width)
-				}
-				act.params[j].width = min(act.params[j].width, info.Params[j].Width)
+				param.width = width
 			}
 			act.number = i
 			p.byAction[i] = act
@@ -293,18 +300,19 @@ func (b *bindings) bindKey(t *boundTable) {
 		if kind := kinds[f.GetMatchType()]; kind != k.Kind && !(kind == "exact" && k.Kind == "valid") {
 			b.errorf("match field %s of table %s is %v in the P4Info, %s in the program", f.Name, t.name, f.GetMatchType(), k.Kind)
 		}
-		if f.Bitwidth != 0 && int(f.Bitwidth) < k.Width {
-			b.errorf("match field %s of table %s has %d bits in the P4Info, %d in the program", f.Name, t.name, f.Bitwidth, k.Width)
-		}
-		if f.Bitwidth == 0 {
-			b.errorf("match field %s of table %s is translated to a string, which this target does not do", f.Name, t.name)
+		what := fmt.Sprintf("match field %s of table %s", f.Name, t.name)
+		trans := b.translated(f.GetTypeName().GetName(), k.Width, what)
+		switch {
+		case trans == nil && int(f.Bitwidth) < k.Width:
+			b.errorf("%s has %d bits in the P4Info, %d in the program", what, f.Bitwidth, k.Width)
+		case trans != nil && trans.text && !translatable(f.GetMatchType()):
+			b.errorf("%s is translated to a string and is %v: strings are matched exactly or optionally", what, f.GetMatchType())
 		}
 		switch f.GetMatchType() {
 		case p4configv1.MatchField_TERNARY, p4configv1.MatchField_RANGE, p4configv1.MatchField_OPTIONAL:
 			t.priority = true
 		}
-		// A translated type may be wider than the field.
-		t.fields = append(t.fields, boundField{f.Id, f.Name, f.GetMatchType(), min(int(f.Bitwidth), k.Width)})
+		t.fields = append(t.fields, boundField{f.Id, f.Name, f.GetMatchType(), k.Width, trans})
 	}
 }
 
@@ -344,6 +352,7 @@ func (b *bindings) bindArrays() {
 func (b *bindings) cellType(r *boundRegister, spec *p4configv1.P4DataTypeSpec) {
 	types := b.info.GetTypeInfo()
 	if nt := spec.GetNewType(); nt != nil { // a new type of a simple one
+		r.trans = b.translated(nt.Name, r.width, "register "+r.name)
 		if t := types.GetNewTypes()[nt.Name]; t.GetOriginalType() != nil {
 			spec = t.GetOriginalType()
 		}
@@ -386,8 +395,17 @@ func (b *bindings) bindVSets() {
 			continue
 		}
 		bv := &boundVSet{info: v, name: v.Preamble.Name, number: n}
-		for _, m := range v.Match {
-			bv.width += int(m.Bitwidth)
+		widths := p.prog.VSets[n].Widths()
+		for i, m := range v.Match {
+			f := boundField{id: m.Id, name: m.Name, kind: m.GetMatchType(), width: int(m.Bitwidth)}
+			if i < len(widths) {
+				f.trans = b.translated(m.GetTypeName().GetName(), widths[i], "value set "+bv.name)
+			}
+			if f.trans != nil {
+				f.width = widths[i]
+			}
+			bv.width += f.width
+			bv.fields = append(bv.fields, f)
 		}
 		if bv.width != p.prog.VSets[n].Width {
 			b.errorf("value set %s has values of %d bits in the P4Info, %d in the program", bv.name, bv.width, p.prog.VSets[n].Width)

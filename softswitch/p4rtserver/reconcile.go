@@ -18,7 +18,11 @@ import (
 // nothing has happened to the old device.
 func (d *device) takeOver(old *device) error {
 	renamed := old.renames(d)
+	d.keepNames(old)
+	l, done := d.learning()
+	defer done()
 	apply := func(e *p4v1.Entity, typ p4v1.Update_Type) error {
+		l.begin()
 		e = proto.Clone(e).(*p4v1.Entity)
 		if err := renamed.entity(e); err != nil {
 			return err
@@ -30,6 +34,7 @@ func (d *device) takeOver(old *device) error {
 		if err != nil {
 			return status.Errorf(codes.InvalidArgument, "state of the switch cannot be kept: %s", status.Convert(err).Message())
 		}
+		l.keep(l.uses())
 		return nil
 	}
 	// Of tables that come with entries, those that the old device has now count.
@@ -47,12 +52,14 @@ func (d *device) takeOver(old *device) error {
 	return nil
 }
 
-// clear removes all entries of a table.
+// clear removes all entries of a table that are not const.
 func (d *device) clear(bt *boundTable) {
 	t := d.state.Tables[bt.number]
 	var ids []uint32
-	t.Each(func(id uint32, _ *interp.Entry) bool {
-		ids = append(ids, id)
+	t.Each(func(id uint32, e *interp.Entry) bool {
+		if !metaOf(e).isConst {
+			ids = append(ids, id)
+		}
 		return true
 	})
 	for _, id := range ids {
@@ -89,6 +96,9 @@ func (d *device) snapshot() []step {
 		}
 		if !bt.info.IsConstTable {
 			t.Each(func(_ uint32, e *interp.Entry) bool {
+				if metaOf(e).isConst { // the program's
+					return true
+				}
 				emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: d.entryProto(bt, t, e, want)}})
 				return true
 			})

@@ -25,6 +25,10 @@ type Options struct {
 	// Backlog is how many messages wait for a controller that does not read
 	// them, before more are dropped: 1024 if zero.
 	Backlog int
+	// Translations has, by URI of translated types, what the controller's values
+	// stand for in the data plane; a number of the controller's is written as
+	// text. Strings of a URI that is not here get numbers as they are used.
+	Translations map[string]map[string]uint64
 	// Logger gets what the server does; nil is silent.
 	Logger *slog.Logger
 }
@@ -113,6 +117,8 @@ type device struct {
 	groups   map[uint32]*p4v1.MulticastGroupEntry
 	sessions map[uint32]*p4v1.CloneSessionEntry
 	digests  map[uint32]*p4v1.DigestEntry_Config
+	names    map[string]*names // by key of the translation
+	learned  *learned          // while updates are read
 }
 
 // current returns the device for reads and writes.

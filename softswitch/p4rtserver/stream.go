@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/packet"
 	"google.golang.org/grpc/codes"
@@ -124,10 +125,13 @@ const (
 	told                  // it is on its way to one at least
 )
 
-// tell sends a message to the primary of each role.
-func (s *Server) tell(m *p4v1.StreamMessageResponse) outcome {
+// tell sends a message to the primary of each role that it concerns.
+func (s *Server) tell(m *p4v1.StreamMessageResponse, concerns func(*scope) bool) outcome {
 	result := nobody
 	for _, c := range s.arb.primaries() {
+		if c.scope != nil && !concerns(c.scope) {
+			continue
+		}
 		if c.send(m) {
 			result = told
 		} else {
@@ -149,21 +153,26 @@ type packetField struct {
 	name  string
 	width int
 	bit   int
+	trans *translation // nil: none
 }
 
 func (b *bindings) bindPacketIO() {
 	for _, h := range b.info.ControllerPacketMetadata {
 		ph := &packetHeader{}
-		for _, m := range h.Metadata {
+		widths := b.headerWidths(h)
+		for i, m := range h.Metadata {
 			width := int(m.Bitwidth)
-			if nt := m.GetTypeName().GetName(); width == 0 && nt != "" {
-				width = int(b.info.GetTypeInfo().GetNewTypes()[nt].GetTranslatedType().GetSdnBitwidth())
+			var trans *translation
+			if widths != nil {
+				if trans = b.translated(m.GetTypeName().GetName(), widths[i], "metadata "+m.Name); trans != nil {
+					width = widths[i]
+				}
 			}
 			if width < 1 || width > 1<<12 {
 				b.errorf("metadata %s of %s has %d bits", m.Name, h.Preamble.GetName(), width)
 				continue
 			}
-			ph.fields = append(ph.fields, packetField{m.Id, m.Name, width, ph.bits})
+			ph.fields = append(ph.fields, packetField{m.Id, m.Name, width, ph.bits, trans})
 			ph.bits += width
 		}
 		if ph.bits%8 != 0 {
@@ -180,12 +189,36 @@ func (b *bindings) bindPacketIO() {
 
 // packetIO is what the data path needs for packet-in; it is used under the
 // switch's lock.
-type packetIO struct{ in *packetHeader }
+type packetIO struct {
+	in *packetHeader
+	d  *device
+}
+
+// headerWidths returns the bits that the fields of a controller header have
+// in the program, which the P4Info does not tell of translated types; nil if
+// the program has no such header.
+func (b *bindings) headerWidths(h *p4configv1.ControllerPacketMetadata) []int {
+next:
+	for _, t := range b.json.HeaderTypes {
+		if len(t.Fields) != len(h.Metadata) || len(t.Fields) == 0 {
+			continue
+		}
+		var widths []int
+		for i, f := range t.Fields {
+			if f.Name != h.Metadata[i].Name {
+				continue next
+			}
+			widths = append(widths, f.Width)
+		}
+		return widths
+	}
+	return nil
+}
 
 // packetOut sends a controller's packet into the switch.
 func (s *Server) packetOut(c *client, m *p4v1.PacketOut) error {
-	if !s.arb.isPrimary(c) {
-		return status.Error(codes.PermissionDenied, "only the primary controller may send packets")
+	if err := s.arb.maySend(c); err != nil {
+		return err
 	}
 	s.writes.RLock()
 	d := s.committed
@@ -193,7 +226,7 @@ func (s *Server) packetOut(c *client, m *p4v1.PacketOut) error {
 	if d == nil {
 		return status.Error(codes.FailedPrecondition, "no forwarding pipeline is set")
 	}
-	data, err := d.packetOut.join(m)
+	data, err := d.packetOut.join(&device{pipeline: d.pipeline, names: d.names}, m)
 	if err != nil {
 		return err
 	}
@@ -204,7 +237,7 @@ func (s *Server) packetOut(c *client, m *p4v1.PacketOut) error {
 }
 
 // join puts the header of a packet-out before its payload.
-func (h *packetHeader) join(m *p4v1.PacketOut) ([]byte, error) {
+func (h *packetHeader) join(d *device, m *p4v1.PacketOut) ([]byte, error) {
 	if h == nil {
 		if len(m.Metadata) > 0 {
 			return nil, status.Error(codes.InvalidArgument, "the program has no packet_out header, so a packet has no metadata")
@@ -222,7 +255,7 @@ func (h *packetHeader) join(m *p4v1.PacketOut) ([]byte, error) {
 			return nil, status.Errorf(codes.InvalidArgument, "metadata %s is given twice", f.name)
 		}
 		seen[f.id] = true
-		v, err := parseBytes(md.Value, f.width, "metadata "+f.name)
+		v, err := d.parse(f.trans, md.Value, f.width, "metadata "+f.name)
 		if err != nil {
 			return nil, status.Errorf(codes.InvalidArgument, "%s", status.Convert(err).Message())
 		}
@@ -270,10 +303,10 @@ func (s *Server) packetIn(f *packet.Frame) {
 					v[i/64] |= 1 << (i % 64)
 				}
 			}
-			m.Metadata = append(m.Metadata, &p4v1.PacketMetadata{MetadataId: pf.id, Value: formatBytes(v)})
+			m.Metadata = append(m.Metadata, &p4v1.PacketMetadata{MetadataId: pf.id, Value: s.packets.d.format(pf.trans, v)})
 		}
 		data = data[n:]
 	}
 	m.Payload = data
-	s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: m}})
+	s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: m}}, func(sc *scope) bool { return sc.packetIn })
 }

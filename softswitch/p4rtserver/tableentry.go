@@ -21,6 +21,9 @@ type entryMeta struct {
 	memberID  uint32
 	groupID   uint32
 	actionSet *p4v1.ActionProfileActionSet
+	// isConst marks an entry that the program declares const in a table that
+	// is not.
+	isConst bool
 }
 
 func metaOf(e *interp.Entry) *entryMeta {
@@ -43,7 +46,7 @@ func (p *pipeline) table(id uint32) (*boundTable, error) {
 }
 
 // match reads the match fields and the priority of an entry.
-func (t *boundTable) match(e *p4v1.TableEntry) (table.Match, error) {
+func (t *boundTable) match(d *device, e *p4v1.TableEntry) (table.Match, error) {
 	fields := make([]interp.FieldMatch, len(t.fields))
 	var seen uint64 // fields beyond 64 are not checked for being given twice
 	for _, m := range e.Match {
@@ -55,7 +58,7 @@ func (t *boundTable) match(e *p4v1.TableEntry) (table.Match, error) {
 			return table.Match{}, status.Errorf(codes.InvalidArgument, "table %s: match field %s is given twice", t.name, t.fields[i].name)
 		}
 		seen |= 1 << i
-		f, err := t.fields[i].parse(m, t.name)
+		f, err := t.fields[i].parse(d, m, t.name)
 		if err != nil {
 			return table.Match{}, err
 		}
@@ -116,18 +119,15 @@ func ones(width int) []uint64 {
 
 // parse reads one match field. "Don't care" is INVALID_ARGUMENT: such fields
 // are to be left out.
-func (f *boundField) parse(m *p4v1.FieldMatch, tableName string) (fm interp.FieldMatch, err error) {
+func (f *boundField) parse(d *device, m *p4v1.FieldMatch, tableName string) (fm interp.FieldMatch, err error) {
 	bad := func(format string) error {
 		return status.Errorf(codes.InvalidArgument, "table %s: match field %s: "+format, tableName, f.name)
 	}
 	value := func(b []byte) []uint64 {
 		var v []uint64
 		if err == nil {
-			// The specification wants INVALID_ARGUMENT for anything wrong in a
-			// match (9.1.1), OUT_OF_RANGE for byte strings elsewhere.
-			if v, err = parseBytes(b, f.width, "table "+tableName+": match field "+f.name); err != nil {
-				err = status.Error(codes.InvalidArgument, status.Convert(err).Message())
-			}
+			v, err = d.parse(f.trans, b, f.width, "table "+tableName+": match field "+f.name)
+			err = invalid(err)
 		}
 		return v
 	}
@@ -199,8 +199,8 @@ func (f *boundField) parse(m *p4v1.FieldMatch, tableName string) (fm interp.Fiel
 }
 
 // action reads an action of a table or profile.
-func (p *pipeline) action(a *p4v1.Action, what string) (*boundAction, []uint64, error) {
-	act := p.actions[a.GetActionId()]
+func (d *device) action(a *p4v1.Action, what string) (*boundAction, []uint64, error) {
+	act := d.actions[a.GetActionId()]
 	if act == nil {
 		return nil, nil, status.Errorf(codes.InvalidArgument, "%s: unknown action id %d", what, a.GetActionId())
 	}
@@ -216,9 +216,9 @@ func (p *pipeline) action(a *p4v1.Action, what string) (*boundAction, []uint64, 
 		if args[i] != nil {
 			return nil, nil, status.Errorf(codes.InvalidArgument, "action %s: parameter %s is given twice", act.name, act.params[i].name)
 		}
-		v, err := parseBytes(param.Value, act.params[i].width, "action "+act.name+": parameter "+act.params[i].name)
+		v, err := d.parse(act.params[i].trans, param.Value, act.params[i].width, "action "+act.name+": parameter "+act.params[i].name)
 		if err != nil {
-			return nil, nil, status.Error(codes.InvalidArgument, status.Convert(err).Message())
+			return nil, nil, invalid(err)
 		}
 		args[i] = v
 	}
@@ -227,7 +227,7 @@ func (p *pipeline) action(a *p4v1.Action, what string) (*boundAction, []uint64, 
 			return nil, nil, status.Errorf(codes.InvalidArgument, "action %s: parameter %s is missing", act.name, act.params[i].name)
 		}
 	}
-	return act, p.prog.PackArgs(act.number, args), nil
+	return act, d.prog.PackArgs(act.number, args), nil
 }
 
 func (a *boundAction) param(id uint32) int {

@@ -26,11 +26,11 @@ func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, wa
 		out.IsConst = bt.info.ConstDefaultActionId != 0
 	} else {
 		m := t.Match(e)
-		out.Match = bt.matchProto(&m)
+		out.Match = bt.matchProto(d, &m)
 		if bt.priority {
 			out.Priority = m.Priority
 		}
-		out.IsConst = bt.info.IsConstTable
+		out.IsConst = bt.info.IsConstTable || meta.isConst
 	}
 	out.Action = d.actionProto(e, t, meta)
 	x := e.Ext
@@ -71,47 +71,47 @@ func (d *device) actionProto(e *interp.Entry, t *interp.Table, meta *entryMeta) 
 }
 
 // actionMessage writes an action of the program.
-func (p *pipeline) actionMessage(number int, args []uint64) *p4v1.Action {
-	act := p.byAction[number]
+func (d *device) actionMessage(number int, args []uint64) *p4v1.Action {
+	act := d.byAction[number]
 	if act == nil { // the program's own: its names are not the controller's
 		return nil
 	}
 	a := &p4v1.Action{ActionId: act.id}
-	for i, v := range p.prog.UnpackArgs(number, args) {
-		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: act.params[i].id, Value: formatBytes(v)})
+	for i, v := range d.prog.UnpackArgs(number, args) {
+		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: act.params[i].id, Value: d.format(act.params[i].trans, v)})
 	}
 	return a
 }
 
 // matchProto writes a match, without the fields that match anything.
-func (t *boundTable) matchProto(m *table.Match) []*p4v1.FieldMatch {
+func (t *boundTable) matchProto(d *device, m *table.Match) []*p4v1.FieldMatch {
 	var list []*p4v1.FieldMatch
 	for i, f := range t.prog.Fields(m) {
 		bf := &t.fields[i]
 		fm := &p4v1.FieldMatch{FieldId: bf.id}
 		switch bf.kind {
 		case p4configv1.MatchField_EXACT:
-			fm.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: formatBytes(f.Value)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: d.format(bf.trans, f.Value)}}
 		case p4configv1.MatchField_LPM:
 			if f.Prefix == 0 {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: formatBytes(f.Value), PrefixLen: int32(f.Prefix)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: d.format(bf.trans, f.Value), PrefixLen: int32(f.Prefix)}}
 		case p4configv1.MatchField_TERNARY:
 			if bitvec.IsZero(f.Mask) {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: formatBytes(f.Value), Mask: formatBytes(f.Mask)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: d.format(bf.trans, f.Value), Mask: d.format(bf.trans, f.Mask)}}
 		case p4configv1.MatchField_OPTIONAL:
 			if bitvec.IsZero(f.Mask) {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: formatBytes(f.Value)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: d.format(bf.trans, f.Value)}}
 		case p4configv1.MatchField_RANGE:
 			if bitvec.IsZero(f.Low) && bitvec.Cmp(f.High, ones(t.prog.Key[i].Width)) == 0 {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: formatBytes(f.Low), High: formatBytes(f.High)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: d.format(bf.trans, f.Low), High: d.format(bf.trans, f.High)}}
 		}
 		list = append(list, fm)
 	}
@@ -164,8 +164,11 @@ func (d *device) readEntries(bt *boundTable, r *p4v1.TableEntry, emit func(*p4v1
 		return nil
 	}
 	if len(r.Match) > 0 {
-		m, err := bt.match(r)
-		if err != nil {
+		m, err := bt.match(d, r)
+		switch {
+		case status.Code(err) == codes.NotFound:
+			return nil // no entry has the string
+		case err != nil:
 			return err
 		}
 		defer d.lock()()

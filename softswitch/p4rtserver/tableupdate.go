@@ -38,7 +38,7 @@ func (d *device) decodeTableUpdate(typ p4v1.Update_Type, e *p4v1.TableEntry) (op
 	}
 	u := &tableUpdate{t: t, typ: typ, isDef: e.IsDefaultAction, number: -1}
 	switch {
-	case e.IsConst && typ != p4v1.Update_DELETE:
+	case e.IsConst:
 		return nil, status.Errorf(codes.InvalidArgument, "table %s: is_const is for reading only", t.name)
 	case u.isDef && len(e.Match) > 0:
 		return nil, status.Errorf(codes.InvalidArgument, "table %s: a default entry has no match", t.name)
@@ -52,7 +52,7 @@ func (d *device) decodeTableUpdate(typ p4v1.Update_Type, e *p4v1.TableEntry) (op
 		return nil, status.Errorf(codes.InvalidArgument, "table %s has no key, only a default entry", t.name)
 	}
 	if !u.isDef {
-		if u.match, err = t.match(e); err != nil {
+		if u.match, err = t.match(d, e); err != nil {
 			return nil, err
 		}
 	}
@@ -182,11 +182,16 @@ func (u *tableUpdate) apply(d *device) (func(), error) {
 	}
 	id, found := t.Find(&u.match)
 	isConst := u.t.info.IsConstTable
+	what := " is constant"
+	if found && metaOf(t.Entry(id)).isConst {
+		what = ": the entry is constant"
+		isConst = u.typ != p4v1.Update_INSERT // which finds that it exists
+	}
 	switch u.typ {
 	case p4v1.Update_INSERT:
 		switch {
 		case isConst:
-			return nil, status.Errorf(codes.PermissionDenied, "table %s is constant", u.t.name)
+			return nil, status.Errorf(codes.PermissionDenied, "table %s%s", u.t.name, what)
 		case found:
 			return nil, status.Errorf(codes.AlreadyExists, "table %s: the entry exists", u.t.name)
 		}
@@ -196,13 +201,13 @@ func (u *tableUpdate) apply(d *device) (func(), error) {
 		case !found:
 			return nil, status.Errorf(codes.NotFound, "table %s: no such entry", u.t.name)
 		case isConst && u.hasAct:
-			return nil, status.Errorf(codes.PermissionDenied, "table %s is constant: only direct resources can be modified", u.t.name)
+			return nil, status.Errorf(codes.PermissionDenied, "table %s%s: only direct resources can be modified", u.t.name, what)
 		}
 		return u.modify(d, t, id)
 	}
 	switch {
 	case isConst:
-		return nil, status.Errorf(codes.PermissionDenied, "table %s is constant", u.t.name)
+		return nil, status.Errorf(codes.PermissionDenied, "table %s%s", u.t.name, what)
 	case !found:
 		return nil, status.Errorf(codes.NotFound, "table %s: no such entry", u.t.name)
 	}
@@ -334,6 +339,7 @@ func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), err
 		}
 	}
 	x := t.Entry(id).Ext
+	u.meta.isConst = metaOf(t.Entry(id)).isConst
 	if u.hasAct {
 		member, group, err := u.reference(d)
 		if err != nil {

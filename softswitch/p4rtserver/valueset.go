@@ -5,7 +5,6 @@ package p4rtserver
 import (
 	"slices"
 
-	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"google.golang.org/grpc/codes"
@@ -22,7 +21,7 @@ func (d *device) decodeValueSet(e *p4v1.ValueSetEntry) (op, error) {
 	}
 	var values [][]uint64
 	for _, m := range e.Members {
-		value, err := v.parse(m)
+		value, err := v.parse(d, m)
 		if err != nil {
 			return nil, err
 		}
@@ -40,24 +39,25 @@ func (d *device) decodeValueSet(e *p4v1.ValueSetEntry) (op, error) {
 }
 
 // parse packs the fields of a member, the first in the highest bits.
-func (v *boundVSet) parse(m *p4v1.ValueSetMember) ([]uint64, error) {
+func (v *boundVSet) parse(d *device, m *p4v1.ValueSetMember) ([]uint64, error) {
 	value := make([]uint64, bitvec.Limbs(v.width))
 	at := v.width
 	seen := 0
-	for _, f := range v.info.Match {
-		at -= int(f.Bitwidth)
+	for i := range v.fields {
+		f := &v.fields[i]
+		at -= f.width
 		for _, fm := range m.Match {
-			if fm.FieldId != f.Id {
+			if fm.FieldId != f.id {
 				continue
 			}
 			seen++
 			exact := fm.GetExact()
 			if exact == nil {
-				return nil, status.Errorf(codes.InvalidArgument, "value set %s: field %d: this target matches value sets exactly", v.name, f.Id)
+				return nil, status.Errorf(codes.InvalidArgument, "value set %s: field %d: this target matches value sets exactly", v.name, f.id)
 			}
-			x, err := parseBytes(exact.Value, int(f.Bitwidth), "value set "+v.name)
+			x, err := d.parse(f.trans, exact.Value, f.width, "value set "+v.name)
 			if err != nil {
-				return nil, status.Error(codes.InvalidArgument, status.Convert(err).Message())
+				return nil, invalid(err)
 			}
 			wide := make([]uint64, len(value))
 			copy(wide, x)
@@ -67,8 +67,8 @@ func (v *boundVSet) parse(m *p4v1.ValueSetMember) ([]uint64, error) {
 			}
 		}
 	}
-	if seen != len(v.info.Match) || len(m.Match) != seen {
-		return nil, status.Errorf(codes.InvalidArgument, "value set %s: a member has %d fields, want each of %d once", v.name, len(m.Match), len(v.info.Match))
+	if seen != len(v.fields) || len(m.Match) != seen {
+		return nil, status.Errorf(codes.InvalidArgument, "value set %s: a member has %d fields, want each of %d once", v.name, len(m.Match), len(v.fields))
 	}
 	return value, nil
 }
@@ -80,9 +80,9 @@ func (d *device) readValueSets(r *p4v1.ValueSetEntry, emit func(*p4v1.Entity)) e
 		for _, value := range d.state.VSets[v.number].Values {
 			m := &p4v1.ValueSetMember{}
 			at := v.width
-			for _, f := range v.info.Match {
-				at -= int(f.Bitwidth)
-				m.Match = append(m.Match, exactMatch(f, value, at))
+			for i := range v.fields {
+				at -= v.fields[i].width
+				m.Match = append(m.Match, d.exactMatch(&v.fields[i], value, at))
 			}
 			e.Members = append(e.Members, m)
 		}
@@ -91,9 +91,9 @@ func (d *device) readValueSets(r *p4v1.ValueSetEntry, emit func(*p4v1.Entity)) e
 	})
 }
 
-func exactMatch(f *p4configv1.MatchField, value []uint64, at int) *p4v1.FieldMatch {
+func (d *device) exactMatch(f *boundField, value []uint64, at int) *p4v1.FieldMatch {
 	x := make([]uint64, len(value))
 	bitvec.Shr(x, value, uint64(at), false)
-	bitvec.Mask(x, int(f.Bitwidth))
-	return &p4v1.FieldMatch{FieldId: f.Id, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: formatBytes(x)}}}
+	bitvec.Mask(x, f.width)
+	return &p4v1.FieldMatch{FieldId: f.id, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: d.format(f.trans, x[:bitvec.Limbs(f.width)])}}}
 }

@@ -45,13 +45,25 @@ func (s *Server) Write(_ context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResp
 	ops := make([]op, len(r.Updates))
 	errs := make([]error, len(r.Updates))
 	failed := false
+	l, done := d.learning()
+	defer done()
+	uses := make([][]use, len(r.Updates))
+	role := s.arb.scopeOf(r.Role)
 	for i, u := range r.Updates {
-		if ops[i], errs[i] = d.decode(u); errs[i] != nil {
-			failed = true
+		l.begin()
+		if errs[i] = role.check(d.pipeline, u); errs[i] == nil {
+			ops[i], errs[i] = d.decode(u)
 		}
+		failed = failed || errs[i] != nil
+		uses[i] = l.uses()
 	}
 	if all || !failed {
 		failed = d.applyAll(ops, errs, all) || failed
+	}
+	for i := range uses {
+		if errs[i] == nil && (all || !failed) {
+			l.keep(uses[i])
+		}
 	}
 	if !failed {
 		return &p4v1.WriteResponse{}, nil

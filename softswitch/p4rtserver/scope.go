@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// scope is what a role may do, as role.config says (section 5.2 of the
+// specification, which leaves the scheme to servers and controllers). Ours is
+// a google.protobuf.Struct:
+//
+//	entities: [NAME, …]   what the role writes and is told of, by name or
+//	                      alias in the P4Info; multicast_groups, clone_sessions
+//	packet_in: BOOL       whether it gets packets
+//	packet_out: BOOL      whether it sends packets
+//	pipeline: BOOL        whether it sets the forwarding pipeline
+//
+// What is left out is empty or false. A role without configuration may do
+// all, and so may a nil scope. All roles read all.
+type scope struct {
+	entities                      []string
+	packetIn, packetOut, pipeline bool
+}
+
+// Names of entities that no P4Info has.
+const (
+	multicastGroups = "multicast_groups"
+	cloneSessions   = "clone_sessions"
+)
+
+// parseScope reads a role configuration; nil is none.
+func parseScope(config *anypb.Any) (*scope, error) {
+	if config == nil {
+		return nil, nil
+	}
+	bad := func(format string, args ...any) (*scope, error) {
+		return nil, status.Errorf(codes.InvalidArgument, "role.config "+format, args...)
+	}
+	s := &structpb.Struct{}
+	if err := config.UnmarshalTo(s); err != nil {
+		return bad("is a %q: this server knows google.protobuf.Struct", config.TypeUrl)
+	}
+	sc := &scope{}
+	flags := map[string]*bool{"packet_in": &sc.packetIn, "packet_out": &sc.packetOut, "pipeline": &sc.pipeline}
+	for key, v := range s.Fields {
+		switch to := flags[key]; {
+		case to != nil:
+			b, ok := v.GetKind().(*structpb.Value_BoolValue)
+			if !ok {
+				return bad("%s: want true or false", key)
+			}
+			*to = b.BoolValue
+		case key == "entities":
+			list, ok := v.GetKind().(*structpb.Value_ListValue)
+			if !ok {
+				return bad("entities: want a list of names")
+			}
+			for _, e := range list.ListValue.GetValues() {
+				name, ok := e.GetKind().(*structpb.Value_StringValue)
+				if !ok {
+					return bad("entities: want names")
+				}
+				sc.entities = append(sc.entities, name.StringValue)
+			}
+		default:
+			return bad("has %q: there are entities, packet_in, packet_out and pipeline", key)
+		}
+	}
+	return sc, nil
+}
+
+// has reports whether one of these names is the role's.
+func (s *scope) has(names ...string) bool {
+	return s == nil || slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(s.entities, n) })
+}
+
+// check reports an update that is beyond the role.
+func (s *scope) check(p *pipeline, u *p4v1.Update) error {
+	if s == nil {
+		return nil
+	}
+	names := p.namesOf(u.GetEntity())
+	if len(names) == 0 || s.has(names...) { // one that does not exist says so itself
+		return nil
+	}
+	return status.Errorf(codes.PermissionDenied, "%s is not among the entities of this role", names[0])
+}
+
+// namesOf returns the names of what an entity belongs to.
+func (p *pipeline) namesOf(e *p4v1.Entity) []string {
+	var id uint32
+	switch x := e.GetEntity().(type) {
+	case *p4v1.Entity_TableEntry:
+		id = x.TableEntry.GetTableId()
+	case *p4v1.Entity_ActionProfileMember:
+		id = x.ActionProfileMember.GetActionProfileId()
+	case *p4v1.Entity_ActionProfileGroup:
+		id = x.ActionProfileGroup.GetActionProfileId()
+	case *p4v1.Entity_CounterEntry:
+		id = x.CounterEntry.GetCounterId()
+	case *p4v1.Entity_DirectCounterEntry:
+		id = x.DirectCounterEntry.GetTableEntry().GetTableId()
+	case *p4v1.Entity_MeterEntry:
+		id = x.MeterEntry.GetMeterId()
+	case *p4v1.Entity_DirectMeterEntry:
+		id = x.DirectMeterEntry.GetTableEntry().GetTableId()
+	case *p4v1.Entity_RegisterEntry:
+		id = x.RegisterEntry.GetRegisterId()
+	case *p4v1.Entity_ValueSetEntry:
+		id = x.ValueSetEntry.GetValueSetId()
+	case *p4v1.Entity_DigestEntry:
+		id = x.DigestEntry.GetDigestId()
+	case *p4v1.Entity_PacketReplicationEngineEntry:
+		if x.PacketReplicationEngineEntry.GetCloneSessionEntry() != nil {
+			return []string{cloneSessions}
+		}
+		return []string{multicastGroups}
+	}
+	return p.called(id)
+}
+
+// called returns name and alias of an object of the P4Info.
+func (p *pipeline) called(id uint32) []string {
+	if pre := p.preambles[id]; pre != nil {
+		return []string{pre.Name, pre.Alias}
+	}
+	return nil
+}
+
+func (b *bindings) bindPreambles() {
+	b.p.preambles = map[uint32]*p4configv1.Preamble{}
+	for _, o := range b.info.Tables {
+		b.p.preambles[o.Preamble.GetId()] = o.Preamble
+	}
+	for _, o := range b.info.ActionProfiles {
+		b.p.preambles[o.Preamble.GetId()] = o.Preamble
+	}
+	for _, o := range b.info.Counters {
+		b.p.preambles[o.Preamble.GetId()] = o.Preamble
+	}
+	for _, o := range b.info.Meters {
+		b.p.preambles[o.Preamble.GetId()] = o.Preamble
+	}
+	for _, o := range b.info.Registers {
+		b.p.preambles[o.Preamble.GetId()] = o.Preamble
+	}
+	for _, o := range b.info.ValueSets {
+		b.p.preambles[o.Preamble.GetId()] = o.Preamble
+	}
+	for _, o := range b.info.Digests {
+		b.p.preambles[o.Preamble.GetId()] = o.Preamble
+	}
+}
+
+func (s *scope) String() string {
+	if s == nil {
+		return "all"
+	}
+	return fmt.Sprintf("entities %s, packet_in %v, packet_out %v, pipeline %v", strings.Join(s.entities, " "), s.packetIn, s.packetOut, s.pipeline)
+}
