@@ -29,8 +29,12 @@ func (e *NotPrimaryError) Error() string {
 		return fmt.Sprintf("%s: not primary: election id %v is below %v, which the switch has seen before, though no controller is primary now; use one from %v up",
 			e.Switch, e.Mine, e.Highest, e.Highest)
 	}
-	return fmt.Sprintf("%s: not primary: another controller is, with election id %v, above our %v; stop it, or take over with an election id from %v up",
-		e.Switch, e.Highest, e.Mine, e.Highest.next())
+	than := "above"
+	if e.Mine == e.Highest {
+		than = "which is also"
+	}
+	return fmt.Sprintf("%s: not primary: another controller is, with election id %v, %s our %v; stop it, or take over with an election id from %v up",
+		e.Switch, e.Highest, than, e.Mine, e.Highest.next())
 }
 
 // NotConnectedError says that a switch cannot be reached now. Sessions keep

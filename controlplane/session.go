@@ -72,6 +72,7 @@ type state struct {
 	streams int        // how many have stood, this one included
 	lost    bool       // one has stood and is gone
 	bidding bool       // a higher ID has been sent and not yet answered
+	unnamed bool       // takes part without an ID: another controller uses ours
 	term    int        // how many times this controller has become primary
 }
 

@@ -259,6 +259,22 @@ func TestASecondControllerWithALowerElectionIDIsToldSo(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "election id 5 is refused (Election id already exists") {
 		t.Errorf("same id: %v", err)
 	}
+	// Who may raise its ID gets by, or learns who is in charge.
+	o := options(&events{})
+	o.Policy = controlplane.AdoptOrphans
+	_, err = controlplane.Connect(t.Context(), target(srv, 5), o)
+	if want := "l1: not primary: another controller is, with election id 5, which is also our 5; stop it, or take over with an election id from 6 up"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	o.Policy = controlplane.TakeOver
+	s, err := controlplane.Connect(t.Context(), target(srv, 5), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if id := s.ElectionID(); !s.IsPrimary() || id.Low != 6 {
+		t.Errorf("primary %v, with election id %v", s.IsPrimary(), id)
+	}
 }
 
 func TestAControllerThatIsOverruledCannotWriteAnyMore(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 func (s *Session) supervise(ctx context.Context) {
 	defer close(s.done)
 	pause := s.options.MinBackoff
-	attempts := 0
+	attempts, evaded := 0, 0
 	begun := time.Now()
 	var since time.Time // the stream was lost
 	for {
@@ -31,6 +31,10 @@ func (s *Session) supervise(ctx context.Context) {
 		}
 		if status.Code(err) == codes.InvalidArgument && time.Since(begun) < ghost {
 			time.Sleep(s.options.MinBackoff)
+			continue
+		}
+		if status.Code(err) == codes.InvalidArgument && evaded < maxEvasions && s.evade() {
+			evaded++
 			continue
 		}
 		if fatal := s.fatal(err); fatal != nil && !stood {
@@ -61,6 +65,28 @@ func (s *Session) supervise(ctx context.Context) {
 // ghost is how long the election ID of a controller that has just ended may
 // still seem to be in use.
 const ghost = 500 * time.Millisecond
+
+// maxEvasions bounds how many other controllers a session gets out of the way
+// of.
+const maxEvasions = 16
+
+// evade makes the next attempt get by another controller that uses the same
+// election ID. Who takes over does so with the next ID. Who may not hears
+// without an ID who is in charge, and whether anyone is.
+func (s *Session) evade() bool {
+	st := s.get()
+	switch {
+	case st.streams > 0:
+		return false
+	case s.options.Policy == TakeOver:
+		s.set(func(st *state) { st.mine = st.mine.next() })
+	case s.options.Policy == AdoptOrphans && !st.unnamed:
+		s.set(func(st *state) { st.unnamed = true })
+	default:
+		return false
+	}
+	return true
+}
 
 // fatal returns an error that says what to do, if trying again as before
 // cannot help.
@@ -114,7 +140,7 @@ func (s *Session) attempt(ctx context.Context, since time.Time, failed int) (sto
 	}()
 	// A stream is never refused before something is sent and received: if
 	// the answer to the bid does not come, the attempt has failed.
-	s.bid(s.get().mine)
+	s.take(s.get())
 	hurry := time.AfterFunc(s.options.Timeout, func() { cancel(errSilent) })
 	defer hurry.Stop()
 	for {
@@ -198,13 +224,24 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// take takes part in the election, with the state's ID if it has one.
+func (s *Session) take(st state) {
+	if s.options.Policy == Observe || st.unnamed {
+		s.set(func(st *state) { st.bidding = true })
+		s.arbitrate(nil)
+		return
+	}
+	s.bid(st.mine)
+}
+
 // bid sends an election ID on the stream.
 func (s *Session) bid(id ElectionID) {
-	s.set(func(st *state) { st.mine, st.bidding = id, true })
-	u := &p4v1.MasterArbitrationUpdate{DeviceId: s.target.DeviceID, ElectionId: id.proto()}
-	if s.options.Policy == Observe {
-		u.ElectionId = nil
-	}
+	s.set(func(st *state) { st.mine, st.bidding, st.unnamed = id, true, false })
+	s.arbitrate(id.proto())
+}
+
+func (s *Session) arbitrate(id *p4v1.Uint128) {
+	u := &p4v1.MasterArbitrationUpdate{DeviceId: s.target.DeviceID, ElectionId: id}
 	if s.target.Role != "" {
 		u.Role = &p4v1.Role{Name: s.target.Role}
 	}
@@ -259,6 +296,9 @@ func (s *Session) arbitrated(u *p4v1.MasterArbitrationUpdate) {
 	var raised, before ElectionID
 	s.set(func(now *state) {
 		was, before = now.role, now.highest
+		if now.unnamed && r == rolePrimary {
+			r = roleOrphan // BMv2: nobody else is there, but without an ID we cannot write
+		}
 		now.role, now.bidding = r, false
 		if r == rolePrimary && was != r {
 			now.term++

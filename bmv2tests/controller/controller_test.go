@@ -174,3 +174,30 @@ func TestMistakesAreNamedByEverySwitch(t *testing.T) {
 		}
 	})
 }
+
+// The command line and the controller that runs have the same election id
+// unless told otherwise: ctl says who is in charge, and can take over.
+func TestTwoControllersWithOneElectionID(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw *target) {
+		ctx := t.Context()
+		target := sw.Target
+		target.ElectionID.Low = 1
+		inCharge := connect(t, target, controlplane.Options{Policy: controlplane.AdoptOrphans})
+		d := state(t, program(t), 3)
+		if _, err := inCharge.Apply(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		quiet := controlplane.Options{Policy: controlplane.AdoptOrphans, Event: func(controlplane.Event) {}}
+		_, err := controlplane.Connect(ctx, target, quiet)
+		if err == nil || !strings.Contains(err.Error(), "not primary: another controller is, with election id 1, which is also our 1") {
+			t.Errorf("got %v", err)
+		}
+		if !inCharge.IsPrimary() {
+			t.Error("asking made the controller lose the switch")
+		}
+		s := connect(t, target, controlplane.Options{Policy: controlplane.TakeOver})
+		if c, err := s.Apply(ctx, state(t, d.Pipeline, 4)); err != nil || c.String() != "1 added" {
+			t.Errorf("%v, %v", c, err)
+		}
+	})
+}
