@@ -444,7 +444,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
         size = 35;
     }
 
-    @name(".drill_best") @index("leaf") @unit("path")
+    @name(".drill_best") @index("leaf") @unit("bytes")
     Register<best_path_t, bit<6>>(64) drill_best;
     RegisterAction<best_path_t, bit<6>, port_t>(drill_best) better = {
         void apply(inout best_path_t best, out port_t path) {

@@ -37,8 +37,8 @@ const bit<8> MESSAGE_KICK_OUT = 5;
 const bit<8> MESSAGE_KICK_OUT_HERE = 6;
 const bit<10> PROBE_SESSION = 256; // plus the port
 const time_t SILENCE = 4000; // without a packet leaving, as packets come: a pause
-const time_t REST = 2000;    // without a packet coming: no silence
-const bit<32> HELD = 1000;   // longer by that than the queue explains: a pause
+const time_t REST = 2000; // without a packet coming: no silence
+const bit<32> HELD = 1000; // longer by that than the queue explains: a pause
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -977,7 +977,7 @@ control BestPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".path_best") @index("leaf") @unit("rank")
-    Register<best_path_t, bit<6>>(64, {0xffffffff, 0}) path_best;
+    Register<best_path_t, bit<6>>(64, { 0xffffffff, 0 }) path_best;
     RegisterAction<best_path_t, bit<6>, bit<1>>(path_best) better = {
         void apply(inout best_path_t best, out bit<1> is_best) {
             is_best = 0;

@@ -900,7 +900,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
         size = 35;
     }
 
-    @name(".drill_best") @index("leaf") @unit("path")
+    @name(".drill_best") @index("leaf") @unit("bytes")
     Register<best_path_t, bit<6>>(64) drill_best;
     RegisterAction<best_path_t, bit<6>, port_t>(drill_best) better = {
         void apply(inout best_path_t best, out port_t path) {
@@ -2360,6 +2360,7 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
 control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
                         in ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr) {
     Mirror() mirror;
+    @name(".fault_t")
     Digest<fault_t>() fault;
 
     apply {

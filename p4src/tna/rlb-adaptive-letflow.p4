@@ -2289,6 +2289,7 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
 control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
                         in ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr) {
     Mirror() mirror;
+    @name(".fault_t")
     Digest<fault_t>() fault;
 
     apply {
