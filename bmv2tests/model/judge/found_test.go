@@ -25,7 +25,7 @@ type scene struct {
 
 func newScene(t *testing.T, p *gen.Profile) *scene {
 	t.Helper()
-	j, err := NewJudge(featuresOf(p), compile(t, p))
+	j, err := NewJudge(featuresOf(p), compile(t, p, "v1model"))
 	if err != nil {
 		t.Fatal(err)
 	}

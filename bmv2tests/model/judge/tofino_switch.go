@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/pauseless/pauseless/bmv2tests/model"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// tofinoSwitch is the model of one switch with a Tofino, put together of
+// model's transcriptions and their variants for Tofino.
+type tofinoSwitch struct {
+	*Features
+	cfg *Config
+	rng draws
+
+	flows []model.TofinoFlow
+	// queue is what ingress was told of the queues of a choice, by path and
+	// class, and toldAt, by port and class, when egress did.
+	queue, toldAt []uint32
+	drill         []model.TofinoBest // by leaf
+	rank          []uint32           // by path and class
+	clb           []model.TofinoBest // by class
+	pbfs          []model.TofinoPBFS // by port
+	postcards     []uint32
+	seen          map[string]int
+}
+
+func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
+	s := &tofinoSwitch{Features: f, cfg: cfg, rng: draws{seed},
+		flows: make([]model.TofinoFlow, f.Flows), queue: make([]uint32, 8*f.PathCells), toldAt: make([]uint32, 8*f.Ports),
+		drill: make([]model.TofinoBest, f.Leaves), rank: make([]uint32, 8*f.PathCells), clb: make([]model.TofinoBest, 8),
+		pbfs: make([]model.TofinoPBFS, f.Ports), postcards: make([]uint32, f.Ports)}
+	for i := range s.flows {
+		s.flows[i] = model.NewTofinoFlow()
+	}
+	return s
+}
+
+// Parts of a packet on its way through the model, beyond pkt.
+type tofinoPkt struct {
+	*frame
+	inPort, outPort, class int
+	now                    Time
+	way                    int // the choice; −1 for none
+	// told is what a copy says of a queue, card what one becomes a postcard by.
+	told *told32
+	card *message
+}
+
+type told32 struct {
+	way, class int
+	queue      uint32
+}
+
+// bytes is the copy's header.
+func (t *told32) bytes() []byte {
+	const feedback = 1
+	return binary.BigEndian.AppendUint32([]byte{feedback, byte(t.class), byte(t.way)}, t.queue)
+}
+
+func (s *tofinoSwitch) note(what string) { s.seen[what]++ }
+
+// ingress decides where a packet goes.
+func (s *tofinoSwitch) ingress(p *tofinoPkt) (o Outcome) {
+	if p.told != nil {
+		s.hear(p.told)
+		return Outcome{Drop: true}
+	}
+	dst := int64(0)
+	switch {
+	case p.ip != nil:
+		dst, p.class = p.ip.dst(), p.ip.dscp()>>3
+	case p.arp != nil:
+		dst = int64(be.Uint32(p.arp[24:]))
+	}
+	r, ok := s.cfg.lookup(dst)
+	if !ok {
+		return Outcome{Drop: true}
+	}
+	if r.host && p.tag != nil {
+		p.tag = nil
+	}
+	p.outPort, p.way = r.first, -1
+	if r.paths > 1 {
+		p.way = s.choose(p, r)
+		p.outPort = r.first + p.way
+	}
+	if !s.cfg.Forward[p.outPort] {
+		return Outcome{Drop: true}
+	}
+	return Outcome{Port: p.outPort, Class: p.class}
+}
+
+// hear takes in what egress says of a queue.
+func (s *tofinoSwitch) hear(t *told32) {
+	i := t.way*8 + t.class
+	if s.CLB {
+		s.note("rank")
+		s.rank[i] = model.TofinoRank(t.queue, s.queue[i], uint32(s.cfg.CLBThreshold))
+		s.clb[t.class].CLB(t.way, s.rank[i])
+	}
+	s.queue[i] = t.queue
+}
+
+// hash is the flow's: zero for what is not IPv4. Ports count where they are
+// surely there.
+func (p *tofinoPkt) hash() uint32 {
+	if p.ip == nil {
+		return 0
+	}
+	ports := []byte{0, 0, 0, 0}
+	if proto := p.ip.protocol(); p.ip.b[0]&0xf == 5 && be.Uint16(p.ip.b[6:])&0x1fff == 0 && (proto == 6 || proto == 17) {
+		copy(ports, append(clone(p.udp), p.rest...))
+	}
+	return crc32.ChecksumIEEE(append(append(clone(p.ip.b[12:20]), p.ip.protocol()), ports...))
+}
+
+// choose picks a path.
+func (s *tofinoSwitch) choose(p *tofinoPkt, r route) model.Path {
+	hash := p.hash()
+	flow := &s.flows[int(hash)&(s.Flows-1)]
+	now := uint32(p.now)
+	part := func() uint8 { // of the hash, others in each tier
+		switch r.shift {
+		case 0:
+			return uint8(hash >> 8)
+		case 8:
+			return uint8(hash >> 16)
+		}
+		return uint8(hash >> 24)
+	}
+	draw := func() model.Path { return model.Share(uint8(s.rng.below(256)), r.paths) }
+	switch s.Base {
+	case "presto":
+		length := uint32(60)
+		if p.ip != nil {
+			length = uint32(be.Uint16(p.ip.b[2:]) + 14)
+		}
+		return flow.Presto(length, uint32(s.cfg.FlowcellBytes), model.Share(part(), r.paths), r.paths)
+	case "letflow":
+		begins := flow.Ended(now, uint32(s.cfg.FlowletGap))
+		return flow.Follow(begins, draw(), r.paths)
+	case "drill":
+		a, b := uint8(s.rng.below(256)), uint8(s.rng.below(256))
+		x, y := model.Share(a, r.paths), model.Share(b, r.paths)
+		return s.drill[r.leaf].DRILL(x, y, s.queue[x*8+p.class], s.queue[y*8+p.class])
+	case "clb":
+		begins := flow.Ended(now, uint32(s.cfg.FlowletGap))
+		x := draw()
+		best := s.clb[p.class].CLB(x, s.rank[x*8+p.class])
+		return flow.Follow(begins, best, r.paths)
+	}
+	return model.Share(part(), r.paths)
+}
+
+// egress takes a packet from its queue to the link; length is that with what
+// ingress put before it.
+func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, waited, now Time) (o Departure, copied *tofinoPkt) {
+	if p.card != nil {
+		f := (&Switch{Features: s.Features, cfg: s.cfg}).postcard(p.frame, p.card)
+		o.Data, o.Elided = s.bytes(f), f.elided
+		return o, nil
+	}
+	queue := uint32(behind * manifest.CellBytes)
+	if s.QOut && p.way >= 0 && s.tell(p, uint32(now)) {
+		s.note("queue told")
+		copied = &tofinoPkt{told: &told32{p.way, p.class, queue}}
+		o.Cloned, o.Session = true, feedbackSession
+	}
+	if s.PBFS {
+		marked := p.bth != nil && p.ip.dscp()&1 == 1
+		count := &s.pbfs[p.outPort]
+		arriving, first, recent, recentMarked := count.Packet(uint32(now), uint32(length), queue, marked)
+		if k := s.cfg.Capacity[p.outPort]; k.Mbps != 0 && marked && count.Congested(arriving, first, uint32(k.BDP)) {
+			s.note("postcard")
+			s.postcards[p.outPort]++
+			o.Cloned, o.Session = true, s.numbered(p.inPort)
+			copied = &tofinoPkt{card: &message{mbps: k.Mbps, postcard: model.Postcard{Ip: Bytes(arriving), Q1: Bytes(first),
+				RecentBytes: Bytes(recent), RecentMarkedBytes: Bytes(recentMarked)}}}
+		}
+	}
+	s.mark(p, ahead, behind, waited)
+	o.Data, o.Elided = s.bytes(p.frame), p.elided
+	return o, copied
+}
+
+// take takes a frame apart. For PB-FS, a program for Tofino does not tell
+// fragments, of which RoCEv2 has none, from whole packets.
+func (s *tofinoSwitch) take(data []byte, elided int) *frame {
+	p := s.parse(data, elided)
+	if ip := p.ip; s.PBFS && ip != nil && p.udp == nil && ip.b[0]&0xf == 5 && ip.protocol() == 17 && ip.dscp()&1 == 1 &&
+		len(p.rest) >= 20 && be.Uint16(p.rest[2:]) == 4791 {
+		p.udp, _ = cut(&p.rest, 8)
+		p.bth, _ = cut(&p.rest, 12)
+	}
+	return p
+}
+
+// numbered is the number that the topology has for a port; 0 for one that it
+// does not have.
+func (s *tofinoSwitch) numbered(port int) int {
+	if port < s.Ports {
+		return port
+	}
+	return 0
+}
+
+// tell reports whether ingress is to hear of a queue again.
+func (s *tofinoSwitch) tell(p *tofinoPkt, now uint32) bool {
+	const interval = 1000
+	last := &s.toldAt[p.outPort*8+p.class]
+	if now-*last <= interval {
+		return false
+	}
+	*last = now
+	return true
+}
+
+// mark sets ECN's CE.
+func (s *tofinoSwitch) mark(p *tofinoPkt, ahead, behind int64, waited Time) {
+	capable := p.ip != nil && p.ip.ecn() != 0 && p.ip.b[0]&0xf == 5
+	ce := false
+	switch {
+	case s.PCN:
+		ce = model.TofinoNPECN(uint32(waited), uint32(ahead), s.cellTime(p.outPort), uint32(behind))
+	case s.RED:
+		r, ok := s.cfg.RED[p.outPort]
+		if !ok {
+			r = s.cfg.REDDefault
+		}
+		draw := uint32(s.rng.below(1 << 32))
+		ce = model.TofinoRED{KMin: uint32(r.KMin), KMax: uint32(r.KMax), Ramp: uint32(r.Ramp)}.Marks(uint32(behind), draw)
+	}
+	if ce && capable {
+		s.note("mark")
+		p.ip.b[1] |= 3
+		p.ip.update(nil)
+	}
+}
+
+// cellTime is the least power of two of nanoseconds that a cell takes on a
+// port's link, where that has one of the usual rates.
+func (s *tofinoSwitch) cellTime(port int) uint32 {
+	for _, gbps := range []vtime.Rate{1, 10, 25, 40, 50, 100} {
+		units := manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}
+		if int64(manifest.Quantum(units, gbps*vtime.Gbps)) == s.cfg.Quantum[port] {
+			t := uint32(1)
+			for vtime.Time(t)*vtime.Nanosecond < (gbps * vtime.Gbps).TxTime(manifest.CellBytes) {
+				t *= 2
+			}
+			return t
+		}
+	}
+	return 0
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/packet"
+)
+
+// What a Tofino's program says and is told, in the judge's words.
+
+// recirculation is the port by which egress tells ingress.
+const recirculation = 68
+
+// feedbackSession is the mirror session that leads there, and mirrorBytes what
+// copies are cut to.
+const (
+	feedbackSession = 1000
+	mirrorBytes     = 100
+)
+
+// gressTime is where both gresses read the time.
+func (t *Target) gressTime(name string, now Time) {
+	if f, ok := t.prog.Field(name); ok {
+		t.m.Set(f, uint64(now)&(1<<48-1))
+	}
+}
+
+func (t *Target) tofinoField(name string) int {
+	if f, ok := t.prog.Field(name); ok {
+		return int(t.m.Get(f))
+	}
+	return 0
+}
+
+// tofinoIngress runs a frame through ingress. What goes to the queue is left
+// in the frame.
+func (t *Target) tofinoIngress(frame *packet.Frame, port int, now Time) (o Outcome) {
+	const in, noPort = "ingress_intrinsic_metadata_", 0x1ff
+	m := t.m
+	head := binary.BigEndian.AppendUint16(nil, uint16(port))
+	head = append(head, binary.BigEndian.AppendUint64(nil, uint64(now))[2:]...)
+	frame.Prepend(append(head, make([]byte, 8)...))
+	m.Start(frame, frame.Len())
+	t.gressTime(in+"from_parser.global_tstamp", now)
+	spec, _ := t.prog.Field(in + "for_tm.ucast_egress_port")
+	m.Set(spec, noPort)
+	m.Parse()
+	if m.TofinoError() != 0 {
+		o.Drop = true
+		return o
+	}
+	m.Ingress()
+	m.DeparseIn()
+	m.EmitIn()
+	o.Port, o.Class = int(m.Get(spec)), t.tofinoField(in+"for_tm.qid")
+	if o.Port == noPort || t.tofinoField(in+"for_deparser.drop_ctl")&1 != 0 {
+		return Outcome{Drop: true}
+	}
+	if cos := t.tofinoField(in + "for_tm.ingress_cos"); cos != o.Class {
+		panic(fmt.Sprintf("BUG: class %d in queue %d", cos, o.Class))
+	}
+	return o
+}
+
+// tofinoEgress runs a frame through egress, told of its queue: in cells, and
+// how long it waited. copied is what is mirrored, cut to its length.
+func (t *Target) tofinoEgress(frame *packet.Frame, q Queue, ahead, behind int64, waited, now Time) (o Departure, copied *packet.Frame) {
+	const out = "egress_intrinsic_metadata_"
+	m := t.m
+	be := binary.BigEndian
+	head := be.AppendUint16(nil, uint16(q.Port))
+	head = append(head, be.AppendUint32(nil, uint32(ahead)<<8)...) // and congestion
+	head = be.AppendUint32(head, uint32(now-waited)&(1<<18-1))
+	head = append(head, be.AppendUint32(nil, uint32(behind)<<8)...)
+	head = append(head, 0) // congestion of the pool
+	head = be.AppendUint32(head, uint32(waited)&(1<<18-1))
+	head = append(head, 0, 0, 0, byte(q.Class), byte(q.Class), 0)
+	head = be.AppendUint16(head, uint16(frame.Len()))
+	frame.Prepend(head)
+	m.Start(frame, frame.Len())
+	t.gressTime(out+"from_parser.global_tstamp", now)
+	m.ParseOut()
+	m.Egress()
+	m.DeparseOut()
+	m.EmitOut()
+	if m.Ask.Mirror {
+		o.Cloned, o.Session = true, int(m.Ask.MirrorSession)
+		copied = (&packet.Pool{}).Clone(frame)
+		copied.Prepend(m.AppendList(m.Ask.MirrorList, nil))
+		copied.Truncate(mirrorBytes)
+	}
+	if t.tofinoField(out+"for_deparser.drop_ctl")&1 != 0 {
+		o.Drop = true
+		return o, copied
+	}
+	o.Data, o.Elided = frame.Data, frame.Elided
+	return o, copied
+}
+
+// installTofino gives a Tofino's program the entries for the configuration.
+func (c *Config) installTofino(f *Features, t *Target) {
+	toHost := "to_port"
+	if f.Tag {
+		toHost = "to_host"
+	}
+	for _, h := range c.Hosts {
+		t.insert("route", []int64{h.Addr}, 32, toHost, int64(h.Port))
+	}
+	for _, n := range c.Nets {
+		if n.Paths < 2 {
+			t.insert("route", []int64{n.Addr}, 24, "to_port", int64(n.First))
+			continue
+		}
+		named := map[string]int64{"leaf": n.Leaf, "first_port": int64(n.First), "last_path": int64(n.Paths - 1), "hash_shift": int64(n.Shift)}
+		var args []int64
+		for _, p := range t.prog.Actions[t.actions["route"]["to_leaf"]].Params {
+			args = append(args, named[p.Name])
+		}
+		t.insert("route", []int64{n.Addr}, 24, "to_leaf", args...)
+	}
+	for p := 1; p < f.Ports; p++ {
+		t.insert("port_number", []int64{int64(p)}, 0, "is_port", int64(p))
+		if c.Forward[p] {
+			t.insert("Forward", []int64{int64(p)}, 0, "send", int64(p))
+		}
+	}
+	t.setDefault("flowcell", "count_flowcell", c.FlowcellBytes)
+	t.setDefault("flowlet", "read_flowlet", c.FlowletGap)
+	t.setDefault("clb", "set_clb", c.CLBThreshold, c.CLBInterval, c.CLBTie)
+	for p, q := range c.Quantum {
+		t.insert("pfc_port", []int64{int64(p)}, 0, "pause_unit", q)
+	}
+	t.setDefault("slot", "set_slot", c.SlotsPerTick)
+	for p, k := range c.Capacity {
+		t.insert("pbfs_port", []int64{int64(p)}, 0, "set_capacity", k.BDP, k.Mbps)
+	}
+	t.setDefault("postcard", "sign", c.PostcardID)
+	t.setDefault("red", "set_red", c.REDDefault.KMin, c.REDDefault.KMax, c.REDDefault.Ramp)
+	for p, r := range c.RED {
+		t.insert("red", []int64{int64(p)}, 0, "set_red", r.KMin, r.KMax, r.Ramp)
+	}
+}
