@@ -3,8 +3,8 @@
 package controller
 
 import (
+	"context"
 	"net"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -16,6 +16,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
+	"github.com/pauseless/pauseless/softswitch/stf/bmv2"
 
 	"google.golang.org/grpc"
 )
@@ -33,50 +34,25 @@ func eachTarget(t *testing.T, do func(*testing.T, *target)) {
 	t.Run("bmv2", func(t *testing.T) { do(t, startBMv2(t)) })
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // startBMv2 starts simple_switch_grpc without interfaces, on the loopback
 // interface, and stops it when the test ends.
 func startBMv2(t *testing.T) *target {
 	t.Helper()
 	program := need.Tool(t, "BMV2", "simple_switch_grpc")
-	grpc, thrift := freePort(t), freePort(t)
-	sw := &target{Target: controlplane.Target{Name: "b1", Addr: "127.0.0.1:" + grpc, DeviceID: 1, Thrift: "127.0.0.1:" + thrift}}
+	b, err := bmv2.Start(context.Background(), program, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sw := &target{Target: controlplane.Target{Name: "b1", Addr: b.P4Runtime, DeviceID: 1, Thrift: b.Thrift}}
+	sw.kill = func() { b.Close() }
 	sw.start = func(t testing.TB) {
 		t.Helper()
-		cmd := exec.Command(program, "--no-p4", "--device-id", "1", "--thrift-port", thrift,
-			"--", "--grpc-server-addr", sw.Addr, "--cpu-port", "510")
-		if err := cmd.Start(); err != nil {
+		again, err := b.Again()
+		if err != nil {
 			t.Fatal(err)
 		}
-		sw.kill = func() {
-			cmd.Process.Kill()
-			cmd.Wait()
-		}
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			conn, err := net.Dial("tcp", sw.Addr)
-			if err == nil {
-				conn.Close()
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%s does not listen: %v", program, err)
-			}
-		}
+		b = again
 	}
-	sw.start(t)
 	t.Cleanup(func() { sw.kill() })
 	return sw
 }

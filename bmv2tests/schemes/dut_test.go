@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/controlplane"
@@ -323,16 +322,6 @@ func dump(data []byte) string {
 func inOrder(list []frame) []frame {
 	slices.SortStableFunc(list, func(a, b frame) int { return a.port - b.port })
 	return list
-}
-
-// eventually waits for a condition that holds after some real time.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what)
-		}
-	}
 }
 
 // passesAs checks that a frame comes out of a port as another one.

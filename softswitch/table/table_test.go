@@ -151,7 +151,11 @@ func TestLookupAgreesWithLinearSearch(t *testing.T) {
 			}
 			ref := &model{kind: tt.kind, width: tt.width, ranges: tt.ranges, masks: tt.masks}
 			next := uint32(0)
-			for step := range 4000 {
+			steps := 4000
+			if testing.Short() {
+				steps = 1000
+			}
+			for step := range steps {
 				m := ref.randomMatch(rng)
 				if rng.IntN(3) == 0 && len(ref.list) > 0 {
 					m = ref.list[rng.IntN(len(ref.list))].m
@@ -191,14 +195,15 @@ func TestLookupAgreesWithLinearSearch(t *testing.T) {
 // Labels follow their entries, whenever they are given, changed and dropped,
 // and what LookupAll finds is what Lookup finds.
 func TestLabelsFollowTheirEntries(t *testing.T) {
-	for _, width := range []int{13, 20, 32} {
+	for _, width := range []int{13, 32} {
 		rng := rand.New(rand.NewPCG(8, uint64(width)))
 		index := newLPM32(width)
 		ref := &model{kind: "lpm", width: width}
 		labels := map[uint32]uint8{}
 		next := uint32(0)
-		for step := range 6000 {
-			if step == 5000 {
+		const steps, dropped = 3000, 2500
+		for step := range steps {
+			if step == dropped {
 				index.DropLabels()
 			}
 			m := ref.randomMatch(rng)
@@ -208,14 +213,14 @@ func TestLabelsFollowTheirEntries(t *testing.T) {
 			at := slices.IndexFunc(ref.list, func(e modelEntry) bool { return same(&e.m, &m) })
 			switch {
 			case at < 0:
-				if step < 5000 {
+				if step < dropped {
 					labels[next] = uint8(rng.IntN(255))
 					index.SetLabel(&m, next, labels[next])
 				}
 				index.Insert(&m, next)
 				ref.list = append(ref.list, modelEntry{m: m, entry: next})
 				next++
-			case rng.IntN(2) == 0 && step < 5000:
+			case rng.IntN(2) == 0 && step < dropped:
 				e := ref.list[at].entry
 				labels[e] = uint8(rng.IntN(255))
 				index.SetLabel(&m, e, labels[e])
@@ -231,14 +236,14 @@ func TestLabelsFollowTheirEntries(t *testing.T) {
 				if e, ok := index.Lookup1(key[0]); ok != wantOK || ok && e != want {
 					t.Fatalf("width %d, step %d: entry %d, %v; want %d, %v", width, step, e, ok, want, wantOK)
 				}
-				if step >= 5000 {
+				if step >= dropped {
 					continue
 				}
 				if label, ok := index.LookupLabel(key[0]); ok != wantOK || ok && label != uint32(labels[want]) {
 					t.Fatalf("width %d, step %d: label %d, %v; want %d, %v", width, step, label, ok, labels[want], wantOK)
 				}
 			}
-			checkLookupAll(t, index, keys[:], step >= 5000)
+			checkLookupAll(t, index, keys[:], step >= dropped)
 		}
 		if index.Labelled() {
 			t.Error("the labels are still there")

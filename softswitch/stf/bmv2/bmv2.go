@@ -40,6 +40,8 @@ type Switch struct {
 	P4Runtime, Thrift string
 
 	ctx    context.Context
+	binary string
+	addrs  []string // Thrift, P4Runtime, data plane
 	cmd    *exec.Cmd
 	out    *os.File // what it prints
 	dir    string
@@ -77,16 +79,24 @@ const CPUPort = 510
 // Start runs simple_switch_grpc with a program. Without one, json is nil, it
 // waits for a controller, and has a port for one and eight priorities.
 func Start(ctx context.Context, binary string, json []byte) (*Switch, error) {
-	s := &Switch{ctx: ctx, exited: make(chan struct{})}
-	addrs, err := freeAddrs(3) // Thrift, P4Runtime, data plane
-	if err == nil {
-		s.P4Runtime, s.Thrift = addrs[1], addrs[0]
-		options := []string{"--", "--grpc-server-addr", addrs[1], "--dp-grpc-server-addr", addrs[2]}
-		if json == nil {
-			options = append(options, "--cpu-port", strconv.Itoa(CPUPort), "--priority-queues", "8")
-		}
-		err = s.start(binary, json, addrs, nil, options...)
+	addrs, err := freeAddrs(3)
+	if err != nil {
+		return nil, err
 	}
+	return startAt(ctx, binary, json, addrs)
+}
+
+// Again starts a switch that was closed again, without a program, at the
+// addresses that it had.
+func (s *Switch) Again() (*Switch, error) { return startAt(s.ctx, s.binary, nil, s.addrs) }
+
+func startAt(ctx context.Context, binary string, json []byte, addrs []string) (s *Switch, err error) {
+	s = &Switch{ctx: ctx, binary: binary, addrs: addrs, P4Runtime: addrs[1], Thrift: addrs[0], exited: make(chan struct{})}
+	options := []string{"--", "--grpc-server-addr", addrs[1], "--dp-grpc-server-addr", addrs[2]}
+	if json == nil {
+		options = append(options, "--cpu-port", strconv.Itoa(CPUPort), "--priority-queues", "8")
+	}
+	err = s.start(binary, json, addrs, nil, options...)
 	if err == nil {
 		s.conn, err = grpc.NewClient(addrs[2], grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithDefaultCallOptions(grpc.ForceCodec(rawCodec{})))
