@@ -133,6 +133,10 @@ struct egress_intrinsic_metadata_for_output_port_t {
 extern T max<T>(in T t1, in T t2);
 extern T min<T>(in T t1, in T t2);
 
+// What comes between ingress_intrinsic_metadata_t and the packet, as a struct of
+// the program's own; the parser goes behind it.
+extern T port_metadata_unpack<T>(packet_in pkt);
+
 // A sum of the Internet protocols.
 extern Checksum {
     Checksum();

@@ -67,12 +67,6 @@ func (l *lowerer) callExtern(e *syntax.CallExpr, c *types.Call) value {
 	return result
 }
 
-// isSystem reports whether the function called is declared in a file of the
-// compiler's own.
-func (l *lowerer) isSystem(c *types.Call) bool {
-	return strings.HasPrefix(l.rep.Set.Position(c.Func.Decl.Pos()).File(), include.Prefix)
-}
-
 // isCore reports whether the function called is declared in core.p4.
 func (l *lowerer) isCore(c *types.Call) bool {
 	return strings.HasSuffix(l.rep.Set.Position(c.Func.Decl.Pos()).File(), "core.p4")

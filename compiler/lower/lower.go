@@ -261,6 +261,11 @@ func (l *lowerer) blocks(main *types.Instance) {
 
 // innerArgs returns the arguments of the package between main and the blocks.
 func (l *lowerer) innerArgs(main *types.Instance, args []syntax.Expr) []syntax.Expr {
+	for i, e := range args {
+		if i > 0 && e != nil {
+			l.unsupported(e, "a program for several pipelines is not supported")
+		}
+	}
 	if len(args) > 0 && args[0] != nil {
 		call, _ := args[0].(*syntax.CallExpr)
 		if n, ok := args[0].(*syntax.NameExpr); ok {

@@ -16,8 +16,11 @@ import (
 // reports whether the call is of one of them.
 func (l *lowerer) callTNA(e *syntax.CallExpr, c *types.Call, obj *ir.Object) (value, bool) {
 	if obj == nil {
-		if (c.Func.Name == "min" || c.Func.Name == "max") && l.isSystem(c) {
+		if (c.Func.Name == "min" || c.Func.Name == "max") && len(c.Args) == 2 && len(c.TypeArgs) == 1 {
 			return l.extreme(c), true
+		}
+		if c.Func.Name == "port_metadata_unpack" && l.parser != nil && len(c.TypeArgs) == 1 {
+			return l.portMetadata(e, c), true
 		}
 		return nil, false
 	}
@@ -49,6 +52,22 @@ func (l *lowerer) extreme(c *types.Call) value {
 	x := l.once(l.keep(l.exprTo(c.Args[0], t), c.Args[1:]).(scalar).x)
 	y := l.once(l.exprTo(c.Args[1], t).(scalar).x)
 	return scalar{mkMux(mkBinary(op, x, y), x, y)}
+}
+
+// portMetadataBits are what comes between the intrinsic header of ingress and
+// the packet.
+const portMetadataBits = 64
+
+// portMetadata reads the port metadata as a value of the program's own type,
+// and goes behind it.
+func (l *lowerer) portMetadata(e *syntax.CallExpr, c *types.Call) value {
+	offset := 0
+	v := l.copyOf(l.lookahead(e, l.substitute(c.TypeArgs[0]), &offset))
+	if offset > portMetadataBits {
+		l.fail(e.Pos(), CodeOutOfRange, "port metadata has %d bits, not %d", portMetadataBits, offset)
+	}
+	l.emit(&ir.Advance{Base: l.at(), Bits: bitConst(32, portMetadataBits)})
+	return v
 }
 
 func (l *lowerer) noRegisters(e *syntax.CallExpr) {

@@ -103,3 +103,40 @@ SWITCH
 INGRESS { apply { } }
 package Other<H, M>(IngressT<H, M> ingress);
 Other(Ingress()) main /* ERROR main "package Other is of no architecture this compiler knows" */;
+---
+// Name: parameters of other names, and some left out
+#include "tna.p4inc"
+INGRESS { apply { } }
+control Own(packet_out packet, inout headers_t hdr, in metadata_t meta, in ingress_intrinsic_metadata_for_deparser_t d) { apply { packet.emit(hdr); } }
+control Other(packet_out packet, inout headers_t hdr, in metadata_t meta, in egress_intrinsic_metadata_t told) { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+Pipeline(IngressParser(), Ingress(), Own(), EgressParser(), Egress(), Other()) pipe;
+Switch(pipe) main;
+---
+// Name: a parameter of the other gress
+#include "tna.p4inc"
+INGRESS { apply { } }
+control Own(packet_out packet, inout headers_t hdr, in metadata_t meta, in egress_intrinsic_metadata_for_deparser_t d) { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+Pipeline(IngressParser(), Ingress(), Own /* ERROR type-mismatch "which Own() (control Own) does not fit" */ (), EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;
+---
+// Name: port metadata that is too large
+#include "tna.p4inc"
+struct port_t { bit<32> a; bit<32> b; bit<8> c; }
+parser P(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t i) {
+    state start {
+        packet.extract(i);
+        meta = { 0, 0, 0, 0 };
+        port_t port = port_metadata_unpack /* ERROR out-of-range "port metadata has 64 bits, not 72" */ <port_t>(packet);
+        meta.x = port.a;
+        transition accept;
+    }
+}
+INGRESS { apply { } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+Pipeline(P(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;

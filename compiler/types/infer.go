@@ -283,7 +283,9 @@ func (c *Checker) unifyLists(p, a []Type, s Subst) bool {
 	return true
 }
 
-// unifyBlocks makes a parser or control fit the type of a parameter.
+// unifyBlocks makes a parser or control fit the type of a parameter. It may
+// leave out parameters that are optional there: those at the end, or, where
+// the types tell, others.
 func (c *Checker) unifyBlocks(p, a *Block, s Subst) bool {
 	if p.Kind != a.Kind {
 		return false
@@ -296,14 +298,14 @@ func (c *Checker) unifyBlocks(p, a *Block, s Subst) bool {
 	}
 	i := 0
 	for _, q := range p.Params {
-		may := q.Optional || q.Default != nil
-		if i >= len(a.Params) || may && a.Params[i].Name != q.Name && len(a.Params) < len(p.Params) {
+		may, t := q.Optional || q.Default != nil, c.apply(s, q.Type)
+		if i >= len(a.Params) || may && len(a.Params) < len(p.Params) && !hasOpen(t, s) && !Identical(t, a.Params[i].Type) {
 			if !may {
 				return false
 			}
 			continue
 		}
-		if q.Dir != a.Params[i].Dir || !c.unifyExact(c.apply(s, q.Type), a.Params[i].Type, s) {
+		if q.Dir != a.Params[i].Dir || !c.unifyExact(t, a.Params[i].Type, s) {
 			return false
 		}
 		i++
