@@ -75,23 +75,35 @@ func (c *ctl) pushCmd(verb, short string, push func(*controlplane.Session, conte
 
 // readPipeline reads a program from its two files.
 func readPipeline(info, config string) (controlplane.Pipeline, error) {
-	p := controlplane.Pipeline{P4Info: &p4configv1.P4Info{}}
-	text, err := os.ReadFile(info)
-	if err != nil {
+	var p controlplane.Pipeline
+	var err error
+	if p.P4Info, err = readP4Info(info); err != nil {
 		return p, err
-	}
-	// Text begins with a letter or a comment; in the binary format the first
-	// byte is a tag.
-	if strings.HasSuffix(info, ".bin") || strings.HasSuffix(info, ".pb") {
-		err = proto.Unmarshal(text, p.P4Info)
-	} else {
-		err = prototext.Unmarshal(text, p.P4Info)
-	}
-	if err != nil {
-		return p, fmt.Errorf("%s: no P4Info: %w", info, err)
 	}
 	p.Config, err = os.ReadFile(config)
 	return p, err
+}
+
+// readP4Info reads a P4Info in the text format or, by the file's name, the
+// binary one.
+func readP4Info(file string) (*p4configv1.P4Info, error) {
+	p := new(p4configv1.P4Info)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	// Text begins with a letter or a comment; in the binary format the first
+	// byte is a tag.
+	if strings.HasSuffix(file, ".bin") || strings.HasSuffix(file, ".pb") {
+		err = proto.Unmarshal(text, p)
+	} else {
+		// p4c writes what it calls barefoot's for a Tofino.
+		err = prototext.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: no P4Info: %w", file, err)
+	}
+	return p, nil
 }
 
 func (c *ctl) getPipeline(cmd *cobra.Command, info, config string) error {

@@ -26,7 +26,7 @@ much of the chip they take.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTofinoCheckCmd(), newTofinoBuildCmd(), newTofinoReportCmd(), newTofinoPackCmd())
+	cmd.AddCommand(newTofinoCheckCmd(), newTofinoBuildCmd(), newTofinoReportCmd(), newTofinoPackCmd(), newTofinoApplyCmd())
 	return cmd
 }
 

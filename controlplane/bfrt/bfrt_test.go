@@ -32,7 +32,7 @@ func read(t *testing.T, name string) []byte {
 // program of testdata.
 func start(t *testing.T) (*bfrttest.Server, *bfrt.Client, string) {
 	t.Helper()
-	server, err := bfrttest.New(2, read(t, "device.json"))
+	server, err := bfrttest.New(2, bfrttest.Device)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"time"
 
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
 	"google.golang.org/grpc"
@@ -38,6 +39,8 @@ type Client struct {
 	conn    *grpc.ClientConn
 	rpc     *bfrtpb.Client
 	cancel  context.CancelFunc // of the stream, which must live as long
+	stream  grpc.BidiStreamingClient[bfrtpb.StreamMessageRequest, bfrtpb.StreamMessageResponse]
+	ended   chan struct{} // the stream has
 	program string
 	info    *Info // nil until bound
 }
@@ -78,7 +81,9 @@ func (c *Client) subscribe(ctx context.Context) error {
 	if st := answer.GetSubscribe().GetStatus(); st.GetCode() != 0 {
 		return fmt.Errorf("client %d is refused: %s (%v)", c.options.ClientID, st.GetMessage(), codes.Code(st.GetCode()))
 	}
+	c.stream, c.ended = s, make(chan struct{})
 	go func() { // what else comes on the stream is of no interest
+		defer close(c.ended)
 		for {
 			if _, err := s.Recv(); err != nil {
 				return
@@ -88,8 +93,15 @@ func (c *Client) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the subscription and the connection.
+// Close ends the subscription and the connection. It waits a second at most
+// for the server to agree: before that, a client of the same number is refused.
 func (c *Client) Close() error {
+	if c.stream != nil && c.stream.CloseSend() == nil {
+		select {
+		case <-c.ended:
+		case <-time.After(time.Second):
+		}
+	}
 	if c.cancel != nil {
 		c.cancel()
 	}

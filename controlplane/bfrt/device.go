@@ -80,6 +80,10 @@ type Mirror struct {
 
 // SetMirror makes or changes a mirror session.
 func (c *Client) SetMirror(ctx context.Context, m Mirror) error {
+	return c.Write(ctx, PipeAll, bfrtpb.Update_INSERT_OR_MODIFY, m.entry())
+}
+
+func (m *Mirror) entry() Entry {
 	data := map[string]any{"$direction": m.Direction, "$session_enable": true}
 	if m.Port > 0 {
 		data["$ucast_egress_port"], data["$ucast_egress_port_valid"] = m.Port, true
@@ -90,8 +94,7 @@ func (c *Client) SetMirror(ctx context.Context, m Mirror) error {
 	if m.Truncate > 0 {
 		data["$max_pkt_len"] = m.Truncate
 	}
-	return c.Write(ctx, PipeAll, bfrtpb.Update_INSERT_OR_MODIFY,
-		Entry{Table: "$mirror.cfg", Match: []Match{Eq("$sid", m.Session)}, Action: "$normal", Data: data})
+	return Entry{Table: "$mirror.cfg", Match: []Match{Eq("$sid", m.Session)}, Action: "$normal", Data: data}
 }
 
 // Port is a port of the front panel.
@@ -105,10 +108,29 @@ type Port struct {
 
 // AddPort makes a port, enabled, with its MAC sending and obeying pauses.
 func (c *Client) AddPort(ctx context.Context, p Port) error {
-	return c.Write(ctx, PipeAll, bfrtpb.Update_INSERT, Entry{Table: "$PORT", Match: []Match{Eq("$DEV_PORT", p.Port)}, Data: map[string]any{
+	return c.Write(ctx, PipeAll, bfrtpb.Update_INSERT, p.entry())
+}
+
+func (p *Port) entry() Entry {
+	return Entry{Table: "$PORT", Match: []Match{Eq("$DEV_PORT", p.Port)}, Data: map[string]any{
 		"$SPEED": "BF_SPEED_" + p.Speed, "$FEC": "BF_FEC_TYP_" + p.FEC, "$PORT_ENABLE": true,
 		"$TX_PFC_EN_MAP": uint32(p.PFC), "$RX_PFC_EN_MAP": uint32(p.PFC),
-	}})
+	}}
+}
+
+// PanelPort returns the target's number of a channel of a front panel port, as
+// the switch itself has it.
+func (c *Client) PanelPort(ctx context.Context, port, channel int) (int, error) {
+	entries, err := c.Read(ctx, PipeAll, Entry{Table: "$PORT_HDL_INFO", Match: []Match{Eq("$CONN_ID", port), Eq("$CHNL_ID", channel)}}, false)
+	if err != nil {
+		return 0, fmt.Errorf("port %d/%d of the front panel: %w", port, channel, err)
+	}
+	if len(entries) == 1 {
+		if n, ok := entries[0].Data["$DEV_PORT"].(uint64); ok {
+			return int(n), nil
+		}
+	}
+	return 0, fmt.Errorf("the switch has no port %d/%d", port, channel)
 }
 
 // Lossless says how a port's packets of a class are buffered: cells are those
@@ -128,38 +150,53 @@ type Lossless struct {
 // drop: flow control of the port, a priority group with room for what is on the
 // wire, and the queue that obeys a pause of the class.
 func (c *Client) SetLossless(ctx context.Context, l Lossless) error {
-	icos := make([]uint32, 8)
-	for i := range icos {
-		icos[i] = uint32(i)
-	}
-	pipe := uint32(l.Pipe)
-	if err := c.Write(ctx, pipe, bfrtpb.Update_MODIFY, Entry{Table: "tf1.tm.port.flowcontrol", Match: []Match{Eq("dev_port", l.Port)},
-		Data: map[string]any{"mode_tx": "PFC", "mode_rx": "PFC", "cos_to_icos": icos}}); err != nil {
-		return err
-	}
-	if err := c.Write(ctx, pipe, bfrtpb.Update_INSERT_OR_MODIFY, Entry{Table: "tf1.tm.ppg.cfg", Match: []Match{Eq("ppg_id", l.Group)}, Action: "dev_port",
-		Data: map[string]any{
-			"dev_port": l.Port, fmt.Sprintf("icos_%d", l.Class): true,
-			"guaranteed_cells": l.Guaranteed, "hysteresis_cells": l.Hysteresis,
-			"pool_id": "IG_APP_POOL_0", "pool_max_cells": l.XOFF, "dynamic_baf": "DISABLE",
-			"pfc_enable": true, "pfc_skid_max_cells": l.Skid,
-		}}); err != nil {
-		return err
-	}
-	groups, err := c.Read(ctx, pipe, Entry{Table: "tf1.tm.port.cfg", Match: []Match{Eq("dev_port", l.Port)}}, false)
+	list, err := c.lossless(ctx, l)
 	if err != nil {
 		return err
 	}
+	for _, w := range list {
+		op := bfrtpb.Update_MODIFY
+		if w.Entry.Table == "tf1.tm.ppg.cfg" {
+			op = bfrtpb.Update_INSERT_OR_MODIFY
+		}
+		if err := c.Write(ctx, w.Pipe, op, w.Entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) lossless(ctx context.Context, l Lossless) ([]Wanted, error) {
+	pipe := uint32(l.Pipe)
+	groups, err := c.Read(ctx, pipe, Entry{Table: "tf1.tm.port.cfg", Match: []Match{Eq("dev_port", l.Port)}}, false)
+	if err != nil {
+		return nil, err
+	}
 	if len(groups) != 1 {
-		return fmt.Errorf("tf1.tm.port.cfg has %d entries for port %d", len(groups), l.Port)
+		return nil, fmt.Errorf("tf1.tm.port.cfg has %d entries for port %d", len(groups), l.Port)
 	}
 	group, ok := groups[0].Data["pg_id"].(uint64)
 	queues, ok2 := groups[0].Data["egress_qid_queues"].([]uint32)
 	if !ok || !ok2 || l.Class >= len(queues) {
-		return fmt.Errorf("tf1.tm.port.cfg does not say which queue port %d has for class %d", l.Port, l.Class)
+		return nil, fmt.Errorf("tf1.tm.port.cfg does not say which queue port %d has for class %d", l.Port, l.Class)
 	}
-	return c.Write(ctx, pipe, bfrtpb.Update_MODIFY, Entry{Table: "tf1.tm.queue.cfg",
-		Match: []Match{Eq("pg_id", group), Eq("pg_queue", queues[l.Class])}, Data: map[string]any{"pfc_cos": l.Class}})
+	icos := make([]uint32, 8)
+	for i := range icos {
+		icos[i] = uint32(i)
+	}
+	return []Wanted{
+		{Pipe: pipe, Entry: Entry{Table: "tf1.tm.port.flowcontrol", Match: []Match{Eq("dev_port", l.Port)},
+			Data: map[string]any{"mode_tx": "PFC", "mode_rx": "PFC", "cos_to_icos": icos}}},
+		{Pipe: pipe, Entry: Entry{Table: "tf1.tm.ppg.cfg", Match: []Match{Eq("ppg_id", l.Group)}, Action: "dev_port",
+			Data: map[string]any{
+				"dev_port": l.Port, fmt.Sprintf("icos_%d", l.Class): true,
+				"guaranteed_cells": l.Guaranteed, "hysteresis_cells": l.Hysteresis,
+				"pool_id": "IG_APP_POOL_0", "pool_max_cells": l.XOFF, "dynamic_baf": "DISABLE",
+				"pfc_enable": true, "pfc_skid_max_cells": l.Skid,
+			}}},
+		{Pipe: pipe, Entry: Entry{Table: "tf1.tm.queue.cfg",
+			Match: []Match{Eq("pg_id", group), Eq("pg_queue", queues[l.Class])}, Data: map[string]any{"pfc_cos": l.Class}}},
+	}, nil
 }
 
 // Pauses returns for how many microseconds the peer of a port has asked each

@@ -47,7 +47,7 @@ func (b *builder) relay(p int) int {
 	for _, q := range b.fabricPorts() {
 		to := b.peer(q)
 		if to.ID != from.ID && (from.Tier < b.node.Tier || to.Tier < b.node.Tier) {
-			g.Replicas = append(g.Replicas, schema.Replica(uint32(q), 1))
+			g.Replicas = append(g.Replicas, schema.Replica(uint32(b.target(q)), 1))
 		}
 	}
 	if len(g.Replicas) == 0 {
@@ -63,6 +63,11 @@ const messageClass = 7
 // session makes a clone session that leads to a port, for packets of a class,
 // unless there is one already.
 func (b *builder) session(id, port int, class uint32) {
+	b.sessionTo(id, []int{b.target(port)}, class)
+}
+
+// sessionTo is session for ports of the target.
+func (b *builder) sessionTo(id int, ports []int, class uint32) {
 	if b.sessions[id] {
 		return
 	}
@@ -70,7 +75,10 @@ func (b *builder) session(id, port int, class uint32) {
 		b.sessions = make(map[int]bool)
 	}
 	b.sessions[id] = true
-	c := &p4v1.CloneSessionEntry{SessionId: uint32(id), Replicas: []*p4v1.Replica{schema.Replica(uint32(port), 1)}}
+	c := &p4v1.CloneSessionEntry{SessionId: uint32(id)}
+	for _, p := range ports {
+		c.Replicas = append(c.Replicas, schema.Replica(uint32(p), 1))
+	}
 	if !b.options.NoCloneClass {
 		c.ClassOfService = class
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	// NoCloneClass leaves the class of service of clone sessions at zero, as
 	// BMv2 wants it.
 	NoCloneClass bool
+	// Port returns the target's number of a port of the topology; nil if they
+	// are the same. Only programs for Tofino have tables that translate.
+	Port func(int) int
 }
 
 // Build returns the entities of switch node (an index into t.Nodes), the same

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	"github.com/pauseless/pauseless/controlplane/schema"
-	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
@@ -70,19 +69,20 @@ func hashShift(tier topo.Tier) int {
 	}
 }
 
-// forward maps port numbers to themselves: both are those of the topology. On
-// Tofino, the number of what is recirculated stands for a port that does it.
+// forward maps port numbers of the topology to those of the target, which are
+// the same but on Tofino. There, the number of what is recirculated stands for
+// a port that does it.
 func (b *builder) forward() {
 	send := func(port, target int) {
 		b.entry(schema.Entry{Table: "Forward", Match: []schema.Match{schema.Eq("out_port", port)},
 			Action: "send", Args: []schema.Arg{{Name: "port", Value: target}}})
 	}
 	for _, p := range b.allPorts() {
-		send(p, p)
+		send(p, b.target(p))
 	}
 	switch p := b.manifest.RecirculationPort; {
 	case p > 0 && b.tofino():
-		send(p, manifest.TofinoRecirculation)
+		send(p, b.recirculation()[0])
 	case p > 0:
 		send(p, p)
 	}

@@ -3,6 +3,8 @@
 package intent
 
 import (
+	"slices"
+
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/manifest"
@@ -19,10 +21,32 @@ const mirrorBytes = 100
 // ingress from egress by mirroring and whose port numbers are the target's.
 func (b *builder) tofino() bool { return b.manifest.Target == "tna" }
 
+// target is the target's number of a port.
+func (b *builder) target(port int) int {
+	if b.options.Port == nil {
+		return port
+	}
+	return b.options.Port(port)
+}
+
+// recirculation lists the recirculation ports of the pipelines in use: number
+// 68 of each, and pipelines have 128 numbers.
+func (b *builder) recirculation() []int {
+	var list []int
+	for _, p := range b.allPorts() {
+		r := b.target(p)&^(manifest.TofinoPipePorts-1) | manifest.TofinoRecirculation
+		if !slices.Contains(list, r) {
+			list = append(list, r)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 // portNumbers says which port of the topology a port of the target is.
 func (b *builder) portNumbers() {
 	for _, p := range b.allPorts() {
-		b.entry(schema.Entry{Table: "port_number", Match: []schema.Match{schema.Eq("ingress_port", p)},
+		b.entry(schema.Entry{Table: "port_number", Match: []schema.Match{schema.Eq("ingress_port", b.target(p))},
 			Action: "is_port", Args: []schema.Arg{{Name: "port", Value: p}}})
 	}
 }
@@ -33,7 +57,7 @@ func (b *builder) mirrors() {
 	if !b.tofino() {
 		return
 	}
-	b.session(feedbackSession, manifest.TofinoRecirculation, messageClass)
+	b.sessionTo(feedbackSession, b.recirculation(), messageClass)
 	for _, p := range b.allPorts() {
 		b.session(p, p, messageClass)
 	}

@@ -68,6 +68,10 @@ const (
 // TofinoRecirculation is the recirculation port of a Tofino's first pipeline.
 const TofinoRecirculation = 68
 
+// TofinoPipePorts is how many numbers each pipeline of a Tofino has for its
+// ports: those of the second begin with it.
+const TofinoPipePorts = 128
+
 // CellBytes is the size of a cell of Tofino's packet memory.
 const CellBytes = 80
 

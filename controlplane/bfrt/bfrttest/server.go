@@ -82,8 +82,11 @@ func (s *Server) StreamChannel(stream grpc.BidiStreamingServer[bfrtpb.StreamMess
 	if err := stream.Send(&bfrtpb.StreamMessageResponse{Update: &bfrtpb.StreamMessageResponse_Subscribe{Subscribe: answer}}); err != nil || taken {
 		return err
 	}
-	<-stream.Context().Done()
-	return nil
+	for {
+		if _, err := stream.Recv(); err != nil {
+			return nil
+		}
+	}
 }
 
 // SetForwardingPipelineConfig loads a program, which loses all entries, or

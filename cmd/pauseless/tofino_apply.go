@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/bfrt"
+	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// tofinoApply is the verb that makes Tofino switches as a topology file says,
+// over BF Runtime.
+type tofinoApply struct {
+	addrs, panel         []string
+	pipes                []uint
+	dryRun, diff, tables bool
+	device, client       uint32
+	timeout              time.Duration
+
+	net      *topo.Topology
+	program  *bfrt.Program
+	schema   *schema.Schema
+	manifest *manifest.Manifest
+	ports    map[int]bfrt.Panel
+}
+
+func newTofinoApplyCmd() *cobra.Command {
+	a := new(tofinoApply)
+	cmd := &cobra.Command{
+		Use:   "apply TOPOLOGY DIR --addr NAME=HOST:PORT",
+		Short: "Make Tofino switches as a topology file wants them, over BF Runtime",
+		Long: `Make Tofino switches as a topology file wants them, over BF Runtime: load the
+program in DIR, which "pauseless tofino build" wrote, where another one runs;
+set up the ports with the rates of their links and with PFC for the lossless
+class; and write table entries, multicast groups and mirror sessions, as "ctl
+apply" does over P4Runtime. It reads what the switch has and writes the
+difference: running it again changes nothing.
+
+Port N of a switch in the topology is port N of the front panel, channel 0,
+unless --panel says otherwise; which number of the chip that is, the switch is
+asked. With --tables, ports and PFC are left as they are.`,
+		Example: `  pauseless tofino build -o out rlb-drill
+  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --dry-run
+  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --panel 1=9/0 --panel 2=9/1`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 || len(a.addrs) == 0 {
+				return usageErrorf(cmd, "want a topology file, the folder of a compiled program, and --addr NAME=HOST:PORT")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], args[1]) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&a.addrs, "addr", nil, "a switch of the topology and its BF Runtime server, `NAME=HOST:PORT`")
+	f.StringArrayVar(&a.panel, "panel", nil, "where a port is on the front panel, `PORT=CONNECTOR/CHANNEL`")
+	f.UintSliceVar(&a.pipes, "pipes", []uint{0, 1}, "pipelines to run the program")
+	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
+	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
+	f.BoolVar(&a.tables, "tables", false, "leave ports and PFC as they are")
+	f.Uint32Var(&a.device, "device", 0, "number of the device")
+	f.Uint32Var(&a.client, "client", 1, "number of this client; each client of a device has another")
+	f.DurationVar(&a.timeout, "timeout", time.Minute, "how long a switch may take")
+	return cmd
+}
+
+func (a *tofinoApply) run(cmd *cobra.Command, topology, dir string) error {
+	if err := a.read(cmd, topology, dir); err != nil {
+		return err
+	}
+	var targets []controlplane.Target
+	for _, text := range a.addrs {
+		t, err := parseTarget(text)
+		if err != nil {
+			return usageErrorf(cmd, "--addr: %v", err)
+		}
+		if n := a.net.NodeByName(t.Name); n == nil || n.Kind != topo.Switch {
+			return usageErrorf(cmd, "--addr: %s has no switch called %q; write NAME=HOST:PORT", topology, t.Name)
+		}
+		targets = append(targets, t)
+	}
+	for _, t := range targets {
+		if err := a.apply(cmd, t); err != nil {
+			return fmt.Errorf("switch %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// read reads the topology and the compiled program.
+func (a *tofinoApply) read(cmd *cobra.Command, topology, dir string) error {
+	var err error
+	if a.ports, err = parsePanel(a.panel); err != nil {
+		return usageErrorf(cmd, "--panel: %v", err)
+	}
+	if a.net, err = topo.Read(topology); err != nil {
+		return err
+	}
+	scope := make([]uint32, len(a.pipes))
+	for i, p := range a.pipes {
+		scope[i] = uint32(p)
+	}
+	name := filepath.Base(filepath.Clean(dir))
+	if a.program, err = bfrt.ReadProgram(name, dir, scope...); err != nil {
+		return err
+	}
+	info, err := readP4Info(filepath.Join(dir, "p4info.txtpb"))
+	if err != nil {
+		return err
+	}
+	if a.schema, err = schema.New(info); err != nil {
+		return err
+	}
+	file := filepath.Join(dir, name+".manifest.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if a.manifest, err = manifest.Read(file, text); err != nil {
+		return err
+	}
+	if a.manifest.Target != "tna" {
+		return fmt.Errorf("%s: the program is for %s, not for Tofino", file, a.manifest.Target)
+	}
+	return nil
+}
+
+// parsePanel reads PORT=CONNECTOR/CHANNEL.
+func parsePanel(list []string) (map[int]bfrt.Panel, error) {
+	ports := make(map[int]bfrt.Panel)
+	for _, text := range list {
+		port, at, ok := strings.Cut(text, "=")
+		connector, channel, ok2 := strings.Cut(at, "/")
+		var n [3]int
+		for i, s := range []string{port, connector, channel} {
+			v, err := strconv.ParseUint(s, 10, 16)
+			ok = ok && err == nil
+			n[i] = int(v)
+		}
+		if !ok || !ok2 {
+			return nil, fmt.Errorf("%q is no PORT=CONNECTOR/CHANNEL, as in 1=9/0", text)
+		}
+		ports[n[0]] = bfrt.Panel{Port: n[1], Channel: n[2]}
+	}
+	return ports, nil
+}
+
+// apply makes one switch as it should be, or says what that takes.
+func (a *tofinoApply) apply(cmd *cobra.Command, t controlplane.Target) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
+	defer cancel()
+	c, err := bfrt.Dial(ctx, t.Addr, bfrt.Options{DeviceID: a.device, ClientID: a.client})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	out := cmd.OutOrStdout()
+	pushed := ""
+	if err := c.Bind(ctx, a.program.Name); err != nil {
+		if code := status.Code(err); code != codes.NotFound && code != codes.InvalidArgument && code != codes.FailedPrecondition {
+			return err
+		}
+		if a.dryRun {
+			fmt.Fprintf(out, "%s: program %s to be pushed, and all entries after that\n", t.Name, a.program.Name)
+			return nil
+		}
+		if err := c.Load(ctx, a.program); err != nil {
+			return err
+		}
+		pushed = "program pushed, "
+	}
+	wanted, err := a.wanted(ctx, c, a.net.NodeByName(t.Name))
+	if err != nil {
+		return err
+	}
+	changes, err := c.Plan(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	if !a.dryRun {
+		if err := c.Do(ctx, changes); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(changes) == 0:
+		fmt.Fprintf(out, "%s: %sas desired already\n", t.Name, pushed)
+	case a.dryRun:
+		fmt.Fprintf(out, "%s: %d entries to be written\n", t.Name, len(changes))
+	default:
+		fmt.Fprintf(out, "%s: %s%d entries written\n", t.Name, pushed, len(changes))
+	}
+	if a.dryRun || a.diff {
+		return bfrt.Print(out, changes, "  ")
+	}
+	return nil
+}
+
+// wanted is all that a switch is to have.
+func (a *tofinoApply) wanted(ctx context.Context, c *bfrt.Client, n *topo.Node) ([]bfrt.Wanted, error) {
+	numbers, err := c.PortMap(ctx, n, a.ports)
+	if err != nil {
+		return nil, err
+	}
+	var list []bfrt.Wanted
+	if !a.tables {
+		if list, err = c.Network(ctx, a.net, n.ID, intent.LosslessPriority, numbers); err != nil {
+			return nil, err
+		}
+	}
+	entities, err := intent.Build(a.net, n.ID, a.manifest, a.schema.Info, intent.Options{Port: func(p int) int { return numbers[p] }})
+	if err != nil {
+		return nil, err
+	}
+	entries, err := bfrt.Entries(a.schema, entities)
+	return append(list, entries...), err
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/controlplane/bfrt/bfrttest"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/prototext"
+)
+
+const tofinoNetwork = `
+name: wedges
+leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}
+switch: {buffer: 22MB, pfc: {xoff: 256KB}}
+`
+
+// compiledForTofino is a folder as `pauseless tofino build` writes one, but
+// for the binary, by our compiler.
+func compiledForTofino(t *testing.T, profile string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), profile)
+	if code := run([]string{"gen", "--profile", profile, "--target", "tna", "-o", dir}, nil, io.Discard, os.Stderr); code != 0 {
+		t.Fatalf("gen: exit code %d", code)
+	}
+	r, list := compiler.Compile(compiler.Options{File: filepath.Join(dir, profile+".p4")})
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	info, err := prototext.Marshal(r.P4Info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bfrt, err := bfrttest.Schema(r.P4Info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"p4info.txtpb": info, "bfrt.json": bfrt, "pipe/context.json": []byte("{}"), "pipe/tofino.bin": {1}} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// A switch gets its program, ports, PFC, sessions and entries; the same again
+// changes nothing, and what others have changed is put back.
+func TestTofinoApply(t *testing.T) {
+	for _, profile := range []string{"plb", "rlb-drill"} {
+		t.Run(profile, func(t *testing.T) { testTofinoApply(t, compiledForTofino(t, profile), profile) })
+	}
+}
+
+func testTofinoApply(t *testing.T, dir, profile string) {
+	server, err := bfrttest.New(2, bfrttest.Device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first front panel ports of a Wedge 100BF-32X.
+	if err := server.PutPanel(map[int]int{1: 132, 2: 140, 3: 148, 4: 156, 17: 4}); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := grpc.NewServer()
+	server.Serve(g)
+	go g.Serve(listener)
+	t.Cleanup(g.Stop)
+
+	network := filepath.Join(t.TempDir(), "wedges.yaml")
+	if err := os.WriteFile(network, []byte(tofinoNetwork), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	apply := func(more ...string) (string, int) {
+		t.Helper()
+		var out bytes.Buffer
+		code := run(append([]string{"tofino", "apply", network, dir, "--addr", "l1=" + listener.Addr().String()}, more...), nil, &out, &out)
+		return out.String(), code
+	}
+	want := func(text string, code int, parts ...string) {
+		t.Helper()
+		if code != 0 {
+			t.Fatalf("exit code %d\n%s", code, text)
+		}
+		for _, p := range parts {
+			if !strings.Contains(text, p) {
+				t.Errorf("there is no %q in\n%s", p, text)
+			}
+		}
+	}
+	text, code := apply("--dry-run")
+	want(text, code, "l1: program "+profile+" to be pushed")
+	text, code = apply("--diff")
+	want(text, code, "l1: program pushed, ",
+		"+ $PORT $DEV_PORT=132 -> $FEC=BF_FEC_TYP_RS $PORT_ENABLE=true $RX_PFC_EN_MAP=8 $SPEED=BF_SPEED_100G $TX_PFC_EN_MAP=8",
+		"~ tf1.tm.port.flowcontrol dev_port=156 -> ", "+ tf1.tm.ppg.cfg ppg_id=4 -> dev_port ", "pool_max_cells=3200",
+		"+ port_number ingress_port=148 -> is_port(port=3)", "+ Forward out_port=4 -> send(port=156)", "+ route dst_addr=",
+		"+ clone 1000 -> 196/1 cos 7 truncate 100")
+	text, code = apply()
+	want(text, code, "l1: as desired already\n")
+	text, code = apply("--dry-run", "--panel", "4=3/0", "--panel", "3=4/0", "--tables")
+	want(text, code, "~ Forward out_port=3 -> send(port=156)", "~ port_number ingress_port=148 -> is_port(port=4)")
+	// A port of the other pipeline: copies reach both.
+	text, code = apply("--dry-run", "--panel", "4=17/0")
+	want(text, code, "- ", "~ clone 1000 -> 68/1, 196/1", "+ $pre.node $MULTICAST_NODE_ID=33768 -> $DEV_PORT=[68 196]", "+ $pre.mgid $MGID=33768")
+	text, code = apply("--panel", "3=4/0")
+	if code == 0 || !strings.Contains(text, "ports 3 and 4 of l1 are both") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	text, code = apply("--panel", "4=7/0")
+	if code == 0 || !strings.Contains(text, "port 7/0 of the front panel") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+}
