@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -363,5 +364,21 @@ func TestSocketsHearTheirInterfaceAlone(t *testing.T) {
 	talk.Wait()
 	if heard > 0 {
 		t.Errorf("a socket on a quiet interface heard %d frames", heard)
+	}
+}
+
+// A switch of another network, at the port of one of ours, was taken for it.
+func TestAPortThatIsTakenIsNoSwitch(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := checkPort(l.Addr().String()); err == nil || !strings.Contains(err.Error(), "address already in use: is another network up?") {
+		t.Errorf("got %v", err)
+	}
+	l.Close()
+	if err := errors.Join(checkPort(l.Addr().String()), checkPort("")); err != nil {
+		t.Error(err)
 	}
 }

@@ -146,6 +146,11 @@ func (n *Network) StartSwitch(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	for _, addr := range []string{s.GRPC, s.Thrift} {
+		if err := checkPort(addr); err != nil {
+			return fmt.Errorf("switch %s: %w", name, err)
+		}
+	}
 	n.Progress("switch " + name)
 	p, err := start(n.Name, name, true, n.journal, program, args...)
 	if err != nil {
@@ -164,6 +169,19 @@ func (n *Network) StartSwitch(ctx context.Context, name string) error {
 		return n.pace(ctx, s)
 	}
 	return nil
+}
+
+// checkPort returns an error if a server listens at an address already: it
+// would be taken for the switch.
+func checkPort(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("%w: is another network up? `pauseless deploy list` shows them; --grpc and --thrift-port give this one other ports", err)
+	}
+	return l.Close()
 }
 
 func (n *Network) find(name string) *local.Switch {

@@ -86,6 +86,17 @@ def quiet(node, interface):
     node.cmd(f"sysctl -qw net.ipv6.conf.{interface}.disable_ipv6=1")
 
 
+def check_free(address):
+    """A server that listens there already would be taken for the switch."""
+    host, port = address.split(":")
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind((host, int(port)))
+        except OSError as error:
+            raise SystemExit(f"{address}: {error}; is another network up? `pauseless deploy list` shows them")
+
+
 def ahead():
     """What a switch does late costs packets: it goes before other programs."""
     os.setpgrp()
@@ -102,6 +113,8 @@ class P4Switch(Switch):
         for interface in self.intfNames():
             if interface != "lo":
                 quiet(self, interface)
+        for address in filter(None, (grpc, thrift)):
+            check_free(address)
         log = open(os.path.join(RUN_DIR, self.name + ".log"), "w")
         self.process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=ahead)
         journal_process(self.process.pid, self.name)
