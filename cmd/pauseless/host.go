@@ -74,6 +74,13 @@ func (f *hostFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if away := time.Until(cfg.Epoch); f.epoch > 0 && away.Abs() > time.Minute {
+		when := "is %v away"
+		if away < 0 {
+			when = "was %v ago"
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: --epoch "+when+": if that is not meant, the clock here or there was set\n", away.Abs().Round(time.Second))
+	}
 	port, err := wire.Open(f.iface)
 	if err != nil {
 		return err
