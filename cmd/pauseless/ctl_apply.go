@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ type apply struct {
 	keep, standby          bool
 	audit                  time.Duration
 	scale                  int64
+	numbers                []string // of ports at the target
 }
 
 func newCtlApplyCmd(c *ctl) *cobra.Command {
@@ -40,7 +42,8 @@ func newCtlApplyCmd(c *ctl) *cobra.Command {
 ids, clone sessions, multicast groups, thresholds), compares it with what the
 switch has, and writes the difference: first what is new, then what has to go.
 Running it again changes nothing. The program is that of a profile, or your own
-with --p4info, --config and --manifest. Where a --thrift address says that the
+with --p4info, --config and --manifest; --number says how a Tofino with Stratum
+numbers its ports. Where a --thrift address says that the
 switches are BMv2s, it is compiled for BMv2: times in µs, depths in packets, flow
 control by the program itself. Switches are reached at the addresses
 in the file, or at --addr NAME=HOST:PORT.
@@ -66,6 +69,7 @@ With --keep --standby it waits until the controller in charge is gone.`,
 	f.StringVar(&a.info, "p4info", "", "P4Info `FILE` of your own program")
 	f.StringVar(&a.config, "config", "", "its device configuration `FILE`, BMv2 JSON for example")
 	f.StringVar(&a.manifest, "manifest", "", "its manifest `FILE`")
+	f.StringArrayVar(&a.numbers, "number", nil, "with a program for Tofino: number that a port of the topology has there, `PORT=NUMBER`")
 	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
 	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
 	f.BoolVar(&a.keep, "keep", false, "stay, and keep the switches so")
@@ -147,10 +151,14 @@ func (a *apply) wanted(cmd *cobra.Command, targets []controlplane.Target) (map[s
 	if err != nil {
 		return nil, err
 	}
+	numbered, err := a.portNumbers(cmd)
+	if err != nil {
+		return nil, err
+	}
 	slow := local.Slow(a.net, a.scale)
 	out := make(map[string]controlplane.Desired)
 	for _, t := range targets {
-		options := intent.Options{NoCloneClass: t.Thrift != ""}
+		options := intent.Options{NoCloneClass: t.Thrift != "", Port: numbered}
 		entities, err := intent.Build(slow, a.net.NodeByName(t.Name).ID, m, pipeline.P4Info, options)
 		if err != nil {
 			return nil, err
@@ -158,6 +166,30 @@ func (a *apply) wanted(cmd *cobra.Command, targets []controlplane.Target) (map[s
 		out[t.Name] = controlplane.Desired{Pipeline: pipeline, Entities: entities}
 	}
 	return out, nil
+}
+
+// portNumbers returns what the target calls a port, nil if all are called as in
+// the topology.
+func (a *apply) portNumbers(cmd *cobra.Command) (func(int) int, error) {
+	numbers := make(map[int]int)
+	for _, text := range a.numbers {
+		port, number, ok := strings.Cut(text, "=")
+		p, err := strconv.ParseUint(port, 10, 9)
+		n, err2 := strconv.ParseUint(number, 10, 9)
+		if !ok || err != nil || err2 != nil {
+			return nil, usageErrorf(cmd, "--number: %q is no PORT=NUMBER", text)
+		}
+		numbers[int(p)] = int(n)
+	}
+	if len(numbers) == 0 {
+		return nil, nil
+	}
+	return func(p int) int {
+		if n, ok := numbers[p]; ok {
+			return n
+		}
+		return p
+	}, nil
 }
 
 // program returns the program to run and its manifest.

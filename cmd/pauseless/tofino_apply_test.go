@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net"
 	"os"
@@ -12,9 +13,14 @@ import (
 	"testing"
 
 	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrttest"
+	"github.com/pauseless/pauseless/controlplane/p4rttest"
+	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/tofino"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 )
 
 const tofinoNetwork = `
@@ -63,7 +69,10 @@ func TestTofinoApply(t *testing.T) {
 	}
 }
 
-func testTofinoApply(t *testing.T, dir, profile string) {
+// tofinoServer starts a switch with BF Runtime and returns its address, and a
+// topology file.
+func tofinoServer(t *testing.T) (address, network string) {
+	t.Helper()
 	server, err := bfrttest.New(2, bfrttest.Device)
 	if err != nil {
 		t.Fatal(err)
@@ -81,14 +90,19 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 	go g.Serve(listener)
 	t.Cleanup(g.Stop)
 
-	network := filepath.Join(t.TempDir(), "wedges.yaml")
+	network = filepath.Join(t.TempDir(), "wedges.yaml")
 	if err := os.WriteFile(network, []byte(tofinoNetwork), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	return listener.Addr().String(), network
+}
+
+func testTofinoApply(t *testing.T, dir, profile string) {
+	address, network := tofinoServer(t)
 	apply := func(more ...string) (string, int) {
 		t.Helper()
 		var out bytes.Buffer
-		code := run(append([]string{"tofino", "apply", network, dir, "--addr", "l1=" + listener.Addr().String()}, more...), nil, &out, &out)
+		code := run(append([]string{"tofino", "apply", network, dir, "--addr", "l1=" + address}, more...), nil, &out, &out)
 		return out.String(), code
 	}
 	want := func(text string, code int, parts ...string) {
@@ -108,15 +122,21 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 	want(text, code, "l1: program pushed, ",
 		"+ $PORT $DEV_PORT=132 -> $FEC=BF_FEC_TYP_RS $PORT_ENABLE=true $RX_PFC_EN_MAP=8 $SPEED=BF_SPEED_100G $TX_PFC_EN_MAP=8",
 		"~ tf1.tm.port.flowcontrol dev_port=156 -> ", "+ tf1.tm.ppg.cfg ppg_id=4 -> dev_port ", "pool_max_cells=3200",
-		"+ port_number ingress_port=148 -> is_port(port=3)", "+ Forward out_port=4 -> send(port=156)", "+ route dst_addr=",
+		"+ Forward out_port=4 -> send(port=156)", "+ route dst_addr=",
 		"+ clone 1000 -> 196/1 cos 7 truncate 100")
 	text, code = apply()
 	want(text, code, "l1: as desired already\n")
 	text, code = apply("--dry-run", "--panel", "4=3/0", "--panel", "3=4/0", "--tables")
-	want(text, code, "~ Forward out_port=3 -> send(port=156)", "~ port_number ingress_port=148 -> is_port(port=4)")
+	want(text, code, "~ Forward out_port=3 -> send(port=156)", "~ clone 4 -> 148/1 cos 7 truncate 100")
+	if profile != "ecmp" { // which does not ask where a packet came in
+		want(text, code, "~ port_number ingress_port=148 -> is_port(port=4)")
+	}
 	// A port of the other pipeline: copies reach both.
 	text, code = apply("--dry-run", "--panel", "4=17/0")
-	want(text, code, "- ", "~ clone 1000 -> 68/1, 196/1", "+ $pre.node $MULTICAST_NODE_ID=33768 -> $DEV_PORT=[68 196]", "+ $pre.mgid $MGID=33768")
+	if profile != "ecmp" {
+		want(text, code, "- pipe.port_number ingress_port=156 -> is_port port=4", "+ port_number ingress_port=4 -> is_port(port=4)")
+	}
+	want(text, code, "~ clone 1000 -> 68/1, 196/1", "+ $pre.node $MULTICAST_NODE_ID=33768 -> $DEV_PORT=[68 196]", "+ $pre.mgid $MGID=33768")
 	text, code = apply("--panel", "3=4/0")
 	if code == 0 || !strings.Contains(text, "ports 3 and 4 of l1 are both") {
 		t.Errorf("exit code %d: %s", code, text)
@@ -125,4 +145,90 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 	if code == 0 || !strings.Contains(text, "port 7/0 of the front panel") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
+}
+
+// Over P4Runtime, as with Stratum: the same entries, with the numbers that the
+// command line gives.
+func TestCtlApplyForTofino(t *testing.T) {
+	dir := compiledForTofino(t, "plb")
+	packed := filepath.Join(t.TempDir(), "plb.pb")
+	must(t, "tofino", "pack", dir, "-o", packed)
+	server := new(p4rttest.Server)
+	server.DeviceID = 1
+	p4rttest.Start(t, server)
+	_, network := tofinoServer(t)
+	apply := []string{"ctl", "apply", network, "--p4info", filepath.Join(dir, "p4info.txtpb"), "--config", packed,
+		"--manifest", filepath.Join(dir, "plb.manifest.json"), "--addr", "l1=" + server.Addr(),
+		"--number", "1=132", "--number", "2=140", "--number", "3=148", "--number", "4=4", "--diff"}
+	text := must(t, apply...)
+	for _, p := range []string{"+ port_number ingress_port=148 -> is_port(port=3)", "+ Forward out_port=4 -> send(port=4)", "+ clone 1000 -> 68/1, 196/1 cos 7 truncate 100"} {
+		if !strings.Contains(text, p) {
+			t.Errorf("there is no %q in\n%s", p, text)
+		}
+	}
+	if text := must(t, apply...); text != "1 of 1 switches are as desired already\n" {
+		t.Errorf("the same again: %s", text)
+	}
+}
+
+// must runs a command that must do, and returns what it prints.
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if code := run(args, nil, &out, os.Stderr); code != 0 {
+		t.Fatalf("%v: exit code %d", args, code)
+	}
+	return out.String()
+}
+
+// What p4c makes is packed file by file, under the name of p4c's pipe, and a
+// switch that takes it is made as it should be by p4c's own schema.
+func TestTofinoPackOfWhatP4CMakes(t *testing.T) {
+	_, err := tofino.FindCompiler(os.Getenv("P4C_TOFINO"))
+	need.No(t, err)
+	need.Time(t, "p4c takes seconds for a program")
+	out := t.TempDir()
+	dir, packed := filepath.Join(out, "ecmp"), filepath.Join(out, "ecmp.pb")
+	must(t, "tofino", "build", "-o", out, "ecmp")
+	must(t, "tofino", "pack", dir, "-o", packed, "--pipes", "1")
+	read := func(name string) []byte {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || len(b) == 0 {
+			t.Fatalf("%s: %d bytes, %v", name, len(b), err)
+		}
+		return b
+	}
+	var manifest struct {
+		Programs []struct {
+			Name  string `json:"program_name"`
+			Pipes []struct {
+				Name  string `json:"pipe_name"`
+				Files struct {
+					Context struct {
+						Path string `json:"path"`
+					} `json:"context"`
+				} `json:"files"`
+			} `json:"pipes"`
+		} `json:"programs"`
+	}
+	if err := json.Unmarshal(read("manifest.json"), &manifest); err != nil || len(manifest.Programs) != 1 || len(manifest.Programs[0].Pipes) != 1 {
+		t.Fatalf("p4c's manifest: %+v, %v", manifest, err)
+	}
+	pipe := manifest.Programs[0].Pipes[0]
+	b, err := os.ReadFile(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := new(bfrtpb.ForwardingPipelineConfig)
+	if err := proto.Unmarshal(b, got); err != nil {
+		t.Fatal(err)
+	}
+	want := &bfrtpb.ForwardingPipelineConfig{P4Name: strings.TrimSuffix(manifest.Programs[0].Name, ".p4"), BfruntimeInfo: read("bfrt.json"),
+		Profiles: []*bfrtpb.ForwardingPipelineConfig_Profile{{ProfileName: pipe.Name, Context: read(pipe.Files.Context.Path),
+			Binary: read(filepath.Join(pipe.Name, "tofino.bin")), PipeScope: []uint32{1}}}}
+	if !proto.Equal(got, want) {
+		t.Errorf("packed %d bytes, want %d", len(b), proto.Size(want))
+	}
+	testTofinoApply(t, dir, "ecmp")
 }

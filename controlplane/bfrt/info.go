@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
+	"slices"
 	"sort"
 	"strings"
 
@@ -103,6 +105,9 @@ func (i *Info) Table(name string) (*Table, error) {
 	}
 	return nil, fmt.Errorf("table %s may be any of %s", name, strings.Join(list, ", "))
 }
+
+// Names lists all tables.
+func (i *Info) Names() []string { return slices.Sorted(maps.Keys(i.tables)) }
 
 // ByID finds a table by its number.
 func (i *Info) ByID(id uint32) *Table { return i.byID[id] }

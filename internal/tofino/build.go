@@ -90,14 +90,7 @@ func (c *Compiler) Build(ctx context.Context, program, dir string) (warnings str
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
-	args := []string{"-g", "--target", "tofino", "--arch", "tna", "-D__TARGET_TOFINO__=1",
-		"--Wdisable=unknown", // annotations of ours
-		"--bf-rt-schema", filepath.Join(dir, "bfrt.json"),
-		"--p4runtime-force-std-externs", "--p4runtime-files", filepath.Join(dir, "p4info.txtpb"), "-o", dir}
-	if c.include != "" {
-		args = append(args, "-I", c.include)
-	}
-	text, err := c.run(ctx, name, "p4c-barefoot", c.p4c, append(args, program)...)
+	text, err := c.run(ctx, name, "p4c-barefoot", c.p4c, c.Args(program, dir)...)
 	if err != nil {
 		return "", err
 	}
@@ -106,6 +99,21 @@ func (c *Compiler) Build(ctx context.Context, program, dir string) (warnings str
 		return "", err
 	}
 	return text, nil
+}
+
+// Path is that of p4c-barefoot.
+func (c *Compiler) Path() string { return c.p4c }
+
+// Args are the arguments with which it compiles a program into a folder.
+func (c *Compiler) Args(program, dir string) []string {
+	args := []string{"-g", "--target", "tofino", "--arch", "tna", "-D__TARGET_TOFINO__=1",
+		"--Wdisable=unknown", // annotations of ours
+		"--bf-rt-schema", filepath.Join(dir, "bfrt.json"),
+		"--p4runtime-force-std-externs", "--p4runtime-files", filepath.Join(dir, "p4info.txtpb"), "-o", dir}
+	if c.include != "" {
+		args = append(args, "-I", c.include)
+	}
+	return append(args, program)
 }
 
 func (c *Compiler) run(ctx context.Context, program, step, file string, args ...string) (string, error) {

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package bfrt_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"syscall"
+	"testing"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"github.com/pauseless/pauseless/controlplane/bfrt"
+	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
+	"github.com/pauseless/pauseless/controlplane/bfrt/bfrttest"
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/tofino"
+	"google.golang.org/protobuf/encoding/prototext"
+)
+
+// schemaOfP4C returns the bfrt.json and the P4Info that p4c writes for a
+// program. It writes the P4Info before, and both before it places tables, which
+// takes far longer and is not waited for.
+func schemaOfP4C(t *testing.T, program string) ([]byte, *p4configv1.P4Info) {
+	t.Helper()
+	c, err := tofino.FindCompiler(os.Getenv("P4C_TOFINO"))
+	need.No(t, err)
+	dir := t.TempDir()
+	pipe, text := filepath.Join(dir, "bfrt.json"), filepath.Join(dir, "p4info.txtpb")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), c.Path(), c.Args(program, dir)...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // killed
+		if w, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			w.Close() // ends the wait for one who writes
+		}
+	}()
+	data, err := os.ReadFile(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Process.Kill() // it may have ended
+	<-ended
+	b, err := os.ReadFile(text)
+	if err != nil || len(data) == 0 {
+		t.Fatalf("%s: %v\n%s", program, err, said.String())
+	}
+	info := new(p4configv1.P4Info)
+	if err := (prototext.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, info); err != nil {
+		t.Fatal(err)
+	}
+	return data, info
+}
+
+// The client and the server go by what p4c writes of our programs: match
+// tables, default entries, registers of numbers and of pairs, in one pipeline
+// and in all.
+func TestSchemasOfP4C(t *testing.T) {
+	need.Time(t, "p4c takes seconds for a program")
+	programs := []string{"../../p4src/tna/drill.p4"}
+	if os.Getenv("TOFINO_ALL") != "" {
+		var err error
+		if programs, err = filepath.Glob("../../p4src/tna/*.p4"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range programs {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, info := schemaOfP4C(t, file)
+			checkSchema(t, data, info)
+			s, err := schema.New(info)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := loaded(t, data)
+			writeAll(t, c, s)
+		})
+	}
+}
+
+// loaded is a client of a switch that runs a program with that bfrt.json.
+func loaded(t *testing.T, data []byte) *bfrt.Client {
+	t.Helper()
+	_, _, address := start(t)
+	c, err := bfrt.Dial(t.Context(), address, bfrt.Options{ClientID: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.Load(t.Context(), &bfrt.Program{Name: "real", Info: data, Context: []byte("{}"), Binary: []byte{1}, Pipes: []uint32{0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// checkSchema compares p4c's bfrt.json with what tests make of the P4Info
+// where there is no p4c: the same match tables and registers, keys, actions
+// and fields.
+func checkSchema(t *testing.T, data []byte, info *p4configv1.P4Info) {
+	t.Helper()
+	made, err := bfrttest.Schema(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := bfrt.ParseInfo(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := bfrt.ParseInfo(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := ours.Names()
+	if len(names) < 5 {
+		t.Errorf("only %d tables: %v", len(names), names)
+	}
+	for _, name := range names {
+		a, err := ours.Table(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := theirs.Table(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if x, y := outline(a), outline(b); a.Kind != b.Kind || !reflect.DeepEqual(x, y) {
+			t.Errorf("table %s is %s %v, p4c's %s %v", name, a.Kind, x, b.Kind, y)
+		}
+	}
+	for _, name := range theirs.Names() {
+		b, err := theirs.Table(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ours.Table(name); err != nil && (b.Kind == "MatchAction_Direct" || b.Kind == "Register") {
+			t.Errorf("p4c has a table %s of kind %s, our schema not", name, b.Kind)
+		}
+	}
+}
+
+// outline is what of a table matters to a client but for numbers.
+func outline(t *bfrt.Table) []string {
+	var list []string
+	field := func(of string, f *bfrt.Field) {
+		list = append(list, of+" "+f.Name+" "+f.Match+" "+f.Type.Kind+" "+string(rune('0'+f.Bits()%64)))
+	}
+	for i := range t.Key {
+		field("key", &t.Key[i])
+	}
+	for i := range t.Actions {
+		list = append(list, "action "+t.Actions[i].Name)
+		for _, f := range t.Actions[i].Data {
+			field(t.Actions[i].Name, &f)
+		}
+	}
+	for _, f := range t.DataFields(nil) {
+		field("data", &f)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// writeAll makes an entry in each match table that takes any, sets the default
+// entries of those without a key, and a cell of each register.
+func writeAll(t *testing.T, c *bfrt.Client, s *schema.Schema) {
+	t.Helper()
+	ctx := t.Context()
+	var wanted []bfrt.Wanted
+	for _, table := range s.Tables {
+		if table.Const {
+			continue
+		}
+		action := table.Actions[0]
+		e := bfrt.Entry{Table: table.Full, Default: len(table.Fields) == 0, Action: action.Full, Data: make(map[string]any)}
+		for _, f := range table.Fields {
+			m := bfrt.Eq(f.Name, 1)
+			if f.Match == schema.LPM {
+				m.LPM, m.PrefixLen = true, f.Bits
+			}
+			e.Match = append(e.Match, m)
+		}
+		for _, p := range action.Params {
+			e.Data[p.Name] = 1
+		}
+		wanted = append(wanted, bfrt.Wanted{Pipe: bfrt.PipeAll, Entry: e})
+	}
+	for round, n := range []int{len(wanted), 0} {
+		changes, err := c.Plan(ctx, wanted)
+		if err != nil || len(changes) != n {
+			t.Fatalf("round %d: %d changes, %v, want %d", round, len(changes), err, n)
+		}
+		if err := c.Do(ctx, changes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range s.Registers {
+		values, err := c.Register(ctx, r.Full, r.Size-1)
+		if err != nil || len(values) != max(1, len(r.Members)) {
+			t.Errorf("register %s: %v, %v", r.Name, values, err)
+			continue
+		}
+		want := make(map[string][]uint64)
+		all, one := make(map[string]uint64), make(map[string]uint64)
+		for field, v := range values {
+			if !slices.Equal(v, []uint64{0, 0}) {
+				t.Errorf("register %s: field %s is %v, want zeros of two pipelines", r.Name, field, v)
+			}
+			all[field], one[field], want[field] = 1, 0, []uint64{0, 1}
+		}
+		if err := c.SetRegister(ctx, bfrt.PipeAll, r.Full, r.Size-1, all); err != nil {
+			t.Error(err)
+		}
+		if err := c.SetRegister(ctx, 0, r.Full, r.Size-1, one); err != nil {
+			t.Error(err)
+		}
+		if values, err = c.Register(ctx, r.Full, r.Size-1); err != nil || !reflect.DeepEqual(values, want) {
+			t.Errorf("register %s is %v, %v, want %v", r.Name, values, err, want)
+		}
+	}
+	if err := c.SetMirror(ctx, bfrt.Mirror{Session: 5, Port: 132, Queue: 7, Truncate: 100, Direction: "BOTH"}); err != nil {
+		t.Error(err)
+	}
+	if err := c.Write(ctx, 2, bfrtpb.Update_MODIFY, wanted[0].Entry); err == nil {
+		t.Error("a pipeline that is not there was written to")
+	}
+}
