@@ -220,4 +220,4 @@ const defaultGap = 4000
 
 // maxPort bounds port numbers; standard_metadata has nine bits for them, other
 // programs may have more.
-const maxPort = 1 << 16
+const maxPort = 1<<16 - 1

@@ -295,6 +295,10 @@ func (s *Switch) Waiting(in, out, class int) int64 {
 // drop ends the life of a packet.
 func (s *Switch) drop(p *tm.Packet, cause DropCause) {
 	s.stats.Drops[cause]++
+	if p.Tag == uncounted { // it never came to a queue: class zero
+		p.Tag = 0
+		s.tm.Count(p.In, 0, p.Frame.Len())
+	}
 	class := p.Class
 	if class < 0 {
 		class = p.Queue

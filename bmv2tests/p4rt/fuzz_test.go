@@ -82,6 +82,30 @@ func FuzzServer(f *testing.F) {
 		modify(&p4v1.DirectCounterEntry{TableEntry: x.exactEntry(1, 1), Data: &p4v1.CounterData{}}),
 		modify(&p4v1.DirectMeterEntry{TableEntry: x.entry("t_meter", nil, exact(1, 1)), Config: &p4v1.MeterConfig{}}),
 	}
+	fuzzServer(f, x, updates, packetOut(2, 1, body(12, 1, 2, 3)))
+}
+
+// FuzzTranslated is FuzzServer with types that are translated.
+func FuzzTranslated(f *testing.F) {
+	cfg, err := translated()
+	if err != nil {
+		f.Fatal(err)
+	}
+	x := &bench{TB: f, config: cfg}
+	updates := []*p4v1.Update{
+		insert(x.tenant(1, "red")), insert(x.route("red", "eth1", optionally(2, "eth2"))), insert(x.entry("t_class", x.call("mark", 1), exact(1, 0x10001))),
+		modify(x.entry("t_mixed", x.call("mark", 3), exact(1, 2))), modify(&p4v1.DirectCounterEntry{TableEntry: x.entry("t_mixed", nil, exact(1, 1)), Data: &p4v1.CounterData{}}),
+		modify(&p4v1.RegisterEntry{RegisterId: x.id("last"), Index: index(1), Data: bits(0x233033)}),
+		insert(&p4v1.DigestEntry{DigestId: x.id("alert_t"), Config: &p4v1.DigestEntry_Config{MaxListSize: 1}}),
+	}
+	fuzzServer(f, x, updates, &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
+		Payload: body(0, 0, 0, 0), Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: []byte("eth1")}}}}})
+}
+
+// fuzzServer fuzzes with a pipeline, from updates that it takes and a
+// packet-out on.
+func fuzzServer(f *testing.F, x *bench, updates []*p4v1.Update, out *p4v1.StreamMessageRequest) {
+	cfg := x.config
 	add := func(kind byte, m proto.Message) {
 		b, err := proto.Marshal(m)
 		if err != nil {
@@ -98,7 +122,7 @@ func FuzzServer(f *testing.F) {
 	}
 	add(fuzzWrite, &p4v1.WriteRequest{Updates: updates})
 	add(fuzzRead, read)
-	add(fuzzStream, packetOut(2, 1, body(12, 1, 2, 3)))
+	add(fuzzStream, out)
 	add(fuzzStream, &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_DigestAck{DigestAck: &p4v1.DigestListAck{DigestId: x.id("alert_t"), ListId: 1}}})
 	add(fuzzPipeline, &p4v1.SetForwardingPipelineConfigRequest{Action: p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT, Config: cfg})
 	add(fuzzGet, &p4v1.GetForwardingPipelineConfigRequest{ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY})
@@ -114,7 +138,7 @@ func FuzzServer(f *testing.F) {
 				t.Fatal(err)
 			}
 			net = solo.New(sw)
-			s = p4rtserver.New(sw, p4rtserver.Options{})
+			s = p4rtserver.New(sw, soft)
 			if err := s.Preload(cfg, updates[:1]); err != nil {
 				t.Fatal(err)
 			}

@@ -201,6 +201,13 @@ func TestDropsAreCountedByCause(t *testing.T) {
 			t.Errorf("%v: %d were counted, %d told, want %d", cause, got, told[cause], want[cause])
 		}
 	}
+	in := uint64(0) // whatever became of them
+	for _, c := range r.sw.Port(1).Class {
+		in += c.RxPackets
+	}
+	if in != r.sw.Stats().Received {
+		t.Errorf("port 1 has received %d packets, the switch %d", in, r.sw.Stats().Received)
+	}
 }
 
 func TestConfigurationsThatCannotBe(t *testing.T) {

@@ -100,8 +100,19 @@ func ended(cfg GRPCConfig, log *slog.Logger, method string, start time.Time, err
 	case codes.OK, codes.Canceled:
 		log.Debug("call", "method", method, "code", code.String(), "took", took)
 	default:
-		log.Info("call failed", "method", method, "code", code.String(), "error", *err, "took", took)
+		log.Info("call failed", "method", method, "code", code.String(), "error", *err, "first", firstError(*err), "took", took)
 	}
+}
+
+// firstError returns what was wrong with the first element of a batch that
+// failed, of which the error itself says only that it did.
+func firstError(err error) string {
+	for i, d := range status.Convert(err).Details() {
+		if e, ok := d.(*p4v1.Error); ok && e.CanonicalCode != int32(codes.OK) && e.CanonicalCode != int32(codes.Aborted) {
+			return fmt.Sprintf("%d: %v: %s", i+1, codes.Code(e.CanonicalCode), e.Message)
+		}
+	}
+	return ""
 }
 
 // credentials returns what the server shows and wants to see, or nil for

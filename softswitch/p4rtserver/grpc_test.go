@@ -265,6 +265,17 @@ func TestCallsAreCountedLoggedAndBounded(t *testing.T) {
 	}
 }
 
+// The log has the reason of a batch that failed, which is in its details.
+func TestFirstErrorOfABatch(t *testing.T) {
+	aborted, missing := status.Error(codes.Aborted, "not done"), status.Error(codes.NotFound, "no such entry")
+	if got := firstError(batchError("Write failure.", []error{nil, aborted, missing, missing})); got != "3: NotFound: no such entry" {
+		t.Errorf("the log says %q", got)
+	}
+	if got := firstError(missing); got != "" {
+		t.Errorf("of an error that is no batch, the log says %q", got)
+	}
+}
+
 // More calls at a time on one connection than are allowed wait for others to
 // end.
 func TestCallsAtATimeAreBounded(t *testing.T) {
