@@ -138,6 +138,51 @@ var tofinoRows = map[string]tofinoRow{
 	"slot_qlen":         member("queue when the slot began", ofPorts, func(p *model.TofinoPBFS) *uint32 { return &p.SlotQueue }, tofinoQueue),
 	"window_qlen":       member("Q of the window", ofPorts, func(p *model.TofinoPBFS) *uint32 { return &p.WindowQueue }, tofinoQueue),
 	"postcards":         single("statistics", func(s *tofinoSwitch) []uint32 { return s.postcards }, tofinoCount),
+
+	"ingress_qlen": couple("q of an ingress port, and its last arrival", func(s *tofinoSwitch) []model.TofinoQueue { return s.rlb.queue },
+		func(q *model.TofinoQueue) (a, b *uint32) { return &q.Bytes, &q.Last },
+		func(g *drawer, i int) uint64 { return tofinoQueue(g, i)<<32 | tofinoPast(g, i) }),
+	"departed": couple("departures not told", func(s *tofinoSwitch) []model.TofinoDeparted { return s.rlb.departed },
+		func(d *model.TofinoDeparted) (a, b *uint32) { return &d.Bytes, &d.ToldAt },
+		func(g *drawer, i int) uint64 { return uint64(g.upTo(5000))<<32 | tofinoPast(g, i) }),
+	"sampled_at":       single("start of the interval", func(s *tofinoSwitch) []uint32 { return s.rlb.sampledAt }, tofinoPast),
+	"sampled_qlen":     single("q at the start of the interval", func(s *tofinoSwitch) []uint32 { return s.rlb.sampledQueue }, tofinoQueue),
+	"warning_on":       single("upstream was warned", func(s *tofinoSwitch) []uint32 { return s.rlb.warningOn }, tofinoBit),
+	"warnings_sent":    single("statistics", func(s *tofinoSwitch) []uint32 { return s.rlb.sent }, tofinoCount),
+	"reroutes":         single("statistics", func(s *tofinoSwitch) []uint32 { return s.rlb.reroutes }, tofinoCount),
+	"recirculations":   single("statistics", func(s *tofinoSwitch) []uint32 { return s.rlb.recirculations }, tofinoCount),
+	"forwarded_warned": single("statistics", func(s *tofinoSwitch) []uint32 { return s.rlb.ignored }, tofinoCount),
+	"warned_until":     single("p.h_PFC to one leaf", func(s *tofinoSwitch) []uint32 { return s.rlb.until }, tofinoDeadline),
+	"warned_all_until": single("p.h_PFC to all leaves", func(s *tofinoSwitch) []uint32 { return s.rlb.untilAll }, tofinoDeadline),
+	"warned":           single("warned paths to a leaf", func(s *tofinoSwitch) []uint32 { return s.rlb.warned }, tofinoMask),
+	"warned_all":       single("warned paths to all leaves", func(s *tofinoSwitch) []uint32 { return s.rlb.warnedAll }, tofinoMask),
+	"path_rtt": couple("p.t_RTT, and when it was measured", ofRTTs, ofTime, func(g *drawer, i int) uint64 {
+		return uint64(uint32(g.rtt(i)))<<32 | uint64(uint32(g.recent(i)))
+	}),
+	"path_rtt_copy": {symbol: "the same", cell: func(s *tofinoSwitch, i int) (uint64, bool) {
+		return uint64(s.rlb.rtt[i].Value)<<32 | uint64(s.rlb.rtt[i].At), true
+	}},
+	"recirculation_time": couple("t_rc, and when it was measured", func(s *tofinoSwitch) []model.TofinoTime { return s.rlb.trc }, ofTime,
+		func(g *drawer, i int) uint64 { return uint64(g.upTo(2*g.pace))<<32 | uint64(uint32(g.recent(i))) }),
+	"stamped_at": single("last stamp on a path", func(s *tofinoSwitch) []uint32 { return s.rlb.stampedAt }, tofinoPast),
+	"echo_path": single("path of the stamp to echo, plus one", func(s *tofinoSwitch) []uint32 { return s.rlb.echoPath },
+		func(g *drawer, _ int) uint64 { return uint64(g.r.IntN(g.f.PathCells + 1)) }),
+	"echo_age": single("age of the stamp to echo", func(s *tofinoSwitch) []uint32 { return s.rlb.echoAge },
+		func(g *drawer, i int) uint64 { return uint64(uint32(g.rtt(i))) }),
+}
+
+func ofRTTs(s *tofinoSwitch) []model.TofinoTime { return s.rlb.rtt }
+func ofTime(t *model.TofinoTime) (a, b *uint32) { return &t.Value, &t.At }
+func tofinoBit(g *drawer, _ int) uint64         { return uint64(g.r.IntN(2)) }
+
+// tofinoMask draws warned paths, of which some are free.
+func tofinoMask(g *drawer, _ int) uint64 {
+	return uint64(g.r.IntN(1<<g.f.PathCells) & g.r.IntN(1<<g.f.PathCells))
+}
+
+// tofinoDeadline draws when a warning runs out, or ran out.
+func tofinoDeadline(g *drawer, _ int) uint64 {
+	return uint64(uint32(g.now + g.near(20_000, 0, g.pace) - pick[Time](g, 0, 0, 3_000)))
 }
 
 // tofinoFeatures are those of a profile's program for Tofino: it sees no PFC
@@ -191,6 +236,9 @@ func (j *TofinoJudge) Run(series, n uint64) string {
 		g.now = g.now&^(1<<32-1) + 1<<32 - g.r.Int64N(20_000)
 	}
 	g.theme = pick(g, anything, rerouting)
+	if j.f.RLB {
+		g.theme = pick(g, anything, rerouting, recirculating, recirculating)
+	}
 	g.config()
 	g.cfg.FlowletGap = pick(g, 0, g.pace, g.pace, g.upTo(1_000_000))
 	for p := range g.cfg.Quantum {
@@ -232,6 +280,14 @@ func (r *tofinoPlay) state() {
 	for _, m := range r.regs {
 		reg := r.target.st.Registers[m.at]
 		share := pick(r.g, 0, 1, 4, 8)
+		if r.g.reroutes() {
+			switch m.name {
+			case "warned", "warned_until":
+				share = pick(r.g, 4, 8)
+			case "path_rtt":
+				share = 8
+			}
+		}
 		for i := range reg.Info.Size {
 			if m.row.set == nil || r.g.r.IntN(8) >= share {
 				continue
@@ -263,23 +319,50 @@ func (r *tofinoPlay) happened(format string, args ...any) {
 func (r *tofinoPlay) arrive(e *Event) {
 	r.happened("port %d receives %s", e.Port, r.f.describe(e.Data, e.Elided))
 	p := &tofinoPkt{frame: r.s.take(e.Data, e.Elided), inPort: e.Port, now: r.now}
-	r.ingress(p, &packet.Frame{Data: clone(e.Data), Elided: e.Elided})
+	r.ingress(p, &packet.Frame{Data: clone(e.Data), Elided: e.Elided}, e.Port)
 }
 
-func (r *tofinoPlay) ingress(p *tofinoPkt, frame *packet.Frame) {
+func (r *tofinoPlay) ingress(p *tofinoPkt, frame *packet.Frame, port int) {
 	r.Steps++
-	port := p.inPort
-	if p.told != nil {
-		port = recirculation
-	}
-	got := r.target.tofinoIngress(frame, port, r.now)
+	asCame := Departure{Data: clone(frame.Data), Elided: frame.Elided}
+	got, copied := r.target.tofinoIngress(frame, port, r.now)
 	want := r.s.ingress(p)
 	if fmt.Sprint(want) != fmt.Sprint(got) {
 		r.differ("ingress decides", want, got)
 		return
 	}
-	if !got.Drop {
+	if got.Cloned {
+		m := p.warns
+		p.warns = nil
+		r.mirrored(m.bytes(), asCame, copied, &tofinoPkt{warns: m}, Queue{got.Session, 7})
+	}
+	switch {
+	case got.Drop:
+	case got.Group != 0:
+		for _, port := range r.g.cfg.Groups[got.Group] {
+			each := *p
+			each.frame, each.outPort = r.s.take(r.f.bytes(p.frame), p.elided), 0
+			r.enqueue(Queue{port, got.Class}, tofinoWaiting{&each, (&packet.Pool{}).Clone(frame)})
+		}
+	default:
 		r.enqueue(Queue{got.Port, got.Class}, tofinoWaiting{p, frame})
+	}
+}
+
+// mirrored checks a copy, a packet behind a header, cut to its length, and
+// queues it.
+func (r *tofinoPlay) mirrored(header []byte, of Departure, copied *packet.Frame, p *tofinoPkt, q Queue) {
+	want := Departure{Data: append(clone(header), of.Data...), Elided: of.Elided}
+	want.cut(mirrorBytes)
+	if !sameFrame(want, Departure{Data: copied.Data, Elided: copied.Elided}) {
+		r.differ("copy", fmt.Sprintf("%x", want.Data), fmt.Sprintf("%x", copied.Data))
+	}
+	p.frame = &frame{rest: want.Data[len(header):], elided: want.Elided}
+	if p.card != nil {
+		p.frame = r.s.take(want.Data[len(header):], want.Elided)
+	}
+	if q.Port != 0 {
+		r.enqueue(q, tofinoWaiting{p, copied})
 	}
 }
 
@@ -311,10 +394,10 @@ func (r *tofinoPlay) depart(e *Event) {
 	ahead := pick(r.g, 0, r.g.upTo(400), r.g.upTo(400))
 	waited := pick(r.g, 0, r.g.upTo(1<<18-1), ahead*int64(r.s.cellTime(q.Port))+model.TofinoHeld+r.g.r.Int64N(3)-1) & (1<<18 - 1)
 	r.happened("queue %v departs: %d cells ahead, %d behind, waited %d", q, ahead, behind, waited)
-	if w.p.told != nil { // on its way to ingress
+	if q.Port == recirculation { // on its way to ingress
 		got, _ := r.target.tofinoEgress(w.frame, q, ahead, behind, waited, r.now)
 		w.p.now = r.now
-		r.ingress(w.p, &packet.Frame{Data: got.Data, Elided: got.Elided})
+		r.ingress(w.p, &packet.Frame{Data: got.Data, Elided: got.Elided}, recirculation)
 		return
 	}
 	length := w.frame.Len()
@@ -330,29 +413,21 @@ func (r *tofinoPlay) depart(e *Event) {
 		return
 	case copy == nil:
 		return
+	case copy.told != nil:
+		r.mirrored(copy.told.bytes(r.f), want, copied, copy, Queue{recirculation, 7})
+	default:
+		r.mirrored(copy.card.cardBytes(), want, copied, copy, Queue{got.Session, 7})
 	}
-	r.copied(w.p, want, copy, copied)
 }
 
-// copied queues what egress mirrors: the packet as it leaves, behind what the
-// copy is for.
-func (r *tofinoPlay) copied(p *tofinoPkt, sent Departure, copy *tofinoPkt, copied *packet.Frame) {
-	if copy.told != nil {
-		want := Departure{Data: append(copy.told.bytes(), sent.Data...), Elided: sent.Elided}
-		want.cut(mirrorBytes)
-		if !sameFrame(want, Departure{Data: copied.Data, Elided: copied.Elided}) {
-			r.differ("copy for ingress", fmt.Sprintf("%x", want.Data), fmt.Sprintf("%x", copied.Data))
-		}
-		r.enqueue(Queue{recirculation, 7}, tofinoWaiting{copy, copied})
-		return
+// cardBytes is the header of a copy that becomes a postcard.
+func (m *message) cardBytes() []byte {
+	const card = 4
+	b := []byte{card}
+	for _, v := range []int64{m.postcard.Ip, m.postcard.Q1, m.mbps, m.postcard.RecentBytes, m.postcard.RecentMarkedBytes} {
+		b = be.AppendUint32(b, uint32(v))
 	}
-	// A card has a byte and five numbers.
-	cut := Departure{Data: clone(sent.Data), Elided: sent.Elided}
-	cut.cut(mirrorBytes - 21)
-	copy.frame = r.s.take(cut.Data, cut.Elided)
-	if port := r.s.numbered(p.inPort); port != 0 {
-		r.enqueue(Queue{port, 7}, tofinoWaiting{copy, copied})
-	}
+	return b
 }
 
 func (d *Departure) cut(n int) {

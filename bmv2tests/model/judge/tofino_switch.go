@@ -27,6 +27,7 @@ type tofinoSwitch struct {
 	clb           []model.TofinoBest // by class
 	pbfs          []model.TofinoPBFS // by port
 	postcards     []uint32
+	rlb           tofinoRLB
 	seen          map[string]int
 }
 
@@ -38,6 +39,7 @@ func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
 	for i := range s.flows {
 		s.flows[i] = model.NewTofinoFlow()
 	}
+	s.rlb = newTofinoRLB(f)
 	return s
 }
 
@@ -47,28 +49,52 @@ type tofinoPkt struct {
 	inPort, outPort, class int
 	now                    Time
 	way                    int // the choice; −1 for none
-	// told is what a copy says of a queue, card what one becomes a postcard by.
-	told *told32
-	card *message
+	// told is what a copy says of a queue, card what one becomes a postcard by,
+	// warns what a message says.
+	told  *told32
+	card  *message
+	warns *tofinoMessage
+	tofinoRoute
 }
 
+// told32 is what a copy tells ingress of.
 type told32 struct {
 	way, class int
 	queue      uint32
+	inPort     int    // that bytes came by
+	departed   uint32 // which have left
 }
 
 // bytes is the copy's header.
-func (t *told32) bytes() []byte {
-	const feedback = 1
-	return binary.BigEndian.AppendUint32([]byte{feedback, byte(t.class), byte(t.way)}, t.queue)
+func (t *told32) bytes(f *Features) []byte {
+	const feedback, noWay = 1, 0xff
+	b := []byte{feedback, byte(t.class)}
+	if f.QOut {
+		if t.way < 0 {
+			b = append(b, noWay)
+		} else {
+			b = append(b, byte(t.way))
+		}
+		b = binary.BigEndian.AppendUint32(b, t.queue)
+	}
+	if f.RLB {
+		b = binary.BigEndian.AppendUint16(b, uint16(t.inPort))
+		b = binary.BigEndian.AppendUint32(b, t.departed)
+	}
+	return b
 }
 
 func (s *tofinoSwitch) note(what string) { s.seen[what]++ }
 
 // ingress decides where a packet goes.
 func (s *tofinoSwitch) ingress(p *tofinoPkt) (o Outcome) {
-	if p.told != nil {
+	if p.told != nil && s.QOut && p.told.way >= 0 {
 		s.hear(p.told)
+	}
+	if s.RLB {
+		return s.ingressRLB(p)
+	}
+	if p.told != nil {
 		return Outcome{Drop: true}
 	}
 	dst := int64(0)
@@ -166,10 +192,17 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		o.Data, o.Elided = s.bytes(f), f.elided
 		return o, nil
 	}
+	if p.warns != nil {
+		return s.writeWarning(p), nil
+	}
 	queue := uint32(behind * manifest.CellBytes)
-	if s.QOut && p.way >= 0 && s.tell(p, uint32(now)) {
+	due, departed := s.QOut && p.way >= 0 && s.tell(p, uint32(now)), uint32(0)
+	if s.RLB {
+		departed = s.leave(p, uint32(now))
+	}
+	if due || departed != 0 {
 		s.note("queue told")
-		copied = &tofinoPkt{told: &told32{p.way, p.class, queue}}
+		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, s.numbered(p.inPort), departed}}
 		o.Cloned, o.Session = true, feedbackSession
 	}
 	if s.PBFS {
@@ -212,9 +245,8 @@ func (s *tofinoSwitch) numbered(port int) int {
 
 // tell reports whether ingress is to hear of a queue again.
 func (s *tofinoSwitch) tell(p *tofinoPkt, now uint32) bool {
-	const interval = 1000
 	last := &s.toldAt[p.outPort*8+p.class]
-	if now-*last <= interval {
+	if now-*last <= model.TofinoTellAgain {
 		return false
 	}
 	*last = now

@@ -36,10 +36,11 @@ func (t *Target) tofinoField(name string) int {
 }
 
 // tofinoIngress runs a frame through ingress. What goes to the queue is left
-// in the frame.
-func (t *Target) tofinoIngress(frame *packet.Frame, port int, now Time) (o Outcome) {
+// in the frame; copied is what is mirrored.
+func (t *Target) tofinoIngress(frame *packet.Frame, port int, now Time) (o Outcome, copied *packet.Frame) {
 	const in, noPort = "ingress_intrinsic_metadata_", 0x1ff
 	m := t.m
+	asCame := (&packet.Pool{}).Clone(frame)
 	head := binary.BigEndian.AppendUint16(nil, uint16(port))
 	head = append(head, binary.BigEndian.AppendUint64(nil, uint64(now))[2:]...)
 	frame.Prepend(append(head, make([]byte, 8)...))
@@ -50,19 +51,30 @@ func (t *Target) tofinoIngress(frame *packet.Frame, port int, now Time) (o Outco
 	m.Parse()
 	if m.TofinoError() != 0 {
 		o.Drop = true
-		return o
+		return o, nil
 	}
 	m.Ingress()
 	m.DeparseIn()
+	if m.Ask.Mirror {
+		o.Cloned, o.Session = true, int(m.Ask.MirrorSession)
+		copied = asCame
+		copied.Prepend(m.AppendList(m.Ask.MirrorList, nil))
+		copied.Truncate(mirrorBytes)
+	}
 	m.EmitIn()
-	o.Port, o.Class = int(m.Get(spec)), t.tofinoField(in+"for_tm.qid")
-	if o.Port == noPort || t.tofinoField(in+"for_deparser.drop_ctl")&1 != 0 {
-		return Outcome{Drop: true}
+	out, group, class := int(m.Get(spec)), t.tofinoField(in+"for_tm.mcast_grp_a"), t.tofinoField(in+"for_tm.qid")
+	if out == noPort && group == 0 || t.tofinoField(in+"for_deparser.drop_ctl")&1 != 0 {
+		o.Drop = true
+		return o, copied
 	}
-	if cos := t.tofinoField(in + "for_tm.ingress_cos"); cos != o.Class {
-		panic(fmt.Sprintf("BUG: class %d in queue %d", cos, o.Class))
+	if cos := t.tofinoField(in + "for_tm.ingress_cos"); cos != class {
+		panic(fmt.Sprintf("BUG: class %d in queue %d", cos, class))
 	}
-	return o
+	o.Group, o.Class = group, class
+	if out != noPort {
+		o.Port = out
+	}
+	return o, copied
 }
 
 // tofinoEgress runs a frame through egress, told of its queue: in cells, and
@@ -103,7 +115,7 @@ func (t *Target) tofinoEgress(frame *packet.Frame, q Queue, ahead, behind int64,
 // installTofino gives a Tofino's program the entries for the configuration.
 func (c *Config) installTofino(f *Features, t *Target) {
 	toHost := "to_port"
-	if f.Tag {
+	if f.Fabric || f.Tag {
 		toHost = "to_host"
 	}
 	for _, h := range c.Hosts {
@@ -127,6 +139,25 @@ func (c *Config) installTofino(f *Features, t *Target) {
 			t.insert("Forward", []int64{int64(p)}, 0, "send", int64(p))
 		}
 	}
+	t.insert("Forward", []int64{int64(f.RecircPort)}, 0, "send", recirculation)
+	if c.Leaf >= 0 && f.RTT {
+		t.setDefault("leaf_role", "be_leaf", c.Leaf, c.RTTInterval)
+	}
+	for p, n := range c.Neighbours {
+		t.insert("fabric_port", []int64{int64(p)}, 0, "from_switch", int64(n.Path), int64(n.Group))
+	}
+	cell := func(i int) []int64 { return []int64{int64(i / 8), int64(i % 8)} }
+	for i, w := range c.Watch {
+		t.insert("Readqlen", cell(i), 0, "read_qlen", w.Dt, w.Calm)
+	}
+	for i, p := range c.Predict {
+		t.insert("predict", cell(i), 0, "predict_pause", p.DC, p.Qth, p.QPFC, p.Horizon)
+	}
+	for p, o := range c.CNMOut {
+		t.insert("cnm_out", []int64{int64(p)}, 0, "warn_upstream", int64(o.MAC), o.Switch, o.Scope, o.Hops, o.Hold)
+	}
+	t.setDefault("Compath", "compare_paths", c.PassTime, c.ByteTime, c.Fresh)
+	t.setDefault("Stoprecir", "limit_recirculation", int64(c.Most))
 	t.setDefault("flowcell", "count_flowcell", c.FlowcellBytes)
 	t.setDefault("flowlet", "read_flowlet", c.FlowletGap)
 	t.setDefault("clb", "set_clb", c.CLBThreshold, c.CLBInterval, c.CLBTie)
