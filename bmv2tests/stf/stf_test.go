@@ -117,7 +117,10 @@ func TestAssertionsThatFailAreReported(t *testing.T) {
 		"packet 1 0A FF 000000000000000000": "assert failed",
 		"packet 1 09 01 000000000000000000": "assume failed",
 	} {
-		log, _, err := one(t, script)
+		log, trace, err := one(t, script)
+		if got := trace[len(trace)-1]; got != "dropped: assertion failed" {
+			t.Errorf("%s: the trace ends with %q", script, got)
+		}
 		if err == nil || !strings.Contains(err.Error(), "an assertion of the program failed for 1 packets") {
 			t.Errorf("%s: error %v", script, err)
 		}
@@ -145,7 +148,7 @@ func TestFailuresCanBeRead(t *testing.T) {
 		}
 	}
 	text := strings.Join(trace, "\n")
-	for _, want := range []string{"test.stf:1: packet 1", "parser state start", "extract h", "log.p4:"} {
+	for _, want := range []string{"test.stf:1: packet 1", "parser state start", "extract h", "log.p4:", "port 2 sends 05ff010000000000000000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the trace does not say %q:\n%s", want, text)
 		}

@@ -48,7 +48,15 @@ func Run(p *bmv2json.Program, s *Script, opts Options) error {
 	soft.net = solo.New(soft.sw)
 	soft.net.Sent = func(port int, f *packet.Frame, _ vtime.Time) {
 		soft.got[port] = append(soft.got[port], slices.Clone(f.Data))
+		if opts.Trace != nil {
+			opts.Trace(fmt.Sprintf("port %d sends %x", port, f.Data))
+		}
 		soft.net.Frames().Put(f)
+	}
+	if opts.Trace != nil {
+		soft.sw.Observe(&softswitch.Observer{Drop: func(_ vtime.Time, _, _ int, cause softswitch.DropCause, _ *packet.Frame) {
+			opts.Trace(fmt.Sprintf("dropped: %v", cause))
+		}})
 	}
 	soft.sw.Load(prog)
 	soft.sw.Control(softswitch.Control{Trace: opts.Trace, Log: func(text string) {
