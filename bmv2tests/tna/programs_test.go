@@ -106,6 +106,14 @@ var constructs = []construct{
 	{"a checksum", "", "if (hdr.h.op == 1) { meta.sure = true; }", "", "if (meta.sure) { hdr.h.z = checksum.update({ hdr.h.x, hdr.h.y }); }", []string{
 		"01 00010002 0003fff0 0000 00", "01 00010002 0003fff0 0009 00",
 		"00 00010002 0003fff0 0000 00", "00 00010002 0003fff0 0000 00"}},
+	{"a checksum step by step", "Checksum() c;", "c.add({ hdr.h.x, hdr.h.y, hdr.h.z }); if (c.verify()) { hdr.h.w = 1; } hdr.h.z = c.get();", "", "", []string{
+		"00 00010002 0003fff0 0009 00", "00 00010002 0003fff0 ffff 01",
+		"00 00010002 0003fff0 000a 00", "00 00010002 0003fff0 0001 00"}},
+	{"a checksum of what is changed", "Checksum() c;", "c.subtract({ hdr.h.z, hdr.h.x }); hdr.h.x = 0x12345678; meta.n = c.get();", "", "hdr.h.z = checksum.update({ hdr.h.x, meta.n });", []string{
+		"00 00010002 0003fff0 0009 00", "00 12345678 0003fff0 975f 00"}},
+	{"zero as ones", "", "", "", "hdr.h.z = checksum.update({ hdr.h.x }, true);", []string{
+		"00 fffe0001 00000000 0000 00", "00 fffe0001 00000000 ffff 00",
+		"00 fffe0002 00000000 0000 00", "00 fffe0002 00000000 fffe 00"}},
 	{"bools and bits", "", "bool b = hdr.h.op == 1 || hdr.h.w != 0; meta.sure = b && hdr.h.x == 0; meta.flag = (bit<1>) meta.sure; hdr.h.z = (bit<16>) meta.flag;", "", "", []string{
 		"01 00000000 00000000 0000 00", "01 00000000 00000000 0001 00",
 		"00 00000000 00000000 0000 01", "00 00000000 00000000 0001 01",

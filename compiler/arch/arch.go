@@ -76,6 +76,8 @@ type Arch struct {
 	Properties []string
 	// TableSize is the size of a table that does not say it.
 	TableSize int
+	// Kinds has the names that v1model has for externs of the same kind.
+	Kinds map[string]string
 }
 
 var (
@@ -137,8 +139,20 @@ var TNA = &Arch{
 		{Egress, []Param{egressHeaders, egressMeta, egress, egressParsed, egressDeparse, egressOutput}},
 		{EgressDeparser, []Param{packet, egressHeaders, egressMeta, egressDeparse, egress, egressParsed}},
 	},
-	Properties: []string{"size"},
+	Properties: []string{"implementation", "size", "counters"},
 	TableSize:  512,
+	Kinds: map[string]string{
+		"Register": "register", "Counter": "counter", "DirectCounter": "direct_counter", "ActionProfile": "action_profile",
+	},
+}
+
+// Kind returns what kind of object instances of an extern are, as v1model
+// names it.
+func (a *Arch) Kind(extern string) string {
+	if k, ok := a.Kinds[extern]; ok {
+		return k
+	}
+	return extern
 }
 
 // All are the architectures the compiler knows.

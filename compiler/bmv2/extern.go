@@ -40,14 +40,16 @@ var externs = map[string]func(c *code, s *ir.Call){
 }
 
 var tnaExterns = map[string]func(c *code, s *ir.Call){
-	"Register.read":   (*code).registerRead,
-	"Register.write":  (*code).registerWrite,
-	"Hash.get":        (*code).hashGet,
-	"Random.get":      (*code).randomGet,
-	"Checksum.update": (*code).checksumUpdate,
-	"Mirror.emit":     (*code).mirror,
-	"Resubmit.emit":   (*code).resubmit,
-	"Digest.pack":     (*code).digestPack,
+	"counter.count":        (*code).count,
+	"direct_counter.count": func(*code, *ir.Call) {}, // every hit counts
+	"register.read":        (*code).registerRead,
+	"register.write":       (*code).registerWrite,
+	"Hash.get":             (*code).hashGet,
+	"Random.get":           (*code).randomGet,
+	"Checksum.update":      (*code).checksumUpdate,
+	"Mirror.emit":          (*code).mirror,
+	"Resubmit.emit":        (*code).resubmit,
+	"Digest.pack":          (*code).digestPack,
 }
 
 // externName returns the name under which externs has a call.
@@ -59,10 +61,14 @@ func externName(s *ir.Call) string {
 }
 
 func (c *code) call(s *ir.Call) {
-	f := externs[externName(s)]
-	if c.g.prog.Arch == arch.TNA {
-		f = tnaExterns[externName(s)]
+	name, known := s.Name, externs
+	if s.Object != nil {
+		name = s.Object.Kind + "." + name
 	}
+	if c.g.prog.Arch == arch.TNA {
+		known = tnaExterns
+	}
+	f := known[name]
 	if f == nil {
 		c.g.fail(s.CallSpan, "%s is not supported on this target", externName(s))
 	}

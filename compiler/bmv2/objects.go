@@ -21,7 +21,7 @@ const (
 func (g *generator) objects() {
 	for _, o := range g.prog.Objects {
 		info := g.where(o.Span)
-		switch o.Type.Name {
+		switch o.Kind {
 		case "counter":
 			g.out.CounterArrays = append(g.out.CounterArrays, &bmv2json.CounterArray{
 				Name: o.Name, ID: len(g.out.CounterArrays), SourceInfo: info, Size: g.sizeArg(o, 0)})
@@ -42,10 +42,6 @@ func (g *generator) objects() {
 			g.register(o)
 		case "action_profile", "action_selector", "Checksum16":
 		default:
-			if g.prog.Arch == arch.TNA && o.Type.Name == "Register" {
-				g.register(o)
-				continue
-			}
 			if g.prog.Arch == arch.TNA && tnaObjects[o.Type.Name] {
 				continue
 			}
@@ -147,7 +143,7 @@ func (g *generator) profile(p *bmv2json.Pipeline, t *ir.Table, o *ir.Object) {
 	}
 	ap := &bmv2json.ActionProfile{Name: o.Name, ID: g.profiles, SourceInfo: g.where(o.Span)}
 	g.profiles++
-	if o.Type.Name == "action_selector" {
+	if o.Kind == "action_selector" {
 		ap.MaxSize = g.sizeArg(o, 1)
 		ap.Selector = &bmv2json.Selector{Algo: o.Args[0].Member, Input: g.selectorInput(t)}
 	} else {

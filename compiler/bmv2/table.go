@@ -131,7 +131,7 @@ func (g *generator) props(p *bmv2json.Pipeline, t *ir.Table, out *bmv2json.Table
 	if prop := t.Props["implementation"]; prop != nil {
 		if o := g.object(prop, "action_profile", "action_selector"); o != nil {
 			out.Type = "indirect"
-			if o.Type.Name == "action_selector" {
+			if o.Kind == "action_selector" {
 				out.Type = "indirect_ws"
 			}
 			out.ActionProfile = o.Name
@@ -145,7 +145,7 @@ func (g *generator) props(p *bmv2json.Pipeline, t *ir.Table, out *bmv2json.Table
 func (g *generator) object(p *ir.Prop, kinds ...string) *ir.Object {
 	if p.Object != nil {
 		for _, k := range kinds {
-			if p.Object.Type.Name == k {
+			if p.Object.Kind == k {
 				return p.Object
 			}
 		}

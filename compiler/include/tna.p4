@@ -129,6 +129,29 @@ struct egress_intrinsic_metadata_for_output_port_t {
     bit<1> update_delay_on_tx;
 }
 
+enum CounterType_t {
+    PACKETS,
+    BYTES,
+    PACKETS_AND_BYTES
+}
+
+// An array of counters.
+extern Counter<W, I> {
+    Counter(bit<32> size, CounterType_t type);
+    void count(in I index, @optional in bit<32> adjust_byte_count);
+}
+
+// The counters of a table's entries: "counters" of the table.
+extern DirectCounter<W> {
+    DirectCounter(CounterType_t type);
+    void count(@optional in bit<32> adjust_byte_count);
+}
+
+// Actions that entries share: "implementation" of a table.
+extern ActionProfile {
+    ActionProfile(bit<32> size);
+}
+
 // The larger and the smaller of two numbers.
 extern T max<T>(in T t1, in T t2);
 extern T min<T>(in T t1, in T t2);

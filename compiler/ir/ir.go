@@ -237,7 +237,8 @@ type Control struct {
 type Object struct {
 	Name string // as the control plane knows it
 	Type *types.Extern
-	Args []Arg // of the constructor
+	Kind string // the name of its type in v1model, or of the type itself
+	Args []Arg  // of the constructor
 	Decl *types.Instance
 	Span source.Span
 	// Annotations are those of the declaration.

@@ -97,7 +97,7 @@ func (l *lowerer) newObject(o *types.Instance, d *syntax.InstanceDecl, name stri
 
 func (l *lowerer) makeObject(c *types.Call, decl *types.Instance, name string, span source.Span) *ir.Object {
 	t := l.substitute(c.Extern).(*types.Extern)
-	obj := &ir.Object{Name: name, Type: t, Decl: decl, Span: span, Role: l.role}
+	obj := &ir.Object{Name: name, Type: t, Kind: l.arch.Kind(t.Name), Decl: decl, Span: span, Role: l.role}
 	for i, p := range c.Params {
 		e := c.Args[i]
 		if e == nil {

@@ -65,6 +65,7 @@ func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.P
 		keyStmts:    map[*ir.Table][]ir.Stmt{},
 		roles:       map[string]value{},
 		structs:     map[*value]*places{},
+		sums:        map[*ir.Object]*ir.VarRef{},
 	}
 	l.global = &frame{vals: map[types.Object]value{}}
 	l.frame = l.global
@@ -113,6 +114,7 @@ type lowerer struct {
 	unionTypes  map[*types.Struct]*ir.UnionType
 	roles       map[string]value // places of the architecture's roles
 	structs     map[*value]*places
+	sums        map[*ir.Object]*ir.VarRef // of checksums of TNA
 
 	role    string      // of the block being lowered
 	control *ir.Control // or nil

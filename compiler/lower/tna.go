@@ -24,6 +24,9 @@ func (l *lowerer) callTNA(e *syntax.CallExpr, c *types.Call, obj *ir.Object) (va
 		}
 		return nil, false
 	}
+	if obj.Type.Name == "Checksum" {
+		return l.checksumStep(e, c, obj)
+	}
 	switch obj.Type.Name + "." + c.Func.Name {
 	case "RegisterAction.execute":
 		return l.execute(e, c, obj), true
@@ -82,7 +85,7 @@ func (l *lowerer) execute(e *syntax.CallExpr, c *types.Call, obj *ir.Object) val
 	l.noRegisters(e)
 	apply := implementation(obj, "apply")
 	reg := obj.Args[0].Object
-	if apply == nil || reg == nil || reg.Type.Name != "Register" {
+	if apply == nil || reg == nil || reg.Kind != "register" {
 		l.unsupported(e, "%s has no Register and apply that are known here", syntax.Text(c.Recv))
 	}
 	around := l.frame.instanceFrame()

@@ -46,6 +46,9 @@ var tnaTests = []struct{ name, text, want string }{
 		"ingress.h.a = (((ingress.h.c ++ ingress.h.b[3:0])[7:0] ^ (ingress.h.c ++ ingress.h.b[3:0])[15:8]) ^ (bit<8>)(ingress.h.c ++ ingress.h.b[3:0])[19:16])"},
 	{"min and max", "apply { meta.x = max(meta.x, meta.y); meta.y = min(meta.x, 17); }",
 		"ingress_metadata.x = ((ingress_metadata.x > ingress_metadata.y) ? ingress_metadata.x : ingress_metadata.y)\ningress_metadata.y = ((ingress_metadata.x < 32w17) ? ingress_metadata.x : 32w17)"},
+	{"a checksum step by step", "Checksum() c; apply { c.add({ hdr.h.a, hdr.h.b }); c.subtract({ hdr.h.c }); meta.z = (bit<1>) c.verify(); }",
+		"Ingress.c = (Ingress.c + (((bit<32>)ingress.h.a << 32w8) + (bit<32>)ingress.h.b))\nIngress.c = (Ingress.c + (32w65535 - (bit<32>)ingress.h.c))\n" +
+			"tmp = ((Ingress.c & 32w65535) + (Ingress.c >> 32w16))\ntmp_0 = ((tmp & 32w65535) + (tmp >> 32w16))\ningress_metadata.z = (bit<1>)(tmp_0 == 32w65535)"},
 	{"intrinsic metadata", "apply { meta.x = (bit<32>) intrinsic.ingress_port; deparser.drop_ctl = 1; meta.y = parsed.global_tstamp[31:0]; tm.qid = 3; }",
 		"ingress_metadata.x = (bit<32>)ingress_intrinsic_metadata.ingress_port\ningress_intrinsic_metadata_for_deparser.drop_ctl = 3w1\ningress_metadata.y = ingress_intrinsic_metadata_from_parser.global_tstamp[31:0]\ningress_intrinsic_metadata_for_tm.qid = 5w3"},
 }

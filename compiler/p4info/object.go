@@ -19,7 +19,7 @@ func counterSpec(unit ir.Arg) *p4configv1.CounterSpec {
 	units := map[string]p4configv1.CounterSpec_Unit{
 		"packets": p4configv1.CounterSpec_PACKETS, "bytes": p4configv1.CounterSpec_BYTES, "packets_and_bytes": p4configv1.CounterSpec_BOTH,
 	}
-	return &p4configv1.CounterSpec{Unit: units[unit.Member]}
+	return &p4configv1.CounterSpec{Unit: units[strings.ToLower(unit.Member)]}
 }
 
 func meterSpec(unit ir.Arg) *p4configv1.MeterSpec {
@@ -37,18 +37,18 @@ func size(a ir.Arg) int64 {
 
 // object describes an extern object.
 func (g *generator) object(o *ir.Object) {
-	switch o.Type.Name {
+	switch o.Kind {
 	case "counter":
 		g.typeInfo()
 		c := &p4configv1.Counter{Preamble: g.preamble(kindCounter, o.Name, o.Annotations), Spec: counterSpec(o.Args[1]), Size: size(o.Args[0])}
-		c.IndexTypeName = g.indexType(o, 0)
+		c.IndexTypeName = g.indexType(o, len(o.Type.TypeArgs)-1)
 		g.out.Counters = append(g.out.Counters, c)
 	case "meter":
 		g.typeInfo()
 		m := &p4configv1.Meter{Preamble: g.preamble(kindMeter, o.Name, o.Annotations), Spec: meterSpec(o.Args[1]), Size: size(o.Args[0])}
 		m.IndexTypeName = g.indexType(o, 0)
 		g.out.Meters = append(g.out.Meters, m)
-	case "register", "Register":
+	case "register":
 		g.typeInfo()
 		r := &p4configv1.Register{Preamble: g.preamble(kindRegister, o.Name, o.Annotations), Size: int32(size(o.Args[0]))}
 		r.TypeSpec = g.typeSpec(o.Type.TypeArgs[0], o.Span.Start)
@@ -68,7 +68,7 @@ func (g *generator) object(o *ir.Object) {
 // indexType returns the name of the new type that indexes an array, if there
 // is one: type argument i.
 func (g *generator) indexType(o *ir.Object, i int) *p4configv1.P4NamedType {
-	if i >= len(o.Type.TypeArgs) {
+	if i < 0 || i >= len(o.Type.TypeArgs) {
 		return nil
 	}
 	g.typeSpec(o.Type.TypeArgs[i], o.Span.Start)

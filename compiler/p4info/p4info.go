@@ -99,7 +99,7 @@ func (g *generator) collect() {
 		g.symbols.add(kindTable, t.Name, t.Decl.Table.Decl.Annotations, t.Span.Start)
 	}
 	for _, o := range g.prog.Objects {
-		if k, ok := objectKinds[o.Type.Name]; ok {
+		if k, ok := objectKinds[o.Kind]; ok {
 			annots := o.Annotations
 			if o.Prop != nil {
 				annots = nil

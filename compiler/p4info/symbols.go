@@ -33,7 +33,6 @@ var objectKinds = map[string]p4configv1.P4Ids_Prefix{
 	"meter":           kindMeter,
 	"direct_meter":    kindDirectMeter,
 	"register":        kindRegister,
-	"Register":        kindRegister, // of TNA
 	"action_profile":  kindProfile,
 	"action_selector": kindProfile,
 }

@@ -113,7 +113,7 @@ func (g *generator) properties(t *ir.Table, out *p4configv1.Table) {
 	if p := t.Props["implementation"]; p != nil && p.Object != nil {
 		out.ImplementationId = g.symbols.id(kindProfile, p.Object.Name)
 	}
-	if p := t.Props["counters"]; p != nil && p.Object != nil && p.Object.Type.Name == "direct_counter" {
+	if p := t.Props["counters"]; p != nil && p.Object != nil && p.Object.Kind == "direct_counter" {
 		id := g.symbols.id(kindDirectCounter, p.Object.Name)
 		out.DirectResourceIds = append(out.DirectResourceIds, id)
 		g.out.DirectCounters = append(g.out.DirectCounters, &p4configv1.DirectCounter{
@@ -122,7 +122,7 @@ func (g *generator) properties(t *ir.Table, out *p4configv1.Table) {
 			DirectTableId: out.Preamble.Id,
 		})
 	}
-	if p := t.Props["meters"]; p != nil && p.Object != nil && p.Object.Type.Name == "direct_meter" {
+	if p := t.Props["meters"]; p != nil && p.Object != nil && p.Object.Kind == "direct_meter" {
 		id := g.symbols.id(kindDirectMeter, p.Object.Name)
 		out.DirectResourceIds = append(out.DirectResourceIds, id)
 		g.out.DirectMeters = append(g.out.DirectMeters, &p4configv1.DirectMeter{

@@ -31,19 +31,36 @@ control Inner(inout headers_t hdr, inout metadata_t meta) {
     RegisterAction<bytes_t, bit<8>, bit<8>>(bytes) swap = {
         void apply(inout bytes_t v, out bit<8> rv) { rv = v.first; v.second = hdr.h.b; }
     };
+    Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS_AND_BYTES) packets;
+    DirectCounter<bit<32>>(CounterType_t.PACKETS) hits;
+    ActionProfile(32) profile;
     action set(bit<32> x, bit<1> z) {
+        hits.count();
         meta.x = x;
         meta.z = z;
     }
     @name(".other")
-    action other(@name("number") bit<16> n) { hdr.h.c = n; }
+    action other(@name("number") bit<16> n) {
+        hits.count();
+        hdr.h.c = n;
+    }
+    action shared(bit<8> b) { hdr.h.b = b; }
+    table u {
+        key = { hdr.h.d : exact; }
+        actions = { shared; }
+        size = 64;
+        implementation = profile;
+    }
     table t {
         key = { hdr.h.a : exact; hdr.h.c : ternary @name("c"); hdr.h.b : range @name("b"); }
         actions = { set; @tableonly other; @defaultonly NoAction; }
         const default_action = NoAction();
+        counters = hits;
     }
     apply {
         t.apply();
+        u.apply();
+        packets.count((bit<9>) hdr.h.a);
         meta.y = count.execute(hdr.h.a);
         hdr.h.b = swap.execute(hdr.h.a);
     }

@@ -64,9 +64,9 @@ EGRESS { apply { } }
 EGRESS_DEPARSER { apply { packet.emit(hdr); } }
 SWITCH
 ---
-// Name: a checksum outside of a deparser
+// Name: a checksum of no whole bytes
 #include "tna.p4inc"
-INGRESS { Checksum() c; apply { hdr.h.c = c /* ERROR target "Checksum.get is not supported on this target" */.get(); } }
+INGRESS { Checksum() c; apply { c /* ERROR unsupported "a checksum of 17 bits, which are no whole bytes, is not supported" */.add({ meta.z, hdr.h.c }); hdr.h.c = c.get(); } }
 INGRESS_DEPARSER { apply { packet.emit(hdr); } }
 EGRESS { apply { } }
 EGRESS_DEPARSER { apply { packet.emit(hdr); } }
