@@ -15,7 +15,10 @@ import (
 // Many switches are put in order at once, and stay so when half of them
 // restart. (bmv2tests/controller does it with real ones, and more.)
 func TestManySwitchesAtOnce(t *testing.T) {
-	const n, routes = 40, 200
+	n, routes := 40, 200
+	if testing.Short() {
+		n = 10
+	}
 	var targets []controlplane.Target
 	var servers []*p4rttest.Server
 	for i := range n {
