@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package softswitch is a v1model switch in Go: it runs the BMv2 JSON that a
-// P4 compiler wrote, with the semantics of simple_switch, behind a traffic
-// manager with queues, link rates and priority-based flow control.
+// Package softswitch is a switch in Go, for programs of v1model and of the
+// Tofino Native Architecture: it runs the BMv2 JSON that a P4 compiler wrote,
+// with the semantics of simple_switch or of a Tofino's pipeline, behind a
+// traffic manager with queues, link rates and priority-based flow control.
 //
 // # In virtual time
 //

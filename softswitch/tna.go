@@ -164,7 +164,7 @@ func (a *tna) arrive(p *tm.Packet) {
 			return
 		}
 		m.EmitIn()
-		a.forward(p, drop)
+		a.forward(p, drop, length)
 		return
 	}
 }
@@ -239,13 +239,14 @@ func (a *tna) mirror(p *tm.Packet, without int) {
 }
 
 // forward gives a packet to the traffic manager: to a port, to multicast
-// groups, to the controller, or to several of these.
-func (a *tna) forward(p *tm.Packet, drop uint64) {
+// groups, to the controller, or to several of these. It came with length
+// bytes.
+func (a *tna) forward(p *tm.Packet, drop uint64, length int) {
 	s := a.s
 	cos := int(a.get(&a.cos))
 	if p.Tag == uncounted {
 		p.Tag = 0
-		s.tm.Count(p.In, cos, p.Frame.Len())
+		s.tm.Count(p.In, cos, length)
 	}
 	p.Class = cos
 	qid := int(a.get(&a.qid))

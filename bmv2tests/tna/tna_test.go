@@ -166,6 +166,9 @@ func TestWhatTheGressesAreTold(t *testing.T) {
 	if want := (told{port: 1, arrived: now, time: now}); in != want || time != now {
 		t.Errorf("ingress is told %+v and egress %d, want %+v and %d", in, time, want, now)
 	}
+	if c := r.sw.Port(1).Class[3]; c.RxPackets != 1 || c.RxBytes != 1000 {
+		t.Errorf("port 1 counts %d packets of %d bytes", c.RxPackets, c.RxBytes)
+	}
 	if note != 1+1+16 || string(rest) != string(payload) || out[0].len != 1000+intrinsicBytes+toldBytes+leaveBytes {
 		t.Errorf("note %d, rest %q, %d bytes", note, rest, out[0].len)
 	}
