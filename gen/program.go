@@ -102,6 +102,7 @@ func (g *generator) funcs(target string) template.FuncMap {
 		"commas":   func(s string) (string, error) { return g.join(s, ",\n") },
 		"list":     func(s ...string) []string { return s },
 		"turns":    g.turns,
+		"slowBits": g.slowBits,
 
 		"when": func(yes bool, text string) string {
 			if yes {
@@ -110,10 +111,9 @@ func (g *generator) funcs(target string) template.FuncMap {
 			return ""
 		},
 		"levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes, "sums": g.sums,
-		"missing": g.missing,
-		"zero":    g.zero,
-		"picks":   g.picks,
-		"trim":    func(s string) string { return strings.Trim(s, "\n") },
+		"zero":  g.zero,
+		"picks": g.picks,
+		"trim":  func(s string) string { return strings.Trim(s, "\n") },
 
 		"egressStates":  egressStates,
 		"ingressParams": func() string { return ingressParams },
@@ -122,6 +122,7 @@ func (g *generator) funcs(target string) template.FuncMap {
 		"product":   func(a, b int) int { return a * b },
 		"add":       func(a, b int) int { return a + b },
 		"dec":       func(a int) int { return a - 1 },
+		"sub":       func(a, b int) int { return a - b },
 		"hex":       func(v uint64) string { return fmt.Sprintf("%#x", v) },
 		"seq":       seq,
 		"paths":     func() []int { return seq(g.Sizes.Paths) },

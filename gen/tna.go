@@ -96,7 +96,8 @@ func (p *Profile) tnaBlocks() []block {
 	add(p.tag(), "tag", in(tnaLearn, "StripTag"), nil)
 	add(p.udp(), "udp", nil, nil)
 	add(p.bth(), "bth", nil, nil)
-	add(p.Base == "presto" || p.ingressQlen(), "length", in(tnaStart, "Measure"), nil)
+	add(p.Base == "presto" || p.rlb(), "length", nil, nil)
+	add(p.Base == "presto" && !p.rlb(), "measure", in(tnaStart, "Measure"), nil)
 
 	add(p.feedback() || bool(p.PBFS), "mirror", nil, nil)
 	add(p.feedback(), "feedback", nil, nil)
@@ -135,7 +136,7 @@ func (p *Profile) tnaBlocks() []block {
 		add(true, "report", nil, in(tnaDepart, "SendFeedback"))
 	}
 	add(p.adaptive(), "rlb_adaptive", nil, nil)
-	add(p.rlb(), "rlb", append(in(tnaLearn, "Predict", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
+	add(p.rlb(), "rlb", append(in(tnaLearn, "PackUp", "Predict", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
 	add(bool(p.PBFS), "slots", nil, nil)
 	add(bool(p.PBFS), "pbfs", nil, append(in(tnaDepart, "FastStart"), in(tnaCard, "Postcard")...))
 	add(p.ECN == "red", "red", nil, in(tnaDepart, "Red"))
@@ -145,7 +146,7 @@ func (p *Profile) tnaBlocks() []block {
 }
 
 // plumbing are blocks of TNA that are no feature of a program.
-var plumbing = []string{"bridge", "depth", "length", "share", "feedback", "report", "draw", "keep_path", "slots", "came_by", "mirror"}
+var plumbing = []string{"bridge", "depth", "length", "measure", "share", "feedback", "report", "draw", "keep_path", "slots", "came_by", "mirror"}
 
 // feedback says that egress sends ingress copies of packets with what it
 // knows of queues; tnaMessages that packets are mirrored into messages.
@@ -220,34 +221,117 @@ func (g *generator) EgressHeaders() []string {
 	return list
 }
 
-// turn is an entry of the table that finds the next free path: those of Mask
-// are blocked where Value says so; Other is free, below zero if none is.
+// turn is an entry of the table that finds the next free path after Path, of
+// those to Last: the paths of Mask are blocked where Value says so, and Other
+// is free.
 type turn struct {
-	Path        int
-	Value, Mask string
-	Other       int
+	Last, Path, Other int
+	Value, Mask       string
+	Slow              []slower // where waiting for Path is better, slowest first
+}
+
+// slower is the same with Other being slow: of Either, it alone is in Slow. It
+// is worth so many ns of waiting.
+type slower struct {
+	turn
+	Slow, Either string
+	Worth        int
 }
 
 func (g *generator) turns() []turn {
-	n := g.MaskBits()
-	bit := func(path int) uint64 { return 1 << (n - 1 - path%n) }
-	hex := func(v uint64) string { return fmt.Sprintf("%#0*x", (n+3)/4+2, v) }
+	width := g.MaskBits()
+	bit := func(path int) uint64 { return 1 << (width - 1 - path) }
+	hex := func(v uint64) string { return fmt.Sprintf("%#0*x", (width+3)/4+2, v) }
+	n := len(g.Slownesses())
 	var list []turn
-	for path := range n {
-		blocked := bit(path)
-		for k := 1; k < n; k++ {
-			list = append(list, turn{path, hex(blocked), hex(blocked | bit(path+k)), (path + k) % n})
-			blocked |= bit(path + k)
+	for last := 1; last < g.Sizes.Paths; last++ {
+		for path := range last + 1 {
+			blocked := bit(path)
+			for k := 1; k <= last; k++ {
+				other := (path + k) % (last + 1)
+				t := turn{last, path, other, hex(blocked), hex(blocked | bit(other)), nil}
+				for class := n - 1; class >= 0; class-- {
+					is := bit(other) << (class * width)
+					t.Slow = append(t.Slow, slower{t, hex(is), hex(is | bit(path)), g.worth(class)})
+				}
+				list = append(list, t)
+				blocked |= bit(other)
+			}
 		}
-		list = append(list, turn{path, hex(blocked), hex(blocked), -1})
 	}
 	return list
 }
 
-// missing is the set of paths above the last one.
-func (g *generator) missing(last int) string {
-	return fmt.Sprintf("%#0*x", (g.MaskBits()+3)/4+2, (uint64(1)<<(g.MaskBits()-1)-1)>>last)
+// Slownesses are suffixes of what is there once for each class of long round
+// trips: one, and three where it matters how long they are.
+func (g *generator) Slownesses() []string {
+	if g.adaptive() {
+		return []string{"", "_2", "_3"}
+	}
+	return []string{""}
 }
+
+// SlowBits is how many bits say which paths are in which classes.
+func (g *generator) SlowBits() int { return len(g.Slownesses()) * g.MaskBits() }
+
+// worth is what a path of a class is slower by, less the pass that is yet to
+// come.
+func (g *generator) worth(class int) int {
+	return g.span("rlb.pass_time") * (manifest.SlowTrips[class] - 1)
+}
+
+// slowBit is an entry that says which classes a round trip is in; or, if it
+// does not lengthen, in which it is not.
+type slowBit struct {
+	Path, Lengthens int
+	Late, Bits      string
+}
+
+func (g *generator) slowBits() []slowBit {
+	width, n := g.MaskBits(), len(g.Slownesses())
+	var list []slowBit
+	for path := range g.Sizes.Paths {
+		for class := range n + 1 {
+			var late []string
+			var is, not uint64
+			for c := range n {
+				bit := uint64(1) << (width - 1 - path + c*width)
+				if c < class {
+					late, is = append(late, "1"), is|bit
+				} else {
+					late, not = append(late, "0"), not|bit
+				}
+			}
+			text := strings.Join(late, ", ")
+			list = append(list, slowBit{path, 1, text, fmt.Sprintf("%#x", is)}, slowBit{path, 0, text, fmt.Sprintf("%#x", not)})
+		}
+	}
+	return list
+}
+
+// StepBits is what a path lacks to a distance between ports.
+func (g *generator) StepBits() int { return 9 - g.PathBits() }
+
+// span is a time that a parameter has when the program is generated.
+func (g *generator) span(parameter string) int {
+	ns, err := g.manifest.Value(parameter, g.Network)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return max(int(ns), 1)
+}
+
+// LookInterval is rlb.interval.
+func (g *generator) LookInterval() int { return g.span("rlb.interval") }
+
+// WarningWindow is the window in which warnings run out together, a power of
+// two not above rlb.hold; WarningHold is when they do, so that a warning
+// counts for rlb.hold on average.
+func (g *generator) WarningWindow() int { return 1 << (bits.Len(uint(g.span("rlb.hold"))) - 1) }
+func (g *generator) WarningHold() int   { return g.span("rlb.hold") + g.WarningWindow()/2 }
+
+// NoLeaf are the bits that no leaf's number has.
+func (g *generator) NoLeaf() string { return fmt.Sprintf("%#x", 1<<16-1<<g.LeafBits()) }
 
 // TNAIngress applies the blocks' controls.
 func (g *generator) TNAIngress() pipe {
@@ -255,24 +339,26 @@ func (g *generator) TNAIngress() pipe {
 	w.use("Route")
 	w.stage(tnaStart)
 	w.stage(tnaLearn)
-	if g.plb() { // a condition around several tables would be stages longer
+	switch {
+	case g.plb() || g.rlb(): // a condition around several tables would be stages longer
 		w.stage(tnaChoice)
-	} else if w.has(tnaChoice) {
-		w.open("if (meta.last_path > 0" + g.firstPass() + ") {")
+	case w.has(tnaChoice):
+		w.open("if (meta.last_path > 0) {")
 		w.stage(tnaChoice)
-		if g.rlb() || w.has(tnaSettle) {
+		if w.has(tnaSettle) {
 			w.close()
 		}
 	}
-	if g.rlb() || w.has(tnaSettle) || !w.has(tnaChoice) {
+	if g.rlb() {
 		w.stage(tnaSettle)
-		if !g.rlb() || g.tnaQlen() {
-			w.open("if (meta.last_path > 0) {")
-		}
+		w.use("Send")
+		return w.pipe()
 	}
-	if !g.rlb() {
-		w.line("meta.out_port = meta.first_port + meta.step;")
+	if w.has(tnaSettle) || !w.has(tnaChoice) {
+		w.stage(tnaSettle)
+		w.open("if (meta.last_path > 0) {")
 	}
+	w.line("meta.out_port = meta.first_port + meta.step;")
 	if g.tnaQlen() {
 		w.line("meta.way = (bit<8>) meta.path;")
 	}
@@ -282,14 +368,6 @@ func (g *generator) TNAIngress() pipe {
 	w.stage(tnaLeave)
 	w.use("Send")
 	return w.pipe()
-}
-
-// firstPass is the condition that a packet has not passed before.
-func (g *generator) firstPass() string {
-	if g.rlb() {
-		return " && !hdr.again.isValid()"
-	}
-	return ""
 }
 
 // TNAEgress is TNAIngress for the other pipe.
@@ -341,7 +419,7 @@ func (g *generator) picks(name, share, path string) string {
 	switch {
 	case path == "meta.path":
 		also = "\n    meta.step = (port_t) path;"
-	case path != "meta.asked":
+	default:
 		typ = "bit<8>" // as a stateful ALU wants it
 	}
 	var b strings.Builder

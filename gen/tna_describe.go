@@ -7,7 +7,7 @@ import "github.com/pauseless/pauseless/internal/manifest"
 // tnaNotes say what every program is on TNA that it is not on v1model.
 var tnaNotes = []string{
 	"registers are per pipeline: the ports of a switch that share state must be on one, and a controller reads and writes each pipeline by itself",
-	"ingress is not told the length of a packet: it takes IP's total length and 14 bytes, and 60 bytes for what is not IP",
+	"ingress is not told the length of a packet: it takes IP's total length and 14 bytes (those not with RLB), and 60 bytes for what is not IP",
 }
 
 // tnaDescribe returns what a block puts into the manifest on TNA: the same as
@@ -34,21 +34,6 @@ func pair(name, unit, index, doc string, fields ...string) registerDoc {
 	return r
 }
 
-// without returns the registers of a block but for some.
-func without(block string, names ...string) []registerDoc {
-	var list []registerDoc
-next:
-	for _, r := range descriptions[block].registers {
-		for _, n := range names {
-			if r.name == n {
-				continue next
-			}
-		}
-		list = append(list, r)
-	}
-	return list
-}
-
 var tnaDescriptions = map[string]description{
 	"in_port": {tables: []manifest.Table{
 		{Name: "port_number", Kind: ports, Doc: "port of the target to port number of the topology"},
@@ -69,8 +54,8 @@ var tnaDescriptions = map[string]description{
 	}},
 	"ingress_qlen": {
 		registers: []registerDoc{
-			pair("ingress_qlen", "bytes", "port,priority", "bytes now buffered that arrived on a port, and when the last of them did", "bytes", "last"),
-			pair("departed", "bytes", "port,priority", "in egress: bytes from a port that have left and are not yet reported, and when some were last", "bytes", "told_at"),
+			pair("ingress_qlen", "bytes", "port,priority", "bytes now buffered that arrived on a port, and when that was last looked at", "bytes", "looked_at"),
+			pair("departed", "bytes", "port,priority", "in egress: bytes from a port that have left and are not yet reported, below zero, and when some were last", "bytes", "told_at"),
 		},
 		notes: []string{
 			"ingress_qlen learns of departures from copies that egress sends through the recirculation port, once per 1 µs and queue: it counts up to the bytes of that time and of the way too many, and the last frame of a burst until the next one or for 10 ms",
@@ -100,26 +85,28 @@ var tnaDescriptions = map[string]description{
 	}},
 	"rtt": {
 		registers: []registerDoc{
-			register("stamped_at", "time", "leaf,path", 32, "in egress: when a packet on a path was last stamped"),
-			register("echo_path", "path", "leaf", 8, "in egress: path of the stamp that waits to be echoed to a leaf, plus one"),
+			{"stamped_at", "time", "leaf,path", 32, "in egress: when a packet on a path was last stamped", (*Profile).plb, nil},
+			{"echo_path", "path", "leaf", 8, "in egress: path of the stamp that waits to be echoed to a leaf, plus one", (*Profile).plb, nil},
 			register("echo_age", "time", "leaf", 32, "in egress: how far that stamp is behind the clock"),
 		},
 		notes: []string{"there is no moving average of round-trip times: a stateful ALU does not shift"},
 	},
 	"rlb": {
-		registers: append(without("rlb", "warned_until"),
-			pair("path_rtt", "time", "leaf,path", "round-trip time of a path, latest sample, and when it came", "rtt", "measured_at"),
-			pair("path_rtt_copy", "time", "leaf,path", "the same, for the path that is compared with", "rtt", "measured_at"),
-			register("warned_until", "time", "leaf,path", 32, "when a warning about a leaf runs out"),
-			register("warned_all_until", "time", "path", 32, "when a warning about all leaves runs out"),
-			pair("recirculation_time", "time", "one", "time that the latest recirculation took, and when it ended", "took", "measured_at"),
-		),
+		registers: []registerDoc{
+			register("warned", "paths", "leaf", 32, "paths to a leaf that were warned of, the first at the left of the lowest bits; above them the window of time in which they were"),
+			register("warned_all", "paths", "one", 32, "the same for all leaves"),
+			register("path_rtt", "paths", "leaf", 32, "paths to a leaf whose latest round trip was long, the first at the left of the lowest bits"),
+		},
 		notes: []string{
 			"P4 on Tofino does not see pauses: the switch that is about to pause warns, as everywhere, and no other signal is used",
-			"the prediction looks two intervals ahead at the growth of the last one; rlb.horizon and the exact time between two looks are not used, as a Tofino does not multiply",
-			"a warning that has run out is forgotten when a packet to that leaf looks at its path at random, one path per packet",
+			"the prediction is that of the paper's hardware, by Q_th alone: rlb.horizon, rlb.floor and rlb.xoff are not used, and rlb.interval changes it only when the program is generated",
+			"the end of a warning is not told, it runs out: warnings are repeated as long as the queue is beyond Q_th, and rlb.calm is not used",
+			"warnings of a window, the greatest power of two of nanoseconds not above rlb.hold, run out together, after rlb.hold on average; the first warning of a window ends those of the one before that have not been repeated by then",
+			"a round trip is long or not: longer than the base RTT by more than rlb.pass_time; a packet waits if that of the other path is and that of its own is not; a path keeps its mark until its next round trip, rlb.fresh is not used",
+			"one packet in eight is stamped, at random, rather than one per path and interval; the lowest bits of a stamp are its path, and rtt.interval is not used",
 			"the other path is the next free one in turn for every base scheme; flows and flowlets that are moved return to their path when the warning is over",
-			"the time of a recirculation is measured by packets that return, not computed from the bytes on their way; measurements older than rlb.fresh count as pass_time",
+			"the time of a recirculation is rlb.pass_time, not measured",
+			"warnings, reroutes and recirculations are not counted",
 		},
 	},
 	"rlb_adaptive": {
@@ -130,9 +117,10 @@ var tnaDescriptions = map[string]description{
 			pair("suspect_port", "port", "one", "port for which a packet last passed too often, and the window of 65 µs", "port", "window"),
 		},
 		notes: []string{
-			"Eq. 5's budget is for windows of 1024 ns rather than of one recirculation time, in packets of the MTU rounded up to a power of two, and held against the packets that came back in the window",
+			"Eq. 5's budget is for windows of 1024 ns rather than of one recirculation time, in packets of the MTU rounded up to a power of two, and held against the packets that came back in the window; a register that tells each packet the length of its queue does not tell the time to look as well: one in eight of the packets that find it beyond Q_th warns",
+			"Eq. 6 knows round trips by classes, longer than the base RTT by more than 1, 4 or 16 times rlb.pass_time; path_rtt has eight bits for each, the longest at the left",
 			"algorithm 2 suspects the port of each packet that alone passes more often than the average allows, and takes its path out of use when that happens in two windows of 65 µs running; the port with the most recirculations is not sought",
-			"a path out of use counts as warned: until its round-trip time is out of date, packets may still wait for it",
+			"a path out of use counts as warned: packets may still wait for it if all others are slow",
 		},
 	},
 	"dre": {

@@ -142,7 +142,7 @@ func TestRLBEndsAWarningWhenItsQueueBecomesCalm(t *testing.T) {
 }
 
 func TestRLBWarningsMarkPathsAndAreTakenBack(t *testing.T) {
-	everyTarget(t, func(t *testing.T, sw target) {
+	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(3), "l1", nil)
 		d.drops(4, warning(true, 0, 1, far))
 		d.want(0x40, "warned", 1)
@@ -214,7 +214,7 @@ func TestRLBTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 }
 
 func TestRLBForgetsWarningsThatHaveRunOut(t *testing.T) {
-	everyTarget(t, func(t *testing.T, sw target) {
+	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", nil)
 		d.set("warned", 0xc0, 1)
 		d.set("warned_until", far, 1, 0)

@@ -170,13 +170,11 @@ func messages(list []frame, port int) []packet.CNM {
 	return out
 }
 
-func TestRLBOnTofinoWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {
-	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "100KB", "rlb.calm": "50KB"})
-	size := uint32(len(down))
-	arrive := func(queued uint32) []packet.CNM {
-		sw.pair(d, "ingress_qlen", queued, d.now(), 3, 3)
-		d.set("sampled_at", uint64(d.now()-1_000_000), 3, 3)
-		d.set("sampled_qlen", uint64(queued), 3, 3)
+func TestRLBOnTofinoWarnsUpstreamOncePerLookBeyondTheThreshold(t *testing.T) {
+	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "100KB", "rlb.interval": "2us"})
+	size := uint32(len(down) - packet.EthernetLen)
+	arrive := func(queued, sinceLook uint32) []packet.CNM {
+		sw.pair(d, "ingress_qlen", queued-size, d.now()-sinceLook, 3, 3)
 		d.send(3, down)
 		out := d.sent()
 		if len(from(out, 1)) != 1 {
@@ -184,7 +182,7 @@ func TestRLBOnTofinoWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {
 		}
 		return messages(out, 3)
 	}
-	got := arrive(100_000 - size)
+	got := arrive(100_001, 2001)
 	if len(got) != 1 {
 		t.Fatalf("%d warnings, want one", len(got))
 	}
@@ -193,64 +191,101 @@ func TestRLBOnTofinoWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {
 		m.Hops() != 1 || id != 1 || port != 3 || m.Hold() != 25_600 {
 		t.Errorf("warning % x", []byte(m))
 	}
-	d.want(1, "warnings_sent", 3)
-	d.want(1, "warning_on", 3, 3)
-	d.want(100_000, "ingress_qlen", 3, 3) // egress tells of it with the next one
-	if got := arrive(100_000 - size - 1); len(got) != 0 {
-		t.Error("warned one byte below the threshold")
+	if got := arrive(100_001, 2000); len(got) != 0 {
+		t.Error("warned again within the interval")
 	}
-	// It ends when egress tells that the queue is calm.
-	if got := arrive(50_000); len(got) != 0 {
-		t.Errorf("ended a warning while its queue is not calm: %v", got)
+	d.want(uint64(100_001-size), "ingress_qlen", 3, 3) // egress has told of the packet before
+	if got := arrive(100_000, 2001); len(got) != 0 {
+		t.Error("warned at the threshold")
 	}
-	if got := arrive(49_999); len(got) != 1 || got[0].Active() || got[0].Scope() != 0 || got[0].Priority() != 3 {
-		t.Errorf("%v, want one message that ends the warning", got)
-	}
-	d.want(0, "warning_on", 3, 3)
-	if got := arrive(49_999); len(got) != 0 {
-		t.Error("ended a warning that was over")
+	// What nobody has looked at for 10 ms is forgotten.
+	if got := arrive(1<<20, 10_000_001); len(got) != 0 {
+		t.Error("warned of a queue of long ago")
 	}
 }
 
-// The prediction looks two intervals ahead at the growth of the last one.
-func TestRLBOnTofinoWarnsOfAQueueThatGrowsFast(t *testing.T) {
-	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "200KB", "rlb.floor": "10KB"})
-	size := uint32(len(down))
-	d.rule("predict in_port=3 priority=3 -> predict_pause(floor=10000, warn_at=200000, xoff=256000, horizon=1)")
-	for _, c := range []struct {
-		name        string
-		before, now uint32
-		want        int
-	}{
-		{"reaches xoff in two intervals", 97_000, 150_000, 1},
-		{"misses it by a byte", 97_001, 150_000, 0},
-		{"shrinks", 150_001, 150_000, 0},
-		{"is below the floor", 0, 9_999, 0},
-	} {
-		d.set("sampled_qlen", uint64(c.before), 3, 3)
-		d.set("sampled_at", uint64(d.now()-1_000_000), 3, 3)
-		sw.pair(d, "ingress_qlen", c.now-size, d.now(), 3, 3)
-		d.send(3, down)
-		got := messages(d.sent(), 3)
-		got = slices.DeleteFunc(got, func(m packet.CNM) bool { return !m.Active() }) // it is calm
-		if len(got) != c.want {
-			t.Errorf("a queue that %s: %d warnings, want %d", c.name, len(got), c.want)
-		}
-		d.want(uint64(c.now), "sampled_qlen", 3, 3)
+// A queue's bytes leave it when egress tells so, by numbers below zero.
+func TestRLBOnTofinoCountsWhatHasLeft(t *testing.T) {
+	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
+	size := uint64(len(down) - packet.EthernetLen)
+	sw.pair(d, "ingress_qlen", 50_000, d.now(), 3, 3)
+	d.send(3, down)
+	d.want(50_000+size, "ingress_qlen", 3, 3)
+	d.send(3, down) // more than 1 µs later: egress tells of the first one
+	d.want(50_000+size, "ingress_qlen", 3, 3)
+	sw.pair(d, "ingress_qlen", 0, d.now(), 1, 3)
+	d.send(1, data)
+	d.want(0, "ingress_qlen", 1, 3) // hosts are not warned
+}
+
+// hold is how long warnings count after the window of theirs began, and how
+// long that is.
+func (s *tofino) hold(d *dut) (window, hold uint64) {
+	d.Helper()
+	ns, err := d.manifest.Value("rlb.hold", d.manifest.Network)
+	if err != nil {
+		d.Fatal(err)
 	}
+	for window = 1; window*2 <= uint64(ns); window *= 2 {
+	}
+	return window, uint64(ns) + window/2
+}
+
+// warn says of paths that they were warned of, in the running window.
+func (s *tofino) warn(d *dut, register string, paths uint64, at int) {
+	d.Helper()
+	window, _ := s.hold(d)
+	d.set(register, uint64(d.now())&^(window-1)|paths, at)
+}
+
+func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
+	d, sw := loadTofino(t, "rlb-drill", leafSpine(3), "l1", nil)
+	window, hold := sw.hold(d)
+	for _, c := range []struct {
+		register string
+		scope    uint16
+		at       int
+	}{{"warned", 1, 1}, {"warned_all", packet.ScopeAll, 0}} {
+		begin := uint64(d.now()) &^ (window - 1)
+		d.drops(4, warning(true, 0, c.scope, far))
+		d.want(begin|0x40, c.register, c.at)
+		sw.warn(d, c.register, 0x20, c.at)
+		begin = uint64(d.now()) &^ (window - 1)
+		d.drops(4, warning(true, 0, c.scope, far))
+		d.want(begin|0x60, c.register, c.at)
+		d.drops(4, warning(false, 0, c.scope, far)) // runs out by itself
+		d.want(begin|0x60, c.register, c.at)
+		// The first one of another window ends those of the last.
+		d.set(c.register, (uint64(d.now())&^(window-1)-window)|0x20, c.at)
+		begin = uint64(d.now()) &^ (window - 1)
+		d.drops(4, warning(true, 0, c.scope, far))
+		d.want(begin|0x40, c.register, c.at)
+		for _, age := range []struct {
+			ns   uint64
+			port int
+		}{{hold - 0x100, 5}, {hold + 0x100, 3}} { // paths are a part of the time
+			d.set(c.register, (uint64(d.now())-age.ns)&^0xff|0xc0, c.at)
+			sw.pair(d, "drill_best", 0, 0, 1)
+			if port, _ := d.through(1, data); port != age.port {
+				t.Errorf("%s: after %d ns, a packet left by port %d, want %d", c.register, age.ns, port, age.port)
+			}
+		}
+		d.set(c.register, 0, c.at)
+	}
+	d.drops(3, warning(true, 0, 64, far)) // there is no such leaf
+	d.drops(1, warning(true, 0, 1, far))  // a host has no say
+	d.want(0, "warned", 1)
 }
 
 func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
-	for _, profile := range []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-adaptive-drill"} {
+	for _, profile := range []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-adaptive-drill", "rlb-adaptive-presto", "rlb-adaptive-letflow"} {
 		t.Run(profile, func(t *testing.T) {
-			d, _ := loadTofino(t, profile, leafSpine(3), "l1", nil)
+			d, sw := loadTofino(t, profile, leafSpine(3), "l1", nil)
 			var used []int
 			for range 6 {
 				// Warned of are the first path for this leaf and the last for all.
-				d.set("warned", 0x80, 1)
-				d.set("warned_all", 0x20, 0)
-				d.set("warned_until", far, 1, 0)
-				d.set("warned_all_until", far, 2)
+				sw.warn(d, "warned", 0x80, 1)
+				sw.warn(d, "warned_all", 0x20, 0)
 				port, _ := d.through(1, data)
 				used = append(used, port)
 			}
@@ -263,42 +298,89 @@ func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 
 func TestRLBOnTofinoKeepsTheChoiceIfAllPathsAreWarned(t *testing.T) {
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
-	noStamps(d)
-	warn(d, 0, 1)
+	sw.warn(d, "warned", 0xc0, 1)
 	sw.pair(d, "drill_best", 0, 1, 1)
-	port, _ := d.through(1, data)
-	if port != 4 {
+	if port, _ := d.through(1, data); port != 4 {
 		t.Errorf("left by port %d, want the choice, 4", port)
 	}
-	d.want(1, "forwarded_warned", 4)
-	d.want(0, "reroutes", 4)
 }
 
+// A packet waits for its path if the round trip of the other is longer than
+// the base RTT by more than a recirculation, and that of its own is not.
 func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
-	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "7", "rlb.fresh": "1s"})
-	noStamps(d)
-	rtts := func(fast, slow uint32) {
-		for _, register := range []string{"path_rtt", "path_rtt_copy"} {
-			sw.pair(d, register, fast, d.now(), 1, 1)
-			sw.pair(d, register, slow, d.now(), 1, 0)
-		}
+	for profile, slow := range map[string]uint64{"rlb-drill": 0x80, "rlb-adaptive-drill": 0x808080} {
+		t.Run(profile, func(t *testing.T) {
+			d, sw := loadTofino(t, profile, leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "7"})
+			for _, c := range []struct {
+				slow uint64
+				port int
+			}{{slow, 4}, {0, 3}, {slow | slow>>1, 3}} {
+				sw.pair(d, "drill_best", 0, 1, 1)
+				sw.warn(d, "warned", 0x40, 1)
+				d.set("path_rtt", c.slow, 1)
+				if port, _ := d.through(1, data); port != c.port {
+					t.Errorf("paths %#x are slow: left by port %d, want %d", c.slow, port, c.port)
+				}
+			}
+		})
+	}
+}
+
+// The other leaf gives a stamp back as it was, but for the time that it waited
+// there: its lowest bits are the path.
+func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
+	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
+	header := func(flags byte, stamp, echo uint32) []byte {
+		b := append(slices.Clone(down[:packet.EthernetLen]), 0x08, 0x00, 0, 1, 1, flags)
+		b = binary.BigEndian.AppendUint32(b, stamp)
+		b = binary.BigEndian.AppendUint32(append(b, 0), echo)
+		b = append(b, down[packet.EthernetLen:]...)
+		packet.Ethernet(b).Set(mac("h1"), mac("h3"), packet.EtherTypeFabric)
+		return b
+	}
+	stamped := 0
+	for range 64 {
 		sw.pair(d, "drill_best", 0, 1, 1)
-		warn(d, 1)
+		sent := d.now()
+		_, out := d.through(1, data)
+		h := fabric(out)
+		if h == nil {
+			continue
+		}
+		stamped++
+		stamp := be32(h[6:])
+		if be16(h) != packet.EtherTypeIPv4 || be16(h[2:]) != 0 || h[4] != 1 || h[5] != 0x80 || stamp&7 != 1 || stamp-sent > 10_000 {
+			t.Errorf("header % x", h[:15])
+		}
 	}
-	rtts(100, 100_000_000)
-	if port, _ := d.through(1, data); port != 4 {
-		t.Errorf("left by port %d, want 4", port)
+	if stamped < 2 || stamped > 20 {
+		t.Errorf("%d packets of 64 were stamped, want one in eight", stamped)
 	}
-	d.want(7, "recirculations", 4)
-	d.want(1, "forwarded_warned", 4)
-	d.want(0, "reroutes", 4)
-	// As fast as the other: no reason to wait.
-	rtts(100_000_000, 100_000_000)
-	if port, _ := d.through(1, data); port != 3 {
-		t.Errorf("left by port %d, want 3", port)
+	// What comes back, in time or late, decides whether the path is slow.
+	d.rule("Compath default -> compare_paths(slow=10000)")
+	for _, rtt := range []uint32{10_008, 9_992, 10_008} {
+		d.set("path_rtt", 0x80|uint64(9_000-rtt)>>31<<6^0x40, 1)
+		d.passesAs(4, 1, header(0x40, 0, (d.now()-rtt)&^7|1), down)
+		want := uint64(0x80)
+		if rtt > 10_000 {
+			want = 0xc0
+		}
+		if got := d.get("path_rtt", 1) & 0xff; got != want {
+			t.Errorf("a round trip of %d ns: slow are %#x, want %#x", rtt, got, want)
+		}
 	}
-	d.want(7, "recirculations", 4)
-	d.want(1, "reroutes", 4)
+	// And a stamp that comes here goes back with the next packet to that leaf.
+	stamp := uint32(d.now()-3000)&^7 | 1
+	d.passesAs(4, 1, header(0x80, stamp, 0), down)
+	_, out := d.through(1, data) // 1 ms later
+	h := fabric(out)
+	if h == nil || h[5]&0x40 == 0 {
+		t.Fatalf("no echo: % x", out[:34])
+	}
+	if echo := be32(h[11:]); echo&7 != 1 || echo-stamp-1_000_000 > 10_000 {
+		t.Errorf("echo is %d: the stamp was %d, the wait 1 ms", echo, stamp)
+	}
+	d.want(0, "echo_age", 1)
 }
 
 // What was sent in the last window of 8 slots, and eight times what came in

@@ -16,6 +16,7 @@ type Setting struct {
 	Table, Action string
 	args          []arg
 	feature       string // that the program must have, if the table has several settings
+	target        string // the same
 }
 
 // Arg is an argument of an action, in the target's units.
@@ -85,6 +86,10 @@ var settings = []Setting{
 		bytes_("floor", "rlb.floor"), bytes_("warn_at", "rlb.warn"), bytes_("xoff", "rlb.xoff"), span("horizon", "rlb.horizon"),
 	}},
 	{Table: "cnm_out", Action: "warn_upstream", args: []arg{span("hold", "rlb.hold")}},
+	{Table: "Compath", Action: "compare_paths", target: "tna", feature: "rlb_adaptive", args: []arg{
+		{"slow", slowTrip(0)}, {"slow_2", slowTrip(1)}, {"slow_3", slowTrip(2)},
+	}},
+	{Table: "Compath", Action: "compare_paths", target: "tna", args: []arg{{"slow", slowTrip(0)}}},
 	{Table: "Compath", Action: "compare_paths", args: []arg{
 		span("pass_time", "rlb.pass_time"),
 		{"byte_time", func(v *values) uint64 { return v.units.byteTime(1, vtime.Rate(v.of("rlb.recirculation_rate"))) }},
@@ -94,7 +99,7 @@ var settings = []Setting{
 		bytes_("xoff", "rlb.xoff"),
 		{"inflow", func(v *values) uint64 { return v.units.byteRate(float64(v.net.Rate) * float64(v.net.FanIn-1)) }},
 		{"per_mtu", func(v *values) uint64 { return uint64(math.Ceil((1 << 32) / float64(v.net.MTU))) }},
-		{"average", func(v *values) uint64 { return uint64(v.of("rlb_adaptive.fault_average") * 256) }},
+		{"average", faultAverage},
 		count("most", "rlb.max_recirculations"),
 	}},
 	{Table: "Stoprecir", Action: "limit_recirculation", args: []arg{count("most", "rlb.max_recirculations")}},
@@ -141,6 +146,25 @@ func LoadWeight(u Units, r vtime.Rate) uint64 {
 	return min(uint64(math.Round(8*(1<<32)/(float64(r)*u.LoadTime().Seconds()))), 1<<32-1)
 }
 
+// faultAverage is in 1/256, on TNA a whole number.
+func faultAverage(v *values) uint64 {
+	if v.target == "tna" {
+		return uint64(v.of("rlb_adaptive.fault_average"))
+	}
+	return uint64(v.of("rlb_adaptive.fault_average") * 256)
+}
+
+// SlowTrips are by how many recirculations the round trip of a path must be
+// longer than the base RTT to be in each class of slow paths on TNA.
+var SlowTrips = [...]int{1, 4, 16}
+
+// slowTrip is the round trip from which on a path is in a class.
+func slowTrip(class int) func(v *values) uint64 {
+	return func(v *values) uint64 {
+		return v.units.Span(ns(v.net.RTT()) + float64(SlowTrips[class])*v.of("rlb.pass_time"))
+	}
+}
+
 // quantum is 512 bit times in 1/1024 of a unit of time.
 func quantum(v *values) uint64 { return Quantum(v.units, v.net.Rate) }
 
@@ -166,7 +190,7 @@ func ramp(v *values) uint64 {
 // Setting returns the setting of a table, if it has one.
 func (m *Manifest) Setting(table string) (Setting, bool) {
 	for _, s := range settings {
-		if s.Table == table && (s.feature == "" || m.Has(s.feature)) {
+		if s.Table == table && (s.feature == "" || m.Has(s.feature)) && (s.target == "" || s.target == m.Target) {
 			return s, true
 		}
 	}

@@ -169,6 +169,9 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
 
     state parse_feedback {
         packet.extract(hdr.feedback);
+        meta.priority = hdr.feedback.priority;
+        meta.sample_a = hdr.feedback.way;
+        meta.sample_b = hdr.feedback.way;
         transition accept;
     }
 
@@ -322,7 +325,6 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             now_qlen = qlen;
         }
     };
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) told_a;
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_a;
     Random<bit<8>>() dice_a;
     action pick_a_is(bit<8> path) {
@@ -389,7 +391,6 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             now_qlen = qlen;
         }
     };
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) told_b;
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_b;
     Random<bit<8>>() dice_b;
     action pick_b_is(bit<8> path) {
@@ -461,25 +462,68 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
         meta.a_longer = meta.qlen_a |-| meta.qlen_b;
     }
 
+    action told_queue_a() {
+        hear_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
+    }
+
+    action ask_queue_a() {
+        meta.qlen_a = look_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
+    }
+
+    table queue_a {
+        key = {
+            hdr.feedback.isValid() : ternary @name("feedback");
+            hdr.feedback.way : ternary @name("way");
+        }
+        actions = { told_queue_a; ask_queue_a; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, NO_WAY) : NoAction();
+            (true, _) : told_queue_a();
+            (false, _) : ask_queue_a();
+        }
+        size = 3;
+    }
+
+    action told_queue_b() {
+        hear_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
+    }
+
+    action ask_queue_b() {
+        meta.qlen_b = look_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
+    }
+
+    table queue_b {
+        key = {
+            hdr.feedback.isValid() : ternary @name("feedback");
+            hdr.feedback.way : ternary @name("way");
+        }
+        actions = { told_queue_b; ask_queue_b; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, NO_WAY) : NoAction();
+            (true, _) : told_queue_b();
+            (false, _) : ask_queue_b();
+        }
+        size = 3;
+    }
+
     apply {
-        if (hdr.feedback.isValid()) {
-            if (hdr.feedback.way != NO_WAY) {
-                hear_a.execute(told_a.get({ hdr.feedback.way[2:0], hdr.feedback.priority }));
-                hear_b.execute(told_b.get({ hdr.feedback.way[2:0], hdr.feedback.priority }));
-            }
-        } else if (meta.last_path > 0) {
+        if (meta.last_path > 0) {
             meta.share_a = dice_a.get();
             meta.share_b = dice_b.get();
-            pick_a.apply();
-            pick_b.apply();
-            meta.qlen_a = look_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
-            meta.qlen_b = look_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
-            compare();
-            if (meta.a_longer == 0) {
-                meta.candidate = meta.sample_a;
-            } else {
-                meta.candidate = meta.sample_b;
-            }
+        }
+        pick_a.apply();
+        pick_b.apply();
+        queue_a.apply();
+        queue_b.apply();
+        compare();
+        if (meta.a_longer == 0) {
+            meta.candidate = meta.sample_a;
+        } else {
+            meta.candidate = meta.sample_b;
+        }
+        if (meta.last_path > 0) {
             meta.step = better.execute(meta.leaf[5:0]);
             meta.path = meta.step[2:0];
         }

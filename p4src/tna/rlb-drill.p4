@@ -29,15 +29,15 @@ const bit<8> INTERNAL_AGAIN = 3;
 const bit<8> KIND_WARNING = 1;
 const bit<10> FEEDBACK_SESSION = 1000; // leads to the recirculation ports of all pipelines
 const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queue
-const bit<8> NO_WAY = 0xff;
 const time_t FORGET = 10000000; // a queue without arrivals that long counts as empty
 const leaf_t SCOPE_ALL = 0xffff;
 const bit<8> MESSAGE_WARN = 1;
-const bit<8> MESSAGE_CALM = 2;
-const bit<2> DIRECT = 0; // fwd_flag
-const bit<2> REROUTE = 1;
-const bit<2> RECIRCULATE = 2;
+const bit<8> HOP_HOST = 1; // what comes next
+const bit<8> HOP_CHOICE = 2;
 const port_t RECIRCULATION_PORT = 509;
+const time_t LOOK_INTERVAL = 2000; // between two looks at an ingress queue
+const time_t WINDOW = 16384; // in which warnings run out together
+const time_t HOLD = 33792; // after the beginning of theirs
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -81,15 +81,12 @@ header bridge_t {
     bit<3>          priority;
     @padding bit<7> pad1;
     port_t          out_port;
-    bit<8>          way;      // the choice; NO_WAY if there was none
     @padding bit<7> pad2;
     port_t          in_port;
     bit<16>         length;   // that it has in ingress_qlen
-    @padding bit<7> pad3;
-    bit<1>          deliver;  // the next hop is a host
-    @padding bit<7> pad4;
-    bit<1>          choice;   // there was one:
-    bit<8>          path;
+    bit<8>          hop;      // HOP_HOST, or HOP_CHOICE:
+    @padding bit<5> pad5;
+    path_t          path;
     leaf_t          leaf;     // on the way to this leaf
 }
 
@@ -121,20 +118,23 @@ header feedback_t {
     bit<8>          kind;     // INTERNAL_FEEDBACK
     @padding bit<5> pad0;
     bit<3>          priority; // of the queues meant
-    bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
+    bit<8>          hop;      // HOP_CHOICE: the queue is that of
+    @padding bit<5> pad4;
+    path_t          way;      // this choice
     bit<32>         qlen;     // bytes that the packet left behind in it
     @padding bit<7> pad2;
     port_t          in_port;
-    bit<32>         departed; // bytes from there that have left since the last copy
+    bit<32>         departed; // bytes from there that have left since the last copy, below zero
 }
 
-// Bytes now buffered that arrived on a port, and when the last of them did.
+// Bytes now buffered that arrived on a port, and when that was looked at.
 struct ingress_queue_t {
     bit<32> bytes;
-    time_t  last;
+    time_t  looked_at;
 }
 
-// Bytes that left and are not yet reported, and when some were last.
+// Bytes that left and are not yet reported, below zero, and when some were
+// last.
 struct departed_t {
     bit<32> bytes;
     time_t  told_at;
@@ -159,35 +159,18 @@ struct best_path_t {
     bit<32> path;
 }
 
-// What a packet takes along on its way through the pipeline again.
+// What a packet takes along on its way through the pipeline again, before its
+// bridge.
 header again_t {
-    bit<8>          kind;    // INTERNAL_AGAIN
-    @padding bit<7> pad0;
-    port_t          in_port;
-    bit<8>          path;    // its choice
-    @padding bit<7> pad1;
-    port_t          step;    // the same as a distance between ports
-    bit<16>         passes;  // recirculations so far
-    bit<32>         sent_at;
-}
-
-// The latest time that a recirculation took, and when that was.
-struct recirculation_t {
-    time_t took;
-    time_t measured_at;
-}
-
-// The latest round-trip time of a path, and when it was measured.
-struct path_time_t {
-    time_t rtt;
-    time_t measured_at;
+    bit<8>  kind;   // INTERNAL_AGAIN
+    bit<16> passes; // recirculations so far
 }
 
 struct headers_t {
+    again_t    again;
     bridge_t   bridge;
     message_t  message;
     feedback_t feedback;
-    again_t    again;
     ethernet_t ethernet;
     cnm_t      cnm;
     fabric_t   fabric;
@@ -196,86 +179,48 @@ struct headers_t {
 }
 
 struct metadata_t {
-    bit<32> dst_addr;      // IPv4 destination, or target of an ARP message
+    bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;          // where to: a leaf, if there is a choice of ways to it
-    port_t  first_port;    // the ports of the choice are first_port to
-    path_t  last_path;     // first_port + last_path
-    path_t  path;          // the choice: out_port - first_port
-    bool    deliver;       // the next hop is a host
-    port_t  step;          // the choice again, as a distance between ports
-    bit<3>  priority;      // class, from the packet's DSCP
+    leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
+    port_t  first_port; // the ports of the choice are first_port to
+    path_t  last_path;  // first_port + last_path
+    path_t  path;       // the choice: out_port - first_port
+    bool    deliver;    // the next hop is a host
+    port_t  step;       // the choice again, as a distance between ports
+    bit<3>  priority;   // class, from the packet's DSCP
     time_t  now;
-    port_t  in_port;       // that the packet came in by, the first time
-    bit<8>  message;       // what a copy is to become
-    bit<10> session;       // and where it goes
-    bit<8>  copy_kind;     // and what it begins with
-    path_t  by_path;       // that a message came by
-    bit<16> relay;         // who else shall hear of it
-    bit<16> length;        // of the frame, without headers of the fabric's own
-    bit<8>  way;           // the choice, for egress; NO_WAY if there was none
-    bit<1>  to_deliver;    // the same as deliver
-    bit<1>  choice;        // last_path is above zero
-    bit<8>  share_a;       // DRILL's candidates: two at random
+    port_t  in_port;    // that the packet came in by, the first time
+    bit<8>  message;    // what a copy is to become
+    bit<10> session;    // and where it goes
+    bit<8>  copy_kind;  // and what it begins with
+    path_t  by_path;    // that a message came by
+    bit<16> relay;      // who else shall hear of it
+    bit<16> length;     // of the IP packet
+    bit<8>  hop;        // HOP_HOST, or HOP_CHOICE, or none of them
+    bit<8>  share_a;    // DRILL's candidates: two at random
     bit<8>  share_b;
     bit<8>  sample_a;
     bit<8>  sample_b;
-    bit<32> qlen_a;        // and their queues
+    bit<32> qlen_a;     // and their queues
     bit<32> qlen_b;
     bit<32> shorter;
-    bit<32> a_longer;      // by which that of a is longer
-    bit<8>  candidate;     // the one with the shorter
-    bit<1>  routed;        // it is a packet that has a way
-    bit<1>  arrives;       // its bytes come into the ingress queue
-    bit<1>  departs;       // feedback: bytes have left it
-    time_t  sample_before; // a queue last looked at earlier is looked at again
-    bit<1>  watched;       // the switch before this port can be warned
-    bit<1>  sample;        // it is time to look
-    bit<32> amount;        // bytes that come, or have left
-    bit<32> qlen;          // ingress_qlen of the port
-    bit<32> before;        // at the last look
-    bit<32> growth;
-    bit<32> calm;          // length that ends a warning
-    bit<32> below_calm;    // above zero if it is shorter
-    bit<32> to_floor;      // what the queue lacks to each threshold
-    bit<32> to_warn;
-    bit<32> to_xoff;       // two intervals from now
-    bit<1>  predicts;      // the port before is one to warn
-    bit<1>  warns;         // and this packet does
-    bit<1>  warning_on;
-    bit<8>  share_c;       // a path at random, whose warning is looked at; or
-    path_t  asked;         // the one that a warning came by
-    mask_t  asked_bit;
-    leaf_t  asked_leaf;
-    time_t  deadline;      // of the warning
-    bit<1>  hears_all;     // a message says so of all leaves
-    bit<1>  hears_leaf;    // or of one
-    bit<1>  relays;        // and goes on to others
-    bit<1>  leaf_over;     // it has run out
-    bit<1>  all_over;
-    mask_t  to_leaf;       // paths that are warned of
+    bit<32> a_longer;   // by which that of a is longer
+    bit<8>  candidate;  // the one with the shorter
+    bit<32> amount;     // bytes that the ingress queue grows by; feedback is below zero
+    bit<32> qlen;       // ingress_qlen of the port, if it is time to look
+    bit<32> to_warn;    // what it lacks to the threshold; below zero beyond it
+    bit<32> mark;       // start of the running window, and the bit of a path
+    mask_t  to_leaf;    // paths that are warned of
     mask_t  to_all;
-    mask_t  missing;       // paths beyond last_path
     mask_t  blocked;
-    bit<1>  warned;        // the chosen path is one
-    bit<1>  found;         // another is not:
+    mask_t  slow;       // paths whose round trips take long
+    bit<32> in_time;    // what a round trip lacks to that; below zero beyond it
+    bit<1>  found;      // the chosen path is warned, another is not:
     path_t  other;
-    port_t  other_step;    // the same as a distance between ports
-    bit<16> passes;        // recirculations so far
-    bit<16> may_pass;      // recirculations left
-    time_t  fresh_since;   // what was measured earlier does not count
-    time_t  when;          // of a round trip; or what was measured must be later
-    time_t  pass_when;     // the same of a recirculation
-    bit<1>  learns;        // the packet has a round-trip time:
-    time_t  rtt;           // or else: what the chosen path takes with another pass
-    time_t  lasted;        // its recirculation
-    time_t  pass_time;     // of a recirculation
-    time_t  took;
-    time_t  chosen_rtt;
-    bit<1>  gain;          // the other is slower than that
-    port_t  chosen_port;
-    port_t  other_port;
-    bit<2>  fwd_flag;
+    port_t  other_step; // the same as a distance between ports
+    bit<1>  gain;       // and takes longer than another pass
+    bit<16> passes;     // recirculations so far
+    bit<16> may_pass;   // recirculations left
 }
 
 struct egress_metadata_t {
@@ -290,15 +235,21 @@ struct egress_metadata_t {
     bit<32> departed;
     leaf_t  own_leaf;     // number of this switch
     bit<1>  at_leaf;      // it has one
-    time_t  stamp_before; // a path last stamped earlier is stamped again
-    time_t  age;
-    bit<1>  stamp;        // this packet is to be stamped
-    bit<8>  waiting;      // path of the stamp that waits to be echoed, plus one
+    bit<3>  chance;       // the packet is stamped if this is zero
+    time_t  age;          // how far the stamp that waits to be echoed is behind our clock
+    time_t  stamp;        // our clock, with the path in the lowest bits
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
 }
 
+@pa_container_size("ingress", "hdr.bridge.leaf", 16)
+@pa_container_size("ingress", "hdr.bridge.length", 16)
+@pa_container_size("egress", "hdr.fabric.ether_type", 16)
+@pa_container_size("egress", "hdr.fabric.src_leaf", 16)
+@pa_container_size("egress", "hdr.fabric.stamp", 32)
+@pa_container_size("egress", "hdr.fabric.echo_path", 8)
+@pa_container_size("egress", "hdr.fabric.echo", 32)
 parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
                      out ingress_intrinsic_metadata_t ig_intr_md) {
     state start {
@@ -321,9 +272,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.by_path = 0;
         meta.relay = 0;
         meta.length = 0;
-        meta.way = NO_WAY;
-        meta.to_deliver = 0;
-        meta.choice = 0;
+        meta.hop = 0;
         meta.share_a = 0;
         meta.share_b = 0;
         meta.sample_a = 0;
@@ -333,57 +282,21 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.shorter = 0;
         meta.a_longer = 0;
         meta.candidate = 0;
-        meta.routed = 0;
-        meta.arrives = 0;
-        meta.departs = 0;
-        meta.sample_before = 0;
-        meta.watched = 0;
-        meta.sample = 0;
         meta.amount = 0;
         meta.qlen = 0;
-        meta.before = 0;
-        meta.growth = 0;
-        meta.calm = 0;
-        meta.below_calm = 0;
-        meta.to_floor = 0;
         meta.to_warn = 0;
-        meta.to_xoff = 0;
-        meta.predicts = 0;
-        meta.warns = 0;
-        meta.warning_on = 0;
-        meta.share_c = 0;
-        meta.asked = 0;
-        meta.asked_bit = 0;
-        meta.asked_leaf = 0;
-        meta.deadline = 0;
-        meta.hears_all = 0;
-        meta.hears_leaf = 0;
-        meta.relays = 0;
-        meta.leaf_over = 0;
-        meta.all_over = 0;
+        meta.mark = 0;
         meta.to_leaf = 0;
         meta.to_all = 0;
-        meta.missing = 0;
         meta.blocked = 0;
-        meta.warned = 0;
+        meta.slow = 0;
+        meta.in_time = 0;
         meta.found = 0;
         meta.other = 0;
         meta.other_step = 0;
+        meta.gain = 0;
         meta.passes = 0;
         meta.may_pass = 0;
-        meta.fresh_since = 0;
-        meta.when = 0;
-        meta.pass_when = 0;
-        meta.learns = 0;
-        meta.rtt = 0;
-        meta.lasted = 0;
-        meta.pass_time = 0;
-        meta.took = 0;
-        meta.chosen_rtt = 0;
-        meta.gain = 0;
-        meta.chosen_port = 0;
-        meta.other_port = 0;
-        meta.fwd_flag = 0;
         transition select(ig_intr_md.ingress_port) {
             9w0x44 &&& 9w0x7c: parse_internal; // recirculation ports of all pipelines
             default: parse_ethernet;
@@ -401,13 +314,20 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
     state parse_feedback {
         packet.extract(hdr.feedback);
         meta.in_port = hdr.feedback.in_port;
+        meta.amount = hdr.feedback.departed;
         meta.priority = hdr.feedback.priority;
+        meta.sample_a = 5w0 ++ hdr.feedback.way;
+        meta.sample_b = 5w0 ++ hdr.feedback.way;
         transition accept;
     }
 
     state parse_again {
         packet.extract(hdr.again);
-        meta.in_port = hdr.again.in_port;
+        packet.extract(hdr.bridge);
+        meta.passes = hdr.again.passes;
+        meta.in_port = hdr.bridge.in_port;
+        meta.path = hdr.bridge.path;
+        meta.step = 6w0 ++ hdr.bridge.path;
         transition parse_ethernet;
     }
 
@@ -431,11 +351,13 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
 
     state parse_cnm {
         packet.extract(hdr.cnm);
+        meta.leaf = hdr.cnm.scope;
         transition accept;
     }
 
     state parse_fabric {
         packet.extract(hdr.fabric);
+        meta.leaf = hdr.fabric.src_leaf;
         transition select(hdr.fabric.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_ARP: parse_arp;
@@ -446,12 +368,16 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         meta.dst_addr = hdr.ipv4.dst_addr;
+        meta.length = hdr.ipv4.total_len;
+        meta.amount = 16w0 ++ hdr.ipv4.total_len;
         transition accept;
     }
 
     state parse_arp {
         packet.extract(hdr.arp);
         meta.dst_addr = hdr.arp.target_addr;
+        meta.length = 60;
+        meta.amount = 60;
         transition accept;
     }
 } // parser IngressParser
@@ -471,10 +397,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.departed = 0;
         meta.own_leaf = 0;
         meta.at_leaf = 0;
-        meta.stamp_before = 0;
+        meta.chance = 0;
         meta.age = 0;
         meta.stamp = 0;
-        meta.waiting = 0;
         meta.above_kmin = 0;
         meta.above_kmax = 0;
         meta.dice = 0;
@@ -570,17 +495,15 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 
     @name(".to_port")
     action to_port(port_t port) {
-        meta.out_port = port;
-        meta.routed = 1;
+        meta.first_port = port;
     }
 
     // The last hop: what only switches understand ends here.
     @name(".to_host")
     action to_host(port_t port) {
-        meta.out_port = port;
+        meta.first_port = port;
         meta.deliver = true;
-        meta.to_deliver = 1;
-        meta.routed = 1;
+        meta.hop = HOP_HOST;
     }
 
     @name(".to_leaf")
@@ -588,8 +511,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.leaf = leaf;
         meta.first_port = first_port;
         meta.last_path = last_path;
-        meta.choice = 1;
-        meta.routed = 1;
+        meta.hop = HOP_CHOICE;
     }
 
     @name(".route")
@@ -619,7 +541,8 @@ control Clock(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Clock
 
-// From port numbers of the target to those of the topology.
+// From port numbers of the target to those of the topology. Recirculation ports
+// have no entry: what comes from there says itself where it was before.
 control Arrive(inout headers_t hdr, inout metadata_t meta,
                in ingress_intrinsic_metadata_t intrinsic,
                in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -639,9 +562,7 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (!hdr.feedback.isValid() && !hdr.again.isValid()) {
-            port_number.apply();
-        }
+        port_number.apply();
     }
 } // control Arrive
 
@@ -679,21 +600,6 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Neighbour
 
-// Ingress is not told how long a packet is: its IP header is asked.
-control Measure(inout headers_t hdr, inout metadata_t meta,
-                in ingress_intrinsic_metadata_t intrinsic,
-                in ingress_intrinsic_metadata_from_parser_t parsed,
-                inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                inout ingress_intrinsic_metadata_for_tm_t tm) {
-    apply {
-        if (hdr.ipv4.isValid()) {
-            meta.length = hdr.ipv4.total_len + 14;
-        } else {
-            meta.length = 60;
-        }
-    }
-} // control Measure
-
 // DRILL(2,1): of two paths at random and the one that was best last time, the
 // one with the shortest queue. A register answers once per packet: each sample
 // has a copy of the lengths of its own, and the best path is kept with the
@@ -715,7 +621,6 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             now_qlen = qlen;
         }
     };
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) told_a;
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_a;
     Random<bit<8>>() dice_a;
     action pick_a_is(bit<8> path) {
@@ -782,7 +687,6 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             now_qlen = qlen;
         }
     };
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) told_b;
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_b;
     Random<bit<8>>() dice_b;
     action pick_b_is(bit<8> path) {
@@ -854,34 +758,75 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
         meta.a_longer = meta.qlen_a |-| meta.qlen_b;
     }
 
+    action told_queue_a() {
+        hear_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
+    }
+
+    action ask_queue_a() {
+        meta.qlen_a = look_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
+    }
+
+    table queue_a {
+        key = {
+            hdr.feedback.isValid() : ternary @name("feedback");
+            hdr.feedback.hop : ternary @name("hop");
+        }
+        actions = { told_queue_a; ask_queue_a; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, HOP_CHOICE) : told_queue_a();
+            (false, _) : ask_queue_a();
+        }
+        size = 2;
+    }
+
+    action told_queue_b() {
+        hear_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
+    }
+
+    action ask_queue_b() {
+        meta.qlen_b = look_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
+    }
+
+    table queue_b {
+        key = {
+            hdr.feedback.isValid() : ternary @name("feedback");
+            hdr.feedback.hop : ternary @name("hop");
+        }
+        actions = { told_queue_b; ask_queue_b; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, HOP_CHOICE) : told_queue_b();
+            (false, _) : ask_queue_b();
+        }
+        size = 2;
+    }
+
     apply {
-        if (hdr.feedback.isValid()) {
-            if (hdr.feedback.way != NO_WAY) {
-                hear_a.execute(told_a.get({ hdr.feedback.way[2:0], hdr.feedback.priority }));
-                hear_b.execute(told_b.get({ hdr.feedback.way[2:0], hdr.feedback.priority }));
-            }
-        } else if (meta.last_path > 0) {
+        if (meta.last_path > 0) {
             meta.share_a = dice_a.get();
             meta.share_b = dice_b.get();
-            pick_a.apply();
-            pick_b.apply();
-            meta.qlen_a = look_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
-            meta.qlen_b = look_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
-            compare();
-            if (meta.a_longer == 0) {
-                meta.candidate = meta.sample_a;
-            } else {
-                meta.candidate = meta.sample_b;
-            }
+        }
+        pick_a.apply();
+        pick_b.apply();
+        queue_a.apply();
+        queue_b.apply();
+        compare();
+        if (meta.a_longer == 0) {
+            meta.candidate = meta.sample_a;
+        } else {
+            meta.candidate = meta.sample_b;
+        }
+        if (meta.last_path > 0 && meta.passes == 0) {
             meta.step = better.execute(meta.leaf[5:0]);
             meta.path = meta.step[2:0];
         }
     }
 } // control Drill
 
-// Counts what arrives and looks once per interval how the ingress queue grows.
-// Ports with an entry in predict warn the switch before them; feedback takes
-// off what has left, and with a short queue becomes the end of the warning.
+// Counts what arrives at ports that have an entry in Readqlen, and takes off
+// what has left. Once per interval the queue is held against the threshold of
+// predict; beyond it, the switch before the port is warned.
 control Predict(inout headers_t hdr, inout metadata_t meta,
                 in ingress_intrinsic_metadata_t intrinsic,
                 in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -889,84 +834,24 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
     Register<ingress_queue_t, bit<9>>(512) ingress_qlen;
-    RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_arrival = {
+    RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_bytes = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
-            if (meta.now - queue.last > FORGET) {
+            qlen = 0;
+            if (meta.now - queue.looked_at > FORGET) {
                 queue.bytes = meta.amount;
             } else {
                 queue.bytes = queue.bytes + meta.amount;
             }
-            queue.last = meta.now;
-            qlen = queue.bytes;
-        }
-    };
-    RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_departed = {
-        void apply(inout ingress_queue_t queue, out bit<32> qlen) {
-            queue.bytes = queue.bytes |-| meta.amount;
-            qlen = queue.bytes;
-        }
-    };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue_in;
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue_out;
-
-    @name(".sampled_at") @index("port,priority:8") @unit("ns")
-    Register<time_t, bit<9>>(512, 0) sampled_at;
-    RegisterAction<time_t, bit<9>, bit<1>>(sampled_at) sample_again = {
-        void apply(inout time_t last, out bit<1> due) {
-            if ((int<32>) (last - meta.sample_before) <= 0) {
-                last = meta.now;
-                due = 1;
-            } else {
-                due = 0;
+            if (meta.now - queue.looked_at > LOOK_INTERVAL) {
+                queue.looked_at = meta.now;
+                qlen = queue.bytes;
             }
         }
     };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue_sampled;
-
-    @name(".sampled_qlen") @index("port,priority:8") @unit("bytes")
-    Register<bit<32>, bit<9>>(512, 0) sampled_qlen;
-    RegisterAction<bit<32>, bit<9>, bit<32>>(sampled_qlen) keep_sample = {
-        void apply(inout bit<32> sample, out bit<32> before) {
-            before = sample;
-            sample = meta.qlen;
-        }
-    };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue_kept;
-
-    @name(".warnings_sent") @index("port") @unit("messages")
-    Register<bit<32>, bit<6>>(64, 0) warnings_sent;
-    RegisterAction<bit<32>, bit<6>, bit<32>>(warnings_sent) count_warning = {
-        void apply(inout bit<32> warnings) {
-            warnings = warnings + 1;
-        }
-    };
-
-    // 1 where the switch before us was warned and not yet told that it is over.
-    @name(".warning_on") @index("port,priority:8") @unit("flag")
-    Register<bit<8>, bit<9>>(512, 0) warning_on;
-    RegisterAction<bit<8>, bit<9>, bit<1>>(warning_on) begin_warning = {
-        void apply(inout bit<8> on) {
-            on = 1;
-        }
-    };
-    RegisterAction<bit<8>, bit<9>, bit<1>>(warning_on) end_warning = {
-        void apply(inout bit<8> on, out bit<1> was_on) {
-            was_on = on[0:0];
-            on = 0;
-        }
-    };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue_warned;
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue_calmed;
-
-    @name(".read_qlen")
+    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
+    @name(".read_qlen") @noWarn("unused")
     action read_qlen(time_t interval, bit<32> calm) {
-        meta.sample_before = interval;
-        meta.calm = calm;
-        meta.watched = 1;
-    }
-
-    action look_back() {
-        meta.sample_before = meta.now - meta.sample_before;
+        meta.qlen = count_bytes.execute(queue.get({ meta.in_port[5:0], meta.priority }));
     }
 
     @name(".count_qlen")
@@ -984,14 +869,9 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         size = 512;
     }
 
-    // A pause is near if the queue is long, or if it has the bytes of a link in
-    // it and at its rate of growth will reach xoff within two intervals.
     @name(".predict_pause") @noWarn("unused")
     action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
-        meta.to_floor = floor |-| meta.qlen;
-        meta.to_warn = warn_at |-| meta.qlen;
-        meta.to_xoff = xoff |-| meta.qlen;
-        meta.predicts = 1;
+        meta.to_warn = warn_at - meta.qlen;
     }
 
     @name(".predict")
@@ -1005,22 +885,6 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         size = 512;
     }
 
-    action grow() {
-        meta.growth = meta.qlen |-| meta.before;
-    }
-
-    action grow_once() {
-        meta.to_xoff = meta.to_xoff |-| meta.growth;
-    }
-
-    action grow_twice() {
-        meta.to_xoff = meta.to_xoff |-| meta.growth;
-    }
-
-    action compare_calm() {
-        meta.below_calm = meta.calm |-| meta.qlen;
-    }
-
     // The copy goes back by the port that the packet came by: mirror session p
     // leads to port p.
     action warn() {
@@ -1028,519 +892,637 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         meta.session = (bit<10>) meta.in_port;
         meta.copy_kind = INTERNAL_MESSAGE;
         meta.message = MESSAGE_WARN;
-        meta.warns = 1;
-    }
-
-    table judge_growth {
-        key = {
-            meta.sample : ternary @name("sample");
-            meta.predicts : ternary @name("predicts");
-            meta.to_floor : ternary @name("to_floor");
-            meta.to_warn : ternary @name("to_warn");
-            meta.to_xoff : ternary @name("to_xoff");
-        }
-        actions = { warn; @defaultonly NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            (1, 1, _, 0, _) : warn();
-            (1, 1, 0, _, 0) : warn();
-        }
-        size = 2;
-    }
-
-    action send_calm() {
-        hdr.message.setValid();
-        hdr.message.kind = INTERNAL_MESSAGE;
-        hdr.message.message = MESSAGE_CALM;
-        hdr.message.priority = hdr.feedback.priority;
-        hdr.message.port = meta.in_port;
-        hdr.feedback.setInvalid();
     }
 
     apply {
-        Readqlen.apply();
-        if (hdr.feedback.isValid()) {
-            if (hdr.feedback.departed != 0) {
-                meta.amount = hdr.feedback.departed;
-                meta.departs = 1;
-                meta.out_port = meta.in_port; // to say that a warning is over
-            }
-        } else if (meta.routed == 1 && !hdr.again.isValid()) {
-            meta.amount = (bit<32>) meta.length;
-            meta.arrives = 1;
+        if (meta.passes == 0) {
+            Readqlen.apply();
         }
-        if (meta.departs == 1) {
-            meta.qlen = count_departed.execute(queue_out.get({ meta.in_port[5:0], meta.priority }));
-        } else if (meta.arrives == 1) {
-            meta.qlen = count_arrival.execute(queue_in.get({ meta.in_port[5:0], meta.priority }));
-        }
-        look_back();
-        compare_calm();
         predict.apply();
-        if (meta.watched == 1 && meta.arrives == 1) {
-            meta.sample = sample_again.execute(queue_sampled.get({ meta.in_port[5:0], meta.priority }));
-        }
-        if (meta.sample == 1) {
-            meta.before = keep_sample.execute(queue_kept.get({ meta.in_port[5:0], meta.priority }));
-        }
-        grow();
-        grow_once();
-        grow_twice();
-        judge_growth.apply();
-        if (meta.warns == 1) {
-            count_warning.execute(meta.in_port[5:0]);
-        }
-        if (meta.warns == 1) {
-            begin_warning.execute(queue_warned.get({ meta.in_port[5:0], meta.priority }));
-        } else if (meta.departs == 1 && meta.watched == 1 && meta.below_calm != 0) {
-            meta.warning_on = end_warning.execute(queue_calmed.get({ meta.in_port[5:0], meta.priority }));
-        }
-        if (meta.warning_on == 1) {
-            send_calm();
+        if (meta.to_warn[31:31] == 1) {
+            warn();
         }
     }
 } // control Predict
 
 // Hears warnings of the next switches, and passes them on to those before. A
-// packet with several ways looks at one path at random: if its warning has run
-// out, its bit falls.
+// cell of a register has the start of a window of time in its upper bits and
+// the paths that were warned of in the lower ones; all of them run out
+// together. Round-trip times are learnt here too, from what destination leaves
+// echo: whether a path to a leaf is slow.
 control HearWarnings(inout headers_t hdr, inout metadata_t meta,
                      in ingress_intrinsic_metadata_t intrinsic,
                      in ingress_intrinsic_metadata_from_parser_t parsed,
                      inout ingress_intrinsic_metadata_for_deparser_t deparser,
                      inout ingress_intrinsic_metadata_for_tm_t tm) {
-    Random<bit<8>>() dice;
-
-    // When a warning runs out, by leaf and path; and for all leaves.
-    @name(".warned_until") @index("leaf,path:8") @unit("ns")
-    Register<time_t, bit<9>>(512, 0) warned_until;
-    RegisterAction<time_t, bit<9>, bit<1>>(warned_until) hold_leaf = {
-        void apply(inout time_t until) {
-            until = meta.deadline;
-        }
-    };
-    RegisterAction<time_t, bit<9>, bit<1>>(warned_until) check_leaf = {
-        void apply(inout time_t until, out bit<1> over) {
-            if ((int<32>) (until - meta.now) <= 0) {
-                over = 1;
-            } else {
-                over = 0;
-            }
-        }
-    };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) held_path;
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) checked_path;
-
-    @name(".warned_all_until") @index("path") @unit("ns")
-    Register<time_t, path_t>(8, 0) warned_all_until;
-    RegisterAction<time_t, path_t, bit<1>>(warned_all_until) hold_all = {
-        void apply(inout time_t until) {
-            until = meta.deadline;
-        }
-    };
-    RegisterAction<time_t, path_t, bit<1>>(warned_all_until) check_all = {
-        void apply(inout time_t until, out bit<1> over) {
-            if ((int<32>) (until - meta.now) <= 0) {
-                over = 1;
-            } else {
-                over = 0;
-            }
-        }
-    };
-
     @name(".warned") @index("leaf") @unit("paths")
-    Register<mask_t, bit<6>>(64, 0) warned;
-    RegisterAction<mask_t, bit<6>, mask_t>(warned) warned_mark = {
-        void apply(inout mask_t paths) {
-            paths = paths | meta.asked_bit;
+    Register<bit<32>, bit<6>>(64, 0) warned;
+    RegisterAction<bit<32>, bit<6>, mask_t>(warned) warned_mark = {
+        void apply(inout bit<32> paths) {
+            if ((int<32>) (paths - meta.mark) > -256) {
+                paths = paths | meta.mark;
+            } else {
+                paths = meta.mark;
+            }
         }
     };
-    RegisterAction<mask_t, bit<6>, mask_t>(warned) warned_lift = {
-        void apply(inout mask_t paths, out mask_t left) {
-            paths = paths & ~meta.asked_bit;
-            left = paths;
-        }
-    };
-    RegisterAction<mask_t, bit<6>, mask_t>(warned) warned_look = {
-        void apply(inout mask_t paths, out mask_t now_paths) {
-            now_paths = paths;
+    RegisterAction<bit<32>, bit<6>, mask_t>(warned) warned_look = {
+        void apply(inout bit<32> paths, out mask_t now_paths) {
+            now_paths = 0;
+            if (meta.now - paths <= HOLD) {
+                now_paths = paths[7:0];
+            }
         }
     };
 
     @name(".warned_all") @index("one") @unit("paths")
-    Register<mask_t, bit<1>>(1, 0) warned_all;
-    RegisterAction<mask_t, bit<1>, mask_t>(warned_all) warned_all_mark = {
-        void apply(inout mask_t paths) {
-            paths = paths | meta.asked_bit;
+    Register<bit<32>, bit<1>>(1, 0) warned_all;
+    RegisterAction<bit<32>, bit<1>, mask_t>(warned_all) warned_all_mark = {
+        void apply(inout bit<32> paths) {
+            if ((int<32>) (paths - meta.mark) > -256) {
+                paths = paths | meta.mark;
+            } else {
+                paths = meta.mark;
+            }
         }
     };
-    RegisterAction<mask_t, bit<1>, mask_t>(warned_all) warned_all_lift = {
-        void apply(inout mask_t paths, out mask_t left) {
-            paths = paths & ~meta.asked_bit;
-            left = paths;
-        }
-    };
-    RegisterAction<mask_t, bit<1>, mask_t>(warned_all) warned_all_look = {
-        void apply(inout mask_t paths, out mask_t now_paths) {
-            now_paths = paths;
+    RegisterAction<bit<32>, bit<1>, mask_t>(warned_all) warned_all_look = {
+        void apply(inout bit<32> paths, out mask_t now_paths) {
+            now_paths = 0;
+            if (meta.now - paths <= HOLD) {
+                now_paths = paths[7:0];
+            }
         }
     };
 
-    action ask_path_is(path_t path) {
-        meta.asked = path;
-    }
-
-    // A part of 256 scaled to the number of paths.
-    table ask_path {
-        key = {
-            meta.last_path : exact @name("last_path");
-            meta.share_c : range @name("share");
+    // Paths whose latest round trip was long.
+    @name(".path_rtt") @index("leaf") @unit("paths")
+    Register<bit<32>, bit<6>>(64, 0) path_rtt;
+    RegisterAction<bit<32>, bit<6>, bit<8>>(path_rtt) rtt_is_long = {
+        void apply(inout bit<32> paths) {
+            paths = paths | meta.mark;
         }
-        actions = { ask_path_is; @defaultonly NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            (1, 0 .. 127) : ask_path_is(0);
-            (1, 128 .. 255) : ask_path_is(1);
-            (2, 0 .. 85) : ask_path_is(0);
-            (2, 86 .. 170) : ask_path_is(1);
-            (2, 171 .. 255) : ask_path_is(2);
-            (3, 0 .. 63) : ask_path_is(0);
-            (3, 64 .. 127) : ask_path_is(1);
-            (3, 128 .. 191) : ask_path_is(2);
-            (3, 192 .. 255) : ask_path_is(3);
-            (4, 0 .. 51) : ask_path_is(0);
-            (4, 52 .. 102) : ask_path_is(1);
-            (4, 103 .. 153) : ask_path_is(2);
-            (4, 154 .. 204) : ask_path_is(3);
-            (4, 205 .. 255) : ask_path_is(4);
-            (5, 0 .. 42) : ask_path_is(0);
-            (5, 43 .. 85) : ask_path_is(1);
-            (5, 86 .. 127) : ask_path_is(2);
-            (5, 128 .. 170) : ask_path_is(3);
-            (5, 171 .. 213) : ask_path_is(4);
-            (5, 214 .. 255) : ask_path_is(5);
-            (6, 0 .. 36) : ask_path_is(0);
-            (6, 37 .. 73) : ask_path_is(1);
-            (6, 74 .. 109) : ask_path_is(2);
-            (6, 110 .. 146) : ask_path_is(3);
-            (6, 147 .. 182) : ask_path_is(4);
-            (6, 183 .. 219) : ask_path_is(5);
-            (6, 220 .. 255) : ask_path_is(6);
-            (7, 0 .. 31) : ask_path_is(0);
-            (7, 32 .. 63) : ask_path_is(1);
-            (7, 64 .. 95) : ask_path_is(2);
-            (7, 96 .. 127) : ask_path_is(3);
-            (7, 128 .. 159) : ask_path_is(4);
-            (7, 160 .. 191) : ask_path_is(5);
-            (7, 192 .. 223) : ask_path_is(6);
-            (7, 224 .. 255) : ask_path_is(7);
+    };
+    RegisterAction<bit<32>, bit<6>, bit<8>>(path_rtt) rtt_is_short = {
+        void apply(inout bit<32> paths) {
+            paths = paths & ~meta.mark;
         }
-        size = 35;
+    };
+    RegisterAction<bit<32>, bit<6>, bit<8>>(path_rtt) rtt_look = {
+        void apply(inout bit<32> paths, out bit<8> now_paths) {
+            now_paths = paths[7:0];
+        }
+    };
+
+    @name(".compare_paths")
+    action compare_paths(time_t slow) {
+        meta.in_time = hdr.fabric.echo + slow;
     }
 
-    action bit_is(mask_t bit_of_path) {
-        meta.asked_bit = bit_of_path;
+    @name(".Compath")
+    table Compath {
+        actions = { compare_paths; }
+        default_action = compare_paths(9466);
+        size = 1;
     }
 
+    action compare_now() {
+        meta.in_time = meta.in_time - meta.now;
+    }
+
+    action bit_is(bit<32> bit_of_path) {
+        meta.mark = meta.mark | bit_of_path;
+    }
+
+    // The path that a warning came by, or that an echo is about.
     table path_bit {
-        key = { meta.asked : exact @name("path"); }
+        key = {
+            hdr.cnm.isValid() : exact @name("warning");
+            hdr.fabric.isValid() : exact @name("fabric");
+            meta.by_path : ternary @name("by_path");
+            hdr.fabric.echo[2:0] : ternary @name("echo_path");
+        }
         actions = { bit_is; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            0 : bit_is(0x80);
-            1 : bit_is(0x40);
-            2 : bit_is(0x20);
-            3 : bit_is(0x10);
-            4 : bit_is(0x8);
-            5 : bit_is(0x4);
-            6 : bit_is(0x2);
-            7 : bit_is(0x1);
+            (true, false, 0, _) : bit_is(0x80);
+            (false, true, _, 0) : bit_is(0x80);
+            (true, false, 1, _) : bit_is(0x40);
+            (false, true, _, 1) : bit_is(0x40);
+            (true, false, 2, _) : bit_is(0x20);
+            (false, true, _, 2) : bit_is(0x20);
+            (true, false, 3, _) : bit_is(0x10);
+            (false, true, _, 3) : bit_is(0x10);
+            (true, false, 4, _) : bit_is(0x8);
+            (false, true, _, 4) : bit_is(0x8);
+            (true, false, 5, _) : bit_is(0x4);
+            (false, true, _, 5) : bit_is(0x4);
+            (true, false, 6, _) : bit_is(0x2);
+            (false, true, _, 6) : bit_is(0x2);
+            (true, false, 7, _) : bit_is(0x1);
+            (false, true, _, 7) : bit_is(0x1);
         }
-        size = 8;
+        size = 16;
     }
 
-    action ask_about_message() {
-        meta.asked = meta.by_path;
-        meta.asked_leaf = hdr.cnm.scope;
-        meta.deadline = meta.now + hdr.cnm.hold;
+    action mark_leaf() {
+        warned_mark.execute(meta.leaf[5:0]);
     }
 
-    action relay() {
-        hdr.cnm.hops = hdr.cnm.hops - 1;
-        tm.mcast_grp_a = meta.relay;
-        meta.relays = 1;
+    action look_leaf() {
+        meta.to_leaf = warned_look.execute(meta.leaf[5:0]);
+    }
+
+    table leaf_warned {
+        key = {
+            hdr.cnm.isValid() : ternary @name("warning");
+            hdr.cnm.active : ternary @name("active");
+            meta.leaf : ternary @name("leaf");
+            meta.hop : ternary @name("hop");
+        }
+        actions = { mark_leaf; look_leaf; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, 1, 0 &&& 0xffc0, _) : mark_leaf();
+            (false, _, _, HOP_CHOICE) : look_leaf();
+        }
+        size = 2;
+    }
+
+    action mark_all() {
+        warned_all_mark.execute(0);
+    }
+
+    action look_all() {
+        meta.to_all = warned_all_look.execute(0);
+    }
+
+    table all_warned {
+        key = {
+            hdr.cnm.isValid() : ternary @name("warning");
+            hdr.cnm.active : ternary @name("active");
+            meta.leaf : ternary @name("leaf");
+            meta.hop : ternary @name("hop");
+        }
+        actions = { mark_all; look_all; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, 1, SCOPE_ALL, _) : mark_all();
+            (false, _, _, HOP_CHOICE) : look_all();
+        }
+        size = 2;
+    }
+
+    action learn_long() {
+        rtt_is_long.execute(meta.leaf[5:0]);
+    }
+
+    action learn_short() {
+        rtt_is_short.execute(meta.leaf[5:0]);
+    }
+
+    action look_rtt() {
+        meta.slow = rtt_look.execute(meta.leaf[5:0]);
+    }
+
+    table learn_rtt {
+        key = {
+            meta.hop : ternary @name("hop");
+            hdr.fabric.isValid() : ternary @name("fabric");
+            hdr.fabric.echoed : ternary @name("echoed");
+            meta.in_time[31:31] : ternary @name("late");
+        }
+        actions = { learn_long; learn_short; look_rtt; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (HOP_CHOICE, _, _, _) : look_rtt();
+            (HOP_HOST, true, 1, 1) : learn_long();
+            (HOP_HOST, true, 1, 0) : learn_short();
+        }
+        size = 3;
     }
 
     // Messages go out, and before all packets.
-    action let_pass() {
+    action relay() {
+        hdr.cnm.hops = hdr.cnm.hops - 1;
+        tm.mcast_grp_a = meta.relay;
         meta.priority = 7;
         deparser.drop_ctl = 0;
     }
 
+    action start_window() {
+        meta.mark = meta.now & ~(WINDOW - 1);
+    }
+
+    action block() {
+        meta.blocked = meta.to_leaf | meta.to_all;
+    }
+
     apply {
-        meta.share_c = dice.get();
-        ask_path.apply();
-        meta.asked_leaf = meta.leaf;
-        if (hdr.cnm.isValid()) {
-            ask_about_message();
-        }
-        if (hdr.cnm.isValid()) {
-            if (hdr.cnm.scope == SCOPE_ALL) {
-                meta.hears_all = 1;
-            } else if (hdr.cnm.scope[15:6] == 0) {
-                meta.hears_leaf = 1;
-            }
-        }
+        start_window();
+        Compath.apply();
+        compare_now();
         path_bit.apply();
-        if (meta.hears_leaf == 1) {
-            hold_leaf.execute(held_path.get({ meta.asked_leaf[5:0], meta.asked }));
-        } else if (meta.choice == 1) {
-            meta.leaf_over = check_leaf.execute(checked_path.get({ meta.asked_leaf[5:0], meta.asked }));
-        }
-        if (meta.hears_all == 1) {
-            hold_all.execute(meta.asked);
-        } else if (meta.choice == 1) {
-            meta.all_over = check_all.execute(meta.asked);
-        }
-        if (meta.hears_leaf == 1 && hdr.cnm.active == 1) {
-            warned_mark.execute(meta.asked_leaf[5:0]);
-        } else if (meta.hears_leaf == 1 || meta.leaf_over == 1) {
-            meta.to_leaf = warned_lift.execute(meta.asked_leaf[5:0]);
-        } else if (meta.choice == 1) {
-            meta.to_leaf = warned_look.execute(meta.asked_leaf[5:0]);
-        }
-        if (meta.hears_all == 1 && hdr.cnm.active == 1) {
-            warned_all_mark.execute(0);
-        } else if (meta.hears_all == 1 || meta.all_over == 1) {
-            meta.to_all = warned_all_lift.execute(0);
-        } else if (meta.choice == 1) {
-            meta.to_all = warned_all_look.execute(0);
-        }
+        leaf_warned.apply();
+        all_warned.apply();
+        learn_rtt.apply();
+        block();
         if (hdr.cnm.isValid() && meta.relay != 0 && hdr.cnm.hops != 0) {
             relay();
-        }
-        if (meta.warning_on == 1 || meta.relays == 1) {
-            let_pass();
         }
     }
 } // control HearWarnings
 
+// Writes early what is known early of a packet that may have to wait.
+control PackUp(inout headers_t hdr, inout metadata_t meta,
+               in ingress_intrinsic_metadata_t intrinsic,
+               in ingress_intrinsic_metadata_from_parser_t parsed,
+               inout ingress_intrinsic_metadata_for_deparser_t deparser,
+               inout ingress_intrinsic_metadata_for_tm_t tm) {
+    apply {
+        hdr.bridge.setValid();
+        hdr.bridge.kind = INTERNAL_PACKET;
+        hdr.bridge.priority = meta.priority;
+        hdr.bridge.in_port = meta.in_port;
+        hdr.bridge.length = meta.length;
+        hdr.bridge.hop = meta.hop;
+        hdr.bridge.leaf = meta.leaf;
+        hdr.again.setValid();
+        hdr.again.kind = INTERNAL_AGAIN;
+        hdr.again.passes = meta.passes + 1;
+    }
+} // control PackUp
+
 // Algorithm 1. A packet whose path is warned takes the next one that is not, or
-// waits for its own by recirculation, if the other is slower by more than one
-// pass. Round-trip times are learnt here too, from what destination leaves
-// echo; each register of theirs has two copies, as two paths are asked about.
+// waits for its own by recirculation, if the other is slow and its own is not.
 control Rlb(inout headers_t hdr, inout metadata_t meta,
             in ingress_intrinsic_metadata_t intrinsic,
             in ingress_intrinsic_metadata_from_parser_t parsed,
             inout ingress_intrinsic_metadata_for_deparser_t deparser,
             inout ingress_intrinsic_metadata_for_tm_t tm) {
-    @name(".path_rtt") @index("leaf,path:8") @unit("ns")
-    Register<path_time_t, bit<9>>(512) path_rtt;
-    RegisterAction<path_time_t, bit<9>, time_t>(path_rtt) path_rtt_learn = {
-        void apply(inout path_time_t path) {
-            path.rtt = meta.rtt;
-            path.measured_at = meta.when;
-        }
-    };
-    RegisterAction<path_time_t, bit<9>, time_t>(path_rtt) path_rtt_look = {
-        void apply(inout path_time_t path, out time_t rtt) {
-            rtt = 0;
-            if ((int<32>) (path.measured_at - meta.when) >= 0) {
-                rtt = path.rtt;
-            }
-        }
-    };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) path_rtt_learnt;
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) path_rtt_looked;
-
-    @name(".path_rtt_copy") @index("leaf,path:8") @unit("ns")
-    Register<path_time_t, bit<9>>(512) path_rtt_copy;
-    RegisterAction<path_time_t, bit<9>, time_t>(path_rtt_copy) path_rtt_copy_learn = {
-        void apply(inout path_time_t path) {
-            path.rtt = meta.rtt;
-            path.measured_at = meta.when;
-        }
-    };
-    RegisterAction<path_time_t, bit<9>, bit<1>>(path_rtt_copy) path_rtt_copy_look = {
-        void apply(inout path_time_t path, out bit<1> slower) {
-            slower = 0;
-            if (path.rtt > meta.rtt) {
-                slower = 1;
-            }
-        }
-    };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) path_rtt_copy_learnt;
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) path_rtt_copy_looked;
-
-    // Time that recirculation took lately; a register for a queue that is
-    // counted in bytes would be asked twice.
-    @name(".recirculation_time") @index("one") @unit("ns")
-    Register<recirculation_t, bit<1>>(1) recirculation_time;
-    RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) came_back = {
-        void apply(inout recirculation_t time, out time_t took) {
-            time.took = meta.lasted;
-            time.measured_at = meta.pass_when;
-            took = time.took;
-        }
-    };
-    RegisterAction<recirculation_t, bit<1>, time_t>(recirculation_time) last_time = {
-        void apply(inout recirculation_t time, out time_t took) {
-            took = 0;
-            if ((int<32>) (time.measured_at - meta.pass_when) >= 0) {
-                took = time.took;
-            }
-        }
-    };
-
-    @name(".reroutes") @index("port") @unit("packets")
-    Register<bit<32>, bit<6>>(64, 0) reroutes;
-    RegisterAction<bit<32>, bit<6>, bit<32>>(reroutes) count_reroutes = {
-        void apply(inout bit<32> packets) {
-            packets = packets + 1;
-        }
-    };
-
-    @name(".recirculations") @index("port") @unit("packets")
-    Register<bit<32>, bit<6>>(64, 0) recirculations;
-    RegisterAction<bit<32>, bit<6>, bit<32>>(recirculations) count_recirculations = {
-        void apply(inout bit<32> packets) {
-            packets = packets + 1;
-        }
-    };
-
-    @name(".forwarded_warned") @index("port") @unit("packets")
-    Register<bit<32>, bit<6>>(64, 0) forwarded_warned;
-    RegisterAction<bit<32>, bit<6>, bit<32>>(forwarded_warned) count_forwarded_warned = {
-        void apply(inout bit<32> packets) {
-            packets = packets + 1;
-        }
-    };
-
-    action miss_paths(mask_t paths) {
-        meta.missing = paths;
-    }
-
-    table paths_missing {
-        key = { meta.last_path : exact @name("last_path"); }
-        actions = { miss_paths; @defaultonly NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            0 : miss_paths(0x007f);
-            1 : miss_paths(0x003f);
-            2 : miss_paths(0x001f);
-            3 : miss_paths(0x000f);
-            4 : miss_paths(0x0007);
-            5 : miss_paths(0x0003);
-            6 : miss_paths(0x0001);
-            7 : miss_paths(0x0000);
-        }
-        size = 8;
-    }
-
     action take_other(path_t path) {
-        meta.warned = 1;
         meta.found = 1;
         meta.other = path;
         meta.other_step = (port_t) path;
     }
 
-    action all_warned() {
-        meta.warned = 1;
+    action other_is_slow(path_t path) {
+        meta.found = 1;
+        meta.gain = 1;
+        meta.other = path;
+        meta.other_step = (port_t) path;
     }
 
     // The first free path after the chosen one, in turn, if that is warned.
     @name(".next_path")
     table next_path {
         key = {
+            meta.last_path : exact @name("last_path");
             meta.path : exact @name("path");
             meta.blocked : ternary @name("blocked");
+            meta.slow : ternary @name("slow");
         }
-        actions = { take_other; all_warned; @defaultonly NoAction; }
+        actions = { take_other; other_is_slow; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (0, 0x0080 &&& 0x00c0) : take_other(1);
-            (0, 0x00c0 &&& 0x00e0) : take_other(2);
-            (0, 0x00e0 &&& 0x00f0) : take_other(3);
-            (0, 0x00f0 &&& 0x00f8) : take_other(4);
-            (0, 0x00f8 &&& 0x00fc) : take_other(5);
-            (0, 0x00fc &&& 0x00fe) : take_other(6);
-            (0, 0x00fe &&& 0x00ff) : take_other(7);
-            (0, 0x00ff &&& 0x00ff) : all_warned();
-            (1, 0x0040 &&& 0x0060) : take_other(2);
-            (1, 0x0060 &&& 0x0070) : take_other(3);
-            (1, 0x0070 &&& 0x0078) : take_other(4);
-            (1, 0x0078 &&& 0x007c) : take_other(5);
-            (1, 0x007c &&& 0x007e) : take_other(6);
-            (1, 0x007e &&& 0x007f) : take_other(7);
-            (1, 0x007f &&& 0x00ff) : take_other(0);
-            (1, 0x00ff &&& 0x00ff) : all_warned();
-            (2, 0x0020 &&& 0x0030) : take_other(3);
-            (2, 0x0030 &&& 0x0038) : take_other(4);
-            (2, 0x0038 &&& 0x003c) : take_other(5);
-            (2, 0x003c &&& 0x003e) : take_other(6);
-            (2, 0x003e &&& 0x003f) : take_other(7);
-            (2, 0x003f &&& 0x00bf) : take_other(0);
-            (2, 0x00bf &&& 0x00ff) : take_other(1);
-            (2, 0x00ff &&& 0x00ff) : all_warned();
-            (3, 0x0010 &&& 0x0018) : take_other(4);
-            (3, 0x0018 &&& 0x001c) : take_other(5);
-            (3, 0x001c &&& 0x001e) : take_other(6);
-            (3, 0x001e &&& 0x001f) : take_other(7);
-            (3, 0x001f &&& 0x009f) : take_other(0);
-            (3, 0x009f &&& 0x00df) : take_other(1);
-            (3, 0x00df &&& 0x00ff) : take_other(2);
-            (3, 0x00ff &&& 0x00ff) : all_warned();
-            (4, 0x0008 &&& 0x000c) : take_other(5);
-            (4, 0x000c &&& 0x000e) : take_other(6);
-            (4, 0x000e &&& 0x000f) : take_other(7);
-            (4, 0x000f &&& 0x008f) : take_other(0);
-            (4, 0x008f &&& 0x00cf) : take_other(1);
-            (4, 0x00cf &&& 0x00ef) : take_other(2);
-            (4, 0x00ef &&& 0x00ff) : take_other(3);
-            (4, 0x00ff &&& 0x00ff) : all_warned();
-            (5, 0x0004 &&& 0x0006) : take_other(6);
-            (5, 0x0006 &&& 0x0007) : take_other(7);
-            (5, 0x0007 &&& 0x0087) : take_other(0);
-            (5, 0x0087 &&& 0x00c7) : take_other(1);
-            (5, 0x00c7 &&& 0x00e7) : take_other(2);
-            (5, 0x00e7 &&& 0x00f7) : take_other(3);
-            (5, 0x00f7 &&& 0x00ff) : take_other(4);
-            (5, 0x00ff &&& 0x00ff) : all_warned();
-            (6, 0x0002 &&& 0x0003) : take_other(7);
-            (6, 0x0003 &&& 0x0083) : take_other(0);
-            (6, 0x0083 &&& 0x00c3) : take_other(1);
-            (6, 0x00c3 &&& 0x00e3) : take_other(2);
-            (6, 0x00e3 &&& 0x00f3) : take_other(3);
-            (6, 0x00f3 &&& 0x00fb) : take_other(4);
-            (6, 0x00fb &&& 0x00ff) : take_other(5);
-            (6, 0x00ff &&& 0x00ff) : all_warned();
-            (7, 0x0001 &&& 0x0081) : take_other(0);
-            (7, 0x0081 &&& 0x00c1) : take_other(1);
-            (7, 0x00c1 &&& 0x00e1) : take_other(2);
-            (7, 0x00e1 &&& 0x00f1) : take_other(3);
-            (7, 0x00f1 &&& 0x00f9) : take_other(4);
-            (7, 0x00f9 &&& 0x00fd) : take_other(5);
-            (7, 0x00fd &&& 0x00ff) : take_other(6);
-            (7, 0x00ff &&& 0x00ff) : all_warned();
+            (1, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
+            (1, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
+            (1, 1, 0x0040 &&& 0x00c0, 0x0080 &&& 0x00c0) : other_is_slow(0);
+            (1, 1, 0x0040 &&& 0x00c0, _) : take_other(0);
+            (2, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
+            (2, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
+            (2, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
+            (2, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
+            (2, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
+            (2, 1, 0x0040 &&& 0x0060, _) : take_other(2);
+            (2, 1, 0x0060 &&& 0x00e0, 0x0080 &&& 0x00c0) : other_is_slow(0);
+            (2, 1, 0x0060 &&& 0x00e0, _) : take_other(0);
+            (2, 2, 0x0020 &&& 0x00a0, 0x0080 &&& 0x00a0) : other_is_slow(0);
+            (2, 2, 0x0020 &&& 0x00a0, _) : take_other(0);
+            (2, 2, 0x00a0 &&& 0x00e0, 0x0040 &&& 0x0060) : other_is_slow(1);
+            (2, 2, 0x00a0 &&& 0x00e0, _) : take_other(1);
+            (3, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
+            (3, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
+            (3, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
+            (3, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
+            (3, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
+            (3, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
+            (3, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
+            (3, 1, 0x0040 &&& 0x0060, _) : take_other(2);
+            (3, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
+            (3, 1, 0x0060 &&& 0x0070, _) : take_other(3);
+            (3, 1, 0x0070 &&& 0x00f0, 0x0080 &&& 0x00c0) : other_is_slow(0);
+            (3, 1, 0x0070 &&& 0x00f0, _) : take_other(0);
+            (3, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
+            (3, 2, 0x0020 &&& 0x0030, _) : take_other(3);
+            (3, 2, 0x0030 &&& 0x00b0, 0x0080 &&& 0x00a0) : other_is_slow(0);
+            (3, 2, 0x0030 &&& 0x00b0, _) : take_other(0);
+            (3, 2, 0x00b0 &&& 0x00f0, 0x0040 &&& 0x0060) : other_is_slow(1);
+            (3, 2, 0x00b0 &&& 0x00f0, _) : take_other(1);
+            (3, 3, 0x0010 &&& 0x0090, 0x0080 &&& 0x0090) : other_is_slow(0);
+            (3, 3, 0x0010 &&& 0x0090, _) : take_other(0);
+            (3, 3, 0x0090 &&& 0x00d0, 0x0040 &&& 0x0050) : other_is_slow(1);
+            (3, 3, 0x0090 &&& 0x00d0, _) : take_other(1);
+            (3, 3, 0x00d0 &&& 0x00f0, 0x0020 &&& 0x0030) : other_is_slow(2);
+            (3, 3, 0x00d0 &&& 0x00f0, _) : take_other(2);
+            (4, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
+            (4, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
+            (4, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
+            (4, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
+            (4, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
+            (4, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
+            (4, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : other_is_slow(4);
+            (4, 0, 0x00f0 &&& 0x00f8, _) : take_other(4);
+            (4, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
+            (4, 1, 0x0040 &&& 0x0060, _) : take_other(2);
+            (4, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
+            (4, 1, 0x0060 &&& 0x0070, _) : take_other(3);
+            (4, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : other_is_slow(4);
+            (4, 1, 0x0070 &&& 0x0078, _) : take_other(4);
+            (4, 1, 0x0078 &&& 0x00f8, 0x0080 &&& 0x00c0) : other_is_slow(0);
+            (4, 1, 0x0078 &&& 0x00f8, _) : take_other(0);
+            (4, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
+            (4, 2, 0x0020 &&& 0x0030, _) : take_other(3);
+            (4, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : other_is_slow(4);
+            (4, 2, 0x0030 &&& 0x0038, _) : take_other(4);
+            (4, 2, 0x0038 &&& 0x00b8, 0x0080 &&& 0x00a0) : other_is_slow(0);
+            (4, 2, 0x0038 &&& 0x00b8, _) : take_other(0);
+            (4, 2, 0x00b8 &&& 0x00f8, 0x0040 &&& 0x0060) : other_is_slow(1);
+            (4, 2, 0x00b8 &&& 0x00f8, _) : take_other(1);
+            (4, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : other_is_slow(4);
+            (4, 3, 0x0010 &&& 0x0018, _) : take_other(4);
+            (4, 3, 0x0018 &&& 0x0098, 0x0080 &&& 0x0090) : other_is_slow(0);
+            (4, 3, 0x0018 &&& 0x0098, _) : take_other(0);
+            (4, 3, 0x0098 &&& 0x00d8, 0x0040 &&& 0x0050) : other_is_slow(1);
+            (4, 3, 0x0098 &&& 0x00d8, _) : take_other(1);
+            (4, 3, 0x00d8 &&& 0x00f8, 0x0020 &&& 0x0030) : other_is_slow(2);
+            (4, 3, 0x00d8 &&& 0x00f8, _) : take_other(2);
+            (4, 4, 0x0008 &&& 0x0088, 0x0080 &&& 0x0088) : other_is_slow(0);
+            (4, 4, 0x0008 &&& 0x0088, _) : take_other(0);
+            (4, 4, 0x0088 &&& 0x00c8, 0x0040 &&& 0x0048) : other_is_slow(1);
+            (4, 4, 0x0088 &&& 0x00c8, _) : take_other(1);
+            (4, 4, 0x00c8 &&& 0x00e8, 0x0020 &&& 0x0028) : other_is_slow(2);
+            (4, 4, 0x00c8 &&& 0x00e8, _) : take_other(2);
+            (4, 4, 0x00e8 &&& 0x00f8, 0x0010 &&& 0x0018) : other_is_slow(3);
+            (4, 4, 0x00e8 &&& 0x00f8, _) : take_other(3);
+            (5, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
+            (5, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
+            (5, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
+            (5, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
+            (5, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
+            (5, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
+            (5, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : other_is_slow(4);
+            (5, 0, 0x00f0 &&& 0x00f8, _) : take_other(4);
+            (5, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : other_is_slow(5);
+            (5, 0, 0x00f8 &&& 0x00fc, _) : take_other(5);
+            (5, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
+            (5, 1, 0x0040 &&& 0x0060, _) : take_other(2);
+            (5, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
+            (5, 1, 0x0060 &&& 0x0070, _) : take_other(3);
+            (5, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : other_is_slow(4);
+            (5, 1, 0x0070 &&& 0x0078, _) : take_other(4);
+            (5, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : other_is_slow(5);
+            (5, 1, 0x0078 &&& 0x007c, _) : take_other(5);
+            (5, 1, 0x007c &&& 0x00fc, 0x0080 &&& 0x00c0) : other_is_slow(0);
+            (5, 1, 0x007c &&& 0x00fc, _) : take_other(0);
+            (5, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
+            (5, 2, 0x0020 &&& 0x0030, _) : take_other(3);
+            (5, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : other_is_slow(4);
+            (5, 2, 0x0030 &&& 0x0038, _) : take_other(4);
+            (5, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : other_is_slow(5);
+            (5, 2, 0x0038 &&& 0x003c, _) : take_other(5);
+            (5, 2, 0x003c &&& 0x00bc, 0x0080 &&& 0x00a0) : other_is_slow(0);
+            (5, 2, 0x003c &&& 0x00bc, _) : take_other(0);
+            (5, 2, 0x00bc &&& 0x00fc, 0x0040 &&& 0x0060) : other_is_slow(1);
+            (5, 2, 0x00bc &&& 0x00fc, _) : take_other(1);
+            (5, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : other_is_slow(4);
+            (5, 3, 0x0010 &&& 0x0018, _) : take_other(4);
+            (5, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : other_is_slow(5);
+            (5, 3, 0x0018 &&& 0x001c, _) : take_other(5);
+            (5, 3, 0x001c &&& 0x009c, 0x0080 &&& 0x0090) : other_is_slow(0);
+            (5, 3, 0x001c &&& 0x009c, _) : take_other(0);
+            (5, 3, 0x009c &&& 0x00dc, 0x0040 &&& 0x0050) : other_is_slow(1);
+            (5, 3, 0x009c &&& 0x00dc, _) : take_other(1);
+            (5, 3, 0x00dc &&& 0x00fc, 0x0020 &&& 0x0030) : other_is_slow(2);
+            (5, 3, 0x00dc &&& 0x00fc, _) : take_other(2);
+            (5, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : other_is_slow(5);
+            (5, 4, 0x0008 &&& 0x000c, _) : take_other(5);
+            (5, 4, 0x000c &&& 0x008c, 0x0080 &&& 0x0088) : other_is_slow(0);
+            (5, 4, 0x000c &&& 0x008c, _) : take_other(0);
+            (5, 4, 0x008c &&& 0x00cc, 0x0040 &&& 0x0048) : other_is_slow(1);
+            (5, 4, 0x008c &&& 0x00cc, _) : take_other(1);
+            (5, 4, 0x00cc &&& 0x00ec, 0x0020 &&& 0x0028) : other_is_slow(2);
+            (5, 4, 0x00cc &&& 0x00ec, _) : take_other(2);
+            (5, 4, 0x00ec &&& 0x00fc, 0x0010 &&& 0x0018) : other_is_slow(3);
+            (5, 4, 0x00ec &&& 0x00fc, _) : take_other(3);
+            (5, 5, 0x0004 &&& 0x0084, 0x0080 &&& 0x0084) : other_is_slow(0);
+            (5, 5, 0x0004 &&& 0x0084, _) : take_other(0);
+            (5, 5, 0x0084 &&& 0x00c4, 0x0040 &&& 0x0044) : other_is_slow(1);
+            (5, 5, 0x0084 &&& 0x00c4, _) : take_other(1);
+            (5, 5, 0x00c4 &&& 0x00e4, 0x0020 &&& 0x0024) : other_is_slow(2);
+            (5, 5, 0x00c4 &&& 0x00e4, _) : take_other(2);
+            (5, 5, 0x00e4 &&& 0x00f4, 0x0010 &&& 0x0014) : other_is_slow(3);
+            (5, 5, 0x00e4 &&& 0x00f4, _) : take_other(3);
+            (5, 5, 0x00f4 &&& 0x00fc, 0x0008 &&& 0x000c) : other_is_slow(4);
+            (5, 5, 0x00f4 &&& 0x00fc, _) : take_other(4);
+            (6, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
+            (6, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
+            (6, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
+            (6, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
+            (6, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
+            (6, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
+            (6, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : other_is_slow(4);
+            (6, 0, 0x00f0 &&& 0x00f8, _) : take_other(4);
+            (6, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : other_is_slow(5);
+            (6, 0, 0x00f8 &&& 0x00fc, _) : take_other(5);
+            (6, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : other_is_slow(6);
+            (6, 0, 0x00fc &&& 0x00fe, _) : take_other(6);
+            (6, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
+            (6, 1, 0x0040 &&& 0x0060, _) : take_other(2);
+            (6, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
+            (6, 1, 0x0060 &&& 0x0070, _) : take_other(3);
+            (6, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : other_is_slow(4);
+            (6, 1, 0x0070 &&& 0x0078, _) : take_other(4);
+            (6, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : other_is_slow(5);
+            (6, 1, 0x0078 &&& 0x007c, _) : take_other(5);
+            (6, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : other_is_slow(6);
+            (6, 1, 0x007c &&& 0x007e, _) : take_other(6);
+            (6, 1, 0x007e &&& 0x00fe, 0x0080 &&& 0x00c0) : other_is_slow(0);
+            (6, 1, 0x007e &&& 0x00fe, _) : take_other(0);
+            (6, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
+            (6, 2, 0x0020 &&& 0x0030, _) : take_other(3);
+            (6, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : other_is_slow(4);
+            (6, 2, 0x0030 &&& 0x0038, _) : take_other(4);
+            (6, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : other_is_slow(5);
+            (6, 2, 0x0038 &&& 0x003c, _) : take_other(5);
+            (6, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : other_is_slow(6);
+            (6, 2, 0x003c &&& 0x003e, _) : take_other(6);
+            (6, 2, 0x003e &&& 0x00be, 0x0080 &&& 0x00a0) : other_is_slow(0);
+            (6, 2, 0x003e &&& 0x00be, _) : take_other(0);
+            (6, 2, 0x00be &&& 0x00fe, 0x0040 &&& 0x0060) : other_is_slow(1);
+            (6, 2, 0x00be &&& 0x00fe, _) : take_other(1);
+            (6, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : other_is_slow(4);
+            (6, 3, 0x0010 &&& 0x0018, _) : take_other(4);
+            (6, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : other_is_slow(5);
+            (6, 3, 0x0018 &&& 0x001c, _) : take_other(5);
+            (6, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : other_is_slow(6);
+            (6, 3, 0x001c &&& 0x001e, _) : take_other(6);
+            (6, 3, 0x001e &&& 0x009e, 0x0080 &&& 0x0090) : other_is_slow(0);
+            (6, 3, 0x001e &&& 0x009e, _) : take_other(0);
+            (6, 3, 0x009e &&& 0x00de, 0x0040 &&& 0x0050) : other_is_slow(1);
+            (6, 3, 0x009e &&& 0x00de, _) : take_other(1);
+            (6, 3, 0x00de &&& 0x00fe, 0x0020 &&& 0x0030) : other_is_slow(2);
+            (6, 3, 0x00de &&& 0x00fe, _) : take_other(2);
+            (6, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : other_is_slow(5);
+            (6, 4, 0x0008 &&& 0x000c, _) : take_other(5);
+            (6, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : other_is_slow(6);
+            (6, 4, 0x000c &&& 0x000e, _) : take_other(6);
+            (6, 4, 0x000e &&& 0x008e, 0x0080 &&& 0x0088) : other_is_slow(0);
+            (6, 4, 0x000e &&& 0x008e, _) : take_other(0);
+            (6, 4, 0x008e &&& 0x00ce, 0x0040 &&& 0x0048) : other_is_slow(1);
+            (6, 4, 0x008e &&& 0x00ce, _) : take_other(1);
+            (6, 4, 0x00ce &&& 0x00ee, 0x0020 &&& 0x0028) : other_is_slow(2);
+            (6, 4, 0x00ce &&& 0x00ee, _) : take_other(2);
+            (6, 4, 0x00ee &&& 0x00fe, 0x0010 &&& 0x0018) : other_is_slow(3);
+            (6, 4, 0x00ee &&& 0x00fe, _) : take_other(3);
+            (6, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : other_is_slow(6);
+            (6, 5, 0x0004 &&& 0x0006, _) : take_other(6);
+            (6, 5, 0x0006 &&& 0x0086, 0x0080 &&& 0x0084) : other_is_slow(0);
+            (6, 5, 0x0006 &&& 0x0086, _) : take_other(0);
+            (6, 5, 0x0086 &&& 0x00c6, 0x0040 &&& 0x0044) : other_is_slow(1);
+            (6, 5, 0x0086 &&& 0x00c6, _) : take_other(1);
+            (6, 5, 0x00c6 &&& 0x00e6, 0x0020 &&& 0x0024) : other_is_slow(2);
+            (6, 5, 0x00c6 &&& 0x00e6, _) : take_other(2);
+            (6, 5, 0x00e6 &&& 0x00f6, 0x0010 &&& 0x0014) : other_is_slow(3);
+            (6, 5, 0x00e6 &&& 0x00f6, _) : take_other(3);
+            (6, 5, 0x00f6 &&& 0x00fe, 0x0008 &&& 0x000c) : other_is_slow(4);
+            (6, 5, 0x00f6 &&& 0x00fe, _) : take_other(4);
+            (6, 6, 0x0002 &&& 0x0082, 0x0080 &&& 0x0082) : other_is_slow(0);
+            (6, 6, 0x0002 &&& 0x0082, _) : take_other(0);
+            (6, 6, 0x0082 &&& 0x00c2, 0x0040 &&& 0x0042) : other_is_slow(1);
+            (6, 6, 0x0082 &&& 0x00c2, _) : take_other(1);
+            (6, 6, 0x00c2 &&& 0x00e2, 0x0020 &&& 0x0022) : other_is_slow(2);
+            (6, 6, 0x00c2 &&& 0x00e2, _) : take_other(2);
+            (6, 6, 0x00e2 &&& 0x00f2, 0x0010 &&& 0x0012) : other_is_slow(3);
+            (6, 6, 0x00e2 &&& 0x00f2, _) : take_other(3);
+            (6, 6, 0x00f2 &&& 0x00fa, 0x0008 &&& 0x000a) : other_is_slow(4);
+            (6, 6, 0x00f2 &&& 0x00fa, _) : take_other(4);
+            (6, 6, 0x00fa &&& 0x00fe, 0x0004 &&& 0x0006) : other_is_slow(5);
+            (6, 6, 0x00fa &&& 0x00fe, _) : take_other(5);
+            (7, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
+            (7, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
+            (7, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
+            (7, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
+            (7, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
+            (7, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
+            (7, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : other_is_slow(4);
+            (7, 0, 0x00f0 &&& 0x00f8, _) : take_other(4);
+            (7, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : other_is_slow(5);
+            (7, 0, 0x00f8 &&& 0x00fc, _) : take_other(5);
+            (7, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : other_is_slow(6);
+            (7, 0, 0x00fc &&& 0x00fe, _) : take_other(6);
+            (7, 0, 0x00fe &&& 0x00ff, 0x0001 &&& 0x0081) : other_is_slow(7);
+            (7, 0, 0x00fe &&& 0x00ff, _) : take_other(7);
+            (7, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
+            (7, 1, 0x0040 &&& 0x0060, _) : take_other(2);
+            (7, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
+            (7, 1, 0x0060 &&& 0x0070, _) : take_other(3);
+            (7, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : other_is_slow(4);
+            (7, 1, 0x0070 &&& 0x0078, _) : take_other(4);
+            (7, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : other_is_slow(5);
+            (7, 1, 0x0078 &&& 0x007c, _) : take_other(5);
+            (7, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : other_is_slow(6);
+            (7, 1, 0x007c &&& 0x007e, _) : take_other(6);
+            (7, 1, 0x007e &&& 0x007f, 0x0001 &&& 0x0041) : other_is_slow(7);
+            (7, 1, 0x007e &&& 0x007f, _) : take_other(7);
+            (7, 1, 0x007f &&& 0x00ff, 0x0080 &&& 0x00c0) : other_is_slow(0);
+            (7, 1, 0x007f &&& 0x00ff, _) : take_other(0);
+            (7, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
+            (7, 2, 0x0020 &&& 0x0030, _) : take_other(3);
+            (7, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : other_is_slow(4);
+            (7, 2, 0x0030 &&& 0x0038, _) : take_other(4);
+            (7, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : other_is_slow(5);
+            (7, 2, 0x0038 &&& 0x003c, _) : take_other(5);
+            (7, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : other_is_slow(6);
+            (7, 2, 0x003c &&& 0x003e, _) : take_other(6);
+            (7, 2, 0x003e &&& 0x003f, 0x0001 &&& 0x0021) : other_is_slow(7);
+            (7, 2, 0x003e &&& 0x003f, _) : take_other(7);
+            (7, 2, 0x003f &&& 0x00bf, 0x0080 &&& 0x00a0) : other_is_slow(0);
+            (7, 2, 0x003f &&& 0x00bf, _) : take_other(0);
+            (7, 2, 0x00bf &&& 0x00ff, 0x0040 &&& 0x0060) : other_is_slow(1);
+            (7, 2, 0x00bf &&& 0x00ff, _) : take_other(1);
+            (7, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : other_is_slow(4);
+            (7, 3, 0x0010 &&& 0x0018, _) : take_other(4);
+            (7, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : other_is_slow(5);
+            (7, 3, 0x0018 &&& 0x001c, _) : take_other(5);
+            (7, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : other_is_slow(6);
+            (7, 3, 0x001c &&& 0x001e, _) : take_other(6);
+            (7, 3, 0x001e &&& 0x001f, 0x0001 &&& 0x0011) : other_is_slow(7);
+            (7, 3, 0x001e &&& 0x001f, _) : take_other(7);
+            (7, 3, 0x001f &&& 0x009f, 0x0080 &&& 0x0090) : other_is_slow(0);
+            (7, 3, 0x001f &&& 0x009f, _) : take_other(0);
+            (7, 3, 0x009f &&& 0x00df, 0x0040 &&& 0x0050) : other_is_slow(1);
+            (7, 3, 0x009f &&& 0x00df, _) : take_other(1);
+            (7, 3, 0x00df &&& 0x00ff, 0x0020 &&& 0x0030) : other_is_slow(2);
+            (7, 3, 0x00df &&& 0x00ff, _) : take_other(2);
+            (7, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : other_is_slow(5);
+            (7, 4, 0x0008 &&& 0x000c, _) : take_other(5);
+            (7, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : other_is_slow(6);
+            (7, 4, 0x000c &&& 0x000e, _) : take_other(6);
+            (7, 4, 0x000e &&& 0x000f, 0x0001 &&& 0x0009) : other_is_slow(7);
+            (7, 4, 0x000e &&& 0x000f, _) : take_other(7);
+            (7, 4, 0x000f &&& 0x008f, 0x0080 &&& 0x0088) : other_is_slow(0);
+            (7, 4, 0x000f &&& 0x008f, _) : take_other(0);
+            (7, 4, 0x008f &&& 0x00cf, 0x0040 &&& 0x0048) : other_is_slow(1);
+            (7, 4, 0x008f &&& 0x00cf, _) : take_other(1);
+            (7, 4, 0x00cf &&& 0x00ef, 0x0020 &&& 0x0028) : other_is_slow(2);
+            (7, 4, 0x00cf &&& 0x00ef, _) : take_other(2);
+            (7, 4, 0x00ef &&& 0x00ff, 0x0010 &&& 0x0018) : other_is_slow(3);
+            (7, 4, 0x00ef &&& 0x00ff, _) : take_other(3);
+            (7, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : other_is_slow(6);
+            (7, 5, 0x0004 &&& 0x0006, _) : take_other(6);
+            (7, 5, 0x0006 &&& 0x0007, 0x0001 &&& 0x0005) : other_is_slow(7);
+            (7, 5, 0x0006 &&& 0x0007, _) : take_other(7);
+            (7, 5, 0x0007 &&& 0x0087, 0x0080 &&& 0x0084) : other_is_slow(0);
+            (7, 5, 0x0007 &&& 0x0087, _) : take_other(0);
+            (7, 5, 0x0087 &&& 0x00c7, 0x0040 &&& 0x0044) : other_is_slow(1);
+            (7, 5, 0x0087 &&& 0x00c7, _) : take_other(1);
+            (7, 5, 0x00c7 &&& 0x00e7, 0x0020 &&& 0x0024) : other_is_slow(2);
+            (7, 5, 0x00c7 &&& 0x00e7, _) : take_other(2);
+            (7, 5, 0x00e7 &&& 0x00f7, 0x0010 &&& 0x0014) : other_is_slow(3);
+            (7, 5, 0x00e7 &&& 0x00f7, _) : take_other(3);
+            (7, 5, 0x00f7 &&& 0x00ff, 0x0008 &&& 0x000c) : other_is_slow(4);
+            (7, 5, 0x00f7 &&& 0x00ff, _) : take_other(4);
+            (7, 6, 0x0002 &&& 0x0003, 0x0001 &&& 0x0003) : other_is_slow(7);
+            (7, 6, 0x0002 &&& 0x0003, _) : take_other(7);
+            (7, 6, 0x0003 &&& 0x0083, 0x0080 &&& 0x0082) : other_is_slow(0);
+            (7, 6, 0x0003 &&& 0x0083, _) : take_other(0);
+            (7, 6, 0x0083 &&& 0x00c3, 0x0040 &&& 0x0042) : other_is_slow(1);
+            (7, 6, 0x0083 &&& 0x00c3, _) : take_other(1);
+            (7, 6, 0x00c3 &&& 0x00e3, 0x0020 &&& 0x0022) : other_is_slow(2);
+            (7, 6, 0x00c3 &&& 0x00e3, _) : take_other(2);
+            (7, 6, 0x00e3 &&& 0x00f3, 0x0010 &&& 0x0012) : other_is_slow(3);
+            (7, 6, 0x00e3 &&& 0x00f3, _) : take_other(3);
+            (7, 6, 0x00f3 &&& 0x00fb, 0x0008 &&& 0x000a) : other_is_slow(4);
+            (7, 6, 0x00f3 &&& 0x00fb, _) : take_other(4);
+            (7, 6, 0x00fb &&& 0x00ff, 0x0004 &&& 0x0006) : other_is_slow(5);
+            (7, 6, 0x00fb &&& 0x00ff, _) : take_other(5);
+            (7, 7, 0x0001 &&& 0x0081, 0x0080 &&& 0x0081) : other_is_slow(0);
+            (7, 7, 0x0001 &&& 0x0081, _) : take_other(0);
+            (7, 7, 0x0081 &&& 0x00c1, 0x0040 &&& 0x0041) : other_is_slow(1);
+            (7, 7, 0x0081 &&& 0x00c1, _) : take_other(1);
+            (7, 7, 0x00c1 &&& 0x00e1, 0x0020 &&& 0x0021) : other_is_slow(2);
+            (7, 7, 0x00c1 &&& 0x00e1, _) : take_other(2);
+            (7, 7, 0x00e1 &&& 0x00f1, 0x0010 &&& 0x0011) : other_is_slow(3);
+            (7, 7, 0x00e1 &&& 0x00f1, _) : take_other(3);
+            (7, 7, 0x00f1 &&& 0x00f9, 0x0008 &&& 0x0009) : other_is_slow(4);
+            (7, 7, 0x00f1 &&& 0x00f9, _) : take_other(4);
+            (7, 7, 0x00f9 &&& 0x00fd, 0x0004 &&& 0x0005) : other_is_slow(5);
+            (7, 7, 0x00f9 &&& 0x00fd, _) : take_other(5);
+            (7, 7, 0x00fd &&& 0x00ff, 0x0002 &&& 0x0003) : other_is_slow(6);
+            (7, 7, 0x00fd &&& 0x00ff, _) : take_other(6);
         }
-        size = 64;
-    }
-
-    @name(".compare_paths") @noWarn("unused")
-    action compare_paths(time_t pass_time, bit<32> byte_time, time_t fresh) {
-        meta.fresh_since = fresh;
-        meta.pass_time = pass_time;
-    }
-
-    action look_back() {
-        meta.fresh_since = meta.now - meta.fresh_since;
-    }
-
-    @name(".Compath")
-    table Compath {
-        actions = { compare_paths; }
-        default_action = compare_paths(1000, 82, 16931);
-        size = 1;
+        size = 336;
     }
 
     @name(".limit_recirculation")
@@ -1555,58 +1537,22 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         size = 1;
     }
 
-    action block_warned() {
-        meta.blocked = meta.to_leaf | meta.to_all;
-    }
-
-    action block_missing() {
-        meta.blocked = meta.blocked | meta.missing;
-    }
-
-    action need_rtt() {
-        meta.rtt = meta.chosen_rtt |+| meta.took;
-    }
-
-    // A path that nothing is known of is no slower than others.
-    action need_nothing() {
-        meta.rtt = 0xffffffff;
-    }
-
-    action at_least_a_pass() {
-        meta.took = max(meta.took, meta.pass_time);
-    }
-
-    action ports_of_paths() {
-        meta.chosen_port = meta.first_port + meta.step;
-        meta.other_port = meta.first_port + meta.other_step;
-    }
-
     @name(".forward_direct")
     action forward_direct() {
-        meta.fwd_flag = DIRECT;
-        meta.out_port = meta.chosen_port;
         hdr.again.setInvalid();
     }
 
     @name(".forward_other")
     action forward_other() {
-        meta.fwd_flag = REROUTE;
-        meta.out_port = meta.other_port;
+        meta.step = meta.other_step;
         meta.path = meta.other;
         hdr.again.setInvalid();
     }
 
     @name(".forward_later")
     action forward_later() {
-        meta.fwd_flag = RECIRCULATE;
-        meta.out_port = RECIRCULATION_PORT;
-        hdr.again.setValid();
-        hdr.again.kind = INTERNAL_AGAIN;
-        hdr.again.in_port = meta.in_port;
-        hdr.again.path = (bit<8>) meta.path;
-        hdr.again.step = meta.step;
-        hdr.again.sent_at = meta.now;
-        hdr.again.passes = meta.passes + 1;
+        meta.first_port = RECIRCULATION_PORT;
+        meta.step = 0;
     }
 
     @name(".Forwardtype")
@@ -1624,78 +1570,18 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             (1, _, 0) : forward_direct();
             (1, _, _) : forward_later();
         }
-        size = 8;
+        size = 4;
     }
 
-    action look_lately() {
-        meta.when = meta.fresh_since;
-        meta.pass_when = meta.fresh_since;
-    }
-
-    action rtt_of_echo() {
-        meta.when = meta.now;
-        meta.rtt = meta.now - hdr.fabric.echo;
-        meta.learns = 1;
-    }
-
-    action time_of_pass() {
-        meta.pass_when = meta.now;
-        meta.lasted = meta.now - hdr.again.sent_at;
-        meta.path = hdr.again.path[2:0];
-        meta.step = hdr.again.step;
-        meta.passes = hdr.again.passes;
+    action port_of_path() {
+        meta.out_port = meta.first_port + meta.step;
     }
 
     apply {
-        Compath.apply();
-        look_back();
-        look_lately();
-        if (meta.deliver && hdr.fabric.isValid() && hdr.fabric.echoed == 1) {
-            rtt_of_echo();
-        }
-        if (meta.choice == 1 && hdr.again.isValid()) {
-            time_of_pass();
-        }
-        if (meta.choice == 1 && hdr.again.isValid()) {
-            meta.took = came_back.execute(0);
-        } else if (meta.choice == 1) {
-            meta.took = last_time.execute(0);
-        }
         Stoprecir.apply();
-        at_least_a_pass();
-        paths_missing.apply();
-        block_warned();
-        block_missing();
         next_path.apply();
-        if (meta.learns == 1) {
-            path_rtt_learn.execute(path_rtt_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
-        } else if (meta.choice == 1) {
-            meta.chosen_rtt = path_rtt_look.execute(path_rtt_looked.get({ meta.leaf[5:0], meta.path }));
-        }
-        if (meta.learns == 0) {
-            need_rtt();
-        }
-        if (meta.learns == 0 && meta.chosen_rtt == 0) {
-            need_nothing();
-        }
-        if (meta.learns == 1) {
-            path_rtt_copy_learn.execute(path_rtt_copy_learnt.get({ hdr.fabric.src_leaf[5:0], hdr.fabric.echo_path[2:0] }));
-        } else if (meta.choice == 1) {
-            meta.gain = path_rtt_copy_look.execute(path_rtt_copy_looked.get({ meta.leaf[5:0], meta.other }));
-        }
-        ports_of_paths();
-        if (meta.choice == 1) {
-            Forwardtype.apply();
-        }
-        if (meta.fwd_flag == RECIRCULATE) {
-            count_recirculations.execute(meta.chosen_port[5:0]);
-        }
-        if (meta.fwd_flag == REROUTE) {
-            count_reroutes.execute(meta.chosen_port[5:0]);
-        }
-        if (meta.choice == 1 && meta.warned == 1 && meta.fwd_flag == DIRECT) {
-            count_forwarded_warned.execute(meta.chosen_port[5:0]);
-        }
+        Forwardtype.apply();
+        port_of_path();
     }
 } // control Rlb
 
@@ -1724,21 +1610,7 @@ control Send(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        // What is known early is written early: in one action with the path it
-        // would wait for that, and the program be a stage longer.
-        hdr.bridge.setValid();
-        hdr.bridge.kind = INTERNAL_PACKET;
-        hdr.bridge.priority = meta.priority;
-        hdr.bridge.way = meta.way;
-        hdr.bridge.in_port = meta.in_port;
-        hdr.bridge.length = meta.length;
-        hdr.bridge.deliver = meta.to_deliver;
-        hdr.bridge.choice = meta.choice;
-        hdr.bridge.leaf = meta.leaf;
-        if (hdr.message.isValid() || hdr.again.isValid()) {
-            hdr.bridge.setInvalid();
-        }
-        hdr.bridge.path = (bit<8>) meta.path;
+        hdr.bridge.path = meta.path;
         hdr.bridge.out_port = meta.out_port;
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
@@ -1757,8 +1629,8 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Clock() clock;
     Arrive() arrive;
     Neighbour() neighbour;
-    Measure() measure;
     Drill() drill;
+    PackUp() pack_up;
     Predict() predict;
     HearWarnings() hear_warnings;
     Rlb() rlb;
@@ -1769,14 +1641,11 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         clock.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         arrive.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         neighbour.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        measure.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         drill.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        pack_up.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         predict.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         hear_warnings.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         rlb.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        if (meta.last_path > 0) {
-            meta.way = (bit<8>) meta.path;
-        }
         send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
     }
 } // control IngressPipe
@@ -1795,9 +1664,14 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
         meta.qlen = meta.qlen + meta.cells_16;
     }
 
+    // The lowest bits are for paths.
+    action read_clock() {
+        meta.now = parsed.global_tstamp[31:0] & ~32w7;
+    }
+
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
-        meta.now = parsed.global_tstamp[31:0];
+        read_clock();
         meta.cells_16 = (bit<32>) intrinsic.deq_qdepth;
         bytes_of_cells();
         sum_up();
@@ -1825,7 +1699,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
     apply {
-        if (hdr.bridge.way != NO_WAY) {
+        if (hdr.bridge.hop == HOP_CHOICE) {
             meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }
@@ -1844,19 +1718,17 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta,
             report = 0;
             if (meta.now - sum.told_at > FEEDBACK_INTERVAL) {
                 report = sum.bytes;
-                sum.bytes = (bit<32>) hdr.bridge.length;
+                sum.bytes = 0 - (bit<32>) hdr.bridge.length;
                 sum.told_at = meta.now;
             } else {
-                sum.bytes = sum.bytes + (bit<32>) hdr.bridge.length;
+                sum.bytes = sum.bytes - (bit<32>) hdr.bridge.length;
             }
         }
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
     apply {
-        if (hdr.bridge.length != 0) {
-            meta.departed = count_departure.execute(queue.get({ hdr.bridge.in_port[5:0], hdr.bridge.priority }));
-        }
+        meta.departed = count_departure.execute(queue.get({ hdr.bridge.in_port[5:0], hdr.bridge.priority }));
     }
 } // control Depart
 
@@ -1877,40 +1749,16 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
 // The header between leaves: the destination leaf learns from it and takes it
 // off, the source leaf puts it on packets that have something to tell. Leaves
 // have themselves as the default action of leaf_role, other switches nothing.
+// One packet in eight is stamped, at random; the lowest bits of a stamp, and of
+// its echo, are the path.
 control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
                in egress_intrinsic_metadata_t intrinsic,
                in egress_intrinsic_metadata_from_parser_t parsed,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
-    // When a packet on each path to each leaf was last stamped.
-    @name(".stamped_at") @index("leaf,path:8") @unit("ns")
-    Register<time_t, bit<9>>(512, 0) stamped_at;
-    RegisterAction<time_t, bit<9>, bit<1>>(stamped_at) stamp_again = {
-        void apply(inout time_t last, out bit<1> due) {
-            if ((int<32>) (last - meta.stamp_before) <= 0) {
-                last = meta.now;
-                due = 1;
-            } else {
-                due = 0;
-            }
-        }
-    };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) stamped_path;
+    Random<bit<3>>() dice;
 
-    // What waits at this leaf for a packet to take it back to another one: the
-    // path it came by, plus one, and how far its stamp was behind our clock.
-    @name(".echo_path") @index("leaf") @unit("path")
-    Register<bit<8>, bit<6>>(64, 0) echo_path;
-    RegisterAction<bit<8>, bit<6>, bit<8>>(echo_path) keep_echo = {
-        void apply(inout bit<8> path) {
-            path = hdr.fabric.path + 1;
-        }
-    };
-    RegisterAction<bit<8>, bit<6>, bit<8>>(echo_path) take_echo = {
-        void apply(inout bit<8> path, out bit<8> waiting) {
-            waiting = path;
-            path = 0;
-        }
-    };
+    // The stamp that waits at this leaf for a packet to take it back to another
+    // one: how far it is behind our clock.
     @name(".echo_age") @index("leaf") @unit("ns")
     Register<time_t, bit<6>>(64, 0) echo_age;
     RegisterAction<time_t, bit<6>, time_t>(echo_age) keep_age = {
@@ -1921,29 +1769,14 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     RegisterAction<time_t, bit<6>, time_t>(echo_age) take_age = {
         void apply(inout time_t age, out time_t now_age) {
             now_age = age;
+            age = 0;
         }
     };
 
-    action look_back() {
-        meta.stamp_before = meta.now - meta.stamp_before;
-    }
-
-    action put_stamp() {
-        hdr.fabric.stamped = 1;
-        hdr.fabric.stamp = meta.now;
-    }
-
-    action put_echo() {
-        hdr.fabric.echoed = 1;
-        hdr.fabric.echo_path = meta.waiting - 1;
-        hdr.fabric.echo = meta.now - meta.age;
-    }
-
-    @name(".be_leaf")
+    @name(".be_leaf") @noWarn("unused")
     action be_leaf(leaf_t leaf, time_t interval) {
         meta.own_leaf = leaf;
         meta.at_leaf = 1;
-        meta.stamp_before = interval;
     }
 
     @name(".leaf_role")
@@ -1953,51 +1786,125 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         size = 1;
     }
 
+    // Ingress has written the source leaf there.
+    action keep_echo() {
+        keep_age.execute(hdr.bridge.leaf[5:0]);
+    }
+
+    action take_echo() {
+        meta.age = take_age.execute(hdr.bridge.leaf[5:0]);
+    }
+
+    table echo {
+        key = {
+            hdr.bridge.hop : ternary @name("hop");
+            hdr.fabric.isValid() : ternary @name("fabric");
+            hdr.fabric.stamped : ternary @name("stamped");
+        }
+        actions = { keep_echo; take_echo; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (HOP_HOST, true, 1) : keep_echo();
+            (HOP_CHOICE, false, _) : take_echo();
+        }
+        size = 2;
+    }
+
     action take_off() {
         hdr.ethernet.ether_type = hdr.fabric.ether_type;
         hdr.fabric.setInvalid();
     }
 
-    action put_on() {
+    action put_stamp() {
         hdr.fabric.setValid();
         hdr.fabric.ether_type = hdr.ethernet.ether_type;
         hdr.fabric.src_leaf = meta.own_leaf;
-        hdr.fabric.path = hdr.bridge.path;
-        hdr.ethernet.ether_type = ETHERTYPE_FABRIC;
-        hdr.fabric.stamped = 0;
+        hdr.fabric.path = 5w0 ++ hdr.bridge.path;
+        hdr.fabric.stamped = 1;
         hdr.fabric.echoed = 0;
+        hdr.fabric.reserved = 0;
+        hdr.fabric.stamp = meta.stamp;
+        hdr.fabric.echo_path = 0;
+        hdr.fabric.echo = 0;
+        hdr.ethernet.ether_type = ETHERTYPE_FABRIC;
+    }
+
+    action put_echo() {
+        hdr.fabric.setValid();
+        hdr.fabric.ether_type = hdr.ethernet.ether_type;
+        hdr.fabric.src_leaf = meta.own_leaf;
+        hdr.fabric.path = 5w0 ++ hdr.bridge.path;
+        hdr.fabric.stamped = 0;
+        hdr.fabric.echoed = 1;
         hdr.fabric.reserved = 0;
         hdr.fabric.stamp = 0;
         hdr.fabric.echo_path = 0;
-        hdr.fabric.echo = 0;
+        hdr.fabric.echo = meta.now - meta.age;
+        hdr.ethernet.ether_type = ETHERTYPE_FABRIC;
+    }
+
+    action put_both() {
+        hdr.fabric.setValid();
+        hdr.fabric.ether_type = hdr.ethernet.ether_type;
+        hdr.fabric.src_leaf = meta.own_leaf;
+        hdr.fabric.path = 5w0 ++ hdr.bridge.path;
+        hdr.fabric.stamped = 1;
+        hdr.fabric.echoed = 1;
+        hdr.fabric.reserved = 0;
+        hdr.fabric.stamp = meta.stamp;
+        hdr.fabric.echo_path = 0;
+        hdr.fabric.echo = meta.now - meta.age;
+        hdr.ethernet.ether_type = ETHERTYPE_FABRIC;
+    }
+
+    table header_between {
+        key = {
+            hdr.bridge.hop : ternary @name("hop");
+            hdr.fabric.isValid() : ternary @name("fabric");
+            meta.at_leaf : ternary @name("at_leaf");
+            meta.chance : ternary @name("chance");
+            meta.age : ternary @name("age");
+        }
+        actions = { take_off; put_stamp; put_echo; put_both; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (HOP_HOST, true, _, _, _) : take_off();
+            (HOP_CHOICE, false, 1, 0, 0) : put_stamp();
+            (HOP_CHOICE, false, 1, 0, _) : put_both();
+            (HOP_CHOICE, false, 1, _, 0) : NoAction();
+            (HOP_CHOICE, false, 1, _, _) : put_echo();
+        }
+        size = 5;
+    }
+
+    action stamp_is(bit<32> path) {
+        meta.stamp = meta.now | path;
+    }
+
+    table stamp_path {
+        key = { hdr.bridge.path : ternary @name("path"); }
+        actions = { stamp_is; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            0 : stamp_is(0);
+            1 : stamp_is(1);
+            2 : stamp_is(2);
+            3 : stamp_is(3);
+            4 : stamp_is(4);
+            5 : stamp_is(5);
+            6 : stamp_is(6);
+            7 : stamp_is(7);
+        }
+        size = 8;
     }
 
     apply {
-        if (hdr.bridge.deliver == 1 && hdr.fabric.isValid()) {
-            meta.age = meta.now - hdr.fabric.stamp;
-            if (hdr.fabric.stamped == 1) {
-                keep_echo.execute(hdr.fabric.src_leaf[5:0]);
-                keep_age.execute(hdr.fabric.src_leaf[5:0]);
-            }
-            take_off();
-        } else if (hdr.bridge.choice == 1) {
-            leaf_role.apply();
-            if (meta.at_leaf == 1) {
-                look_back();
-                meta.stamp = stamp_again.execute(stamped_path.get({ hdr.bridge.leaf[5:0], hdr.bridge.path[2:0] }));
-                meta.waiting = take_echo.execute(hdr.bridge.leaf[5:0]);
-                meta.age = take_age.execute(hdr.bridge.leaf[5:0]);
-                if (meta.stamp == 1 || meta.waiting != 0) {
-                    put_on();
-                }
-                if (meta.stamp == 1) {
-                    put_stamp();
-                }
-                if (meta.waiting != 0) {
-                    put_echo();
-                }
-            }
-        }
+        leaf_role.apply();
+        meta.chance = dice.get();
+        meta.age = meta.now - hdr.fabric.stamp;
+        stamp_path.apply();
+        echo.apply();
+        header_between.apply();
     }
 } // control Fabric
 
@@ -2012,6 +1919,7 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
         hdr.cnm.setValid();
         hdr.cnm.kind = KIND_WARNING;
         hdr.cnm.priority = (bit<8>) hdr.message.priority;
+        hdr.cnm.active = 1;
         hdr.cnm.hops = hops;
         hdr.cnm.origin = switch_id;
         hdr.cnm.port = (bit<16>) hdr.message.port;
@@ -2037,11 +1945,6 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
 
     apply {
         cnm_out.apply();
-        if (hdr.message.message == MESSAGE_WARN) {
-            hdr.cnm.active = 1;
-        } else {
-            hdr.cnm.active = 0;
-        }
     }
 } // control Warn
 
@@ -2151,7 +2054,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
         if (eg_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<feedback_t>(meta.session, {
                 meta.copy_kind, 0, hdr.bridge.priority,
-                hdr.bridge.way, meta.qlen,
+                hdr.bridge.hop, 0, hdr.bridge.path, meta.qlen,
                 0, hdr.bridge.in_port, meta.departed
             });
         }

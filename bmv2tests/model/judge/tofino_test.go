@@ -11,7 +11,7 @@ import (
 )
 
 // tofinoProfiles are those whose rules for Tofino package model has.
-var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "clb", "pcn", "pbfs", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill"}
+var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "clb", "pcn", "pbfs"}
 
 // smallTofino is small, in powers of two as an index of a Tofino's program is.
 func smallTofino(t *testing.T, name string) *gen.Profile {
@@ -66,15 +66,6 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"pbfs", "meta.recent << 3", "meta.recent << 2"},
 		{"pbfs", "meta.capacity |-| meta.window_qlen", "meta.capacity"},
 		{"pbfs", "meta.now >> 13", "meta.now >> 12"},
-		{"rlb-ecmp", "queue.bytes |-| meta.amount", "queue.bytes - meta.amount"},
-		{"rlb-ecmp", "report = sum.bytes", "report = (bit<32>) hdr.bridge.length"},
-		{"rlb-ecmp", "meta.to_xoff |-| meta.growth", "meta.to_xoff"},
-		{"rlb-ecmp", "hdr.cnm.hops != 0", "hdr.cnm.hops != 1"},
-		{"rlb-drill", "path.rtt > meta.rtt", "path.rtt < meta.rtt"},
-		{"rlb-drill", "meta.chosen_rtt |+| meta.took", "meta.chosen_rtt"},
-		{"rlb-drill", "meta.passes + 1", "meta.passes"},
-		{"rlb-letflow", "(until - meta.now) <= 0", "(until - meta.now) >= 0"},
-		{"rlb-presto", "hdr.fabric.path + 1", "hdr.fabric.path"},
 	} {
 		t.Run(m.profile+" "+m.from, func(t *testing.T) {
 			p := smallTofino(t, m.profile)
