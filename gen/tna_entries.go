@@ -144,5 +144,5 @@ func (g *generator) RTTWindowShift() int {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return bits.Len(uint(int(interval)*g.Sizes.Paths - 1))
+	return min(31, bits.Len(uint(int(interval)*g.Sizes.Paths-1)))
 }

@@ -221,6 +221,7 @@ struct metadata_t {
     time_t  other_rtt;    // shortest of the other paths
     bit<1>  source;       // the packet has come from a host of this leaf
     bit<1>  passes_on;    // the packet goes to another switch
+    time_t  gain;         // by which the best path is faster than the others
     bit<32> tolerable;    // delay that its path may cost
     bit<1>  onward;       // whose port has an entry
     bit<1>  silent;       // as if the port were paused
@@ -321,6 +322,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.other_rtt = 0;
         meta.source = 0;
         meta.passes_on = 0;
+        meta.gain = 0;
         meta.tolerable = 0;
         meta.onward = 0;
         meta.silent = 0;
@@ -1119,7 +1121,7 @@ control Plb(inout headers_t hdr, inout metadata_t meta,
     Register<time_t, bit<12>>(4096, 0) flow_tolerable;
     RegisterAction<time_t, bit<12>, time_t>(flow_tolerable) new_tolerable = {
         void apply(inout time_t tolerable, out time_t now_tolerable) {
-            tolerable = meta.tolerable;
+            tolerable = meta.gain;
             now_tolerable = tolerable;
         }
     };
@@ -1130,7 +1132,7 @@ control Plb(inout headers_t hdr, inout metadata_t meta,
     };
 
     action gain_over_other() {
-        meta.tolerable = meta.other_rtt |-| meta.rtt;
+        meta.gain = meta.other_rtt |-| meta.rtt;
     }
 
     action come_again() {
@@ -1151,9 +1153,7 @@ control Plb(inout headers_t hdr, inout metadata_t meta,
         if (meta.learns == 1 && meta.kicked == 0) {
             keep_load.execute(loaded.get({ meta.news_leaf[5:0], meta.drawn[2:0] }));
         }
-        if (meta.source == 1) {
-            gain_over_other();
-        }
+        gain_over_other();
         if (meta.source == 1 && (meta.new_flowlet == 1 || meta.moved == 1)) {
             meta.tolerable = new_tolerable.execute(meta.flow_hash[11:0]);
         } else if (meta.source == 1) {
@@ -1290,6 +1290,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
 
     // In one action with others these would have too many sources.
     action take_delay_along() {
+        hdr.bridge.setValid();
         hdr.bridge.tolerable = meta.tolerable;
     }
 

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schemes
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/packet"
+)
+
+// kickedOutHere is the rank of a path that is kicked out, on Tofino.
+const kickedOutHere = 0xffffffff
+
+// echo sends a packet of leaf 2 to h1 that says how long a path takes and how
+// full it is; it returns the round-trip time.
+func echo(d *dut, path byte, rtt uint32, load byte) uint32 {
+	d.Helper()
+	at := d.now() - rtt
+	h := []byte{8, 0, 0, 1, 0, 0x40, 0, 0, 0, 0, path, byte(at >> 24), byte(at >> 16), byte(at >> 8), byte(at), 0, 0, 0, 0, load, 0, 0, 0, 0}
+	in := slices.Concat(down[:packet.EthernetLen], h, down[packet.EthernetLen:])
+	packet.Ethernet(in).Set(mac("h1"), mac("h3"), packet.EtherTypeFabric)
+	d.passesAs(3, 1, in, down)
+	got := uint32(d.get("path_rtt", 1, int(path)))
+	if got < rtt || got > rtt+1000 {
+		d.Errorf("round-trip time is %d, want %d", got, rtt)
+	}
+	return got
+}
+
+// plbUp sends a packet up and returns the port that it left by, and what its
+// path may cost. Probes are left out.
+func plbUp(d *dut, data []byte) (int, uint32) {
+	d.Helper()
+	d.send(1, data)
+	out := slices.DeleteFunc(d.sent(), func(f frame) bool { return len(f.data) < 200 })
+	if len(out) != 1 {
+		d.Fatalf("%d packets came out: %v", len(out), out)
+	}
+	h := fabric(out[0].data)
+	if h[4] != byte(out[0].port-3) || be16(h[2:]) != 0 || be16(h[15:]) != 1 {
+		d.Errorf("at port %d, from leaf 0 to leaf 1: header % x", out[0].port, h[:24])
+	}
+	return out[0].port, be32(h[20:])
+}
+
+// both returns the fields of a cell of a register of pairs.
+func (s *tofino) both(d *dut, register string, at ...int) (first, second uint32) {
+	d.Helper()
+	s.sw.Lock()
+	defer s.sw.Unlock()
+	for _, r := range s.sw.State().Registers {
+		if r.Info.Name == register {
+			v := r.Cell(d.cell(register, at))[0]
+			return uint32(v >> 32), uint32(v)
+		}
+	}
+	d.Fatalf("no register %s", register)
+	return 0, 0
+}
+
+const (
+	low  = 10_000 // round-trip times of free paths,
+	high = 90_000 // and of others: RTT_low is 38 µs
+)
+
+// Echoes give paths their class, and keep the best path and the fastest of the
+// others; new flows take the best, and may lose what it is faster than that.
+func TestPLBOnTofinoChoosesByClassThenRTTOrLoad(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rtt  [4]uint32
+		load [4]byte
+		want int
+	}{
+		{"the fastest free path", [4]uint32{low + 4000, low, high, low + 2000}, [4]byte{255, 255, 0, 255}, 1},
+		{"an undetermined path before congested ones, the fullest", [4]uint32{high, high + 9000, high, high}, [4]byte{250, 200, 100, 255}, 1},
+		{"the fastest congested path", [4]uint32{high + 4000, high + 8000, high, high + 2000}, [4]byte{250, 250, 250, 250}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, sw := loadTofino(t, "plb", leafSpine(4), "l1", nil)
+			var rank [4]uint64
+			for i := range 4 {
+				rtt := echo(d, byte(i), c.rtt[i], c.load[i])
+				switch {
+				case c.rtt[i] < 38_000:
+					rank[i] = uint64(rtt)
+				case c.load[i] >= 242:
+					rank[i] = congested | uint64(rtt)
+				default:
+					rank[i] = undetermined | uint64(255-c.load[i])
+				}
+				d.want(rank[i], "path_rank", 1, i)
+				d.want(uint64(c.load[i]), "path_load", 1, i)
+			}
+			if r, path := sw.both(d, "path_best", 1); uint64(r) != rank[c.want] || int(path) != c.want {
+				t.Errorf("the best path is %d with rank %#x, want %d with %#x", path, r, c.want, rank[c.want])
+			}
+			fastest, _ := sw.both(d, "other_rtt", 1)
+			port, tolerable := plbUp(d, data)
+			if port != 3+c.want {
+				t.Errorf("took port %d, want %d", port, 3+c.want)
+			}
+			want := uint32(0)
+			if own := uint32(d.get("path_rtt", 1, c.want)); fastest > own {
+				want = fastest - own
+			}
+			if tolerable != want {
+				t.Errorf("may cost %d, want %d", tolerable, want)
+			}
+			if c.want == 1 && c.rtt[1] == low && (tolerable < 1000 || tolerable > 4000) {
+				t.Errorf("may cost %d, the next is slower by 2000", tolerable)
+			}
+		})
+	}
+}
+
+// The packet that finds its path congested comes again, and the flow stays
+// where it went.
+func TestPLBOnTofinoFlowsStayUntilTheirPathIsCongestedOrKickedOut(t *testing.T) {
+	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1s"})
+	up := func(want int, why string) {
+		t.Helper()
+		if port, _ := plbUp(d, data); port != want {
+			t.Errorf("%s: the flow took port %d, want %d", why, port, want)
+		}
+	}
+	echo(d, 0, low+4000, 0)
+	echo(d, 1, low, 0)
+	up(4, "a new flow")
+	echo(d, 0, low-4000, 0)
+	up(4, "its path is no longer the best")
+	echo(d, 1, high, 100)
+	up(4, "its path is undetermined")
+	echo(d, 1, high, 250)
+	up(3, "its path is congested")
+	echo(d, 1, low-6000, 0)
+	up(3, "its old path is the best again")
+	kick := make([]byte, 60)
+	packet.Ethernet(kick).Set(packet.MAC{1, 0x80, 0xc2, 0, 0, 0xe}, packet.MAC{2}, packet.EtherTypeLocal)
+	copy(kick[packet.EthernetLen:], []byte{packet.KindKickOut, 0, 0, 1, 10, 0, 0, 1})
+	d.drops(1, kick) // not from a host
+	if d.get("path_rank", 1, 0) == kickedOutHere {
+		t.Error("a host had a path kicked out")
+	}
+	d.drops(3, kick)
+	d.want(kickedOutHere, "path_rank", 1, 0)
+	up(4, "its path is kicked out")
+	echo(d, 0, low-8000, 0)
+	up(4, "the path that was kicked out is measured again")
+	if port, _ := plbUp(d, roce{src: "h1", dst: "h3", sport: 99}.bytes()); port != 3 {
+		t.Errorf("a new flow took port %d, want 3", port)
+	}
+}
+
+// silence has a port seem paused: packets come for it, and none is heard of
+// that left.
+func (s *tofino) silence(d *dut, port int) {
+	d.Helper()
+	s.pair(d, "silence", d.now()-5000, d.now(), port, 3)
+}
+
+func TestPLBOnTofinoTellsLeavesOfAPauseThatCostsTooMuch(t *testing.T) {
+	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", map[string]string{"plb.tell_again": "100ms"})
+	d.wait(200_000)
+	sw.untold()
+	d.set("expected", 400, 1, 3)
+	for _, c := range []struct {
+		tolerable uint32
+		silent    bool
+		told      int
+		why       string
+	}{
+		{399, false, 0, "nothing looks paused"},
+		{400, true, 0, "the path may cost as much"},
+		{399, true, 1, "it may not"},
+		{399, true, 0, "its leaf has just been told"},
+	} {
+		if c.silent {
+			sw.silence(d, 1)
+		}
+		d.send(2, fabricThrough(c.tolerable))
+		out := d.sent()
+		if len(from(out, 1)) != 1 || len(from(out, 2)) != c.told {
+			t.Fatalf("%s: came out: %v", c.why, out)
+		}
+		if got := be32(fabric(from(out, 1)[0])[20:]); got != c.tolerable {
+			t.Errorf("%s: paid for a wait that was none: %d left of %d", c.why, got, c.tolerable)
+		}
+		if c.told == 1 {
+			kick := packet.AsEthernet(from(out, 2)[0])
+			want := []byte{packet.KindKickOut, 5, 0, 0, 10, 0, 1, 1} // path 5 to leaf 0, says it to h3's leaf
+			if kick.EtherType() != packet.EtherTypeLocal || !slices.Equal(kick.Payload()[:8], want) {
+				t.Errorf("message % x, want % x", from(out, 2)[0][:30], want)
+			}
+		}
+	}
+}
+
+// What a packet meets at its own leaf, the leaf tells itself; a packet that
+// leaves ends the silence, and tells what to expect.
+func TestPLBOnTofinoLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
+	d, sw := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1s"})
+	echo(d, 1, low+3000, 0)
+	echo(d, 0, low, 0)
+	for _, c := range []struct {
+		expected uint64
+		next     int
+	}{{500, 3}, {60_000, 4}} {
+		d.set("expected", c.expected, 3, 3)
+		sw.silence(d, 3)
+		if port, _ := plbUp(d, data); port != 3 {
+			t.Errorf("the packet itself took port %d, want 3", port)
+		}
+		if since, last := sw.both(d, "silence", 3, 3); last-since > 4000 {
+			t.Errorf("silence of %d ns though a packet has left", last-since)
+		}
+		d.want(0, "expected", 3, 3)
+		if port, _ := plbUp(d, data); port != c.next {
+			t.Errorf("expecting %d: the next packet took port %d, want %d", c.expected, port, c.next)
+		}
+	}
+	d.want(kickedOutHere, "path_rank", 1, 0)
+}
+
+// Probes go by a session of their own, cut to 100 bytes with what the switch
+// itself puts before them, and end at the other leaf.
+func TestPLBOnTofinoProbesPathsThatNoFlowTakes(t *testing.T) {
+	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.probe_interval": "1us", "rtt.interval": "100ms", "plb.idle": "1s"})
+	d.wait(200_000)
+	echo(d, 1, low+3000, 0)
+	echo(d, 0, low, 0)
+	var probed []int
+	for range 4 {
+		d.send(1, data)
+		for _, f := range d.sent() {
+			if len(f.data) > 200 {
+				continue
+			}
+			h := fabric(f.data)
+			if h[4] != byte(f.port-3) || h[5] != 0x80 || h[17] != 1 || be16(h[15:]) != 1 || be32(h[6:]) > d.now() || be32(h[20:]) != 0xffffffff {
+				t.Errorf("probe at port %d: % x", f.port, h[:24])
+			}
+			probed = append(probed, f.port)
+		}
+	}
+	if !slices.Equal(probed, []int{4}) {
+		t.Errorf("ports %v were probed, 4 is idle and 3 is measured", probed)
+	}
+	h := []byte{8, 0, 0, 1, 0, 0x80, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 77, 0, 255, 255, 255, 255}
+	in := slices.Concat(down[:packet.EthernetLen], h, down[packet.EthernetLen:])
+	packet.Ethernet(in).Set(mac("h1"), mac("h3"), packet.EtherTypeFabric)
+	d.drops(3, in)
+	d.want(1, "echo_path", 1)
+	d.want(77, "echo_load", 1)
+}
+
+// The average of waits goes round by the recirculation port: the copy that
+// tells ingress brings it to the register that the next packet reads.
+func TestPLBOnTofinoKeepsTheAverageWait(t *testing.T) {
+	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", nil)
+	h := []byte{1, 3, 0, 1, 1, 0, 0, 3, 0xe8, 0, 0, 0x27, 0x10} // feedback of port 1, class 3: held, 1000, 10000
+	sw.send(manifest.TofinoRecirculation, append(h, make([]byte, 53)...))
+	d.want(10_000, "expected", 1, 3)
+	d.set("sojourn", 800, 1, 3)
+	d.through(2, fabricThrough(7)) // waits for nothing: the average stays, and is told
+	d.want(800, "sojourn", 1, 3)
+	d.want(800, "expected", 1, 3)
+}
