@@ -40,7 +40,10 @@ var constructs = []construct{
 		"01 00000001 00000000 0000 00", "01 00000001 00000008 0000 00",
 		"01 00000002 00000000 0000 00", "01 00000002 0000000a 0000 00",
 		"02 00000001 00000000 0000 00", "02 00000001 00000008 0000 00"}},
-	{"what is before changed comes out", register + ", out bit<32> rv) { rv = v; v = hdr.h.x; } };", "hdr.h.y = act.execute(0);", "", "", []string{
+	{"the result goes to an operand", register + ", out bit<32> rv) { v = meta.m; rv = v; } }; action gain() { meta.m = hdr.h.x |-| hdr.h.y; }",
+		"gain(); if (hdr.h.op == 1) { meta.m = act.execute(hdr.h.w); } hdr.h.y = meta.m;", "", "", []string{
+			"01 00000005 00000002 0000 00", "01 00000005 00000003 0000 00"}},
+	{"what was before comes out", register + ", out bit<32> rv) { rv = v; v = hdr.h.x; } };", "hdr.h.y = act.execute(0);", "", "", []string{
 		"00 00000001 00000000 0000 00", "00 00000001 00000007 0000 00",
 		"00 00000002 00000000 0000 00", "00 00000002 00000001 0000 00"}},
 	{"beyond the end of a register", register + ", out bit<32> rv) { v = v + 1; rv = v; } };", "hdr.h.y = act.execute(hdr.h.op);", "", "", []string{
