@@ -23,7 +23,7 @@ type conditions struct {
 // A run is remarked on if a thread waited for more than a share of
 // its time, or if the clock was set by more than a slew.
 const (
-	longWait = 0.25
+	longWait = 0.5
 	clockSet = 100 * time.Millisecond
 )
 

@@ -20,8 +20,8 @@ func TestABusyMachineIsRemarkedOn(t *testing.T) {
 		want    []string
 	}{
 		{"quiet", conditions{kind: local.BMv2, waited: map[string]time.Duration{"l1": time.Second}, set: -time.Millisecond}, 0, nil},
-		{"busy", conditions{kind: local.SoftSwitch, waited: map[string]time.Duration{"l1": time.Second, "s1": 4 * time.Second}}, 0,
-			[]string{"this machine was busy: in 10s some waited for a processor (s1 4s): delays are the machine's; lower --pps, or give it less to do"}},
+		{"busy", conditions{kind: local.SoftSwitch, waited: map[string]time.Duration{"l1": 4 * time.Second, "s1": 6 * time.Second}}, 0,
+			[]string{"this machine was busy: in 10s some waited for a processor (s1 6s): delays are the machine's; lower --pps, or give it less to do"}},
 		{"lossy", conditions{kind: local.SoftSwitch, waited: map[string]time.Duration{"l1": 2 * time.Second}}, 131,
 			[]string{"131 lossless packets were lost: 131 at l1 (waited 2s for a processor), in 10s: it says nothing of the program; lower --pps, or give this machine less to do"}},
 		{"clock", conditions{kind: local.BMv2, set: time.Hour}, 0,

@@ -166,8 +166,12 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 	case m.RecirculationPort != 0:
 		cfg.Ports = append(cfg.Ports, recirculation(m))
 	}
-	// Programs that follow pauses themselves get to see them.
+	// Programs that follow pauses themselves get to see them; those that do
+	// flow control themselves do it alone.
 	cfg.PFC.CopyToPipeline = m.Has("pfc")
+	if m.Has("pfc_emulated") {
+		cfg.PFC = softswitch.PFC{}
+	}
 	return cfg
 }
 
