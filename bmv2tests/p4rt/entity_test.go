@@ -543,6 +543,28 @@ var entityClauses = []clause{
 			}
 		}
 	}, "PI answers UNIMPLEMENTED"},
+	{"12.2", "a batch that is rolled back leaves counters and meters of entries that it deleted as they were", func(x *bench) {
+		counted, metered := x.exactEntry(1, 1), x.entry("t_meter", x.call("mark_and_meter", 1), exact(1, 1))
+		rates := &p4v1.MeterConfig{Cir: 1, Cburst: 2, Pir: 3, Pburst: 4}
+		x.must(insert(counted), insert(metered))
+		x.must(modify(&p4v1.DirectCounterEntry{TableEntry: counted, Data: &p4v1.CounterData{PacketCount: 5, ByteCount: 50}}),
+			modify(&p4v1.DirectMeterEntry{TableEntry: metered, Config: rates}))
+		err := x.writeAs(p4v1.WriteRequest_ROLLBACK_ON_ERROR,
+			modify(&p4v1.DirectCounterEntry{TableEntry: counted, Data: &p4v1.CounterData{PacketCount: 9}}),
+			modify(&p4v1.DirectMeterEntry{TableEntry: metered}),
+			remove(counted), remove(metered), insert(x.exactEntry(2, 2)), remove(metered))
+		if got := details(err); len(got) != 6 || got[5] != codes.NotFound {
+			x.Fatalf("the batch ended with %v %v", err, got)
+		}
+		c := x.got(&p4v1.DirectCounterEntry{TableEntry: &p4v1.TableEntry{TableId: counted.TableId, Match: counted.Match}})
+		if d := c[0].GetDirectCounterEntry().GetData(); d.GetPacketCount() != 5 || d.GetByteCount() != 50 {
+			x.Errorf("the counter is %v, was 5 packets of 50 bytes", d)
+		}
+		m := x.got(&p4v1.DirectMeterEntry{TableEntry: &p4v1.TableEntry{TableId: metered.TableId, Match: metered.Match}})
+		if got := m[0].GetDirectMeterEntry().GetConfig(); !proto.Equal(got, rates) {
+			x.Errorf("the meter has %v, had %v", got, rates)
+		}
+	}, "PI answers UNIMPLEMENTED"},
 	{"12.2", "an unknown atomicity is INVALID_ARGUMENT", func(x *bench) {
 		x.fails(x.writeAs(9, insert(x.exactEntry(1, 1))), codes.InvalidArgument)
 	}, "PI answers UNIMPLEMENTED"},

@@ -74,8 +74,11 @@ func (m *Machine) touch(t *Table, g *guess, frames [][]byte) {
 	for _, e := range entries {
 		switch {
 		case e == 0:
-		case t.extras:
+		case t.heavy:
 			a.touched += uint64(t.entries[e-1].Ext.LastHit)
+		case t.extras:
+			a.touched += uint64(t.hotOf(e - 1).LastHit)
+			fallthrough
 		default:
 			a.touched += t.records.data[int(t.record(e-1))*t.records.stride]
 		}

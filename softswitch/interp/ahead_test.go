@@ -5,6 +5,7 @@ package interp
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -68,11 +69,16 @@ func TestKeysAreGuessed(t *testing.T) {
 }
 
 // A large table does the same with Ahead as without, whatever it holds, and
-// while its actions change and become too many for labels.
+// while its actions change and become too many for labels. Its entries count
+// their own packets, new ones from zero.
 func TestLargeTablesDoWhatTheirEntriesSay(t *testing.T) {
-	for _, kind := range []string{"exact", "lpm"} {
-		m := newRoutes(kind).machine(t)
+	for _, kind := range []string{"exact", "lpm", "exact counted", "lpm counted"} {
+		kind, counted := strings.CutSuffix(kind, " counted")
+		l := newRoutes(kind)
+		l.json.Pipelines[0].Tables[0].WithCounters = counted
+		m := l.machine(t)
 		table := m.state.Tables[0]
+		hits := map[uint32]uint64{}
 		rng := rand.New(rand.NewPCG(1, 2))
 		want := map[uint32]byte{}
 		ids := map[uint32]uint32{}
@@ -82,7 +88,13 @@ func TestLargeTablesDoWhatTheirEntriesSay(t *testing.T) {
 			if step > 3*worthAhead {
 				arg = byte(step)
 			}
-			if id, ok := ids[dst]; ok {
+			if id, ok := ids[dst]; ok && step%10 == 0 {
+				table.Delete(id)
+				delete(ids, dst)
+				delete(want, dst)
+				delete(hits, dst)
+				continue
+			} else if ok {
 				table.SetAction(id, 0, []uint64{uint64(arg)})
 			} else {
 				match := table.Info.Match([]FieldMatch{{Value: []uint64{5}}, {Value: []uint64{uint64(dst)}, Prefix: 20}}, 0)
@@ -101,12 +113,19 @@ func TestLargeTablesDoWhatTheirEntriesSay(t *testing.T) {
 			m.Ahead(frames)
 			for _, f := range frames {
 				ttl := byte(99)
-				if arg, ok := want[binary.BigEndian.Uint32(f[2:])>>4]; ok {
+				dst := binary.BigEndian.Uint32(f[2:]) >> 4
+				if arg, ok := want[dst]; ok {
 					ttl = arg
+					hits[dst]++
 				}
 				if got := pass(m, f)[1]; got != ttl {
 					t.Fatalf("%s, step %d: %x becomes %d, want %d", kind, step, f, got, ttl)
 				}
+			}
+		}
+		for dst, id := range ids {
+			if counted && table.Entry(id).Ext.Counter.Packets != hits[dst] {
+				t.Fatalf("%s: entry %#x has counted %d packets, want %d", kind, dst, table.Entry(id).Ext.Counter.Packets, hits[dst])
 			}
 		}
 		if table.Len() < worthAhead {

@@ -26,7 +26,10 @@ func (m *Machine) apply(t *Table) int32 {
 		if ok {
 			t.Hits++
 			if t.extras {
-				return m.applyExtras(t, &t.entries[number])
+				if t.heavy {
+					return m.applyHeavy(t, &t.entries[number])
+				}
+				m.count(t, t.hotOf(number))
 			}
 			if m.Trace != nil {
 				m.traceHit(t)
@@ -109,15 +112,20 @@ func (m *Machine) packKey(t *Table) {
 	}
 }
 
-// applyExtras is the rest of apply for a hit in a table with direct counters
-// or meters, ageing, or an action profile.
-func (m *Machine) applyExtras(t *Table, e *Entry) int32 {
-	x := e.Ext
-	x.LastHit = m.Now
+// count notes a hit of an entry.
+func (m *Machine) count(t *Table, h *Hot) {
+	h.LastHit = m.Now
 	if t.counts {
-		x.Counter.Packets++
-		x.Counter.Bytes += m.f[m.prog.sys+sysIngressLen]
+		h.Counter.Packets++
+		h.Counter.Bytes += m.f[m.prog.sys+sysIngressLen]
 	}
+}
+
+// applyHeavy is the rest of apply for a hit in a table with direct meters or
+// an action profile.
+func (m *Machine) applyHeavy(t *Table, e *Entry) int32 {
+	x := e.Ext
+	m.count(t, x.Hot)
 	if t.Info.Meter >= 0 {
 		info := m.state.Meters[t.Info.Meter].Info
 		m.f[t.Info.meterSlot] = x.Meter.Execute(m.units(info), m.f[m.prog.sys+sysIngressLen], m.Now) & t.Info.meterMask
@@ -147,7 +155,7 @@ func (m *Machine) applyExtras(t *Table, e *Entry) int32 {
 	return pc
 }
 
-// traceHit traces a hit in a table without extras.
+// traceHit traces a hit in a table that is not heavy.
 func (m *Machine) traceHit(t *Table) {
 	if id, ok := m.find(t); ok {
 		e := &t.entries[id]

@@ -106,7 +106,7 @@ func (m *recordMap) set(id, record uint32) {
 
 // setRecord gives an entry the record of its action.
 func (t *Table) setRecord(id uint32, pc int32, args []uint64) {
-	if t.extras { // they need the entry itself
+	if t.heavy { // it needs the entry itself
 		return
 	}
 	old := t.recordOf.get(id)
@@ -115,7 +115,7 @@ func (t *Table) setRecord(id uint32, pc int32, args []uint64) {
 		t.records.put(old)
 	}
 	switch {
-	case t.lpm32 == nil:
+	case t.lpm32 == nil || t.extras: // those count by entry
 	case t.recordOf.few != nil:
 		m := t.Match(&t.entries[id])
 		t.lpm32.SetLabel(&m, id, t.recordOf.few[id])
@@ -125,7 +125,7 @@ func (t *Table) setRecord(id uint32, pc int32, args []uint64) {
 }
 
 func (t *Table) dropRecord(id uint32) {
-	if t.extras {
+	if t.heavy {
 		return
 	}
 	t.records.put(t.recordOf.get(id))

@@ -166,16 +166,16 @@ type Table struct {
 	argsAt  int            // where the arguments are in Entry.limbs
 	entries []Entry
 	free    []uint32
-	// recordOf has the entries' places in records, unless there are extras.
+	// recordOf has the entries' places in records, unless the table is heavy.
 	recordOf recordMap
 	records  records
 	def      Entry
 	hitPC    []int32 // by number of the action
 	missPC   []int32
-	// extras says that applying takes more than a lookup: direct counters or
-	// meters, ageing, an action profile.
-	extras bool
-	counts bool
+	// extras says that entries have extensions, heavy that applying needs these:
+	// direct meters, an action profile. For counters and ageing hot is enough.
+	extras, heavy, counts bool
+	hot                   []*[hotChunk]Hot // by number of the entry, if there are extras
 }
 
 // Entry is an entry of a table, or its default.
@@ -192,16 +192,47 @@ type Entry struct {
 
 // Extension is what few entries have.
 type Extension struct {
-	Counter Counter
-	Meter   Meter
-	// LastHit is when a packet last matched; Timeout is how long after that the
-	// entry has aged, zero for never; LastNotice when that was last told.
-	LastHit, Timeout, LastNotice vtime.Time
-	Member                       *Member
-	Group                        *Group
+	*Hot
+	Meter Meter
+	// Timeout is how long after the last hit the entry has aged, zero for never.
+	Timeout vtime.Time
+	Member  *Member
+	Group   *Group
 	// Owner is for the control plane to keep what it likes.
 	Owner any
 }
+
+// Hot is what packets change of an entry. Those of a table lie side by side,
+// half a cache line each.
+type Hot struct {
+	Counter Counter
+	// LastHit is when a packet last matched; LastNotice is when it was last told
+	// that the entry has aged.
+	LastHit, LastNotice vtime.Time
+}
+
+// NewExtension returns an extension of no table.
+func NewExtension() *Extension { return &Extension{Hot: &Hot{}} }
+
+// Clone returns a copy that packets do not change.
+func (x *Extension) Clone() *Extension {
+	c, h := *x, *x.Hot
+	c.Hot = &h
+	return &c
+}
+
+// Set makes an extension one like another.
+func (x *Extension) Set(from *Extension) {
+	h := x.Hot
+	*x = *from
+	x.Hot, *h = h, *from.Hot
+}
+
+// hotChunk is how many entries have their Hot in one piece, which never moves.
+const hotChunk = 1024
+
+// hotOf returns an entry's Hot.
+func (t *Table) hotOf(id uint32) *Hot { return &t.hot[id/hotChunk][id%hotChunk] }
 
 func newTable(p *Program, info *TableInfo) *Table {
 	index, err := table.NewIndex(info.Kind, info.Width, info.ranges)
@@ -226,7 +257,8 @@ func newTable(p *Program, info *TableInfo) *Table {
 		}
 	}
 	t.counts = info.Counters
-	t.extras = t.counts || info.Meter >= 0 || info.Timeout || info.Profile >= 0
+	t.heavy = info.Meter >= 0 || info.Profile >= 0
+	t.extras = t.heavy || t.counts || info.Timeout
 	slots := 0
 	for _, a := range info.Actions {
 		slots = max(slots, p.Actions[a].slots)
@@ -276,7 +308,7 @@ func (t *Table) EachFrom(from uint32, f func(id uint32, e *Entry) bool) (next ui
 func (t *Table) Extend(id uint32) *Extension {
 	e := &t.entries[id]
 	if e.Ext == nil {
-		e.Ext = &Extension{}
+		e.Ext = NewExtension()
 	}
 	return e.Ext
 }
@@ -339,7 +371,11 @@ func (t *Table) insert(m *table.Match, action int, args []uint64) uint32 {
 	copy(limbs[len(t.key):t.argsAt], m.Mask)
 	*e = Entry{prefix: int32(m.Prefix), priority: m.Priority, limbs: limbs, ranges: m.Ranges}
 	if t.extras {
-		e.Ext = &Extension{}
+		if int(id/hotChunk) == len(t.hot) {
+			t.hot = append(t.hot, new([hotChunk]Hot))
+		}
+		e.Ext = &Extension{Hot: t.hotOf(id)}
+		*e.Ext.Hot = Hot{}
 	}
 	t.SetAction(id, action, args)
 	t.index.Insert(m, id)
@@ -374,7 +410,7 @@ func (t *Table) Delete(id uint32) {
 func (t *Table) SetDefault(action int, args []uint64) {
 	ext := t.def.Ext
 	if t.extras && ext == nil {
-		ext = &Extension{}
+		ext = NewExtension()
 	}
 	t.def = Entry{action: int32(action), limbs: slices.Clone(args), Ext: ext}
 	switch {

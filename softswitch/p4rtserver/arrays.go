@@ -113,7 +113,11 @@ func (d *device) decodeDirectCounter(e *p4v1.DirectCounterEntry) (op, error) {
 		if e.Data != nil {
 			x.Counter = interp.Counter{Packets: uint64(e.Data.PacketCount), Bytes: uint64(e.Data.ByteCount)}
 		}
-		return func() { x.Counter = old }, nil
+		return func() {
+			if entry, err := find(d); err == nil { // it may have come back meanwhile
+				entry.Ext.Counter = old
+			}
+		}, nil
 	}), nil
 }
 
@@ -240,7 +244,11 @@ func (d *device) decodeDirectMeter(e *p4v1.DirectMeterEntry) (op, error) {
 		x := entry.Ext
 		old := x.Meter
 		d.setMeter(&x.Meter, rates, e.CounterData != nil)
-		return func() { x.Meter = old }, nil
+		return func() {
+			if entry, err := find(d); err == nil {
+				entry.Ext.Meter = old
+			}
+		}, nil
 	}), nil
 }
 

@@ -15,6 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// noExtension is read where an entry has none.
+var noExtension = interp.NewExtension()
+
 // entryProto writes an entry as it is read. The request says which direct
 // resources are wanted.
 func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, want *p4v1.TableEntry) *p4v1.TableEntry {
@@ -35,7 +38,7 @@ func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, wa
 	out.Action = d.actionProto(e, t, meta)
 	x := e.Ext
 	if x == nil {
-		x = &interp.Extension{}
+		x = noExtension
 	}
 	if want.CounterData != nil && bt.counter != nil {
 		out.CounterData = counterProto(x.Counter)

@@ -231,8 +231,7 @@ func save(t *interp.Table, id uint32) savedEntry {
 		s.match.Mask = append([]uint64(nil), m.Mask...)
 	}
 	if e.Ext != nil {
-		ext := *e.Ext
-		s.ext = &ext
+		s.ext = e.Ext.Clone()
 	}
 	return s
 }
@@ -249,7 +248,7 @@ func (d *device) deleteEntry(t *interp.Table, id uint32) func() {
 			panic("BUG: no room for an entry that was there: " + err.Error())
 		}
 		if s.ext != nil {
-			*t.Extend(id) = *s.ext
+			t.Extend(id).Set(s.ext)
 			d.retain(s.ext)
 		}
 	}
@@ -334,7 +333,7 @@ func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), err
 		t.SetAction(id, old.action, old.args)
 		t.Entry(id).Ext = nil
 		if old.ext != nil {
-			*t.Extend(id) = *old.ext
+			t.Extend(id).Set(old.ext)
 			d.retain(old.ext)
 		}
 	}
@@ -405,8 +404,7 @@ func (u *tableUpdate) applyDefault(d *device, t *interp.Table) (func(), error) {
 	action, args := e.Action(), append([]uint64(nil), t.Args(e)...)
 	var ext *interp.Extension
 	if e.Ext != nil {
-		x := *e.Ext
-		ext = &x
+		ext = e.Ext.Clone()
 	}
 	undo := func() {
 		t.SetDefault(action, args)
@@ -418,12 +416,12 @@ func (u *tableUpdate) applyDefault(d *device, t *interp.Table) (func(), error) {
 	case u.counter == nil && u.meter == nil || !u.t.prog.Default.ConstEntry:
 		t.ResetDefault() // an entry without an action: as the program has it
 		if x := t.Default().Ext; x != nil {
-			*x = interp.Extension{}
+			x.Set(interp.NewExtension())
 		}
 	}
 	e = t.Default()
 	if e.Ext == nil && (u.meta.cookie != 0 || len(u.meta.metadata) > 0) {
-		e.Ext = &interp.Extension{}
+		e.Ext = interp.NewExtension()
 	}
 	if e.Ext != nil {
 		meta := u.meta
