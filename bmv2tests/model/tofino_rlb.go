@@ -2,106 +2,90 @@
 
 package model
 
-import "math"
-
-// RLB as a Tofino has it (docs/tofino.md): departures are told by egress, the
-// prediction looks two intervals ahead, the other path is the next free one in
-// turn, and the time of a recirculation is measured.
-
-// TofinoQueue is an ingress queue.
-type TofinoQueue struct{ Bytes, Last uint32 }
-
-// Arrive counts a packet. A queue without arrivals for 10 ms is empty.
-func (q *TofinoQueue) Arrive(now, bytes uint32) uint32 {
-	if now-q.Last > 10_000_000 {
-		q.Bytes = 0
-	}
-	q.Bytes += bytes
-	q.Last = now
-	return q.Bytes
-}
-
-// Depart takes off what egress tells of.
-func (q *TofinoQueue) Depart(bytes uint32) uint32 {
-	q.Bytes -= min(q.Bytes, bytes)
-	return q.Bytes
-}
+// RLB as a Tofino has it (docs/tofino.md): a queue is held against one
+// threshold, egress tells of departures, warnings of a window of time run out
+// together, a path's round trips are slow or not, and the other path is the
+// next free one in turn.
 
 // TofinoTellAgain is the time between two copies about the same queue: they
 // are further apart than that, in nanoseconds.
 const TofinoTellAgain = 1000
 
-// TofinoDeparted is what egress has to tell of departures.
+// TofinoQueue is an ingress queue and when it was last looked at.
+type TofinoQueue struct{ Bytes, LookedAt uint32 }
+
+// Count adds bytes, below zero for departures, and returns the queue if it is
+// time to look at it, zero otherwise. A queue that nobody has looked at for
+// 10 ms was empty.
+func (q *TofinoQueue) Count(now, bytes, interval uint32) uint32 {
+	since := now - q.LookedAt
+	if since > 10_000_000 {
+		q.Bytes = 0
+	}
+	q.Bytes += bytes
+	if since <= interval {
+		return 0
+	}
+	q.LookedAt = now
+	return q.Bytes
+}
+
+// TofinoWarns reports whether a queue is beyond the threshold.
+func TofinoWarns(queue, threshold uint32) bool { return int32(threshold-queue) < 0 }
+
+// TofinoDeparted is what egress has to tell of departures, below zero.
 type TofinoDeparted struct{ Bytes, ToldAt uint32 }
 
 // Depart counts a packet and returns what is told: what left before it.
 func (d *TofinoDeparted) Depart(now, bytes uint32) (told uint32) {
 	if now-d.ToldAt > TofinoTellAgain {
 		told = d.Bytes
-		*d = TofinoDeparted{bytes, now}
+		*d = TofinoDeparted{-bytes, now}
 		return told
 	}
-	d.Bytes += bytes
+	d.Bytes -= bytes
 	return 0
 }
 
-// TofinoDue reports whether an interval has passed since last, which is now
-// then.
-func TofinoDue(last *uint32, now, interval uint32) bool {
-	if int32(*last-(now-interval)) > 0 {
-		return false
+// TofinoWarnings has the start of a window of time in its upper bits, and in
+// its lower eight the paths that were warned of in it, the first at the left.
+type TofinoWarnings uint32
+
+// Warn notes a warning. Those of earlier windows are over then.
+func (w *TofinoWarnings) Warn(now, window, path uint32) {
+	mark := now&^(window-1) | path
+	if int32(uint32(*w)-mark) > -256 {
+		*w |= TofinoWarnings(mark)
+	} else {
+		*w = TofinoWarnings(mark)
 	}
-	*last = now
-	return true
 }
 
-// TofinoPredictor decides about warnings.
-type TofinoPredictor struct{ Floor, WarnAt, XOFF uint32 }
-
-// Warns reports whether a queue calls for a warning that had before bytes when
-// it was last looked at: it is long, or, not below the floor, will be at XOFF
-// after two more intervals.
-func (p TofinoPredictor) Warns(before, queue uint32) bool {
-	growth := max(int64(queue)-int64(before), 0)
-	return queue >= p.WarnAt || queue >= p.Floor && int64(queue)+2*growth >= int64(p.XOFF)
-}
-
-// TofinoTime is a time and when it was measured.
-type TofinoTime struct{ Value, At uint32 }
-
-// Since returns the time if it was measured since then, and 0 otherwise.
-func (t TofinoTime) Since(then uint32) uint32 {
-	if int32(t.At-then) >= 0 {
-		return t.Value
+// Paths returns those that are warned of now: warnings hold from the start of
+// their window on.
+func (w TofinoWarnings) Paths(now, hold uint32) uint32 {
+	if now-uint32(w) <= hold {
+		return uint32(w) & 0xff
 	}
 	return 0
 }
 
-// TofinoAlg1 is algorithm 1 for a packet with n paths whose base chose one.
-// slower reports whether a path's round-trip time is longer than that.
-func TofinoAlg1(path Path, n int, warned func(Path) bool, rtt, trc uint32, slower func(q Path, than uint32) bool, mayPass bool) Decision {
+// TofinoAlg1 is algorithm 1 for a packet with n paths whose base chose one: it
+// waits if the other path is slow and its own is not.
+func TofinoAlg1(path Path, n int, warned, slow func(Path) bool, mayPass bool) Decision {
 	if !warned(path) {
 		return Decision{Path: path, Flag: Direct}
 	}
-	other := path
 	for q := InTurn(path, n); q != path; q = InTurn(q, n) {
-		if !warned(q) {
-			other = q
-			break
+		switch {
+		case warned(q):
+			continue
+		case !slow(q) || slow(path):
+			return Decision{Path: q, Flag: Rerouted}
+		case !mayPass:
+			return Decision{Path: path, Flag: Direct, Warned: true}
 		}
+		return Decision{Path: path, Flag: Recirculated}
 	}
-	if other == path { // all are warned
-		return Decision{Path: path, Flag: Direct, Warned: true}
-	}
-	limit := uint32(math.MaxUint32) // a path that nothing is known of is no slower than others
-	if rtt != 0 && uint64(rtt)+uint64(trc) < math.MaxUint32 {
-		limit = rtt + trc
-	}
-	switch {
-	case !slower(other, limit):
-		return Decision{Path: other, Flag: Rerouted}
-	case !mayPass:
-		return Decision{Path: path, Flag: Direct, Warned: true}
-	}
-	return Decision{Path: path, Flag: Recirculated}
+	return Decision{Path: path, Flag: Direct, Warned: true}
 }

@@ -21,8 +21,10 @@ type TofinoJudge struct {
 	f      *Features
 	target *Target
 	regs   []tofinoMapped
-	Steps  int
-	Seen   map[string]int
+	// Times are constants of a program with RLB.
+	Times tofinoTimes
+	Steps int
+	Seen  map[string]int
 }
 
 // tofinoRow says which symbol of the model a register is. Of a pair, the
@@ -139,50 +141,29 @@ var tofinoRows = map[string]tofinoRow{
 	"window_qlen":       member("Q of the window", ofPorts, func(p *model.TofinoPBFS) *uint32 { return &p.WindowQueue }, tofinoQueue),
 	"postcards":         single("statistics", func(s *tofinoSwitch) []uint32 { return s.postcards }, tofinoCount),
 
-	"ingress_qlen": couple("q of an ingress port, and its last arrival", func(s *tofinoSwitch) []model.TofinoQueue { return s.rlb.queue },
-		func(q *model.TofinoQueue) (a, b *uint32) { return &q.Bytes, &q.Last },
+	"ingress_qlen": couple("q of an ingress port, and the last look at it", func(s *tofinoSwitch) []model.TofinoQueue { return s.rlb.queue },
+		func(q *model.TofinoQueue) (a, b *uint32) { return &q.Bytes, &q.LookedAt },
 		func(g *drawer, i int) uint64 { return tofinoQueue(g, i)<<32 | tofinoPast(g, i) }),
 	"departed": couple("departures not told", func(s *tofinoSwitch) []model.TofinoDeparted { return s.rlb.departed },
 		func(d *model.TofinoDeparted) (a, b *uint32) { return &d.Bytes, &d.ToldAt },
-		func(g *drawer, i int) uint64 { return uint64(g.upTo(5000))<<32 | tofinoPast(g, i) }),
-	"sampled_at":       single("start of the interval", func(s *tofinoSwitch) []uint32 { return s.rlb.sampledAt }, tofinoPast),
-	"sampled_qlen":     single("q at the start of the interval", func(s *tofinoSwitch) []uint32 { return s.rlb.sampledQueue }, tofinoQueue),
-	"warning_on":       single("upstream was warned", func(s *tofinoSwitch) []uint32 { return s.rlb.warningOn }, tofinoBit),
-	"warnings_sent":    single("statistics", func(s *tofinoSwitch) []uint32 { return s.rlb.sent }, tofinoCount),
-	"reroutes":         single("statistics", func(s *tofinoSwitch) []uint32 { return s.rlb.reroutes }, tofinoCount),
-	"recirculations":   single("statistics", func(s *tofinoSwitch) []uint32 { return s.rlb.recirculations }, tofinoCount),
-	"forwarded_warned": single("statistics", func(s *tofinoSwitch) []uint32 { return s.rlb.ignored }, tofinoCount),
-	"warned_until":     single("p.h_PFC to one leaf", func(s *tofinoSwitch) []uint32 { return s.rlb.until }, tofinoDeadline),
-	"warned_all_until": single("p.h_PFC to all leaves", func(s *tofinoSwitch) []uint32 { return s.rlb.untilAll }, tofinoDeadline),
-	"warned":           single("warned paths to a leaf", func(s *tofinoSwitch) []uint32 { return s.rlb.warned }, tofinoMask),
-	"warned_all":       single("warned paths to all leaves", func(s *tofinoSwitch) []uint32 { return s.rlb.warnedAll }, tofinoMask),
-	"path_rtt": couple("p.t_RTT, and when it was measured", ofRTTs, ofTime, func(g *drawer, i int) uint64 {
-		return uint64(uint32(g.rtt(i)))<<32 | uint64(uint32(g.recent(i)))
-	}),
-	"path_rtt_copy": {symbol: "the same", cell: func(s *tofinoSwitch, i int) (uint64, bool) {
-		return uint64(s.rlb.rtt[i].Value)<<32 | uint64(s.rlb.rtt[i].At), true
-	}},
-	"recirculation_time": couple("t_rc, and when it was measured", func(s *tofinoSwitch) []model.TofinoTime { return s.rlb.trc }, ofTime,
-		func(g *drawer, i int) uint64 { return uint64(g.upTo(2*g.pace))<<32 | uint64(uint32(g.recent(i))) }),
-	"stamped_at": single("last stamp on a path", func(s *tofinoSwitch) []uint32 { return s.rlb.stampedAt }, tofinoPast),
-	"echo_path": single("path of the stamp to echo, plus one", func(s *tofinoSwitch) []uint32 { return s.rlb.echoPath },
-		func(g *drawer, _ int) uint64 { return uint64(g.r.IntN(g.f.PathCells + 1)) }),
+		func(g *drawer, i int) uint64 { return uint64(uint32(-g.upTo(5000)))<<32 | tofinoPast(g, i) }),
+	"warned": member("warned paths to a leaf", func(s *tofinoSwitch) []model.TofinoWarnings { return s.rlb.warned },
+		func(w *model.TofinoWarnings) *uint32 { return (*uint32)(w) }, tofinoWarned),
+	"warned_all": member("warned paths to all leaves", func(s *tofinoSwitch) []model.TofinoWarnings { return s.rlb.warnedAll },
+		func(w *model.TofinoWarnings) *uint32 { return (*uint32)(w) }, tofinoWarned),
+	"path_rtt": single("slow paths to a leaf", func(s *tofinoSwitch) []uint32 { return s.rlb.slow }, tofinoMask),
 	"echo_age": single("age of the stamp to echo", func(s *tofinoSwitch) []uint32 { return s.rlb.echoAge },
 		func(g *drawer, i int) uint64 { return uint64(uint32(g.rtt(i))) }),
 }
 
-func ofRTTs(s *tofinoSwitch) []model.TofinoTime { return s.rlb.rtt }
-func ofTime(t *model.TofinoTime) (a, b *uint32) { return &t.Value, &t.At }
-func tofinoBit(g *drawer, _ int) uint64         { return uint64(g.r.IntN(2)) }
+// tofinoWarned draws warnings of a window that runs, or of one before.
+func tofinoWarned(g *drawer, i int) uint64 {
+	return uint64(uint32(g.now-pick(g, 0, 0, g.upTo(60_000))))&^(1<<14-1) | tofinoMask(g, i)
+}
 
 // tofinoMask draws warned paths, of which some are free.
 func tofinoMask(g *drawer, _ int) uint64 {
 	return uint64(g.r.IntN(1<<g.f.PathCells) & g.r.IntN(1<<g.f.PathCells))
-}
-
-// tofinoDeadline draws when a warning runs out, or ran out.
-func tofinoDeadline(g *drawer, _ int) uint64 {
-	return uint64(uint32(g.now + g.near(20_000, 0, g.pace) - pick[Time](g, 0, 0, 3_000)))
 }
 
 // tofinoFeatures are those of a profile's program for Tofino: it sees no PFC
@@ -248,7 +229,7 @@ func (j *TofinoJudge) Run(series, n uint64) string {
 	g.hot, g.hotLeaf = 1+g.r.IntN(j.f.Ports-1), int64(g.r.IntN(j.f.Leaves))
 	seed := g.r.Uint64()
 	r := &tofinoPlay{TofinoJudge: j, g: g, s: newTofinoSwitch(j.f, g.cfg, seed), now: g.now, queues: map[Queue][]tofinoWaiting{}}
-	r.s.seen = j.Seen
+	r.s.seen, r.s.times = j.Seen, j.Times
 	j.target.reset(seed)
 	g.cfg.installTofino(j.f, j.target)
 	r.state()
@@ -282,10 +263,8 @@ func (r *tofinoPlay) state() {
 		share := pick(r.g, 0, 1, 4, 8)
 		if r.g.reroutes() {
 			switch m.name {
-			case "warned", "warned_until":
+			case "warned", "path_rtt":
 				share = pick(r.g, 4, 8)
-			case "path_rtt":
-				share = 8
 			}
 		}
 		for i := range reg.Info.Size {

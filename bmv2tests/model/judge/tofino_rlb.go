@@ -8,256 +8,227 @@ import (
 	"github.com/pauseless/pauseless/bmv2tests/model"
 )
 
+// tofinoTimes are constants of a program with RLB: the time between two looks
+// at an ingress queue, the window in which warnings run out together, and how
+// long they hold from its start on.
+type tofinoTimes struct{ look, window, hold uint32 }
+
 // tofinoRLB is what RLB remembers in a Tofino. Times run on a clock of 32
 // bits.
 type tofinoRLB struct {
-	// By port and class.
-	queue                   []model.TofinoQueue
-	departed                []model.TofinoDeparted
-	sampledAt, sampledQueue []uint32
-	warningOn               []uint32
-	// By port.
-	sent, reroutes, recirculations, ignored []uint32
-	// By leaf and path, or by path for all leaves; masks by leaf.
-	until, untilAll   []uint32
-	warned, warnedAll []uint32
-	rtt               []model.TofinoTime
-	stampedAt         []uint32
-	echoPath, echoAge []uint32
-	trc               []model.TofinoTime // one
+	queue     []model.TofinoQueue    // by port and class
+	departed  []model.TofinoDeparted // by port and class
+	warned    []model.TofinoWarnings // by leaf
+	warnedAll []model.TofinoWarnings // one
+	slow      []uint32               // paths to a leaf; upper bits mean nothing
+	echoAge   []uint32               // by leaf
 }
 
 func newTofinoRLB(f *Features) tofinoRLB {
-	queues, paths := 8*f.Ports, f.Leaves*f.PathCells
-	list := func(n int) []uint32 { return make([]uint32, n) }
 	return tofinoRLB{
-		queue: make([]model.TofinoQueue, queues), departed: make([]model.TofinoDeparted, queues),
-		sampledAt: list(queues), sampledQueue: list(queues), warningOn: list(queues),
-		sent: list(f.Ports), reroutes: list(f.Ports), recirculations: list(f.Ports), ignored: list(f.Ports),
-		until: list(paths), untilAll: list(f.PathCells), warned: list(f.Leaves), warnedAll: list(1),
-		rtt: make([]model.TofinoTime, paths), stampedAt: list(paths), echoPath: list(f.Leaves), echoAge: list(f.Leaves),
-		trc: make([]model.TofinoTime, 1),
+		queue: make([]model.TofinoQueue, 8*f.Ports), departed: make([]model.TofinoDeparted, 8*f.Ports),
+		warned: make([]model.TofinoWarnings, f.Leaves), warnedAll: make([]model.TofinoWarnings, 1),
+		slow: make([]uint32, f.Leaves), echoAge: make([]uint32, f.Leaves),
 	}
 }
+
+// tofinoHop is where a packet goes next.
+type tofinoHop int
+
+const (
+	elsewhere tofinoHop = iota
+	toHost
+	toChoice
+)
 
 // tofinoRoute is what RLB keeps with a packet.
 type tofinoRoute struct {
-	length  uint32 // as counted
-	deliver bool
-	choice  bool
-	leaf    int64
-	path    model.Path
-	again   *tofinoAgain
-}
-
-// tofinoAgain is what a packet takes along on its way through the pipeline
-// again.
-type tofinoAgain struct {
+	length uint32 // as counted
+	hop    tofinoHop
+	leaf   int64 // it goes to, or comes from if it goes to a host
 	path   model.Path
-	passes int
-	sentAt uint32
+	passes int // recirculations so far
+	again  bool
 }
 
-// tofinoMessage is what a copy becomes a message by.
-type tofinoMessage struct {
-	warn  bool
-	class int
-	port  int
-}
+// tofinoMessage is what a copy becomes a warning by.
+type tofinoMessage struct{ class, port int }
 
 // bytes is the copy's header.
 func (m *tofinoMessage) bytes() []byte {
-	const message, warn, calm = 2, 1, 2
-	kind := byte(calm)
-	if m.warn {
-		kind = warn
-	}
-	return binary.BigEndian.AppendUint16([]byte{message, kind, byte(m.class)}, uint16(m.port))
+	const message, warn = 2, 1
+	return binary.BigEndian.AppendUint16([]byte{message, warn, byte(m.class)}, uint16(m.port))
+}
+
+// bitOf is the bit of a path, the first at the left.
+func (s *tofinoSwitch) bitOf(path model.Path) uint32 {
+	return 1 << (s.PathCells - 1 - path&(s.PathCells-1))
 }
 
 // ingressRLB is ingress of a program with RLB.
 func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
-	now := uint32(p.now)
-	ask := func() uint8 { return uint8(s.rng.below(256)) } // which path's warning is looked at
+	now, port := uint32(p.now), s.numbered(p.inPort)
 	if p.told != nil {
-		ask()
-		return s.hearDeparted(p)
+		t := p.told
+		o = s.count(p, t.inPort, t.class, t.departed, now)
+		s.drawUnasked()
+		o.Drop = true
+		return o
 	}
-	port := s.numbered(p.inPort)
+	// Only switches may send what only switches understand.
 	neighbour, known := s.cfg.Neighbours[port]
 	stranger := !known && (p.cnm != nil || p.fabric != nil)
+	from := int64(0)
+	if p.fabric != nil {
+		from = p.fabric.srcLeaf
+	}
 	if stranger {
 		p.cnm, p.fabric = nil, nil // and dropped, but its bytes are counted
 		s.note("stranger")
 	}
 	dst := int64(0)
-	p.length = 60
+	p.length, p.hop, p.leaf = 0, elsewhere, from
 	switch {
 	case p.ip != nil:
-		dst, p.class, p.length = p.ip.dst(), p.ip.dscp()>>3, uint32(be.Uint16(p.ip.b[2:])+14)
+		dst, p.class, p.length = p.ip.dst(), p.ip.dscp()>>3, uint32(be.Uint16(p.ip.b[2:]))
 	case p.arp != nil:
-		dst = int64(be.Uint32(p.arp[24:]))
-	}
-	if p.cnm != nil {
-		ask()
-		return s.hearWarning(p, neighbour)
+		dst, p.length = int64(be.Uint32(p.arp[24:])), 60
 	}
 	r, routed := s.cfg.lookup(dst)
-	p.choice, p.leaf, p.deliver, p.way = routed && r.paths > 1, r.leaf, r.host, -1
-	if p.choice && s.Base == "drill" {
-		p.path = s.choose(p, r) // for each pass, though only the first choice counts
+	switch {
+	case routed && r.paths > 1:
+		p.hop, p.leaf = toChoice, r.leaf
+	case routed && r.host:
+		p.hop = toHost
 	}
-	if routed && p.again == nil {
-		o = s.count(p, port, now)
+	first := p.passes == 0
+	if p.hop == toChoice && s.Base == "drill" {
+		s.chooseOnce(p, r, first)
 	}
-	part := ask()
-	if !routed {
-		o.Drop = true
+	if first {
+		o = s.count(p, port, p.class, p.length, now)
+	}
+	if p.cnm != nil {
+		s.drawUnasked()
+		group, class := s.hearWarning(p, neighbour, now)
+		o.Group, o.Class, o.Drop = group, class, group == 0
 		return o
 	}
-	p.outPort = r.first
-	if p.choice {
-		s.route(p, r, model.Share(part, r.paths), now)
-	} else if h := p.fabric; p.deliver && h != nil && h.echoed {
-		s.note("round-trip time")
-		s.rlb.rtt[s.wrapped(h.srcLeaf, h.echoPath)] = model.TofinoTime{Value: now - uint32(h.echo), At: now}
+	if h := p.fabric; p.hop == toHost && h != nil && h.echoed {
+		s.learnEcho(h, now)
 	}
-	if stranger || !s.cfg.Forward[p.outPort] {
+	switch {
+	case p.hop == toChoice && s.Base != "drill":
+		s.chooseOnce(p, r, first)
+	case s.Base != "drill":
+		s.drawUnasked()
+	}
+	p.outPort = r.first
+	if p.hop == toChoice {
+		s.route(p, r, now)
+	}
+	if !routed || stranger || !s.cfg.Forward[p.outPort] {
 		o.Drop = true
 		return o
 	}
 	o.Port, o.Class = p.outPort, p.class
-	if p.outPort == s.RecircPort {
+	if p.again {
 		o.Port = recirculation
 	}
 	return o
 }
 
-// wrapped is the place of a path, of whose numbers the lower bits count.
-func (s *tofinoSwitch) wrapped(leaf, path int64) int {
-	return int(leaf)&(s.Leaves-1)*s.PathCells + int(path)&(s.PathCells-1)
+// drawUnasked is the number that LetFlow draws for a packet without a choice.
+func (s *tofinoSwitch) drawUnasked() {
+	if s.Base == "letflow" {
+		s.rng.below(256)
+	}
 }
 
-// count counts a packet in its ingress queue, and warns.
-func (s *tofinoSwitch) count(p *tofinoPkt, port int, now uint32) (o Outcome) {
-	i, m := port*8+p.class, &s.rlb
-	q := m.queue[i].Arrive(now, p.length)
-	watch, ok := s.cfg.Watch[i]
-	if !ok || !model.TofinoDue(&m.sampledAt[i], now, uint32(watch.Dt)) {
-		return o
+// chooseOnce has the base choose for a packet that comes for the first time;
+// later its path is known, though numbers are drawn for it.
+func (s *tofinoSwitch) chooseOnce(p *tofinoPkt, r route, first bool) {
+	switch {
+	case first:
+		p.path = s.choose(p, r)
+	case s.Base == "drill":
+		s.rng.below(256)
+		s.rng.below(256)
+	default:
+		s.drawUnasked()
 	}
-	before := m.sampledQueue[i]
-	m.sampledQueue[i] = q
-	x, predicts := s.cfg.Predict[i]
-	if predicts && (model.TofinoPredictor{Floor: uint32(x.DC), WarnAt: uint32(x.Qth), XOFF: uint32(x.QPFC)}).Warns(before, q) {
+}
+
+// count counts bytes in an ingress queue, if that is watched, and warns.
+func (s *tofinoSwitch) count(p *tofinoPkt, port, class int, bytes, now uint32) (o Outcome) {
+	i, seen := port*8+class, uint32(0)
+	if _, ok := s.cfg.Watch[i]; ok {
+		seen = s.rlb.queue[i].Count(now, bytes, s.times.look)
+	}
+	x, ok := s.cfg.Predict[i]
+	if ok && model.TofinoWarns(seen, uint32(x.Qth)) {
 		s.note("warning")
-		m.sent[port]++
-		m.warningOn[i] = 1
 		o.Cloned, o.Session = true, port
-		p.warns = &tofinoMessage{true, p.class, port} // of the copy: the judge takes it off
+		p.warns = &tofinoMessage{class, port} // of the copy: the judge takes it off
 	}
 	return o
 }
 
-// hearDeparted takes in what egress tells of departures. If the queue is calm
-// then, the copy goes on as a message.
-func (s *tofinoSwitch) hearDeparted(p *tofinoPkt) Outcome {
-	t, m := p.told, &s.rlb
-	if t.departed == 0 {
-		return Outcome{Drop: true}
-	}
-	i := t.inPort*8 + t.class
-	q := m.queue[i].Depart(t.departed)
-	watch, ok := s.cfg.Watch[i]
-	if !ok || q >= uint32(watch.Calm) {
-		return Outcome{Drop: true}
-	}
-	on := m.warningOn[i]&1 == 1
-	m.warningOn[i] = 0
-	if !on || !s.cfg.Forward[t.inPort] {
-		return Outcome{Drop: true}
-	}
-	s.note("warning taken back")
-	p.warns = &tofinoMessage{false, t.class, t.inPort}
-	return Outcome{Port: t.inPort, Class: 7}
-}
-
-// hearWarning takes in a message of a neighbour, and passes it on.
-func (s *tofinoSwitch) hearWarning(p *tofinoPkt, n Neighbour) (o Outcome) {
-	c, m := p.cnm, &s.rlb
-	path := n.Path & (s.PathCells - 1)
-	bit := uint32(1) << (s.PathCells - 1 - path)
-	mark := func(mask *uint32) {
-		if *mask &^= bit; c.active == 1 {
-			*mask |= bit
+// hearWarning takes in a message of a neighbour, and passes it on to a group.
+func (s *tofinoSwitch) hearWarning(p *tofinoPkt, n Neighbour, now uint32) (group, class int) {
+	c := p.cnm
+	if c.active == 1 {
+		switch {
+		case c.scope == model.ScopeAll:
+			s.rlb.warnedAll[0].Warn(now, s.times.window, s.bitOf(n.Path))
+		case c.scope < int64(s.Leaves):
+			s.rlb.warned[c.scope].Warn(now, s.times.window, s.bitOf(n.Path))
 		}
 	}
-	deadline := uint32(p.now) + uint32(c.hold)
-	switch {
-	case c.scope == model.ScopeAll:
-		m.untilAll[path] = deadline
-		mark(&m.warnedAll[0])
-	case c.scope < int64(s.Leaves):
-		m.until[int(c.scope)*s.PathCells+path] = deadline
-		mark(&m.warned[c.scope])
-	}
 	if n.Group == 0 || c.hops == 0 {
-		return Outcome{Drop: true}
+		return 0, 0
 	}
 	s.note("warning passed on")
 	c.hops--
-	p.class, p.way = 7, -1
-	return Outcome{Group: n.Group, Class: 7}
+	p.leaf = c.scope
+	if p.warns != nil { // a warning that the message causes itself says the class that it leaves in
+		p.warns.class = 7
+	}
+	return n.Group, 7
 }
 
-// route is RLB for a packet that has a choice. One warning is looked at,
-// whether it is over.
-func (s *tofinoSwitch) route(p *tofinoPkt, r route, asked model.Path, now uint32) {
-	m := &s.rlb
-	bit := func(q model.Path) uint32 { return 1 << (s.PathCells - 1 - q) }
-	first := int(r.leaf) * s.PathCells
-	if int32(m.until[first+asked]-now) <= 0 {
-		m.warned[r.leaf] &^= bit(asked)
+// learnEcho is what a leaf takes from the echo of its stamp: whether the path
+// in its lowest bits is slow.
+func (s *tofinoSwitch) learnEcho(h *fabric, now uint32) {
+	s.note("round-trip time")
+	mark := now&^(s.times.window-1) | s.bitOf(int(h.echo))
+	cell := &s.rlb.slow[int(h.srcLeaf)&(s.Leaves-1)]
+	if late := int32(uint32(h.echo)+uint32(s.cfg.PassTime)-now) < 0; late {
+		*cell |= mark
+	} else {
+		*cell &^= mark
 	}
-	if int32(m.untilAll[asked]-now) <= 0 {
-		m.warnedAll[0] &^= bit(asked)
-	}
-	mask := m.warned[r.leaf] | m.warnedAll[0]
-	switch {
-	case p.again != nil:
-		p.path = p.again.path
-		m.trc[0] = model.TofinoTime{Value: now - p.again.sentAt, At: now}
-	case s.Base != "drill":
-		p.path = s.choose(p, r)
-	}
-	fresh, passes := now-uint32(s.cfg.Fresh), 0
-	trc := m.trc[0].Since(fresh)
-	if p.again != nil {
-		trc, passes = m.trc[0].Value, p.again.passes
-	}
-	rtt := m.rtt[first+p.path].Since(fresh)
-	slower := func(q model.Path, than uint32) bool { return m.rtt[first+q].Value > than }
-	d := model.TofinoAlg1(p.path, r.paths, func(q model.Path) bool { return mask&bit(q) != 0 }, rtt, max(trc, uint32(s.cfg.PassTime)), slower, passes < s.cfg.Most)
-	chosen := r.first + p.path
-	p.again = nil
+}
+
+// route is RLB for a packet that has a choice.
+func (s *tofinoSwitch) route(p *tofinoPkt, r route, now uint32) {
+	mask := s.rlb.warned[r.leaf].Paths(now, s.times.hold) | s.rlb.warnedAll[0].Paths(now, s.times.hold)
+	slow := s.rlb.slow[r.leaf]
+	d := model.TofinoAlg1(p.path, r.paths, func(q model.Path) bool { return mask&s.bitOf(q) != 0 },
+		func(q model.Path) bool { return slow&s.bitOf(q) != 0 }, p.passes < s.cfg.Most)
+	p.again = d.Flag == model.Recirculated
 	p.outPort = r.first + d.Path
 	switch {
-	case d.Flag == model.Recirculated:
+	case p.again:
 		s.note("recirculation")
-		m.recirculations[chosen]++
-		p.again = &tofinoAgain{p.path, passes + 1, now}
+		p.passes++
 		p.outPort = s.RecircPort
 	case d.Flag == model.Rerouted:
 		s.note("reroute")
-		m.reroutes[chosen]++
 	case d.Warned:
 		s.note("warned path taken")
-		m.ignored[chosen]++
 	}
 	p.path = d.Path
-	if s.QOut {
-		p.way = p.path
-	}
 }
 
 // leave is egress of a packet: it takes leave of its ingress queue, and the
@@ -266,22 +237,26 @@ func (s *tofinoSwitch) route(p *tofinoPkt, r route, asked model.Path, now uint32
 func (s *tofinoSwitch) leave(p *tofinoPkt, now uint32) (departed uint32) {
 	m := &s.rlb
 	departed = m.departed[s.numbered(p.inPort)*8+p.class].Depart(now, p.length)
+	chance := s.rng.below(8)
 	switch h := p.fabric; {
-	case p.deliver && h != nil:
+	case p.hop == toHost && h != nil:
 		if h.stamped {
-			leaf := int(h.srcLeaf) & (s.Leaves - 1)
-			m.echoPath[leaf], m.echoAge[leaf] = uint32(uint8(h.path+1)), now-uint32(h.stamp)
+			m.echoAge[int(h.srcLeaf)&(s.Leaves-1)] = now - uint32(h.stamp)
 		}
 		p.fabric = nil
-	case p.choice && s.cfg.Leaf >= 0:
-		h := &fabric{srcLeaf: s.cfg.Leaf, path: int64(p.path)}
-		if model.TofinoDue(&m.stampedAt[int(p.leaf)*s.PathCells+p.path], now, uint32(s.cfg.RTTInterval)) {
-			s.note("stamp")
-			h.stamped, h.stamp = true, int64(now)
+	case p.hop == toChoice && h == nil:
+		age := m.echoAge[p.leaf]
+		m.echoAge[p.leaf] = 0
+		if s.cfg.Leaf < 0 {
+			break
 		}
-		if w := m.echoPath[p.leaf]; w != 0 {
-			h.echoed, h.echoPath, h.echo = true, int64(w-1), int64(now-m.echoAge[p.leaf])
-			m.echoPath[p.leaf] = 0
+		h := &fabric{srcLeaf: s.cfg.Leaf, path: int64(p.path)}
+		if chance == 0 {
+			s.note("stamp")
+			h.stamped, h.stamp = true, int64(now|uint32(p.path))
+		}
+		if age != 0 {
+			h.echoed, h.echo = true, int64(now-age)
 		}
 		if h.stamped || h.echoed {
 			p.fabric = h
@@ -290,7 +265,7 @@ func (s *tofinoSwitch) leave(p *tofinoPkt, now uint32) (departed uint32) {
 	return departed
 }
 
-// writeWarning makes a copy into a message. What it was a copy of follows.
+// writeWarning makes a copy into a warning. What it was a copy of follows.
 func (s *tofinoSwitch) writeWarning(p *tofinoPkt) (o Departure) {
 	c, ok := s.cfg.CNMOut[p.warns.port]
 	if !ok {
@@ -298,7 +273,7 @@ func (s *tofinoSwitch) writeWarning(p *tofinoPkt) (o Departure) {
 		return o
 	}
 	f := &frame{dst: 0x0180c200000e, src: c.MAC, kind: typeLocal, rest: p.frame.rest, elided: p.frame.elided,
-		cnm: &cnm{int64(p.warns.class), bit(p.warns.warn), c.Hops, c.Switch, int64(p.warns.port), c.Scope, c.Hold}}
+		cnm: &cnm{int64(p.warns.class), 1, c.Hops, c.Switch, int64(p.warns.port), c.Scope, c.Hold}}
 	o.Data, o.Elided = s.bytes(f), f.elided
 	return o
 }

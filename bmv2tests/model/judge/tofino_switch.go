@@ -28,6 +28,7 @@ type tofinoSwitch struct {
 	pbfs          []model.TofinoPBFS // by port
 	postcards     []uint32
 	rlb           tofinoRLB
+	times         tofinoTimes
 	seen          map[string]int
 }
 
@@ -61,8 +62,9 @@ type tofinoPkt struct {
 type told32 struct {
 	way, class int
 	queue      uint32
-	inPort     int    // that bytes came by
-	departed   uint32 // which have left
+	hop        tofinoHop // RLB says by it whether there was a choice
+	inPort     int       // that bytes came by
+	departed   uint32    // which have left, below zero
 }
 
 // bytes is the copy's header.
@@ -70,9 +72,12 @@ func (t *told32) bytes(f *Features) []byte {
 	const feedback, noWay = 1, 0xff
 	b := []byte{feedback, byte(t.class)}
 	if f.QOut {
-		if t.way < 0 {
+		switch {
+		case f.RLB:
+			b = append(b, byte(t.hop), byte(t.way))
+		case t.way < 0:
 			b = append(b, noWay)
-		} else {
+		default:
 			b = append(b, byte(t.way))
 		}
 		b = binary.BigEndian.AppendUint32(b, t.queue)
@@ -88,7 +93,7 @@ func (s *tofinoSwitch) note(what string) { s.seen[what]++ }
 
 // ingress decides where a packet goes.
 func (s *tofinoSwitch) ingress(p *tofinoPkt) (o Outcome) {
-	if p.told != nil && s.QOut && p.told.way >= 0 {
+	if p.told != nil && s.QOut && (!s.RLB && p.told.way >= 0 || p.told.hop == toChoice) {
 		s.hear(p.told)
 	}
 	if s.RLB {
@@ -164,7 +169,10 @@ func (s *tofinoSwitch) choose(p *tofinoPkt, r route) model.Path {
 	switch s.Base {
 	case "presto":
 		length := uint32(60)
-		if p.ip != nil {
+		switch {
+		case p.ip != nil && s.RLB:
+			length = uint32(be.Uint16(p.ip.b[2:]))
+		case p.ip != nil:
 			length = uint32(be.Uint16(p.ip.b[2:]) + 14)
 		}
 		return flow.Presto(length, uint32(s.cfg.FlowcellBytes), model.Share(part(), r.paths), r.paths)
@@ -196,13 +204,18 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		return s.writeWarning(p), nil
 	}
 	queue := uint32(behind * manifest.CellBytes)
-	due, departed := s.QOut && p.way >= 0 && s.tell(p, uint32(now)), uint32(0)
+	clock, departed := uint32(now), uint32(0)
 	if s.RLB {
-		departed = s.leave(p, uint32(now))
+		clock &^= uint32(s.PathCells - 1) // the lowest bits are for paths
+		p.way = p.path
+	}
+	due := s.QOut && (!s.RLB && p.way >= 0 || p.hop == toChoice) && s.tell(p, clock)
+	if s.RLB {
+		departed = s.leave(p, clock)
 	}
 	if due || departed != 0 {
 		s.note("queue told")
-		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, s.numbered(p.inPort), departed}}
+		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, p.hop, s.numbered(p.inPort), departed}}
 		o.Cloned, o.Session = true, feedbackSession
 	}
 	if s.PBFS {

@@ -156,7 +156,7 @@ func (c *Config) installTofino(f *Features, t *Target) {
 	for p, o := range c.CNMOut {
 		t.insert("cnm_out", []int64{int64(p)}, 0, "warn_upstream", int64(o.MAC), o.Switch, o.Scope, o.Hops, o.Hold)
 	}
-	t.setDefault("Compath", "compare_paths", c.PassTime, c.ByteTime, c.Fresh)
+	t.setDefault("Compath", "compare_paths", c.PassTime)
 	t.setDefault("Stoprecir", "limit_recirculation", int64(c.Most))
 	t.setDefault("flowcell", "count_flowcell", c.FlowcellBytes)
 	t.setDefault("flowlet", "read_flowlet", c.FlowletGap)

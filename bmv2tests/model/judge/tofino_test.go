@@ -3,6 +3,8 @@
 package judge
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,7 +13,7 @@ import (
 )
 
 // tofinoProfiles are those whose rules for Tofino package model has.
-var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "clb", "pcn", "pbfs"}
+var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "clb", "pcn", "pbfs", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill"}
 
 // smallTofino is small, in powers of two as an index of a Tofino's program is.
 func smallTofino(t *testing.T, name string) *gen.Profile {
@@ -20,16 +22,47 @@ func smallTofino(t *testing.T, name string) *gen.Profile {
 	return p
 }
 
+// newTofino returns the judge of a program, in which from is replaced by to.
+func newTofino(t *testing.T, p *gen.Profile, from, to string) *TofinoJudge {
+	t.Helper()
+	out, err := gen.Generate(p, "tna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(out.P4)
+	if !strings.Contains(text, from) {
+		t.Fatalf("the program does not have %q", from)
+	}
+	r, list := compiler.Compile(compiler.Options{File: p.Name + ".p4", Source: []byte(strings.ReplaceAll(text, from, to))})
+	if r.Program == nil {
+		t.Fatal(list.Err())
+	}
+	prog, err := Load(p.Name, r.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := NewTofinoJudge(tofinoFeatures(p), prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]*uint32{"LOOK_INTERVAL": &j.Times.look, "WINDOW": &j.Times.window, "HOLD": &j.Times.hold} {
+		if m := regexp.MustCompile("const time_t " + name + " = ([0-9]+);").FindStringSubmatch(text); m != nil {
+			n, err := strconv.ParseUint(m[1], 10, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*at = uint32(n)
+		}
+	}
+	return j
+}
+
 func TestProfilesOnTofino(t *testing.T) {
 	cases := count(300, 100_000)
 	for _, name := range tofinoProfiles {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := smallTofino(t, name)
-			j, err := NewTofinoJudge(tofinoFeatures(p), compile(t, p, "tna"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := newTofino(t, smallTofino(t, name), "", "")
 			cases := cases
 			if j.f.RLB && cases < 1000 {
 				cases /= 3 // of tables and registers many
@@ -66,29 +99,19 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"pbfs", "meta.recent << 3", "meta.recent << 2"},
 		{"pbfs", "meta.capacity |-| meta.window_qlen", "meta.capacity"},
 		{"pbfs", "meta.now >> 13", "meta.now >> 12"},
+		{"rlb-ecmp", "queue.bytes = meta.amount", "queue.bytes = queue.bytes"},
+		{"rlb-ecmp", "report = sum.bytes", "report = 0 - (bit<32>) hdr.bridge.length"},
+		{"rlb-ecmp", "warn_at - meta.qlen", "xoff - meta.qlen"},
+		{"rlb-ecmp", "hdr.cnm.hops != 0", "hdr.cnm.hops != 1"},
+		{"rlb-drill", "meta.now - paths <= HOLD", "meta.now - paths <= WINDOW"},
+		{"rlb-drill", "(paths - meta.mark) > -256", "(paths - meta.mark) > 256"},
+		{"rlb-drill", "(1, 0, _) : forward_other()", "(1, 0, _) : forward_direct()"},
+		{"rlb-drill", "meta.passes + 1", "meta.passes"},
+		{"rlb-letflow", "hdr.fabric.echo + slow", "hdr.fabric.echo"},
+		{"rlb-presto", "meta.now - meta.age", "meta.now"},
 	} {
 		t.Run(m.profile+" "+m.from, func(t *testing.T) {
-			p := smallTofino(t, m.profile)
-			out, err := gen.Generate(p, "tna")
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := strings.ReplaceAll(string(out.P4), m.from, m.to)
-			if text == string(out.P4) {
-				t.Fatalf("the program does not have %q", m.from)
-			}
-			r, list := compiler.Compile(compiler.Options{File: p.Name + ".p4", Source: []byte(text)})
-			if r.Program == nil {
-				t.Fatal(list.Err())
-			}
-			prog, err := Load(p.Name, r.Program)
-			if err != nil {
-				t.Fatal(err)
-			}
-			j, err := NewTofinoJudge(tofinoFeatures(p), prog)
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := newTofino(t, smallTofino(t, m.profile), m.from, m.to)
 			for n := range uint64(3000) {
 				if j.Run(1, n) != "" {
 					return
