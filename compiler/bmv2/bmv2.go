@@ -247,8 +247,8 @@ func (g *generator) headerType(t *ir.HeaderType) {
 		g.fail(decl, "header %s has %d varbit fields, BMv2 allows one", t.Name, varbits)
 	}
 	if bits%8 != 0 {
-		if t.Struct.Kind == types.Header {
-			g.fail(decl, "header %s has %d bits, BMv2 wants a multiple of 8", t.Name, bits)
+		if t.Struct.Kind == types.Header && !g.flexible(t) {
+			g.fail(decl, "header %s has %d bits, the target wants a multiple of 8", t.Name, bits)
 		}
 		pad := 8 - bits%8
 		ht.Fields = append(ht.Fields, bmv2json.HeaderField{Name: "_padding", Width: pad})
@@ -258,6 +258,22 @@ func (g *generator) headerType(t *ir.HeaderType) {
 		ht.MaxLength = bits / 8
 	}
 	g.out.HeaderTypes = append(g.out.HeaderTypes, ht)
+}
+
+// flexible reports whether a header is one of TNA whose layout is the
+// compiler's: it is never on a link.
+func (g *generator) flexible(t *ir.HeaderType) bool {
+	return g.prog.Arch == arch.TNA && hasFlexible(t.Struct)
+}
+
+func hasFlexible(s *types.Struct) bool {
+	if s.Decl != nil && syntax.Annot(s.Decl.Annotations, "flexible") != nil {
+		return true
+	}
+	return slices.ContainsFunc(s.Fields, func(f *types.Field) bool {
+		inner, ok := f.Type.(*types.Struct)
+		return f.Decl != nil && syntax.Annot(f.Decl.Annotations, "flexible") != nil || ok && hasFlexible(inner)
+	})
 }
 
 func declAnnots(f *ir.Field) []*syntax.Annotation {

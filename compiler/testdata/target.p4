@@ -160,7 +160,7 @@ V1Switch(p(), v(), i(), i(), v(), d()) main;
 ---
 // Name: headers of whole bytes
 #include <v1model.p4>
-header /* ERROR target "header odd_t has 3 bits, BMv2 wants a multiple of 8" */ odd_t { bit<3> a; }
+header /* ERROR target "header odd_t has 3 bits, the target wants a multiple of 8" */ odd_t { bit<3> a; }
 struct headers { odd_t o; }
 struct metadata { }
 parser p(packet_in b, out headers hdr, inout metadata m, inout standard_metadata_t s) { state start { b.extract(hdr.o); transition accept; } }
