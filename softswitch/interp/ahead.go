@@ -68,6 +68,8 @@ func (m *Machine) touch(t *Table, g *guess, frames [][]byte) {
 		}
 	case t.exact != nil:
 		t.exact.LookupAll(keys, entries)
+	case t.lpm != nil:
+		t.lpm.LookupAll(keys, entries)
 	default:
 		return
 	}

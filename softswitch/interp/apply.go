@@ -69,6 +69,9 @@ func (m *Machine) find(t *Table) (uint32, bool) {
 		return t.exact.Lookup1(m.key1(t.Info.parts))
 	}
 	m.packKey(t)
+	if t.lpm != nil {
+		return t.lpm.Lookup(t.key)
+	}
 	return t.index.Lookup(t.key)
 }
 

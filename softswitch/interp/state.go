@@ -162,6 +162,7 @@ type Table struct {
 	exact32 *table.Exact32 // index, if that is what it is
 	exact   *table.Exact   // …
 	lpm32   *table.LPM32   // …
+	lpm     *table.LPM     // …
 	key     []uint64       // scratch
 	argsAt  int            // where the arguments are in Entry.limbs
 	entries []Entry
@@ -235,7 +236,13 @@ const hotChunk = 1024
 func (t *Table) hotOf(id uint32) *Hot { return &t.hot[id/hotChunk][id%hotChunk] }
 
 func newTable(p *Program, info *TableInfo) *Table {
-	index, err := table.NewIndex(info.Kind, info.Width, info.ranges)
+	fields := info.ranges
+	for _, k := range info.Key {
+		if info.Kind == "lpm" && k.Kind == "lpm" {
+			fields = []table.Field{{Bit: k.Bit, Width: k.Width}}
+		}
+	}
+	index, err := table.NewIndex(info.Kind, info.Width, fields)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
@@ -243,6 +250,7 @@ func newTable(p *Program, info *TableInfo) *Table {
 	t.exact32, _ = index.(*table.Exact32)
 	t.exact, _ = index.(*table.Exact)
 	t.lpm32, _ = index.(*table.LPM32)
+	t.lpm, _ = index.(*table.LPM)
 	t.argsAt = len(t.key)
 	if info.Kind == "ternary" || info.Kind == "range" {
 		t.argsAt *= 2

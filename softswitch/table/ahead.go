@@ -82,3 +82,17 @@ func (t *LPM32) LookupAll(keys []uint64, entries []uint32) {
 		}
 	}
 }
+
+// LookupAll is as Exact's, where exact fields have tries of their own; it
+// finds nothing elsewhere.
+func (t *LPM) LookupAll(keys []uint64, entries []uint32) {
+	clear(entries)
+	if len(t.split.tries) == 0 {
+		return
+	}
+	for i := range keys {
+		if e, ok := t.Lookup(keys[i : i+1]); ok {
+			entries[i] = e + 1
+		}
+	}
+}

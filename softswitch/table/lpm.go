@@ -17,9 +17,11 @@ import (
 //
 // Keys of up to 128 bits are looked up in gaissmai/bart's trie, as IPv6
 // addresses; wider ones in a hash table for each prefix length, longest first.
-// For up to 32 bits NewIndex takes LPM32.
+// For up to 32 bits NewIndex takes LPM32, and where that many come after exact
+// fields, values of these that have many prefixes get an LPM32 each.
 type LPM struct {
 	width, limbs int
+	split        split
 	trie         bart.Fast[uint32]
 	n            int
 	byLength     []lengthTable // width > 128, longest prefix first
@@ -31,10 +33,15 @@ type lengthTable struct {
 	table  *Exact
 }
 
-// NewLPM returns an empty table for keys of width bits.
-func NewLPM(width int) *LPM {
+// NewLPM returns an empty table for keys of width bits, of which the low ones
+// are the field that has prefixes.
+func NewLPM(width, low int) *LPM {
 	limbs := bitvec.Limbs(width)
-	return &LPM{width: width, limbs: limbs, masked: make([]uint64, limbs)}
+	t := &LPM{width: width, limbs: limbs, masked: make([]uint64, limbs)}
+	if width <= 64 && low > 0 && low <= 32 && low < width {
+		t.split = split{low: low, tops: NewExact(64), counts: map[uint64]int{}}
+	}
+	return t
 }
 
 func (t *LPM) addr(key []uint64) netip.Addr {
@@ -57,6 +64,11 @@ func (t *LPM) addr(key []uint64) netip.Addr {
 
 // Lookup returns the entry with the longest prefix that the key has.
 func (t *LPM) Lookup(key []uint64) (uint32, bool) {
+	if s := &t.split; len(s.tries) > 0 {
+		if i, ok := s.tops.Lookup1(key[0] >> s.low); ok {
+			return s.tries[i].Lookup1(key[0] & (1<<s.low - 1))
+		}
+	}
 	if t.width <= 128 {
 		return t.trie.Lookup(t.addr(key))
 	}
@@ -86,6 +98,9 @@ func (t *LPM) length(n int) (int, bool) {
 
 // Find returns the entry of a prefix.
 func (t *LPM) Find(m *Match) (uint32, bool) {
+	if u, sub := t.split.of(t.width, m); u != nil {
+		return u.Find(sub)
+	}
 	if t.width <= 128 {
 		return t.trie.Get(t.prefix(m))
 	}
@@ -98,8 +113,13 @@ func (t *LPM) Find(m *Match) (uint32, bool) {
 // Insert adds an entry for a prefix that is not there.
 func (t *LPM) Insert(m *Match, entry uint32) {
 	t.n++
+	if u, sub := t.split.of(t.width, m); u != nil {
+		u.Insert(sub, entry)
+		return
+	}
 	if t.width <= 128 {
 		t.trie.Insert(t.prefix(m), entry)
+		t.grown(m)
 		return
 	}
 	i, ok := t.length(m.Prefix)
@@ -115,8 +135,15 @@ func (t *LPM) Delete(m *Match) {
 		return
 	}
 	t.n--
+	if u, sub := t.split.of(t.width, m); u != nil {
+		u.Delete(sub)
+		return
+	}
 	if t.width <= 128 {
 		t.trie.Delete(t.prefix(m))
+		if t.split.low != 0 {
+			t.split.counts[m.Value[0]>>t.split.low]--
+		}
 		return
 	}
 	i, _ := t.length(m.Prefix)
@@ -128,3 +155,61 @@ func (t *LPM) Delete(m *Match) {
 
 // Len returns the number of entries.
 func (t *LPM) Len() int { return t.n }
+
+// split is the part of a table whose keys are exact fields and, in the low
+// bits, one with prefixes: values of the exact fields, the tops, with a trie.
+type split struct {
+	low    int // bits; 0 if the table is not of this kind
+	tops   *Exact
+	tries  []*LPM32
+	counts map[uint64]int // prefixes of tops without a trie
+}
+
+// A trie takes a quarter of a megabyte, so that only tops with many prefixes
+// have one, and not too many of them.
+const (
+	minSplit = 256
+	maxSplit = 64
+)
+
+// of returns the trie for a match and what is left of the match there, or nil
+// if there is none.
+func (s *split) of(width int, m *Match) (*LPM32, *Match) {
+	if len(s.tries) == 0 {
+		return nil, nil
+	}
+	i, ok := s.tops.Lookup1(m.Value[0] >> s.low)
+	if !ok {
+		return nil, nil
+	}
+	return s.tries[i], &Match{Value: []uint64{m.Value[0] & (1<<s.low - 1)}, Prefix: m.Prefix - (width - s.low)}
+}
+
+// grown counts a prefix that was inserted and moves those of its top to a trie
+// of their own when they are many.
+func (t *LPM) grown(m *Match) {
+	s := &t.split
+	if s.low == 0 {
+		return
+	}
+	top := m.Value[0] >> s.low
+	s.counts[top]++
+	if s.counts[top] < minSplit || len(s.tries) == maxSplit {
+		return
+	}
+	u := newLPM32(s.low)
+	all := netip.PrefixFrom(t.addr([]uint64{top << s.low}), t.width-s.low).Masked()
+	var moved []netip.Prefix
+	for p, entry := range t.trie.Subnets(all) {
+		b := p.Addr().As16()
+		value := binary.BigEndian.Uint64(b[:8]) >> (64 - t.width)
+		u.Insert(&Match{Value: []uint64{value & (1<<s.low - 1)}, Prefix: p.Bits() - (t.width - s.low)}, entry)
+		moved = append(moved, p)
+	}
+	for _, p := range moved {
+		t.trie.Delete(p)
+	}
+	delete(s.counts, top)
+	s.tops.set([]uint64{top}, uint32(len(s.tries)))
+	s.tries = append(s.tries, u)
+}

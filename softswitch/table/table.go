@@ -61,8 +61,9 @@ var (
 )
 
 // NewIndex returns an empty index for keys of width bits. The kind is one of
-// BMv2's: exact, lpm, ternary, range.
-func NewIndex(kind string, width int, ranges []Field) (Index, error) {
+// BMv2's: exact, lpm, ternary, range. Fields are the range fields, or of lpm
+// the field with prefixes, which is in the low bits.
+func NewIndex(kind string, width int, fields []Field) (Index, error) {
 	switch kind {
 	case "exact":
 		if width <= 32 {
@@ -73,9 +74,13 @@ func NewIndex(kind string, width int, ranges []Field) (Index, error) {
 		if width <= 32 {
 			return newLPM32(width), nil
 		}
-		return NewLPM(width), nil
+		low := width
+		if len(fields) > 0 {
+			low = fields[0].Width
+		}
+		return NewLPM(width, low), nil
 	case "ternary", "range":
-		return NewTernary(width, ranges), nil
+		return NewTernary(width, fields), nil
 	}
 	return nil, fmt.Errorf("match kind %q: want exact, lpm, ternary or range", kind)
 }

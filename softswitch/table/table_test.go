@@ -192,6 +192,51 @@ func TestLookupAgreesWithLinearSearch(t *testing.T) {
 	}
 }
 
+// Prefixes after an exact field are found the same before and after their
+// value of that field gets a trie of its own.
+func TestPrefixesAfterExactFields(t *testing.T) {
+	for _, tt := range []struct{ width, low int }{{40, 32}, {64, 32}, {33, 20}} {
+		rng := rand.New(rand.NewPCG(10, uint64(tt.width)))
+		index, plain := NewLPM(tt.width, tt.low), NewLPM(tt.width, tt.width)
+		var there []Match
+		top := func() uint64 { return []uint64{0, 1, 1<<(tt.width-tt.low) - 1}[rng.IntN(3)] << tt.low }
+		for step := range uint32(6000) {
+			prefix := rng.IntN(tt.low + 1)
+			low := uint64(rng.Uint32()) >> (32 - tt.low) >> (tt.low - prefix) << (tt.low - prefix)
+			m := Match{Value: []uint64{top() | low}, Prefix: tt.width - tt.low + prefix}
+			if step%5 < 2 && len(there) > 0 {
+				i := rng.IntN(len(there))
+				m = there[i]
+				if step > 4000 || step%5 == 0 {
+					index.Delete(&m)
+					plain.Delete(&m)
+					there = slices.Delete(there, i, i+1)
+				}
+			} else if _, dup := plain.Find(&m); !dup {
+				index.Insert(&m, step)
+				plain.Insert(&m, step)
+				there = append(there, m)
+			}
+			got, gotOK := index.Find(&m)
+			want, wantOK := plain.Find(&m)
+			if gotOK != wantOK || gotOK && got != want || index.Len() != plain.Len() {
+				t.Fatalf("%v, step %d: Find(%v) = %d, %v, want %d, %v; %d of %d", tt, step, m, got, gotOK, want, wantOK, index.Len(), plain.Len())
+			}
+			for range 5 {
+				key := []uint64{top() | uint64(rng.Uint32())>>(32-tt.low)}
+				got, gotOK := index.Lookup(key)
+				want, wantOK := plain.Lookup(key)
+				if gotOK != wantOK || gotOK && got != want {
+					t.Fatalf("%v, step %d: Lookup(%x) = %d, %v, want %d, %v", tt, step, key, got, gotOK, want, wantOK)
+				}
+			}
+		}
+		if len(index.split.tries) != 3 {
+			t.Errorf("%v: %d values have a trie of their own, want 3", tt, len(index.split.tries))
+		}
+	}
+}
+
 // Labels follow their entries, whenever they are given, changed and dropped,
 // and what LookupAll finds is what Lookup finds.
 func TestLabelsFollowTheirEntries(t *testing.T) {
@@ -201,7 +246,10 @@ func TestLabelsFollowTheirEntries(t *testing.T) {
 		ref := &model{kind: "lpm", width: width}
 		labels := map[uint32]uint8{}
 		next := uint32(0)
-		const steps, dropped = 3000, 2500
+		steps, dropped := 3000, 2500
+		if testing.Short() {
+			steps, dropped = 1200, 1000
+		}
 		for step := range steps {
 			if step == dropped {
 				index.DropLabels()
@@ -224,7 +272,7 @@ func TestLabelsFollowTheirEntries(t *testing.T) {
 				e := ref.list[at].entry
 				labels[e] = uint8(rng.IntN(255))
 				index.SetLabel(&m, e, labels[e])
-			case len(ref.list) > 60 || step%2000 > 1000:
+			case len(ref.list) > 60 || step%800 > 400:
 				index.Delete(&m)
 				ref.list = slices.Delete(ref.list, at, at+1)
 			}
