@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 // The scripts in testdata/deploy build networks on this machine. Their
@@ -26,6 +28,7 @@ import (
 // interfaces, [bmv2], [mininet], [ping], [iperf3] and [tshark] programs. What is
 // missing is named. The command "frames FILE" counts what is in a pcap file.
 func TestDeployScripts(t *testing.T) {
+	alone(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/deploy",
 		UpdateScripts: os.Getenv("UPDATE_GOLDEN") == "1",
@@ -47,6 +50,26 @@ func TestDeployScripts(t *testing.T) {
 		},
 	})
 }
+
+// alone waits until no other run of these tests, of another checkout, has
+// networks up: names, interfaces and ports are the same, and each run takes
+// down what has its names. It is alone until the program ends.
+func alone(t *testing.T) {
+	t.Helper()
+	if err := lock(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var lock = sync.OnceValue(func() error {
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), "pauseless-networks.lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Dup(int(f.Fd())) // stays open, whatever becomes of f
+	unix.CloseOnExec(fd)
+	return errors.Join(err, f.Close(), unix.Flock(fd, unix.LOCK_EX))
+})
 
 func have(what string) error {
 	switch what {

@@ -24,6 +24,7 @@ import (
 func eachKind(t *testing.T, name string, do func(*testing.T, live.Options)) {
 	need.Time(t, "packets take their time on the wall")
 	need.No(t, netns.Possible())
+	alone(t)
 	old := netns.RunDir
 	netns.RunDir = t.TempDir()
 	t.Cleanup(func() { netns.RunDir = old })
