@@ -180,7 +180,7 @@ var tnaDescriptions = map[string]description{
 			pair("other_rtt", "time", "leaf", "shortest round-trip time of the other paths to a leaf in a window of time, and the number of the window", "rtt", "window"),
 			register("flow_tolerable", "time", "flow", 32, "delay that the path of a flow may still cost"),
 			pair("silence", "time", "port,priority", "when a packet last left a queue or one came after a rest, and when the last one came", "since", "last"),
-			register("expected", "time", "port,priority", 32, "delay that a packet may expect at a port, as last reported"),
+			register("expected", "time", "port,priority", 32, "delay that a packet may expect at a port: as last reported, and what has come since"),
 			register("sojourn", "time", "port,priority", 32, "in egress: time that packets lately waited for a port"),
 			register("queue_told_at", "time", "port,priority", 32, "in egress: when ingress was last told of a queue"),
 			register("probed_at", "time", "leaf", 32, "when a path to a leaf was last probed"),
@@ -189,7 +189,7 @@ var tnaDescriptions = map[string]description{
 		},
 		notes: []string{
 			"P4 on Tofino does not see pauses: ingress takes a port for paused if packets have come for it for 4 µs, none later than 2 µs after another, and egress reports none of them; pauses of less than that are missed, ports that few packets take never count as paused, and a class that higher ones starve looks paused",
-			"algorithm 1 compares with what egress reported last, before the pause: the queue as it was then, in cells whose time is rounded up to a power of two of nanoseconds, or the average time that packets lately were held up, one report in 1 µs",
+			"algorithm 1 compares with what egress reported last: the queue as it was then, in cells whose time is rounded up to a power of two of nanoseconds, or the average time that packets lately were held up, one report in 1 µs; what has come for the port since counts as packets of 1024 bytes",
 			"a packet pays for its wait if it waited 1 µs longer than the cells before it take to send; waits of more than 262 µs wrap",
 			"a new flow takes the best path as news of paths come in, not the best of all at that moment: after a kick-out it takes one at random until the next news of any path; what the path may cost is against the fastest of the other paths in a window of as many probe intervals as there may be paths, and early in the window against those few that have been measured",
 			"the packet that finds its path congested or kicked out is resubmitted to write the other one down, packets behind it overtake it by one pass of ingress",

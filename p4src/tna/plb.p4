@@ -222,8 +222,9 @@ struct metadata_t {
     bit<1>  source;       // the packet has come from a host of this leaf
     bit<1>  passes_on;    // the packet goes to another switch
     time_t  gain;         // by which the best path is faster than the others
-    bit<32> tolerable;    // delay that its path may cost
-    bit<1>  onward;       // whose port has an entry
+    bit<32> tolerable;    // delay that its path may cost; or what egress reports
+    time_t  packet_time;  // of 1024 bytes on the link
+    bit<1>  onward;       // whatever it is: its port has an entry
     bit<1>  silent;       // as if the port were paused
     bit<1>  costly;       // longer than tolerable
     time_t  tell_before;  // a leaf last told earlier is told again
@@ -324,6 +325,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.passes_on = 0;
         meta.gain = 0;
         meta.tolerable = 0;
+        meta.packet_time = 0;
         meta.onward = 0;
         meta.silent = 0;
         meta.costly = 0;
@@ -838,6 +840,10 @@ control PathNews(inout headers_t hdr, inout metadata_t meta,
         meta.tolerable = hdr.fabric.tolerable;
     }
 
+    action hear_report() {
+        meta.tolerable = hdr.feedback.expected;
+    }
+
     action go_first() {
         meta.priority = 7;
     }
@@ -894,6 +900,9 @@ control PathNews(inout headers_t hdr, inout metadata_t meta,
             leaves_here();
         } else if (!meta.deliver && hdr.fabric.isValid()) {
             passes_through();
+        }
+        if (hdr.feedback.isValid()) {
+            hear_report();
         }
     }
 } // control PathNews
@@ -1197,7 +1206,8 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) heard_of;
 
     // The delay to expect at a port: how long packets were held up there
-    // lately, or what its queue takes, whichever is longer.
+    // lately, or what its queue takes, whichever is longer, as last reported;
+    // and what packets take that have come since, as if of 1024 bytes each.
     @name(".expected") @index("port,priority:8") @unit("ns")
     Register<time_t, bit<9>>(512, 0) expected;
     RegisterAction<time_t, bit<9>, bit<1>>(expected) compare = {
@@ -1206,11 +1216,12 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
             if (delay > meta.tolerable) {
                 costly = 1;
             }
+            delay = delay + meta.packet_time;
         }
     };
     RegisterAction<time_t, bit<9>, bit<1>>(expected) keep_expected = {
         void apply(inout time_t delay) {
-            delay = hdr.feedback.expected;
+            delay = meta.tolerable;
         }
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) expected_of;
@@ -1231,8 +1242,9 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
     };
     Hash<bit<10>>(HashAlgorithm_t.CRC16) about;
 
-    @name(".expect_wait") @noWarn("unused")
+    @name(".expect_wait")
     action expect_wait(bit<32> byte_time, time_t tell_again) {
+        meta.packet_time = byte_time; // in 1/1024
         meta.tell_before = tell_again;
         meta.onward = 1;
     }
@@ -1311,15 +1323,15 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
         }
         if (hdr.feedback.isValid()) {
             hear.execute(heard_of.get({ hdr.feedback.port[5:0], hdr.feedback.priority }));
-        } else if (meta.passes_on == 1) {
+        } else if (meta.onward == 1) {
             meta.silent = send.execute(sent_to.get({ meta.out_port[5:0], meta.priority }));
         }
         if (hdr.feedback.isValid()) {
             keep_expected.execute(reported.get({ hdr.feedback.port[5:0], hdr.feedback.priority }));
-        } else if (meta.passes_on == 1) {
+        } else if (meta.onward == 1) {
             meta.costly = compare.execute(expected_of.get({ meta.out_port[5:0], meta.priority }));
         }
-        if (meta.silent == 1 && meta.costly == 1 && meta.onward == 1) {
+        if (meta.silent == 1 && meta.costly == 1 && meta.passes_on == 1) {
             meta.tells = tell_once_more.execute(about.get({ meta.about_from, meta.about_leaf, meta.about_path }));
         }
         if (meta.tells == 1 && meta.source == 1) {
@@ -1954,6 +1966,8 @@ control PayDelay(inout headers_t hdr, inout egress_metadata_t meta,
         expect();
         if (hdr.fabric.isValid()) {
             hdr.fabric.load = max(hdr.fabric.load, meta.level);
+        }
+        if (meta.weight != 0) { // leads to a switch
             meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }
