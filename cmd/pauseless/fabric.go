@@ -40,10 +40,10 @@ func newFabricCmd() *cobra.Command {
 
 // fabricFlags are the flags of `fabric run`.
 type fabricFlags struct {
-	topology, flows, config, profile, algorithm string // formats of the HPCC simulator
-	fct, pfc                                    string
-	dir, output                                 string
-	threads                                     int
+	topology, flows, config, profile, target, algorithm string // formats of the HPCC simulator
+	fct, pfc                                            string
+	dir, output                                         string
+	threads                                             int
 }
 
 func newFabricRunCmd() *cobra.Command {
@@ -64,6 +64,7 @@ Ctrl-C stops the run and keeps what there is, marked partial.`,
 	fl.StringVar(&f.flows, "flows", "", "flow file in the HPCC or ConWeave format")
 	fl.StringVar(&f.config, "config", "", "configuration file in the HPCC or ConWeave format")
 	fl.StringVar(&f.profile, "profile", "", "profile, built in or a file (default ecmp, or what the configuration asks for)")
+	fl.StringVar(&f.target, "target", "", "target that the profile runs on: v1model (default) or tna; a scenario says so itself")
 	fl.StringVar(&f.algorithm, "cc", "", "congestion control: "+strings.Join(cc.Algorithms(), ", ")+" (default dcqcn, or what the configuration asks for)")
 	fl.StringVar(&f.fct, "fct", "", "file for flow completion times in the HPCC format")
 	fl.StringVar(&f.pfc, "pfc", "", "file for PFC events in the HPCC format")
@@ -98,8 +99,8 @@ func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Sce
 	files := f.topology != "" || f.flows != "" || f.config != ""
 	switch {
 	case len(args) == 1 && !files:
-		if f.profile != "" || f.algorithm != "" || f.fct != "" || f.pfc != "" {
-			return nil, 0, usageErrorf(cmd, "--profile, --cc, --fct and --pfc go with --topology and --flows; a scenario says such things itself")
+		if f.profile != "" || f.target != "" || f.algorithm != "" || f.fct != "" || f.pfc != "" {
+			return nil, 0, usageErrorf(cmd, "--profile, --target, --cc, --fct and --pfc go with --topology and --flows; a scenario says such things itself")
 		}
 		s, err := scenario.Read(args[0])
 		return s, 0, err
@@ -147,6 +148,11 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 	s, err := scenario.New(filepath.Base(flowFile), t, []*gen.Profile{p}, flows, c.Hosts, c.Stop)
 	if err != nil {
 		return nil, 0, err
+	}
+	if f.target != "" {
+		if err := s.On(f.target); err != nil {
+			return nil, 0, usageErrorf(cmd, "--target: %v", err)
+		}
 	}
 	if c.LinkDown != nil {
 		fault, err := c.LinkDown.Fault(t)

@@ -129,6 +129,17 @@ func New(name string, t *topo.Topology, profiles []*gen.Profile, flows []fabric.
 	return s, nil
 }
 
+// On has all profiles run on a target, v1model or tna.
+func (s *Scenario) On(target string) error {
+	if !isTarget(target) {
+		return fmt.Errorf("target %q is none; want %s or %s", target, program.V1Model, program.TNA)
+	}
+	for i := range s.targets {
+		s.targets[i] = target
+	}
+	return nil
+}
+
 // Net returns the network.
 func (s *Scenario) Net() *topo.Topology { return s.net }
 

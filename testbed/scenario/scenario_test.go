@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,39 @@ func TestRunIsTheSameOnAnyNumberOfThreads(t *testing.T) {
 			want = got.Bytes()
 		} else if !bytes.Equal(got.Bytes(), want) {
 			t.Errorf("results on %d threads differ from those on one", threads)
+		}
+	}
+}
+
+// The same scenario on programs for Tofino: warnings and feedback take other
+// ways, on any number of threads the same ones.
+func TestProfilesRunOnTofinoToo(t *testing.T) {
+	text := strings.Replace(small, "[rlb-drill]", "[drill, rlb-drill@v1model]\ntarget: tna", 1)
+	var want []byte
+	for _, threads := range []int{1, 2} {
+		runs := runSmall(t, text, Options{Threads: threads})
+		if len(runs) != 2 || runs[0].Profile != "drill" || runs[1].Profile != "rlb-drill@v1model" {
+			t.Fatalf("%d runs", len(runs))
+		}
+		s := runs[0].Summary
+		if s.Finished != s.Flows || s.Flows != 15 || s.Dropped != 0 || s.PauseFrames == 0 {
+			t.Errorf("finished %d of %d flows, dropped %d, %d pauses", s.Finished, s.Flows, s.Dropped, s.PauseFrames)
+		}
+		told := false
+		for _, r := range runs[0].Registers {
+			told = told || r.Name == "queue_told_at" && slices.ContainsFunc(r.Values, func(v uint64) bool { return v > 0 })
+		}
+		if !told {
+			t.Error("egress told ingress of no queue")
+		}
+		var got bytes.Buffer
+		if err := result.WriteJSON(&got, runs); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got.Bytes()
+		} else if !bytes.Equal(got.Bytes(), want) {
+			t.Error("results on two threads differ from those on one")
 		}
 	}
 }
@@ -155,6 +189,8 @@ func TestMistakesAreFoundBeforeAnythingRuns(t *testing.T) {
 		{"until: 40ms", "until: 0s", "small.yaml:11:8: until is 0s"},
 		{"name: small\n", "nmae: small\n", `small.yaml:2:1: unknown key "nmae" (did you mean "name"?)`},
 		{"profiles: [rlb-drill]", "profiles: []", "small.yaml:6:11: no profiles"},
+		{"[rlb-drill]", "[rlb-drill@tofino]", "small.yaml:6:12: profile rlb-drill has target \"tofino\"; want v1model or tna"},
+		{"traffic:", "target: tofino\ntraffic:", "small.yaml:8:9: target \"tofino\" is none"},
 		{"traffic:", "set: {red.kmim: 3KB}\ntraffic:", "red.kmim"},
 		{"network:", "topology: x.yaml\nnetwork:", "small.yaml:3:11: both network and topology"},
 		{"until:", "paths: {h9: 1}\nuntil:", "no host is called \"h9\""},
