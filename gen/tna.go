@@ -82,8 +82,13 @@ func (p *Profile) tnaBlocks() []block {
 	}
 	add(true, "base", nil, nil)
 	add(true, "bridge", nil, nil)
-	add(p.ECN != "off" || p.feedback() || p.fabricHeader(), "depth", nil, in(tnaDepart, "Depth"))
-	add(p.tnaClock(), "clock", in(tnaStart, "Clock"), nil)
+	early := tnaDepart
+	if p.rlb() { // conditions stand at single tables: one around several would be gateways more
+		early = tnaArrive
+	}
+	add(p.ECN != "off" || p.feedback() || p.fabricHeader(), "depth", nil, in(early, "Depth"))
+	add(p.tnaClock(), "clock", nil, nil)
+	add(p.tnaClock() && !p.rlb(), "read_clock", in(tnaStart, "Clock"), nil)
 	add(p.rlb() || p.fabricHeader() || bool(p.PBFS), "in_port", in(tnaStart, "Arrive"), nil)
 	add(p.tnaMessages(), "message", nil, nil)
 
@@ -104,10 +109,10 @@ func (p *Profile) tnaBlocks() []block {
 	add(p.hashes(), "hash", in(tnaStart, "FlowHash"), nil)
 	add(p.tnaQlen(), "egress_qlen", nil, in(tnaDepart, "ReportQueue"))
 	add(p.ingressQlen() || bool(p.PBFS), "came_by", nil, nil)
-	add(p.ingressQlen(), "ingress_qlen", nil, in(tnaDepart, "Depart"))
+	add(p.ingressQlen(), "ingress_qlen", nil, in(early, "Depart"))
 	add(p.feedback() && !p.plb(), "report", nil, in(tnaDepart, "SendFeedback"))
 	add(p.dre(), "dre", nil, in(tnaDepart, "Estimate"))
-	add(p.fabricHeader(), "fabric", nil, in(tnaDepart, "Fabric"))
+	add(p.fabricHeader(), "fabric", nil, in(early, "Fabric"))
 	add(p.measuresRTT(), "rtt", nil, nil)
 	add(p.flowlets(), "flowlet", in(tnaChoice, "Flowlet"), nil)
 	switch p.Base {
@@ -136,7 +141,7 @@ func (p *Profile) tnaBlocks() []block {
 		add(true, "report", nil, in(tnaDepart, "SendFeedback"))
 	}
 	add(p.adaptive(), "rlb_adaptive", nil, nil)
-	add(p.rlb(), "rlb", append(in(tnaLearn, "PackUp", "Predict", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
+	add(p.rlb(), "rlb", append(in(tnaLearn, "Begin", "Predict", "PackUp", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
 	add(bool(p.PBFS), "slots", nil, nil)
 	add(bool(p.PBFS), "pbfs", nil, append(in(tnaDepart, "FastStart"), in(tnaCard, "Postcard")...))
 	add(p.ECN == "red", "red", nil, in(tnaDepart, "Red"))
@@ -146,7 +151,7 @@ func (p *Profile) tnaBlocks() []block {
 }
 
 // plumbing are blocks of TNA that are no feature of a program.
-var plumbing = []string{"bridge", "depth", "length", "measure", "share", "feedback", "report", "draw", "keep_path", "slots", "came_by", "mirror"}
+var plumbing = []string{"bridge", "read_clock", "depth", "length", "measure", "share", "feedback", "report", "draw", "keep_path", "slots", "came_by", "mirror"}
 
 // feedback says that egress sends ingress copies of packets with what it
 // knows of queues; tnaMessages that packets are mirrored into messages.

@@ -294,8 +294,8 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.ihl, hdr.ipv4.protocol) {
-            (5, PROTOCOL_UDP): parse_udp;
+        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (5, 0, PROTOCOL_UDP): parse_udp;
             default: accept;
         }
     }

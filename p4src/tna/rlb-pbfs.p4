@@ -579,8 +579,8 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.ihl, hdr.ipv4.protocol) {
-            (5, PROTOCOL_UDP): parse_udp;
+        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (5, 0, PROTOCOL_UDP): parse_udp;
             default: accept;
         }
     }
@@ -656,16 +656,6 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         }
     }
 } // control Route
-
-control Clock(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
-    apply {
-        meta.now = parsed.global_tstamp[31:0];
-    }
-} // control Clock
 
 // From port numbers of the target to those of the topology. Recirculation ports
 // have no entry: what comes from there says itself where it was before.
@@ -929,10 +919,8 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (meta.last_path > 0) {
-            meta.share_a = dice_a.get();
-            meta.share_b = dice_b.get();
-        }
+        meta.share_a = dice_a.get();
+        meta.share_b = dice_b.get();
         pick_a.apply();
         pick_b.apply();
         queue_a.apply();
@@ -949,6 +937,33 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
         }
     }
 } // control Drill
+
+// The time, the beginning of the running window, and when the round trip that
+// an echo tells of would be a long one. What is in one action takes one
+// instruction: that is why it is here.
+control Begin(inout headers_t hdr, inout metadata_t meta,
+              in ingress_intrinsic_metadata_t intrinsic,
+              in ingress_intrinsic_metadata_from_parser_t parsed,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser,
+              inout ingress_intrinsic_metadata_for_tm_t tm) {
+    @name(".compare_paths")
+    action compare_paths(time_t slow) {
+        meta.now = parsed.global_tstamp[31:0];
+        meta.mark = parsed.global_tstamp[31:0] & ~(WINDOW - 1);
+        meta.in_time = hdr.fabric.echo + slow;
+    }
+
+    @name(".Compath")
+    table Compath {
+        actions = { compare_paths; }
+        default_action = compare_paths(9466);
+        size = 1;
+    }
+
+    apply {
+        Compath.apply();
+    }
+} // control Begin
 
 // Counts what arrives at ports that have an entry in Readqlen, and takes off
 // what has left. Once per interval the queue is held against the threshold of
@@ -987,7 +1002,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     @name(".Readqlen")
     table Readqlen {
         key = {
-            meta.in_port : exact @name("in_port");
+            meta.in_port[5:0] : exact @name("in_port");
             meta.priority : exact @name("priority");
         }
         actions = { read_qlen; count_qlen; }
@@ -1003,11 +1018,11 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     @name(".predict")
     table predict {
         key = {
-            meta.in_port : exact @name("in_port");
+            meta.in_port[5:0] : exact @name("in_port");
             meta.priority : exact @name("priority");
         }
-        actions = { predict_pause; NoAction; }
-        default_action = NoAction();
+        actions = { predict_pause; }
+        default_action = predict_pause(0, 0x3fffffff, 0, 0); // other ports have nobody to warn
         size = 512;
     }
 
@@ -1030,6 +1045,41 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         }
     }
 } // control Predict
+
+// How often the packet may still recirculate; and all that egress is told which
+// is known early.
+control PackUp(inout headers_t hdr, inout metadata_t meta,
+               in ingress_intrinsic_metadata_t intrinsic,
+               in ingress_intrinsic_metadata_from_parser_t parsed,
+               inout ingress_intrinsic_metadata_for_deparser_t deparser,
+               inout ingress_intrinsic_metadata_for_tm_t tm) {
+    @name(".limit_recirculation")
+    action limit_recirculation(bit<16> most) {
+        meta.may_pass = most |-| meta.passes;
+        hdr.bridge.setValid();
+        hdr.bridge.kind = INTERNAL_PACKET;
+        hdr.bridge.priority = meta.priority;
+        hdr.bridge.in_port = meta.in_port;
+        hdr.bridge.length = meta.length;
+        hdr.bridge.hop = meta.hop;
+        hdr.bridge.leaf = meta.leaf;
+        tm.qid = (bit<5>) meta.priority;
+        tm.ingress_cos = meta.priority;
+        hdr.again.setInvalid();
+        meta.in_time = meta.in_time - meta.now;
+    }
+
+    @name(".Stoprecir")
+    table Stoprecir {
+        actions = { limit_recirculation; }
+        default_action = limit_recirculation(64);
+        size = 1;
+    }
+
+    apply {
+        Stoprecir.apply();
+    }
+} // control PackUp
 
 // Hears warnings of the next switches, and passes them on to those before. A
 // cell of a register has the start of a window of time in its upper bits and
@@ -1084,14 +1134,13 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     // Paths whose latest round trip was long.
     @name(".path_rtt") @index("leaf") @unit("paths")
     Register<bit<32>, bit<6>>(64, 0) path_rtt;
-    RegisterAction<bit<32>, bit<6>, bit<8>>(path_rtt) rtt_is_long = {
+    RegisterAction<bit<32>, bit<6>, bit<8>>(path_rtt) rtt_learn = {
         void apply(inout bit<32> paths) {
-            paths = paths | meta.mark;
-        }
-    };
-    RegisterAction<bit<32>, bit<6>, bit<8>>(path_rtt) rtt_is_short = {
-        void apply(inout bit<32> paths) {
-            paths = paths & ~meta.mark;
+            if ((int<32>) meta.in_time < 0) {
+                paths = paths | meta.mark;
+            } else {
+                paths = paths & ~meta.mark;
+            }
         }
     };
     RegisterAction<bit<32>, bit<6>, bit<8>>(path_rtt) rtt_look = {
@@ -1099,22 +1148,6 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             now_paths = paths[7:0];
         }
     };
-
-    @name(".compare_paths")
-    action compare_paths(time_t slow) {
-        meta.in_time = hdr.fabric.echo + slow;
-    }
-
-    @name(".Compath")
-    table Compath {
-        actions = { compare_paths; }
-        default_action = compare_paths(9466);
-        size = 1;
-    }
-
-    action compare_now() {
-        meta.in_time = meta.in_time - meta.now;
-    }
 
     action bit_is(bit<32> bit_of_path) {
         meta.mark = meta.mark | bit_of_path;
@@ -1128,8 +1161,8 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             meta.by_path : ternary @name("by_path");
             hdr.fabric.echo[2:0] : ternary @name("echo_path");
         }
-        actions = { bit_is; @defaultonly NoAction; }
-        const default_action = NoAction();
+        actions = { bit_is; }
+        const default_action = bit_is(0);
         const entries = {
             (true, false, 0, _) : bit_is(0x80);
             (false, true, _, 0) : bit_is(0x80);
@@ -1164,13 +1197,12 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             hdr.cnm.isValid() : ternary @name("warning");
             hdr.cnm.active : ternary @name("active");
             meta.leaf : ternary @name("leaf");
-            meta.hop : ternary @name("hop");
         }
         actions = { mark_leaf; look_leaf; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, 1, 0 &&& 0xffc0, _) : mark_leaf();
-            (false, _, _, HOP_CHOICE) : look_leaf();
+            (true, 1, 0 &&& 0xffc0) : mark_leaf();
+            (false, _, _) : look_leaf();
         }
         size = 2;
     }
@@ -1188,23 +1220,17 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             hdr.cnm.isValid() : ternary @name("warning");
             hdr.cnm.active : ternary @name("active");
             meta.leaf : ternary @name("leaf");
-            meta.hop : ternary @name("hop");
         }
-        actions = { mark_all; look_all; @defaultonly NoAction; }
-        const default_action = NoAction();
+        actions = { mark_all; look_all; }
+        const default_action = look_all();
         const entries = {
-            (true, 1, SCOPE_ALL, _) : mark_all();
-            (false, _, _, HOP_CHOICE) : look_all();
+            (true, 1, SCOPE_ALL) : mark_all();
         }
-        size = 2;
+        size = 1;
     }
 
-    action learn_long() {
-        rtt_is_long.execute(meta.leaf[5:0]);
-    }
-
-    action learn_short() {
-        rtt_is_short.execute(meta.leaf[5:0]);
+    action learn() {
+        rtt_learn.execute(meta.leaf[5:0]);
     }
 
     action look_rtt() {
@@ -1216,14 +1242,12 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             meta.hop : ternary @name("hop");
             hdr.fabric.isValid() : ternary @name("fabric");
             hdr.fabric.echoed : ternary @name("echoed");
-            meta.in_time[31:31] : ternary @name("late");
         }
-        actions = { learn_long; learn_short; look_rtt; @defaultonly NoAction; }
+        actions = { learn; look_rtt; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (HOP_CHOICE, _, _, _) : look_rtt();
-            (HOP_HOST, true, 1, 1) : learn_long();
-            (HOP_HOST, true, 1, 0) : learn_short();
+            (HOP_CHOICE, _, _) : look_rtt();
+            (HOP_HOST, true, 1) : learn();
         }
         size = 3;
     }
@@ -1232,12 +1256,9 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     action relay() {
         hdr.cnm.hops = hdr.cnm.hops - 1;
         tm.mcast_grp_a = meta.relay;
-        meta.priority = 7;
+        tm.qid = 7;
+        tm.ingress_cos = 7;
         deparser.drop_ctl = 0;
-    }
-
-    action start_window() {
-        meta.mark = meta.now & ~(WINDOW - 1);
     }
 
     action block() {
@@ -1245,9 +1266,6 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        start_window();
-        Compath.apply();
-        compare_now();
         path_bit.apply();
         leaf_warned.apply();
         all_warned.apply();
@@ -1259,26 +1277,6 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     }
 } // control HearWarnings
 
-// Writes early what is known early of a packet that may have to wait.
-control PackUp(inout headers_t hdr, inout metadata_t meta,
-               in ingress_intrinsic_metadata_t intrinsic,
-               in ingress_intrinsic_metadata_from_parser_t parsed,
-               inout ingress_intrinsic_metadata_for_deparser_t deparser,
-               inout ingress_intrinsic_metadata_for_tm_t tm) {
-    apply {
-        hdr.bridge.setValid();
-        hdr.bridge.kind = INTERNAL_PACKET;
-        hdr.bridge.priority = meta.priority;
-        hdr.bridge.in_port = meta.in_port;
-        hdr.bridge.length = meta.length;
-        hdr.bridge.hop = meta.hop;
-        hdr.bridge.leaf = meta.leaf;
-        hdr.again.setValid();
-        hdr.again.kind = INTERNAL_AGAIN;
-        hdr.again.passes = meta.passes + 1;
-    }
-} // control PackUp
-
 // Algorithm 1. A packet whose path is warned takes the next one that is not, or
 // waits for its own by recirculation, if the other is slow and its own is not.
 control Rlb(inout headers_t hdr, inout metadata_t meta,
@@ -1286,15 +1284,9 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             in ingress_intrinsic_metadata_from_parser_t parsed,
             inout ingress_intrinsic_metadata_for_deparser_t deparser,
             inout ingress_intrinsic_metadata_for_tm_t tm) {
-    action take_other(path_t path) {
-        meta.found = 1;
-        meta.other = path;
-        meta.other_step = (port_t) path;
-    }
-
-    action other_is_slow(path_t path) {
-        meta.found = 1;
-        meta.gain = 1;
+    action take_other(bit<1> found, path_t path, bit<1> slow) {
+        meta.found = found;
+        meta.gain = slow;
         meta.other = path;
         meta.other_step = (port_t) path;
     }
@@ -1308,375 +1300,364 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             meta.blocked : ternary @name("blocked");
             meta.slow : ternary @name("slow");
         }
-        actions = { take_other; other_is_slow; @defaultonly NoAction; }
-        const default_action = NoAction();
+        actions = { take_other; }
+        const default_action = take_other(0, 0, 0);
         const entries = {
-            (1, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
-            (1, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
-            (1, 1, 0x0040 &&& 0x00c0, 0x0080 &&& 0x00c0) : other_is_slow(0);
-            (1, 1, 0x0040 &&& 0x00c0, _) : take_other(0);
-            (2, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
-            (2, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
-            (2, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
-            (2, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
-            (2, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
-            (2, 1, 0x0040 &&& 0x0060, _) : take_other(2);
-            (2, 1, 0x0060 &&& 0x00e0, 0x0080 &&& 0x00c0) : other_is_slow(0);
-            (2, 1, 0x0060 &&& 0x00e0, _) : take_other(0);
-            (2, 2, 0x0020 &&& 0x00a0, 0x0080 &&& 0x00a0) : other_is_slow(0);
-            (2, 2, 0x0020 &&& 0x00a0, _) : take_other(0);
-            (2, 2, 0x00a0 &&& 0x00e0, 0x0040 &&& 0x0060) : other_is_slow(1);
-            (2, 2, 0x00a0 &&& 0x00e0, _) : take_other(1);
-            (3, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
-            (3, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
-            (3, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
-            (3, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
-            (3, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
-            (3, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
-            (3, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
-            (3, 1, 0x0040 &&& 0x0060, _) : take_other(2);
-            (3, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
-            (3, 1, 0x0060 &&& 0x0070, _) : take_other(3);
-            (3, 1, 0x0070 &&& 0x00f0, 0x0080 &&& 0x00c0) : other_is_slow(0);
-            (3, 1, 0x0070 &&& 0x00f0, _) : take_other(0);
-            (3, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
-            (3, 2, 0x0020 &&& 0x0030, _) : take_other(3);
-            (3, 2, 0x0030 &&& 0x00b0, 0x0080 &&& 0x00a0) : other_is_slow(0);
-            (3, 2, 0x0030 &&& 0x00b0, _) : take_other(0);
-            (3, 2, 0x00b0 &&& 0x00f0, 0x0040 &&& 0x0060) : other_is_slow(1);
-            (3, 2, 0x00b0 &&& 0x00f0, _) : take_other(1);
-            (3, 3, 0x0010 &&& 0x0090, 0x0080 &&& 0x0090) : other_is_slow(0);
-            (3, 3, 0x0010 &&& 0x0090, _) : take_other(0);
-            (3, 3, 0x0090 &&& 0x00d0, 0x0040 &&& 0x0050) : other_is_slow(1);
-            (3, 3, 0x0090 &&& 0x00d0, _) : take_other(1);
-            (3, 3, 0x00d0 &&& 0x00f0, 0x0020 &&& 0x0030) : other_is_slow(2);
-            (3, 3, 0x00d0 &&& 0x00f0, _) : take_other(2);
-            (4, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
-            (4, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
-            (4, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
-            (4, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
-            (4, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
-            (4, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
-            (4, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : other_is_slow(4);
-            (4, 0, 0x00f0 &&& 0x00f8, _) : take_other(4);
-            (4, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
-            (4, 1, 0x0040 &&& 0x0060, _) : take_other(2);
-            (4, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
-            (4, 1, 0x0060 &&& 0x0070, _) : take_other(3);
-            (4, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : other_is_slow(4);
-            (4, 1, 0x0070 &&& 0x0078, _) : take_other(4);
-            (4, 1, 0x0078 &&& 0x00f8, 0x0080 &&& 0x00c0) : other_is_slow(0);
-            (4, 1, 0x0078 &&& 0x00f8, _) : take_other(0);
-            (4, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
-            (4, 2, 0x0020 &&& 0x0030, _) : take_other(3);
-            (4, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : other_is_slow(4);
-            (4, 2, 0x0030 &&& 0x0038, _) : take_other(4);
-            (4, 2, 0x0038 &&& 0x00b8, 0x0080 &&& 0x00a0) : other_is_slow(0);
-            (4, 2, 0x0038 &&& 0x00b8, _) : take_other(0);
-            (4, 2, 0x00b8 &&& 0x00f8, 0x0040 &&& 0x0060) : other_is_slow(1);
-            (4, 2, 0x00b8 &&& 0x00f8, _) : take_other(1);
-            (4, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : other_is_slow(4);
-            (4, 3, 0x0010 &&& 0x0018, _) : take_other(4);
-            (4, 3, 0x0018 &&& 0x0098, 0x0080 &&& 0x0090) : other_is_slow(0);
-            (4, 3, 0x0018 &&& 0x0098, _) : take_other(0);
-            (4, 3, 0x0098 &&& 0x00d8, 0x0040 &&& 0x0050) : other_is_slow(1);
-            (4, 3, 0x0098 &&& 0x00d8, _) : take_other(1);
-            (4, 3, 0x00d8 &&& 0x00f8, 0x0020 &&& 0x0030) : other_is_slow(2);
-            (4, 3, 0x00d8 &&& 0x00f8, _) : take_other(2);
-            (4, 4, 0x0008 &&& 0x0088, 0x0080 &&& 0x0088) : other_is_slow(0);
-            (4, 4, 0x0008 &&& 0x0088, _) : take_other(0);
-            (4, 4, 0x0088 &&& 0x00c8, 0x0040 &&& 0x0048) : other_is_slow(1);
-            (4, 4, 0x0088 &&& 0x00c8, _) : take_other(1);
-            (4, 4, 0x00c8 &&& 0x00e8, 0x0020 &&& 0x0028) : other_is_slow(2);
-            (4, 4, 0x00c8 &&& 0x00e8, _) : take_other(2);
-            (4, 4, 0x00e8 &&& 0x00f8, 0x0010 &&& 0x0018) : other_is_slow(3);
-            (4, 4, 0x00e8 &&& 0x00f8, _) : take_other(3);
-            (5, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
-            (5, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
-            (5, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
-            (5, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
-            (5, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
-            (5, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
-            (5, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : other_is_slow(4);
-            (5, 0, 0x00f0 &&& 0x00f8, _) : take_other(4);
-            (5, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : other_is_slow(5);
-            (5, 0, 0x00f8 &&& 0x00fc, _) : take_other(5);
-            (5, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
-            (5, 1, 0x0040 &&& 0x0060, _) : take_other(2);
-            (5, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
-            (5, 1, 0x0060 &&& 0x0070, _) : take_other(3);
-            (5, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : other_is_slow(4);
-            (5, 1, 0x0070 &&& 0x0078, _) : take_other(4);
-            (5, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : other_is_slow(5);
-            (5, 1, 0x0078 &&& 0x007c, _) : take_other(5);
-            (5, 1, 0x007c &&& 0x00fc, 0x0080 &&& 0x00c0) : other_is_slow(0);
-            (5, 1, 0x007c &&& 0x00fc, _) : take_other(0);
-            (5, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
-            (5, 2, 0x0020 &&& 0x0030, _) : take_other(3);
-            (5, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : other_is_slow(4);
-            (5, 2, 0x0030 &&& 0x0038, _) : take_other(4);
-            (5, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : other_is_slow(5);
-            (5, 2, 0x0038 &&& 0x003c, _) : take_other(5);
-            (5, 2, 0x003c &&& 0x00bc, 0x0080 &&& 0x00a0) : other_is_slow(0);
-            (5, 2, 0x003c &&& 0x00bc, _) : take_other(0);
-            (5, 2, 0x00bc &&& 0x00fc, 0x0040 &&& 0x0060) : other_is_slow(1);
-            (5, 2, 0x00bc &&& 0x00fc, _) : take_other(1);
-            (5, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : other_is_slow(4);
-            (5, 3, 0x0010 &&& 0x0018, _) : take_other(4);
-            (5, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : other_is_slow(5);
-            (5, 3, 0x0018 &&& 0x001c, _) : take_other(5);
-            (5, 3, 0x001c &&& 0x009c, 0x0080 &&& 0x0090) : other_is_slow(0);
-            (5, 3, 0x001c &&& 0x009c, _) : take_other(0);
-            (5, 3, 0x009c &&& 0x00dc, 0x0040 &&& 0x0050) : other_is_slow(1);
-            (5, 3, 0x009c &&& 0x00dc, _) : take_other(1);
-            (5, 3, 0x00dc &&& 0x00fc, 0x0020 &&& 0x0030) : other_is_slow(2);
-            (5, 3, 0x00dc &&& 0x00fc, _) : take_other(2);
-            (5, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : other_is_slow(5);
-            (5, 4, 0x0008 &&& 0x000c, _) : take_other(5);
-            (5, 4, 0x000c &&& 0x008c, 0x0080 &&& 0x0088) : other_is_slow(0);
-            (5, 4, 0x000c &&& 0x008c, _) : take_other(0);
-            (5, 4, 0x008c &&& 0x00cc, 0x0040 &&& 0x0048) : other_is_slow(1);
-            (5, 4, 0x008c &&& 0x00cc, _) : take_other(1);
-            (5, 4, 0x00cc &&& 0x00ec, 0x0020 &&& 0x0028) : other_is_slow(2);
-            (5, 4, 0x00cc &&& 0x00ec, _) : take_other(2);
-            (5, 4, 0x00ec &&& 0x00fc, 0x0010 &&& 0x0018) : other_is_slow(3);
-            (5, 4, 0x00ec &&& 0x00fc, _) : take_other(3);
-            (5, 5, 0x0004 &&& 0x0084, 0x0080 &&& 0x0084) : other_is_slow(0);
-            (5, 5, 0x0004 &&& 0x0084, _) : take_other(0);
-            (5, 5, 0x0084 &&& 0x00c4, 0x0040 &&& 0x0044) : other_is_slow(1);
-            (5, 5, 0x0084 &&& 0x00c4, _) : take_other(1);
-            (5, 5, 0x00c4 &&& 0x00e4, 0x0020 &&& 0x0024) : other_is_slow(2);
-            (5, 5, 0x00c4 &&& 0x00e4, _) : take_other(2);
-            (5, 5, 0x00e4 &&& 0x00f4, 0x0010 &&& 0x0014) : other_is_slow(3);
-            (5, 5, 0x00e4 &&& 0x00f4, _) : take_other(3);
-            (5, 5, 0x00f4 &&& 0x00fc, 0x0008 &&& 0x000c) : other_is_slow(4);
-            (5, 5, 0x00f4 &&& 0x00fc, _) : take_other(4);
-            (6, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
-            (6, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
-            (6, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
-            (6, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
-            (6, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
-            (6, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
-            (6, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : other_is_slow(4);
-            (6, 0, 0x00f0 &&& 0x00f8, _) : take_other(4);
-            (6, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : other_is_slow(5);
-            (6, 0, 0x00f8 &&& 0x00fc, _) : take_other(5);
-            (6, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : other_is_slow(6);
-            (6, 0, 0x00fc &&& 0x00fe, _) : take_other(6);
-            (6, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
-            (6, 1, 0x0040 &&& 0x0060, _) : take_other(2);
-            (6, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
-            (6, 1, 0x0060 &&& 0x0070, _) : take_other(3);
-            (6, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : other_is_slow(4);
-            (6, 1, 0x0070 &&& 0x0078, _) : take_other(4);
-            (6, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : other_is_slow(5);
-            (6, 1, 0x0078 &&& 0x007c, _) : take_other(5);
-            (6, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : other_is_slow(6);
-            (6, 1, 0x007c &&& 0x007e, _) : take_other(6);
-            (6, 1, 0x007e &&& 0x00fe, 0x0080 &&& 0x00c0) : other_is_slow(0);
-            (6, 1, 0x007e &&& 0x00fe, _) : take_other(0);
-            (6, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
-            (6, 2, 0x0020 &&& 0x0030, _) : take_other(3);
-            (6, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : other_is_slow(4);
-            (6, 2, 0x0030 &&& 0x0038, _) : take_other(4);
-            (6, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : other_is_slow(5);
-            (6, 2, 0x0038 &&& 0x003c, _) : take_other(5);
-            (6, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : other_is_slow(6);
-            (6, 2, 0x003c &&& 0x003e, _) : take_other(6);
-            (6, 2, 0x003e &&& 0x00be, 0x0080 &&& 0x00a0) : other_is_slow(0);
-            (6, 2, 0x003e &&& 0x00be, _) : take_other(0);
-            (6, 2, 0x00be &&& 0x00fe, 0x0040 &&& 0x0060) : other_is_slow(1);
-            (6, 2, 0x00be &&& 0x00fe, _) : take_other(1);
-            (6, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : other_is_slow(4);
-            (6, 3, 0x0010 &&& 0x0018, _) : take_other(4);
-            (6, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : other_is_slow(5);
-            (6, 3, 0x0018 &&& 0x001c, _) : take_other(5);
-            (6, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : other_is_slow(6);
-            (6, 3, 0x001c &&& 0x001e, _) : take_other(6);
-            (6, 3, 0x001e &&& 0x009e, 0x0080 &&& 0x0090) : other_is_slow(0);
-            (6, 3, 0x001e &&& 0x009e, _) : take_other(0);
-            (6, 3, 0x009e &&& 0x00de, 0x0040 &&& 0x0050) : other_is_slow(1);
-            (6, 3, 0x009e &&& 0x00de, _) : take_other(1);
-            (6, 3, 0x00de &&& 0x00fe, 0x0020 &&& 0x0030) : other_is_slow(2);
-            (6, 3, 0x00de &&& 0x00fe, _) : take_other(2);
-            (6, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : other_is_slow(5);
-            (6, 4, 0x0008 &&& 0x000c, _) : take_other(5);
-            (6, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : other_is_slow(6);
-            (6, 4, 0x000c &&& 0x000e, _) : take_other(6);
-            (6, 4, 0x000e &&& 0x008e, 0x0080 &&& 0x0088) : other_is_slow(0);
-            (6, 4, 0x000e &&& 0x008e, _) : take_other(0);
-            (6, 4, 0x008e &&& 0x00ce, 0x0040 &&& 0x0048) : other_is_slow(1);
-            (6, 4, 0x008e &&& 0x00ce, _) : take_other(1);
-            (6, 4, 0x00ce &&& 0x00ee, 0x0020 &&& 0x0028) : other_is_slow(2);
-            (6, 4, 0x00ce &&& 0x00ee, _) : take_other(2);
-            (6, 4, 0x00ee &&& 0x00fe, 0x0010 &&& 0x0018) : other_is_slow(3);
-            (6, 4, 0x00ee &&& 0x00fe, _) : take_other(3);
-            (6, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : other_is_slow(6);
-            (6, 5, 0x0004 &&& 0x0006, _) : take_other(6);
-            (6, 5, 0x0006 &&& 0x0086, 0x0080 &&& 0x0084) : other_is_slow(0);
-            (6, 5, 0x0006 &&& 0x0086, _) : take_other(0);
-            (6, 5, 0x0086 &&& 0x00c6, 0x0040 &&& 0x0044) : other_is_slow(1);
-            (6, 5, 0x0086 &&& 0x00c6, _) : take_other(1);
-            (6, 5, 0x00c6 &&& 0x00e6, 0x0020 &&& 0x0024) : other_is_slow(2);
-            (6, 5, 0x00c6 &&& 0x00e6, _) : take_other(2);
-            (6, 5, 0x00e6 &&& 0x00f6, 0x0010 &&& 0x0014) : other_is_slow(3);
-            (6, 5, 0x00e6 &&& 0x00f6, _) : take_other(3);
-            (6, 5, 0x00f6 &&& 0x00fe, 0x0008 &&& 0x000c) : other_is_slow(4);
-            (6, 5, 0x00f6 &&& 0x00fe, _) : take_other(4);
-            (6, 6, 0x0002 &&& 0x0082, 0x0080 &&& 0x0082) : other_is_slow(0);
-            (6, 6, 0x0002 &&& 0x0082, _) : take_other(0);
-            (6, 6, 0x0082 &&& 0x00c2, 0x0040 &&& 0x0042) : other_is_slow(1);
-            (6, 6, 0x0082 &&& 0x00c2, _) : take_other(1);
-            (6, 6, 0x00c2 &&& 0x00e2, 0x0020 &&& 0x0022) : other_is_slow(2);
-            (6, 6, 0x00c2 &&& 0x00e2, _) : take_other(2);
-            (6, 6, 0x00e2 &&& 0x00f2, 0x0010 &&& 0x0012) : other_is_slow(3);
-            (6, 6, 0x00e2 &&& 0x00f2, _) : take_other(3);
-            (6, 6, 0x00f2 &&& 0x00fa, 0x0008 &&& 0x000a) : other_is_slow(4);
-            (6, 6, 0x00f2 &&& 0x00fa, _) : take_other(4);
-            (6, 6, 0x00fa &&& 0x00fe, 0x0004 &&& 0x0006) : other_is_slow(5);
-            (6, 6, 0x00fa &&& 0x00fe, _) : take_other(5);
-            (7, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : other_is_slow(1);
-            (7, 0, 0x0080 &&& 0x00c0, _) : take_other(1);
-            (7, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : other_is_slow(2);
-            (7, 0, 0x00c0 &&& 0x00e0, _) : take_other(2);
-            (7, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : other_is_slow(3);
-            (7, 0, 0x00e0 &&& 0x00f0, _) : take_other(3);
-            (7, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : other_is_slow(4);
-            (7, 0, 0x00f0 &&& 0x00f8, _) : take_other(4);
-            (7, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : other_is_slow(5);
-            (7, 0, 0x00f8 &&& 0x00fc, _) : take_other(5);
-            (7, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : other_is_slow(6);
-            (7, 0, 0x00fc &&& 0x00fe, _) : take_other(6);
-            (7, 0, 0x00fe &&& 0x00ff, 0x0001 &&& 0x0081) : other_is_slow(7);
-            (7, 0, 0x00fe &&& 0x00ff, _) : take_other(7);
-            (7, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : other_is_slow(2);
-            (7, 1, 0x0040 &&& 0x0060, _) : take_other(2);
-            (7, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : other_is_slow(3);
-            (7, 1, 0x0060 &&& 0x0070, _) : take_other(3);
-            (7, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : other_is_slow(4);
-            (7, 1, 0x0070 &&& 0x0078, _) : take_other(4);
-            (7, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : other_is_slow(5);
-            (7, 1, 0x0078 &&& 0x007c, _) : take_other(5);
-            (7, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : other_is_slow(6);
-            (7, 1, 0x007c &&& 0x007e, _) : take_other(6);
-            (7, 1, 0x007e &&& 0x007f, 0x0001 &&& 0x0041) : other_is_slow(7);
-            (7, 1, 0x007e &&& 0x007f, _) : take_other(7);
-            (7, 1, 0x007f &&& 0x00ff, 0x0080 &&& 0x00c0) : other_is_slow(0);
-            (7, 1, 0x007f &&& 0x00ff, _) : take_other(0);
-            (7, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : other_is_slow(3);
-            (7, 2, 0x0020 &&& 0x0030, _) : take_other(3);
-            (7, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : other_is_slow(4);
-            (7, 2, 0x0030 &&& 0x0038, _) : take_other(4);
-            (7, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : other_is_slow(5);
-            (7, 2, 0x0038 &&& 0x003c, _) : take_other(5);
-            (7, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : other_is_slow(6);
-            (7, 2, 0x003c &&& 0x003e, _) : take_other(6);
-            (7, 2, 0x003e &&& 0x003f, 0x0001 &&& 0x0021) : other_is_slow(7);
-            (7, 2, 0x003e &&& 0x003f, _) : take_other(7);
-            (7, 2, 0x003f &&& 0x00bf, 0x0080 &&& 0x00a0) : other_is_slow(0);
-            (7, 2, 0x003f &&& 0x00bf, _) : take_other(0);
-            (7, 2, 0x00bf &&& 0x00ff, 0x0040 &&& 0x0060) : other_is_slow(1);
-            (7, 2, 0x00bf &&& 0x00ff, _) : take_other(1);
-            (7, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : other_is_slow(4);
-            (7, 3, 0x0010 &&& 0x0018, _) : take_other(4);
-            (7, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : other_is_slow(5);
-            (7, 3, 0x0018 &&& 0x001c, _) : take_other(5);
-            (7, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : other_is_slow(6);
-            (7, 3, 0x001c &&& 0x001e, _) : take_other(6);
-            (7, 3, 0x001e &&& 0x001f, 0x0001 &&& 0x0011) : other_is_slow(7);
-            (7, 3, 0x001e &&& 0x001f, _) : take_other(7);
-            (7, 3, 0x001f &&& 0x009f, 0x0080 &&& 0x0090) : other_is_slow(0);
-            (7, 3, 0x001f &&& 0x009f, _) : take_other(0);
-            (7, 3, 0x009f &&& 0x00df, 0x0040 &&& 0x0050) : other_is_slow(1);
-            (7, 3, 0x009f &&& 0x00df, _) : take_other(1);
-            (7, 3, 0x00df &&& 0x00ff, 0x0020 &&& 0x0030) : other_is_slow(2);
-            (7, 3, 0x00df &&& 0x00ff, _) : take_other(2);
-            (7, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : other_is_slow(5);
-            (7, 4, 0x0008 &&& 0x000c, _) : take_other(5);
-            (7, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : other_is_slow(6);
-            (7, 4, 0x000c &&& 0x000e, _) : take_other(6);
-            (7, 4, 0x000e &&& 0x000f, 0x0001 &&& 0x0009) : other_is_slow(7);
-            (7, 4, 0x000e &&& 0x000f, _) : take_other(7);
-            (7, 4, 0x000f &&& 0x008f, 0x0080 &&& 0x0088) : other_is_slow(0);
-            (7, 4, 0x000f &&& 0x008f, _) : take_other(0);
-            (7, 4, 0x008f &&& 0x00cf, 0x0040 &&& 0x0048) : other_is_slow(1);
-            (7, 4, 0x008f &&& 0x00cf, _) : take_other(1);
-            (7, 4, 0x00cf &&& 0x00ef, 0x0020 &&& 0x0028) : other_is_slow(2);
-            (7, 4, 0x00cf &&& 0x00ef, _) : take_other(2);
-            (7, 4, 0x00ef &&& 0x00ff, 0x0010 &&& 0x0018) : other_is_slow(3);
-            (7, 4, 0x00ef &&& 0x00ff, _) : take_other(3);
-            (7, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : other_is_slow(6);
-            (7, 5, 0x0004 &&& 0x0006, _) : take_other(6);
-            (7, 5, 0x0006 &&& 0x0007, 0x0001 &&& 0x0005) : other_is_slow(7);
-            (7, 5, 0x0006 &&& 0x0007, _) : take_other(7);
-            (7, 5, 0x0007 &&& 0x0087, 0x0080 &&& 0x0084) : other_is_slow(0);
-            (7, 5, 0x0007 &&& 0x0087, _) : take_other(0);
-            (7, 5, 0x0087 &&& 0x00c7, 0x0040 &&& 0x0044) : other_is_slow(1);
-            (7, 5, 0x0087 &&& 0x00c7, _) : take_other(1);
-            (7, 5, 0x00c7 &&& 0x00e7, 0x0020 &&& 0x0024) : other_is_slow(2);
-            (7, 5, 0x00c7 &&& 0x00e7, _) : take_other(2);
-            (7, 5, 0x00e7 &&& 0x00f7, 0x0010 &&& 0x0014) : other_is_slow(3);
-            (7, 5, 0x00e7 &&& 0x00f7, _) : take_other(3);
-            (7, 5, 0x00f7 &&& 0x00ff, 0x0008 &&& 0x000c) : other_is_slow(4);
-            (7, 5, 0x00f7 &&& 0x00ff, _) : take_other(4);
-            (7, 6, 0x0002 &&& 0x0003, 0x0001 &&& 0x0003) : other_is_slow(7);
-            (7, 6, 0x0002 &&& 0x0003, _) : take_other(7);
-            (7, 6, 0x0003 &&& 0x0083, 0x0080 &&& 0x0082) : other_is_slow(0);
-            (7, 6, 0x0003 &&& 0x0083, _) : take_other(0);
-            (7, 6, 0x0083 &&& 0x00c3, 0x0040 &&& 0x0042) : other_is_slow(1);
-            (7, 6, 0x0083 &&& 0x00c3, _) : take_other(1);
-            (7, 6, 0x00c3 &&& 0x00e3, 0x0020 &&& 0x0022) : other_is_slow(2);
-            (7, 6, 0x00c3 &&& 0x00e3, _) : take_other(2);
-            (7, 6, 0x00e3 &&& 0x00f3, 0x0010 &&& 0x0012) : other_is_slow(3);
-            (7, 6, 0x00e3 &&& 0x00f3, _) : take_other(3);
-            (7, 6, 0x00f3 &&& 0x00fb, 0x0008 &&& 0x000a) : other_is_slow(4);
-            (7, 6, 0x00f3 &&& 0x00fb, _) : take_other(4);
-            (7, 6, 0x00fb &&& 0x00ff, 0x0004 &&& 0x0006) : other_is_slow(5);
-            (7, 6, 0x00fb &&& 0x00ff, _) : take_other(5);
-            (7, 7, 0x0001 &&& 0x0081, 0x0080 &&& 0x0081) : other_is_slow(0);
-            (7, 7, 0x0001 &&& 0x0081, _) : take_other(0);
-            (7, 7, 0x0081 &&& 0x00c1, 0x0040 &&& 0x0041) : other_is_slow(1);
-            (7, 7, 0x0081 &&& 0x00c1, _) : take_other(1);
-            (7, 7, 0x00c1 &&& 0x00e1, 0x0020 &&& 0x0021) : other_is_slow(2);
-            (7, 7, 0x00c1 &&& 0x00e1, _) : take_other(2);
-            (7, 7, 0x00e1 &&& 0x00f1, 0x0010 &&& 0x0011) : other_is_slow(3);
-            (7, 7, 0x00e1 &&& 0x00f1, _) : take_other(3);
-            (7, 7, 0x00f1 &&& 0x00f9, 0x0008 &&& 0x0009) : other_is_slow(4);
-            (7, 7, 0x00f1 &&& 0x00f9, _) : take_other(4);
-            (7, 7, 0x00f9 &&& 0x00fd, 0x0004 &&& 0x0005) : other_is_slow(5);
-            (7, 7, 0x00f9 &&& 0x00fd, _) : take_other(5);
-            (7, 7, 0x00fd &&& 0x00ff, 0x0002 &&& 0x0003) : other_is_slow(6);
-            (7, 7, 0x00fd &&& 0x00ff, _) : take_other(6);
+            (1, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
+            (1, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
+            (1, 1, 0x0040 &&& 0x00c0, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
+            (1, 1, 0x0040 &&& 0x00c0, _) : take_other(1, 0, 0);
+            (2, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
+            (2, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
+            (2, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
+            (2, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
+            (2, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
+            (2, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
+            (2, 1, 0x0060 &&& 0x00e0, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
+            (2, 1, 0x0060 &&& 0x00e0, _) : take_other(1, 0, 0);
+            (2, 2, 0x0020 &&& 0x00a0, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
+            (2, 2, 0x0020 &&& 0x00a0, _) : take_other(1, 0, 0);
+            (2, 2, 0x00a0 &&& 0x00e0, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
+            (2, 2, 0x00a0 &&& 0x00e0, _) : take_other(1, 1, 0);
+            (3, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
+            (3, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
+            (3, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
+            (3, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
+            (3, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
+            (3, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
+            (3, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
+            (3, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
+            (3, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
+            (3, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
+            (3, 1, 0x0070 &&& 0x00f0, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
+            (3, 1, 0x0070 &&& 0x00f0, _) : take_other(1, 0, 0);
+            (3, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
+            (3, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
+            (3, 2, 0x0030 &&& 0x00b0, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
+            (3, 2, 0x0030 &&& 0x00b0, _) : take_other(1, 0, 0);
+            (3, 2, 0x00b0 &&& 0x00f0, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
+            (3, 2, 0x00b0 &&& 0x00f0, _) : take_other(1, 1, 0);
+            (3, 3, 0x0010 &&& 0x0090, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
+            (3, 3, 0x0010 &&& 0x0090, _) : take_other(1, 0, 0);
+            (3, 3, 0x0090 &&& 0x00d0, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
+            (3, 3, 0x0090 &&& 0x00d0, _) : take_other(1, 1, 0);
+            (3, 3, 0x00d0 &&& 0x00f0, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
+            (3, 3, 0x00d0 &&& 0x00f0, _) : take_other(1, 2, 0);
+            (4, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
+            (4, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
+            (4, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
+            (4, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
+            (4, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
+            (4, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
+            (4, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1);
+            (4, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0);
+            (4, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
+            (4, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
+            (4, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
+            (4, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
+            (4, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1);
+            (4, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0);
+            (4, 1, 0x0078 &&& 0x00f8, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
+            (4, 1, 0x0078 &&& 0x00f8, _) : take_other(1, 0, 0);
+            (4, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
+            (4, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
+            (4, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1);
+            (4, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0);
+            (4, 2, 0x0038 &&& 0x00b8, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
+            (4, 2, 0x0038 &&& 0x00b8, _) : take_other(1, 0, 0);
+            (4, 2, 0x00b8 &&& 0x00f8, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
+            (4, 2, 0x00b8 &&& 0x00f8, _) : take_other(1, 1, 0);
+            (4, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1);
+            (4, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0);
+            (4, 3, 0x0018 &&& 0x0098, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
+            (4, 3, 0x0018 &&& 0x0098, _) : take_other(1, 0, 0);
+            (4, 3, 0x0098 &&& 0x00d8, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
+            (4, 3, 0x0098 &&& 0x00d8, _) : take_other(1, 1, 0);
+            (4, 3, 0x00d8 &&& 0x00f8, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
+            (4, 3, 0x00d8 &&& 0x00f8, _) : take_other(1, 2, 0);
+            (4, 4, 0x0008 &&& 0x0088, 0x0080 &&& 0x0088) : take_other(1, 0, 1);
+            (4, 4, 0x0008 &&& 0x0088, _) : take_other(1, 0, 0);
+            (4, 4, 0x0088 &&& 0x00c8, 0x0040 &&& 0x0048) : take_other(1, 1, 1);
+            (4, 4, 0x0088 &&& 0x00c8, _) : take_other(1, 1, 0);
+            (4, 4, 0x00c8 &&& 0x00e8, 0x0020 &&& 0x0028) : take_other(1, 2, 1);
+            (4, 4, 0x00c8 &&& 0x00e8, _) : take_other(1, 2, 0);
+            (4, 4, 0x00e8 &&& 0x00f8, 0x0010 &&& 0x0018) : take_other(1, 3, 1);
+            (4, 4, 0x00e8 &&& 0x00f8, _) : take_other(1, 3, 0);
+            (5, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
+            (5, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
+            (5, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
+            (5, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
+            (5, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
+            (5, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
+            (5, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1);
+            (5, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0);
+            (5, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : take_other(1, 5, 1);
+            (5, 0, 0x00f8 &&& 0x00fc, _) : take_other(1, 5, 0);
+            (5, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
+            (5, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
+            (5, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
+            (5, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
+            (5, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1);
+            (5, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0);
+            (5, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : take_other(1, 5, 1);
+            (5, 1, 0x0078 &&& 0x007c, _) : take_other(1, 5, 0);
+            (5, 1, 0x007c &&& 0x00fc, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
+            (5, 1, 0x007c &&& 0x00fc, _) : take_other(1, 0, 0);
+            (5, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
+            (5, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
+            (5, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1);
+            (5, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0);
+            (5, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : take_other(1, 5, 1);
+            (5, 2, 0x0038 &&& 0x003c, _) : take_other(1, 5, 0);
+            (5, 2, 0x003c &&& 0x00bc, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
+            (5, 2, 0x003c &&& 0x00bc, _) : take_other(1, 0, 0);
+            (5, 2, 0x00bc &&& 0x00fc, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
+            (5, 2, 0x00bc &&& 0x00fc, _) : take_other(1, 1, 0);
+            (5, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1);
+            (5, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0);
+            (5, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : take_other(1, 5, 1);
+            (5, 3, 0x0018 &&& 0x001c, _) : take_other(1, 5, 0);
+            (5, 3, 0x001c &&& 0x009c, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
+            (5, 3, 0x001c &&& 0x009c, _) : take_other(1, 0, 0);
+            (5, 3, 0x009c &&& 0x00dc, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
+            (5, 3, 0x009c &&& 0x00dc, _) : take_other(1, 1, 0);
+            (5, 3, 0x00dc &&& 0x00fc, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
+            (5, 3, 0x00dc &&& 0x00fc, _) : take_other(1, 2, 0);
+            (5, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : take_other(1, 5, 1);
+            (5, 4, 0x0008 &&& 0x000c, _) : take_other(1, 5, 0);
+            (5, 4, 0x000c &&& 0x008c, 0x0080 &&& 0x0088) : take_other(1, 0, 1);
+            (5, 4, 0x000c &&& 0x008c, _) : take_other(1, 0, 0);
+            (5, 4, 0x008c &&& 0x00cc, 0x0040 &&& 0x0048) : take_other(1, 1, 1);
+            (5, 4, 0x008c &&& 0x00cc, _) : take_other(1, 1, 0);
+            (5, 4, 0x00cc &&& 0x00ec, 0x0020 &&& 0x0028) : take_other(1, 2, 1);
+            (5, 4, 0x00cc &&& 0x00ec, _) : take_other(1, 2, 0);
+            (5, 4, 0x00ec &&& 0x00fc, 0x0010 &&& 0x0018) : take_other(1, 3, 1);
+            (5, 4, 0x00ec &&& 0x00fc, _) : take_other(1, 3, 0);
+            (5, 5, 0x0004 &&& 0x0084, 0x0080 &&& 0x0084) : take_other(1, 0, 1);
+            (5, 5, 0x0004 &&& 0x0084, _) : take_other(1, 0, 0);
+            (5, 5, 0x0084 &&& 0x00c4, 0x0040 &&& 0x0044) : take_other(1, 1, 1);
+            (5, 5, 0x0084 &&& 0x00c4, _) : take_other(1, 1, 0);
+            (5, 5, 0x00c4 &&& 0x00e4, 0x0020 &&& 0x0024) : take_other(1, 2, 1);
+            (5, 5, 0x00c4 &&& 0x00e4, _) : take_other(1, 2, 0);
+            (5, 5, 0x00e4 &&& 0x00f4, 0x0010 &&& 0x0014) : take_other(1, 3, 1);
+            (5, 5, 0x00e4 &&& 0x00f4, _) : take_other(1, 3, 0);
+            (5, 5, 0x00f4 &&& 0x00fc, 0x0008 &&& 0x000c) : take_other(1, 4, 1);
+            (5, 5, 0x00f4 &&& 0x00fc, _) : take_other(1, 4, 0);
+            (6, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
+            (6, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
+            (6, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
+            (6, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
+            (6, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
+            (6, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
+            (6, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1);
+            (6, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0);
+            (6, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : take_other(1, 5, 1);
+            (6, 0, 0x00f8 &&& 0x00fc, _) : take_other(1, 5, 0);
+            (6, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : take_other(1, 6, 1);
+            (6, 0, 0x00fc &&& 0x00fe, _) : take_other(1, 6, 0);
+            (6, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
+            (6, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
+            (6, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
+            (6, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
+            (6, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1);
+            (6, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0);
+            (6, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : take_other(1, 5, 1);
+            (6, 1, 0x0078 &&& 0x007c, _) : take_other(1, 5, 0);
+            (6, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : take_other(1, 6, 1);
+            (6, 1, 0x007c &&& 0x007e, _) : take_other(1, 6, 0);
+            (6, 1, 0x007e &&& 0x00fe, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
+            (6, 1, 0x007e &&& 0x00fe, _) : take_other(1, 0, 0);
+            (6, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
+            (6, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
+            (6, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1);
+            (6, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0);
+            (6, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : take_other(1, 5, 1);
+            (6, 2, 0x0038 &&& 0x003c, _) : take_other(1, 5, 0);
+            (6, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : take_other(1, 6, 1);
+            (6, 2, 0x003c &&& 0x003e, _) : take_other(1, 6, 0);
+            (6, 2, 0x003e &&& 0x00be, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
+            (6, 2, 0x003e &&& 0x00be, _) : take_other(1, 0, 0);
+            (6, 2, 0x00be &&& 0x00fe, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
+            (6, 2, 0x00be &&& 0x00fe, _) : take_other(1, 1, 0);
+            (6, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1);
+            (6, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0);
+            (6, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : take_other(1, 5, 1);
+            (6, 3, 0x0018 &&& 0x001c, _) : take_other(1, 5, 0);
+            (6, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : take_other(1, 6, 1);
+            (6, 3, 0x001c &&& 0x001e, _) : take_other(1, 6, 0);
+            (6, 3, 0x001e &&& 0x009e, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
+            (6, 3, 0x001e &&& 0x009e, _) : take_other(1, 0, 0);
+            (6, 3, 0x009e &&& 0x00de, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
+            (6, 3, 0x009e &&& 0x00de, _) : take_other(1, 1, 0);
+            (6, 3, 0x00de &&& 0x00fe, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
+            (6, 3, 0x00de &&& 0x00fe, _) : take_other(1, 2, 0);
+            (6, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : take_other(1, 5, 1);
+            (6, 4, 0x0008 &&& 0x000c, _) : take_other(1, 5, 0);
+            (6, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : take_other(1, 6, 1);
+            (6, 4, 0x000c &&& 0x000e, _) : take_other(1, 6, 0);
+            (6, 4, 0x000e &&& 0x008e, 0x0080 &&& 0x0088) : take_other(1, 0, 1);
+            (6, 4, 0x000e &&& 0x008e, _) : take_other(1, 0, 0);
+            (6, 4, 0x008e &&& 0x00ce, 0x0040 &&& 0x0048) : take_other(1, 1, 1);
+            (6, 4, 0x008e &&& 0x00ce, _) : take_other(1, 1, 0);
+            (6, 4, 0x00ce &&& 0x00ee, 0x0020 &&& 0x0028) : take_other(1, 2, 1);
+            (6, 4, 0x00ce &&& 0x00ee, _) : take_other(1, 2, 0);
+            (6, 4, 0x00ee &&& 0x00fe, 0x0010 &&& 0x0018) : take_other(1, 3, 1);
+            (6, 4, 0x00ee &&& 0x00fe, _) : take_other(1, 3, 0);
+            (6, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : take_other(1, 6, 1);
+            (6, 5, 0x0004 &&& 0x0006, _) : take_other(1, 6, 0);
+            (6, 5, 0x0006 &&& 0x0086, 0x0080 &&& 0x0084) : take_other(1, 0, 1);
+            (6, 5, 0x0006 &&& 0x0086, _) : take_other(1, 0, 0);
+            (6, 5, 0x0086 &&& 0x00c6, 0x0040 &&& 0x0044) : take_other(1, 1, 1);
+            (6, 5, 0x0086 &&& 0x00c6, _) : take_other(1, 1, 0);
+            (6, 5, 0x00c6 &&& 0x00e6, 0x0020 &&& 0x0024) : take_other(1, 2, 1);
+            (6, 5, 0x00c6 &&& 0x00e6, _) : take_other(1, 2, 0);
+            (6, 5, 0x00e6 &&& 0x00f6, 0x0010 &&& 0x0014) : take_other(1, 3, 1);
+            (6, 5, 0x00e6 &&& 0x00f6, _) : take_other(1, 3, 0);
+            (6, 5, 0x00f6 &&& 0x00fe, 0x0008 &&& 0x000c) : take_other(1, 4, 1);
+            (6, 5, 0x00f6 &&& 0x00fe, _) : take_other(1, 4, 0);
+            (6, 6, 0x0002 &&& 0x0082, 0x0080 &&& 0x0082) : take_other(1, 0, 1);
+            (6, 6, 0x0002 &&& 0x0082, _) : take_other(1, 0, 0);
+            (6, 6, 0x0082 &&& 0x00c2, 0x0040 &&& 0x0042) : take_other(1, 1, 1);
+            (6, 6, 0x0082 &&& 0x00c2, _) : take_other(1, 1, 0);
+            (6, 6, 0x00c2 &&& 0x00e2, 0x0020 &&& 0x0022) : take_other(1, 2, 1);
+            (6, 6, 0x00c2 &&& 0x00e2, _) : take_other(1, 2, 0);
+            (6, 6, 0x00e2 &&& 0x00f2, 0x0010 &&& 0x0012) : take_other(1, 3, 1);
+            (6, 6, 0x00e2 &&& 0x00f2, _) : take_other(1, 3, 0);
+            (6, 6, 0x00f2 &&& 0x00fa, 0x0008 &&& 0x000a) : take_other(1, 4, 1);
+            (6, 6, 0x00f2 &&& 0x00fa, _) : take_other(1, 4, 0);
+            (6, 6, 0x00fa &&& 0x00fe, 0x0004 &&& 0x0006) : take_other(1, 5, 1);
+            (6, 6, 0x00fa &&& 0x00fe, _) : take_other(1, 5, 0);
+            (7, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
+            (7, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
+            (7, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
+            (7, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
+            (7, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
+            (7, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
+            (7, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1);
+            (7, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0);
+            (7, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : take_other(1, 5, 1);
+            (7, 0, 0x00f8 &&& 0x00fc, _) : take_other(1, 5, 0);
+            (7, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : take_other(1, 6, 1);
+            (7, 0, 0x00fc &&& 0x00fe, _) : take_other(1, 6, 0);
+            (7, 0, 0x00fe &&& 0x00ff, 0x0001 &&& 0x0081) : take_other(1, 7, 1);
+            (7, 0, 0x00fe &&& 0x00ff, _) : take_other(1, 7, 0);
+            (7, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
+            (7, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
+            (7, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
+            (7, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
+            (7, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1);
+            (7, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0);
+            (7, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : take_other(1, 5, 1);
+            (7, 1, 0x0078 &&& 0x007c, _) : take_other(1, 5, 0);
+            (7, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : take_other(1, 6, 1);
+            (7, 1, 0x007c &&& 0x007e, _) : take_other(1, 6, 0);
+            (7, 1, 0x007e &&& 0x007f, 0x0001 &&& 0x0041) : take_other(1, 7, 1);
+            (7, 1, 0x007e &&& 0x007f, _) : take_other(1, 7, 0);
+            (7, 1, 0x007f &&& 0x00ff, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
+            (7, 1, 0x007f &&& 0x00ff, _) : take_other(1, 0, 0);
+            (7, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
+            (7, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
+            (7, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1);
+            (7, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0);
+            (7, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : take_other(1, 5, 1);
+            (7, 2, 0x0038 &&& 0x003c, _) : take_other(1, 5, 0);
+            (7, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : take_other(1, 6, 1);
+            (7, 2, 0x003c &&& 0x003e, _) : take_other(1, 6, 0);
+            (7, 2, 0x003e &&& 0x003f, 0x0001 &&& 0x0021) : take_other(1, 7, 1);
+            (7, 2, 0x003e &&& 0x003f, _) : take_other(1, 7, 0);
+            (7, 2, 0x003f &&& 0x00bf, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
+            (7, 2, 0x003f &&& 0x00bf, _) : take_other(1, 0, 0);
+            (7, 2, 0x00bf &&& 0x00ff, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
+            (7, 2, 0x00bf &&& 0x00ff, _) : take_other(1, 1, 0);
+            (7, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1);
+            (7, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0);
+            (7, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : take_other(1, 5, 1);
+            (7, 3, 0x0018 &&& 0x001c, _) : take_other(1, 5, 0);
+            (7, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : take_other(1, 6, 1);
+            (7, 3, 0x001c &&& 0x001e, _) : take_other(1, 6, 0);
+            (7, 3, 0x001e &&& 0x001f, 0x0001 &&& 0x0011) : take_other(1, 7, 1);
+            (7, 3, 0x001e &&& 0x001f, _) : take_other(1, 7, 0);
+            (7, 3, 0x001f &&& 0x009f, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
+            (7, 3, 0x001f &&& 0x009f, _) : take_other(1, 0, 0);
+            (7, 3, 0x009f &&& 0x00df, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
+            (7, 3, 0x009f &&& 0x00df, _) : take_other(1, 1, 0);
+            (7, 3, 0x00df &&& 0x00ff, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
+            (7, 3, 0x00df &&& 0x00ff, _) : take_other(1, 2, 0);
+            (7, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : take_other(1, 5, 1);
+            (7, 4, 0x0008 &&& 0x000c, _) : take_other(1, 5, 0);
+            (7, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : take_other(1, 6, 1);
+            (7, 4, 0x000c &&& 0x000e, _) : take_other(1, 6, 0);
+            (7, 4, 0x000e &&& 0x000f, 0x0001 &&& 0x0009) : take_other(1, 7, 1);
+            (7, 4, 0x000e &&& 0x000f, _) : take_other(1, 7, 0);
+            (7, 4, 0x000f &&& 0x008f, 0x0080 &&& 0x0088) : take_other(1, 0, 1);
+            (7, 4, 0x000f &&& 0x008f, _) : take_other(1, 0, 0);
+            (7, 4, 0x008f &&& 0x00cf, 0x0040 &&& 0x0048) : take_other(1, 1, 1);
+            (7, 4, 0x008f &&& 0x00cf, _) : take_other(1, 1, 0);
+            (7, 4, 0x00cf &&& 0x00ef, 0x0020 &&& 0x0028) : take_other(1, 2, 1);
+            (7, 4, 0x00cf &&& 0x00ef, _) : take_other(1, 2, 0);
+            (7, 4, 0x00ef &&& 0x00ff, 0x0010 &&& 0x0018) : take_other(1, 3, 1);
+            (7, 4, 0x00ef &&& 0x00ff, _) : take_other(1, 3, 0);
+            (7, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : take_other(1, 6, 1);
+            (7, 5, 0x0004 &&& 0x0006, _) : take_other(1, 6, 0);
+            (7, 5, 0x0006 &&& 0x0007, 0x0001 &&& 0x0005) : take_other(1, 7, 1);
+            (7, 5, 0x0006 &&& 0x0007, _) : take_other(1, 7, 0);
+            (7, 5, 0x0007 &&& 0x0087, 0x0080 &&& 0x0084) : take_other(1, 0, 1);
+            (7, 5, 0x0007 &&& 0x0087, _) : take_other(1, 0, 0);
+            (7, 5, 0x0087 &&& 0x00c7, 0x0040 &&& 0x0044) : take_other(1, 1, 1);
+            (7, 5, 0x0087 &&& 0x00c7, _) : take_other(1, 1, 0);
+            (7, 5, 0x00c7 &&& 0x00e7, 0x0020 &&& 0x0024) : take_other(1, 2, 1);
+            (7, 5, 0x00c7 &&& 0x00e7, _) : take_other(1, 2, 0);
+            (7, 5, 0x00e7 &&& 0x00f7, 0x0010 &&& 0x0014) : take_other(1, 3, 1);
+            (7, 5, 0x00e7 &&& 0x00f7, _) : take_other(1, 3, 0);
+            (7, 5, 0x00f7 &&& 0x00ff, 0x0008 &&& 0x000c) : take_other(1, 4, 1);
+            (7, 5, 0x00f7 &&& 0x00ff, _) : take_other(1, 4, 0);
+            (7, 6, 0x0002 &&& 0x0003, 0x0001 &&& 0x0003) : take_other(1, 7, 1);
+            (7, 6, 0x0002 &&& 0x0003, _) : take_other(1, 7, 0);
+            (7, 6, 0x0003 &&& 0x0083, 0x0080 &&& 0x0082) : take_other(1, 0, 1);
+            (7, 6, 0x0003 &&& 0x0083, _) : take_other(1, 0, 0);
+            (7, 6, 0x0083 &&& 0x00c3, 0x0040 &&& 0x0042) : take_other(1, 1, 1);
+            (7, 6, 0x0083 &&& 0x00c3, _) : take_other(1, 1, 0);
+            (7, 6, 0x00c3 &&& 0x00e3, 0x0020 &&& 0x0022) : take_other(1, 2, 1);
+            (7, 6, 0x00c3 &&& 0x00e3, _) : take_other(1, 2, 0);
+            (7, 6, 0x00e3 &&& 0x00f3, 0x0010 &&& 0x0012) : take_other(1, 3, 1);
+            (7, 6, 0x00e3 &&& 0x00f3, _) : take_other(1, 3, 0);
+            (7, 6, 0x00f3 &&& 0x00fb, 0x0008 &&& 0x000a) : take_other(1, 4, 1);
+            (7, 6, 0x00f3 &&& 0x00fb, _) : take_other(1, 4, 0);
+            (7, 6, 0x00fb &&& 0x00ff, 0x0004 &&& 0x0006) : take_other(1, 5, 1);
+            (7, 6, 0x00fb &&& 0x00ff, _) : take_other(1, 5, 0);
+            (7, 7, 0x0001 &&& 0x0081, 0x0080 &&& 0x0081) : take_other(1, 0, 1);
+            (7, 7, 0x0001 &&& 0x0081, _) : take_other(1, 0, 0);
+            (7, 7, 0x0081 &&& 0x00c1, 0x0040 &&& 0x0041) : take_other(1, 1, 1);
+            (7, 7, 0x0081 &&& 0x00c1, _) : take_other(1, 1, 0);
+            (7, 7, 0x00c1 &&& 0x00e1, 0x0020 &&& 0x0021) : take_other(1, 2, 1);
+            (7, 7, 0x00c1 &&& 0x00e1, _) : take_other(1, 2, 0);
+            (7, 7, 0x00e1 &&& 0x00f1, 0x0010 &&& 0x0011) : take_other(1, 3, 1);
+            (7, 7, 0x00e1 &&& 0x00f1, _) : take_other(1, 3, 0);
+            (7, 7, 0x00f1 &&& 0x00f9, 0x0008 &&& 0x0009) : take_other(1, 4, 1);
+            (7, 7, 0x00f1 &&& 0x00f9, _) : take_other(1, 4, 0);
+            (7, 7, 0x00f9 &&& 0x00fd, 0x0004 &&& 0x0005) : take_other(1, 5, 1);
+            (7, 7, 0x00f9 &&& 0x00fd, _) : take_other(1, 5, 0);
+            (7, 7, 0x00fd &&& 0x00ff, 0x0002 &&& 0x0003) : take_other(1, 6, 1);
+            (7, 7, 0x00fd &&& 0x00ff, _) : take_other(1, 6, 0);
         }
         size = 336;
     }
 
-    @name(".limit_recirculation")
-    action limit_recirculation(bit<16> most) {
-        meta.may_pass = most |-| meta.passes;
-    }
-
-    @name(".Stoprecir")
-    table Stoprecir {
-        actions = { limit_recirculation; }
-        default_action = limit_recirculation(64);
-        size = 1;
-    }
-
     @name(".forward_direct")
     action forward_direct() {
-        hdr.again.setInvalid();
     }
 
     @name(".forward_other")
     action forward_other() {
         meta.step = meta.other_step;
         meta.path = meta.other;
-        hdr.again.setInvalid();
     }
 
     @name(".forward_later")
     action forward_later() {
+        hdr.again.setValid();
+        hdr.again.kind = INTERNAL_AGAIN;
+        hdr.again.passes = meta.passes + 1;
         meta.first_port = RECIRCULATION_PORT;
         meta.step = 0;
     }
@@ -1701,10 +1682,11 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
 
     action port_of_path() {
         meta.out_port = meta.first_port + meta.step;
+        hdr.bridge.out_port = meta.first_port + meta.step;
+        hdr.bridge.path = meta.path;
     }
 
     apply {
-        Stoprecir.apply();
         next_path.apply();
         Forwardtype.apply();
         port_of_path();
@@ -1723,26 +1705,16 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         tm.ucast_egress_port = port;
     }
 
-    action unknown_port() {
-        deparser.drop_ctl = 1;
-    }
-
     @name(".Forward")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
-        actions = { send; @defaultonly unknown_port; }
-        const default_action = unknown_port();
+        actions = { send; @defaultonly NoAction; }
+        const default_action = NoAction();
         size = 64;
     }
 
     apply {
-        hdr.bridge.path = meta.path;
-        hdr.bridge.out_port = meta.out_port;
-        tm.qid = (bit<5>) meta.priority;
-        tm.ingress_cos = meta.priority;
-        if (meta.out_port != 0) {
-            Forward.apply();
-        }
+        Forward.apply(); // what has no port there, goes nowhere
     }
 } // control Send
 
@@ -1752,24 +1724,24 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
                     inout ingress_intrinsic_metadata_for_deparser_t deparser,
                     inout ingress_intrinsic_metadata_for_tm_t tm) {
     Route() route;
-    Clock() clock;
     Arrive() arrive;
     Neighbour() neighbour;
     Drill() drill;
-    PackUp() pack_up;
+    Begin() begin;
     Predict() predict;
+    PackUp() pack_up;
     HearWarnings() hear_warnings;
     Rlb() rlb;
     Send() send;
 
     apply {
         route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        clock.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         arrive.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         neighbour.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         drill.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        pack_up.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        begin.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         predict.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        pack_up.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         hear_warnings.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         rlb.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
@@ -1860,8 +1832,22 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta,
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
-    apply {
+    action depart() {
         meta.departed = count_departure.execute(queue.get({ hdr.bridge.in_port[5:0], hdr.bridge.priority }));
+    }
+
+    table leave_queue {
+        key = { hdr.bridge.isValid() : ternary @name("packet"); }
+        actions = { depart; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            true : depart();
+        }
+        size = 1;
+    }
+
+    apply {
+        leave_queue.apply();
     }
 } // control Depart
 
@@ -1930,6 +1916,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     table echo {
         key = {
+            hdr.bridge.isValid() : ternary @name("packet");
             hdr.bridge.hop : ternary @name("hop");
             hdr.fabric.isValid() : ternary @name("fabric");
             hdr.fabric.stamped : ternary @name("stamped");
@@ -1937,8 +1924,8 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         actions = { keep_echo; take_echo; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (HOP_HOST, true, 1) : keep_echo();
-            (HOP_CHOICE, false, _) : take_echo();
+            (true, HOP_HOST, true, 1) : keep_echo();
+            (true, HOP_CHOICE, false, _) : take_echo();
         }
         size = 2;
     }
@@ -1948,41 +1935,14 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         hdr.fabric.setInvalid();
     }
 
-    action put_stamp() {
+    // What is no stamp, or no echo, is not said to be one.
+    action put_on(bit<1> stamped, bit<1> echoed) {
         hdr.fabric.setValid();
         hdr.fabric.ether_type = hdr.ethernet.ether_type;
         hdr.fabric.src_leaf = meta.own_leaf;
         hdr.fabric.path = 5w0 ++ hdr.bridge.path;
-        hdr.fabric.stamped = 1;
-        hdr.fabric.echoed = 0;
-        hdr.fabric.reserved = 0;
-        hdr.fabric.stamp = meta.stamp;
-        hdr.fabric.echo_path = 0;
-        hdr.fabric.echo = 0;
-        hdr.ethernet.ether_type = ETHERTYPE_FABRIC;
-    }
-
-    action put_echo() {
-        hdr.fabric.setValid();
-        hdr.fabric.ether_type = hdr.ethernet.ether_type;
-        hdr.fabric.src_leaf = meta.own_leaf;
-        hdr.fabric.path = 5w0 ++ hdr.bridge.path;
-        hdr.fabric.stamped = 0;
-        hdr.fabric.echoed = 1;
-        hdr.fabric.reserved = 0;
-        hdr.fabric.stamp = 0;
-        hdr.fabric.echo_path = 0;
-        hdr.fabric.echo = meta.now - meta.age;
-        hdr.ethernet.ether_type = ETHERTYPE_FABRIC;
-    }
-
-    action put_both() {
-        hdr.fabric.setValid();
-        hdr.fabric.ether_type = hdr.ethernet.ether_type;
-        hdr.fabric.src_leaf = meta.own_leaf;
-        hdr.fabric.path = 5w0 ++ hdr.bridge.path;
-        hdr.fabric.stamped = 1;
-        hdr.fabric.echoed = 1;
+        hdr.fabric.stamped = stamped;
+        hdr.fabric.echoed = echoed;
         hdr.fabric.reserved = 0;
         hdr.fabric.stamp = meta.stamp;
         hdr.fabric.echo_path = 0;
@@ -1992,20 +1952,21 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     table header_between {
         key = {
+            hdr.bridge.isValid() : ternary @name("packet");
             hdr.bridge.hop : ternary @name("hop");
             hdr.fabric.isValid() : ternary @name("fabric");
             meta.at_leaf : ternary @name("at_leaf");
             meta.chance : ternary @name("chance");
             meta.age : ternary @name("age");
         }
-        actions = { take_off; put_stamp; put_echo; put_both; NoAction; }
+        actions = { take_off; put_on; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (HOP_HOST, true, _, _, _) : take_off();
-            (HOP_CHOICE, false, 1, 0, 0) : put_stamp();
-            (HOP_CHOICE, false, 1, 0, _) : put_both();
-            (HOP_CHOICE, false, 1, _, 0) : NoAction();
-            (HOP_CHOICE, false, 1, _, _) : put_echo();
+            (true, HOP_HOST, true, _, _, _) : take_off();
+            (true, HOP_CHOICE, false, 1, 0, 0) : put_on(1, 0);
+            (true, HOP_CHOICE, false, 1, 0, _) : put_on(1, 1);
+            (true, HOP_CHOICE, false, 1, _, 0) : NoAction();
+            (true, HOP_CHOICE, false, 1, _, _) : put_on(0, 1);
         }
         size = 5;
     }
@@ -2016,8 +1977,8 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     table stamp_path {
         key = { hdr.bridge.path : ternary @name("path"); }
-        actions = { stamp_is; @defaultonly NoAction; }
-        const default_action = NoAction();
+        actions = { stamp_is; }
+        const default_action = stamp_is(0);
         const entries = {
             0 : stamp_is(0);
             1 : stamp_is(1);
@@ -2436,22 +2397,22 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
                    inout egress_intrinsic_metadata_for_deparser_t deparser,
                    inout egress_intrinsic_metadata_for_output_port_t output) {
     Depth() depth;
-    ReportQueue() report_queue;
     Depart() depart;
-    SendFeedback() send_feedback;
     Fabric() fabric;
+    ReportQueue() report_queue;
+    SendFeedback() send_feedback;
     FastStart() fast_start;
     Red() red;
     Warn() warn;
     Postcard() postcard;
 
     apply {
+        depth.apply(hdr, meta, intrinsic, parsed, deparser);
+        depart.apply(hdr, meta, intrinsic, parsed, deparser);
+        fabric.apply(hdr, meta, intrinsic, parsed, deparser);
         if (hdr.bridge.isValid()) {
-            depth.apply(hdr, meta, intrinsic, parsed, deparser);
             report_queue.apply(hdr, meta, intrinsic, parsed, deparser);
-            depart.apply(hdr, meta, intrinsic, parsed, deparser);
             send_feedback.apply(hdr, meta, intrinsic, parsed, deparser);
-            fabric.apply(hdr, meta, intrinsic, parsed, deparser);
             fast_start.apply(hdr, meta, intrinsic, parsed, deparser);
             red.apply(hdr, meta, intrinsic, parsed, deparser);
         } else if (hdr.message.isValid()) {

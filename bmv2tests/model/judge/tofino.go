@@ -297,7 +297,7 @@ func (r *tofinoPlay) happened(format string, args ...any) {
 
 func (r *tofinoPlay) arrive(e *Event) {
 	r.happened("port %d receives %s", e.Port, r.f.describe(e.Data, e.Elided))
-	p := &tofinoPkt{frame: r.s.take(e.Data, e.Elided), inPort: e.Port, now: r.now}
+	p := &tofinoPkt{frame: r.s.parse(e.Data, e.Elided), inPort: e.Port, now: r.now}
 	r.ingress(p, &packet.Frame{Data: clone(e.Data), Elided: e.Elided}, e.Port)
 }
 
@@ -320,7 +320,7 @@ func (r *tofinoPlay) ingress(p *tofinoPkt, frame *packet.Frame, port int) {
 	case got.Group != 0:
 		for _, port := range r.g.cfg.Groups[got.Group] {
 			each := *p
-			each.frame, each.outPort = r.s.take(r.f.bytes(p.frame), p.elided), 0
+			each.frame, each.outPort = r.s.parse(r.f.bytes(p.frame), p.elided), 0
 			r.enqueue(Queue{port, got.Class}, tofinoWaiting{&each, (&packet.Pool{}).Clone(frame)})
 		}
 	default:
@@ -338,7 +338,7 @@ func (r *tofinoPlay) mirrored(header []byte, of Departure, copied *packet.Frame,
 	}
 	p.frame = &frame{rest: want.Data[len(header):], elided: want.Elided}
 	if p.card != nil {
-		p.frame = r.s.take(want.Data[len(header):], want.Elided)
+		p.frame = r.s.parse(want.Data[len(header):], want.Elided)
 	}
 	if q.Port != 0 {
 		r.enqueue(q, tofinoWaiting{p, copied})
@@ -374,6 +374,7 @@ func (r *tofinoPlay) depart(e *Event) {
 	waited := pick(r.g, 0, r.g.upTo(1<<18-1), ahead*int64(r.s.cellTime(q.Port))+model.TofinoHeld+r.g.r.Int64N(3)-1) & (1<<18 - 1)
 	r.happened("queue %v departs: %d cells ahead, %d behind, waited %d", q, ahead, behind, waited)
 	if q.Port == recirculation { // on its way to ingress
+		r.s.drawChance()
 		got, _ := r.target.tofinoEgress(w.frame, q, ahead, behind, waited, r.now)
 		w.p.now = r.now
 		r.ingress(w.p, &packet.Frame{Data: got.Data, Elided: got.Elided}, recirculation)

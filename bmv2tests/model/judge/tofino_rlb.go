@@ -120,7 +120,7 @@ func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
 	switch {
 	case p.hop == toChoice && s.Base != "drill":
 		s.chooseOnce(p, r, first)
-	case s.Base != "drill":
+	case p.hop != toChoice:
 		s.drawUnasked()
 	}
 	p.outPort = r.first
@@ -138,9 +138,14 @@ func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
 	return o
 }
 
-// drawUnasked is the number that LetFlow draws for a packet without a choice.
+// drawUnasked are the numbers that LetFlow and DRILL draw for a packet without
+// a choice.
 func (s *tofinoSwitch) drawUnasked() {
-	if s.Base == "letflow" {
+	switch s.Base {
+	case "letflow":
+		s.rng.below(256)
+	case "drill":
+		s.rng.below(256)
 		s.rng.below(256)
 	}
 }
@@ -151,9 +156,6 @@ func (s *tofinoSwitch) chooseOnce(p *tofinoPkt, r route, first bool) {
 	switch {
 	case first:
 		p.path = s.choose(p, r)
-	case s.Base == "drill":
-		s.rng.below(256)
-		s.rng.below(256)
 	default:
 		s.drawUnasked()
 	}
@@ -191,9 +193,6 @@ func (s *tofinoSwitch) hearWarning(p *tofinoPkt, n Neighbour, now uint32) (group
 	s.note("warning passed on")
 	c.hops--
 	p.leaf = c.scope
-	if p.warns != nil { // a warning that the message causes itself says the class that it leaves in
-		p.warns.class = 7
-	}
 	return n.Group, 7
 }
 
@@ -231,13 +230,22 @@ func (s *tofinoSwitch) route(p *tofinoPkt, r route, now uint32) {
 	p.path = d.Path
 }
 
+// drawChance is drawn for everything in egress: a packet is stamped if it is
+// zero.
+func (s *tofinoSwitch) drawChance() int {
+	if !s.RLB {
+		return 0
+	}
+	return int(s.rng.below(8))
+}
+
 // leave is egress of a packet: it takes leave of its ingress queue, and the
 // header between leaves is taken off, or put on. What is told of departures
 // is returned.
 func (s *tofinoSwitch) leave(p *tofinoPkt, now uint32) (departed uint32) {
 	m := &s.rlb
 	departed = m.departed[s.numbered(p.inPort)*8+p.class].Depart(now, p.length)
-	chance := s.rng.below(8)
+	chance := s.drawChance()
 	switch h := p.fabric; {
 	case p.hop == toHost && h != nil:
 		if h.stamped {
@@ -250,14 +258,13 @@ func (s *tofinoSwitch) leave(p *tofinoPkt, now uint32) (departed uint32) {
 		if s.cfg.Leaf < 0 {
 			break
 		}
-		h := &fabric{srcLeaf: s.cfg.Leaf, path: int64(p.path)}
+		// What is no stamp, or no echo, is not said to be one.
+		h := &fabric{srcLeaf: s.cfg.Leaf, path: int64(p.path), stamp: int64(now | uint32(p.path)), echo: int64(now - age)}
 		if chance == 0 {
 			s.note("stamp")
-			h.stamped, h.stamp = true, int64(now|uint32(p.path))
+			h.stamped = true
 		}
-		if age != 0 {
-			h.echoed, h.echo = true, int64(now-age)
-		}
+		h.echoed = age != 0
 		if h.stamped || h.echoed {
 			p.fabric = h
 		}

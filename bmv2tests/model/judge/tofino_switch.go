@@ -201,6 +201,7 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		return o, nil
 	}
 	if p.warns != nil {
+		s.drawChance()
 		return s.writeWarning(p), nil
 	}
 	queue := uint32(behind * manifest.CellBytes)
@@ -233,18 +234,6 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 	s.mark(p, ahead, behind, waited)
 	o.Data, o.Elided = s.bytes(p.frame), p.elided
 	return o, copied
-}
-
-// take takes a frame apart. For PB-FS, a program for Tofino does not tell
-// fragments, of which RoCEv2 has none, from whole packets.
-func (s *tofinoSwitch) take(data []byte, elided int) *frame {
-	p := s.parse(data, elided)
-	if ip := p.ip; s.PBFS && ip != nil && p.udp == nil && ip.b[0]&0xf == 5 && ip.protocol() == 17 && ip.dscp()&1 == 1 &&
-		len(p.rest) >= 20 && be.Uint16(p.rest[2:]) == 4791 {
-		p.udp, _ = cut(&p.rest, 8)
-		p.bth, _ = cut(&p.rest, 12)
-	}
-	return p
 }
 
 // numbered is the number that the topology has for a port; 0 for one that it
