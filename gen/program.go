@@ -110,7 +110,7 @@ func (g *generator) funcs(target string) template.FuncMap {
 			}
 			return ""
 		},
-		"levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes, "sums": g.sums,
+		"levels": g.levels, "wishes": g.wishes, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes, "sums": g.sums,
 		"zero":  g.zero,
 		"picks": g.picks,
 		"trim":  func(s string) string { return strings.Trim(s, "\n") },

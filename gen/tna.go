@@ -30,10 +30,8 @@ func Supports(p *Profile, target string) error {
 		return because("PB-FS and PCN over PLB have not been brought to Tofino")
 	case bool(p.QCN):
 		return because("QCN has not been brought to Tofino")
-	case p.rlb() && p.Base == "conga":
-		return because("rlb over conga has not been brought to Tofino")
-	case p.Base == "hermes":
-		return because("hermes has not been brought to Tofino: its paths are chosen by hosts")
+	case p.rlb() && (p.Base == "conga" || p.Base == "hermes"):
+		return because("rlb over %s has not been brought to Tofino; rlb over ecmp, presto, letflow and drill has", p.Base)
 	case bool(p.INT):
 		return because("telemetry for HPCC has not been brought to Tofino")
 	case p.Sizes.Priorities != 8:
@@ -118,6 +116,8 @@ func (p *Profile) tnaBlocks() []block {
 	switch p.Base {
 	case "ecmp":
 		add(true, "ecmp", in(tnaChoice, "Ecmp"), nil)
+	case "hermes":
+		add(true, "hermes", in(tnaChoice, "Hermes"), nil)
 	case "presto":
 		add(true, "presto", in(tnaChoice, "Presto"), nil)
 	case "letflow":

@@ -146,3 +146,16 @@ func (g *generator) RTTWindowShift() int {
 	}
 	return min(31, bits.Len(uint(int(interval)*g.Sizes.Paths-1)))
 }
+
+// wish is an entry that says that a path is one of those up to the last.
+type wish struct{ Last, Path int }
+
+func (g *generator) wishes() []wish {
+	var list []wish
+	for last := 1; last < g.Sizes.Paths; last++ {
+		for path := range last + 1 {
+			list = append(list, wish{last, path})
+		}
+	}
+	return list
+}

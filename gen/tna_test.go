@@ -83,7 +83,7 @@ func TestTNATablesAreThoseOfV1Model(t *testing.T) {
 func TestTNASaysWhatItCannotDo(t *testing.T) {
 	for name, want := range map[string]string{
 		"drill-bmv2": "counts nanoseconds",
-		"hermes":     "hermes has not been brought to Tofino",
+		"qcn":        "QCN has not been brought to Tofino",
 		"hpcc":       "telemetry",
 	} {
 		p, err := Builtin(name)

@@ -141,7 +141,7 @@ func TestDRILLTakesTheShortestOfItsThree(t *testing.T) {
 }
 
 func TestHermesObeysTheTagAndTakesItOff(t *testing.T) {
-	eachTarget(t, func(t *testing.T, sw target) {
+	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "hermes", leafSpine(4), "l1", nil)
 		tagged := func(f []byte, path uint8) []byte {
 			b := slices.Concat(f[:packet.EthernetLen], make([]byte, packet.TagLen), f[packet.EthernetLen:])
