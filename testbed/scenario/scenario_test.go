@@ -72,7 +72,11 @@ func TestRunIsTheSameOnAnyNumberOfThreads(t *testing.T) {
 func TestProfilesRunOnTofinoToo(t *testing.T) {
 	text := strings.Replace(small, "[rlb-drill]", "[drill, rlb-drill@v1model]\ntarget: tna", 1)
 	var want []byte
-	for _, threads := range []int{1, 2} {
+	counts := []int{1, 2}
+	if testing.Short() {
+		counts = counts[1:]
+	}
+	for _, threads := range counts {
 		runs := runSmall(t, text, Options{Threads: threads})
 		if len(runs) != 2 || runs[0].Profile != "drill" || runs[1].Profile != "rlb-drill@v1model" {
 			t.Fatalf("%d runs", len(runs))
