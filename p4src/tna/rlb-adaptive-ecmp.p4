@@ -37,6 +37,7 @@ const leaf_t SCOPE_ALL = 0xffff;
 const bit<8> MESSAGE_WARN = 1;
 const bit<8> HOP_HOST = 1; // what comes next
 const bit<8> HOP_CHOICE = 2;
+const bit<8> HOP_OTHER = 3; // or it is feedback
 const port_t RECIRCULATION_PORT = 509;
 const time_t WINDOW = 16384; // in which warnings run out together
 const time_t HOLD = 33792; // after the beginning of theirs
@@ -214,7 +215,7 @@ struct metadata_t {
     bit<16> length;        // of the IP packet
     bit<32> flow_hash;     // of the five-tuple
     bit<8>  hash_shift;    // which of its bits choose here: not those of the tier below
-    bit<8>  hop;           // HOP_HOST, or HOP_CHOICE, or none of them
+    bit<8>  hop;           // HOP_HOST, HOP_CHOICE, HOP_OTHER; or zero
     bit<1>  watched;       // the switch before this port can be warned
     bit<3>  chance;        // the packet may warn if this is zero
     bit<32> trip;          // classes that a round trip is in, or is not in
@@ -367,6 +368,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         packet.extract(hdr.feedback);
         meta.in_port = hdr.feedback.in_port;
         meta.amount = hdr.feedback.departed;
+        meta.hop = HOP_OTHER;
         meta.priority = hdr.feedback.priority;
         transition accept;
     }
@@ -556,6 +558,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     @name(".to_port")
     action to_port(port_t port) {
         meta.first_port = port;
+        meta.hop = HOP_OTHER;
     }
 
     // The last hop: what only switches understand ends here.
@@ -838,7 +841,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (meta.passes != 0) {
+        // What has no way is dropped here, and would never leave the queue.
+        if (meta.passes != 0 || meta.hop == 0) {
             meta.amount = 0;
         }
         Readqlen.apply();

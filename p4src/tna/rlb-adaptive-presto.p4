@@ -37,6 +37,7 @@ const leaf_t SCOPE_ALL = 0xffff;
 const bit<8> MESSAGE_WARN = 1;
 const bit<8> HOP_HOST = 1; // what comes next
 const bit<8> HOP_CHOICE = 2;
+const bit<8> HOP_OTHER = 3; // or it is feedback
 const port_t RECIRCULATION_PORT = 509;
 const time_t WINDOW = 16384; // in which warnings run out together
 const time_t HOLD = 33792; // after the beginning of theirs
@@ -214,7 +215,7 @@ struct metadata_t {
     bit<16> length;        // of the IP packet
     bit<32> flow_hash;     // of the five-tuple
     bit<8>  hash_shift;    // which of its bits choose here: not those of the tier below
-    bit<8>  hop;           // HOP_HOST, or HOP_CHOICE, or none of them
+    bit<8>  hop;           // HOP_HOST, HOP_CHOICE, HOP_OTHER; or zero
     bit<32> cell_room;     // bytes that a flowcell may have
     bit<1>  cell_full;
     bit<8>  drawn;         // path of a new flow
@@ -373,6 +374,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         packet.extract(hdr.feedback);
         meta.in_port = hdr.feedback.in_port;
         meta.amount = hdr.feedback.departed;
+        meta.hop = HOP_OTHER;
         meta.priority = hdr.feedback.priority;
         transition accept;
     }
@@ -562,6 +564,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     @name(".to_port")
     action to_port(port_t port) {
         meta.first_port = port;
+        meta.hop = HOP_OTHER;
     }
 
     // The last hop: what only switches understand ends here.
@@ -918,7 +921,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (meta.passes != 0) {
+        // What has no way is dropped here, and would never leave the queue.
+        if (meta.passes != 0 || meta.hop == 0) {
             meta.amount = 0;
         }
         Readqlen.apply();

@@ -37,6 +37,7 @@ const leaf_t SCOPE_ALL = 0xffff;
 const bit<8> MESSAGE_WARN = 1;
 const bit<8> HOP_HOST = 1; // what comes next
 const bit<8> HOP_CHOICE = 2;
+const bit<8> HOP_OTHER = 3; // or it is feedback
 const port_t RECIRCULATION_PORT = 509;
 const time_t LOOK_INTERVAL = 2000; // between two looks at an ingress queue
 const time_t WINDOW = 16384; // in which warnings run out together
@@ -253,7 +254,7 @@ struct metadata_t {
     bit<16> relay;      // who else shall hear of it
     bit<32> l4_ports;   // source and destination
     bit<16> length;     // of the IP packet
-    bit<8>  hop;        // HOP_HOST, or HOP_CHOICE, or none of them
+    bit<8>  hop;        // HOP_HOST, HOP_CHOICE, HOP_OTHER; or zero
     bit<8>  share_a;    // DRILL's candidates: two at random
     bit<8>  share_b;
     bit<8>  sample_a;
@@ -392,6 +393,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         packet.extract(hdr.feedback);
         meta.in_port = hdr.feedback.in_port;
         meta.amount = hdr.feedback.departed;
+        meta.hop = HOP_OTHER;
         meta.priority = hdr.feedback.priority;
         meta.sample_a = 5w0 ++ hdr.feedback.way;
         meta.sample_b = 5w0 ++ hdr.feedback.way;
@@ -622,6 +624,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     @name(".to_port")
     action to_port(port_t port) {
         meta.first_port = port;
+        meta.hop = HOP_OTHER;
     }
 
     // The last hop: what only switches understand ends here.
@@ -1036,7 +1039,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (meta.passes == 0) {
+        // What has no way is dropped here, and would never leave the queue.
+        if (meta.passes == 0 && meta.hop != 0) {
             Readqlen.apply();
         }
         predict.apply();

@@ -39,6 +39,7 @@ const (
 	elsewhere tofinoHop = iota
 	toHost
 	toChoice
+	toSwitch
 )
 
 // tofinoRoute is what RLB keeps with a packet.
@@ -100,12 +101,14 @@ func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
 		p.hop, p.leaf = toChoice, r.leaf
 	case routed && r.host:
 		p.hop = toHost
+	case routed:
+		p.hop = toSwitch
 	}
 	first := p.passes == 0
 	if p.hop == toChoice && s.Base == "drill" {
 		s.chooseOnce(p, r, first)
 	}
-	if first {
+	if first && routed { // what has no way is dropped, and not counted
 		o = s.count(p, port, p.class, p.length, now)
 	}
 	if p.cnm != nil {
