@@ -81,7 +81,7 @@ func (p *Profile) tnaBlocks() []block {
 	add(true, "base", nil, nil)
 	add(true, "bridge", nil, nil)
 	early := tnaDepart
-	if p.rlb() { // conditions stand at single tables: one around several would be gateways more
+	if p.rlb() && !bool(p.PBFS) { // a condition around several tables takes gateways; PB-FS has one anyhow, and would be stages longer
 		early = tnaArrive
 	}
 	add(p.ECN != "off" || p.feedback() || p.fabricHeader(), "depth", nil, in(early, "Depth"))

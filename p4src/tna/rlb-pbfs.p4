@@ -2401,22 +2401,22 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
                    inout egress_intrinsic_metadata_for_deparser_t deparser,
                    inout egress_intrinsic_metadata_for_output_port_t output) {
     Depth() depth;
-    Depart() depart;
-    Fabric() fabric;
     ReportQueue() report_queue;
+    Depart() depart;
     SendFeedback() send_feedback;
+    Fabric() fabric;
     FastStart() fast_start;
     Red() red;
     Warn() warn;
     Postcard() postcard;
 
     apply {
-        depth.apply(hdr, meta, intrinsic, parsed, deparser);
-        depart.apply(hdr, meta, intrinsic, parsed, deparser);
-        fabric.apply(hdr, meta, intrinsic, parsed, deparser);
         if (hdr.bridge.isValid()) {
+            depth.apply(hdr, meta, intrinsic, parsed, deparser);
             report_queue.apply(hdr, meta, intrinsic, parsed, deparser);
+            depart.apply(hdr, meta, intrinsic, parsed, deparser);
             send_feedback.apply(hdr, meta, intrinsic, parsed, deparser);
+            fabric.apply(hdr, meta, intrinsic, parsed, deparser);
             fast_start.apply(hdr, meta, intrinsic, parsed, deparser);
             red.apply(hdr, meta, intrinsic, parsed, deparser);
         } else if (hdr.message.isValid()) {
