@@ -20,7 +20,6 @@ import (
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/sys/unix"
 )
 
 // The scripts in testdata/deploy build networks on this machine. Their
@@ -51,9 +50,9 @@ func TestDeployScripts(t *testing.T) {
 	})
 }
 
-// alone waits until no other run of these tests, of another checkout, has
-// networks up: names, interfaces and ports are the same, and each run takes
-// down what has its names. It is alone until the program ends.
+// alone waits until no other run of these tests has networks up: names,
+// interfaces and ports are the same, and each run takes down what has its
+// names.
 func alone(t *testing.T) {
 	t.Helper()
 	if err := lock(); err != nil {
@@ -61,15 +60,7 @@ func alone(t *testing.T) {
 	}
 }
 
-var lock = sync.OnceValue(func() error {
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), "pauseless-networks.lock"), os.O_CREATE|os.O_RDWR, 0o666)
-	if err != nil {
-		return err
-	}
-	fd, err := unix.Dup(int(f.Fd())) // stays open, whatever becomes of f
-	unix.CloseOnExec(fd)
-	return errors.Join(err, f.Close(), unix.Flock(fd, unix.LOCK_EX))
-})
+var lock = sync.OnceValue(func() error { return need.Alone("networks") })
 
 func have(what string) error {
 	switch what {

@@ -55,17 +55,11 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 	// Another run of these tests, of another checkout, has the same names.
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), "pauseless-netns.lock"), os.O_CREATE|os.O_RDWR, 0o666)
-	if err == nil {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-	}
-	if err != nil {
+	if err := need.Alone("netns"); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	status := m.Run()
-	f.Close()
-	os.Exit(status)
+	os.Exit(m.Run())
 }
 
 const network = `
