@@ -159,10 +159,11 @@ var tnaDescriptions = map[string]description{
 		registers: []registerDoc{
 			register("clb_qlen", "bytes", "path,priority", 32, "length of an egress queue at its last report"),
 			register("clb_rank", "rank", "path,priority", 32, "T4: class of a path in the upper two bits, then length or growth"),
-			pair("clb_best", "rank", "priority", "rank of the best path when last looked at, and that path", "rank", "path"),
+			pair("clb_best", "rank", "path,priority", "by the last of the paths that a packet may take: rank of the best of them when last looked at, and that path", "rank", "path"),
 		},
 		notes: []string{
 			"a new flowlet takes the better of a path at random and the best one so far, not the best of all",
+			"destinations with the same number of paths share a best one; a report updates that of the packet that it is of, others find the new rank at random",
 			"growth is from one report of a queue to the next, at least 1 µs; clb.interval is not used",
 			"coflows are not told apart: that takes a second look at all paths; clb.tie is not used",
 		},

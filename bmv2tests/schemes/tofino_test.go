@@ -4,6 +4,7 @@ package schemes
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -60,11 +62,12 @@ func (s *tofino) pair(d *dut, register string, first, second uint32, at ...int) 
 	d.Fatalf("no register %s", register)
 }
 
-// tell has ingress hear of a queue: what a copy from egress says.
-func (s *tofino) tell(way, priority byte, qlen uint32) {
+// tell has CLB's ingress hear of a queue: what a copy from egress says, of a
+// packet that had a choice of so many ways.
+func (s *tofino) tell(way, ways, priority byte, qlen uint32) {
 	const feedback = 1
 	b := binary.BigEndian.AppendUint32([]byte{feedback, priority, way}, qlen)
-	s.send(manifest.TofinoRecirculation, append(b, make([]byte, 53)...))
+	s.send(manifest.TofinoRecirculation, append(append(b, ways-1), make([]byte, 52)...))
 }
 
 // untold has egress tell nothing any more, so that what a test says of queues
@@ -150,14 +153,59 @@ func TestCLBOnTofinoPrefersClassesAndWithinThem(t *testing.T) {
 			sw.untold()
 			d.rule("clb default -> set_clb(queue_threshold=100000, interval=1, tie_bytes=1)")
 			for i := range 4 {
-				sw.tell(byte(i), 3, c.queues[i]-c.growth[i])
-				sw.tell(byte(i), 3, c.queues[i])
+				sw.tell(byte(i), 4, 3, c.queues[i]-c.growth[i])
+				sw.tell(byte(i), 4, 3, c.queues[i])
 			}
 			uplinks(d, times(60, data)...) // each looks at one path
 			if got := uplinks(d, times(8, data)...); distinct(got) != 1 || got[0] != 3+c.want {
 				t.Errorf("took ports %v, want %d", got, 3+c.want)
 			}
 		})
+	}
+}
+
+// The best of four ways may be none for a packet that has two or three.
+func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
+	d, sw := loadTofino(t, "clb", leafSpine(4), "l1", map[string]string{"clb.gap": "0s", "clb.threshold": "100KB"})
+	sw.untold()
+	to := func(host string, ways int) {
+		for _, id := range d.net.Hosts() {
+			if h := &d.net.Nodes[id]; h.Name == host {
+				d.rule(fmt.Sprintf("route dst_addr=%v/24 -> to_leaf(leaf=%d, first_port=3, last_path=%d, hash_shift=8)", topo.LeafPrefix(h.Leaf).Addr(), h.Leaf, ways-1))
+			}
+		}
+	}
+	to("h5", 2)
+	few := roce{src: "h1", dst: "h5", sport: 5000}.bytes()
+	for i, queue := range []uint32{40_000, 30_000, 20_000, 10_000} {
+		for range 2 { // it does not grow
+			sw.tell(byte(i), 4, 3, queue)
+		}
+	}
+	for range 40 {
+		uplinks(d, data, few)
+	}
+	for i := range 8 {
+		if got := uplinks(d, data, few); got[0] != 6 || got[1] != 4 {
+			t.Errorf("with four and two ways packets took ports %v, want 6 and 4", got)
+		}
+		d.want(10_000, "clb_best", 3, 3)
+		d.want(30_000, "clb_best", 1, 3)
+		if i == 4 { // reports of a queue reach the best of their number of ways
+			sw.tell(0, 2, 3, 20_000)
+			d.want(20_000, "clb_best", 1, 3)
+			d.want(10_000, "clb_best", 3, 3)
+			sw.tell(0, 2, 3, 40_000)
+			sw.tell(1, 2, 3, 30_000)
+			sw.tell(1, 2, 3, 30_000)
+		}
+	}
+	// A way fewer: those that are left are found.
+	to("h3", 3)
+	for i := range 60 {
+		if got := uplinks(d, data)[0]; got > 5 || i >= 50 && got != 5 {
+			t.Errorf("with three ways a packet took port %d", got)
+		}
 	}
 }
 

@@ -73,6 +73,7 @@ header bridge_t {
     @padding bit<7> pad1;
     port_t          out_port;
     bit<8>          way;      // the choice; NO_WAY if there was none
+    bit<8>          last;     // of the paths of the choice
 }
 
 // What a host tells the fabric about a packet. The destination leaf takes it
@@ -93,6 +94,7 @@ header feedback_t {
     bit<3>          priority; // of the queues meant
     bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
     bit<32>         qlen;     // bytes that the packet left behind in it
+    bit<8>          last;     // of the paths that there were
 }
 
 // The path of the best class known, and its rank when last reported.
@@ -522,7 +524,9 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
 // class A to D by its queue (below the threshold or not) and by whether that
 // grows; the best port is of the best class, and has the shortest queue, or the
 // slowest growth where queues grow. A new flowlet takes the better of a port at
-// random and of the best one so far, which reports keep up to date.
+// random and of the best one so far, which reports keep up to date. There is a
+// best one for each number of paths: leaves, and hosts of a leaf, may have more
+// and fewer.
 control Clb(inout headers_t hdr, inout metadata_t meta,
             in ingress_intrinsic_metadata_t intrinsic,
             in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -553,9 +557,9 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) ranked;
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked;
 
-    @name(".clb_best") @index("priority") @unit("rank")
-    Register<best_path_t, bit<3>>(8) clb_best;
-    RegisterAction<best_path_t, bit<3>, bit<8>>(clb_best) better = {
+    @name(".clb_best") @index("path,priority:8") @unit("rank")
+    Register<best_path_t, bit<6>>(64) clb_best; // by the last of the paths
+    RegisterAction<best_path_t, bit<6>, bit<8>>(clb_best) better = {
         void apply(inout best_path_t best, out bit<8> path) {
             if (meta.rank <= best.rank || best.path == (bit<32>) meta.candidate) {
                 best.rank = meta.rank;
@@ -564,6 +568,8 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
             path = best.path[7:0];
         }
     };
+    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) reported_of;
+    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_of;
 
     @name(".set_clb") @noWarn("unused")
     action set_clb(bit<32> queue_threshold, time_t interval, bit<32> tie_bytes) {
@@ -618,12 +624,12 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
                 }
                 meta.candidate = hdr.feedback.way;
                 keep_rank.execute(ranked.get({ hdr.feedback.way[2:0], hdr.feedback.priority }));
-                better.execute(hdr.feedback.priority);
+                better.execute(reported_of.get({ hdr.feedback.last[2:0], hdr.feedback.priority }));
             }
         } else if (meta.last_path > 0) {
             meta.candidate = meta.drawn;
             meta.rank = look_rank.execute(asked.get({ meta.drawn[2:0], meta.priority }));
-            meta.drawn = better.execute(meta.priority);
+            meta.drawn = better.execute(asked_of.get({ meta.last_path, meta.priority }));
         }
     }
 } // control Clb
@@ -693,6 +699,7 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
         hdr.bridge.way = meta.way;
+        hdr.bridge.last = meta.last;
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
         if (meta.out_port != 0) {
@@ -891,7 +898,8 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
         if (eg_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<feedback_t>(meta.session, {
                 meta.copy_kind, 0, hdr.bridge.priority,
-                hdr.bridge.way, meta.qlen
+                hdr.bridge.way, meta.qlen,
+                hdr.bridge.last
             });
         }
         if (meta.ipv4_changed) {

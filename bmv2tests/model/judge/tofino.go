@@ -128,7 +128,9 @@ var tofinoRows = map[string]tofinoRow{
 	"clb_rank": single("T4: class and place in it", func(s *tofinoSwitch) []uint32 { return s.rank }, func(g *drawer, i int) uint64 {
 		return uint64(g.r.IntN(4))<<30 | tofinoQueue(g, i)&(1<<30-1)
 	}),
-	"clb_best": couple("best path so far", func(s *tofinoSwitch) []model.TofinoBest { return s.clb }, ofBest, tofinoBest),
+	"clb_best": couple("best path so far", func(s *tofinoSwitch) []model.TofinoBest { return s.clb }, ofBest, func(g *drawer, i int) uint64 {
+		return tofinoQueue(g, i)<<32 | uint64(g.r.IntN(i/8+1)) // of so many paths
+	}),
 
 	"slot_bytes":  couple("bytes of a slot", ofPorts, func(p *model.TofinoPBFS) (x, y *uint32) { return ofSum(&p.Slot) }, tofinoSlot(10)),
 	"slot_marked": couple("marked bytes of a slot", ofPorts, func(p *model.TofinoPBFS) (x, y *uint32) { return ofSum(&p.Marked) }, tofinoSlot(10)),

@@ -4,6 +4,7 @@ package judge
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 
 	"github.com/pauseless/pauseless/bmv2tests/model"
@@ -24,7 +25,7 @@ type tofinoSwitch struct {
 	queue, toldAt []uint32
 	drill         []model.TofinoBest // by leaf
 	rank          []uint32           // by path and class
-	clb           []model.TofinoBest // by class
+	clb           []model.TofinoBest // by the last of the paths that there are, and class
 	pbfs          []model.TofinoPBFS // by port
 	postcards     []uint32
 	rlb           tofinoRLB
@@ -35,7 +36,7 @@ type tofinoSwitch struct {
 func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
 	s := &tofinoSwitch{Features: f, cfg: cfg, rng: draws{seed},
 		flows: make([]model.TofinoFlow, f.Flows), queue: make([]uint32, 8*f.PathCells), toldAt: make([]uint32, 8*f.Ports),
-		drill: make([]model.TofinoBest, f.Leaves), rank: make([]uint32, 8*f.PathCells), clb: make([]model.TofinoBest, 8),
+		drill: make([]model.TofinoBest, f.Leaves), rank: make([]uint32, 8*f.PathCells), clb: make([]model.TofinoBest, 8*f.PathCells),
 		pbfs: make([]model.TofinoPBFS, f.Ports), postcards: make([]uint32, f.Ports)}
 	for i := range s.flows {
 		s.flows[i] = model.NewTofinoFlow()
@@ -50,6 +51,7 @@ type tofinoPkt struct {
 	inPort, outPort, class int
 	now                    Time
 	way                    int // the choice; −1 for none
+	last                   int // of the paths that it is of
 	// told is what a copy says of a queue, card what one becomes a postcard by,
 	// warns what a message says.
 	told  *told32
@@ -65,6 +67,7 @@ type told32 struct {
 	hop        tofinoHop // RLB says by it whether there was a choice
 	inPort     int       // that bytes came by
 	departed   uint32    // which have left, below zero
+	last       int       // path that there was
 }
 
 // bytes is the copy's header.
@@ -85,6 +88,9 @@ func (t *told32) bytes(f *Features) []byte {
 	if f.RLB {
 		b = binary.BigEndian.AppendUint16(b, uint16(t.inPort))
 		b = binary.BigEndian.AppendUint32(b, t.departed)
+	}
+	if f.CLB {
+		b = append(b, byte(t.last))
 	}
 	return b
 }
@@ -118,7 +124,10 @@ func (s *tofinoSwitch) ingress(p *tofinoPkt) (o Outcome) {
 	}
 	p.outPort, p.way = r.first, -1
 	if r.paths > 1 {
-		p.way = s.choose(p, r)
+		p.way, p.last = s.choose(p, r), r.paths-1
+		if p.way > p.last {
+			panic(fmt.Sprintf("BUG: path %d, the last is %d", p.way, p.last))
+		}
 		p.outPort = r.first + p.way
 	}
 	if !s.cfg.Forward[p.outPort] {
@@ -133,7 +142,7 @@ func (s *tofinoSwitch) hear(t *told32) {
 	if s.CLB {
 		s.note("rank")
 		s.rank[i] = model.TofinoRank(t.queue, s.queue[i], uint32(s.cfg.CLBThreshold))
-		s.clb[t.class].CLB(t.way, s.rank[i])
+		s.clb[t.last*8+t.class].CLB(t.way, s.rank[i])
 	}
 	s.queue[i] = t.queue
 }
@@ -186,7 +195,7 @@ func (s *tofinoSwitch) choose(p *tofinoPkt, r route) model.Path {
 	case "clb":
 		begins := flow.Ended(now, uint32(s.cfg.FlowletGap))
 		x := draw()
-		best := s.clb[p.class].CLB(x, s.rank[x*8+p.class])
+		best := s.clb[(r.paths-1)*8+p.class].CLB(x, s.rank[x*8+p.class])
 		return flow.Follow(begins, best, r.paths)
 	}
 	return model.Share(part(), r.paths)
@@ -216,7 +225,7 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 	}
 	if due || departed != 0 {
 		s.note("queue told")
-		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, p.hop, s.numbered(p.inPort), departed}}
+		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, p.hop, s.numbered(p.inPort), departed, p.last}}
 		o.Cloned, o.Session = true, feedbackSession
 	}
 	if s.PBFS {

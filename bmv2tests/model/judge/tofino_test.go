@@ -94,6 +94,8 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"clb", "meta.rank <= best.rank", "meta.rank < best.rank"},
 		{"clb", "hdr.feedback.qlen |-| meta.before", "hdr.feedback.qlen - meta.before"},
 		{"clb", "0xc0000000", "0x80000000"},
+		{"clb", "asked_of.get({ meta.last_path", "asked_of.get({ 2w3"},
+		{"clb", "reported_of.get({ hdr.feedback.last[1:0]", "reported_of.get({ 2w3"},
 		{"pcn", "meta.held |-| HELD", "meta.held"},
 		{"pcn", "meta.depth != 0", "meta.depth != 1"},
 		{"pbfs", "meta.recent << 3", "meta.recent << 2"},
