@@ -74,7 +74,7 @@ var tnaDescriptions = map[string]description{
 		registers: []registerDoc{
 			register("egress_qlen", "bytes", "path,priority", 32, "bytes queued at the ports of a choice, as last reported, for the first sample"),
 			register("egress_qlen_copy", "bytes", "path,priority", 32, "the same for the second sample"),
-			pair("drill_best", "bytes", "leaf", "queue of the best path when it was last a sample, and that path", "qlen", "path"),
+			pair("drill_best", "bytes", "leaf,path", "by leaf and the last of the paths that a packet may take: queue of the best of them when it was last a sample, and that path", "qlen", "path"),
 		},
 		notes: []string{
 			"the best path of before is compared by the queue that it had when it was last a sample, as a register answers once per packet; of eight paths each is a sample in every fourth packet",
@@ -136,7 +136,7 @@ var tnaDescriptions = map[string]description{
 		tables: []manifest.Table{},
 		registers: []registerDoc{
 			pair("congestion_to", "1/8", "leaf,path", "congestion of a path to a leaf, as that feeds it back, and when it did", "congestion", "fed_at"),
-			pair("congestion_best", "1/8", "leaf", "congestion of the best path to a leaf when it was last looked at, and that path", "congestion", "path"),
+			pair("congestion_best", "1/8", "leaf,path", "by leaf and the last of the paths that a packet may take: congestion of the best of them when it was last looked at, and that path", "congestion", "path"),
 			register("congestion_from", "1/8", "leaf,path", 8, "in egress: congestion of a path from a leaf"),
 			register("feedback_path", "path", "leaf", 8, "in egress: path that was fed back to a leaf last"),
 		},

@@ -111,16 +111,16 @@ func TestDRILLOnTofinoTakesTheShortestItWasToldOf(t *testing.T) {
 		d.set(register, 0, 1, 3)
 	}
 	// What is remembered is taken while no sample is shorter.
-	sw.pair(d, "drill_best", 0, 1, 1)
+	sw.pair(d, "drill_best", 0, 1, 1, 1)
 	if got := uplinks(d, times(8, data)...); distinct(got) != 1 || got[0] != 4 {
 		t.Errorf("packets took ports %v, 4 is the shortest", got)
 	}
 	// A shorter one is found by three of four pairs of samples, and remembered.
 	found := 0
 	for range 16 {
-		sw.pair(d, "drill_best", 5000, 0, 1)
+		sw.pair(d, "drill_best", 5000, 0, 1, 1)
 		port := uplinks(d, data)[0]
-		d.want(uint64(5000*(4-port)), "drill_best", 1)
+		d.want(uint64(5000*(4-port)), "drill_best", 1, 1)
 		found += port - 3
 	}
 	if found < 4 || found > 15 {
@@ -164,18 +164,50 @@ func TestCLBOnTofinoPrefersClassesAndWithinThem(t *testing.T) {
 	}
 }
 
+// ways routes packets to a host's leaf by so many ways.
+func ways(d *dut, host string, n int, more string) {
+	d.Helper()
+	leaf := d.net.NodeByName(host).Leaf
+	d.rule(fmt.Sprintf("route dst_addr=%v/24 -> to_leaf(leaf=%d, first_port=3, last_path=%d%s)", topo.LeafPrefix(leaf).Addr(), leaf, n-1, more))
+}
+
+// When there are fewer ways to a leaf, its best path may not be there any
+// more, and none look as good as it did.
+func TestBestPathOnTofinoIsOfTheWaysThatThereAre(t *testing.T) {
+	check := func(t *testing.T, d *dut, more string) {
+		if got := uplinks(d, data)[0]; got != 6 {
+			t.Errorf("took port %d, the best is 6", got)
+		}
+		ways(d, "h3", 2, more)
+		if got := uplinks(d, times(20, data)...); slices.Max(got) > 4 {
+			t.Errorf("with two ways packets took ports %v", got)
+		}
+	}
+	t.Run("drill", func(t *testing.T) {
+		d, sw := loadTofino(t, "drill", leafSpine(4), "l1", nil)
+		sw.untold()
+		for path := range 3 {
+			d.set("egress_qlen", 5000, path, 3)
+			d.set("egress_qlen_copy", 5000, path, 3)
+		}
+		sw.pair(d, "drill_best", 0, 3, 1, 3)
+		check(t, d, "")
+	})
+	t.Run("conga", func(t *testing.T) {
+		d, sw := loadTofino(t, "conga", leafSpine(4), "l1", map[string]string{"conga.gap": "0s"})
+		for path := range 3 {
+			sw.pair(d, "congestion_to", 5, d.now(), 1, path)
+		}
+		sw.pair(d, "congestion_best", 0, 3, 1, 3)
+		check(t, d, ", hash_shift=8")
+	})
+}
+
 // The best of four ways may be none for a packet that has two or three.
 func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 	d, sw := loadTofino(t, "clb", leafSpine(4), "l1", map[string]string{"clb.gap": "0s", "clb.threshold": "100KB"})
 	sw.untold()
-	to := func(host string, ways int) {
-		for _, id := range d.net.Hosts() {
-			if h := &d.net.Nodes[id]; h.Name == host {
-				d.rule(fmt.Sprintf("route dst_addr=%v/24 -> to_leaf(leaf=%d, first_port=3, last_path=%d, hash_shift=8)", topo.LeafPrefix(h.Leaf).Addr(), h.Leaf, ways-1))
-			}
-		}
-	}
-	to("h5", 2)
+	ways(d, "h5", 2, ", hash_shift=8")
 	few := roce{src: "h1", dst: "h5", sport: 5000}.bytes()
 	for i, queue := range []uint32{40_000, 30_000, 20_000, 10_000} {
 		for range 2 { // it does not grow
@@ -201,7 +233,7 @@ func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 		}
 	}
 	// A way fewer: those that are left are found.
-	to("h3", 3)
+	ways(d, "h3", 3, ", hash_shift=8")
 	for i := range 60 {
 		if got := uplinks(d, data)[0]; got > 5 || i >= 50 && got != 5 {
 			t.Errorf("with three ways a packet took port %d", got)
@@ -316,7 +348,7 @@ func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
 			port int
 		}{{hold - 0x100, 5}, {hold + 0x100, 3}} { // paths are a part of the time
 			d.set(c.register, (uint64(d.now())-age.ns)&^0xff|0xc0, c.at)
-			sw.pair(d, "drill_best", 0, 0, 1)
+			sw.pair(d, "drill_best", 0, 0, 1, 2)
 			if port, _ := d.through(1, data); port != age.port {
 				t.Errorf("%s: after %d ns, a packet left by port %d, want %d", c.register, age.ns, port, age.port)
 			}
@@ -350,7 +382,7 @@ func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 func TestRLBOnTofinoKeepsTheChoiceIfAllPathsAreWarned(t *testing.T) {
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
 	sw.warn(d, "warned", 0xc0, 1)
-	sw.pair(d, "drill_best", 0, 1, 1)
+	sw.pair(d, "drill_best", 0, 1, 1, 1)
 	if port, _ := d.through(1, data); port != 4 {
 		t.Errorf("left by port %d, want the choice, 4", port)
 	}
@@ -366,7 +398,7 @@ func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 				slow uint64
 				port int
 			}{{slow, 4}, {0, 3}, {slow | slow>>1, 3}} {
-				sw.pair(d, "drill_best", 0, 1, 1)
+				sw.pair(d, "drill_best", 0, 1, 1, 1)
 				sw.warn(d, "warned", 0x40, 1)
 				d.set("path_rtt", c.slow, 1)
 				if port, _ := d.through(1, data); port != c.port {
@@ -391,7 +423,7 @@ func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 	}
 	stamped := 0
 	for range 64 {
-		sw.pair(d, "drill_best", 0, 1, 1)
+		sw.pair(d, "drill_best", 0, 1, 1, 1)
 		sent := d.now()
 		_, out := d.through(1, data)
 		h := fabric(out)

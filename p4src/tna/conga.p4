@@ -533,7 +533,9 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
 
 // A new flowlet takes the less congested of a path at random and the one that
 // was best before; among equals the one at random. The congestion of the first
-// link is in what the destination leaf feeds back, and not looked at here.
+// link is in what the destination leaf feeds back, and not looked at here. Some
+// hosts of a leaf may have fewer paths than others: there is a best path for
+// each number of them.
 control Conga(inout headers_t hdr, inout metadata_t meta,
               in ingress_intrinsic_metadata_t intrinsic,
               in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -558,9 +560,9 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) learnt;
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) looked;
 
-    @name(".congestion_best") @index("leaf") @unit("1/8")
-    Register<best_path_t, bit<6>>(64) congestion_best;
-    RegisterAction<best_path_t, bit<6>, bit<8>>(congestion_best) better = {
+    @name(".congestion_best") @index("leaf,path:8") @unit("1/8")
+    Register<best_path_t, bit<9>>(512) congestion_best; // by the last of the paths
+    RegisterAction<best_path_t, bit<9>, bit<8>>(congestion_best) better = {
         void apply(inout best_path_t best, out bit<8> path) {
             if (meta.congestion <= best.congestion || best.path == (bit<32>) meta.drawn) {
                 best.congestion = meta.congestion;
@@ -569,6 +571,7 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
             path = best.path[7:0];
         }
     };
+    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) best_of;
 
     action learn_what() {
         meta.fed_path = hdr.fabric.fed_path - 1;
@@ -587,7 +590,7 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
         } else if (meta.last_path > 0) {
             ask_what();
             meta.congestion = look.execute(looked.get({ meta.leaf[5:0], meta.drawn[2:0] }));
-            meta.drawn = better.execute(meta.leaf[5:0]);
+            meta.drawn = better.execute(best_of.get({ meta.leaf[5:0], meta.last_path }));
         }
     }
 } // control Conga

@@ -670,7 +670,8 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
 // DRILL(2,1): of two paths at random and the one that was best last time, the
 // one with the shortest queue. A register answers once per packet: each sample
 // has a copy of the lengths of its own, and the best path is kept with the
-// length that it had when it was last a sample.
+// length that it had when it was last a sample. Some hosts of a leaf may have
+// fewer paths than others: there is a best path for each number of them.
 control Drill(inout headers_t hdr, inout metadata_t meta,
               in ingress_intrinsic_metadata_t intrinsic,
               in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -808,9 +809,9 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
         size = 35;
     }
 
-    @name(".drill_best") @index("leaf") @unit("bytes")
-    Register<best_path_t, bit<6>>(64) drill_best;
-    RegisterAction<best_path_t, bit<6>, port_t>(drill_best) better = {
+    @name(".drill_best") @index("leaf,path:8") @unit("bytes")
+    Register<best_path_t, bit<9>>(512) drill_best; // by the last of the paths
+    RegisterAction<best_path_t, bit<9>, port_t>(drill_best) better = {
         void apply(inout best_path_t best, out port_t path) {
             if (meta.shorter < best.qlen || best.path == (bit<32>) meta.candidate) {
                 best.qlen = meta.shorter;
@@ -819,6 +820,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             path = best.path[8:0];
         }
     };
+    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) best_of;
 
     action compare() {
         meta.shorter = min(meta.qlen_a, meta.qlen_b);
@@ -883,7 +885,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             meta.candidate = meta.sample_b;
         }
         if (meta.last_path > 0 && meta.passes == 0) {
-            meta.step = better.execute(meta.leaf[5:0]);
+            meta.step = better.execute(best_of.get({ meta.leaf[5:0], meta.last_path }));
             meta.path = meta.step[2:0];
         }
     }

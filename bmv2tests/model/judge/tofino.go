@@ -90,9 +90,9 @@ func tofinoQueue(g *drawer, i int) uint64 { return uint64(uint32(g.queue(i))) }
 func tofinoPast(g *drawer, i int) uint64  { return uint64(uint32(g.past(i))) }
 func tofinoCount(g *drawer, _ int) uint64 { return uint64(g.upTo(1 << 20)) }
 
-// tofinoBest draws a best path and what it is judged by.
-func tofinoBest(g *drawer, i int) uint64 {
-	return tofinoQueue(g, i)<<32 | uint64(g.r.IntN(g.minPaths()))
+// tofinoBest draws a best path, up to a last one, and what it is judged by.
+func tofinoBest(g *drawer, i, last int) uint64 {
+	return tofinoQueue(g, i)<<32 | uint64(g.r.IntN(last+1))
 }
 
 // tofinoSlot draws bytes of a slot that runs, or has just ended.
@@ -119,7 +119,7 @@ var tofinoRows = map[string]tofinoRow{
 	"egress_qlen":      single("queue of a path, as told", ofQueues, tofinoQueue),
 	"egress_qlen_copy": {symbol: "the same", cell: func(s *tofinoSwitch, i int) (uint64, bool) { return uint64(s.queue[i]), true }},
 	"queue_told_at":    single("last copy about a queue", func(s *tofinoSwitch) []uint32 { return s.toldAt }, tofinoPast),
-	"drill_best":       couple("DRILL's memory", func(s *tofinoSwitch) []model.TofinoBest { return s.drill }, ofBest, tofinoBest),
+	"drill_best":       couple("DRILL's memory", func(s *tofinoSwitch) []model.TofinoBest { return s.drill }, ofBest, func(g *drawer, i int) uint64 { return tofinoBest(g, i, i%g.f.PathCells) }),
 	"flowcell_bytes":   member("Presto: bytecount", ofFlows, func(f *model.TofinoFlow) *uint32 { return &f.Bytes }, func(g *drawer, i int) uint64 { return uint64(g.cellBytes(i)) }),
 	"flowcell_path":    tofinoPath("Presto: current path"),
 	"flowlet_time":     member("flowlet: last packet", ofFlows, func(f *model.TofinoFlow) *uint32 { return &f.Last }, tofinoPast),
@@ -128,9 +128,7 @@ var tofinoRows = map[string]tofinoRow{
 	"clb_rank": single("T4: class and place in it", func(s *tofinoSwitch) []uint32 { return s.rank }, func(g *drawer, i int) uint64 {
 		return uint64(g.r.IntN(4))<<30 | tofinoQueue(g, i)&(1<<30-1)
 	}),
-	"clb_best": couple("best path so far", func(s *tofinoSwitch) []model.TofinoBest { return s.clb }, ofBest, func(g *drawer, i int) uint64 {
-		return tofinoQueue(g, i)<<32 | uint64(g.r.IntN(i/8+1)) // of so many paths
-	}),
+	"clb_best": couple("best path so far", func(s *tofinoSwitch) []model.TofinoBest { return s.clb }, ofBest, func(g *drawer, i int) uint64 { return tofinoBest(g, i, i/8) }),
 
 	"slot_bytes":  couple("bytes of a slot", ofPorts, func(p *model.TofinoPBFS) (x, y *uint32) { return ofSum(&p.Slot) }, tofinoSlot(10)),
 	"slot_marked": couple("marked bytes of a slot", ofPorts, func(p *model.TofinoPBFS) (x, y *uint32) { return ofSum(&p.Marked) }, tofinoSlot(10)),

@@ -23,7 +23,7 @@ type tofinoSwitch struct {
 	// queue is what ingress was told of the queues of a choice, by path and
 	// class, and toldAt, by port and class, when egress did.
 	queue, toldAt []uint32
-	drill         []model.TofinoBest // by leaf
+	drill         []model.TofinoBest // by leaf and the last of the paths that there are
 	rank          []uint32           // by path and class
 	clb           []model.TofinoBest // by the last of the paths that there are, and class
 	pbfs          []model.TofinoPBFS // by port
@@ -36,7 +36,7 @@ type tofinoSwitch struct {
 func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
 	s := &tofinoSwitch{Features: f, cfg: cfg, rng: draws{seed},
 		flows: make([]model.TofinoFlow, f.Flows), queue: make([]uint32, 8*f.PathCells), toldAt: make([]uint32, 8*f.Ports),
-		drill: make([]model.TofinoBest, f.Leaves), rank: make([]uint32, 8*f.PathCells), clb: make([]model.TofinoBest, 8*f.PathCells),
+		drill: make([]model.TofinoBest, f.Leaves*f.PathCells), rank: make([]uint32, 8*f.PathCells), clb: make([]model.TofinoBest, 8*f.PathCells),
 		pbfs: make([]model.TofinoPBFS, f.Ports), postcards: make([]uint32, f.Ports)}
 	for i := range s.flows {
 		s.flows[i] = model.NewTofinoFlow()
@@ -191,7 +191,7 @@ func (s *tofinoSwitch) choose(p *tofinoPkt, r route) model.Path {
 	case "drill":
 		a, b := uint8(s.rng.below(256)), uint8(s.rng.below(256))
 		x, y := model.Share(a, r.paths), model.Share(b, r.paths)
-		return s.drill[r.leaf].DRILL(x, y, s.queue[x*8+p.class], s.queue[y*8+p.class])
+		return s.drill[int(r.leaf)*s.PathCells+r.paths-1].DRILL(x, y, s.queue[x*8+p.class], s.queue[y*8+p.class])
 	case "clb":
 		begins := flow.Ended(now, uint32(s.cfg.FlowletGap))
 		x := draw()

@@ -90,6 +90,7 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"letflow", "if (path > meta.last)", "if (path >= meta.last)"},
 		{"drill", "meta.shorter < best.qlen", "meta.shorter <= best.qlen"},
 		{"drill", "min(meta.qlen_a, meta.qlen_b)", "max(meta.qlen_a, meta.qlen_b)"},
+		{"drill", "[2:0], meta.last_path }", "[2:0], 2w3 }"},
 		{"drill", "meta.now - last > FEEDBACK_INTERVAL", "meta.now - last >= FEEDBACK_INTERVAL"},
 		{"clb", "meta.rank <= best.rank", "meta.rank < best.rank"},
 		{"clb", "hdr.feedback.qlen |-| meta.before", "hdr.feedback.qlen - meta.before"},
