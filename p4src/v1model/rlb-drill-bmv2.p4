@@ -171,7 +171,7 @@ struct metadata_t {
     bit<32> qlen_a;
     bit<32> qlen_b;
     bit<32> qlen_best;
-    @field_list(keep.recirculation)
+    @field_list(keep.recirculation, keep.message)
     bit<32> calm;             // length of ingress_qlen that ends a warning
     time_t  since;            // ingress_qlen was last looked at
     bool    sample;           // it is time to look again
@@ -1087,6 +1087,17 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 
     apply {
+        // On BMv2, threads run ingress and egress: the queue may have become
+        // long again, and its warning sent, since this message was asked for.
+        if (meta.message == MESSAGE_CALM) {
+            bit<32> qlen;
+            ingress_qlen.read(qlen, (bit<32>) (standard_metadata.egress_port ++ meta.message_priority));
+            if (qlen >= meta.calm) {
+                warning_on.write((bit<32>) (standard_metadata.egress_port ++ meta.message_priority), 1);
+                meta.message = 0;
+                mark_to_drop(standard_metadata);
+            }
+        }
         if (meta.message == MESSAGE_WARN || meta.message == MESSAGE_CALM) {
             if (!cnm_out.apply().hit) {
                 mark_to_drop(standard_metadata);
