@@ -8,13 +8,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/prototext"
@@ -103,45 +101,15 @@ func TestVerdictsOfP4C(t *testing.T) {
 func p4InfoByP4C(t *testing.T, p4c, program string) *p4configv1.P4Info {
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "p4info.txtpb")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	cmd := compileFor(t, p4c, program, "--p4runtime-force-std-externs", "--p4runtime-files", pipe)
 	var said strings.Builder
 	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // killed
-		if w, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
-			w.Close() // ends the wait for one who writes
-		}
-	}()
-	text := readPipe(t, pipe)
-	_ = cmd.Process.Kill() // it may have ended
-	<-ended
+	text := need.Written(t, cmd, pipe)
 	info := &p4configv1.P4Info{}
 	if err := (prototext.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, info); err != nil || len(info.Tables) == 0 {
 		t.Fatalf("p4c's P4Info: %v\n%s", err, said.String())
 	}
 	return info
-}
-
-func readPipe(t *testing.T, name string) []byte {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
 }
 
 // sortedP4Info puts the objects of each kind in order of their ids: p4c has

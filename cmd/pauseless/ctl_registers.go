@@ -122,18 +122,27 @@ func parseCells(text string) (cellRange, error) {
 	return r, nil
 }
 
+// cellRanges parses the arguments of a command.
+func cellRanges(cmd *cobra.Command, args []string) ([]cellRange, error) {
+	var ranges []cellRange
+	for _, a := range args {
+		r, err := parseCells(a)
+		if err != nil {
+			return nil, usageErrorf(cmd, "%v", err)
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges, nil
+}
+
 func (c *ctl) getRegisters(cmd *cobra.Command, args []string, all bool) error {
 	asJSON, err := c.asJSON(cmd)
 	if err != nil {
 		return err
 	}
-	var ranges []cellRange
-	for _, a := range args {
-		r, err := parseCells(a)
-		if err != nil {
-			return usageErrorf(cmd, "%v", err)
-		}
-		ranges = append(ranges, r)
+	ranges, err := cellRanges(cmd, args)
+	if err != nil {
+		return err
 	}
 	f, err := c.forReading(cmd)
 	if err != nil {

@@ -41,13 +41,9 @@ switch that does not answer is named, and asked again at the next turn.`,
 			if every <= 0 {
 				return usageErrorf(cmd, "--every must be above 0")
 			}
-			var ranges []cellRange
-			for _, a := range args {
-				r, err := parseCells(a)
-				if err != nil {
-					return usageErrorf(cmd, "%v", err)
-				}
-				ranges = append(ranges, r)
+			ranges, err := cellRanges(cmd, args)
+			if err != nil {
+				return err
 			}
 			f, err := c.forReading(cmd)
 			if err != nil {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"syscall"
 	"testing"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -33,29 +32,10 @@ func schemaOfP4C(t *testing.T, program string) ([]byte, *p4configv1.P4Info) {
 	need.No(t, err)
 	dir := t.TempDir()
 	pipe, text := filepath.Join(dir, "bfrt.json"), filepath.Join(dir, "p4info.txtpb")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	var said bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), c.Path(), c.Args(program, dir)...)
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // killed
-		if w, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
-			w.Close() // ends the wait for one who writes
-		}
-	}()
-	data, err := os.ReadFile(pipe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Process.Kill() // it may have ended
-	<-ended
+	data := need.Written(t, cmd, pipe)
 	b, err := os.ReadFile(text)
 	if err != nil || len(data) == 0 {
 		t.Fatalf("%s: %v\n%s", program, err, said.String())

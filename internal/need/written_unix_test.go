@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package need_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/need"
+)
+
+func TestWrittenEndsACommandThatGoesOn(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo text >$0; exec sleep 1000": "text\n",
+		"exit 1":                         "",
+	} {
+		file := filepath.Join(t.TempDir(), "file")
+		if got := need.Written(t, exec.Command("sh", "-c", script, file), file); string(got) != want {
+			t.Errorf("%s: wrote %q, want %q", script, got, want)
+		}
+	}
+}
