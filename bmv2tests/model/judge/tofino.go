@@ -11,7 +11,6 @@ import (
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
-	"github.com/pauseless/pauseless/internal/vtime"
 )
 
 // A TofinoJudge compares a program for Tofino with the model, as a Judge does:
@@ -181,6 +180,9 @@ func NewTofinoJudge(f *Features, prog *Program) (*TofinoJudge, error) {
 	for i, info := range prog.prog.Registers {
 		row, ok := tofinoRows[plain(info.Name)]
 		if !ok {
+			row, ok = tofinoCONGARows[plain(info.Name)]
+		}
+		if !ok {
 			return nil, fmt.Errorf("program %s: register %s is no symbol of the model", prog.Name, info.Name)
 		}
 		j.regs = append(j.regs, tofinoMapped{plain(info.Name), &row, i})
@@ -222,9 +224,13 @@ func (j *TofinoJudge) Run(series, n uint64) string {
 	}
 	g.config()
 	g.cfg.FlowletGap = pick(g, 0, g.pace, g.pace, g.upTo(1_000_000))
-	for p := range g.cfg.Quantum {
-		rate := pick[vtime.Rate](g, 1, 10, 25, 40, 50, 100) * vtime.Gbps
-		g.cfg.Quantum[p] = int64(manifest.Quantum(manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}, rate))
+	for p := range j.f.Ports {
+		if _, ok := g.cfg.Quantum[p]; ok {
+			g.cfg.Quantum[p] = int64(manifest.Quantum(tofinoUnits, pick(g, usualRates...)))
+		}
+		if _, ok := g.cfg.LinkWeight[p]; ok && j.f.CONGA {
+			g.cfg.LinkWeight[p] = g.tofinoWeight()
+		}
 	}
 	g.hot, g.hotLeaf = 1+g.r.IntN(j.f.Ports-1), int64(g.r.IntN(j.f.Leaves))
 	seed := g.r.Uint64()

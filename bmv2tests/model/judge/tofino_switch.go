@@ -29,6 +29,7 @@ type tofinoSwitch struct {
 	pbfs          []model.TofinoPBFS // by port
 	postcards     []uint32
 	rlb           tofinoRLB
+	conga         tofinoCONGA
 	times         tofinoTimes
 	seen          map[string]int
 }
@@ -41,7 +42,7 @@ func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
 	for i := range s.flows {
 		s.flows[i] = model.NewTofinoFlow()
 	}
-	s.rlb = newTofinoRLB(f)
+	s.rlb, s.conga = newTofinoRLB(f), newTofinoCONGA(f)
 	return s
 }
 
@@ -122,15 +123,27 @@ func (s *tofinoSwitch) ingress(p *tofinoPkt) (o Outcome) {
 	if r.host && p.tag != nil {
 		p.tag = nil
 	}
+	stranger := false // only switches may send what only switches understand
+	if p.fabric != nil {
+		_, known := s.cfg.Neighbours[s.numbered(p.inPort)]
+		stranger = !known
+	}
+	if r.host {
+		p.hop = toHost
+		if s.CONGA && p.fabric != nil && !stranger {
+			s.learnFeedback(p.fabric, uint32(p.now))
+		}
+	}
 	p.outPort, p.way = r.first, -1
 	if r.paths > 1 {
+		p.hop, p.leaf = toChoice, r.leaf
 		p.way, p.last = s.choose(p, r), r.paths-1
 		if p.way > p.last {
 			panic(fmt.Sprintf("BUG: path %d, the last is %d", p.way, p.last))
 		}
 		p.outPort = r.first + p.way
 	}
-	if !s.cfg.Forward[p.outPort] {
+	if stranger || !s.cfg.Forward[p.outPort] {
 		return Outcome{Drop: true}
 	}
 	return Outcome{Port: p.outPort, Class: p.class}
@@ -192,6 +205,14 @@ func (s *tofinoSwitch) choose(p *tofinoPkt, r route) model.Path {
 		a, b := uint8(s.rng.below(256)), uint8(s.rng.below(256))
 		x, y := model.Share(a, r.paths), model.Share(b, r.paths)
 		return s.drill[int(r.leaf)*s.PathCells+r.paths-1].DRILL(x, y, s.queue[x*8+p.class], s.queue[y*8+p.class])
+	case "hermes":
+		if wish := p.wish(r); wish < r.paths {
+			s.note("wish")
+			return wish
+		}
+	case "conga":
+		begins := flow.Ended(now, uint32(s.cfg.FlowletGap))
+		return flow.Follow(begins, s.leastCongested(r, draw(), now), r.paths)
 	case "clb":
 		begins := flow.Ended(now, uint32(s.cfg.FlowletGap))
 		x := draw()
@@ -199,6 +220,18 @@ func (s *tofinoSwitch) choose(p *tofinoPkt, r route) model.Path {
 		return flow.Follow(begins, best, r.paths)
 	}
 	return model.Share(part(), r.paths)
+}
+
+// wish is the path in a host's tag: at a leaf the first one, above it the
+// second; 255 without a tag.
+func (p *tofinoPkt) wish(r route) model.Path {
+	switch {
+	case p.tag == nil:
+		return 255
+	case r.shift != 0:
+		return model.Path(p.tag.upper)
+	}
+	return model.Path(p.tag.path)
 }
 
 // egress takes a packet from its queue to the link; length is that with what
@@ -227,6 +260,9 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		s.note("queue told")
 		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, p.hop, s.numbered(p.inPort), departed, p.last}}
 		o.Cloned, o.Session = true, feedbackSession
+	}
+	if s.CONGA {
+		s.carry(p, length, uint32(now))
 	}
 	if s.PBFS {
 		marked := p.bth != nil && p.ip.dscp()&1 == 1
@@ -289,11 +325,10 @@ func (s *tofinoSwitch) mark(p *tofinoPkt, ahead, behind int64, waited Time) {
 // cellTime is the least power of two of nanoseconds that a cell takes on a
 // port's link, where that has one of the usual rates.
 func (s *tofinoSwitch) cellTime(port int) uint32 {
-	for _, gbps := range []vtime.Rate{1, 10, 25, 40, 50, 100} {
-		units := manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}
-		if int64(manifest.Quantum(units, gbps*vtime.Gbps)) == s.cfg.Quantum[port] {
+	for _, rate := range usualRates {
+		if int64(manifest.Quantum(tofinoUnits, rate)) == s.cfg.Quantum[port] {
 			t := uint32(1)
-			for vtime.Time(t)*vtime.Nanosecond < (gbps * vtime.Gbps).TxTime(manifest.CellBytes) {
+			for vtime.Time(t)*vtime.Nanosecond < rate.TxTime(manifest.CellBytes) {
 				t *= 2
 			}
 			return t

@@ -140,11 +140,21 @@ func (c *Config) installTofino(f *Features, t *Target) {
 		}
 	}
 	t.insert("Forward", []int64{int64(f.RecircPort)}, 0, "send", recirculation)
-	if c.Leaf >= 0 && f.RTT {
+	switch {
+	case c.Leaf >= 0 && f.RTT:
 		t.setDefault("leaf_role", "be_leaf", c.Leaf, c.RTTInterval)
+	case c.Leaf >= 0:
+		t.setDefault("leaf_role", "be_leaf", c.Leaf)
 	}
 	for p, n := range c.Neighbours {
-		t.insert("fabric_port", []int64{int64(p)}, 0, "from_switch", int64(n.Path), int64(n.Group))
+		var args []int64
+		if f.RLB {
+			args = []int64{int64(n.Path), int64(n.Group)}
+		}
+		t.insert("fabric_port", []int64{int64(p)}, 0, "from_switch", args...)
+	}
+	for p, w := range c.LinkWeight {
+		t.insert("link", []int64{int64(p)}, 0, "add_load", w)
 	}
 	cell := func(i int) []int64 { return []int64{int64(i / 8), int64(i % 8)} }
 	for i, w := range c.Watch {
@@ -159,7 +169,11 @@ func (c *Config) installTofino(f *Features, t *Target) {
 	t.setDefault("Compath", "compare_paths", c.PassTime)
 	t.setDefault("Stoprecir", "limit_recirculation", int64(c.Most))
 	t.setDefault("flowcell", "count_flowcell", c.FlowcellBytes)
-	t.setDefault("flowlet", "read_flowlet", c.FlowletGap)
+	flowlet := []int64{c.FlowletGap}
+	if f.CONGA {
+		flowlet = append(flowlet, c.MetricAge)
+	}
+	t.setDefault("flowlet", "read_flowlet", flowlet...)
 	t.setDefault("clb", "set_clb", c.CLBThreshold, c.CLBInterval, c.CLBTie)
 	for p, q := range c.Quantum {
 		t.insert("pfc_port", []int64{int64(p)}, 0, "pause_unit", q)

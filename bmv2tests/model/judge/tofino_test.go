@@ -13,7 +13,7 @@ import (
 )
 
 // tofinoProfiles are those whose rules for Tofino package model has.
-var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "clb", "pcn", "pbfs", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill"}
+var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill"}
 
 // smallTofino is small, in powers of two as an index of a Tofino's program is.
 func smallTofino(t *testing.T, name string) *gen.Profile {
@@ -97,6 +97,16 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"clb", "0xc0000000", "0x80000000"},
 		{"clb", "asked_of.get({ meta.last_path", "asked_of.get({ 2w3"},
 		{"clb", "reported_of.get({ hdr.feedback.last[1:0]", "reported_of.get({ 2w3"},
+		{"conga", "meta.congestion <= best.congestion", "meta.congestion < best.congestion"},
+		{"conga", "(path.fed_at - meta.when) >= 0", "(path.fed_at - meta.when) > 0"},
+		{"conga", "path >= hdr.bridge.last_path", "path > hdr.bridge.last_path"},
+		{"conga", "hdr.fabric.fed_path - 1", "hdr.fabric.fed_path"},
+		{"conga", "max(hdr.fabric.congestion, meta.level)", "meta.level"},
+		{"conga", "140 .. 4095", "141 .. 4095"},
+		{"conga", "meta.now >> 17", "meta.now >> 16"},
+		{"conga", "best_of.get({ meta.leaf[2:0], meta.last_path", "best_of.get({ meta.leaf[2:0], 2w3"},
+		{"hermes", "hdr.tag.upper_path", "hdr.tag.path"},
+		{"hermes", "(3, 1, 3) : take_wish(3)", "(2, 1, 3) : take_wish(3)"},
 		{"pcn", "meta.held |-| HELD", "meta.held"},
 		{"pcn", "meta.depth != 0", "meta.depth != 1"},
 		{"pbfs", "meta.recent << 3", "meta.recent << 2"},
