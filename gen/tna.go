@@ -30,7 +30,7 @@ func Supports(p *Profile, target string) error {
 		return because("PB-FS and PCN over PLB have not been brought to Tofino")
 	case bool(p.QCN):
 		return because("QCN has not been brought to Tofino")
-	case p.rlb() && (p.Base == "conga" || p.Base == "hermes"):
+	case p.rlb() && p.Base == "conga":
 		return because("rlb over %s has not been brought to Tofino; rlb over ecmp, presto, letflow and drill has", p.Base)
 	case bool(p.INT):
 		return because("telemetry for HPCC has not been brought to Tofino")
@@ -96,7 +96,6 @@ func (p *Profile) tnaBlocks() []block {
 	add(p.plb(), "kick", nil, nil)
 	add(p.l4(), "l4", nil, nil)
 	add(p.hashes(), "share", nil, nil)
-	add(p.tag(), "tag", in(tnaLearn, "StripTag"), nil)
 	add(p.udp(), "udp", nil, nil)
 	add(p.bth(), "bth", nil, nil)
 	add(p.Base == "presto" || p.rlb(), "length", nil, nil)
@@ -111,6 +110,7 @@ func (p *Profile) tnaBlocks() []block {
 	add(p.feedback() && !p.plb(), "report", nil, in(tnaDepart, "SendFeedback"))
 	add(p.dre(), "dre", nil, in(tnaDepart, "Estimate"))
 	add(p.fabricHeader(), "fabric", nil, in(early, "Fabric"))
+	add(p.tag(), "tag", in(tnaLearn, "StripTag"), nil) // stands behind that header
 	add(p.measuresRTT(), "rtt", nil, nil)
 	add(p.flowlets(), "flowlet", in(tnaChoice, "Flowlet"), nil)
 	switch p.Base {

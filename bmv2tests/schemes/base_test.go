@@ -143,12 +143,6 @@ func TestDRILLTakesTheShortestOfItsThree(t *testing.T) {
 func TestHermesObeysTheTagAndTakesItOff(t *testing.T) {
 	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "hermes", leafSpine(4), "l1", nil)
-		tagged := func(f []byte, path uint8) []byte {
-			b := slices.Concat(f[:packet.EthernetLen], make([]byte, packet.TagLen), f[packet.EthernetLen:])
-			packet.Ethernet(b).Set(packet.Ethernet(f).Dst(), packet.Ethernet(f).Src(), packet.EtherTypeLocal)
-			packet.Tag(b[packet.EthernetLen:]).Set(path, packet.TagNoPath, 0, packet.EtherTypeIPv4)
-			return b
-		}
 		for path := range 4 {
 			d.passes(1, 3+path, tagged(data, uint8(path)))
 		}

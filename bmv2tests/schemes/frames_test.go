@@ -5,6 +5,7 @@ package schemes
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -43,6 +44,20 @@ func (r roce) bytes() []byte {
 	packet.UDP(ip[packet.IPv4Len:]).Set(r.sport, packet.PortRoCEv2, udp)
 	packet.BTH(ip[packet.IPv4Len+packet.UDPLen:]).Set(packet.OpRDMAWriteMiddle, 0x77, 5, false)
 	return b
+}
+
+// behindEthernet puts a header between Ethernet and what follows.
+func behindEthernet(f []byte, etherType uint16, header []byte) []byte {
+	b := slices.Concat(f[:packet.EthernetLen], header, f[packet.EthernetLen:])
+	packet.Ethernet(b).Set(packet.Ethernet(f).Dst(), packet.Ethernet(f).Src(), etherType)
+	return b
+}
+
+// tagged is a frame of IP with a host's wish for a path of its leaf.
+func tagged(f []byte, path uint8) []byte {
+	tag := make([]byte, packet.TagLen)
+	packet.Tag(tag).Set(path, packet.TagNoPath, 0, packet.EtherTypeIPv4)
+	return behindEthernet(f, packet.EtherTypeLocal, tag)
 }
 
 // arpRequest asks for the address of a host.

@@ -213,6 +213,42 @@ func TestRLBTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 	}
 }
 
+// The header between leaves stands before a host's tag, and takes what the tag
+// says of what follows when both are taken off.
+func TestRLBOverHermesPutsTheFabricHeaderBeforeTheTag(t *testing.T) {
+	everyTarget(t, func(t *testing.T, sw target) {
+		// 15 bytes: what follows is a tag; from leaf 1 by path 1; nothing is told.
+		in := behindEthernet(tagged(down, 1), packet.EtherTypeFabric, []byte{0x88, 0xb6, 0, 1, 1, 14: 0})
+		d := load(t, sw, "rlb-hermes", leafSpine(3), "s1", nil)
+		d.passes(2, 1, in)
+		d.passes(2, 1, tagged(down, 1))
+	})
+	everyTarget(t, func(t *testing.T, sw target) {
+		d := load(t, sw, "rlb-hermes", leafSpine(3), "l1", map[string]string{"rtt.interval": "0s"})
+		in := behindEthernet(tagged(down, 1), packet.EtherTypeFabric, []byte{0x88, 0xb6, 0, 1, 1, 14: 0})
+		d.passesAs(3, 1, in, down)
+		d.passesAs(3, 1, tagged(down, 1), down)
+		wish, stamped := tagged(data, 1), 0
+		for range 64 { // on Tofino one packet in eight is stamped
+			port, out := d.through(1, wish)
+			if port != 4 {
+				t.Errorf("left by port %d, the host wishes for 4", port)
+			}
+			h := fabric(out)
+			if h == nil {
+				continue
+			}
+			stamped++
+			if be16(h) != packet.EtherTypeLocal || h[4] != 1 || !slices.Equal(h[15:], wish[packet.EthernetLen:]) {
+				t.Fatalf("came out as %s", dump(out))
+			}
+		}
+		if stamped == 0 {
+			t.Error("no packet was stamped")
+		}
+	})
+}
+
 func TestRLBForgetsWarningsThatHaveRunOut(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", nil)

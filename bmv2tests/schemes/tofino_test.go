@@ -361,15 +361,20 @@ func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
 }
 
 func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
-	for _, profile := range []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-adaptive-drill", "rlb-adaptive-presto", "rlb-adaptive-letflow"} {
+	for _, profile := range []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-hermes", "rlb-adaptive-drill", "rlb-adaptive-presto",
+		"rlb-adaptive-letflow", "rlb-adaptive-hermes"} {
 		t.Run(profile, func(t *testing.T) {
 			d, sw := loadTofino(t, profile, leafSpine(3), "l1", nil)
 			var used []int
-			for range 6 {
+			for i := range 6 {
 				// Warned of are the first path for this leaf and the last for all.
 				sw.warn(d, "warned", 0x80, 1)
 				sw.warn(d, "warned_all", 0x20, 0)
-				port, _ := d.through(1, data)
+				f := data
+				if d.manifest.Has("hermes") { // also what the host wishes for
+					f = tagged(data, uint8(i%4))
+				}
+				port, _ := d.through(1, f)
 				used = append(used, port)
 			}
 			if slices.ContainsFunc(used, func(p int) bool { return p != 4 }) {

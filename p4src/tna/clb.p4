@@ -25,10 +25,11 @@ const bit<8> INTERNAL_FEEDBACK = 1;
 
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-const bit<8> KIND_TAG = 0x10;
+
 const bit<10> FEEDBACK_SESSION = 1000; // leads to the recirculation ports of all pipelines
 const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queue
 const bit<8> NO_WAY = 0xff;
+const bit<8> KIND_TAG = 0x10;
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -76,6 +77,16 @@ header bridge_t {
     bit<8>          last;     // of the paths of the choice
 }
 
+// From egress to ingress.
+header feedback_t {
+    bit<8>          kind;     // INTERNAL_FEEDBACK
+    @padding bit<5> pad0;
+    bit<3>          priority; // of the queues meant
+    bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
+    bit<32>         qlen;     // bytes that the packet left behind in it
+    bit<8>          last;     // of the paths that there were
+}
+
 // What a host tells the fabric about a packet. The destination leaf takes it
 // off.
 header tag_t {
@@ -85,16 +96,6 @@ header tag_t {
     bit<8>  reserved;
     bit<16> coflow;     // 0 for none
     bit<16> ether_type; // of what follows
-}
-
-// From egress to ingress.
-header feedback_t {
-    bit<8>          kind;     // INTERNAL_FEEDBACK
-    @padding bit<5> pad0;
-    bit<3>          priority; // of the queues meant
-    bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
-    bit<32>         qlen;     // bytes that the packet left behind in it
-    bit<8>          last;     // of the paths that there were
 }
 
 // The path of the best class known, and its rank when last reported.
@@ -383,20 +384,6 @@ control Clock(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Clock
 
-// A host's tag ends at the last leaf.
-control StripTag(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
-    apply {
-        if (meta.deliver && hdr.tag.isValid()) {
-            hdr.ethernet.ether_type = hdr.tag.ether_type;
-            hdr.tag.setInvalid();
-        }
-    }
-} // control StripTag
-
 control FlowHash(inout headers_t hdr, inout metadata_t meta,
                  in ingress_intrinsic_metadata_t intrinsic,
                  in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -410,6 +397,20 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
         }
     }
 } // control FlowHash
+
+// A host's tag ends at the last leaf.
+control StripTag(inout headers_t hdr, inout metadata_t meta,
+                 in ingress_intrinsic_metadata_t intrinsic,
+                 in ingress_intrinsic_metadata_from_parser_t parsed,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+    apply {
+        if (meta.deliver && hdr.tag.isValid()) {
+            hdr.ethernet.ether_type = hdr.tag.ether_type;
+            hdr.tag.setInvalid();
+        }
+    }
+} // control StripTag
 
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.

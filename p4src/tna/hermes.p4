@@ -293,20 +293,6 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Route
 
-// A host's tag ends at the last leaf.
-control StripTag(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
-    apply {
-        if (meta.deliver && hdr.tag.isValid()) {
-            hdr.ethernet.ether_type = hdr.tag.ether_type;
-            hdr.tag.setInvalid();
-        }
-    }
-} // control StripTag
-
 control FlowHash(inout headers_t hdr, inout metadata_t meta,
                  in ingress_intrinsic_metadata_t intrinsic,
                  in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -320,6 +306,20 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
         }
     }
 } // control FlowHash
+
+// A host's tag ends at the last leaf.
+control StripTag(inout headers_t hdr, inout metadata_t meta,
+                 in ingress_intrinsic_metadata_t intrinsic,
+                 in ingress_intrinsic_metadata_from_parser_t parsed,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+    apply {
+        if (meta.deliver && hdr.tag.isValid()) {
+            hdr.ethernet.ether_type = hdr.tag.ether_type;
+            hdr.tag.setInvalid();
+        }
+    }
+} // control StripTag
 
 // The host has chosen, and says so in its tag; packets without one go by their
 // hash, and so do those that wish for what is not there. Aggregation switches,
