@@ -157,10 +157,11 @@ func newTofinoReportCmd() *cobra.Command {
 		Use:   "report DIR [-o table|json]",
 		Short: "Show how much of the chip compiled programs take",
 		Long: `Show how much of the chip compiled programs take, from every resources.json
-below DIR: stages, match crossbar, hash bits, gateways, SRAM, map RAM, TCAM,
-action instructions (VLIW), stateful ALUs and logical tables, used and as a
-share of all stages; what each program adds to the one that it builds on; and
-what table I of the RLB paper says of the authors' programs.`,
+below DIR and the context.json beside it: stages, match crossbar, hash bits,
+gateways, SRAM, map RAM, TCAM, action instructions (VLIW), stateful ALUs and
+their instructions, and logical tables, used and as a share of all stages; what
+each program adds to the one that it builds on; and what table I of the RLB
+paper says of the authors' programs.`,
 		Example: `  pauseless tofino build -o out && pauseless tofino report out
   pauseless tofino report out -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -27,12 +27,13 @@ const (
 	TCAM                        // blocks of 44 bits by 512
 	VLIW                        // action instructions
 	StatefulALU                 // which registers and meters use
+	Instruction                 // of stateful ALUs, four each: a RegisterAction takes one
 	TableID                     // logical tables
 	resources
 )
 
 // Names are those of the compiler's own summaries.
-var names = [resources]string{"crossbar", "hash bits", "gateways", "SRAM", "map RAM", "TCAM", "VLIW", "stateful ALUs", "tables"}
+var names = [resources]string{"crossbar", "hash bits", "gateways", "SRAM", "map RAM", "TCAM", "VLIW", "stateful ALUs", "ALU instructions", "tables"}
 
 func (r Resource) String() string { return names[r] }
 
@@ -132,6 +133,7 @@ func (s *stageFile) use() Use {
 	set(TCAM, s.TCAMs.Used, s.TCAMs.Rows*s.TCAMs.Columns)
 	set(VLIW, s.VLIW.Used, s.VLIW.Size)
 	set(StatefulALU, s.ALUs.Used, s.ALUs.Number)
+	u.Of[Instruction] = s.ALUs.Number * slotsPerALU
 	set(TableID, s.Tables.Used, s.Tables.Size)
 	return u
 }
@@ -169,8 +171,56 @@ func Parse(name string, data []byte) (*Program, error) {
 	return p, nil
 }
 
-// Read finds every resources.json below a folder. A program is called as the
-// folder of its output, or as its file says if that is the folder given.
+// slotsPerALU is how many instructions a stateful ALU can choose from.
+const slotsPerALU = 4
+
+// contextFile is context.json, as much of it as is asked for: what the driver is
+// told of the program. resources.json has no instructions of stateful ALUs.
+type contextFile struct {
+	Tables []struct {
+		Type   string `json:"table_type"`
+		Name   string `json:"name"`
+		Stages []struct {
+			Number int `json:"stage_number"`
+		} `json:"stage_tables"`
+		Slots []struct {
+			Slot int `json:"instruction_slot"`
+		} `json:"action_to_stateful_instruction_slot"`
+	} `json:"tables"`
+}
+
+// AddInstructions counts the instructions of stateful ALUs in the context.json
+// of the same program: those that actions call.
+func (p *Program) AddInstructions(name string, data []byte) error {
+	var c contextFile
+	if err := json.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(c.Tables) == 0 {
+		return fmt.Errorf("%s has no tables: is it a context.json of bfas?", name)
+	}
+	for _, t := range c.Tables {
+		if t.Type != "stateful" {
+			continue
+		}
+		slots := make(map[int]bool)
+		for _, s := range t.Slots {
+			slots[s.Slot] = true
+		}
+		for _, s := range t.Stages {
+			if s.Number < 0 || s.Number >= len(p.ByStage) {
+				return fmt.Errorf("%s: register %s is in stage %d of %d", name, t.Name, s.Number, len(p.ByStage))
+			}
+			p.ByStage[s.Number].Used[Instruction] += len(slots)
+			p.Total.Used[Instruction] += len(slots)
+		}
+	}
+	return nil
+}
+
+// Read finds every resources.json below a folder, with the context.json of the
+// folder above it. A program is called as the folder of its output, or as its
+// file says if that is the folder given.
 func Read(dir string) ([]*Program, error) {
 	var list []*Program
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -183,6 +233,13 @@ func Read(dir string) ([]*Program, error) {
 		}
 		p, err := Parse(path, data)
 		if err != nil {
+			return err
+		}
+		beside := filepath.Join(filepath.Dir(path), "..", "context.json")
+		if data, err = os.ReadFile(beside); err != nil {
+			return fmt.Errorf("%w: bfas writes it, with the instructions of stateful ALUs", err)
+		}
+		if err := p.AddInstructions(beside, data); err != nil {
 			return err
 		}
 		if rel, err := filepath.Rel(dir, path); err == nil {

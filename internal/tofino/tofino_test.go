@@ -41,6 +41,17 @@ func sample(program string, last int) []byte {
 	return []byte(b.String())
 }
 
+// registers is a context.json in which each of the first stages has a register
+// with two instructions, of which one is called by two actions.
+func registers(stages int) []byte {
+	var list []string
+	for i := range stages {
+		list = append(list, fmt.Sprintf(`{"table_type": "stateful", "name": "r%d", "stage_tables": [{"stage_number": %[1]d}],
+			"action_to_stateful_instruction_slot": [{"instruction_slot": 0}, {"instruction_slot": 1}, {"instruction_slot": 0}]}`, i))
+	}
+	return []byte(`{"tables": [{"table_type": "match", "stage_tables": [{"stage_number": 0}]}, ` + strings.Join(list, ",") + `]}`)
+}
+
 func TestParse(t *testing.T) {
 	p, err := Parse("x", sample("drill", 4))
 	if err != nil {
@@ -49,12 +60,18 @@ func TestParse(t *testing.T) {
 	if p.Name != "drill" || p.Compiler != "9.13.4" || p.Stages != 4 || p.Of != 12 {
 		t.Errorf("got %s, %s, %d stages of %d", p.Name, p.Compiler, p.Stages, p.Of)
 	}
-	of := [resources]int{194 * 12, 416 * 12, 16 * 12, 80 * 12, 48 * 12, 24 * 12, 32 * 12, 4 * 12, 16 * 12}
+	if err := p.AddInstructions("c", registers(5)); err != nil {
+		t.Fatal(err)
+	}
+	if p.ByStage[4].Used[Instruction] != 2 || p.ByStage[5].Used[Instruction] != 0 {
+		t.Errorf("%d instructions in stage 4, %d in stage 5", p.ByStage[4].Used[Instruction], p.ByStage[5].Used[Instruction])
+	}
+	of := [resources]int{194 * 12, 416 * 12, 16 * 12, 80 * 12, 48 * 12, 24 * 12, 32 * 12, 4 * 12, 16 * 12, 16 * 12}
 	for r := range resources {
 		if p.Total.Used[r] != 10 || p.Total.Of[r] != of[r] {
 			t.Errorf("%v: %d of %d, want 10 of %d", r, p.Total.Used[r], p.Total.Of[r], of[r])
 		}
-		if p.ByStage[2].Used[r] != 3 || p.ByStage[4].Used[r] != 0 {
+		if r != Instruction && (p.ByStage[2].Used[r] != 3 || p.ByStage[4].Used[r] != 0) {
 			t.Errorf("%v: %d in stage 2, %d in stage 4", r, p.ByStage[2].Used[r], p.ByStage[4].Used[r])
 		}
 	}
@@ -84,6 +101,22 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+func TestAddInstructionsErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		`{`:                   "unexpected end",
+		`{}`:                  "has no tables",
+		string(registers(13)): "register r12 is in stage 12 of 12",
+	} {
+		p, err := Parse("r.json", sample("x", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.AddInstructions("c.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "c.json") {
+			t.Errorf("%.20s: error is %v, want one about c.json with %q", text, err, want)
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	for name, stages := range map[string]int{"drill": 4, "rlb-drill": 9} {
@@ -92,6 +125,9 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(logs, "resources.json"), sample("same", stages), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(logs, "..", "context.json"), registers(stages/2), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,6 +142,7 @@ func TestReport(t *testing.T) {
 	}
 	for _, want := range []string{
 		"rlb-drill  9 of 12", "45 (93.8%)", // of 48 stateful ALUs
+		"8 (4.2%)",                                // of 192 instructions
 		"rlb-drill over drill      +5", "+72.92%", // 35 of 48
 		"RLB paper, table I: RLB (additional)", "+6.19%",
 		"Compiled with 9.13.4.",
@@ -117,6 +154,12 @@ func TestReport(t *testing.T) {
 	rows := r.Rows()
 	if len(rows) != 2 || rows[1].Base != "drill" || rows[1].Added["stateful ALUs"] != 72.92 || rows[0].Base != "" {
 		t.Errorf("rows are %+v", rows)
+	}
+	if err := os.Remove(filepath.Join(dir, "drill", "pipe", "context.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "context.json: no such file") {
+		t.Errorf("without a context.json: error is %v", err)
 	}
 	if _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no resources.json below") {
 		t.Errorf("an empty folder: error is %v", err)
