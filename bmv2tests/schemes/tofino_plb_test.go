@@ -116,6 +116,44 @@ func TestPLBOnTofinoChoosesByClassThenRTTOrLoad(t *testing.T) {
 	}
 }
 
+// When a route loses ways, the best path may be one that is gone. It counts as
+// kicked out then: one at random of those left is taken, and the next that
+// news come of is the best.
+func TestPLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
+	d, sw := loadTofino(t, "plb", leafSpine(4), "l1", nil)
+	for i, rtt := range []uint32{low + 6000, low + 4000, low + 2000, low} {
+		echo(d, byte(i), rtt, 0)
+	}
+	up := func(sport uint16) int {
+		port, _ := plbUp(d, roce{src: "h1", dst: "h3", sport: sport}.bytes())
+		return port
+	}
+	if got := up(5000); got != 6 {
+		t.Errorf("a flow took port %d, the best is 6", got)
+	}
+	ways(d, "h3", 2, ", hash_shift=8")
+	taken := []int{up(5000)} // the old flow
+	for i := range uint16(20) {
+		taken = append(taken, up(6000+i))
+	}
+	slices.Sort(taken)
+	if got := slices.Compact(taken); !slices.Equal(got, []int{3, 4}) {
+		t.Errorf("with two ways flows took ports %v", got)
+	}
+	if rank, _ := sw.both(d, "path_best", 1); rank != kickedOutHere {
+		t.Errorf("the rank of a best path at random is %#x", rank)
+	}
+	rtt := echo(d, 0, low+6000, 0)
+	if rank, path := sw.both(d, "path_best", 1); rank != rtt || path != 0 {
+		t.Errorf("the best path is %d of rank %d, news have come of 0 with %d", path, rank, rtt)
+	}
+	for i := range uint16(4) {
+		if got := up(7000 + i); got != 3 {
+			t.Errorf("a new flow took port %d, the best is 3", got)
+		}
+	}
+}
+
 // The packet that finds its path congested comes again, and the flow stays
 // where it went.
 func TestPLBOnTofinoFlowsStayUntilTheirPathIsCongestedOrKickedOut(t *testing.T) {

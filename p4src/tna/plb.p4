@@ -214,7 +214,7 @@ struct metadata_t {
     bit<32> load;         // the same load
     bit<1>  kicked;       // the path is kicked out
     bit<8>  chosen;       // path of the packet
-    bit<32> rank;         // of that path
+    bit<32> rank;         // of that path; for a choice, the last path
     bit<1>  bad;          // the one chosen is congested or kicked out
     bit<1>  is_best;      // the path is the best one now
     bit<32> window;       // of time, that of now
@@ -566,6 +566,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.choice = 1;
         meta.hash_shift = hash_shift;
         meta.last = (bit<8>) last_path;
+        meta.rank = (bit<32>) last_path;
     }
 
     @name(".route")
@@ -866,16 +867,18 @@ control PathNews(inout headers_t hdr, inout metadata_t meta,
 
     table judge_path {
         key = {
+            meta.learns : exact @name("learns");
             meta.kicked : exact @name("kicked");
             meta.above_low : ternary @name("above_low");
             meta.lacks_full : ternary @name("lacks_full");
         }
-        actions = { free; undetermined; congested; kicked_out; }
-        const default_action = kicked_out();
+        actions = { free; undetermined; congested; kicked_out; @defaultonly NoAction; }
+        const default_action = NoAction();
         const entries = {
-            (0, 0, _) : free();
-            (0, _, 0) : congested();
-            (0, _, _) : undetermined();
+            (1, 0, 0, _) : free();
+            (1, 0, _, 0) : congested();
+            (1, 0, _, _) : undetermined();
+            (1, 1, _, _) : kicked_out();
         }
         size = 4;
     }
@@ -981,7 +984,8 @@ control Probe(inout headers_t hdr, inout metadata_t meta,
 
 // The best path is kept as news of paths come in: each either is of that path
 // or may take its place. Nothing else is looked at when a flow chooses; if the
-// best path is kicked out, that one takes a path at random.
+// best path is kicked out, or none of those that there are, that one takes a
+// path at random.
 control BestPath(inout headers_t hdr, inout metadata_t meta,
                  in ingress_intrinsic_metadata_t intrinsic,
                  in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -1001,7 +1005,8 @@ control BestPath(inout headers_t hdr, inout metadata_t meta,
     };
     RegisterAction<best_path_t, bit<6>, bit<8>>(path_best) take = {
         void apply(inout best_path_t best, out bit<8> path) {
-            if ((int<32>) best.rank == -1) {
+            if ((int<32>) best.rank == -1 || best.path > meta.rank) {
+                best.rank = KICKED_OUT;
                 best.path = (bit<32>) meta.drawn;
             }
             path = best.path[7:0];
