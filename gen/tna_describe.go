@@ -143,7 +143,7 @@ var tnaDescriptions = map[string]description{
 		notes: []string{
 			"a new flowlet takes the better of a path at random and the best one so far, not the best of all",
 			"the load of the leaf's own links counts as the destination leaf feeds it back, a round trip later",
-			"paths are fed back in turn, those that have changed not first",
+			"paths are fed back in turn, those that have changed not first, and as many as there are to the leaf, whatever it has",
 		},
 	},
 	"np_ecn": {
@@ -211,8 +211,9 @@ var tnaDescriptions = map[string]description{
 		},
 		notes: []string{
 			"what comes for a port is counted where it leaves, as bytes sent and growth of the queue: a postcard is later by the time that its packet was queued, and none is sent while a port is paused",
+			"a packet is copied once: with DRILL or RLB, one whose copy tells ingress of queues causes no postcard, the next marked one does",
 			"slots are a power of two of nanoseconds long, the nearest to DC_RTT/16; pbfs.rtt changes it only when the program is generated",
-			"the bytes of the last 8 slots are those of the last full window of 8, up to half a round trip old; recent bytes are those of the last full slot",
+			"the bytes of the last 8 slots are those of the last full window of 8, up to half a round trip old, or those of before, where a port has been idle; recent bytes are those of the last full slot that had any",
 		},
 	},
 }

@@ -380,7 +380,7 @@ func (r *tofinoPlay) depart(e *Event) {
 	waited := pick(r.g, 0, r.g.upTo(1<<18-1), ahead*int64(r.s.cellTime(q.Port))+model.TofinoHeld+r.g.r.Int64N(3)-1) & (1<<18 - 1)
 	r.happened("queue %v departs: %d cells ahead, %d behind, waited %d", q, ahead, behind, waited)
 	if q.Port == recirculation { // on its way to ingress
-		r.s.drawChance()
+		r.s.drawForCopies()
 		got, _ := r.target.tofinoEgress(w.frame, q, ahead, behind, waited, r.now)
 		w.p.now = r.now
 		r.ingress(w.p, &packet.Frame{Data: got.Data, Elided: got.Elided}, recirculation)

@@ -233,13 +233,16 @@ func (s *tofinoSwitch) route(p *tofinoPkt, r route, now uint32) {
 	p.path = d.Path
 }
 
-// drawChance is drawn for everything in egress: a packet is stamped if it is
+// drawChance is drawn for each packet in egress, which is stamped if it is
 // zero.
-func (s *tofinoSwitch) drawChance() int {
-	if !s.RLB {
-		return 0
+func (s *tofinoSwitch) drawChance() int { return int(s.rng.below(8)) }
+
+// drawForCopies is the same number, drawn for nothing: for what is no packet
+// but a copy, or recirculates. With PB-FS there is a condition before.
+func (s *tofinoSwitch) drawForCopies() {
+	if s.RLB && !s.PBFS {
+		s.drawChance()
 	}
-	return int(s.rng.below(8))
 }
 
 // leave is egress of a packet: it takes leave of its ingress queue, and the

@@ -243,7 +243,7 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		return o, nil
 	}
 	if p.warns != nil {
-		s.drawChance()
+		s.drawForCopies()
 		return s.writeWarning(p), nil
 	}
 	queue := uint32(behind * manifest.CellBytes)
@@ -268,7 +268,8 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		marked := p.bth != nil && p.ip.dscp()&1 == 1
 		count := &s.pbfs[p.outPort]
 		arriving, first, recent, recentMarked := count.Packet(uint32(now), uint32(length), queue, marked)
-		if k := s.cfg.Capacity[p.outPort]; k.Mbps != 0 && marked && count.Congested(arriving, first, uint32(k.BDP)) {
+		// A packet is copied once: what ingress is told goes first.
+		if k := s.cfg.Capacity[p.outPort]; k.Mbps != 0 && marked && copied == nil && count.Congested(arriving, first, uint32(k.BDP)) {
 			s.note("postcard")
 			s.postcards[p.outPort]++
 			o.Cloned, o.Session = true, s.numbered(p.inPort)

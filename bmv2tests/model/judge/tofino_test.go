@@ -13,7 +13,7 @@ import (
 )
 
 // tofinoProfiles are those whose rules for Tofino package model has.
-var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill"}
+var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill", "rlb-pbfs"}
 
 // smallTofino is small, in powers of two as an index of a Tofino's program is.
 func smallTofino(t *testing.T, name string) *gen.Profile {
@@ -120,6 +120,7 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"rlb-drill", "(paths - meta.mark) > -256", "(paths - meta.mark) > 256"},
 		{"rlb-drill", "(1, 0, _) : forward_other()", "(1, 0, _) : forward_direct()"},
 		{"rlb-drill", "meta.passes + 1", "meta.passes"},
+		{"rlb-pbfs", "hdr.ipv4.dscp[0:0] == 1 && meta.session == 0", "hdr.ipv4.dscp[0:0] == 1"},
 		{"rlb-letflow", "hdr.fabric.echo + slow", "hdr.fabric.echo"},
 		{"rlb-presto", "meta.now - meta.age", "meta.now"},
 	} {
