@@ -71,8 +71,8 @@ func (w TofinoWarnings) Paths(now, hold uint32) uint32 {
 }
 
 // TofinoAlg1 is algorithm 1 for a packet with n paths whose base chose one: it
-// waits if the other path is slow and its own is not.
-func TofinoAlg1(path Path, n int, warned, slow func(Path) bool, mayPass bool) Decision {
+// waits if the other path is slower than its own, and it may.
+func TofinoAlg1(path Path, n int, warned, slower, mayPass func(Path) bool) Decision {
 	if !warned(path) {
 		return Decision{Path: path, Flag: Direct}
 	}
@@ -80,9 +80,9 @@ func TofinoAlg1(path Path, n int, warned, slow func(Path) bool, mayPass bool) De
 		switch {
 		case warned(q):
 			continue
-		case !slow(q) || slow(path):
+		case !slower(q):
 			return Decision{Path: q, Flag: Rerouted}
-		case !mayPass:
+		case !mayPass(q):
 			return Decision{Path: path, Flag: Direct, Warned: true}
 		}
 		return Decision{Path: path, Flag: Recirculated}

@@ -26,11 +26,12 @@ type Config struct {
 	Predict  map[int]Predict
 	CNMOut   map[int]CNMOut
 	PassTime Time
-	Fresh    Time  // until when an RTT is known
-	ByteTime int64 // of the recirculation port, in 1/1024
-	Most     int   // recirculations of one packet
-	XOFF     Bytes // Eq. 5
-	Inflow   int64 // (n−1)·C, bytes per 1024 ticks
+	Fresh    Time                    // until when an RTT is known
+	Slow     [model.SlowClasses]Time // Tofino: RTTs beyond which a path is in a class
+	ByteTime int64                   // of the recirculation port, in 1/1024
+	Most     int                     // recirculations of one packet
+	XOFF     Bytes                   // Eq. 5
+	Inflow   int64                   // (n−1)·C, bytes per 1024 ticks
 	MTU      Bytes
 	NRC      int64 // Alg. 2, in 1/256
 

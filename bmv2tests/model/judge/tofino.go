@@ -150,7 +150,20 @@ var tofinoRows = map[string]tofinoRow{
 		func(w *model.TofinoWarnings) *uint32 { return (*uint32)(w) }, tofinoWarned),
 	"warned_all": member("warned paths to all leaves", func(s *tofinoSwitch) []model.TofinoWarnings { return s.rlb.warnedAll },
 		func(w *model.TofinoWarnings) *uint32 { return (*uint32)(w) }, tofinoWarned),
-	"path_rtt": single("slow paths to a leaf", func(s *tofinoSwitch) []uint32 { return s.rlb.slow }, tofinoMask),
+	"path_rtt": {"slow paths to a leaf, by class", (*tofinoSwitch).slowPaths, (*tofinoSwitch).setSlowPaths, func(g *drawer, i int) uint64 {
+		return tofinoMask(g, i) | tofinoMask(g, i)<<g.f.PathCells | tofinoMask(g, i)<<(2*g.f.PathCells)
+	}},
+	"faulty": single("paths out of use", func(s *tofinoSwitch) []uint32 { return s.rlb.faulty }, tofinoMask),
+	"window_packets": couple("packets that came back", func(s *tofinoSwitch) []model.TofinoWindow { return s.rlb.back },
+		func(w *model.TofinoWindow) (a, b *uint32) { return &w.Packets, &w.Number },
+		func(g *drawer, _ int) uint64 {
+			return uint64(g.upTo(8))<<32 | uint64(uint32(g.now)>>10-uint32(g.r.IntN(2)))
+		}),
+	"suspect_port": couple("potential_port", func(s *tofinoSwitch) []model.TofinoSuspect { return s.rlb.suspect },
+		func(w *model.TofinoSuspect) (a, b *uint32) { return &w.Port, &w.Window },
+		func(g *drawer, _ int) uint64 {
+			return uint64(3+g.upTo(5))<<32 | uint64(uint32(g.now)>>16-uint32(g.r.IntN(3)))
+		}),
 	"echo_age": single("age of the stamp to echo", func(s *tofinoSwitch) []uint32 { return s.rlb.echoAge },
 		func(g *drawer, i int) uint64 { return uint64(uint32(g.rtt(i))) }),
 }
@@ -224,6 +237,10 @@ func (j *TofinoJudge) Run(series, n uint64) string {
 	}
 	g.config()
 	g.cfg.FlowletGap = pick(g, 0, g.pace, g.pace, g.upTo(1_000_000))
+	if j.f.RLB {
+		g.cfg.Slow = [...]Time{g.cfg.PassTime, g.cfg.PassTime + g.upTo(2*g.pace), g.cfg.PassTime + 2*g.pace + g.upTo(4*g.pace)}
+		g.cfg.NRC >>= 8 // a whole number here
+	}
 	for p := range j.f.Ports {
 		if _, ok := g.cfg.Quantum[p]; ok {
 			g.cfg.Quantum[p] = int64(manifest.Quantum(tofinoUnits, pick(g, usualRates...)))

@@ -10,8 +10,13 @@ import (
 
 // tofinoTimes are constants of a program with RLB: the time between two looks
 // at an ingress queue, the window in which warnings run out together, and how
-// long they hold from its start on.
-type tofinoTimes struct{ look, window, hold uint32 }
+// long they hold from its start on. With section IV also what Eq. 6 takes a
+// recirculation to cost, and the power of two of bytes that a packet has.
+type tofinoTimes struct {
+	look, window, hold uint32
+	pass               uint32
+	mtu                uint
+}
 
 // tofinoRLB is what RLB remembers in a Tofino. Times run on a clock of 32
 // bits.
@@ -20,15 +25,45 @@ type tofinoRLB struct {
 	departed  []model.TofinoDeparted // by port and class
 	warned    []model.TofinoWarnings // by leaf
 	warnedAll []model.TofinoWarnings // one
-	slow      []uint32               // paths to a leaf; upper bits mean nothing
+	slow      []model.TofinoSlow     // paths to a leaf; above them, bits mean nothing
 	echoAge   []uint32               // by leaf
+
+	faulty  []uint32              // one: paths
+	back    []model.TofinoWindow  // one
+	suspect []model.TofinoSuspect // one
 }
 
 func newTofinoRLB(f *Features) tofinoRLB {
 	return tofinoRLB{
 		queue: make([]model.TofinoQueue, 8*f.Ports), departed: make([]model.TofinoDeparted, 8*f.Ports),
 		warned: make([]model.TofinoWarnings, f.Leaves), warnedAll: make([]model.TofinoWarnings, 1),
-		slow: make([]uint32, f.Leaves), echoAge: make([]uint32, f.Leaves),
+		slow: make([]model.TofinoSlow, f.Leaves), echoAge: make([]uint32, f.Leaves),
+		faulty: make([]uint32, 1), back: make([]model.TofinoWindow, 1), suspect: make([]model.TofinoSuspect, 1),
+	}
+}
+
+// slowPaths is the register of the slow paths to a leaf: with section IV a part
+// for each class, the longest at the left.
+func (s *tofinoSwitch) slowPaths(leaf int) (uint64, bool) {
+	slow := &s.rlb.slow[leaf]
+	if !s.Adaptive {
+		return uint64(slow[0]), true
+	}
+	v := uint32(0)
+	for i, paths := range slow {
+		v |= paths << (i * s.PathCells)
+	}
+	return uint64(v), true
+}
+
+func (s *tofinoSwitch) setSlowPaths(leaf int, v uint64) {
+	slow := &s.rlb.slow[leaf]
+	if !s.Adaptive {
+		slow[0] = uint32(v)
+		return
+	}
+	for i := range slow {
+		slow[i] = uint32(v>>(i*s.PathCells)) & (1<<s.PathCells - 1)
 	}
 }
 
@@ -48,7 +83,10 @@ type tofinoRoute struct {
 	hop    tofinoHop
 	leaf   int64 // it goes to, or comes from if it goes to a host
 	path   model.Path
-	passes int // recirculations so far
+	passes int    // recirculations so far
+	since  uint32 // when it came for the first time
+	by     int    // port that it came by then
+	queued uint32 // its ingress queue
 	again  bool
 }
 
@@ -71,8 +109,9 @@ func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
 	now, port := uint32(p.now), s.numbered(p.inPort)
 	if p.told != nil {
 		t := p.told
+		s.drawTwo()
 		o = s.count(p, t.inPort, t.class, t.departed, now)
-		s.drawUnasked()
+		s.drawOne()
 		o.Drop = true
 		return o
 	}
@@ -100,19 +139,27 @@ func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
 	case routed && r.paths > 1:
 		p.hop, p.leaf = toChoice, r.leaf
 	case routed && r.host:
-		p.hop = toHost
+		p.hop, p.tag = toHost, nil
 	case routed:
 		p.hop = toSwitch
 	}
 	first := p.passes == 0
-	if p.hop == toChoice && s.Base == "drill" {
-		s.chooseOnce(p, r, first)
+	if p.hop == toChoice && first && s.Base == "drill" {
+		p.path = s.choose(p, r)
+	} else {
+		s.drawTwo()
 	}
-	if first && routed { // what has no way is dropped, and not counted
-		o = s.count(p, port, p.class, p.length, now)
+	if first {
+		p.since, p.by = now, port
+	}
+	switch {
+	case first && routed: // what has no way is dropped, and not counted
+		o = s.count(p, p.by, p.class, p.length, now)
+	case s.Adaptive:
+		o = s.count(p, p.by, p.class, 0, now)
 	}
 	if p.cnm != nil {
-		s.drawUnasked()
+		s.drawOne()
 		group, class := s.hearWarning(p, neighbour, now)
 		o.Group, o.Class, o.Drop = group, class, group == 0
 		return o
@@ -120,15 +167,14 @@ func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
 	if h := p.fabric; p.hop == toHost && h != nil && h.echoed {
 		s.learnEcho(h, now)
 	}
-	switch {
-	case p.hop == toChoice && s.Base != "drill":
-		s.chooseOnce(p, r, first)
-	case p.hop != toChoice:
-		s.drawUnasked()
+	if p.hop == toChoice && first && s.Base != "drill" {
+		p.path = s.choose(p, r)
+	} else {
+		s.drawOne()
 	}
 	p.outPort = r.first
 	if p.hop == toChoice {
-		s.route(p, r, now)
+		s.route(p, r, now, &o)
 	}
 	if !routed || stranger || !s.cfg.Forward[p.outPort] {
 		o.Drop = true
@@ -141,37 +187,37 @@ func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
 	return o
 }
 
-// drawUnasked are the numbers that LetFlow and DRILL draw for a packet without
-// a choice.
-func (s *tofinoSwitch) drawUnasked() {
-	switch s.Base {
-	case "letflow":
-		s.rng.below(256)
-	case "drill":
+// drawTwo and drawOne are the numbers that DRILL and LetFlow draw for a packet
+// that has no choice, or not again: the former before the ingress queue is
+// looked at, the latter behind.
+func (s *tofinoSwitch) drawTwo() {
+	if s.Base == "drill" {
 		s.rng.below(256)
 		s.rng.below(256)
 	}
 }
 
-// chooseOnce has the base choose for a packet that comes for the first time;
-// later its path is known, though numbers are drawn for it.
-func (s *tofinoSwitch) chooseOnce(p *tofinoPkt, r route, first bool) {
-	switch {
-	case first:
-		p.path = s.choose(p, r)
-	default:
-		s.drawUnasked()
+func (s *tofinoSwitch) drawOne() {
+	if s.Base == "letflow" {
+		s.rng.below(256)
 	}
 }
 
-// count counts bytes in an ingress queue, if that is watched, and warns.
+// count counts bytes in an ingress queue, and warns if that is watched. With
+// section IV all are counted, and one in eight packets that find the queue
+// beyond the threshold warns.
 func (s *tofinoSwitch) count(p *tofinoPkt, port, class int, bytes, now uint32) (o Outcome) {
-	i, seen := port*8+class, uint32(0)
-	if _, ok := s.cfg.Watch[i]; ok {
-		seen = s.rlb.queue[i].Count(now, bytes, s.times.look)
+	i := port*8 + class
+	_, watched := s.cfg.Watch[i]
+	switch {
+	case s.Adaptive:
+		p.queued = s.rlb.queue[i].Arrive(now, bytes)
+		watched = s.rng.below(8) == 0 && watched
+	case watched:
+		p.queued = s.rlb.queue[i].Count(now, bytes, s.times.look)
 	}
 	x, ok := s.cfg.Predict[i]
-	if ok && model.TofinoWarns(seen, uint32(x.Qth)) {
+	if ok && watched && model.TofinoWarns(p.queued, uint32(x.Qth)) {
 		s.note("warning")
 		o.Cloned, o.Session = true, port
 		p.warns = &tofinoMessage{class, port} // of the copy: the judge takes it off
@@ -203,21 +249,52 @@ func (s *tofinoSwitch) hearWarning(p *tofinoPkt, n Neighbour, now uint32) (group
 // in its lowest bits is slow.
 func (s *tofinoSwitch) learnEcho(h *fabric, now uint32) {
 	s.note("round-trip time")
-	mark := now&^(s.times.window-1) | s.bitOf(int(h.echo))
-	cell := &s.rlb.slow[int(h.srcLeaf)&(s.Leaves-1)]
-	if late := int32(uint32(h.echo)+uint32(s.cfg.PassTime)-now) < 0; late {
-		*cell |= mark
-	} else {
-		*cell &^= mark
+	slow := &s.rlb.slow[int(h.srcLeaf)&(s.Leaves-1)]
+	bit := s.bitOf(int(h.echo))
+	late := [model.SlowClasses]bool{}
+	for i, t := range s.cfg.Slow {
+		late[i] = int32(uint32(h.echo)+uint32(t)-now) < 0
+	}
+	switch mark := now&^(s.times.window-1) | bit; {
+	case s.Adaptive:
+		slow.Learn(now, bit, late)
+	case late[0]:
+		slow[0] |= mark
+	default:
+		slow[0] &^= mark
 	}
 }
 
 // route is RLB for a packet that has a choice.
-func (s *tofinoSwitch) route(p *tofinoPkt, r route, now uint32) {
-	mask := s.rlb.warned[r.leaf].Paths(now, s.times.hold) | s.rlb.warnedAll[0].Paths(now, s.times.hold)
-	slow := s.rlb.slow[r.leaf]
-	d := model.TofinoAlg1(p.path, r.paths, func(q model.Path) bool { return mask&s.bitOf(q) != 0 },
-		func(q model.Path) bool { return slow&s.bitOf(q) != 0 }, p.passes < s.cfg.Most)
+func (s *tofinoSwitch) route(p *tofinoPkt, r route, now uint32, o *Outcome) {
+	m := &s.rlb
+	blocked := m.warned[r.leaf].Paths(now, s.times.hold) | m.warnedAll[0].Paths(now, s.times.hold)
+	slow := &m.slow[r.leaf]
+	slower := func(q model.Path) bool {
+		_, slower := slow.Worth(s.bitOf(p.path), s.bitOf(q), 0)
+		return slower
+	}
+	mayPass := func(model.Path) bool { return p.passes < s.cfg.Most }
+	if s.Adaptive {
+		blocked |= s.findFault(p, r, now, o)
+		budget := model.TofinoEq5(uint32(s.cfg.XOFF), p.queued, uint32(s.cfg.Inflow), s.times.mtu)
+		full := m.back[0].Full(now, budget, p.passes > 0)
+		mayPass = func(q model.Path) bool {
+			worth, _ := slow.Worth(s.bitOf(p.path), s.bitOf(q), s.times.pass)
+			switch {
+			case full:
+				s.note("denied by Eq. 5")
+			case worth < int64(now-p.since):
+				s.note("denied by Eq. 6")
+			case p.passes >= s.cfg.Most:
+				s.note("denied by the limit")
+			default:
+				return true
+			}
+			return false
+		}
+	}
+	d := model.TofinoAlg1(p.path, r.paths, func(q model.Path) bool { return blocked&s.bitOf(q) != 0 }, slower, mayPass)
 	p.again = d.Flag == model.Recirculated
 	p.outPort = r.first + d.Path
 	switch {
@@ -231,6 +308,21 @@ func (s *tofinoSwitch) route(p *tofinoPkt, r route, now uint32) {
 		s.note("warned path taken")
 	}
 	p.path = d.Path
+}
+
+// findFault is algorithm 2 for a packet; it returns the paths that are out of
+// use.
+func (s *tofinoSwitch) findFault(p *tofinoPkt, r route, now uint32, o *Outcome) uint32 {
+	m := &s.rlb
+	if int64(p.passes) > s.cfg.NRC {
+		s.note("evidence")
+		if port := r.first + p.path; m.suspect[0].Evidence(now, uint32(port)) {
+			s.note("fault")
+			m.faulty[0] |= s.bitOf(p.path)
+			o.Digest = append(o.Digest, []int64{int64(port), r.leaf, int64(p.passes), 1})
+		}
+	}
+	return m.faulty[0]
 }
 
 // drawChance is drawn for each packet in egress, which is stamped if it is

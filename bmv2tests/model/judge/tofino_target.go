@@ -55,6 +55,9 @@ func (t *Target) tofinoIngress(frame *packet.Frame, port int, now Time) (o Outco
 	}
 	m.Ingress()
 	m.DeparseIn()
+	if d := t.digest(m.Ask); d != nil {
+		o.Digest = append(o.Digest, d)
+	}
 	if m.Ask.Mirror {
 		o.Cloned, o.Session = true, int(m.Ask.MirrorSession)
 		copied = asCame
@@ -166,8 +169,13 @@ func (c *Config) installTofino(f *Features, t *Target) {
 	for p, o := range c.CNMOut {
 		t.insert("cnm_out", []int64{int64(p)}, 0, "warn_upstream", int64(o.MAC), o.Switch, o.Scope, o.Hops, o.Hold)
 	}
-	t.setDefault("Compath", "compare_paths", c.PassTime)
-	t.setDefault("Stoprecir", "limit_recirculation", int64(c.Most))
+	if f.Adaptive {
+		t.setDefault("Compath", "compare_paths", c.Slow[:]...)
+		t.setDefault("Stoprecir", "limit_recirculation", c.XOFF, c.Inflow, (1<<32+c.MTU-1)/c.MTU, c.NRC, int64(c.Most))
+	} else {
+		t.setDefault("Compath", "compare_paths", c.Slow[0])
+		t.setDefault("Stoprecir", "limit_recirculation", int64(c.Most))
+	}
 	t.setDefault("flowcell", "count_flowcell", c.FlowcellBytes)
 	flowlet := []int64{c.FlowletGap}
 	if f.CONGA {

@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"math/bits"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 )
 
 // tofinoProfiles are those whose rules for Tofino package model has.
-var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill", "rlb-pbfs"}
+var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill", "rlb-hermes", "rlb-pbfs"}
 
 // smallTofino is small, in powers of two as an index of a Tofino's program is.
 func smallTofino(t *testing.T, name string) *gen.Profile {
@@ -53,6 +54,13 @@ func newTofino(t *testing.T, p *gen.Profile, from, to string) *TofinoJudge {
 			}
 			*at = uint32(n)
 		}
+	}
+	if j.f.Adaptive {
+		pass, err := out.Manifest.Value("rlb.pass_time", p.Network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Times.pass, j.Times.mtu = uint32(pass), uint(bits.Len(uint(p.Network.MTU-1)))
 	}
 	return j
 }
