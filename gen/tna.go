@@ -30,8 +30,6 @@ func Supports(p *Profile, target string) error {
 		return because("PB-FS and PCN over PLB have not been brought to Tofino")
 	case bool(p.QCN):
 		return because("QCN has not been brought to Tofino")
-	case p.rlb() && p.Base == "conga":
-		return because("rlb over %s has not been brought to Tofino; rlb over ecmp, presto, letflow and drill has", p.Base)
 	case bool(p.INT):
 		return because("telemetry for HPCC has not been brought to Tofino")
 	case p.Sizes.Priorities != 8:
@@ -421,13 +419,27 @@ const (
 func (g *generator) picks(name, share, path string) string {
 	typ := "path_t"
 	also := ""
+	other := "NoAction"
+	var b strings.Builder
 	switch {
 	case path == "meta.path":
 		also = "\n    meta.step = (port_t) path;"
+	case g.rlb() && g.Base == "conga":
+		// What is learnt is written down by the same table, or else it would be
+		// a stage longer.
+		typ = "bit<8>"
+		also = "\n    meta.when = meta.now - meta.when;"
+		other = name + "_fed_back"
+		fmt.Fprintf(&b, `action %s() {
+    %s = hdr.fabric.fed_path - 1;
+    meta.congestion = (bit<32>) hdr.fabric.fed_value;
+    meta.when = meta.now;
+}
+
+`, other, path)
 	default:
 		typ = "bit<8>" // as a stateful ALU wants it
 	}
-	var b strings.Builder
 	fmt.Fprintf(&b, `action %[1]s_is(%[4]s path) {
     %[3]s = path;%[5]s
 }
@@ -438,10 +450,10 @@ table %[1]s {
         meta.last_path : exact @name("last_path");
         %[2]s : range @name("share");
     }
-    actions = { %[1]s_is; @defaultonly NoAction; }
-    const default_action = NoAction();
+    actions = { %[1]s_is; @defaultonly %[6]s; }
+    const default_action = %[6]s();
     const entries = {
-`, name, share, path, typ, also)
+`, name, share, path, typ, also, other)
 	for last := 1; last < g.Sizes.Paths; last++ {
 		for path := range last + 1 {
 			low := (path*256 + last) / (last + 1)

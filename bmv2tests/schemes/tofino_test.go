@@ -193,14 +193,16 @@ func TestBestPathOnTofinoIsOfTheWaysThatThereAre(t *testing.T) {
 		sw.pair(d, "drill_best", 0, 3, 1, 3)
 		check(t, d, "")
 	})
-	t.Run("conga", func(t *testing.T) {
-		d, sw := loadTofino(t, "conga", leafSpine(4), "l1", map[string]string{"conga.gap": "0s"})
-		for path := range 3 {
-			sw.pair(d, "congestion_to", 5, d.now(), 1, path)
-		}
-		sw.pair(d, "congestion_best", 0, 3, 1, 3)
-		check(t, d, ", hash_shift=8")
-	})
+	for _, profile := range congas() {
+		t.Run(profile, func(t *testing.T) {
+			d, sw := loadTofino(t, profile, leafSpine(4), "l1", map[string]string{"conga.gap": "0s"})
+			for path := range 3 {
+				sw.pair(d, "congestion_to", 5, d.now(), 1, path)
+			}
+			sw.pair(d, "congestion_best", 0, 3, 1, 3)
+			check(t, d, ", hash_shift=8")
+		})
+	}
 }
 
 // The best of four ways may be none for a packet that has two or three.
@@ -361,8 +363,8 @@ func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
 }
 
 func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
-	for _, profile := range []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-hermes", "rlb-adaptive-drill", "rlb-adaptive-presto",
-		"rlb-adaptive-letflow", "rlb-adaptive-hermes"} {
+	for _, profile := range []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-conga", "rlb-hermes", "rlb-adaptive-drill", "rlb-adaptive-presto",
+		"rlb-adaptive-letflow", "rlb-adaptive-conga", "rlb-adaptive-hermes"} {
 		t.Run(profile, func(t *testing.T) {
 			d, sw := loadTofino(t, profile, leafSpine(3), "l1", nil)
 			var used []int
@@ -396,14 +398,19 @@ func TestRLBOnTofinoKeepsTheChoiceIfAllPathsAreWarned(t *testing.T) {
 // A packet waits for its path if the round trip of the other is longer than
 // the base RTT by more than a recirculation, and that of its own is not.
 func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
-	for profile, slow := range map[string]uint64{"rlb-drill": 0x80, "rlb-adaptive-drill": 0x808080} {
+	for profile, slow := range map[string]uint64{"rlb-drill": 0x80, "rlb-adaptive-drill": 0x808080, "rlb-conga": 0x80, "rlb-adaptive-conga": 0x808080} {
 		t.Run(profile, func(t *testing.T) {
-			d, sw := loadTofino(t, profile, leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "7"})
+			d, sw := loadTofino(t, profile, leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "7", "conga.gap": "0s"})
+			best := "drill_best"
+			if d.manifest.Has("conga") {
+				best = "congestion_best"
+				sw.pair(d, "congestion_to", 5, d.now(), 1, 0)
+			}
 			for _, c := range []struct {
 				slow uint64
 				port int
 			}{{slow, 4}, {0, 3}, {slow | slow>>1, 3}} {
-				sw.pair(d, "drill_best", 0, 1, 1, 1)
+				sw.pair(d, best, 0, 1, 1, 1)
 				sw.warn(d, "warned", 0x40, 1)
 				d.set("path_rtt", c.slow, 1)
 				if port, _ := d.through(1, data); port != c.port {

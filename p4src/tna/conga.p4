@@ -150,7 +150,7 @@ struct egress_metadata_t {
     bit<8>  level;        // load of the link in eighths
     leaf_t  own_leaf;     // number of this switch
     bit<1>  at_leaf;      // it has one
-    bit<8>  fed_path;
+    bit<8>  fed_path;     // path of the feedback
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
