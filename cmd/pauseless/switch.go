@@ -295,7 +295,10 @@ func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *sl
 		if err != nil {
 			return stop, err
 		}
-		l, err := net.Listen("tcp", c.GRPC)
+		// A peer whose machine is gone is missed by the kernel, too, whatever the
+		// wall clock does, by which gRPC's own keepalive counts.
+		lc := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 1}}
+		l, err := lc.Listen(context.Background(), "tcp", c.GRPC)
 		if err != nil {
 			return stop, fmt.Errorf("P4Runtime server: %w", err)
 		}
