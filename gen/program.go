@@ -161,6 +161,7 @@ func (g *generator) funcs(target string) template.FuncMap {
 		"postcardBytes": func() int { return packet.IPv4Len + packet.UDPLen + packet.PostcardLen },
 		// QCN: 1/(n+1) in 2^-32, rounded up.
 		"share":    func(n int) string { return fmt.Sprintf("%#x", (uint64(1)<<32+uint64(n))/uint64(n+1)) },
+		"qcn":      g.qcn,
 		"cnpBytes": func() int { return packet.IPv4Len + packet.UDPLen + packet.CNPLen + 4 },
 	}
 }

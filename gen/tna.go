@@ -28,10 +28,8 @@ func Supports(p *Profile, target string) error {
 		return because("a Tofino's MACs send and obey PFC; say pfc: native")
 	case p.plb() && (bool(p.PBFS) || bool(p.PCN)):
 		return because("PB-FS and PCN over PLB have not been brought to Tofino")
-	case bool(p.QCN):
-		return because("QCN has not been brought to Tofino")
-	case bool(p.INT):
-		return because("telemetry for HPCC has not been brought to Tofino")
+	case bool(p.QCN) && (p.feedback() || bool(p.PBFS)):
+		return because("a packet is copied once in egress; QCN over ecmp, presto, letflow, conga and hermes has been brought to Tofino, without PB-FS")
 	case p.Sizes.Priorities != 8:
 		return because("a Tofino port has 8 classes; say sizes.priorities: 8")
 	case p.Sizes.Paths > maxTNAPaths:
@@ -58,6 +56,7 @@ const (
 	tnaArrive  stage = iota // everything
 	tnaMessage              // copies that become messages
 	tnaCard                 // copies that become postcards
+	tnaSample               // copies that become notifications
 	tnaDepart               // packets that leave
 )
 
@@ -82,10 +81,10 @@ func (p *Profile) tnaBlocks() []block {
 	if p.rlb() && !bool(p.PBFS) { // a condition around several tables takes gateways; PB-FS has one anyhow, and would be stages longer
 		early = tnaArrive
 	}
-	add(p.ECN != "off" || p.feedback() || p.fabricHeader(), "depth", nil, in(early, "Depth"))
+	add(p.ECN != "off" || p.feedback() || p.fabricHeader() || bool(p.PBFS) || bool(p.QCN), "depth", nil, in(early, "Depth"))
 	add(p.tnaClock(), "clock", nil, nil)
 	add(p.tnaClock() && !p.rlb(), "read_clock", in(tnaStart, "Clock"), nil)
-	add(p.rlb() || p.fabricHeader() || bool(p.PBFS), "in_port", in(tnaStart, "Arrive"), nil)
+	add(p.rlb() || p.fabricHeader() || bool(p.PBFS) || bool(p.QCN), "in_port", in(tnaStart, "Arrive"), nil)
 	add(p.tnaMessages(), "message", nil, nil)
 
 	add(p.cnm() || p.tag() || p.plb(), "local", nil, nil)
@@ -95,15 +94,16 @@ func (p *Profile) tnaBlocks() []block {
 	add(p.l4(), "l4", nil, nil)
 	add(p.hashes(), "share", nil, nil)
 	add(p.udp(), "udp", nil, nil)
+	add(bool(p.INT), "int", nil, in(tnaDepart, "Telemetry"))
 	add(p.bth(), "bth", nil, nil)
 	add(p.Base == "presto" || p.rlb(), "length", nil, nil)
 	add(p.Base == "presto" && !p.rlb(), "measure", in(tnaStart, "Measure"), nil)
 
-	add(p.feedback() || bool(p.PBFS), "mirror", nil, nil)
+	add(p.feedback() || bool(p.PBFS) || bool(p.QCN), "mirror", nil, nil)
 	add(p.feedback(), "feedback", nil, nil)
 	add(p.hashes(), "hash", in(tnaStart, "FlowHash"), nil)
 	add(p.tnaQlen(), "egress_qlen", nil, in(tnaDepart, "ReportQueue"))
-	add(p.ingressQlen() || bool(p.PBFS), "came_by", nil, nil)
+	add(p.ingressQlen() || bool(p.PBFS) || bool(p.QCN), "came_by", nil, nil)
 	add(p.ingressQlen(), "ingress_qlen", nil, in(early, "Depart"))
 	add(p.feedback() && !p.plb(), "report", nil, in(tnaDepart, "SendFeedback"))
 	add(p.dre(), "dre", nil, in(tnaDepart, "Estimate"))
@@ -142,6 +142,8 @@ func (p *Profile) tnaBlocks() []block {
 	add(p.rlb(), "rlb", append(in(tnaLearn, "Begin", "Predict", "PackUp", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
 	add(bool(p.PBFS), "slots", nil, nil)
 	add(bool(p.PBFS), "pbfs", nil, append(in(tnaDepart, "FastStart"), in(tnaCard, "Postcard")...))
+	add(bool(p.QCN), "sample", nil, nil)
+	add(bool(p.QCN), "qcn", nil, append(in(tnaArrive, "Sample"), append(in(tnaDepart, "Weigh"), in(tnaSample, "Feedback")...)...))
 	add(p.ECN == "red", "red", nil, in(tnaDepart, "Red"))
 	add(p.ECN == "np_ecn", "np_ecn", nil, in(tnaDepart, "MarkNonPaused"))
 	add(true, "forward", nil, nil)
@@ -149,7 +151,7 @@ func (p *Profile) tnaBlocks() []block {
 }
 
 // plumbing are blocks of TNA that are no feature of a program.
-var plumbing = []string{"bridge", "read_clock", "depth", "length", "measure", "share", "feedback", "report", "draw", "keep_path", "slots", "came_by", "mirror"}
+var plumbing = []string{"bridge", "read_clock", "depth", "length", "measure", "share", "feedback", "report", "draw", "keep_path", "slots", "sample", "came_by", "mirror"}
 
 // feedback says that egress sends ingress copies of packets with what it
 // knows of queues; tnaMessages that packets are mirrored into messages.
@@ -165,8 +167,9 @@ func (g *generator) Messages() bool     { return g.tnaMessages() }
 func (g *generator) FabricHeader() bool { return g.fabricHeader() }
 func (g *generator) QueueDepth() bool   { return g.ECN != "off" || g.feedback() }
 func (g *generator) EgressTime() bool   { return g.feedback() || g.fabricHeader() || bool(g.PBFS) }
-func (g *generator) QueueBytes() bool   { return g.tnaQlen() || bool(g.PBFS) }
-func (g *generator) EgressMirror() bool { return g.feedback() || bool(g.PBFS) }
+func (g *generator) SumsDepth() bool    { return bool(g.PBFS) || bool(g.QCN) }
+func (g *generator) QueueBytes() bool   { return g.tnaQlen() || g.SumsDepth() }
+func (g *generator) EgressMirror() bool { return g.feedback() || bool(g.PBFS) || bool(g.QCN) }
 
 // FlowBits is the width of an index of per-flow state.
 func (g *generator) FlowBits() int { return bits.Len(uint(g.Sizes.Flows - 1)) }
@@ -220,7 +223,11 @@ func (g *generator) EgressHeaders() []string {
 	add(g.plb(), "kick")
 	list = append(list, g.BeforeIP()...)
 	add(true, "ipv4")
-	add(bool(g.PBFS), "udp", "bth", "postcard")
+	add(g.udp(), "udp")
+	add(bool(g.INT), "telemetry")
+	add(g.bth(), "bth")
+	add(bool(g.PBFS), "postcard")
+	add(bool(g.QCN), "cnp")
 	return list
 }
 
@@ -390,6 +397,10 @@ func (g *generator) TNAEgress() pipe {
 	if w.has(tnaCard) {
 		w.orElse("if (hdr.card.isValid())")
 		w.stage(tnaCard)
+	}
+	if w.has(tnaSample) {
+		w.orElse("if (hdr.sample.isValid())")
+		w.stage(tnaSample)
 	}
 	w.close()
 	return w.pipe()

@@ -159,3 +159,52 @@ func (g *generator) wishes() []wish {
 	}
 	return list
 }
+
+// qcnEntries are the constants of QCN: sums and quotients that a Tofino cannot
+// make.
+type qcnEntries struct {
+	Longest  int         // bytes between two samples
+	Periods  []qcnPeriod // how much shorter other periods are
+	Steps    []qcnStep   // of feedback, less the last
+	Low, Top int         // bits of the queue from Low on decide the step, those from Top on that it is the last
+}
+
+// qcnPeriod is a period of a level of feedback, at random.
+type qcnPeriod struct{ Level, Dice, Nearer int }
+
+// qcnStep is a step of feedback, and what -Fb is then.
+type qcnStep struct{ Low, High, Feedback int }
+
+func (g *generator) qcn() qcnEntries {
+	const (
+		levels, steps, dice = 8, 63, 16
+		spread              = 0.15 // of a period, to both sides (802.1Qau)
+		width               = 12   // of a range
+	)
+	value := func(name string) float64 {
+		v, err := g.manifest.Value(name, g.Network)
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		return v
+	}
+	interval := max(value("qcn.sample"), 1)
+	limit := int((2*value("qcn.weight") + 1) * max(value("qcn.equilibrium"), 1))
+	e := qcnEntries{Longest: int(interval * (1 + spread))}
+	for level := range levels {
+		for d := range dice {
+			period := interval / float64(level+1) * (1 - spread + 2*spread*(float64(d)+0.5)/dice)
+			e.Periods = append(e.Periods, qcnPeriod{level, d, e.Longest - int(period)})
+		}
+	}
+	e.Low = max(bits.Len(uint(limit))-width, 0)
+	e.Top = e.Low + width
+	// The least of these that makes n steps.
+	least := func(n int) int { return (n*limit + steps<<e.Low - 1) / (steps << e.Low) }
+	for n := range steps {
+		if low, high := least(n), least(n+1)-1; low <= high {
+			e.Steps = append(e.Steps, qcnStep{low, high, n})
+		}
+	}
+	return e
+}

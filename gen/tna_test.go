@@ -83,8 +83,6 @@ func TestTNATablesAreThoseOfV1Model(t *testing.T) {
 func TestTNASaysWhatItCannotDo(t *testing.T) {
 	for name, want := range map[string]string{
 		"drill-bmv2": "counts nanoseconds",
-		"qcn":        "QCN has not been brought to Tofino",
-		"hpcc":       "telemetry",
 	} {
 		p, err := Builtin(name)
 		if err != nil {

@@ -26,6 +26,7 @@ type soft struct {
 	pool   packet.Pool
 	units  softswitch.Units // those of BMv2 if not set
 	silent bool             // what is sent is forgotten
+	rate   vtime.Rate       // of the ports; 0: sends without delay
 }
 
 type event struct {
@@ -66,7 +67,7 @@ func (s *soft) startWith(t testing.TB, ports, recirculation int) controlplane.Ta
 	t.Helper()
 	cfg := softswitch.Config{Name: "dut", DeviceID: 1, Seed: 1, Units: s.units}
 	for p := 1; p <= ports; p++ {
-		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: p})
+		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: p, Rate: s.rate})
 	}
 	cfg.Ports = append(cfg.Ports, softswitch.Port{Number: recirculation, Internal: true})
 	sw, err := softswitch.New(cfg)
@@ -86,12 +87,17 @@ func (s *soft) startWith(t testing.TB, ports, recirculation int) controlplane.Ta
 	return controlplane.Target{Name: "dut", Addr: l.Addr().String(), DeviceID: 1}
 }
 
-func (s *soft) send(port int, data []byte) {
+func (s *soft) send(port int, data []byte) { s.burst(port, data) }
+
+// burst is send for several frames that come at once.
+func (s *soft) burst(port int, frames ...[]byte) {
 	s.sw.Lock()
 	defer s.sw.Unlock()
-	f := s.pool.Get()
-	f.Data = append(f.Data, data...)
-	s.sw.Receive(port, f)
+	for _, data := range frames {
+		f := s.pool.Get()
+		f.Data = append(f.Data, data...)
+		s.sw.Receive(port, f)
+	}
 	s.drain()
 	s.at += vtime.Millisecond
 }

@@ -8,6 +8,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/packet"
 )
 
 // feedbackSession leads from egress to ingress, by the recirculation port.
@@ -67,5 +68,8 @@ func (b *builder) mirrors() {
 func (b *builder) truncate(c *p4v1.CloneSessionEntry) {
 	if b.tofino() {
 		c.PacketLengthBytes = mirrorBytes
+		if b.manifest.Has("int") { // it stands before what a postcard is made of
+			c.PacketLengthBytes += packet.INTLen
+		}
 	}
 }
