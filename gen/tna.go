@@ -26,8 +26,6 @@ func Supports(p *Profile, target string) error {
 		return because("a Tofino counts nanoseconds and cells of 80 bytes; say target: {time: ns, depth: cells80}")
 	case p.emulated():
 		return because("a Tofino's MACs send and obey PFC; say pfc: native")
-	case p.plb() && (bool(p.PBFS) || bool(p.PCN)):
-		return because("PB-FS and PCN over PLB have not been brought to Tofino")
 	case bool(p.QCN) && (p.feedback() || bool(p.PBFS)):
 		return because("a packet is copied once in egress; QCN over ecmp, presto, letflow, conga and hermes has been brought to Tofino, without PB-FS")
 	case p.Sizes.Priorities != 8:

@@ -116,7 +116,7 @@ func (g *generator) sums() []sum {
 	return []sum{
 		{"slot_bytes", "slot", "slot_end"},
 		{"slot_marked", "slot", "marked_end"},
-		{"window_bytes", "window", "window_end"},
+		{"window_bytes", "window_number", "window_end"},
 	}
 }
 

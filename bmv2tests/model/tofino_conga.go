@@ -25,13 +25,16 @@ func (l *TofinoLoad) Packet(now, bytes uint32) uint32 {
 // TofinoLevel gives X/Cτ in eighths, at most 7: of the bytes of a window, and
 // of what the link can send in one. Both count in units of 4096 bytes, rounded
 // down: what a slow link has sent seems more, by less than a unit.
-func TofinoLevel(bytes, full uint32) uint8 {
-	const unit, parts = 4096, 8
-	level := uint8(0)
+func TofinoLevel(bytes, full uint32) uint8 { return uint8(tofinoPart(bytes, full, 8)) }
+
+// tofinoPart gives bytes in so many parts of full, rounded down.
+func tofinoPart(bytes, full, parts uint32) uint32 {
+	const unit = 4096
+	part := uint32(0)
 	for n := uint32(1); n < parts && full*n/parts/unit <= bytes/unit; n++ {
-		level = uint8(n)
+		part = n
 	}
-	return level
+	return part
 }
 
 // TofinoMetric is what a path's far leaf fed back, and when.

@@ -156,7 +156,7 @@ struct egress_metadata_t {
     bit<10> session;       // of the copy that is made
     bit<8>  copy_kind;     // what it begins with
     bit<32> slot;          // number of the running slot
-    bit<32> window;        // and of the running window
+    bit<32> window_number; // and of the running window
     bit<1>  slot_ended;
     bit<32> slot_end;      // bytes that left in the slot before, if this packet
     bit<32> marked_end;    // begins one; those of marked packets; and the same
@@ -244,7 +244,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.session = 0;
         meta.copy_kind = 0;
         meta.slot = 0;
-        meta.window = 0;
+        meta.window_number = 0;
         meta.slot_ended = 0;
         meta.slot_end = 0;
         meta.marked_end = 0;
@@ -634,12 +634,12 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     RegisterAction<slot_t, bit<6>, bit<32>>(window_bytes) add_window_bytes = {
         void apply(inout slot_t sum, out bit<32> before) {
             before = 0;
-            if (sum.number == meta.window) {
+            if (sum.number == meta.window_number) {
                 sum.bytes = sum.bytes + (bit<32>) intrinsic.pkt_length;
             } else {
                 before = sum.bytes;
                 sum.bytes = (bit<32>) intrinsic.pkt_length;
-                sum.number = meta.window;
+                sum.number = meta.window_number;
             }
         }
     };
@@ -694,7 +694,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     @name(".set_slot") @noWarn("unused")
     action set_slot(bit<24> per_unit) {
         meta.slot = meta.now >> 10;
-        meta.window = meta.now >> 13;
+        meta.window_number = meta.now >> 13;
     }
 
     @name(".slot")

@@ -209,7 +209,7 @@ struct metadata_t {
     bit<1>  learns;       // it says something of a path (drawn)
     leaf_t  news_leaf;    // to this leaf
     time_t  rtt;          // of that path, or of the one chosen
-    time_t  above_low;    // by which it is above RTT_low
+    time_t  below_low;    // by which it is below RTT_low
     bit<8>  lacks_full;   // what the load lacks to a full path
     bit<32> load;         // the same load
     bit<1>  kicked;       // the path is kicked out
@@ -220,7 +220,7 @@ struct metadata_t {
     bit<32> window;       // of time, that of now
     time_t  other_rtt;    // shortest of the other paths
     bit<1>  source;       // the packet has come from a host of this leaf
-    bit<1>  passes_on;    // the packet goes to another switch
+    bit<1>  passes_on;    // the packet goes to another switch, and its leaf has an address
     time_t  gain;         // by which the best path is faster than the others
     bit<32> tolerable;    // delay that its path may cost; or what egress reports
     time_t  packet_time;  // of 1024 bytes on the link
@@ -311,7 +311,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.learns = 0;
         meta.news_leaf = 0;
         meta.rtt = 0;
-        meta.above_low = 0;
+        meta.below_low = 0;
         meta.lacks_full = 0;
         meta.load = 0;
         meta.kicked = 0;
@@ -791,7 +791,7 @@ control PathNews(inout headers_t hdr, inout metadata_t meta,
 
     @name(".rank_path")
     action rank_path(time_t rtt_low, bit<8> full) {
-        meta.above_low = rtt_low;
+        meta.below_low = rtt_low;
         meta.lacks_full = full |-| hdr.fabric.echo_load;
     }
 
@@ -807,7 +807,7 @@ control PathNews(inout headers_t hdr, inout metadata_t meta,
     }
 
     action compare() {
-        meta.above_low = meta.rtt |-| meta.above_low;
+        meta.below_low = meta.below_low |-| meta.rtt;
     }
 
     action about_echo() {
@@ -869,15 +869,15 @@ control PathNews(inout headers_t hdr, inout metadata_t meta,
         key = {
             meta.learns : exact @name("learns");
             meta.kicked : exact @name("kicked");
-            meta.above_low : ternary @name("above_low");
+            meta.below_low : ternary @name("below_low");
             meta.lacks_full : ternary @name("lacks_full");
         }
         actions = { free; undetermined; congested; kicked_out; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (1, 0, 0, _) : free();
-            (1, 0, _, 0) : congested();
-            (1, 0, _, _) : undetermined();
+            (1, 0, 0, 0) : congested();
+            (1, 0, 0, _) : undetermined();
+            (1, 0, _, _) : free();
             (1, 1, _, _) : kicked_out();
         }
         size = 4;
@@ -899,9 +899,9 @@ control PathNews(inout headers_t hdr, inout metadata_t meta,
             go_first();
         }
         judge_path.apply();
-        if (meta.choice == 1 && !hdr.fabric.isValid()) {
+        if (meta.choice == 1 && !hdr.fabric.isValid() && !hdr.kick.isValid()) {
             leaves_here();
-        } else if (!meta.deliver && hdr.fabric.isValid()) {
+        } else if (!meta.deliver && hdr.fabric.isValid() && hdr.ipv4.isValid()) {
             passes_through();
         }
         if (hdr.feedback.isValid()) {
@@ -1341,7 +1341,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
         }
         if (meta.tells == 1 && meta.source == 1) {
             tell_self();
-        } else if (meta.tells == 1 && hdr.ipv4.isValid()) {
+        } else if (meta.tells == 1) {
             tell_leaf();
         } else if (meta.probe == 1) {
             send_probe();
@@ -1769,7 +1769,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.bridge.deliver == 1 && hdr.fabric.isValid() && hdr.fabric.probe == 1) {
             end_here();
         }
-        if (hdr.bridge.choice == 1 && meta.at_leaf == 1) {
+        if (hdr.bridge.choice == 1 && meta.at_leaf == 1 && !hdr.fabric.isValid()) {
             send();
         }
         look_back();
@@ -1778,7 +1778,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         }
         if (meta.receives == 1) {
             keep_echo.execute(hdr.fabric.src_leaf[5:0]);
-        } else if (meta.sends == 1) {
+        } else if (meta.sends == 1 && hdr.bridge.kind == INTERNAL_PACKET) { // a probe may end here
             meta.waiting = take_echo.execute(hdr.bridge.leaf[5:0]);
         }
         if (meta.receives == 1) {

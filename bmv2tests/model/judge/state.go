@@ -178,6 +178,7 @@ type Outcome struct {
 	Group       int // multicast group; 0 for none
 	Cloned      bool
 	Session     int
+	Again       bool // resubmitted
 	Digest      [][]int64
 }
 

@@ -61,7 +61,7 @@ func (s *tofinoSwitch) carry(p *tofinoPkt, length int, now uint32) {
 	if weight := s.cfg.LinkWeight[p.outPort]; weight != 0 {
 		sent := m.links[p.outPort].Packet(now, uint32(length))
 		for _, r := range usualRates {
-			if int64(manifest.LoadWeight(tofinoUnits, r)) == weight {
+			if tofinoWeightOf(r) == weight {
 				level = model.TofinoLevel(sent, uint32(r.Bytes(tofinoUnits.LoadTime())))
 			}
 		}
@@ -88,8 +88,10 @@ func (g *drawer) tofinoWeight() int64 {
 	if g.r.IntN(8) == 0 {
 		return 1 + g.upTo(1<<20)
 	}
-	return int64(manifest.LoadWeight(tofinoUnits, pick(g, usualRates...)))
+	return tofinoWeightOf(pick(g, usualRates...))
 }
+
+func tofinoWeightOf(r vtime.Rate) int64 { return int64(manifest.LoadWeight(tofinoUnits, r)) }
 
 // tofinoWindow draws bytes of a link in a window that runs, or is over: near
 // where its level changes.

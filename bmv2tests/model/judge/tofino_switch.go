@@ -30,6 +30,7 @@ type tofinoSwitch struct {
 	postcards     []uint32
 	rlb           tofinoRLB
 	conga         tofinoCONGA
+	plb           tofinoPLB
 	times         tofinoTimes
 	seen          map[string]int
 }
@@ -42,7 +43,7 @@ func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
 	for i := range s.flows {
 		s.flows[i] = model.NewTofinoFlow()
 	}
-	s.rlb, s.conga = newTofinoRLB(f), newTofinoCONGA(f)
+	s.rlb, s.conga, s.plb = newTofinoRLB(f), newTofinoCONGA(f), newTofinoPLB(f)
 	return s
 }
 
@@ -54,10 +55,17 @@ type tofinoPkt struct {
 	way                    int // the choice; −1 for none
 	last                   int // of the paths that it is of
 	// told is what a copy says of a queue, card what one becomes a postcard by,
-	// warns what a message says.
-	told  *told32
-	card  *message
-	warns *tofinoMessage
+	// warns and kicks what a message says. tells and probes are copies that
+	// ingress makes.
+	told   *told32
+	card   *message
+	warns  *tofinoMessage
+	kicks  *tofinoKick
+	tells  *tofinoKick
+	probes *tofinoPkt
+
+	probe     bool   // a copy that measures a path
+	tolerable uint32 // PLB: delay that the path may cost
 	tofinoRoute
 }
 
@@ -69,6 +77,7 @@ type told32 struct {
 	inPort     int       // that bytes came by
 	departed   uint32    // which have left, below zero
 	last       int       // path that there was
+	wait       *toldWait // PLB
 }
 
 // bytes is the copy's header.
@@ -93,18 +102,24 @@ func (t *told32) bytes(f *Features) []byte {
 	if f.CLB {
 		b = append(b, byte(t.last))
 	}
+	if f.PLB {
+		b = append(b, t.wait.bytes()...)
+	}
 	return b
 }
 
 func (s *tofinoSwitch) note(what string) { s.seen[what]++ }
 
-// ingress decides where a packet goes.
-func (s *tofinoSwitch) ingress(p *tofinoPkt) (o Outcome) {
+// ingress decides where a packet goes, which may have come again.
+func (s *tofinoSwitch) ingress(p *tofinoPkt, again bool) (o Outcome) {
 	if p.told != nil && s.QOut && (!s.RLB && p.told.way >= 0 || p.told.hop == toChoice) {
 		s.hear(p.told)
 	}
 	if s.RLB {
 		return s.ingressRLB(p)
+	}
+	if s.PLB {
+		return s.ingressPLB(p, again)
 	}
 	if p.told != nil {
 		return Outcome{Drop: true}
@@ -246,6 +261,9 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		s.drawForCopies()
 		return s.writeWarning(p), nil
 	}
+	if p.kicks != nil {
+		return s.writeKick(p), nil
+	}
 	queue := uint32(behind * manifest.CellBytes)
 	clock, departed := uint32(now), uint32(0)
 	if s.RLB {
@@ -258,11 +276,19 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 	}
 	if due || departed != 0 {
 		s.note("queue told")
-		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, p.hop, s.numbered(p.inPort), departed, p.last}}
+		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, p.hop, s.numbered(p.inPort), departed, p.last, nil}}
 		o.Cloned, o.Session = true, feedbackSession
 	}
 	if s.CONGA {
 		s.carry(p, length, uint32(now))
+	}
+	if s.PLB {
+		var wait *toldWait
+		if o.Drop, wait = s.leavePLB(p, length, ahead, behind, waited, clock); wait != nil {
+			s.note("queue told")
+			copied = &tofinoPkt{told: &told32{class: p.class, wait: wait}}
+			o.Cloned, o.Session = true, feedbackSession
+		}
 	}
 	if s.PBFS {
 		marked := p.bth != nil && p.ip.dscp()&1 == 1

@@ -35,13 +35,16 @@ func (t *Target) tofinoField(name string) int {
 	return 0
 }
 
-// tofinoIngress runs a frame through ingress. What goes to the queue is left
-// in the frame; copied is what is mirrored.
-func (t *Target) tofinoIngress(frame *packet.Frame, port int, now Time) (o Outcome, copied *packet.Frame) {
+// tofinoIngress runs a frame through ingress, which may have been resubmitted.
+// What goes to the queue is left in the frame; copied is what is mirrored.
+func (t *Target) tofinoIngress(frame *packet.Frame, port int, now Time, again bool) (o Outcome, copied *packet.Frame) {
 	const in, noPort = "ingress_intrinsic_metadata_", 0x1ff
 	m := t.m
 	asCame := (&packet.Pool{}).Clone(frame)
 	head := binary.BigEndian.AppendUint16(nil, uint16(port))
+	if again {
+		head[0] |= 0x80
+	}
 	head = append(head, binary.BigEndian.AppendUint64(nil, uint64(now))[2:]...)
 	frame.Prepend(append(head, make([]byte, 8)...))
 	m.Start(frame, frame.Len())
@@ -68,6 +71,10 @@ func (t *Target) tofinoIngress(frame *packet.Frame, port int, now Time) (o Outco
 	out, group, class := int(m.Get(spec)), t.tofinoField(in+"for_tm.mcast_grp_a"), t.tofinoField(in+"for_tm.qid")
 	if out == noPort && group == 0 || t.tofinoField(in+"for_deparser.drop_ctl")&1 != 0 {
 		o.Drop = true
+		return o, copied
+	}
+	if m.Ask.Resubmit != 0 && !again {
+		o.Again = true
 		return o, copied
 	}
 	if cos := t.tofinoField(in + "for_tm.ingress_cos"); cos != class {
@@ -182,6 +189,11 @@ func (c *Config) installTofino(f *Features, t *Target) {
 		flowlet = append(flowlet, c.MetricAge)
 	}
 	t.setDefault("flowlet", "read_flowlet", flowlet...)
+	t.setDefault("path_class", "rank_path", c.RTTLow, c.Full)
+	t.setDefault("probe", "every", c.ProbeInterval)
+	for p, b := range c.PauseByteTime {
+		t.insert("pause_cost", []int64{int64(p)}, 0, "expect_wait", b, c.TellAgain)
+	}
 	t.setDefault("clb", "set_clb", c.CLBThreshold, c.CLBInterval, c.CLBTie)
 	for p, q := range c.Quantum {
 		t.insert("pfc_port", []int64{int64(p)}, 0, "pause_unit", q)

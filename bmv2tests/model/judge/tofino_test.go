@@ -14,7 +14,7 @@ import (
 )
 
 // tofinoProfiles are those whose rules for Tofino package model has.
-var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill", "rlb-hermes", "rlb-pbfs"}
+var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "plb", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill", "rlb-hermes", "rlb-pbfs"}
 
 // smallTofino is small, in powers of two as an index of a Tofino's program is.
 func smallTofino(t *testing.T, name string) *gen.Profile {
@@ -46,6 +46,7 @@ func newTofino(t *testing.T, p *gen.Profile, from, to string) *TofinoJudge {
 	if err != nil {
 		t.Fatal(err)
 	}
+	j.Others = otherWindow(t, p, out.Manifest)
 	for name, at := range map[string]*uint32{"LOOK_INTERVAL": &j.Times.look, "WINDOW": &j.Times.window, "HOLD": &j.Times.hold} {
 		if m := regexp.MustCompile("const time_t " + name + " = ([0-9]+);").FindStringSubmatch(text); m != nil {
 			n, err := strconv.ParseUint(m[1], 10, 32)
@@ -120,6 +121,21 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"pbfs", "meta.recent << 3", "meta.recent << 2"},
 		{"pbfs", "meta.capacity |-| meta.window_qlen", "meta.capacity"},
 		{"pbfs", "meta.now >> 13", "meta.now >> 12"},
+		{"plb", "meta.rank <= best.rank", "meta.rank < best.rank"},
+		{"plb", " || best.path > meta.rank", ""},
+		{"plb", "0x400000ff - meta.load", "0x40000000"},
+		{"plb", "meta.rtt <= other.rtt", "meta.rtt >= other.rtt"},
+		{"plb", "meta.other_rtt |-| meta.rtt", "meta.other_rtt"},
+		{"plb", "meta.drawn != meta.chosen", "meta.drawn == meta.chosen"},
+		{"plb", "meta.now - queue.last > REST", "meta.now - queue.last >= REST"},
+		{"plb", "meta.now - queue.since > SILENCE", "meta.now - queue.since >= SILENCE"},
+		{"plb", "delay > meta.tolerable", "delay >= meta.tolerable"},
+		{"plb", "meta.held_for |-| HELD", "meta.held_for"},
+		{"plb", "meta.waited >> 3", "meta.waited >> 2"},
+		{"plb", "max(meta.expected, meta.average)", "meta.expected"},
+		// What the judge found.
+		{"plb", "!hdr.fabric.isValid() && !hdr.kick.isValid()", "!hdr.fabric.isValid()"},
+		{"plb", "meta.sends == 1 && hdr.bridge.kind == INTERNAL_PACKET", "meta.sends == 1"},
 		{"rlb-ecmp", "queue.bytes = meta.amount", "queue.bytes = queue.bytes"},
 		{"rlb-ecmp", "report = sum.bytes", "report = 0 - (bit<32>) hdr.bridge.length"},
 		{"rlb-ecmp", "warn_at - meta.qlen", "xoff - meta.qlen"},
