@@ -348,7 +348,7 @@ func (g *generator) TNAIngress() pipe {
 	w.stage(tnaStart)
 	w.stage(tnaLearn)
 	switch {
-	case g.plb() || g.rlb(): // a condition around several tables would be stages longer
+	case g.fabricHeader(): // a condition around several tables would be stages longer
 		w.stage(tnaChoice)
 	case w.has(tnaChoice):
 		w.open("if (meta.last_path > 0) {")
@@ -426,30 +426,31 @@ const (
 // picks writes a table that scales one of 256 parts to the number of paths: a
 // product and a shift, which a Tofino does not have.
 func (g *generator) picks(name, share, path string) string {
-	typ := "path_t"
-	also := ""
-	other := "NoAction"
-	var b strings.Builder
+	typ := "bit<8>" // as a stateful ALU wants it
+	var also, other, key, any, entry string
 	switch {
 	case path == "meta.path":
-		also = "\n    meta.step = (port_t) path;"
-	case g.rlb() && g.Base == "conga":
+		typ, also = "path_t", "\n    meta.step = (port_t) path;"
+	case g.Base == "conga":
 		// What is learnt is written down by the same table, or else it would be
 		// a stage longer.
-		typ = "bit<8>"
 		also = "\n    meta.when = meta.now - meta.when;"
-		other = name + "_fed_back"
-		fmt.Fprintf(&b, `action %s() {
+		other = fmt.Sprintf(`action %s_fed_back() {
     %s = hdr.fabric.fed_path - 1;
     meta.congestion = (bit<32>) hdr.fabric.fed_value;
     meta.when = meta.now;
 }
 
-`, other, path)
-	default:
-		typ = "bit<8>" // as a stateful ALU wants it
+`, name, path)
+		hop, host := "meta.deliver", "true"
+		if g.rlb() {
+			hop, host = "meta.hop", "HOP_HOST"
+		}
+		key, any = fmt.Sprintf("\n        %s : ternary @name(\"hop\");", hop), ", _"
+		entry = fmt.Sprintf("        (0, 0 .. 255, %s) : %s_fed_back();\n", host, name)
 	}
-	fmt.Fprintf(&b, `action %[1]s_is(%[4]s path) {
+	var b strings.Builder
+	fmt.Fprintf(&b, `%[6]saction %[1]s_is(%[4]s path) {
     %[3]s = path;%[5]s
 }
 
@@ -457,20 +458,26 @@ func (g *generator) picks(name, share, path string) string {
 table %[1]s {
     key = {
         meta.last_path : exact @name("last_path");
-        %[2]s : range @name("share");
+        %[2]s : range @name("share");%[7]s
     }
-    actions = { %[1]s_is; @defaultonly %[6]s; }
-    const default_action = %[6]s();
+    actions = { %[1]s_is;`, name, share, path, typ, also, other, key)
+	if other != "" {
+		fmt.Fprintf(&b, " %s_fed_back;", name)
+	}
+	fmt.Fprintf(&b, ` @defaultonly NoAction; }
+    const default_action = NoAction();
     const entries = {
-`, name, share, path, typ, also, other)
+%s`, entry)
+	size := strings.Count(entry, "\n")
 	for last := 1; last < g.Sizes.Paths; last++ {
 		for path := range last + 1 {
 			low := (path*256 + last) / (last + 1)
 			high := ((path+1)*256+last)/(last+1) - 1
-			fmt.Fprintf(&b, "        (%d, %d .. %d) : %s_is(%d);\n", last, low, high, name, path)
+			fmt.Fprintf(&b, "        (%d, %d .. %d%s) : %s_is(%d);\n", last, low, high, any, name, path)
+			size++
 		}
 	}
-	fmt.Fprintf(&b, "    }\n    size = %d;\n}", (g.Sizes.Paths+2)*(g.Sizes.Paths-1)/2)
+	fmt.Fprintf(&b, "    }\n    size = %d;\n}", size)
 	return b.String()
 }
 

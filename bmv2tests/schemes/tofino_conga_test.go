@@ -101,6 +101,13 @@ func TestCONGAOnTofinoTakesTheBestOfWhatItKnows(t *testing.T) {
 			if got := uplinks(d, times(20, data)...); distinct(got) != 4 {
 				t.Errorf("took ports %v, but nothing is known any more", got)
 			}
+			if profile == "conga" {
+				return // one way is to_port
+			}
+			ways(d, "h3", 1, ", hash_shift=8")
+			if got := uplinks(d, times(8, data)...); distinct(got) != 1 || got[0] != 3 {
+				t.Errorf("took ports %v, but 3 is the only one", got)
+			}
 		})
 	}
 }

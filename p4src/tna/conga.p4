@@ -133,10 +133,8 @@ struct metadata_t {
     time_t  gap_start;   // a flow last seen earlier begins a flowlet
     bit<1>  new_flowlet;
     bit<8>  drawn;       // path for a new flowlet
-    time_t  fresh_since; // what was fed back earlier counts as no congestion
-    bit<8>  fed_path;    // path of the feedback
     bit<32> congestion;  // of a path at random; or what is learnt
-    time_t  when;        // of what is learnt; or what is known must be later
+    time_t  when;        // of what is learnt; or what is known must be later; at first how much
 }
 
 struct egress_metadata_t {
@@ -182,8 +180,6 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.gap_start = 0;
         meta.new_flowlet = 0;
         meta.drawn = 0;
-        meta.fresh_since = 0;
-        meta.fed_path = 0;
         meta.congestion = 0;
         meta.when = 0;
         transition parse_ethernet;
@@ -443,12 +439,11 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
     @name(".read_flowlet")
     action read_flowlet(time_t gap, time_t age) {
         meta.gap_start = gap;
-        meta.fresh_since = age;
+        meta.when = age;
     }
 
     action look_back() {
         meta.gap_start = meta.now - meta.gap_start;
-        meta.fresh_since = meta.now - meta.fresh_since;
     }
 
     @name(".flowlet")
@@ -461,11 +456,13 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
     apply {
         flowlet.apply();
         look_back();
-        meta.new_flowlet = see_packet.execute(meta.flow_hash[11:0]);
+        if (meta.choice == 1) {
+            meta.new_flowlet = see_packet.execute(meta.flow_hash[11:0]);
+        }
     }
 } // control Flowlet
 
-// A path at random.
+// A path at random. At the last leaf, what is fed back of a path.
 control Draw(inout headers_t hdr, inout metadata_t meta,
              in ingress_intrinsic_metadata_t intrinsic,
              in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -473,8 +470,15 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     Random<bit<8>>() dice;
 
+    action pick_path_fed_back() {
+        meta.drawn = hdr.fabric.fed_path - 1;
+        meta.congestion = (bit<32>) hdr.fabric.fed_value;
+        meta.when = meta.now;
+    }
+
     action pick_path_is(bit<8> path) {
         meta.drawn = path;
+        meta.when = meta.now - meta.when;
     }
 
     // A part of 256 scaled to the number of paths.
@@ -482,47 +486,49 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
         key = {
             meta.last_path : exact @name("last_path");
             meta.share : range @name("share");
+            meta.deliver : ternary @name("hop");
         }
-        actions = { pick_path_is; @defaultonly NoAction; }
+        actions = { pick_path_is; pick_path_fed_back; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (1, 0 .. 127) : pick_path_is(0);
-            (1, 128 .. 255) : pick_path_is(1);
-            (2, 0 .. 85) : pick_path_is(0);
-            (2, 86 .. 170) : pick_path_is(1);
-            (2, 171 .. 255) : pick_path_is(2);
-            (3, 0 .. 63) : pick_path_is(0);
-            (3, 64 .. 127) : pick_path_is(1);
-            (3, 128 .. 191) : pick_path_is(2);
-            (3, 192 .. 255) : pick_path_is(3);
-            (4, 0 .. 51) : pick_path_is(0);
-            (4, 52 .. 102) : pick_path_is(1);
-            (4, 103 .. 153) : pick_path_is(2);
-            (4, 154 .. 204) : pick_path_is(3);
-            (4, 205 .. 255) : pick_path_is(4);
-            (5, 0 .. 42) : pick_path_is(0);
-            (5, 43 .. 85) : pick_path_is(1);
-            (5, 86 .. 127) : pick_path_is(2);
-            (5, 128 .. 170) : pick_path_is(3);
-            (5, 171 .. 213) : pick_path_is(4);
-            (5, 214 .. 255) : pick_path_is(5);
-            (6, 0 .. 36) : pick_path_is(0);
-            (6, 37 .. 73) : pick_path_is(1);
-            (6, 74 .. 109) : pick_path_is(2);
-            (6, 110 .. 146) : pick_path_is(3);
-            (6, 147 .. 182) : pick_path_is(4);
-            (6, 183 .. 219) : pick_path_is(5);
-            (6, 220 .. 255) : pick_path_is(6);
-            (7, 0 .. 31) : pick_path_is(0);
-            (7, 32 .. 63) : pick_path_is(1);
-            (7, 64 .. 95) : pick_path_is(2);
-            (7, 96 .. 127) : pick_path_is(3);
-            (7, 128 .. 159) : pick_path_is(4);
-            (7, 160 .. 191) : pick_path_is(5);
-            (7, 192 .. 223) : pick_path_is(6);
-            (7, 224 .. 255) : pick_path_is(7);
+            (0, 0 .. 255, true) : pick_path_fed_back();
+            (1, 0 .. 127, _) : pick_path_is(0);
+            (1, 128 .. 255, _) : pick_path_is(1);
+            (2, 0 .. 85, _) : pick_path_is(0);
+            (2, 86 .. 170, _) : pick_path_is(1);
+            (2, 171 .. 255, _) : pick_path_is(2);
+            (3, 0 .. 63, _) : pick_path_is(0);
+            (3, 64 .. 127, _) : pick_path_is(1);
+            (3, 128 .. 191, _) : pick_path_is(2);
+            (3, 192 .. 255, _) : pick_path_is(3);
+            (4, 0 .. 51, _) : pick_path_is(0);
+            (4, 52 .. 102, _) : pick_path_is(1);
+            (4, 103 .. 153, _) : pick_path_is(2);
+            (4, 154 .. 204, _) : pick_path_is(3);
+            (4, 205 .. 255, _) : pick_path_is(4);
+            (5, 0 .. 42, _) : pick_path_is(0);
+            (5, 43 .. 85, _) : pick_path_is(1);
+            (5, 86 .. 127, _) : pick_path_is(2);
+            (5, 128 .. 170, _) : pick_path_is(3);
+            (5, 171 .. 213, _) : pick_path_is(4);
+            (5, 214 .. 255, _) : pick_path_is(5);
+            (6, 0 .. 36, _) : pick_path_is(0);
+            (6, 37 .. 73, _) : pick_path_is(1);
+            (6, 74 .. 109, _) : pick_path_is(2);
+            (6, 110 .. 146, _) : pick_path_is(3);
+            (6, 147 .. 182, _) : pick_path_is(4);
+            (6, 183 .. 219, _) : pick_path_is(5);
+            (6, 220 .. 255, _) : pick_path_is(6);
+            (7, 0 .. 31, _) : pick_path_is(0);
+            (7, 32 .. 63, _) : pick_path_is(1);
+            (7, 64 .. 95, _) : pick_path_is(2);
+            (7, 96 .. 127, _) : pick_path_is(3);
+            (7, 128 .. 159, _) : pick_path_is(4);
+            (7, 160 .. 191, _) : pick_path_is(5);
+            (7, 192 .. 223, _) : pick_path_is(6);
+            (7, 224 .. 255, _) : pick_path_is(7);
         }
-        size = 35;
+        size = 36;
     }
 
     apply {
@@ -535,7 +541,8 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
 // was best before; among equals the one at random. The congestion of the first
 // link is in what the destination leaf feeds back, and not looked at here. Some
 // hosts of a leaf may have fewer paths than others: there is a best path for
-// each number of them.
+// each number of them. Draw has written down what was fed back, if this is the
+// leaf for it.
 control Conga(inout headers_t hdr, inout metadata_t meta,
               in ingress_intrinsic_metadata_t intrinsic,
               in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -573,23 +580,13 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) best_of;
 
-    action learn_what() {
-        meta.fed_path = hdr.fabric.fed_path - 1;
-        meta.congestion = (bit<32>) hdr.fabric.fed_value;
-        meta.when = meta.now;
-    }
-
-    action ask_what() {
-        meta.when = meta.fresh_since;
-    }
-
     apply {
-        if (meta.deliver && hdr.fabric.isValid() && hdr.fabric.fed_path != 0) {
-            learn_what();
-            learn.execute(learnt.get({ hdr.fabric.src_leaf[5:0], meta.fed_path[2:0] }));
-        } else if (meta.last_path > 0) {
-            ask_what();
+        if (meta.choice == 1) {
             meta.congestion = look.execute(looked.get({ meta.leaf[5:0], meta.drawn[2:0] }));
+        } else if (meta.deliver && hdr.fabric.isValid() && hdr.fabric.fed_path != 0) {
+            learn.execute(learnt.get({ hdr.fabric.src_leaf[5:0], meta.drawn[2:0] }));
+        }
+        if (meta.choice == 1) {
             meta.drawn = better.execute(best_of.get({ meta.leaf[5:0], meta.last_path }));
         }
     }
@@ -694,10 +691,8 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         arrive.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         neighbour.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        if (meta.last_path > 0) {
-            flowlet.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-            draw.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        }
+        flowlet.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        draw.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         conga.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         keep_path.apply(hdr, meta, intrinsic, parsed, deparser, tm);
         if (meta.last_path > 0) {

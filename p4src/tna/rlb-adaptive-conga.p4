@@ -761,7 +761,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Flowlet
 
-// A path at random. Where there is no choice, what is fed back of a path.
+// A path at random. At the last leaf, what is fed back of a path.
 control Draw(inout headers_t hdr, inout metadata_t meta,
              in ingress_intrinsic_metadata_t intrinsic,
              in ingress_intrinsic_metadata_from_parser_t parsed,
@@ -785,47 +785,49 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
         key = {
             meta.last_path : exact @name("last_path");
             meta.share : range @name("share");
+            meta.hop : ternary @name("hop");
         }
-        actions = { pick_path_is; @defaultonly pick_path_fed_back; }
-        const default_action = pick_path_fed_back();
+        actions = { pick_path_is; pick_path_fed_back; @defaultonly NoAction; }
+        const default_action = NoAction();
         const entries = {
-            (1, 0 .. 127) : pick_path_is(0);
-            (1, 128 .. 255) : pick_path_is(1);
-            (2, 0 .. 85) : pick_path_is(0);
-            (2, 86 .. 170) : pick_path_is(1);
-            (2, 171 .. 255) : pick_path_is(2);
-            (3, 0 .. 63) : pick_path_is(0);
-            (3, 64 .. 127) : pick_path_is(1);
-            (3, 128 .. 191) : pick_path_is(2);
-            (3, 192 .. 255) : pick_path_is(3);
-            (4, 0 .. 51) : pick_path_is(0);
-            (4, 52 .. 102) : pick_path_is(1);
-            (4, 103 .. 153) : pick_path_is(2);
-            (4, 154 .. 204) : pick_path_is(3);
-            (4, 205 .. 255) : pick_path_is(4);
-            (5, 0 .. 42) : pick_path_is(0);
-            (5, 43 .. 85) : pick_path_is(1);
-            (5, 86 .. 127) : pick_path_is(2);
-            (5, 128 .. 170) : pick_path_is(3);
-            (5, 171 .. 213) : pick_path_is(4);
-            (5, 214 .. 255) : pick_path_is(5);
-            (6, 0 .. 36) : pick_path_is(0);
-            (6, 37 .. 73) : pick_path_is(1);
-            (6, 74 .. 109) : pick_path_is(2);
-            (6, 110 .. 146) : pick_path_is(3);
-            (6, 147 .. 182) : pick_path_is(4);
-            (6, 183 .. 219) : pick_path_is(5);
-            (6, 220 .. 255) : pick_path_is(6);
-            (7, 0 .. 31) : pick_path_is(0);
-            (7, 32 .. 63) : pick_path_is(1);
-            (7, 64 .. 95) : pick_path_is(2);
-            (7, 96 .. 127) : pick_path_is(3);
-            (7, 128 .. 159) : pick_path_is(4);
-            (7, 160 .. 191) : pick_path_is(5);
-            (7, 192 .. 223) : pick_path_is(6);
-            (7, 224 .. 255) : pick_path_is(7);
+            (0, 0 .. 255, HOP_HOST) : pick_path_fed_back();
+            (1, 0 .. 127, _) : pick_path_is(0);
+            (1, 128 .. 255, _) : pick_path_is(1);
+            (2, 0 .. 85, _) : pick_path_is(0);
+            (2, 86 .. 170, _) : pick_path_is(1);
+            (2, 171 .. 255, _) : pick_path_is(2);
+            (3, 0 .. 63, _) : pick_path_is(0);
+            (3, 64 .. 127, _) : pick_path_is(1);
+            (3, 128 .. 191, _) : pick_path_is(2);
+            (3, 192 .. 255, _) : pick_path_is(3);
+            (4, 0 .. 51, _) : pick_path_is(0);
+            (4, 52 .. 102, _) : pick_path_is(1);
+            (4, 103 .. 153, _) : pick_path_is(2);
+            (4, 154 .. 204, _) : pick_path_is(3);
+            (4, 205 .. 255, _) : pick_path_is(4);
+            (5, 0 .. 42, _) : pick_path_is(0);
+            (5, 43 .. 85, _) : pick_path_is(1);
+            (5, 86 .. 127, _) : pick_path_is(2);
+            (5, 128 .. 170, _) : pick_path_is(3);
+            (5, 171 .. 213, _) : pick_path_is(4);
+            (5, 214 .. 255, _) : pick_path_is(5);
+            (6, 0 .. 36, _) : pick_path_is(0);
+            (6, 37 .. 73, _) : pick_path_is(1);
+            (6, 74 .. 109, _) : pick_path_is(2);
+            (6, 110 .. 146, _) : pick_path_is(3);
+            (6, 147 .. 182, _) : pick_path_is(4);
+            (6, 183 .. 219, _) : pick_path_is(5);
+            (6, 220 .. 255, _) : pick_path_is(6);
+            (7, 0 .. 31, _) : pick_path_is(0);
+            (7, 32 .. 63, _) : pick_path_is(1);
+            (7, 64 .. 95, _) : pick_path_is(2);
+            (7, 96 .. 127, _) : pick_path_is(3);
+            (7, 128 .. 159, _) : pick_path_is(4);
+            (7, 160 .. 191, _) : pick_path_is(5);
+            (7, 192 .. 223, _) : pick_path_is(6);
+            (7, 224 .. 255, _) : pick_path_is(7);
         }
-        size = 35;
+        size = 36;
     }
 
     apply {
@@ -877,27 +879,15 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) best_of;
 
-    action take_better() {
-        meta.drawn = better.execute(best_of.get({ meta.leaf[5:0], meta.last_path }));
-    }
-
-    table best_path {
-        key = { meta.hop : ternary @name("hop"); }
-        actions = { take_better; @defaultonly NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            HOP_CHOICE : take_better();
-        }
-        size = 1;
-    }
-
     apply {
         if (meta.hop == HOP_CHOICE) {
             meta.congestion = look.execute(looked.get({ meta.leaf[5:0], meta.drawn[2:0] }));
         } else if (meta.hop == HOP_HOST && hdr.fabric.isValid() && hdr.fabric.fed_path != 0) {
-            learn.execute(learnt.get({ meta.leaf[5:0], meta.drawn[2:0] }));
+            learn.execute(learnt.get({ hdr.fabric.src_leaf[5:0], meta.drawn[2:0] }));
         }
-        best_path.apply();
+        if (meta.hop == HOP_CHOICE) {
+            meta.drawn = better.execute(best_of.get({ meta.leaf[5:0], meta.last_path }));
+        }
     }
 } // control Conga
 

@@ -132,6 +132,9 @@ func (s *tofinoSwitch) ingress(p *tofinoPkt, again bool) (o Outcome) {
 		dst = int64(be.Uint32(p.arp[24:]))
 	}
 	r, ok := s.cfg.lookup(dst)
+	if s.CONGA && r.paths < 2 {
+		s.rng.below(256) // a path is drawn for each packet
+	}
 	if !ok {
 		return Outcome{Drop: true}
 	}
