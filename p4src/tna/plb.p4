@@ -1173,7 +1173,10 @@ control Plb(inout headers_t hdr, inout metadata_t meta,
         } else if (meta.source == 1) {
             meta.tolerable = same_tolerable.execute(meta.flow_hash[11:0]);
         }
-        if (meta.choice == 1 && meta.bad == 1 && meta.moved == 0 && meta.drawn != meta.chosen) {
+
+        // Only a choice can be bad; that the rank is not zero then tells p4c to
+        // keep it until here.
+        if (meta.rank != 0 && meta.bad == 1 && meta.moved == 0 && meta.drawn != meta.chosen) {
             come_again();
         }
     }
