@@ -93,16 +93,17 @@ func (g *generator) render(target string) ([]byte, error) {
 func (g *generator) funcs(target string) template.FuncMap {
 	return template.FuncMap{
 		// Text.
-		"section":  g.section,
-		"sections": func(s string) (string, error) { return g.join(s, "\n\n") },
-		"lines":    g.lines,
-		"more":     g.more,
-		"eachPath": g.eachPath,
-		"indent":   indent,
-		"commas":   func(s string) (string, error) { return g.join(s, ",\n") },
-		"list":     func(s ...string) []string { return s },
-		"turns":    g.turns,
-		"slowBits": g.slowBits,
+		"section":    g.section,
+		"sections":   func(s string) (string, error) { return g.join(s, "\n\n") },
+		"lines":      g.lines,
+		"more":       g.more,
+		"eachPath":   g.eachPath,
+		"indent":     indent,
+		"commas":     func(s string) (string, error) { return g.join(s, ",\n") },
+		"list":       func(s ...string) []string { return s },
+		"turns":      g.turns,
+		"slowEchoes": g.slowEchoes,
+		"slowBit":    func(path int) string { return fmt.Sprintf("%#x", g.slowBit(path, 0)) },
 
 		"when": func(yes bool, text string) string {
 			if yes {

@@ -137,7 +137,7 @@ func (p *Profile) tnaBlocks() []block {
 		add(true, "report", nil, in(tnaDepart, "SendFeedback"))
 	}
 	add(p.adaptive(), "rlb_adaptive", nil, nil)
-	add(p.rlb(), "rlb", append(in(tnaLearn, "Begin", "Predict", "PackUp", "HearWarnings"), in(tnaSettle, "Rlb")...), in(tnaMessage, "Warn"))
+	add(p.rlb(), "rlb", slices.Concat(in(tnaStart, "Begin"), in(tnaLearn, "Predict", "PackUp", "HearWarnings"), in(tnaSettle, "Rlb")), in(tnaMessage, "Warn"))
 	add(bool(p.PBFS), "slots", nil, nil)
 	add(bool(p.PBFS), "pbfs", nil, append(in(tnaDepart, "FastStart"), in(tnaCard, "Postcard")...))
 	add(bool(p.QCN), "sample", nil, nil)
@@ -282,28 +282,37 @@ func (g *generator) Slownesses() []string {
 // SlowBits is how many bits say which paths are in which classes.
 func (g *generator) SlowBits() int { return len(g.Slownesses()) * g.MaskBits() }
 
+// HeardBits is how many bits say what is heard of the paths to a leaf: in the
+// lowest those that are warned of, then which are slow.
+func (g *generator) HeardBits() int { return g.MaskBits() + g.SlowBits() }
+
+// slowBit says that a path is in a class, the first in the lowest bits.
+func (g *generator) slowBit(path, class int) uint64 {
+	return 1 << ((class+2)*g.MaskBits() - 1 - path)
+}
+
 // worth is what a path of a class is slower by, less the pass that is yet to
 // come.
 func (g *generator) worth(class int) int {
 	return g.span("rlb.pass_time") * (manifest.SlowTrips[class] - 1)
 }
 
-// slowBit is an entry that says which classes a round trip is in; or, if it
+// slowEcho is an entry that says which classes a round trip is in; or, if it
 // does not lengthen, in which it is not.
-type slowBit struct {
+type slowEcho struct {
 	Path, Lengthens int
 	Late, Bits      string
 }
 
-func (g *generator) slowBits() []slowBit {
-	width, n := g.MaskBits(), len(g.Slownesses())
-	var list []slowBit
+func (g *generator) slowEchoes() []slowEcho {
+	n := len(g.Slownesses())
+	var list []slowEcho
 	for path := range g.Sizes.Paths {
 		for class := range n + 1 {
 			var late []string
 			var is, not uint64
 			for c := range n {
-				bit := uint64(1) << (width - 1 - path + c*width)
+				bit := g.slowBit(path, c)
 				if c < class {
 					late, is = append(late, "1"), is|bit
 				} else {
@@ -311,7 +320,7 @@ func (g *generator) slowBits() []slowBit {
 				}
 			}
 			text := strings.Join(late, ", ")
-			list = append(list, slowBit{path, 1, text, fmt.Sprintf("%#x", is)}, slowBit{path, 0, text, fmt.Sprintf("%#x", not)})
+			list = append(list, slowEcho{path, 1, text, fmt.Sprintf("%#x", is)}, slowEcho{path, 0, text, fmt.Sprintf("%#x", not)})
 		}
 	}
 	return list

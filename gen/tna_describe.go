@@ -93,16 +93,15 @@ var tnaDescriptions = map[string]description{
 	},
 	"rlb": {
 		registers: []registerDoc{
-			register("warned", "paths", "leaf", 32, "paths to a leaf that were warned of, the first at the left of the lowest bits; above them the window of time in which they were"),
-			register("warned_all", "paths", "one", 32, "the same for all leaves"),
-			register("path_rtt", "paths", "leaf", 32, "paths to a leaf whose latest round trip was long, the first at the left of the lowest bits"),
+			pair("warned", "paths", "leaf", "when the window of time began in which paths to a leaf were warned of, or found slow; and the paths, a bit each: those warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long", "since", "paths"),
+			pair("warned_all", "paths", "one", "the same for warnings that are about all leaves", "since", "paths"),
 		},
 		notes: []string{
 			"P4 on Tofino does not see pauses: the switch that is about to pause warns, as everywhere, and no other signal is used",
 			"the prediction is that of the paper's hardware, by Q_th alone: rlb.horizon, rlb.floor and rlb.xoff are not used, and rlb.interval changes it only when the program is generated",
 			"the end of a warning is not told, it runs out: warnings are repeated as long as the queue is beyond Q_th, and rlb.calm is not used",
-			"warnings of a window, the greatest power of two of nanoseconds not above rlb.hold, run out together, after rlb.hold on average; the first warning of a window ends those of the one before that have not been repeated by then",
-			"a round trip is long or not: longer than the base RTT by more than rlb.pass_time; a packet waits if that of the other path is and that of its own is not; a path keeps its mark until its next round trip, rlb.fresh is not used",
+			"warnings of a window, the greatest power of two of nanoseconds not above rlb.hold, run out together, after rlb.hold on average; a window begins with a warning, which ends those of the one before that have not been repeated by then",
+			"a round trip is long or not: longer than the base RTT by more than rlb.pass_time; a packet waits if that of the other path is and that of its own is not; a path keeps its mark until its next round trip, but no longer than the window's warnings or the next window's first: rlb.fresh is not used",
 			"one packet in eight is stamped, at random, rather than one per path and interval; the lowest bits of a stamp are its path, and rtt.interval is not used",
 			"the other path is the next free one in turn for every base scheme; flows and flowlets that are moved return to their path when the warning is over",
 			"the time of a recirculation is rlb.pass_time, not measured",
@@ -118,7 +117,7 @@ var tnaDescriptions = map[string]description{
 		},
 		notes: []string{
 			"Eq. 5's budget is for windows of 1024 ns rather than of one recirculation time, in packets of the MTU rounded up to a power of two, and held against the packets that came back in the window; a register that tells each packet the length of its queue does not tell the time to look as well: one in eight of the packets that find it beyond Q_th warns",
-			"Eq. 6 knows round trips by classes, longer than the base RTT by more than 1, 4 or 16 times rlb.pass_time; path_rtt has eight bits for each, the longest at the left",
+			"Eq. 6 knows round trips by classes, longer than the base RTT by more than 1, 4 or 16 times rlb.pass_time; warned has bits of the paths for each, the longest at the left",
 			"algorithm 2 suspects the port of each packet that alone passes more often than the average allows, and takes its path out of use when that happens in two windows of 65 µs running; the port with the most recirculations is not sought",
 			"a path out of use counts as warned: packets may still wait for it if all others are slow",
 		},

@@ -7,9 +7,9 @@ package model
 
 // Arrive counts a packet of an ingress queue without a time to look: each is
 // told the queue that it makes. A queue that nothing came for in 10 ms was
-// empty; bytes are below zero for departures.
+// empty, unless what comes are departures: bytes are below zero for those.
 func (q *TofinoQueue) Arrive(now, bytes uint32) uint32 {
-	if now-q.LookedAt > 10_000_000 {
+	if now-q.LookedAt > tofinoForget && int32(bytes) >= 0 {
 		q.Bytes = 0
 	}
 	q.Bytes += bytes
@@ -51,19 +51,17 @@ var slowTrips = [SlowClasses]int64{1, 4, 16}
 // one is in those below it too, once it was measured twice.
 type TofinoSlow [SlowClasses]uint32
 
-// Learn takes in the trip of a path, by its bit: the first classes that it is
-// late for. Half of the packets, by bit 3 of their time, put the path into
-// classes, the others take it out.
-func (s *TofinoSlow) Learn(now, bit uint32, late [SlowClasses]bool) {
-	const lengthens = 1 << 3
+// TofinoTrip is what is learnt of a path, by its bit, from a round trip that is
+// late for some classes. Half of the packets, by bit 3 of their time, put the
+// path into those, the others take it out of the rest.
+func TofinoTrip(now, bit uint32, late [SlowClasses]bool) (classes TofinoSlow, lengthens bool) {
+	lengthens = now>>3&1 == 1
 	for i := range late {
-		switch {
-		case late[i] && now&lengthens != 0:
-			s[i] |= bit
-		case !late[i] && now&lengthens == 0:
-			s[i] &^= bit
+		if late[i] == lengthens {
+			classes[i] = bit
 		}
 	}
+	return classes, lengthens
 }
 
 // Worth is Eq. 6's right side for two paths, less the recirculation that is

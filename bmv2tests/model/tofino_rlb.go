@@ -14,12 +14,15 @@ const TofinoTellAgain = 1000
 // TofinoQueue is an ingress queue and when it was last looked at.
 type TofinoQueue struct{ Bytes, LookedAt uint32 }
 
+// tofinoForget is after how long an ingress queue counts as empty.
+const tofinoForget = 10_000_000
+
 // Count adds bytes, below zero for departures, and returns the queue if it is
 // time to look at it, zero otherwise. A queue that nobody has looked at for
 // 10 ms was empty.
 func (q *TofinoQueue) Count(now, bytes, interval uint32) uint32 {
 	since := now - q.LookedAt
-	if since > 10_000_000 {
+	if since > tofinoForget {
 		q.Bytes = 0
 	}
 	q.Bytes += bytes
@@ -36,10 +39,13 @@ func TofinoWarns(queue, threshold uint32) bool { return int32(threshold-queue) <
 // TofinoDeparted is what egress has to tell of departures, below zero.
 type TofinoDeparted struct{ Bytes, ToldAt uint32 }
 
-// Depart counts a packet and returns what is told: what left before it.
+// Depart counts a packet and returns what is told: what left before it, unless
+// that is 10 ms ago and its queue is forgotten.
 func (d *TofinoDeparted) Depart(now, bytes uint32) (told uint32) {
-	if now-d.ToldAt > TofinoTellAgain {
-		told = d.Bytes
+	if since := now - d.ToldAt; since > TofinoTellAgain {
+		if since <= tofinoForget {
+			told = d.Bytes
+		}
 		*d = TofinoDeparted{-bytes, now}
 		return told
 	}
@@ -47,25 +53,35 @@ func (d *TofinoDeparted) Depart(now, bytes uint32) (told uint32) {
 	return 0
 }
 
-// TofinoWarnings has the start of a window of time in its upper bits, and in
-// its lower eight the paths that were warned of in it, the first at the left.
-type TofinoWarnings uint32
+// TofinoHeard is what was heard of the paths to a leaf, a bit each, in a window
+// of time that began with the first of it: in its lowest bits the paths that
+// were warned of, the first at the left, above them those that are slow. All
+// of it runs out together.
+type TofinoHeard struct{ Since, Paths uint32 }
 
-// Warn notes a warning. Those of earlier windows are over then.
-func (w *TofinoWarnings) Warn(now, window, path uint32) {
-	mark := now&^(window-1) | path
-	if int32(uint32(*w)-mark) > -256 {
-		*w |= TofinoWarnings(mark)
+// Warn notes a warning. What was heard in an earlier window is over then.
+func (h *TofinoHeard) Warn(now, window, bits uint32) { h.note(now, window, bits) }
+
+// Long notes that a path is slow. It begins a window if all of the earlier one
+// has run out.
+func (h *TofinoHeard) Long(now, hold, bits uint32) { h.note(now, hold, bits) }
+
+func (h *TofinoHeard) note(now, after, bits uint32) {
+	if now-h.Since > after {
+		*h = TofinoHeard{now, bits}
 	} else {
-		*w = TofinoWarnings(mark)
+		h.Paths |= bits
 	}
 }
 
-// Paths returns those that are warned of now: warnings hold from the start of
-// their window on.
-func (w TofinoWarnings) Paths(now, hold uint32) uint32 {
-	if now-uint32(w) <= hold {
-		return uint32(w) & 0xff
+// Short notes that a path is slow no longer.
+func (h *TofinoHeard) Short(bits uint32) { h.Paths &^= bits }
+
+// Look returns what is known of the paths now: it holds from the beginning of
+// the window on.
+func (h TofinoHeard) Look(now, hold uint32) uint32 {
+	if now-h.Since <= hold {
+		return h.Paths
 	}
 	return 0
 }

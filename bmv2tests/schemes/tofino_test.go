@@ -62,6 +62,14 @@ func (s *tofino) pair(d *dut, register string, first, second uint32, at ...int) 
 	d.Fatalf("no register %s", register)
 }
 
+// wantBoth checks both fields of one.
+func (s *tofino) wantBoth(d *dut, first, second uint32, register string, at ...int) {
+	d.Helper()
+	if a, b := s.both(d, register, at...); a != first || b != second {
+		d.Errorf("register %s%v is %d, %#x; want %d, %#x", register, at, a, b, first, second)
+	}
+}
+
 // tell has CLB's ingress hear of a queue: what a copy from egress says, of a
 // packet that had a choice of so many ways.
 func (s *tofino) tell(way, ways, priority byte, qlen uint32) {
@@ -305,22 +313,22 @@ func TestRLBOnTofinoCountsWhatHasLeft(t *testing.T) {
 
 // hold is how long warnings count after the window of theirs began, and how
 // long that is.
-func (s *tofino) hold(d *dut) (window, hold uint64) {
+func (s *tofino) hold(d *dut) (window, hold uint32) {
 	d.Helper()
 	ns, err := d.manifest.Value("rlb.hold", d.manifest.Network)
 	if err != nil {
 		d.Fatal(err)
 	}
-	for window = 1; window*2 <= uint64(ns); window *= 2 {
+	for window = 1; window*2 <= uint32(ns); window *= 2 {
 	}
-	return window, uint64(ns) + window/2
+	return window, uint32(ns) + window/2
 }
 
-// warn says of paths that they were warned of, in the running window.
-func (s *tofino) warn(d *dut, register string, paths uint64, at int) {
+// warn says of paths that they were warned of, in a window that begins now;
+// above them are those that are slow.
+func (s *tofino) warn(d *dut, register string, paths uint32, at int) {
 	d.Helper()
-	window, _ := s.hold(d)
-	d.set(register, uint64(d.now())&^(window-1)|paths, at)
+	s.pair(d, register, d.now(), paths, at)
 }
 
 func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
@@ -331,35 +339,35 @@ func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
 		scope    uint16
 		at       int
 	}{{"warned", 1, 1}, {"warned_all", packet.ScopeAll, 0}} {
-		begin := uint64(d.now()) &^ (window - 1)
+		begin := d.now()
 		d.drops(4, warning(true, 0, c.scope, far))
-		d.want(begin|0x40, c.register, c.at)
-		sw.warn(d, c.register, 0x20, c.at)
-		begin = uint64(d.now()) &^ (window - 1)
+		sw.wantBoth(d, begin, 0x40, c.register, c.at)
+		begin = d.now() - window
+		sw.pair(d, c.register, begin, 0x20, c.at)
 		d.drops(4, warning(true, 0, c.scope, far))
-		d.want(begin|0x60, c.register, c.at)
+		sw.wantBoth(d, begin, 0x60, c.register, c.at)
 		d.drops(4, warning(false, 0, c.scope, far)) // runs out by itself
-		d.want(begin|0x60, c.register, c.at)
+		sw.wantBoth(d, begin, 0x60, c.register, c.at)
 		// The first one of another window ends those of the last.
-		d.set(c.register, (uint64(d.now())&^(window-1)-window)|0x20, c.at)
-		begin = uint64(d.now()) &^ (window - 1)
+		begin = d.now()
+		sw.pair(d, c.register, begin-window-1, 0x20, c.at)
 		d.drops(4, warning(true, 0, c.scope, far))
-		d.want(begin|0x40, c.register, c.at)
+		sw.wantBoth(d, begin, 0x40, c.register, c.at)
 		for _, age := range []struct {
-			ns   uint64
+			ns   uint32
 			port int
-		}{{hold - 0x100, 5}, {hold + 0x100, 3}} { // paths are a part of the time
-			d.set(c.register, (uint64(d.now())-age.ns)&^0xff|0xc0, c.at)
+		}{{hold, 5}, {hold + 1, 3}} {
+			sw.pair(d, c.register, d.now()-age.ns, 0xc0, c.at)
 			sw.pair(d, "drill_best", 0, 0, 1, 2)
 			if port, _ := d.through(1, data); port != age.port {
 				t.Errorf("%s: after %d ns, a packet left by port %d, want %d", c.register, age.ns, port, age.port)
 			}
 		}
-		d.set(c.register, 0, c.at)
+		sw.pair(d, c.register, 0, 0, c.at)
 	}
 	d.drops(3, warning(true, 0, 64, far)) // there is no such leaf
 	d.drops(1, warning(true, 0, 1, far))  // a host has no say
-	d.want(0, "warned", 1)
+	sw.wantBoth(d, 0, 0, "warned", 1)
 }
 
 func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
@@ -398,7 +406,7 @@ func TestRLBOnTofinoKeepsTheChoiceIfAllPathsAreWarned(t *testing.T) {
 // A packet waits for its path if the round trip of the other is longer than
 // the base RTT by more than a recirculation, and that of its own is not.
 func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
-	for profile, slow := range map[string]uint64{"rlb-drill": 0x80, "rlb-adaptive-drill": 0x808080, "rlb-conga": 0x80, "rlb-adaptive-conga": 0x808080} {
+	for profile, slow := range map[string]uint32{"rlb-drill": 0x8000, "rlb-adaptive-drill": 0x80808000, "rlb-conga": 0x8000, "rlb-adaptive-conga": 0x80808000} {
 		t.Run(profile, func(t *testing.T) {
 			d, sw := loadTofino(t, profile, leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "7", "conga.gap": "0s"})
 			best := "drill_best"
@@ -407,12 +415,11 @@ func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 				sw.pair(d, "congestion_to", 5, d.now(), 1, 0)
 			}
 			for _, c := range []struct {
-				slow uint64
+				slow uint32
 				port int
 			}{{slow, 4}, {0, 3}, {slow | slow>>1, 3}} {
 				sw.pair(d, best, 0, 1, 1, 1)
-				sw.warn(d, "warned", 0x40, 1)
-				d.set("path_rtt", c.slow, 1)
+				sw.warn(d, "warned", 0x40|c.slow, 1)
 				if port, _ := d.through(1, data); port != c.port {
 					t.Errorf("paths %#x are slow: left by port %d, want %d", c.slow, port, c.port)
 				}
@@ -451,18 +458,20 @@ func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 	if stamped < 2 || stamped > 20 {
 		t.Errorf("%d packets of 64 were stamped, want one in eight", stamped)
 	}
-	// What comes back, in time or late, decides whether the path is slow.
+	// What comes back, in time or late, decides whether the path is slow. That
+	// begins no window while warnings count: they would be over.
 	d.rule("Compath default -> compare_paths(slow=10000)")
-	for _, rtt := range []uint32{10_008, 9_992, 10_008} {
-		d.set("path_rtt", 0x80|uint64(9_000-rtt)>>31<<6^0x40, 1)
-		d.passesAs(4, 1, header(0x40, 0, (d.now()-rtt)&^7|1), down)
-		want := uint64(0x80)
-		if rtt > 10_000 {
-			want = 0xc0
+	window, hold := sw.hold(d)
+	for _, c := range []struct {
+		rtt, age, before, after uint32
+	}{{10_008, 0, 0x8020, 0xc020}, {9_992, hold + 1, 0xc020, 0x8020}, {10_008, window + 1, 0x8020, 0xc020}, {10_008, hold, 0x8020, 0xc020}, {10_008, hold + 1, 0x8020, 0x4000}} {
+		since := d.now() - c.age
+		sw.pair(d, "warned", since, c.before, 1)
+		if c.after&0x20 == 0 {
+			since = d.now()
 		}
-		if got := d.get("path_rtt", 1) & 0xff; got != want {
-			t.Errorf("a round trip of %d ns: slow are %#x, want %#x", rtt, got, want)
-		}
+		d.passesAs(4, 1, header(0x40, 0, (d.now()-c.rtt)&^7|1), down)
+		sw.wantBoth(d, since, c.after, "warned", 1)
 	}
 	// And a stamp that comes here goes back with the next packet to that leaf.
 	stamp := uint32(d.now()-3000)&^7 | 1

@@ -326,7 +326,6 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             now_qlen = qlen;
         }
     };
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_a;
     Random<bit<8>>() dice_a;
     action pick_a_is(bit<8> path) {
         meta.sample_a = path;
@@ -392,7 +391,6 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
             now_qlen = qlen;
         }
     };
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_b;
     Random<bit<8>>() dice_b;
     action pick_b_is(bit<8> path) {
         meta.sample_b = path;
@@ -465,11 +463,11 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
     }
 
     action told_queue_a() {
-        hear_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
+        hear_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
     action ask_queue_a() {
-        meta.qlen_a = look_a.execute(asked_a.get({ meta.sample_a[2:0], meta.priority }));
+        meta.qlen_a = look_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
     table queue_a {
@@ -488,11 +486,11 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
     }
 
     action told_queue_b() {
-        hear_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
+        hear_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
     action ask_queue_b() {
-        meta.qlen_b = look_b.execute(asked_b.get({ meta.sample_b[2:0], meta.priority }));
+        meta.qlen_b = look_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
     table queue_b {

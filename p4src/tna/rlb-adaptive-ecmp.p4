@@ -172,6 +172,12 @@ struct suspect_t {
     bit<32> window;
 }
 
+// What is heard of paths in a window of time, and when that began.
+struct warned_t {
+    time_t  since;
+    bit<32> paths;
+}
+
 // What a packet takes along on its way through the pipeline again, before its
 // bridge.
 header again_t {
@@ -218,12 +224,11 @@ struct metadata_t {
     bit<8>  hop;           // HOP_HOST, HOP_CHOICE, HOP_OTHER; or zero
     bit<1>  watched;       // the switch before this port can be warned
     bit<3>  chance;        // the packet may warn if this is zero
-    bit<32> trip;          // classes that a round trip is in, or is not in
     time_t  since;         // when the packet came for the first time
     time_t  waited;        // time spent recirculating so far
     bit<32> to_spare;      // time that another pass leaves; below zero if that is none
     bit<32> window;        // of recirculation, 2^10 ns each
-    bit<32> room;          // bytes to xoff
+    bit<32> room;          // bytes to xoff; below zero beyond it
     bit<32> inflow;        // that others send in a window
     bit<32> budget;        // packets that may recirculate in a window
     bit<1>  window_full;
@@ -242,11 +247,10 @@ struct metadata_t {
     bit<32> amount;        // bytes that the ingress queue grows by; feedback is below zero
     bit<32> qlen;          // ingress_qlen of the port, if it is time to look
     bit<32> to_warn;       // what it lacks to the threshold; below zero beyond it
-    bit<32> mark;          // start of the running window, and the bit of a path
-    mask_t  to_leaf;       // paths that are warned of
-    mask_t  to_all;
-    mask_t  blocked;
-    bit<24> slow;          // paths whose round trips take long; very long; and longest
+    bit<32> mark;          // bits of what is heard of a path
+    bit<32> heard;         // paths to the leaf: warned of in the lowest bits; slow, very slow, and slowest above
+    mask_t  to_all;        // paths that are warned of for all leaves
+    mask_t  blocked;       // for this one or all
     bit<32> in_time;       // what a round trip lacks to that; below zero beyond it
     bit<32> in_time_2;     // what a round trip lacks to that; below zero beyond it
     bit<32> in_time_3;     // what a round trip lacks to that; below zero beyond it
@@ -312,7 +316,6 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.hop = 0;
         meta.watched = 0;
         meta.chance = 0;
-        meta.trip = 0;
         meta.since = 0;
         meta.waited = 0;
         meta.to_spare = 0;
@@ -337,10 +340,9 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.qlen = 0;
         meta.to_warn = 0;
         meta.mark = 0;
-        meta.to_leaf = 0;
+        meta.heard = 0;
         meta.to_all = 0;
         meta.blocked = 0;
-        meta.slow = 0;
         meta.in_time = 0;
         meta.in_time_2 = 0;
         meta.in_time_3 = 0;
@@ -736,27 +738,30 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
         } else {
             meta.share = meta.flow_hash[31:24];
         }
-        if (meta.passes == 0) {
-            hashed_path.apply();
-        }
+        hashed_path.apply();
     }
 } // control Ecmp
 
-// The time, the beginning of the running window, and when the round trip that
-// an echo tells of would be a long one. What is in one action takes one
-// instruction: that is why it is here.
+// The time, when the round trip that an echo tells of would be a long one, and
+// all that is drawn. What is in one action takes one instruction: that is why
+// it is here.
 control Begin(inout headers_t hdr, inout metadata_t meta,
               in ingress_intrinsic_metadata_t intrinsic,
               in ingress_intrinsic_metadata_from_parser_t parsed,
               inout ingress_intrinsic_metadata_for_deparser_t deparser,
               inout ingress_intrinsic_metadata_for_tm_t tm) {
+    Random<bit<3>>() chance;
+
     @name(".compare_paths")
     action compare_paths(time_t slow, time_t slow_2, time_t slow_3) {
         meta.now = parsed.global_tstamp[31:0];
-        meta.mark = parsed.global_tstamp[31:0] & ~(WINDOW - 1);
         meta.in_time = hdr.fabric.echo + slow;
         meta.in_time_2 = hdr.fabric.echo + slow_2;
         meta.in_time_3 = hdr.fabric.echo + slow_3;
+    }
+
+    action draw() {
+        meta.chance = chance.get();
     }
 
     @name(".Compath")
@@ -768,6 +773,7 @@ control Begin(inout headers_t hdr, inout metadata_t meta,
 
     apply {
         Compath.apply();
+        draw();
     }
 } // control Begin
 
@@ -783,7 +789,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     Register<ingress_queue_t, bit<9>>(512) ingress_qlen;
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_bytes = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
-            if (meta.now - queue.looked_at > FORGET) {
+            if (meta.now - queue.looked_at > FORGET && (int<32>) meta.amount >= 0) {
                 queue.bytes = meta.amount;
             } else {
                 queue.bytes = queue.bytes + meta.amount;
@@ -793,7 +799,6 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         }
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
-    Random<bit<3>>() dice;
 
     @name(".read_qlen") @noWarn("unused")
     action read_qlen(time_t interval, bit<32> calm) {
@@ -831,15 +836,6 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         size = 512;
     }
 
-    // The copy goes back by the port that the packet came by: mirror session p
-    // leads to port p.
-    action warn() {
-        deparser.mirror_type = 1;
-        meta.session = (bit<10>) meta.in_port;
-        meta.copy_kind = INTERNAL_MESSAGE;
-        meta.message = MESSAGE_WARN;
-    }
-
     apply {
         // What has no way is dropped here, and would never leave the queue.
         if (meta.passes != 0 || meta.hop == 0) {
@@ -847,11 +843,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         }
         Readqlen.apply();
         meta.qlen = count_bytes.execute(queue.get({ meta.in_port[5:0], meta.priority }));
-        meta.chance = dice.get();
         predict.apply();
-        if (meta.watched == 1 && meta.to_warn[31:31] == 1 && meta.chance == 0) {
-            warn();
-        }
     }
 } // control Predict
 
@@ -880,7 +872,7 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
         meta.in_time = meta.in_time - meta.now;
         meta.in_time_2 = meta.in_time_2 - meta.now;
         meta.in_time_3 = meta.in_time_3 - meta.now;
-        meta.room = xoff |-| meta.qlen;
+        meta.room = xoff - meta.qlen;
         meta.inflow = inflow;
         meta.bears = average - meta.passes;
         meta.window = meta.now >> 10;
@@ -906,82 +898,75 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
     }
 } // control PackUp
 
-// Hears warnings of the next switches, and passes them on to those before. A
-// cell of a register has the start of a window of time in its upper bits and
-// the paths that were warned of in the lower ones; all of them run out
-// together. Round-trip times are learnt here too, from what destination leaves
-// echo: whether a path to a leaf is slow.
+// Hears warnings of the next switches, and passes them on to those before. All
+// that is heard in a window of time runs out together; the window begins with
+// the first of it. Round-trip times are learnt here too, from what destination
+// leaves echo: whether a path to a leaf is slow. That runs out with the
+// warnings.
 control HearWarnings(inout headers_t hdr, inout metadata_t meta,
                      in ingress_intrinsic_metadata_t intrinsic,
                      in ingress_intrinsic_metadata_from_parser_t parsed,
                      inout ingress_intrinsic_metadata_for_deparser_t deparser,
                      inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".warned") @index("leaf") @unit("paths")
-    Register<bit<32>, bit<6>>(64, 0) warned;
-    RegisterAction<bit<32>, bit<6>, mask_t>(warned) warned_mark = {
-        void apply(inout bit<32> paths) {
-            if ((int<32>) (paths - meta.mark) > -256) {
-                paths = paths | meta.mark;
+    Register<warned_t, bit<6>>(64) warned;
+    RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_mark = {
+        void apply(inout warned_t heard) {
+            if (meta.now - heard.since > WINDOW) {
+                heard.since = meta.now;
+                heard.paths = meta.mark;
             } else {
-                paths = meta.mark;
+                heard.paths = heard.paths | meta.mark;
             }
         }
     };
-    RegisterAction<bit<32>, bit<6>, mask_t>(warned) warned_look = {
-        void apply(inout bit<32> paths, out mask_t now_paths) {
+    RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_long = {
+        void apply(inout warned_t heard) {
+            if (meta.now - heard.since > HOLD) {
+                heard.since = meta.now;
+                heard.paths = meta.mark;
+            } else {
+                heard.paths = heard.paths | meta.mark;
+            }
+        }
+    };
+    RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_short = {
+        void apply(inout warned_t heard) {
+            heard.paths = heard.paths & ~meta.mark;
+        }
+    };
+    RegisterAction<warned_t, bit<6>, bit<32>>(warned) warned_look = {
+        void apply(inout warned_t heard, out bit<32> now_paths) {
             now_paths = 0;
-            if (meta.now - paths <= HOLD) {
-                now_paths = paths[7:0];
+            if (meta.now - heard.since <= HOLD) {
+                now_paths = heard.paths[31:0];
             }
         }
     };
 
     @name(".warned_all") @index("one") @unit("paths")
-    Register<bit<32>, bit<1>>(1, 0) warned_all;
-    RegisterAction<bit<32>, bit<1>, mask_t>(warned_all) warned_all_mark = {
-        void apply(inout bit<32> paths) {
-            if ((int<32>) (paths - meta.mark) > -256) {
-                paths = paths | meta.mark;
+    Register<warned_t, bit<1>>(1) warned_all;
+    RegisterAction<warned_t, bit<1>, bit<1>>(warned_all) warned_all_mark = {
+        void apply(inout warned_t heard) {
+            if (meta.now - heard.since > WINDOW) {
+                heard.since = meta.now;
+                heard.paths = meta.mark;
             } else {
-                paths = meta.mark;
+                heard.paths = heard.paths | meta.mark;
             }
         }
     };
-    RegisterAction<bit<32>, bit<1>, mask_t>(warned_all) warned_all_look = {
-        void apply(inout bit<32> paths, out mask_t now_paths) {
+    RegisterAction<warned_t, bit<1>, mask_t>(warned_all) warned_all_look = {
+        void apply(inout warned_t heard, out mask_t now_paths) {
             now_paths = 0;
-            if (meta.now - paths <= HOLD) {
-                now_paths = paths[7:0];
+            if (meta.now - heard.since <= HOLD) {
+                now_paths = heard.paths[7:0];
             }
         }
     };
 
-    // Paths whose latest round trip was longest; very long; and long, in the
-    // lowest bits.
-    @name(".path_rtt") @index("leaf") @unit("paths")
-    Register<bit<32>, bit<6>>(64, 0) path_rtt;
-    RegisterAction<bit<32>, bit<6>, bit<24>>(path_rtt) rtt_is_long = {
-        void apply(inout bit<32> paths) {
-            paths = paths | meta.trip;
-        }
-    };
-    RegisterAction<bit<32>, bit<6>, bit<24>>(path_rtt) rtt_is_short = {
-        void apply(inout bit<32> paths) {
-            paths = paths & ~meta.trip;
-        }
-    };
-    RegisterAction<bit<32>, bit<6>, bit<24>>(path_rtt) rtt_look = {
-        void apply(inout bit<32> paths, out bit<24> now_paths) {
-            now_paths = paths[23:0];
-        }
-    };
-
-    action bit_is(bit<32> bit_of_path) {
-        meta.mark = meta.mark | bit_of_path;
-    }
-
-    action trip_is(bit<32> classes) {
-        meta.trip = classes;
+    action bits_are(bit<32> bits_of_path) {
+        meta.mark = bits_of_path;
     }
 
     // The path that a warning came by, or that an echo is about. Half of the
@@ -997,81 +982,81 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             meta.in_time_2[31:31] : ternary @name("late_2");
             meta.in_time_3[31:31] : ternary @name("late_3");
         }
-        actions = { bit_is; trip_is; }
-        const default_action = bit_is(0);
+        actions = { bits_are; }
+        const default_action = bits_are(0);
         const entries = {
-            (true, false, 0, _, _, _, _, _) : bit_is(0x80);
-            (true, false, 1, _, _, _, _, _) : bit_is(0x40);
-            (true, false, 2, _, _, _, _, _) : bit_is(0x20);
-            (true, false, 3, _, _, _, _, _) : bit_is(0x10);
-            (true, false, 4, _, _, _, _, _) : bit_is(0x8);
-            (true, false, 5, _, _, _, _, _) : bit_is(0x4);
-            (true, false, 6, _, _, _, _, _) : bit_is(0x2);
-            (true, false, 7, _, _, _, _, _) : bit_is(0x1);
-            (false, true, _, 0, 1, 0, 0, 0) : trip_is(0x0);
-            (false, true, _, 0, 0, 0, 0, 0) : trip_is(0x808080);
-            (false, true, _, 0, 1, 1, 0, 0) : trip_is(0x80);
-            (false, true, _, 0, 0, 1, 0, 0) : trip_is(0x808000);
-            (false, true, _, 0, 1, 1, 1, 0) : trip_is(0x8080);
-            (false, true, _, 0, 0, 1, 1, 0) : trip_is(0x800000);
-            (false, true, _, 0, 1, 1, 1, 1) : trip_is(0x808080);
-            (false, true, _, 0, 0, 1, 1, 1) : trip_is(0x0);
-            (false, true, _, 1, 1, 0, 0, 0) : trip_is(0x0);
-            (false, true, _, 1, 0, 0, 0, 0) : trip_is(0x404040);
-            (false, true, _, 1, 1, 1, 0, 0) : trip_is(0x40);
-            (false, true, _, 1, 0, 1, 0, 0) : trip_is(0x404000);
-            (false, true, _, 1, 1, 1, 1, 0) : trip_is(0x4040);
-            (false, true, _, 1, 0, 1, 1, 0) : trip_is(0x400000);
-            (false, true, _, 1, 1, 1, 1, 1) : trip_is(0x404040);
-            (false, true, _, 1, 0, 1, 1, 1) : trip_is(0x0);
-            (false, true, _, 2, 1, 0, 0, 0) : trip_is(0x0);
-            (false, true, _, 2, 0, 0, 0, 0) : trip_is(0x202020);
-            (false, true, _, 2, 1, 1, 0, 0) : trip_is(0x20);
-            (false, true, _, 2, 0, 1, 0, 0) : trip_is(0x202000);
-            (false, true, _, 2, 1, 1, 1, 0) : trip_is(0x2020);
-            (false, true, _, 2, 0, 1, 1, 0) : trip_is(0x200000);
-            (false, true, _, 2, 1, 1, 1, 1) : trip_is(0x202020);
-            (false, true, _, 2, 0, 1, 1, 1) : trip_is(0x0);
-            (false, true, _, 3, 1, 0, 0, 0) : trip_is(0x0);
-            (false, true, _, 3, 0, 0, 0, 0) : trip_is(0x101010);
-            (false, true, _, 3, 1, 1, 0, 0) : trip_is(0x10);
-            (false, true, _, 3, 0, 1, 0, 0) : trip_is(0x101000);
-            (false, true, _, 3, 1, 1, 1, 0) : trip_is(0x1010);
-            (false, true, _, 3, 0, 1, 1, 0) : trip_is(0x100000);
-            (false, true, _, 3, 1, 1, 1, 1) : trip_is(0x101010);
-            (false, true, _, 3, 0, 1, 1, 1) : trip_is(0x0);
-            (false, true, _, 4, 1, 0, 0, 0) : trip_is(0x0);
-            (false, true, _, 4, 0, 0, 0, 0) : trip_is(0x80808);
-            (false, true, _, 4, 1, 1, 0, 0) : trip_is(0x8);
-            (false, true, _, 4, 0, 1, 0, 0) : trip_is(0x80800);
-            (false, true, _, 4, 1, 1, 1, 0) : trip_is(0x808);
-            (false, true, _, 4, 0, 1, 1, 0) : trip_is(0x80000);
-            (false, true, _, 4, 1, 1, 1, 1) : trip_is(0x80808);
-            (false, true, _, 4, 0, 1, 1, 1) : trip_is(0x0);
-            (false, true, _, 5, 1, 0, 0, 0) : trip_is(0x0);
-            (false, true, _, 5, 0, 0, 0, 0) : trip_is(0x40404);
-            (false, true, _, 5, 1, 1, 0, 0) : trip_is(0x4);
-            (false, true, _, 5, 0, 1, 0, 0) : trip_is(0x40400);
-            (false, true, _, 5, 1, 1, 1, 0) : trip_is(0x404);
-            (false, true, _, 5, 0, 1, 1, 0) : trip_is(0x40000);
-            (false, true, _, 5, 1, 1, 1, 1) : trip_is(0x40404);
-            (false, true, _, 5, 0, 1, 1, 1) : trip_is(0x0);
-            (false, true, _, 6, 1, 0, 0, 0) : trip_is(0x0);
-            (false, true, _, 6, 0, 0, 0, 0) : trip_is(0x20202);
-            (false, true, _, 6, 1, 1, 0, 0) : trip_is(0x2);
-            (false, true, _, 6, 0, 1, 0, 0) : trip_is(0x20200);
-            (false, true, _, 6, 1, 1, 1, 0) : trip_is(0x202);
-            (false, true, _, 6, 0, 1, 1, 0) : trip_is(0x20000);
-            (false, true, _, 6, 1, 1, 1, 1) : trip_is(0x20202);
-            (false, true, _, 6, 0, 1, 1, 1) : trip_is(0x0);
-            (false, true, _, 7, 1, 0, 0, 0) : trip_is(0x0);
-            (false, true, _, 7, 0, 0, 0, 0) : trip_is(0x10101);
-            (false, true, _, 7, 1, 1, 0, 0) : trip_is(0x1);
-            (false, true, _, 7, 0, 1, 0, 0) : trip_is(0x10100);
-            (false, true, _, 7, 1, 1, 1, 0) : trip_is(0x101);
-            (false, true, _, 7, 0, 1, 1, 0) : trip_is(0x10000);
-            (false, true, _, 7, 1, 1, 1, 1) : trip_is(0x10101);
-            (false, true, _, 7, 0, 1, 1, 1) : trip_is(0x0);
+            (true, false, 0, _, _, _, _, _) : bits_are(0x80);
+            (true, false, 1, _, _, _, _, _) : bits_are(0x40);
+            (true, false, 2, _, _, _, _, _) : bits_are(0x20);
+            (true, false, 3, _, _, _, _, _) : bits_are(0x10);
+            (true, false, 4, _, _, _, _, _) : bits_are(0x8);
+            (true, false, 5, _, _, _, _, _) : bits_are(0x4);
+            (true, false, 6, _, _, _, _, _) : bits_are(0x2);
+            (true, false, 7, _, _, _, _, _) : bits_are(0x1);
+            (false, true, _, 0, 1, 0, 0, 0) : bits_are(0x0);
+            (false, true, _, 0, 0, 0, 0, 0) : bits_are(0x80808000);
+            (false, true, _, 0, 1, 1, 0, 0) : bits_are(0x8000);
+            (false, true, _, 0, 0, 1, 0, 0) : bits_are(0x80800000);
+            (false, true, _, 0, 1, 1, 1, 0) : bits_are(0x808000);
+            (false, true, _, 0, 0, 1, 1, 0) : bits_are(0x80000000);
+            (false, true, _, 0, 1, 1, 1, 1) : bits_are(0x80808000);
+            (false, true, _, 0, 0, 1, 1, 1) : bits_are(0x0);
+            (false, true, _, 1, 1, 0, 0, 0) : bits_are(0x0);
+            (false, true, _, 1, 0, 0, 0, 0) : bits_are(0x40404000);
+            (false, true, _, 1, 1, 1, 0, 0) : bits_are(0x4000);
+            (false, true, _, 1, 0, 1, 0, 0) : bits_are(0x40400000);
+            (false, true, _, 1, 1, 1, 1, 0) : bits_are(0x404000);
+            (false, true, _, 1, 0, 1, 1, 0) : bits_are(0x40000000);
+            (false, true, _, 1, 1, 1, 1, 1) : bits_are(0x40404000);
+            (false, true, _, 1, 0, 1, 1, 1) : bits_are(0x0);
+            (false, true, _, 2, 1, 0, 0, 0) : bits_are(0x0);
+            (false, true, _, 2, 0, 0, 0, 0) : bits_are(0x20202000);
+            (false, true, _, 2, 1, 1, 0, 0) : bits_are(0x2000);
+            (false, true, _, 2, 0, 1, 0, 0) : bits_are(0x20200000);
+            (false, true, _, 2, 1, 1, 1, 0) : bits_are(0x202000);
+            (false, true, _, 2, 0, 1, 1, 0) : bits_are(0x20000000);
+            (false, true, _, 2, 1, 1, 1, 1) : bits_are(0x20202000);
+            (false, true, _, 2, 0, 1, 1, 1) : bits_are(0x0);
+            (false, true, _, 3, 1, 0, 0, 0) : bits_are(0x0);
+            (false, true, _, 3, 0, 0, 0, 0) : bits_are(0x10101000);
+            (false, true, _, 3, 1, 1, 0, 0) : bits_are(0x1000);
+            (false, true, _, 3, 0, 1, 0, 0) : bits_are(0x10100000);
+            (false, true, _, 3, 1, 1, 1, 0) : bits_are(0x101000);
+            (false, true, _, 3, 0, 1, 1, 0) : bits_are(0x10000000);
+            (false, true, _, 3, 1, 1, 1, 1) : bits_are(0x10101000);
+            (false, true, _, 3, 0, 1, 1, 1) : bits_are(0x0);
+            (false, true, _, 4, 1, 0, 0, 0) : bits_are(0x0);
+            (false, true, _, 4, 0, 0, 0, 0) : bits_are(0x8080800);
+            (false, true, _, 4, 1, 1, 0, 0) : bits_are(0x800);
+            (false, true, _, 4, 0, 1, 0, 0) : bits_are(0x8080000);
+            (false, true, _, 4, 1, 1, 1, 0) : bits_are(0x80800);
+            (false, true, _, 4, 0, 1, 1, 0) : bits_are(0x8000000);
+            (false, true, _, 4, 1, 1, 1, 1) : bits_are(0x8080800);
+            (false, true, _, 4, 0, 1, 1, 1) : bits_are(0x0);
+            (false, true, _, 5, 1, 0, 0, 0) : bits_are(0x0);
+            (false, true, _, 5, 0, 0, 0, 0) : bits_are(0x4040400);
+            (false, true, _, 5, 1, 1, 0, 0) : bits_are(0x400);
+            (false, true, _, 5, 0, 1, 0, 0) : bits_are(0x4040000);
+            (false, true, _, 5, 1, 1, 1, 0) : bits_are(0x40400);
+            (false, true, _, 5, 0, 1, 1, 0) : bits_are(0x4000000);
+            (false, true, _, 5, 1, 1, 1, 1) : bits_are(0x4040400);
+            (false, true, _, 5, 0, 1, 1, 1) : bits_are(0x0);
+            (false, true, _, 6, 1, 0, 0, 0) : bits_are(0x0);
+            (false, true, _, 6, 0, 0, 0, 0) : bits_are(0x2020200);
+            (false, true, _, 6, 1, 1, 0, 0) : bits_are(0x200);
+            (false, true, _, 6, 0, 1, 0, 0) : bits_are(0x2020000);
+            (false, true, _, 6, 1, 1, 1, 0) : bits_are(0x20200);
+            (false, true, _, 6, 0, 1, 1, 0) : bits_are(0x2000000);
+            (false, true, _, 6, 1, 1, 1, 1) : bits_are(0x2020200);
+            (false, true, _, 6, 0, 1, 1, 1) : bits_are(0x0);
+            (false, true, _, 7, 1, 0, 0, 0) : bits_are(0x0);
+            (false, true, _, 7, 0, 0, 0, 0) : bits_are(0x1010100);
+            (false, true, _, 7, 1, 1, 0, 0) : bits_are(0x100);
+            (false, true, _, 7, 0, 1, 0, 0) : bits_are(0x1010000);
+            (false, true, _, 7, 1, 1, 1, 0) : bits_are(0x10100);
+            (false, true, _, 7, 0, 1, 1, 0) : bits_are(0x1000000);
+            (false, true, _, 7, 1, 1, 1, 1) : bits_are(0x1010100);
+            (false, true, _, 7, 0, 1, 1, 1) : bits_are(0x0);
         }
         size = 72;
     }
@@ -1080,8 +1065,16 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
         warned_mark.execute(meta.leaf[5:0]);
     }
 
+    action learn_long() {
+        warned_long.execute(meta.leaf[5:0]);
+    }
+
+    action learn_short() {
+        warned_short.execute(meta.leaf[5:0]);
+    }
+
     action look_leaf() {
-        meta.to_leaf = warned_look.execute(meta.leaf[5:0]);
+        meta.heard = warned_look.execute(meta.leaf[5:0]);
     }
 
     table leaf_warned {
@@ -1089,14 +1082,21 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             hdr.cnm.isValid() : ternary @name("warning");
             hdr.cnm.active : ternary @name("active");
             meta.leaf : ternary @name("leaf");
+            meta.hop : ternary @name("hop");
+            hdr.fabric.isValid() : ternary @name("fabric");
+            hdr.fabric.echoed : ternary @name("echoed");
+            meta.in_time[31:31] : ternary @name("late");
+            meta.now[3:3] : ternary @name("lengthens");
         }
-        actions = { mark_leaf; look_leaf; @defaultonly NoAction; }
+        actions = { mark_leaf; learn_long; learn_short; look_leaf; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, 1, 0 &&& 0xffc0) : mark_leaf();
-            (false, _, _) : look_leaf();
+            (true, 1, 0 &&& 0xffc0, _, _, _, _, _) : mark_leaf();
+            (false, _, _, HOP_CHOICE, _, _, _, _) : look_leaf();
+            (false, _, _, HOP_HOST, true, 1, 1, 1) : learn_long();
+            (false, _, _, HOP_HOST, true, 1, _, 0) : learn_short();
         }
-        size = 2;
+        size = 4;
     }
 
     action mark_all() {
@@ -1117,37 +1117,9 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
         const default_action = look_all();
         const entries = {
             (true, 1, SCOPE_ALL) : mark_all();
+            (false, _, _) : look_all();
         }
-        size = 1;
-    }
-
-    action learn_long() {
-        rtt_is_long.execute(meta.leaf[5:0]);
-    }
-
-    action learn_short() {
-        rtt_is_short.execute(meta.leaf[5:0]);
-    }
-
-    action look_rtt() {
-        meta.slow = rtt_look.execute(meta.leaf[5:0]);
-    }
-
-    table learn_rtt {
-        key = {
-            meta.hop : ternary @name("hop");
-            hdr.fabric.isValid() : ternary @name("fabric");
-            hdr.fabric.echoed : ternary @name("echoed");
-            meta.now[3:3] : ternary @name("lengthens");
-        }
-        actions = { learn_long; learn_short; look_rtt; @defaultonly NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            (HOP_CHOICE, _, _, _) : look_rtt();
-            (HOP_HOST, true, 1, 1) : learn_long();
-            (HOP_HOST, true, 1, 0) : learn_short();
-        }
-        size = 3;
+        size = 2;
     }
 
     // Messages go out, and before all packets.
@@ -1159,19 +1131,46 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 0;
     }
 
+    // The copy goes back by the port that the packet came by: mirror session p
+    // leads to port p.
+    action warn() {
+        deparser.mirror_type = 1;
+        meta.session = (bit<10>) meta.in_port;
+        meta.copy_kind = INTERNAL_MESSAGE;
+        meta.message = MESSAGE_WARN;
+    }
+
+    // A warning is passed on, or begins with this packet.
+    table messages {
+        key = {
+            hdr.cnm.isValid() : ternary @name("warning");
+            hdr.cnm.hops : ternary @name("hops");
+            meta.relay : ternary @name("relay");
+            meta.to_warn[31:31] : ternary @name("warn");
+            meta.watched : ternary @name("watched");
+            meta.chance : ternary @name("chance");
+        }
+        actions = { relay; warn; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, 0, _, _, _, _) : NoAction();
+            (true, _, 0, _, _, _) : NoAction();
+            (true, _, _, _, _, _) : relay();
+            (false, _, _, 1, 1, 0) : warn();
+        }
+        size = 4;
+    }
+
     action block() {
-        meta.blocked = meta.to_leaf | meta.to_all;
+        meta.blocked = meta.heard[7:0] | meta.to_all;
     }
 
     apply {
         path_bit.apply();
         leaf_warned.apply();
         all_warned.apply();
-        learn_rtt.apply();
         block();
-        if (hdr.cnm.isValid() && meta.relay != 0 && hdr.cnm.hops != 0) {
-            relay();
-        }
+        messages.apply();
     }
 } // control HearWarnings
 
@@ -1197,7 +1196,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             meta.last_path : exact @name("last_path");
             meta.path : exact @name("path");
             meta.blocked : ternary @name("blocked");
-            meta.slow : ternary @name("slow");
+            meta.heard[31:8] : ternary @name("slow");
         }
         actions = { take_other; }
         const default_action = take_other(0, 0, 0, 0);
@@ -1896,7 +1895,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<window_t, bit<1>, bit<1>>(window_packets) count_return = {
         void apply(inout window_t count, out bit<1> full) {
             full = 0;
-            if (count.number == meta.window && count.packets >= meta.budget) {
+            if (count.number == meta.window && (int<32>) (count.packets - meta.budget) >= 0) {
                 full = 1;
             }
             if (count.number == meta.window) {
@@ -1910,7 +1909,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     RegisterAction<window_t, bit<1>, bit<1>>(window_packets) look_window = {
         void apply(inout window_t count, out bit<1> full) {
             full = 0;
-            if (count.number == meta.window && count.packets >= meta.budget) {
+            if (count.number == meta.window && (int<32>) (count.packets - meta.budget) >= 0) {
                 full = 1;
             }
         }
@@ -1991,11 +1990,11 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     }
 
     action shrink_room() {
-        meta.room = meta.room |-| meta.inflow;
+        meta.room = meta.room - meta.inflow;
     }
 
     action packets_of_room() {
-        meta.budget = meta.room >> 11;
+        meta.budget = (bit<32>) ((int<32>) meta.room >> 11);
     }
 
     @name(".forward_direct")
@@ -2026,18 +2025,21 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             meta.may_pass : ternary @name("may_pass");
             meta.to_spare[31:31] : ternary @name("too_long");
             meta.window_full : ternary @name("window_full");
+            meta.budget : ternary @name("budget"); // none, or below zero: not even the first in a window
         }
         actions = { forward_direct; forward_other; forward_later; }
         const default_action = forward_direct();
         const entries = {
-            (0, _, _, _, _) : forward_direct();
-            (1, 0, _, _, _) : forward_other();
-            (1, _, 0, _, _) : forward_direct();
-            (1, _, _, 1, _) : forward_direct();
-            (1, _, _, _, 1) : forward_direct();
-            (1, _, _, _, _) : forward_later();
+            (0, _, _, _, _, _) : forward_direct();
+            (1, 0, _, _, _, _) : forward_other();
+            (1, _, 0, _, _, _) : forward_direct();
+            (1, _, _, 1, _, _) : forward_direct();
+            (1, _, _, _, 1, _) : forward_direct();
+            (1, _, _, _, _, 0) : forward_direct();
+            (1, _, _, _, _, 0x80000000 &&& 0x80000000) : forward_direct();
+            (1, _, _, _, _, _) : forward_later();
         }
-        size = 6;
+        size = 8;
     }
 
     action block_faulty() {
@@ -2144,7 +2146,8 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 } // control Depth
 
 // The packet takes leave of its ingress port. What has left is reported once
-// per interval, so that ingress counts up to an interval's bytes too many.
+// per interval, so that ingress counts up to an interval's bytes too many; what
+// ingress has forgotten is not reported.
 control Depart(inout headers_t hdr, inout egress_metadata_t meta,
                in egress_intrinsic_metadata_t intrinsic,
                in egress_intrinsic_metadata_from_parser_t parsed,
@@ -2154,8 +2157,10 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta,
     RegisterAction<departed_t, bit<9>, bit<32>>(departed) count_departure = {
         void apply(inout departed_t sum, out bit<32> report) {
             report = 0;
-            if (meta.now - sum.told_at > FEEDBACK_INTERVAL) {
+            if (meta.now - sum.told_at > FEEDBACK_INTERVAL && meta.now - sum.told_at <= FORGET) {
                 report = sum.bytes;
+            }
+            if (meta.now - sum.told_at > FEEDBACK_INTERVAL) {
                 sum.bytes = 0 - (bit<32>) hdr.bridge.length;
                 sum.told_at = meta.now;
             } else {
@@ -2306,12 +2311,13 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     action stamp_is(bit<32> path) {
         meta.stamp = meta.now | path;
+        meta.chance = dice.get();
     }
 
     table stamp_path {
         key = { hdr.bridge.path : ternary @name("path"); }
-        actions = { stamp_is; }
-        const default_action = stamp_is(0);
+        actions = { stamp_is; @defaultonly NoAction; }
+        const default_action = NoAction();
         const entries = {
             0 : stamp_is(0);
             1 : stamp_is(1);
@@ -2327,7 +2333,6 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     apply {
         leaf_role.apply();
-        meta.chance = dice.get();
         meta.age = meta.now - hdr.fabric.stamp;
         stamp_path.apply();
         echo.apply();

@@ -153,6 +153,12 @@ header fabric_t {
     bit<32> echo;
 }
 
+// What is heard of paths in a window of time, and when that began.
+struct warned_t {
+    time_t  since;
+    bit<32> paths;
+}
+
 // What a packet takes along on its way through the pipeline again, before its
 // bridge.
 header again_t {
@@ -202,11 +208,10 @@ struct metadata_t {
     bit<32> amount;      // bytes that the ingress queue grows by; feedback is below zero
     bit<32> qlen;        // ingress_qlen of the port, if it is time to look
     bit<32> to_warn;     // what it lacks to the threshold; below zero beyond it
-    bit<32> mark;        // start of the running window, and the bit of a path
-    mask_t  to_leaf;     // paths that are warned of
-    mask_t  to_all;
-    mask_t  blocked;
-    mask_t  slow;        // paths whose round trips take long
+    bit<32> mark;        // bits of what is heard of a path
+    bit<16> heard;       // paths to the leaf: warned of in the lowest bits; slow above
+    mask_t  to_all;      // paths that are warned of for all leaves
+    mask_t  blocked;     // for this one or all
     bit<32> in_time;     // what a round trip lacks to that; below zero beyond it
     bit<1>  found;       // the chosen path is warned, another is not:
     path_t  other;
@@ -275,10 +280,9 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.qlen = 0;
         meta.to_warn = 0;
         meta.mark = 0;
-        meta.to_leaf = 0;
+        meta.heard = 0;
         meta.to_all = 0;
         meta.blocked = 0;
-        meta.slow = 0;
         meta.in_time = 0;
         meta.found = 0;
         meta.other = 0;
@@ -652,8 +656,6 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
              in ingress_intrinsic_metadata_from_parser_t parsed,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
-    Random<bit<8>>() dice;
-
     action pick_path_is(bit<8> path) {
         meta.drawn = path;
     }
@@ -707,7 +709,6 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        meta.share = dice.get();
         pick_path.apply();
     }
 } // control Draw
@@ -764,19 +765,24 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
     }
 } // control KeepPath
 
-// The time, the beginning of the running window, and when the round trip that
-// an echo tells of would be a long one. What is in one action takes one
-// instruction: that is why it is here.
+// The time, when the round trip that an echo tells of would be a long one, and
+// all that is drawn. What is in one action takes one instruction: that is why
+// it is here.
 control Begin(inout headers_t hdr, inout metadata_t meta,
               in ingress_intrinsic_metadata_t intrinsic,
               in ingress_intrinsic_metadata_from_parser_t parsed,
               inout ingress_intrinsic_metadata_for_deparser_t deparser,
               inout ingress_intrinsic_metadata_for_tm_t tm) {
+    Random<bit<8>>() dice;
+
     @name(".compare_paths")
     action compare_paths(time_t slow) {
         meta.now = parsed.global_tstamp[31:0];
-        meta.mark = parsed.global_tstamp[31:0] & ~(WINDOW - 1);
         meta.in_time = hdr.fabric.echo + slow;
+    }
+
+    action draw() {
+        meta.share = dice.get();
     }
 
     @name(".Compath")
@@ -788,6 +794,7 @@ control Begin(inout headers_t hdr, inout metadata_t meta,
 
     apply {
         Compath.apply();
+        draw();
     }
 } // control Begin
 
@@ -816,6 +823,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         }
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
+
     @name(".read_qlen") @noWarn("unused")
     action read_qlen(time_t interval, bit<32> calm) {
         meta.qlen = count_bytes.execute(queue.get({ meta.in_port[5:0], meta.priority }));
@@ -852,24 +860,12 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
         size = 512;
     }
 
-    // The copy goes back by the port that the packet came by: mirror session p
-    // leads to port p.
-    action warn() {
-        deparser.mirror_type = 1;
-        meta.session = (bit<10>) meta.in_port;
-        meta.copy_kind = INTERNAL_MESSAGE;
-        meta.message = MESSAGE_WARN;
-    }
-
     apply {
         // What has no way is dropped here, and would never leave the queue.
         if (meta.passes == 0 && meta.hop != 0) {
             Readqlen.apply();
         }
         predict.apply();
-        if (meta.to_warn[31:31] == 1) {
-            warn();
-        }
     }
 } // control Predict
 
@@ -908,76 +904,75 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
     }
 } // control PackUp
 
-// Hears warnings of the next switches, and passes them on to those before. A
-// cell of a register has the start of a window of time in its upper bits and
-// the paths that were warned of in the lower ones; all of them run out
-// together. Round-trip times are learnt here too, from what destination leaves
-// echo: whether a path to a leaf is slow.
+// Hears warnings of the next switches, and passes them on to those before. All
+// that is heard in a window of time runs out together; the window begins with
+// the first of it. Round-trip times are learnt here too, from what destination
+// leaves echo: whether a path to a leaf is slow. That runs out with the
+// warnings.
 control HearWarnings(inout headers_t hdr, inout metadata_t meta,
                      in ingress_intrinsic_metadata_t intrinsic,
                      in ingress_intrinsic_metadata_from_parser_t parsed,
                      inout ingress_intrinsic_metadata_for_deparser_t deparser,
                      inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".warned") @index("leaf") @unit("paths")
-    Register<bit<32>, bit<6>>(64, 0) warned;
-    RegisterAction<bit<32>, bit<6>, mask_t>(warned) warned_mark = {
-        void apply(inout bit<32> paths) {
-            if ((int<32>) (paths - meta.mark) > -256) {
-                paths = paths | meta.mark;
+    Register<warned_t, bit<6>>(64) warned;
+    RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_mark = {
+        void apply(inout warned_t heard) {
+            if (meta.now - heard.since > WINDOW) {
+                heard.since = meta.now;
+                heard.paths = meta.mark;
             } else {
-                paths = meta.mark;
+                heard.paths = heard.paths | meta.mark;
             }
         }
     };
-    RegisterAction<bit<32>, bit<6>, mask_t>(warned) warned_look = {
-        void apply(inout bit<32> paths, out mask_t now_paths) {
+    RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_long = {
+        void apply(inout warned_t heard) {
+            if (meta.now - heard.since > HOLD) {
+                heard.since = meta.now;
+                heard.paths = meta.mark;
+            } else {
+                heard.paths = heard.paths | meta.mark;
+            }
+        }
+    };
+    RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_short = {
+        void apply(inout warned_t heard) {
+            heard.paths = heard.paths & ~meta.mark;
+        }
+    };
+    RegisterAction<warned_t, bit<6>, bit<16>>(warned) warned_look = {
+        void apply(inout warned_t heard, out bit<16> now_paths) {
             now_paths = 0;
-            if (meta.now - paths <= HOLD) {
-                now_paths = paths[7:0];
+            if (meta.now - heard.since <= HOLD) {
+                now_paths = heard.paths[15:0];
             }
         }
     };
 
     @name(".warned_all") @index("one") @unit("paths")
-    Register<bit<32>, bit<1>>(1, 0) warned_all;
-    RegisterAction<bit<32>, bit<1>, mask_t>(warned_all) warned_all_mark = {
-        void apply(inout bit<32> paths) {
-            if ((int<32>) (paths - meta.mark) > -256) {
-                paths = paths | meta.mark;
+    Register<warned_t, bit<1>>(1) warned_all;
+    RegisterAction<warned_t, bit<1>, bit<1>>(warned_all) warned_all_mark = {
+        void apply(inout warned_t heard) {
+            if (meta.now - heard.since > WINDOW) {
+                heard.since = meta.now;
+                heard.paths = meta.mark;
             } else {
-                paths = meta.mark;
+                heard.paths = heard.paths | meta.mark;
             }
         }
     };
-    RegisterAction<bit<32>, bit<1>, mask_t>(warned_all) warned_all_look = {
-        void apply(inout bit<32> paths, out mask_t now_paths) {
+    RegisterAction<warned_t, bit<1>, mask_t>(warned_all) warned_all_look = {
+        void apply(inout warned_t heard, out mask_t now_paths) {
             now_paths = 0;
-            if (meta.now - paths <= HOLD) {
-                now_paths = paths[7:0];
+            if (meta.now - heard.since <= HOLD) {
+                now_paths = heard.paths[7:0];
             }
         }
     };
 
-    // Paths whose latest round trip was long.
-    @name(".path_rtt") @index("leaf") @unit("paths")
-    Register<bit<32>, bit<6>>(64, 0) path_rtt;
-    RegisterAction<bit<32>, bit<6>, bit<8>>(path_rtt) rtt_learn = {
-        void apply(inout bit<32> paths) {
-            if ((int<32>) meta.in_time < 0) {
-                paths = paths | meta.mark;
-            } else {
-                paths = paths & ~meta.mark;
-            }
-        }
-    };
-    RegisterAction<bit<32>, bit<6>, bit<8>>(path_rtt) rtt_look = {
-        void apply(inout bit<32> paths, out bit<8> now_paths) {
-            now_paths = paths[7:0];
-        }
-    };
-
-    action bit_is(bit<32> bit_of_path) {
-        meta.mark = meta.mark | bit_of_path;
+    action bits_are(bit<32> bits_of_path) {
+        meta.mark = bits_of_path;
     }
 
     // The path that a warning came by, or that an echo is about.
@@ -988,25 +983,25 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             meta.by_path : ternary @name("by_path");
             hdr.fabric.echo[2:0] : ternary @name("echo_path");
         }
-        actions = { bit_is; }
-        const default_action = bit_is(0);
+        actions = { bits_are; }
+        const default_action = bits_are(0);
         const entries = {
-            (true, false, 0, _) : bit_is(0x80);
-            (false, true, _, 0) : bit_is(0x80);
-            (true, false, 1, _) : bit_is(0x40);
-            (false, true, _, 1) : bit_is(0x40);
-            (true, false, 2, _) : bit_is(0x20);
-            (false, true, _, 2) : bit_is(0x20);
-            (true, false, 3, _) : bit_is(0x10);
-            (false, true, _, 3) : bit_is(0x10);
-            (true, false, 4, _) : bit_is(0x8);
-            (false, true, _, 4) : bit_is(0x8);
-            (true, false, 5, _) : bit_is(0x4);
-            (false, true, _, 5) : bit_is(0x4);
-            (true, false, 6, _) : bit_is(0x2);
-            (false, true, _, 6) : bit_is(0x2);
-            (true, false, 7, _) : bit_is(0x1);
-            (false, true, _, 7) : bit_is(0x1);
+            (true, false, 0, _) : bits_are(0x80);
+            (false, true, _, 0) : bits_are(0x8000);
+            (true, false, 1, _) : bits_are(0x40);
+            (false, true, _, 1) : bits_are(0x4000);
+            (true, false, 2, _) : bits_are(0x20);
+            (false, true, _, 2) : bits_are(0x2000);
+            (true, false, 3, _) : bits_are(0x10);
+            (false, true, _, 3) : bits_are(0x1000);
+            (true, false, 4, _) : bits_are(0x8);
+            (false, true, _, 4) : bits_are(0x800);
+            (true, false, 5, _) : bits_are(0x4);
+            (false, true, _, 5) : bits_are(0x400);
+            (true, false, 6, _) : bits_are(0x2);
+            (false, true, _, 6) : bits_are(0x200);
+            (true, false, 7, _) : bits_are(0x1);
+            (false, true, _, 7) : bits_are(0x100);
         }
         size = 16;
     }
@@ -1015,8 +1010,16 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
         warned_mark.execute(meta.leaf[5:0]);
     }
 
+    action learn_long() {
+        warned_long.execute(meta.leaf[5:0]);
+    }
+
+    action learn_short() {
+        warned_short.execute(meta.leaf[5:0]);
+    }
+
     action look_leaf() {
-        meta.to_leaf = warned_look.execute(meta.leaf[5:0]);
+        meta.heard = warned_look.execute(meta.leaf[5:0]);
     }
 
     table leaf_warned {
@@ -1024,14 +1027,20 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
             hdr.cnm.isValid() : ternary @name("warning");
             hdr.cnm.active : ternary @name("active");
             meta.leaf : ternary @name("leaf");
+            meta.hop : ternary @name("hop");
+            hdr.fabric.isValid() : ternary @name("fabric");
+            hdr.fabric.echoed : ternary @name("echoed");
+            meta.in_time[31:31] : ternary @name("late");
         }
-        actions = { mark_leaf; look_leaf; @defaultonly NoAction; }
+        actions = { mark_leaf; learn_long; learn_short; look_leaf; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, 1, 0 &&& 0xffc0) : mark_leaf();
-            (false, _, _) : look_leaf();
+            (true, 1, 0 &&& 0xffc0, _, _, _, _) : mark_leaf();
+            (false, _, _, HOP_CHOICE, _, _, _) : look_leaf();
+            (false, _, _, HOP_HOST, true, 1, 1) : learn_long();
+            (false, _, _, HOP_HOST, true, 1, 0) : learn_short();
         }
-        size = 2;
+        size = 4;
     }
 
     action mark_all() {
@@ -1052,31 +1061,9 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
         const default_action = look_all();
         const entries = {
             (true, 1, SCOPE_ALL) : mark_all();
+            (false, _, _) : look_all();
         }
-        size = 1;
-    }
-
-    action learn() {
-        rtt_learn.execute(meta.leaf[5:0]);
-    }
-
-    action look_rtt() {
-        meta.slow = rtt_look.execute(meta.leaf[5:0]);
-    }
-
-    table learn_rtt {
-        key = {
-            meta.hop : ternary @name("hop");
-            hdr.fabric.isValid() : ternary @name("fabric");
-            hdr.fabric.echoed : ternary @name("echoed");
-        }
-        actions = { learn; look_rtt; @defaultonly NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            (HOP_CHOICE, _, _) : look_rtt();
-            (HOP_HOST, true, 1) : learn();
-        }
-        size = 3;
+        size = 2;
     }
 
     // Messages go out, and before all packets.
@@ -1088,19 +1075,44 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 0;
     }
 
+    // The copy goes back by the port that the packet came by: mirror session p
+    // leads to port p.
+    action warn() {
+        deparser.mirror_type = 1;
+        meta.session = (bit<10>) meta.in_port;
+        meta.copy_kind = INTERNAL_MESSAGE;
+        meta.message = MESSAGE_WARN;
+    }
+
+    // A warning is passed on, or begins with this packet.
+    table messages {
+        key = {
+            hdr.cnm.isValid() : ternary @name("warning");
+            hdr.cnm.hops : ternary @name("hops");
+            meta.relay : ternary @name("relay");
+            meta.to_warn[31:31] : ternary @name("warn");
+        }
+        actions = { relay; warn; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, 0, _, _) : NoAction();
+            (true, _, 0, _) : NoAction();
+            (true, _, _, _) : relay();
+            (false, _, _, 1) : warn();
+        }
+        size = 4;
+    }
+
     action block() {
-        meta.blocked = meta.to_leaf | meta.to_all;
+        meta.blocked = meta.heard[7:0] | meta.to_all;
     }
 
     apply {
         path_bit.apply();
         leaf_warned.apply();
         all_warned.apply();
-        learn_rtt.apply();
         block();
-        if (hdr.cnm.isValid() && meta.relay != 0 && hdr.cnm.hops != 0) {
-            relay();
-        }
+        messages.apply();
     }
 } // control HearWarnings
 
@@ -1125,7 +1137,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             meta.last_path : exact @name("last_path");
             meta.path : exact @name("path");
             meta.blocked : ternary @name("blocked");
-            meta.slow : ternary @name("slow");
+            meta.heard[15:8] : ternary @name("slow");
         }
         actions = { take_other; }
         const default_action = take_other(0, 0, 0);
@@ -1597,7 +1609,8 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 } // control Depth
 
 // The packet takes leave of its ingress port. What has left is reported once
-// per interval, so that ingress counts up to an interval's bytes too many.
+// per interval, so that ingress counts up to an interval's bytes too many; what
+// ingress has forgotten is not reported.
 control Depart(inout headers_t hdr, inout egress_metadata_t meta,
                in egress_intrinsic_metadata_t intrinsic,
                in egress_intrinsic_metadata_from_parser_t parsed,
@@ -1607,8 +1620,10 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta,
     RegisterAction<departed_t, bit<9>, bit<32>>(departed) count_departure = {
         void apply(inout departed_t sum, out bit<32> report) {
             report = 0;
-            if (meta.now - sum.told_at > FEEDBACK_INTERVAL) {
+            if (meta.now - sum.told_at > FEEDBACK_INTERVAL && meta.now - sum.told_at <= FORGET) {
                 report = sum.bytes;
+            }
+            if (meta.now - sum.told_at > FEEDBACK_INTERVAL) {
                 sum.bytes = 0 - (bit<32>) hdr.bridge.length;
                 sum.told_at = meta.now;
             } else {
@@ -1759,12 +1774,13 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     action stamp_is(bit<32> path) {
         meta.stamp = meta.now | path;
+        meta.chance = dice.get();
     }
 
     table stamp_path {
         key = { hdr.bridge.path : ternary @name("path"); }
-        actions = { stamp_is; }
-        const default_action = stamp_is(0);
+        actions = { stamp_is; @defaultonly NoAction; }
+        const default_action = NoAction();
         const entries = {
             0 : stamp_is(0);
             1 : stamp_is(1);
@@ -1780,7 +1796,6 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     apply {
         leaf_role.apply();
-        meta.chance = dice.get();
         meta.age = meta.now - hdr.fabric.stamp;
         stamp_path.apply();
         echo.apply();

@@ -148,13 +148,10 @@ var tofinoRows = map[string]tofinoRow{
 	"departed": couple("departures not told", func(s *tofinoSwitch) []model.TofinoDeparted { return s.rlb.departed },
 		func(d *model.TofinoDeparted) (a, b *uint32) { return &d.Bytes, &d.ToldAt },
 		func(g *drawer, i int) uint64 { return uint64(uint32(-g.upTo(5000)))<<32 | tofinoPast(g, i) }),
-	"warned": member("warned paths to a leaf", func(s *tofinoSwitch) []model.TofinoWarnings { return s.rlb.warned },
-		func(w *model.TofinoWarnings) *uint32 { return (*uint32)(w) }, tofinoWarned),
-	"warned_all": member("warned paths to all leaves", func(s *tofinoSwitch) []model.TofinoWarnings { return s.rlb.warnedAll },
-		func(w *model.TofinoWarnings) *uint32 { return (*uint32)(w) }, tofinoWarned),
-	"path_rtt": {"slow paths to a leaf, by class", (*tofinoSwitch).slowPaths, (*tofinoSwitch).setSlowPaths, func(g *drawer, i int) uint64 {
-		return tofinoMask(g, i) | tofinoMask(g, i)<<g.f.PathCells | tofinoMask(g, i)<<(2*g.f.PathCells)
-	}},
+	"warned": couple("warned and slow paths to a leaf", func(s *tofinoSwitch) []model.TofinoHeard { return s.rlb.warned },
+		func(h *model.TofinoHeard) (a, b *uint32) { return &h.Since, &h.Paths }, tofinoHeard),
+	"warned_all": couple("warned paths to all leaves", func(s *tofinoSwitch) []model.TofinoHeard { return s.rlb.warnedAll },
+		func(h *model.TofinoHeard) (a, b *uint32) { return &h.Since, &h.Paths }, tofinoHeard),
 	"faulty": single("paths out of use", func(s *tofinoSwitch) []uint32 { return s.rlb.faulty }, tofinoMask),
 	"window_packets": couple("packets that came back", func(s *tofinoSwitch) []model.TofinoWindow { return s.rlb.back },
 		func(w *model.TofinoWindow) (a, b *uint32) { return &w.Packets, &w.Number },
@@ -170,9 +167,14 @@ var tofinoRows = map[string]tofinoRow{
 		func(g *drawer, i int) uint64 { return uint64(uint32(g.rtt(i))) }),
 }
 
-// tofinoWarned draws warnings of a window that runs, or of one before.
-func tofinoWarned(g *drawer, i int) uint64 {
-	return uint64(uint32(g.now-pick(g, 0, 0, g.upTo(60_000))))&^(1<<14-1) | tofinoMask(g, i)
+// tofinoHeard draws what is heard in a window that runs, or of one before:
+// warned paths, and slow ones of up to three classes.
+func tofinoHeard(g *drawer, i int) uint64 {
+	v := uint64(uint32(g.now-g.upTo(pick[int64](g, 18_000, 60_000)))) << 32
+	for part := range 1 + model.SlowClasses {
+		v |= tofinoMask(g, i) << (part * g.f.PathCells)
+	}
+	return v
 }
 
 // tofinoMask draws warned paths, of which some are free.
@@ -294,7 +296,7 @@ func (r *tofinoPlay) state() {
 		share := pick(r.g, 0, 1, 4, 8)
 		if r.g.reroutes() {
 			switch m.name {
-			case "warned", "path_rtt":
+			case "warned":
 				share = pick(r.g, 4, 8)
 			}
 		}

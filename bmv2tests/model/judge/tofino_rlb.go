@@ -23,9 +23,8 @@ type tofinoTimes struct {
 type tofinoRLB struct {
 	queue     []model.TofinoQueue    // by port and class
 	departed  []model.TofinoDeparted // by port and class
-	warned    []model.TofinoWarnings // by leaf
-	warnedAll []model.TofinoWarnings // one
-	slow      []model.TofinoSlow     // paths to a leaf; above them, bits mean nothing
+	warned    []model.TofinoHeard    // by leaf
+	warnedAll []model.TofinoHeard    // one
 	echoAge   []uint32               // by leaf
 
 	faulty  []uint32              // one: paths
@@ -36,35 +35,29 @@ type tofinoRLB struct {
 func newTofinoRLB(f *Features) tofinoRLB {
 	return tofinoRLB{
 		queue: make([]model.TofinoQueue, 8*f.Ports), departed: make([]model.TofinoDeparted, 8*f.Ports),
-		warned: make([]model.TofinoWarnings, f.Leaves), warnedAll: make([]model.TofinoWarnings, 1),
-		slow: make([]model.TofinoSlow, f.Leaves), echoAge: make([]uint32, f.Leaves),
-		faulty: make([]uint32, 1), back: make([]model.TofinoWindow, 1), suspect: make([]model.TofinoSuspect, 1),
+		warned: make([]model.TofinoHeard, f.Leaves), warnedAll: make([]model.TofinoHeard, 1),
+		echoAge: make([]uint32, f.Leaves),
+		faulty:  make([]uint32, 1), back: make([]model.TofinoWindow, 1), suspect: make([]model.TofinoSuspect, 1),
 	}
 }
 
-// slowPaths is the register of the slow paths to a leaf: with section IV a part
-// for each class, the longest at the left.
-func (s *tofinoSwitch) slowPaths(leaf int) (uint64, bool) {
-	slow := &s.rlb.slow[leaf]
-	if !s.Adaptive {
-		return uint64(slow[0]), true
+// classBits are the bits of slow paths: above those of warned ones, with
+// section IV a part for each class, the longest at the left.
+func (s *tofinoSwitch) classBits(classes model.TofinoSlow) (bits uint32) {
+	for i, paths := range classes {
+		bits |= paths << ((i + 1) * s.PathCells)
 	}
-	v := uint32(0)
-	for i, paths := range slow {
-		v |= paths << (i * s.PathCells)
-	}
-	return uint64(v), true
+	return bits
 }
 
-func (s *tofinoSwitch) setSlowPaths(leaf int, v uint64) {
-	slow := &s.rlb.slow[leaf]
-	if !s.Adaptive {
-		slow[0] = uint32(v)
-		return
-	}
+// slowOf are the slow paths in what is heard.
+func (s *tofinoSwitch) slowOf(heard uint32) (slow model.TofinoSlow) {
 	for i := range slow {
-		slow[i] = uint32(v>>(i*s.PathCells)) & (1<<s.PathCells - 1)
+		if i == 0 || s.Adaptive {
+			slow[i] = heard >> ((i + 1) * s.PathCells) & (1<<s.PathCells - 1)
+		}
 	}
+	return slow
 }
 
 // tofinoHop is where a packet goes next.
@@ -217,7 +210,8 @@ func (s *tofinoSwitch) count(p *tofinoPkt, port, class int, bytes, now uint32) (
 		p.queued = s.rlb.queue[i].Count(now, bytes, s.times.look)
 	}
 	x, ok := s.cfg.Predict[i]
-	if ok && watched && model.TofinoWarns(p.queued, uint32(x.Qth)) {
+	// A warning that is heard is no packet to warn by.
+	if ok && watched && p.cnm == nil && model.TofinoWarns(p.queued, uint32(x.Qth)) {
 		s.note("warning")
 		o.Cloned, o.Session = true, port
 		p.warns = &tofinoMessage{class, port} // of the copy: the judge takes it off
@@ -249,27 +243,29 @@ func (s *tofinoSwitch) hearWarning(p *tofinoPkt, n Neighbour, now uint32) (group
 // in its lowest bits is slow.
 func (s *tofinoSwitch) learnEcho(h *fabric, now uint32) {
 	s.note("round-trip time")
-	slow := &s.rlb.slow[int(h.srcLeaf)&(s.Leaves-1)]
+	heard := &s.rlb.warned[int(h.srcLeaf)&(s.Leaves-1)]
 	bit := s.bitOf(int(h.echo))
 	late := [model.SlowClasses]bool{}
 	for i, t := range s.cfg.Slow {
 		late[i] = int32(uint32(h.echo)+uint32(t)-now) < 0
 	}
-	switch mark := now&^(s.times.window-1) | bit; {
-	case s.Adaptive:
-		slow.Learn(now, bit, late)
+	classes, lengthens := model.TofinoSlow{bit}, late[0]
+	if s.Adaptive {
+		classes, lengthens = model.TofinoTrip(now, bit, late)
+	}
+	switch {
+	case !lengthens:
+		heard.Short(s.classBits(classes))
 	case late[0]:
-		slow[0] |= mark
-	default:
-		slow[0] &^= mark
+		heard.Long(now, s.times.hold, s.classBits(classes))
 	}
 }
 
 // route is RLB for a packet that has a choice.
 func (s *tofinoSwitch) route(p *tofinoPkt, r route, now uint32, o *Outcome) {
 	m := &s.rlb
-	blocked := m.warned[r.leaf].Paths(now, s.times.hold) | m.warnedAll[0].Paths(now, s.times.hold)
-	slow := &m.slow[r.leaf]
+	heard := m.warned[r.leaf].Look(now, s.times.hold)
+	blocked, slow := (heard|m.warnedAll[0].Look(now, s.times.hold))&(1<<s.PathCells-1), s.slowOf(heard)
 	slower := func(q model.Path) bool {
 		_, slower := slow.Worth(s.bitOf(p.path), s.bitOf(q), 0)
 		return slower

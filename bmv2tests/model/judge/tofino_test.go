@@ -14,7 +14,8 @@ import (
 )
 
 // tofinoProfiles are those whose rules for Tofino package model has.
-var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "plb", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill", "rlb-hermes", "rlb-pbfs"}
+var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "plb", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill", "rlb-hermes", "rlb-pbfs",
+	"rlb-adaptive-ecmp", "rlb-adaptive-presto", "rlb-adaptive-letflow", "rlb-adaptive-drill", "rlb-adaptive-hermes"}
 
 // smallTofino is small, in powers of two as an index of a Tofino's program is.
 func smallTofino(t *testing.T, name string) *gen.Profile {
@@ -139,9 +140,10 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"rlb-ecmp", "queue.bytes = meta.amount", "queue.bytes = queue.bytes"},
 		{"rlb-ecmp", "report = sum.bytes", "report = 0 - (bit<32>) hdr.bridge.length"},
 		{"rlb-ecmp", "warn_at - meta.qlen", "xoff - meta.qlen"},
-		{"rlb-ecmp", "hdr.cnm.hops != 0", "hdr.cnm.hops != 1"},
-		{"rlb-drill", "meta.now - paths <= HOLD", "meta.now - paths <= WINDOW"},
-		{"rlb-drill", "(paths - meta.mark) > -256", "(paths - meta.mark) > 256"},
+		{"rlb-ecmp", "(true, 0, _, _) : NoAction()", "(true, 1, _, _) : NoAction()"},
+		{"rlb-drill", "meta.now - heard.since <= HOLD", "meta.now - heard.since <= WINDOW"},
+		{"rlb-drill", "meta.now - heard.since > WINDOW", "meta.now - heard.since > HOLD"},
+		{"rlb-drill", "meta.now - heard.since > HOLD", "meta.now - heard.since > WINDOW"},
 		{"rlb-drill", "(1, 0, _) : forward_other()", "(1, 0, _) : forward_direct()"},
 		{"rlb-drill", "meta.passes + 1", "meta.passes"},
 		{"rlb-pbfs", "hdr.ipv4.dscp[0:0] == 1 && meta.session == 0", "hdr.ipv4.dscp[0:0] == 1"},
