@@ -152,7 +152,7 @@ struct egress_metadata_t {
     bit<4>  dice;
     bit<32> nearer;        // by which the next sample is
     bit<32> equilibrium;
-    bit<32> weight;
+    bit<32> growth_weight;
     bit<32> before;        // queue at the last sample
     bit<32> growth;        // queue times weight
     bit<32> growth_before; // that at the last sample times weight
@@ -233,7 +233,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.dice = 0;
         meta.nearer = 0;
         meta.equilibrium = 0;
-        meta.weight = 0;
+        meta.growth_weight = 0;
         meta.before = 0;
         meta.growth = 0;
         meta.growth_before = 0;
@@ -779,7 +779,7 @@ control Weigh(inout headers_t hdr, inout egress_metadata_t meta,
     @name(".take_sample") @noWarn("unused")
     action take_sample(bit<32> equilibrium, bit<32> weight, bit<32> limit, bit<48> scale, bit<32> interval) {
         meta.equilibrium = equilibrium;
-        meta.weight = weight;
+        meta.growth_weight = weight;
     }
 
     @name(".qcn")
@@ -815,7 +815,7 @@ control Weigh(inout headers_t hdr, inout egress_metadata_t meta,
 
     // By the greatest power of two that is not above the weight.
     table weigh {
-        key = { meta.weight : ternary @name("weight"); }
+        key = { meta.growth_weight : ternary @name("weight"); }
         actions = { times_1; times_2; times_4; times_8; NoAction; }
         const default_action = times_8();
         const entries = {

@@ -150,11 +150,15 @@ func (s *Switch) addRecord(p *pkt, port int, now Time, length Bytes, depth int64
 	if s.DepthBytes {
 		cells = (cells + 79) / 80
 	}
-	record := uint64(t.Rate)<<60 | uint64(ns&(1<<24-1))<<36 | uint64(h.TxBytes>>7&(1<<20-1))<<16 | uint64(min(cells, 0xffff))
 	s.note("telemetry")
-	p.int.hop[p.int.hops] = record
-	p.int.hops++
-	p.int.path ^= uint16(t.Switch)
+	p.int.add(t, ns, h.TxBytes, cells)
+}
+
+// add adds a record.
+func (x *telemetry) add(t TelemetryParams, ns Time, sent Bytes, cells int64) {
+	x.hop[x.hops] = uint64(t.Rate)<<60 | uint64(ns&(1<<24-1))<<36 | uint64(sent>>7&(1<<20-1))<<16 | uint64(min(cells, 0xffff))
+	x.hops++
+	x.path ^= uint16(t.Switch)
 }
 
 // write makes a clone into its message, or reports that there is none for the

@@ -56,6 +56,8 @@ type Target struct {
 	st *interp.State
 	m  *interp.Machine
 
+	copies int // of packets are cut to so many bytes, on a Tofino
+
 	inserted []entry // by insert
 	changed  []int   // tables whose default action setDefault replaced
 

@@ -24,8 +24,10 @@ type TofinoJudge struct {
 	Times tofinoTimes
 	// Others is the time in which PLB measures all paths, a power of two.
 	Others uint32
-	Steps  int
-	Seen   map[string]int
+	// Generated is what a program with QCN was generated for.
+	Generated model.QCN
+	Steps     int
+	Seen      map[string]int
 }
 
 // tofinoRow says which symbol of the model a register is. Of a pair, the
@@ -194,6 +196,7 @@ func tofinoFeatures(p *gen.Profile) *Features {
 // NewTofinoJudge matches the registers of a program with the model's state.
 func NewTofinoJudge(f *Features, prog *Program) (*TofinoJudge, error) {
 	j := &TofinoJudge{f: f, target: prog.New(), Seen: map[string]int{}}
+	j.target.copies = f.copies()
 	for i, info := range prog.prog.Registers {
 		row, ok := tofinoPLBRows[plain(info.Name)]
 		if !ok || !f.PLB {
@@ -201,6 +204,9 @@ func NewTofinoJudge(f *Features, prog *Program) (*TofinoJudge, error) {
 		}
 		if !ok {
 			row, ok = tofinoCONGARows[plain(info.Name)]
+		}
+		if !ok {
+			row, ok = tofinoObservedRows[plain(info.Name)]
 		}
 		if !ok {
 			return nil, fmt.Errorf("program %s: register %s is no symbol of the model", prog.Name, info.Name)
@@ -259,10 +265,13 @@ func (j *TofinoJudge) Run(series, n uint64) string {
 	for _, h := range g.cfg.Hosts {
 		delete(g.cfg.PauseByteTime, h.Port) // the controller prices pauses of switches alone
 	}
+	if j.f.QCN {
+		g.cfg.QCN.W = pick(g, g.cfg.QCN.W, g.upTo(20))
+	}
 	g.hot, g.hotLeaf = 1+g.r.IntN(j.f.Ports-1), int64(g.r.IntN(j.f.Leaves))
 	seed := g.r.Uint64()
 	r := &tofinoPlay{TofinoJudge: j, g: g, s: newTofinoSwitch(j.f, g.cfg, seed), now: g.now, queues: map[Queue][]tofinoWaiting{}}
-	r.s.seen, r.s.times, r.s.plb.others = j.Seen, j.Times, j.Others
+	r.s.seen, r.s.times, r.s.plb.others, r.s.generated = j.Seen, j.Times, j.Others, j.Generated
 	j.target.reset(seed)
 	g.cfg.installTofino(j.f, j.target)
 	r.state()
@@ -367,12 +376,12 @@ func (r *tofinoPlay) ingress(p *tofinoPkt, frame *packet.Frame, port int, again 
 // queues it.
 func (r *tofinoPlay) mirrored(header []byte, of Departure, copied *packet.Frame, p *tofinoPkt, q Queue) {
 	want := Departure{Data: append(clone(header), of.Data...), Elided: of.Elided}
-	want.cut(mirrorBytes)
+	want.cut(r.f.copies())
 	if !sameFrame(want, Departure{Data: copied.Data, Elided: copied.Elided}) {
 		r.differ("copy", fmt.Sprintf("%x", want.Data), fmt.Sprintf("%x", copied.Data))
 	}
 	p.frame = &frame{rest: want.Data[len(header):], elided: want.Elided}
-	if p.card != nil || p.probe {
+	if p.card != nil || p.sample != nil || p.probe {
 		p.frame = r.s.parse(want.Data[len(header):], want.Elided)
 	}
 	if q.Port != 0 {
@@ -402,8 +411,11 @@ func (r *tofinoPlay) depart(e *Event) {
 	r.queues[q] = r.queues[q][1:]
 	r.Steps++
 	behind := max(e.Depth, 0)
-	if r.f.PCN {
+	switch {
+	case r.f.PCN:
 		behind = pick(r.g, 0, 1, r.g.upTo(400))
+	case r.f.QCN:
+		behind = pick(r.g, behind, r.g.upTo(2_000))
 	}
 	ahead := pick(r.g, 0, r.g.upTo(400), r.g.upTo(400))
 	waited := pick(r.g, 0, r.g.upTo(1<<18-1), ahead*int64(r.s.cellTime(q.Port))+model.TofinoHeld+r.g.r.Int64N(3)-1) & (1<<18 - 1)
@@ -429,6 +441,8 @@ func (r *tofinoPlay) depart(e *Event) {
 		return
 	case copy == nil:
 		return
+	case copy.sample != nil:
+		r.mirrored(copy.sample.bytes(), want, copied, copy, Queue{got.Session, 7})
 	case copy.told != nil:
 		r.mirrored(copy.told.bytes(r.f), want, copied, copy, Queue{recirculation, 7})
 	default:

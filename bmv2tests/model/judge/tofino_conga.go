@@ -53,33 +53,46 @@ func (s *tofinoSwitch) leastCongested(r route, drawn model.Path, now uint32) mod
 }
 
 // carry is egress of a packet with CONGA's header: the destination leaf takes
-// it off, the source leaf puts it on, and each link on the way raises the
-// congestion in it to its load.
-func (s *tofinoSwitch) carry(p *tofinoPkt, length int, now uint32) {
+// it off, the source leaf puts it on.
+func (s *tofinoSwitch) carry(p *tofinoPkt) {
+	switch {
+	case p.hop == toHost && p.fabric != nil:
+		s.noteCongestion(p.fabric)
+		p.fabric = nil
+	case p.hop == toChoice && s.cfg.Leaf >= 0:
+		p.fabric = &fabric{srcLeaf: s.cfg.Leaf, path: int64(p.way)}
+		s.feedBack(p)
+	}
+}
+
+// noteCongestion is what egress of the destination leaf takes from the header.
+func (s *tofinoSwitch) noteCongestion(h *fabric) {
+	s.conga.from[s.wayOf(h.srcLeaf, int(h.path))] = uint32(h.congestion)
+}
+
+// feedBack is what the source leaf writes into a new header.
+func (s *tofinoSwitch) feedBack(p *tofinoPkt) {
 	m := &s.conga
-	level := uint8(0)
+	fed := model.TofinoFeedback(int(m.fed[p.leaf]), p.last+1)
+	m.fed[p.leaf] = uint32(fed)
+	p.fabric.fedPath, p.fabric.fedValue = int64(fed+1), int64(m.from[s.wayOf(p.leaf, fed)])
+}
+
+// raise counts a packet on its link, whose load it writes into the header if
+// that is more.
+func (s *tofinoSwitch) raise(p *tofinoPkt, length int, now uint32) {
+	level := int64(0)
 	if weight := s.cfg.LinkWeight[p.outPort]; weight != 0 {
-		sent := m.links[p.outPort].Packet(now, uint32(length))
+		sent := s.conga.links[p.outPort].Packet(now, uint32(length))
 		for _, r := range usualRates {
 			if tofinoWeightOf(r) == weight {
-				level = model.TofinoLevel(sent, uint32(r.Bytes(tofinoUnits.LoadTime())))
+				level = int64(model.TofinoLevel(sent, uint32(r.Bytes(tofinoUnits.LoadTime()))))
 			}
 		}
 	}
-	switch {
-	case p.hop == toHost && p.fabric != nil:
-		m.from[s.wayOf(p.fabric.srcLeaf, int(p.fabric.path))] = uint32(p.fabric.congestion)
-		p.fabric = nil
-	case p.hop == toChoice && s.cfg.Leaf >= 0:
-		fed := model.TofinoFeedback(int(m.fed[p.leaf]), p.last+1)
-		m.fed[p.leaf] = uint32(fed)
-		p.fabric = &fabric{srcLeaf: s.cfg.Leaf, path: int64(p.way), fedPath: int64(fed + 1), fedValue: int64(m.from[s.wayOf(p.leaf, fed)])}
-	}
-	if p.fabric != nil {
-		if int64(level) > p.fabric.congestion {
-			s.note("congestion raised")
-		}
-		p.fabric.congestion = max(p.fabric.congestion, int64(level))
+	if h := p.fabric; h != nil && h.congestion < level {
+		s.note("congestion raised")
+		h.congestion = level
 	}
 }
 

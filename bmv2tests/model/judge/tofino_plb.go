@@ -320,20 +320,22 @@ func (s *tofinoSwitch) leavePLB(p *tofinoPkt, length int, ahead, behind int64, w
 		load = s.loadOf255(p.outPort, length, now)
 	}
 	ends = p.probe // but for one that measures its path
-	switch h := p.fabric; {
+	h := p.fabric
+	p.probe = p.probe || h != nil && h.probe == 1
+	switch {
 	case p.hop == toHost && h != nil:
 		s.keepStamp(h, now)
 		p.fabric, ends = nil, h.probe == 1
-	case p.hop == toChoice && h == nil && s.cfg.Leaf >= 0:
+	case p.hop == toChoice && h == nil && p.kick == nil && s.cfg.Leaf >= 0:
 		ends = !s.putOn(p, now) && p.probe
-	case p.probe && h != nil: // of a stranger's packet, with a header in it
+	case ends && h != nil: // of a stranger's packet, with a header in it
 		h.probe, h.tolerable = 1, 1<<32-1
 	}
 	i := p.outPort*8 + p.class
 	cellTime := s.cellTime(p.outPort)
 	average := s.plb.sojourn[i]
 	w := &toldWait{port: p.outPort}
-	if h := p.fabric; h != nil {
+	if h = p.fabric; h != nil {
 		if w.held = average.Held(uint32(waited), uint32(ahead), cellTime); w.held {
 			s.note("held up")
 			h.tolerable = average.Dequeued(h.tolerable, 0, waited, sojournShift)

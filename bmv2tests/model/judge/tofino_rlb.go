@@ -92,8 +92,12 @@ func (m *tofinoMessage) bytes() []byte {
 	return binary.BigEndian.AppendUint16([]byte{message, warn, byte(m.class)}, uint16(m.port))
 }
 
-// bitOf is the bit of a path, the first at the left.
+// bitOf is the bit of a path, the first at the left; none for a path that the
+// program does not have.
 func (s *tofinoSwitch) bitOf(path model.Path) uint32 {
+	if path&(s.PathCells-1) >= s.Paths {
+		return 0
+	}
 	return 1 << (s.PathCells - 1 - path&(s.PathCells-1))
 }
 
@@ -130,7 +134,7 @@ func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
 	r, routed := s.cfg.lookup(dst)
 	switch {
 	case routed && r.paths > 1:
-		p.hop, p.leaf = toChoice, r.leaf
+		p.hop, p.leaf, p.last = toChoice, r.leaf, r.paths-1
 	case routed && r.host:
 		p.hop, p.tag = toHost, nil
 	case routed:
@@ -157,12 +161,20 @@ func (s *tofinoSwitch) ingressRLB(p *tofinoPkt) (o Outcome) {
 		o.Group, o.Class, o.Drop = group, class, group == 0
 		return o
 	}
-	if h := p.fabric; p.hop == toHost && h != nil && h.echoed {
-		s.learnEcho(h, now)
+	if h := p.fabric; p.hop == toHost && h != nil {
+		if h.echoed {
+			s.learnEcho(h, now)
+		}
+		if s.CONGA {
+			s.learnFeedback(h, now)
+		}
 	}
-	if p.hop == toChoice && first && s.Base != "drill" {
+	switch {
+	case p.hop == toChoice && first && s.Base != "drill":
 		p.path = s.choose(p, r)
-	} else {
+	case p.hop == toChoice && s.CONGA: // looks again, though it has its path
+		s.leastCongested(r, model.Share(uint8(s.rng.below(256)), r.paths), now)
+	default:
 		s.drawOne()
 	}
 	p.outPort = r.first
@@ -191,7 +203,7 @@ func (s *tofinoSwitch) drawTwo() {
 }
 
 func (s *tofinoSwitch) drawOne() {
-	if s.Base == "letflow" {
+	if s.Base == "letflow" || s.Base == "conga" {
 		s.rng.below(256)
 	}
 }
@@ -345,6 +357,9 @@ func (s *tofinoSwitch) leave(p *tofinoPkt, now uint32) (departed uint32) {
 		if h.stamped {
 			m.echoAge[int(h.srcLeaf)&(s.Leaves-1)] = now - uint32(h.stamp)
 		}
+		if s.CONGA {
+			s.noteCongestion(h)
+		}
 		p.fabric = nil
 	case p.hop == toChoice && h == nil:
 		age := m.echoAge[p.leaf]
@@ -359,8 +374,11 @@ func (s *tofinoSwitch) leave(p *tofinoPkt, now uint32) (departed uint32) {
 			h.stamped = true
 		}
 		h.echoed = age != 0
-		if h.stamped || h.echoed {
+		if h.stamped || h.echoed || s.EveryPacket {
 			p.fabric = h
+		}
+		if s.CONGA {
+			s.feedBack(p)
 		}
 	}
 	return departed

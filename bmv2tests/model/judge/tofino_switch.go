@@ -28,6 +28,9 @@ type tofinoSwitch struct {
 	clb           []model.TofinoBest // by the last of the paths that there are, and class
 	pbfs          []model.TofinoPBFS // by port
 	postcards     []uint32
+	qcn           []model.CongestionPoint // by port and class
+	generated     model.QCN               // for which the program was
+	txBytes       []uint32                // by port
 	rlb           tofinoRLB
 	conga         tofinoCONGA
 	plb           tofinoPLB
@@ -39,7 +42,8 @@ func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
 	s := &tofinoSwitch{Features: f, cfg: cfg, rng: draws{seed},
 		flows: make([]model.TofinoFlow, f.Flows), queue: make([]uint32, 8*f.PathCells), toldAt: make([]uint32, 8*f.Ports),
 		drill: make([]model.TofinoBest, f.Leaves*f.PathCells), rank: make([]uint32, 8*f.PathCells), clb: make([]model.TofinoBest, 8*f.PathCells),
-		pbfs: make([]model.TofinoPBFS, f.Ports), postcards: make([]uint32, f.Ports)}
+		pbfs: make([]model.TofinoPBFS, f.Ports), postcards: make([]uint32, f.Ports),
+		qcn: make([]model.CongestionPoint, 8*f.Ports), txBytes: make([]uint32, f.Ports)}
 	for i := range s.flows {
 		s.flows[i] = model.NewTofinoFlow()
 	}
@@ -64,8 +68,9 @@ type tofinoPkt struct {
 	tells  *tofinoKick
 	probes *tofinoPkt
 
-	probe     bool   // a copy that measures a path
-	tolerable uint32 // PLB: delay that the path may cost
+	sample    *tofinoSample // QCN: what a copy says of a sample
+	probe     bool          // a copy that measures a path
+	tolerable uint32        // PLB: delay that the path may cost
 	tofinoRoute
 }
 
@@ -255,6 +260,13 @@ func (p *tofinoPkt) wish(r route) model.Path {
 // egress takes a packet from its queue to the link; length is that with what
 // ingress put before it.
 func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, waited, now Time) (o Departure, copied *tofinoPkt) {
+	draw := int64(0)
+	if s.QCN {
+		draw = s.rng.below(16)
+	}
+	if p.sample != nil {
+		return s.notify(p, draw), nil
+	}
 	if p.card != nil {
 		f := (&Switch{Features: s.Features, cfg: s.cfg}).postcard(p.frame, p.card)
 		o.Data, o.Elided = s.bytes(f), f.elided
@@ -268,6 +280,14 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		return s.writeKick(p), nil
 	}
 	queue := uint32(behind * manifest.CellBytes)
+	if s.QCN {
+		if copied = s.sampleQueue(p, s.size(p.frame), Bytes(queue)); copied != nil {
+			o.Cloned, o.Session = true, s.numbered(p.inPort)
+		}
+	}
+	if s.INT {
+		s.record(p, s.size(p.frame), behind, now)
+	}
 	clock, departed := uint32(now), uint32(0)
 	if s.RLB {
 		clock &^= uint32(s.PathCells - 1) // the lowest bits are for paths
@@ -282,8 +302,11 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, p.hop, s.numbered(p.inPort), departed, p.last, nil}}
 		o.Cloned, o.Session = true, feedbackSession
 	}
+	if s.CONGA && !s.RLB {
+		s.carry(p)
+	}
 	if s.CONGA {
-		s.carry(p, length, uint32(now))
+		s.raise(p, length, uint32(now))
 	}
 	if s.PLB {
 		var wait *toldWait
@@ -294,7 +317,7 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 		}
 	}
 	if s.PBFS {
-		marked := p.bth != nil && p.ip.dscp()&1 == 1
+		marked := p.bth != nil && p.ip.dscp()&1 == 1 && !p.probe // a probe is a copy
 		count := &s.pbfs[p.outPort]
 		arriving, first, recent, recentMarked := count.Packet(uint32(now), uint32(length), queue, marked)
 		// A packet is copied once: what ingress is told goes first.

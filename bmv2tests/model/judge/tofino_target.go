@@ -14,12 +14,16 @@ import (
 // recirculation is the port by which egress tells ingress.
 const recirculation = 68
 
-// feedbackSession is the mirror session that leads there, and mirrorBytes what
-// copies are cut to.
-const (
-	feedbackSession = 1000
-	mirrorBytes     = 100
-)
+// feedbackSession is the mirror session that leads there.
+const feedbackSession = 1000
+
+// copies is what copies are cut to: telemetry is in the way of what they need.
+func (f *Features) copies() int {
+	if f.INT {
+		return 142
+	}
+	return 100
+}
 
 // gressTime is where both gresses read the time.
 func (t *Target) gressTime(name string, now Time) {
@@ -65,7 +69,7 @@ func (t *Target) tofinoIngress(frame *packet.Frame, port int, now Time, again bo
 		o.Cloned, o.Session = true, int(m.Ask.MirrorSession)
 		copied = asCame
 		copied.Prepend(m.AppendList(m.Ask.MirrorList, nil))
-		copied.Truncate(mirrorBytes)
+		copied.Truncate(t.copies)
 	}
 	m.EmitIn()
 	out, group, class := int(m.Get(spec)), t.tofinoField(in+"for_tm.mcast_grp_a"), t.tofinoField(in+"for_tm.qid")
@@ -112,7 +116,7 @@ func (t *Target) tofinoEgress(frame *packet.Frame, q Queue, ahead, behind int64,
 		o.Cloned, o.Session = true, int(m.Ask.MirrorSession)
 		copied = (&packet.Pool{}).Clone(frame)
 		copied.Prepend(m.AppendList(m.Ask.MirrorList, nil))
-		copied.Truncate(mirrorBytes)
+		copied.Truncate(t.copies)
 	}
 	if t.tofinoField(out+"for_deparser.drop_ctl")&1 != 0 {
 		o.Drop = true
@@ -203,6 +207,10 @@ func (c *Config) installTofino(f *Features, t *Target) {
 		t.insert("pbfs_port", []int64{int64(p)}, 0, "set_capacity", k.BDP, k.Mbps)
 	}
 	t.setDefault("postcard", "sign", c.PostcardID)
+	t.setDefault("qcn", "take_sample", c.QCN.Qeq, c.QCN.W, 1, 1, c.QCN.Base)
+	for p, x := range c.Telemetry {
+		t.insert("telemetry", []int64{int64(p)}, 0, "add_record", x.Rate, x.Switch)
+	}
 	t.setDefault("red", "set_red", c.REDDefault.KMin, c.REDDefault.KMax, c.REDDefault.Ramp)
 	for p, r := range c.RED {
 		t.insert("red", []int64{int64(p)}, 0, "set_red", r.KMin, r.KMax, r.Ramp)

@@ -13,10 +13,6 @@ import (
 	"github.com/pauseless/pauseless/gen"
 )
 
-// tofinoProfiles are those whose rules for Tofino package model has.
-var tofinoProfiles = []string{"ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "pcn", "pbfs", "plb", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-drill", "rlb-hermes", "rlb-pbfs",
-	"rlb-adaptive-ecmp", "rlb-adaptive-presto", "rlb-adaptive-letflow", "rlb-adaptive-drill", "rlb-adaptive-hermes"}
-
 // smallTofino is small, in powers of two as an index of a Tofino's program is.
 func smallTofino(t *testing.T, name string) *gen.Profile {
 	p := small(t, name)
@@ -57,6 +53,15 @@ func newTofino(t *testing.T, p *gen.Profile, from, to string) *TofinoJudge {
 			*at = uint32(n)
 		}
 	}
+	if j.f.QCN {
+		for name, at := range map[string]*int64{"qcn.equilibrium": &j.Generated.Qeq, "qcn.weight": &j.Generated.W, "qcn.sample": &j.Generated.Base} {
+			v, err := out.Manifest.Value(name, p.Network)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*at = int64(v)
+		}
+	}
 	if j.f.Adaptive {
 		pass, err := out.Manifest.Value("rlb.pass_time", p.Network)
 		if err != nil {
@@ -67,12 +72,18 @@ func newTofino(t *testing.T, p *gen.Profile, from, to string) *TofinoJudge {
 	return j
 }
 
+// TestProfilesOnTofino takes all profiles that can be generated for it.
 func TestProfilesOnTofino(t *testing.T) {
 	cases := count(300, 100_000)
-	for _, name := range tofinoProfiles {
+	for _, name := range gen.Names() {
+		p := smallTofino(t, name)
+		if _, err := gen.Generate(p, "tna"); err != nil {
+			t.Logf("%s: %v", name, err)
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j := newTofino(t, smallTofino(t, name), "", "")
+			j := newTofino(t, p, "", "")
 			cases := cases
 			if j.f.RLB && cases < 1000 {
 				cases /= 3 // of tables and registers many
