@@ -353,6 +353,11 @@ func TestPLBOnTofinoKickOutsBeginNoFlow(t *testing.T) {
 	for path := range 2 {
 		d.want(0, "path_rank", 1, path)
 	}
+	// A leaf that it only passes put the header between leaves behind it.
+	d, _ = loadTofino(t, "plb", leafSpine(2), "l1", nil)
+	if _, out := d.through(3, kick); !slices.Equal(out, kick) {
+		t.Errorf("the message came out as % x", out)
+	}
 }
 
 // An ARP message has no address to tell its leaf by, but was taken for one that

@@ -112,7 +112,7 @@ struct metadata_t {
 
 struct egress_metadata_t {
     bit<16> wire_bytes; // length of the packet as it leaves
-    bit<32> sent;       // bytes that the port has sent with it
+    bit<32> tx_bytes;   // bytes that the port has sent with it
     bit<4>  rate_code;
     bit<12> path_id;    // exclusive or of the switches' numbers, with this one
     bit<1>  recorded;   // a record is due
@@ -178,7 +178,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     state start {
         packet.extract(eg_intr_md);
         meta.wire_bytes = 0;
-        meta.sent = 0;
+        meta.tx_bytes = 0;
         meta.rate_code = 0;
         meta.path_id = 0;
         meta.recorded = 0;
@@ -477,11 +477,11 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     action write_first_half() {
-        meta.record = first_half.get({ meta.rate_code, parsed.global_tstamp[23:0], meta.sent[26:23] });
+        meta.record = first_half.get({ meta.rate_code, parsed.global_tstamp[23:0], meta.tx_bytes[26:23] });
     }
 
     action write_second_half() {
-        meta.record_end = second_half.get({ meta.sent[22:7], meta.cells_left });
+        meta.record_end = second_half.get({ meta.tx_bytes[22:7], meta.cells_left });
     }
 
     action fill_in_0() {
@@ -537,7 +537,7 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.telemetry.isValid() && hdr.telemetry.hops < 5) {
             telemetry.apply();
         }
-        meta.sent = count_bytes.execute(hdr.bridge.out_port[5:0]);
+        meta.tx_bytes = count_bytes.execute(hdr.bridge.out_port[5:0]);
         write_first_half();
         write_second_half();
         next_record.apply();

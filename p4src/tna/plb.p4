@@ -1772,7 +1772,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         if (hdr.bridge.deliver == 1 && hdr.fabric.isValid() && hdr.fabric.probe == 1) {
             end_here();
         }
-        if (hdr.bridge.choice == 1 && meta.at_leaf == 1 && !hdr.fabric.isValid()) {
+        if (hdr.bridge.choice == 1 && meta.at_leaf == 1 && !hdr.fabric.isValid() && !hdr.kick.isValid()) {
             send();
         }
         look_back();

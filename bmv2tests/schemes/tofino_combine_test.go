@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schemes
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/gen"
+)
+
+// Whatever a profile may ask for, there is a program for Tofino or a reason
+// why there is none; each asks for nothing that a Tofino cannot do. One in
+// five is compiled, or with MODEL=1 all.
+func TestEveryCombinationOnTofinoCompiles(t *testing.T) {
+	reasons := map[string]int{}
+	generated, compiled, every := 0, 0, 5
+	if os.Getenv("MODEL") != "" {
+		every = 1
+	}
+	for i, text := range combinations() {
+		if testing.Short() && i%61 != 0 {
+			continue
+		}
+		p, err := gen.Parse("combination.yaml", []byte(text))
+		if err != nil {
+			continue
+		}
+		prog, err := gen.Generate(p, "tna")
+		if err != nil {
+			_, reason, _ := strings.Cut(err.Error(), "on tna: ")
+			if reason == "" {
+				t.Errorf("%s\n%v", text, err)
+			}
+			reasons[reason]++
+			continue
+		}
+		if generated++; generated%every != 0 {
+			continue
+		}
+		if _, list := compiler.Compile(compiler.Options{File: "combination.p4", Source: prog.P4}); len(list) > 0 {
+			t.Errorf("%s\n%v", text, list)
+		}
+		compiled++
+	}
+	t.Logf("%d programs, %d compiled; refused: %v", generated, compiled, reasons)
+}
