@@ -7,6 +7,7 @@ import "github.com/pauseless/pauseless/internal/manifest"
 // tnaNotes say what every program is on TNA that it is not on v1model.
 var tnaNotes = []string{
 	"registers are per pipeline: the ports of a switch that share state must be on one, and a controller reads and writes each pipeline by itself",
+	"times are of 32 bits of nanoseconds: what is 2.1 to 4.3 s old seems to come yet, so that a flow goes on where a pause as long should have ended its flowlet",
 	"ingress is not told the length of a packet: it takes IP's total length and 14 bytes (those not with RLB), and 60 bytes for what is not IP",
 }
 
@@ -59,6 +60,7 @@ var tnaDescriptions = map[string]description{
 		},
 		notes: []string{
 			"ingress_qlen learns of departures from copies that egress sends through the recirculation port, once per 1 µs and queue: it counts up to the bytes of that time and of the way too many, and the last frame of a burst until the next one or for 10 ms",
+			"an ingress queue that nothing came for or left in 10 ms counts as empty: one that was paused longer counts below zero as it drains, and warns late until it rests again (not with rlb_adaptive)",
 			"IP's length alone is counted, not the header between leaves (22 bytes)",
 		},
 	},
