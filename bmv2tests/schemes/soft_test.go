@@ -27,6 +27,7 @@ type soft struct {
 	units  softswitch.Units // those of BMv2 if not set
 	silent bool             // what is sent is forgotten
 	rate   vtime.Rate       // of the ports; 0: sends without delay
+	pfc    softswitch.PFC   // obeyed and sent if set
 }
 
 type event struct {
@@ -65,7 +66,7 @@ func (s *soft) start(t testing.TB, ports int) controlplane.Target {
 // startWith starts a switch with a port for recirculation.
 func (s *soft) startWith(t testing.TB, ports, recirculation int) controlplane.Target {
 	t.Helper()
-	cfg := softswitch.Config{Name: "dut", DeviceID: 1, Seed: 1, Units: s.units}
+	cfg := softswitch.Config{Name: "dut", DeviceID: 1, Seed: 1, Units: s.units, PFC: s.pfc}
 	for p := 1; p <= ports; p++ {
 		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: p, Rate: s.rate})
 	}

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
 )
 
 // kickedOutHere is the rank of a path that is kicked out, on Tofino.
@@ -294,6 +297,77 @@ func TestPLBOnTofinoProbesPathsThatNoFlowTakes(t *testing.T) {
 	d.drops(3, in)
 	d.want(1, "echo_path", 1)
 	d.want(77, "echo_load", 1)
+}
+
+// What a pause held up pays for it, and is not marked; what waited for other
+// packets is marked if it leaves some behind.
+func TestPCNOverPLBOnTofino(t *testing.T) {
+	sw := &tofino{soft{rate: 40 * vtime.Gbps, pfc: softswitch.PFC{Lossless: 1 << 3, Thresholds: softswitch.Thresholds{XOFF: vtime.MB}}}}
+	d := loadChanged(t, sw, "plb", "l1", func(p *gen.Profile) { p.PCN, p.ECN = true, "np_ecn" })
+	sw.untold()
+	echo(d, 0, low, 0) // the best at first, and so not one of the others
+	echo(d, 1, low+9000, 0)
+	other, _ := sw.both(d, "other_rtt", 1)
+	gain := other - uint32(d.get("path_rtt", 1, 0))
+	packets := times(3, roce{src: "h1", dst: "h3", sport: 5000, ecn: packet.ECT0}.bytes())
+	for _, c := range []struct {
+		quanta uint16
+		marked []bool
+		paid   uint32
+	}{{0, []bool{false, true, false}, 0}, {200, []bool{false, false, false}, 2560}} {
+		pfc := sw.pool.Get()
+		pfc.Data = append(pfc.Data, pause(c.quanta)...)
+		sw.sw.Lock()
+		sw.sw.Receive(3, pfc)
+		sw.sw.Unlock()
+		sw.burst(1, packets...)
+		out := slices.DeleteFunc(from(d.sent(), 3), func(data []byte) bool { return len(data) < 200 })
+		if len(out) != 3 {
+			t.Fatalf("%d packets came out", len(out))
+		}
+		for i, data := range out {
+			if got := packet.AsIPv4(data[packet.EthernetLen+24:]).ECN() == packet.CE; got != c.marked[i] {
+				t.Errorf("paused for %d quanta: packet %d marked %v", c.quanta, i, got)
+			}
+			left := be32(fabric(data)[20:])
+			if most := gain - c.paid; left > most || left < most-min(c.paid, 1000) {
+				t.Errorf("paused for %d quanta: packet %d may still cost %d of %d", c.quanta, i, left, gain)
+			}
+		}
+	}
+}
+
+// A copy of a marked packet that goes as a probe is not marked: one packet
+// causes one postcard.
+func TestPBFSOverPLBOnTofinoTakesNoProbeForAPacket(t *testing.T) {
+	sw := new(tofino)
+	d := loadChanged(t, sw, "plb", "l1", func(p *gen.Profile) {
+		p.PBFS = true
+		p.Set = map[string]string{"plb.probe_interval": "1us", "rtt.interval": "1us", "plb.idle": "1s"}
+	})
+	d.wait(200_000)
+	sw.untold()
+	echo(d, 1, low+3000, 0)
+	echo(d, 0, low, 0)
+	probes := 0
+	for range 4 {
+		for _, port := range []int{3, 4} {
+			d.rule(fmt.Sprintf("pbfs_port out_port=%d -> set_capacity(round_trip_bytes=0, mbps=40000)", port))
+			d.set("slot_bytes_last", 1000, port)
+			d.set("queue_told_at", uint64(d.now()), port, 3) // what egress tells ingress goes first
+		}
+		d.send(1, roce{src: "h1", dst: "h3", sport: 5000, dscp: 26 | packet.DSCPMark}.bytes())
+		out := d.sent()
+		probes += len(from(out, 4))
+		if len(from(out, 1)) != 1 || len(from(out, 3)) == 0 {
+			t.Errorf("came out: %v", out)
+		}
+	}
+	if probes == 0 {
+		t.Error("there was no probe")
+	}
+	d.want(4, "postcards", 3)
+	d.want(0, "postcards", 4)
 }
 
 // Faults that package judge found in the program, by their smallest cases.

@@ -48,6 +48,22 @@ func loadTofino(t *testing.T, profile, network, node string, set map[string]stri
 	return load(t, sw, profile, network, node, set), sw
 }
 
+// loadChanged is loadTofino for a profile that is not among those given, in a
+// network with two spines.
+func loadChanged(t *testing.T, sw *tofino, profile, node string, change func(*gen.Profile)) *dut {
+	t.Helper()
+	p, err := gen.Builtin(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(p)
+	prog, err := gen.Generate(p, "tna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loadProgram(t, sw, prog, leafSpine(2), node)
+}
+
 // pair writes both fields of a cell of a register of pairs.
 func (s *tofino) pair(d *dut, register string, first, second uint32, at ...int) {
 	d.Helper()
@@ -490,9 +506,10 @@ func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 // What was sent in the last window of 8 slots, and eight times what came in
 // the last slot, against what the port can send.
 func TestPBFSOnTofinoTellsTheSenderOfCongestion(t *testing.T) {
-	for _, profile := range []string{"pbfs", "rlb-pbfs", "hpcc-pbfs"} {
+	for _, profile := range []string{"pbfs", "rlb-pbfs", "hpcc-pbfs", "conga", "plb"} {
 		t.Run(profile, func(t *testing.T) {
-			d, sw := loadTofino(t, profile, leafSpine(2), "l1", nil)
+			sw := new(tofino)
+			d := loadChanged(t, sw, profile, "l1", func(p *gen.Profile) { p.PBFS = true })
 			for _, c := range []struct {
 				capacity string
 				frame    []byte
