@@ -415,7 +415,7 @@ func (r *tofinoPlay) depart(e *Event) {
 	case r.f.PCN:
 		behind = pick(r.g, 0, 1, r.g.upTo(400))
 	case r.f.QCN:
-		behind = pick(r.g, behind, r.g.upTo(2_000))
+		behind = pick(r.g, behind, r.g.upTo(2_000), r.g.cfg.QCN.Qeq/manifest.CellBytes+r.g.upTo(80))
 	}
 	ahead := pick(r.g, 0, r.g.upTo(400), r.g.upTo(400))
 	waited := pick(r.g, 0, r.g.upTo(1<<18-1), ahead*int64(r.s.cellTime(q.Port))+model.TofinoHeld+r.g.r.Int64N(3)-1) & (1<<18 - 1)

@@ -66,7 +66,7 @@ func (s *tofinoSwitch) record(p *tofinoPkt, length, behind Bytes, now Time) {
 
 var tofinoObservedRows = map[string]tofinoRow{
 	"qcn_left": point("cpEnqued", func(p *model.CongestionPoint) *Bytes { return &p.Left }, func(g *drawer, _ int) uint64 {
-		return uint64(pick(g, 0, g.upTo(3_000), g.upTo(200_000)))
+		return uint64(pick(g, 0, max(0, pick(g, lengths...)+g.upTo(2)-1), g.upTo(3_000), g.upTo(200_000)))
 	}),
 	"qcn_qlen": point("cpQLenOld", func(p *model.CongestionPoint) *Bytes { return &p.Old }, tofinoQueue),
 	"tx_bytes": single("txBytes", func(s *tofinoSwitch) []uint32 { return s.txBytes }, func(g *drawer, _ int) uint64 { return uint64(g.r.Uint32()) }),
