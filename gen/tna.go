@@ -79,7 +79,11 @@ func (p *Profile) tnaBlocks() []block {
 	if p.rlb() && !bool(p.PBFS) { // a condition around several tables takes gateways; PB-FS has one anyhow, and would be stages longer
 		early = tnaArrive
 	}
-	add(p.ECN != "off" || p.feedback() || p.fabricHeader() || bool(p.PBFS) || bool(p.QCN), "depth", nil, in(early, "Depth"))
+	depth := early
+	if p.QCN { // samples are counted by the growth of queues
+		depth = tnaArrive
+	}
+	add(p.ECN != "off" || p.feedback() || p.fabricHeader() || bool(p.PBFS) || bool(p.QCN), "depth", nil, in(depth, "Depth"))
 	add(p.tnaClock(), "clock", nil, nil)
 	add(p.tnaClock() && !p.rlb(), "read_clock", in(tnaStart, "Clock"), nil)
 	add(p.rlb() || p.fabricHeader() || bool(p.PBFS) || bool(p.QCN), "in_port", in(tnaStart, "Arrive"), nil)
@@ -92,6 +96,7 @@ func (p *Profile) tnaBlocks() []block {
 	add(p.l4(), "l4", nil, nil)
 	add(p.hashes(), "share", nil, nil)
 	add(p.udp(), "udp", nil, nil)
+	add(bool(p.INT) || bool(p.QCN), "wire", nil, in(tnaArrive, "Wire"))
 	add(bool(p.INT), "int", nil, in(tnaDepart, "Telemetry"))
 	add(p.bth(), "bth", nil, nil)
 	add(p.Base == "presto" || p.rlb(), "length", nil, nil)
@@ -149,7 +154,7 @@ func (p *Profile) tnaBlocks() []block {
 }
 
 // plumbing are blocks of TNA that are no feature of a program.
-var plumbing = []string{"bridge", "read_clock", "depth", "length", "measure", "share", "feedback", "report", "draw", "keep_path", "slots", "sample", "came_by", "mirror"}
+var plumbing = []string{"bridge", "read_clock", "depth", "length", "measure", "share", "feedback", "report", "draw", "keep_path", "slots", "wire", "sample", "came_by", "mirror"}
 
 // feedback says that egress sends ingress copies of packets with what it
 // knows of queues; tnaMessages that packets are mirrored into messages.
@@ -391,6 +396,7 @@ func (g *generator) TNAIngress() pipe {
 func (g *generator) TNAEgress() pipe {
 	w := g.tnaWriter("hdr, meta, intrinsic, parsed, deparser", func(b block) []step { return b.egress })
 	if !g.EgressMirror() {
+		w.stage(tnaArrive)
 		w.stage(tnaDepart)
 		return w.pipe()
 	}

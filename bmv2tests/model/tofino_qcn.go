@@ -3,8 +3,22 @@
 package model
 
 // QCN as a Tofino has it (docs/tofino.md): samples are of what leaves a queue,
-// and a period begins as the longest one, until a copy of the sample shortens
-// it.
+// as often as bytes come for it, and a period begins as the longest one, until
+// a copy of the sample shortens it.
+
+// SeenQueue is a queue as the packet saw it that last left it.
+type SeenQueue struct {
+	Length uint32
+	Growth uint32 // since the packet before
+}
+
+// Came is what has come for a queue since: the packet, which leaves so many
+// bytes behind, and what the queue is longer by.
+func (s *SeenQueue) Came(length, behind Bytes) Bytes {
+	s.Growth = uint32(max(0, behind-Bytes(s.Length)))
+	s.Length = uint32(behind)
+	return length + Bytes(s.Growth)
+}
 
 // Longest is the longest period there is: without congestion, and with all of
 // the jitter.
@@ -13,9 +27,10 @@ func (c QCN) Longest() Bytes { return Ratio{115, 100}.Times(c.Base) }
 // TofinoJitter is one of the 16 that are drawn from, spread from 0.85 to 1.15.
 func TofinoJitter(draw int64) Ratio { return Ratio{275 + 6*draw, 320} }
 
-// Leave counts a packet that leaves, and reports whether it is a sample.
-func (p *CongestionPoint) Leave(c QCN, length Bytes) bool {
-	if !p.Due(length) {
+// Leave counts what has come when a packet leaves, and reports whether that is
+// a sample.
+func (p *CongestionPoint) Leave(c QCN, came Bytes) bool {
+	if !p.Due(came) {
 		return false
 	}
 	p.Left = c.Longest()

@@ -22,7 +22,7 @@ func loadQCN(t *testing.T) (*dut, *tofino) {
 	return load(t, sw, "qcn", leafSpine(2), "l1", map[string]string{"qcn.equilibrium": "11200B", "qcn.sample": "80KB"}), sw
 }
 
-// On Tofino a sample is a packet that leaves, and the queue is that which it
+// On Tofino a sample is a packet that leaves, and the queue that which it
 // leaves behind.
 func TestQCNOnTofinoTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
 	f := roce{src: "h1", dst: "h2", sport: 5000}.bytes()
@@ -97,7 +97,14 @@ func TestQCNOnTofinoTakesSamplesByBytes(t *testing.T) {
 		d.passes(1, 2, f)
 		d.want(uint64((1-left)*len(f)+1), "qcn_left", 2, 3)
 	}
+	// What the queue grows by has come as well, and does not count again when it
+	// leaves.
+	d.set("qcn_left", 50_000, 2, 3)
+	sw.burst(1, slices.Repeat([][]byte{f}, 12)...) // one leaves at once, ten stay behind the next
+	sw.sent()
+	d.want(uint64(50_000-12*len(f)-10*14*80), "qcn_left", 2, 3)
 	d.set("qcn_qlen", 7, 2, 3)
+	d.set("qcn_left", uint64(len(f)), 2, 3)
 	d.passes(1, 2, f) // the sample: nothing is queued
 	d.want(0, "qcn_qlen", 2, 3)
 	// Periods differ.

@@ -591,6 +591,16 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
     }
 } // control Depth
 
+// The header between the pipelines does not leave.
+control Wire(inout headers_t hdr, inout egress_metadata_t meta,
+             in egress_intrinsic_metadata_t intrinsic,
+             in egress_intrinsic_metadata_from_parser_t parsed,
+             inout egress_intrinsic_metadata_for_deparser_t deparser) {
+    apply {
+        meta.wire_bytes = intrinsic.pkt_length - (bit<16>) hdr.bridge.minSizeInBytes();
+    }
+} // control Wire
+
 // Adds a record of this port to packets that ask for it: its rate, the time,
 // the bytes it has sent, and the queue that the packet leaves behind.
 control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
@@ -625,9 +635,7 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
         size = 64;
     }
 
-    // The header between the pipelines does not leave.
-    action measure() {
-        meta.wire_bytes = intrinsic.pkt_length - (bit<16>) hdr.bridge.minSizeInBytes();
+    action look_at_path() {
         meta.path_id = hdr.telemetry.path;
     }
 
@@ -705,7 +713,7 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        measure();
+        look_at_path();
         cells.apply();
         if (hdr.telemetry.isValid() && hdr.telemetry.hops < 5) {
             telemetry.apply();
@@ -1015,12 +1023,14 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
                    in egress_intrinsic_metadata_from_parser_t parsed,
                    inout egress_intrinsic_metadata_for_deparser_t deparser,
                    inout egress_intrinsic_metadata_for_output_port_t output) {
+    Wire() wire;
     Depth() depth;
     Telemetry() telemetry;
     FastStart() fast_start;
     Postcard() postcard;
 
     apply {
+        wire.apply(hdr, meta, intrinsic, parsed, deparser);
         if (hdr.bridge.isValid()) {
             depth.apply(hdr, meta, intrinsic, parsed, deparser);
             telemetry.apply(hdr, meta, intrinsic, parsed, deparser);

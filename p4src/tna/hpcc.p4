@@ -418,6 +418,16 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     }
 } // control IngressPipe
 
+// The header between the pipelines does not leave.
+control Wire(inout headers_t hdr, inout egress_metadata_t meta,
+             in egress_intrinsic_metadata_t intrinsic,
+             in egress_intrinsic_metadata_from_parser_t parsed,
+             inout egress_intrinsic_metadata_for_deparser_t deparser) {
+    apply {
+        meta.wire_bytes = intrinsic.pkt_length - (bit<16>) hdr.bridge.minSizeInBytes();
+    }
+} // control Wire
+
 // Adds a record of this port to packets that ask for it: its rate, the time,
 // the bytes it has sent, and the queue that the packet leaves behind.
 control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
@@ -452,9 +462,7 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
         size = 64;
     }
 
-    // The header between the pipelines does not leave.
-    action measure() {
-        meta.wire_bytes = intrinsic.pkt_length - (bit<16>) hdr.bridge.minSizeInBytes();
+    action look_at_path() {
         meta.path_id = hdr.telemetry.path;
     }
 
@@ -532,7 +540,7 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        measure();
+        look_at_path();
         cells.apply();
         if (hdr.telemetry.isValid() && hdr.telemetry.hops < 5) {
             telemetry.apply();
@@ -549,9 +557,11 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
                    in egress_intrinsic_metadata_from_parser_t parsed,
                    inout egress_intrinsic_metadata_for_deparser_t deparser,
                    inout egress_intrinsic_metadata_for_output_port_t output) {
+    Wire() wire;
     Telemetry() telemetry;
 
     apply {
+        wire.apply(hdr, meta, intrinsic, parsed, deparser);
         telemetry.apply(hdr, meta, intrinsic, parsed, deparser);
     }
 } // control EgressPipe

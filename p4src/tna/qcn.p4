@@ -90,6 +90,13 @@ header bth_t {
     bit<32> sequence;
 }
 
+// Length of a queue when a packet left it, and what it has grown by since the
+// one before.
+struct seen_queue_t {
+    bit<32> qlen;
+    bit<32> growth;
+}
+
 // A copy of a sample, which goes back by the port that the sample came by: it
 // brings the next one nearer, and becomes a notification to the sender.
 header sample_t {
@@ -139,25 +146,27 @@ struct metadata_t {
 }
 
 struct egress_metadata_t {
-    bool    ipv4_changed;  // the checksum is due
-    bit<32> cells_16;      // the same in bytes, and a part of the sum
+    bool    ipv4_changed;   // the checksum is due
+    bit<32> cells_16;       // the same in bytes, and a part of the sum
     bit<32> qlen;
-    bit<10> session;       // of the copy that is made
-    bit<8>  copy_kind;     // what it begins with
-    port_t  sampled_port;  // queue that the packet is from, or a copy about
+    bit<16> wire_bytes;     // length of the packet as it leaves
+    bit<10> session;        // of the copy that is made
+    bit<8>  copy_kind;      // what it begins with
+    port_t  sampled_port;   // queue that the packet is from, or a copy about
     bit<3>  sampled_class;
-    bit<9>  sampled_queue; // both
-    bit<16> sampled_bytes; // its length as it leaves
-    bit<1>  sample_due;    // the packet is a sample
+    bit<9>  sampled_queue;  // both
+    bit<32> sampled_bytes;  // that came since a packet last left it
+    bit<32> sampled_growth; // and by which it is longer
+    bit<1>  sample_due;     // the packet is a sample
     bit<4>  dice;
-    bit<32> nearer;        // by which the next sample is
+    bit<32> nearer;         // by which the next sample is
     bit<32> equilibrium;
     bit<32> growth_weight;
-    bit<32> before;        // queue at the last sample
-    bit<32> growth;        // queue times weight
-    bit<32> growth_before; // that at the last sample times weight
-    bit<32> congestion;    // -Fb
-    bit<8>  feedback;      // the same in 64 steps
+    bit<32> before;         // queue at the last sample
+    bit<32> growth;         // queue times weight
+    bit<32> growth_before;  // that at the last sample times weight
+    bit<32> congestion;     // -Fb
+    bit<8>  feedback;       // the same in 64 steps
     bit<48> sender_mac;
     bit<32> sender;
     bit<32> crc;
@@ -223,12 +232,14 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.ipv4_changed = false;
         meta.cells_16 = 0;
         meta.qlen = 0;
+        meta.wire_bytes = 0;
         meta.session = 0;
         meta.copy_kind = 0;
         meta.sampled_port = 0;
         meta.sampled_class = 0;
         meta.sampled_queue = 0;
         meta.sampled_bytes = 0;
+        meta.sampled_growth = 0;
         meta.sample_due = 0;
         meta.dice = 0;
         meta.nearer = 0;
@@ -544,22 +555,41 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
     }
 } // control Depth
 
-// The congestion point of IEEE 802.1Qau, first half: takes a sample of what
-// leaves a queue once the bytes of a period have. A register cannot be written
-// again when it is known how congested the queue is. So the period begins as
-// the longest one, and a copy of the sample shortens it, the more the more
-// congested the queue was.
+// The header between the pipelines does not leave.
+control Wire(inout headers_t hdr, inout egress_metadata_t meta,
+             in egress_intrinsic_metadata_t intrinsic,
+             in egress_intrinsic_metadata_from_parser_t parsed,
+             inout egress_intrinsic_metadata_for_deparser_t deparser) {
+    apply {
+        meta.wire_bytes = intrinsic.pkt_length - (bit<16>) hdr.bridge.minSizeInBytes();
+    }
+} // control Wire
+
+// The congestion point of IEEE 802.1Qau, first half: takes a sample once the
+// bytes of a period have come for a queue, that is left it or made it longer. A
+// register cannot be written again when it is known how congested the queue is.
+// So the period begins as the longest one, and a copy of the sample shortens
+// it, the more the more congested the queue was.
 control Sample(inout headers_t hdr, inout egress_metadata_t meta,
                in egress_intrinsic_metadata_t intrinsic,
                in egress_intrinsic_metadata_from_parser_t parsed,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
+    @name(".qcn_seen") @index("port,priority:8") @unit("bytes")
+    Register<seen_queue_t, bit<9>>(512) qcn_seen;
+    RegisterAction<seen_queue_t, bit<9>, bit<32>>(qcn_seen) look_again = {
+        void apply(inout seen_queue_t seen, out bit<32> growth) {
+            seen.growth = meta.qlen |-| seen.qlen;
+            seen.qlen = meta.qlen;
+            growth = seen.growth;
+        }
+    };
     // Of each queue: bytes to come before the next sample.
     @name(".qcn_left") @index("port,priority:8") @unit("bytes")
     Register<bit<32>, bit<9>>(512, 0) qcn_left;
     RegisterAction<bit<32>, bit<9>, bit<1>>(qcn_left) count_down = {
         void apply(inout bit<32> left, out bit<1> due) {
-            if (left > (bit<32>) meta.sampled_bytes) {
-                left = left - (bit<32>) meta.sampled_bytes;
+            if (left > meta.sampled_bytes) {
+                left = left - meta.sampled_bytes;
                 due = 0;
             } else {
                 left = LONGEST_PERIOD;
@@ -575,10 +605,16 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
     Random<bit<4>>() random;
 
-    // The header between the pipelines does not leave.
-    action measure() {
-        meta.sampled_bytes = intrinsic.pkt_length - (bit<16>) hdr.bridge.minSizeInBytes();
+    action find_queue() {
         meta.sampled_queue = queue.get({ meta.sampled_port[5:0], meta.sampled_class });
+    }
+
+    action widen() {
+        meta.sampled_bytes = (bit<32>) meta.wire_bytes;
+    }
+
+    action add_growth() {
+        meta.sampled_bytes = meta.sampled_bytes + meta.sampled_growth;
     }
 
     action bring_nearer(bit<32> bytes) {
@@ -751,11 +787,15 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
-        measure();
+        find_queue();
+        widen();
         meta.dice = random.get();
         if (hdr.sample.isValid()) {
             qcn_period.apply();
+        } else {
+            meta.sampled_growth = look_again.execute(meta.sampled_queue);
         }
+        add_growth();
         sampled_queue.apply();
     }
 } // control Sample
@@ -1009,15 +1049,17 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
                    in egress_intrinsic_metadata_from_parser_t parsed,
                    inout egress_intrinsic_metadata_for_deparser_t deparser,
                    inout egress_intrinsic_metadata_for_output_port_t output) {
-    Sample() sample;
     Depth() depth;
+    Wire() wire;
+    Sample() sample;
     Weigh() weigh;
     Feedback() feedback;
 
     apply {
+        depth.apply(hdr, meta, intrinsic, parsed, deparser);
+        wire.apply(hdr, meta, intrinsic, parsed, deparser);
         sample.apply(hdr, meta, intrinsic, parsed, deparser);
         if (hdr.bridge.isValid()) {
-            depth.apply(hdr, meta, intrinsic, parsed, deparser);
             weigh.apply(hdr, meta, intrinsic, parsed, deparser);
         } else if (hdr.sample.isValid()) {
             feedback.apply(hdr, meta, intrinsic, parsed, deparser);

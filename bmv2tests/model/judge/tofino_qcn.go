@@ -26,8 +26,9 @@ func (m *tofinoSample) bytes() []byte {
 // sampleQueue is QCN for a packet that leaves so many bytes behind. A sample
 // is copied.
 func (s *tofinoSwitch) sampleQueue(p *tofinoPkt, length, behind Bytes) *tofinoPkt {
-	point := &s.qcn[p.outPort*8+p.class]
-	if !point.Leave(s.generated, length) {
+	queue := p.outPort*8 + p.class
+	point := &s.qcn[queue]
+	if !point.Leave(s.generated, s.looked[queue].Came(length, behind)) {
 		return nil
 	}
 	s.note("sample")
@@ -68,6 +69,9 @@ var tofinoObservedRows = map[string]tofinoRow{
 	"qcn_left": point("cpEnqued", func(p *model.CongestionPoint) *Bytes { return &p.Left }, func(g *drawer, _ int) uint64 {
 		return uint64(pick(g, 0, max(0, pick(g, lengths...)+g.upTo(2)-1), g.upTo(3_000), g.upTo(200_000)))
 	}),
+	"qcn_seen": couple("queue when last left, and its growth", func(s *tofinoSwitch) []model.SeenQueue { return s.looked },
+		func(q *model.SeenQueue) (a, b *uint32) { return &q.Length, &q.Growth },
+		func(g *drawer, i int) uint64 { return tofinoQueue(g, i)<<32 | uint64(g.upTo(9000)) }),
 	"qcn_qlen": point("cpQLenOld", func(p *model.CongestionPoint) *Bytes { return &p.Old }, tofinoQueue),
 	"tx_bytes": single("txBytes", func(s *tofinoSwitch) []uint32 { return s.txBytes }, func(g *drawer, _ int) uint64 { return uint64(g.r.Uint32()) }),
 }

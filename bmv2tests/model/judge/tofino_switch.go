@@ -29,6 +29,7 @@ type tofinoSwitch struct {
 	pbfs          []model.TofinoPBFS // by port
 	postcards     []uint32
 	qcn           []model.CongestionPoint // by port and class
+	looked        []model.SeenQueue       // of QCN, the same
 	generated     model.QCN               // for which the program was
 	txBytes       []uint32                // by port
 	rlb           tofinoRLB
@@ -43,7 +44,7 @@ func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
 		flows: make([]model.TofinoFlow, f.Flows), queue: make([]uint32, 8*f.PathCells), toldAt: make([]uint32, 8*f.Ports),
 		drill: make([]model.TofinoBest, f.Leaves*f.PathCells), rank: make([]uint32, 8*f.PathCells), clb: make([]model.TofinoBest, 8*f.PathCells),
 		pbfs: make([]model.TofinoPBFS, f.Ports), postcards: make([]uint32, f.Ports),
-		qcn: make([]model.CongestionPoint, 8*f.Ports), txBytes: make([]uint32, f.Ports)}
+		qcn: make([]model.CongestionPoint, 8*f.Ports), looked: make([]model.SeenQueue, 8*f.Ports), txBytes: make([]uint32, f.Ports)}
 	for i := range s.flows {
 		s.flows[i] = model.NewTofinoFlow()
 	}
