@@ -26,3 +26,27 @@ func otherWindow(t *testing.T, p *gen.Profile, m *manifest.Manifest) uint32 {
 	}
 	return window
 }
+
+// TestPLBWithOthersOnTofino has PCN, PB-FS and telemetry over PLB.
+func TestPLBWithOthersOnTofino(t *testing.T) {
+	cases := count(60, 100_000)
+	for name, change := range map[string]func(*gen.Profile){
+		"pcn":           func(p *gen.Profile) { p.PCN, p.ECN = true, "np_ecn" },
+		"pbfs":          func(p *gen.Profile) { p.PBFS = true },
+		"pcn and pbfs":  func(p *gen.Profile) { p.PCN, p.ECN, p.PBFS = true, "np_ecn", true },
+		"hpcc and pbfs": func(p *gen.Profile) { p.INT, p.PBFS = true, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := smallTofino(t, "plb")
+			change(p)
+			j := newTofino(t, p, "", "")
+			for n := range cases {
+				if diff := j.Run(2, uint64(n)); diff != "" {
+					t.Fatalf("case %d: %s", n, diff)
+				}
+			}
+			t.Logf("%d cases, %d steps, %v", cases, j.Steps, j.Seen)
+		})
+	}
+}
