@@ -173,8 +173,7 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"rlb-adaptive-letflow", "last.window == meta.fault_window", "last.window != meta.fault_window"},
 		{"rlb-adaptive-presto", "average - meta.passes", "average - meta.passes - 1"},
 		{"rlb-adaptive-conga", "count.packets + 1", "count.packets + 2"},
-		{"qcn", "left > (bit<32>) meta.sampled_bytes", "left >= (bit<32>) meta.sampled_bytes"},
-		{"qcn", "left |-| meta.nearer", "left"},
+		{"qcn", "left > meta.sampled_bytes", "left >= meta.sampled_bytes"},
 		{"qcn", "(0, 65 .. 128)", "(0, 66 .. 128)"},
 		{"qcn", "OPCODE_ACK = 0x11", "OPCODE_ACK = 0x10"},
 		{"hpcc", "meta.tx_bytes[22:7]", "meta.tx_bytes[21:6]"},
@@ -186,10 +185,11 @@ func TestMistakesOnTofinoAreSeen(t *testing.T) {
 		{"rlb-adaptive-drill", "(int<32>) meta.room >> ", "meta.room >> "},
 		{"rlb-adaptive-ecmp", "0x80000000 &&& 0x80000000) : forward_direct()", "0x80000000 &&& 0x80000000) : forward_later()"},
 	} {
-		if testing.Short() && i%5 != 0 {
+		if testing.Short() && i%8 != 0 {
 			continue
 		}
 		t.Run(m.profile+" "+m.from, func(t *testing.T) {
+			t.Parallel()
 			j := newTofino(t, smallTofino(t, m.profile), m.from, m.to)
 			for n := range uint64(3000) {
 				if j.Run(1, n) != "" {
