@@ -13,6 +13,7 @@ import (
 type description struct {
 	tables    []manifest.Table
 	registers []registerDoc
+	counters  []manifest.Counter
 	digests   []manifest.Digest
 	notes     []string
 }

@@ -32,6 +32,7 @@ func (g *generator) buildManifest(target string) *manifest.Manifest {
 		for _, r := range d.registers {
 			m.Registers = append(m.Registers, g.register(r))
 		}
+		m.Counters = append(m.Counters, d.counters...)
 		m.Digests = append(m.Digests, d.digests...)
 		m.Notes = append(m.Notes, d.notes...)
 		for _, p := range manifest.Parameters {

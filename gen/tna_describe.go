@@ -25,7 +25,7 @@ func tnaDescribe(block string) description {
 	if t.registers != nil {
 		d.registers = t.registers
 	}
-	d.notes = t.notes
+	d.counters, d.notes = t.counters, t.notes
 	return d
 }
 
@@ -98,6 +98,11 @@ var tnaDescriptions = map[string]description{
 			pair("warned", "paths", "leaf", "when the window of time began in which paths to a leaf were warned of, or found slow; and the paths, a bit each: those warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long", "since", "paths"),
 			pair("warned_all", "paths", "one", "the same for warnings that are about all leaves", "since", "paths"),
 		},
+		counters: []manifest.Counter{
+			{Name: "warnings_sent", Unit: "messages", Table: "cnm_out", Action: "warn_upstream", Doc: "warnings sent, by the entry of their port"},
+			{Name: "reroutes", Unit: "packets", Table: "Forwardtype", Action: "forward_other", Doc: "packets that left a warned path for another"},
+			{Name: "recirculations", Unit: "packets", Table: "Forwardtype", Action: "forward_later", Doc: "times a packet waited for a warned path by recirculation"},
+		},
 		notes: []string{
 			"P4 on Tofino does not see pauses: the switch that is about to pause warns, as everywhere, and no other signal is used",
 			"the prediction is that of the paper's hardware, by Q_th alone: rlb.horizon, rlb.floor and rlb.xoff are not used, and rlb.interval changes it only when the program is generated",
@@ -107,7 +112,7 @@ var tnaDescriptions = map[string]description{
 			"one packet in eight is stamped, at random, rather than one per path and interval; the lowest bits of a stamp are its path, and rtt.interval is not used",
 			"the other path is the next free one in turn for every base scheme; flows and flowlets that are moved return to their path when the warning is over",
 			"the time of a recirculation is rlb.pass_time, not measured",
-			"warnings, reroutes and recirculations are not counted",
+			"warnings, reroutes and recirculations are counted by the entries of tables, the latter two for all ports together; packets that take a warned path all the same are not counted",
 		},
 	},
 	"rlb_adaptive": {

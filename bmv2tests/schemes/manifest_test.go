@@ -3,6 +3,7 @@
 package schemes
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +77,20 @@ func TestManifestsSayWhatProgramsHave(t *testing.T) {
 					t.Errorf("register %s has %d cells of %d bits in %s, manifest says %d of %d in %s", r.Name, x.Size, x.Bits, x.Unit, size, r.Bits, r.Unit)
 				}
 			}
+			for _, tab := range s.Tables {
+				if tab.DirectCounter {
+					inProgram = append(inProgram, "counter of "+tab.Name)
+				}
+			}
+			counting := map[string]bool{}
+			for _, c := range prog.Manifest.Counters {
+				counting["counter of "+c.Table] = true
+				tab, err := s.Table(c.Table)
+				if err != nil || !slices.ContainsFunc(tab.Actions, func(a *schema.Action) bool { return a.Name == c.Action }) {
+					t.Errorf("counter %s: table %s has no action %s", c.Name, c.Table, c.Action)
+				}
+			}
+			inManifest = slices.AppendSeq(inManifest, maps.Keys(counting))
 			for _, d := range prog.Manifest.Digests {
 				inManifest = append(inManifest, "digest "+d.Name)
 			}

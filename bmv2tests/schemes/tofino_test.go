@@ -78,6 +78,23 @@ func (s *tofino) pair(d *dut, register string, first, second uint32, at ...int) 
 	d.Fatalf("no register %s", register)
 }
 
+// counted reads what a table of the program counts.
+func (s *tofino) counted(d *dut, name string) uint64 {
+	d.Helper()
+	for _, c := range d.manifest.Counters {
+		if c.Name != name {
+			continue
+		}
+		n, err := d.session.ReadTableCounter(d.Context(), c.Table, c.Action)
+		if err != nil {
+			d.Fatal(err)
+		}
+		return n
+	}
+	d.Fatalf("no counter %s", name)
+	return 0
+}
+
 // wantBoth checks both fields of one.
 func (s *tofino) wantBoth(d *dut, first, second uint32, register string, at ...int) {
 	d.Helper()
@@ -311,6 +328,9 @@ func TestRLBOnTofinoWarnsUpstreamOncePerLookBeyondTheThreshold(t *testing.T) {
 	if got := arrive(1<<20, 10_000_001); len(got) != 0 {
 		t.Error("warned of a queue of long ago")
 	}
+	if n := sw.counted(d, "warnings_sent"); n != 1 {
+		t.Errorf("%d warnings are counted, 1 was sent", n)
+	}
 }
 
 // A queue's bytes leave it when egress tells so, by numbers below zero.
@@ -439,6 +459,10 @@ func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 				if port, _ := d.through(1, data); port != c.port {
 					t.Errorf("paths %#x are slow: left by port %d, want %d", c.slow, port, c.port)
 				}
+			}
+			passes, most := sw.counted(d, "recirculations"), uint64(7)
+			if n := sw.counted(d, "reroutes"); n != 2 || passes == 0 || passes > most || passes < most && !d.manifest.Has("rlb_adaptive") {
+				t.Errorf("%d reroutes and %d recirculations are counted, want 2 and %d", n, passes, most)
 			}
 		})
 	}

@@ -32,6 +32,7 @@ type Manifest struct {
 	Network           Network     `json:"network"` // that the defaults follow from
 	Tables            []Table     `json:"tables"`
 	Registers         []Register  `json:"registers"`
+	Counters          []Counter   `json:"counters,omitempty"`
 	Digests           []Digest    `json:"digests,omitempty"`
 	Parameters        []Parameter `json:"parameters"`
 	// Notes say where the program differs from the scheme's paper or from the
@@ -105,6 +106,16 @@ type Register struct {
 	// of the first.
 	Fields []string `json:"fields,omitempty"`
 	Doc    string   `json:"doc"`
+}
+
+// Counter is what a table counts by itself: how often its entries took an
+// action.
+type Counter struct {
+	Name   string `json:"name"`
+	Unit   string `json:"unit"`
+	Table  string `json:"table"`
+	Action string `json:"action"`
+	Doc    string `json:"doc"`
 }
 
 // Dim is one dimension of an array's index; the last varies fastest.

@@ -1660,18 +1660,23 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         size = 336;
     }
 
+    DirectCounter<bit<32>>(CounterType_t.PACKETS) forwarded;
+
     @name(".forward_direct")
     action forward_direct() {
+        forwarded.count();
     }
 
     @name(".forward_other")
     action forward_other() {
+        forwarded.count();
         meta.step = meta.other_step;
         meta.path = meta.other;
     }
 
     @name(".forward_later")
     action forward_later() {
+        forwarded.count();
         hdr.again.setValid();
         hdr.again.kind = INTERNAL_AGAIN;
         hdr.again.passes = meta.passes + 1;
@@ -1694,6 +1699,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
             (1, _, 0) : forward_direct();
             (1, _, _) : forward_later();
         }
+        counters = forwarded;
         size = 4;
     }
 
@@ -2028,8 +2034,11 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
              in egress_intrinsic_metadata_t intrinsic,
              in egress_intrinsic_metadata_from_parser_t parsed,
              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+    DirectCounter<bit<32>>(CounterType_t.PACKETS) warnings_sent;
+
     @name(".warn_upstream")
     action warn_upstream(bit<48> mac, bit<16> switch_id, leaf_t scope, bit<8> hops, time_t hold) {
+        warnings_sent.count();
         hdr.cnm.setValid();
         hdr.cnm.kind = KIND_WARNING;
         hdr.cnm.priority = (bit<8>) hdr.message.priority;
@@ -2046,6 +2055,7 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     action nobody() {
+        warnings_sent.count();
         deparser.drop_ctl = 1;
     }
 
@@ -2055,6 +2065,7 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
         actions = { warn_upstream; @defaultonly nobody; }
         const default_action = nobody();
         size = 64;
+        counters = warnings_sent;
     }
 
     apply {

@@ -190,7 +190,8 @@ func (r *runner) watch(ctx context.Context) error {
 	return nil
 }
 
-// registers reads all registers of the manifest from all switches.
+// registers reads all registers of the manifest from all switches, and what
+// tables count as registers of one cell.
 func (r *runner) registers(ctx context.Context, prog *program.Program) ([]result.Register, error) {
 	var all []result.Register
 	for _, s := range r.lab.Control.Sessions() {
@@ -201,6 +202,15 @@ func (r *runner) registers(ctx context.Context, prog *program.Program) ([]result
 			}
 			all = append(all, result.Register{
 				Switch: s.Name(), Name: a.Name, TNS: r.lab.Fabric.Now().Nanoseconds(), Unit: m.Unit, Index: indexText(a.Index), Values: a.Values,
+			})
+		}
+		for _, m := range prog.Manifest.Counters {
+			n, err := s.ReadTableCounter(ctx, m.Table, m.Action)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, result.Register{
+				Switch: s.Name(), Name: m.Name, TNS: r.lab.Fabric.Now().Nanoseconds(), Unit: m.Unit, Index: "one:1", Values: []uint64{n},
 			})
 		}
 	}
@@ -226,6 +236,9 @@ func count(prog *program.Program, registers []result.Register) map[string]uint64
 		if m.Unit == "packets" || m.Unit == "messages" {
 			sums[m.Name] = 0
 		}
+	}
+	for _, m := range prog.Manifest.Counters {
+		sums[m.Name] = 0
 	}
 	for _, r := range registers {
 		if _, ok := sums[r.Name]; !ok {
