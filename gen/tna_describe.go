@@ -135,7 +135,7 @@ var tnaDescriptions = map[string]description{
 			register("link_last", "bytes", "port", 32, "in egress: bytes of its last full window"),
 		},
 		notes: []string{
-			"the load of a link is what it sent in its last full window of 131 µs rather than a decaying sum, and known for links of 1, 10, 25, 40, 50 and 100 Gb/s, by bytes in units of 4096: a link of 1 Gb/s counts as loaded by up to an eighth more; a link that was idle for longer counts as loaded as it was before until the window of its next packet is over",
+			"the load of a link is what it sent in its last full window of 131 µs rather than a decaying sum, and known for links of 1, 10, 25, 40, 50 and 100 Gb/s, by bytes in units of 4096: a link of 1 Gb/s counts as loaded by up to a quarter more; a link that was idle for longer counts as loaded as it was before until the window of its next packet is over",
 		},
 	},
 	"conga": {
