@@ -26,8 +26,8 @@ func Supports(p *Profile, target string) error {
 		return because("a Tofino counts nanoseconds and cells of 80 bytes; say target: {time: ns, depth: cells80}")
 	case p.emulated():
 		return because("a Tofino's MACs send and obey PFC; say pfc: native")
-	case bool(p.QCN) && (p.feedback() || bool(p.PBFS)):
-		return because("a packet is copied once in egress; QCN over ecmp, presto, letflow, conga and hermes has been brought to Tofino, without PB-FS")
+	case bool(p.QCN) && (p.rlb() || p.plb()):
+		return because("a packet is copied once in egress, and RLB and PLB must hear of what leaves; QCN over the other base schemes has been brought to Tofino")
 	case p.Sizes.Priorities != 8:
 		return because("a Tofino port has 8 classes; say sizes.priorities: 8")
 	case p.Sizes.Paths > maxTNAPaths:
@@ -206,6 +206,9 @@ func (g *generator) FeedbackDue() string {
 	}
 	if g.ingressQlen() {
 		due = append(due, "meta.departed != 0")
+	}
+	if g.QCN { // a sample is copied already
+		return strings.Join(append(due, "meta.sample_due == 0"), " && ")
 	}
 	return strings.Join(due, " || ")
 }

@@ -158,7 +158,7 @@ struct egress_metadata_t {
     bit<32> sampled_bytes;  // that came since a packet last left it
     bit<32> sampled_growth; // and by which it is longer
     bit<1>  sample_due;     // the packet is a sample
-    bit<4>  dice;
+    bit<4>  period_dice;
     bit<32> nearer;         // by which the next sample is
     bit<32> equilibrium;
     bit<32> growth_weight;
@@ -241,7 +241,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.sampled_bytes = 0;
         meta.sampled_growth = 0;
         meta.sample_due = 0;
-        meta.dice = 0;
+        meta.period_dice = 0;
         meta.nearer = 0;
         meta.equilibrium = 0;
         meta.growth_weight = 0;
@@ -627,7 +627,7 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta,
     table qcn_period {
         key = {
             hdr.sample.feedback[5:3] : exact @name("level");
-            meta.dice : exact @name("dice");
+            meta.period_dice : exact @name("dice");
         }
         actions = { bring_nearer; @defaultonly NoAction; }
         const default_action = NoAction();
@@ -789,7 +789,7 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta,
     apply {
         find_queue();
         widen();
-        meta.dice = random.get();
+        meta.period_dice = random.get();
         if (hdr.sample.isValid()) {
             qcn_period.apply();
         } else {

@@ -30,7 +30,7 @@ func TestCombinationsOnTofino(t *testing.T) {
 		p.PCN, p.PBFS, p.INT, p.QCN = r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(3) == 0
 		p.ECN = pick("off", "red", "np_ecn")
 		if p.QCN {
-			p.RLB, p.PBFS, p.ECN = "off", false, "off" // or there is none
+			p.RLB = "off" // or there is none
 		}
 		p.Sizes.Paths = 2 + r.IntN(7)
 		if p.Check() != nil {

@@ -298,7 +298,7 @@ func (s *tofinoSwitch) egress(p *tofinoPkt, length int, ahead, behind int64, wai
 	if s.RLB {
 		departed = s.leave(p, clock)
 	}
-	if due || departed != 0 {
+	if copied == nil && due || departed != 0 { // a packet is copied once
 		s.note("queue told")
 		copied = &tofinoPkt{told: &told32{p.way, p.class, queue, p.hop, s.numbered(p.inPort), departed, p.last, nil}}
 		o.Cloned, o.Session = true, feedbackSession
