@@ -26,8 +26,10 @@ type TofinoJudge struct {
 	Others uint32
 	// Generated is what a program with QCN was generated for.
 	Generated model.QCN
-	Steps     int
-	Seen      map[string]int
+	// Counters are those of its tables.
+	Counters []manifest.Counter
+	Steps    int
+	Seen     map[string]int
 }
 
 // tofinoRow says which symbol of the model a register is. Of a pair, the
@@ -229,6 +231,7 @@ type tofinoPlay struct {
 	s      *tofinoSwitch
 	now    Time
 	queues map[Queue][]tofinoWaiting
+	before []uint64 // counters, when the case began
 	order  []Queue
 	events []string
 	diff   string
@@ -274,6 +277,7 @@ func (j *TofinoJudge) Run(series, n uint64) string {
 	r.s.seen, r.s.times, r.s.plb.others, r.s.generated = j.Seen, j.Times, j.Others, j.Generated
 	j.target.reset(seed)
 	g.cfg.installTofino(j.f, j.target)
+	r.beginCounting()
 	r.state()
 	for range 3 + g.r.IntN(12) {
 		e := g.event()
@@ -290,6 +294,7 @@ func (j *TofinoJudge) Run(series, n uint64) string {
 		}
 		if r.diff == "" {
 			r.registers()
+			r.counters()
 		}
 		if r.diff != "" {
 			return fmt.Sprintf("config %s\nnets %v, forward %v\n%v\n%s", g.cfg.relevant(j.f), g.cfg.Nets, g.cfg.Forward, r.events, r.diff)

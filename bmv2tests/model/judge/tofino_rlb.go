@@ -308,10 +308,12 @@ func (s *tofinoSwitch) route(p *tofinoPkt, r route, now uint32, o *Outcome) {
 	switch {
 	case p.again:
 		s.note("recirculation")
+		s.counted["recirculations"]++
 		p.passes++
 		p.outPort = s.RecircPort
 	case d.Flag == model.Rerouted:
 		s.note("reroute")
+		s.counted["reroutes"]++
 	case d.Warned:
 		s.note("warned path taken")
 	}
@@ -391,6 +393,7 @@ func (s *tofinoSwitch) writeWarning(p *tofinoPkt) (o Departure) {
 		o.Drop = true
 		return o
 	}
+	s.counted["warnings_sent"]++
 	f := &frame{dst: 0x0180c200000e, src: c.MAC, kind: typeLocal, rest: p.frame.rest, elided: p.frame.elided,
 		cnm: &cnm{int64(p.warns.class), 1, c.Hops, c.Switch, int64(p.warns.port), c.Scope, c.Hold}}
 	o.Data, o.Elided = s.bytes(f), f.elided

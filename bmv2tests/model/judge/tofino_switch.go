@@ -37,6 +37,7 @@ type tofinoSwitch struct {
 	plb           tofinoPLB
 	times         tofinoTimes
 	seen          map[string]int
+	counted       map[string]uint64 // counters of tables
 }
 
 func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
@@ -45,6 +46,7 @@ func newTofinoSwitch(f *Features, cfg *Config, seed uint64) *tofinoSwitch {
 		drill: make([]model.TofinoBest, f.Leaves*f.PathCells), rank: make([]uint32, 8*f.PathCells), clb: make([]model.TofinoBest, 8*f.PathCells),
 		pbfs: make([]model.TofinoPBFS, f.Ports), postcards: make([]uint32, f.Ports),
 		qcn: make([]model.CongestionPoint, 8*f.Ports), looked: make([]model.SeenQueue, 8*f.Ports), txBytes: make([]uint32, f.Ports)}
+	s.counted = map[string]uint64{}
 	for i := range s.flows {
 		s.flows[i] = model.NewTofinoFlow()
 	}

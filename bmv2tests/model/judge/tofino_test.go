@@ -53,6 +53,7 @@ func newTofino(t *testing.T, p *gen.Profile, from, to string) *TofinoJudge {
 			*at = uint32(n)
 		}
 	}
+	j.Counters = out.Manifest.Counters
 	if j.f.QCN {
 		for name, at := range map[string]*int64{"qcn.equilibrium": &j.Generated.Qeq, "qcn.weight": &j.Generated.W, "qcn.sample": &j.Generated.Base} {
 			v, err := out.Manifest.Value(name, p.Network)
