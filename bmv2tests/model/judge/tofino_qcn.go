@@ -69,11 +69,22 @@ var tofinoObservedRows = map[string]tofinoRow{
 	"qcn_left": point("cpEnqued", func(p *model.CongestionPoint) *Bytes { return &p.Left }, func(g *drawer, _ int) uint64 {
 		return uint64(pick(g, 0, max(0, pick(g, lengths...)+g.upTo(2)-1), g.upTo(3_000), g.upTo(200_000)))
 	}),
-	"qcn_seen": couple("queue when last left, and its growth", func(s *tofinoSwitch) []model.SeenQueue { return s.looked },
+	"qcn_seen": butFirst(couple("queue when last left, and its growth", func(s *tofinoSwitch) []model.SeenQueue { return s.looked },
 		func(q *model.SeenQueue) (a, b *uint32) { return &q.Length, &q.Growth },
-		func(g *drawer, i int) uint64 { return tofinoQueue(g, i)<<32 | uint64(g.upTo(9000)) }),
+		func(g *drawer, i int) uint64 { return tofinoQueue(g, i)<<32 | uint64(g.upTo(9000)) })),
 	"qcn_qlen": point("cpQLenOld", func(p *model.CongestionPoint) *Bytes { return &p.Old }, tofinoQueue),
 	"tx_bytes": single("txBytes", func(s *tofinoSwitch) []uint32 { return s.txBytes }, func(g *drawer, _ int) uint64 { return uint64(g.r.Uint32()) }),
+}
+
+// butFirst is a row without its first cell: there is no port 0, and copies that
+// are about no queue are looked at as if they were of it.
+func butFirst(r tofinoRow) tofinoRow {
+	cell := r.cell
+	r.cell = func(s *tofinoSwitch, i int) (uint64, bool) {
+		v, ok := cell(s, i)
+		return v, ok && i > 0
+	}
+	return r
 }
 
 // point is a row of a number of each queue.
