@@ -196,6 +196,9 @@ func (s *Session) await(ctx context.Context, ok func(state) bool) (state, error)
 		case <-ctx.Done():
 			return st, ctx.Err()
 		case <-s.done:
+			if st = s.get(); ok(st) { // the last that the supervisor had to say
+				return st, nil
+			}
 			return st, fmt.Errorf("%s: session is closed", s.target.Name)
 		}
 	}
