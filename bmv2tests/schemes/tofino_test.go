@@ -407,8 +407,12 @@ func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
 }
 
 func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
-	for _, profile := range []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-conga", "rlb-hermes", "rlb-adaptive-drill", "rlb-adaptive-presto",
-		"rlb-adaptive-letflow", "rlb-adaptive-conga", "rlb-adaptive-hermes"} {
+	list := []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-conga", "rlb-hermes", "rlb-adaptive-drill", "rlb-adaptive-presto",
+		"rlb-adaptive-letflow", "rlb-adaptive-conga", "rlb-adaptive-hermes"}
+	if testing.Short() {
+		list = []string{"rlb-drill", "rlb-hermes", "rlb-adaptive-conga"}
+	}
+	for _, profile := range list {
 		t.Run(profile, func(t *testing.T) {
 			d, sw := loadTofino(t, profile, leafSpine(3), "l1", nil)
 			var used []int
