@@ -28,6 +28,8 @@ func Supports(p *Profile, target string) error {
 		return because("a Tofino's MACs send and obey PFC; say pfc: native")
 	case bool(p.QCN) && (p.rlb() || p.plb()):
 		return because("a packet is copied once in egress, and RLB and PLB must hear of what leaves; QCN over the other base schemes has been brought to Tofino")
+	case bool(p.QCN) && bool(p.PBFS):
+		return because("p4c finds no place for the fields of QCN and PB-FS together; each alone has been brought to Tofino")
 	case p.Sizes.Priorities != 8:
 		return because("a Tofino port has 8 classes; say sizes.priorities: 8")
 	case p.Sizes.Paths > maxTNAPaths:
