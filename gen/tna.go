@@ -32,15 +32,22 @@ func Supports(p *Profile, target string) error {
 		return because("p4c finds no place for the fields of QCN and PB-FS together; each alone has been brought to Tofino")
 	case p.Sizes.Priorities != 8:
 		return because("a Tofino port has 8 classes; say sizes.priorities: 8")
-	case p.Sizes.Paths > maxTNAPaths:
-		return because("more than %d paths need more entries than the tables that search them have; sizes.paths is %d", maxTNAPaths, p.Sizes.Paths)
-	case p.Sizes.Ports > 64:
-		return because("a pipeline has no more than 64 ports; sizes.ports is %d", p.Sizes.Ports)
+	case p.rlb() && p.Sizes.Paths > maxRLBPaths:
+		return because("a register of 32 bits has the warned paths beside the time of the warnings: rlb has up to %d paths; sizes.paths is %d", maxRLBPaths, p.Sizes.Paths)
+	case p.Sizes.Ports > tofinoPorts:
+		return because("a Tofino has no more than %d ports; sizes.ports is %d", tofinoPorts, p.Sizes.Ports)
+	case p.Sizes.Ports > pipelinePorts && (p.feedback() || p.fabricHeader()):
+		return because("ports that share state must be on one pipeline, which has no more than %d; sizes.ports is %d", pipelinePorts, p.Sizes.Ports)
 	}
 	return nil
 }
 
-const maxTNAPaths = 8
+// Limits of a Tofino 1, and of RLB's registers.
+const (
+	tofinoPorts   = 256
+	pipelinePorts = 64
+	maxRLBPaths   = 8
+)
 
 // Stages of ingress on TNA, in order.
 const (

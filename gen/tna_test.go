@@ -92,12 +92,26 @@ func TestTNASaysWhatItCannotDo(t *testing.T) {
 			t.Errorf("%s: error is %v, want one with %q", name, err, want)
 		}
 	}
-	p, err := Builtin("drill")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Sizes.Paths = 16
-	if _, err := Generate(p, "tna"); err == nil || !strings.Contains(err.Error(), "more than 8 paths") {
-		t.Errorf("16 paths: error is %v", err)
+	for _, c := range []struct {
+		profile      string
+		paths, ports int
+		want         string
+	}{
+		{"rlb-drill", 9, 64, "up to 8 paths"},
+		{"rlb-drill", 8, 64, ""},
+		{"drill", 64, 64, ""},
+		{"drill", 8, 65, "on one pipeline"},
+		{"ecmp", 64, 256, ""},
+		{"pbfs", 8, 257, "no more than 256 ports"},
+	} {
+		p, err := Builtin(c.profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Sizes.Paths, p.Sizes.Ports = c.paths, c.ports
+		switch _, err := Generate(p, "tna"); {
+		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s with %d paths and %d ports: error is %v, want one with %q", c.profile, c.paths, c.ports, err, c.want)
+		}
 	}
 }
