@@ -214,7 +214,7 @@ var tnaDescriptions = map[string]description{
 			"samples are of what leaves a queue, once the bytes of a period have left it or made it longer, and by the queue that they leave behind: who is told of a queue that has just grown is who was first in it, and nobody is while a port is paused",
 			"a period begins as the longest one; a copy of the sample, which is also the notification, shortens it when it passes egress of the port that it goes back by: until then, or if that is on another pipeline, samples are rarer",
 			"periods, by one of 16 random numbers from 0.86 to 1.14 of what they should be, and the steps of feedback are tables: qcn.sample changes them only when the program is generated, and qcn.equilibrium and qcn.weight change the steps only then",
-			"a packet is copied once: a sample is not, at the same time, told to ingress or made into a postcard",
+			"a packet is copied once: DRILL and CLB do not hear of a queue by a packet that is a sample",
 			"a weight counts as the greatest power of two that is not above it, and not above 8; a notification has up to 60 bytes of its packet behind it, as padding",
 		},
 	},
