@@ -17,7 +17,7 @@ func (g *generator) buildManifest(target string) *manifest.Manifest {
 		Units: g.Units, Sizes: g.Sizes, Network: g.Network,
 	}
 	if target == "tna" {
-		m.Notes = slices.Clone(tnaNotes)
+		m.Notes = append(slices.Clone(tnaNotes), g.tooLarge()...)
 	}
 	if g.recirculates() {
 		m.RecirculationPort = g.Recirculation

@@ -2,13 +2,42 @@
 
 package gen
 
-import "github.com/pauseless/pauseless/internal/manifest"
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+)
 
 // tnaNotes say what every program is on TNA that it is not on v1model.
 var tnaNotes = []string{
 	"registers are per pipeline: the ports of a switch that share state must be on one, and a controller reads and writes each pipeline by itself",
 	"times are of 32 bits of nanoseconds: what is 2.1 to 4.3 s old seems to come yet, so that a flow goes on where a pause as long should have ended its flowlet",
 	"ingress is not told the length of a packet: it takes IP's total length and 14 bytes (those not with RLB), and 60 bytes for what is not IP",
+}
+
+// tooLarge says of combinations that are known not to fit a Tofino 1 what its
+// compiler says. Their programs run in our switch.
+func (p *Profile) tooLarge() []string {
+	const prefix = "p4c-barefoot 9.13.4 with bfas does not take this program: "
+	if p.Base == "conga" && !p.rlb() && bool(p.PBFS) {
+		return []string{prefix + "tofino supports up to 12 stages, using 13"}
+	}
+	// In egress a copy that becomes a postcard has most before it: intrinsic
+	// metadata, what the postcard says, Ethernet, IP, UDP, telemetry and BTH.
+	const most = 160
+	depth := 27 + 21 + 14 + 20 + 8 + 42 + 12
+	for _, h := range []struct {
+		there bool
+		bytes int
+	}{{p.fabricHeader(), 5}, {p.measuresRTT(), 10}, {p.Base == "conga", 3}, {p.plb(), 9}, {p.tag(), 8}} {
+		if h.there {
+			depth += h.bytes
+		}
+	}
+	if p.INT && p.PBFS && depth > most {
+		return []string{prefix + fmt.Sprintf("Parser EgressParser: longest path through parser (%dB) exceeds maximum parse depth (%dB)", depth, most)}
+	}
+	return nil
 }
 
 // tnaDescribe returns what a block puts into the manifest on TNA: the same as

@@ -115,3 +115,30 @@ func TestTNASaysWhatItCannotDo(t *testing.T) {
 		}
 	}
 }
+
+// Of programs that do not fit, the manifest has what the compiler says.
+func TestTNAManifestsSayWhatDoesNotFit(t *testing.T) {
+	for _, c := range []struct {
+		profile   string
+		pbfs, int bool
+		note      string
+	}{
+		{"conga", true, false, "using 13"}, {"conga", false, true, ""},
+		{"plb", true, true, "(168B)"}, {"plb", true, false, ""}, {"plb", false, true, ""},
+		{"rlb-conga", true, true, "(162B)"}, {"rlb-conga", true, false, ""}, {"rlb-drill", true, true, ""}, {"hpcc", true, true, ""},
+	} {
+		p, err := Builtin(c.profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.PBFS, p.INT = Switch(c.pbfs), Switch(c.int)
+		prog, err := Generate(p, "tna")
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(prog.Manifest.Notes, "\n")
+		if strings.Contains(notes, "does not take") != (c.note != "") || !strings.Contains(notes, c.note) {
+			t.Errorf("%s, PB-FS %v, telemetry %v: notes are\n%s", c.profile, c.pbfs, c.int, notes)
+		}
+	}
+}
