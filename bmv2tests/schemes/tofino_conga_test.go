@@ -121,7 +121,7 @@ func TestRLBOverCONGAOnTofinoReturnsToThePathOfItsFlowlet(t *testing.T) {
 	if got := uplinks(d, data)[0]; got != (first-2)%4+3 {
 		t.Errorf("warned of port %d, took %d, want the next", first, got)
 	}
-	d.set("warned", 0, 1)
+	sw.pair(d, "warned", 0, 0, 1)
 	if got := uplinks(d, times(4, data)...); distinct(got) != 1 || got[0] != first {
 		t.Errorf("went on by %v, its flowlet has port %d", got, first)
 	}
