@@ -1002,10 +1002,10 @@ control Feedback(inout headers_t hdr, inout egress_metadata_t meta,
     // ICRC: what changes on the way counts as ones.
     action sum_up() {
         meta.crc = icrc.get({ 64w0xffffffffffffffff, 8w0x45, 8w0xff, CNP_BYTES,
-            hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset, 8w0xff, hdr.ipv4.protocol, 16w0xffff,
-            hdr.ipv4.dst_addr, hdr.ipv4.src_addr, hdr.udp.src_port, hdr.udp.dst_port, 16w40, 16w0xffff,
-            OPCODE_CNP, 8w0, hdr.bth.partition, 8w0xff, hdr.bth.dest_qp, 32w0,
-            32w0, hdr.sample.feedback, 88w0 });
+                              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset, 8w0xff, hdr.ipv4.protocol, 16w0xffff,
+                              hdr.ipv4.dst_addr, hdr.ipv4.src_addr, hdr.udp.src_port, hdr.udp.dst_port, 16w40, 16w0xffff,
+                              OPCODE_CNP, 8w0, hdr.bth.partition, 8w0xff, hdr.bth.dest_qp, 32w0,
+                              32w0, hdr.sample.feedback, 88w0 });
     }
 
     action address() {
