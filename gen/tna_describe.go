@@ -124,8 +124,8 @@ var tnaDescriptions = map[string]description{
 	},
 	"rlb": {
 		registers: []registerDoc{
-			pair("warned", "paths", "leaf", "when the window of time began in which paths to a leaf were warned of, or found slow; and the paths, a bit each: those warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long", "since", "paths"),
-			pair("warned_all", "paths", "one", "the same for warnings that are about all leaves", "since", "paths"),
+			pair("warned", "paths", "leaf", "paths to a leaf, a bit each: those that were warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long; and when the window of time began in which that was heard", "paths", "since"),
+			pair("warned_all", "paths", "one", "the same for warnings that are about all leaves", "paths", "since"),
 		},
 		counters: []manifest.Counter{
 			{Name: "warnings_sent", Unit: "messages", Table: "cnm_out", Action: "warn_upstream", Doc: "warnings sent, by the entry of their port"},

@@ -57,7 +57,7 @@ func (d *TofinoDeparted) Depart(now, bytes uint32) (told uint32) {
 // of time that began with the first of it: in its lowest bits the paths that
 // were warned of, the first at the left, above them those that are slow. All
 // of it runs out together.
-type TofinoHeard struct{ Since, Paths uint32 }
+type TofinoHeard struct{ Paths, Since uint32 }
 
 // Warn notes a warning. What was heard in an earlier window is over then.
 func (h *TofinoHeard) Warn(now, window, bits uint32) { h.note(now, window, bits) }
@@ -68,7 +68,7 @@ func (h *TofinoHeard) Long(now, hold, bits uint32) { h.note(now, hold, bits) }
 
 func (h *TofinoHeard) note(now, after, bits uint32) {
 	if now-h.Since > after {
-		*h = TofinoHeard{now, bits}
+		*h = TofinoHeard{bits, now}
 	} else {
 		h.Paths |= bits
 	}

@@ -99,7 +99,7 @@ func (s *tofino) counted(d *dut, name string) uint64 {
 func (s *tofino) wantBoth(d *dut, first, second uint32, register string, at ...int) {
 	d.Helper()
 	if a, b := s.both(d, register, at...); a != first || b != second {
-		d.Errorf("register %s%v is %d, %#x; want %d, %#x", register, at, a, b, first, second)
+		d.Errorf("register %s%v is %#x, %d; want %#x, %d", register, at, a, b, first, second)
 	}
 }
 
@@ -364,7 +364,7 @@ func (s *tofino) hold(d *dut) (window, hold uint32) {
 // above them are those that are slow.
 func (s *tofino) warn(d *dut, register string, paths uint32, at int) {
 	d.Helper()
-	s.pair(d, register, d.now(), paths, at)
+	s.pair(d, register, paths, d.now(), at)
 }
 
 func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
@@ -377,23 +377,24 @@ func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
 	}{{"warned", 1, 1}, {"warned_all", packet.ScopeAll, 0}} {
 		begin := d.now()
 		d.drops(4, warning(true, 0, c.scope, far))
-		sw.wantBoth(d, begin, 0x40, c.register, c.at)
+		sw.wantBoth(d, 0x40, begin, c.register, c.at)
+		d.want(0x40, c.register, c.at) // as a controller reads it
 		begin = d.now() - window
-		sw.pair(d, c.register, begin, 0x20, c.at)
+		sw.pair(d, c.register, 0x20, begin, c.at)
 		d.drops(4, warning(true, 0, c.scope, far))
-		sw.wantBoth(d, begin, 0x60, c.register, c.at)
+		sw.wantBoth(d, 0x60, begin, c.register, c.at)
 		d.drops(4, warning(false, 0, c.scope, far)) // runs out by itself
-		sw.wantBoth(d, begin, 0x60, c.register, c.at)
+		sw.wantBoth(d, 0x60, begin, c.register, c.at)
 		// The first one of another window ends those of the last.
 		begin = d.now()
-		sw.pair(d, c.register, begin-window-1, 0x20, c.at)
+		sw.pair(d, c.register, 0x20, begin-window-1, c.at)
 		d.drops(4, warning(true, 0, c.scope, far))
-		sw.wantBoth(d, begin, 0x40, c.register, c.at)
+		sw.wantBoth(d, 0x40, begin, c.register, c.at)
 		for _, age := range []struct {
 			ns   uint32
 			port int
 		}{{hold, 5}, {hold + 1, 3}} {
-			sw.pair(d, c.register, d.now()-age.ns, 0xc0, c.at)
+			sw.pair(d, c.register, 0xc0, d.now()-age.ns, c.at)
 			sw.pair(d, "drill_best", 0, 0, 1, 2)
 			if port, _ := d.through(1, data); port != age.port {
 				t.Errorf("%s: after %d ns, a packet left by port %d, want %d", c.register, age.ns, port, age.port)
@@ -510,12 +511,12 @@ func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 		rtt, age, before, after uint32
 	}{{10_008, 0, 0x8020, 0xc020}, {9_992, hold + 1, 0xc020, 0x8020}, {10_008, window + 1, 0x8020, 0xc020}, {10_008, hold, 0x8020, 0xc020}, {10_008, hold + 1, 0x8020, 0x4000}} {
 		since := d.now() - c.age
-		sw.pair(d, "warned", since, c.before, 1)
+		sw.pair(d, "warned", c.before, since, 1)
 		if c.after&0x20 == 0 {
 			since = d.now()
 		}
 		d.passesAs(4, 1, header(0x40, 0, (d.now()-c.rtt)&^7|1), down)
-		sw.wantBoth(d, since, c.after, "warned", 1)
+		sw.wantBoth(d, c.after, since, "warned", 1)
 	}
 	// And a stamp that comes here goes back with the next packet to that leaf.
 	stamp := uint32(d.now()-3000)&^7 | 1

@@ -162,8 +162,8 @@ struct best_path_t {
 
 // What is heard of paths in a window of time, and when that began.
 struct warned_t {
-    time_t  since;
     bit<32> paths;
+    time_t  since;
 }
 
 // What a packet takes along on its way through the pipeline again, before its

@@ -153,9 +153,9 @@ var tofinoRows = map[string]tofinoRow{
 		func(d *model.TofinoDeparted) (a, b *uint32) { return &d.Bytes, &d.ToldAt },
 		func(g *drawer, i int) uint64 { return uint64(uint32(-g.upTo(5000)))<<32 | tofinoPast(g, i) }),
 	"warned": couple("warned and slow paths to a leaf", func(s *tofinoSwitch) []model.TofinoHeard { return s.rlb.warned },
-		func(h *model.TofinoHeard) (a, b *uint32) { return &h.Since, &h.Paths }, tofinoHeard),
+		func(h *model.TofinoHeard) (a, b *uint32) { return &h.Paths, &h.Since }, tofinoHeard),
 	"warned_all": couple("warned paths to all leaves", func(s *tofinoSwitch) []model.TofinoHeard { return s.rlb.warnedAll },
-		func(h *model.TofinoHeard) (a, b *uint32) { return &h.Since, &h.Paths }, tofinoHeard),
+		func(h *model.TofinoHeard) (a, b *uint32) { return &h.Paths, &h.Since }, tofinoHeard),
 	"faulty": single("paths out of use", func(s *tofinoSwitch) []uint32 { return s.rlb.faulty }, tofinoMask),
 	"window_packets": couple("packets that came back", func(s *tofinoSwitch) []model.TofinoWindow { return s.rlb.back },
 		func(w *model.TofinoWindow) (a, b *uint32) { return &w.Packets, &w.Number },
@@ -174,9 +174,9 @@ var tofinoRows = map[string]tofinoRow{
 // tofinoHeard draws what is heard in a window that runs, or of one before:
 // warned paths, and slow ones of up to three classes.
 func tofinoHeard(g *drawer, i int) uint64 {
-	v := uint64(uint32(g.now-g.upTo(pick[int64](g, 18_000, 60_000)))) << 32
+	v := uint64(uint32(g.now - g.upTo(pick[int64](g, 18_000, 60_000))))
 	for part := range 1 + model.SlowClasses {
-		v |= tofinoMask(g, i) << (part * g.f.PathCells)
+		v |= tofinoMask(g, i) << (32 + part*g.f.PathCells)
 	}
 	return v
 }
