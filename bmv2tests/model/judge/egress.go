@@ -95,7 +95,7 @@ func (s *Switch) leaveIngressQueue(p *pkt, o *Departure) (clone *pkt) {
 		if s.warner[i].Depart(p.calm, s.qIn[i]+p.counted, s.qIn[i]) {
 			if m == nil {
 				s.note("warning taken back")
-				m = &message{kind: calmMessage, class: p.class}
+				m = &message{kind: calmMessage, class: p.class, calm: p.calm}
 			} else {
 				s.warner[i].Warned = before // one clone a packet
 			}
@@ -170,6 +170,10 @@ func (s *Switch) write(p *pkt, q Queue, now Time) bool {
 	p.limit = 60
 	switch m.kind {
 	case warnMessage, calmMessage:
+		if i := s.cell(q.Port, m.class); m.kind == calmMessage && s.Emulated && !s.warner[i].Tell(m.calm, s.qIn[i]) {
+			s.note("warning stands")
+			return false
+		}
 		c, ok := s.cfg.CNMOut[q.Port]
 		if !ok {
 			return false

@@ -231,6 +231,7 @@ type message struct {
 	postcard model.Postcard
 	mbps     int64
 	feedback int64
+	calm     Bytes
 }
 
 type messageKind int
