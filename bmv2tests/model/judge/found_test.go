@@ -356,3 +356,16 @@ func TestControllersPacketsRecirculateToo(t *testing.T) {
 	}
 	s.arrives(0, 510, data(0, 1, 26, 2)).departs(1, 0, 0).departs(1, 0, 0).agree("recirculation")
 }
+
+// On BMv2, the end of a warning was told after the warning of a queue that had
+// become long again, so that the switch before took it for over.
+func TestWarningStandsIfTheQueueIsLongAgain(t *testing.T) {
+	s := newScene(t, small(t, "rlb-drill-bmv2"))
+	const calm = 1000
+	s.c.Config.Watch[s.cell(3)] = Watch{Dt: 1 << 30, Calm: calm}
+	s.set("ingress_qlen", s.cell(3), calm-1).set("sampled_at", s.cell(3), s.c.Now).set("warning_on", s.cell(3), 1)
+	f := data(1, 0, 26, 2)
+	s.arrives(0, 3, f).departs(1, 0, 0).arrives(1, 3, f)
+	// Of port 1's queue and port 3's with the message, in this order, the second.
+	s.departs(1, 1, 0).agree("warning taken back", "warning stands")
+}
