@@ -28,7 +28,7 @@ type node struct {
 	impl   Node
 	eng    *engine
 	now    vtime.Time
-	timers timerQueue
+	timers vtime.Queue
 	in     []*pipe    // by port, from 0
 	mail   [2]mailbag // ports of in with frames sent in windows of each parity
 	out    []*pipe    // by port, from 0
@@ -56,7 +56,7 @@ func (n *node) At(t vtime.Time, ev vtime.Event, arg uint64) {
 	if t < n.now {
 		panic(fmt.Sprintf("BUG: node %d asks at %v for an event at %v", n.id, n.now, t))
 	}
-	n.timers.push(t, ev, arg)
+	n.timers.Push(t, ev, arg)
 }
 
 // Frames implements Network.
@@ -149,7 +149,7 @@ func (n *node) run(end vtime.Time) uint64 {
 	}
 	before := n.handled
 	for {
-		t := n.timers.next()
+		t := n.timers.Next()
 		if len(n.heads) > 0 && n.heads[0].at < t {
 			t = n.heads[0].at
 			if t >= end {
@@ -165,8 +165,8 @@ func (n *node) run(end vtime.Time) uint64 {
 		}
 		n.now = t
 		n.handled++
-		a := n.timers.pop()
-		a.ev.Fire(t, a.arg)
+		_, ev, arg := n.timers.Pop()
+		ev.Fire(t, arg)
 	}
 	n.next = n.firstEvent()
 	n.weight += n.handled - before
@@ -174,7 +174,7 @@ func (n *node) run(end vtime.Time) uint64 {
 }
 
 func (n *node) firstEvent() vtime.Time {
-	t := min(n.timers.next(), n.sent)
+	t := min(n.timers.Next(), n.sent)
 	if len(n.heads) > 0 {
 		t = min(t, n.heads[0].at)
 	}

@@ -20,8 +20,7 @@ import (
 type soft struct {
 	sw     *softswitch.Switch
 	at     vtime.Time
-	events []event
-	made   int
+	events vtime.Queue
 	out    []frame
 	pool   packet.Pool
 	units  softswitch.Units // those of BMv2 if not set
@@ -30,26 +29,12 @@ type soft struct {
 	pfc    softswitch.PFC   // obeyed and sent if set
 }
 
-type event struct {
-	at  vtime.Time
-	seq int
-	ev  vtime.Event
-	arg uint64
-}
-
 func (s *soft) Now() vtime.Time         { return s.at }
 func (s *soft) Frames() *packet.Pool    { return &s.pool }
 func (s *soft) options() intent.Options { return intent.Options{} }
 func (s *soft) arch() string            { return "v1model" }
 
-func (s *soft) At(t vtime.Time, ev vtime.Event, arg uint64) {
-	s.made++
-	i := len(s.events)
-	for i > 0 && s.events[i-1].at > t {
-		i--
-	}
-	s.events = slices.Insert(s.events, i, event{t, s.made, ev, arg})
-}
+func (s *soft) At(t vtime.Time, ev vtime.Event, arg uint64) { s.events.Push(t, ev, arg) }
 
 func (s *soft) Send(port int, f *packet.Frame, _ vtime.Time) {
 	if !s.silent {
@@ -105,11 +90,10 @@ func (s *soft) burst(port int, frames ...[]byte) {
 
 // drain lets everything happen that was started.
 func (s *soft) drain() {
-	for len(s.events) > 0 {
-		e := s.events[0]
-		s.events = s.events[:copy(s.events, s.events[1:])]
-		s.at = max(s.at, e.at)
-		e.ev.Fire(e.at, e.arg)
+	for s.events.Next() < vtime.Never {
+		at, ev, arg := s.events.Pop()
+		s.at = max(s.at, at)
+		ev.Fire(at, arg)
 	}
 }
 

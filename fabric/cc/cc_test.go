@@ -3,11 +3,9 @@
 package cc
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,16 +15,9 @@ import (
 
 // clock is a scheduler for one control.
 type clock struct {
-	now  vtime.Time
-	seq  int
-	list []timer
-}
-
-type timer struct {
-	at  vtime.Time
-	seq int
-	ev  vtime.Event
-	arg uint64
+	now   vtime.Time
+	asked int // events
+	list  vtime.Queue
 }
 
 func (c *clock) Now() vtime.Time { return c.now }
@@ -35,21 +26,16 @@ func (c *clock) At(t vtime.Time, ev vtime.Event, arg uint64) {
 	if t < c.now {
 		panic("BUG: event in the past")
 	}
-	c.seq++
-	c.list = append(c.list, timer{t, c.seq, ev, arg})
+	c.asked++
+	c.list.Push(t, ev, arg)
 }
 
 // until fires the timers up to and including t.
 func (c *clock) until(t vtime.Time) {
-	for len(c.list) > 0 {
-		slices.SortFunc(c.list, func(a, b timer) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) })
-		if c.list[0].at > t {
-			break
-		}
-		e := c.list[0]
-		c.list = c.list[1:]
-		c.now = e.at
-		e.ev.Fire(e.at, e.arg)
+	for c.list.Next() <= t {
+		at, ev, arg := c.list.Pop()
+		c.now = at
+		ev.Fire(at, arg)
 	}
 	c.now = t
 }
@@ -196,13 +182,13 @@ func TestDCQCNSchedulesOnlyWhatItNeeds(t *testing.T) {
 		c.until(vtime.Time(i) * vtime.Microsecond)
 		ctl.Ack(c.now, &Ack{Marked: true})
 		ctl.Ack(c.now, &Ack{})
-		if len(c.list) > 2 {
-			t.Fatalf("%d events are on their way", len(c.list))
+		if c.list.Len() > 2 {
+			t.Fatalf("%d events are on their way", c.list.Len())
 		}
 	}
 	// A millisecond has 250 cuts; the rise is put off by each.
-	if c.seq > 260 {
-		t.Errorf("%d events for a millisecond of marks", c.seq)
+	if c.asked > 260 {
+		t.Errorf("%d events for a millisecond of marks", c.asked)
 	}
 }
 

@@ -3,7 +3,6 @@
 package roce
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -28,23 +27,16 @@ const (
 // wire joins hosts by one cable each to a place where every frame is passed
 // on by its destination address after a delay, unless touch says otherwise.
 type wire struct {
-	t     testing.TB
-	now   vtime.Time
-	seq   int
-	list  []event
-	hosts map[netip.Addr]*Host
+	t      testing.TB
+	now    vtime.Time
+	events vtime.Queue
+	hosts  map[netip.Addr]*Host
 	// touch sees each frame before it crosses; false loses it.
 	touch func(from *Host, f *packet.Frame, end vtime.Time) bool
 	extra func(f *packet.Frame) vtime.Time // time on the wire beside delay; nil: none
 	late  func() vtime.Time                // by how much an event is late, as in wall time; nil: not
 	cfg   Config
 	kit   *cc.Kit
-}
-
-type event struct {
-	at  vtime.Time
-	seq int
-	do  func()
 }
 
 func newWire(t testing.TB, change func(*Config)) *wire {
@@ -64,26 +56,18 @@ func newWire(t testing.TB, change func(*Config)) *wire {
 	return w
 }
 
-func (w *wire) at(t vtime.Time, do func()) {
-	w.seq++
-	w.list = append(w.list, event{t, w.seq, do})
-}
+func (w *wire) at(t vtime.Time, do func()) { w.events.Push(t, action(do), 0) }
+
+// action is an event that calls a function.
+type action func()
+
+func (do action) Fire(vtime.Time, uint64) { do() }
 
 func (w *wire) until(t vtime.Time) {
-	for len(w.list) > 0 {
-		i := 0
-		for k := range w.list {
-			if cmp.Or(cmp.Compare(w.list[k].at, w.list[i].at), cmp.Compare(w.list[k].seq, w.list[i].seq)) < 0 {
-				i = k
-			}
-		}
-		e := w.list[i]
-		if e.at > t {
-			break
-		}
-		w.list = slices.Delete(w.list, i, i+1)
-		w.now = e.at
-		e.do()
+	for w.events.Next() <= t {
+		at, do, _ := w.events.Pop()
+		w.now = at
+		do.Fire(at, 0)
 	}
 	w.now = t
 }

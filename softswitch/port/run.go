@@ -3,7 +3,6 @@
 package port
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +28,7 @@ type Runner struct {
 	// Below, all is used under the switch's lock.
 	now     vtime.Time
 	inSlice bool
-	events  eventQueue
-	seq     uint64
+	events  vtime.Queue
 	pool    packet.Pool
 	out     map[int][]*packet.Frame
 	ahead   [][]byte // frames of the batch that is taken
@@ -44,29 +42,6 @@ func NewRunner(sw *softswitch.Switch, links map[int]Link) *Runner {
 	r := &Runner{sw: sw, links: links, start: time.Now(), out: map[int][]*packet.Frame{}, wake: make(chan struct{}, 1), lost: map[int]uint64{}}
 	sw.Attach(r)
 	return r
-}
-
-// event is an appointment.
-type event struct {
-	at  vtime.Time
-	seq uint64
-	ev  vtime.Event
-	arg uint64
-}
-
-type eventQueue []event
-
-func (q eventQueue) Len() int { return len(q) }
-func (q eventQueue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *eventQueue) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *eventQueue) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return e
 }
 
 func (r *Runner) elapsed() vtime.Time {
@@ -83,8 +58,7 @@ func (r *Runner) Now() vtime.Time {
 
 // At implements vtime.Scheduler.
 func (r *Runner) At(t vtime.Time, ev vtime.Event, arg uint64) {
-	r.seq++
-	heap.Push(&r.events, event{t, r.seq, ev, arg})
+	r.events.Push(t, ev, arg)
 	r.poke()
 }
 
@@ -174,7 +148,7 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 		}
 		r.fire()
 		err := r.flush()
-		next := r.next()
+		next := r.events.Next()
 		r.inSlice = false
 		r.sw.Unlock()
 		if err != nil {
@@ -235,19 +209,12 @@ func (r *Runner) take(b *Batch) (ended bool, err error) {
 // fire fires the events whose time has come.
 func (r *Runner) fire() {
 	until := r.elapsed()
-	for len(r.events) > 0 && r.events[0].at <= until {
-		e := heap.Pop(&r.events).(event)
-		r.now = max(r.now, e.at)
-		e.ev.Fire(r.now, e.arg)
+	for r.events.Next() <= until {
+		at, ev, arg := r.events.Pop()
+		r.now = max(r.now, at)
+		ev.Fire(r.now, arg)
 	}
 	r.now = max(r.now, until)
-}
-
-func (r *Runner) next() vtime.Time {
-	if len(r.events) == 0 {
-		return vtime.Never
-	}
-	return r.events[0].at
 }
 
 func (r *Runner) wait(next vtime.Time) time.Duration {

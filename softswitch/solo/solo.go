@@ -5,8 +5,6 @@
 package solo
 
 import (
-	"container/heap"
-
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
@@ -24,8 +22,7 @@ type Net struct {
 	sw   *softswitch.Switch
 	pool packet.Pool
 	now  vtime.Time
-	q    queue
-	seq  int
+	q    vtime.Queue
 }
 
 // New attaches a switch.
@@ -35,35 +32,12 @@ func New(sw *softswitch.Switch) *Net {
 	return n
 }
 
-type event struct {
-	at  vtime.Time
-	seq int
-	ev  vtime.Event
-	arg uint64
-}
-
-type queue []event
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *queue) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return e
-}
-
 // Now implements vtime.Scheduler.
 func (n *Net) Now() vtime.Time { return n.now }
 
 // At implements vtime.Scheduler.
 func (n *Net) At(t vtime.Time, ev vtime.Event, arg uint64) {
-	n.seq++
-	heap.Push(&n.q, event{t, n.seq, ev, arg})
+	n.q.Push(t, ev, arg)
 }
 
 // Send implements softswitch.Network.
@@ -87,9 +61,9 @@ func (n *Net) Inject(port int, data []byte, zeros int) {
 	n.sw.Receive(port, f)
 }
 
-// RunUntil lets time pass.
+// RunUntil lets time pass until t, which is before vtime.Never.
 func (n *Net) RunUntil(t vtime.Time) {
-	for len(n.q) > 0 && n.q[0].at <= t {
+	for n.q.Next() <= t {
 		n.step()
 	}
 	n.now = max(n.now, t)
@@ -97,13 +71,13 @@ func (n *Net) RunUntil(t vtime.Time) {
 
 // Run lets time pass until nothing is left to happen.
 func (n *Net) Run() {
-	for len(n.q) > 0 {
+	for n.q.Next() < vtime.Never {
 		n.step()
 	}
 }
 
 func (n *Net) step() {
-	e := heap.Pop(&n.q).(event)
-	n.now = e.at
-	e.ev.Fire(e.at, e.arg)
+	at, ev, arg := n.q.Pop()
+	n.now = at
+	ev.Fire(at, arg)
 }

@@ -3,7 +3,6 @@
 package tm
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -21,8 +20,7 @@ type bed struct {
 	m       *Manager
 	pool    packet.Pool
 	now     vtime.Time
-	q       appointments
-	seq     int
+	q       vtime.Queue
 	sent    []frameSent
 	verdict func(*Packet) Verdict
 	back    []*Packet
@@ -34,28 +32,6 @@ type frameSent struct {
 	size       int
 	pfc        packet.PFC // nil for others
 	tag        byte
-}
-
-type appointment struct {
-	at  vtime.Time
-	seq int
-	ev  vtime.Event
-	arg uint64
-}
-
-type appointments []appointment
-
-func (q appointments) Len() int { return len(q) }
-func (q appointments) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q appointments) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *appointments) Push(x any)   { *q = append(*q, x.(appointment)) }
-func (q *appointments) Pop() any {
-	old := *q
-	a := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return a
 }
 
 func newBed(t *testing.T, cfg Config) *bed {
@@ -74,15 +50,14 @@ func (b *bed) At(t vtime.Time, ev vtime.Event, arg uint64) {
 	if t < b.now {
 		b.Fatalf("an event for %v at %v", t, b.now)
 	}
-	b.seq++
-	heap.Push(&b.q, appointment{t, b.seq, ev, arg})
+	b.q.Push(t, ev, arg)
 }
 
 func (b *bed) until(t vtime.Time) {
-	for len(b.q) > 0 && b.q[0].at <= t {
-		a := heap.Pop(&b.q).(appointment)
-		b.now = a.at
-		a.ev.Fire(a.at, a.arg)
+	for b.q.Next() <= t {
+		at, ev, arg := b.q.Pop()
+		b.now = at
+		ev.Fire(at, arg)
 	}
 	b.now = max(b.now, t)
 }

@@ -8,7 +8,6 @@
 package wire
 
 import (
-	"container/heap"
 	"context"
 	"time"
 
@@ -34,32 +33,10 @@ type loop struct {
 	epoch  time.Time
 	scale  int64
 	now    vtime.Time
-	timers timers
-	seq    uint64
+	timers vtime.Queue
 	pool   packet.Pool
 	out    []byte
 	err    error // of the port
-}
-
-type timer struct {
-	at  vtime.Time
-	seq uint64
-	ev  vtime.Event
-	arg uint64
-}
-
-type timers []timer
-
-func (t timers) Len() int { return len(t) }
-func (t timers) Less(i, j int) bool {
-	return t[i].at < t[j].at || t[i].at == t[j].at && t[i].seq < t[j].seq
-}
-func (t timers) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
-func (t *timers) Push(x any)   { *t = append(*t, x.(timer)) }
-func (t *timers) Pop() any {
-	last := (*t)[len(*t)-1]
-	*t = (*t)[:len(*t)-1]
-	return last
 }
 
 // Now implements vtime.Scheduler.
@@ -67,8 +44,7 @@ func (l *loop) Now() vtime.Time { return l.now }
 
 // At implements vtime.Scheduler.
 func (l *loop) At(t vtime.Time, ev vtime.Event, arg uint64) {
-	l.seq++
-	heap.Push(&l.timers, timer{max(t, l.now), l.seq, ev, arg})
+	l.timers.Push(max(t, l.now), ev, arg)
 }
 
 // Frames implements roce.Network.
@@ -111,15 +87,15 @@ func (l *loop) run(ctx context.Context, receive func(*packet.Frame), done func()
 	defer wait.Stop()
 	for l.err == nil && !done() {
 		wall := l.wall()
-		for len(l.timers) > 0 && l.timers[0].at <= wall {
-			t := heap.Pop(&l.timers).(timer)
-			l.now = max(l.now, t.at)
-			t.ev.Fire(l.now, t.arg)
+		for l.timers.Next() <= wall {
+			at, ev, arg := l.timers.Pop()
+			l.now = max(l.now, at)
+			ev.Fire(l.now, arg)
 		}
 		l.now = max(l.now, wall)
 		next := check
-		if len(l.timers) > 0 {
-			next = min(next, max(l.until(l.timers[0].at), 0))
+		if t := l.timers.Next(); t != vtime.Never {
+			next = min(next, max(l.until(t), 0))
 		}
 		wait.Reset(next)
 		select {

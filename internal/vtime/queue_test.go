@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fabric
+package vtime
 
 import (
 	"container/heap"
@@ -8,14 +8,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/pauseless/pauseless/internal/vtime"
 )
 
 func TestTimersFireInOrderOfTimeThenAsking(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		var q timerQueue
+		var q Queue
 		var want []appointment
 		popped := 0
 		for i := range 300 {
@@ -27,17 +25,20 @@ func TestTimersFireInOrderOfTimeThenAsking(t *testing.T) {
 					}
 					return 1
 				})
-				if q.next() != rest[0].at {
-					t.Fatalf("next is at %v, want %v", q.next(), rest[0].at)
+				if q.Next() != rest[0].at {
+					t.Fatalf("next is at %v, want %v", q.Next(), rest[0].at)
 				}
-				if got := q.pop(); got.arg != rest[0].arg || got.at != rest[0].at {
-					t.Fatalf("popped %v at %v, want %v at %v", got.arg, got.at, rest[0].arg, rest[0].at)
+				if at, _, arg := q.Pop(); arg != rest[0].arg || at != rest[0].at {
+					t.Fatalf("popped %v at %v, want %v at %v", arg, at, rest[0].arg, rest[0].at)
 				}
 				popped++
+				if q.Len() != len(want)-popped {
+					t.Fatalf("%d left, want %d", q.Len(), len(want)-popped)
+				}
 				continue
 			}
-			at := vtime.Time(rng.IntN(20))
-			q.push(at, nil, uint64(i))
+			at := Time(rng.IntN(20))
+			q.Push(at, nil, uint64(i))
 			want = append(want, appointment{at, q.seq, nil, uint64(i)})
 		}
 	}
@@ -45,30 +46,30 @@ func TestTimersFireInOrderOfTimeThenAsking(t *testing.T) {
 
 // The benchmarks below hold the number of appointments constant: each pops
 // the first and asks for another a little later, as switches and hosts do.
-// They are why timerQueue is what it is.
+// They are why Queue is what it is.
 
 func BenchmarkTimers(b *testing.B) {
 	for _, n := range []int{4, 32, 256, 4096} {
 		b.Run(fmt.Sprintf("4-ary/%d", n), func(b *testing.B) {
-			var q timerQueue
+			var q Queue
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range n {
-				q.push(vtime.Time(rng.IntN(1000)), nil, 0)
+				q.Push(Time(rng.IntN(1000)), nil, 0)
 			}
 			for b.Loop() {
-				a := q.pop()
-				q.push(a.at+vtime.Time(rng.Uint32N(1000)), nil, 0)
+				at, _, _ := q.Pop()
+				q.Push(at+Time(rng.Uint32N(1000)), nil, 0)
 			}
 		})
 		b.Run(fmt.Sprintf("container-heap/%d", n), func(b *testing.B) {
 			var q binaryHeap
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range n {
-				heap.Push(&q, appointment{at: vtime.Time(rng.IntN(1000))})
+				heap.Push(&q, appointment{at: Time(rng.IntN(1000))})
 			}
 			for b.Loop() {
 				a := &q[0]
-				a.at += vtime.Time(rng.Uint32N(1000))
+				a.at += Time(rng.Uint32N(1000))
 				a.seq++
 				heap.Fix(&q, 0)
 			}
@@ -77,11 +78,11 @@ func BenchmarkTimers(b *testing.B) {
 			q := newCalendar(n)
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range n {
-				q.push(appointment{at: vtime.Time(rng.IntN(1000))})
+				q.push(appointment{at: Time(rng.IntN(1000))})
 			}
 			for b.Loop() {
 				a := q.pop()
-				a.at += vtime.Time(rng.Uint32N(1000))
+				a.at += Time(rng.Uint32N(1000))
 				q.push(a)
 			}
 		})
@@ -104,13 +105,13 @@ func (h *binaryHeap) Pop() any {
 // the load of the benchmark.
 type calendar struct {
 	buckets [][]appointment
-	width   vtime.Time
-	now     vtime.Time
+	width   Time
+	now     Time
 	n       int
 }
 
 func newCalendar(n int) *calendar {
-	return &calendar{buckets: make([][]appointment, 2*n), width: vtime.Time(max(500/n, 1))}
+	return &calendar{buckets: make([][]appointment, 2*n), width: Time(max(500/n, 1))}
 }
 
 func (c *calendar) push(a appointment) {
