@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/pauseless/pauseless/controlplane/bmv2"
+	"github.com/pauseless/pauseless/internal/bmv2"
 )
 
 // A switch's clock counts as set if it and ours went apart by more than
@@ -20,7 +20,7 @@ func (s *Session) watchClock(ctx context.Context) {
 	if s.options.Probe <= 0 || s.target.Thrift == "" {
 		return
 	}
-	c, err := bmv2.Dial(s.target.Thrift)
+	c, err := bmv2.Dial(s.target.Thrift, bmv2.Timeout)
 	if err != nil {
 		return // whoever needs the server will say so
 	}

@@ -41,11 +41,11 @@ import (
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/compiler/p4c"
+	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/softswitch/stf"
-	"github.com/pauseless/pauseless/softswitch/stf/bmv2"
 )
 
 // workers run at a time.

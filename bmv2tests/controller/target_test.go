@@ -16,7 +16,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
-	"github.com/pauseless/pauseless/softswitch/stf/bmv2"
+	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
 
 	"google.golang.org/grpc"
 )
@@ -39,7 +39,7 @@ func eachTarget(t *testing.T, do func(*testing.T, *target)) {
 func startBMv2(t *testing.T) *target {
 	t.Helper()
 	program := need.Tool(t, "BMV2", "simple_switch_grpc")
-	b, err := bmv2.Start(context.Background(), program, nil)
+	b, err := simpleswitch.Start(context.Background(), program, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"github.com/pauseless/pauseless/softswitch/solo"
-	"github.com/pauseless/pauseless/softswitch/stf/bmv2"
+	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
 )
 
 // deviceID is that of every target.
@@ -50,7 +50,7 @@ var config = sync.OnceValues(func() (*p4v1.ForwardingPipelineConfig, error) {
 })
 
 // frame is a packet that a port sent.
-type frame = bmv2.Frame
+type frame = simpleswitch.Frame
 
 // target is a running switch.
 type target struct {
@@ -130,7 +130,7 @@ func serve(t testing.TB, srv *p4rtserver.Server) *target {
 // startBMv2 starts simple_switch_grpc.
 func startBMv2(t testing.TB, binary string) *target {
 	t.Helper()
-	sw, err := bmv2.Start(context.Background(), binary, nil)
+	sw, err := simpleswitch.Start(context.Background(), binary, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
-	bmv2client "github.com/pauseless/pauseless/controlplane/bmv2"
 	"github.com/pauseless/pauseless/controlplane/intent"
+	bmv2client "github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/need"
-	bmv2switch "github.com/pauseless/pauseless/softswitch/stf/bmv2"
+	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
 )
 
 // bmv2 is simple_switch_grpc. Frames go in and out over its dataplane
@@ -19,7 +19,7 @@ import (
 type bmv2 struct {
 	t      testing.TB
 	binary string
-	sw     *bmv2switch.Switch
+	sw     *simpleswitch.Switch
 	thrift *bmv2client.Client
 	out    []frame
 }
@@ -35,13 +35,13 @@ func (b *bmv2) arch() string { return "v1model" }
 
 func (b *bmv2) start(t testing.TB, _ int) controlplane.Target {
 	t.Helper()
-	sw, err := bmv2switch.Start(context.Background(), b.binary, nil)
+	sw, err := simpleswitch.Start(context.Background(), b.binary, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { sw.Close() })
 	b.sw = sw
-	if b.thrift, err = bmv2client.Dial(sw.Thrift); err != nil {
+	if b.thrift, err = bmv2client.Dial(sw.Thrift, bmv2client.Timeout); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.thrift.Close() })
@@ -49,7 +49,7 @@ func (b *bmv2) start(t testing.TB, _ int) controlplane.Target {
 }
 
 func (b *bmv2) send(port int, data []byte) {
-	frames, err := b.sw.Send(bmv2switch.Frame{Port: port, Data: data})
+	frames, err := b.sw.Send(simpleswitch.Frame{Port: port, Data: data})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/pauseless/pauseless/controlplane"
-	"github.com/pauseless/pauseless/controlplane/bmv2"
+	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/spf13/cobra"
 )
 
@@ -61,7 +61,7 @@ func (c *ctl) portsOf(cmd *cobra.Command, t controlplane.Target) ([][]string, er
 	live := make(map[int]bmv2.Port)
 	last := 0
 	if t.Thrift != "" {
-		client, err := bmv2.Dial(t.Thrift)
+		client, err := bmv2.Dial(t.Thrift, bmv2.Timeout)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +152,7 @@ ports. BMv2 counts both in packets, and drops silently what does not fit.`,
 }
 
 func setQueues(cmd *cobra.Command, addr string, q bmv2.Queue, setRate bool, rate int64, setDepth bool, depth int) error {
-	client, err := bmv2.Dial(addr)
+	client, err := bmv2.Dial(addr, bmv2.Timeout)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
+	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/tool"
 	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -67,12 +69,12 @@ func have(what string) error {
 	case "veth":
 		return netns.Possible()
 	case "bmv2":
-		_, err := need.Find("BMV2", "simple_switch_grpc")
+		_, err := bmv2.Find("", "simple_switch_grpc")
 		return err
 	case "mininet":
 		return exec.Command("/usr/bin/python3", "-c", "import mininet").Run()
 	case "iperf3", "tshark", "ping":
-		_, err := need.Find("", what)
+		_, err := tool.Find("", "", what)
 		return err
 	}
 	return fmt.Errorf("no such condition")

@@ -18,11 +18,12 @@ import (
 	"github.com/google/gopacket/pcapgo"
 	"github.com/spf13/cobra"
 
+	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/softswitch/bench"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/port"
-	"github.com/pauseless/pauseless/softswitch/stf/bmv2"
+	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
 )
 
 const (
@@ -146,7 +147,7 @@ func rateOfBMv2(ctx context.Context, binary string, json []byte, b *bench.Bench,
 			}
 		}
 	}
-	sw, err := bmv2.StartFiles(ctx, binary, json, links...)
+	sw, err := simpleswitch.StartFiles(ctx, binary, json, links...)
 	if err != nil {
 		return speed{}, err
 	}

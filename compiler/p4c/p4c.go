@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/tool"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
@@ -27,19 +28,7 @@ import (
 const Variable = "P4C_BM2"
 
 // Find returns the path of p4c-bm2-ss, from the variable or PATH.
-func Find() (string, error) {
-	if p := os.Getenv(Variable); p != "" {
-		if _, err := os.Stat(p); err != nil {
-			return "", fmt.Errorf("%s says p4c-bm2-ss is %s: %w", Variable, p, err)
-		}
-		return p, nil
-	}
-	p, err := exec.LookPath("p4c-bm2-ss")
-	if err != nil {
-		return "", fmt.Errorf("p4c-bm2-ss is not on PATH and %s is not set", Variable)
-	}
-	return p, nil
-}
+func Find() (string, error) { return tool.Find("", Variable, "p4c-bm2-ss") }
 
 // Options say what to compile.
 type Options struct {

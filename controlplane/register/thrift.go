@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/pauseless/pauseless/controlplane/bmv2"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/bmv2"
 )
 
 // Thrift is a Store over BMv2's Thrift server.
@@ -18,7 +18,7 @@ var _ Store = Thrift{}
 // dialThrift connects and reads one array, so that a server of another kind
 // or another program shows at once.
 func dialThrift(ctx context.Context, addr string, probe *schema.Register) (Store, error) {
-	c, err := bmv2.Dial(addr)
+	c, err := bmv2.Dial(addr, bmv2.Timeout)
 	if err != nil {
 		return nil, err
 	}

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/softswitch/interp"
-	"github.com/pauseless/pauseless/softswitch/stf/bmv2"
+	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
 )
 
 // RunBMv2 runs a script on simple_switch_grpc, started from a folder or, if
-// that is "", from where bmv2.Find finds it.
+// that is "", from where simpleswitch.Find finds it.
 func RunBMv2(ctx context.Context, p *bmv2json.Program, s *Script, dir string) (err error) {
 	binary, err := bmv2.Find(dir, "simple_switch_grpc")
 	if err != nil {
@@ -23,7 +24,7 @@ func RunBMv2(ctx context.Context, p *bmv2json.Program, s *Script, dir string) (e
 	if err != nil {
 		return err
 	}
-	sw, err := bmv2.Start(ctx, binary, bmv2json.Encode(p))
+	sw, err := simpleswitch.Start(ctx, binary, bmv2json.Encode(p))
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func RunBMv2(ctx context.Context, p *bmv2json.Program, s *Script, dir string) (e
 
 // reference is simple_switch_grpc.
 type reference struct {
-	sw   *bmv2.Switch
+	sw   *simpleswitch.Switch
 	prog *interp.Program
 	got  map[int][][]byte
 }
@@ -43,7 +44,7 @@ type reference struct {
 func (b *reference) sent() map[int][][]byte { return b.got }
 
 func (b *reference) packet(port int, data []byte) error {
-	frames, err := b.sw.Send(bmv2.Frame{Port: port, Data: data})
+	frames, err := b.sw.Send(simpleswitch.Frame{Port: port, Data: data})
 	for _, f := range frames {
 		b.got[f.Port] = append(b.got[f.Port], f.Data)
 	}
@@ -93,7 +94,7 @@ func (b *reference) setRegister(r *interp.RegisterInfo, index int, value uint64)
 
 func (b *reference) resetRegister(r *interp.RegisterInfo) error { return b.sw.ResetRegister(r.Name) }
 
-func (b *reference) setMeter(m *interp.MeterInfo, index int, rates []bmv2.Rate) error {
+func (b *reference) setMeter(m *interp.MeterInfo, index int, rates []simpleswitch.Rate) error {
 	return b.sw.SetMeter(m.Name, index, rates)
 }
 

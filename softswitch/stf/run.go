@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/softswitch/interp"
-	"github.com/pauseless/pauseless/softswitch/stf/bmv2"
+	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
 )
 
 // target is a switch that a script runs on.
@@ -28,7 +28,7 @@ type target interface {
 	setRegister(r *interp.RegisterInfo, index int, value uint64) error
 	resetRegister(r *interp.RegisterInfo) error
 	// setMeter sets a cell, or all if index < 0.
-	setMeter(m *interp.MeterInfo, index int, rates []bmv2.Rate) error
+	setMeter(m *interp.MeterInfo, index int, rates []simpleswitch.Rate) error
 	setSession(id, port int) error
 	setGroupSession(id, group int) error
 	deleteSession(id int) error
@@ -478,7 +478,7 @@ func (r *runner) setMeter(c *Command) error {
 	if len(words) != 2 {
 		return fmt.Errorf("%s wants two of RATE:BURST", c.Op)
 	}
-	rates := make([]bmv2.Rate, 2)
+	rates := make([]simpleswitch.Rate, 2)
 	for i, w := range words {
 		if _, err := fmt.Sscanf(w, "%g:%d", &rates[i].PerMicrosecond, &rates[i].Burst); err != nil {
 			return fmt.Errorf("%q is no RATE:BURST", w)

@@ -15,7 +15,7 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/solo"
-	"github.com/pauseless/pauseless/softswitch/stf/bmv2"
+	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
 )
 
 // Options of a run.
@@ -194,7 +194,7 @@ func (s *soft) resetRegister(r *interp.RegisterInfo) error {
 	return nil
 }
 
-func (s *soft) setMeter(m *interp.MeterInfo, index int, rates []bmv2.Rate) error {
+func (s *soft) setMeter(m *interp.MeterInfo, index int, rates []simpleswitch.Rate) error {
 	cells := s.sw.State().Meters[at(s.prog.Meters, m)].Cells
 	if index >= 0 {
 		cells = cells[index : index+1]

@@ -3,16 +3,15 @@
 package local
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/intent"
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -57,20 +56,14 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 	return program.Build(p)
 }
 
-// FindSimpleSwitch returns the path of simple_switch_grpc: the given file, or
-// in the given directory, or on PATH.
-func FindSimpleSwitch(at string) (string, error) {
-	path := at
-	if path == "" {
-		path = "simple_switch_grpc"
-	} else if st, err := os.Stat(path); err == nil && st.IsDir() {
-		path = filepath.Join(path, "simple_switch_grpc")
-	}
-	found, err := exec.LookPath(path)
+// FindSimpleSwitch returns the path of simple_switch_grpc, from a place as
+// bmv2.Find takes it.
+func FindSimpleSwitch(place string) (string, error) {
+	path, err := bmv2.Find(place, "simple_switch_grpc")
 	if err != nil {
-		return "", errors.New("simple_switch_grpc is not on PATH: install BMv2 (package p4lang-bmv2), give its place with --bmv2, or use --switch softswitch, which needs nothing")
+		return "", fmt.Errorf("%w: install BMv2 (package p4lang-bmv2), give its place with --bmv2, or use --switch softswitch, which needs nothing", err)
 	}
-	return found, nil
+	return path, nil
 }
 
 // CPUPort leads to the controller.

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/pauseless/pauseless/controlplane/bmv2"
+	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/testbed/local"
 )
 
@@ -219,7 +219,7 @@ func (p *process) awaitListen(ctx context.Context, addr string) error {
 // pace sets the rates of BMv2's ports. Its queues count packets: a link
 // carries so many of local.ReferencePacket per second.
 func (n *Network) pace(ctx context.Context, s *local.Switch) error {
-	c, err := bmv2.Dial(s.Thrift)
+	c, err := bmv2.Dial(s.Thrift, bmv2.Timeout)
 	if err != nil {
 		return err
 	}

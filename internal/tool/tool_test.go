@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package need
+package tool
 
 import (
 	"os"
@@ -16,21 +16,24 @@ func TestAProgramIsFoundByVariableDirectoryOrPath(t *testing.T) {
 	}
 	t.Setenv("PATH", "")
 	t.Setenv("TOOL", "")
-	if _, err := Find("TOOL", "tool"); err == nil || err.Error() != "tool is not on PATH, and TOOL is not set" {
+	if _, err := Find("", "TOOL", "tool"); err == nil || err.Error() != "tool is not on PATH, and TOOL is not set" {
 		t.Errorf("nowhere: %v", err)
 	}
 	for _, at := range []string{dir, file} {
 		t.Setenv("TOOL", at)
-		if path, err := Find("TOOL", "tool"); err != nil || path != file {
+		if path, err := Find("", "TOOL", "tool"); err != nil || path != file {
 			t.Errorf("TOOL=%s: %s, %v", at, path, err)
 		}
 	}
 	t.Setenv("TOOL", filepath.Join(dir, "none"))
-	if _, err := Find("TOOL", "tool"); err == nil {
+	if _, err := Find("", "TOOL", "tool"); err == nil {
 		t.Error("a file that is not there was found")
 	}
+	if path, err := Find(dir, "TOOL", "tool"); err != nil || path != file {
+		t.Errorf("at a place: %s, %v", path, err)
+	}
 	t.Setenv("PATH", dir)
-	if path, err := Find("", "tool"); err != nil || path != file {
+	if path, err := Find("", "", "tool"); err != nil || path != file {
 		t.Errorf("on PATH: %s, %v", path, err)
 	}
 }

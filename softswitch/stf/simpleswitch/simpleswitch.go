@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bmv2 runs p4lang's simple_switch_grpc, to compare it with ours.
+// Package simpleswitch runs p4lang's simple_switch_grpc, to compare it with ours.
 // Packets go in and out over its data plane service and tables are filled over
 // Thrift, so that no interfaces, privileges or P4Info are needed.
-package bmv2
+package simpleswitch
 
 import (
 	"context"
@@ -27,6 +27,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/softswitch/interp"
 )
 
@@ -47,29 +48,7 @@ type Switch struct {
 	dir    string
 	exited chan struct{}
 	conn   *grpc.ClientConn
-	socket *thrift.TSocket
-	thrift thrift.TProtocol
-}
-
-// Find returns a binary of BMv2: in the folder, or if that is "" in the one
-// that $BMV2 names, or on PATH. A file that is named stands for its folder.
-func Find(dir, binary string) (string, error) {
-	if dir == "" {
-		dir = os.Getenv("BMV2")
-	}
-	if dir != "" {
-		name := filepath.Join(dir, binary)
-		if st, err := os.Stat(dir); err == nil && !st.IsDir() { // a file: the binary, or its neighbour
-			name = filepath.Join(filepath.Dir(dir), binary)
-		}
-		_, err := os.Stat(name)
-		return name, err
-	}
-	name, err := exec.LookPath(binary)
-	if err != nil {
-		return "", fmt.Errorf("%s is not on PATH: name its folder in $BMV2", binary)
-	}
-	return name, nil
+	thrift *bmv2.Client
 }
 
 // CPUPort leads to the controller of a switch that was started without a
@@ -109,7 +88,7 @@ func startAt(ctx context.Context, binary string, json []byte, addrs []string) (s
 		err = nil
 	}
 	if err == nil {
-		err = s.socket.Open()
+		s.thrift, err = bmv2.Dial(addrs[0], patience)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -134,7 +113,7 @@ func StartFiles(ctx context.Context, binary string, json []byte, links ...string
 		// Thrift listens before it knows all methods, and a call that is too early
 		// may never return.
 		time.Sleep(time.Second / 2)
-		err = s.socket.Open()
+		s.thrift, err = bmv2.Dial(addrs[0], patience)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -174,9 +153,6 @@ func (s *Switch) start(binary string, json []byte, addrs, before []string, after
 			return err
 		}
 	}
-	conf := &thrift.TConfiguration{ConnectTimeout: patience, SocketTimeout: patience}
-	s.socket = thrift.NewTSocketConf(addrs[0], conf)
-	s.thrift = thrift.NewTBinaryProtocolConf(thrift.NewTBufferedTransport(s.socket, 64<<10), conf)
 	return nil
 }
 
@@ -225,8 +201,8 @@ func (s *Switch) Close() error {
 	if s.conn != nil {
 		s.conn.Close()
 	}
-	if s.socket != nil {
-		s.socket.Close()
+	if s.thrift != nil {
+		s.thrift.Close()
 	}
 	if s.cmd != nil && s.cmd.Process != nil {
 		s.cmd.Process.Kill()
@@ -353,6 +329,14 @@ func decode(m []byte) (f Frame, err error) {
 	return f, nil
 }
 
+// call calls a method and returns the integers of its result.
+func (s *Switch) call(service, method string, args ...any) (v []int64, err error) {
+	if err := s.thrift.Call(s.ctx, service, method, args, bmv2.Integers(&v)); err != nil {
+		return nil, fmt.Errorf("%s: %w", method, err)
+	}
+	return v, nil
+}
+
 // bytesOf returns a number as a field of a width has it.
 func bytesOf(v []uint64, width int) []byte {
 	return bitvec.AppendBytes(nil, v, (width+7)/8)
@@ -361,39 +345,39 @@ func bytesOf(v []uint64, width int) []byte {
 // AddEntry adds an entry and returns its handle. Of a ternary or range table
 // the smallest priority wins; others have none.
 func (s *Switch) AddEntry(t *interp.TableInfo, key []interp.FieldMatch, priority int, action *interp.ActionInfo, args [][]uint64) (int, error) {
-	params := list{of: thrift.STRUCT}
+	params := bmv2.List{Of: thrift.STRUCT}
 	for i, k := range t.Key {
 		f := &key[i]
-		var p record
+		var p bmv2.Struct
 		switch k.Kind {
 		case "exact":
-			p = record{int32(0), record{bytesOf(f.Value, k.Width)}}
+			p = bmv2.Struct{int32(0), bmv2.Struct{bytesOf(f.Value, k.Width)}}
 		case "lpm":
-			p = record{int32(1), nil, record{bytesOf(f.Value, k.Width), int32(f.Prefix)}}
+			p = bmv2.Struct{int32(1), nil, bmv2.Struct{bytesOf(f.Value, k.Width), int32(f.Prefix)}}
 		case "ternary":
-			p = record{int32(2), nil, nil, record{bytesOf(f.Value, k.Width), bytesOf(f.Mask, k.Width)}}
+			p = bmv2.Struct{int32(2), nil, nil, bmv2.Struct{bytesOf(f.Value, k.Width), bytesOf(f.Mask, k.Width)}}
 		case "valid":
-			p = record{int32(3), nil, nil, nil, record{f.Value[0] != 0}}
+			p = bmv2.Struct{int32(3), nil, nil, nil, bmv2.Struct{f.Value[0] != 0}}
 		case "range":
-			p = record{int32(4), nil, nil, nil, nil, record{bytesOf(f.Low, k.Width), bytesOf(f.High, k.Width)}}
+			p = bmv2.Struct{int32(4), nil, nil, nil, nil, bmv2.Struct{bytesOf(f.Low, k.Width), bytesOf(f.High, k.Width)}}
 		default:
 			return 0, fmt.Errorf("BMv2 has no match kind %s", k.Kind)
 		}
-		params.elements = append(params.elements, p)
+		params.Elements = append(params.Elements, p)
 	}
-	var options record
+	var options bmv2.Struct
 	if t.Kind == "ternary" || t.Kind == "range" {
-		options = record{int32(priority)}
+		options = bmv2.Struct{int32(priority)}
 	}
-	v, err := s.call(standard, "bm_mt_add_entry", int32(0), t.Name, params, action.Name, binaries(action, args), options)
+	v, err := s.call(bmv2.Standard, "bm_mt_add_entry", int32(0), t.Name, params, action.Name, binaries(action, args), options)
 	return first(v), err
 }
 
 // binaries returns the arguments of an action.
-func binaries(action *interp.ActionInfo, args [][]uint64) list {
-	l := list{of: thrift.STRING}
+func binaries(action *interp.ActionInfo, args [][]uint64) bmv2.List {
+	l := bmv2.List{Of: thrift.STRING}
 	for i, a := range args {
-		l.elements = append(l.elements, bytesOf(a, action.Params[i].Width))
+		l.Elements = append(l.Elements, bytesOf(a, action.Params[i].Width))
 	}
 	return l
 }
@@ -427,7 +411,7 @@ func (s *Switch) Copy(state *interp.State) (err error) {
 
 // SetDefault sets a table's default action.
 func (s *Switch) SetDefault(t *interp.TableInfo, action *interp.ActionInfo, args [][]uint64) error {
-	_, err := s.call(standard, "bm_mt_set_default_action", int32(0), t.Name, action.Name, binaries(action, args))
+	_, err := s.call(bmv2.Standard, "bm_mt_set_default_action", int32(0), t.Name, action.Name, binaries(action, args))
 	return err
 }
 
@@ -440,24 +424,24 @@ func first(v []int64) int {
 
 // Clear removes a table's entries.
 func (s *Switch) Clear(table string) error {
-	_, err := s.call(standard, "bm_mt_clear_entries", int32(0), table, false)
+	_, err := s.call(bmv2.Standard, "bm_mt_clear_entries", int32(0), table, false)
 	return err
 }
 
 // SetQueues sets how many packets the egress queues hold.
 func (s *Switch) SetQueues(packets int) error {
-	_, err := s.call(simpleSwitch, "set_all_egress_queue_depths", int32(packets))
+	_, err := s.call(bmv2.SimpleSwitch, "set_all_egress_queue_depths", int32(packets))
 	return err
 }
 
 // Counter reads a cell of a counter.
 func (s *Switch) Counter(name string, index int) (packets, bytes uint64, err error) {
-	return counter(s.call(standard, "bm_counter_read", int32(0), name, int32(index)))
+	return counter(s.call(bmv2.Standard, "bm_counter_read", int32(0), name, int32(index)))
 }
 
 // EntryCounter reads the direct counter of an entry.
 func (s *Switch) EntryCounter(table string, handle int) (packets, bytes uint64, err error) {
-	return counter(s.call(standard, "bm_mt_read_counter", int32(0), table, int32(handle)))
+	return counter(s.call(bmv2.Standard, "bm_mt_read_counter", int32(0), table, int32(handle)))
 }
 
 func counter(v []int64, err error) (packets, bytes uint64, _ error) {
@@ -472,25 +456,25 @@ func counter(v []int64, err error) (packets, bytes uint64, _ error) {
 
 // SetCounter sets a cell of a counter.
 func (s *Switch) SetCounter(name string, index int, packets, bytes uint64) error {
-	_, err := s.call(standard, "bm_counter_write", int32(0), name, int32(index), record{int64(bytes), int64(packets)})
+	_, err := s.call(bmv2.Standard, "bm_counter_write", int32(0), name, int32(index), bmv2.Struct{int64(bytes), int64(packets)})
 	return err
 }
 
 // Register reads a cell of a register.
 func (s *Switch) Register(name string, index int) (uint64, error) {
-	v, err := s.call(standard, "bm_register_read", int32(0), name, int32(index))
+	v, err := s.call(bmv2.Standard, "bm_register_read", int32(0), name, int32(index))
 	return uint64(first(v)), err
 }
 
 // SetRegister writes a cell of a register.
 func (s *Switch) SetRegister(name string, index int, value uint64) error {
-	_, err := s.call(standard, "bm_register_write", int32(0), name, int32(index), int64(value))
+	_, err := s.call(bmv2.Standard, "bm_register_write", int32(0), name, int32(index), int64(value))
 	return err
 }
 
 // ResetRegister clears a register.
 func (s *Switch) ResetRegister(name string) error {
-	_, err := s.call(standard, "bm_register_reset", int32(0), name)
+	_, err := s.call(bmv2.Standard, "bm_register_reset", int32(0), name)
 	return err
 }
 
@@ -502,59 +486,59 @@ type Rate struct {
 
 // SetMeter sets the rates of a cell of a meter; of all cells if index < 0.
 func (s *Switch) SetMeter(name string, index int, rates []Rate) error {
-	l := list{of: thrift.STRUCT}
+	l := bmv2.List{Of: thrift.STRUCT}
 	for _, r := range rates {
-		l.elements = append(l.elements, record{r.PerMicrosecond, int32(r.Burst)})
+		l.Elements = append(l.Elements, bmv2.Struct{r.PerMicrosecond, int32(r.Burst)})
 	}
 	var err error
 	if index < 0 {
-		_, err = s.call(standard, "bm_meter_array_set_rates", int32(0), name, l)
+		_, err = s.call(bmv2.Standard, "bm_meter_array_set_rates", int32(0), name, l)
 	} else {
-		_, err = s.call(standard, "bm_meter_set_rates", int32(0), name, int32(index), l)
+		_, err = s.call(bmv2.Standard, "bm_meter_set_rates", int32(0), name, int32(index), l)
 	}
 	return err
 }
 
 // SetSession points a clone session to a port.
-func (s *Switch) SetSession(id, port int) error { return s.session(id, record{int32(port)}) }
+func (s *Switch) SetSession(id, port int) error { return s.session(id, bmv2.Struct{int32(port)}) }
 
 // SetGroupSession points a clone session to a multicast group.
 func (s *Switch) SetGroupSession(id, group int) error {
-	return s.session(id, record{nil, int32(group)})
+	return s.session(id, bmv2.Struct{nil, int32(group)})
 }
 
-func (s *Switch) session(id int, config record) error {
-	_, err := s.call(simpleSwitch, "mirroring_session_add", int32(id), config)
+func (s *Switch) session(id int, config bmv2.Struct) error {
+	_, err := s.call(bmv2.SimpleSwitch, "mirroring_session_add", int32(id), config)
 	return err
 }
 
 // DeleteSession deletes a clone session.
 func (s *Switch) DeleteSession(id int) error {
-	_, err := s.call(simpleSwitch, "mirroring_session_delete", int32(id))
+	_, err := s.call(bmv2.SimpleSwitch, "mirroring_session_delete", int32(id))
 	return err
 }
 
 // CreateGroup creates a multicast group.
 func (s *Switch) CreateGroup(id int) error {
-	_, err := s.call(multicast, "bm_mc_mgrp_create", int32(0), int32(id))
+	_, err := s.call(bmv2.Multicast, "bm_mc_mgrp_create", int32(0), int32(id))
 	return err
 }
 
 // CreateNode creates a node: ports with a replication id.
 func (s *Switch) CreateNode(rid int, ports []int) (int, error) {
-	v, err := s.call(multicast, "bm_mc_node_create", int32(0), int32(rid), portMap(ports), "")
+	v, err := s.call(bmv2.Multicast, "bm_mc_node_create", int32(0), int32(rid), portMap(ports), "")
 	return first(v), err
 }
 
 // UpdateNode changes a node's ports.
 func (s *Switch) UpdateNode(node int, ports []int) error {
-	_, err := s.call(multicast, "bm_mc_node_update", int32(0), int32(node), portMap(ports), "")
+	_, err := s.call(bmv2.Multicast, "bm_mc_node_update", int32(0), int32(node), portMap(ports), "")
 	return err
 }
 
 // Associate adds a node to a group.
 func (s *Switch) Associate(group, node int) error {
-	_, err := s.call(multicast, "bm_mc_node_associate", int32(0), int32(group), int32(node))
+	_, err := s.call(bmv2.Multicast, "bm_mc_node_associate", int32(0), int32(group), int32(node))
 	return err
 }
 

@@ -37,7 +37,7 @@ const maxCells = 1 << 26
 // the BMv2 JSON. Cells of more than 64 bits cannot be read.
 func (c *Client) ReadRegister(ctx context.Context, name string) ([]uint64, error) {
 	var cells []uint64
-	err := c.call(ctx, standard, "bm_register_read_all", []any{int32(0), name}, func(ctx context.Context, p thrift.TProtocol) error {
+	err := c.repeat(ctx, Standard, "bm_register_read_all", []any{int32(0), name}, func(ctx context.Context, _ thrift.TType, p thrift.TProtocol) error {
 		_, n, err := p.ReadListBegin(ctx)
 		if err != nil {
 			return err
@@ -61,13 +61,13 @@ func (c *Client) ReadRegister(ctx context.Context, name string) ([]uint64, error
 // WriteRegister writes a value to the cells from first to last, both
 // included.
 func (c *Client) WriteRegister(ctx context.Context, name string, first, last int, value uint64) error {
-	return registerError(name, c.call(ctx, standard, "bm_register_write_range",
+	return registerError(name, c.repeat(ctx, Standard, "bm_register_write_range",
 		[]any{int32(0), name, int32(first), int32(last + 1), int64(value)}, nil))
 }
 
 // ResetRegister sets all cells to zero.
 func (c *Client) ResetRegister(ctx context.Context, name string) error {
-	return registerError(name, c.call(ctx, standard, "bm_register_reset", []any{int32(0), name}, nil))
+	return registerError(name, c.repeat(ctx, Standard, "bm_register_reset", []any{int32(0), name}, nil))
 }
 
 // Port is a port of the switch.
@@ -80,7 +80,7 @@ type Port struct {
 // Ports lists the switch's ports.
 func (c *Client) Ports(ctx context.Context) ([]Port, error) {
 	var ports []Port
-	err := c.call(ctx, standard, "bm_dev_mgr_show_ports", nil, func(ctx context.Context, p thrift.TProtocol) error {
+	err := c.repeat(ctx, Standard, "bm_dev_mgr_show_ports", nil, func(ctx context.Context, _ thrift.TType, p thrift.TProtocol) error {
 		_, n, err := p.ReadListBegin(ctx)
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (c *Client) SetQueueRate(ctx context.Context, q Queue, pps int64) error {
 
 func (c *Client) queueCall(ctx context.Context, method string, args ...any) error {
 	var code int32
-	err := c.call(ctx, simpleSwitch, method, args, func(ctx context.Context, p thrift.TProtocol) (err error) {
+	err := c.repeat(ctx, SimpleSwitch, method, args, func(ctx context.Context, _ thrift.TType, p thrift.TProtocol) (err error) {
 		code, err = p.ReadI32(ctx)
 		return err
 	})
@@ -160,7 +160,7 @@ func (c *Client) queueCall(ctx context.Context, method string, args ...any) erro
 // Elapsed returns the switch's clock: µs since it started, as the program's
 // timestamps count.
 func (c *Client) Elapsed(ctx context.Context) (us int64, err error) {
-	err = c.call(ctx, simpleSwitch, "get_time_elapsed_us", nil, func(ctx context.Context, p thrift.TProtocol) (err error) {
+	err = c.repeat(ctx, SimpleSwitch, "get_time_elapsed_us", nil, func(ctx context.Context, _ thrift.TType, p thrift.TProtocol) (err error) {
 		us, err = p.ReadI64(ctx)
 		return err
 	})

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pauseless/pauseless/controlplane/bmv2"
+	"github.com/pauseless/pauseless/internal/bmv2"
 
 	"github.com/apache/thrift/lib/go/thrift"
 )
@@ -49,7 +49,7 @@ func start(t *testing.T) (*server, *bmv2.Client) {
 			go s.serve(conn)
 		}
 	}()
-	c, err := bmv2.Dial(l.Addr().String())
+	c, err := bmv2.Dial(l.Addr().String(), bmv2.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestGarbageIsAnError(t *testing.T) {
 				conn.Close()
 			}
 		}()
-		c, err := bmv2.Dial(l.Addr().String())
+		c, err := bmv2.Dial(l.Addr().String(), bmv2.Timeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +325,7 @@ func TestGarbageIsAnError(t *testing.T) {
 		c.Close()
 		l.Close()
 	}
-	if _, err := bmv2.Dial("127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "no Thrift server at 127.0.0.1:1") || errors.Is(err, context.Canceled) {
+	if _, err := bmv2.Dial("127.0.0.1:1", bmv2.Timeout); err == nil || !strings.Contains(err.Error(), "no Thrift server at 127.0.0.1:1") || errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
