@@ -137,12 +137,12 @@ func (m *Machine) applyHeavy(t *Table, e *Entry) int32 {
 	member := x.Member
 	if g := x.Group; g != nil {
 		member = nil
-		switch n := uint64(len(g.slots)); {
+		switch n := g.slots(); {
 		case n == 0:
 		case g.Random:
-			member = g.slots[m.state.rng.between(0, n-1)]
+			member = g.pick(m.state.rng.between(0, n-1))
 		default:
-			member = g.slots[m.hash(m.prog.Profiles[t.Info.Profile].selector)%n]
+			member = g.pick(m.hash(m.prog.Profiles[t.Info.Profile].selector) % n)
 		}
 	}
 	switch {

@@ -33,8 +33,11 @@ type Group struct {
 	Users   int
 	profile *Profile // of a group that belongs to one entry
 	listed  bool     // is in profile.own
-	// slots has each member that may be chosen as often as it weighs.
-	slots []*Member
+	// live are the members that may be chosen. upTo has, by member, the sum of
+	// the weights as far as it; nil where each weighs one. Memory is in
+	// proportion to the members, whatever they weigh.
+	live []*Member
+	upTo []uint64
 }
 
 // GroupMember is a member's place in a group.
@@ -54,15 +57,50 @@ func newProfile(info *ProfileInfo) *Profile {
 
 // Choose prepares the choice among the members, after they changed.
 func (g *Group) Choose() {
-	g.slots = g.slots[:0:0]
+	g.live, g.upTo = g.live[:0:0], nil
+	alike := true
 	for _, m := range g.Members {
-		if m.Down {
-			continue
-		}
-		for range m.Weight {
-			g.slots = append(g.slots, m.Member)
+		if !m.Down && m.Weight > 0 {
+			g.live = append(g.live, m.Member)
+			alike = alike && m.Weight == 1
 		}
 	}
+	if alike {
+		return
+	}
+	g.upTo = make([]uint64, 0, len(g.live))
+	sum := uint64(0)
+	for _, m := range g.Members {
+		if !m.Down && m.Weight > 0 {
+			sum += uint64(m.Weight)
+			g.upTo = append(g.upTo, sum)
+		}
+	}
+}
+
+// slots returns the sum of the weights: that many numbers pick a member.
+func (g *Group) slots() uint64 {
+	if n := len(g.upTo); n > 0 {
+		return g.upTo[n-1]
+	}
+	return uint64(len(g.live))
+}
+
+// pick returns the member that a number less than slots picks. Each has as
+// many of them as it weighs, in the order of the members.
+func (g *Group) pick(slot uint64) *Member {
+	if g.upTo == nil {
+		return g.live[slot]
+	}
+	lo, hi := 0, len(g.upTo)-1 // the first member whose sum is above slot
+	for lo < hi {
+		if mid := (lo + hi) / 2; g.upTo[mid] > slot {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return g.live[lo]
 }
 
 // NewGroup returns a group that belongs to one entry.

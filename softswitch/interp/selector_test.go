@@ -3,6 +3,8 @@
 package interp
 
 import (
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -73,5 +75,44 @@ func TestSelectors(t *testing.T) {
 	}
 	if len(seen) != 3 || seen[1] < 15 || seen[2] < 15 || seen[3] < 15 {
 		t.Errorf("at random, members were picked %v times", seen)
+	}
+}
+
+// A group takes memory for its members, not for what they weigh, and picks
+// the same members as a list that has each as often as it weighs.
+func TestWeightsTakeNoMemory(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		g := &Group{}
+		var list []*Member
+		for range rng.IntN(9) {
+			m := GroupMember{Member: &Member{}, Weight: rng.IntN(5), Down: rng.IntN(4) == 0}
+			g.Members = append(g.Members, m)
+			for range m.Weight {
+				if !m.Down {
+					list = append(list, m.Member)
+				}
+			}
+		}
+		g.Choose()
+		if n := g.slots(); n != uint64(len(list)) {
+			t.Fatalf("%d slots, want %d", n, len(list))
+		}
+		for i, want := range list {
+			if g.pick(uint64(i)) != want {
+				t.Fatalf("slot %d picks another member: %+v", i, g.Members)
+			}
+		}
+	}
+	big := &Group{}
+	for range 4000 {
+		big.Members = append(big.Members, GroupMember{Member: &Member{}, Weight: 1 << 16})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	big.Choose()
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("4000 members took %d bytes: 2 GB when each unit of weight had a slot", took)
 	}
 }

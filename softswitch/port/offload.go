@@ -20,6 +20,18 @@ const (
 	gsoECN        = 0x80 // flag
 )
 
+// Lengths of headers in bytes, without options.
+const (
+	ipv4Len = 20
+	ipv6Len = 40
+	udpLen  = 8
+	tcpLen  = 20
+)
+
+// maxSegments bounds what a frame is cut into. Linux cuts TCP's 64 KB to no
+// less than 48 bytes each, and UDP's to 128 pieces.
+const maxSegments = 2048
+
 // insertTag puts a VLAN tag behind the addresses of a frame.
 func insertTag(frame []byte, tag [4]byte) []byte {
 	out := make([]byte, 0, len(frame)+4)
@@ -52,6 +64,9 @@ func finishOffload(vnet, frame []byte, b *Batch) {
 // passed on whole.
 func segment(gso byte, size, start int, frame []byte, b *Batch) bool {
 	network := packet.EthernetLen
+	if len(frame) < network {
+		return false
+	}
 	etherType := binary.BigEndian.Uint16(frame[12:])
 	if etherType == 0x8100 || etherType == 0x88a8 {
 		if len(frame) < network+4 {
@@ -61,17 +76,24 @@ func segment(gso byte, size, start int, frame []byte, b *Batch) bool {
 		network += 4
 	}
 	v4 := etherType == packet.EtherTypeIPv4
-	if !v4 && etherType != 0x86dd || start <= network || start+8 > len(frame) {
+	least := network + ipv4Len
+	if !v4 {
+		least = network + ipv6Len
+	}
+	if !v4 && etherType != 0x86dd || start < least || start+udpLen > len(frame) {
 		return false
 	}
-	headers, csumAt, proto := start+8, start+6, packet.ProtoUDP
+	headers, csumAt, proto := start+udpLen, start+6, packet.ProtoUDP
 	if gso != gsoUDPL4 {
-		if start+20 > len(frame) {
+		if start+tcpLen > len(frame) {
 			return false
 		}
 		headers, csumAt, proto = start+int(frame[start+12]>>4)*4, start+16, packet.ProtoTCP
+		if headers < start+tcpLen { // the sender writes its length as it likes
+			return false
+		}
 	}
-	if headers > len(frame) {
+	if headers >= len(frame) || (len(frame)-headers)/size >= maxSegments {
 		return false
 	}
 	payload := frame[headers:]
