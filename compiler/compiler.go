@@ -130,7 +130,7 @@ func (r *Result) compile(opts Options, rep *source.Reporter) {
 			return
 		}
 	}
-	if !r.preprocess(opts, open, text, rep) || opts.Stop == AfterPreproc {
+	if !r.preprocess(opts, text, rep) || opts.Stop == AfterPreproc {
 		return
 	}
 	r.Tree = syntax.Parse(r.Tokens, rep)
@@ -161,7 +161,7 @@ const tnaFile = "tna.p4"
 // preprocess makes the tokens of a program, and reports whether it could. A
 // program is told its target by a macro, as p4c tells it: a program that turns
 // out to include tna.p4 is read again for that.
-func (r *Result) preprocess(opts Options, open func(string) (string, error), text string, rep *source.Reporter) bool {
+func (r *Result) preprocess(opts Options, text string, rep *source.Reporter) bool {
 	const tofino = "__TARGET_TOFINO__"
 	toldTofino := opts.tofino || slices.ContainsFunc(opts.Defines, func(d string) bool {
 		name, _, _ := strings.Cut(d, "=")
@@ -170,6 +170,10 @@ func (r *Result) preprocess(opts Options, open func(string) (string, error), tex
 	target := "__TARGET_BMV2__"
 	if toldTofino {
 		target = tofino + "=1"
+	}
+	includes := opts.Open
+	if includes == nil {
+		includes = readInclude
 	}
 	for {
 		file := r.Set.Add(opts.File, text)
@@ -181,7 +185,7 @@ func (r *Result) preprocess(opts Options, open func(string) (string, error), tex
 		r.Tokens = preproc.Run(r.Set, rep, preproc.Options{
 			Include:      opts.Include,
 			Defines:      append([]string{target}, opts.Defines...),
-			Open:         open,
+			Open:         includes,
 			System:       include.Files,
 			SystemPrefix: include.Prefix,
 		}, file)
@@ -221,6 +225,18 @@ func readFile(name string) (string, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, source.MaxSize+1))
 	return string(b), err
+}
+
+// readInclude reads a file that a program names. What is not a regular file
+// is not opened: a pipe may never have anything to read, a device no end.
+func readInclude(name string) (string, error) {
+	switch i, err := os.Stat(name); {
+	case err != nil:
+		return "", err
+	case !i.Mode().IsRegular():
+		return "", preproc.ErrNotRegular
+	}
+	return readFile(name)
 }
 
 // cause strips the operation and the path off a file error.

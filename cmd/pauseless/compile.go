@@ -4,12 +4,10 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
@@ -18,10 +16,12 @@ import (
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/p4c"
 	"github.com/pauseless/pauseless/compiler/p4info"
+	"github.com/pauseless/pauseless/compiler/preproc"
 	"github.com/pauseless/pauseless/compiler/syntax"
 	"github.com/pauseless/pauseless/compiler/types"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/outfile"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
@@ -137,6 +137,9 @@ func reportDiagnostics(cmd *cobra.Command, f *compileFlags, file string, list di
 					return text
 				}
 			}
+			if name != file && !preproc.Included(name) { // as #line says
+				return nil
+			}
 			text, err := os.ReadFile(name)
 			if err != nil {
 				return nil
@@ -203,26 +206,5 @@ func writeOutput(cmd *cobra.Command, name string, data []byte) error {
 		_, err := cmd.OutOrStdout().Write(data)
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return cannotWrite(name, err)
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	return cannotWrite(name, err)
-}
-
-func cannotWrite(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var path *os.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	return fmt.Errorf("cannot write %s: %s", name, strings.TrimSpace(err.Error()))
+	return outfile.Write(name, data, 0o666)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/outfile"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"github.com/spf13/cobra"
@@ -158,7 +159,7 @@ func savePipeline(name string, p controlplane.Pipeline, info, config string) err
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(info, text, 0o644); err != nil {
+		if err := outfile.Write(info, text, 0o644); err != nil {
 			return err
 		}
 	}
@@ -166,7 +167,7 @@ func savePipeline(name string, p controlplane.Pipeline, info, config string) err
 		if len(p.Config) == 0 {
 			return fmt.Errorf("%s does not give its device configuration away", name)
 		}
-		return os.WriteFile(config, p.Config, 0o644)
+		return outfile.Write(config, p.Config, 0o644)
 	}
 	return nil
 }

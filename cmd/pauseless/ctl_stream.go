@@ -16,6 +16,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/outfile"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -258,7 +259,7 @@ file. Switches send them to the primary controller only.`,
 			out := &lines{w: cmd.OutOrStdout(), times: times, done: cancel}
 			var writer *pcapgo.Writer
 			if pcap != "" {
-				file, err := os.Create(pcap)
+				file, err := outfile.Stream(pcap)
 				if err != nil {
 					return err
 				}

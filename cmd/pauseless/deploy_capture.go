@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/testbed/netns"
 
@@ -57,7 +58,7 @@ and PFC.`,
 				return err
 			}
 			if file != "" {
-				f, err := os.Create(file)
+				f, err := outfile.Stream(file)
 				if err != nil {
 					return err
 				}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/mininet"
 	"github.com/pauseless/pauseless/testbed/netns"
@@ -39,6 +40,9 @@ crash.`,
 			}
 			if !write && os.Geteuid() != 0 {
 				return fmt.Errorf("%w; --script writes the script without running it", netns.ErrRoot)
+			}
+			if err := netns.CheckName(d.name); err != nil {
+				return err
 			}
 			file, err := d.writeScript(dir)
 			if err != nil {
@@ -96,5 +100,5 @@ func (d *deployment) writeScript(dir string) (string, error) {
 		return "", err
 	}
 	file := filepath.Join(dir, d.name+".py")
-	return file, os.WriteFile(file, text, 0o755)
+	return file, outfile.Write(file, text, 0o755)
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/netns"
 )
 
@@ -45,7 +46,7 @@ func (d *deployment) note() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(deployedFile(d.name), append(text, '\n'), 0o644)
+	return outfile.Write(deployedFile(d.name), append(text, '\n'), 0o644)
 }
 
 // deployedTargets returns the switches of a network by its name, and the file

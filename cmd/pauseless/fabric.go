@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/hpcc"
@@ -223,14 +223,4 @@ func (f *fabricFlags) write(out, stderr io.Writer, s *scenario.Scenario, runs []
 	return result.Table(out, runs)
 }
 
-func writeFile(name string, do func(io.Writer) error) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := do(file); err != nil {
-		file.Close()
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return file.Close()
-}
+func writeFile(name string, do func(io.Writer) error) error { return outfile.With(name, 0o666, do) }

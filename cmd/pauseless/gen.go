@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/spf13/cobra"
 )
 
@@ -118,7 +119,7 @@ func generate(w io.Writer, profile, target, dir string) error {
 	}
 	for _, f := range prog.Files() {
 		name := filepath.Join(dir, f.Name)
-		if err := os.WriteFile(name, f.Data, 0o666); err != nil {
+		if err := outfile.Write(name, f.Data, 0o666); err != nil {
 			return err
 		}
 		fmt.Fprintln(w, name)

@@ -29,6 +29,8 @@ const (
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The first signal asks; a second one ends the program, whatever it waits for.
+	defer context.AfterFunc(ctx, stop)()
 	root := newRootCmd()
 	root.SetArgs(args)
 	root.SetIn(stdin)

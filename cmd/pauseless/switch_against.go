@@ -20,6 +20,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/softswitch/bench"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/port"
@@ -86,7 +87,7 @@ func benchAgainst(cmd *cobra.Command, dir string) error {
 
 // writePackets writes the input of both switches.
 func writePackets(name string, b *bench.Bench) error {
-	f, err := os.Create(name)
+	f, err := outfile.Stream(name)
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func copyHead(to, from string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, data[:pcapHeader], 0o600)
+	return outfile.Write(to, data[:pcapHeader], 0o600)
 }
 
 // samePackets checks that what simple_switch has written so far is what this

@@ -13,6 +13,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/bfrt"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/tofino"
 	"github.com/spf13/cobra"
 )
@@ -109,7 +110,7 @@ func buildTofino(cmd *cobra.Command, prefix, out string, names []string) error {
 			return err
 		}
 		for _, f := range prog.Files() {
-			if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o666); err != nil {
+			if err := outfile.Write(filepath.Join(dir, f.Name), f.Data, 0o666); err != nil {
 				return err
 			}
 		}
@@ -221,7 +222,7 @@ BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(out, data, 0o666)
+			return outfile.Write(out, data, 0o666)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write")

@@ -10,8 +10,10 @@
 package preproc
 
 import (
+	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/compiler/source"
@@ -360,10 +362,25 @@ func (p *preprocessor) include(in *input, pos source.Pos) {
 	}
 }
 
+// included are how the names of files end that a program may include. Of any
+// other file, such as one with passwords, a message would show lines to those
+// who may have a program compiled but may not read the file.
+var included = []string{".p4", ".p4i", ".p4inc", ".h", ".inc", ".def"}
+
+// Included reports whether a program may include a file of this name.
+func Included(name string) bool { return slices.Contains(included, path.Ext(name)) }
+
+// ErrNotRegular is what Options.Open returns of a pipe or a device.
+var ErrNotRegular = errors.New("it is no regular file")
+
 // find returns the file of the given name, or reports that there is none.
 func (p *preprocessor) find(from *source.File, name string, quoted bool, pos source.Pos) *source.File {
 	if p.system == nil {
 		p.system = map[string]*source.File{}
+	}
+	if !Included(name) {
+		p.rep.Errorf(pos, CodeInclude, "%s is not included: the names of P4 files end in %s", name, strings.Join(included, ", "))
+		return nil
 	}
 	var dirs []string
 	if quoted && !strings.HasPrefix(from.Name, p.opts.SystemPrefix) {
@@ -385,8 +402,12 @@ func (p *preprocessor) find(from *source.File, name string, quoted bool, pos sou
 			break
 		}
 		text, err := p.opts.Open(full)
-		if err == nil {
+		switch {
+		case err == nil:
 			return p.add(full, text, pos)
+		case errors.Is(err, ErrNotRegular):
+			p.rep.Errorf(pos, CodeInclude, "%s is not included: %v", full, err)
+			return nil
 		}
 	}
 	full := p.opts.SystemPrefix + path.Clean(name)

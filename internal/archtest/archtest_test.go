@@ -136,6 +136,66 @@ func TestNoWallClockInTheDataPath(t *testing.T) {
 	})
 }
 
+// writers are the files that may write files by themselves, each with its
+// reason. All others use internal/outfile, which replaces regular files only.
+var writers = map[string]string{
+	"internal/outfile/outfile.go":    "is the place",
+	"internal/golden/golden.go":      "rewrites files of this repository, for its authors",
+	"internal/need/alone_unix.go":    "a lock that stays",
+	"internal/need/written_unix.go":  "opens, and writes nothing",
+	"testbed/netns/link_linux.go":    "a setting of the kernel in /proc",
+	"testbed/netns/journal.go":       "a journal in a folder that it has just made",
+	"testbed/netns/process_linux.go": "a log that programs append to",
+}
+
+func TestFilesAreWrittenInOnePlace(t *testing.T) {
+	calls := []string{"WriteFile", "Create", "Rename", "OpenFile", "CreateTemp"}
+	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
+		if strings.HasSuffix(path, "_test.go") || writers[path] != "" {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" && slices.Contains(calls, sel.Sel.Name) {
+					t.Errorf("%s uses os.%s: use internal/outfile, which leaves devices, pipes, links, owners and modes as they are", path, sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
+}
+
+// No shell reads what we run: names from files would be commands to it.
+func TestNoShell(t *testing.T) {
+	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil && slices.Contains([]string{"sh", "bash", "/bin/sh", "/bin/bash"}, text) {
+					t.Errorf("%s names the shell %s: give a program its arguments one by one", path, text)
+				}
+			}
+			return true
+		})
+	})
+	walk(t, func(path string) {
+		if !strings.HasSuffix(path, ".py.tmpl") {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{".cmd(", "quietRun", "os.system", "shell=True", ".pexec(f", ".pexec(\"", ".popen(f"} {
+			if strings.Contains(string(text), bad) {
+				t.Errorf("%s has %q, which a shell reads: give a list of words", path, bad)
+			}
+		}
+	})
+}
+
 func TestEveryFileNamesItsLicence(t *testing.T) {
 	walk(t, func(path string) {
 		switch filepath.Ext(path) {

@@ -5,6 +5,9 @@ package topo
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
@@ -155,6 +158,10 @@ func (s *Spec) Build(f *yamlfile.File, path string) *Topology {
 			r.errorf("addresses."+name, "no switch is called %q%s", name, diag.DidYouMean(name, t.names(Switch)))
 			continue
 		}
+		if err := checkAddress(addr); err != nil {
+			r.errorf("addresses."+name, "switch %s: %v", name, err)
+			continue
+		}
 		n.Address = addr
 	}
 	if r.failed {
@@ -162,6 +169,21 @@ func (s *Spec) Build(f *yamlfile.File, path string) *Topology {
 	}
 	return t
 }
+
+// checkAddress returns an error if nothing can listen at an address.
+func checkAddress(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil || host == "" || !validHost.MatchString(host) {
+		return fmt.Errorf("address %q: want host:port, as in 192.0.2.1:9559", addr)
+	}
+	return nil
+}
+
+// validHost is a name in DNS or an address.
+var validHost = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$|^[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?$`)
 
 func (t *Topology) names(k Kind) []string {
 	var names []string

@@ -49,8 +49,10 @@ func (g *Graph) check(key string, r *reporter) {
 	switches := make(map[string]bool)
 	for i, s := range g.Switches {
 		at := fmt.Sprintf("%s.switches.%d", key, i)
-		if s.Name == "" || switches[s.Name] {
-			r.errorf(at, "two switches, or one without a name, are called %q", s.Name)
+		if err := CheckName(s.Name); err != nil {
+			r.errorf(at+".name", "switch %v", err)
+		} else if switches[s.Name] {
+			r.errorf(at, "two switches are called %q", s.Name)
 		}
 		if s.Tier < 0 || s.Tier > 16 {
 			r.errorf(at+".tier", "tier is %d, must be from 1 to 16", s.Tier)
@@ -71,8 +73,8 @@ func (g *Graph) check(key string, r *reporter) {
 	}
 	for i, h := range g.Hosts {
 		at := fmt.Sprintf("%s.hosts.%d", key, i)
-		if h.Name == "" {
-			r.errorf(at, "a host needs a name")
+		if err := CheckName(h.Name); err != nil {
+			r.errorf(at+".name", "host %v", err)
 		}
 		if !switches[h.On] {
 			r.errorf(at+".on", "no switch is called %q", h.On)

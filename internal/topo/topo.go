@@ -10,11 +10,24 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"regexp"
 	"slices"
 
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
+
+// CheckName returns an error if a node may not be called so. This is the one
+// place where such names are checked: they become parts of names of files,
+// namespaces and interfaces, and of command lines.
+func CheckName(name string) error {
+	if !validName.MatchString(name) {
+		return fmt.Errorf("name %q: use up to 64 letters, digits, \".\", \"_\" and \"-\", a letter or digit first", name)
+	}
+	return nil
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Kind says what a node is.
 type Kind uint8
@@ -279,8 +292,11 @@ func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 	hostsOn := make(map[int]int)
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
-		if n.Name == "" || names[n.Name] {
-			b.fail("two nodes, or one without a name, are called %q", n.Name)
+		if err := CheckName(n.Name); err != nil {
+			b.fail("%v %w", n.Kind, err)
+		}
+		if names[n.Name] {
+			b.fail("two nodes are called %q", n.Name)
 		}
 		names[n.Name] = true
 		n.MAC = packet.MAC{0x02, byte(n.Kind), byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}

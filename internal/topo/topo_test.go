@@ -3,6 +3,7 @@
 package topo
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -55,6 +56,32 @@ func TestMistakesInTheFile(t *testing.T) {
 	} {
 		if _, err := Parse("t.yaml", []byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", in, err, want)
+		}
+	}
+}
+
+// Names of a file become parts of commands, files and interfaces: those that a
+// shell or a path reads as something else are refused, with their place.
+func TestNamesThatMeanSomethingElsewhere(t *testing.T) {
+	graph := func(sw, host string) string {
+		return fmt.Sprintf("graph:\n  rate: 1Gbps\n  delay: 1us\n  switches: [{name: %q}]\n  hosts: [{name: %q, on: %q}, {name: z, on: %q}]\n", sw, host, sw, sw)
+	}
+	if _, err := Parse("t.yaml", []byte(graph("leaf-1.a_b", "H7"))); err != nil {
+		t.Errorf("good names: %v", err)
+	}
+	for _, bad := range []string{"$(id>A)", "../../evil", "x;id>B;", "a b", "`id`", "-rf", ".", "..", "a/b", "a\nb", "a\x00", "ü", "", strings.Repeat("a", 65)} {
+		for _, text := range []string{graph(bad, "h"), graph("s", bad)} {
+			_, err := Parse("t.yaml", []byte(text))
+			if err == nil || !strings.Contains(err.Error(), "t.yaml:") || !strings.Contains(err.Error(), "letters, digits") {
+				t.Errorf("%q: %v", bad, err)
+			}
+		}
+	}
+	for addr, good := range map[string]bool{"10.0.0.1:9559": true, "[2001:db8::1]:1": true, "leaf.example:80": true,
+		"leaf": false, "10.0.0.1:": false, "$(id):1": false, ":9559": false, "a b:1": false, "a:70000": false} {
+		_, err := Parse("t.yaml", []byte(graph("s", "h")+fmt.Sprintf("addresses: {s: %q}\n", addr)))
+		if (err == nil) != good {
+			t.Errorf("address %q: %v", addr, err)
 		}
 	}
 }

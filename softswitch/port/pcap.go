@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
@@ -58,7 +59,7 @@ func (l *pcapLink) open(in, out string) (err error) {
 		}
 	}
 	if out != "" {
-		if l.out, err = os.Create(out); err != nil {
+		if l.out, err = outfile.Stream(out); err != nil {
 			return err
 		}
 		l.w = bufio.NewWriterSize(l.out, fileBuffer)

@@ -13,6 +13,7 @@ import (
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/program"
@@ -81,7 +82,7 @@ func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
 		return l.SimpleSwitch, append(args, "--", "--grpc-server-addr", s.GRPC, "--cpu-port", fmt.Sprint(CPUPort), "--priority-queues", "8"), nil
 	}
 	file := filepath.Join(dir, s.Name+".yaml")
-	if err := os.WriteFile(file, l.switchFile(s), 0o644); err != nil {
+	if err := outfile.Write(file, l.switchFile(s), 0o644); err != nil {
 		return "", nil, err
 	}
 	return l.Pauseless, []string{"switch", "--config", file}, nil

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -91,10 +92,8 @@ func Script(c Config) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// quote writes a Python string.
-func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
-}
+// quote writes a Python string. All that Go escapes, Python reads the same.
+func quote(s string) string { return strconv.QuoteToASCII(s) }
 
 // list writes a Python list of strings.
 func list(words []string) string {

@@ -28,7 +28,8 @@ var ErrRoot = errors.New("making network namespaces and interfaces needs root: r
 // those of namespaces and files.
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-func checkName(name string) error {
+// CheckName returns an error if a network may not be called so.
+func CheckName(name string) error {
 	if !validName.MatchString(name) {
 		return fmt.Errorf("network name %q: use up to 32 of a-z, 0-9 and -, beginning with a letter or digit", name)
 	}

@@ -40,7 +40,7 @@ type Network struct {
 // Up builds a network and starts its switches, without a program in them. If
 // it fails nothing of it stays.
 func Up(ctx context.Context, c Config) (_ *Network, err error) {
-	if err := checkName(c.Name); err != nil {
+	if err := CheckName(c.Name); err != nil {
 		return nil, err
 	}
 	if err := Possible(); err != nil {
@@ -269,7 +269,7 @@ func (n *Network) Down() error {
 // became of them. It goes on where something cannot be removed, and reports
 // it all; calling it again tries again.
 func Down(name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	if os.Geteuid() != 0 {

@@ -28,6 +28,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/bmv2"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/softswitch/interp"
 )
 
@@ -130,11 +131,11 @@ func (s *Switch) start(binary string, json []byte, addrs, before []string, after
 	file := "--no-p4"
 	if json != nil {
 		file = filepath.Join(s.dir, "program.json")
-		if err := os.WriteFile(file, json, 0o600); err != nil {
+		if err := outfile.Write(file, json, 0o600); err != nil {
 			return err
 		}
 	}
-	if s.out, err = os.Create(filepath.Join(s.dir, "output")); err != nil {
+	if s.out, err = outfile.Stream(filepath.Join(s.dir, "output")); err != nil {
 		return err
 	}
 	_, port, _ := net.SplitHostPort(addrs[0])

@@ -20,7 +20,6 @@ from mininet.cli import CLI
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import Switch
-from mininet.util import quietRun
 
 # Name, address, MAC address, switch, port of the switch.
 HOSTS = [
@@ -82,8 +81,9 @@ def journal_process(pid, name):
 def quiet(node, interface):
     """Frames on the wire are as the stack made them, and nobody else's."""
     for offload in "tso", "gso", "gro", "tx", "rx", "sg":
-        node.cmd(f"ethtool -K {interface} {offload} off")
-    node.cmd(f"sysctl -qw net.ipv6.conf.{interface}.disable_ipv6=1")
+        node.pexec(["ethtool", "-K", interface, offload, "off"])
+    # With slashes, as a name may have a dot. No shell reads these lists.
+    node.pexec(["sysctl", "-qw", f"net/ipv6/conf/{interface}/disable_ipv6=1"])
 
 
 def check_free(address):
@@ -164,7 +164,7 @@ def build():
         journal("link", f"{a}-eth{a_port}")
         net.addLink(net[a], net[b], port1=a_port, port2=b_port)
         for interface in f"{a}-eth{a_port}", f"{b}-eth{b_port}":
-            quietRun(f"ip link set {interface} mtu 1600")
+            subprocess.run(["ip", "link", "set", interface, "mtu", "1600"], check=True)
     return net
 
 
