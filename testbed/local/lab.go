@@ -4,7 +4,6 @@ package local
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
