@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +20,12 @@ import (
 func newReportCmd() *cobra.Command {
 	var output, title string
 	cmd := &cobra.Command{
-		Use:     "report RESULTS.json...",
-		Short:   "Draw results of runs as one HTML page",
+		Use:   "report RESULTS.json...",
+		Short: "Show results of runs as one HTML page",
+		Long: `Writes one HTML file that needs nothing else: what came out in a sentence per
+comparison, a table with intervals, and figures that can be pointed at, zoomed
+and saved as SVG. Runs of one scenario are compared with one another, seed by
+seed; several files are put together.`,
 		Example: "  pauseless report out/demo/results.json -o demo.html\n  pauseless report a/results.json b/results.json -o both.html --title 'before and after'",
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")
@@ -26,24 +34,52 @@ func newReportCmd() *cobra.Command {
 		if len(args) == 0 {
 			return usageErrorf(cmd, "want at least one results file")
 		}
-		var runs []*result.Run
+		var sources []report.Source
+		n := 0
 		for _, name := range args {
-			r, err := readResults(name)
+			runs, err := readResults(name)
 			if err != nil {
 				return err
 			}
-			runs = append(runs, r...)
+			sources = append(sources, report.Source{Name: sourceName(name, args), Runs: runs})
+			n += len(runs)
+			if title == "" && len(runs) > 0 {
+				title = runs[0].Scenario
+			}
 		}
-		if title == "" && len(runs) > 0 {
-			title = runs[0].Scenario
-		}
-		if err := writeFile(output, func(w io.Writer) error { return report.Write(w, title, runs) }); err != nil {
+		o := report.Options{Title: title, Made: made()}
+		if err := writeFile(output, func(w io.Writer) error { return report.Write(w, o, sources...) }); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs\n", output, len(runs))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs\n", output, n)
 		return nil
 	}
 	return cmd
+}
+
+// sourceName tells a results file from the others: by its own name if that
+// does, or else by its folder.
+func sourceName(name string, all []string) string {
+	base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	for _, other := range all {
+		if other != name && filepath.Base(other) == filepath.Base(name) {
+			return filepath.Base(filepath.Dir(name))
+		}
+	}
+	return base
+}
+
+// made says by which build a page is made, and when.
+func made() string {
+	text := "pauseless"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				text += " " + s.Value[:min(len(s.Value), 12)]
+			}
+		}
+	}
+	return text + ", " + time.Now().Format("2006-01-02 15:04 MST")
 }
 
 func readResults(name string) ([]*result.Run, error) {

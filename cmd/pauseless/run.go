@@ -64,5 +64,7 @@ func writeResults(dir, title string, runs []*result.Run) (string, error) {
 			return "", err
 		}
 	}
-	return filepath.Join(dir, "report.html"), write("report.html", func(w io.Writer) error { return report.Write(w, title, runs) })
+	return filepath.Join(dir, "report.html"), write("report.html", func(w io.Writer) error {
+		return report.Write(w, report.Options{Title: title, Made: made()}, report.Source{Runs: runs})
+	})
 }

@@ -3,123 +3,154 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"html/template"
-	"image/color"
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/pauseless/pauseless/testbed/result"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// palette is Okabe and Ito's, which most readers can tell apart.
-var palette = []color.Color{
-	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255},
-	color.RGBA{204, 121, 167, 255}, color.RGBA{86, 180, 233, 255}, color.RGBA{230, 159, 0, 255}, color.RGBA{0, 0, 0, 255},
+// number is a value of a figure. Five digits are more than a screen shows; what
+// is no number is null.
+type number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(n), 'g', 5, 64), nil
 }
 
-func colour(i int) color.Color { return palette[i%len(palette)] }
-
-const (
-	figureWidth  = 22 * vg.Centimeter
-	figureHeight = 10 * vg.Centimeter
-)
-
-// svg renders plots below one another, sharing the width.
-func svg(plots ...*plot.Plot) (template.HTML, error) {
-	height := figureHeight * vg.Length(len(plots))
-	c := vgsvg.New(figureWidth, height)
-	area := draw.New(c)
-	for i, p := range plots {
-		top := area.Max.Y - figureHeight*vg.Length(i)
-		p.Draw(draw.Canvas{Canvas: area.Canvas, Rectangle: vg.Rectangle{
-			Min: vg.Point{X: area.Min.X, Y: top - figureHeight}, Max: vg.Point{X: area.Max.X, Y: top},
-		}})
-	}
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return "", err
-	}
-	// The XML prologue has no place inside HTML.
-	text := b.String()
-	if i := strings.Index(text, "<svg"); i > 0 {
-		text = text[i:]
-	}
-	return template.HTML(text), nil
+// Axis is the look of an axis. Unit is us, bytes, share, or empty.
+type Axis struct {
+	Label string `json:"label"`
+	Unit  string `json:"unit,omitempty"`
+	Log   bool   `json:"log,omitempty"`
 }
 
-func newPlot(x, y string) *plot.Plot {
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = x, y
-	p.Legend.Top = true
-	p.Add(plotter.NewGrid())
-	return p
+// Curves is a figure with a line per arm. Several seeds make a line of means
+// in a band from the least to the most.
+type Curves struct {
+	Title   string   `json:"title"`
+	Caption string   `json:"-"`
+	X       Axis     `json:"x"`
+	Y       Axis     `json:"y"`
+	At      []number `json:"at"` // places on the x axis
+	Arms    []Curve  `json:"arms"`
+	Points  bool     `json:"points,omitempty"` // few places: show them
 }
 
-func line(p *plot.Plot, name string, xy plotter.XYs, c color.Color) error {
-	l, err := plotter.NewLine(xy)
-	if err != nil {
-		return err
-	}
-	l.Color, l.Width = c, vg.Points(1.5)
-	p.Add(l)
-	if name != "" {
-		p.Legend.Add(name, l)
-	}
-	return nil
+// Curve is the line of an arm.
+type Curve struct {
+	Arm int      `json:"arm"`
+	V   []number `json:"v"`
+	Lo  []number `json:"lo,omitempty"`
+	Hi  []number `json:"hi,omitempty"`
 }
 
-// fctCDF draws the share of flows that finished within a time.
-func fctCDF(runs []*result.Run) (figure, error) {
-	p := newPlot("flow completion time, µs", "share of flows")
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	p.Legend.Top, p.Legend.Left = false, false
-	drawn := false
-	for i, r := range runs {
-		var fct []float64
-		for _, f := range r.Flows {
-			if f.FCTNS > 0 {
-				fct = append(fct, float64(f.FCTNS)/1000)
+// curve makes the line of the means of seeds, each of which has a value or NaN
+// at every place.
+func curve(arm int, seeds [][]float64, places int) Curve {
+	c := Curve{Arm: arm}
+	for i := range places {
+		var v []float64
+		for _, s := range seeds {
+			if !math.IsNaN(s[i]) {
+				v = append(v, s[i])
 			}
 		}
-		if len(fct) < 2 {
-			continue
+		if len(v) == 0 {
+			v = []float64{math.NaN()}
 		}
-		slices.Sort(fct)
-		xy := make(plotter.XYs, len(fct))
-		for j, v := range fct {
-			xy[j] = plotter.XY{X: v, Y: float64(j+1) / float64(len(fct))}
+		c.V = append(c.V, number(result.Mean(v)))
+		if len(seeds) > 1 {
+			c.Lo, c.Hi = append(c.Lo, number(slices.Min(v))), append(c.Hi, number(slices.Max(v)))
 		}
-		if err := line(p, r.Profile, xy, colour(i)); err != nil {
-			return figure{}, err
-		}
-		drawn = true
 	}
-	if !drawn || p.X.Min == p.X.Max {
-		return figure{}, nil
-	}
-	pic, err := svg(p)
-	return figure{"Flow completion times", "Share of the finished flows that took at most so long, from the first byte ready to the last acknowledgement.", pic}, err
+	return c
 }
 
-// sizeBins splits flows by size, at a third of a decade.
-const binsPerDecade = 3
+const bandText = " Bands go from the least to the most of the seeds, lines are their means."
 
-// slowdownBySize draws the 99th percentile of slowdown for flows of like size.
-func slowdownBySize(runs []*result.Run) (figure, error) {
-	p := newPlot("flow size, bytes", "p99 slowdown")
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	drawn := false
-	for i, r := range runs {
+func band(g *group) string {
+	for _, a := range g.arms {
+		if len(a.runs) > 1 {
+			return bandText
+		}
+	}
+	return ""
+}
+
+// cdfPlaces is how many places of the x axis a distribution is known at.
+const cdfPlaces = 160
+
+// fctCDF makes the distribution of flow completion times.
+func fctCDF(g *group) []Curves {
+	lo, hi := math.Inf(1), 0.0
+	fcts := func(r *result.Run) []float64 {
+		var v []float64
+		for _, f := range r.Flows {
+			if f.FCTNS > 0 {
+				v = append(v, float64(f.FCTNS)/1000)
+			}
+		}
+		slices.Sort(v)
+		return v
+	}
+	for _, a := range g.arms {
+		for _, r := range a.runs {
+			if v := fcts(r); len(v) > 0 {
+				lo, hi = min(lo, v[0]), max(hi, v[len(v)-1])
+			}
+		}
+	}
+	if hi <= lo {
+		return nil
+	}
+	fig := Curves{
+		Title: "Flow completion times", Caption: "Share of the finished flows that took at most so long." + band(g),
+		X: Axis{"flow completion time", "us", true}, Y: Axis{"share of flows", "share", false},
+	}
+	for i := range cdfPlaces {
+		fig.At = append(fig.At, number(lo*math.Pow(hi/lo, float64(i)/(cdfPlaces-1))))
+	}
+	fig.At[cdfPlaces-1] = number(hi * 1.0001) // rounding must not lose the last
+	for _, a := range g.arms {
+		var seeds [][]float64
+		for _, r := range a.runs {
+			v := fcts(r)
+			if len(v) == 0 {
+				continue
+			}
+			shares := make([]float64, cdfPlaces)
+			for i, at := range fig.At {
+				n, _ := slices.BinarySearchFunc(v, float64(at), func(x, at float64) int {
+					if x <= at {
+						return -1
+					}
+					return 1
+				})
+				shares[i] = float64(n) / float64(len(v))
+			}
+			seeds = append(seeds, shares)
+		}
+		if len(seeds) > 0 {
+			fig.Arms = append(fig.Arms, curve(a.arm, seeds, cdfPlaces))
+		}
+	}
+	return []Curves{fig}
+}
+
+// binsPerDecade is how finely slowdowns are told apart by flow size.
+const binsPerDecade = 4
+
+// slowdownBySize makes the slowdown of flows of like size: the median, and what
+// one of a hundred exceeds.
+func slowdownBySize(g *group) []Curves {
+	slowdowns := func(r *result.Run) map[int][]float64 {
 		bins := make(map[int][]float64)
 		for _, f := range r.Flows {
 			if f.FCTNS > 0 && f.IdealNS > 0 && f.Bytes > 0 {
@@ -127,115 +158,253 @@ func slowdownBySize(runs []*result.Run) (figure, error) {
 				bins[b] = append(bins[b], float64(f.FCTNS)/float64(f.IdealNS))
 			}
 		}
-		var xy plotter.XYs
-		for b, v := range bins {
-			xy = append(xy, plotter.XY{X: math.Pow(10, (float64(b)+0.5)/binsPerDecade), Y: result.Quantile(v, 0.99)})
-		}
-		if len(xy) < 2 {
-			continue
-		}
-		slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-		if err := line(p, r.Profile, xy, colour(i)); err != nil {
-			return figure{}, err
-		}
-		drawn = true
+		return bins
 	}
-	if !drawn || p.Y.Min == p.Y.Max || p.X.Min == p.X.Max {
-		return figure{}, nil
+	used := make(map[int]bool)
+	for _, a := range g.arms {
+		for _, r := range a.runs {
+			for b := range slowdowns(r) {
+				used[b] = true
+			}
+		}
 	}
-	pic, err := svg(p)
-	return figure{"Slowdown by flow size", "99th percentile of completion time over the time the flow would take alone.", pic}, err
+	if len(used) < 2 {
+		return nil
+	}
+	var bins []int
+	for b := range used {
+		bins = append(bins, b)
+	}
+	slices.Sort(bins)
+	var figures []Curves
+	for _, q := range []struct {
+		name string
+		of   float64
+	}{{"99th percentile", 0.99}, {"median", 0.5}} {
+		fig := Curves{
+			Title: "Slowdown by flow size, " + q.name, Caption: "Completion time over the time that the flow would take alone, of flows of like size." + band(g),
+			X: Axis{"flow size", "bytes", true}, Y: Axis{q.name + " of slowdown", "", true}, Points: true,
+		}
+		for _, b := range bins {
+			fig.At = append(fig.At, number(math.Pow(10, (float64(b)+0.5)/binsPerDecade)))
+		}
+		for _, a := range g.arms {
+			var seeds [][]float64
+			for _, r := range a.runs {
+				of := slowdowns(r)
+				v := make([]float64, len(bins))
+				for i, b := range bins {
+					v[i] = math.NaN()
+					if len(of[b]) > 0 {
+						v[i] = result.Quantile(of[b], q.of)
+					}
+				}
+				seeds = append(seeds, v)
+			}
+			fig.Arms = append(fig.Arms, curve(a.arm, seeds, len(bins)))
+		}
+		figures = append(figures, fig)
+	}
+	return figures
 }
 
-// linesShown is how many queues a time line shows: those that grew longest.
-const linesShown = 6
+// Timeline is what a run has over time. Times are in microseconds.
+type Timeline struct {
+	Arm   int      `json:"arm"`
+	Seed  uint64   `json:"seed"`
+	T     []number `json:"t"`
+	Lines []struct {
+		Name string   `json:"name"`
+		V    []number `json:"v"`
+	} `json:"lines"`
+	Rows   []string    `json:"rows"`   // ports that were paused longest
+	Pauses [][4]number `json:"pauses"` // row, class, start, end
+	// Paused has link, direction (0: from its end A) and time of the links of
+	// the network that were paused at all.
+	Paused [][3]number `json:"paused"`
+}
 
-// timeline draws the longest queues of a run over time, and below, which
-// ports were paused when.
-func timeline(r *result.Run) (figure, error) {
+// What a page has room for; all is in the results file.
+const (
+	maxTimelines = 24
+	linesShown   = 6    // the queues that grew longest
+	placesShown  = 2000 // of a time line
+	portsShown   = 12   // the ports that were paused longest
+	pausesShown  = 4000 // of a run; those close together are shown as one
+)
+
+// timelines returns the time lines of the runs, the first seeds of all arms
+// first, and how many runs are left out.
+func timelines(g *group) (out []Timeline, left int) {
+	for seed := 0; ; seed++ {
+		some := false
+		for _, a := range g.arms {
+			if seed >= len(a.runs) {
+				continue
+			}
+			some = true
+			r := a.runs[seed]
+			if len(r.Lines) == 0 && len(r.Pauses) == 0 {
+				continue
+			}
+			if len(out) == maxTimelines {
+				left++
+				continue
+			}
+			out = append(out, timeline(a.arm, r))
+		}
+		if !some {
+			return out, left
+		}
+	}
+}
+
+func timeline(arm int, r *result.Run) Timeline {
+	t := Timeline{Arm: arm, Seed: r.Seed, T: []number{}, Rows: []string{}, Pauses: [][4]number{}, Paused: [][3]number{}}
 	lines := longest(r.Lines)
-	if len(lines) == 0 {
-		return figure{}, nil
-	}
-	queues := newPlot("", lines[0].Unit)
-	queues.Title.Text = r.Profile
-	for i, l := range lines {
-		xy := make(plotter.XYs, len(l.V))
-		for j, v := range l.V {
-			xy[j] = plotter.XY{X: float64(l.TNS[j]) / 1000, Y: float64(v)}
+	if len(lines) > 0 {
+		// Of neighbours that fall together the largest is kept, at its time
+		// in the first line.
+		stride := (len(lines[0].TNS) + placesShown - 1) / placesShown
+		for i := 0; i < len(lines[0].TNS); i += stride {
+			t.T = append(t.T, number(lines[0].TNS[i])/1000)
 		}
-		if err := line(queues, l.Name, xy, colour(i)); err != nil {
-			return figure{}, err
+		for _, l := range lines {
+			var v []number
+			for i := 0; i < len(l.V); i += stride {
+				v = append(v, number(slices.Max(l.V[i:min(i+stride, len(l.V))])))
+			}
+			t.Lines = append(t.Lines, struct {
+				Name string   `json:"name"`
+				V    []number `json:"v"`
+			}{l.Name, v})
 		}
 	}
-	plots := []*plot.Plot{queues}
-	if len(r.Pauses) > 0 {
-		p, err := pauseChart(r)
-		if err != nil {
-			return figure{}, err
-		}
-		p.X.Min, p.X.Max = min(p.X.Min, queues.X.Min), max(p.X.Max, queues.X.Max)
-		queues.X.Min, queues.X.Max = p.X.Min, p.X.Max
-		plots = append(plots, p)
-	}
-	pic, err := svg(plots...)
-	caption := fmt.Sprintf("Above: the %d queues that grew longest. Below: a bar wherever PFC kept a port from sending; %d pauses in all.", len(lines), len(r.Pauses))
-	return figure{"Queues and pauses: " + r.Profile, caption, pic}, err
+	t.addPauses(r)
+	return t
 }
 
+// longest returns the lines that rose highest, all sampled at the same times.
 func longest(lines []result.Line) []result.Line {
 	peak := func(l result.Line) uint64 { return slices.Max(append([]uint64{0}, l.V...)) }
 	sorted := slices.Clone(lines)
 	slices.SortStableFunc(sorted, func(a, b result.Line) int { return cmp.Compare(peak(b), peak(a)) })
-	sorted = sorted[:min(len(sorted), linesShown)]
-	return slices.DeleteFunc(sorted, func(l result.Line) bool { return len(l.V) < 2 })
+	sorted = slices.DeleteFunc(sorted, func(l result.Line) bool {
+		return len(l.V) < 2 || len(l.V) != len(l.TNS) || len(l.V) != len(sorted[0].V)
+	})
+	return sorted[:min(len(sorted), linesShown)]
 }
 
-// pausePorts is how many ports the pause chart has rows for: those paused
-// longest.
-const pausePorts = 12
-
-func pauseChart(r *result.Run) (*plot.Plot, error) {
+// addPauses adds the pauses of the ports that were paused longest, and the
+// paused time of all links.
+func (t *Timeline) addPauses(r *result.Run) {
 	type port struct {
-		name string
-		sum  int64
+		node   string
+		number int
 	}
+	total := make(map[port]int64)
 	var ports []port
-	find := func(name string) int {
-		return slices.IndexFunc(ports, func(p port) bool { return p.name == name })
-	}
-	label := func(p result.Pause) string { return fmt.Sprintf("%s port %d", p.Node, p.Port) }
 	for _, p := range r.Pauses {
-		i := find(label(p))
-		if i < 0 {
-			i = len(ports)
-			ports = append(ports, port{name: label(p)})
+		k := port{p.Node, p.Port}
+		if total[k] == 0 && !slices.Contains(ports, k) {
+			ports = append(ports, k)
 		}
-		ports[i].sum += p.EndNS - p.StartNS
+		total[k] += p.EndNS - p.StartNS
 	}
-	slices.SortStableFunc(ports, func(a, b port) int { return cmp.Compare(b.sum, a.sum) })
-	ports = ports[:min(len(ports), pausePorts)]
+	slices.SortStableFunc(ports, func(a, b port) int { return cmp.Compare(total[b], total[a]) })
+	if r.Network != nil {
+		for _, p := range ports {
+			if link, dir, ok := r.Network.Sender(p.node, p.number); ok {
+				t.Paused = append(t.Paused, [3]number{number(link), number(dir), number(total[p]) / 1000})
+			}
+		}
+	}
+	ports = ports[:min(len(ports), portsShown)]
+	row := make(map[port]int)
+	for i, p := range ports {
+		row[p] = i
+		t.Rows = append(t.Rows, fmt.Sprintf("%s port %d", p.node, p.number))
+	}
+	var shown []result.Pause
+	for _, p := range r.Pauses {
+		if _, ok := row[port{p.Node, p.Port}]; ok {
+			shown = append(shown, p)
+		}
+	}
+	for gap := int64(1); len(shown) > pausesShown; gap *= 4 {
+		shown = joined(shown, gap*1000)
+	}
+	for _, p := range shown {
+		t.Pauses = append(t.Pauses, [4]number{number(row[port{p.Node, p.Port}]), number(p.Class), number(p.StartNS) / 1000, number(p.EndNS) / 1000})
+	}
+}
 
-	p := newPlot("time, µs", "")
-	var ticks []plot.Tick
-	for i, pt := range ports {
-		ticks = append(ticks, plot.Tick{Value: float64(-i), Label: pt.name})
+// joined makes one pause of those of a port and class that are no further
+// apart than gap nanoseconds.
+func joined(pauses []result.Pause, gap int64) []result.Pause {
+	type key struct {
+		node  string
+		port  int
+		class uint8
 	}
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	p.Y.Min, p.Y.Max = float64(-len(ports))+0.5, 0.5
-	for _, pause := range r.Pauses {
-		i := find(label(pause))
-		if i < 0 {
+	last := make(map[key]int)
+	var out []result.Pause
+	for _, p := range pauses {
+		k := key{p.Node, p.Port, p.Class}
+		if i, ok := last[k]; ok && p.StartNS-out[i].EndNS <= gap {
+			out[i].EndNS = max(out[i].EndNS, p.EndNS)
 			continue
 		}
-		l, err := plotter.NewLine(plotter.XYs{
-			{X: float64(pause.StartNS) / 1000, Y: float64(-i)}, {X: float64(pause.EndNS) / 1000, Y: float64(-i)},
-		})
-		if err != nil {
-			return nil, err
-		}
-		l.Color, l.Width = colour(1), vg.Points(6)
-		p.Add(l)
+		last[k] = len(out)
+		out = append(out, p)
 	}
-	return p, nil
+	return out
+}
+
+// LinkRow is a direction of a link and for how long it was paused in each of
+// the experiment's arms, with the first seed.
+type LinkRow struct {
+	Name  string
+	Cells []string // in µs
+}
+
+// linksShown is how many links the table below the maps has.
+const linksShown = 12
+
+// pausedLinks says in a table what the maps show in colours.
+func pausedLinks(p *Page, x *Experiment) []LinkRow {
+	if x.Network == nil {
+		return nil
+	}
+	type link struct{ id, dir int }
+	paused := make(map[link][]float64)
+	for i, a := range x.Arms {
+		k := slices.IndexFunc(x.Runs, func(t Timeline) bool { return t.Arm == a })
+		if k < 0 {
+			continue
+		}
+		for _, v := range x.Runs[k].Paused {
+			l := link{int(v[0]), int(v[1])}
+			if paused[l] == nil {
+				paused[l] = make([]float64, len(x.Arms))
+			}
+			paused[l][i] = float64(v[2])
+		}
+	}
+	var links []link
+	for l := range paused {
+		links = append(links, l)
+	}
+	slices.SortFunc(links, func(a, b link) int {
+		return cmp.Or(cmp.Compare(slices.Max(paused[b]), slices.Max(paused[a])), cmp.Compare(a.id, b.id), cmp.Compare(a.dir, b.dir))
+	})
+	var rows []LinkRow
+	for _, l := range links[:min(len(links), linksShown)] {
+		row := LinkRow{Name: x.Network.LinkName(l.id, l.dir)}
+		for _, us := range paused[l] {
+			row.Cells = append(row.Cells, fmt.Sprintf("%.1f", us))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }

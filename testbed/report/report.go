@@ -1,68 +1,246 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report draws the results of runs as one HTML file that needs
-// nothing else: the table, the distribution of flow completion times, queues
-// and pauses over time, and the registers the controller read.
+// Package report shows the results of runs as one HTML file that needs nothing
+// else: what came out in a sentence per comparison, a table, figures, and what
+// made it all. The figures are drawn in the reader's browser by package web's
+// script, from data within the page.
 package report
 
 import (
-	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/web"
 )
 
 //go:embed report.html.tmpl
 var page string
 
-var tmpl = template.Must(template.New("report").Parse(page))
+var tmpl = template.Must(template.New("report").Funcs(template.FuncMap{"join": strings.Join}).Parse(page))
 
-// figure is an SVG picture and what it shows.
-type figure struct {
-	Title, Caption string
-	SVG            template.HTML
+// A Source is the runs of one results file.
+type Source struct {
+	Name string // tells it from the others, as the file's folder does
+	Runs []*result.Run
 }
 
-// Write draws the runs, all of one scenario, as an HTML page.
-func Write(w io.Writer, title string, runs []*result.Run) error {
-	if len(runs) == 0 {
-		return fmt.Errorf("report %q: no runs to draw", title)
-	}
-	var table bytes.Buffer
-	if err := result.Table(&table, runs); err != nil {
-		return err
-	}
-	figures, err := drawAll(runs)
+// Options say what stands on the page beside the runs.
+type Options struct {
+	Title string
+	Made  string // by what, and when; empty: not told
+}
+
+// Write draws runs as an HTML page. Runs of one scenario are compared with one
+// another.
+func Write(w io.Writer, o Options, sources ...Source) error {
+	p, err := newPage(sources)
 	if err != nil {
-		return err
+		return fmt.Errorf("report %q: %w", o.Title, err)
 	}
-	return tmpl.Execute(w, map[string]any{
-		"Title": title, "Table": table.String(), "Figures": figures, "Runs": runs,
-	})
+	// Marshal writes <, > and & as \u003c and so on, so that no name can end
+	// the element that holds the data.
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("report %q: %w", o.Title, err)
+	}
+	return tmpl.Execute(w, map[string]any{"Title": o.Title, "Made": o.Made, "Web": web.Inline("report"), "Page": p, "Data": template.JS(data)})
 }
 
-// drawAll makes all figures for which the runs have data.
-func drawAll(runs []*result.Run) ([]figure, error) {
-	var figures []figure
-	add := func(f figure, err error) error {
-		if err == nil && f.SVG != "" {
-			figures = append(figures, f)
+// Page is what the report says and draws. What is for the figures is written
+// as JSON; sentences and tables are laid out by the template.
+type Page struct {
+	Arms        []string      `json:"arms"` // of all experiments; an arm's place is its colour
+	Experiments []*Experiment `json:"experiments"`
+}
+
+// Experiment is the runs of one scenario.
+type Experiment struct {
+	Name      string     `json:"-"`
+	Seeds     []uint64   `json:"-"`
+	Arms      []int      `json:"-"` // into Page.Arms
+	Answers   []Answer   `json:"-"`
+	Table     Table      `json:"-"`
+	Remarks   []string   `json:"-"`
+	Registers []RegTable `json:"-"`
+	Links     []LinkRow  `json:"-"` // that were paused longest
+
+	Network *result.Network `json:"network,omitempty"`
+	Figures []Curves        `json:"figures"`
+	Runs    []Timeline      `json:"runs"`
+	Left    int             `json:"-"` // runs without a time line, for want of space
+}
+
+// newPage sorts runs into experiments and arms, and computes everything.
+func newPage(sources []Source) (*Page, error) {
+	p := &Page{}
+	var groups []*group
+	clash := clashes(sources)
+	for _, s := range sources {
+		for _, r := range s.Runs {
+			name := r.Profile
+			if clash[r.Scenario] {
+				name += " (" + s.Name + ")"
+			}
+			i := slices.IndexFunc(groups, func(g *group) bool { return g.scenario == r.Scenario })
+			if i < 0 {
+				i = len(groups)
+				groups = append(groups, &group{scenario: r.Scenario})
+			}
+			groups[i].add(p.arm(name), r)
 		}
-		return err
 	}
-	if err := add(fctCDF(runs)); err != nil {
-		return nil, err
+	if len(groups) == 0 {
+		return nil, fmt.Errorf("no runs to draw")
 	}
-	if err := add(slowdownBySize(runs)); err != nil {
-		return nil, err
+	for _, g := range groups {
+		p.Experiments = append(p.Experiments, g.experiment(p))
 	}
-	for _, r := range runs {
-		if err := add(timeline(r)); err != nil {
-			return nil, err
+	return p, nil
+}
+
+// arm returns the number of an arm.
+func (p *Page) arm(name string) int {
+	i := slices.Index(p.Arms, name)
+	if i < 0 {
+		i = len(p.Arms)
+		p.Arms = append(p.Arms, name)
+	}
+	return i
+}
+
+// clashes returns the scenarios of which several sources have the same
+// profile with the same seed: there an arm's name says whose it is.
+func clashes(sources []Source) map[string]bool {
+	type key struct {
+		scenario, profile string
+		seed              uint64
+	}
+	seen := make(map[key]int)
+	clash := make(map[string]bool)
+	for i, s := range sources {
+		for _, r := range s.Runs {
+			k := key{r.Scenario, r.Profile, r.Seed}
+			if first, ok := seen[k]; ok && first != i {
+				clash[r.Scenario] = true
+			}
+			seen[k] = i
 		}
 	}
-	return figures, nil
+	return clash
+}
+
+// group is the runs of one scenario, by arm.
+type group struct {
+	scenario string
+	arms     []armRuns
+}
+
+type armRuns struct {
+	arm  int
+	runs []*result.Run
+}
+
+func (g *group) add(arm int, r *result.Run) {
+	i := slices.IndexFunc(g.arms, func(a armRuns) bool { return a.arm == arm })
+	if i < 0 {
+		i = len(g.arms)
+		g.arms = append(g.arms, armRuns{arm: arm})
+	}
+	g.arms[i].runs = append(g.arms[i].runs, r)
+}
+
+func (g *group) experiment(p *Page) *Experiment {
+	x := &Experiment{Name: g.scenario}
+	for _, a := range g.arms {
+		x.Arms = append(x.Arms, a.arm)
+		for _, r := range a.runs {
+			if !slices.Contains(x.Seeds, r.Seed) {
+				x.Seeds = append(x.Seeds, r.Seed)
+			}
+			if x.Network == nil {
+				x.Network = r.Network
+			}
+			for _, remark := range r.Remarks {
+				x.Remarks = append(x.Remarks, fmt.Sprintf("%s, seed %d: %s", p.Arms[a.arm], r.Seed, remark))
+			}
+			if r.Partial {
+				x.Remarks = append(x.Remarks, fmt.Sprintf("%s, seed %d was stopped before its end; means leave it out", p.Arms[a.arm], r.Seed))
+			}
+		}
+	}
+	x.Answers, x.Table = compare(p, g)
+	x.Figures = append(x.Figures, fctCDF(g)...)
+	x.Figures = append(x.Figures, slowdownBySize(g)...)
+	x.Runs, x.Left = timelines(g)
+	x.Links = pausedLinks(p, x)
+	x.Registers = registers(p, g)
+	return x
+}
+
+// RegTable has the registers of a run that are not all zero.
+type RegTable struct {
+	Title string
+	Rows  []RegRow
+	Zero  int // arrays that are all zero
+}
+
+// RegRow is one array, its cells that are not zero as "[3]=12".
+type RegRow struct{ Switch, Name, Unit, Index, Cells string }
+
+func registers(p *Page, g *group) []RegTable {
+	var tables []RegTable
+	for _, a := range g.arms {
+		for _, r := range a.runs {
+			if len(r.Registers) == 0 {
+				continue
+			}
+			over := r.RegistersOver
+			if over == "" {
+				over = "P4Runtime"
+			}
+			t := RegTable{Title: fmt.Sprintf("%s, seed %d, as the controller reads them over %s", p.Arms[a.arm], r.Seed, over)}
+			for _, reg := range r.Registers {
+				if cells := nonZero(reg.Values); cells != "" {
+					t.Rows = append(t.Rows, RegRow{reg.Switch, reg.Name, reg.Unit, reg.Index, cells})
+				} else {
+					t.Zero++
+				}
+			}
+			tables = append(tables, t)
+		}
+		if len(tables) >= maxRegTables {
+			break
+		}
+	}
+	return tables
+}
+
+// What a page shows of registers; all is in the results file.
+const (
+	maxRegTables = 8
+	maxCells     = 64
+)
+
+func nonZero(values []uint64) string {
+	var cells []string
+	more := 0
+	for i, v := range values {
+		switch {
+		case v == 0:
+		case len(cells) == maxCells:
+			more++
+		default:
+			cells = append(cells, fmt.Sprintf("[%d]=%d", i, v))
+		}
+	}
+	if more > 0 {
+		cells = append(cells, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(cells, " ")
 }

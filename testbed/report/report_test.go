@@ -4,89 +4,185 @@ package report
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
+	"encoding/json"
 	"io"
+	"math"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-func run(profile string, scale int64) *result.Run {
-	r := &result.Run{Profile: profile}
+func run(profile string, seed uint64, scale int64) *result.Run {
+	r := &result.Run{Scenario: "demo", Profile: profile, Seed: seed}
 	for i := int64(1); i <= 20; i++ {
 		r.Flows = append(r.Flows, result.Flow{Bytes: i * i * 1000, FCTNS: scale * i * 1000, IdealNS: i * 1000})
 	}
-	r.Lines = []result.Line{{Name: "l1 port 5", Unit: "bytes", TNS: []int64{0, 1000, 2000}, V: []uint64{0, 9, 3}}}
-	r.Pauses = []result.Pause{{Node: "l1", Port: 5, Class: 3, StartNS: 500, EndNS: 1500}}
-	r.Registers = []result.Register{{Switch: "l1", Name: "egress_<qlen>", Values: []uint64{1, 2}}}
+	r.Summary = result.Summary{Flows: 20, Finished: 20, AvgFCTUS: 10.5 * float64(scale), P99FCTUS: 20 * float64(scale), PauseFrames: uint64(scale)}
+	r.Lines = []result.Line{{Name: "l1 port 2", Unit: "bytes", Node: "l1", Port: 2, TNS: []int64{0, 1000, 2000}, V: []uint64{0, 9, 3}}}
+	r.Pauses = []result.Pause{{Node: "l1", Port: 2, Class: 3, StartNS: 500, EndNS: 1500}, {Node: "h1", Port: 1, Class: 3, StartNS: 700, EndNS: 800}}
+	r.Registers = []result.Register{{Switch: "l1", Name: "egress_<qlen>", Values: []uint64{0, 0, 7}}, {Switch: "l1", Name: "silent", Values: []uint64{0, 0}}}
+	r.Network = &result.Network{
+		Nodes: []result.NetNode{{Name: "h1", Tier: 0}, {Name: "l1", Tier: 1}, {Name: "h2", Tier: 0}},
+		Links: []result.NetLink{{A: 0, AP: 1, B: 1, BP: 1}, {A: 1, AP: 2, B: 2, BP: 1}},
+	}
 	return r
 }
 
-func TestReportHasAllFiguresAndIsWellFormed(t *testing.T) {
+func write(t *testing.T, title string, runs ...*result.Run) string {
+	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, "demo", []*result.Run{run("drill", 3), run("rlb-drill", 2)}); err != nil {
+	if err := Write(&b, Options{Title: title}, Source{Runs: runs}); err != nil {
 		t.Fatal(err)
 	}
-	page := b.String()
-	for _, want := range []string{"Flow completion times", "Slowdown by flow size", "Queues and pauses: drill", "Queues and pauses: rlb-drill", "egress_&lt;qlen&gt;", "average FCT"} {
+	return b.String()
+}
+
+// data returns what the page gives its script.
+func data(t *testing.T, page string) *Page {
+	t.Helper()
+	m := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatal("the page has no data")
+	}
+	var p struct {
+		Arms        []string
+		Experiments []*Experiment
+	}
+	if err := json.Unmarshal([]byte(m[1]), &p); err != nil {
+		t.Fatal(err)
+	}
+	return &Page{Arms: p.Arms, Experiments: p.Experiments}
+}
+
+func TestReportSaysWhoWonAndDrawsIt(t *testing.T) {
+	page := write(t, "demo", run("drill", 1, 3), run("drill", 2, 4), run("drill", 3, 5), run("rlb-drill", 1, 2), run("rlb-drill", 2, 3), run("rlb-drill", 3, 3))
+	for _, want := range []string{
+		"rlb-drill finishes flows 33.3 % sooner than drill on average (95 % interval of the change", "3 seeds", "Slowdown by flow size",
+		"egress_&lt;qlen&gt;", "[2]=7", "1 that are all zero", "mean of 3 seeds", "l1 port 2 to h2",
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("page lacks %q", want)
 		}
 	}
-	if n := strings.Count(page, "<svg"); n != 4 {
-		t.Errorf("page has %d pictures, want 4", n)
+	if strings.Contains(page, ">silent<") {
+		t.Error("a register that is all zero is shown")
 	}
-	for _, part := range strings.Split(page, "<svg")[1:] {
-		dec := xml.NewDecoder(strings.NewReader("<svg" + part[:strings.Index(part, "</svg>")+len("</svg>")]))
-		for {
-			if _, err := dec.Token(); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("picture is not well formed: %v", err)
-			}
+	p := data(t, page)
+	if strings.Join(p.Arms, " ") != "drill rlb-drill" {
+		t.Errorf("arms are %v", p.Arms)
+	}
+	x := p.Experiments[0]
+	if len(x.Runs) != 6 || x.Runs[0].Rows[0] != "l1 port 2" || x.Runs[0].Pauses[0] != [4]number{0, 3, 0.5, 1.5} || x.Runs[0].Paused[0] != [3]number{1, 0, 1} {
+		t.Errorf("time lines are %+v", x.Runs)
+	}
+	cdf := x.Figures[0]
+	if first, last := cdf.Arms[0].V[0], cdf.Arms[0].V[cdfPlaces-1]; first < 0 || last != 1 {
+		t.Errorf("the distribution goes from %v to %v", first, last)
+	}
+	if len(cdf.Arms) != 2 || len(cdf.Arms[1].Lo) != cdfPlaces || cdf.Arms[1].Lo[80] > cdf.Arms[1].V[80] || cdf.Arms[1].Hi[80] < cdf.Arms[1].V[80] {
+		t.Error("the line of means leaves its band")
+	}
+}
+
+// Fieller's interval of a ratio, by hand: with {2, 3, 3} and than {3, 4, 5} the
+// roots of the quadratic.
+func TestRatioIsFiellers(t *testing.T) {
+	with, than := []float64{2, 3, 3}, []float64{3, 4, 5}
+	e, ok := ratio(with, than)
+	if !ok || !e.bounded || math.Abs(e.change+1.0/3) > 1e-12 {
+		t.Fatalf("effect is %+v", e)
+	}
+	for _, r := range []float64{1 + e.low, 1 + e.high} {
+		var d []float64
+		for i := range with {
+			d = append(d, with[i]-r*than[i])
 		}
+		mean, ss := result.Mean(d), 0.0
+		for _, x := range d {
+			ss += (x - mean) * (x - mean)
+		}
+		if got := math.Abs(mean) / math.Sqrt(ss/2/3); math.Abs(got-4.303) > 1e-6 {
+			t.Errorf("at the ratio %v Student's t is %v, want 4.303", r, got)
+		}
+	}
+}
+
+func TestNamesCannotLeaveTheirPlace(t *testing.T) {
+	evil := `</script><script>alert(1)</script>"><img src=x onerror=alert(1)>`
+	r := run(evil, 1, 2)
+	r.Scenario, r.Pauses[0].Node, r.Network.Nodes[1].Name, r.Lines[0].Name, r.Remarks = evil, evil, evil, evil, []string{evil}
+	page := write(t, evil, r)
+	if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img") {
+		t.Error("a name became markup")
+	}
+	if got := data(t, page).Arms[0]; got != evil {
+		t.Errorf("the arm is called %q", got)
+	}
+}
+
+// Two results files of the same runs are told apart by the files' names.
+func TestArmsOfTwoFilesHaveTheirNames(t *testing.T) {
+	var b bytes.Buffer
+	err := Write(&b, Options{}, Source{"before", []*result.Run{run("drill", 1, 3)}}, Source{"after", []*result.Run{run("drill", 1, 2), run("ecmp", 1, 2)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(data(t, b.String()).Arms, ", "); got != "drill (before), drill (after), ecmp (after)" {
+		t.Errorf("arms are %s", got)
 	}
 }
 
 // The report says over which server registers were read.
 func TestReportNamesTheServerOfRegisters(t *testing.T) {
-	bmv2 := run("rlb-drill", 2)
+	bmv2 := run("rlb-drill", 0, 2)
 	bmv2.RegistersOver, bmv2.Remarks = "BMv2 Thrift", []string{"the machine was busy"}
-	var b bytes.Buffer
-	if err := Write(&b, "both", []*result.Run{run("drill", 3), bmv2}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"Registers of drill, as the controller reads them over P4Runtime", "Registers of rlb-drill, as the controller reads them over BMv2 Thrift",
+	page := write(t, "both", run("drill", 0, 3), bmv2)
+	for _, want := range []string{"Registers of drill, seed 0, as the controller reads them over P4Runtime", "Registers of rlb-drill, seed 0, as the controller reads them over BMv2 Thrift",
 		"rlb-drill, seed 0: the machine was busy"} {
-		if !strings.Contains(b.String(), want) {
+		if !strings.Contains(page, want) {
 			t.Errorf("page lacks %q", want)
 		}
 	}
 }
 
 func TestReportIsTheSameEachTime(t *testing.T) {
-	var a, b bytes.Buffer
-	for _, w := range []io.Writer{&a, &b} {
-		if err := Write(w, "demo", []*result.Run{run("drill", 3), run("rlb-drill", 2)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if a.String() != b.String() {
+	if write(t, "demo", run("drill", 1, 3), run("rlb-drill", 1, 2)) != write(t, "demo", run("drill", 1, 3), run("rlb-drill", 1, 2)) {
 		t.Error("two reports of the same runs differ")
 	}
 }
 
-func TestReportOfUnfinishedRunHasTableOnly(t *testing.T) {
-	var b bytes.Buffer
-	if err := Write(&b, "demo", []*result.Run{{Profile: "drill", Flows: []result.Flow{{Bytes: 1}}}}); err != nil {
-		t.Fatal(err)
+func TestReportOfUnfinishedRunHasNoFigures(t *testing.T) {
+	page := write(t, "demo", &result.Run{Profile: "drill", Partial: true, Flows: []result.Flow{{Bytes: 1}}})
+	if strings.Contains(page, "data-figure=") || !strings.Contains(page, "was stopped before its end") {
+		t.Error("a figure of nothing, or nothing said of it")
 	}
-	if strings.Contains(b.String(), "<svg") {
-		t.Error("a picture of nothing")
-	}
-	if err := Write(io.Discard, "demo", nil); err == nil {
+	if err := Write(io.Discard, Options{Title: "demo"}); err == nil {
 		t.Error("a report of no runs is no error")
+	}
+}
+
+// Long runs are shown with fewer places and pauses, and none of the peaks lost.
+func TestLongRunsAreThinnedOut(t *testing.T) {
+	r := run("drill", 1, 2)
+	r.Pauses = nil
+	l := &r.Lines[0]
+	l.TNS, l.V = nil, nil
+	for i := int64(0); i < 50_000; i++ {
+		l.TNS, l.V = append(l.TNS, i*1000), append(l.V, uint64(i%7))
+		r.Pauses = append(r.Pauses, result.Pause{Node: "l1", Port: 2, StartNS: i * 1000, EndNS: i*1000 + 400})
+	}
+	l.V[33_333] = 1_000_000
+	x := data(t, write(t, "demo", r)).Experiments[0].Runs[0]
+	if len(x.T) > placesShown || len(x.T) != len(x.Lines[0].V) || len(x.Pauses) > pausesShown {
+		t.Errorf("%d places, %d pauses", len(x.T), len(x.Pauses))
+	}
+	peak := number(0)
+	for _, v := range x.Lines[0].V {
+		peak = max(peak, v)
+	}
+	if peak != 1_000_000 {
+		t.Errorf("the peak is %v", peak)
 	}
 }

@@ -33,6 +33,12 @@ var metrics = []Metric{
 	{"max_queue_bytes", "longest egress queue", "bytes", func(s *Summary) float64 { return float64(s.MaxQueue) }},
 }
 
+// Of returns the metric's value in a summary.
+func (m Metric) Of(s *Summary) float64 { return m.of(s) }
+
+// Metrics returns all metrics in the order in which they are shown.
+func Metrics() []Metric { return slices.Clone(metrics) }
+
 // MetricOf finds a metric by name.
 func MetricOf(name string) (Metric, bool) {
 	for _, m := range metrics {

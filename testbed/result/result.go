@@ -29,6 +29,7 @@ type Run struct {
 	Lines     []Line     `json:"lines,omitempty"`
 	Pauses    []Pause    `json:"pauses,omitempty"`
 	Registers []Register `json:"registers,omitempty"`
+	Network   *Network   `json:"network,omitempty"`
 	// RegistersOver names the server that the registers were read from; empty
 	// is P4Runtime's.
 	RegistersOver string `json:"registers_over,omitempty"`
@@ -127,7 +128,7 @@ type Register struct {
 // What the summary says of flows is about those of the given parts of the
 // workload, or of all if none is given.
 func Collect(t *topo.Topology, r *fabric.Results, hops uint64, parts ...int) *Run {
-	run := &Run{Raw: r, Summary: Summary{
+	run := &Run{Raw: r, Network: NewNetwork(t), Summary: Summary{
 		EndUS: r.End.Microseconds(), DegreeP99: r.Degree.Quantile(0.99),
 		DegreeMax: r.Degree.Quantile(1), CNPs: r.CNPs, Timeouts: r.Timeouts, Dropped: r.Dropped, Hops: hops,
 	}}

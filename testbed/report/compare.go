@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/testbed/result"
+)
+
+// Answer is a sentence about an arm beside another. Mark is better, worse or
+// undecided.
+type Answer struct{ Text, Mark string }
+
+// Table has a metric a row and an arm a column.
+type Table struct {
+	Heads []string
+	Rows  []Row
+}
+
+// Row is a metric: its mean in every arm, and what changed to the arm's base.
+type Row struct {
+	Title string
+	Cells []Cell
+}
+
+// Cell is a mean over seeds. Change and Mark are empty for an arm that nothing
+// is compared with.
+type Cell struct{ Value, Change, Interval, Mark, Sign string }
+
+// What an interval says, and the sign that stands for it.
+const (
+	better    = "better"
+	worse     = "worse"
+	undecided = "undecided"
+)
+
+var signs = map[string]string{better: "▲", worse: "▼", undecided: "~"}
+
+// effect is the ratio of two means less one, with the 95 % interval if there
+// are seeds enough for one.
+type effect struct {
+	change, low, high float64
+	seeds             int
+	bounded           bool
+}
+
+// ratio compares paired values by Fieller's interval: the ratios r for which a
+// paired t-test does not tell with − r·than from zero.
+func ratio(with, than []float64) (effect, bool) {
+	n := float64(len(with))
+	a, b := result.Mean(with), result.Mean(than)
+	if len(with) == 0 || b == 0 {
+		return effect{}, false
+	}
+	e := effect{change: a/b - 1, seeds: len(with)}
+	if len(with) < 2 {
+		return e, true
+	}
+	var aa, ab, bb float64
+	for i := range with {
+		aa += (with[i] - a) * (with[i] - a)
+		ab += (with[i] - a) * (than[i] - b)
+		bb += (than[i] - b) * (than[i] - b)
+	}
+	k := student(len(with)-1) * student(len(with)-1) / (n * (n - 1))
+	// b²−k·bb ≥ 0: the base's mean is told from zero.
+	p, q, c := b*b-k*bb, a*b-k*ab, a*a-k*aa
+	if d := q*q - p*c; p > 0 && d >= 0 {
+		e.low, e.high, e.bounded = (q-math.Sqrt(d))/p-1, (q+math.Sqrt(d))/p-1, true
+	}
+	return e, true
+}
+
+// student returns the 97.5 % quantile of Student's t distribution.
+func student(freedom int) float64 {
+	table := []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+		2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042}
+	if freedom <= len(table) {
+		return table[freedom-1]
+	}
+	return 1.96 + 2.5/float64(freedom)
+}
+
+// mark says what the change means where less is better.
+func (e effect) mark() string {
+	switch {
+	case !e.bounded || e.low <= 0 && e.high >= 0:
+		return undecided
+	case e.high < 0:
+		return better
+	}
+	return worse
+}
+
+// percent prints a change with a minus sign as wide as the plus.
+func percent(x float64) string {
+	text := fmt.Sprintf("%+.1f %%", 100*x)
+	if text == "-0.0 %" {
+		return "+0.0 %"
+	}
+	return strings.Replace(text, "-", "−", 1)
+}
+
+// base returns the arm that another is compared with: what RLB runs over, for
+// rlb-drill that is drill, or else the first arm.
+func (g *group) base(p *Page, arm int) (armRuns, bool) {
+	names := strings.SplitN(p.Arms[arm], "-", 2)
+	if len(names) == 2 {
+		for _, a := range g.arms {
+			if p.Arms[a.arm] == names[1] {
+				return a, true
+			}
+		}
+	}
+	return g.arms[0], g.arms[0].arm != arm
+}
+
+// paired returns a number of the runs of two arms that have a seed in common,
+// in the same order.
+func paired(a, b armRuns, of func(*result.Summary) float64) (x, y []float64) {
+	for _, r := range a.runs {
+		i := slices.IndexFunc(b.runs, func(o *result.Run) bool { return o.Seed == r.Seed && !o.Partial })
+		if i >= 0 && !r.Partial {
+			x, y = append(x, of(&r.Summary)), append(y, of(&b.runs[i].Summary))
+		}
+	}
+	return x, y
+}
+
+// compare makes the sentences and the table.
+func compare(p *Page, g *group) ([]Answer, Table) {
+	var answers []Answer
+	table := Table{}
+	for _, a := range g.arms {
+		table.Heads = append(table.Heads, p.Arms[a.arm])
+		if b, ok := g.base(p, a.arm); ok {
+			answers = append(answers, sentence(p, a, b))
+		}
+	}
+	for _, m := range result.Metrics() {
+		row := Row{Title: m.Title}
+		if m.Unit != "" {
+			row.Title += ", " + strings.ReplaceAll(m.Unit, "us", "µs")
+		}
+		any := false
+		for _, a := range g.arms {
+			var v []float64
+			for _, r := range a.runs {
+				if !r.Partial {
+					v = append(v, m.Of(&r.Summary))
+				}
+			}
+			c := Cell{Value: amount(result.Mean(v))}
+			any = any || result.Mean(v) != 0
+			if b, ok := g.base(p, a.arm); ok {
+				c.compare(paired(a, b, m.Of))
+			}
+			row.Cells = append(row.Cells, c)
+		}
+		if any {
+			table.Rows = append(table.Rows, row)
+		}
+	}
+	table.Rows = append(table.Rows, counts(g)...)
+	return answers, table
+}
+
+// compare adds what changed to the arm's base.
+func (c *Cell) compare(with, than []float64) {
+	e, ok := ratio(with, than)
+	if !ok {
+		return
+	}
+	c.Change = percent(e.change)
+	switch {
+	case e.seeds == 1:
+		return
+	case e.bounded:
+		c.Interval = fmt.Sprintf("%s to %s", percent(e.low), percent(e.high))
+	default:
+		c.Interval = "no bounds"
+	}
+	c.Mark = e.mark()
+	c.Sign = signs[c.Mark]
+}
+
+// counts are rows that nothing is compared by: flows finished, drops, and what
+// the programs count.
+func counts(g *group) []Row {
+	var rows []Row
+	row := func(title string, cell func(a armRuns) string) {
+		r := Row{Title: title}
+		for _, a := range g.arms {
+			r.Cells = append(r.Cells, Cell{Value: cell(a)})
+		}
+		rows = append(rows, r)
+	}
+	sum := func(a armRuns, of func(*result.Summary) float64) float64 {
+		total := 0.0
+		for _, r := range a.runs {
+			total += of(&r.Summary)
+		}
+		return total
+	}
+	row("flows finished, all seeds", func(a armRuns) string {
+		return fmt.Sprintf("%.0f of %.0f", sum(a, func(s *result.Summary) float64 { return float64(s.Finished) }), sum(a, func(s *result.Summary) float64 { return float64(s.Flows) }))
+	})
+	row("lossless packets dropped, all seeds", func(a armRuns) string {
+		return amount(sum(a, func(s *result.Summary) float64 { return float64(s.Dropped) }))
+	})
+	var names []string
+	for _, a := range g.arms {
+		for _, r := range a.runs {
+			for name := range r.Summary.Scheme {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		row(strings.ReplaceAll(name, "_", " ")+", mean", func(a armRuns) string {
+			n, has := 0.0, false
+			for _, r := range a.runs {
+				v, ok := r.Summary.Scheme[name]
+				n, has = n+float64(v), has || ok
+			}
+			if !has {
+				return "–"
+			}
+			return amount(n / float64(len(a.runs)))
+		})
+	}
+	return rows
+}
+
+// amount prints a mean with four digits or all of its integer part.
+func amount(x float64) string {
+	switch {
+	case x == math.Trunc(x) || x >= 1000:
+		return strconv.FormatFloat(math.Round(x), 'f', 0, 64)
+	case x >= 10:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+// sentence says of an arm how much sooner flows finish than with its base, and
+// what became of the slowest and of the pauses.
+func sentence(p *Page, a, b armRuns) Answer {
+	name, other := p.Arms[a.arm], p.Arms[b.arm]
+	fct, _ := result.MetricOf("avg_fct_us")
+	e, ok := ratio(paired(a, b, fct.Of))
+	if !ok {
+		return Answer{fmt.Sprintf("%s and %s have no finished flows to compare.", name, other), undecided}
+	}
+	text := fmt.Sprintf("%s finishes flows %s than %s on average", name, words(e.change, "sooner", "later"), other)
+	mark := undecided
+	switch {
+	case e.seeds == 1:
+		text += " (one seed: no interval, so no verdict)"
+	case !e.bounded:
+		text += fmt.Sprintf(" (%d seeds tell no interval)", e.seeds)
+	default:
+		mark = e.mark()
+		text += fmt.Sprintf(" (95 %% interval of the change %s to %s, %d seeds", percent(e.low), percent(e.high), e.seeds)
+		if mark == undecided {
+			text += ": undecided"
+		}
+		text += ")"
+	}
+	for _, m := range []struct{ metric, before, less, more string }{
+		{"p99_fct_us", ", the slowest 1 % ", "sooner", "later"}, {"pause_frames", ", with ", "fewer PAUSE frames", "more PAUSE frames"},
+	} {
+		of, _ := result.MetricOf(m.metric)
+		if e, ok := ratio(paired(a, b, of.Of)); ok {
+			text += m.before + words(e.change, m.less, m.more)
+		}
+	}
+	return Answer{text + ".", mark}
+}
+
+func words(change float64, less, more string) string {
+	if change > 0 {
+		return fmt.Sprintf("%.1f %% %s", 100*change, more)
+	}
+	return fmt.Sprintf("%.1f %% %s", -100*change, less)
+}
