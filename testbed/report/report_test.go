@@ -148,7 +148,8 @@ func TestReportNamesTheServerOfRegisters(t *testing.T) {
 }
 
 func TestReportIsTheSameEachTime(t *testing.T) {
-	if write(t, "demo", run("drill", 1, 3), run("rlb-drill", 1, 2)) != write(t, "demo", run("drill", 1, 3), run("rlb-drill", 1, 2)) {
+	first := write(t, "demo", run("drill", 1, 3), run("rlb-drill", 1, 2))
+	if second := write(t, "demo", run("drill", 1, 3), run("rlb-drill", 1, 2)); first != second {
 		t.Error("two reports of the same runs differ")
 	}
 }
