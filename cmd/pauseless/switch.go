@@ -108,7 +108,6 @@ If all ports read from pcap files, the switch ends when these do.`,
 	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers")
 	f.StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
 	f.BoolVar(&verbose, "counters", false, "print the counters at the end")
-	cmd.AddCommand(newSwitchBenchCmd())
 	return cmd
 }
 

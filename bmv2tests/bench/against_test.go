@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package bench
 
 import (
 	"bufio"
@@ -11,17 +11,16 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
-	"github.com/spf13/cobra"
 
 	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/bmv2json"
-	"github.com/pauseless/pauseless/internal/outfile"
-	"github.com/pauseless/pauseless/softswitch/bench"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/port"
 	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
@@ -35,59 +34,53 @@ const (
 	stdioBuffer    = 4096
 )
 
-// benchAgainst sends a file of packets through this switch and through
-// simple_switch.
-func benchAgainst(cmd *cobra.Command, dir string) error {
-	binary, err := bmv2.Find(dir, "simple_switch")
-	if err != nil {
-		return err
-	}
-	c := bench.Cases()[0]
-	r, err := compileBench(c)
-	if err != nil {
-		return err
-	}
+// BenchmarkAgainstBMv2 sends the same packets from pcap file to pcap file
+// through this switch and through simple_switch, with the same JSON and
+// entries, and compares what came out.
+func BenchmarkAgainstBMv2(b *testing.B) {
+	binary, err := bmv2.Find("", "simple_switch")
+	need.No(b, err)
+	c := cases()[0]
+	r := compileCase(b, c)
 	p, err := interp.Compile(r.Program, interp.Options{})
 	if err != nil {
-		return err
+		b.Fatal(err)
 	}
-	b, err := bench.New(c, p)
-	if err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp("", "pauseless-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	ours, theirs := filepath.Join(tmp, "ours"), filepath.Join(tmp, "theirs")
-	in := filepath.Join(tmp, "theirs1_in.pcap") // as simple_switch calls it
-	if err := writePackets(in, b); err != nil {
-		return err
-	}
-	out := cmd.OutOrStdout()
-	mine, err := rateOfOurs(cmd.Context(), b, in, ours)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "this switch    %9.0f packets/s %8.2f µs of processor time for each\n", mine.rate, mine.cpu)
-	other, err := rateOfBMv2(cmd.Context(), binary, bmv2json.Encode(r.Program), b, theirs)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "simple_switch  %9.0f packets/s %8.2f µs of processor time for each\n", other.rate, other.cpu)
-	fmt.Fprintf(out, "ratio          %9.1f           %8.1f\n", mine.rate/other.rate, other.cpu/mine.cpu)
-	for n := 1; n <= bench.Ports; n++ {
-		if err := samePackets(fmt.Sprint(ours, n, "_out.pcap"), fmt.Sprint(theirs, n, "_out.pcap")); err != nil {
-			return err
+	for b.Loop() {
+		s, err := newBench(c, p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		dir := b.TempDir()
+		ours, theirs := filepath.Join(dir, "ours"), filepath.Join(dir, "theirs")
+		in := filepath.Join(dir, "theirs1_in.pcap") // as simple_switch calls it
+		if err := writePackets(in, s); err != nil {
+			b.Fatal(err)
+		}
+		mine, err := rateOfOurs(b.Context(), s, in, ours)
+		if err != nil {
+			b.Fatal(err)
+		}
+		other, err := rateOfBMv2(b.Context(), binary, bmv2json.Encode(r.Program), s, theirs)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(mine.rate, "packets/s")
+		b.ReportMetric(other.rate, "BMv2-packets/s")
+		b.ReportMetric(mine.rate/other.rate, "times-BMv2")
+		b.ReportMetric(mine.cpu, "CPU-µs/packet")
+		b.ReportMetric(other.cpu, "BMv2-CPU-µs/packet")
+		for n := 1; n <= Ports; n++ {
+			if err := samePackets(fmt.Sprint(ours, n, "_out.pcap"), fmt.Sprint(theirs, n, "_out.pcap")); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
-	return nil
 }
 
 // writePackets writes the input of both switches.
-func writePackets(name string, b *bench.Bench) error {
-	f, err := outfile.Stream(name)
+func writePackets(name string, b *Bench) error {
+	f, err := os.Create(name)
 	if err != nil {
 		return err
 	}
@@ -114,10 +107,10 @@ func cpuTime() time.Duration {
 }
 
 // rateOfOurs opens files, forwards, writes files: all of it counts.
-func rateOfOurs(ctx context.Context, b *bench.Bench, in, out string) (speed, error) {
+func rateOfOurs(ctx context.Context, b *Bench, in, out string) (speed, error) {
 	start, cpu := time.Now(), cpuTime()
 	links := map[int]port.Link{}
-	for n := 1; n <= bench.Ports; n++ {
+	for n := 1; n <= Ports; n++ {
 		from := ""
 		if n == 1 {
 			from = in
@@ -137,8 +130,8 @@ func rateOfOurs(ctx context.Context, b *bench.Bench, in, out string) (speed, err
 
 // rateOfBMv2 watches the files that simple_switch writes: its rate is that
 // from the first bytes there to the last, which leaves its start out.
-func rateOfBMv2(ctx context.Context, binary string, json []byte, b *bench.Bench, out string) (speed, error) {
-	links := make([]string, bench.Ports)
+func rateOfBMv2(ctx context.Context, binary string, json []byte, b *Bench, out string) (speed, error) {
+	links := make([]string, Ports)
 	for i := range links {
 		name := fmt.Sprint(out, i+1)
 		links[i] = fmt.Sprintf("%d@%s", i+1, name)
@@ -173,13 +166,13 @@ func rateOfBMv2(ctx context.Context, binary string, json []byte, b *bench.Bench,
 	var cpu time.Duration
 	for deadline := time.Now().Add(2 * time.Minute); ; {
 		n, now := size(), time.Now()
-		if first.IsZero() && n > bench.Ports*stdioBuffer {
+		if first.IsZero() && n > Ports*stdioBuffer {
 			first, before = now, n
 			if cpu, err = sw.CPU(); err != nil {
 				return speed{}, err
 			}
 		}
-		if n >= all-bench.Ports*stdioBuffer { // the last bytes wait for the end
+		if n >= all-Ports*stdioBuffer { // the last bytes wait for the end
 			used, err := sw.CPU()
 			packets := float64(n-before) / (againstSize + pcapRecord)
 			return speed{packets / now.Sub(first).Seconds(), (used - cpu).Seconds() * 1e6 / packets}, err
@@ -221,7 +214,7 @@ func samePackets(ours, theirs string) error {
 			return fmt.Errorf("the switches did not do the same: packet %d of %s", n, filepath.Base(theirs))
 		}
 	}
-	if len(a)-len(b) > bench.Ports*stdioBuffer { // what rateOfBMv2 does not wait for
+	if len(a)-len(b) > Ports*stdioBuffer { // what rateOfBMv2 does not wait for
 		return fmt.Errorf("the switches did not do the same: %s has %d bytes, %s %d", filepath.Base(ours), len(a), filepath.Base(theirs), len(b))
 	}
 	return nil

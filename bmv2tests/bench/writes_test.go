@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package bench
 
 import (
 	"bufio"
@@ -15,23 +15,24 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/packet"
-	"github.com/pauseless/pauseless/softswitch/bench"
 )
 
-// How `switch bench --writes` measures.
+// How BenchmarkWrites measures.
 const (
 	writeBatch = 1000   // entries
 	writeFirst = 10_000 // entries before packets flow; these are what packets look up
@@ -40,17 +41,27 @@ const (
 	writeFeed  = 12        // packets, every 10 ms; each passes the switch 254 times
 )
 
-// benchWrites starts a switch in a process of its own, whose two ports a
-// cable joins, and fills its table over loopback gRPC while packets go round.
-func benchWrites(cmd *cobra.Command, entries int) (err error) {
-	c := bench.Case{Name: "writes", Program: "router", Defines: []string{"MATCH=exact"}}
-	r, err := compileBench(c)
-	if err != nil {
-		return err
+// BenchmarkWrites starts a switch in a process of its own, whose two ports a
+// cable joins, and fills its table over loopback gRPC while packets go round
+// and are looked up in the same table.
+func BenchmarkWrites(b *testing.B) {
+	const entries = 1_000_000
+	self := filepath.Join(b.TempDir(), "pauseless")
+	if out, err := exec.Command("go", "build", "-o", self, "../../cmd/pauseless").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Minute)
+	r := compileCase(b, Case{Name: "writes", Program: "router", Defines: []string{"MATCH=exact"}})
+	for b.Loop() {
+		if err := fill(b, self, r, entries); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func fill(b *testing.B, self string, r *compiler.Result, entries int) (err error) {
+	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
 	defer cancel()
-	child, err := startChild(ctx)
+	child, err := startChild(ctx, self)
 	if err != nil {
 		return err
 	}
@@ -95,10 +106,10 @@ func benchWrites(cmd *cobra.Command, entries int) (err error) {
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%d exact entries in batches of %d over loopback gRPC: %.0f entries/s, with %.0f packets/s through the same table\n",
-		entries, writeBatch, float64(entries-first)/took.Seconds(), (after-before)/took.Seconds())
-	fmt.Fprintf(out, "the switch's process took at most %d MiB of memory, %d MiB before the entries\n", peak>>20, idle>>20)
+	b.ReportMetric(float64(entries-first)/took.Seconds(), "entries/s")
+	b.ReportMetric((after-before)/took.Seconds(), "packets/s")
+	b.ReportMetric(float64(peak>>20), "MiB")
+	b.ReportMetric(float64(idle>>20), "MiB-before")
 	return nil
 }
 
@@ -108,14 +119,9 @@ type child struct {
 	grpc, http string // addresses
 }
 
-func startChild(ctx context.Context) (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+func startChild(ctx context.Context, self string) (*child, error) {
 	c := &child{cmd: exec.CommandContext(ctx, self, "switch", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
 		"--port", "1@mem:ring", "--port", "2@mem:ring", "--rate", "1="+writeRate, "--rate", "2="+writeRate)}
-	c.cmd.Args[0] = os.Args[0]
 	log, err := c.cmd.StderrPipe()
 	if err != nil {
 		return nil, err

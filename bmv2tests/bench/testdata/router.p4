@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// An IPv4 router: what `pauseless switch bench` measures. MATCH is the match
+// An IPv4 router: what BenchmarkSwitch measures. MATCH is the match
 // kind of its routes.
 #include <core.p4>
 #include <v1model.p4>
