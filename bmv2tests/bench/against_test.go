@@ -194,7 +194,7 @@ func copyHead(to, from string) error {
 	if err != nil {
 		return err
 	}
-	return outfile.Write(to, data[:pcapHeader], 0o600)
+	return os.WriteFile(to, data[:pcapHeader], 0o600)
 }
 
 // samePackets checks that what simple_switch has written so far is what this

@@ -17,10 +17,8 @@ import (
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/outfile"
+	"github.com/pauseless/pauseless/internal/pcap"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/spf13/cobra"
 )
@@ -170,7 +168,7 @@ func switchOn(ctx context.Context, s *controlplane.Session, d *schema.Digest, de
 }
 
 func newCtlPacketOutCmd(c *ctl) *cobra.Command {
-	var hexText, pcap string
+	var hexText, file string
 	cmd := &cobra.Command{
 		Use:   "packet-out [FIELD=VALUE…]",
 		Short: "Send packets out of a switch",
@@ -188,7 +186,7 @@ in hexadecimal, or all of a pcap file are sent.`,
 				}
 				metadata[k] = v
 			}
-			packets, err := packetsFrom(cmd, hexText, pcap)
+			packets, err := packetsFrom(cmd, hexText, file)
 			if err != nil {
 				return err
 			}
@@ -213,14 +211,14 @@ in hexadecimal, or all of a pcap file are sent.`,
 		},
 	}
 	cmd.Flags().StringVar(&hexText, "hex", "", "the packet, in `HEX`adecimal; blanks do not matter")
-	cmd.Flags().StringVar(&pcap, "pcap", "", "send the packets of a pcap `FILE`")
+	cmd.Flags().StringVar(&file, "pcap", "", "send the packets of a pcap `FILE`")
 	cmd.MarkFlagFilename("pcap")
 	return cmd
 }
 
-func packetsFrom(cmd *cobra.Command, hexText, pcap string) ([][]byte, error) {
+func packetsFrom(cmd *cobra.Command, hexText, file string) ([][]byte, error) {
 	switch {
-	case (hexText == "") == (pcap == ""):
+	case (hexText == "") == (file == ""):
 		return nil, usageErrorf(cmd, "give the packet with --hex or --pcap")
 	case hexText != "":
 		b, err := hex.DecodeString(strings.Join(strings.Fields(hexText), ""))
@@ -229,13 +227,13 @@ func packetsFrom(cmd *cobra.Command, hexText, pcap string) ([][]byte, error) {
 		}
 		return [][]byte{b}, nil
 	}
-	frames, _, err := readPcap(pcap)
+	frames, _, err := readPcap(file)
 	return frames, err
 }
 
 func newCtlPacketInCmd(c *ctl) *cobra.Command {
 	var times int
-	var pcap string
+	var file string
 	cmd := &cobra.Command{
 		Use:   "packet-in",
 		Short: "Print the packets that switches send to the controller",
@@ -257,15 +255,14 @@ file. Switches send them to the primary controller only.`,
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
 			out := &lines{w: cmd.OutOrStdout(), times: times, done: cancel}
-			var writer *pcapgo.Writer
-			if pcap != "" {
-				file, err := outfile.Stream(pcap)
+			var writer *pcap.Writer
+			if file != "" {
+				f, err := outfile.Stream(file)
 				if err != nil {
 					return err
 				}
-				defer file.Close()
-				writer = pcapgo.NewWriterNanos(file)
-				if err := writer.WriteFileHeader(1<<16, layers.LinkTypeEthernet); err != nil {
+				defer f.Close()
+				if writer, err = pcap.NewWriter(f); err != nil {
 					return err
 				}
 			}
@@ -285,7 +282,7 @@ file. Switches send them to the primary controller only.`,
 					switch {
 					case writer != nil:
 						err = out.write(func() error {
-							return writer.WritePacket(gopacket.CaptureInfo{Timestamp: time.Now(), CaptureLength: len(p.Payload), Length: len(p.Payload)}, p.Payload)
+							return writer.Write(time.Now(), p.Payload, 0)
 						})
 					case asJSON:
 						err = out.json(map[string]any{"switch": s.Name(), "metadata": metadata, "packet": hex.EncodeToString(p.Payload)})
@@ -301,7 +298,7 @@ file. Switches send them to the primary controller only.`,
 		},
 	}
 	cmd.Flags().IntVar(&times, "times", 0, "stop after this many packets; 0 means never")
-	cmd.Flags().StringVar(&pcap, "pcap", "", "write the packets to a pcap `FILE` instead")
+	cmd.Flags().StringVar(&file, "pcap", "", "write the packets to a pcap `FILE` instead")
 	cmd.MarkFlagFilename("pcap")
 	return cmd
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,9 @@ import (
 
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/pcap"
 	"github.com/pauseless/pauseless/testbed/netns"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
 	"github.com/spf13/cobra"
 )
 
@@ -89,13 +88,8 @@ and PFC.`,
 }
 
 func pcapWriter(w io.Writer) (func(netns.Captured) error, error) {
-	p := pcapgo.NewWriterNanos(w)
-	if err := p.WriteFileHeader(1<<16, layers.LinkTypeEthernet); err != nil {
-		return nil, err
-	}
-	return func(c netns.Captured) error {
-		return p.WritePacket(gopacket.CaptureInfo{Timestamp: c.Time, CaptureLength: len(c.Data), Length: len(c.Data)}, c.Data)
-	}, nil
+	p, err := pcap.NewWriter(w)
+	return func(c netns.Captured) error { return p.Write(c.Time, c.Data, 0) }, err
 }
 
 // frameText describes a frame in a line: what it is, from whom, to whom.
@@ -190,13 +184,13 @@ func readPcap(name string) (frames [][]byte, after []time.Duration, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	r, err := pcapgo.NewReader(f)
+	r, err := pcap.NewReader(f)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var first time.Time
 	for {
-		b, ci, err := r.ReadPacketData()
+		frame, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -204,10 +198,10 @@ func readPcap(name string) (frames [][]byte, after []time.Duration, err error) {
 			return nil, nil, fmt.Errorf("%s: frame %d: %w", name, len(frames)+1, err)
 		}
 		if len(frames) == 0 {
-			first = ci.Timestamp
+			first = frame.At
 		}
-		frames = append(frames, b)
-		after = append(after, max(0, ci.Timestamp.Sub(first)))
+		frames = append(frames, bytes.Clone(frame.Data))
+		after = append(after, max(0, frame.At.Sub(first)))
 	}
 	if len(frames) == 0 {
 		return nil, nil, fmt.Errorf("%s has no frames", name)

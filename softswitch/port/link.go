@@ -13,6 +13,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/pcap"
 )
 
 // A Link is the outside of a port.
@@ -25,9 +26,8 @@ type Link interface {
 	Close() error
 }
 
-// maxFrame is the longest frame taken in: a jumbo frame and what kernels join
-// of several.
-const maxFrame = 64<<10 + 64
+// maxFrame is the longest frame taken in, in bytes.
+const maxFrame = pcap.MaxFrame
 
 // batchFrames is how many frames are handed over at once.
 const batchFrames = 64

@@ -4,7 +4,6 @@ package port
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,30 +12,17 @@ import (
 
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/packet"
-)
-
-// The file format of libpcap: a header, then records. Gopacket's reader and
-// writer were measured; the allocation and the copies for each packet took
-// twice the time of the packet in the switch.
-const (
-	pcapHeaderSize = 24
-	pcapRecordSize = 16
-	pcapMicros     = 0xa1b2c3d4
-	pcapNanos      = 0xa1b23c4d
-	pcapNG         = 0x0a0d0d0a
-	linkEthernet   = 1
-	fileBuffer     = 1 << 18
+	"github.com/pauseless/pauseless/internal/pcap"
 )
 
 // pcapLink reads frames from a file as fast as they are taken, and writes
 // what is sent to another.
 type pcapLink struct {
-	in     *os.File
-	r      *bufio.Reader
-	order  binary.ByteOrder // of the file that is read
-	out    *os.File
-	w      *bufio.Writer
-	closed bool
+	in, out *os.File
+	r       *pcap.Reader
+	buf     *bufio.Writer
+	w       *pcap.Writer
+	closed  bool
 }
 
 // OpenPcap opens a link made of two files, either of which may be "".
@@ -53,8 +39,7 @@ func (l *pcapLink) open(in, out string) (err error) {
 		if l.in, err = os.Open(in); err != nil {
 			return err
 		}
-		l.r = bufio.NewReaderSize(l.in, fileBuffer)
-		if err := l.readHeader(); err != nil {
+		if l.r, err = pcap.NewReader(l.in); err != nil {
 			return fmt.Errorf("%s: %w", in, err)
 		}
 	}
@@ -62,39 +47,9 @@ func (l *pcapLink) open(in, out string) (err error) {
 		if l.out, err = outfile.Stream(out); err != nil {
 			return err
 		}
-		l.w = bufio.NewWriterSize(l.out, fileBuffer)
-		b := binary.LittleEndian.AppendUint32(nil, pcapNanos)
-		b = binary.LittleEndian.AppendUint16(b, 2) // version 2.4
-		b = binary.LittleEndian.AppendUint16(b, 4)
-		b = append(b, make([]byte, 8)...) // time zone, accuracy
-		b = binary.LittleEndian.AppendUint32(b, maxFrame)
-		b = binary.LittleEndian.AppendUint32(b, linkEthernet)
-		l.w.Write(b) // errors stay: Flush returns them
+		l.buf = bufio.NewWriterSize(l.out, 1<<18)
+		l.w, err = pcap.NewWriter(l.buf)
 	}
-	return nil
-}
-
-func (l *pcapLink) readHeader() error {
-	b, err := l.r.Peek(pcapHeaderSize)
-	if err != nil {
-		return fmt.Errorf("no pcap file: it has %d bytes", len(b))
-	}
-	l.order = binary.LittleEndian
-	magic := l.order.Uint32(b)
-	if magic != pcapMicros && magic != pcapNanos {
-		l.order = binary.BigEndian
-		magic = l.order.Uint32(b)
-	}
-	switch {
-	case magic == pcapNG:
-		return fmt.Errorf("a pcapng file; make it a pcap file first: editcap -F pcap IN OUT")
-	case magic != pcapMicros && magic != pcapNanos:
-		return fmt.Errorf("no pcap file: it begins with %08x", magic)
-	}
-	if link := l.order.Uint32(b[20:]) & 0xffff; link != linkEthernet {
-		return fmt.Errorf("holds frames of link type %d, not Ethernet", link)
-	}
-	_, err = l.r.Discard(pcapHeaderSize)
 	return err
 }
 
@@ -119,27 +74,15 @@ func (l *pcapLink) Read(b *Batch) error {
 }
 
 func (l *pcapLink) readFrame(b *Batch) error {
-	head, err := l.r.Peek(pcapRecordSize)
+	f, err := l.r.Next()
 	if err != nil {
-		if len(head) > 0 {
-			return fmt.Errorf("ends within a packet")
-		}
 		return err
 	}
-	captured, size := l.order.Uint32(head[8:]), l.order.Uint32(head[12:])
-	switch {
-	case captured > maxFrame:
-		return fmt.Errorf("a packet of %d bytes", captured)
-	case captured < size:
-		return fmt.Errorf("a packet of %d bytes of which %d were captured", size, captured)
+	if len(f.Data) < f.Size {
+		return fmt.Errorf("a packet of %d bytes of which %d were captured", f.Size, len(f.Data))
 	}
-	frame, err := l.r.Peek(pcapRecordSize + int(captured))
-	if err != nil {
-		return fmt.Errorf("ends within a packet")
-	}
-	b.Add(frame[pcapRecordSize:])
-	_, err = l.r.Discard(len(frame))
-	return err
+	b.Add(f.Data)
+	return nil
 }
 
 // Write implements Link.
@@ -148,27 +91,13 @@ func (l *pcapLink) Write(frames []*packet.Frame) error {
 		return nil
 	}
 	now := time.Now()
-	var head [pcapRecordSize]byte
-	binary.LittleEndian.PutUint32(head[0:], uint32(now.Unix()))
-	binary.LittleEndian.PutUint32(head[4:], uint32(now.Nanosecond()))
 	for _, f := range frames {
-		n := uint32(len(f.Data) + f.Elided)
-		binary.LittleEndian.PutUint32(head[8:], n)
-		binary.LittleEndian.PutUint32(head[12:], n)
-		l.w.Write(head[:])
-		l.w.Write(f.Data)
-		for left := f.Elided; left > 0; left -= len(zeros) {
-			l.w.Write(zeros[:min(left, len(zeros))])
+		if err := l.w.Write(now, f.Data, f.Elided); err != nil {
+			return fmt.Errorf("%s: %w", l.out.Name(), err)
 		}
-	}
-	if _, err := l.w.Write(nil); err != nil { // the first error of all
-		return fmt.Errorf("%s: %w", l.out.Name(), err)
 	}
 	return nil
 }
-
-// zeros are elided bytes.
-var zeros [4096]byte
 
 // Close implements Link: the file that was written is whole then.
 func (l *pcapLink) Close() error {
@@ -180,8 +109,8 @@ func (l *pcapLink) Close() error {
 	if l.in != nil {
 		err = l.in.Close()
 	}
-	if l.out != nil {
-		err = errors.Join(err, l.w.Flush(), l.out.Close())
+	if l.buf != nil {
+		err = errors.Join(err, l.buf.Flush(), l.out.Close())
 	}
 	return err
 }
