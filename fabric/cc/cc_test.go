@@ -215,6 +215,55 @@ func TestDCQCNPaperRecoversByHalves(t *testing.T) {
 	}
 }
 
+// A flow that a postcard slowed down, and that is never marked, comes back to
+// the line rate. It once stayed where it was for good: no timer ran.
+func TestRestartedRatesRise(t *testing.T) {
+	for name, within := range map[string]vtime.Time{"dcqcn": vtime.Second, "dcqcn_paper": vtime.Second, "qcn": 20 * vtime.Second} {
+		ctl, f, c := start(t, Config{Algorithm: name})
+		ctl.Restart(0, vtime.Gbps)
+		c.until(10 * vtime.Millisecond)
+		if f.Rate <= vtime.Gbps {
+			t.Errorf("%s: rate is %v after 10 ms", name, f.Rate)
+		}
+		c.until(within)
+		if f.Rate < line*99/100 {
+			t.Errorf("%s: rate is %v after %v", name, f.Rate, within)
+		}
+	}
+}
+
+// A rate that was set is no rate before a cut: the flow does not leap back to
+// the line rate by halves, it adds what additive increase adds.
+func TestDCQCNGoesOnFromARateThatWasSet(t *testing.T) {
+	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
+	ctl.Restart(0, vtime.Gbps)
+	c.until(55 * vtime.Microsecond)
+	if want := vtime.Gbps + 20*vtime.Mbps; f.Rate != want {
+		t.Errorf("rate is %v after a timer, want %v", f.Rate, want)
+	}
+	ctl.Notify(c.now, &Notification{CE: true})
+	if want := (vtime.Gbps + 20*vtime.Mbps) / 2; f.Rate != want {
+		t.Errorf("rate is %v after a cut, want %v", f.Rate, want)
+	}
+	c.until(2 * 55 * vtime.Microsecond)
+	if want := (vtime.Gbps + 20*vtime.Mbps) * 3 / 4; f.Rate != want {
+		t.Errorf("rate is %v after a cut and a timer, want %v", f.Rate, want)
+	}
+}
+
+// 1024 flows on 10 Gb/s, as in figure 17, have less than 10 Mb/s each.
+func TestPCNGoesAsLowAsItsReports(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "pcn"})
+	ctl.Notify(0, &Notification{CE: true, Rate: 9 * vtime.Mbps})
+	if want := 9 * vtime.Mbps * 127 / 128; f.Rate < want-1 || f.Rate > want {
+		t.Errorf("rate is %v, want %v", f.Rate, want)
+	}
+	ctl, f, _ = start(t, Config{Algorithm: "pcn", MinRate: 100 * vtime.Mbps})
+	if ctl.Notify(0, &Notification{CE: true, Rate: 9 * vtime.Mbps}); f.Rate != 100*vtime.Mbps {
+		t.Errorf("rate is %v with a minimum of 100 Mb/s", f.Rate)
+	}
+}
+
 // Alpha falls by 1-g with every quiet timer.
 func TestDCQCNAlphaForgets(t *testing.T) {
 	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
@@ -381,7 +430,7 @@ func TestHPCCAimsAtItsShareOfTheBusiestLink(t *testing.T) {
 	}{{1, 0}, {0.5, 0}, {1, 100_000}, {0.95, 0}} {
 		ctl, f, _ := start(t, Config{Algorithm: "hpcc", HPCC: HPCC{AI: 1}})
 		f.Rate = 20 * vtime.Gbps
-		ctl.Restart(20 * vtime.Gbps)
+		ctl.Restart(0, 20*vtime.Gbps)
 		code := packet.INTRateCode(line)
 		var ns, units uint32
 		acked := int64(0)
@@ -479,6 +528,10 @@ func TestRatesStayInBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, name := range Algorithms() {
 		ctl, f, c := start(t, Config{Algorithm: name, Rate: 10 * vtime.Gbps})
+		lowest := 100 * vtime.Mbps
+		if name == "pcn" {
+			lowest = vtime.Mbps
+		}
 		seq := int64(0)
 		for i := range 3000 {
 			c.until(c.now + vtime.Time(rng.Int64N(int64(50*vtime.Microsecond))))
@@ -494,11 +547,11 @@ func TestRatesStayInBounds(t *testing.T) {
 						h.Set(uint8(rng.IntN(16)), rng.Uint32(), rng.Uint32(), rng.IntN(1<<20))
 					})})
 			}
-			if f.Rate < 100*vtime.Mbps || f.Rate > line {
+			if f.Rate < lowest || f.Rate > line {
 				t.Fatalf("%s: rate is %v at step %d", name, f.Rate, i)
 			}
 		}
-		ctl.Restart(5 * vtime.Gbps)
+		ctl.Restart(c.now, 5*vtime.Gbps)
 		if f.Rate != 5*vtime.Gbps {
 			t.Errorf("%s: restarted at %v", name, f.Rate)
 		}

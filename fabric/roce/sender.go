@@ -43,6 +43,7 @@ type sender struct {
 
 	paths    *paths   // Hermes; nil: none to choose from
 	via      int      // path of the packet sent last; -1: none yet
+	moved    int64    // packet from which on all went by that path
 	vias     []uint16 // as times, the paths
 	timedOut bool     // since a path was last chosen
 	coflow   uint16
@@ -147,7 +148,9 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	f := s.h.net.Frames().Get()
 	f.Data = append(f.Data, s.head.header()...)
 	if s.paths != nil {
-		s.via = s.paths.choose(now, s)
+		if via := s.paths.choose(now, s); via != s.via {
+			s.via, s.moved = via, n
+		}
 		s.paths.setTag(f.Data, s.via, s.tagCoflow())
 		s.paths.sending(now, s.via, s.last)
 	}
@@ -270,7 +273,7 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		return
 	}
 	a := &s.h.ack // of the host, to save an allocation per acknowledgement
-	*a = cc.Ack{Marked: bth.BECN() && s.h.kit.Receiver == cc.Echo}
+	*a = cc.Ack{Marked: bth.BECN() && s.h.kit.Receiver == cc.Echo && !s.stale()}
 	behind := aeth[packet.AETHLen:]
 	if s.irn != nil && len(behind) >= sackLen {
 		behind = behind[sackLen:]
@@ -298,7 +301,8 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		s.finish(now)
 		return
 	}
-	if nak && s.paths != nil && s.una < s.high {
+	// A gap that a change of path can have torn says nothing of losses.
+	if nak && s.paths != nil && s.una < s.high && s.una >= s.moved {
 		s.paths.repeat(now, s.went(s.una))
 	}
 	switch {
@@ -307,12 +311,13 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	case nak:
 		s.next = s.una
 	}
-	if s.pbfs != nil {
-		s.pbfs.over = true // congestion control takes over
-	}
 	mtu := int64(s.MTU)
 	a.Acked, a.Sent = s.una*mtu, min(s.next*mtu, s.size)
+	rate := s.Rate
 	s.ctl.Ack(now, a)
+	if s.pbfs != nil {
+		s.pbfs.updated(rate, a.Marked)
+	}
 	s.resume(now)
 }
 
@@ -330,12 +335,19 @@ func (s *sender) notified(now vtime.Time, ip packet.IPv4, cnp packet.CNP) {
 		return
 	}
 	s.cnps++
+	if s.stale() {
+		return
+	}
+	rate := s.Rate
 	s.ctl.Notify(now, &cc.Notification{
 		// Only PCN's reports may come without the mark, and they have a rate.
 		CE:       ip.ECN() == packet.CE || s.h.kit.Receiver != cc.Report,
 		Rate:     vtime.Rate(cnp.RecRate()) * vtime.Mbps,
 		Feedback: int(cnp.Feedback()),
 	})
+	if s.pbfs != nil {
+		s.pbfs.updated(rate, false)
+	}
 }
 
 func (s *sender) finish(now vtime.Time) {
