@@ -152,6 +152,8 @@ type Kit struct {
 	// Switches says that notifications come from switches, which know a flow
 	// by its receiver's queue pair.
 	Switches bool
+	// Lowest is the rate below which no flow falls.
+	Lowest vtime.Rate
 	// Window says that it wants at most a bandwidth-delay product in flight,
 	// in proportion to the rate.
 	Window bool
@@ -174,7 +176,7 @@ func (c *Config) Kit(line vtime.Rate) (*Kit, error) {
 	for i := range algorithms {
 		if a := &algorithms[i]; a.name == name {
 			kit := a.kit
-			kit.New = a.maker(&filled, line)
+			kit.New, kit.Lowest = a.maker(&filled, line), filled.MinRate
 			return &kit, nil
 		}
 	}

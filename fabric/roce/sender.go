@@ -39,7 +39,8 @@ type sender struct {
 	since   vtime.Time   // when it began to wait
 	timerAt vtime.Time   // when the next event is due, or Never
 	times   []vtime.Time // when packets were sent, by number modulo its length; nil unless wanted
-	irn     *irnSender   // nil: go-back-N
+	sel     *repeater    // nil: go-back-N
+	slow    slowStart
 
 	paths    *paths   // Hermes; nil: none to choose from
 	via      int      // path of the packet sent last; -1: none yet
@@ -96,8 +97,12 @@ func (s *sender) begin(now vtime.Time) {
 		s.vias = make([]uint16, 64)
 		s.paths.join(now)
 	}
-	if s.h.cfg.Recovery == IRN {
-		s.irn = &irnSender{}
+	if s.h.cfg.Recovery.keeps() {
+		s.sel = &repeater{}
+	}
+	s.slow.s = s
+	if ss := &s.h.cfg.SlowStart; ss.On {
+		s.slow.begin(now, ss.Packets)
 	}
 	s.avail = now
 	s.h.nic.add(now, s)
@@ -105,7 +110,7 @@ func (s *sender) begin(now vtime.Time) {
 
 // hasData reports whether there is a packet that may be sent, but for pacing.
 func (s *sender) hasData() bool {
-	if s.irn != nil && s.irn.lost(s.una) >= 0 {
+	if s.sel != nil && s.sel.lost(s.una) >= 0 {
 		return true
 	}
 	return s.next < s.total && (s.Window == 0 || (s.next-s.una)*int64(s.MTU) < s.window())
@@ -128,9 +133,9 @@ func (s *sender) payload(n int64) int {
 
 // take returns the number of the packet to be sent now.
 func (s *sender) take() int64 {
-	if s.irn != nil {
-		if n := s.irn.lost(s.una); n >= 0 {
-			s.irn.repeat++
+	if s.sel != nil {
+		if n := s.sel.lost(s.una); n >= 0 {
+			s.sel.repeat++
 			return n
 		}
 	}
@@ -142,6 +147,7 @@ func (s *sender) take() int64 {
 
 // nextFrame makes the frame of the next packet.
 func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
+	high := s.high
 	n := s.take()
 	s.sent++
 	s.last = s.full - s.MTU + s.payload(n)
@@ -175,7 +181,8 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	bth := f.Data[s.head.bth:]
 	bth[0] = byte(op)
 	psn := uint32(n) & 0xffffff
-	if request || every == 1 || n%every == every-1 {
+	// The receiver may have had all after a packet that is repeated by itself.
+	if request || every == 1 || n%every == every-1 || s.sel != nil && n < high {
 		psn |= 1 << 31
 	}
 	binary.BigEndian.PutUint32(bth[8:], psn)
@@ -275,7 +282,7 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	a := &s.h.ack // of the host, to save an allocation per acknowledgement
 	*a = cc.Ack{Marked: bth.BECN() && s.h.kit.Receiver == cc.Echo && !s.stale()}
 	behind := aeth[packet.AETHLen:]
-	if s.irn != nil && len(behind) >= sackLen {
+	if s.sel != nil && len(behind) >= sackLen {
 		behind = behind[sackLen:]
 	}
 	if s.h.kit.INT {
@@ -288,8 +295,8 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		if s.paths != nil {
 			s.paths.sense(s.went(una-1), a.RTT, bth.BECN())
 		}
-		if s.irn != nil {
-			s.irn.advance(s.una, una)
+		if s.sel != nil {
+			s.sel.advance(s.una, una)
 		}
 		s.una = una
 		s.next = max(s.next, una)
@@ -306,15 +313,16 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		s.paths.repeat(now, s.went(s.una))
 	}
 	switch {
-	case nak && s.irn != nil:
-		s.selective(aeth[packet.AETHLen:])
+	case s.sel != nil:
+		s.selective(now, nak, aeth[packet.AETHLen:])
 	case nak:
-		s.next = s.una
+		s.rewind(now)
 	}
 	mtu := int64(s.MTU)
 	a.Acked, a.Sent = s.una*mtu, min(s.next*mtu, s.size)
 	rate := s.Rate
 	s.ctl.Ack(now, a)
+	s.slow.acked(now, rate, a.Marked)
 	if s.pbfs != nil {
 		s.pbfs.updated(rate, a.Marked)
 	}
@@ -345,6 +353,7 @@ func (s *sender) notified(now vtime.Time, ip packet.IPv4, cnp packet.CNP) {
 		Rate:     vtime.Rate(cnp.RecRate()) * vtime.Mbps,
 		Feedback: int(cnp.Feedback()),
 	})
+	s.slow.acked(now, rate, false)
 	if s.pbfs != nil {
 		s.pbfs.updated(rate, false)
 	}
@@ -353,7 +362,7 @@ func (s *sender) notified(now vtime.Time, ip packet.IPv4, cnp packet.CNP) {
 func (s *sender) finish(now vtime.Time) {
 	s.ended = now
 	s.ctl.Stop()
-	s.ctl, s.times, s.vias, s.irn = nil, nil, nil, nil
+	s.ctl, s.times, s.vias, s.sel = nil, nil, nil, nil
 	if s.paths != nil {
 		s.paths.part()
 	}
@@ -395,12 +404,16 @@ func (s *sender) Fire(now vtime.Time, arg uint64) {
 		s.timedOut = true
 		s.paths.timeout(now, s.went(s.una))
 	}
-	if s.irn != nil {
-		s.irn.recovering = false
-		s.irn.enter(s.high)
-		s.irn.repeat, s.irn.highest = s.una, max(s.irn.highest, s.una+1)
-	} else {
-		s.next = s.una
+	switch {
+	case s.sel == nil:
+		s.rewind(now)
+	case s.h.cfg.Recovery == IRN:
+		s.sel.again(s.una, s.high, max(s.sel.highest, s.una+1))
+	default:
+		s.sel.again(s.una, s.high, s.high)
+		if s.h.cfg.Recovery == TCP {
+			s.slow.begin(now, 1)
+		}
 	}
 	s.arm(now)
 	s.resume(now)
