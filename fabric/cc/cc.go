@@ -92,6 +92,7 @@ type Config struct {
 	TIMELY  TIMELY     `yaml:"timely"`
 	HPCC    HPCC       `yaml:"hpcc"`
 	DCTCP   DCTCP      `yaml:"dctcp"`
+	Swift   Swift      `yaml:"swift"`
 	QCN     QCN        `yaml:"qcn"`
 	PCN     PCN        `yaml:"pcn"`
 }
@@ -122,6 +123,9 @@ var algorithms = []algorithm{
 	}},
 	{"dctcp", Kit{}, func(c *Config, line vtime.Rate) maker {
 		return c.DCTCP.or(DCTCPDefaults(line)).maker(c.MinRate)
+	}},
+	{"swift", Kit{RTT: true}, func(c *Config, line vtime.Rate) maker {
+		return c.Swift.or(SwiftDefaults(line)).maker(c.MinRate)
 	}},
 	{"qcn", Kit{Switches: true}, func(c *Config, line vtime.Rate) maker {
 		return c.QCN.or(QCNDefaults(line)).maker(c.MinRate)

@@ -264,6 +264,101 @@ func TestPCNGoesAsLowAsItsReports(t *testing.T) {
 	}
 }
 
+// Below its target Swift adds a packet per round trip; above it cuts once per
+// round trip in proportion to the excess, by half at most; below one packet it
+// paces.
+func TestSwiftFollowsItsTarget(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "swift"})
+	// A window of 20 us at 40 Gb/s: 100 packets, where the target is not scaled:
+	// 45 us.
+	if f.Window != 100_000 || f.Rate != line {
+		t.Fatalf("the flow begins with a window of %d and %v", f.Window, f.Rate)
+	}
+	now, acked := vtime.Time(0), int64(0)
+	ack := func(rtt vtime.Time) {
+		now += vtime.Microsecond
+		acked += 1000
+		ctl.Ack(now, &Ack{Acked: acked, Sent: acked + f.Window, RTT: rtt})
+	}
+	for range 100 {
+		ack(44 * vtime.Microsecond)
+	}
+	if f.Window < 100_900 || f.Window > 101_000 {
+		t.Errorf("window is %d after a round trip below the target, want 101 packets", f.Window)
+	}
+	was := float64(f.Window)
+	ack(50 * vtime.Microsecond)
+	if want := was * (1 - 0.8*5/50); math.Abs(float64(f.Window)-want) > 20 {
+		t.Errorf("window is %d, want %.0f", f.Window, want)
+	}
+	was = float64(f.Window)
+	for range 49 {
+		ack(50 * vtime.Microsecond)
+	}
+	if float64(f.Window) != was {
+		t.Error("it is cut twice in a round trip")
+	}
+	for range 200 {
+		now += 10 * vtime.Millisecond
+		ack(10 * vtime.Millisecond)
+	}
+	// The least is 100 Mb/s for 20 us: a quarter of a packet.
+	if f.Window != 250 || f.Rate != 100*vtime.Mbps {
+		t.Errorf("window is %d, rate %v", f.Window, f.Rate)
+	}
+	// What is paced so slowly has a greater target, of 45 us and
+	// 50*(1/sqrt(0.25)-0.1)/(1/sqrt(0.1)-0.1).
+	ack(75 * vtime.Microsecond)
+	if f.Window != 1250 || f.Rate != line {
+		t.Errorf("window is %d, rate %v after one packet more", f.Window, f.Rate)
+	}
+}
+
+// n flows under Swift keep a queue of about the target, share the link evenly
+// and leave none of it unused: a fluid model of one bottleneck.
+func TestSwiftSharesALink(t *testing.T) {
+	const n = 8
+	var ctl [n]Control
+	var f [n]*Flow
+	for i := range n {
+		ctl[i], f[i], _ = start(t, Config{Algorithm: "swift"})
+		if i < n/2 {
+			ctl[i].Restart(0, vtime.Gbps) // they begin unequal
+		}
+	}
+	base, now := 20*vtime.Microsecond, vtime.Time(0)
+	var acked [n]int64
+	var low, high vtime.Time = vtime.Never, 0
+	for step := range 4000 {
+		var inFlight int64
+		for i := range n {
+			inFlight += f[i].Window
+		}
+		rtt := max(base, line.TxTime(int(inFlight)))
+		now += rtt
+		for i := range n {
+			for range max(f[i].Window/1000, 1) {
+				acked[i] += 1000
+				ctl[i].Ack(now, &Ack{Acked: acked[i], Sent: acked[i] + f[i].Window, RTT: rtt})
+			}
+		}
+		if step > 3000 {
+			low, high = min(low, rtt), max(high, rtt)
+		}
+	}
+	if low < 44*vtime.Microsecond || high > 60*vtime.Microsecond {
+		t.Errorf("the round trip is from %v to %v, the target from 45 us on", low, high)
+	}
+	var sum, squares float64
+	for i := range n {
+		sum += float64(f[i].Window)
+		squares += float64(f[i].Window) * float64(f[i].Window)
+	}
+	if jain := sum * sum / n / squares; jain < 0.99 {
+		t.Errorf("Jain's index is %.3f", jain)
+	}
+}
+
 // Alpha falls by 1-g with every quiet timer.
 func TestDCQCNAlphaForgets(t *testing.T) {
 	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
@@ -561,5 +656,5 @@ func TestRatesStayInBounds(t *testing.T) {
 
 func ExampleAlgorithms() {
 	fmt.Println(Algorithms())
-	// Output: [none fixed dcqcn dcqcn_paper timely hpcc dctcp qcn pcn]
+	// Output: [none fixed dcqcn dcqcn_paper timely hpcc dctcp swift qcn pcn]
 }

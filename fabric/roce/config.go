@@ -73,6 +73,7 @@ type Config struct {
 	CC        cc.Config `yaml:"cc"`
 	PBFS      PBFS      `yaml:"pbfs"`
 	SlowStart SlowStart `yaml:"slow_start"`
+	Coflows   Coflows   `yaml:"coflows"`
 	// Hermes has hosts choose the path of each packet.
 	Hermes Hermes `yaml:"hermes"`
 }
@@ -95,6 +96,7 @@ func Defaults() Config {
 		CNPClass:      6,
 		PBFS:          PBFS{Delta: 6, Mu: 0.95, MinShare: 0.2},
 		SlowStart:     SlowStart{Packets: 10},
+		Coflows:       Coflows{Interval: 10 * vtime.Microsecond},
 		Hermes:        HermesDefaults(),
 	}
 }
@@ -127,6 +129,9 @@ func (c *Config) Check() (path string, err error) {
 		return "cnp_class", fmt.Errorf("cnp_class is %d, must be from 0 to 7, or -1 for the flow's", c.CNPClass)
 	}
 	if path, err := c.PBFS.check(); err != nil {
+		return path, err
+	}
+	if path, err := c.Coflows.check(); err != nil {
 		return path, err
 	}
 	if path, err := c.Hermes.check(); err != nil {

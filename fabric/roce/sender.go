@@ -41,6 +41,7 @@ type sender struct {
 	times   []vtime.Time // when packets were sent, by number modulo its length; nil unless wanted
 	sel     *repeater    // nil: go-back-N
 	slow    slowStart
+	limit   limit
 
 	paths    *paths   // Hermes; nil: none to choose from
 	via      int      // path of the packet sent last; -1: none yet
@@ -104,12 +105,18 @@ func (s *sender) begin(now vtime.Time) {
 	if ss := &s.h.cfg.SlowStart; ss.On {
 		s.slow.begin(now, ss.Packets)
 	}
+	if s.h.cfg.Coflows.Scheduler != "" && !s.limit.on {
+		s.limit.on = true // until the coordinator has seen it
+	}
 	s.avail = now
 	s.h.nic.add(now, s)
 }
 
 // hasData reports whether there is a packet that may be sent, but for pacing.
 func (s *sender) hasData() bool {
+	if s.limit.on && s.limit.rate == 0 {
+		return false
+	}
 	if s.sel != nil && s.sel.lost(s.una) >= 0 {
 		return true
 	}
@@ -205,22 +212,27 @@ func (s *sender) sentAt(now, end vtime.Time) {
 // spacing returns how long the packet sent last keeps the flow from sending
 // another.
 func (s *sender) spacing() vtime.Time {
+	rate := s.limit.of(s.Rate)
 	if s.last != s.full {
-		return s.Rate.TxTime(s.last)
+		return rate.TxTime(s.last)
 	}
-	if s.gapRate != s.Rate {
-		s.gap, s.gapRate = s.Rate.TxTime(s.full), s.Rate
+	if s.gapRate != rate {
+		s.gap, s.gapRate = rate.TxTime(s.full), rate
 	}
 	return s.gap
 }
 
 // repace moves the next packet after the rate has changed, as if the new rate
 // had been there when the last packet was sent.
-func (s *sender) repace(old vtime.Rate) {
-	if s.last == 0 || old == s.Rate {
+func (s *sender) repace(old vtime.Rate) { s.respace(s.limit.of(old), s.limit.of(s.Rate)) }
+
+func (s *sender) respace(old, rate vtime.Rate) {
+	// A flow that was stopped has waited long enough; one that stops is not
+	// asked for a next packet.
+	if s.last == 0 || old == rate || old == 0 || rate == 0 {
 		return
 	}
-	s.avail += s.Rate.TxTime(s.last) - old.TxTime(s.last)
+	s.avail += rate.TxTime(s.last) - old.TxTime(s.last)
 	if s.place >= 0 {
 		n := &s.h.nic
 		n.fix(s)
