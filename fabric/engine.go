@@ -37,6 +37,7 @@ type node struct {
 	next   vtime.Time // first event of the node, or that it caused, after this window
 	pool   packet.Pool
 
+	tap      Tap        // nil: none
 	fault    *nodeFault // nil: none
 	received uint64     // frames
 	handled  uint64     // events
@@ -193,6 +194,9 @@ func (n *node) arrive() {
 		n.popHead()
 	}
 	n.received++
+	if n.tap != nil {
+		n.tap.Arrive(n.now, int(i)+1, f)
+	}
 	if d := f.Data; len(d) >= packet.PFCLen && d[12] == 0x88 && d[13] == 0x08 {
 		if pfc := packet.AsPFC(d); pfc != nil {
 			p.pause.observe(n.now, pfc, func(class uint8, quanta uint16) {

@@ -25,6 +25,8 @@ type Config struct {
 	// Threads is how many goroutines run nodes; results do not depend on it.
 	// Zero means one.
 	Threads int
+	// Tap, if set, says who watches the frames that reach a node; nil: nobody.
+	Tap func(n *topo.Node) Tap
 	// Progress, if set, is called now and then while time passes, from the
 	// goroutine of RunUntil.
 	Progress func(Progress)
@@ -56,7 +58,6 @@ type Fabric struct {
 	flows    []flow
 	estimate *Estimator
 	progress func(Progress)
-	coflows  *coordinator // nil: flows send when they start
 }
 
 // flow is a Flow with both its ends.
@@ -93,9 +94,6 @@ func New(cfg Config) (*Fabric, error) {
 	if err := f.settleRTT(); err != nil {
 		return nil, err
 	}
-	if cfg.Hosts.Coflows.Scheduler != "" {
-		f.coflows = newCoordinator(f, cfg.Hosts.Coflows)
-	}
 	f.engine.crew.size = max(cfg.Threads, 1)
 	f.engine.crew.groups = f.groups()
 	if err := f.populate(cfg.Switch); err != nil {
@@ -103,6 +101,11 @@ func New(cfg Config) (*Fabric, error) {
 	}
 	if err := f.addFaults(cfg.Faults); err != nil {
 		return nil, err
+	}
+	if cfg.Tap != nil {
+		for i, n := range f.engine.nodes {
+			n.tap = cfg.Tap(&t.Nodes[i])
+		}
 	}
 	return f, nil
 }
@@ -256,9 +259,6 @@ func (f *Fabric) RunUntil(ctx context.Context, t vtime.Time) error {
 	var tick func(vtime.Time)
 	if f.progress != nil {
 		tick = func(vtime.Time) { f.progress(f.Progress()) }
-	}
-	if f.coflows != nil {
-		return f.coflows.runUntil(ctx, t, tick)
 	}
 	return f.engine.runUntil(ctx, t, tick)
 }

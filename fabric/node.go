@@ -38,6 +38,13 @@ type DropCounter interface {
 	LosslessDrops() uint64
 }
 
+// A Tap sees every frame that reaches a node, PFC frames too, before the node
+// does. It must not keep or change the frame. It is called from the goroutine
+// that runs the node.
+type Tap interface {
+	Arrive(now vtime.Time, port int, f *packet.Frame)
+}
+
 // Network is what a node may ask of the fabric. Each node has its own.
 type Network interface {
 	vtime.Scheduler

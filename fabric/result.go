@@ -101,6 +101,9 @@ func (fl *flow) result() FlowResult {
 	return r
 }
 
+// Sent returns what a node's port, numbered from 1, has sent so far.
+func (f *Fabric) Sent(nodeID, port int) LinkCount { return f.engine.nodes[nodeID].out[port-1].sent }
+
 // Port returns what a node's port, numbered from 1, has done so far.
 func (f *Fabric) Port(nodeID, port int) PortResult {
 	n := f.engine.nodes[nodeID]

@@ -3,31 +3,43 @@
 package gen
 
 import (
+	"embed"
 	"fmt"
-	"maps"
-	"slices"
+	"io/fs"
+	"path"
+	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// Names returns the names of the profiles in the schemes' folders, in order.
-func Names() []string { return slices.Sorted(maps.Keys(loaded().profiles)) }
+//go:embed profiles/*.yaml
+var profiles embed.FS
 
-// Builtin returns a profile of a scheme's folder by name.
-func Builtin(name string) (*Profile, error) {
-	f, ok := loaded().profiles[name]
-	if !ok {
-		return nil, fmt.Errorf("no profile is called %q%s; see `pauseless gen --list`, or name a file that ends in .yaml", name, diag.DidYouMean(name, Names()))
+// Names returns the names of the built-in profiles in order.
+func Names() []string {
+	files, err := fs.Glob(profiles, "profiles/*.yaml")
+	if err != nil {
+		panic("BUG: " + err.Error())
 	}
-	return Parse(f.name, f.text)
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = strings.TrimSuffix(path.Base(f), ".yaml")
+	}
+	return names
 }
 
-// Source returns the text of such a profile: what to start from when writing
-// one's own.
-func Source(name string) ([]byte, error) {
-	f, ok := loaded().profiles[name]
-	if !ok {
-		return nil, fmt.Errorf("no profile is called %q", name)
+// Builtin returns a built-in profile by name.
+func Builtin(name string) (*Profile, error) {
+	file := "profiles/" + name + ".yaml"
+	data, err := profiles.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("no profile is called %q%s; see `pauseless gen --list`, or name a file that ends in .yaml", name, diag.DidYouMean(name, Names()))
 	}
-	return f.text, nil
+	return Parse(file, data)
+}
+
+// Source returns the text of a built-in profile: what to start from when
+// writing one's own.
+func Source(name string) ([]byte, error) {
+	return profiles.ReadFile("profiles/" + name + ".yaml")
 }

@@ -131,11 +131,7 @@ func TestTNAManifestsSayWhatDoesNotFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for key, on := range map[string]bool{"pbfs": c.pbfs, "int": c.int} {
-			if on {
-				p.Choose(key, "on")
-			}
-		}
+		p.PBFS, p.INT = Switch(c.pbfs), Switch(c.int)
 		prog, err := Generate(p, "tna")
 		if err != nil {
 			t.Fatal(err)

@@ -119,6 +119,16 @@ func (s *Switch) Port(number int) PortStats {
 	return ps
 }
 
+// QueueBytes returns how much waits in the egress queues of a port, which must
+// exist.
+func (s *Switch) QueueBytes(number int) (n int64) {
+	i := s.place(number)
+	for c := range packet.Classes {
+		n += s.tm.Depth(i, c).Bytes
+	}
+	return n
+}
+
 // Observe has o told what happens from now on; nil ends that.
 func (s *Switch) Observe(o *Observer) {
 	s.observer = o

@@ -42,7 +42,7 @@ func newFabricCmd() *cobra.Command {
 type fabricFlags struct {
 	topology, flows, config, profile, target, algorithm string // formats of the HPCC simulator
 	fct, pfc                                            string
-	dir, output                                         string
+	dir, output, record, trace                          string
 	threads                                             int
 }
 
@@ -57,6 +57,7 @@ HPCC simulator and its descendants, and writes FCT and PFC files in theirs.
 
 Ctrl-C stops the run and keeps what there is, marked partial.`,
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
+  pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
   pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,
 	}
 	fl := cmd.Flags()
@@ -69,6 +70,8 @@ Ctrl-C stops the run and keeps what there is, marked partial.`,
 	fl.StringVar(&f.fct, "fct", "", "file for flow completion times in the HPCC format")
 	fl.StringVar(&f.pfc, "pfc", "", "file for PFC events in the HPCC format")
 	fl.StringVarP(&f.dir, "dir", "d", "", "folder for results.json, flows-*.csv and report.html")
+	fl.StringVar(&f.record, "record", "", "file for a recording, which `pauseless live` plays")
+	fl.StringVar(&f.trace, "trace", "", "file for a trace that ui.perfetto.dev and chrome://tracing show")
 	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
 	fl.IntVar(&f.threads, "threads", 1, "goroutines that run the network; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
@@ -84,14 +87,19 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	stderr := cmd.ErrOrStderr()
-	runs, runErr := runScenario(cmd.Context(), s, scenario.Options{Threads: f.threads}, stderr)
+	o := scenario.Options{Threads: f.threads}
+	var rec recording
+	if f.record != "" || f.trace != "" {
+		o.Follow = rec.follow
+	}
+	runs, runErr := runScenario(cmd.Context(), s, o, stderr)
 	if len(runs) == 0 {
 		return runErr
 	}
 	if errors.Is(runErr, context.Canceled) {
 		runErr = fmt.Errorf("interrupted: the results are partial")
 	}
-	return errors.Join(runErr, f.write(cmd.OutOrStdout(), stderr, s, runs, dialect))
+	return errors.Join(runErr, rec.write(f.record), rec.trace(f.trace), f.write(cmd.OutOrStdout(), stderr, s, runs, dialect))
 }
 
 // scenario makes the scenario that the command line asks for.

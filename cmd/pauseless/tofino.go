@@ -237,11 +237,11 @@ func buildsOn(name string) string {
 	switch {
 	case err != nil || name == "ecmp":
 		return ""
-	case p.Choice("rlb") == "rlb_adaptive":
+	case p.RLB == "rlb_adaptive":
 		return "rlb-" + p.Base
-	case p.Choice("rlb") == "rlb" && p.Choice("pbfs") == "on":
+	case p.RLB == "rlb" && bool(p.PBFS):
 		return "rlb-" + p.Base
-	case p.Choice("rlb") == "rlb" || p.Choice("pbfs") == "on" || p.Choice("pcn") == "on":
+	case p.RLB == "rlb" || bool(p.PBFS) || bool(p.PCN):
 		return p.Base
 	}
 	return "ecmp"

@@ -30,6 +30,31 @@ type Options struct {
 	Progress func(fabric.Progress)
 	Event    func(controlplane.Event)
 	Read     func(sw string, now vtime.Time, a register.Array)
+	// Follow, if set, returns who follows a run.
+	Follow func(Start) Follower
+}
+
+// Start is a run that is about to begin.
+type Start struct {
+	Scenario, Profile string
+	Seed              uint64
+	Topology          *topo.Topology
+	Program           *program.Program
+	Flows             []fabric.Flow
+}
+
+// A Follower looks at a run from beside. Whatever it does, the results are the
+// same.
+type Follower interface {
+	// Tap returns what sees the frames that reach a node.
+	Tap(n *topo.Node) fabric.Tap
+	// Next returns when it wants to look again.
+	Next() vtime.Time
+	// Look is called when that time has come, and at the end of the run; no
+	// time passes meanwhile.
+	Look(lab *virtual.Lab)
+	// End is called once, with what the run found, even if it was stopped.
+	End(*fabric.Results)
 }
 
 // Run runs every profile with every seed. If ctx is done before the end, the
@@ -59,10 +84,16 @@ func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 
 // one runs one profile with one seed.
 func (s *Scenario) one(ctx context.Context, label string, prog *program.Program, seed uint64, o Options) (*result.Run, error) {
-	lab, err := virtual.Open(ctx, virtual.Config{
-		Topology: s.net, Program: prog, Hosts: s.HostsFor(prog.Manifest), Paths: s.Paths, Faults: s.Faults, Seed: seed,
+	cfg := virtual.Config{
+		Topology: s.net, Program: prog, Hosts: hostsFor(prog.Manifest, s.Hosts), Paths: s.Paths, Faults: s.Faults, Seed: seed,
 		Threads: o.Threads, Progress: o.Progress, Event: o.Event,
-	})
+	}
+	var follower Follower
+	if o.Follow != nil {
+		follower = o.Follow(Start{s.Name, label, seed, s.net, prog, s.flows[seed]})
+		cfg.Tap = follower.Tap
+	}
+	lab, err := virtual.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +101,7 @@ func (s *Scenario) one(ctx context.Context, label string, prog *program.Program,
 	if err := lab.Fabric.AddFlows(s.flows[seed]); err != nil {
 		return nil, err
 	}
-	r := &runner{s: s, lab: lab, o: o, lines: newLines(s.net)}
+	r := &runner{s: s, lab: lab, o: o, lines: newLines(s.net), follower: follower}
 	for _, m := range prog.Manifest.Registers {
 		if slices.Contains(s.Watch.Registers, m.Name) {
 			r.watched = append(r.watched, m.Name)
@@ -81,6 +112,10 @@ func (s *Scenario) one(ctx context.Context, label string, prog *program.Program,
 		o.Progress(lab.Fabric.Progress())
 	}
 	results := lab.Fabric.Results()
+	if follower != nil {
+		follower.Look(lab)
+		follower.End(results)
+	}
 	run := result.Collect(s.net, results, lab.Fabric.Progress().Hops, s.Judge...)
 	run.Summary.MaxQueue = longestQueue(s.net, lab)
 	run.Scenario, run.Profile, run.Seed = s.Name, label, seed
@@ -115,24 +150,8 @@ func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
 	}
 	c.Tag = c.Tag || m.Has("clb")
 	c.Hermes.On = c.Hermes.On || m.Has("hermes")
-	if c.Hermes.On {
-		marking(&c.Hermes, m)
-	}
 	c.PBFS.On = c.PBFS.On || m.Has("pbfs")
 	return c
-}
-
-// marking makes Hermes heed how the program's switches mark packets.
-func marking(h *roce.Hermes, m *manifest.Manifest) {
-	var v [3]float64
-	for i, name := range []string{"red.kmin", "red.kmax", "red.pmax"} {
-		x, err := m.Value(name, m.Network)
-		if err != nil {
-			return // it marks none
-		}
-		v[i] = x
-	}
-	h.Marking(vtime.Size(v[0]), vtime.Size(v[1]), v[2], m.Network.Rate)
 }
 
 // runner lets the time of one run pass.
@@ -143,7 +162,8 @@ type runner struct {
 	lines *lines
 	// watched are the registers to read that the program has; others may be
 	// another profile's.
-	watched []string
+	watched  []string
+	follower Follower // nil: none
 }
 
 // loop runs until all flows are finished or the time is up, stopping where
@@ -153,10 +173,13 @@ func (r *runner) loop(ctx context.Context) error {
 	if len(r.watched) == 0 {
 		watch = 0
 	}
-	nextSample, nextWatch := after(0, sample), after(0, watch)
+	nextSample, nextWatch, nextLook := after(0, sample), after(0, watch), vtime.Never
+	if r.follower != nil {
+		nextLook = r.follower.Next()
+	}
 	f := r.lab.Fabric
 	for !f.Done() && f.Now() < r.s.Until {
-		if err := f.RunUntil(ctx, min(nextSample, nextWatch, f.Now()+maxSlice, r.s.Until)); err != nil {
+		if err := f.RunUntil(ctx, min(nextSample, nextWatch, nextLook, f.Now()+maxSlice, r.s.Until)); err != nil {
 			return err
 		}
 		if d := f.Deadlock(deadlockAfter); d != nil {
@@ -165,6 +188,10 @@ func (r *runner) loop(ctx context.Context) error {
 		if f.Now() == nextSample {
 			r.lines.sample(r.lab)
 			nextSample = after(nextSample, sample)
+		}
+		if f.Now() == nextLook {
+			r.follower.Look(r.lab)
+			nextLook = r.follower.Next()
 		}
 		if f.Now() == nextWatch {
 			if err := r.watch(ctx); err != nil {

@@ -35,6 +35,8 @@ type Config struct {
 	Faults   []fabric.Fault
 	Seed     uint64
 	Threads  int // goroutines that run nodes; zero means one
+	// Tap, if set, says who watches the frames that reach a node.
+	Tap func(n *topo.Node) fabric.Tap
 	// Progress and Event, if set, are told how far the run has got and what
 	// the controller has to say.
 	Progress func(fabric.Progress)
@@ -62,7 +64,7 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	}()
 	l.Fabric, err = fabric.New(fabric.Config{
 		Topology: cfg.Topology, Switch: l.newSwitch, Hosts: cfg.Hosts, Faults: cfg.Faults,
-		Seed: cfg.Seed, Threads: cfg.Threads, Progress: cfg.Progress,
+		Seed: cfg.Seed, Threads: cfg.Threads, Tap: cfg.Tap, Progress: cfg.Progress,
 	})
 	if err != nil {
 		return nil, err
@@ -211,9 +213,13 @@ func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 	if c.Off {
 		return softswitch.Thresholds{}
 	}
-	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, maxFrame), Alpha: t.AlphaFor(l), Resume: c.Resume}
-	if th.Resume == 0 {
-		th.Resume = topo.DefaultResume(maxFrame)
+	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, maxFrame), Alpha: t.AlphaFor(l)}
+	if th.Alpha == 0 {
+		resume := c.Resume
+		if resume == 0 {
+			resume = topo.DefaultResume(maxFrame)
+		}
+		th.XON = max(c.XOFF-resume, 0)
 	}
 	return th
 }

@@ -256,8 +256,7 @@ func TestSlotsSurviveTheWrapOfTheClock(t *testing.T) {
 // The copies that pass a warning on were counted at port 0.
 func TestWarningsPassedOnCountAtTheirPorts(t *testing.T) {
 	p := small(t, "rlb-conga")
-	p.Name = "rlb-conga-int"
-	p.Choose("int", "on")
+	p.Name, p.INT = "rlb-conga-int", true
 	s := newScene(t, p)
 	s.c.Config.Leaf = -1
 	s.c.Config.Neighbours[3] = Neighbour{Path: 0, Group: 3}
@@ -306,8 +305,7 @@ func TestOnlyIPPacketsTellALeafToLeaveAPath(t *testing.T) {
 // A PFC frame made of a kick-out message had that behind it.
 func TestPauseFramesOfKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	p := small(t, "plb")
-	p.Choose("pfc", "emulated")
-	p.Units.Depth = manifest.Bytes
+	p.PFC, p.Units.Depth = "emulated", manifest.Bytes
 	s := newScene(t, p)
 	s.c.Config.Leaf = -1
 	s.c.Config.Nets[0].Paths = 0
@@ -321,7 +319,7 @@ func TestPauseFramesOfKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 // behind it.
 func TestKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	p := small(t, "plb")
-	p.Choose("pbfs", "on")
+	p.PBFS = true
 	s := newScene(t, p)
 	s.c.Config.Leaf = -1
 	s.c.Config.Nets[0].Paths = 0
@@ -336,8 +334,7 @@ func TestKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 // path instead.
 func TestPauseBeforeKickOut(t *testing.T) {
 	p := small(t, "plb")
-	p.Choose("pfc", "emulated")
-	p.Units.Depth = manifest.Bytes
+	p.PFC, p.Units.Depth = "emulated", manifest.Bytes
 	s := newScene(t, p)
 	s.c.Now++ // a pause at time zero is none
 	s.c.Config.Leaf, s.c.Config.MaxHolds = -1, 0

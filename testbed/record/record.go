@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package record follows a run and keeps what a map of the network can show of
+// it: how much each link is used, which link is paused for which class, how
+// long queues are, which warnings go where, and which way flows take. A
+// recording is bounded: when it has too many samples, neighbours are put
+// together; events beyond a limit are counted only.
+package record
+
+import (
+	"sync"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/result"
+)
+
+// Run is the recording of a run. A channel is a direction of a link: number
+// 2·l from end A of link l of the network, 2·l+1 from end B.
+type Run struct {
+	Scenario string          `json:"scenario"`
+	Arm      string          `json:"arm"`
+	Seed     uint64          `json:"seed"`
+	Network  *result.Network `json:"network"`
+	// EveryNS is the time between samples, in nanoseconds.
+	EveryNS int64 `json:"every_ns"`
+	// TNS are the times of the samples. Of each sample there is an element of
+	// Use, Queues, Values and Paths.
+	TNS []int64 `json:"t_ns"`
+	// Use is what share of each channel's rate was used since the sample
+	// before: 255 is all of it. JSON has it in base64.
+	Use [][]byte `json:"use"`
+	// Queues are the egress queues that are not empty: channel, bytes, …
+	Queues [][]int64 `json:"queues"`
+	// Values are registers of the switches that changed: switch (a node), index
+	// into Registers, value, …
+	Values    [][]uint64 `json:"values"`
+	Registers []Register `json:"registers"`
+	// Paths are the channels on which packets of flows arrived since the sample
+	// before: flow, channel, …
+	Paths  [][]int32 `json:"paths"`
+	Flows  []Flow    `json:"flows"`
+	Events []Event   `json:"events"`
+	// Left is how many events there was no room for.
+	Left int64 `json:"left,omitempty"`
+	// Live says that there is more to come, Note what a reader should know.
+	Live bool   `json:"live,omitempty"`
+	Note string `json:"note,omitempty"`
+}
+
+// Register is a register of the switches' program, summed over its cells, or,
+// of paths, how many are set.
+type Register struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+}
+
+// Flow is a flow and what became of it, in nanoseconds; FCTNS is zero as long
+// as it is not finished.
+type Flow struct {
+	Src     int   `json:"src"` // nodes
+	Dst     int   `json:"dst"`
+	Bytes   int64 `json:"bytes"`
+	StartNS int64 `json:"start_ns"`
+	FCTNS   int64 `json:"fct_ns"`
+}
+
+// Kind says what an event is.
+type Kind uint8
+
+// Kinds of event.
+const (
+	// Pause: the sender of the channel is to pause class A until B, in ns; B
+	// zero: it may go on.
+	Pause Kind = iota
+	// Warning came over the channel. A is 1 if it begins and 0 if it ends, B
+	// the class.
+	Warning
+	// KickOut came over the channel: leave path A.
+	KickOut
+	// Message of another kind, A, came over the channel.
+	Message
+)
+
+// Event is what happened at an instant: time in ns, kind, channel, A and B.
+type Event [5]int64
+
+// Limits bound a recording.
+type Limits struct {
+	Samples int // beyond that, neighbours are put together
+	Events  int
+	Paths   int // entries of Paths; beyond that, samples are put together, too
+}
+
+// DefaultLimits keep a recording of 288 hosts below some 10 MB.
+var DefaultLimits = Limits{Samples: 2048, Events: 400_000, Paths: 1 << 20}
+
+// Store is a recording that grows while others look at it.
+type Store struct {
+	mu     sync.Mutex
+	run    Run
+	limits Limits
+	paths  int
+	// Version counts how often samples were put together: what a reader has by
+	// index is stale then.
+	version int
+}
+
+// Snapshot returns the recording as it is. What it refers to does not change
+// any more: elements are only appended, and put together in new arrays.
+func (s *Store) Snapshot() (r Run, version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run, s.version
+}
+
+// add appends a sample.
+func (s *Store) add(t int64, use []byte, queues []int64, values []uint64, paths []int32) {
+	r := &s.run
+	r.TNS, r.Use, r.Queues = append(r.TNS, t), append(r.Use, use), append(r.Queues, queues)
+	r.Values, r.Paths = append(r.Values, values), append(r.Paths, paths)
+	s.paths += len(paths)
+	if s.limits.Samples > 1 && len(r.TNS) >= s.limits.Samples || len(r.TNS) > 1 && s.paths > s.limits.Paths {
+		s.halve()
+	}
+}
+
+// halve puts every two samples together: use is the mean, queues the greater,
+// values the later, paths all there were.
+func (s *Store) halve() {
+	old := s.run
+	r := &s.run
+	r.TNS, r.Use, r.Queues, r.Values, r.Paths = nil, nil, nil, nil, nil
+	s.paths = 0
+	for i := 0; i < len(old.TNS); i += 2 {
+		if i+1 == len(old.TNS) {
+			r.TNS, r.Use, r.Queues = append(r.TNS, old.TNS[i]), append(r.Use, old.Use[i]), append(r.Queues, old.Queues[i])
+			r.Values, r.Paths = append(r.Values, old.Values[i]), append(r.Paths, old.Paths[i])
+			s.paths += len(old.Paths[i])
+			break
+		}
+		use := make([]byte, len(old.Use[i]))
+		for c := range use {
+			use[c] = byte((int(old.Use[i][c]) + int(old.Use[i+1][c]) + 1) / 2)
+		}
+		paths := united(old.Paths[i], old.Paths[i+1])
+		s.paths += len(paths)
+		r.TNS, r.Use, r.Queues = append(r.TNS, old.TNS[i+1]), append(r.Use, use), append(r.Queues, greater(old.Queues[i], old.Queues[i+1]))
+		r.Values = append(r.Values, append(append([]uint64{}, old.Values[i]...), old.Values[i+1]...))
+		r.Paths = append(r.Paths, paths)
+	}
+	r.EveryNS *= 2
+	s.version++
+	// Paths may still be too many, as with very many flows: then those of
+	// every second sample are lost.
+	for s.paths > s.limits.Paths/2 {
+		for i := range r.Paths {
+			if i%2 == 1 || s.limits.Paths <= 0 {
+				r.Paths[i] = []int32{}
+			}
+		}
+		before := s.paths
+		s.paths = 0
+		for i := range r.Paths {
+			s.paths += len(r.Paths[i])
+		}
+		if s.paths == before {
+			break
+		}
+	}
+}
+
+// greater merges two lists of channel, bytes, …, in order of channels.
+func greater(a, b []int64) []int64 {
+	out := []int64{}
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
+			out, a = append(out, a[0], a[1]), a[2:]
+		case len(a) == 0 || b[0] < a[0]:
+			out, b = append(out, b[0], b[1]), b[2:]
+		default:
+			out = append(out, a[0], max(a[1], b[1]))
+			a, b = a[2:], b[2:]
+		}
+	}
+	return out
+}
+
+// united merges two lists of flow, channel, …, each once.
+func united(a, b []int32) []int32 {
+	out := append([]int32{}, a...)
+	have := make(map[[2]int32]bool, len(a)/2)
+	for i := 0; i+1 < len(a); i += 2 {
+		have[[2]int32{a[i], a[i+1]}] = true
+	}
+	for i := 0; i+1 < len(b); i += 2 {
+		if !have[[2]int32{b[i], b[i+1]}] {
+			out = append(out, b[i], b[i+1])
+		}
+	}
+	return out
+}
+
+// happened appends events, which are in order of time and not before earlier
+// ones.
+func (s *Store) happened(events []Event) {
+	room := max(s.limits.Events-len(s.run.Events), 0)
+	if len(events) > room {
+		s.run.Left += int64(len(events) - room)
+		events = events[:room]
+	}
+	s.run.Events = append(s.run.Events, events...)
+}
+
+// channels says which channel a port of a node receives on, and which it sends
+// on.
+type channels struct{ in, out [][]int }
+
+func channelsOf(n *result.Network, ports func(node int) int) channels {
+	c := channels{make([][]int, len(n.Nodes)), make([][]int, len(n.Nodes))}
+	for i := range n.Nodes {
+		c.in[i], c.out[i] = make([]int, ports(i)), make([]int, ports(i))
+	}
+	for l, k := range n.Links {
+		c.out[k.A][k.AP-1], c.in[k.B][k.BP-1] = 2*l, 2*l
+		c.out[k.B][k.BP-1], c.in[k.A][k.AP-1] = 2*l+1, 2*l+1
+	}
+	return c
+}
+
+// share returns which part of a rate so many bytes in a time are, 255 all of
+// it.
+func share(bytes uint64, rate vtime.Rate, d vtime.Time) byte {
+	if d <= 0 || rate <= 0 {
+		return 0
+	}
+	s := float64(bytes) * 8 / (float64(rate) * d.Seconds()) * 255
+	if s > 0 && s < 1 {
+		return 1
+	}
+	return byte(min(s+0.5, 255))
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+// incast pauses links, and RLB warns of it.
+const incast = `
+name: incast
+network:
+  leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}
+  switch: {buffer: 9MB, pfc: {xoff: 256KB}}
+profiles: [rlb-drill]
+paths: {h8: 1}
+traffic:
+- poisson: {sizes: websearch, load: 0.6, duration: 1ms, from: h1..h3, to: h5..h7}
+- burst: {from: h4..h7, to: h8, flows: 8, size: 64KB, times: 2, interval: 1ms}
+until: 100ms
+`
+
+var recorded = sync.OnceValues(func() (*Run, *result.Run) {
+	s, err := scenario.Parse("incast.yaml", []byte(incast))
+	if err != nil {
+		panic(err)
+	}
+	var rec *Recorder
+	runs, err := s.Run(context.Background(), scenario.Options{Follow: func(s scenario.Start) scenario.Follower {
+		rec = New(s, DefaultLimits)
+		return rec
+	}})
+	if err != nil {
+		panic(err)
+	}
+	run, _ := rec.Snapshot()
+	return &run, runs[0]
+})
+
+// A run that is followed finds the same as one that is not.
+func TestFollowingChangesNothing(t *testing.T) {
+	_, with := recorded()
+	s, err := scenario.Parse("incast.yaml", []byte(incast))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := s.Run(context.Background(), scenario.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b bytes.Buffer
+	if err := result.WriteJSON(&a, []*result.Run{with}); err != nil {
+		t.Fatal(err)
+	}
+	if err := result.WriteJSON(&b, runs); err != nil {
+		t.Fatal(err)
+	}
+	if a.String() != b.String() {
+		t.Error("results differ")
+	}
+}
+
+// The recording has the pauses that the fabric found, the counters that the
+// switches ended with, and flows that went the whole way.
+func TestRecordingAgreesWithTheResults(t *testing.T) {
+	run, res := recorded()
+	if err := run.check(); err != nil {
+		t.Fatal(err)
+	}
+	var got []result.Pause
+	for _, p := range run.Pauses(int64(res.Summary.EndUS * 1000)) {
+		l := run.Network.Links[p.Channel/2]
+		node, port := l.A, l.AP
+		if p.Channel%2 == 1 {
+			node, port = l.B, l.BP
+		}
+		got = append(got, result.Pause{Node: run.Network.Nodes[node].Name, Port: port, Class: uint8(p.Class), StartNS: p.StartNS, EndNS: p.EndNS})
+	}
+	key := func(p result.Pause) string { return fmt.Sprint(p.StartNS, p.Node, p.Port, p.Class, p.EndNS) }
+	order := func(a, b result.Pause) int { return strings.Compare(key(a), key(b)) }
+	want := slices.Clone(res.Pauses)
+	slices.SortFunc(got, order)
+	slices.SortFunc(want, order)
+	if len(want) < 10 || len(got) != len(want) {
+		t.Fatalf("%d pauses, the fabric has %d", len(got), len(want))
+	}
+	for i := range got {
+		// Times are cut to nanoseconds once more on the way.
+		g, w := got[i], want[i]
+		if g.Node != w.Node || g.Port != w.Port || g.Class != w.Class || g.StartNS != w.StartNS || max(g.EndNS-w.EndNS, w.EndNS-g.EndNS) > 1 {
+			t.Fatalf("pause %d is %+v, the fabric has %+v", i, g, w)
+		}
+	}
+
+	sums := make(map[string]uint64)
+	last := make(map[[2]uint64]uint64)
+	for _, v := range run.Values {
+		for k := 0; k < len(v); k += 3 {
+			last[[2]uint64{v[k], v[k+1]}] = v[k+2]
+		}
+	}
+	for k, v := range last {
+		sums[run.Registers[k[1]].Name] += v
+	}
+	for _, name := range []string{"reroutes", "warnings_sent", "recirculations"} {
+		if sums[name] != res.Summary.Scheme[name] || name != "recirculations" && sums[name] == 0 {
+			t.Errorf("%s: recorded %d, read at the end %d", name, sums[name], res.Summary.Scheme[name])
+		}
+	}
+
+	warnings := 0
+	for _, e := range run.Events {
+		if Kind(e[1]) == Warning {
+			warnings++
+		}
+	}
+	if warnings == 0 {
+		t.Error("no warning was seen")
+	}
+	// Every flow was seen on the last link, and on the first.
+	first, final := make(map[int32]bool), make(map[int32]bool)
+	for _, p := range run.Paths {
+		for k := 0; k < len(p); k += 2 {
+			l, dir := run.Network.Links[p[k+1]/2], p[k+1]%2
+			from, to := l.A, l.B
+			if dir == 1 {
+				from, to = to, from
+			}
+			f := run.Flows[p[k]]
+			first[p[k]] = first[p[k]] || from == f.Src
+			final[p[k]] = final[p[k]] || to == f.Dst
+		}
+	}
+	for i, f := range run.Flows {
+		if f.FCTNS != res.Flows[i].FCTNS || f.FCTNS == 0 {
+			t.Errorf("flow %d took %d ns, the results have %d", i, f.FCTNS, res.Flows[i].FCTNS)
+		}
+		if f.Bytes > 100 && (!first[int32(i)] || !final[int32(i)]) {
+			t.Errorf("flow %d of %d bytes was not seen all the way", i, f.Bytes)
+		}
+	}
+	used := false
+	for _, u := range run.Use {
+		used = used || slices.Max(u) > 200
+	}
+	if !used {
+		t.Error("no link was ever busy")
+	}
+}
+
+func TestFileReadsAsItWasWritten(t *testing.T) {
+	run, _ := recorded()
+	var b bytes.Buffer
+	if err := Write(&b, []*Run{run, run}); err != nil {
+		t.Fatal(err)
+	}
+	size := b.Len()
+	runs, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 2 || !reflect.DeepEqual(runs[0], run) {
+		t.Error("what was read is not what was written")
+	}
+	if size > 400_000 {
+		t.Errorf("2 times 2 ms of 8 hosts take %d bytes", size)
+	}
+}
+
+func TestFilesThatAreNoneAreRefused(t *testing.T) {
+	zip := func(text string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		z.Write([]byte(text))
+		z.Close()
+		return b.String()
+	}
+	head := `{"format":"pauseless recording","version":1}` + "\n"
+	network := `"network":{"nodes":[{"name":"a","tier":0},{"name":"b","tier":1}],"links":[{"a":0,"ap":1,"b":1,"bp":1,"rate":1}]}`
+	for _, c := range []struct{ text, want string }{
+		{"nonsense", "no recording"},
+		{zip("nonsense"), "first line"},
+		{zip(`{"format":"pauseless recording","version":2}`), "version 2"},
+		{zip(head), "has no runs"},
+		{zip(head + "{}"), "no network"},
+		{zip(head + `{` + network + `,"t_ns":[1]}`), "1 samples, but 0 of use"},
+		{zip(head + `{` + network + `,"t_ns":[1],"use":["AA=="],"queues":[[]],"values":[[]],"paths":[[]]}`), "use of 1 directions"},
+		{zip(head + `{` + network + `,"t_ns":[1],"use":["AAA="],"queues":[[2,5]],"values":[[]],"paths":[[]]}`), "queue of direction 2"},
+		{zip(head + `{` + network + `,"t_ns":[1],"use":["AAA="],"queues":[[]],"values":[[0,0,1]],"paths":[[]]}`), "register"},
+		{zip(head + `{` + network + `,"t_ns":[1],"use":["AAA="],"queues":[[]],"values":[[]],"paths":[[0,0]]}`), "flow 0"},
+		{zip(head + `{` + network + `,"events":[[1,0,9,3,0]]}`), "direction 9"},
+		{zip(head + `{` + network + `,"events":[[2,0,0,3,0],[1,0,0,3,0]]}`), "before the one before"},
+		{zip(head + `{` + network + `,"flows":[{"src":7}]}`), "flow 0"},
+		{zip(head + `{"network":{"nodes":[{"name":"a"}],"links":[{"a":-1}]}}`), "link 0"},
+		{zip(head + `{"network":`)[:40], "recording"},
+	} {
+		if _, err := Read(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error is %v, want one with %q", err, c.want)
+		}
+	}
+}
+
+// A recording stays within its limits, and what was there last is still there.
+func TestLongRecordingsStaySmall(t *testing.T) {
+	s := &Store{limits: Limits{Samples: 16, Events: 10, Paths: 100}}
+	s.run.EveryNS = 10
+	next := int64(10)
+	for i := range 1000 {
+		s.happened([]Event{{int64(i), 0, 0, 3, 0}})
+		if int64(i+1)*10 < next && i != 999 {
+			continue
+		}
+		next = int64(i+1)*10 + s.run.EveryNS
+		s.add(int64(i+1)*10, []byte{byte(i)}, []int64{0, int64(i)}, []uint64{0, 0, uint64(i)}, []int32{0, 0, int32(i % 7), 1})
+	}
+	run, version := s.Snapshot()
+	if len(run.TNS) >= 16 || len(run.Use) != len(run.TNS) || len(run.Queues) != len(run.TNS) || len(run.Values) != len(run.TNS) || len(run.Paths) != len(run.TNS) {
+		t.Errorf("%d samples", len(run.TNS))
+	}
+	if version < 6 || run.EveryNS != 10<<version {
+		t.Errorf("put together %d times, %d ns apart", version, run.EveryNS)
+	}
+	if len(run.Events) != 10 || run.Left != 990 {
+		t.Errorf("%d events, %d left out", len(run.Events), run.Left)
+	}
+	end := len(run.TNS) - 1
+	if run.TNS[end] != 10_000 || run.Queues[end][1] != 999 || run.Values[end][len(run.Values[end])-1] != 999 {
+		t.Errorf("the last sample is at %d, %v, %v", run.TNS[end], run.Queues[end], run.Values[end])
+	}
+	paths := 0
+	for _, p := range run.Paths {
+		paths += len(p)
+	}
+	if paths > 200 {
+		t.Errorf("%d entries of paths", paths)
+	}
+}
+
+func TestNeighboursArePutTogether(t *testing.T) {
+	if got := greater([]int64{1, 10, 3, 30}, []int64{1, 11, 2, 20}); !slices.Equal(got, []int64{1, 11, 2, 20, 3, 30}) {
+		t.Errorf("queues %v", got)
+	}
+	if got := united([]int32{5, 1, 6, 2}, []int32{6, 2, 5, 3}); !slices.Equal(got, []int32{5, 1, 6, 2, 5, 3}) {
+		t.Errorf("paths %v", got)
+	}
+}
+
+// The trace is in the Chrome trace event format: what its document asks of
+// each phase is there, and slices that begin end.
+func TestTraceIsInTheChromeFormat(t *testing.T) {
+	run, res := recorded()
+	var b bytes.Buffer
+	if err := WriteTrace(&b, []*Run{run, run}); err != nil {
+		t.Fatal(err)
+	}
+	var trace struct {
+		DisplayTimeUnit string
+		TraceEvents     []map[string]any
+	}
+	if err := json.Unmarshal(b.Bytes(), &trace); err != nil {
+		t.Fatal(err)
+	}
+	need := map[string][]string{
+		"X": {"name", "ts", "dur", "pid", "tid"}, "C": {"name", "ts", "pid", "args"}, "i": {"name", "ts", "pid", "tid", "s"},
+		"b": {"name", "cat", "id", "ts", "pid"}, "e": {"name", "cat", "id", "ts", "pid"}, "M": {"name", "pid", "args"},
+	}
+	count := make(map[string]int)
+	open := make(map[any]bool)
+	named := make(map[any]bool)
+	for i, e := range trace.TraceEvents {
+		ph, _ := e["ph"].(string)
+		keys, ok := need[ph]
+		if !ok {
+			t.Fatalf("event %d has phase %q", i, ph)
+		}
+		for _, k := range keys {
+			if e[k] == nil {
+				t.Fatalf("event %d of phase %s lacks %s: %v", i, ph, k, e)
+			}
+		}
+		for _, k := range []string{"ts", "dur", "pid", "tid"} {
+			if v, ok := e[k].(float64); e[k] != nil && (!ok || v < 0) {
+				t.Fatalf("event %d has %s %v", i, k, e[k])
+			}
+		}
+		switch ph {
+		case "M":
+			if e["name"] == "process_name" {
+				named[e["pid"]] = true
+			}
+		case "C":
+			for k, v := range e["args"].(map[string]any) {
+				if _, ok := v.(float64); !ok {
+					t.Fatalf("counter %v has %s %v", e["name"], k, v)
+				}
+			}
+		case "b":
+			open[e["id"]] = true
+		case "e":
+			if !open[e["id"]] {
+				t.Fatalf("event %d ends what did not begin", i)
+			}
+			delete(open, e["id"])
+		}
+		if !named[e["pid"]] {
+			t.Fatalf("event %d is of process %v, which has no name", i, e["pid"])
+		}
+		count[ph]++
+	}
+	if count["X"] != 2*len(res.Pauses) || count["b"] != 2*len(run.Flows) || len(open) != 0 || count["C"] == 0 || count["i"] == 0 {
+		t.Errorf("%v events, for 2 times %d pauses and %d flows", count, len(res.Pauses), len(run.Flows))
+	}
+}

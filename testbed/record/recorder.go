@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/virtual"
+)
+
+// Recorder follows a run in virtual time. It is a scenario.Follower, and its
+// Store may be read at any time.
+type Recorder struct {
+	Store
+	topo  *topo.Topology
+	ch    channels
+	taps  []*tap
+	bytes []uint64 // by channel, at the sample before
+	last  vtime.Time
+	looks int
+	flows map[flowKey]int32
+	regs  []string   // names of Run.Registers
+	seen  [][]uint64 // their values, by switch
+}
+
+// Every is the time between the first samples.
+const Every = 50 * vtime.Microsecond
+
+// New returns a recorder of a run that is about to begin.
+func New(s scenario.Start, limits Limits) *Recorder {
+	t := s.Topology
+	net := result.NewNetwork(t)
+	r := &Recorder{
+		topo: t, ch: channelsOf(net, func(i int) int { return len(t.Nodes[i].Ports) }),
+		bytes: make([]uint64, 2*len(t.Links)), flows: make(map[flowKey]int32), seen: make([][]uint64, len(t.Nodes)),
+	}
+	r.limits = limits
+	r.run = Run{
+		Scenario: s.Scenario, Arm: s.Profile, Seed: s.Seed, Network: net, EveryNS: Every.Nanoseconds(), Live: true,
+		TNS: []int64{}, Use: [][]byte{}, Queues: [][]int64{}, Values: [][]uint64{}, Paths: [][]int32{}, Events: []Event{}, Flows: []Flow{}, Registers: []Register{},
+	}
+	for i := range s.Flows {
+		f := &s.Flows[i]
+		r.run.Flows = append(r.run.Flows, Flow{f.Src, f.Dst, f.Size, f.Start.Nanoseconds(), 0})
+		port := f.Port
+		if port == 0 {
+			port = fabric.DefaultPort(i)
+		}
+		r.flows[flowKey{t.Nodes[f.Src].IP.As4(), t.Nodes[f.Dst].IP.As4(), port}] = int32(i)
+	}
+	for _, m := range s.Program.Manifest.Registers {
+		counts := m.Unit == "packets" || m.Unit == "messages" || m.Unit == "paths"
+		if counts && len(m.Index) == 1 && m.Index[0].Size <= mostCells {
+			r.run.Registers = append(r.run.Registers, Register{m.Name, m.Unit})
+			r.regs = append(r.regs, m.Name)
+		}
+	}
+	return r
+}
+
+// mostCells is the size of the largest register arrays that are followed.
+const mostCells = 256
+
+var _ scenario.Follower = (*Recorder)(nil)
+
+// Tap implements scenario.Follower.
+func (r *Recorder) Tap(n *topo.Node) fabric.Tap {
+	t := &tap{in: r.ch.in[n.ID], out: r.ch.out[n.ID]}
+	for i := range n.Ports {
+		t.rates = append(t.rates, r.topo.Links[n.Ports[i].Link].Rate)
+	}
+	for len(r.taps) <= n.ID {
+		r.taps = append(r.taps, nil)
+	}
+	r.taps[n.ID] = t
+	return t
+}
+
+// Next implements scenario.Follower.
+func (r *Recorder) Next() vtime.Time { return r.last + vtime.Time(r.run.EveryNS)*vtime.Nanosecond }
+
+// Look implements scenario.Follower: it takes a sample.
+func (r *Recorder) Look(lab *virtual.Lab) {
+	now := lab.Fabric.Now()
+	if now <= r.last {
+		return
+	}
+	use := r.use(lab.Fabric, now-r.last)
+	queues := r.queues(lab)
+	values := r.values(lab)
+	events, paths, left := r.drain()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.Left += left
+	r.happened(events)
+	r.add(now.Nanoseconds(), use, queues, values, paths)
+	r.last = now
+}
+
+// End implements scenario.Follower: it notes what became of the flows.
+func (r *Recorder) End(results *fabric.Results) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	flows := slices.Clone(r.run.Flows) // others may be reading the old ones
+	for i := range min(len(flows), len(results.Flows)) {
+		flows[i].FCTNS = results.Flows[i].FCT.Nanoseconds()
+	}
+	r.run.Flows, r.run.Live = flows, false
+}
+
+// use returns how much each channel was used.
+func (r *Recorder) use(f *fabric.Fabric, d vtime.Time) []byte {
+	use := make([]byte, len(r.bytes))
+	for i := range r.topo.Links {
+		l := &r.topo.Links[i]
+		for dir, end := range [2]topo.End{l.A, l.B} {
+			n := f.Sent(end.Node, end.Port).Bytes
+			use[2*i+dir] = share(n-r.bytes[2*i+dir], l.Rate, d)
+			r.bytes[2*i+dir] = n
+		}
+	}
+	return use
+}
+
+// queues returns the egress queues that are not empty, by channel.
+func (r *Recorder) queues(lab *virtual.Lab) []int64 {
+	type queue struct{ channel, bytes int64 }
+	var found []queue
+	for _, id := range r.topo.Switches() {
+		sw := lab.Switch(id)
+		sw.Lock()
+		for p := range r.topo.Nodes[id].Ports {
+			if n := sw.QueueBytes(p + 1); n > 0 {
+				found = append(found, queue{int64(r.ch.out[id][p]), n})
+			}
+		}
+		sw.Unlock()
+	}
+	slices.SortFunc(found, func(a, b queue) int { return cmp.Compare(a.channel, b.channel) })
+	out := []int64{}
+	for _, q := range found {
+		out = append(out, q.channel, q.bytes)
+	}
+	return out
+}
+
+// values returns the registers that changed.
+func (r *Recorder) values(lab *virtual.Lab) []uint64 {
+	out := []uint64{}
+	for _, id := range r.topo.Switches() {
+		sw := lab.Switch(id)
+		sw.Lock()
+		state := sw.State()
+		if r.seen[id] == nil {
+			r.seen[id] = make([]uint64, len(r.regs))
+		}
+		for i, name := range r.regs {
+			v := sum(state, name, r.run.Registers[i].Unit == "paths")
+			if v != r.seen[id][i] {
+				r.seen[id][i] = v
+				out = append(out, uint64(id), uint64(i), v)
+			}
+		}
+		sw.Unlock()
+	}
+	return out
+}
+
+// sum adds up a register's cells, or counts the bits that are set in them.
+func sum(state *interp.State, name string, count bool) (v uint64) {
+	if state == nil {
+		return 0
+	}
+	for _, reg := range state.Registers {
+		if reg.Info.Name != name {
+			continue
+		}
+		for i := range reg.Info.Size {
+			for _, limb := range reg.Cell(i) {
+				if count {
+					limb = uint64(bits.OnesCount64(limb))
+				}
+				v += limb
+			}
+		}
+	}
+	return v
+}
+
+// drain empties the taps: events in order of time, and the ways of flows.
+func (r *Recorder) drain() (events []Event, paths []int32, left int64) {
+	r.looks++
+	for _, t := range r.taps {
+		if t == nil {
+			continue
+		}
+		events = append(events, t.events...)
+		for _, h := range t.hops {
+			if flow, ok := r.flows[h.key]; ok {
+				paths = append(paths, flow, h.channel)
+			}
+		}
+		left += t.left
+		t.events, t.hops, t.left = t.events[:0], t.hops[:0], 0
+		if r.looks%pathLooks == 0 {
+			t.epoch++
+		}
+	}
+	if paths == nil {
+		paths = []int32{}
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a[0], b[0]) })
+	return events, paths, left
+}
+
+// pathLooks is how many samples a flow is noted once for on a channel.
+const pathLooks = 4
+
+// flowKey is how packets of a flow are known.
+type flowKey struct {
+	src, dst [4]byte
+	port     uint16 // UDP source
+}
+
+// tap sees the frames that reach a node. Between two samples it keeps a
+// bounded number of events and of flows.
+type tap struct {
+	in, out []int // channels, by port
+	rates   []vtime.Rate
+	events  []Event
+	hops    []hop
+	left    int64
+	epoch   uint64 // of pathLooks samples
+	ipAt    int    // where the last IPv4 header in a frame with other headers was
+	// recent has flows that were seen since the last sample, by a hash: one that
+	// is not found is noted once more, which does no harm.
+	recent [256]struct {
+		flow  uint64
+		epoch uint64
+	}
+}
+
+// hop is a flow of which a packet arrived on a channel.
+type hop struct {
+	key     flowKey
+	channel int32
+}
+
+// ackLen is how long frames are that need not be looked at: acknowledgements,
+// half of all.
+const ackLen = 78
+
+// What a tap keeps at most between two samples.
+const (
+	tapEvents = 4096
+	tapHops   = 512
+)
+
+var be = binary.BigEndian
+
+// Arrive implements fabric.Tap.
+func (t *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
+	d := f.Data
+	if len(d) < 34 {
+		return
+	}
+	at := 14
+	switch be.Uint16(d[12:]) {
+	case 0x0800:
+		if f.Len() <= ackLen {
+			return
+		}
+	case 0x8808:
+		t.pfc(now, port, d)
+		return
+	case packet.EtherTypeLocal:
+		if d[14] != packet.KindTag {
+			t.message(now, port, d)
+			return
+		}
+		fallthrough
+	case packet.EtherTypeFabric:
+		if f.Len() <= ackLen {
+			return
+		}
+		if at = t.ipv4(d, f.Len()); at < 0 {
+			return
+		}
+	default:
+		return
+	}
+	if len(d) < at+22 {
+		return
+	}
+	addresses, sport := be.Uint64(d[at+12:]), be.Uint16(d[at+20:])
+	flow := addresses*0x9e3779b97f4a7c15 ^ uint64(sport)<<32 ^ uint64(port)
+	slot := &t.recent[flow*0x9e3779b97f4a7c15>>56]
+	if slot.flow == flow && slot.epoch == t.epoch+1 {
+		return
+	}
+	slot.flow, slot.epoch = flow, t.epoch+1
+	if len(t.hops) < tapHops {
+		h := hop{channel: int32(t.in[port-1])}
+		copy(h.key.src[:], d[at+12:])
+		copy(h.key.dst[:], d[at+16:])
+		h.key.port = sport
+		t.hops = append(t.hops, h)
+	}
+}
+
+// ipv4 finds the IPv4 header behind our own headers, whose length depends on
+// the program: it is UDP, and as long as what is left of the frame.
+func (t *tap) ipv4(d []byte, length int) int {
+	is := func(at int) bool {
+		return at+22 <= len(d) && d[at] == 0x45 && d[at+9] == 17 && int(be.Uint16(d[at+2:])) == length-at
+	}
+	if t.ipAt > 0 && is(t.ipAt) {
+		return t.ipAt
+	}
+	for at := 16; at+22 <= len(d) && at < 80; at++ {
+		if is(at) {
+			t.ipAt = at
+			return at
+		}
+	}
+	return -1
+}
+
+func (t *tap) note(e Event) {
+	if len(t.events) < tapEvents {
+		t.events = append(t.events, e)
+	} else {
+		t.left++
+	}
+}
+
+// pfc notes each class that a PFC frame names.
+func (t *tap) pfc(now vtime.Time, port int, d []byte) {
+	pfc := packet.AsPFC(d)
+	if pfc == nil {
+		return
+	}
+	for c := range packet.Classes {
+		if pfc.Enabled()&(1<<c) == 0 {
+			continue
+		}
+		until := int64(0)
+		if q := pfc.Quanta(c); q > 0 {
+			until = (now + packet.PauseTime(q, t.rates[port-1])).Nanoseconds()
+		}
+		t.note(Event{now.Nanoseconds(), int64(Pause), int64(t.out[port-1]), int64(c), until})
+	}
+}
+
+// message notes a message of a switch: a warning, or a path to be left.
+func (t *tap) message(now vtime.Time, port int, d []byte) {
+	e := Event{now.Nanoseconds(), int64(Message), int64(t.in[port-1]), int64(d[14]), 0}
+	switch d[14] {
+	case packet.KindWarning:
+		e[1], e[3], e[4] = int64(Warning), int64(d[16]), int64(d[15])
+	case packet.KindKickOut:
+		e[1], e[3] = int64(KickOut), int64(d[15])
+	}
+	t.note(e)
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sort"
+)
+
+// traceEvent is an event of the Chrome trace event format, which Perfetto
+// reads: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
+// Times are in microseconds.
+type traceEvent struct {
+	Name  string         `json:"name"`
+	Cat   string         `json:"cat,omitempty"`
+	Phase string         `json:"ph"`
+	TS    float64        `json:"ts"`
+	Dur   *float64       `json:"dur,omitempty"`
+	PID   int            `json:"pid"`
+	TID   int            `json:"tid"`
+	ID    string         `json:"id,omitempty"`
+	Scope string         `json:"s,omitempty"`
+	Args  map[string]any `json:"args,omitempty"`
+}
+
+// WriteTrace writes recordings as a trace. Nodes are processes and their ports
+// and classes threads; pauses are slices, queues and links' use counters,
+// warnings instants, flows asynchronous slices of their sender.
+func WriteTrace(w io.Writer, runs []*Run) error {
+	b := bufio.NewWriter(w)
+	b.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
+	t := &tracer{w: b}
+	for i, r := range runs {
+		t.run(i, r, len(runs) > 1)
+	}
+	if t.err != nil {
+		return t.err
+	}
+	b.WriteString("\n]}\n")
+	return b.Flush()
+}
+
+type tracer struct {
+	w    *bufio.Writer
+	some bool
+	err  error
+}
+
+func (t *tracer) emit(e traceEvent) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		t.err = err
+		return
+	}
+	if t.some {
+		t.w.WriteByte(',')
+	}
+	t.some = true
+	t.w.WriteByte('\n')
+	t.w.Write(text)
+}
+
+// classes is how many threads each port has: one for each class, and one for
+// what is of none.
+const classes = 9
+
+func (t *tracer) run(number int, r *Run, several bool) {
+	base := 1 + number*len(r.Network.Nodes)
+	pid := func(node int) int { return base + node }
+	for i, n := range r.Network.Nodes {
+		name := n.Name
+		if several {
+			name += fmt.Sprintf(" (%s, seed %d)", r.Arm, r.Seed)
+		}
+		t.emit(traceEvent{Name: "process_name", Phase: "M", PID: pid(i), Args: map[string]any{"name": name}})
+	}
+	// end is the sender of a channel, or its receiver.
+	end := func(channel int64, receiver bool) (node, port int) {
+		l := r.Network.Links[channel/2]
+		if (channel%2 == 0) != receiver {
+			return l.A, l.AP
+		}
+		return l.B, l.BP
+	}
+	named := make(map[[2]int]bool)
+	thread := func(node, port, class int) int {
+		tid := port*classes + class
+		if !named[[2]int{node, tid}] {
+			named[[2]int{node, tid}] = true
+			name := fmt.Sprintf("port %d", port)
+			if class < classes-1 {
+				name += fmt.Sprintf(", class %d", class)
+			}
+			t.emit(traceEvent{Name: "thread_name", Phase: "M", PID: pid(node), TID: tid, Args: map[string]any{"name": name}})
+		}
+		return tid
+	}
+	us := func(ns int64) float64 { return float64(ns) / 1000 }
+	last := int64(0)
+	if n := len(r.TNS); n > 0 {
+		last = r.TNS[n-1]
+	}
+	for _, p := range r.Pauses(last) {
+		node, port := end(p.Channel, false)
+		dur := us(p.EndNS) - us(p.StartNS)
+		t.emit(traceEvent{Name: "PAUSE", Cat: "pfc", Phase: "X", TS: us(p.StartNS), Dur: &dur, PID: pid(node), TID: thread(node, port, int(p.Class))})
+	}
+	for _, e := range r.Events {
+		name := ""
+		args := map[string]any{}
+		switch Kind(e[1]) {
+		case Warning:
+			name = "warning ends"
+			if e[3] != 0 {
+				name = "warning"
+			}
+			args["class"] = e[4]
+		case KickOut:
+			name = "kick-out"
+			args["path"] = e[3]
+		case Message:
+			name = fmt.Sprintf("message of kind %d", e[3])
+		default:
+			continue
+		}
+		node, port := end(e[2], true)
+		t.emit(traceEvent{Name: name, Cat: "scheme", Phase: "i", Scope: "t", TS: us(e[0]), PID: pid(node), TID: thread(node, port, classes-1), Args: args})
+	}
+	// A counter that was above zero has to come back.
+	up := make(map[int64]bool)
+	values := make([]uint64, len(r.Network.Nodes)*len(r.Registers))
+	for i, ns := range r.TNS {
+		counter := func(channel, bytes int64) {
+			node, port := end(channel, false)
+			t.emit(traceEvent{Name: fmt.Sprintf("queue of port %d", port), Cat: "queue", Phase: "C", TS: us(ns), PID: pid(node), Args: map[string]any{"bytes": bytes}})
+		}
+		now := make(map[int64]bool)
+		for k := 0; k < len(r.Queues[i]); k += 2 {
+			now[r.Queues[i][k]] = true
+			counter(r.Queues[i][k], r.Queues[i][k+1])
+		}
+		var gone []int64
+		for c := range up {
+			if !now[c] {
+				gone = append(gone, c)
+			}
+		}
+		sort.Slice(gone, func(a, b int) bool { return gone[a] < gone[b] })
+		for _, c := range gone {
+			counter(c, 0)
+		}
+		up = now
+		for k := 0; k < len(r.Values[i]); k += 3 {
+			node, reg, v := int(r.Values[i][k]), r.Values[i][k+1], r.Values[i][k+2]
+			info := r.Registers[reg]
+			t.emit(traceEvent{Name: info.Name, Cat: "scheme", Phase: "C", TS: us(ns), PID: pid(node), Args: map[string]any{info.Unit: v}})
+			at := node*len(r.Registers) + int(reg)
+			if info.Name == "reroutes" && v > values[at] {
+				t.emit(traceEvent{Name: "reroutes", Cat: "scheme", Phase: "i", Scope: "p", TS: us(ns), PID: pid(node), Args: map[string]any{"packets": v - values[at]}})
+			}
+			values[at] = v
+		}
+	}
+	for i, f := range r.Flows {
+		if f.FCTNS == 0 {
+			continue
+		}
+		name := fmt.Sprintf("%s to %s", r.Network.Nodes[f.Src].Name, r.Network.Nodes[f.Dst].Name)
+		id := fmt.Sprintf("0x%x", number<<32|i)
+		t.emit(traceEvent{Name: name, Cat: "flow", Phase: "b", ID: id, TS: us(f.StartNS), PID: pid(f.Src), Args: map[string]any{"bytes": f.Bytes, "flow": i}})
+		t.emit(traceEvent{Name: name, Cat: "flow", Phase: "e", ID: id, TS: us(f.StartNS + f.FCTNS), PID: pid(f.Src)})
+	}
+}
+
+// PauseSpan is a time during which a channel's sender had to pause a class.
+type PauseSpan struct {
+	Channel        int64
+	Class          int64
+	StartNS, EndNS int64
+}
+
+// Pauses joins the PAUSE events to spans, by their start. Those that are on at
+// time until end there.
+func (r *Run) Pauses(until int64) []PauseSpan {
+	type key struct{ channel, class int64 }
+	type span struct{ start, until int64 }
+	open := make(map[key]span)
+	var out []PauseSpan
+	for _, e := range r.Events {
+		if Kind(e[1]) != Pause {
+			continue
+		}
+		k := key{e[2], e[3]}
+		s, on := open[k]
+		if on && s.until < e[0] {
+			out = append(out, PauseSpan{k.channel, k.class, s.start, s.until})
+			delete(open, k)
+			on = false
+		}
+		switch {
+		case e[4] == 0 && on:
+			out = append(out, PauseSpan{k.channel, k.class, s.start, e[0]})
+			delete(open, k)
+		case e[4] > 0 && on:
+			open[k] = span{s.start, e[4]}
+		case e[4] > 0:
+			open[k] = span{e[0], e[4]}
+		}
+	}
+	for k, s := range open {
+		out = append(out, PauseSpan{k.channel, k.class, s.start, max(s.start, min(s.until, until))})
+	}
+	sort.Slice(out, func(a, b int) bool {
+		x, y := out[a], out[b]
+		switch {
+		case x.StartNS != y.StartNS:
+			return x.StartNS < y.StartNS
+		case x.Channel != y.Channel:
+			return x.Channel < y.Channel
+		}
+		return x.Class < y.Class
+	})
+	return out
+}
