@@ -58,6 +58,7 @@ type Fabric struct {
 	flows    []flow
 	estimate *Estimator
 	progress func(Progress)
+	coflows  *coordinator // nil: flows send when they start
 }
 
 // flow is a Flow with both its ends.
@@ -93,6 +94,9 @@ func New(cfg Config) (*Fabric, error) {
 	}
 	if err := f.settleRTT(); err != nil {
 		return nil, err
+	}
+	if cfg.Hosts.Coflows.Scheduler != "" {
+		f.coflows = newCoordinator(f, cfg.Hosts.Coflows)
 	}
 	f.engine.crew.size = max(cfg.Threads, 1)
 	f.engine.crew.groups = f.groups()
@@ -259,6 +263,9 @@ func (f *Fabric) RunUntil(ctx context.Context, t vtime.Time) error {
 	var tick func(vtime.Time)
 	if f.progress != nil {
 		tick = func(vtime.Time) { f.progress(f.Progress()) }
+	}
+	if f.coflows != nil {
+		return f.coflows.runUntil(ctx, t, tick)
 	}
 	return f.engine.runUntil(ctx, t, tick)
 }

@@ -2,200 +2,415 @@
 
 package gen
 
-// A stage is a place in the pipeline where blocks apply their controls.
-type stage int
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 
-// Stages of ingress, in order.
-const (
-	stageStart   stage = iota // every packet, before it is known where it goes
-	stageArrive               // packets that have a way out
-	stageFlow                 // packets with several ways: what the base scheme goes by
-	stageChoose               // the same packets, the first time: the base scheme
-	stageRethink              // the same packets: schemes on top of it
-	stageHold                 // packets that have a port, unless they pass again
-	stageSettle               // packets with several ways, unless they pass again
-	stageLeave                // packets that have a port, unless they pass again
-	stageQueue                // the same packets, at last
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
-// Stages of egress, in order.
-const (
-	stageMessage stage = iota // clones that become messages
-	stageDepart               // packets that leave
-	stageCalm                 // the same packets: messages that may be left out
-)
+//go:embed blocks schemes
+var builtin embed.FS
 
-// A step applies a control of a block.
-type step struct {
-	stage   stage
-	control string // its type; the instance is named after it
-}
-
-// A block is a feature of a program: its sections in the templates, called
-// name/section, and the controls it applies.
+// block is a folder: what its block.yaml says, and its templates.
 type block struct {
-	name    string
-	ingress []step
-	egress  []step
+	// Name is that of the folder if the file gives none.
+	Name string `yaml:"name"`
+	// Summary is a phrase without a full stop.
+	Summary string `yaml:"summary"`
+	// Pick are the profile's key and value that take the block. A block without
+	// one is there if another needs it.
+	Pick map[string]string `yaml:"pick"`
+	// Otherwise is the value of that key that takes nothing; "off" if not given.
+	Otherwise string `yaml:"otherwise"`
+	// Default says that the value is the one a profile has that gives none.
+	Default bool `yaml:"default"`
+	// Place orders blocks: in the text, and where several have controls in one
+	// stage. Blocks from 0 are what schemes go by, base schemes are at 200,
+	// schemes on top at 300.
+	Place int `yaml:"place"`
+	// Hidden says that the block is not listed among a program's features.
+	Hidden bool `yaml:"hidden"`
+	// Needs are blocks, and options of blocks, that there must be too.
+	Needs []need `yaml:"needs"`
+	// Options are what others can need of the block, as block.option, and what
+	// each means.
+	Options map[string]string `yaml:"options"`
+	// Hooks are sections of others that the block's text has room for.
+	Hooks map[string]string `yaml:"hooks"`
+	// Refuses are other blocks that make no sense together with this one.
+	Refuses []refusal `yaml:"refuses"`
+	// Depth is the unit of queue depth that the block can do with, if not all.
+	Depth struct {
+		Unit    string `yaml:"unit"`
+		Because string `yaml:"because"`
+	} `yaml:"depth"`
+
+	V1Model onTarget `yaml:"v1model"`
+	TNA     onTarget `yaml:"tna"`
+
+	dir   string
+	files map[string]string // templates by name of the file
+	pos   func(path string) diag.Pos
 }
 
-// blocks lists what a program is made of, in the order of its text. Where
-// several blocks have controls in one stage, they apply in this order too.
-func (p *Profile) blocks() []block {
-	var list []block
-	add := func(when bool, name string, ingress, egress []step) {
-		if when {
-			list = append(list, block{name, ingress, egress})
+// onTarget is what a block does on one target.
+type onTarget struct {
+	Needs []need `yaml:"needs"`
+	Place int    `yaml:"place"`
+	// Plumbing says that the block is no feature there.
+	Plumbing bool `yaml:"plumbing"`
+	// Unsupported says why a program with the block cannot be had there.
+	Unsupported string    `yaml:"unsupported"`
+	Refuses     []refusal `yaml:"refuses"`
+	// Limits are sizes that the block can do with.
+	Limits []limit `yaml:"limits"`
+	// Ingress and Egress apply the block's controls.
+	Ingress []step `yaml:"ingress"`
+	Egress  []step `yaml:"egress"`
+	// Notes say where the block differs from its paper, or from the other target.
+	Notes []string `yaml:"notes"`
+}
+
+// limit is the largest value of one of a profile's sizes.
+type limit struct {
+	Size    string `yaml:"size"`
+	Most    int    `yaml:"most"`
+	Because string `yaml:"because"`
+}
+
+// refusal is a reason against a block that another is with, or without.
+type refusal struct {
+	If      string `yaml:"if"`
+	Unless  string `yaml:"unless"`
+	At      string `yaml:"at"` // key of the profile that is to blame
+	Because string `yaml:"because"`
+}
+
+// condition is a need that must be there, or must not: "if X", "unless X".
+type condition struct {
+	name   string
+	unless bool
+}
+
+// need is the name of a block or, with a dot, of an option: "flowlet",
+// "base.leaf", "report_late if report.late".
+type need struct {
+	name string
+	condition
+}
+
+// step applies a control in a stage: "choose Drill", "depart Depth unless
+// depth.first".
+type step struct {
+	stage   string
+	control string
+	condition
+}
+
+// UnmarshalText reads a need.
+func (n *need) UnmarshalText(text []byte) error {
+	words, err := n.cut(strings.Fields(string(text)))
+	if err != nil || len(words) != 1 {
+		return fmt.Errorf("%q: want a need as in hash, base.leaf or \"x if y\"", text)
+	}
+	n.name = words[0]
+	return nil
+}
+
+// UnmarshalText reads a step.
+func (s *step) UnmarshalText(text []byte) error {
+	words, err := s.cut(strings.Fields(string(text)))
+	if err != nil || len(words) != 2 {
+		return fmt.Errorf("%q: want a stage and a control, as in \"choose Drill\" or \"depart Red if x\"", text)
+	}
+	s.stage, s.control = words[0], words[1]
+	return nil
+}
+
+func (c *condition) cut(words []string) ([]string, error) {
+	i := slices.IndexFunc(words, func(w string) bool { return w == "if" || w == "unless" })
+	switch {
+	case i < 0:
+		return words, nil
+	case len(words) != i+2:
+		return nil, fmt.Errorf("want one name behind %s", words[i])
+	}
+	c.unless, c.name = words[i] == "unless", words[i+1]
+	return words[:i], nil
+}
+
+func (b *block) on(target string) *onTarget {
+	if target == "tna" {
+		return &b.TNA
+	}
+	return &b.V1Model
+}
+
+func (b *block) place(target string) int {
+	switch t := b.on(target); {
+	case t.Place != 0:
+		return t.Place
+	case b.Place != 0 || b.Name == root:
+		return b.Place
+	case b.Pick["base"] != "":
+		return 200
+	}
+	return 300
+}
+
+// root is the block that every program has.
+const root = "base"
+
+// catalogue has all blocks, and the profiles in their folders.
+type catalogue struct {
+	blocks   map[string]*block
+	profiles map[string]profileFile
+	hooks    map[string]bool
+}
+
+type profileFile struct {
+	name string
+	text []byte
+}
+
+var known struct {
+	sync.Mutex
+	c   *catalogue
+	err error
+}
+
+// blocks returns the catalogue: what is built in, and what AddSchemes added.
+func loaded() *catalogue {
+	known.Lock()
+	defer known.Unlock()
+	if known.c == nil {
+		c := &catalogue{blocks: make(map[string]*block), profiles: make(map[string]profileFile), hooks: make(map[string]bool)}
+		if err := c.load(builtin, ""); err != nil {
+			panic("BUG: " + err.Error())
+		}
+		known.c = c
+	}
+	return known.c
+}
+
+// AddSchemes adds the schemes below a directory to those built in: each folder
+// with a block.yaml is one. An error is a diag.List, or says what the
+// directory lacks.
+func AddSchemes(dir string) error {
+	c := loaded().clone()
+	if err := c.load(os.DirFS(dir), dir); err != nil {
+		return err
+	}
+	known.Lock()
+	defer known.Unlock()
+	known.c = c
+	return nil
+}
+
+func (c *catalogue) clone() *catalogue {
+	return &catalogue{blocks: maps.Clone(c.blocks), profiles: maps.Clone(c.profiles), hooks: maps.Clone(c.hooks)}
+}
+
+// load adds the blocks of a file system, which messages call dir.
+func (c *catalogue) load(fsys fs.FS, dir string) error {
+	var added []*block
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		switch file := filepath.Join(dir, name); {
+		case path.Base(name) == "block.yaml":
+			b, err := readBlock(fsys, name, file)
+			if err != nil {
+				return err
+			}
+			if old := c.blocks[b.Name]; old != nil {
+				return fmt.Errorf("%s: a block is called %s already, in %s; give this one another name", file, b.Name, old.dir)
+			}
+			c.blocks[b.Name] = b
+			added = append(added, b)
+		case path.Base(path.Dir(name)) == "profiles" && path.Ext(name) == ".yaml":
+			text, err := fs.ReadFile(fsys, name)
+			if err != nil {
+				return err
+			}
+			profile := strings.TrimSuffix(path.Base(name), ".yaml")
+			if old, ok := c.profiles[profile]; ok {
+				return fmt.Errorf("%s: a profile is called %s already, in %s", file, profile, old.name)
+			}
+			c.profiles[profile] = profileFile{file, text}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(added) == 0 {
+		return fmt.Errorf("%s: no folder in it has a block.yaml; `pauseless gen new NAME -o %s` writes one to start from", dir, dir)
+	}
+	var list diag.List
+	for _, b := range added {
+		for h := range b.Hooks {
+			c.hooks[h] = true
 		}
 	}
-	again := p.recirculates()
-	add(true, "base", nil, nil)
-	add(p.needsTime(), "clock", unless(again, step{stageStart, "Clock"}), nil)
-	add(p.needsInPort(), "in_port", unless(again, step{stageStart, "Arrive"}), nil)
-	add(again || p.clones(), "keep", nil, nil)
-	add(again, "recirculation", []step{{stageStart, "Arrive"}}, nil)
-	add(p.clones(), "message", nil, nil)
+	for _, b := range added {
+		c.check(b, &list)
+	}
+	return list.Err()
+}
 
-	add(p.pfcBlock(), "pfc", []step{{stageStart, "ObservePauses"}}, nil)
-	add(p.cnm() || p.tag() || p.plb(), "local", nil, nil)
-	add(p.fabricHeader(), "neighbour", []step{{stageStart, "Neighbour"}}, nil)
-	add(p.cnm(), "cnm", nil, nil)
-	add(p.plb(), "kick", nil, nil)
-	add(p.fabricHeader(), "fabric", []step{{stageArrive, "FabricReceive"}, {stageSettle, "FabricSend"}}, nil)
-	add(p.tag(), "tag", []step{{stageArrive, "StripTag"}}, nil)
-	add(p.l4(), "l4", nil, nil)
-	add(p.udp(), "udp", nil, nil)
-	add(p.rewrites(), "changed", nil, nil)
+func readBlock(fsys fs.FS, name, file string) (*block, error) {
+	text, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	b := &block{dir: filepath.Dir(file), files: make(map[string]string)}
+	f, err := yamlfile.Parse(file, text, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	b.pos = f.Pos
+	if b.Name == "" {
+		b.Name = filepath.Base(b.dir)
+	}
+	entries, err := fs.ReadDir(fsys, path.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".p4.tmpl") {
+			text, err := fs.ReadFile(fsys, path.Join(path.Dir(name), e.Name()))
+			if err != nil {
+				return nil, err
+			}
+			b.files[e.Name()] = string(text)
+		}
+	}
+	return b, nil
+}
 
-	add(p.hashes(), "hash", []step{{stageFlow, "FlowHash"}}, nil)
-	add(p.measuresRTT(), "rtt", nil, nil)
-	add(p.ingressQlen(), "ingress_qlen", nil, []step{{stageDepart, "Depart"}})
-	add(p.egressQlen(), "egress_qlen", []step{{p.enqueueStage(), "Enqueue"}}, []step{{stageDepart, "Dequeue"}})
-	add(p.dre(), "dre", nil, []step{{stageDepart, "Estimate"}})
+// Sections that a block defines, and those that its text mentions.
+var defined = regexp.MustCompile(`(?m)^\{\{-? *define "(\w+)"`)
 
-	add(p.flowlets(), "flowlet", []step{{stageChoose, "Flowlet"}}, nil)
-	list = append(list, p.baseBlock())
-	add(p.adaptive(), "rlb_adaptive", []step{{stageRethink, "AvoidFaulty"}}, nil)
-	add(p.rlb(), "rlb",
-		[]step{{stageStart, "HearWarnings"}, {stageArrive, "Predict"}, {stageRethink, "Rlb"}},
-		[]step{{stageMessage, "Warn"}, {stageCalm, "Calm"}})
-	add(p.emulated(), "pfc_emulated",
-		[]step{{stageArrive, "AskToPause"}, {stageHold, "Hold"}},
-		[]step{{stageMessage, "PauseFrame"}, {stageDepart, "Resume"}})
-	// Its header comes before those of PB-FS.
-	add(bool(p.INT), "int", nil, []step{{stageDepart, "Telemetry"}})
-	add(p.bth(), "bth", nil, nil)
-	add(bool(p.PBFS), "pbfs", []step{{stageLeave, "FastStart"}}, []step{{stageMessage, "Postcard"}})
-	add(bool(p.QCN), "qcn", []step{{stageLeave, "Sample"}}, []step{{stageMessage, "Feedback"}})
-	add(p.ECN == "red", "red", nil, []step{{stageDepart, "Red"}})
-	add(p.ECN == "np_ecn", "np_ecn", nil, []step{{stageDepart, "MarkNonPaused"}})
-	add(true, "forward", nil, nil)
+// check reports needs that nobody meets and sections that nobody asks for.
+func (c *catalogue) check(b *block, list *diag.List) {
+	needed := func(path, name string) {
+		if err := c.exists(name); err != nil {
+			list.Errorf(b.pos(path), yamlfile.CodeInvalid, "%s: %v", path, err)
+		}
+	}
+	if !identifier.MatchString(b.Name) {
+		list.Errorf(b.pos("name"), yamlfile.CodeInvalid, "name is %q, want lower-case letters, digits and _", b.Name)
+	}
+	if len(b.Pick) > 1 {
+		list.Errorf(b.pos("pick"), yamlfile.CodeInvalid, "pick: want one key of a profile, and its value")
+	}
+	all := append(slices.Clone(b.Needs), append(slices.Clone(b.V1Model.Needs), b.TNA.Needs...)...)
+	for _, n := range all {
+		needed("needs", n.name)
+		if n.condition.name != "" {
+			needed("needs", n.condition.name)
+		}
+	}
+	for _, target := range Targets {
+		t := b.on(target)
+		c.checkSteps(b, target+".ingress", t.Ingress, ingressStages[target], list)
+		c.checkSteps(b, target+".egress", t.Egress, egressStages[target], list)
+	}
+	var text strings.Builder
+	for _, file := range slices.Sorted(maps.Keys(b.files)) {
+		text.WriteString(b.files[file])
+	}
+	for _, file := range slices.Sorted(maps.Keys(b.files)) {
+		for _, m := range defined.FindAllStringSubmatch(b.files[file], -1) {
+			if !c.hooks[m[1]] && strings.Count(text.String(), `"`+m[1]+`"`) == strings.Count(text.String(), `define "`+m[1]+`"`) && !c.mentioned(b.Name, m[1]) {
+				list.Errorf(diag.FilePos(filepath.Join(b.dir, file)), yamlfile.CodeInvalid, "nothing asks for section %q%s", m[1], diag.DidYouMean(m[1], slices.Sorted(maps.Keys(c.hooks))))
+			}
+		}
+	}
+}
+
+// mentioned reports whether another block takes a section of this one.
+func (c *catalogue) mentioned(block, section string) bool {
+	want := fmt.Sprintf("from %q %q", block, section)
+	for _, b := range c.blocks {
+		for _, text := range b.files {
+			if strings.Contains(text, want) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+func (c *catalogue) checkSteps(b *block, path string, steps []step, stages []string, list *diag.List) {
+	for i, s := range steps {
+		at := fmt.Sprintf("%s.%d", path, i)
+		if !slices.Contains(stages, s.stage) && !strings.HasPrefix(s.stage, "copy:") {
+			list.Errorf(b.pos(at), yamlfile.CodeInvalid, "%s: no stage is called %q%s; there are %s", path, s.stage, diag.DidYouMean(s.stage, stages), strings.Join(stages, ", "))
+		}
+		if s.condition.name != "" {
+			if err := c.exists(s.condition.name); err != nil {
+				list.Errorf(b.pos(at), yamlfile.CodeInvalid, "%s: %v", path, err)
+			}
+		}
+	}
+}
+
+// exists says what is wrong with the name of a block or an option.
+func (c *catalogue) exists(name string) error {
+	blk, option, dotted := strings.Cut(name, ".")
+	b := c.blocks[blk]
+	if b == nil {
+		return fmt.Errorf("no block is called %q%s", blk, diag.DidYouMean(blk, slices.Sorted(maps.Keys(c.blocks))))
+	}
+	if _, ok := b.Options[option]; dotted && !ok {
+		options := slices.Sorted(maps.Keys(b.Options))
+		return fmt.Errorf("block %s has no option %q%s; it has %s", blk, option, diag.DidYouMean(option, options), strings.Join(options, ", "))
+	}
+	return nil
+}
+
+// choice is a key of profiles by which blocks are picked.
+type choice struct {
+	otherwise string            // value that picks none; that of Default, or "off"
+	values    map[string]*block // by value
+}
+
+// choices returns the keys.
+func (c *catalogue) choices() map[string]*choice {
+	list := make(map[string]*choice)
+	for _, name := range slices.Sorted(maps.Keys(c.blocks)) {
+		b := c.blocks[name]
+		for key, value := range b.Pick {
+			if list[key] == nil {
+				list[key] = &choice{"off", make(map[string]*block)}
+			}
+			list[key].values[value] = b
+			switch {
+			case b.Default:
+				list[key].otherwise = value
+			case b.Otherwise != "":
+				list[key].otherwise = b.Otherwise
+			}
+		}
+	}
 	return list
 }
-
-func unless(no bool, s step) []step {
-	if no {
-		return nil
-	}
-	return []step{s}
-}
-
-// baseBlock is the scheme that decides alone.
-func (p *Profile) baseBlock() block {
-	b := block{name: p.Base}
-	switch p.Base {
-	case "ecmp":
-		b.ingress = []step{{stageChoose, "Ecmp"}}
-	case "presto":
-		b.ingress = []step{{stageChoose, "Presto"}}
-	case "letflow":
-		b.ingress = []step{{stageChoose, "Letflow"}}
-	case "drill":
-		// It draws again whenever a packet comes back, for RLB's next choice.
-		b.ingress = []step{{stageFlow, "Drill"}}
-	case "conga":
-		b.ingress = []step{{stageChoose, "Conga"}}
-		b.egress = []step{{stageDepart, "Congestion"}}
-	case "hermes":
-		b.ingress = []step{{stageChoose, "Hermes"}}
-	case "clb":
-		b.ingress = []step{{stageChoose, "Clb"}}
-	case "plb":
-		b.ingress = []step{{stageArrive, "HearKickOut"}, {stageChoose, "Plb"}, {stageLeave, "MeetPause"}, {stageLeave, "Probe"}}
-		b.egress = []step{{stageMessage, "PathMessages"}, {stageDepart, "PayDelay"}}
-	}
-	return b
-}
-
-func (p *Profile) rlb() bool      { return p.RLB != "off" }
-func (p *Profile) adaptive() bool { return p.RLB == "rlb_adaptive" }
-func (p *Profile) plb() bool      { return p.Base == "plb" }
-func (p *Profile) cnm() bool      { return p.rlb() }
-func (p *Profile) emulated() bool { return p.PFC == "emulated" }
-
-// pfcBlock says that the pipeline sees PFC frames.
-func (p *Profile) pfcBlock() bool { return p.emulated() || p.plb() || bool(p.PCN) }
-
-// recirculates says that packets may pass the pipeline again.
-func (p *Profile) recirculates() bool { return p.rlb() || p.emulated() }
-
-// clones says that clones of packets become messages.
-func (p *Profile) clones() bool {
-	return p.rlb() || p.emulated() || p.plb() || bool(p.PBFS) || bool(p.QCN)
-}
-
-// measuresRTT says that leaves measure the round-trip times of paths.
-func (p *Profile) measuresRTT() bool { return p.rlb() || p.plb() }
-
-// everyPacket says that all packets between leaves have the header.
-func (p *Profile) everyPacket() bool { return p.Base == "conga" || p.plb() }
-
-// fabricHeader says that leaves put a header before IP.
-func (p *Profile) fabricHeader() bool { return p.measuresRTT() || p.everyPacket() }
-
-// tag says that hosts may put a tag before IP.
-func (p *Profile) tag() bool { return p.Base == "hermes" || p.Base == "clb" }
-
-// needsTime, needsNow and needsInPort say that ingress asks for them; PB-FS has
-// a clock of its own.
-func (p *Profile) needsTime() bool { return p.needsNow() || bool(p.PBFS) }
-func (p *Profile) needsNow() bool {
-	return p.recirculates() || p.flowlets() || p.fabricHeader() || p.pfcBlock()
-}
-func (p *Profile) needsInPort() bool {
-	return p.recirculates() || p.clones() || p.fabricHeader() || p.pfcBlock()
-}
-
-// flowlets says that the base scheme goes by flowlets, hashes that it tells
-// flows apart.
-func (p *Profile) flowlets() bool {
-	return p.Base == "letflow" || p.Base == "conga" || p.Base == "clb" || p.Base == "plb"
-}
-func (p *Profile) hashes() bool { return p.Base != "drill" }
-
-// l4 says that the parser looks at ports, udp that it goes on behind them, bth
-// that it does so in RoCEv2.
-func (p *Profile) l4() bool  { return p.hashes() || p.udp() }
-func (p *Profile) udp() bool { return bool(p.INT) || p.bth() }
-func (p *Profile) bth() bool { return bool(p.PBFS) || bool(p.QCN) }
-
-// rewrites says that IP headers change on the way.
-func (p *Profile) rewrites() bool { return p.ECN != "off" || bool(p.PBFS) || bool(p.QCN) }
-
-// ingressQlen and egressQlen say that queue lengths are kept in registers;
-// allPorts that those of ports without a choice are kept as well.
-func (p *Profile) ingressQlen() bool { return p.rlb() || p.emulated() }
-func (p *Profile) egressQlen() bool {
-	return p.Base == "drill" || p.Base == "clb" || p.allPorts()
-}
-func (p *Profile) allPorts() bool { return p.plb() || bool(p.PBFS) || bool(p.QCN) }
-
-func (p *Profile) enqueueStage() stage {
-	if p.allPorts() {
-		return stageQueue
-	}
-	return stageSettle
-}
-
-// dre says that the load of links is estimated.
-func (p *Profile) dre() bool { return p.Base == "conga" || p.plb() }

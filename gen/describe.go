@@ -24,8 +24,8 @@ type registerDoc struct {
 	name, unit, index string
 	bits              int
 	doc               string
-	only              func(*Profile) bool // profiles that have it; nil: all with the block
-	fields            []string            // of a pair
+	only              func(*generator) bool // profiles that have it; nil: all with the block
+	fields            []string              // of a pair
 }
 
 func register(name, unit, index string, bits int, doc string) registerDoc {
@@ -41,12 +41,12 @@ const (
 )
 
 // describe returns what a block of the profile puts into the manifest.
-func (p *Profile) describe(block, target string) description {
+func (g *generator) describe(block, target string) description {
 	d := descriptions[block]
 	if target == "tna" {
 		d = tnaDescribe(block)
 	}
-	d.registers = slices.DeleteFunc(slices.Clone(d.registers), func(r registerDoc) bool { return r.only != nil && !r.only(p) })
+	d.registers = slices.DeleteFunc(slices.Clone(d.registers), func(r registerDoc) bool { return r.only != nil && !r.only(g) })
 	return d
 }
 
@@ -79,7 +79,7 @@ var descriptions = map[string]description{
 	"rtt": {registers: []registerDoc{
 		register("path_rtt", "time", "leaf,path", 32, "round-trip time of a path, latest sample"),
 		register("path_rtt_avg", "time", "leaf,path", 32, "round-trip time of a path, moving average"),
-		{"path_rtt_time", "time", "leaf,path", 32, "when the latest sample of a path came", (*Profile).rlb, nil},
+		{"path_rtt_time", "time", "leaf,path", 32, "when the latest sample of a path came", has("rlb"), nil},
 		register("stamped_at", "time", "leaf,path", 32, "when a packet on a path was last stamped"),
 		register("echo_path", "path", "leaf", 8, "path of the stamp that waits to be echoed to a leaf, plus one"),
 		register("echo_age", "time", "leaf", 32, "how far that stamp is behind the clock"),
@@ -209,7 +209,7 @@ var descriptions = map[string]description{
 		},
 		registers: []registerDoc{
 			register("pausing_since", "time", "port,priority", 32, "when the peer of a port was last told to pause; 0 if it may send"),
-			{"arrived_at", "time", "port,priority", 32, "when a packet of a class last arrived on a port; without RLB only", func(p *Profile) bool { return !p.rlb() }, nil},
+			{"arrived_at", "time", "port,priority", 32, "when a packet of a class last arrived on a port; without RLB only", func(g *generator) bool { return !g.needs["rlb"] }, nil},
 		},
 		notes: []string{
 			"packets held for a paused port keep their order only as far as the recirculation port does; after max_holds passes they are sent all the same",
@@ -251,3 +251,5 @@ var descriptions = map[string]description{
 		},
 	},
 }
+
+func has(name string) func(*generator) bool { return func(g *generator) bool { return g.needs[name] } }

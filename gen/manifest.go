@@ -19,15 +19,12 @@ func (g *generator) buildManifest(target string) *manifest.Manifest {
 	if target == "tna" {
 		m.Notes = append(slices.Clone(tnaNotes), g.tooLarge()...)
 	}
-	if g.recirculates() {
+	if g.needs["recirculation"] {
 		m.RecirculationPort = g.Recirculation
 	}
-	for _, b := range g.all {
-		if target == "tna" && slices.Contains(plumbing, b.name) {
-			continue
-		}
-		m.Features = append(m.Features, b.name)
-		d := g.describe(b.name, target)
+	m.Base, m.Features, m.Options = g.Base, g.features(), g.options()
+	for _, name := range m.Features {
+		d := g.describe(name, target)
 		m.Tables = append(m.Tables, d.tables...)
 		for _, r := range d.registers {
 			m.Registers = append(m.Registers, g.register(r))
@@ -36,7 +33,7 @@ func (g *generator) buildManifest(target string) *manifest.Manifest {
 		m.Digests = append(m.Digests, d.digests...)
 		m.Notes = append(m.Notes, d.notes...)
 		for _, p := range manifest.Parameters {
-			if block, _, _ := strings.Cut(p.Name, "."); block == b.name {
+			if block, _, _ := strings.Cut(p.Name, "."); block == name {
 				m.Parameters = append(m.Parameters, g.parameter(p))
 			}
 		}

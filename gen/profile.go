@@ -20,21 +20,13 @@ import (
 type Profile struct {
 	Name    string `yaml:"name"`
 	Summary string `yaml:"summary"` // a phrase without a full stop
-	// Base decides which of several equal paths a packet takes: ecmp, presto,
-	// letflow, drill, conga, hermes, clb or plb.
+	// Base is the base load balancer: which of several equal paths a packet
+	// takes.
 	Base string `yaml:"base"`
-	// RLB moves packets away from paths that are about to be paused: off, rlb
-	// or rlb_adaptive (with the limits of its section IV).
-	RLB  string `yaml:"rlb"`
-	PCN  Switch `yaml:"pcn"`
-	PBFS Switch `yaml:"pbfs"`
-	INT  Switch `yaml:"int"` // telemetry for HPCC
-	QCN  Switch `yaml:"qcn"` // feedback of congested queues to senders
-	// ECN is how packets are marked: off, red or np_ecn (PCN's).
-	ECN string `yaml:"ecn"`
-	// PFC is native if the target's traffic manager sends and obeys pauses, or
-	// emulated if the program has to.
-	PFC string `yaml:"pfc"`
+	// Choices are what is put on top of it and beside it, by key: as in rlb:
+	// rlb_adaptive, pcn: on, ecn: red or pfc: emulated. Keys and values are those
+	// that blocks are picked by.
+	Choices map[string]string `yaml:",inline"`
 
 	Sizes   manifest.Sizes   `yaml:"sizes"`
 	Units   manifest.Units   `yaml:"target"`
@@ -50,32 +42,52 @@ type Profile struct {
 	byRate map[string]map[string]float64 // by parameter and rate
 }
 
-// Switch is "on" or "off" in a profile.
-type Switch bool
-
-// UnmarshalText reads on, off, true or false.
-func (s *Switch) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case "on", "true":
-		*s = true
-	case "off", "false":
-		*s = false
-	default:
-		return fmt.Errorf("want on or off, not %q", text)
-	}
-	return nil
-}
-
 // newProfile returns a profile with all defaults.
 func newProfile() *Profile {
-	return &Profile{
-		Base: "ecmp", RLB: "off", ECN: "off", PFC: "native",
+	p := &Profile{
+		Choices:       make(map[string]string),
 		Sizes:         manifest.Sizes{Ports: 64, Paths: 8, Leaves: 64, Hosts: 1024, Priorities: 8, Flows: 4096, Coflows: 256},
 		Units:         manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80},
 		Network:       manifest.Network{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond, Hops: 2, FanIn: 3, XOFF: 256 * vtime.KB, MTU: 1100},
 		Recirculation: 509,
 	}
+	for key, c := range loaded().choices() {
+		p.Choose(key, c.otherwise)
+	}
+	return p
 }
+
+// Choose picks a value of a key: "base", "rlb", "ecn" and so on.
+func (p *Profile) Choose(key, value string) {
+	if key == "base" {
+		p.Base = value
+	} else {
+		p.Choices[key] = value
+	}
+}
+
+// Choice is the value that the profile has of a key.
+func (p *Profile) Choice(key string) string {
+	if key == "base" {
+		return p.Base
+	}
+	return p.Choices[key]
+}
+
+// picked are the blocks that the profile picks.
+func (p *Profile) picked() []*block {
+	var list []*block
+	all := loaded().choices()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if b := all[key].values[p.Choice(key)]; b != nil {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// closure is what the profile's program is made of on a target.
+func (p *Profile) closure(target string) *closure { return loaded().close(p.picked(), target) }
 
 // Read reads a profile file. An error is a diag.List, or says that there is
 // no such file.
@@ -126,15 +138,23 @@ func (p *Profile) check(errorf func(path, format string, args ...any)) {
 	if p.Summary == "" {
 		p.Summary = "no summary given"
 	}
-	oneOf := func(path, value string, choices []string) {
-		if !slices.Contains(choices, value) {
-			errorf(path, "%s is %q, want one of %s", path, value, strings.Join(choices, ", "))
+	all := loaded().choices()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		c := all[key]
+		if p.Choice(key) == "true" && c.values["on"] != nil {
+			p.Choose(key, "on")
+		}
+		if p.Choice(key) == "false" && c.otherwise == "off" {
+			p.Choose(key, "off")
+		}
+		value := p.Choice(key)
+		if values := slices.Sorted(maps.Keys(c.values)); value != c.otherwise && c.values[value] == nil {
+			if !slices.Contains(values, c.otherwise) {
+				values = append([]string{c.otherwise}, values...)
+			}
+			errorf(key, "%s is %q%s, want one of %s", key, value, diag.DidYouMean(value, values), strings.Join(values, ", "))
 		}
 	}
-	oneOf("base", p.Base, bases)
-	oneOf("rlb", p.RLB, []string{"off", "rlb", "rlb_adaptive"})
-	oneOf("ecn", p.ECN, []string{"off", "red", "np_ecn"})
-	oneOf("pfc", p.PFC, []string{"native", "emulated"})
 	for _, c := range []struct {
 		name    string
 		v       int
@@ -172,7 +192,13 @@ func (p *Profile) check(errorf func(path, format string, args ...any)) {
 		errorf("recirculation_port", "recirculation_port is %d, must be above the %d ports and below the drop port 511", p.Recirculation, p.Sizes.Ports)
 	}
 	p.checkSet(errorf)
-	p.checkCombination(errorf)
+	together := p.closure("")
+	together.refused(errorf)
+	for _, b := range together.blocks {
+		if want := b.Depth.Unit; want != "" && string(p.Units.Depth) != want {
+			errorf("target.depth", "%s", b.Depth.Because)
+		}
+	}
 }
 
 // checkSet reads the parameters that the profile gives.

@@ -17,9 +17,9 @@ var tnaNotes = []string{
 
 // tooLarge says of combinations that are known not to fit a Tofino 1 what its
 // compiler says. Their programs run in our switch.
-func (p *Profile) tooLarge() []string {
+func (g *generator) tooLarge() []string {
 	const prefix = "p4c-barefoot 9.13.4 with bfas does not take this program: "
-	if p.Base == "conga" && !p.rlb() && bool(p.PBFS) {
+	if g.needs["conga"] && !g.needs["rlb"] && g.needs["pbfs"] {
 		return []string{prefix + "tofino supports up to 12 stages, using 13"}
 	}
 	// In egress a copy that becomes a postcard has most before it: intrinsic
@@ -29,12 +29,12 @@ func (p *Profile) tooLarge() []string {
 	for _, h := range []struct {
 		there bool
 		bytes int
-	}{{p.fabricHeader(), 5}, {p.measuresRTT(), 10}, {p.Base == "conga", 3}, {p.plb(), 9}, {p.tag(), 8}} {
+	}{{g.needs["fabric"], 5}, {g.needs["rtt"], 10}, {g.needs["conga"], 3}, {g.needs["plb"], 9}, {g.needs["tag"], 8}} {
 		if h.there {
 			depth += h.bytes
 		}
 	}
-	if p.INT && p.PBFS && depth > most {
+	if g.needs["int"] && g.needs["pbfs"] && depth > most {
 		return []string{prefix + fmt.Sprintf("Parser EgressParser: longest path through parser (%dB) exceeds maximum parse depth (%dB)", depth, most)}
 	}
 	return nil
@@ -116,8 +116,8 @@ var tnaDescriptions = map[string]description{
 	}},
 	"rtt": {
 		registers: []registerDoc{
-			{"stamped_at", "time", "leaf,path", 32, "in egress: when a packet on a path was last stamped", (*Profile).plb, nil},
-			{"echo_path", "path", "leaf", 8, "in egress: path of the stamp that waits to be echoed to a leaf, plus one", (*Profile).plb, nil},
+			{"stamped_at", "time", "leaf,path", 32, "in egress: when a packet on a path was last stamped", has("plb"), nil},
+			{"echo_path", "path", "leaf", 8, "in egress: path of the stamp that waits to be echoed to a leaf, plus one", has("plb"), nil},
 			register("echo_age", "time", "leaf", 32, "in egress: how far that stamp is behind the clock"),
 		},
 		notes: []string{"there is no moving average of round-trip times: a stateful ALU does not shift"},

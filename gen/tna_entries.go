@@ -31,26 +31,10 @@ type level struct {
 	Level     int
 }
 
-// loadParts is how many parts of a link's capacity are told apart: CONGA's
-// eighths, or for PLB, whose paths are full at 0.95, twentieths.
-func (g *generator) loadParts() int {
-	if g.plb() {
-		return 20
-	}
-	return 8
-}
-
-// LoadUnit is the unit of a load.
-func (g *generator) LoadUnit() string {
-	if g.plb() {
-		return "1/255"
-	}
-	return "eighths"
-}
-
-func (g *generator) levels() []level {
+// levels divides the capacity of each kind of link into parts. The last but one
+// is below top, if that is given, in proportion.
+func (g *generator) levels(parts, whole int) []level {
 	const unit, top = 4096, 1<<12 - 1
-	parts := g.loadParts()
 	var list []level
 	for _, r := range linkRates {
 		full := float64(r.Bytes(g.Units.LoadTime()))
@@ -62,8 +46,8 @@ func (g *generator) levels() []level {
 			}
 			if n > 0 && high > last {
 				level := level{manifest.LoadWeight(g.Units, r), last + 1, high, n}
-				if g.plb() {
-					level.Level = n * 255 / parts
+				if whole > 0 {
+					level.Level = n * whole / parts
 				}
 				list = append(list, level)
 			}

@@ -131,7 +131,11 @@ func TestTNAManifestsSayWhatDoesNotFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.PBFS, p.INT = Switch(c.pbfs), Switch(c.int)
+		for key, on := range map[string]bool{"pbfs": c.pbfs, "int": c.int} {
+			if on {
+				p.Choose(key, "on")
+			}
+		}
 		prog, err := Generate(p, "tna")
 		if err != nil {
 			t.Fatal(err)

@@ -71,6 +71,9 @@ type Thresholds struct {
 	// in the buffer before its sender is paused, and XON what they must fall to
 	// before it is resumed: XOFF less 4 KB if zero.
 	XOFF, XON vtime.Size
+	// Resume is how far below the threshold, static or dynamic, a sender is
+	// resumed. Zero: by XON.
+	Resume vtime.Size
 	// Alpha makes the threshold dynamic: XOFF is Alpha times the free part of
 	// the buffer, that is what headroom, reserves and packets leave. A field
 	// XOFF that is not zero bounds it from above. The gap to XON stays.
@@ -193,6 +196,9 @@ func (p *Port) thresholds(pfc *PFC) Thresholds {
 		if o.XON != 0 {
 			t.XON = o.XON
 		}
+		if o.Resume != 0 {
+			t.Resume = o.Resume
+		}
 		if o.Alpha != 0 {
 			t.Alpha = o.Alpha
 		}
@@ -208,7 +214,10 @@ func (p *Port) thresholds(pfc *PFC) Thresholds {
 
 // gap returns how far below XOFF the sender is resumed.
 func (t *Thresholds) gap() int64 {
-	if t.XON > 0 && t.XOFF > 0 {
+	switch {
+	case t.Resume > 0:
+		return int64(t.Resume)
+	case t.XON > 0 && t.XOFF > 0:
 		return int64(t.XOFF - t.XON)
 	}
 	return defaultGap

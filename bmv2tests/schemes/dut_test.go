@@ -111,7 +111,7 @@ func generate(t testing.TB, arch, profile string, set map[string]string) *gen.Pr
 	switch {
 	case arch == "tna":
 		p.Units = manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}
-	case bool(p.INT):
+	case p.Choice("int") == "on":
 		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Cells80}
 	default:
 		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}

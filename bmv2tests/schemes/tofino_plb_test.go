@@ -303,7 +303,7 @@ func TestPLBOnTofinoProbesPathsThatNoFlowTakes(t *testing.T) {
 // packets is marked if it leaves some behind.
 func TestPCNOverPLBOnTofino(t *testing.T) {
 	sw := &tofino{soft{rate: 40 * vtime.Gbps, pfc: softswitch.PFC{Lossless: 1 << 3, Thresholds: softswitch.Thresholds{XOFF: vtime.MB}}}}
-	d := loadChanged(t, sw, "plb", "l1", func(p *gen.Profile) { p.PCN, p.ECN = true, "np_ecn" })
+	d := loadChanged(t, sw, "plb", "l1", func(p *gen.Profile) { p.Choose("pcn", "on"); p.Choose("ecn", "np_ecn") })
 	sw.untold()
 	echo(d, 0, low, 0) // the best at first, and so not one of the others
 	echo(d, 1, low+9000, 0)
@@ -342,7 +342,7 @@ func TestPCNOverPLBOnTofino(t *testing.T) {
 func TestPBFSOverPLBOnTofinoTakesNoProbeForAPacket(t *testing.T) {
 	sw := new(tofino)
 	d := loadChanged(t, sw, "plb", "l1", func(p *gen.Profile) {
-		p.PBFS = true
+		p.Choose("pbfs", "on")
 		p.Set = map[string]string{"plb.probe_interval": "1us", "rtt.interval": "1us", "plb.idle": "1s"}
 	})
 	d.wait(200_000)

@@ -538,7 +538,7 @@ func TestPBFSOnTofinoTellsTheSenderOfCongestion(t *testing.T) {
 	for _, profile := range []string{"pbfs", "rlb-pbfs", "hpcc-pbfs", "conga", "plb"} {
 		t.Run(profile, func(t *testing.T) {
 			sw := new(tofino)
-			d := loadChanged(t, sw, profile, "l1", func(p *gen.Profile) { p.PBFS = true })
+			d := loadChanged(t, sw, profile, "l1", func(p *gen.Profile) { p.Choose("pbfs", "on") })
 			for _, c := range []struct {
 				capacity string
 				frame    []byte

@@ -237,11 +237,11 @@ func buildsOn(name string) string {
 	switch {
 	case err != nil || name == "ecmp":
 		return ""
-	case p.RLB == "rlb_adaptive":
+	case p.Choice("rlb") == "rlb_adaptive":
 		return "rlb-" + p.Base
-	case p.RLB == "rlb" && bool(p.PBFS):
+	case p.Choice("rlb") == "rlb" && p.Choice("pbfs") == "on":
 		return "rlb-" + p.Base
-	case p.RLB == "rlb" || bool(p.PBFS) || bool(p.PCN):
+	case p.Choice("rlb") == "rlb" || p.Choice("pbfs") == "on" || p.Choice("pcn") == "on":
 		return p.Base
 	}
 	return "ecmp"

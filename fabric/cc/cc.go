@@ -55,8 +55,9 @@ type Control interface {
 	Notify(now vtime.Time, n *Notification)
 	// Sent says that a packet of so many bytes has left.
 	Sent(now vtime.Time, bytes int)
-	// Restart makes the control go on from a rate that was set for it.
-	Restart(rate vtime.Rate)
+	// Restart makes the control go on from a rate that was set for it, as after
+	// a decrease of its own.
+	Restart(now vtime.Time, rate vtime.Rate)
 	// Stop ends it: timers that still fire do nothing.
 	Stop()
 }
@@ -80,15 +81,20 @@ const (
 // Config chooses a control and its parameters. A parameter that is zero has
 // the default of the algorithm for the link's rate.
 type Config struct {
-	Algorithm string     `yaml:"algorithm"` // one of Algorithms; empty: none
-	MinRate   vtime.Rate `yaml:"min_rate"`  // no flow is slower; default 100 Mb/s
-	Rate      vtime.Rate `yaml:"rate"`      // of fixed
-	DCQCN     DCQCN      `yaml:"dcqcn"`
-	TIMELY    TIMELY     `yaml:"timely"`
-	HPCC      HPCC       `yaml:"hpcc"`
-	DCTCP     DCTCP      `yaml:"dctcp"`
-	QCN       QCN        `yaml:"qcn"`
-	PCN       PCN        `yaml:"pcn"`
+	Algorithm string `yaml:"algorithm"` // one of Algorithms; empty: none
+	// MinRate is the rate below which no flow falls; zero: 100 Mb/s, as in the
+	// simulators of DCQCN, TIMELY and HPCC, but 1 Mb/s with PCN, which is the
+	// unit of its reports (section 5.2). A higher one forbids PCN what its
+	// figure 17 shows: 1024 flows on 10 Gb/s.
+	MinRate vtime.Rate `yaml:"min_rate"`
+	Rate    vtime.Rate `yaml:"rate"` // of fixed
+	DCQCN   DCQCN      `yaml:"dcqcn"`
+	TIMELY  TIMELY     `yaml:"timely"`
+	HPCC    HPCC       `yaml:"hpcc"`
+	DCTCP   DCTCP      `yaml:"dctcp"`
+	Swift   Swift      `yaml:"swift"`
+	QCN     QCN        `yaml:"qcn"`
+	PCN     PCN        `yaml:"pcn"`
 }
 
 // algorithm is a control with default parameters.
@@ -117,6 +123,9 @@ var algorithms = []algorithm{
 	}},
 	{"dctcp", Kit{}, func(c *Config, line vtime.Rate) maker {
 		return c.DCTCP.or(DCTCPDefaults(line)).maker(c.MinRate)
+	}},
+	{"swift", Kit{RTT: true}, func(c *Config, line vtime.Rate) maker {
+		return c.Swift.or(SwiftDefaults(line)).maker(c.MinRate)
 	}},
 	{"qcn", Kit{Switches: true}, func(c *Config, line vtime.Rate) maker {
 		return c.QCN.or(QCNDefaults(line)).maker(c.MinRate)
@@ -147,6 +156,8 @@ type Kit struct {
 	// Switches says that notifications come from switches, which know a flow
 	// by its receiver's queue pair.
 	Switches bool
+	// Lowest is the rate below which no flow falls.
+	Lowest vtime.Rate
 	// Window says that it wants at most a bandwidth-delay product in flight,
 	// in proportion to the rate.
 	Window bool
@@ -162,11 +173,14 @@ func (c *Config) Kit(line vtime.Rate) (*Kit, error) {
 	filled := *c
 	if filled.MinRate == 0 {
 		filled.MinRate = 100 * vtime.Mbps
+		if name == "pcn" {
+			filled.MinRate = vtime.Mbps
+		}
 	}
 	for i := range algorithms {
 		if a := &algorithms[i]; a.name == name {
 			kit := a.kit
-			kit.New = a.maker(&filled, line)
+			kit.New, kit.Lowest = a.maker(&filled, line), filled.MinRate
 			return &kit, nil
 		}
 	}

@@ -215,6 +215,150 @@ func TestDCQCNPaperRecoversByHalves(t *testing.T) {
 	}
 }
 
+// A flow that a postcard slowed down, and that is never marked, comes back to
+// the line rate. It once stayed where it was for good: no timer ran.
+func TestRestartedRatesRise(t *testing.T) {
+	for name, within := range map[string]vtime.Time{"dcqcn": vtime.Second, "dcqcn_paper": vtime.Second, "qcn": 20 * vtime.Second} {
+		ctl, f, c := start(t, Config{Algorithm: name})
+		ctl.Restart(0, vtime.Gbps)
+		c.until(10 * vtime.Millisecond)
+		if f.Rate <= vtime.Gbps {
+			t.Errorf("%s: rate is %v after 10 ms", name, f.Rate)
+		}
+		c.until(within)
+		if f.Rate < line*99/100 {
+			t.Errorf("%s: rate is %v after %v", name, f.Rate, within)
+		}
+	}
+}
+
+// A rate that was set is no rate before a cut: the flow does not leap back to
+// the line rate by halves, it adds what additive increase adds.
+func TestDCQCNGoesOnFromARateThatWasSet(t *testing.T) {
+	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
+	ctl.Restart(0, vtime.Gbps)
+	c.until(55 * vtime.Microsecond)
+	if want := vtime.Gbps + 20*vtime.Mbps; f.Rate != want {
+		t.Errorf("rate is %v after a timer, want %v", f.Rate, want)
+	}
+	ctl.Notify(c.now, &Notification{CE: true})
+	if want := (vtime.Gbps + 20*vtime.Mbps) / 2; f.Rate != want {
+		t.Errorf("rate is %v after a cut, want %v", f.Rate, want)
+	}
+	c.until(2 * 55 * vtime.Microsecond)
+	if want := (vtime.Gbps + 20*vtime.Mbps) * 3 / 4; f.Rate != want {
+		t.Errorf("rate is %v after a cut and a timer, want %v", f.Rate, want)
+	}
+}
+
+// 1024 flows on 10 Gb/s, as in figure 17, have less than 10 Mb/s each.
+func TestPCNGoesAsLowAsItsReports(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "pcn"})
+	ctl.Notify(0, &Notification{CE: true, Rate: 9 * vtime.Mbps})
+	if want := 9 * vtime.Mbps * 127 / 128; f.Rate < want-1 || f.Rate > want {
+		t.Errorf("rate is %v, want %v", f.Rate, want)
+	}
+	ctl, f, _ = start(t, Config{Algorithm: "pcn", MinRate: 100 * vtime.Mbps})
+	if ctl.Notify(0, &Notification{CE: true, Rate: 9 * vtime.Mbps}); f.Rate != 100*vtime.Mbps {
+		t.Errorf("rate is %v with a minimum of 100 Mb/s", f.Rate)
+	}
+}
+
+// Below its target Swift adds a packet per round trip; above it cuts once per
+// round trip in proportion to the excess, by half at most; below one packet it
+// paces.
+func TestSwiftFollowsItsTarget(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "swift"})
+	// A window of 20 us at 40 Gb/s: 100 packets, where the target is not scaled:
+	// 45 us.
+	if f.Window != 100_000 || f.Rate != line {
+		t.Fatalf("the flow begins with a window of %d and %v", f.Window, f.Rate)
+	}
+	now, acked := vtime.Time(0), int64(0)
+	ack := func(rtt vtime.Time) {
+		now += vtime.Microsecond
+		acked += 1000
+		ctl.Ack(now, &Ack{Acked: acked, Sent: acked + f.Window, RTT: rtt})
+	}
+	for range 100 {
+		ack(44 * vtime.Microsecond)
+	}
+	if f.Window < 100_900 || f.Window > 101_000 {
+		t.Errorf("window is %d after a round trip below the target, want 101 packets", f.Window)
+	}
+	was := float64(f.Window)
+	ack(50 * vtime.Microsecond)
+	if want := was * (1 - 0.8*5/50); math.Abs(float64(f.Window)-want) > 20 {
+		t.Errorf("window is %d, want %.0f", f.Window, want)
+	}
+	was = float64(f.Window)
+	for range 49 {
+		ack(50 * vtime.Microsecond)
+	}
+	if float64(f.Window) != was {
+		t.Error("it is cut twice in a round trip")
+	}
+	for range 200 {
+		now += 10 * vtime.Millisecond
+		ack(10 * vtime.Millisecond)
+	}
+	// The least is 100 Mb/s for 20 us: a quarter of a packet.
+	if f.Window != 250 || f.Rate != 100*vtime.Mbps {
+		t.Errorf("window is %d, rate %v", f.Window, f.Rate)
+	}
+	// What is paced so slowly has a greater target, of 45 us and
+	// 50*(1/sqrt(0.25)-0.1)/(1/sqrt(0.1)-0.1).
+	ack(75 * vtime.Microsecond)
+	if f.Window != 1250 || f.Rate != line {
+		t.Errorf("window is %d, rate %v after one packet more", f.Window, f.Rate)
+	}
+}
+
+// n flows under Swift keep a queue of about the target, share the link evenly
+// and leave none of it unused: a fluid model of one bottleneck.
+func TestSwiftSharesALink(t *testing.T) {
+	const n = 8
+	var ctl [n]Control
+	var f [n]*Flow
+	for i := range n {
+		ctl[i], f[i], _ = start(t, Config{Algorithm: "swift"})
+		if i < n/2 {
+			ctl[i].Restart(0, vtime.Gbps) // they begin unequal
+		}
+	}
+	base, now := 20*vtime.Microsecond, vtime.Time(0)
+	var acked [n]int64
+	var low, high vtime.Time = vtime.Never, 0
+	for step := range 4000 {
+		var inFlight int64
+		for i := range n {
+			inFlight += f[i].Window
+		}
+		rtt := max(base, line.TxTime(int(inFlight)))
+		now += rtt
+		for i := range n {
+			for range max(f[i].Window/1000, 1) {
+				acked[i] += 1000
+				ctl[i].Ack(now, &Ack{Acked: acked[i], Sent: acked[i] + f[i].Window, RTT: rtt})
+			}
+		}
+		if step > 3000 {
+			low, high = min(low, rtt), max(high, rtt)
+		}
+	}
+	if low < 44*vtime.Microsecond || high > 60*vtime.Microsecond {
+		t.Errorf("the round trip is from %v to %v, the target from 45 us on", low, high)
+	}
+	var sum, squares float64
+	for i := range n {
+		sum += float64(f[i].Window)
+		squares += float64(f[i].Window) * float64(f[i].Window)
+	}
+	if jain := sum * sum / n / squares; jain < 0.99 {
+		t.Errorf("Jain's index is %.3f", jain)
+	}
+}
+
 // Alpha falls by 1-g with every quiet timer.
 func TestDCQCNAlphaForgets(t *testing.T) {
 	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
@@ -381,7 +525,7 @@ func TestHPCCAimsAtItsShareOfTheBusiestLink(t *testing.T) {
 	}{{1, 0}, {0.5, 0}, {1, 100_000}, {0.95, 0}} {
 		ctl, f, _ := start(t, Config{Algorithm: "hpcc", HPCC: HPCC{AI: 1}})
 		f.Rate = 20 * vtime.Gbps
-		ctl.Restart(20 * vtime.Gbps)
+		ctl.Restart(0, 20*vtime.Gbps)
 		code := packet.INTRateCode(line)
 		var ns, units uint32
 		acked := int64(0)
@@ -479,6 +623,10 @@ func TestRatesStayInBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, name := range Algorithms() {
 		ctl, f, c := start(t, Config{Algorithm: name, Rate: 10 * vtime.Gbps})
+		lowest := 100 * vtime.Mbps
+		if name == "pcn" {
+			lowest = vtime.Mbps
+		}
 		seq := int64(0)
 		for i := range 3000 {
 			c.until(c.now + vtime.Time(rng.Int64N(int64(50*vtime.Microsecond))))
@@ -494,11 +642,11 @@ func TestRatesStayInBounds(t *testing.T) {
 						h.Set(uint8(rng.IntN(16)), rng.Uint32(), rng.Uint32(), rng.IntN(1<<20))
 					})})
 			}
-			if f.Rate < 100*vtime.Mbps || f.Rate > line {
+			if f.Rate < lowest || f.Rate > line {
 				t.Fatalf("%s: rate is %v at step %d", name, f.Rate, i)
 			}
 		}
-		ctl.Restart(5 * vtime.Gbps)
+		ctl.Restart(c.now, 5*vtime.Gbps)
 		if f.Rate != 5*vtime.Gbps {
 			t.Errorf("%s: restarted at %v", name, f.Rate)
 		}
@@ -508,5 +656,5 @@ func TestRatesStayInBounds(t *testing.T) {
 
 func ExampleAlgorithms() {
 	fmt.Println(Algorithms())
-	// Output: [none fixed dcqcn dcqcn_paper timely hpcc dctcp qcn pcn]
+	// Output: [none fixed dcqcn dcqcn_paper timely hpcc dctcp swift qcn pcn]
 }

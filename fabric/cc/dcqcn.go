@@ -77,7 +77,8 @@ type dcqcn struct {
 	f      *Flow
 	s      vtime.Scheduler
 
-	started bool
+	started bool // there was a notification
+	limited bool // the rate has been below that of the link
 	stopped bool
 	first   vtime.Time // first notification
 	target  vtime.Rate
@@ -117,7 +118,7 @@ func (c *dcqcn) Notify(now vtime.Time, n *Notification) {
 
 func (c *dcqcn) mark(now vtime.Time) {
 	if !c.started {
-		c.started = true
+		c.started, c.limited = true, true
 		c.first = now
 		c.alpha, c.ticks = 1, 0
 		c.target = c.f.Rate
@@ -177,16 +178,12 @@ func (c *dcqcn) cut(now vtime.Time) {
 	}
 	c.f.Rate = scale(c.f.Rate, 1-c.alpha/2, c.lowest, c.f.Line)
 	c.timeStage, c.byteStage, c.bytes = 0, 0, 0
-	c.riseAt = now + c.RiseTimer
-	if !c.riseSet {
-		c.riseSet = true
-		c.s.At(c.riseAt, c, dcqcnRise)
-	}
+	c.riseFrom(now)
 }
 
 // Sent implements Control.
 func (c *dcqcn) Sent(now vtime.Time, bytes int) {
-	if c.ByteCounter == 0 || !c.started {
+	if c.ByteCounter == 0 || !c.limited {
 		return
 	}
 	c.bytes += int64(bytes)
@@ -235,8 +232,23 @@ func (c *dcqcn) Fire(now vtime.Time, arg uint64) {
 	}
 }
 
-// Restart implements Control.
-func (c *dcqcn) Restart(rate vtime.Rate) { c.f.Rate, c.target = rate, rate }
+// Restart implements Control. The rate rises from there by additive increase:
+// there is no earlier rate that it could recover.
+func (c *dcqcn) Restart(now vtime.Time, rate vtime.Rate) {
+	c.f.Rate, c.target = rate, rate
+	c.timeStage, c.byteStage, c.bytes = c.FastRecovery, c.FastRecovery, 0
+	c.limited = true
+	c.riseFrom(now)
+}
+
+// riseFrom counts the time to the next rise from now.
+func (c *dcqcn) riseFrom(now vtime.Time) {
+	c.riseAt = now + c.RiseTimer
+	if !c.riseSet {
+		c.riseSet = true
+		c.s.At(c.riseAt, c, dcqcnRise)
+	}
+}
 
 // Stop implements Control.
 func (c *dcqcn) Stop() { c.stopped = true }

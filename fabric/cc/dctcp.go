@@ -66,8 +66,8 @@ func (c *dctcp) Ack(_ vtime.Time, a *Ack) {
 	}
 }
 
-func (c *dctcp) Notify(vtime.Time, *Notification) {}
-func (c *dctcp) Sent(vtime.Time, int)             {}
-func (c *dctcp) Restart(rate vtime.Rate)          { c.f.Rate = rate }
-func (c *dctcp) Stop()                            {}
-func (c *dctcp) Fire(vtime.Time, uint64)          {}
+func (c *dctcp) Notify(vtime.Time, *Notification)      {}
+func (c *dctcp) Sent(vtime.Time, int)                  {}
+func (c *dctcp) Restart(_ vtime.Time, rate vtime.Rate) { c.f.Rate = rate }
+func (c *dctcp) Stop()                                 {}
+func (c *dctcp) Fire(vtime.Time, uint64)               {}

@@ -20,9 +20,9 @@ func newFixed(rate vtime.Rate) maker {
 	}
 }
 
-func (c *fixed) Ack(vtime.Time, *Ack)             {}
-func (c *fixed) Notify(vtime.Time, *Notification) {}
-func (c *fixed) Sent(vtime.Time, int)             {}
-func (c *fixed) Restart(rate vtime.Rate)          { c.f.Rate = rate }
-func (c *fixed) Stop()                            {}
-func (c *fixed) Fire(vtime.Time, uint64)          {}
+func (c *fixed) Ack(vtime.Time, *Ack)                  {}
+func (c *fixed) Notify(vtime.Time, *Notification)      {}
+func (c *fixed) Sent(vtime.Time, int)                  {}
+func (c *fixed) Restart(_ vtime.Time, rate vtime.Rate) { c.f.Rate = rate }
+func (c *fixed) Stop()                                 {}
+func (c *fixed) Fire(vtime.Time, uint64)               {}

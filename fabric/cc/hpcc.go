@@ -116,8 +116,8 @@ func (c *hpcc) Ack(_ vtime.Time, a *Ack) {
 
 func readHop(h packet.INTHop) hop { return hop{h.Time(), h.TxBytes(), h.Queue()} }
 
-func (c *hpcc) Notify(vtime.Time, *Notification) {}
-func (c *hpcc) Sent(vtime.Time, int)             {}
-func (c *hpcc) Restart(rate vtime.Rate)          { c.f.Rate, c.current = rate, rate }
-func (c *hpcc) Stop()                            {}
-func (c *hpcc) Fire(vtime.Time, uint64)          {}
+func (c *hpcc) Notify(vtime.Time, *Notification)      {}
+func (c *hpcc) Sent(vtime.Time, int)                  {}
+func (c *hpcc) Restart(_ vtime.Time, rate vtime.Rate) { c.f.Rate, c.current = rate, rate }
+func (c *hpcc) Stop()                                 {}
+func (c *hpcc) Fire(vtime.Time, uint64)               {}

@@ -46,8 +46,8 @@ func (c *pcn) Notify(_ vtime.Time, n *Notification) {
 	c.w = c.w*(1-c.w) + c.WMax*c.w
 }
 
-func (c *pcn) Ack(vtime.Time, *Ack)    {}
-func (c *pcn) Sent(vtime.Time, int)    {}
-func (c *pcn) Restart(rate vtime.Rate) { c.f.Rate = rate }
-func (c *pcn) Stop()                   {}
-func (c *pcn) Fire(vtime.Time, uint64) {}
+func (c *pcn) Ack(vtime.Time, *Ack)                  {}
+func (c *pcn) Sent(vtime.Time, int)                  {}
+func (c *pcn) Restart(_ vtime.Time, rate vtime.Rate) { c.f.Rate = rate }
+func (c *pcn) Stop()                                 {}
+func (c *pcn) Fire(vtime.Time, uint64)               {}

@@ -63,11 +63,7 @@ func (c *qcn) Notify(now vtime.Time, n *Notification) {
 	c.limited = true
 	c.timeStage = 0
 	c.f.Rate = scale(c.f.Rate, max(1-c.Gd*float64(n.Feedback), 0.5), c.lowest, c.f.Line)
-	c.riseAt = now + c.period(c.timeStage)
-	if !c.riseSet {
-		c.riseSet = true
-		c.s.At(c.riseAt, c, 0)
-	}
+	c.riseFrom(now)
 }
 
 // period returns the time to the next rise: half as long after fast recovery.
@@ -121,6 +117,23 @@ func (c *qcn) Fire(now vtime.Time, _ uint64) {
 	c.s.At(c.riseAt, c, 0)
 }
 
-func (c *qcn) Ack(vtime.Time, *Ack)    {}
-func (c *qcn) Restart(rate vtime.Rate) { c.f.Rate, c.target = rate, rate }
-func (c *qcn) Stop()                   { c.stopped = true }
+func (c *qcn) Ack(vtime.Time, *Ack) {}
+func (c *qcn) Stop()                { c.stopped = true }
+
+// Restart implements Control. As there is no earlier rate to recover, the
+// rate rises as after fast recovery.
+func (c *qcn) Restart(now vtime.Time, rate vtime.Rate) {
+	c.f.Rate, c.target = rate, rate
+	c.limited = true
+	c.byteStage, c.timeStage, c.bytes = c.FastRecovery, c.FastRecovery, 0
+	c.riseFrom(now)
+}
+
+// riseFrom counts the time to the next rise from now.
+func (c *qcn) riseFrom(now vtime.Time) {
+	c.riseAt = now + c.period(c.timeStage)
+	if !c.riseSet {
+		c.riseSet = true
+		c.s.At(c.riseAt, c, 0)
+	}
+}

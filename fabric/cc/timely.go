@@ -80,8 +80,8 @@ func (c *timely) fall(factor float64) {
 	c.f.Rate = scale(c.f.Rate, max(factor, 0), c.lowest, c.f.Line)
 }
 
-func (c *timely) Notify(vtime.Time, *Notification) {}
-func (c *timely) Sent(vtime.Time, int)             {}
-func (c *timely) Restart(rate vtime.Rate)          { c.f.Rate = rate }
-func (c *timely) Stop()                            {}
-func (c *timely) Fire(vtime.Time, uint64)          {}
+func (c *timely) Notify(vtime.Time, *Notification)      {}
+func (c *timely) Sent(vtime.Time, int)                  {}
+func (c *timely) Restart(_ vtime.Time, rate vtime.Rate) { c.f.Rate = rate }
+func (c *timely) Stop()                                 {}
+func (c *timely) Fire(vtime.Time, uint64)               {}

@@ -27,20 +27,6 @@ type Network interface {
 	Frames() *packet.Pool
 }
 
-// Recovery is what a connection does about lost packets.
-type Recovery string
-
-// Ways of recovery.
-const (
-	// GoBackN has the receiver discard what is out of order and ask for the
-	// packet it expects; the sender starts again from there.
-	GoBackN Recovery = "go-back-n"
-	// IRN is selective repeat (Mittal et al., SIGCOMM 2018): the receiver
-	// keeps what is out of order, the sender repeats only what is missing,
-	// and at most a bandwidth-delay product is in flight.
-	IRN Recovery = "irn"
-)
-
 // Config describes hosts. Start from Defaults: a zero is a zero here.
 type Config struct {
 	MTU      int      `yaml:"mtu"`      // payload bytes of a full packet
@@ -49,6 +35,13 @@ type Config struct {
 	AckEvery int      `yaml:"ack_every"` // packets per acknowledgement
 	// NAKInterval is how soon the receiver may ask again for the same packet.
 	NAKInterval vtime.Time `yaml:"nak_interval"`
+	// ReorderWait is how long the expected packet may be missing while later
+	// ones come, before OutOfOrder asks for it and TCP sends duplicate
+	// acknowledgements. Zero: 2 ms and 50 µs.
+	ReorderWait vtime.Time `yaml:"reorder_wait"`
+	// DupAcks is how many packets must have come after a missing one before
+	// TCP repeats it.
+	DupAcks int `yaml:"dup_acks"`
 	// RTO is how long the sender waits for an acknowledgement before it starts
 	// again from the first packet that has none. Zero: for ever.
 	RTO vtime.Time `yaml:"rto"`
@@ -77,8 +70,10 @@ type Config struct {
 	AckClass int `yaml:"ack_class"`
 	CNPClass int `yaml:"cnp_class"`
 
-	CC   cc.Config `yaml:"cc"`
-	PBFS PBFS      `yaml:"pbfs"`
+	CC        cc.Config `yaml:"cc"`
+	PBFS      PBFS      `yaml:"pbfs"`
+	SlowStart SlowStart `yaml:"slow_start"`
+	Coflows   Coflows   `yaml:"coflows"`
 	// Hermes has hosts choose the path of each packet.
 	Hermes Hermes `yaml:"hermes"`
 }
@@ -95,10 +90,13 @@ func Defaults() Config {
 		RTO:           4 * vtime.Millisecond,
 		RTOLow:        100 * vtime.Microsecond,
 		RTOLowPackets: 3,
+		DupAcks:       3,
 		CNPInterval:   50 * vtime.Microsecond,
 		AckClass:      -1,
 		CNPClass:      6,
 		PBFS:          PBFS{Delta: 6, Mu: 0.95, MinShare: 0.2},
+		SlowStart:     SlowStart{Packets: 10},
+		Coflows:       Coflows{Interval: 10 * vtime.Microsecond},
 		Hermes:        HermesDefaults(),
 	}
 }
@@ -111,11 +109,17 @@ func (c *Config) Check() (path string, err error) {
 		return "mtu", fmt.Errorf("mtu is %d, must be from 64 to 9000", c.MTU)
 	case c.Overhead < 0 || c.Overhead > 100:
 		return "overhead", fmt.Errorf("overhead is %d, must be from 0 to 100", c.Overhead)
-	case c.Recovery != GoBackN && c.Recovery != IRN:
-		return "recovery", fmt.Errorf("recovery is %q, must be %q or %q", c.Recovery, GoBackN, IRN)
+	case c.Recovery.check() != nil:
+		return "recovery", c.Recovery.check()
+	case c.DupAcks < 1 || c.DupAcks > 1<<16:
+		return "dup_acks", fmt.Errorf("dup_acks is %d, must be from 1 to 65536", c.DupAcks)
+	case c.SlowStart.On && c.SlowStart.Packets < 1:
+		return "slow_start.packets", fmt.Errorf("packets is %d, must be at least 1", c.SlowStart.Packets)
+	case c.SlowStart.On && c.PBFS.On:
+		return "slow_start.on", fmt.Errorf("slow start and PB-FS are two ways to begin a flow; one is enough")
 	case c.AckEvery < 1 || c.AckEvery > 1<<16:
 		return "ack_every", fmt.Errorf("ack_every is %d, must be from 1 to 65536", c.AckEvery)
-	case c.NAKInterval < 0 || c.RTO < 0 || c.RTOLow < 0 || c.CNPInterval < 0:
+	case c.ReorderWait < 0 || c.NAKInterval < 0 || c.RTO < 0 || c.RTOLow < 0 || c.CNPInterval < 0:
 		return "", fmt.Errorf("an interval is negative")
 	case c.Window < 0:
 		return "window", fmt.Errorf("window is %g, must not be negative", c.Window)
@@ -125,6 +129,9 @@ func (c *Config) Check() (path string, err error) {
 		return "cnp_class", fmt.Errorf("cnp_class is %d, must be from 0 to 7, or -1 for the flow's", c.CNPClass)
 	}
 	if path, err := c.PBFS.check(); err != nil {
+		return path, err
+	}
+	if path, err := c.Coflows.check(); err != nil {
 		return path, err
 	}
 	if path, err := c.Hermes.check(); err != nil {
@@ -170,7 +177,7 @@ func (c *Config) Sizes(kit *cc.Kit, f *Flow) (data, ack int) {
 	if c.tagged(f) {
 		data += packet.TagLen
 	}
-	if c.Recovery == IRN {
+	if c.Recovery.keeps() {
 		ack += sackLen
 	}
 	return data, ack

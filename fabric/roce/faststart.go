@@ -14,7 +14,11 @@ import (
 // and Cohen, Networking 2024): a new flow starts at line rate, marks some of
 // its first packets, and slows down when congested switches answer them. It
 // works on top of any congestion control, which takes over with the first
-// acknowledgement.
+// acknowledgement or notification that changes the rate (section III-A).
+//
+// Marks of packets that left before the rate was corrected are ignored: they
+// tell of a congestion that the postcard has dealt with, and congestion
+// control would cut the corrected rate once more. The paper does not say so.
 type PBFS struct {
 	On       bool       `yaml:"on"`
 	RTT      vtime.Time `yaml:"rtt"`       // DC_RTT; zero: the longest base round trip of the network
@@ -46,7 +50,20 @@ type fastStart struct {
 	packets int                // since the last marked one
 	answers map[uint16]float64 // latest rate reduction that each switch asks for
 	silent  bool               // no more marks: a postcard or an acknowledgement has come
-	over    bool               // the first acknowledgement has come
+	over    bool               // congestion control has taken over
+	stale   int64              // packets below this one left before the rate was corrected
+}
+
+// stale reports whether what is known of the network now is still about
+// packets that left before a postcard corrected the rate.
+func (s *sender) stale() bool { return s.pbfs != nil && s.una < s.pbfs.stale }
+
+// updated ends PB-FS once congestion control has set the rate anew.
+func (fs *fastStart) updated(old vtime.Rate, marked bool) {
+	fs.silent = true
+	if fs.s.Rate != old || marked {
+		fs.over = true
+	}
 }
 
 // remote names a flow by its receiver, as messages of switches do.
@@ -78,7 +95,7 @@ func (h *Host) register(s *sender, to Address, qp uint32) {
 
 // mark marks every Delta-th packet until an answer comes.
 func (fs *fastStart) mark(ip packet.IPv4) {
-	if fs.silent || fs.over {
+	if fs.silent {
 		return
 	}
 	if fs.packets++; fs.packets == fs.Delta {
@@ -111,7 +128,10 @@ func (h *Host) postcard(ip packet.IPv4, p packet.Postcard) {
 	for _, c := range fs.answers {
 		largest = max(largest, c)
 	}
-	s.ctl.Restart(vtime.Rate(float64(s.Line) / largest))
+	fs.stale = s.high
+	old := s.Rate
+	s.ctl.Restart(h.net.Now(), vtime.Rate(float64(s.Line)/largest))
+	s.repace(old)
 }
 
 // reduction returns by what factor new flows must slow down (equations of
@@ -122,6 +142,8 @@ func (fs *fastStart) reduction(p packet.Postcard) float64 {
 		return 0
 	}
 	arriving := float64(p.Arriving())
+	// The share of new flows, from a sample of one packet in Delta: it may come
+	// out above one.
 	fresh := min(float64(fs.Delta)*float64(marked)/float64(recent), 1) * arriving
 	bdp := float64((vtime.Rate(p.Rate()) * vtime.Mbps).Bytes(fs.RTT))
 	least := fs.MinShare * float64(fs.s.Line.Bytes(fs.RTT))

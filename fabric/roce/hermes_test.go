@@ -237,3 +237,74 @@ func TestFlowsWithoutAChoiceHaveNoTag(t *testing.T) {
 		t.Error("the flow is not done")
 	}
 }
+
+// A flow that changes its path in full flight overtakes itself. The negative
+// acknowledgement that follows says nothing of losses; it once counted as one,
+// and the path that was left as failed.
+func TestReorderingByAChangeOfPathIsNoLoss(t *testing.T) {
+	w, a, b, flow := hermes(t, func(c *Config) {
+		c.CC.Algorithm, c.CC.Rate, c.Hermes.Penalty, c.Hermes.Probe = "fixed", 10*vtime.Gbps, vtime.Second, 0
+		c.Hermes.Repeats = 1e-6
+	})
+	first := -1
+	w.extra = func(f *packet.Frame) vtime.Time {
+		p := pathOf(f)
+		if p >= 0 && first < 0 {
+			first = p
+		}
+		if p < 0 || p != first || w.now < 200*vtime.Microsecond {
+			return 0
+		}
+		packet.FindIPv4(f.Data).SetECN(packet.CE)
+		return 100 * vtime.Microsecond
+	}
+	flow.Size = 3_000_000
+	o, in := w.connect(a, b, flow)
+	w.until(10 * vtime.Millisecond)
+	if packets, _, _ := in.OutOfOrder(); packets == 0 || o.Ended() == 0 {
+		t.Fatalf("%d packets out of order, ended at %v: the flow has not overtaken itself", packets, o.Ended())
+	}
+	for i := range 4 {
+		if a.paths[1].state[i].repeats != 0 || a.paths[1].quality(w.now, i) == failed {
+			t.Errorf("path %d: %d losses, quality %d", i, a.paths[1].state[i].repeats, a.paths[1].quality(w.now, i))
+		}
+	}
+}
+
+// Switches that mark 1 % at 200 KB mark 0.8 % of what passes a queue of 160 KB,
+// which is the queue that Hermes is to notice. With the paper's threshold of
+// 40 % its signal was mute.
+func TestShareOfMarksFollowsTheSwitches(t *testing.T) {
+	h := HermesDefaults()
+	h.Marking(5*vtime.KB, 200*vtime.KB, 0.01, rate)
+	if h.ECN < 0.0079 || h.ECN > 0.008 {
+		t.Errorf("the threshold is %g", h.ECN)
+	}
+	// A path whose queue is of 180 KB is congested in time, one of 100 KB is not.
+	for queue, want := range map[float64]quality{180: congested, 100: gray} {
+		p := &paths{h: &Host{}, cfg: h.filled(), state: make([]pathState, 1)}
+		share := 0.01 * (queue - 5) / 195
+		rtt := h.RTTHigh + vtime.Microsecond
+		sum := 0.0
+		for range 5000 {
+			sum += share
+			p.sense(0, rtt, sum >= 1)
+			if sum >= 1 {
+				sum--
+			}
+		}
+		if q := p.quality(0, 0); q != want {
+			t.Errorf("queue of %g KB: quality %d, want %d; %g are marked, the threshold is %g", queue, q, want, p.state[0].marked, p.cfg.ECN)
+		}
+	}
+	// Step marking keeps the paper's values, and so does who gives one.
+	h = HermesDefaults()
+	h.Marking(100*vtime.KB, 100*vtime.KB, 1, rate)
+	if f := h.filled(); f.ECN != 0.4 || f.ECNGap != 0.05 {
+		t.Errorf("%+v", f)
+	}
+	h.ECN = 0.2
+	if h.Marking(5*vtime.KB, 200*vtime.KB, 0.01, rate); h.ECN != 0.2 {
+		t.Errorf("%+v", h)
+	}
+}

@@ -90,9 +90,14 @@ func Connect(src, dst *Host, f Flow) (*Outgoing, *Incoming, error) {
 }
 
 // NextSender and NextReceiver return the numbers that the next sending and
-// receiving queue pairs will have. Both count from zero.
-func (h *Host) NextSender() uint32   { return uint32(len(h.senders)) }
-func (h *Host) NextReceiver() uint32 { return uint32(len(h.receivers)) }
+// receiving queue pairs will have. Both count from FirstQP.
+func (h *Host) NextSender() uint32   { return FirstQP + uint32(len(h.senders)) }
+func (h *Host) NextReceiver() uint32 { return FirstQP + uint32(len(h.receivers)) }
+
+// FirstQP is the first number that a queue pair of a connection may have: the
+// InfiniBand architecture keeps 0 and 1 for management, and dissectors take
+// what is sent to them for management datagrams.
+const FirstQP = 2
 
 // Send starts a flow, when its time comes, to the queue pair of the given
 // number at a peer.
@@ -217,10 +222,11 @@ func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, teleme
 		h.Stats.Unknown++
 		return
 	}
-	qp := int(bth.DestQP())
+	// A number below the first wraps around to one that no queue pair has.
+	qp := bth.DestQP() - FirstQP
 	switch bth.Opcode() {
 	case packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLast, packet.OpSendOnly:
-		if qp >= len(h.receivers) {
+		if qp >= uint32(len(h.receivers)) {
 			h.Stats.Misdelivered++
 			return
 		}
@@ -230,7 +236,7 @@ func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, teleme
 		switch {
 		case aeth == nil:
 			h.Stats.Unknown++
-		case qp >= len(h.senders):
+		case qp >= uint32(len(h.senders)):
 			h.Stats.Misdelivered++
 		default:
 			h.senders[qp].acked(now, bth, aeth)
@@ -241,12 +247,12 @@ func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, teleme
 		case cnp == nil:
 			h.Stats.Unknown++
 		case h.kit.Switches:
-			if s := h.byRemote[remote{ip.Src(), uint32(qp)}]; s != nil {
+			if s := h.byRemote[remote{ip.Src(), bth.DestQP()}]; s != nil {
 				s.notified(now, ip, cnp)
 			} else {
 				h.Stats.Misdelivered++
 			}
-		case qp >= len(h.senders):
+		case qp >= uint32(len(h.senders)):
 			h.Stats.Misdelivered++
 		default:
 			h.senders[qp].notified(now, ip, cnp)

@@ -32,9 +32,12 @@ type receiver struct {
 	marked     int64
 	stalled    bool // a packet of it waited in a paused queue
 
-	early  bitmap  // IRN: packets above expected that have come
-	report *report // of PCN, while packets come
-	head   layout  // of acknowledgements
+	early   bitmap // packets above expected that have come, where they are kept
+	held    int    // how many
+	highest int64  // one past the highest of them
+	hole    hole
+	report  *report // of PCN, while packets come
+	head    layout  // of acknowledgements
 }
 
 func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
@@ -46,7 +49,7 @@ func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
 		r.cnpClass = uint8(c)
 	}
 	behind := packet.AETHLen
-	if h.cfg.Recovery == IRN {
+	if h.cfg.Recovery.keeps() {
 		behind += sackLen
 	}
 	if h.kit.INT {
@@ -88,14 +91,17 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 	case cc.Report:
 		r.count(now, f.Len()+r.h.cfg.Overhead, marked)
 	}
-	irn := r.h.cfg.Recovery == IRN
 	switch {
 	case d == 0:
 		first := r.expected
 		r.expected++
 		for r.early.has(r.expected) {
 			r.early.clear(r.expected)
+			r.held--
 			r.expected++
+		}
+		if r.held > 0 {
+			r.openHole(now)
 		}
 		if r.expected == r.total {
 			r.ended = now
@@ -108,11 +114,8 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 		if bth.AckReq() {
 			r.ack(now, packet.SyndromeACK, r.expected-1, bth.PSN(), echo, telemetry)
 		}
-	case irn:
-		if n := r.expected + d; n < r.total {
-			r.early.set(n, r.expected)
-		}
-		r.ack(now, packet.SyndromeNAKPSNSequence, r.expected, bth.PSN(), echo, telemetry)
+	case r.h.cfg.Recovery.keeps():
+		r.keep(now, d, bth.PSN(), echo, telemetry)
 	case r.nakFor != r.expected || now >= r.nakAt:
 		r.nakFor, r.nakAt = r.expected, now+r.h.cfg.NAKInterval
 		r.ack(now, packet.SyndromeNAKPSNSequence, r.expected, bth.PSN(), echo, telemetry)
@@ -130,7 +133,7 @@ func (r *receiver) ack(now vtime.Time, syndrome uint8, psn int64, cause uint32, 
 		bth.SetBECN()
 	}
 	f.Data = append(f.Data, syndrome, byte(r.expected>>16), byte(r.expected>>8), byte(r.expected))
-	if r.h.cfg.Recovery == IRN {
+	if r.h.cfg.Recovery.keeps() {
 		f.Data = binary.BigEndian.AppendUint32(f.Data, cause)
 	}
 	if r.h.kit.INT {

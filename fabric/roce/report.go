@@ -18,7 +18,7 @@ type report struct {
 	r       *receiver
 	running bool
 	last    vtime.Time // packet before; -1: none
-	span    vtime.Time // over which bytes came: the period, or longer if the first packet was long in coming
+	gap     vtime.Time // before the first packet of the period
 	bytes   int64      // on the wire
 	packets int64
 	marked  int64
@@ -31,11 +31,8 @@ func (r *receiver) count(now vtime.Time, bytes int, marked bool) {
 	}
 	p := r.report
 	period := r.h.cfg.CNPInterval
-	if p.packets == 0 {
-		p.span = period
-		if p.last >= 0 {
-			p.span = max(period, now-p.last)
-		}
+	if p.packets == 0 && p.last >= 0 {
+		p.gap = now - p.last
 	}
 	p.packets++
 	p.bytes += int64(bytes)
@@ -59,8 +56,16 @@ func (p *report) Fire(now vtime.Time, _ uint64) {
 	if float64(p.marked) >= cc.PCNMarked*float64(p.packets) {
 		ecn = packet.CE
 	}
-	mbps := float64(p.bytes) * 8 / p.span.Microseconds()
+	// A flow so slow that one packet comes in several periods is measured by
+	// the time between two packets. Several packets in a period show what the
+	// flow does now: that there was none for long, because it was paused, say,
+	// does not count.
+	span := p.r.h.cfg.CNPInterval
+	if p.packets == 1 {
+		span = max(span, p.gap)
+	}
+	mbps := float64(p.bytes) * 8 / span.Microseconds()
 	p.r.notify(now, ecn, uint32(min(mbps, math.MaxUint32)))
-	p.bytes, p.packets, p.marked = 0, 0, 0
+	p.bytes, p.packets, p.marked, p.gap = 0, 0, 0, 0
 	p.r.h.net.At(now+p.r.h.cfg.CNPInterval, p, 0)
 }

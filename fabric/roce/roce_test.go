@@ -610,6 +610,33 @@ func TestReportsTellTheReceivingRate(t *testing.T) {
 	}
 }
 
+// A flow that was paused for long and goes on at its old rate is as fast as the
+// packets of the period say. What came was once divided by the whole gap.
+func TestReportsForgetAPauseOnceSeveralPacketsCame(t *testing.T) {
+	w := newWire(t, func(cfg *Config) { cfg.CC = cc.Config{Algorithm: "fixed", Rate: 10 * vtime.Gbps} })
+	w.kit.Receiver = cc.Report
+	a, b := w.host(1), w.host(2)
+	var last uint32
+	w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
+		if from == b {
+			if cnp := packet.AsCNP(f.Data[offBTH:]); cnp != nil {
+				last = cnp.RecRate()
+			}
+		}
+		return true
+	}
+	w.connect(a, b, Flow{Size: 5_000_000, Class: 3})
+	pause := func(quanta uint16) {
+		a.Receive(1, &packet.Frame{Data: packet.AppendPFC(nil, packet.MAC{}, 1<<3, quanta)})
+	}
+	w.at(vtime.Millisecond, func() { pause(0xffff) })
+	w.at(1500*vtime.Microsecond, func() { last = 0; pause(0) })
+	w.until(1560 * vtime.Microsecond)
+	if last < 9500 || last > 10500 {
+		t.Errorf("the first report after a pause of 500 us says %d Mb/s; the flow has 10000", last)
+	}
+}
+
 func TestTelemetryComesBackToTheSender(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.CC.Algorithm = "hpcc" })
 	a, b := w.host(1), w.host(2)
@@ -673,7 +700,7 @@ func card(h *Host, from netip.Addr, sw uint16, qp, arriving, queue, mbps, recent
 
 func TestFastStartMarksAndObeysPostcards(t *testing.T) {
 	const rtt = 20 * vtime.Microsecond // 100 KB at 40 Gb/s
-	w := newWire(t, func(c *Config) { c.PBFS.On, c.PBFS.RTT = true, rtt })
+	w := newWire(t, func(c *Config) { c.PBFS.On, c.PBFS.RTT, c.CC.Algorithm = true, rtt, "dctcp" })
 	a, b := w.host(1), w.host(2)
 	var marked []uint32
 	w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
@@ -692,22 +719,22 @@ func TestFastStartMarksAndObeysPostcards(t *testing.T) {
 		t.Errorf("marked are %v", marked)
 	}
 	// All that arrives is from new flows: 240 KB for a link that can take 100.
-	card(a, b.self.IP, 1, 0, 240_000, 0, 40_000, 6000, 1000)
+	card(a, b.self.IP, 1, FirstQP, 240_000, 0, 40_000, 6000, 1000)
 	if want := 40e9 / (240.0 / (0.95 * 100)); math.Abs(float64(o.Rate())-want) > 1e3 {
 		t.Errorf("rate is %v, want %.3g", o.Rate(), want)
 	}
 	// A milder switch changes nothing, until the first one is content.
-	card(a, b.self.IP, 2, 0, 120_000, 0, 40_000, 6000, 1000)
+	card(a, b.self.IP, 2, FirstQP, 120_000, 0, 40_000, 6000, 1000)
 	if want := 40e9 / (240.0 / (0.95 * 100)); math.Abs(float64(o.Rate())-want) > 1e3 {
 		t.Errorf("rate is %v, want %.3g", o.Rate(), want)
 	}
-	card(a, b.self.IP, 1, 0, 10_000, 0, 40_000, 6000, 1000)
+	card(a, b.self.IP, 1, FirstQP, 10_000, 0, 40_000, 6000, 1000)
 	if want := 40e9 / (120.0 / (0.95 * 100)); math.Abs(float64(o.Rate())-want) > 1e3 {
 		t.Errorf("rate is %v, want %.3g", o.Rate(), want)
 	}
 	// Half of the bytes are from others, and the queue is there already:
 	// 100 - 30 - 100 is below the least of 20 KB.
-	card(a, b.self.IP, 1, 0, 200_000, 30_000, 40_000, 12_000, 1000)
+	card(a, b.self.IP, 1, FirstQP, 200_000, 30_000, 40_000, 12_000, 1000)
 	if want := 40e9 / (100.0 / (0.95 * 20)); math.Abs(float64(o.Rate())-want) > 1e3 {
 		t.Errorf("rate is %v, want %.3g", o.Rate(), want)
 	}
@@ -719,13 +746,112 @@ func TestFastStartMarksAndObeysPostcards(t *testing.T) {
 	w.touch = nil
 	w.until(100 * vtime.Microsecond) // acknowledgements come
 	rate := o.Rate()
-	card(a, b.self.IP, 1, 0, 1, 0, 40_000, 6000, 1000)
+	card(a, b.self.IP, 1, FirstQP, 1, 0, 40_000, 6000, 1000)
 	if o.Rate() != rate {
-		t.Error("a postcard counts after the first acknowledgement")
+		t.Error("a postcard counts after an acknowledgement that changed the rate")
 	}
 	card(a, b.self.IP, 1, 77, 1, 0, 40_000, 6000, 1000)
 	if a.Stats.Misdelivered != 1 || a.Stats.Postcards != 5 {
 		t.Errorf("%+v", a.Stats)
+	}
+}
+
+// Section III-A: postcards count until an acknowledgement updates the rate. One
+// that does not once ended them.
+func TestPostcardsCountUntilTheRateIsUpdated(t *testing.T) {
+	const rtt = 20 * vtime.Microsecond
+	w := newWire(t, func(c *Config) { c.PBFS.On, c.PBFS.RTT, c.CC.Algorithm = true, rtt, "dcqcn_paper" })
+	a, b := w.host(1), w.host(2)
+	mark, marked := false, 0
+	w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
+		ip := packet.IPv4(f.Data[offIP:])
+		if from == a && ip.DSCP()&packet.DSCPMark != 0 {
+			marked++
+		}
+		if from == a && mark {
+			ip.SetECN(packet.CE)
+		}
+		return true
+	}
+	o, _ := w.connect(a, b, Flow{Size: 4_000_000, Class: 3})
+	w.until(10 * vtime.Microsecond)
+	if o.Acked() == 0 || marked == 0 {
+		t.Fatalf("%d bytes are acknowledged, %d packets marked", o.Acked(), marked)
+	}
+	n := marked
+	card(a, b.self.IP, 1, FirstQP, 240_000, 0, 40_000, 6000, 1000)
+	if want := 40e9 / (240.0 / (0.95 * 100)); math.Abs(float64(o.Rate())-want) > 1e3 {
+		t.Errorf("rate is %v after an acknowledgement that said nothing of it, want %.3g", o.Rate(), want)
+	}
+	mark = true
+	w.until(100 * vtime.Microsecond)
+	if marked != n {
+		t.Error("packets are marked after the first acknowledgement")
+	}
+	rate := o.Rate()
+	if card(a, b.self.IP, 1, FirstQP, 480_000, 0, 40_000, 6000, 1000); o.Rate() != rate || o.CNPs() == 0 {
+		t.Errorf("a postcard counts after a notification: %v, then %v", rate, o.Rate())
+	}
+}
+
+// A postcard has corrected the rate. Notifications about packets that left
+// before cut it no further; later ones do.
+func TestNotificationsOfBeforeAPostcardCutNothing(t *testing.T) {
+	w := newWire(t, func(c *Config) {
+		c.PBFS.On, c.PBFS.RTT, c.CC.Algorithm = true, 20*vtime.Microsecond, "dcqcn_paper"
+	})
+	a, b := w.host(1), w.host(2)
+	var before int64 // packets sent before the postcard
+	w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
+		if from == a && int64(packet.BTH(f.Data[offBTH:]).PSN()) < before+200 {
+			packet.IPv4(f.Data[offIP:]).SetECN(packet.CE)
+		}
+		return true
+	}
+	before = 1 << 20
+	o, _ := w.connect(a, b, Flow{Size: 1_000_000, Class: 3})
+	w.until(2 * vtime.Microsecond)
+	card(a, b.self.IP, 1, FirstQP, 240_000, 0, 40_000, 6000, 1000)
+	_, before = o.Packets()
+	set := o.Rate()
+	w.until(6 * vtime.Microsecond)
+	if o.CNPs() != 1 || o.Rate() != set {
+		t.Errorf("%d notifications, rate is %v, the postcard set %v", o.CNPs(), o.Rate(), set)
+	}
+	w.until(60 * vtime.Microsecond)
+	if o.CNPs() < 2 || o.Rate() >= set {
+		t.Errorf("%d notifications, rate is %v, the postcard set %v", o.CNPs(), o.Rate(), set)
+	}
+}
+
+// Queue pairs 0 and 1 are those of management; dissectors take what goes there
+// for management datagrams. Frames to them reach nobody.
+func TestQueuePairsOfManagementAreLeftFree(t *testing.T) {
+	w := newWire(t, nil)
+	a, b := w.host(1), w.host(2)
+	w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
+		if qp := packet.BTH(f.Data[offBTH:]).DestQP(); qp < 2 {
+			t.Errorf("a frame to queue pair %d", qp)
+		}
+		return true
+	}
+	o, _ := w.connect(a, b, Flow{Size: 3000})
+	w.until(vtime.Millisecond)
+	if o.Ended() == 0 {
+		t.Error("the flow did not end")
+	}
+	for _, op := range []packet.Opcode{packet.OpSendOnly, packet.OpAcknowledge, packet.OpCongestionNotific} {
+		for qp := range uint32(4) {
+			d := make([]byte, offBTH+64)
+			packet.Ethernet(d).Set(b.self.MAC, a.self.MAC, packet.EtherTypeIPv4)
+			packet.IPv4(d[offIP:]).Set(a.self.IP, b.self.IP, packet.ProtoUDP, 0, packet.CE, 0, len(d)-offIP)
+			packet.UDP(d[offUDP:]).Set(1, packet.PortRoCEv2, len(d)-offUDP)
+			packet.BTH(d[offBTH:]).Set(op, qp, 0, false)
+			b.Receive(1, &packet.Frame{Data: d})
+		}
+	}
+	if b.Stats.Misdelivered != 11 { // all but one SEND to queue pair 2
+		t.Errorf("%+v", b.Stats)
 	}
 }
 

@@ -39,10 +39,13 @@ type sender struct {
 	since   vtime.Time   // when it began to wait
 	timerAt vtime.Time   // when the next event is due, or Never
 	times   []vtime.Time // when packets were sent, by number modulo its length; nil unless wanted
-	irn     *irnSender   // nil: go-back-N
+	sel     *repeater    // nil: go-back-N
+	slow    slowStart
+	limit   limit
 
 	paths    *paths   // Hermes; nil: none to choose from
 	via      int      // path of the packet sent last; -1: none yet
+	moved    int64    // packet from which on all went by that path
 	vias     []uint16 // as times, the paths
 	timedOut bool     // since a path was last chosen
 	coflow   uint16
@@ -95,8 +98,15 @@ func (s *sender) begin(now vtime.Time) {
 		s.vias = make([]uint16, 64)
 		s.paths.join(now)
 	}
-	if s.h.cfg.Recovery == IRN {
-		s.irn = &irnSender{}
+	if s.h.cfg.Recovery.keeps() {
+		s.sel = &repeater{}
+	}
+	s.slow.s = s
+	if ss := &s.h.cfg.SlowStart; ss.On {
+		s.slow.begin(now, ss.Packets)
+	}
+	if s.h.cfg.Coflows.Scheduler != "" && !s.limit.on {
+		s.limit.on = true // until the coordinator has seen it
 	}
 	s.avail = now
 	s.h.nic.add(now, s)
@@ -104,7 +114,10 @@ func (s *sender) begin(now vtime.Time) {
 
 // hasData reports whether there is a packet that may be sent, but for pacing.
 func (s *sender) hasData() bool {
-	if s.irn != nil && s.irn.lost(s.una) >= 0 {
+	if s.limit.on && s.limit.rate == 0 {
+		return false
+	}
+	if s.sel != nil && s.sel.lost(s.una) >= 0 {
 		return true
 	}
 	return s.next < s.total && (s.Window == 0 || (s.next-s.una)*int64(s.MTU) < s.window())
@@ -127,9 +140,9 @@ func (s *sender) payload(n int64) int {
 
 // take returns the number of the packet to be sent now.
 func (s *sender) take() int64 {
-	if s.irn != nil {
-		if n := s.irn.lost(s.una); n >= 0 {
-			s.irn.repeat++
+	if s.sel != nil {
+		if n := s.sel.lost(s.una); n >= 0 {
+			s.sel.repeat++
 			return n
 		}
 	}
@@ -141,13 +154,16 @@ func (s *sender) take() int64 {
 
 // nextFrame makes the frame of the next packet.
 func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
+	high := s.high
 	n := s.take()
 	s.sent++
 	s.last = s.full - s.MTU + s.payload(n)
 	f := s.h.net.Frames().Get()
 	f.Data = append(f.Data, s.head.header()...)
 	if s.paths != nil {
-		s.via = s.paths.choose(now, s)
+		if via := s.paths.choose(now, s); via != s.via {
+			s.via, s.moved = via, n
+		}
 		s.paths.setTag(f.Data, s.via, s.tagCoflow())
 		s.paths.sending(now, s.via, s.last)
 	}
@@ -172,7 +188,8 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	bth := f.Data[s.head.bth:]
 	bth[0] = byte(op)
 	psn := uint32(n) & 0xffffff
-	if request || every == 1 || n%every == every-1 {
+	// The receiver may have had all after a packet that is repeated by itself.
+	if request || every == 1 || n%every == every-1 || s.sel != nil && n < high {
 		psn |= 1 << 31
 	}
 	binary.BigEndian.PutUint32(bth[8:], psn)
@@ -195,22 +212,27 @@ func (s *sender) sentAt(now, end vtime.Time) {
 // spacing returns how long the packet sent last keeps the flow from sending
 // another.
 func (s *sender) spacing() vtime.Time {
+	rate := s.limit.of(s.Rate)
 	if s.last != s.full {
-		return s.Rate.TxTime(s.last)
+		return rate.TxTime(s.last)
 	}
-	if s.gapRate != s.Rate {
-		s.gap, s.gapRate = s.Rate.TxTime(s.full), s.Rate
+	if s.gapRate != rate {
+		s.gap, s.gapRate = rate.TxTime(s.full), rate
 	}
 	return s.gap
 }
 
 // repace moves the next packet after the rate has changed, as if the new rate
 // had been there when the last packet was sent.
-func (s *sender) repace(old vtime.Rate) {
-	if s.last == 0 || old == s.Rate {
+func (s *sender) repace(old vtime.Rate) { s.respace(s.limit.of(old), s.limit.of(s.Rate)) }
+
+func (s *sender) respace(old, rate vtime.Rate) {
+	// A flow that was stopped has waited long enough; one that stops is not
+	// asked for a next packet.
+	if s.last == 0 || old == rate || old == 0 || rate == 0 {
 		return
 	}
-	s.avail += s.Rate.TxTime(s.last) - old.TxTime(s.last)
+	s.avail += rate.TxTime(s.last) - old.TxTime(s.last)
 	if s.place >= 0 {
 		n := &s.h.nic
 		n.fix(s)
@@ -270,9 +292,9 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		return
 	}
 	a := &s.h.ack // of the host, to save an allocation per acknowledgement
-	*a = cc.Ack{Marked: bth.BECN() && s.h.kit.Receiver == cc.Echo}
+	*a = cc.Ack{Marked: bth.BECN() && s.h.kit.Receiver == cc.Echo && !s.stale()}
 	behind := aeth[packet.AETHLen:]
-	if s.irn != nil && len(behind) >= sackLen {
+	if s.sel != nil && len(behind) >= sackLen {
 		behind = behind[sackLen:]
 	}
 	if s.h.kit.INT {
@@ -285,8 +307,8 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		if s.paths != nil {
 			s.paths.sense(s.went(una-1), a.RTT, bth.BECN())
 		}
-		if s.irn != nil {
-			s.irn.advance(s.una, una)
+		if s.sel != nil {
+			s.sel.advance(s.una, una)
 		}
 		s.una = una
 		s.next = max(s.next, una)
@@ -298,21 +320,24 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		s.finish(now)
 		return
 	}
-	if nak && s.paths != nil && s.una < s.high {
+	// A gap that a change of path can have torn says nothing of losses.
+	if nak && s.paths != nil && s.una < s.high && s.una >= s.moved {
 		s.paths.repeat(now, s.went(s.una))
 	}
 	switch {
-	case nak && s.irn != nil:
-		s.selective(aeth[packet.AETHLen:])
+	case s.sel != nil:
+		s.selective(now, nak, aeth[packet.AETHLen:])
 	case nak:
-		s.next = s.una
-	}
-	if s.pbfs != nil {
-		s.pbfs.over = true // congestion control takes over
+		s.rewind(now)
 	}
 	mtu := int64(s.MTU)
 	a.Acked, a.Sent = s.una*mtu, min(s.next*mtu, s.size)
+	rate := s.Rate
 	s.ctl.Ack(now, a)
+	s.slow.acked(now, rate, a.Marked)
+	if s.pbfs != nil {
+		s.pbfs.updated(rate, a.Marked)
+	}
 	s.resume(now)
 }
 
@@ -330,18 +355,26 @@ func (s *sender) notified(now vtime.Time, ip packet.IPv4, cnp packet.CNP) {
 		return
 	}
 	s.cnps++
+	if s.stale() {
+		return
+	}
+	rate := s.Rate
 	s.ctl.Notify(now, &cc.Notification{
 		// Only PCN's reports may come without the mark, and they have a rate.
 		CE:       ip.ECN() == packet.CE || s.h.kit.Receiver != cc.Report,
 		Rate:     vtime.Rate(cnp.RecRate()) * vtime.Mbps,
 		Feedback: int(cnp.Feedback()),
 	})
+	s.slow.acked(now, rate, false)
+	if s.pbfs != nil {
+		s.pbfs.updated(rate, false)
+	}
 }
 
 func (s *sender) finish(now vtime.Time) {
 	s.ended = now
 	s.ctl.Stop()
-	s.ctl, s.times, s.vias, s.irn = nil, nil, nil, nil
+	s.ctl, s.times, s.vias, s.sel = nil, nil, nil, nil
 	if s.paths != nil {
 		s.paths.part()
 	}
@@ -383,12 +416,16 @@ func (s *sender) Fire(now vtime.Time, arg uint64) {
 		s.timedOut = true
 		s.paths.timeout(now, s.went(s.una))
 	}
-	if s.irn != nil {
-		s.irn.recovering = false
-		s.irn.enter(s.high)
-		s.irn.repeat, s.irn.highest = s.una, max(s.irn.highest, s.una+1)
-	} else {
-		s.next = s.una
+	switch {
+	case s.sel == nil:
+		s.rewind(now)
+	case s.h.cfg.Recovery == IRN:
+		s.sel.again(s.una, s.high, max(s.sel.highest, s.una+1))
+	default:
+		s.sel.again(s.una, s.high, s.high)
+		if s.h.cfg.Recovery == TCP {
+			s.slow.begin(now, 1)
+		}
 	}
 	s.arm(now)
 	s.resume(now)

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -20,10 +21,14 @@ import (
 
 // Manifest describes one program.
 type Manifest struct {
-	Program  string   `json:"program"` // name of the profile
-	Summary  string   `json:"summary"`
-	Target   string   `json:"target"` // v1model or tna
+	Program string `json:"program"` // name of the profile
+	Summary string `json:"summary"`
+	Target  string `json:"target"` // v1model or tna
+	Base    string `json:"base"`   // base load balancer
+	// Features are the blocks that it is made of, Options what is needed of them,
+	// as block.option.
 	Features []string `json:"features"`
+	Options  []string `json:"options"`
 	Units    Units    `json:"units"`
 	Sizes    Sizes    `json:"sizes"`
 	// RecirculationPort is where the program queues packets that shall pass
@@ -72,6 +77,10 @@ const TofinoRecirculation = 68
 // TofinoPipePorts is how many numbers each pipeline of a Tofino has for its
 // ports: those of the second begin with it.
 const TofinoPipePorts = 128
+
+// LosslessClass is the class of data packets, DSCP 26: the one that is paused
+// rather than dropped.
+const LosslessClass = 3
 
 // CellBytes is the size of a cell of Tofino's packet memory.
 const CellBytes = 80
@@ -255,12 +264,7 @@ func (m *Manifest) Encode() []byte {
 	return b.Bytes()
 }
 
-// Has reports whether the program has a feature.
+// Has reports whether the program has a feature, or an option of one.
 func (m *Manifest) Has(feature string) bool {
-	for _, f := range m.Features {
-		if f == feature {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(m.Features, feature) || slices.Contains(m.Options, feature)
 }

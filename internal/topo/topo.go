@@ -120,8 +120,9 @@ type PFC struct {
 	// AlphaByRate doubles Alpha for every doubling of a port's rate over that
 	// of the slowest host, up to one, as HPCC's switches do.
 	AlphaByRate bool `yaml:"alpha_by_rate"`
-	// Resume is how far below the threshold the queue must fall before the
-	// sender may go on. Zero means two full frames.
+	// Resume is how far below the threshold, static or dynamic, the queue must
+	// fall before the sender may go on. Zero means two full frames, which is
+	// about what switches ship (docs/fabric.md).
 	Resume vtime.Size `yaml:"resume"`
 	// Headroom is set aside per ingress port and priority for what is still
 	// on its way when a pause is sent. Zero means: computed from the link's

@@ -18,6 +18,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -217,8 +218,21 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value, path string, depth in
 	fields := make(map[string]reflect.Value)
 	var names []string
 	collectFields(v, fields, &names)
+	more := inlineMap(v)
+	if more.IsValid() {
+		for _, k := range more.MapKeys() {
+			names = append(names, k.String())
+		}
+		slices.Sort(names)
+	}
 	f.eachPair(n, func(key, value *yaml.Node) {
 		field, ok := fields[key.Value]
+		if k := reflect.ValueOf(key.Value); !ok && more.IsValid() && more.MapIndex(k).IsValid() {
+			e := reflect.New(more.Type().Elem()).Elem()
+			f.decode(value, e, join(path, key.Value), depth+1)
+			more.SetMapIndex(k, e)
+			return
+		}
 		if !ok {
 			hint := diag.DidYouMean(key.Value, names)
 			if hint == "" {
@@ -229,6 +243,17 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value, path string, depth in
 		}
 		f.decode(value, field, join(path, key.Value), depth+1)
 	})
+}
+
+// inlineMap returns the map of struct v whose keys, those that it has, count as
+// keys of the struct: the field tagged `yaml:",inline"`.
+func inlineMap(v reflect.Value) reflect.Value {
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("yaml") == ",inline" && v.Field(i).Kind() == reflect.Map {
+			return v.Field(i)
+		}
+	}
+	return reflect.Value{}
 }
 
 // collectFields lists the fields of struct v by their yaml names; those of an

@@ -39,12 +39,12 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 	program.Fit(p, t)
 	if kind == BMv2 {
 		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
-		if p.PFC == "native" {
-			p.PFC = "emulated"
+		if p.Choice("pfc") == "native" {
+			p.Choose("pfc", "emulated")
 		}
 	}
 	const rate = "rlb.recirculation_rate"
-	if _, given := p.Set[rate]; !given && scale > 1 && p.RLB != "off" {
+	if _, given := p.Set[rate]; !given && scale > 1 && p.Choice("rlb") != "off" {
 		if p.Set == nil {
 			p.Set = make(map[string]string)
 		}

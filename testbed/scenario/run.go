@@ -85,7 +85,7 @@ func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 // one runs one profile with one seed.
 func (s *Scenario) one(ctx context.Context, label string, prog *program.Program, seed uint64, o Options) (*result.Run, error) {
 	cfg := virtual.Config{
-		Topology: s.net, Program: prog, Hosts: hostsFor(prog.Manifest, s.Hosts), Paths: s.Paths, Faults: s.Faults, Seed: seed,
+		Topology: s.net, Program: prog, Hosts: s.HostsFor(prog.Manifest), Paths: s.Paths, Faults: s.Faults, Seed: seed,
 		Threads: o.Threads, Progress: o.Progress, Event: o.Event,
 	}
 	var follower Follower
@@ -150,8 +150,24 @@ func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
 	}
 	c.Tag = c.Tag || m.Has("clb")
 	c.Hermes.On = c.Hermes.On || m.Has("hermes")
+	if c.Hermes.On {
+		marking(&c.Hermes, m)
+	}
 	c.PBFS.On = c.PBFS.On || m.Has("pbfs")
 	return c
+}
+
+// marking makes Hermes heed how the program's switches mark packets.
+func marking(h *roce.Hermes, m *manifest.Manifest) {
+	var v [3]float64
+	for i, name := range []string{"red.kmin", "red.kmax", "red.pmax"} {
+		x, err := m.Value(name, m.Network)
+		if err != nil {
+			return // it marks none
+		}
+		v[i] = x
+	}
+	h.Marking(vtime.Size(v[0]), vtime.Size(v[1]), v[2], m.Network.Rate)
 }
 
 // runner lets the time of one run pass.

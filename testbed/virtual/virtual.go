@@ -213,13 +213,9 @@ func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 	if c.Off {
 		return softswitch.Thresholds{}
 	}
-	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, maxFrame), Alpha: t.AlphaFor(l)}
-	if th.Alpha == 0 {
-		resume := c.Resume
-		if resume == 0 {
-			resume = topo.DefaultResume(maxFrame)
-		}
-		th.XON = max(c.XOFF-resume, 0)
+	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, maxFrame), Alpha: t.AlphaFor(l), Resume: c.Resume}
+	if th.Resume == 0 {
+		th.Resume = topo.DefaultResume(maxFrame)
 	}
 	return th
 }

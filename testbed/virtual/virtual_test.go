@@ -3,9 +3,13 @@
 package virtual
 
 import (
+	"context"
 	"testing"
 
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/program"
 )
 
@@ -32,5 +36,53 @@ func TestOneFlowControlAtATime(t *testing.T) {
 		if got.Lossless != 0 != want.pauses || got.CopyToPipeline != want.shows {
 			t.Errorf("%s: flow control is %+v", profile, got)
 		}
+	}
+}
+
+// Where the threshold is dynamic, the distance from it down to where senders
+// go on was that of the switch, whatever the topology said. Four senders to one
+// take as long either way, but with fewer and longer pauses.
+func TestResumeCountsForDynamicThresholds(t *testing.T) {
+	run := func(pfc string) (pauses uint64) {
+		net, err := topo.Parse("t.yaml", []byte("graph: {rate: 40Gbps, delay: 1us, switches: [{name: s}], hosts: [{name: h, count: 5, on: s}]}\nswitch: {buffer: 2MB, pfc: "+pfc+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := program.Load("ecmp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		program.Fit(p, net)
+		prog, err := program.Build(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(context.Background(), Config{Topology: net, Program: prog, Hosts: roce.Defaults()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		var flows []fabric.Flow
+		for _, h := range net.Hosts()[:4] {
+			flows = append(flows, fabric.Flow{Src: h, Dst: net.Hosts()[4], Size: 1_000_000, Class: 3})
+		}
+		if err := l.Fabric.AddFlows(flows); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Fabric.RunUntil(context.Background(), 2*vtime.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		r := l.Fabric.Results()
+		for _, port := range r.Ports {
+			pauses += port.Pauses
+		}
+		if !l.Fabric.Done() || pauses == 0 {
+			t.Errorf("%s: done is %v, %d pauses", pfc, l.Fabric.Done(), pauses)
+		}
+		return pauses
+	}
+	few, many := run("{alpha: 0.125, resume: 100KB}"), run("{alpha: 0.125}")
+	if few*5 > many {
+		t.Errorf("%d pauses with a resume offset of 100 KB, %d with two frames", few, many)
 	}
 }

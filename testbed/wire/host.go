@@ -146,7 +146,7 @@ func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 		if rf.Port == 0 {
 			rf.Port = fabric.DefaultPort(i)
 		}
-		sender, receiver := sent[fl.Src], received[fl.Dst]
+		sender, receiver := roce.FirstQP+sent[fl.Src], roce.FirstQP+received[fl.Dst]
 		sent[fl.Src]++
 		received[fl.Dst]++
 		if fl.Src == cfg.Host {

@@ -41,8 +41,8 @@ type Features struct {
 func featuresOf(p *gen.Profile) *Features {
 	f := &Features{
 		Name: p.Name, Base: p.Base,
-		RLB: p.RLB != "off", Adaptive: p.RLB == "rlb_adaptive", CONGA: p.Base == "conga", PLB: p.Base == "plb", CLB: p.Base == "clb",
-		PCN: bool(p.PCN), PBFS: bool(p.PBFS), INT: bool(p.INT), RED: p.ECN == "red", QCN: bool(p.QCN), Emulated: p.PFC == "emulated",
+		RLB: p.Choice("rlb") != "off", Adaptive: p.Choice("rlb") == "rlb_adaptive", CONGA: p.Base == "conga", PLB: p.Base == "plb", CLB: p.Base == "clb",
+		PCN: p.Choice("pcn") == "on", PBFS: p.Choice("pbfs") == "on", INT: p.Choice("int") == "on", RED: p.Choice("ecn") == "red", QCN: p.Choice("qcn") == "on", Emulated: p.Choice("pfc") == "emulated",
 		Ports: p.Sizes.Ports, Paths: p.Sizes.Paths, Leaves: p.Sizes.Leaves, Flows: p.Sizes.Flows, Coflows: p.Sizes.Coflows, Classes: p.Sizes.Priorities,
 		Microseconds: p.Units.Time == manifest.Microseconds, DepthBytes: p.Units.Depth == manifest.Bytes,
 		RecircPort: p.Recirculation,

@@ -256,7 +256,8 @@ func TestSlotsSurviveTheWrapOfTheClock(t *testing.T) {
 // The copies that pass a warning on were counted at port 0.
 func TestWarningsPassedOnCountAtTheirPorts(t *testing.T) {
 	p := small(t, "rlb-conga")
-	p.Name, p.INT = "rlb-conga-int", true
+	p.Name = "rlb-conga-int"
+	p.Choose("int", "on")
 	s := newScene(t, p)
 	s.c.Config.Leaf = -1
 	s.c.Config.Neighbours[3] = Neighbour{Path: 0, Group: 3}
@@ -305,7 +306,8 @@ func TestOnlyIPPacketsTellALeafToLeaveAPath(t *testing.T) {
 // A PFC frame made of a kick-out message had that behind it.
 func TestPauseFramesOfKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	p := small(t, "plb")
-	p.PFC, p.Units.Depth = "emulated", manifest.Bytes
+	p.Choose("pfc", "emulated")
+	p.Units.Depth = manifest.Bytes
 	s := newScene(t, p)
 	s.c.Config.Leaf = -1
 	s.c.Config.Nets[0].Paths = 0
@@ -319,7 +321,7 @@ func TestPauseFramesOfKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 // behind it.
 func TestKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	p := small(t, "plb")
-	p.PBFS = true
+	p.Choose("pbfs", "on")
 	s := newScene(t, p)
 	s.c.Config.Leaf = -1
 	s.c.Config.Nets[0].Paths = 0
@@ -334,7 +336,8 @@ func TestKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 // path instead.
 func TestPauseBeforeKickOut(t *testing.T) {
 	p := small(t, "plb")
-	p.PFC, p.Units.Depth = "emulated", manifest.Bytes
+	p.Choose("pfc", "emulated")
+	p.Units.Depth = manifest.Bytes
 	s := newScene(t, p)
 	s.c.Now++ // a pause at time zero is none
 	s.c.Config.Leaf, s.c.Config.MaxHolds = -1, 0

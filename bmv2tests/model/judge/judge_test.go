@@ -117,11 +117,17 @@ func TestCombinations(t *testing.T) {
 		p := small(t, "ecmp")
 		p.Name = fmt.Sprintf("combination-%d", n)
 		p.Base = pick("ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "plb")
-		p.RLB = pick("off", "rlb", "rlb_adaptive")
-		p.PCN, p.PBFS, p.INT = r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(3) == 0
-		p.QCN = r.IntN(3) == 0
-		p.ECN = pick("off", "red", "np_ecn")
-		p.PFC = pick("native", "native", "emulated")
+		p.Choose("rlb", pick("off", "rlb", "rlb_adaptive"))
+		for _, c := range []struct {
+			key   string
+			often int
+		}{{"pcn", 4}, {"pbfs", 3}, {"int", 3}, {"qcn", 3}} {
+			if r.IntN(c.often) == 0 {
+				p.Choose(c.key, "on")
+			}
+		}
+		p.Choose("ecn", pick("off", "red", "np_ecn"))
+		p.Choose("pfc", pick("native", "native", "emulated"))
 		p.Sizes.Paths, p.Sizes.Leaves = 2+r.IntN(7), 3+r.IntN(5)
 		if r.IntN(4) == 0 {
 			p.Sizes.Priorities = 1
@@ -132,7 +138,7 @@ func TestCombinations(t *testing.T) {
 			continue
 		}
 		n++
-		t.Run(fmt.Sprintf("%s %s rlb %s pcn %v pbfs %v int %v qcn %v ecn %s pfc %s paths %d priorities %d %s %s", p.Name, p.Base, p.RLB, p.PCN, p.PBFS, p.INT, p.QCN, p.ECN, p.PFC,
+		t.Run(fmt.Sprintf("%s %s %v paths %d priorities %d %s %s", p.Name, p.Base, p.Choices,
 			p.Sizes.Paths, p.Sizes.Priorities, p.Units.Time, p.Units.Depth), func(t *testing.T) {
 			t.Parallel()
 			check(t, p, uint64(n), cases)

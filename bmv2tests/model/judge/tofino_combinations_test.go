@@ -26,11 +26,18 @@ func TestCombinationsOnTofino(t *testing.T) {
 		p := smallTofino(t, "ecmp")
 		p.Name = fmt.Sprintf("combination-%d", n)
 		p.Base = pick("ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "plb")
-		p.RLB = pick("off", "rlb", "rlb_adaptive")
-		p.PCN, p.PBFS, p.INT, p.QCN = r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(3) == 0
-		p.ECN = pick("off", "red", "np_ecn")
-		if p.QCN {
-			p.RLB = "off" // or there is none
+		p.Choose("rlb", pick("off", "rlb", "rlb_adaptive"))
+		for _, c := range []struct {
+			key   string
+			often int
+		}{{"pcn", 4}, {"pbfs", 3}, {"int", 3}, {"qcn", 3}} {
+			if r.IntN(c.often) == 0 {
+				p.Choose(c.key, "on")
+			}
+		}
+		p.Choose("ecn", pick("off", "red", "np_ecn"))
+		if p.Choice("qcn") == "on" {
+			p.Choose("rlb", "off") // or there is none
 		}
 		p.Sizes.Paths = 2 + r.IntN(7)
 		if p.Check() != nil {
@@ -40,7 +47,7 @@ func TestCombinationsOnTofino(t *testing.T) {
 			continue // this target does not have it
 		}
 		n++
-		t.Run(fmt.Sprintf("%s %s rlb %s pcn %v pbfs %v int %v qcn %v ecn %s paths %d", p.Name, p.Base, p.RLB, p.PCN, p.PBFS, p.INT, p.QCN, p.ECN, p.Sizes.Paths), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %s %v paths %d", p.Name, p.Base, p.Choices, p.Sizes.Paths), func(t *testing.T) {
 			t.Parallel()
 			j := newTofino(t, p, "", "")
 			for i := range cases {

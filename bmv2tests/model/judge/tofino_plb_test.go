@@ -31,10 +31,10 @@ func otherWindow(t *testing.T, p *gen.Profile, m *manifest.Manifest) uint32 {
 func TestPLBWithOthersOnTofino(t *testing.T) {
 	cases := count(60, 100_000)
 	for name, change := range map[string]func(*gen.Profile){
-		"pcn":           func(p *gen.Profile) { p.PCN, p.ECN = true, "np_ecn" },
-		"pbfs":          func(p *gen.Profile) { p.PBFS = true },
-		"pcn and pbfs":  func(p *gen.Profile) { p.PCN, p.ECN, p.PBFS = true, "np_ecn", true },
-		"hpcc and pbfs": func(p *gen.Profile) { p.INT, p.PBFS = true, true },
+		"pcn":           func(p *gen.Profile) { p.Choose("pcn", "on"); p.Choose("ecn", "np_ecn") },
+		"pbfs":          func(p *gen.Profile) { p.Choose("pbfs", "on") },
+		"pcn and pbfs":  func(p *gen.Profile) { p.Choose("pcn", "on"); p.Choose("ecn", "np_ecn"); p.Choose("pbfs", "on") },
+		"hpcc and pbfs": func(p *gen.Profile) { p.Choose("int", "on"); p.Choose("pbfs", "on") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// coordinator schedules coflows: every interval it looks which flows are under
+// way, and if that has changed it tells each host how fast its flows may
+// send. It takes the network for one big switch, whose ports are the links of
+// the hosts, as Varys and Aalo do. A flow that has not been seen yet waits.
+type coordinator struct {
+	f    *Fabric
+	cfg  roce.Coflows
+	next vtime.Time // when it looks again
+
+	begun, ended int // flows that had at the last look
+	// By host; left has what hosts may send, and behind that what they may
+	// receive, in bits per second.
+	left, remainingFrom, remainingTo []float64
+}
+
+// coflow is the flows of one coflow. A flow that belongs to none is one by
+// itself.
+type coflow struct {
+	number int // of its first flow
+	flows  []*flow
+	sent   int64 // payload bytes of all flows, finished ones too
+	start  vtime.Time
+	key    float64 // smaller goes first
+}
+
+func newCoordinator(f *Fabric, cfg roce.Coflows) *coordinator {
+	n := len(f.hosts)
+	return &coordinator{f: f, cfg: cfg, left: make([]float64, 2*n), remainingFrom: make([]float64, n), remainingTo: make([]float64, n)}
+}
+
+// runUntil is Fabric.RunUntil with looks at coflows on the way.
+func (c *coordinator) runUntil(ctx context.Context, t vtime.Time, tick func(vtime.Time)) error {
+	for {
+		if now := c.f.Now(); now >= c.next {
+			c.look(now)
+			c.next = now - now%c.cfg.Interval + c.cfg.Interval
+		}
+		if err := c.f.engine.runUntil(ctx, min(t, c.next), tick); err != nil || c.f.Now() >= t {
+			return err
+		}
+	}
+}
+
+// look makes rates of what is under way.
+func (c *coordinator) look(now vtime.Time) {
+	begun, ended := 0, 0
+	for i := range c.f.flows {
+		if fl := &c.f.flows[i]; fl.Start <= now {
+			begun++
+			if fl.out.Ended() > 0 {
+				ended++
+			}
+		}
+	}
+	// Aalo's order changes with what has been sent.
+	if begun == c.begun && ended == c.ended && c.cfg.Scheduler == roce.Varys {
+		return
+	}
+	c.begun, c.ended = begun, ended
+	c.allocate(c.order(now))
+}
+
+// order returns the coflows under way in the order of the scheduler.
+func (c *coordinator) order(now vtime.Time) []*coflow {
+	byNumber := make(map[uint32]*coflow)
+	var all []*coflow
+	for i := range c.f.flows {
+		fl := &c.f.flows[i]
+		if fl.Start > now {
+			continue
+		}
+		co := byNumber[fl.Coflow]
+		if co == nil || fl.Coflow == 0 {
+			co = &coflow{number: i, start: fl.Start}
+			byNumber[fl.Coflow] = co
+			all = append(all, co)
+		}
+		co.start = min(co.start, fl.Start)
+		co.sent += fl.out.Acked()
+		if fl.out.Ended() == 0 {
+			co.flows = append(co.flows, fl)
+		}
+	}
+	all = slices.DeleteFunc(all, func(co *coflow) bool { return len(co.flows) == 0 })
+	for _, co := range all {
+		if c.cfg.Scheduler == roce.Aalo {
+			co.key = float64(queueOf(co.sent))
+		} else {
+			co.key = c.bottleneck(co, func(h int) float64 { return c.rate(h) }, func(h int) float64 { return c.rate(h) })
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *coflow) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.start, b.start), cmp.Compare(a.number, b.number))
+	})
+	return all
+}
+
+// queueOf returns Aalo's queue of a coflow that has sent so many bytes: the
+// first up to 10 MB, and each next one up to ten times as many.
+func queueOf(sent int64) (q int) {
+	for limit := int64(10 * vtime.MB); sent >= limit && q < 9; limit *= 10 {
+		q++
+	}
+	return q
+}
+
+// rate returns the rate of a host's link in bits per second.
+func (c *coordinator) rate(host int) float64 {
+	t := c.f.topo
+	return float64(t.Links[t.Nodes[host].Ports[0].Link].Rate)
+}
+
+// remaining returns the payload of a flow that is not acknowledged, in bits.
+func remaining(fl *flow) float64 { return 8 * float64(max(fl.Size-fl.out.Acked(), 1)) }
+
+// bottleneck returns how long the rest of a coflow takes, in seconds, if hosts
+// send and receive at such rates: Varys' Γ.
+func (c *coordinator) bottleneck(co *coflow, up, down func(host int) float64) float64 {
+	for _, fl := range co.flows {
+		c.remainingFrom[fl.Src], c.remainingTo[fl.Dst] = 0, 0
+	}
+	for _, fl := range co.flows {
+		c.remainingFrom[fl.Src] += remaining(fl)
+		c.remainingTo[fl.Dst] += remaining(fl)
+	}
+	var longest float64
+	for _, fl := range co.flows {
+		longest = max(longest, c.remainingFrom[fl.Src]/up(fl.Src), c.remainingTo[fl.Dst]/down(fl.Dst))
+	}
+	return longest
+}
+
+// allocate gives rates to the flows of coflows, first come first served.
+func (c *coordinator) allocate(order []*coflow) {
+	n := len(c.f.hosts)
+	for h := range n {
+		if c.f.hosts[h] != nil {
+			c.left[h], c.left[n+h] = c.rate(h), c.rate(h)
+		}
+	}
+	up := func(h int) float64 { return c.left[h] }
+	down := func(h int) float64 { return c.left[n+h] }
+	rates := make(map[*flow]float64)
+	take := func(fl *flow, rate float64) {
+		rate = min(rate, c.left[fl.Src], c.left[n+fl.Dst])
+		rates[fl] += rate
+		c.left[fl.Src] -= rate
+		c.left[n+fl.Dst] -= rate
+	}
+	for _, co := range order {
+		if c.cfg.Scheduler == roce.Aalo {
+			c.shareEvenly(co, take)
+			continue
+		}
+		// MADD: all flows of the coflow end with its bottleneck. Where a port
+		// has nothing left the coflow waits.
+		if longest := c.bottleneck(co, up, down); longest < 1e9 {
+			for _, fl := range co.flows {
+				take(fl, remaining(fl)/longest)
+			}
+		}
+	}
+	// What is left goes to whoever can use it, in the same order.
+	for _, co := range order {
+		for _, fl := range co.flows {
+			take(fl, min(c.left[fl.Src], c.left[n+fl.Dst]))
+		}
+	}
+	for _, co := range order {
+		for _, fl := range co.flows {
+			fl.out.Limit(vtime.Rate(rates[fl]))
+		}
+	}
+}
+
+// shareEvenly gives each flow of a coflow its part of what its hosts have left.
+func (c *coordinator) shareEvenly(co *coflow, take func(fl *flow, rate float64)) {
+	n := len(c.f.hosts)
+	for _, fl := range co.flows {
+		c.remainingFrom[fl.Src], c.remainingTo[fl.Dst] = 0, 0
+	}
+	for _, fl := range co.flows {
+		c.remainingFrom[fl.Src]++
+		c.remainingTo[fl.Dst]++
+	}
+	share := make([]float64, len(co.flows))
+	for i, fl := range co.flows {
+		share[i] = min(c.left[fl.Src]/c.remainingFrom[fl.Src], c.left[n+fl.Dst]/c.remainingTo[fl.Dst])
+	}
+	for i, fl := range co.flows {
+		take(fl, share[i])
+	}
+}

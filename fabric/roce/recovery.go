@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package roce
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Recovery is what a connection does about lost and reordered packets.
+type Recovery string
+
+// Ways of recovery.
+const (
+	// GoBackN is that of RoCEv2 (InfiniBand Architecture, volume 1, reliable
+	// connections): the receiver discards what is out of order and asks for the
+	// packet it expects, once; the sender starts again from there at its full
+	// rate. The simulators of DCQCN and HPCC have the receiver ask again after
+	// NAKInterval, which makes up for a negative acknowledgement that was lost.
+	GoBackN Recovery = "go-back-n"
+	// SlowRestart is go-back-N as ConnectX adapters ship it, with
+	// roce_slow_restart_en set in their register ROCE_ACCL: a flow that had to
+	// repeat packets goes on slowly. NVIDIA does not say how slowly; here it
+	// starts with one packet per round trip and doubles that until it is back
+	// at its old rate.
+	SlowRestart Recovery = "slow-restart"
+	// IRN is selective repeat (Mittal et al., SIGCOMM 2018): the receiver
+	// keeps what is out of order, the sender repeats what is missing below, and
+	// at most a bandwidth-delay product is in flight.
+	IRN Recovery = "irn"
+	// OutOfOrder is that of adapters for adaptive routing, which place data in
+	// memory in any order (ConnectX-5 and later, "Out-of-Order Data
+	// Placement"): nothing is discarded, and the receiver asks for a packet only
+	// when it has been missing for ReorderWait while later ones came.
+	OutOfOrder Recovery = "out-of-order"
+	// TCP is what the simulator has that Hermes' and RLB's authors build on
+	// (ns3-load-balance: TcpResequenceBuffer under TcpSocketBase): the receiver
+	// holds early packets for ReorderWait, or until there are 64 KB of them;
+	// then each makes a duplicate acknowledgement. After DupAcks of those the
+	// sender repeats what is missing and halves its rate.
+	TCP Recovery = "tcp"
+)
+
+// recoveries are all ways of recovery.
+var recoveries = []Recovery{GoBackN, SlowRestart, IRN, OutOfOrder, TCP}
+
+func (r Recovery) check() error {
+	var names []string
+	for _, k := range recoveries {
+		if r == k {
+			return nil
+		}
+		names = append(names, string(k))
+	}
+	return fmt.Errorf("recovery is %q, must be one of %s", r, strings.Join(names, ", "))
+}
+
+// keeps reports whether the receiver keeps packets that are out of order. Its
+// acknowledgements then say which packet caused them.
+func (r Recovery) keeps() bool { return r == IRN || r == OutOfOrder || r == TCP }
+
+// sackLen is what such acknowledgements have behind the AETH: the number of
+// the packet that caused them.
+const sackLen = 4
+
+// reorderWait returns how long a packet must be missing before anything is
+// said about it. The wait of OutOfOrder is longer than pauses last.
+func (c *Config) reorderWait() vtime.Time {
+	switch {
+	case c.ReorderWait > 0:
+		return c.ReorderWait
+	case c.Recovery == TCP:
+		return 50 * vtime.Microsecond
+	}
+	return 2 * vtime.Millisecond
+}
+
+// tcpHeld is how many bytes a TCP receiver holds before it passes them on.
+const tcpHeld = 64_000
+
+// bitmap is a set of packets from a first one on.
+type bitmap struct {
+	words []uint64 // bit n at n modulo their number
+}
+
+func (b *bitmap) has(n int64) bool {
+	if len(b.words) == 0 {
+		return false
+	}
+	return b.words[n>>6&int64(len(b.words)-1)]&(1<<(n&63)) != 0
+}
+
+// set adds n, which is at least first, of a set without members before first.
+func (b *bitmap) set(n, first int64) {
+	for need := n>>6 - first>>6 + 1; need > int64(len(b.words)); {
+		bigger := bitmap{make([]uint64, max(2*len(b.words), 1))}
+		for i := range int64(len(b.words)) {
+			w := first>>6 + i
+			bigger.words[w&int64(len(bigger.words)-1)] = b.words[w&int64(len(b.words)-1)]
+		}
+		b.words = bigger.words
+	}
+	b.words[n>>6&int64(len(b.words)-1)] |= 1 << (n & 63)
+}
+
+// clear takes n out.
+func (b *bitmap) clear(n int64) {
+	if len(b.words) > 0 {
+		b.words[n>>6&int64(len(b.words)-1)] &^= 1 << (n & 63)
+	}
+}
+
+// repeater is the sending end of a recovery that repeats only what is missing.
+// Whatever is below limit and has not arrived is taken to be lost. It is
+// repeated once in a recovery; what is still missing after that waits for the
+// next, or for the timeout.
+type repeater struct {
+	arrived    bitmap // packets above una that have arrived
+	count      int    // of them
+	highest    int64  // one past the highest of them
+	recovering bool
+	until      int64 // recovery is over when this packet is acknowledged
+	repeat     int64 // next packet that may have to be repeated
+	limit      int64
+}
+
+// lost returns the next packet to be repeated, or -1.
+func (r *repeater) lost(una int64) int64 {
+	if !r.recovering {
+		return -1
+	}
+	r.repeat = max(r.repeat, una)
+	for ; r.repeat < r.limit; r.repeat++ {
+		if !r.arrived.has(r.repeat) {
+			return r.repeat
+		}
+	}
+	return -1
+}
+
+// advance forgets packets that are acknowledged up to una.
+func (r *repeater) advance(from, una int64) {
+	for n := from; n < min(una, r.highest); n++ {
+		if r.arrived.has(n) {
+			r.arrived.clear(n)
+			r.count--
+		}
+	}
+	if r.recovering && una > r.until {
+		r.recovering = false
+	}
+}
+
+// enter begins a recovery, if none is on. What an earlier one has repeated is
+// still on its way.
+func (r *repeater) enter(high int64) {
+	if !r.recovering {
+		r.recovering, r.until = true, high-1
+	}
+}
+
+// again begins a recovery that repeats what an earlier one has repeated.
+func (r *repeater) again(una, high, limit int64) {
+	r.recovering = false
+	r.enter(high)
+	r.repeat, r.limit = una, limit
+}
+
+// selective handles what an acknowledgement says of packets that have come
+// out of order.
+func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
+	if len(behind) < sackLen {
+		return
+	}
+	n := s.una + ahead(binary.BigEndian.Uint32(behind)&0xffffff, s.una)
+	r := s.sel
+	if n < s.una || n >= s.high {
+		return
+	}
+	if !r.arrived.has(n) {
+		r.arrived.set(n, s.una)
+		r.count++
+		r.highest = max(r.highest, n+1)
+	}
+	switch s.h.cfg.Recovery {
+	case IRN:
+		if nak {
+			r.limit = max(r.limit, r.highest)
+			r.enter(s.high)
+		}
+	case OutOfOrder:
+		if nak {
+			r.again(s.una, s.high, n)
+		}
+	case TCP:
+		// A packet is lost if so many later ones have come (RFC 6675).
+		dup := int64(s.h.cfg.DupAcks)
+		r.limit = max(r.limit, r.highest-dup)
+		if !r.recovering && int64(r.count) >= dup {
+			r.enter(s.high)
+			s.slower(now, s.Rate/2)
+		}
+	}
+}
+
+// rewind begins again from the first packet without an acknowledgement.
+func (s *sender) rewind(now vtime.Time) {
+	s.next = s.una
+	if s.h.cfg.Recovery == SlowRestart && s.una < s.high {
+		s.slow.begin(now, 1)
+	}
+}
+
+// slower has congestion control go on from a lower rate.
+func (s *sender) slower(now vtime.Time, rate vtime.Rate) {
+	old := s.Rate
+	s.ctl.Restart(now, max(min(rate, s.Rate), s.h.kit.Lowest))
+	s.repace(old)
+}
+
+// timeout returns how long the sender waits for an acknowledgement: IRN waits
+// less when so few packets are in flight that their loss could not show in any
+// other way.
+func (s *sender) timeout() vtime.Time {
+	cfg := s.h.cfg
+	if cfg.Recovery == IRN && s.high-s.una <= int64(cfg.RTOLowPackets) && cfg.RTOLow > 0 {
+		return cfg.RTOLow
+	}
+	return cfg.RTO
+}
+
+// hole is what a receiver knows of the packet it expects while later ones have
+// come already.
+type hole struct {
+	since vtime.Time
+	mark  int64 // one past the last packet that had come then
+	set   bool  // an event is on its way
+	told  bool  // TCP: duplicate acknowledgements are sent at once
+}
+
+// early keeps a packet that is d ahead of the expected one, and says so.
+func (r *receiver) keep(now vtime.Time, d int64, cause uint32, echo bool, telemetry packet.INT) {
+	n := r.expected + d
+	if n < r.total && !r.early.has(n) {
+		r.early.set(n, r.expected)
+		r.held++
+		r.highest = max(r.highest, n+1)
+		if r.held == 1 {
+			r.openHole(now)
+		}
+	}
+	switch r.h.cfg.Recovery {
+	case IRN:
+		r.ack(now, packet.SyndromeNAKPSNSequence, r.expected, cause, echo, telemetry)
+	case OutOfOrder:
+		r.ack(now, packet.SyndromeACK, r.expected-1, cause, echo, telemetry)
+	case TCP:
+		switch {
+		case r.hole.told:
+			r.ack(now, packet.SyndromeACK, r.expected-1, cause, echo, telemetry)
+		case r.held*r.h.cfg.MTU >= tcpHeld:
+			r.release(now)
+		}
+	}
+}
+
+// openHole begins the wait for the expected packet.
+func (r *receiver) openHole(now vtime.Time) {
+	if r.h.cfg.Recovery == IRN {
+		return // it does not wait
+	}
+	o := &r.hole
+	o.since, o.mark, o.told = now, r.highest, false
+	if !o.set {
+		o.set = true
+		r.h.net.At(now+r.h.cfg.reorderWait(), (*holeTimer)(r), 0)
+	}
+}
+
+// holeTimer is the event of a packet that may have been missing for too long.
+type holeTimer receiver
+
+// Fire implements vtime.Event.
+func (t *holeTimer) Fire(now vtime.Time, _ uint64) {
+	r := (*receiver)(t)
+	o, wait := &r.hole, r.h.cfg.reorderWait()
+	o.set = false
+	if r.held == 0 || o.told {
+		return
+	}
+	if due := o.since + wait; now < due {
+		o.set = true
+		r.h.net.At(due, t, 0)
+		return
+	}
+	if r.h.cfg.Recovery == TCP {
+		r.release(now)
+		return
+	}
+	r.ack(now, packet.SyndromeNAKPSNSequence, r.expected, uint32(o.mark-1)&0xffffff, false, nil)
+	r.openHole(now)
+}
+
+// release has a TCP receiver acknowledge all it holds.
+func (r *receiver) release(now vtime.Time) {
+	r.hole.told = true
+	for n := r.expected + 1; n < r.highest; n++ {
+		if r.early.has(n) {
+			r.ack(now, packet.SyndromeACK, r.expected-1, uint32(n)&0xffffff, false, nil)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Stages of ingress and egress by target, in their order: the places where
+// blocks apply their controls.
+var (
+	ingressStages = map[string][]string{
+		// start: every packet, before it is known where it goes. arrive: packets
+		// that have a way out. flow: packets with several ways. choose: the same,
+		// the first time: the base scheme. rethink: the same, schemes on top of
+		// it. hold: packets that have a port, unless they pass again. settle:
+		// packets with several ways, likewise. leave: packets that have a port,
+		// likewise. queue: the same, at last.
+		"v1model": {"start", "arrive", "flow", "choose", "rethink", "hold", "settle", "leave", "queue"},
+		// start: every packet and all feedback. learn: the same, once it is known
+		// where packets go. choose: packets with several ways. settle: every packet
+		// and all feedback again. leave: the same, once packets have a port.
+		"tna": {"start", "learn", "choose", "settle", "leave"},
+	}
+	egressStages = map[string][]string{
+		// message: clones that become messages. depart: packets that leave. calm:
+		// the same, messages that may be left out.
+		"v1model": {"message", "depart", "calm"},
+		// arrive: everything. message: copies that become messages. copy:HEADER:
+		// copies that begin with a header of a block's own. depart: packets that
+		// leave.
+		"tna": {"arrive", "message", "depart"},
+	}
+)
+
+// instance is a control inside the pipe that applies it.
+type instance struct{ Control, Name string }
+
+// pipe is an ingress or egress control: instances, and the text that applies
+// them.
+type pipe struct {
+	Instances []instance
+	Apply     string
+}
+
+// Ingress and Egress apply the blocks' controls on v1model.
+func (g *generator) Ingress() pipe {
+	w := g.writer(ingressOf, "hdr, meta, standard_metadata")
+	again := g.needs["recirculation"]
+	w.stage("start")
+	w.use("Route")
+	w.stage("arrive")
+	w.open("if (meta.last_path > 0) {")
+	w.stage("flow")
+	switch {
+	case again && w.has("choose"):
+		w.open("if (meta.passes == 0) {")
+		w.stage("choose")
+		w.orElse("")
+		w.line("meta.path = meta.first_choice;")
+		w.close()
+	case again:
+		w.open("if (meta.passes > 0) {")
+		w.line("meta.path = meta.first_choice;")
+		w.close()
+	default:
+		w.stage("choose")
+	}
+	w.line("meta.out_port = meta.first_port + (port_t) meta.path;")
+	w.stage("rethink")
+	switch {
+	case !again:
+		w.stage("settle")
+		w.close()
+		w.stage("leave")
+		w.stage("queue")
+	case w.has("hold"):
+		w.close()
+		if w.has("rethink") {
+			w.open("if (!meta.again) {")
+			w.stage("hold")
+			w.close()
+		} else {
+			w.stage("hold")
+		}
+		lastPass(w, true)
+	default:
+		lastPass(w, false)
+	}
+	w.use("Send")
+	return w.pipe()
+}
+
+// lastPass writes what happens to a packet that may have to pass again:
+// either that, or what is due to one that leaves.
+func lastPass(w *writer, outside bool) {
+	w.open("if (meta.again) {")
+	w.use("Again")
+	if outside || w.has("settle") {
+		w.orElse("")
+	}
+	if outside {
+		if w.has("settle") {
+			w.open("if (meta.last_path > 0) {")
+			w.stage("settle")
+			w.close()
+		}
+		w.stage("leave")
+		w.stage("queue")
+		w.close()
+		return
+	}
+	w.stage("settle")
+	w.close()
+	w.close()
+	if w.has("leave") || w.has("queue") {
+		w.open("if (!meta.again) {")
+		w.stage("leave")
+		w.stage("queue")
+		w.close()
+	}
+}
+
+func (g *generator) Egress() pipe {
+	w := g.writer(egressOf, "hdr, meta, standard_metadata")
+	depth := w.depth
+	if g.needs["message"] {
+		w.open("if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {")
+		w.stage("message")
+	}
+	if g.needs["recirculation"] {
+		const again = "if (standard_metadata.egress_port == RECIRCULATION_PORT)"
+		if w.depth > depth {
+			w.orElse(again)
+		} else {
+			w.open(again + " {")
+		}
+		w.use("PassAgain")
+	}
+	if w.depth > depth {
+		w.orElse("")
+	}
+	w.stage("depart")
+	w.stage("calm")
+	if w.depth > depth {
+		w.close()
+	}
+	return w.pipe()
+}
+
+// TNAIngress and TNAEgress apply the blocks' controls on TNA.
+func (g *generator) TNAIngress() pipe {
+	w := g.writer(ingressOf, "hdr, meta, intrinsic, parsed, deparser, tm")
+	w.use("Route")
+	w.stage("start")
+	w.stage("learn")
+	switch {
+	case g.needs["fabric"]: // a condition around several tables would be stages longer
+		w.stage("choose")
+	case w.has("choose"):
+		w.open("if (meta.last_path > 0) {")
+		w.stage("choose")
+		if w.has("settle") {
+			w.close()
+		}
+	}
+	if g.needs["recirculation"] {
+		w.stage("settle")
+		w.use("Send")
+		return w.pipe()
+	}
+	if w.has("settle") || !w.has("choose") {
+		w.stage("settle")
+		w.open("if (meta.last_path > 0) {")
+	}
+	w.line("meta.out_port = meta.first_port + meta.step;")
+	if g.needs["egress_qlen"] {
+		w.line("meta.way = (bit<8>) meta.path;")
+	}
+	if w.depth > 2 {
+		w.close()
+	}
+	w.stage("leave")
+	w.use("Send")
+	return w.pipe()
+}
+
+func (g *generator) TNAEgress() pipe {
+	w := g.writer(egressOf, "hdr, meta, intrinsic, parsed, deparser")
+	w.stage("arrive")
+	if !g.needs["mirror"] {
+		w.stage("depart")
+		return w.pipe()
+	}
+	w.open("if (hdr.bridge.isValid()) {")
+	w.stage("depart")
+	if w.has("message") {
+		w.orElse("if (hdr.message.isValid())")
+		w.stage("message")
+	}
+	for _, s := range w.order {
+		if header, ok := strings.CutPrefix(s, "copy:"); ok {
+			w.orElse("if (hdr." + header + ".isValid())")
+			w.stage(s)
+		}
+	}
+	w.close()
+	return w.pipe()
+}
+
+func ingressOf(t *onTarget) []step { return t.Ingress }
+func egressOf(t *onTarget) []step  { return t.Egress }
+
+// snake turns RttSend into rtt_send.
+func snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// writer writes the apply block of a pipe.
+type writer struct {
+	text      strings.Builder
+	depth     int
+	order     []string
+	steps     map[string][]string
+	instances []instance
+	args      string // of every control
+}
+
+func (g *generator) writer(of func(*onTarget) []step, args string) *writer {
+	order, steps := g.steps(of)
+	return &writer{depth: 2, order: order, steps: steps, args: args}
+}
+
+func (w *writer) pipe() pipe { return pipe{w.instances, w.text.String()} }
+
+func (w *writer) line(text string) {
+	w.text.WriteString("\n" + strings.Repeat("    ", w.depth) + text)
+}
+
+// open starts a block of statements, close ends it.
+func (w *writer) open(text string) { w.line(text); w.depth++ }
+func (w *writer) close()           { w.depth--; w.line("}") }
+
+// orElse ends a block and starts another, under a condition if there is one.
+func (w *writer) orElse(condition string) {
+	w.depth--
+	w.open(strings.TrimSpace("} else "+condition) + " {")
+}
+
+func (w *writer) has(stage string) bool { return len(w.steps[stage]) > 0 }
+
+// stage applies the controls of a stage.
+func (w *writer) stage(stage string) {
+	for _, control := range w.steps[stage] {
+		w.use(control)
+	}
+}
+
+// use applies a control.
+func (w *writer) use(control string) {
+	name := snake(control)
+	w.instances = append(w.instances, instance{control, name})
+	w.line(name + ".apply(" + w.args + ");")
+}

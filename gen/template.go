@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"fmt"
+	"math/bits"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/packet"
+)
+
+// generator is a Profile with what templates ask of it.
+type generator struct {
+	*Profile
+	*closure
+	manifest *manifest.Manifest
+	tmpl     map[*block]*template.Template
+}
+
+// parse reads the templates of the blocks. Each block has names of its own:
+// what a template calls section is a section of the same block.
+func (g *generator) parse() error {
+	g.tmpl = make(map[*block]*template.Template)
+	for _, b := range g.blocks {
+		t := template.New(b.Name).Funcs(g.funcs(b))
+		for _, file := range []string{"common.p4.tmpl", g.target + ".p4.tmpl"} {
+			text, ok := b.files[file]
+			if !ok {
+				continue
+			}
+			if _, err := t.New(filepath.Join(b.dir, file)).Parse(text); err != nil {
+				return err
+			}
+		}
+		g.tmpl[b] = t
+	}
+	return nil
+}
+
+func (g *generator) funcs(b *block) template.FuncMap {
+	return template.FuncMap{
+		// What is in the program.
+		"need":         g.need,
+		"markedOnly":   func() bool { return g.needs["bth"] && !g.needs["bth.all"] },
+		"moreMessages": func() bool { return g.moreMessages(b) },
+		// Text of this block, of another, and of all.
+		"section":  func(name string) (string, error) { return g.own(b, name) },
+		"from":     g.from,
+		"eachPath": func(name string, n int) (string, error) { return g.eachPath(b, name, n) },
+		"join":     g.join,
+		"sections": func(s string) (string, error) { return g.join(s, "\n\n") },
+		"commas":   func(s string) (string, error) { return g.join(s, ",\n") },
+		"lines":    g.lines,
+		"more":     g.more,
+		"words":    g.words,
+		"indent":   indent,
+		"arg":      func(args []any, i int) any { return args[i] },
+		"trim":     func(s string) string { return strings.Trim(s, "\n") },
+		"list":     func(s ...string) []string { return s },
+		// Lists of headers.
+		"otherHeaders":  g.otherHeaders,
+		"egressHeaders": g.egressHeaders,
+		"feedbackDue":   g.feedbackDue,
+		// Parsers and controls of TNA.
+		"zero":          g.zero,
+		"egressStates":  egressStates,
+		"ingressParams": func() string { return ingressParams },
+		"egressParams":  func() string { return egressParams },
+		// Numbers.
+		"product":   func(a, b int) int { return a * b },
+		"div":       func(a, b int) int { return a / b },
+		"add":       func(a, b int) int { return a + b },
+		"dec":       func(a int) int { return a - 1 },
+		"sub":       func(a, b int) int { return a - b },
+		"hex":       func(v uint64) string { return fmt.Sprintf("%#x", v) },
+		"seq":       seq,
+		"paths":     func() []int { return seq(g.Sizes.Paths) },
+		"classes":   func() []int { return seq(packet.Classes) },
+		"lossless":  func() []int { return []int{g.Lossless()} },
+		"firstPath": func(n int) uint64 { return 1 << (n - 1) },
+		"prefixes":  func(n int) []prefix { return prefixes(n)[:n-1] },
+		// All of them, the last being the path from which the others are counted.
+		"allPrefixes": func(n int) []prefix { l := prefixes(n); l[n-1].Skip = 0; return l },
+		"pathBit":     func(path int) string { return fmt.Sprintf("%#x", uint64(1)<<(g.MaskBits()-1-path)) },
+		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits(), uint64(1)<<(g.MaskBits()-1-path)) },
+		"args":        g.args,
+		// Cells of registers.
+		"index":     g.index,
+		"cell":      g.cell,
+		"cells":     func() int { return g.Sizes.Ports * g.Sizes.Priorities },
+		"classcell": g.classCell,
+		"pathcell":  func(leaf, path string) string { return fmt.Sprintf("(bit<32>) (%s ++ %s)", leaf, path) },
+		"pathcells": func() int { return g.Sizes.Leaves * g.PathCells() },
+		"flowcell": func() string {
+			cell := fmt.Sprintf("meta.flow_hash[%d:0]", g.FlowBits()-1)
+			if g.target == "tna" {
+				return cell
+			}
+			return "(bit<32>) " + cell
+		},
+		"levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes,
+
+		"wishes": g.wishes, "sums": g.sums,
+		"turns":      g.turns,
+		"slowEchoes": g.slowEchoes,
+		"slowBit":    func(path int) string { return fmt.Sprintf("%#x", g.slowBit(path, 0)) },
+		"coflowcell": func(path int) string { return fmt.Sprintf("(bit<32>) (row ++ (path_t) %d)", path) },
+		"slots":      func() []int { return seq(g.Slots() + 1)[1:] },
+		"slotcell": func(slot string) string {
+			return fmt.Sprintf("(bit<32>) (meta.out_port ++ %s[%d:0])", slot, slotBits-1)
+		},
+		"slotcells":     func() int { return g.Sizes.Ports << slotBits },
+		"slotIndex":     func() string { return fmt.Sprintf("port,slot:%d", 1<<slotBits) },
+		"isRecent":      func(slot int) bool { return slot <= recentSlots },
+		"postcardBytes": func() int { return packet.IPv4Len + packet.UDPLen + packet.PostcardLen },
+		// QCN: 1/(n+1) in 2^-32, rounded up.
+		"share":    func(n int) string { return fmt.Sprintf("%#x", (uint64(1)<<32+uint64(n))/uint64(n+1)) },
+		"qcn":      g.qcn,
+		"cnpBytes": func() int { return packet.IPv4Len + packet.UDPLen + packet.CNPLen + 4 },
+	}
+}
+
+func seq(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// own returns a section of a block.
+func (g *generator) own(b *block, name string) (string, error) {
+	text, ok, err := g.section(b, name, g)
+	if err == nil && !ok {
+		err = fmt.Errorf("block %s has no section %q", b.Name, name)
+	}
+	return text, err
+}
+
+// from returns a section that one block has for others. With arguments, they
+// are what its template is given.
+func (g *generator) from(name, section string, args ...any) (string, error) {
+	i := slices.IndexFunc(g.blocks, func(b *block) bool { return b.Name == name })
+	if i < 0 {
+		return "", fmt.Errorf("block %s is not in the program: it has to be among the needs", name)
+	}
+	var data any = g
+	if len(args) > 0 {
+		data = args
+	}
+	text, ok, err := g.section(g.blocks[i], section, data)
+	if err == nil && !ok {
+		err = fmt.Errorf("block %s has no section %q", name, section)
+	}
+	return text, err
+}
+
+// section returns a section of a block, and whether it has one.
+func (g *generator) section(b *block, name string, data any) (string, bool, error) {
+	t := g.tmpl[b]
+	if t.Lookup(name) == nil {
+		return "", false, nil
+	}
+	var w strings.Builder
+	err := t.ExecuteTemplate(&w, name, data)
+	return w.String(), true, err
+}
+
+// join returns the sections of that name of all blocks.
+func (g *generator) join(name, sep string) (string, error) {
+	if !g.hooks[name] {
+		return "", fmt.Errorf("no block has a hook %q", name)
+	}
+	var parts []string
+	for _, b := range g.blocks {
+		text, _, err := g.section(b, name, g)
+		if err != nil {
+			return "", err
+		}
+		if text = strings.Trim(text, "\n"); strings.TrimSpace(text) != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, sep), nil
+}
+
+// words is join for names.
+func (g *generator) words(name string) ([]string, error) {
+	text, err := g.join(name, " ")
+	return strings.Fields(text), err
+}
+
+// lines returns the sections of that name of all blocks, each line after a
+// line break: a template calls it at the end of a line.
+func (g *generator) lines(name string) (string, error) {
+	text, err := g.join(name, "\n")
+	if text != "" {
+		text = "\n" + text
+	}
+	return text, err
+}
+
+// more is lines for statements: it indents them.
+func (g *generator) more(n int, name string) (string, error) {
+	text, err := g.lines(name)
+	return indent(n, text), err
+}
+
+// eachPath repeats statements for each path that there may be. Two there are
+// whenever there is a choice.
+func (g *generator) eachPath(of *block, name string, n int) (string, error) {
+	body, err := g.own(of, name)
+	body = strings.Trim(body, "\n") + "\n"
+	var b strings.Builder
+	for path := range g.Sizes.Paths {
+		if path < 2 {
+			b.WriteString(body)
+		} else {
+			fmt.Fprintf(&b, "if (meta.last_path >= %d) {\n%s}\n", path, indent(4, body))
+		}
+	}
+	return indent(n, strings.TrimSuffix(b.String(), "\n")), err
+}
+
+func indent(n int, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" {
+			b.WriteString(strings.Repeat(" ", n))
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// cell is the index of a port's cell in a register of queues.
+func (g *generator) cell(port string) string {
+	if g.PriorityQueues() {
+		return "(bit<32>) (" + port + " ++ standard_metadata.priority)"
+	}
+	return "(bit<32>) " + port
+}
+
+// classCell is the same for a given class.
+func (g *generator) classCell(port string, class int) string {
+	if g.PriorityQueues() {
+		return fmt.Sprintf("(bit<32>) (%s ++ 3w%d)", port, class)
+	}
+	return "(bit<32>) " + port
+}
+
+// index is the text of an @index annotation: "port" means queues of a port.
+func (g *generator) index(dims ...string) string {
+	switch {
+	case dims[0] == "port" && g.PriorityQueues():
+		return fmt.Sprintf("port,priority:%d", g.Sizes.Priorities)
+	case len(dims) == 2:
+		return fmt.Sprintf("%s,%s:%d", dims[0], dims[1], g.PathCells())
+	}
+	return dims[0]
+}
+
+// args are the default arguments of a configuration table's action.
+func (g *generator) args(table string) (string, error) {
+	args, err := g.manifest.Args(table, g.Network)
+	if err != nil {
+		return "", err
+	}
+	var text []string
+	for _, a := range args {
+		text = append(text, fmt.Sprint(a.Value))
+	}
+	return strings.Join(text, ", "), nil
+}
+
+// prefix is a run of zeros that ends in a one.
+type prefix struct {
+	Value, Mask string
+	Skip        int
+}
+
+// prefixes lists them for words of n bits, from none to n-1 zeros.
+func prefixes(n int) []prefix {
+	digits := (n + 3) / 4
+	var list []prefix
+	for zeros := range n {
+		value := uint64(1) << (n - 1 - zeros)
+		mask := ^uint64(0) >> (64 - n) &^ (value - 1)
+		list = append(list, prefix{fmt.Sprintf("0x%0*x", digits, value), fmt.Sprintf("0x%0*x", digits, mask), zeros + 1})
+	}
+	return list
+}
+
+// moreMessages reports whether a packet may have made a message before it
+// comes to a block: clones of a packet become one message.
+func (g *generator) moreMessages(of *block) bool {
+	for _, b := range g.blocks {
+		if b == of {
+			return false
+		}
+		for _, n := range slices.Concat(b.Needs, b.on(g.target).Needs) {
+			if blockOf(n.name) == "message" && g.holds(n.condition) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// otherHeaders lists all headers but Ethernet that a packet may have when a
+// clone of it becomes a message with the given header.
+func (g *generator) otherHeaders(message string) ([]string, error) {
+	list, err := g.words("before_ip")
+	if err != nil {
+		return nil, err
+	}
+	behind, err := g.words("behind_ip")
+	list = slices.Concat(list, []string{"ipv4", "arp"}, behind)
+	return slices.DeleteFunc(list, func(h string) bool { return h == message }), err
+}
+
+// egressHeaders are those that may leave egress on TNA, in order.
+func (g *generator) egressHeaders() ([]string, error) {
+	var list []string
+	for _, part := range []string{"egress_front", "", "egress_near", "before_ip", "ipv4", "egress_payload"} {
+		switch part {
+		case "":
+			list = append(list, "ethernet")
+		case "ipv4":
+			list = append(list, part)
+		default:
+			words, err := g.words(part)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, words...)
+		}
+	}
+	return list, nil
+}
+
+// feedbackDue is the condition that egress has something to tell ingress, on
+// TNA.
+func (g *generator) feedbackDue() (string, error) {
+	due, err := g.join("feedback_due", " || ")
+	if err != nil {
+		return "", err
+	}
+	unless, err := g.join("feedback_unless", " && ")
+	if unless == "" {
+		return due, err
+	}
+	if strings.Contains(due, "||") {
+		due = "(" + due + ")"
+	}
+	return due + " && " + unless, err
+}
+
+// zero writes zeros to all metadata of a kind: Tofino's parser does not.
+func (g *generator) zero(hook string) (string, error) {
+	text, err := g.lines(hook)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		m := metadataMember.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		value := "0"
+		if m[2] == "way" {
+			value = "NO_WAY"
+		}
+		if m[1] == "bool" {
+			value = "false"
+		}
+		fmt.Fprintf(&b, "meta.%s = %s;\n", m[2], value)
+	}
+	return b.String(), nil
+}
+
+var metadataMember = regexp.MustCompile(`^\s*([\w<>]+)\s+(\w+);`)
+
+// egressStates turns parser states of ingress into those of egress, which
+// keeps no metadata of a packet.
+func egressStates(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "meta.") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// Parameters of the controls of a pipe of TNA.
+const (
+	ingressParams = `inout headers_t hdr, inout metadata_t meta,
+        in ingress_intrinsic_metadata_t intrinsic,
+        in ingress_intrinsic_metadata_from_parser_t parsed,
+        inout ingress_intrinsic_metadata_for_deparser_t deparser,
+        inout ingress_intrinsic_metadata_for_tm_t tm`
+	egressParams = `inout headers_t hdr, inout egress_metadata_t meta,
+        in egress_intrinsic_metadata_t intrinsic,
+        in egress_intrinsic_metadata_from_parser_t parsed,
+        inout egress_intrinsic_metadata_for_deparser_t deparser`
+)
+
+// What templates ask of sizes and units.
+
+// PriorityQueues reports whether ports have a queue per class.
+func (g *generator) PriorityQueues() bool { return g.Sizes.Priorities > 1 }
+
+// RecirculationPort is the port whose packets pass the pipeline again.
+func (g *generator) RecirculationPort() int { return g.Recirculation }
+
+// Lossless is the class that is paused rather than dropped.
+func (g *generator) Lossless() int {
+	if g.PriorityQueues() {
+		return manifest.LosslessClass
+	}
+	return 0
+}
+
+// Slots is PB-FS's N. A ring has a power of two of cells, more than N and the
+// running slot. Of the full slots, as many count as recent as T_Δ has.
+func (g *generator) Slots() int { return manifest.Slots }
+
+// SlotFraction is how the slot of a time is computed.
+func (g *generator) SlotFraction() int { return g.Units.SlotFraction() }
+
+const (
+	slotBits    = 4
+	recentSlots = 2
+)
+
+// DREShift is the time constant of the load estimator as a power of two of
+// the target's units, DRETime the same as a number of them.
+func (g *generator) DREShift() int { return g.Units.LoadShift() }
+func (g *generator) DRETime() int  { return 1 << g.DREShift() }
+
+// Forget is how long a queue without arrivals keeps its length: 10 ms, or a
+// second on targets that count in microseconds, whose links are slower.
+func (g *generator) Forget() uint64 {
+	if g.Units.Time == manifest.Microseconds {
+		return g.Span(1_000_000_000)
+	}
+	return g.Span(10_000_000)
+}
+
+// CoflowBits is how many bits of a coflow's number choose its row.
+func (g *generator) CoflowBits() int { return bits.Len(uint(g.Sizes.Coflows - 1)) }
+
+// PathBits is how wide a path number is; PathCells is how many paths that
+// makes.
+func (g *generator) PathBits() int  { return max(1, bits.Len(uint(g.Sizes.Paths-1))) }
+func (g *generator) PathCells() int { return 1 << g.PathBits() }
+
+// MaskBits is the width of a set of paths.
+func (g *generator) MaskBits() int { return g.PathCells() }
+
+// Span converts nanoseconds to the target's unit of time.
+func (g *generator) Span(ns int) uint64 { return g.Units.Span(float64(ns)) }
+
+// FlowBits is the width of an index of per-flow state.
+func (g *generator) FlowBits() int { return bits.Len(uint(g.Sizes.Flows - 1)) }
+
+// Widths of indexes: of per-port and per-queue cells, of leaves, and of paths.
+func (g *generator) PortBits() int     { return bits.Len(uint(g.Sizes.Ports - 1)) }
+func (g *generator) PortTop() int      { return g.PortBits() - 1 }
+func (g *generator) CellBits() int     { return g.PortBits() + 3 }
+func (g *generator) LeafBits() int     { return bits.Len(uint(g.Sizes.Leaves - 1)) }
+func (g *generator) LeafPathBits() int { return g.LeafBits() + g.PathBits() }
+func (g *generator) WayBits() int      { return g.PathBits() + 3 }
+func (g *generator) WayCells() int     { return 1 << g.WayBits() }
+
+// MTUShift is the size of a packet as a power of two, not below the MTU.
+func (g *generator) MTUShift() int { return bits.Len(uint(g.Network.MTU - 1)) }
+
+// FeedbackSession is the mirror session of feedback, above those of ports.
+// FeedbackInterval is a nanosecond above 1 µs: the recirculation port takes
+// some 150 million packets a second, two pipelines of 32 ports send at most 64.
+func (g *generator) FeedbackSession() int  { return manifest.FeedbackSession }
+func (g *generator) FeedbackInterval() int { return 1000 }
+
+// StepBits is what a path lacks to a distance between ports.
+func (g *generator) StepBits() int { return 9 - g.PathBits() }
+
+// span is a time that a parameter has when the program is generated.
+func (g *generator) span(parameter string) int {
+	ns, err := g.manifest.Value(parameter, g.Network)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return max(int(ns), 1)
+}
