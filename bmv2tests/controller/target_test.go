@@ -83,7 +83,7 @@ func startSoft(t testing.TB) *target {
 				t.Fatal(err)
 			}
 		}
-		soft, err := softswitch.New(softswitch.Config{Name: "b1", DeviceID: 1, Ports: []softswitch.Port{{Number: 1}, {Number: 2}}})
+		soft, err := softswitch.New(softswitch.Config{Name: "b1", DeviceID: 1, Ports: []softswitch.Port{{Number: 1}, {Number: 2}, {Number: 3}}})
 		if err != nil {
 			t.Fatal(err)
 		}

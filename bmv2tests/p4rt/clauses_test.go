@@ -23,7 +23,7 @@ type clause struct {
 	bmv2 string
 }
 
-var clauses = slices.Concat(sessionClauses, tableClauses, entityClauses, translateClauses)
+var clauses = slices.Concat(sessionClauses, tableClauses, entityClauses, translateClauses, limitClauses)
 
 // soft are the options of our switch.
 var soft = p4rtserver.Options{Translations: translations}

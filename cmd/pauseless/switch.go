@@ -11,12 +11,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/metrics"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
@@ -106,6 +108,8 @@ If all ports read from pcap files, the switch ends when these do.`,
 	f.IntVar(&flags.CPUPort, "cpu-port", softswitch.DefaultCPUPort, "port that leads to the controller")
 	f.IntVar(&flags.DropPort, "drop-port", softswitch.DefaultDropPort, "egress_spec that drops")
 	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers")
+	flags.Memory = p4rtserver.DefaultMemory * vtime.Byte
+	f.Var((*sizeFlag)(&flags.Memory), "memory", "bound of what the switch keeps: tables, groups, packets, streams, digests; more is refused")
 	f.StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
 	f.BoolVar(&verbose, "counters", false, "print the counters at the end")
 	return cmd
@@ -137,7 +141,11 @@ func merge(cmd *cobra.Command, c, flags *switchFile) {
 	set("tls-ca", c.TLS.CA == "", func() { c.TLS.CA = flags.TLS.CA })
 	set("cpu-port", c.CPUPort == 0, func() { c.CPUPort = flags.CPUPort })
 	set("drop-port", c.DropPort == 0, func() { c.DropPort = flags.DropPort })
+	set("memory", c.Memory == 0, func() { c.Memory = flags.Memory })
 	set("seed", c.Seed == 0, func() { c.Seed = flags.Seed })
+	if c.Buffer.Size == 0 {
+		c.Buffer.Size = c.Memory / 16
+	}
 	if c.Name == "" {
 		c.Name = fmt.Sprintf("switch%d", c.DeviceID)
 	}
@@ -164,7 +172,22 @@ next:
 	return nil
 }
 
+// leastMemory is what a switch needs for small programs.
+const leastMemory = 64 << 20
+
+// sizeFlag is a vtime.Size as a flag.
+type sizeFlag vtime.Size
+
+func (s *sizeFlag) String() string        { return vtime.Size(*s).String() }
+func (s *sizeFlag) Set(text string) error { return (*vtime.Size)(s).UnmarshalText([]byte(text)) }
+func (s *sizeFlag) Type() string          { return "SIZE" }
+
 func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters bool) (err error) {
+	memory := int64(c.Memory / vtime.Byte)
+	if memory < leastMemory {
+		return fmt.Errorf("--memory %v is less than the %v that a switch needs", c.Memory, leastMemory*vtime.Byte)
+	}
+	debug.SetMemoryLimit(memory) // the garbage collector works harder near it
 	cfg, specs, err := c.config()
 	if err != nil {
 		return err
@@ -178,7 +201,7 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 		return err
 	}
 	runner := port.NewRunner(sw, links)
-	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations})
+	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations, Memory: memory})
 	if err := preload(cmd, c, sw, srv); err != nil {
 		return errors.Join(err, closeAll(links))
 	}
@@ -306,7 +329,7 @@ func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *sl
 		}
 		log.Info("P4Runtime server", "address", l.Addr(), "tls", c.TLS.Cert != "")
 		go func() {
-			if err := g.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			if err := g.Serve(srv.Limit(l)); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 				log.Error("P4Runtime server", "error", err)
 				failed()
 			}

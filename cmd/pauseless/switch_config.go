@@ -27,6 +27,7 @@ type switchFile struct {
 	CPUPort  int          `yaml:"cpu_port"`
 	DropPort int          `yaml:"drop_port"`
 	Seed     int          `yaml:"seed"`
+	Memory   vtime.Size   `yaml:"memory"`
 	Buffer   struct {
 		Size         vtime.Size `yaml:"size"`
 		QueueBytes   vtime.Size `yaml:"queue_bytes"`

@@ -5,6 +5,7 @@ package interp
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -452,4 +453,24 @@ func (p *Program) UnpackArgs(action int, data []uint64) [][]uint64 {
 		args[i] = data[param.slot : param.slot+limbsOf(param.Width)]
 	}
 	return args
+}
+
+// StateBytes returns what the arrays of a program take in memory, before any
+// is made.
+func (p *Program) StateBytes() int64 {
+	n := int64(0)
+	for i := range p.Registers {
+		n += 8 * int64(p.Registers[i].Size) * int64(limbsOf(p.Registers[i].Width))
+	}
+	for i := range p.Counters {
+		if !p.Counters[i].Direct {
+			n += int64(p.Counters[i].Size) * int64(unsafe.Sizeof(Counter{}))
+		}
+	}
+	for i := range p.Meters {
+		if !p.Meters[i].Direct {
+			n += int64(p.Meters[i].Size) * int64(unsafe.Sizeof(Meter{}))
+		}
+	}
+	return n
 }

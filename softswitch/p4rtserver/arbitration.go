@@ -13,6 +13,7 @@ import (
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -22,6 +23,9 @@ type arbiter struct {
 	s     *Server
 	mu    sync.Mutex
 	roles map[string]*role
+	left  uint64 // counts streams that have left, to tell which role is oldest
+	// streams counts those that are open.
+	streams atomic.Int64
 }
 
 // role is the controllers that connected under one role name.
@@ -32,13 +36,18 @@ type role struct {
 	highest *electionID
 	primary *client
 	clients []*client
+	left    uint64 // arbiter.left when the last client did
 }
 
 // client is one stream.
 type client struct {
 	role     *role
 	election *electionID // nil: unset, never primary
+	peer     string      // address
 	out      chan *p4v1.StreamMessageResponse
+	// queued is how many bytes out has; more than room are not taken.
+	queued atomic.Int64
+	room   int64
 	// gone is closed when the stream has ended.
 	gone chan struct{}
 	// dropped counts messages that there was no room for. id is election, for
@@ -46,6 +55,10 @@ type client struct {
 	dropped atomic.Uint64
 	id      atomic.Pointer[electionID]
 	log     *slog.Logger
+}
+
+func (s *Server) newClient() *client {
+	return &client{log: s.log, out: make(chan *p4v1.StreamMessageResponse, s.opts.Backlog), room: s.budget.stream, gone: make(chan struct{})}
 }
 
 type electionID struct{ high, low uint64 }
@@ -83,6 +96,12 @@ func (a *arbiter) init(s *Server) { a.s, a.roles = s, map[string]*role{} }
 // update handles a MasterArbitrationUpdate. An error ends the stream.
 func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 	name := m.GetRole().GetName()
+	if err := checkRole(name, roleID(m.GetRole())); err != nil {
+		return err
+	}
+	if n := proto.Size(m.GetRole().GetConfig()); n > maxRoleConfig {
+		return status.Errorf(codes.InvalidArgument, "role.config has %d bytes, more than %d", n, maxRoleConfig)
+	}
 	if c.role == nil {
 		if err := a.s.checkDevice(m.DeviceId); err != nil {
 			return err
@@ -103,6 +122,9 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 	defer a.mu.Unlock()
 	r := a.roles[name]
 	if r == nil {
+		if err := a.makeRoom(); err != nil {
+			return err
+		}
 		r = &role{name: name}
 		a.roles[name] = r
 	}
@@ -178,6 +200,12 @@ func (a *arbiter) leave(c *client) {
 			break
 		}
 	}
+	if len(r.clients) == 0 {
+		a.left++
+		if r.left = a.left; r.highest == nil && r.primary == nil {
+			delete(a.roles, r.name) // there is nothing to remember
+		}
+	}
 	if r.primary == c {
 		r.primary = nil
 		a.s.log.Info("primary controller is gone", "role", r.name, "election", c.election)
@@ -185,32 +213,72 @@ func (a *arbiter) leave(c *client) {
 	}
 }
 
-// checkPrimary reports whether a unary call may change things.
-func (a *arbiter) checkPrimary(roleName string, id *p4v1.Uint128) error {
+// makeRoom makes sure that one more role can be remembered. Those without
+// controllers are forgotten, the oldest first, and with them their highest
+// election id; the default role is not.
+func (a *arbiter) makeRoom() error {
+	if len(a.roles) < maxRoles {
+		return nil
+	}
+	var oldest *role
+	for _, r := range a.roles {
+		if len(r.clients) == 0 && r.name != "" && (oldest == nil || r.left < oldest.left) {
+			oldest = r
+		}
+	}
+	if oldest == nil {
+		return status.Errorf(codes.ResourceExhausted, "there are %d roles with controllers, as many as the switch remembers", len(a.roles))
+	}
+	delete(a.roles, oldest.name)
+	return nil
+}
+
+// checkRole checks how a role is named. A number alone names none: it would be
+// taken for the default role.
+func checkRole(name string, id uint64) error {
+	switch {
+	case len(name) > maxRoleName:
+		return status.Errorf(codes.InvalidArgument, "a role name of %d bytes, more than %d", len(name), maxRoleName)
+	case name == "" && id != 0:
+		return status.Errorf(codes.InvalidArgument, "role id %d without a name: roles are named since P4Runtime 1.4, give role.name", id)
+	}
+	return nil
+}
+
+// hasPrimary reports whether a peer has a stream that is primary of its role.
+func (a *arbiter) hasPrimary(peer string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.roles {
+		if r.primary != nil && r.primary.peer == peer {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPrimary reports whether a unary call may change things, and what.
+func (a *arbiter) checkPrimary(roleName string, number uint64, id *p4v1.Uint128) (*scope, error) {
+	if err := checkRole(roleName, number); err != nil {
+		return nil, err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.roles[roleName]
 	if r == nil {
 		if roleName != "" {
-			return status.Errorf(codes.NotFound, "no controller has role %q", roleName)
+			return nil, status.Errorf(codes.NotFound, "no controller has role %q", roleName)
 		}
-		return status.Error(codes.PermissionDenied, "no controller is primary: open a stream and send a MasterArbitrationUpdate first")
+		return nil, status.Error(codes.PermissionDenied, "no controller is primary: open a stream and send a MasterArbitrationUpdate first")
 	}
 	e := election(id)
 	switch {
 	case r.primary == nil:
-		return status.Errorf(codes.PermissionDenied, "no controller is primary; election id %v is not", e)
+		return nil, status.Errorf(codes.PermissionDenied, "no controller is primary; election id %v is not", e)
 	case e == nil || e.compare(r.primary.election) != 0:
-		return status.Errorf(codes.PermissionDenied, "election id %v is not primary: %v is", e, r.primary.election)
+		return nil, status.Errorf(codes.PermissionDenied, "election id %v is not primary: %v is", e, r.primary.election)
 	}
-	return nil
-}
-
-// scopeOf returns what a role may do.
-func (a *arbiter) scopeOf(roleName string) *scope {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.roles[roleName].scope // whose primary was checked
+	return r.scope, nil
 }
 
 // primary is the primary of a role, and what it may do.
@@ -230,6 +298,19 @@ func (a *arbiter) primaries() []primary {
 		}
 	}
 	return list
+}
+
+// mayAck reports whether a stream may acknowledge what its role is told of.
+func (a *arbiter) mayAck(c *client, concerns func(*scope) bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case c.role == nil || c.role.primary != c:
+		return status.Error(codes.PermissionDenied, "only the primary controller acknowledges digests")
+	case c.role.scope != nil && !concerns(c.role.scope):
+		return status.Errorf(codes.PermissionDenied, "role %q does not get this digest", c.role.name)
+	}
+	return nil
 }
 
 // maySend reports whether a stream may send packets.

@@ -263,7 +263,7 @@ func (d *device) decodeRegister(e *p4v1.RegisterEntry) (op, error) {
 	}
 	v, err := r.parse(d, e.Data)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, err
 	}
 	return update(func(d *device) (func(), error) {
 		reg := d.state.Registers[r.number]

@@ -12,6 +12,7 @@ import (
 	"github.com/pauseless/pauseless/softswitch/table"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // SetForwardingPipelineConfig implements the RPC of this name.
@@ -19,7 +20,7 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetForwa
 	if err := s.checkDevice(r.DeviceId); err != nil {
 		return nil, err
 	}
-	if err := s.arb.checkPrimary(r.Role, r.ElectionId); err != nil {
+	if _, err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId); err != nil {
 		return nil, err
 	}
 	var p *pipeline
@@ -40,31 +41,44 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetForwa
 	s.writes.Lock()
 	defer s.writes.Unlock()
 	// Somebody else may have become primary while the program was compiled.
-	if err := s.arb.checkPrimary(r.Role, r.ElectionId); err != nil {
+	sc, err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId)
+	if err != nil {
 		return nil, err
 	}
-	if sc := s.arb.scopeOf(r.Role); sc != nil && !sc.pipeline {
+	if sc != nil && !sc.pipeline {
 		return nil, status.Errorf(codes.PermissionDenied, "role %q may not set the forwarding pipeline", r.Role)
 	}
 	switch r.Action {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
-		s.saved = s.newDevice(p)
+		d, err := s.newDevice(p)
+		if err != nil {
+			return nil, err
+		}
+		s.saved.drop()
+		s.saved = d
 		s.setConfig(p.config)
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT:
-		s.commit(s.newDevice(p))
+		d, err := s.newDevice(p)
+		if err != nil {
+			return nil, err
+		}
+		s.commit(d)
 	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
 		if s.saved == nil {
 			return nil, status.Error(codes.NotFound, "no configuration is saved: VERIFY_AND_SAVE comes first")
 		}
 		s.commit(s.saved)
 	case p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
-		d := s.newDevice(p)
-		old, err := s.current()
-		if err == nil {
+		d, err := s.newDevice(p)
+		if err != nil {
+			return nil, err
+		}
+		if old, none := s.current(); none == nil {
 			unlock := old.lock()
 			err := d.takeOver(old)
 			unlock()
 			if err != nil {
+				d.drop()
 				return nil, err
 			}
 		}
@@ -82,11 +96,22 @@ func (p *pipeline) name() string {
 }
 
 // newDevice returns a device in the state in which a program starts.
-func (s *Server) newDevice(p *pipeline) *device {
-	d := &device{pipeline: p, s: s, state: interp.NewState(p.prog, s.sw.Config().Seed),
+func (s *Server) newDevice(p *pipeline) (*device, error) {
+	d := &device{pipeline: p, s: s}
+	if err := d.grow(p.prog.StateBytes() + 4*int64(proto.Size(p.config))); err != nil {
+		return nil, err
+	}
+	*d = device{pipeline: p, s: s, charged: d.charged, state: interp.NewState(p.prog, s.sw.Config().Seed),
 		groups: map[uint32]*p4v1.MulticastGroupEntry{}, sessions: map[uint32]*p4v1.CloneSessionEntry{},
 		digests: map[uint32]*p4v1.DigestEntry_Config{}, names: s.newNames(p)}
 	for _, bt := range p.order {
+		t := d.state.Tables[bt.number]
+		entries := int64(0)
+		t.Each(func(_ uint32, e *interp.Entry) bool {
+			entries += costOf(t, e)
+			return true
+		})
+		d.shrink(-entries) // those of the program, which are there already
 		if bt.info.IsConstTable {
 			continue
 		}
@@ -96,7 +121,7 @@ func (s *Server) newDevice(p *pipeline) *device {
 			}
 		}
 	}
-	return d
+	return d, nil
 }
 
 // markConst makes an entry one that the controller cannot change.
@@ -124,6 +149,10 @@ func (s *Server) commit(d *device) {
 	s.digests.reset(d)
 	s.ageing.reset(d)
 	s.packets = packetIO{d.packetIn, d}
+	s.committed.drop()
+	if s.saved != d {
+		s.saved.drop()
+	}
 	s.committed, s.saved = d, nil
 	s.setConfig(d.config)
 }
@@ -170,7 +199,10 @@ func (s *Server) Preload(cfg *p4v1.ForwardingPipelineConfig, updates []*p4v1.Upd
 	}
 	s.writes.Lock()
 	defer s.writes.Unlock()
-	d := s.newDevice(p)
+	d, err := s.newDevice(p)
+	if err != nil {
+		return err
+	}
 	l, done := d.learning()
 	defer done()
 	for i, u := range updates {

@@ -33,3 +33,9 @@ func watchedNumberOf(a *p4v1.ActionProfileAction) (int, bool) {
 	}
 	return int(w.Watch), true
 }
+
+func roleID(r *p4v1.Role) uint64 { return r.GetId() }
+
+func writeRoleID(r *p4v1.WriteRequest) uint64 { return r.GetRoleId() }
+
+func pipelineRoleID(r *p4v1.SetForwardingPipelineConfigRequest) uint64 { return r.GetRoleId() }

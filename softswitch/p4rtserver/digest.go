@@ -55,6 +55,9 @@ type sentList struct {
 
 // reset starts anew with a device.
 func (z *digester) reset(d *device) {
+	for _, q := range z.queues {
+		q.forgetAll()
+	}
 	z.d, z.queues = d, map[uint32]*digestQueue{}
 	z.byNum = make([]*digestQueue, len(d.prog.Digests))
 	for id, b := range d.pipeline.digests {
@@ -67,6 +70,9 @@ func (z *digester) reset(d *device) {
 // configure sets the configuration of a digest; nil switches it off.
 func (z *digester) configure(id uint32, b *boundDigest, c *p4v1.DigestEntry_Config) {
 	if c == nil {
+		if q := z.queues[id]; q != nil {
+			q.forgetAll()
+		}
 		delete(z.queues, id)
 		z.byNum[b.number] = nil
 		return
@@ -96,7 +102,7 @@ func (z *digester) add(number int, values [][]uint64) {
 	if _, dup := q.known[string(key)]; dup {
 		return
 	}
-	if len(q.known) >= maxOutstanding {
+	if len(q.known) >= maxOutstanding || z.s.budget.digests.take(digestCost(len(key)), 1) != nil {
 		z.dropped++
 		return
 	}
@@ -184,7 +190,7 @@ func (q *digestQueue) flush(now vtime.Time) {
 		fallthrough
 	case nobody:
 		for _, k := range q.pending[:n] {
-			delete(q.known, k)
+			q.drop(k)
 		}
 	}
 	q.buffer, q.pending, q.first = q.buffer[n:], q.pending[n:], now
@@ -203,17 +209,37 @@ func (q *digestQueue) expire(now vtime.Time) {
 
 func (q *digestQueue) forget(i int) {
 	for _, k := range q.sent[i].keys {
-		delete(q.known, k)
+		q.drop(k)
 	}
 	q.sent = append(q.sent[:i:i], q.sent[i+1:]...)
 }
 
+// digestCost is what a digest with a key of so many bytes takes in memory.
+func digestCost(key int) int64 { return 512 + 4*int64(key) }
+
+// drop forgets a digest.
+func (q *digestQueue) drop(key string) {
+	delete(q.known, key)
+	q.z.s.budget.digests.give(digestCost(len(key)))
+}
+
+// forgetAll forgets what the queue has and had.
+func (q *digestQueue) forgetAll() {
+	for k := range q.known {
+		q.drop(k)
+	}
+}
+
 // digestAck takes a controller's acknowledgement.
-func (s *Server) digestAck(a *p4v1.DigestListAck) error {
+func (s *Server) digestAck(c *client, a *p4v1.DigestListAck) error {
 	s.sw.Lock()
 	defer s.sw.Unlock()
 	if s.digests.d == nil || s.digests.d.pipeline.digests[a.DigestId] == nil {
 		return status.Errorf(codes.InvalidArgument, "unknown digest id %d", a.DigestId)
+	}
+	names := s.digests.d.pipeline.called(a.DigestId)
+	if err := s.arb.mayAck(c, func(sc *scope) bool { return sc.has(names...) }); err != nil {
+		return err
 	}
 	if q := s.digests.queues[a.DigestId]; q != nil {
 		for i := range q.sent {

@@ -36,7 +36,7 @@ func newDigestBed(t *testing.T, cfg *p4v1.DigestEntry_Config) *digestBed {
 	z := &s.digests
 	z.queues, z.byNum = map[uint32]*digestQueue{}, make([]*digestQueue, 1)
 	z.configure(1, b, cfg)
-	c := &client{out: make(chan *p4v1.StreamMessageResponse, 1), log: slog.New(slog.DiscardHandler)}
+	c := &client{out: make(chan *p4v1.StreamMessageResponse, 1), room: 1 << 20, log: slog.New(slog.DiscardHandler)}
 	s.arb.roles[""] = &role{primary: c, clients: []*client{c}}
 	return &digestBed{z, net, c}
 }

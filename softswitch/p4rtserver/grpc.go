@@ -29,8 +29,9 @@ type GRPCConfig struct {
 	// server speaks plain text. CA is a file of certificates that clients'
 	// must be signed by; without it clients need none.
 	Cert, Key, CA string
-	// MaxMessage bounds what a client may send at once: 64 MiB if zero. A
-	// forwarding pipeline configuration is one message.
+	// MaxMessage bounds what a client may send at once: if zero, a 64th of
+	// Options.Memory, but 4 to 64 MiB. A forwarding pipeline configuration is one
+	// message.
 	MaxMessage int
 	// MaxStreams bounds the calls under way on one connection: 256 if zero.
 	MaxStreams uint32
@@ -42,7 +43,7 @@ type GRPCConfig struct {
 // GRPC returns a gRPC server with this service, health and reflection.
 func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 	if cfg.MaxMessage == 0 {
-		cfg.MaxMessage = 64 << 20
+		cfg.MaxMessage = int(s.budget.message)
 	}
 	if cfg.MaxStreams == 0 {
 		cfg.MaxStreams = 256
@@ -54,17 +55,23 @@ func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(cfg.MaxMessage),
 		grpc.MaxConcurrentStreams(cfg.MaxStreams),
+		grpc.MaxHeaderListSize(1 << 16),
+		grpc.InTapHandle(s.admit.tap),
+		grpc.ForceServerCodecV2(s.admit.codec()),
 		// A controller that died with its machine is found out in less than two
 		// seconds, so that another may take its place.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Second, Timeout: 800 * time.Millisecond}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+			defer s.admit.release(req)
 			defer ended(cfg, log, info.FullMethod, time.Now(), &err)
 			return next(ctx, req)
 		}),
 		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 			defer ended(cfg, log, info.FullMethod, time.Now(), &err)
-			return next(srv, stream)
+			r := &received{ServerStream: stream, a: s.admit}
+			defer r.swap(nil)
+			return next(srv, r)
 		}),
 	}
 	creds, err := cfg.credentials()
@@ -100,7 +107,7 @@ func ended(cfg GRPCConfig, log *slog.Logger, method string, start time.Time, err
 	case codes.OK, codes.Canceled:
 		log.Debug("call", "method", method, "code", code.String(), "took", took)
 	default:
-		log.Info("call failed", "method", method, "code", code.String(), "error", *err, "first", firstError(*err), "took", took)
+		log.Info("call failed", "method", method, "code", code.String(), "error", brief((*err).Error()), "first", brief(firstError(*err)), "took", took)
 	}
 }
 

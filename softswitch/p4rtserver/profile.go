@@ -129,23 +129,46 @@ func (u *memberUpdate) apply(d *device) (func(), error) {
 		case d.oneShots(u.ap):
 			return nil, status.Errorf(codes.InvalidArgument, "the tables of action profile %s have one-shot entries: it cannot have members", u.ap.name)
 		}
+		cost := memberCost(u.args)
+		if err := d.grow(cost); err != nil {
+			return nil, err
+		}
 		p.Members[u.id] = &interp.Member{ID: u.id, Action: u.number, Args: u.args}
-		return func() { delete(p.Members, u.id) }, nil
+		return func() {
+			delete(p.Members, u.id)
+			d.shrink(cost)
+		}, nil
 	}
 	if m == nil {
 		return nil, status.Errorf(codes.NotFound, "action profile %s has no member %d", u.ap.name, u.id)
 	}
 	if u.typ == p4v1.Update_MODIFY {
 		action, args := m.Action, m.Args
+		more := memberCost(u.args) - memberCost(args)
+		if err := d.grow(more); err != nil {
+			return nil, err
+		}
 		m.Action, m.Args = u.number, u.args
-		return func() { m.Action, m.Args = action, args }, nil
+		return func() {
+			m.Action, m.Args = action, args
+			d.shrink(more)
+		}, nil
 	}
 	if m.Users > 0 {
 		return nil, status.Errorf(codes.FailedPrecondition, "action profile %s: member %d is used by %d groups and entries", u.ap.name, u.id, m.Users)
 	}
+	cost := memberCost(m.Args)
 	delete(p.Members, u.id)
-	return func() { p.Members[u.id] = m }, nil
+	d.shrink(cost)
+	return func() {
+		p.Members[u.id] = m
+		d.shrink(-cost)
+	}, nil
 }
+
+func memberCost(args []uint64) int64 { return memberBytes + limbBytes*int64(len(args)) }
+
+func groupCost(members int) int64 { return groupBytes + memberBytes*int64(members) }
 
 // groupMember is a member of a group that is being written.
 type groupMember struct {
@@ -302,6 +325,16 @@ func (u *groupUpdate) apply(d *device) (func(), error) {
 		}
 	}
 	find := func(gm groupMember) *interp.Member { return p.Members[gm.id] }
+	more := groupCost(len(u.members))
+	switch u.typ {
+	case p4v1.Update_MODIFY:
+		more -= groupCost(len(g.Members))
+	case p4v1.Update_DELETE:
+		more = -groupCost(len(g.Members))
+	}
+	if err := d.grow(more); err != nil {
+		return nil, err
+	}
 	switch u.typ {
 	case p4v1.Update_INSERT:
 		g = &interp.Group{ID: u.id, MaxSize: u.maxSize}
@@ -311,6 +344,7 @@ func (u *groupUpdate) apply(d *device) (func(), error) {
 		return func() {
 			count(g, -1)
 			delete(p.Groups, u.id)
+			d.shrink(more)
 		}, nil
 	case p4v1.Update_MODIFY:
 		old := slices.Clone(g.Members)
@@ -322,6 +356,7 @@ func (u *groupUpdate) apply(d *device) (func(), error) {
 			g.Members = old
 			g.Choose()
 			count(g, 1)
+			d.shrink(more)
 		}, nil
 	}
 	count(g, -1)
@@ -329,6 +364,7 @@ func (u *groupUpdate) apply(d *device) (func(), error) {
 	return func() {
 		count(g, 1)
 		p.Groups[u.id] = g
+		d.shrink(more)
 	}, nil
 }
 

@@ -3,44 +3,161 @@
 package p4rtserver
 
 import (
+	"slices"
+	"time"
+
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 )
 
 // responseEntities is how many entities one message of a read carries.
 const responseEntities = 1024
 
-// Read implements the RPC of this name. It sees all of a write or nothing.
+// patience is how long a reader may take for one message of an answer.
+const patience = time.Minute
+
+// Read implements the RPC of this name. It sees all of a write or nothing:
+// what is read is gathered first, while writes wait, and sent afterwards. A
+// reader that takes its time holds up nobody. Until it has taken all, the
+// answer is kept as the bytes that go out, and counted.
 func (s *Server) Read(r *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
 	if err := s.checkDevice(r.DeviceId); err != nil {
 		return err
 	}
+	part := int64(2) // strangers leave half of the memory to primaries
+	if s.arb.hasPrimary(peerOf(stream.Context())) {
+		part = 1
+	}
+	a := &answer{share: &s.budget.answers, part: part}
+	defer a.forget()
+	failure := s.gather(r, a)
+	if failure == nil || status.Code(failure) == codes.Unknown { // as much as could be read
+		if err := a.send(stream); err != nil {
+			return err
+		}
+	}
+	return failure
+}
+
+// gather reads what a request selects, under the lock that orders reads and
+// writes.
+func (s *Server) gather(r *p4v1.ReadRequest, a *answer) error {
 	s.writes.RLock()
 	defer s.writes.RUnlock()
 	d, err := s.current()
 	if err != nil {
 		return err
 	}
-	// What is read is gathered before it is sent: a client that reads slowly
-	// must not hold up writes for longer than it takes.
-	var list []*p4v1.Entity
 	errs := make([]error, len(r.Entities))
 	failed := false
 	for i, e := range r.Entities {
-		if errs[i] = d.read(e, func(x *p4v1.Entity) { list = append(list, x) }); errs[i] != nil {
+		if errs[i] = d.read(e, a.add); errs[i] != nil {
 			failed = true
 		}
-	}
-	for first := true; first || len(list) > 0; first = false {
-		n := min(len(list), responseEntities)
-		if err := stream.Send(&p4v1.ReadResponse{Entities: list[:n]}); err != nil {
-			return err
+		if a.err != nil {
+			return a.err
 		}
-		list = list[n:]
+	}
+	if a.pack(); a.err != nil {
+		return a.err
 	}
 	if failed {
 		return batchError("Read failure.", errs)
+	}
+	return nil
+}
+
+// answer is what a read has found. Pages are messages as they go out, which
+// take a tenth of the memory that their structures do.
+type answer struct {
+	share *share
+	part  int64
+	page  []byte // being filled
+	n     int    // entities in it
+	one   []byte // scratch
+	pages [][]byte
+	taken int64
+	err   error // no memory for more
+}
+
+// A page has so many bytes at most, unless one entity has more: clients take
+// messages of 4 MB if nobody tells them otherwise.
+const pageBytes = 1 << 20
+
+// entitiesField is the number of ReadResponse.entities.
+const entitiesField = 1
+
+func (a *answer) add(e *p4v1.Entity) {
+	if a.err != nil {
+		return
+	}
+	if a.one, a.err = (proto.MarshalOptions{}).MarshalAppend(a.one[:0], e); a.err != nil {
+		return
+	}
+	if a.n == responseEntities || a.n > 0 && len(a.page)+len(a.one) > pageBytes {
+		a.pack()
+	}
+	a.page = protowire.AppendTag(a.page, entitiesField, protowire.BytesType)
+	a.page = protowire.AppendBytes(a.page, a.one)
+	a.n++
+}
+
+// pack ends a page.
+func (a *answer) pack() {
+	if a.n == 0 || a.err != nil {
+		return
+	}
+	page := slices.Clone(a.page)
+	if a.err = a.share.take(int64(cap(page)), a.part); a.err != nil {
+		return
+	}
+	a.taken += int64(cap(page))
+	a.pages = append(a.pages, page)
+	a.page, a.n = a.page[:0], 0
+}
+
+func (a *answer) forget() { a.share.give(a.taken) }
+
+// send sends the pages; without any, an empty message. No lock is held here.
+// The goroutine that sends ends with the call.
+func (a *answer) send(stream p4v1.P4Runtime_ReadServer) error {
+	if len(a.pages) == 0 {
+		a.pages = [][]byte{nil}
+	}
+	sent := make(chan error)
+	done := make(chan struct{})
+	defer close(done)
+	pages := a.pages
+	go func() {
+		for _, page := range pages {
+			m := &p4v1.ReadResponse{}
+			m.ProtoReflect().SetUnknown(page) // goes out as it is
+			err := stream.Send(m)
+			select {
+			case sent <- err:
+			case <-done:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for range pages {
+		select {
+		case err := <-sent:
+			if err != nil {
+				return err
+			}
+			late.Reset(patience)
+		case <-late.C:
+			return status.Errorf(codes.Aborted, "the reader took nothing of its answer for %v", patience)
+		}
 	}
 	return nil
 }

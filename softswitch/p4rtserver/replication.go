@@ -7,6 +7,7 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // replicaPort reads the port of a replica, in either field.
@@ -23,7 +24,7 @@ func replicaPort(port []byte, number uint32) (int, error) {
 
 // checkReplicas checks the replicas of a group or session: each pair of port
 // and instance once (9.5.1).
-func checkReplicas(list []*p4v1.Replica) error {
+func (d *device) checkReplicas(list []*p4v1.Replica) error {
 	type pair struct {
 		port     int
 		instance uint32
@@ -34,6 +35,8 @@ func checkReplicas(list []*p4v1.Replica) error {
 		switch p := (pair{n, instance}); {
 		case err != nil:
 			return 0, err
+		case !d.s.sw.HasPort(n):
+			return 0, status.Errorf(codes.InvalidArgument, "the switch has no port %d for a replica", n)
 		case instance > 0xffff:
 			return 0, status.Errorf(codes.InvalidArgument, "instance %d does not fit the 16 bits of egress_rid", instance)
 		case seen[p]:
@@ -92,7 +95,7 @@ func (d *device) decodeGroupEntry(typ p4v1.Update_Type, g *p4v1.MulticastGroupEn
 		return nil, status.Errorf(codes.InvalidArgument, "multicast group id %d: want 1 to 65535", id)
 	}
 	if typ != p4v1.Update_DELETE {
-		if err := checkReplicas(g.Replicas); err != nil {
+		if err := d.checkReplicas(g.Replicas); err != nil {
 			return nil, err
 		}
 	}
@@ -101,9 +104,36 @@ func (d *device) decodeGroupEntry(typ p4v1.Update_Type, g *p4v1.MulticastGroupEn
 		if err := exists(typ, old != nil, "multicast group", id); err != nil {
 			return nil, err
 		}
+		more := replicasCost(g) - replicasCost(old)
+		if typ == p4v1.Update_DELETE {
+			more = -replicasCost(old)
+		}
+		if err := d.grow(more); err != nil {
+			return nil, err
+		}
 		d.setGroup(id, g, typ == p4v1.Update_DELETE)
-		return func() { d.setGroup(id, old, old == nil) }, nil
+		return func() {
+			d.setGroup(id, old, old == nil)
+			d.shrink(more)
+		}, nil
 	}), nil
+}
+
+// replicasCost is what a group or session takes; nil takes nothing.
+func replicasCost[T interface {
+	comparable
+	proto.Message
+	GetReplicas() []*p4v1.Replica
+}](m T) int64 {
+	var none T
+	if m == none {
+		return 0
+	}
+	n := int64(groupBytes + 4*proto.Size(m))
+	for _, r := range m.GetReplicas() {
+		n += replicaBytes * int64(1+len(r.BackupReplicas))
+	}
+	return n
 }
 
 // exists checks whether an update fits what is there.
@@ -138,7 +168,7 @@ func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) 
 		return nil, status.Errorf(codes.InvalidArgument, "clone session id %d: want 1 to 32767", id)
 	}
 	if typ != p4v1.Update_DELETE {
-		if err := checkReplicas(c.Replicas); err != nil {
+		if err := d.checkReplicas(c.Replicas); err != nil {
 			return nil, err
 		}
 		switch {
@@ -153,8 +183,18 @@ func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) 
 		if err := exists(typ, old != nil, "clone session", id); err != nil {
 			return nil, err
 		}
+		more := replicasCost(c) - replicasCost(old)
+		if typ == p4v1.Update_DELETE {
+			more = -replicasCost(old)
+		}
+		if err := d.grow(more); err != nil {
+			return nil, err
+		}
 		d.setSession(id, c, typ == p4v1.Update_DELETE)
-		return func() { d.setSession(id, old, old == nil) }, nil
+		return func() {
+			d.setSession(id, old, old == nil)
+			d.shrink(more)
+		}, nil
 	}), nil
 }
 

@@ -25,6 +25,9 @@ type Options struct {
 	// Backlog is how many messages wait for a controller that does not read
 	// them, before more are dropped: 1024 if zero.
 	Backlog int
+	// Memory bounds what the server keeps, in bytes: DefaultMemory if zero. What
+	// would go beyond is refused with RESOURCE_EXHAUSTED.
+	Memory int64
 	// Translations has, by URI of translated types, what the controller's values
 	// stand for in the data plane; a number of the controller's is written as
 	// text. Strings of a URI that is not here get numbers as they are used.
@@ -51,7 +54,9 @@ type Server struct {
 	configMu sync.Mutex
 	config   *p4v1.ForwardingPipelineConfig
 
-	arb arbiter
+	budget *budget
+	admit  *admission
+	arb    arbiter
 	// digests belongs to the data path: it is used under the switch's lock.
 	digests digester
 	ageing  ageing
@@ -67,7 +72,11 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 	if opts.Backlog == 0 {
 		opts.Backlog = 1024
 	}
-	s := &Server{sw: sw, opts: opts, log: opts.Logger}
+	if opts.Memory == 0 {
+		opts.Memory = DefaultMemory
+	}
+	s := &Server{sw: sw, opts: opts, log: opts.Logger, budget: newBudget(opts.Memory)}
+	s.admit = newAdmission(s)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -112,7 +121,9 @@ type device struct {
 	*pipeline
 	s *Server
 	// live is set where the switch itself is acted on, under its lock.
-	live     bool
+	live bool
+	// charged is what the state takes of the server's memory.
+	charged  int64
 	state    *state
 	groups   map[uint32]*p4v1.MulticastGroupEntry
 	sessions map[uint32]*p4v1.CloneSessionEntry

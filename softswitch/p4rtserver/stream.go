@@ -11,17 +11,25 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // StreamChannel implements the RPC of this name: arbitration, packets, digest
 // acknowledgements, and all that the switch has to tell.
 func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
-	c := &client{log: s.log, out: make(chan *p4v1.StreamMessageResponse, s.opts.Backlog), gone: make(chan struct{})}
+	if n := s.arb.streams.Add(1); n > maxClients {
+		s.arb.streams.Add(-1)
+		return status.Errorf(codes.ResourceExhausted, "there are %d streams already", maxClients)
+	}
+	defer s.arb.streams.Add(-1)
+	c := s.newClient()
+	c.peer = peerOf(stream.Context())
 	failed := make(chan error, 1)
 	go func() {
 		for {
 			select {
 			case m := <-c.out:
+				c.queued.Add(-int64(proto.Size(m)))
 				if err := stream.Send(m); err != nil {
 					failed <- err
 					return
@@ -69,11 +77,15 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 // send queues a message for a controller, or drops it if the controller does
 // not read. It reports which.
 func (c *client) send(m *p4v1.StreamMessageResponse) bool {
-	select {
-	case c.out <- m:
-		return true
-	default:
+	n := int64(proto.Size(m))
+	if c.queued.Add(n) <= c.room {
+		select {
+		case c.out <- m:
+			return true
+		default:
+		}
 	}
+	c.queued.Add(-n)
 	if n := c.dropped.Add(1); powerOfTen(n) {
 		c.log.Warn("a controller does not read its messages: some are lost", "election", c.id.Load(), "lost", n, "backlog", cap(c.out))
 	}
@@ -98,7 +110,7 @@ func (s *Server) handle(c *client, m *p4v1.StreamMessageRequest) error {
 			c.send(streamError(err, &p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}}))
 		}
 	case *p4v1.StreamMessageRequest_DigestAck:
-		if err := s.digestAck(u.DigestAck); err != nil {
+		if err := s.digestAck(c, u.DigestAck); err != nil {
 			c.send(streamError(err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}}))
 		}
 	case *p4v1.StreamMessageRequest_Other:
@@ -110,9 +122,14 @@ func (s *Server) handle(c *client, m *p4v1.StreamMessageRequest) error {
 	return nil
 }
 
+// streamError makes a message of an error. What it is about is repeated,
+// unless that is large.
 func streamError(err error, e *p4v1.StreamError) *p4v1.StreamMessageResponse {
 	st := status.Convert(err)
-	e.CanonicalCode, e.Message = int32(st.Code()), st.Message()
+	if proto.Size(e) > maxEcho {
+		e.Details = nil
+	}
+	e.CanonicalCode, e.Message = int32(st.Code()), brief(st.Message())
 	return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: e}}
 }
 

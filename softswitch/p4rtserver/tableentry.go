@@ -21,6 +21,7 @@ type entryMeta struct {
 	memberID  uint32
 	groupID   uint32
 	actionSet *p4v1.ActionProfileActionSet
+	setBytes  int64 // what that takes, see setCost
 	// isConst marks an entry that the program declares const in a table that
 	// is not.
 	isConst bool

@@ -170,6 +170,7 @@ func (u *tableUpdate) decodeAction(d *device, a *p4v1.TableAction) error {
 		u.meta.actionSet = x.ActionProfileActionSet
 		var err error
 		u.oneShot, err = d.decodeActionSet(t, x.ActionProfileActionSet)
+		u.meta.setBytes = setCost(x.ActionProfileActionSet)
 		return err
 	}
 	return status.Errorf(codes.InvalidArgument, "table %s: the action has no content", t.name)
@@ -238,11 +239,14 @@ func save(t *interp.Table, id uint32) savedEntry {
 
 func (d *device) deleteEntry(t *interp.Table, id uint32) func() {
 	s := save(t, id)
+	cost := costOf(t, t.Entry(id))
+	d.shrink(cost)
 	if s.ext != nil {
 		d.release(s.ext)
 	}
 	t.Delete(id)
 	return func() {
+		d.shrink(-cost)
 		id, err := t.Insert(&s.match, s.action, s.args)
 		if err != nil {
 			panic("BUG: no room for an entry that was there: " + err.Error())
@@ -259,8 +263,13 @@ func (u *tableUpdate) insert(d *device, t *interp.Table) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
+	cost := entryCost(len(u.match.Value)+len(u.match.Mask)+len(u.args), &u.meta)
+	if err := d.grow(cost); err != nil {
+		return nil, err
+	}
 	id, err := t.Insert(&u.match, u.number, u.args)
 	if err != nil {
+		d.shrink(cost)
 		var full *interp.ErrFull
 		if errors.As(err, &full) {
 			return nil, status.Error(codes.ResourceExhausted, err.Error())
@@ -325,8 +334,16 @@ func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *inte
 
 func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), error) {
 	old := save(t, id)
+	before := costOf(t, t.Entry(id))
+	most := entryCost(len(u.match.Value)+len(u.match.Mask)+len(u.args), &u.meta) // the new entry beside the old
+	if err := d.grow(most); err != nil {
+		return nil, err
+	}
+	defer func() { d.shrink(most + before - costOf(t, t.Entry(id))) }()
 	undo := func() {
 		id, _ := t.Find(&u.match)
+		now := costOf(t, t.Entry(id))
+		defer func() { d.shrink(now - costOf(t, t.Entry(id))) }()
 		if x := t.Entry(id).Ext; x != nil {
 			d.release(x)
 		}
@@ -354,7 +371,7 @@ func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), err
 			d.retain(x)
 		}
 	} else if m := metaOf(t.Entry(id)); m != nil {
-		u.meta.memberID, u.meta.groupID, u.meta.actionSet = m.memberID, m.groupID, m.actionSet
+		u.meta.memberID, u.meta.groupID, u.meta.actionSet, u.meta.setBytes = m.memberID, m.groupID, m.actionSet, m.setBytes
 	}
 	if x == nil && (u.meta.cookie != 0 || len(u.meta.metadata) > 0 || u.meta.idle != 0) {
 		x = t.Extend(id)

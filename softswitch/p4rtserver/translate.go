@@ -144,13 +144,14 @@ func (l *learned) keep(uses []use) {
 
 // end forgets what no update needs: an update that fails leaves nothing
 // behind.
-func (l *learned) end() {
+func (l *learned) end(d *device) {
 	for u, kept := range l.fresh {
 		if !kept {
 			u.n.mu.Lock()
 			delete(u.n.name, string(formatBytes(u.n.number[u.name])))
 			delete(u.n.number, u.name)
 			u.n.mu.Unlock()
+			d.shrink(nameCost(u.name))
 		}
 	}
 }
@@ -201,6 +202,12 @@ func (d *device) toData(t *translation, value []byte, what string) ([]uint64, er
 			return nil, status.Errorf(codes.ResourceExhausted, "%s: all numbers of %d bits stand for other strings", what, t.width)
 		}
 		if _, taken := n.name[string(formatBytes(v))]; !taken {
+			if len(key) > maxName {
+				return nil, status.Errorf(codes.InvalidArgument, "%s: a string of %d bytes, more than %d", what, len(key), maxName)
+			}
+			if err := d.grow(nameCost(key)); err != nil {
+				return nil, err
+			}
 			n.set(key, v)
 			d.learned.fresh[use{n, key}] = false
 			d.learned.now = append(d.learned.now, use{n, key})
@@ -268,7 +275,7 @@ func (d *device) learning() (l *learned, done func()) {
 	l = &learned{fresh: map[use]bool{}}
 	d.learned = l
 	return l, func() {
-		l.end()
+		l.end(d)
 		d.learned = nil
 	}
 }

@@ -33,8 +33,15 @@ func (d *device) decodeValueSet(e *p4v1.ValueSetEntry) (op, error) {
 	return update(func(d *device) (func(), error) {
 		set := d.state.VSets[v.number]
 		old := set.Values
+		more := valueBytes * int64(len(values)-len(old))
+		if err := d.grow(more); err != nil {
+			return nil, err
+		}
 		set.Set(values)
-		return func() { set.Set(old) }, nil
+		return func() {
+			set.Set(old)
+			d.shrink(more)
+		}, nil
 	}), nil
 }
 

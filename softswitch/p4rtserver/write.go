@@ -4,6 +4,8 @@ package p4rtserver
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
@@ -24,7 +26,7 @@ func (s *Server) Write(_ context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResp
 	if err := s.checkDevice(r.DeviceId); err != nil {
 		return nil, err
 	}
-	if err := s.arb.checkPrimary(r.Role, r.ElectionId); err != nil {
+	if _, err := s.arb.checkPrimary(r.Role, writeRoleID(r), r.ElectionId); err != nil {
 		return nil, err
 	}
 	switch r.Atomicity {
@@ -34,7 +36,8 @@ func (s *Server) Write(_ context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResp
 	}
 	s.writes.Lock()
 	defer s.writes.Unlock()
-	if err := s.arb.checkPrimary(r.Role, r.ElectionId); err != nil {
+	role, err := s.arb.checkPrimary(r.Role, writeRoleID(r), r.ElectionId)
+	if err != nil {
 		return nil, err
 	}
 	d, err := s.current()
@@ -48,7 +51,6 @@ func (s *Server) Write(_ context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResp
 	l, done := d.learning()
 	defer done()
 	uses := make([][]use, len(r.Updates))
-	role := s.arb.scopeOf(r.Role)
 	for i, u := range r.Updates {
 		l.begin()
 		if errs[i] = role.check(d.pipeline, u); errs[i] == nil {
@@ -113,14 +115,24 @@ func (d *device) applyAll(ops []op, errs []error, all bool) (failed bool) {
 }
 
 // batchError packs the errors of a batch: UNKNOWN, with a p4.Error for each
-// element.
+// element. gRPC sends them in a header, which clients take up to 16 MB of:
+// with many, the later ones have a code only, and with more than maxDetails
+// the first ones are in the text and there are no details.
 func batchError(text string, errs []error) error {
+	if len(errs) > maxDetails {
+		return tooManyErrors(text, errs)
+	}
 	st := &rpcstatus.Status{Code: int32(codes.Unknown), Message: text}
+	room := maxTexts
 	for _, err := range errs {
 		e := &p4v1.Error{}
 		if err != nil {
 			c := status.Convert(err)
-			e.CanonicalCode, e.Message, e.Space = int32(c.Code()), c.Message(), "softswitch"
+			e.CanonicalCode = int32(c.Code())
+			if msg := brief(c.Message()); room >= len(msg) {
+				room -= len(msg) + len("softswitch")
+				e.Message, e.Space = msg, "softswitch"
+			}
 		}
 		detail, marshalErr := anypb.New(e)
 		if marshalErr != nil {
@@ -129,6 +141,24 @@ func batchError(text string, errs []error) error {
 		st.Details = append(st.Details, detail)
 	}
 	return status.ErrorProto(st)
+}
+
+// tooManyErrors says of a batch that is too large for details what was wrong
+// with its first elements.
+func tooManyErrors(text string, errs []error) error {
+	const shown = 10
+	var b strings.Builder
+	failed := 0
+	for i, err := range errs {
+		c := status.Convert(err)
+		if err == nil || c.Code() == codes.Aborted {
+			continue
+		}
+		if failed++; failed <= shown {
+			fmt.Fprintf(&b, " %d: %v: %s;", i+1, c.Code(), brief(c.Message()))
+		}
+	}
+	return status.Errorf(codes.Unknown, "%s %d of %d failed:%s batches of more than %d get no details", text, failed, len(errs), b.String(), maxDetails)
 }
 
 // decode checks an update.
