@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
@@ -50,6 +51,12 @@ type block struct {
 	Hooks map[string]string `yaml:"hooks"`
 	// Refuses are other blocks that make no sense together with this one.
 	Refuses []refusal `yaml:"refuses"`
+	// Parameters are numbers that decide how the block behaves; a profile gives
+	// them as set: {block.name: value}.
+	Parameters []parameter `yaml:"parameters"`
+	// TooLarge are other blocks with which the program does not fit a Tofino, and
+	// what its compiler says.
+	TooLarge []refusal `yaml:"too_large"`
 	// Depth is the unit of queue depth that the block can do with, if not all.
 	Depth struct {
 		Unit    string `yaml:"unit"`
@@ -80,6 +87,20 @@ type onTarget struct {
 	Egress  []step `yaml:"egress"`
 	// Notes say where the block differs from its paper, or from the other target.
 	Notes []string `yaml:"notes"`
+}
+
+// parameter is a number with a unit: bytes, ns, bps, fraction or count.
+type parameter struct {
+	Name string `yaml:"name"`
+	Unit string `yaml:"unit"`
+	// Default is how it follows from the network, in that unit; package manifest
+	// has the names.
+	Default manifest.Expr `yaml:"default"`
+	// Least and Most bound what a profile may give; zero is no bound.
+	Least float64 `yaml:"least"`
+	Most  float64 `yaml:"most"`
+	Table string  `yaml:"table"` // where it can be changed at run time
+	Doc   string  `yaml:"doc"`
 }
 
 // limit is the largest value of one of a profile's sizes.
@@ -327,6 +348,15 @@ func (c *catalogue) check(b *block, list *diag.List) {
 			needed("needs", n.condition.name)
 		}
 	}
+	for i, p := range b.Parameters {
+		at := fmt.Sprintf("parameters.%d", i)
+		if !slices.Contains(units, p.Unit) {
+			list.Errorf(b.pos(at+".unit"), yamlfile.CodeInvalid, "unit of %s is %q, want one of %s", p.Name, p.Unit, strings.Join(units, ", "))
+		}
+		if _, err := manifest.Derive(p.Default, newNetwork()); err != nil {
+			list.Errorf(b.pos(at+".default"), yamlfile.CodeInvalid, "default of %s: %v", p.Name, err)
+		}
+	}
 	for _, target := range Targets {
 		t := b.on(target)
 		c.checkSteps(b, target+".ingress", t.Ingress, ingressStages[target], list)
@@ -358,6 +388,9 @@ func (c *catalogue) mentioned(block, section string) bool {
 	return false
 }
 
+// units are those of parameters.
+var units = []string{"bytes", "ns", "bps", "fraction", "count"}
+
 var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 func (c *catalogue) checkSteps(b *block, path string, steps []step, stages []string, list *diag.List) {
@@ -386,6 +419,31 @@ func (c *catalogue) exists(name string) error {
 		return fmt.Errorf("block %s has no option %q%s; it has %s", blk, option, diag.DidYouMean(option, options), strings.Join(options, ", "))
 	}
 	return nil
+}
+
+// define finds a parameter by its full name.
+func (c *catalogue) define(name string) (parameter, bool) {
+	blk, short, _ := strings.Cut(name, ".")
+	if b := c.blocks[blk]; b != nil {
+		for _, p := range b.Parameters {
+			if p.Name == short {
+				return p, true
+			}
+		}
+	}
+	return parameter{}, false
+}
+
+// parameterNames are the full names of all parameters.
+func (c *catalogue) parameterNames() []string {
+	var names []string
+	for _, b := range c.blocks {
+		for _, p := range b.Parameters {
+			names = append(names, b.Name+"."+p.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // choice is a key of profiles by which blocks are picked.

@@ -4,94 +4,102 @@ package gen
 
 import (
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
-// buildManifest collects what the blocks say of themselves.
-func (g *generator) buildManifest(target string) *manifest.Manifest {
+// newManifest returns what is known of a program before its text: what the
+// profile and the blocks' front matter say.
+func (g *generator) newManifest() *manifest.Manifest {
 	m := &manifest.Manifest{
-		Program: g.Name, Summary: g.Summary, Target: target,
+		Program: g.Name, Summary: g.Summary, Target: g.target,
+		Base: g.Base, Features: g.features(), Options: g.options(),
 		Units: g.Units, Sizes: g.Sizes, Network: g.Network,
-	}
-	if target == "tna" {
-		m.Notes = append(slices.Clone(tnaNotes), g.tooLarge()...)
 	}
 	if g.needs["recirculation"] {
 		m.RecirculationPort = g.Recirculation
 	}
-	m.Base, m.Features, m.Options = g.Base, g.features(), g.options()
-	for _, name := range m.Features {
-		d := g.describe(name, target)
-		m.Tables = append(m.Tables, d.tables...)
-		for _, r := range d.registers {
-			m.Registers = append(m.Registers, g.register(r))
+	for _, b := range g.blocks {
+		for _, p := range b.Parameters {
+			m.Parameters = append(m.Parameters, g.parameter(b.Name+"."+p.Name, p))
 		}
-		m.Counters = append(m.Counters, d.counters...)
-		m.Digests = append(m.Digests, d.digests...)
-		m.Notes = append(m.Notes, d.notes...)
-		for _, p := range manifest.Parameters {
-			if block, _, _ := strings.Cut(p.Name, "."); block == name {
-				m.Parameters = append(m.Parameters, g.parameter(p))
-			}
-		}
+		m.Notes = append(m.Notes, b.on(g.target).Notes...)
 	}
 	return m
 }
 
-func (g *generator) parameter(d manifest.Definition) manifest.Parameter {
-	v, given := g.given[d.Name]
+func (g *generator) parameter(name string, p parameter) manifest.Parameter {
+	v, given := g.given[name]
 	if !given {
-		v, _ = manifest.Derive(d.Name, g.Network)
+		v, _ = manifest.Derive(p.Default, g.Network) // checked when the block was read
 	}
-	return manifest.Parameter{Name: d.Name, Value: v, Unit: d.Unit, Given: given, ByRate: g.byRate[d.Name], Table: d.Table, Doc: d.Doc}
+	return manifest.Parameter{Name: name, Value: v, Unit: p.Unit, Given: given, ByRate: g.byRate[name], Default: p.Default, Table: p.Table, Doc: p.Doc}
 }
 
-// register fills in a register's sizes and units.
-func (g *generator) register(d registerDoc) manifest.Register {
-	r := manifest.Register{Name: d.name, Unit: d.unit, Bits: d.bits, Fields: d.fields, Doc: d.doc}
-	if r.Unit == "time" {
-		r.Unit = string(g.Units.Time)
+// finish adds what the text says to the manifest, and the arguments that
+// follow from that to the text.
+func (g *generator) finish(text string) (string, error) {
+	f, err := g.facts(text)
+	if err != nil {
+		return "", err
 	}
-	if r.Bits == 0 {
-		r.Bits = g.MaskBits()
-	}
-	sizes := map[string]int{
-		"one": 1, "port": g.Sizes.Ports, "priority": g.Sizes.Priorities,
-		"leaf": g.Sizes.Leaves, "leaf+": g.Sizes.Leaves + 1, "path": g.PathCells(),
-		"flow": g.Sizes.Flows, "coflow": g.Sizes.Coflows, "slot": 1 << slotBits, "message": 1024,
-	}
-	for _, dim := range strings.Split(d.index, ",") {
-		if dim == "priority" && !g.PriorityQueues() {
-			continue
+	m := g.manifest
+	g.block = f.block
+	m.Tables, m.Registers, m.Counters, m.Digests = f.tables, f.registers, f.counters, f.digests
+	m.Notes = append(m.Notes, g.tooDeep(text)...)
+	if g.target == "tna" {
+		const most = 100 // of a message, and what it is made of
+		m.MirrorBytes = most
+		between, err := g.words("before_bth")
+		if err != nil {
+			return "", err
 		}
-		r.Index = append(r.Index, manifest.Dim{Name: strings.TrimSuffix(dim, "+"), Size: sizes[dim]})
+		for _, h := range between {
+			m.MirrorBytes += headerBytes(text, h)
+		}
 	}
-	return r
+	var failed error
+	text = argsOf.ReplaceAllStringFunc(text, func(place string) string {
+		args, err := m.Args(argsOf.FindStringSubmatch(place)[1], g.Network, nil)
+		if err != nil {
+			failed = err
+		}
+		var list []string
+		for _, a := range args {
+			list = append(list, fmt.Sprint(a.Value))
+		}
+		return strings.Join(list, ", ")
+	})
+	return text, failed
 }
+
+// args are the default arguments of a configuration table's action: a place
+// for finish to fill, which knows their formulas.
+func (g *generator) args(table string) string { return "ARGUMENTS_OF<" + table + ">" }
+
+var argsOf = regexp.MustCompile(`ARGUMENTS_OF<(\w+)>`)
 
 // entries are the default entries of tables that hold parameters: what a
 // switch has without a controller, and what to change for another behaviour.
-func (g *generator) entries() []byte {
+func (g *generator) entries() ([]byte, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Default entries of %s, one a line: TABLE default -> ACTION(ARGUMENTS).\n", g.Name)
 	fmt.Fprintf(&b, "# Time is in %s, queue depths of the target are in %s, other sizes are in bytes.\n", g.Units.Time.Name(), g.Units.Depth.Name())
 	for _, t := range g.manifest.Tables {
-		s, ok := g.manifest.Setting(t.Name)
-		if t.Kind != "settings" || !ok {
+		if t.Kind != "settings" || t.Action == "" {
 			continue
 		}
-		args, err := g.manifest.Args(t.Name, g.Network)
+		args, err := g.manifest.Args(t.Name, g.Network, nil)
 		if err != nil {
-			panic("BUG: " + err.Error())
+			return nil, err
 		}
 		var text []string
 		for _, a := range args {
 			text = append(text, fmt.Sprintf("%s=%d", a.Name, a.Value))
 		}
-		fmt.Fprintf(&b, "\n# %s\n%s default -> %s(%s)\n", t.Doc, t.Name, s.Action, strings.Join(text, ", "))
+		fmt.Fprintf(&b, "\n# %s\n%s default -> %s(%s)\n", t.Doc, t.Name, t.Action, strings.Join(text, ", "))
 	}
-	return []byte(b.String())
+	return []byte(b.String()), nil
 }

@@ -42,13 +42,18 @@ type Profile struct {
 	byRate map[string]map[string]float64 // by parameter and rate
 }
 
+// newNetwork is what defaults follow from if a profile says nothing.
+func newNetwork() manifest.Network {
+	return manifest.Network{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond, Hops: 2, FanIn: 3, XOFF: 256 * vtime.KB, MTU: 1100}
+}
+
 // newProfile returns a profile with all defaults.
 func newProfile() *Profile {
 	p := &Profile{
 		Choices:       make(map[string]string),
 		Sizes:         manifest.Sizes{Ports: 64, Paths: 8, Leaves: 64, Hosts: 1024, Priorities: 8, Flows: 4096, Coflows: 256},
 		Units:         manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80},
-		Network:       manifest.Network{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond, Hops: 2, FanIn: 3, XOFF: 256 * vtime.KB, MTU: 1100},
+		Network:       newNetwork(),
 		Recirculation: 509,
 	}
 	for key, c := range loaded().choices() {
@@ -205,18 +210,17 @@ func (p *Profile) check(errorf func(path, format string, args ...any)) {
 func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
 	p.given = make(map[string]float64)
 	p.byRate = make(map[string]map[string]float64)
-	var names []string
-	for _, d := range manifest.Parameters {
-		names = append(names, d.Name)
-	}
 	for _, key := range slices.Sorted(maps.Keys(p.Set)) {
 		name, rate, hasRate := strings.Cut(key, "@")
-		d, ok := manifest.Define(name)
+		d, ok := loaded().define(name)
 		if !ok {
-			errorf("set."+key, "no parameter is called %q%s", name, diag.DidYouMean(name, names))
+			errorf("set."+key, "no parameter is called %q%s", name, diag.DidYouMean(name, loaded().parameterNames()))
 			continue
 		}
 		v, err := parseValue(p.Set[key], d.Unit)
+		if err == nil && (v < d.Least || d.Most != 0 && v > d.Most) {
+			err = fmt.Errorf("%s is out of bounds: from %g to %g, in %s", p.Set[key], d.Least, d.Most, d.Unit)
+		}
 		if err != nil {
 			errorf("set."+key, "%s: %v", key, err)
 			continue

@@ -16,6 +16,8 @@ type Program struct {
 	P4       []byte // P4_16 text
 	Manifest *manifest.Manifest
 	Entries  []byte // default entries, one a line, as `pauseless ctl` reads them
+
+	block map[string]string // whose text has a table, register or digest
 }
 
 // Targets are those that programs can be generated for.
@@ -33,15 +35,22 @@ func Generate(p *Profile, target string) (*Program, error) {
 		return nil, err
 	}
 	g := &generator{Profile: p, closure: p.closure(target)}
-	g.manifest = g.buildManifest(target)
+	g.manifest = g.newManifest()
 	if err := g.parse(); err != nil {
 		return nil, err
 	}
 	text, err := g.from(root, "program")
+	if err == nil {
+		text, err = g.finish(string(tidy([]byte(text))))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("profile %s: %w", p.Name, err)
 	}
-	return &Program{Name: p.Name, P4: tidy([]byte(text)), Manifest: g.manifest, Entries: g.entries()}, nil
+	entries, err := g.entries()
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", p.Name, err)
+	}
+	return &Program{Name: p.Name, P4: []byte(text), Manifest: g.manifest, Entries: entries, block: g.block}, nil
 }
 
 // Supports says why a target cannot have the program of a profile; nil if it

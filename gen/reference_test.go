@@ -20,18 +20,30 @@ import (
 // docs/schemes/reference.md says what every block of a program has. It is
 // written from what goes into manifests.
 func TestReferenceSaysWhatBlocksHave(t *testing.T) {
-	// The widest manifest that has a block, in nanoseconds if possible; and one
-	// that has a register.
-	of := make(map[string]*manifest.Manifest)
-	registers := make(map[string]manifest.Register)
+	// The widest program that has a block, in nanoseconds if possible; and one
+	// that has a table, register or digest.
+	of := make(map[string]*Program)
+	have := make(map[string]*reference)
 	for _, name := range Names() {
-		m := mustGenerate(t, name, "v1model").Manifest
-		for _, r := range m.Registers {
-			registers[r.Name] = r
-		}
+		prog := mustGenerate(t, name, "v1model")
+		m := prog.Manifest
 		for _, block := range m.Features {
-			if old := of[block]; old == nil || old.Units.Time == manifest.Microseconds || m.Units.Time == manifest.Nanoseconds && len(m.Registers) > len(old.Registers) {
-				of[block] = m
+			if old := of[block]; old == nil || old.Manifest.Units.Time == manifest.Microseconds || m.Units.Time == manifest.Nanoseconds && len(m.Registers) > len(old.Manifest.Registers) {
+				of[block] = prog
+			}
+			if have[block] == nil {
+				have[block] = new(reference)
+			}
+		}
+		for _, x := range m.Tables {
+			have[prog.block[x.Name]].addTable(x)
+		}
+		for _, x := range m.Registers {
+			have[prog.block[x.Name]].addRegister(x, m)
+		}
+		for _, x := range m.Digests {
+			if r := have[prog.block[x.Name]]; len(r.digests) == 0 {
+				r.digests = append(r.digests, x)
 			}
 		}
 	}
@@ -45,35 +57,60 @@ profile does not give them they follow from the links of the network they run in
 same as JSON beside each program.
 `)
 	for _, block := range slices.Sorted(maps.Keys(of)) {
-		referenceSection(&b, block, of[block], registers)
+		have[block].write(&b, block, of[block].Manifest)
 	}
 	golden.Check(t, "../docs/schemes/reference.md", []byte(b.String()))
 }
 
-func referenceSection(b *strings.Builder, block string, m *manifest.Manifest, registers map[string]manifest.Register) {
-	d := descriptions[block]
-	if len(d.tables)+len(d.registers)+len(d.digests) == 0 {
+// reference is what a block of some program has.
+type reference struct {
+	tables    []manifest.Table
+	registers []manifest.Register
+	digests   []manifest.Digest
+}
+
+func (r *reference) addTable(x manifest.Table) {
+	if !slices.ContainsFunc(r.tables, func(t manifest.Table) bool { return t.Name == x.Name }) {
+		r.tables = append(r.tables, x)
+	}
+}
+
+func (r *reference) addRegister(x manifest.Register, m *manifest.Manifest) {
+	if x.Unit == string(m.Units.Time) {
+		x.Unit = "time"
+	}
+	old := slices.IndexFunc(r.registers, func(t manifest.Register) bool { return t.Name == x.Name })
+	switch {
+	case old < 0:
+		r.registers = append(r.registers, x)
+	case len(x.Index) > len(r.registers[old].Index):
+		r.registers[old] = x
+	}
+}
+
+func (r *reference) write(b *strings.Builder, block string, m *manifest.Manifest) {
+	if len(r.tables)+len(r.registers)+len(r.digests) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n## %s\n", block)
-	if len(d.tables) > 0 {
+	if len(r.tables) > 0 {
 		b.WriteString("\n| table | filled from | |\n|---|---|---|\n")
-		for _, tab := range d.tables {
-			fmt.Fprintf(b, "| `%s` | %s | %s |\n", tab.Name, tab.Kind, tab.Doc)
+		for _, x := range r.tables {
+			fmt.Fprintf(b, "| `%s` | %s | %s |\n", x.Name, x.Kind, x.Doc)
 		}
 	}
-	if len(d.registers) > 0 {
+	if len(r.registers) > 0 {
 		b.WriteString("\n| register | index | unit | bits | |\n|---|---|---|---|---|\n")
-		for _, doc := range d.registers {
+		for _, x := range r.registers {
 			var index []string
-			for _, dim := range registers[doc.name].Index {
+			for _, dim := range x.Index {
 				index = append(index, dim.Name)
 			}
-			bits := strconv.Itoa(doc.bits)
-			if doc.bits == 0 {
+			bits := strconv.Itoa(x.Bits)
+			if x.Unit == "paths" {
 				bits = "paths"
 			}
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", doc.name, strings.Join(index, ", "), doc.unit, bits, doc.doc)
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", x.Name, strings.Join(index, ", "), x.Unit, bits, x.Doc)
 		}
 	}
 	head := "\n| parameter | default | at run time in | |\n|---|---|---|---|\n"
@@ -83,10 +120,10 @@ func referenceSection(b *strings.Builder, block string, m *manifest.Manifest, re
 			head = ""
 		}
 	}
-	for _, x := range d.digests {
+	for _, x := range r.digests {
 		fmt.Fprintf(b, "\nDigest `%s` (%s): %s.\n", x.Name, strings.Join(x.Fields, ", "), x.Doc)
 	}
-	for _, n := range d.notes {
+	for _, n := range loaded().blocks[block].V1Model.Notes {
 		fmt.Fprintf(b, "\nNote: %s.\n", n)
 	}
 }
@@ -149,6 +186,6 @@ func looksLikeName(word string) bool {
 		return false
 	}
 	block, _, dotted := strings.Cut(word, ".")
-	_, isBlock := descriptions[block]
+	_, isBlock := loaded().blocks[block]
 	return strings.Contains(word, "_") && !dotted && word != "rlb_adaptive" || dotted && isBlock
 }

@@ -21,6 +21,7 @@ type generator struct {
 	*closure
 	manifest *manifest.Manifest
 	tmpl     map[*block]*template.Template
+	block    map[string]string // of tables, registers and digests
 }
 
 // parse reads the templates of the blocks. Each block has names of its own:
@@ -106,7 +107,8 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		},
 		"levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes,
 
-		"wishes": g.wishes, "sums": g.sums,
+		"wishes":     g.wishes,
+		"slowTrips":  func(class int) int { return manifest.SlowTrips[class] },
 		"turns":      g.turns,
 		"slowEchoes": g.slowEchoes,
 		"slowBit":    func(path int) string { return fmt.Sprintf("%#x", g.slowBit(path, 0)) },
@@ -264,19 +266,6 @@ func (g *generator) index(dims ...string) string {
 		return fmt.Sprintf("%s,%s:%d", dims[0], dims[1], g.PathCells())
 	}
 	return dims[0]
-}
-
-// args are the default arguments of a configuration table's action.
-func (g *generator) args(table string) (string, error) {
-	args, err := g.manifest.Args(table, g.Network)
-	if err != nil {
-		return "", err
-	}
-	var text []string
-	for _, a := range args {
-		text = append(text, fmt.Sprint(a.Value))
-	}
-	return strings.Join(text, ", "), nil
 }
 
 // prefix is a run of zeros that ends in a one.

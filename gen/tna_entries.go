@@ -89,21 +89,6 @@ func (g *generator) cellShifts() []cellTime {
 	return list
 }
 
-// sum is a pair of registers of PB-FS: one that counts bytes in slots, one
-// that keeps what the last full slot had.
-type sum struct {
-	Name, Number string
-	Kept         string // metadata that is kept
-}
-
-func (g *generator) sums() []sum {
-	return []sum{
-		{"slot_bytes", "slot", "slot_end"},
-		{"slot_marked", "slot", "marked_end"},
-		{"window_bytes", "window_number", "window_end"},
-	}
-}
-
 // SlotShift is the length of a slot as a power of two of nanoseconds,
 // WindowShift that of N of them.
 func (g *generator) SlotShift() int {

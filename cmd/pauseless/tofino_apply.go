@@ -217,7 +217,7 @@ func (a *tofinoApply) wanted(ctx context.Context, c *bfrt.Client, n *topo.Node) 
 	}
 	var list []bfrt.Wanted
 	if !a.tables {
-		if list, err = c.Network(ctx, a.net, n.ID, intent.LosslessPriority, numbers); err != nil {
+		if list, err = c.Network(ctx, a.net, n.ID, manifest.LosslessClass, numbers); err != nil {
 			return nil, err
 		}
 	}

@@ -7,37 +7,10 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// leafRole tells a leaf its number, and how often to measure its paths.
-func (b *builder) leafRole() {
-	if b.node.Leaf < 0 {
-		return
-	}
-	b.entry(schema.Entry{Table: "leaf_role", Default: true, Action: "be_leaf",
-		Args: b.tuned("leaf_role", b.uplink(), schema.Arg{Name: "leaf", Value: b.node.Leaf})})
-}
-
-// fabricPort names the ports to other switches. Where there are warnings, it
-// says which path each is, and who else is told of one that comes in: from
-// below, all other switches; from above, those below. That way a warning
-// follows the packets it is about back to their sources and never turns up
-// again.
-func (b *builder) fabricPort() {
-	action, err := b.schema.Action("from_switch")
-	if err != nil {
-		b.fail(err)
-		return
-	}
-	for _, p := range b.fabricPorts() {
-		e := schema.Entry{Table: "fabric_port", Match: []schema.Match{schema.Eq("in_port", p)}, Action: "from_switch"}
-		if action.Param("relay_group") != nil {
-			e.Args = []schema.Arg{{Name: "path", Value: b.path(p)}, {Name: "relay_group", Value: b.relay(p)}}
-		}
-		b.entry(e)
-	}
-}
-
-// relay makes the multicast group of a port, whose number it returns; 0 if
-// nobody else is to hear what comes in there.
+// relay makes the multicast group of a port, whose number it returns: who else
+// is told of a message that comes in there, 0 for nobody. From below, all other
+// switches are; from above, those below. That way a message follows the packets
+// it is about back to their sources and never turns up again.
 func (b *builder) relay(p int) int {
 	if b.node.Leaf >= 0 {
 		return 0
@@ -85,6 +58,3 @@ func (b *builder) sessionTo(id int, ports []int, class uint32) {
 	b.truncate(c)
 	b.replication = append(b.replication, schema.Clone(c))
 }
-
-// load tells ports to switches what a byte adds to their load.
-func (b *builder) load() { b.perPort("link", "out_port", b.fabricPorts(), nil) }

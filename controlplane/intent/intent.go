@@ -6,10 +6,11 @@
 //
 //	entities, err := intent.Build(network, l1.ID, manifest, p4info, intent.Options{})
 //
-// Each feature of a program has a file of its own and goes by the tables it
-// finds in the P4Info, so the same code serves every profile and target. No
-// register needs an initial value other than zero: BMv2 takes none over
-// P4Runtime.
+// Which entries a table gets, and of what their arguments are made, the
+// manifest says: it is what the program's annotations are. Only routes and port
+// numbers have code here, so that the same code serves every scheme, profile and
+// target. No register needs an initial value other than zero: BMv2 takes none
+// over P4Runtime.
 package intent
 
 import (
@@ -21,10 +22,6 @@ import (
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 )
-
-// LosslessPriority is the class of data packets, DSCP 26: the one that is
-// paused rather than dropped.
-const LosslessPriority = 3
 
 // Options says what the target cannot do, and what an experiment wants.
 type Options struct {
@@ -42,7 +39,7 @@ type Options struct {
 
 // Build returns the entities of switch node (an index into t.Nodes), the same
 // for the same arguments: replication first, then tables in the order of the
-// features, digests.
+// manifest, digests.
 func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4Info, o Options) ([]*p4v1.Entity, error) {
 	if node < 0 || node >= len(t.Nodes) || t.Nodes[node].Kind != topo.Switch {
 		return nil, fmt.Errorf("node %d is no switch of topology %s", node, t.Name)
@@ -55,40 +52,17 @@ func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4
 	if err := b.findWays(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", b.node.Name, err)
 	}
-	for _, f := range features {
-		if b.has(f.table) {
-			f.build(b)
-		}
-	}
+	b.route()
+	b.forward()
+	b.portNumbers()
+	b.tables()
 	b.mirrors()
 	b.settings()
 	b.digests()
 	if b.err != nil {
 		return nil, fmt.Errorf("switch %s: %w", b.node.Name, b.err)
 	}
-	return append(b.replication, b.tables...), nil
-}
-
-// features are what programs may have, each known by a table.
-var features = []struct {
-	table string
-	build func(*builder)
-}{
-	{"route", (*builder).route},
-	{"Forward", (*builder).forward},
-	{"port_number", (*builder).portNumbers},
-	{"leaf_role", (*builder).leafRole},
-	{"fabric_port", (*builder).fabricPort},
-	{"link", (*builder).load},
-	{"pfc_port", (*builder).pauses},
-	{"pfc_threshold", (*builder).emulatedPFC},
-	{"cnm_out", (*builder).warnings},
-	{"Readqlen", (*builder).predict},
-	{"pause_cost", (*builder).plb},
-	{"pbfs_port", (*builder).postcards},
-	{"qcn", (*builder).feedback},
-	{"red", (*builder).red},
-	{"telemetry", (*builder).telemetry},
+	return append(b.replication, b.entries...), nil
 }
 
 // builder collects the entities of one switch and keeps the first error.
@@ -102,8 +76,8 @@ type builder struct {
 	ways     []way        // by leaf
 	sessions map[int]bool // clone sessions there are
 
-	replication, tables []*p4v1.Entity
-	err                 error
+	replication, entries []*p4v1.Entity
+	err                  error
 }
 
 func (b *builder) fail(err error) {
@@ -112,74 +86,28 @@ func (b *builder) fail(err error) {
 	}
 }
 
-// has says that the program has a table.
+// has reports whether the program has a table.
 func (b *builder) has(table string) bool {
 	_, err := b.schema.Table(table)
 	return err == nil
 }
 
-// settings sets the parameters that are one for the whole switch: the default
-// entries of tables without a key.
-func (b *builder) settings() {
-	for _, doc := range b.manifest.Tables {
-		t, err := b.schema.Table(doc.Name)
-		if err != nil {
-			b.fail(fmt.Errorf("the manifest names a table that the program does not have: %w", err))
-			continue
-		}
-		s, ok := b.manifest.Setting(doc.Name)
-		if doc.Kind == "settings" && ok && len(t.Fields) == 0 {
-			b.entry(schema.Entry{Table: doc.Name, Default: true, Action: s.Action, Args: b.tuned(doc.Name, b.uplink())})
-		}
-	}
-}
-
 // digests asks for the alerts of the program, each as soon as it is there.
 func (b *builder) digests() {
 	for _, d := range b.schema.Digests {
-		b.tables = append(b.tables, &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
+		b.entries = append(b.entries, &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
 			DigestId: d.ID, Config: &p4v1.DigestEntry_Config{MaxListSize: 1}}}})
 	}
 }
 
-// perPort adds an entry for each of some ports: a table whose key is the port
-// and whose action has parameters as arguments, after those that args returns.
-func (b *builder) perPort(table, key string, ports []int, args func(port int) []schema.Arg) {
-	s, ok := b.manifest.Setting(table)
-	if !ok {
-		b.fail(fmt.Errorf("table %s has no setting", table))
-		return
-	}
-	for _, p := range ports {
-		var first []schema.Arg
-		if args != nil {
-			first = args(p)
-		}
-		b.entry(schema.Entry{Table: table, Match: []schema.Match{schema.Eq(key, p)}, Action: s.Action, Args: b.tuned(table, b.port(p), first...)})
-	}
-}
-
-// entry adds a table entry.
-func (b *builder) entry(e schema.Entry) {
+// add adds a table entry.
+func (b *builder) add(e schema.Entry) {
 	entity, err := b.schema.Entry(e)
 	if err != nil {
 		b.fail(err)
 		return
 	}
-	b.tables = append(b.tables, entity)
-}
-
-// tuned returns the arguments of a configuration table's action for a
-// network, after those given.
-func (b *builder) tuned(table string, n manifest.Network, args ...schema.Arg) []schema.Arg {
-	list, err := b.manifest.Args(table, n)
-	if err != nil {
-		b.fail(err)
-	}
-	for _, a := range list {
-		args = append(args, schema.Arg{Name: a.Name, Value: a.Value})
-	}
-	return args
+	b.entries = append(b.entries, entity)
 }
 
 // port describes the network at a port, which thresholds follow from.

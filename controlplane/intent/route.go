@@ -12,13 +12,16 @@ import (
 // route fills the table that every program begins with: own hosts by address,
 // other leaves by the network of their hosts.
 func (b *builder) route() {
+	if !b.has("route") {
+		return
+	}
 	toHost := "to_port"
 	if _, err := b.schema.Action("to_host"); err == nil {
 		toHost = "to_host"
 	}
 	for _, p := range b.allPorts() {
 		if host := b.peer(p); host.Kind == topo.Host {
-			b.entry(schema.Entry{Table: "route",
+			b.add(schema.Entry{Table: "route",
 				Match:  []schema.Match{schema.Prefix("dst_addr", host.IP, 32)},
 				Action: toHost, Args: []schema.Arg{{Name: "port", Value: p}}})
 		}
@@ -53,7 +56,7 @@ func (b *builder) toLeaf(net netip.Prefix, leaf int, w way) {
 			}
 		}
 	}
-	b.entry(e)
+	b.add(e)
 }
 
 // hashShift is which 16 of a flow's 32 hash bits choose a path: others in
@@ -73,8 +76,11 @@ func hashShift(tier topo.Tier) int {
 // the same but on Tofino. There, the number of what is recirculated stands for
 // a port that does it.
 func (b *builder) forward() {
+	if !b.has("Forward") {
+		return
+	}
 	send := func(port, target int) {
-		b.entry(schema.Entry{Table: "Forward", Match: []schema.Match{schema.Eq("out_port", port)},
+		b.add(schema.Entry{Table: "Forward", Match: []schema.Match{schema.Eq("out_port", port)},
 			Action: "send", Args: []schema.Arg{{Name: "port", Value: target}}})
 	}
 	for _, p := range b.allPorts() {

@@ -8,15 +8,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/manifest"
-	"github.com/pauseless/pauseless/internal/packet"
 )
-
-// feedbackSession leads from egress to ingress, by the recirculation port.
-const feedbackSession = 1000
-
-// mirrorBytes is what mirrored packets are cut to: messages and feedback fit,
-// with the headers that they are made of.
-const mirrorBytes = 100
 
 // tofino reports whether the program is for Tofino, whose packets tell
 // ingress from egress by mirroring and whose port numbers are the target's.
@@ -46,8 +38,11 @@ func (b *builder) recirculation() []int {
 
 // portNumbers says which port of the topology a port of the target is.
 func (b *builder) portNumbers() {
+	if !b.has("port_number") {
+		return
+	}
 	for _, p := range b.allPorts() {
-		b.entry(schema.Entry{Table: "port_number", Match: []schema.Match{schema.Eq("ingress_port", b.target(p))},
+		b.add(schema.Entry{Table: "port_number", Match: []schema.Match{schema.Eq("ingress_port", b.target(p))},
 			Action: "is_port", Args: []schema.Arg{{Name: "port", Value: p}}})
 	}
 }
@@ -58,7 +53,7 @@ func (b *builder) mirrors() {
 	if !b.tofino() {
 		return
 	}
-	b.sessionTo(feedbackSession, b.recirculation(), messageClass)
+	b.sessionTo(manifest.FeedbackSession, b.recirculation(), messageClass)
 	for _, p := range b.allPorts() {
 		b.session(p, p, messageClass)
 	}
@@ -67,9 +62,6 @@ func (b *builder) mirrors() {
 // truncate cuts what a clone session of a Tofino sends.
 func (b *builder) truncate(c *p4v1.CloneSessionEntry) {
 	if b.tofino() {
-		c.PacketLengthBytes = mirrorBytes
-		if b.manifest.Has("int") { // it stands before what a postcard is made of
-			c.PacketLengthBytes += packet.INTLen
-		}
+		c.PacketLengthBytes = int32(b.manifest.MirrorBytes)
 	}
 }

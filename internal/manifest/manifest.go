@@ -33,13 +33,16 @@ type Manifest struct {
 	Sizes    Sizes    `json:"sizes"`
 	// RecirculationPort is where the program queues packets that shall pass
 	// the pipeline again; 0 if it never does that.
-	RecirculationPort int         `json:"recirculation_port,omitempty"`
-	Network           Network     `json:"network"` // that the defaults follow from
-	Tables            []Table     `json:"tables"`
-	Registers         []Register  `json:"registers"`
-	Counters          []Counter   `json:"counters,omitempty"`
-	Digests           []Digest    `json:"digests,omitempty"`
-	Parameters        []Parameter `json:"parameters"`
+	RecirculationPort int `json:"recirculation_port,omitempty"`
+	// MirrorBytes is what mirrored packets are cut to on TNA: messages and
+	// feedback fit, with the headers that they are made of.
+	MirrorBytes int         `json:"mirror_bytes,omitempty"`
+	Network     Network     `json:"network"` // that the defaults follow from
+	Tables      []Table     `json:"tables"`
+	Registers   []Register  `json:"registers"`
+	Counters    []Counter   `json:"counters,omitempty"`
+	Digests     []Digest    `json:"digests,omitempty"`
+	Parameters  []Parameter `json:"parameters"`
 	// Notes say where the program differs from the scheme's paper or from the
 	// same profile on another target.
 	Notes []string `json:"notes,omitempty"`
@@ -103,6 +106,23 @@ type Table struct {
 	// topology, "settings" hold parameters, "constant" cannot be changed.
 	Kind string `json:"kind"`
 	Doc  string `json:"doc"`
+	// Entries says which entries the topology asks for: one for each of all_ports
+	// or fabric_ports (those to other switches); or the default entry, of each
+	// switch or only of each leaf.
+	Entries string `json:"entries,omitempty"`
+	// Sessions are clone sessions that go with the table: of all_ports or
+	// fabric_ports.
+	Sessions []string `json:"sessions,omitempty"`
+	// Action is that of these entries, or the default one of a table of settings;
+	// Args are its arguments, as they follow from parameters.
+	Action string     `json:"action,omitempty"`
+	Args   []Argument `json:"args,omitempty"`
+}
+
+// Argument is one of an action's, in the target's units.
+type Argument struct {
+	Name  string `json:"name"`
+	Value Expr   `json:"value"`
 }
 
 // Register is a register array that the control plane sees.
@@ -152,8 +172,10 @@ type Parameter struct {
 	// ByRate are values that the profile gives for links of a rate, as in
 	// "25Gbps"; they go before Value.
 	ByRate map[string]float64 `json:"by_rate,omitempty"`
-	Table  string             `json:"table"` // where it can be changed at run time
-	Doc    string             `json:"doc"`
+	// Default is how it follows from the network.
+	Default Expr   `json:"default"`
+	Table   string `json:"table"` // where it can be changed at run time
+	Doc     string `json:"doc"`
 }
 
 // Network is what thresholds follow from: one link, and what shares it.

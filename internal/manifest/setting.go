@@ -10,215 +10,120 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// A Setting is an action whose arguments are parameters, in the target's
-// units. Some are per port; the control plane adds what the topology decides.
-type Setting struct {
-	Table, Action string
-	args          []arg
-	feature       string // that the program must have, if the table has several settings
-	target        string // the same
-}
-
 // Arg is an argument of an action, in the target's units.
 type Arg struct {
 	Name  string
 	Value uint64
 }
 
-type arg struct {
-	name  string
-	value func(*values) uint64
+// scope is what names stand for in formulas about a network:
+//
+//	rate              C, in bit/s
+//	delay             d, of one link, in ns
+//	hops, fan_in      of the network
+//	xoff, mtu         in bytes
+//	in_flight         d·C, the bytes on a link
+//	rtt, host_rtt     base round trip between leaves, and between hosts, in ns
+//	tx_time(bytes)    on the link, in ns
+func (n Network) scope() *scope {
+	return &scope{
+		values: map[string]float64{
+			"rate": float64(n.Rate), "delay": ns(n.Delay), "hops": float64(n.Hops), "fan_in": float64(n.FanIn),
+			"xoff": float64(n.XOFF), "mtu": float64(n.MTU), "in_flight": float64(n.Rate.Bytes(n.Delay)),
+			"rtt": ns(n.RTT()), "host_rtt": ns(n.hostRTT()),
+		},
+		funcs: map[string]func([]float64) float64{
+			"tx_time": func(x []float64) float64 { return ns(n.Rate.TxTime(int(x[0]))) },
+		},
+	}
 }
 
-// values looks up parameters and converts them.
-type values struct {
-	target string
-	units  Units
-	net    Network
-	of     func(parameter string) float64
+// scope adds to that of the network what an argument can be made of:
+//
+//	rlb.warn          a parameter, in its own unit
+//	bytes(x)          a size that is not rounded to zero
+//	span(ns)          a time in the target's unit, not rounded to zero
+//	depth(bytes)      in the target's unit of queue depth
+//	byte_time(rate)   of one byte, in 1/1024 of the target's unit of time
+//	byte_rate(rate)   bytes in 1024 units of time
+//	quantum(rate)     512 bit times in 1/1024 of a unit of time
+//	load_weight(rate) what a byte adds to the load of a link, in 2^-16
+func (m *Manifest) scope(n Network, more map[string]float64) *scope {
+	s := n.scope()
+	for name, v := range more {
+		s.values[name] = v
+	}
+	s.params = func(name string) (float64, error) { return m.Value(name, n) }
+	for name, f := range map[string]func(float64) uint64{
+		"bytes":       atLeastOne,
+		"span":        m.Units.Span,
+		"depth":       func(x float64) uint64 { return m.Units.Queue(x, n.MTU) },
+		"byte_time":   func(x float64) uint64 { return m.Units.byteTime(1, vtime.Rate(x)) },
+		"byte_rate":   m.Units.byteRate,
+		"quantum":     func(x float64) uint64 { return Quantum(m.Units, vtime.Rate(x)) },
+		"load_weight": func(x float64) uint64 { return LoadWeight(m.Units, vtime.Rate(x)) },
+		"rate_code":   func(x float64) uint64 { return uint64(packet.INTRateCode(vtime.Rate(x))) },
+	} {
+		s.funcs[name] = func(x []float64) float64 { return float64(f(x[0])) }
+	}
+	return s
 }
 
-// bytes, span, depth and count return arguments that are one parameter.
-func bytes_(name, parameter string) arg {
-	return arg{name, func(v *values) uint64 { return atLeastOne(v.of(parameter)) }}
+func ns(t vtime.Time) float64 { return float64(t) / float64(vtime.Nanosecond) }
+
+// RTT is the base round trip from leaf to leaf: a largest frame there, a
+// smallest one back, stored and forwarded on every hop.
+func (n Network) RTT() vtime.Time {
+	const smallest = 64
+	hop := 2*n.Delay + n.Rate.TxTime(int(n.MTU)) + n.Rate.TxTime(smallest)
+	return vtime.Time(n.Hops) * hop
 }
 
-func span(name, parameter string) arg {
-	return arg{name, func(v *values) uint64 { return v.units.Span(v.of(parameter)) }}
+// hostRTT is the same from host to host, two links more.
+func (n Network) hostRTT() vtime.Time {
+	n.Hops += 2
+	return n.RTT()
 }
 
-func depth(name, parameter string) arg {
-	return arg{name, func(v *values) uint64 { return v.units.Queue(v.of(parameter), v.net.MTU) }}
-}
-
-func count(name, parameter string) arg {
-	return arg{name, func(v *values) uint64 { return uint64(v.of(parameter)) }}
-}
-
-// settings are all configuration tables of all programs.
-var settings = []Setting{
-	{Table: "red", Action: "set_red", args: []arg{
-		depth("kmin", "red.kmin"), depth("kmax", "red.kmax"), {"ramp", ramp},
-	}},
-	{Table: "flowcell", Action: "count_flowcell", args: []arg{bytes_("size", "presto.flowcell")}},
-	{Table: "flowlet", Action: "read_flowlet", feature: "letflow", args: []arg{span("gap", "letflow.gap")}},
-	{Table: "flowlet", Action: "read_flowlet", feature: "conga", args: []arg{span("gap", "conga.gap"), span("age", "conga.age")}},
-	{Table: "flowlet", Action: "read_flowlet", feature: "clb", args: []arg{span("gap", "clb.gap")}},
-	{Table: "flowlet", Action: "read_flowlet", feature: "plb", args: []arg{span("gap", "plb.idle")}},
-	{Table: "link", Action: "add_load", args: []arg{{"weight", loadWeight}}},
-	{Table: "clb", Action: "set_clb", args: []arg{
-		bytes_("queue_threshold", "clb.threshold"), span("interval", "clb.interval"), bytes_("tie_bytes", "clb.tie"),
-	}},
-	{Table: "path_class", Action: "rank_path", args: []arg{
-		span("rtt_low", "plb.rtt_low"),
-		{"full", func(v *values) uint64 { return min(uint64(v.of("plb.full")*255), 255) }},
-	}},
-	{Table: "probe", Action: "every", args: []arg{span("interval", "plb.probe_interval")}},
-	{Table: "pause_cost", Action: "expect_wait", args: []arg{
-		{"byte_time", func(v *values) uint64 { return v.units.byteTime(1, v.net.Rate) }},
-		span("tell_again", "plb.tell_again"),
-	}},
-	{Table: "leaf_role", Action: "be_leaf", feature: "rtt", args: []arg{span("interval", "rtt.interval")}},
-	{Table: "leaf_role", Action: "be_leaf"},
-
-	{Table: "Readqlen", Action: "read_qlen", args: []arg{span("interval", "rlb.interval"), bytes_("calm", "rlb.calm")}},
-	{Table: "predict", Action: "predict_pause", args: []arg{
-		bytes_("floor", "rlb.floor"), bytes_("warn_at", "rlb.warn"), bytes_("xoff", "rlb.xoff"), span("horizon", "rlb.horizon"),
-	}},
-	{Table: "cnm_out", Action: "warn_upstream", args: []arg{span("hold", "rlb.hold")}},
-	{Table: "Compath", Action: "compare_paths", target: "tna", feature: "rlb_adaptive", args: []arg{
-		{"slow", slowTrip(0)}, {"slow_2", slowTrip(1)}, {"slow_3", slowTrip(2)},
-	}},
-	{Table: "Compath", Action: "compare_paths", target: "tna", args: []arg{{"slow", slowTrip(0)}}},
-	{Table: "Compath", Action: "compare_paths", args: []arg{
-		span("pass_time", "rlb.pass_time"),
-		{"byte_time", func(v *values) uint64 { return v.units.byteTime(1, vtime.Rate(v.of("rlb.recirculation_rate"))) }},
-		span("fresh", "rlb.fresh"),
-	}},
-	{Table: "Stoprecir", Action: "limit_recirculation", feature: "rlb_adaptive", args: []arg{
-		bytes_("xoff", "rlb.xoff"),
-		{"inflow", func(v *values) uint64 { return v.units.byteRate(float64(v.net.Rate) * float64(v.net.FanIn-1)) }},
-		{"per_mtu", func(v *values) uint64 { return uint64(math.Ceil((1 << 32) / float64(v.net.MTU))) }},
-		{"average", faultAverage},
-		count("most", "rlb.max_recirculations"),
-	}},
-	{Table: "Stoprecir", Action: "limit_recirculation", args: []arg{count("most", "rlb.max_recirculations")}},
-
-	{Table: "qcn", Action: "take_sample", args: []arg{
-		bytes_("equilibrium", "qcn.equilibrium"), count("weight", "qcn.weight"), {"limit", qcnLimit},
-		{"scale", func(v *values) uint64 { limit := qcnLimit(v); return (63<<40 + limit - 1) / limit }},
-		bytes_("interval", "qcn.sample"),
-	}},
-
-	{Table: "pfc_port", Action: "pause_unit", args: []arg{{"unit", quantum}}},
-	{Table: "pfc_threshold", Action: "check_xoff", args: []arg{
-		bytes_("xoff", "pfc_emulated.xoff"), bytes_("xon", "pfc_emulated.xon"),
-		{"again", func(v *values) uint64 { return max(quantum(v)*(0xffff/2)>>10, 1) }},
-	}},
-	{Table: "hold", Action: "hold_packet", args: []arg{count("most", "pfc_emulated.max_holds")}},
-
-	{Table: "slot", Action: "set_slot", args: []arg{
-		{"per_unit", func(v *values) uint64 {
-			slot := max(float64(v.units.Span(v.of("pbfs.rtt")))/(2*Slots), 1)
-			return min(uint64(float64(uint64(1)<<v.units.SlotFraction())/slot), 1<<24-1)
-		}},
-	}},
-	{Table: "pbfs_port", Action: "set_capacity", args: []arg{
-		{"round_trip_bytes", func(v *values) uint64 { return uint64(float64(v.net.Rate) / 8e9 * v.of("pbfs.rtt")) }},
-		{"mbps", func(v *values) uint64 { return uint64(v.net.Rate / vtime.Mbps) }},
-	}},
-}
-
-// qcnLimit is the longest -Fb that counts: (2w+1)·Q_eq.
-func qcnLimit(v *values) uint64 {
-	return uint64((2*v.of("qcn.weight") + 1) * float64(atLeastOne(v.of("qcn.equilibrium"))))
-}
-
-// Slots is PB-FS's N: half a round trip has so many slots.
-const Slots = 8
-
-// loadWeight is what a byte adds to the load of a link that is full at 65536,
-// in 2^-16: 2^32 by the bytes that pass in the estimator's time.
-func loadWeight(v *values) uint64 { return LoadWeight(v.units, v.net.Rate) }
-
-// LoadWeight is the weight for a link of a rate.
+// LoadWeight is what a byte adds to the load of a link of a rate that is full at
+// 65536, in 2^-16: 2^32 by the bytes that pass in the estimator's time.
 func LoadWeight(u Units, r vtime.Rate) uint64 {
 	return min(uint64(math.Round(8*(1<<32)/(float64(r)*u.LoadTime().Seconds()))), 1<<32-1)
 }
 
-// faultAverage is in 1/256, on TNA a whole number.
-func faultAverage(v *values) uint64 {
-	if v.target == "tna" {
-		return uint64(v.of("rlb_adaptive.fault_average"))
-	}
-	return uint64(v.of("rlb_adaptive.fault_average") * 256)
-}
-
-// SlowTrips are by how many recirculations the round trip of a path must be
-// longer than the base RTT to be in each class of slow paths on TNA.
-var SlowTrips = [...]int{1, 4, 16}
-
-// slowTrip is the round trip from which on a path is in a class.
-func slowTrip(class int) func(v *values) uint64 {
-	return func(v *values) uint64 {
-		return v.units.Span(ns(v.net.RTT()) + float64(SlowTrips[class])*v.of("rlb.pass_time"))
-	}
-}
-
-// quantum is 512 bit times in 1/1024 of a unit of time.
-func quantum(v *values) uint64 { return Quantum(v.units, v.net.Rate) }
-
-// Quantum is the same for a link of a rate.
+// Quantum is 512 bit times of a link of a rate in 1/1024 of a unit of time.
 func Quantum(u Units, r vtime.Rate) uint64 { return u.byteTime(packet.QuantumBits/8, r) }
 
-// ramp is the probability of a mark per unit of depth between the two
-// thresholds, in 2^-32. A Tofino does not multiply: there it is a mask of
-// random bits, the inverse of the probability rounded to a power of two and
-// less one.
-func ramp(v *values) uint64 {
-	low, high := v.units.Queue(v.of("red.kmin"), v.net.MTU), v.units.Queue(v.of("red.kmax"), v.net.MTU)
-	slope := 1.0
-	if high > low {
-		slope = v.of("red.pmax") / float64(high-low)
-	}
-	if v.target == "tna" {
-		return 1<<uint(min(max(math.Round(-math.Log2(slope)), 0), 32)) - 1
-	}
-	return min(uint64(slope*(1<<32)), 1<<32-1)
-}
-
-// Setting returns the setting of a table, if it has one.
-func (m *Manifest) Setting(table string) (Setting, bool) {
-	for _, s := range settings {
-		if s.Table == table && (s.feature == "" || m.Has(s.feature)) && (s.target == "" || s.target == m.Target) {
-			return s, true
+// Table returns a table by name, or nil.
+func (m *Manifest) Table(name string) *Table {
+	for i := range m.Tables {
+		if m.Tables[i].Name == name {
+			return &m.Tables[i]
 		}
 	}
-	return Setting{}, false
+	return nil
 }
 
-// Args returns the arguments that parameters decide for a link, or the whole
+// Args returns the arguments of a table's action for a link, or the whole
 // network if the table is not per port, in the order of the action's
-// parameters.
-func (m *Manifest) Args(table string, n Network) ([]Arg, error) {
-	s, ok := m.Setting(table)
-	if !ok {
-		return nil, fmt.Errorf("table %s holds no parameters", table)
+// parameters. More are values that formulas may name beside parameters and the
+// network; arguments without a formula are left out.
+func (m *Manifest) Args(table string, n Network, more map[string]float64) ([]Arg, error) {
+	t := m.Table(table)
+	if t == nil || t.Action == "" {
+		return nil, fmt.Errorf("table %s of %s holds no parameters", table, m.Program)
 	}
-	var unknown string
-	v := &values{target: m.Target, units: m.Units, net: n, of: func(name string) float64 {
-		p, err := m.Value(name, n)
+	var args []Arg
+	s := m.scope(n, more)
+	for _, a := range t.Args {
+		v, err := a.Value.eval(s)
 		if err != nil {
-			unknown = name
+			return nil, fmt.Errorf("table %s of %s, argument %s: %w", table, m.Program, a.Name, err)
 		}
-		return p
-	}}
-	args := make([]Arg, len(s.args))
-	for i, a := range s.args {
-		args[i] = Arg{a.name, a.value(v)}
-	}
-	if unknown != "" {
-		return nil, fmt.Errorf("table %s needs parameter %s, which the manifest of %s does not have", table, unknown, m.Program)
+		if v < 0 || v >= 1<<63 {
+			return nil, fmt.Errorf("table %s of %s, argument %s: %q is %v, which is no argument of an action", table, m.Program, a.Name, a.Value, v)
+		}
+		args = append(args, Arg{a.Name, uint64(v)})
 	}
 	return args, nil
 }
@@ -237,7 +142,10 @@ func (m *Manifest) Value(name string, n Network) (float64, error) {
 		if p.Given {
 			return p.Value, nil
 		}
-		return Derive(name, n)
+		return p.Default.eval(n.scope())
 	}
 	return 0, fmt.Errorf("program %s has no parameter %s", m.Program, name)
 }
+
+// Derive returns the value of a default for a network.
+func Derive(e Expr, n Network) (float64, error) { return e.eval(n.scope()) }

@@ -357,7 +357,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -420,6 +421,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_time") @index("flow") @unit("ns")
+    @brief("when the last packet of a flow came")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
         void apply(inout time_t last, out bit<1> ended) {
@@ -433,7 +435,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
     };
 
     @name(".read_flowlet")
-    action read_flowlet(time_t gap) {
+    action read_flowlet(@value("span(clb.gap)") time_t gap) {
         meta.gap_start = gap;
     }
 
@@ -441,7 +443,8 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
         meta.gap_start = meta.now - meta.gap_start;
     }
 
-    @name(".flowlet")
+    @name(".flowlet") @kind("settings")
+    @brief("pause in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000);
@@ -534,6 +537,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
             inout ingress_intrinsic_metadata_for_deparser_t deparser,
             inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".clb_qlen") @index("path,priority:8") @unit("bytes")
+    @brief("length of an egress queue at its last report")
     Register<bit<32>, bit<6>>(64, 0) clb_qlen;
     RegisterAction<bit<32>, bit<6>, bit<32>>(clb_qlen) keep_qlen = {
         void apply(inout bit<32> qlen, out bit<32> before) {
@@ -544,6 +548,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) reported;
 
     @name(".clb_rank") @index("path,priority:8") @unit("rank")
+    @brief("T4: class of a path in the upper two bits, then length or growth")
     Register<bit<32>, bit<6>>(64, 0) clb_rank;
     RegisterAction<bit<32>, bit<6>, bit<32>>(clb_rank) keep_rank = {
         void apply(inout bit<32> rank) {
@@ -559,6 +564,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked;
 
     @name(".clb_best") @index("path,priority:8") @unit("rank")
+    @brief("by the last of the paths that a packet may take: rank of the best of them when last looked at, and that path")
     Register<best_path_t, bit<6>>(64) clb_best; // by the last of the paths
     RegisterAction<best_path_t, bit<6>, bit<8>>(clb_best) better = {
         void apply(inout best_path_t best, out bit<8> path) {
@@ -573,11 +579,15 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked_of;
 
     @name(".set_clb") @noWarn("unused")
-    action set_clb(bit<32> queue_threshold, time_t interval, bit<32> tie_bytes) {
+    action set_clb(
+            @value("bytes(clb.threshold)") bit<32> queue_threshold,
+            @value("span(clb.interval)") time_t interval,
+            @value("bytes(clb.tie)") bit<32> tie_bytes) {
         meta.threshold = queue_threshold;
     }
 
-    @name(".clb")
+    @name(".clb") @kind("settings")
+    @brief("queue threshold, interval of growth, and difference that coflows decide")
     table clb {
         actions = { set_clb; }
         default_action = set_clb(170667, 2000, 1100);
@@ -642,6 +652,7 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
+    @brief("path of its flowlet; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
     RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) new_path = {
         void apply(inout bit<8> path, out port_t now_path) {
@@ -686,7 +697,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -773,6 +785,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
                     in egress_intrinsic_metadata_from_parser_t parsed,
                     inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
+    @brief("in egress: when ingress was last told of a queue")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -819,7 +832,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -830,7 +846,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

@@ -320,7 +320,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -358,7 +359,8 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
         meta.in_port = port;
     }
 
-    @name(".port_number")
+    @name(".port_number") @kind("ports")
+    @brief("port of the target to port number of the topology")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -387,7 +389,8 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
         hdr.fabric.setInvalid();
     }
 
-    @name(".fabric_port")
+    @name(".fabric_port") @kind("ports") @entries("fabric_ports")
+    @brief("ports to other switches; with RLB, the path of each and who else shall hear of warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; @defaultonly stranger; }
@@ -424,6 +427,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_time") @index("flow") @unit("ns")
+    @brief("when the last packet of a flow came")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
         void apply(inout time_t last, out bit<1> ended) {
@@ -437,7 +441,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
     };
 
     @name(".read_flowlet")
-    action read_flowlet(time_t gap, time_t age) {
+    action read_flowlet(@value("span(conga.gap)") time_t gap, @value("span(conga.age)") time_t age) {
         meta.gap_start = gap;
         meta.when = age;
     }
@@ -446,7 +450,8 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
         meta.gap_start = meta.now - meta.gap_start;
     }
 
-    @name(".flowlet")
+    @name(".flowlet") @kind("settings")
+    @brief("pause in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000, 10000000);
@@ -549,6 +554,7 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser,
               inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".congestion_to") @index("leaf,path:8") @unit("1/8")
+    @brief("congestion of a path to a leaf, as that feeds it back, and when it did")
     Register<fed_back_t, bit<9>>(512) congestion_to;
     RegisterAction<fed_back_t, bit<9>, bit<32>>(congestion_to) learn = {
         void apply(inout fed_back_t path) {
@@ -568,6 +574,7 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) looked;
 
     @name(".congestion_best") @index("leaf,path:8") @unit("1/8")
+    @brief("by leaf and the last of the paths that a packet may take: congestion of the best of them when it was last looked at, and that path")
     Register<best_path_t, bit<9>>(512) congestion_best; // by the last of the paths
     RegisterAction<best_path_t, bit<9>, bit<8>>(congestion_best) better = {
         void apply(inout best_path_t best, out bit<8> path) {
@@ -599,6 +606,7 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
+    @brief("path of its flowlet; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
     RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) new_path = {
         void apply(inout bit<8> path, out port_t now_path) {
@@ -643,7 +651,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -719,6 +728,7 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
                  in egress_intrinsic_metadata_from_parser_t parsed,
                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".link_load") @index("port") @unit("bytes")
+    @brief("in egress: bytes that a link has sent in a window of 131 µs, and the number of the window")
     Register<link_window_t, bit<6>>(64) link_load;
     RegisterAction<link_window_t, bit<6>, bit<32>>(link_load) add_bytes = {
         void apply(inout link_window_t link, out bit<32> before) {
@@ -734,6 +744,7 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".link_last") @index("port") @unit("bytes")
+    @brief("in egress: bytes of its last full window")
     Register<bit<32>, bit<6>>(64, 0) link_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(link_last) keep_last = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -748,12 +759,13 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".add_load")
-    action add_load(bit<32> weight) {
+    action add_load(@value("load_weight(rate)") bit<32> weight) {
         meta.weight = weight;
         meta.window = meta.now >> 17;
     }
 
-    @name(".link")
+    @name(".link") @kind("ports") @entries("fabric_ports")
+    @brief("what a byte adds to the load of a port to a switch, in 2^-16")
     table link {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { add_load; NoAction; }
@@ -841,6 +853,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // Congestion of the paths from each leaf, as its packets arrive.
     @name(".congestion_from") @index("leaf,path:8") @unit("1/8")
+    @brief("in egress: congestion of a path from a leaf")
     Register<bit<8>, bit<9>>(512, 0) congestion_from;
     RegisterAction<bit<8>, bit<9>, bit<8>>(congestion_from) note_congestion = {
         void apply(inout bit<8> congestion) {
@@ -857,6 +870,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     // The path that was fed back to each leaf last.
     @name(".feedback_path") @index("leaf") @unit("path")
+    @brief("in egress: path that was fed back to a leaf last")
     Register<bit<8>, bit<6>>(64, 0) feedback_path;
     RegisterAction<bit<8>, bit<6>, bit<8>>(feedback_path) next_path = {
         void apply(inout bit<8> path, out bit<8> now_path) {
@@ -870,12 +884,13 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".be_leaf")
-    action be_leaf(leaf_t leaf) {
+    action be_leaf(@value("node.leaf") leaf_t leaf) {
         meta.own_leaf = leaf;
         meta.at_leaf = 1;
     }
 
-    @name(".leaf_role")
+    @name(".leaf_role") @kind("ports") @entries("leaf")
+    @brief("a leaf's own number, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -936,7 +951,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -947,7 +965,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

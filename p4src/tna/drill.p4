@@ -277,7 +277,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last_path = last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -315,6 +316,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser,
               inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".egress_qlen") @index("path,priority:8") @unit("bytes")
+    @brief("bytes queued at the ports of a choice, as last reported, for the first sample")
     Register<bit<32>, bit<6>>(64, 0) egress_qlen_a;
     RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_a) hear_a = {
         void apply(inout bit<32> qlen) {
@@ -380,6 +382,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
     }
 
     @name(".egress_qlen_copy") @index("path,priority:8") @unit("bytes")
+    @brief("the same for the second sample")
     Register<bit<32>, bit<6>>(64, 0) egress_qlen_b;
     RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_b) hear_b = {
         void apply(inout bit<32> qlen) {
@@ -445,6 +448,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
     }
 
     @name(".drill_best") @index("leaf,path:8") @unit("bytes")
+    @brief("by leaf and the last of the paths that a packet may take: queue of the best of them when it was last a sample, and that path")
     Register<best_path_t, bit<9>>(512) drill_best; // by the last of the paths
     RegisterAction<best_path_t, bit<9>, port_t>(drill_best) better = {
         void apply(inout best_path_t best, out port_t path) {
@@ -546,7 +550,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -620,6 +625,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
                     in egress_intrinsic_metadata_from_parser_t parsed,
                     inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
+    @brief("in egress: when ingress was last told of a queue")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -666,7 +672,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -677,7 +686,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

@@ -276,7 +276,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -479,7 +480,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -544,7 +546,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -555,7 +560,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

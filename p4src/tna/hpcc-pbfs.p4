@@ -375,7 +375,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -403,7 +404,8 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
         meta.in_port = port;
     }
 
-    @name(".port_number")
+    @name(".port_number") @kind("ports")
+    @brief("port of the target to port number of the topology")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -517,7 +519,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -608,6 +611,7 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_from_parser_t parsed,
                   inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".tx_bytes") @index("port") @unit("bytes")
+    @brief("bytes that a port has sent")
     Register<bit<32>, bit<6>>(64, 0) tx_bytes;
     RegisterAction<bit<32>, bit<6>, bit<32>>(tx_bytes) count_bytes = {
         void apply(inout bit<32> bytes, out bit<32> sent) {
@@ -621,13 +625,14 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) second_half;
 
     @name(".add_record")
-    action add_record(bit<4> rate, bit<12> switch_id) {
+    action add_record(@value("rate_code(rate)") bit<4> rate, @value("node.id12") bit<12> switch_id) {
         meta.rate_code = rate;
         meta.recorded = 1;
         meta.path_id = meta.path_id ^ switch_id;
     }
 
-    @name(".telemetry")
+    @name(".telemetry") @kind("ports") @entries("all_ports")
+    @brief("rate of a port as a code, and the number of this switch")
     table telemetry {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { add_record; NoAction; }
@@ -734,6 +739,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_from_parser_t parsed,
                   inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".slot_bytes") @index("port") @unit("bytes")
+    @brief("in egress: bytes that a port sent in a slot, and its number")
     Register<slot_t, bit<6>>(64) slot_bytes;
     RegisterAction<slot_t, bit<6>, bit<32>>(slot_bytes) add_slot_bytes = {
         void apply(inout slot_t sum, out bit<32> before) {
@@ -748,6 +754,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
     @name(".slot_bytes_last") @index("port") @unit("bytes")
+    @brief("in egress: what came for it in the last full slot")
     Register<bit<32>, bit<6>>(64, 0) slot_bytes_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_bytes_last) keep_slot_bytes = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -762,6 +769,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".slot_marked") @index("port") @unit("bytes")
+    @brief("in egress: bytes of marked packets that a port sent in a slot, and its number")
     Register<slot_t, bit<6>>(64) slot_marked;
     RegisterAction<slot_t, bit<6>, bit<32>>(slot_marked) add_slot_marked = {
         void apply(inout slot_t sum, out bit<32> before) {
@@ -776,6 +784,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
     @name(".slot_marked_last") @index("port") @unit("bytes")
+    @brief("in egress: those of the last full slot with any")
     Register<bit<32>, bit<6>>(64, 0) slot_marked_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_marked_last) keep_slot_marked = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -790,6 +799,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".window_bytes") @index("port") @unit("bytes")
+    @brief("in egress: bytes that a port sent in a window of 8 slots, and its number")
     Register<slot_t, bit<6>>(64) window_bytes;
     RegisterAction<slot_t, bit<6>, bit<32>>(window_bytes) add_window_bytes = {
         void apply(inout slot_t sum, out bit<32> before) {
@@ -804,6 +814,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
     @name(".window_bytes_last") @index("port") @unit("bytes")
+    @brief("in egress: those of the last full window")
     Register<bit<32>, bit<6>>(64, 0) window_bytes_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(window_bytes_last) keep_window_bytes = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -819,6 +830,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 
     // The queue when the slot began.
     @name(".slot_qlen") @index("port") @unit("bytes")
+    @brief("in egress: its queue when the slot began")
     Register<bit<32>, bit<6>>(64, 0) slot_qlen;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_qlen) next_slot_qlen = {
         void apply(inout bit<32> qlen, out bit<32> first) {
@@ -829,6 +841,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 
     // The queue when the window began.
     @name(".window_qlen") @index("port") @unit("bytes")
+    @brief("in egress: queue of a port when the window began")
     Register<bit<32>, bit<6>>(64, 0) window_qlen;
     RegisterAction<bit<32>, bit<6>, bit<32>>(window_qlen) next_window_qlen = {
         void apply(inout bit<32> qlen, out bit<32> first) {
@@ -843,6 +856,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".postcards") @index("port") @unit("messages")
+    @brief("in egress: postcards about a port")
     Register<bit<32>, bit<6>>(64, 0) postcards;
     RegisterAction<bit<32>, bit<6>, bit<32>>(postcards) count_postcard = {
         void apply(inout bit<32> sent) {
@@ -852,12 +866,13 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 
     // The slots of this target are a power of two of nanoseconds long.
     @name(".set_slot") @noWarn("unused")
-    action set_slot(bit<24> per_unit) {
+    action set_slot(@value("min(floor(pow(2, 32) / max(span(pbfs.rtt) / 16, 1)), pow(2, 24) - 1)") bit<24> per_unit) {
         meta.slot = meta.now >> 10;
         meta.window_number = meta.now >> 13;
     }
 
-    @name(".slot")
+    @name(".slot") @kind("settings")
+    @brief("length of a slot: 2^32 by its units of time")
     table slot {
         actions = { set_slot; }
         default_action = set_slot(4058796);
@@ -866,12 +881,15 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 
     // Bytes that a port sends in a round trip, and its rate in Mbit/s.
     @name(".set_capacity")
-    action set_capacity(bit<32> round_trip_bytes, bit<32> mbps) {
+    action set_capacity(
+            @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
+            @value("floor(rate / 1e6)") bit<32> mbps) {
         meta.capacity = round_trip_bytes;
         meta.rate = mbps;
     }
 
-    @name(".pbfs_port")
+    @name(".pbfs_port") @kind("ports") @entries("all_ports") @sessions("all_ports")
+    @brief("bytes that a port sends in a round trip, and its rate")
     table pbfs_port {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_capacity; NoAction; }
@@ -968,11 +986,12 @@ control Postcard(inout headers_t hdr, inout egress_metadata_t meta,
                  in egress_intrinsic_metadata_from_parser_t parsed,
                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".sign")
-    action sign(bit<16> switch_id) {
+    action sign(@value("node.id") bit<16> switch_id) {
         hdr.postcard.switch_id = switch_id;
     }
 
-    @name(".postcard")
+    @name(".postcard") @kind("ports") @entries("switch")
+    @brief("number of this switch on its postcards")
     table postcard {
         actions = { sign; }
         default_action = sign(0);

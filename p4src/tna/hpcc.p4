@@ -258,7 +258,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -376,7 +377,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -435,6 +437,7 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_from_parser_t parsed,
                   inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".tx_bytes") @index("port") @unit("bytes")
+    @brief("bytes that a port has sent")
     Register<bit<32>, bit<6>>(64, 0) tx_bytes;
     RegisterAction<bit<32>, bit<6>, bit<32>>(tx_bytes) count_bytes = {
         void apply(inout bit<32> bytes, out bit<32> sent) {
@@ -448,13 +451,14 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) second_half;
 
     @name(".add_record")
-    action add_record(bit<4> rate, bit<12> switch_id) {
+    action add_record(@value("rate_code(rate)") bit<4> rate, @value("node.id12") bit<12> switch_id) {
         meta.rate_code = rate;
         meta.recorded = 1;
         meta.path_id = meta.path_id ^ switch_id;
     }
 
-    @name(".telemetry")
+    @name(".telemetry") @kind("ports") @entries("all_ports")
+    @brief("rate of a port as a code, and the number of this switch")
     table telemetry {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { add_record; NoAction; }

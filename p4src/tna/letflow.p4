@@ -224,7 +224,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -273,6 +274,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_time") @index("flow") @unit("ns")
+    @brief("when the last packet of a flow came")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
         void apply(inout time_t last, out bit<1> ended) {
@@ -286,7 +288,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
     };
 
     @name(".read_flowlet")
-    action read_flowlet(time_t gap) {
+    action read_flowlet(@value("span(letflow.gap)") time_t gap) {
         meta.gap_start = gap;
     }
 
@@ -294,7 +296,8 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
         meta.gap_start = meta.now - meta.gap_start;
     }
 
-    @name(".flowlet")
+    @name(".flowlet") @kind("settings")
+    @brief("pause in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000);
@@ -381,6 +384,7 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
+    @brief("path of its flowlet; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
     RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) new_path = {
         void apply(inout bit<8> path, out port_t now_path) {
@@ -425,7 +429,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -494,7 +499,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -505,7 +513,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

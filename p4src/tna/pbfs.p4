@@ -348,7 +348,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -376,7 +377,8 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
         meta.in_port = port;
     }
 
-    @name(".port_number")
+    @name(".port_number") @kind("ports")
+    @brief("port of the target to port number of the topology")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -490,7 +492,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -574,6 +577,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_from_parser_t parsed,
                   inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".slot_bytes") @index("port") @unit("bytes")
+    @brief("in egress: bytes that a port sent in a slot, and its number")
     Register<slot_t, bit<6>>(64) slot_bytes;
     RegisterAction<slot_t, bit<6>, bit<32>>(slot_bytes) add_slot_bytes = {
         void apply(inout slot_t sum, out bit<32> before) {
@@ -588,6 +592,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
     @name(".slot_bytes_last") @index("port") @unit("bytes")
+    @brief("in egress: what came for it in the last full slot")
     Register<bit<32>, bit<6>>(64, 0) slot_bytes_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_bytes_last) keep_slot_bytes = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -602,6 +607,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".slot_marked") @index("port") @unit("bytes")
+    @brief("in egress: bytes of marked packets that a port sent in a slot, and its number")
     Register<slot_t, bit<6>>(64) slot_marked;
     RegisterAction<slot_t, bit<6>, bit<32>>(slot_marked) add_slot_marked = {
         void apply(inout slot_t sum, out bit<32> before) {
@@ -616,6 +622,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
     @name(".slot_marked_last") @index("port") @unit("bytes")
+    @brief("in egress: those of the last full slot with any")
     Register<bit<32>, bit<6>>(64, 0) slot_marked_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_marked_last) keep_slot_marked = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -630,6 +637,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".window_bytes") @index("port") @unit("bytes")
+    @brief("in egress: bytes that a port sent in a window of 8 slots, and its number")
     Register<slot_t, bit<6>>(64) window_bytes;
     RegisterAction<slot_t, bit<6>, bit<32>>(window_bytes) add_window_bytes = {
         void apply(inout slot_t sum, out bit<32> before) {
@@ -644,6 +652,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
     @name(".window_bytes_last") @index("port") @unit("bytes")
+    @brief("in egress: those of the last full window")
     Register<bit<32>, bit<6>>(64, 0) window_bytes_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(window_bytes_last) keep_window_bytes = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -659,6 +668,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 
     // The queue when the slot began.
     @name(".slot_qlen") @index("port") @unit("bytes")
+    @brief("in egress: its queue when the slot began")
     Register<bit<32>, bit<6>>(64, 0) slot_qlen;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_qlen) next_slot_qlen = {
         void apply(inout bit<32> qlen, out bit<32> first) {
@@ -669,6 +679,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 
     // The queue when the window began.
     @name(".window_qlen") @index("port") @unit("bytes")
+    @brief("in egress: queue of a port when the window began")
     Register<bit<32>, bit<6>>(64, 0) window_qlen;
     RegisterAction<bit<32>, bit<6>, bit<32>>(window_qlen) next_window_qlen = {
         void apply(inout bit<32> qlen, out bit<32> first) {
@@ -683,6 +694,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".postcards") @index("port") @unit("messages")
+    @brief("in egress: postcards about a port")
     Register<bit<32>, bit<6>>(64, 0) postcards;
     RegisterAction<bit<32>, bit<6>, bit<32>>(postcards) count_postcard = {
         void apply(inout bit<32> sent) {
@@ -692,12 +704,13 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 
     // The slots of this target are a power of two of nanoseconds long.
     @name(".set_slot") @noWarn("unused")
-    action set_slot(bit<24> per_unit) {
+    action set_slot(@value("min(floor(pow(2, 32) / max(span(pbfs.rtt) / 16, 1)), pow(2, 24) - 1)") bit<24> per_unit) {
         meta.slot = meta.now >> 10;
         meta.window_number = meta.now >> 13;
     }
 
-    @name(".slot")
+    @name(".slot") @kind("settings")
+    @brief("length of a slot: 2^32 by its units of time")
     table slot {
         actions = { set_slot; }
         default_action = set_slot(4058796);
@@ -706,12 +719,15 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 
     // Bytes that a port sends in a round trip, and its rate in Mbit/s.
     @name(".set_capacity")
-    action set_capacity(bit<32> round_trip_bytes, bit<32> mbps) {
+    action set_capacity(
+            @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
+            @value("floor(rate / 1e6)") bit<32> mbps) {
         meta.capacity = round_trip_bytes;
         meta.rate = mbps;
     }
 
-    @name(".pbfs_port")
+    @name(".pbfs_port") @kind("ports") @entries("all_ports") @sessions("all_ports")
+    @brief("bytes that a port sends in a round trip, and its rate")
     table pbfs_port {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_capacity; NoAction; }
@@ -808,11 +824,12 @@ control Postcard(inout headers_t hdr, inout egress_metadata_t meta,
                  in egress_intrinsic_metadata_from_parser_t parsed,
                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".sign")
-    action sign(bit<16> switch_id) {
+    action sign(@value("node.id") bit<16> switch_id) {
         hdr.postcard.switch_id = switch_id;
     }
 
-    @name(".postcard")
+    @name(".postcard") @kind("ports") @entries("switch")
+    @brief("number of this switch on its postcards")
     table postcard {
         actions = { sign; }
         default_action = sign(0);
@@ -869,7 +886,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -880,7 +900,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

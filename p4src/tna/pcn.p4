@@ -223,7 +223,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -341,7 +342,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -400,11 +402,12 @@ control MarkNonPaused(inout headers_t hdr, inout egress_metadata_t meta,
                       in egress_intrinsic_metadata_from_parser_t parsed,
                       inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".pause_unit")
-    action pause_unit(bit<32> unit) {
+    action pause_unit(@value("quantum(rate)") bit<32> unit) {
         meta.unit = unit;
     }
 
-    @name(".pfc_port")
+    @name(".pfc_port") @kind("ports") @entries("all_ports")
+    @brief("time of 512 bits on the link of a port, in 1/1024")
     table pfc_port {
         key = { hdr.bridge.out_port : exact @name("in_port"); }
         actions = { pause_unit; NoAction; }

@@ -569,7 +569,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.rank = (bit<32>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -607,7 +608,8 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
         meta.in_port = port;
     }
 
-    @name(".port_number")
+    @name(".port_number") @kind("ports")
+    @brief("port of the target to port number of the topology")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -637,7 +639,8 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
         hdr.fabric.setInvalid();
     }
 
-    @name(".fabric_port")
+    @name(".fabric_port") @kind("ports") @entries("fabric_ports")
+    @brief("ports to other switches; with RLB, the path of each and who else shall hear of warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; @defaultonly stranger; }
@@ -674,6 +677,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_time") @index("flow") @unit("ns")
+    @brief("when the last packet of a flow came")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
         void apply(inout time_t last, out bit<1> ended) {
@@ -687,7 +691,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
     };
 
     @name(".read_flowlet")
-    action read_flowlet(time_t gap) {
+    action read_flowlet(@value("span(plb.idle)") time_t gap) {
         meta.gap_start = gap;
     }
 
@@ -695,7 +699,8 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
         meta.gap_start = meta.now - meta.gap_start;
     }
 
-    @name(".flowlet")
+    @name(".flowlet") @kind("settings")
+    @brief("pause in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(1000000);
@@ -790,12 +795,13 @@ control PathNews(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) widened;
 
     @name(".rank_path")
-    action rank_path(time_t rtt_low, bit<8> full) {
+    action rank_path(@value("span(plb.rtt_low)") time_t rtt_low, @value("min(floor(plb.full * 255), 255)") bit<8> full) {
         meta.below_low = rtt_low;
         meta.lacks_full = full |-| hdr.fabric.echo_load;
     }
 
-    @name(".path_class")
+    @name(".path_class") @kind("settings")
+    @brief("round trip of a free path, and load of a congested one")
     table path_class {
         actions = { rank_path; }
         default_action = rank_path(38466, 242);
@@ -918,6 +924,7 @@ control Probe(inout headers_t hdr, inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser,
               inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".probed_at") @index("leaf") @unit("ns")
+    @brief("when a path to a leaf was last probed")
     Register<time_t, bit<6>>(64, 0) probed_at;
     RegisterAction<time_t, bit<6>, bit<1>>(probed_at) probe_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -931,6 +938,7 @@ control Probe(inout headers_t hdr, inout metadata_t meta,
     };
 
     @name(".probe_path") @index("leaf") @unit("path")
+    @brief("path that was")
     Register<bit<8>, bit<6>>(64, 0) probe_path;
     RegisterAction<bit<8>, bit<6>, bit<8>>(probe_path) next_path = {
         void apply(inout bit<8> path, out bit<8> now_path) {
@@ -950,11 +958,12 @@ control Probe(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<10>>(HashAlgorithm_t.IDENTITY) widened_back;
 
     @name(".every")
-    action every(time_t interval) {
+    action every(@value("span(plb.probe_interval)") time_t interval) {
         meta.probe_before = interval;
     }
 
-    @name(".probe")
+    @name(".probe") @kind("settings")
+    @brief("how often an idle path to a leaf is probed")
     table probe {
         actions = { every; }
         default_action = every(8466);
@@ -992,6 +1001,7 @@ control BestPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".path_best") @index("leaf") @unit("rank")
+    @brief("rank of the best path to a leaf, and that path")
     Register<best_path_t, bit<6>>(64, { 0xffffffff, 0 }) path_best;
     RegisterAction<best_path_t, bit<6>, bit<1>>(path_best) better = {
         void apply(inout best_path_t best, out bit<1> is_best) {
@@ -1015,6 +1025,7 @@ control BestPath(inout headers_t hdr, inout metadata_t meta,
 
     // What the best path may cost more is what it is faster than this.
     @name(".other_rtt") @index("leaf") @unit("ns")
+    @brief("shortest round-trip time of the other paths to a leaf in a window of time, and the number of the window")
     Register<other_rtt_t, bit<6>>(64) other_rtt;
     RegisterAction<other_rtt_t, bit<6>, time_t>(other_rtt) shorter = {
         void apply(inout other_rtt_t other) {
@@ -1052,6 +1063,7 @@ control FlowPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
+    @brief("path of its flowlet; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
     RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) new_path = {
         void apply(inout bit<8> path, out bit<8> now_path) {
@@ -1088,6 +1100,7 @@ control Plb(inout headers_t hdr, inout metadata_t meta,
             inout ingress_intrinsic_metadata_for_deparser_t deparser,
             inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".path_rank") @index("leaf,path:8") @unit("rank")
+    @brief("class of a path in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then its round-trip time or what its load lacks")
     Register<bit<32>, bit<9>>(512, 0) path_rank;
     RegisterAction<bit<32>, bit<9>, bit<32>>(path_rank) keep_rank = {
         void apply(inout bit<32> rank) {
@@ -1107,6 +1120,7 @@ control Plb(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) rank_asked;
 
     @name(".path_rtt") @index("leaf,path:8") @unit("ns")
+    @brief("round-trip time of a path, latest sample")
     Register<time_t, bit<9>>(512, 0) path_rtt;
     RegisterAction<time_t, bit<9>, time_t>(path_rtt) keep_rtt = {
         void apply(inout time_t rtt) {
@@ -1122,6 +1136,7 @@ control Plb(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) time_asked;
 
     @name(".path_load") @index("leaf,path:8") @unit("1/255")
+    @brief("load of a path, 255 is full")
     Register<bit<8>, bit<9>>(512, 0) path_load;
     RegisterAction<bit<8>, bit<9>, bit<8>>(path_load) keep_load = {
         void apply(inout bit<8> load) {
@@ -1132,6 +1147,7 @@ control Plb(inout headers_t hdr, inout metadata_t meta,
 
     // Delay that the path of each flow may cost more than it did when chosen.
     @name(".flow_tolerable") @index("flow") @unit("ns")
+    @brief("delay that the path of a flow may still cost")
     Register<time_t, bit<12>>(4096, 0) flow_tolerable;
     RegisterAction<time_t, bit<12>, time_t>(flow_tolerable) new_tolerable = {
         void apply(inout time_t tolerable, out time_t now_tolerable) {
@@ -1193,6 +1209,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
                   inout ingress_intrinsic_metadata_for_deparser_t deparser,
                   inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".silence") @index("port,priority:8") @unit("ns")
+    @brief("when a packet last left a queue or one came after a rest, and when the last one came")
     Register<silence_t, bit<9>>(512) silence;
     RegisterAction<silence_t, bit<9>, bit<1>>(silence) send = {
         void apply(inout silence_t queue, out bit<1> silent) {
@@ -1217,6 +1234,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
     // lately, or what its queue takes, whichever is longer, as last reported;
     // and what packets take that have come since, as if of 1024 bytes each.
     @name(".expected") @index("port,priority:8") @unit("ns")
+    @brief("delay that a packet may expect at a port: as last reported, and what has come since")
     Register<time_t, bit<9>>(512, 0) expected;
     RegisterAction<time_t, bit<9>, bit<1>>(expected) compare = {
         void apply(inout time_t delay, out bit<1> costly) {
@@ -1237,6 +1255,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
 
     // When a leaf was last told to leave a path, by a hash of both.
     @name(".told_at") @index("message") @unit("ns")
+    @brief("when a leaf was last told to leave a path, by a hash of both")
     Register<time_t, bit<10>>(1024, 0) told_at;
     RegisterAction<time_t, bit<10>, bit<1>>(told_at) tell_once_more = {
         void apply(inout time_t last, out bit<1> due) {
@@ -1251,7 +1270,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<10>>(HashAlgorithm_t.CRC16) about;
 
     @name(".expect_wait")
-    action expect_wait(bit<32> byte_time, time_t tell_again) {
+    action expect_wait(@value("byte_time(rate)") bit<32> byte_time, @value("span(plb.tell_again)") time_t tell_again) {
         meta.packet_time = byte_time; // in 1/1024
         meta.tell_before = tell_again;
         meta.onward = 1;
@@ -1261,7 +1280,8 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
         meta.tell_before = meta.now - meta.tell_before;
     }
 
-    @name(".pause_cost")
+    @name(".pause_cost") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports") @sessions("probes")
+    @brief("time of a byte on the link of a port, in 1/1024, and how often a leaf is told to leave a path")
     table pause_cost {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { expect_wait; NoAction; }
@@ -1368,7 +1388,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -1454,6 +1475,7 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
                  in egress_intrinsic_metadata_from_parser_t parsed,
                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".link_load") @index("port") @unit("bytes")
+    @brief("in egress: bytes that a link has sent in a window of 131 µs, and the number of the window")
     Register<link_window_t, bit<6>>(64) link_load;
     RegisterAction<link_window_t, bit<6>, bit<32>>(link_load) add_bytes = {
         void apply(inout link_window_t link, out bit<32> before) {
@@ -1469,6 +1491,7 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".link_last") @index("port") @unit("bytes")
+    @brief("in egress: bytes of its last full window")
     Register<bit<32>, bit<6>>(64, 0) link_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(link_last) keep_last = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -1483,12 +1506,13 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".add_load")
-    action add_load(bit<32> weight) {
+    action add_load(@value("load_weight(rate)") bit<32> weight) {
         meta.weight = weight;
         meta.window = meta.now >> 17;
     }
 
-    @name(".link")
+    @name(".link") @kind("ports") @entries("fabric_ports")
+    @brief("what a byte adds to the load of a port to a switch, in 2^-16")
     table link {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { add_load; NoAction; }
@@ -1636,6 +1660,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // When a packet on each path to each leaf was last stamped.
     @name(".stamped_at") @index("leaf,path:8") @unit("ns")
+    @brief("in egress: when a packet on a path was last stamped")
     Register<time_t, bit<9>>(512, 0) stamped_at;
     RegisterAction<time_t, bit<9>, bit<1>>(stamped_at) stamp_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -1652,6 +1677,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     // What waits at this leaf for a packet to take it back to another one: the
     // path it came by, plus one, and how far its stamp was behind our clock.
     @name(".echo_path") @index("leaf") @unit("path")
+    @brief("in egress: path of the stamp that waits to be echoed to a leaf, plus one")
     Register<bit<8>, bit<6>>(64, 0) echo_path;
     RegisterAction<bit<8>, bit<6>, bit<8>>(echo_path) keep_echo = {
         void apply(inout bit<8> path) {
@@ -1665,6 +1691,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
     @name(".echo_age") @index("leaf") @unit("ns")
+    @brief("in egress: how far that stamp is behind the clock")
     Register<time_t, bit<6>>(64, 0) echo_age;
     RegisterAction<time_t, bit<6>, time_t>(echo_age) keep_age = {
         void apply(inout time_t age) {
@@ -1694,6 +1721,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     // Load of the path that waits to be echoed, 255 is full.
     @name(".echo_load") @index("leaf") @unit("1/255")
+    @brief("in egress: load that waits to be echoed to a leaf")
     Register<bit<8>, bit<6>>(64, 0) echo_load;
     RegisterAction<bit<8>, bit<6>, bit<8>>(echo_load) keep_load = {
         void apply(inout bit<8> load) {
@@ -1725,13 +1753,14 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     @name(".be_leaf")
-    action be_leaf(leaf_t leaf, time_t interval) {
+    action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
         meta.at_leaf = 1;
         meta.stamp_before = interval;
     }
 
-    @name(".leaf_role")
+    @name(".leaf_role") @kind("ports") @entries("leaf")
+    @brief("a leaf's own number, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -1824,6 +1853,7 @@ control Sojourn(inout headers_t hdr, inout egress_metadata_t meta,
                 in egress_intrinsic_metadata_from_parser_t parsed,
                 inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".sojourn") @index("port,priority:8") @unit("ns")
+    @brief("in egress: time that packets lately waited for a port")
     Register<time_t, bit<9>>(512, 0) sojourn;
     RegisterAction<time_t, bit<9>, time_t>(sojourn) keep = {
         void apply(inout time_t average) {
@@ -1869,6 +1899,7 @@ control PayDelay(inout headers_t hdr, inout egress_metadata_t meta,
                  in egress_intrinsic_metadata_from_parser_t parsed,
                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
+    @brief("in egress: when ingress was last told of a queue")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -1883,11 +1914,12 @@ control PayDelay(inout headers_t hdr, inout egress_metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
     @name(".pause_unit")
-    action pause_unit(bit<32> unit) {
+    action pause_unit(@value("quantum(rate)") bit<32> unit) {
         meta.unit = unit;
     }
 
-    @name(".pfc_port")
+    @name(".pfc_port") @kind("ports") @entries("all_ports")
+    @brief("time of 512 bits on the link of a port, in 1/1024")
     table pfc_port {
         key = { hdr.bridge.out_port : exact @name("in_port"); }
         actions = { pause_unit; NoAction; }
@@ -2032,7 +2064,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -2043,7 +2078,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

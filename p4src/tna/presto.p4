@@ -223,7 +223,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -276,6 +277,7 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
                inout ingress_intrinsic_metadata_for_deparser_t deparser,
                inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowcell_bytes") @index("flow") @unit("bytes")
+    @brief("bytes of a flow in its flowcell")
     Register<bit<32>, bit<12>>(4096, 0) flowcell_bytes;
     RegisterAction<bit<32>, bit<12>, bit<1>>(flowcell_bytes) count_bytes = {
         void apply(inout bit<32> bytes, out bit<1> full) {
@@ -291,6 +293,7 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
 
     // The path of the flowcell; 255 is a flow not seen before.
     @name(".flowcell_path") @index("flow") @unit("path")
+    @brief("path of the flowcell; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowcell_path;
     RegisterAction<bit<8>, bit<12>, port_t>(flowcell_path) next_cell = {
         void apply(inout bit<8> path, out port_t now_path) {
@@ -364,11 +367,12 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
     }
 
     @name(".count_flowcell")
-    action count_flowcell(bit<32> size) {
+    action count_flowcell(@value("bytes(presto.flowcell)") bit<32> size) {
         meta.cell_room = size;
     }
 
-    @name(".flowcell")
+    @name(".flowcell") @kind("settings")
+    @brief("size of a flowcell")
     table flowcell {
         actions = { count_flowcell; }
         default_action = count_flowcell(65536);
@@ -411,7 +415,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -476,7 +481,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -487,7 +495,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

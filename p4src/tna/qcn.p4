@@ -340,7 +340,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -368,7 +369,8 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
         meta.in_port = port;
     }
 
-    @name(".port_number")
+    @name(".port_number") @kind("ports")
+    @brief("port of the target to port number of the topology")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -482,7 +484,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -575,6 +578,7 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta,
                in egress_intrinsic_metadata_from_parser_t parsed,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".qcn_seen") @index("port,priority:8") @unit("bytes")
+    @brief("length of an egress queue when a packet last left it, and what it had grown by since the one before")
     Register<seen_queue_t, bit<9>>(512) qcn_seen;
     RegisterAction<seen_queue_t, bit<9>, bit<32>>(qcn_seen) look_again = {
         void apply(inout seen_queue_t seen, out bit<32> growth) {
@@ -585,6 +589,7 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta,
     };
     // Of each queue: bytes to come before the next sample.
     @name(".qcn_left") @index("port,priority:8") @unit("bytes")
+    @brief("bytes to come for an egress queue before the next sample")
     Register<bit<32>, bit<9>>(512, 0) qcn_left;
     RegisterAction<bit<32>, bit<9>, bit<1>>(qcn_left) count_down = {
         void apply(inout bit<32> left, out bit<1> due) {
@@ -623,7 +628,8 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta,
 
     // Divides the period by 1 to 8. Periods vary by 15 percent, lest samples
     // keep time with senders.
-    @name(".qcn_period")
+    @name(".qcn_period") @kind("constant")
+    @brief("how often samples are taken, by the upper bits of the feedback")
     table qcn_period {
         key = {
             hdr.sample.feedback[5:3] : exact @name("level");
@@ -807,6 +813,7 @@ control Weigh(inout headers_t hdr, inout egress_metadata_t meta,
               inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // Of each queue: its length at the last sample.
     @name(".qcn_qlen") @index("port,priority:8") @unit("bytes")
+    @brief("length of an egress queue at the last sample")
     Register<bit<32>, bit<9>>(512, 0) qcn_qlen;
     RegisterAction<bit<32>, bit<9>, bit<32>>(qcn_qlen) next_qlen = {
         void apply(inout bit<32> qlen, out bit<32> before) {
@@ -817,12 +824,18 @@ control Weigh(inout headers_t hdr, inout egress_metadata_t meta,
 
     // The others are used when the program is generated.
     @name(".take_sample") @noWarn("unused")
-    action take_sample(bit<32> equilibrium, bit<32> weight, bit<32> limit, bit<48> scale, bit<32> interval) {
+    action take_sample(
+            @value("bytes(qcn.equilibrium)") bit<32> equilibrium,
+            @value("floor(qcn.weight)") bit<32> weight,
+            @value("floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium))") bit<32> limit,
+            @value("floor((63 * pow(2, 40) + floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)) - 1) / floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)))") bit<48> scale,
+            @value("bytes(qcn.sample)") bit<32> interval) {
         meta.equilibrium = equilibrium;
         meta.growth_weight = weight;
     }
 
-    @name(".qcn")
+    @name(".qcn") @kind("settings") @sessions("all_ports")
+    @brief("queue to keep, weight of its growth, and bytes between samples")
     table qcn {
         actions = { take_sample; }
         default_action = take_sample(26000, 2, 130000, 532840251, 150000);

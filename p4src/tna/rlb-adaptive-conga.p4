@@ -175,6 +175,7 @@ struct best_path_t {
 }
 
 // Tells the controller that the switch behind a port is faulty.
+@digest @brief("the switch behind the port is faulty, the path is out of use")
 struct fault_t {
     bit<16> port;
     bit<16> leaf;    // that packets were on their way to
@@ -627,7 +628,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -656,7 +658,8 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
         meta.in_port = port;
     }
 
-    @name(".port_number")
+    @name(".port_number") @kind("ports")
+    @brief("port of the target to port number of the topology")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -677,7 +680,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
                   inout ingress_intrinsic_metadata_for_deparser_t deparser,
                   inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".from_switch")
-    action from_switch(path_t path, bit<16> relay_group) {
+    action from_switch(@value("port.path") path_t path, @value("port.relay") bit<16> relay_group) {
         meta.by_path = path;
         meta.relay = relay_group;
     }
@@ -688,7 +691,8 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
         hdr.fabric.setInvalid();
     }
 
-    @name(".fabric_port")
+    @name(".fabric_port") @kind("ports") @entries("fabric_ports")
+    @brief("ports to other switches; with RLB, the path of each and who else shall hear of warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; @defaultonly stranger; }
@@ -725,6 +729,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_time") @index("flow") @unit("ns")
+    @brief("when the last packet of a flow came")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
         void apply(inout time_t last, out bit<1> ended) {
@@ -738,7 +743,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
     };
 
     @name(".read_flowlet")
-    action read_flowlet(time_t gap, time_t age) {
+    action read_flowlet(@value("span(conga.gap)") time_t gap, @value("span(conga.age)") time_t age) {
         meta.gap_start = gap;
         meta.when = age;
     }
@@ -747,7 +752,8 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
         meta.gap_start = meta.now - meta.gap_start;
     }
 
-    @name(".flowlet")
+    @name(".flowlet") @kind("settings")
+    @brief("pause in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000, 10000000);
@@ -847,6 +853,7 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser,
               inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".congestion_to") @index("leaf,path:8") @unit("1/8")
+    @brief("congestion of a path to a leaf, as that feeds it back, and when it did")
     Register<fed_back_t, bit<9>>(512) congestion_to;
     RegisterAction<fed_back_t, bit<9>, bit<32>>(congestion_to) learn = {
         void apply(inout fed_back_t path) {
@@ -866,6 +873,7 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) looked;
 
     @name(".congestion_best") @index("leaf,path:8") @unit("1/8")
+    @brief("by leaf and the last of the paths that a packet may take: congestion of the best of them when it was last looked at, and that path")
     Register<best_path_t, bit<9>>(512) congestion_best; // by the last of the paths
     RegisterAction<best_path_t, bit<9>, bit<8>>(congestion_best) better = {
         void apply(inout best_path_t best, out bit<8> path) {
@@ -897,6 +905,7 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
                  inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".flowlet_path") @index("flow") @unit("path")
+    @brief("path of its flowlet; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
     RegisterAction<bit<8>, bit<12>, port_t>(flowlet_path) new_path = {
         void apply(inout bit<8> path, out port_t now_path) {
@@ -955,7 +964,7 @@ control Begin(inout headers_t hdr, inout metadata_t meta,
     Random<bit<3>>() chance;
 
     @name(".compare_paths")
-    action compare_paths(time_t slow, time_t slow_2, time_t slow_3) {
+    action compare_paths(@value("span(rtt + 1 * rlb.pass_time)") time_t slow, @value("span(rtt + 4 * rlb.pass_time)") time_t slow_2, @value("span(rtt + 16 * rlb.pass_time)") time_t slow_3) {
         meta.now = parsed.global_tstamp[31:0];
         meta.in_time = hdr.fabric.echo + slow;
         meta.in_time_2 = hdr.fabric.echo + slow_2;
@@ -967,7 +976,8 @@ control Begin(inout headers_t hdr, inout metadata_t meta,
         meta.share = dice.get();
     }
 
-    @name(".Compath")
+    @name(".Compath") @kind("settings")
+    @brief("whether waiting pays: round-trip times against the time of a recirculation")
     table Compath {
         actions = { compare_paths; }
         default_action = compare_paths(9466, 12466, 24466);
@@ -989,6 +999,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
+    @brief("bytes now buffered that arrived on a port, and when that was last looked at")
     Register<ingress_queue_t, bit<9>>(512) ingress_qlen;
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_bytes = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
@@ -1004,7 +1015,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
     @name(".read_qlen") @noWarn("unused")
-    action read_qlen(time_t interval, bit<32> calm) {
+    action read_qlen(@value("span(rlb.interval)") time_t interval, @value("bytes(rlb.calm)") bit<32> calm) {
         meta.watched = 1;
     }
 
@@ -1012,7 +1023,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     action count_qlen() {
     }
 
-    @name(".Readqlen")
+    @name(".Readqlen") @kind("ports") @entries("fabric_ports")
+    @brief("ports whose ingress queue is watched")
     table Readqlen {
         key = {
             meta.in_port[5:0] : exact @name("in_port");
@@ -1024,11 +1036,16 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     }
 
     @name(".predict_pause") @noWarn("unused")
-    action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
+    action predict_pause(
+            @value("bytes(rlb.floor)") bit<32> floor,
+            @value("bytes(rlb.warn)") bit<32> warn_at,
+            @value("bytes(rlb.xoff)") bit<32> xoff,
+            @value("span(rlb.horizon)") time_t horizon) {
         meta.to_warn = warn_at - meta.qlen;
     }
 
-    @name(".predict")
+    @name(".predict") @kind("ports") @entries("fabric_ports")
+    @brief("when the switch before a port is warned")
     table predict {
         key = {
             meta.in_port[5:0] : exact @name("in_port");
@@ -1060,7 +1077,12 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
     // Eq. 5 in windows of 1024 ns: inflow is what (n-1) senders send in one. A
     // packet is taken to have 2^11 bytes.
     @name(".limit_recirculation") @noWarn("unused")
-    action limit_recirculation(bit<32> xoff, bit<32> inflow, bit<32> per_mtu, bit<16> average, bit<16> most) {
+    action limit_recirculation(
+            @value("bytes(rlb.xoff)") bit<32> xoff,
+            @value("byte_rate(rate * (fan_in - 1))") bit<32> inflow,
+            @value("ceil(pow(2, 32) / mtu)") bit<32> per_mtu,
+            @value("floor(rlb_adaptive.fault_average)") bit<16> average,
+            @value("floor(rlb.max_recirculations)") bit<16> most) {
         meta.may_pass = most |-| meta.passes;
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
@@ -1082,7 +1104,8 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
         meta.window = meta.now >> 10;
     }
 
-    @name(".Stoprecir")
+    @name(".Stoprecir") @kind("settings")
+    @brief("how much recirculation there may be")
     table Stoprecir {
         actions = { limit_recirculation; }
         default_action = limit_recirculation(256000, 10240, 3904516, 32, 64);
@@ -1113,6 +1136,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
                      inout ingress_intrinsic_metadata_for_deparser_t deparser,
                      inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".warned") @index("leaf") @unit("paths")
+    @brief("paths to a leaf, a bit each: those that were warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long; and when the window of time began in which that was heard")
     Register<warned_t, bit<6>>(64) warned;
     RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_mark = {
         void apply(inout warned_t heard) {
@@ -1149,6 +1173,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     };
 
     @name(".warned_all") @index("one") @unit("paths")
+    @brief("the same for warnings that are about all leaves")
     Register<warned_t, bit<1>>(1) warned_all;
     RegisterAction<warned_t, bit<1>, bit<1>>(warned_all) warned_all_mark = {
         void apply(inout warned_t heard) {
@@ -1394,7 +1419,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     }
 
     // The first free path after the chosen one, in turn, if that is warned.
-    @name(".next_path")
+    @name(".next_path") @kind("constant")
+    @brief("first free path in turn")
     table next_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -2084,6 +2110,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     // Paths that are out of use until the controller clears their bit; the
     // first path is the leftmost bit.
     @name(".faulty") @index("one") @unit("paths")
+    @brief("paths out of use until the controller clears their bit, the first at the left")
     Register<mask_t, bit<1>>(1, 0) faulty;
     RegisterAction<mask_t, bit<1>, mask_t>(faulty) take_out = {
         void apply(inout mask_t paths, out mask_t now_paths) {
@@ -2095,6 +2122,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     // Packets that came back in the running window, to hold against Eq. 5's
     // budget.
     @name(".window_packets") @index("one") @unit("packets")
+    @brief("packets that came back from recirculation in a window of 1024 ns, and its number")
     Register<window_t, bit<1>>(1) window_packets;
     RegisterAction<window_t, bit<1>, bit<1>>(window_packets) count_return = {
         void apply(inout window_t count, out bit<1> full) {
@@ -2122,6 +2150,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     // Algorithm 2: a port for which packets pass too often in two windows
     // running is faulty.
     @name(".suspect_port") @index("one") @unit("port")
+    @brief("port for which a packet last passed too often, and the window of 65 µs")
     Register<suspect_t, bit<1>>(1) suspect_port;
     RegisterAction<suspect_t, bit<1>, bit<1>>(suspect_port) suspect_again = {
         void apply(inout suspect_t last, out bit<1> twice) {
@@ -2208,14 +2237,14 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         forwarded.count();
     }
 
-    @name(".forward_other")
+    @name(".forward_other") @counter("reroutes", "packets", "packets that left a warned path for another")
     action forward_other() {
         forwarded.count();
         meta.step = meta.other_step;
         meta.path = meta.other;
     }
 
-    @name(".forward_later")
+    @name(".forward_later") @counter("recirculations", "packets", "times a packet waited for a warned path by recirculation")
     action forward_later() {
         forwarded.count();
         hdr.again.setValid();
@@ -2226,7 +2255,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         meta.step = 0;
     }
 
-    @name(".Forwardtype")
+    @name(".Forwardtype") @kind("constant")
+    @brief("fwd_flag: direct, another path, or later")
     table Forwardtype {
         key = {
             meta.found : ternary @name("other_path");
@@ -2295,7 +2325,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         tm.ucast_egress_port = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly NoAction; }
@@ -2369,6 +2400,7 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta,
                in egress_intrinsic_metadata_from_parser_t parsed,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".departed") @index("port,priority:8") @unit("bytes")
+    @brief("in egress: bytes from a port that have left and are not yet reported, below zero, and when some were last")
     Register<departed_t, bit<9>>(512) departed;
     RegisterAction<departed_t, bit<9>, bit<32>>(departed) count_departure = {
         void apply(inout departed_t sum, out bit<32> report) {
@@ -2426,6 +2458,7 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
                  in egress_intrinsic_metadata_from_parser_t parsed,
                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".link_load") @index("port") @unit("bytes")
+    @brief("in egress: bytes that a link has sent in a window of 131 µs, and the number of the window")
     Register<link_window_t, bit<6>>(64) link_load;
     RegisterAction<link_window_t, bit<6>, bit<32>>(link_load) add_bytes = {
         void apply(inout link_window_t link, out bit<32> before) {
@@ -2441,6 +2474,7 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".link_last") @index("port") @unit("bytes")
+    @brief("in egress: bytes of its last full window")
     Register<bit<32>, bit<6>>(64, 0) link_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(link_last) keep_last = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -2455,12 +2489,13 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".add_load")
-    action add_load(bit<32> weight) {
+    action add_load(@value("load_weight(rate)") bit<32> weight) {
         meta.weight = weight;
         meta.window = meta.now >> 17;
     }
 
-    @name(".link")
+    @name(".link") @kind("ports") @entries("fabric_ports")
+    @brief("what a byte adds to the load of a port to a switch, in 2^-16")
     table link {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { add_load; NoAction; }
@@ -2552,6 +2587,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     // The stamp that waits at this leaf for a packet to take it back to another
     // one: how far it is behind our clock.
     @name(".echo_age") @index("leaf") @unit("ns")
+    @brief("in egress: how far that stamp is behind the clock")
     Register<time_t, bit<6>>(64, 0) echo_age;
     RegisterAction<time_t, bit<6>, time_t>(echo_age) keep_age = {
         void apply(inout time_t age) {
@@ -2567,6 +2603,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     // Congestion of the paths from each leaf, as its packets arrive.
     @name(".congestion_from") @index("leaf,path:8") @unit("1/8")
+    @brief("in egress: congestion of a path from a leaf")
     Register<bit<8>, bit<9>>(512, 0) congestion_from;
     RegisterAction<bit<8>, bit<9>, bit<8>>(congestion_from) note_congestion = {
         void apply(inout bit<8> congestion) {
@@ -2583,6 +2620,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
     // The path that was fed back to each leaf last.
     @name(".feedback_path") @index("leaf") @unit("path")
+    @brief("in egress: path that was fed back to a leaf last")
     Register<bit<8>, bit<6>>(64, 0) feedback_path;
     RegisterAction<bit<8>, bit<6>, bit<8>>(feedback_path) next_path = {
         void apply(inout bit<8> path, out bit<8> now_path) {
@@ -2620,12 +2658,13 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     @name(".be_leaf") @noWarn("unused")
-    action be_leaf(leaf_t leaf, time_t interval) {
+    action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
         meta.at_leaf = 1;
     }
 
-    @name(".leaf_role")
+    @name(".leaf_role") @kind("ports") @entries("leaf")
+    @brief("a leaf's own number, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -2758,8 +2797,13 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
              inout egress_intrinsic_metadata_for_deparser_t deparser) {
     DirectCounter<bit<32>>(CounterType_t.PACKETS) warnings_sent;
 
-    @name(".warn_upstream")
-    action warn_upstream(bit<48> mac, bit<16> switch_id, leaf_t scope, bit<8> hops, time_t hold) {
+    @name(".warn_upstream") @counter("warnings_sent", "messages", "warnings sent, by the entry of their port")
+    action warn_upstream(
+            @value("node.mac") bit<48> mac,
+            @value("node.id") bit<16> switch_id,
+            @value("node.scope") leaf_t scope,
+            @value("node.relays") bit<8> hops,
+            @value("span(rlb.hold)") time_t hold) {
         warnings_sent.count();
         hdr.cnm.setValid();
         hdr.cnm.kind = KIND_WARNING;
@@ -2781,7 +2825,8 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".cnm_out")
+    @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
+    @brief("what the warnings of a port say")
     table cnm_out {
         key = { hdr.message.port : exact @name("egress_port"); }
         actions = { warn_upstream; @defaultonly nobody; }
@@ -2807,7 +2852,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -2818,7 +2866,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

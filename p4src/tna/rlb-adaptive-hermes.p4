@@ -165,6 +165,7 @@ header tag_t {
 }
 
 // Tells the controller that the switch behind a port is faulty.
+@digest @brief("the switch behind the port is faulty, the path is out of use")
 struct fault_t {
     bit<16> port;
     bit<16> leaf;    // that packets were on their way to
@@ -620,7 +621,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -649,7 +651,8 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
         meta.in_port = port;
     }
 
-    @name(".port_number")
+    @name(".port_number") @kind("ports")
+    @brief("port of the target to port number of the topology")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -670,7 +673,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
                   inout ingress_intrinsic_metadata_for_deparser_t deparser,
                   inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".from_switch")
-    action from_switch(path_t path, bit<16> relay_group) {
+    action from_switch(@value("port.path") path_t path, @value("port.relay") bit<16> relay_group) {
         meta.by_path = path;
         meta.relay = relay_group;
     }
@@ -681,7 +684,8 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
         hdr.fabric.setInvalid();
     }
 
-    @name(".fabric_port")
+    @name(".fabric_port") @kind("ports") @entries("fabric_ports")
+    @brief("ports to other switches; with RLB, the path of each and who else shall hear of warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; @defaultonly stranger; }
@@ -881,7 +885,7 @@ control Begin(inout headers_t hdr, inout metadata_t meta,
     Random<bit<3>>() chance;
 
     @name(".compare_paths")
-    action compare_paths(time_t slow, time_t slow_2, time_t slow_3) {
+    action compare_paths(@value("span(rtt + 1 * rlb.pass_time)") time_t slow, @value("span(rtt + 4 * rlb.pass_time)") time_t slow_2, @value("span(rtt + 16 * rlb.pass_time)") time_t slow_3) {
         meta.now = parsed.global_tstamp[31:0];
         meta.in_time = hdr.fabric.echo + slow;
         meta.in_time_2 = hdr.fabric.echo + slow_2;
@@ -892,7 +896,8 @@ control Begin(inout headers_t hdr, inout metadata_t meta,
         meta.chance = chance.get();
     }
 
-    @name(".Compath")
+    @name(".Compath") @kind("settings")
+    @brief("whether waiting pays: round-trip times against the time of a recirculation")
     table Compath {
         actions = { compare_paths; }
         default_action = compare_paths(9466, 12466, 24466);
@@ -914,6 +919,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
+    @brief("bytes now buffered that arrived on a port, and when that was last looked at")
     Register<ingress_queue_t, bit<9>>(512) ingress_qlen;
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_bytes = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
@@ -929,7 +935,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
     @name(".read_qlen") @noWarn("unused")
-    action read_qlen(time_t interval, bit<32> calm) {
+    action read_qlen(@value("span(rlb.interval)") time_t interval, @value("bytes(rlb.calm)") bit<32> calm) {
         meta.watched = 1;
     }
 
@@ -937,7 +943,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     action count_qlen() {
     }
 
-    @name(".Readqlen")
+    @name(".Readqlen") @kind("ports") @entries("fabric_ports")
+    @brief("ports whose ingress queue is watched")
     table Readqlen {
         key = {
             meta.in_port[5:0] : exact @name("in_port");
@@ -949,11 +956,16 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     }
 
     @name(".predict_pause") @noWarn("unused")
-    action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
+    action predict_pause(
+            @value("bytes(rlb.floor)") bit<32> floor,
+            @value("bytes(rlb.warn)") bit<32> warn_at,
+            @value("bytes(rlb.xoff)") bit<32> xoff,
+            @value("span(rlb.horizon)") time_t horizon) {
         meta.to_warn = warn_at - meta.qlen;
     }
 
-    @name(".predict")
+    @name(".predict") @kind("ports") @entries("fabric_ports")
+    @brief("when the switch before a port is warned")
     table predict {
         key = {
             meta.in_port[5:0] : exact @name("in_port");
@@ -985,7 +997,12 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
     // Eq. 5 in windows of 1024 ns: inflow is what (n-1) senders send in one. A
     // packet is taken to have 2^11 bytes.
     @name(".limit_recirculation") @noWarn("unused")
-    action limit_recirculation(bit<32> xoff, bit<32> inflow, bit<32> per_mtu, bit<16> average, bit<16> most) {
+    action limit_recirculation(
+            @value("bytes(rlb.xoff)") bit<32> xoff,
+            @value("byte_rate(rate * (fan_in - 1))") bit<32> inflow,
+            @value("ceil(pow(2, 32) / mtu)") bit<32> per_mtu,
+            @value("floor(rlb_adaptive.fault_average)") bit<16> average,
+            @value("floor(rlb.max_recirculations)") bit<16> most) {
         meta.may_pass = most |-| meta.passes;
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
@@ -1006,7 +1023,8 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
         meta.window = meta.now >> 10;
     }
 
-    @name(".Stoprecir")
+    @name(".Stoprecir") @kind("settings")
+    @brief("how much recirculation there may be")
     table Stoprecir {
         actions = { limit_recirculation; }
         default_action = limit_recirculation(256000, 10240, 3904516, 32, 64);
@@ -1037,6 +1055,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
                      inout ingress_intrinsic_metadata_for_deparser_t deparser,
                      inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".warned") @index("leaf") @unit("paths")
+    @brief("paths to a leaf, a bit each: those that were warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long; and when the window of time began in which that was heard")
     Register<warned_t, bit<6>>(64) warned;
     RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_mark = {
         void apply(inout warned_t heard) {
@@ -1073,6 +1092,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     };
 
     @name(".warned_all") @index("one") @unit("paths")
+    @brief("the same for warnings that are about all leaves")
     Register<warned_t, bit<1>>(1) warned_all;
     RegisterAction<warned_t, bit<1>, bit<1>>(warned_all) warned_all_mark = {
         void apply(inout warned_t heard) {
@@ -1318,7 +1338,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     }
 
     // The first free path after the chosen one, in turn, if that is warned.
-    @name(".next_path")
+    @name(".next_path") @kind("constant")
+    @brief("first free path in turn")
     table next_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -2008,6 +2029,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     // Paths that are out of use until the controller clears their bit; the
     // first path is the leftmost bit.
     @name(".faulty") @index("one") @unit("paths")
+    @brief("paths out of use until the controller clears their bit, the first at the left")
     Register<mask_t, bit<1>>(1, 0) faulty;
     RegisterAction<mask_t, bit<1>, mask_t>(faulty) take_out = {
         void apply(inout mask_t paths, out mask_t now_paths) {
@@ -2019,6 +2041,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     // Packets that came back in the running window, to hold against Eq. 5's
     // budget.
     @name(".window_packets") @index("one") @unit("packets")
+    @brief("packets that came back from recirculation in a window of 1024 ns, and its number")
     Register<window_t, bit<1>>(1) window_packets;
     RegisterAction<window_t, bit<1>, bit<1>>(window_packets) count_return = {
         void apply(inout window_t count, out bit<1> full) {
@@ -2046,6 +2069,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     // Algorithm 2: a port for which packets pass too often in two windows
     // running is faulty.
     @name(".suspect_port") @index("one") @unit("port")
+    @brief("port for which a packet last passed too often, and the window of 65 µs")
     Register<suspect_t, bit<1>>(1) suspect_port;
     RegisterAction<suspect_t, bit<1>, bit<1>>(suspect_port) suspect_again = {
         void apply(inout suspect_t last, out bit<1> twice) {
@@ -2132,14 +2156,14 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         forwarded.count();
     }
 
-    @name(".forward_other")
+    @name(".forward_other") @counter("reroutes", "packets", "packets that left a warned path for another")
     action forward_other() {
         forwarded.count();
         meta.step = meta.other_step;
         meta.path = meta.other;
     }
 
-    @name(".forward_later")
+    @name(".forward_later") @counter("recirculations", "packets", "times a packet waited for a warned path by recirculation")
     action forward_later() {
         forwarded.count();
         hdr.again.setValid();
@@ -2150,7 +2174,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         meta.step = 0;
     }
 
-    @name(".Forwardtype")
+    @name(".Forwardtype") @kind("constant")
+    @brief("fwd_flag: direct, another path, or later")
     table Forwardtype {
         key = {
             meta.found : ternary @name("other_path");
@@ -2219,7 +2244,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         tm.ucast_egress_port = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly NoAction; }
@@ -2289,6 +2315,7 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta,
                in egress_intrinsic_metadata_from_parser_t parsed,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".departed") @index("port,priority:8") @unit("bytes")
+    @brief("in egress: bytes from a port that have left and are not yet reported, below zero, and when some were last")
     Register<departed_t, bit<9>>(512) departed;
     RegisterAction<departed_t, bit<9>, bit<32>>(departed) count_departure = {
         void apply(inout departed_t sum, out bit<32> report) {
@@ -2353,6 +2380,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     // The stamp that waits at this leaf for a packet to take it back to another
     // one: how far it is behind our clock.
     @name(".echo_age") @index("leaf") @unit("ns")
+    @brief("in egress: how far that stamp is behind the clock")
     Register<time_t, bit<6>>(64, 0) echo_age;
     RegisterAction<time_t, bit<6>, time_t>(echo_age) keep_age = {
         void apply(inout time_t age) {
@@ -2367,12 +2395,13 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".be_leaf") @noWarn("unused")
-    action be_leaf(leaf_t leaf, time_t interval) {
+    action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
         meta.at_leaf = 1;
     }
 
-    @name(".leaf_role")
+    @name(".leaf_role") @kind("ports") @entries("leaf")
+    @brief("a leaf's own number, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -2484,8 +2513,13 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
              inout egress_intrinsic_metadata_for_deparser_t deparser) {
     DirectCounter<bit<32>>(CounterType_t.PACKETS) warnings_sent;
 
-    @name(".warn_upstream")
-    action warn_upstream(bit<48> mac, bit<16> switch_id, leaf_t scope, bit<8> hops, time_t hold) {
+    @name(".warn_upstream") @counter("warnings_sent", "messages", "warnings sent, by the entry of their port")
+    action warn_upstream(
+            @value("node.mac") bit<48> mac,
+            @value("node.id") bit<16> switch_id,
+            @value("node.scope") leaf_t scope,
+            @value("node.relays") bit<8> hops,
+            @value("span(rlb.hold)") time_t hold) {
         warnings_sent.count();
         hdr.cnm.setValid();
         hdr.cnm.kind = KIND_WARNING;
@@ -2507,7 +2541,8 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".cnm_out")
+    @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
+    @brief("what the warnings of a port say")
     table cnm_out {
         key = { hdr.message.port : exact @name("egress_port"); }
         actions = { warn_upstream; @defaultonly nobody; }
@@ -2533,7 +2568,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -2544,7 +2582,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

@@ -548,7 +548,8 @@ control Route(inout headers_t hdr, inout metadata_t meta,
         meta.last = (bit<8>) last_path;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -577,7 +578,8 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
         meta.in_port = port;
     }
 
-    @name(".port_number")
+    @name(".port_number") @kind("ports")
+    @brief("port of the target to port number of the topology")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -598,7 +600,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
                   inout ingress_intrinsic_metadata_for_deparser_t deparser,
                   inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".from_switch")
-    action from_switch(path_t path, bit<16> relay_group) {
+    action from_switch(@value("port.path") path_t path, @value("port.relay") bit<16> relay_group) {
         meta.by_path = path;
         meta.relay = relay_group;
     }
@@ -609,7 +611,8 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
         hdr.fabric.setInvalid();
     }
 
-    @name(".fabric_port")
+    @name(".fabric_port") @kind("ports") @entries("fabric_ports")
+    @brief("ports to other switches; with RLB, the path of each and who else shall hear of warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; @defaultonly stranger; }
@@ -807,12 +810,13 @@ control Begin(inout headers_t hdr, inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser,
               inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".compare_paths")
-    action compare_paths(time_t slow) {
+    action compare_paths(@value("span(rtt + 1 * rlb.pass_time)") time_t slow) {
         meta.now = parsed.global_tstamp[31:0];
         meta.in_time = hdr.fabric.echo + slow;
     }
 
-    @name(".Compath")
+    @name(".Compath") @kind("settings")
+    @brief("whether waiting pays: round-trip times against the time of a recirculation")
     table Compath {
         actions = { compare_paths; }
         default_action = compare_paths(9466);
@@ -833,6 +837,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
+    @brief("bytes now buffered that arrived on a port, and when that was last looked at")
     Register<ingress_queue_t, bit<9>>(512) ingress_qlen;
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_bytes = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
@@ -851,7 +856,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
     @name(".read_qlen") @noWarn("unused")
-    action read_qlen(time_t interval, bit<32> calm) {
+    action read_qlen(@value("span(rlb.interval)") time_t interval, @value("bytes(rlb.calm)") bit<32> calm) {
         meta.qlen = count_bytes.execute(queue.get({ meta.in_port[5:0], meta.priority }));
     }
 
@@ -859,7 +864,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     action count_qlen() {
     }
 
-    @name(".Readqlen")
+    @name(".Readqlen") @kind("ports") @entries("fabric_ports")
+    @brief("ports whose ingress queue is watched")
     table Readqlen {
         key = {
             meta.in_port[5:0] : exact @name("in_port");
@@ -871,11 +877,16 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
     }
 
     @name(".predict_pause") @noWarn("unused")
-    action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
+    action predict_pause(
+            @value("bytes(rlb.floor)") bit<32> floor,
+            @value("bytes(rlb.warn)") bit<32> warn_at,
+            @value("bytes(rlb.xoff)") bit<32> xoff,
+            @value("span(rlb.horizon)") time_t horizon) {
         meta.to_warn = warn_at - meta.qlen;
     }
 
-    @name(".predict")
+    @name(".predict") @kind("ports") @entries("fabric_ports")
+    @brief("when the switch before a port is warned")
     table predict {
         key = {
             meta.in_port[5:0] : exact @name("in_port");
@@ -903,7 +914,7 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
                inout ingress_intrinsic_metadata_for_deparser_t deparser,
                inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".limit_recirculation")
-    action limit_recirculation(bit<16> most) {
+    action limit_recirculation(@value("floor(rlb.max_recirculations)") bit<16> most) {
         meta.may_pass = most |-| meta.passes;
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
@@ -918,7 +929,8 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
         meta.in_time = meta.in_time - meta.now;
     }
 
-    @name(".Stoprecir")
+    @name(".Stoprecir") @kind("settings")
+    @brief("how much recirculation there may be")
     table Stoprecir {
         actions = { limit_recirculation; }
         default_action = limit_recirculation(64);
@@ -941,6 +953,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
                      inout ingress_intrinsic_metadata_for_deparser_t deparser,
                      inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".warned") @index("leaf") @unit("paths")
+    @brief("paths to a leaf, a bit each: those that were warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long; and when the window of time began in which that was heard")
     Register<warned_t, bit<6>>(64) warned;
     RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_mark = {
         void apply(inout warned_t heard) {
@@ -977,6 +990,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
     };
 
     @name(".warned_all") @index("one") @unit("paths")
+    @brief("the same for warnings that are about all leaves")
     Register<warned_t, bit<1>>(1) warned_all;
     RegisterAction<warned_t, bit<1>, bit<1>>(warned_all) warned_all_mark = {
         void apply(inout warned_t heard) {
@@ -1157,7 +1171,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
     }
 
     // The first free path after the chosen one, in turn, if that is warned.
-    @name(".next_path")
+    @name(".next_path") @kind("constant")
+    @brief("first free path in turn")
     table next_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -1515,14 +1530,14 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         forwarded.count();
     }
 
-    @name(".forward_other")
+    @name(".forward_other") @counter("reroutes", "packets", "packets that left a warned path for another")
     action forward_other() {
         forwarded.count();
         meta.step = meta.other_step;
         meta.path = meta.other;
     }
 
-    @name(".forward_later")
+    @name(".forward_later") @counter("recirculations", "packets", "times a packet waited for a warned path by recirculation")
     action forward_later() {
         forwarded.count();
         hdr.again.setValid();
@@ -1532,7 +1547,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
         meta.step = 0;
     }
 
-    @name(".Forwardtype")
+    @name(".Forwardtype") @kind("constant")
+    @brief("fwd_flag: direct, another path, or later")
     table Forwardtype {
         key = {
             meta.found : ternary @name("other_path");
@@ -1576,7 +1592,8 @@ control Send(inout headers_t hdr, inout metadata_t meta,
         tm.ucast_egress_port = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly NoAction; }
@@ -1646,6 +1663,7 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta,
                in egress_intrinsic_metadata_from_parser_t parsed,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".departed") @index("port,priority:8") @unit("bytes")
+    @brief("in egress: bytes from a port that have left and are not yet reported, below zero, and when some were last")
     Register<departed_t, bit<9>>(512) departed;
     RegisterAction<departed_t, bit<9>, bit<32>>(departed) count_departure = {
         void apply(inout departed_t sum, out bit<32> report) {
@@ -1710,6 +1728,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     // The stamp that waits at this leaf for a packet to take it back to another
     // one: how far it is behind our clock.
     @name(".echo_age") @index("leaf") @unit("ns")
+    @brief("in egress: how far that stamp is behind the clock")
     Register<time_t, bit<6>>(64, 0) echo_age;
     RegisterAction<time_t, bit<6>, time_t>(echo_age) keep_age = {
         void apply(inout time_t age) {
@@ -1724,12 +1743,13 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
     };
 
     @name(".be_leaf") @noWarn("unused")
-    action be_leaf(leaf_t leaf, time_t interval) {
+    action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
         meta.at_leaf = 1;
     }
 
-    @name(".leaf_role")
+    @name(".leaf_role") @kind("ports") @entries("leaf")
+    @brief("a leaf's own number, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -1841,8 +1861,13 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
              inout egress_intrinsic_metadata_for_deparser_t deparser) {
     DirectCounter<bit<32>>(CounterType_t.PACKETS) warnings_sent;
 
-    @name(".warn_upstream")
-    action warn_upstream(bit<48> mac, bit<16> switch_id, leaf_t scope, bit<8> hops, time_t hold) {
+    @name(".warn_upstream") @counter("warnings_sent", "messages", "warnings sent, by the entry of their port")
+    action warn_upstream(
+            @value("node.mac") bit<48> mac,
+            @value("node.id") bit<16> switch_id,
+            @value("node.scope") leaf_t scope,
+            @value("node.relays") bit<8> hops,
+            @value("span(rlb.hold)") time_t hold) {
         warnings_sent.count();
         hdr.cnm.setValid();
         hdr.cnm.kind = KIND_WARNING;
@@ -1864,7 +1889,8 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
         deparser.drop_ctl = 1;
     }
 
-    @name(".cnm_out")
+    @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
+    @brief("what the warnings of a port say")
     table cnm_out {
         key = { hdr.message.port : exact @name("egress_port"); }
         actions = { warn_upstream; @defaultonly nobody; }
@@ -1890,7 +1916,10 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // larger than what is left of them. Its inverse is the probability per
     // cell.
     @name(".set_red")
-    action set_red(bit<32> kmin, bit<32> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<32> kmin,
+            @value("depth(red.kmax)") bit<32> kmax,
+            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;
@@ -1901,7 +1930,8 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
         meta.above_kmax = meta.depth |-| meta.above_kmax;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_red; }

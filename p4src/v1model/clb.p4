@@ -146,13 +146,16 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // what was dropped in between is forgotten. Clones are never counted: their
 // metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
 // Of each flow: when its last packet came, and the path of its flowlet, plus
 // one; zero is a flow not seen before.
 @name(".flowlet_time") @index("flow") @unit("ns")
+@brief("when the last packet of a flow came")
 register<time_t>(4096) flowlet_time;
 @name(".flowlet_path") @index("flow") @unit("path")
+@brief("path of its flowlet, plus one")
 register<bit<8>>(4096) flowlet_path;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -183,7 +186,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = first_port;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -244,7 +248,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // one each flow.
 control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".read_flowlet")
-    action read_flowlet(time_t gap) {
+    action read_flowlet(@value("span(clb.gap)") time_t gap) {
         time_t last;
         bit<8> path;
         flowlet_time.read(last, (bit<32>) meta.flow_hash[11:0]);
@@ -255,7 +259,8 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         meta.new_flowlet = meta.now - last > gap || gap == 0;
     }
 
-    @name(".flowlet")
+    @name(".flowlet") @kind("settings")
+    @brief("pause in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000);
@@ -275,17 +280,22 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     // T2: what each queue has grown by in the last interval, and what it was at
     // its end. The ports of a choice are looked at together.
     @name(".clb_growth") @index("port,priority:8") @unit("bytes, signed")
+    @brief("T2: what an egress queue grew by in the last interval")
     register<bit<32>>(512) clb_growth;
     @name(".clb_qlen") @index("port,priority:8") @unit("bytes")
+    @brief("its length at the end of that interval")
     register<bit<32>>(512) clb_qlen;
     @name(".clb_time") @index("port,priority:8") @unit("ns")
+    @brief("when that was, at the first port of a choice")
     register<time_t>(512) clb_time;
 
     // T3: flows of each coflow on each path. A row belongs to one coflow at a
     // time, that whose number is in clb_coflow.
     @name(".clb_coflow") @index("coflow") @unit("coflow")
+    @brief("coflow that a row of clb_flows is about")
     register<bit<16>>(256) clb_coflow;
     @name(".clb_flows") @index("coflow,path:8") @unit("flows")
+    @brief("T3: flows of a coflow on a path")
     register<bit<32>>(2048) clb_flows;
 
     // T4: class and length or growth of each path, now.
@@ -304,7 +314,10 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     bool due;
 
     @name(".set_clb")
-    action set_clb(bit<32> queue_threshold, time_t interval, bit<32> tie_bytes) {
+    action set_clb(
+            @value("bytes(clb.threshold)") bit<32> queue_threshold,
+            @value("span(clb.interval)") time_t interval,
+            @value("bytes(clb.tie)") bit<32> tie_bytes) {
         time_t last;
         clb_time.read(last, (bit<32>) (meta.first_port ++ standard_metadata.priority));
         due = meta.now - last >= interval;
@@ -312,7 +325,8 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
         tie = tie_bytes == 0 ? 34w1 : (bit<34>) tie_bytes;
     }
 
-    @name(".clb")
+    @name(".clb") @kind("settings")
+    @brief("queue threshold, interval of growth, and difference that coflows decide")
     table clb {
         actions = { set_clb; }
         default_action = set_clb(170667, 2000, 1100);
@@ -500,7 +514,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -559,14 +574,18 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
-    action set_red(bit<19> kmin, bit<19> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<19> kmin,
+            @value("depth(red.kmax)") bit<19> kmax,
+            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||
             (bit<32>) (standard_metadata.deq_qdepth |-| kmin) * ramp > dice;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }

@@ -140,31 +140,40 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // Load of each link by a discounting rate estimator: each packet adds its bytes
 // in units of the link's capacity, and the sum decays by dt/DRE_TIME.
 @name(".link_load") @index("port") @unit("1/65536")
+@brief("load of a link, 65536 is full, at link_time")
 register<bit<32>>(64) link_load;
 @name(".link_time") @index("port") @unit("ns")
+@brief("when link_load was last brought up to date")
 register<time_t>(64) link_time;
 
 // Of each flow: when its last packet came, and the path of its flowlet, plus
 // one; zero is a flow not seen before.
 @name(".flowlet_time") @index("flow") @unit("ns")
+@brief("when the last packet of a flow came")
 register<time_t>(4096) flowlet_time;
 @name(".flowlet_path") @index("flow") @unit("path")
+@brief("path of its flowlet, plus one")
 register<bit<8>>(4096) flowlet_path;
 
 // Congestion of the paths to each leaf, as that leaf feeds it back, and from
 // each leaf, as its packets arrive. CONGA has three bits for it.
 @name(".congestion_to") @index("leaf,path:8") @unit("1/8")
+@brief("congestion of a path to a leaf, as that feeds it back")
 register<bit<8>>(512) congestion_to;
 @name(".congestion_time") @index("leaf,path:8") @unit("ns")
+@brief("when it did")
 register<time_t>(512) congestion_time;
 @name(".congestion_from") @index("leaf,path:8") @unit("1/8")
+@brief("congestion of a path from a leaf, as packets bring it")
 register<bit<8>>(512) congestion_from;
 
 // The path that was fed back to each leaf last, and those whose congestion has
 // changed since they were, the first path at the left.
 @name(".feedback_path") @index("leaf") @unit("path")
+@brief("path that was fed back to a leaf last")
 register<bit<8>>(64) feedback_path;
 @name(".feedback_due") @index("leaf") @unit("paths")
+@brief("paths whose congestion has changed since, the first at the left")
 register<bit<8>>(64) feedback_due;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -196,7 +205,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = first_port;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -236,7 +246,8 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
     action from_switch() {
     }
 
-    @name(".fabric_port")
+    @name(".fabric_port") @kind("ports") @entries("fabric_ports")
+    @brief("ports to other switches; with RLB, the path of each and who else shall hear of warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }
@@ -295,7 +306,8 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     // In turn, but first those that have changed.
-    @name(".next_feedback")
+    @name(".next_feedback") @kind("constant")
+    @brief("path to feed back: one that has changed, or the next in turn")
     table next_feedback {
         key = { turned : lpm @name("changed"); }
         actions = { feed_changed; feed_next; }
@@ -313,12 +325,13 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     @name(".be_leaf")
-    action be_leaf(leaf_t leaf) {
+    action be_leaf(@value("node.leaf") leaf_t leaf) {
         meta.own_leaf = leaf;
         meta.at_leaf = true;
     }
 
-    @name(".leaf_role")
+    @name(".leaf_role") @kind("ports") @entries("leaf")
+    @brief("a leaf's own number, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -363,7 +376,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 // one each flow.
 control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".read_flowlet")
-    action read_flowlet(time_t gap, time_t age) {
+    action read_flowlet(@value("span(conga.gap)") time_t gap, @value("span(conga.age)") time_t age) {
         time_t last;
         bit<8> path;
         flowlet_time.read(last, (bit<32>) meta.flow_hash[11:0]);
@@ -375,7 +388,8 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         meta.age = age;
     }
 
-    @name(".flowlet")
+    @name(".flowlet") @kind("settings")
+    @brief("pause in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000, 10000000);
@@ -486,7 +500,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -533,7 +548,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
 // The weight is what a byte adds, in 2^-16; ports to hosts have no entry.
 control Estimate(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".add_load")
-    action add_load(bit<32> weight) {
+    action add_load(@value("load_weight(rate)") bit<32> weight) {
         time_t now = (time_t) standard_metadata.egress_global_timestamp;
         time_t last;
         link_load.read(meta.load, (bit<32>) standard_metadata.egress_port);
@@ -545,7 +560,8 @@ control Estimate(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         link_time.write((bit<32>) standard_metadata.egress_port, now);
     }
 
-    @name(".link")
+    @name(".link") @kind("ports") @entries("fabric_ports")
+    @brief("what a byte adds to the load of a port to a switch, in 2^-16")
     table link {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { add_load; NoAction; }
@@ -577,14 +593,18 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
-    action set_red(bit<19> kmin, bit<19> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<19> kmin,
+            @value("depth(red.kmax)") bit<19> kmax,
+            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||
             (bit<32>) (standard_metadata.deq_qdepth |-| kmin) * ramp > dice;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }

@@ -154,16 +154,20 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // back: the difference is its queue. Each packet brings its own mark, so that
 // one lost on the way is forgotten as soon as the next returns.
 @name(".recirc_sent") @index("one") @unit("bytes")
+@brief("bytes ever sent to the recirculation port")
 register<bit<32>>(1) recirc_sent;
 @name(".recirc_returned") @index("one") @unit("bytes")
+@brief("how many of them are back; the difference is its queue")
 register<bit<32>>(1) recirc_returned;
 
 // Until when each class of a port is paused. What is over is kept, for it is
 // also when the port went on: pause_seen falls with the first packet that was
 // not in the queue then.
 @name(".paused_until") @index("port,priority:8") @unit("us")
+@brief("until when a class of a port is paused; the time of the resumption once that is past")
 register<time_t>(512) paused_until;
 @name(".pause_seen") @index("port,priority:8") @unit("flag")
+@brief("packets that the last pause held up may still be queued")
 register<bit<8>>(512) pause_seen;
 
 // Bytes of each class now buffered that arrived on a port. Ingress adds what it
@@ -171,6 +175,7 @@ register<bit<8>>(512) pause_seen;
 // recirculates stays counted. A port without arrivals for the time FORGET
 // starts from zero again, should anything have been dropped on the way.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes now buffered that arrived on a port")
 register<bit<32>>(512) ingress_qlen;
 
 // Bytes of each class now buffered that leave on a port, where there is a
@@ -179,10 +184,12 @@ register<bit<32>>(512) ingress_qlen;
 // what was dropped in between is forgotten. Clones are never counted: their
 // metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
 // When the peer of a port was last told to pause; zero if it may send.
 @name(".pausing_since") @index("port,priority:8") @unit("us")
+@brief("when the peer of a port was last told to pause; 0 if it may send")
 register<time_t>(512) pausing_since;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -207,7 +214,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = first_port;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -257,11 +265,12 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
 
     // Time of 512 bits on the link of the port, in 1/1024.
     @name(".pause_unit")
-    action pause_unit(time_t unit) {
+    action pause_unit(@value("quantum(rate)") time_t unit) {
         quantum = unit;
     }
 
-    @name(".pfc_port")
+    @name(".pfc_port") @kind("ports") @entries("all_ports")
+    @brief("time of 512 bits on the link of a port, in 1/1024")
     table pfc_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { pause_unit; NoAction; }
@@ -299,6 +308,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // one with the shortest queue.
 control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drill_best") @index("leaf") @unit("path")
+    @brief("path that was best last time")
     register<bit<8>>(64) drill_best;
 
     apply {
@@ -336,6 +346,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 // puts this off to the next packet.
 control AskToPause(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".arrived_at") @index("port,priority:8") @unit("us")
+    @brief("when a packet of a class last arrived on a port; without RLB only")
     register<time_t>(512) arrived_at;
 
     bool ask;
@@ -351,14 +362,18 @@ control AskToPause(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     @name(".check_xoff")
-    action check_xoff(bit<32> xoff, bit<32> xon, time_t again) {
+    action check_xoff(
+            @value("bytes(pfc_emulated.xoff)") bit<32> xoff,
+            @value("bytes(pfc_emulated.xon)") bit<32> xon,
+            @value("max(floor(quantum(rate) * 32767 / 1024), 1)") time_t again) {
         time_t since;
         pausing_since.read(since, (bit<32>) (meta.in_port ++ standard_metadata.priority));
         meta.xon = xon;
         ask = meta.qlen > xoff && (since == 0 || meta.now - since >= again);
     }
 
-    @name(".pfc_threshold")
+    @name(".pfc_threshold") @kind("ports") @entries("all_ports") @sessions("all_ports")
+    @brief("when the sender at a port is asked to pause, and may go on")
     table pfc_threshold {
         key = {
             meta.in_port : exact @name("in_port");
@@ -388,11 +403,12 @@ control AskToPause(inout headers_t hdr, inout metadata_t meta, inout standard_me
 // more than so often.
 control Hold(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".hold_packet")
-    action hold_packet(bit<16> most) {
+    action hold_packet(@value("floor(pfc_emulated.max_holds)") bit<16> most) {
         meta.again = meta.passes < most;
     }
 
-    @name(".hold")
+    @name(".hold") @kind("settings")
+    @brief("how often a packet may be held")
     table hold {
         actions = { hold_packet; }
         default_action = hold_packet(1000);
@@ -421,7 +437,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -551,14 +568,18 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
-    action set_red(bit<19> kmin, bit<19> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<19> kmin,
+            @value("depth(red.kmax)") bit<19> kmax,
+            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||
             (bit<32>) (standard_metadata.deq_qdepth |-| kmin) * ramp > dice;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }

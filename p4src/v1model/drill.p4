@@ -98,6 +98,7 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // what was dropped in between is forgotten. Clones are never counted: their
 // metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -122,7 +123,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = first_port;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -155,6 +157,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // one with the shortest queue.
 control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drill_best") @index("leaf") @unit("path")
+    @brief("path that was best last time")
     register<bit<8>>(64) drill_best;
 
     apply {
@@ -195,7 +198,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -246,14 +250,18 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
-    action set_red(bit<19> kmin, bit<19> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<19> kmin,
+            @value("depth(red.kmax)") bit<19> kmax,
+            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||
             (bit<32>) (standard_metadata.deq_qdepth |-| kmin) * ramp > dice;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }

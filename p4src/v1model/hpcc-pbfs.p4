@@ -205,6 +205,7 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // says that the queue is empty, so that what was dropped in between is
 // forgotten. Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -229,7 +230,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.hash_shift = hash_shift;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -299,14 +301,19 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     // Rings of slots by port: number of the slot that a cell is about, bytes
     // that came, those of marked packets, and the queue when it began.
     @name(".slot_number") @index("port,slot:16") @unit("slot")
+    @brief("number of the slot of time that a cell is about")
     register<bit<32>>(1024) slot_number;
     @name(".slot_bytes") @index("port,slot:16") @unit("bytes")
+    @brief("bytes that came for a port in a slot")
     register<bit<32>>(1024) slot_bytes;
     @name(".slot_marked") @index("port,slot:16") @unit("bytes")
+    @brief("those of marked packets")
     register<bit<32>>(1024) slot_marked;
     @name(".slot_qlen") @index("port,slot:16") @unit("bytes")
+    @brief("queue of the port when the slot began")
     register<bit<32>>(1024) slot_qlen;
     @name(".postcards") @index("port") @unit("messages")
+    @brief("postcards about a port")
     register<bit<32>>(64) postcards;
 
     bit<32> now_slot;
@@ -317,11 +324,12 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     // A slot is 2^32 / per_unit units of time long.
     @name(".set_slot")
-    action set_slot(bit<24> per_unit) {
+    action set_slot(@value("min(floor(pow(2, 32) / max(span(pbfs.rtt) / 16, 1)), pow(2, 24) - 1)") bit<24> per_unit) {
         now_slot = (bit<32>) ((bit<64>) meta.clock * (bit<64>) per_unit >> 32);
     }
 
-    @name(".slot")
+    @name(".slot") @kind("settings")
+    @brief("length of a slot: 2^32 by its units of time")
     table slot {
         actions = { set_slot; }
         default_action = set_slot(4058796);
@@ -329,12 +337,15 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     // Bytes that a port sends in a round trip, and its rate in Mbit/s.
     @name(".set_capacity")
-    action set_capacity(bit<32> round_trip_bytes, bit<32> mbps) {
+    action set_capacity(
+            @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
+            @value("floor(rate / 1e6)") bit<32> mbps) {
         capacity = round_trip_bytes;
         rate = mbps;
     }
 
-    @name(".pbfs_port")
+    @name(".pbfs_port") @kind("ports") @entries("all_ports") @sessions("all_ports")
+    @brief("bytes that a port sends in a round trip, and its rate")
     table pbfs_port {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { set_capacity; NoAction; }
@@ -427,7 +438,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -483,12 +495,13 @@ control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // the bytes it has sent, and the queue that the packet leaves behind.
 control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".tx_bytes") @index("port") @unit("bytes")
+    @brief("bytes that a port has sent")
     register<bit<32>>(64) tx_bytes;
 
     bit<32> sent;
 
     @name(".add_record")
-    action add_record(bit<4> rate, bit<12> switch_id) {
+    action add_record(@value("rate_code(rate)") bit<4> rate, @value("node.id12") bit<12> switch_id) {
         bit<64> record = rate
             ++ standard_metadata.egress_global_timestamp[23:0]
             ++ sent[26:7]
@@ -502,7 +515,8 @@ control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.telemetry.hops = hdr.telemetry.hops + 1;
     }
 
-    @name(".telemetry")
+    @name(".telemetry") @kind("ports") @entries("all_ports")
+    @brief("rate of a port as a code, and the number of this switch")
     table telemetry {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { add_record; NoAction; }
@@ -524,11 +538,12 @@ control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // came by.
 control Postcard(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".sign")
-    action sign(bit<16> switch_id) {
+    action sign(@value("node.id") bit<16> switch_id) {
         hdr.postcard.switch_id = switch_id;
     }
 
-    @name(".postcard")
+    @name(".postcard") @kind("ports") @entries("switch")
+    @brief("number of this switch on its postcards")
     table postcard {
         actions = { sign; }
         default_action = sign(0);

@@ -154,7 +154,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.hash_shift = hash_shift;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -201,7 +202,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -237,12 +239,13 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
 // the bytes it has sent, and the queue that the packet leaves behind.
 control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".tx_bytes") @index("port") @unit("bytes")
+    @brief("bytes that a port has sent")
     register<bit<32>>(64) tx_bytes;
 
     bit<32> sent;
 
     @name(".add_record")
-    action add_record(bit<4> rate, bit<12> switch_id) {
+    action add_record(@value("rate_code(rate)") bit<4> rate, @value("node.id12") bit<12> switch_id) {
         bit<64> record = rate
             ++ standard_metadata.egress_global_timestamp[23:0]
             ++ sent[26:7]
@@ -256,7 +259,8 @@ control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.telemetry.hops = hdr.telemetry.hops + 1;
     }
 
-    @name(".telemetry")
+    @name(".telemetry") @kind("ports") @entries("all_ports")
+    @brief("rate of a port as a code, and the number of this switch")
     table telemetry {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { add_record; NoAction; }

@@ -109,8 +109,10 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // Of each flow: when its last packet came, and the path of its flowlet, plus
 // one; zero is a flow not seen before.
 @name(".flowlet_time") @index("flow") @unit("ns")
+@brief("when the last packet of a flow came")
 register<time_t>(4096) flowlet_time;
 @name(".flowlet_path") @index("flow") @unit("path")
+@brief("path of its flowlet, plus one")
 register<bit<8>>(4096) flowlet_path;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -134,7 +136,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = first_port;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -175,7 +178,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 // one each flow.
 control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".read_flowlet")
-    action read_flowlet(time_t gap) {
+    action read_flowlet(@value("span(letflow.gap)") time_t gap) {
         time_t last;
         bit<8> path;
         flowlet_time.read(last, (bit<32>) meta.flow_hash[11:0]);
@@ -186,7 +189,8 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         meta.new_flowlet = meta.now - last > gap || gap == 0;
     }
 
-    @name(".flowlet")
+    @name(".flowlet") @kind("settings")
+    @brief("pause in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(100000);
@@ -215,7 +219,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -258,14 +263,18 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
-    action set_red(bit<19> kmin, bit<19> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<19> kmin,
+            @value("depth(red.kmax)") bit<19> kmax,
+            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||
             (bit<32>) (standard_metadata.deq_qdepth |-| kmin) * ramp > dice;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }

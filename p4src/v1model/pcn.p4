@@ -134,8 +134,10 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // also when the port went on: pause_seen falls with the first packet that was
 // not in the queue then.
 @name(".paused_until") @index("port,priority:8") @unit("ns")
+@brief("until when a class of a port is paused; the time of the resumption once that is past")
 register<time_t>(512) paused_until;
 @name(".pause_seen") @index("port,priority:8") @unit("flag")
+@brief("packets that the last pause held up may still be queued")
 register<bit<8>>(512) pause_seen;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -160,7 +162,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.hash_shift = hash_shift;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -199,11 +202,12 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
 
     // Time of 512 bits on the link of the port, in 1/1024.
     @name(".pause_unit")
-    action pause_unit(time_t unit) {
+    action pause_unit(@value("quantum(rate)") time_t unit) {
         quantum = unit;
     }
 
-    @name(".pfc_port")
+    @name(".pfc_port") @kind("ports") @entries("all_ports")
+    @brief("time of 512 bits on the link of a port, in 1/1024")
     table pfc_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { pause_unit; NoAction; }
@@ -255,7 +259,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }

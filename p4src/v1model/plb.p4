@@ -224,26 +224,33 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // also when the port went on: pause_seen falls with the first packet that was
 // not in the queue then.
 @name(".paused_until") @index("port,priority:8") @unit("ns")
+@brief("until when a class of a port is paused; the time of the resumption once that is past")
 register<time_t>(512) paused_until;
 @name(".pause_seen") @index("port,priority:8") @unit("flag")
+@brief("packets that the last pause held up may still be queued")
 register<bit<8>>(512) pause_seen;
 
 // Round-trip times of the paths to each leaf: the latest, and an average in
 // which each sample counts an eighth. Zero is not yet measured.
 @name(".path_rtt") @index("leaf,path:8") @unit("ns")
+@brief("round-trip time of a path, latest sample")
 register<time_t>(512) path_rtt;
 @name(".path_rtt_avg") @index("leaf,path:8") @unit("ns")
+@brief("round-trip time of a path, moving average")
 register<time_t>(512) path_rtt_avg;
 
 // When a packet on each path to each leaf was last stamped.
 @name(".stamped_at") @index("leaf,path:8") @unit("ns")
+@brief("when a packet on a path was last stamped")
 register<time_t>(512) stamped_at;
 
 // What waits at this leaf for a packet to take it back to another one: the path
 // it came by, plus one, and how far its stamp was behind our clock.
 @name(".echo_path") @index("leaf") @unit("path")
+@brief("path of the stamp that waits to be echoed to a leaf, plus one")
 register<bit<8>>(64) echo_path;
 @name(".echo_age") @index("leaf") @unit("ns")
+@brief("how far that stamp is behind the clock")
 register<time_t>(64) echo_age;
 
 // Bytes of each class now buffered that leave on a port. Ingress adds what it
@@ -251,41 +258,51 @@ register<time_t>(64) echo_age;
 // says that the queue is empty, so that what was dropped in between is
 // forgotten. Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
 // Load of each link by a discounting rate estimator: each packet adds its bytes
 // in units of the link's capacity, and the sum decays by dt/DRE_TIME.
 @name(".link_load") @index("port") @unit("1/65536")
+@brief("load of a link, 65536 is full, at link_time")
 register<bit<32>>(64) link_load;
 @name(".link_time") @index("port") @unit("ns")
+@brief("when link_load was last brought up to date")
 register<time_t>(64) link_time;
 
 // Of each flow: when its last packet came, and the path of its flowlet, plus
 // one; zero is a flow not seen before.
 @name(".flowlet_time") @index("flow") @unit("ns")
+@brief("when the last packet of a flow came")
 register<time_t>(4096) flowlet_time;
 @name(".flowlet_path") @index("flow") @unit("path")
+@brief("path of its flowlet, plus one")
 register<bit<8>>(4096) flowlet_path;
 
 // Load of the paths to each leaf, 255 is full; and of what waits for its echo.
 @name(".path_load") @index("leaf,path:8") @unit("1/255")
+@brief("load of a path, 255 is full")
 register<bit<8>>(512) path_load;
 @name(".echo_load") @index("leaf") @unit("1/255")
+@brief("load that waits to be echoed to a leaf")
 register<bit<8>>(64) echo_load;
 
 // Algorithm 2 in one number, the smaller the better: the class in the upper two
 // bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then the round-trip
 // time, or what the load is short of full if undetermined.
 @name(".path_rank") @index("leaf,path:8") @unit("rank")
+@brief("class of a path in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then its round-trip time or what its load lacks")
 register<bit<32>>(512) path_rank;
 
 // Delay that the path of each flow may cost more than it did when chosen.
 @name(".flow_tolerable") @index("flow") @unit("ns")
+@brief("delay that the path of a flow may still cost")
 register<bit<32>>(4096) flow_tolerable;
 
 // Time that packets lately spent in this switch, by port: a moving average in
 // which each sample counts an eighth.
 @name(".sojourn") @index("port,priority:8") @unit("ns")
+@brief("time that packets lately waited for a port")
 register<time_t>(512) sojourn;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -317,7 +334,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = first_port;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -356,11 +374,12 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
 
     // Time of 512 bits on the link of the port, in 1/1024.
     @name(".pause_unit")
-    action pause_unit(time_t unit) {
+    action pause_unit(@value("quantum(rate)") time_t unit) {
         quantum = unit;
     }
 
-    @name(".pfc_port")
+    @name(".pfc_port") @kind("ports") @entries("all_ports")
+    @brief("time of 512 bits on the link of a port, in 1/1024")
     table pfc_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { pause_unit; NoAction; }
@@ -391,7 +410,8 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
     action from_switch() {
     }
 
-    @name(".fabric_port")
+    @name(".fabric_port") @kind("ports") @entries("fabric_ports")
+    @brief("ports to other switches; with RLB, the path of each and who else shall hear of warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }
@@ -415,12 +435,13 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
     bit<32> rank;
 
     @name(".rank_path")
-    action rank_path(time_t rtt_low, bit<8> full) {
+    action rank_path(@value("span(plb.rtt_low)") time_t rtt_low, @value("min(floor(plb.full * 255), 255)") bit<8> full) {
         rank = path_rtt_now < rtt_low ? path_rtt_now :
             (hdr.fabric.echo_load >= full ? CONGESTED | path_rtt_now : UNDETERMINED | (bit<32>) (255 - hdr.fabric.echo_load));
     }
 
-    @name(".path_class")
+    @name(".path_class") @kind("settings")
+    @brief("round trip of a free path, and load of a congested one")
     table path_class {
         actions = { rank_path; }
         default_action = rank_path(38466, 242);
@@ -461,7 +482,7 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
 // action of leaf_role, other switches nothing.
 control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".be_leaf")
-    action be_leaf(leaf_t leaf, time_t interval) {
+    action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
         meta.at_leaf = true;
         time_t last;
@@ -470,7 +491,8 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
         meta.stamp = meta.now - last >= interval;
     }
 
-    @name(".leaf_role")
+    @name(".leaf_role") @kind("ports") @entries("leaf")
+    @brief("a leaf's own number, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -538,7 +560,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // one each flow.
 control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".read_flowlet")
-    action read_flowlet(time_t gap) {
+    action read_flowlet(@value("span(plb.idle)") time_t gap) {
         time_t last;
         bit<8> path;
         flowlet_time.read(last, (bit<32>) meta.flow_hash[11:0]);
@@ -549,7 +571,8 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         meta.new_flowlet = meta.now - last > gap || gap == 0;
     }
 
-    @name(".flowlet")
+    @name(".flowlet") @kind("settings")
+    @brief("pause in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
         default_action = read_flowlet(1000000);
@@ -707,13 +730,14 @@ control Plb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // When a leaf was last told to leave a path, by a hash of both.
     @name(".told_at") @index("message") @unit("ns")
+    @brief("when a leaf was last told to leave a path, by a hash of both")
     register<time_t>(1024) told_at;
 
     bit<32> expected;
     time_t silence;
 
     @name(".expect_wait")
-    action expect_wait(bit<32> byte_time, time_t tell_again) {
+    action expect_wait(@value("byte_time(rate)") bit<32> byte_time, @value("span(plb.tell_again)") time_t tell_again) {
         bit<32> qlen;
         bit<32> average;
         egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
@@ -723,7 +747,8 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_met
         silence = tell_again;
     }
 
-    @name(".pause_cost")
+    @name(".pause_cost") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports") @sessions("probes")
+    @brief("time of a byte on the link of a port, in 1/1024, and how often a leaf is told to leave a path")
     table pause_cost {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { expect_wait; NoAction; }
@@ -766,22 +791,25 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Measures a path that no flow takes now, one after the other.
 control Probe(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".probed_at") @index("leaf") @unit("ns")
+    @brief("when a path to a leaf was last probed")
     register<time_t>(64) probed_at;
     @name(".probe_path") @index("leaf") @unit("path")
+    @brief("path that was")
     register<bit<8>>(64) probe_path;
 
     bool due;
     time_t stale;
 
     @name(".every")
-    action every(time_t interval) {
+    action every(@value("span(plb.probe_interval)") time_t interval) {
         time_t last;
         probed_at.read(last, (bit<32>) meta.leaf);
         due = meta.now - last >= interval;
         stale = interval;
     }
 
-    @name(".probe")
+    @name(".probe") @kind("settings")
+    @brief("how often an idle path to a leaf is probed")
     table probe {
         actions = { every; }
         default_action = every(8466);
@@ -835,7 +863,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -904,7 +933,7 @@ control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // The weight is what a byte adds, in 2^-16; ports to hosts have no entry.
 control Estimate(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".add_load")
-    action add_load(bit<32> weight) {
+    action add_load(@value("load_weight(rate)") bit<32> weight) {
         time_t now = (time_t) standard_metadata.egress_global_timestamp;
         time_t last;
         link_load.read(meta.load, (bit<32>) standard_metadata.egress_port);
@@ -916,7 +945,8 @@ control Estimate(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         link_time.write((bit<32>) standard_metadata.egress_port, now);
     }
 
-    @name(".link")
+    @name(".link") @kind("ports") @entries("fabric_ports")
+    @brief("what a byte adds to the load of a port to a switch, in 2^-16")
     table link {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { add_load; NoAction; }
@@ -993,14 +1023,18 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
-    action set_red(bit<19> kmin, bit<19> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<19> kmin,
+            @value("depth(red.kmax)") bit<19> kmax,
+            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||
             (bit<32>) (standard_metadata.deq_qdepth |-| kmin) * ramp > dice;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }

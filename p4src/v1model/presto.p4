@@ -108,8 +108,10 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // Of each flow: bytes in its current flowcell, and the path of that, plus one;
 // zero is a flow not seen before.
 @name(".flowcell_bytes") @index("flow") @unit("bytes")
+@brief("bytes of a flow in its flowcell")
 register<bit<32>>(4096) flowcell_bytes;
 @name(".flowcell_path") @index("flow") @unit("path")
+@brief("path of the flowcell, plus one")
 register<bit<8>>(4096) flowcell_path;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -134,7 +136,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.hash_shift = hash_shift;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -167,7 +170,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 // Flowcells of a flow take the paths in turn, beginning with one by its hash.
 control Presto(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".count_flowcell")
-    action count_flowcell(bit<32> size) {
+    action count_flowcell(@value("bytes(presto.flowcell)") bit<32> size) {
         bit<32> bytes;
         flowcell_path.read(meta.cell_path, (bit<32>) meta.flow_hash[11:0]);
         flowcell_bytes.read(bytes, (bit<32>) meta.flow_hash[11:0]);
@@ -176,7 +179,8 @@ control Presto(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         flowcell_bytes.write((bit<32>) meta.flow_hash[11:0], meta.cell_full ? standard_metadata.packet_length : bytes);
     }
 
-    @name(".flowcell")
+    @name(".flowcell") @kind("settings")
+    @brief("size of a flowcell")
     table flowcell {
         actions = { count_flowcell; }
         default_action = count_flowcell(65536);
@@ -206,7 +210,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -245,14 +250,18 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
-    action set_red(bit<19> kmin, bit<19> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<19> kmin,
+            @value("depth(red.kmax)") bit<19> kmax,
+            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||
             (bit<32>) (standard_metadata.deq_qdepth |-| kmin) * ramp > dice;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }

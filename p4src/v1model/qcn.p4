@@ -168,6 +168,7 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // says that the queue is empty, so that what was dropped in between is
 // forgotten. Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -192,7 +193,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.hash_shift = hash_shift;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -254,8 +256,10 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     // Of each queue: bytes to come before the next sample, and its length at
     // the last one.
     @name(".qcn_left") @index("port,priority:8") @unit("bytes")
+    @brief("bytes to come for an egress queue before the next sample")
     register<bit<32>>(512) qcn_left;
     @name(".qcn_qlen") @index("port,priority:8") @unit("bytes")
+    @brief("length of an egress queue at the last sample")
     register<bit<32>>(512) qcn_qlen;
 
     bit<32> left;
@@ -264,7 +268,12 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     // in 2^-40. Periods vary by 15 percent, lest samples keep time with
     // senders.
     @name(".take_sample")
-    action take_sample(bit<32> equilibrium, bit<32> weight, bit<32> limit, bit<48> scale, bit<32> interval) {
+    action take_sample(
+            @value("bytes(qcn.equilibrium)") bit<32> equilibrium,
+            @value("floor(qcn.weight)") bit<32> weight,
+            @value("floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium))") bit<32> limit,
+            @value("floor((63 * pow(2, 40) + floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)) - 1) / floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)))") bit<48> scale,
+            @value("bytes(qcn.sample)") bit<32> interval) {
         bit<32> qlen;
         bit<32> before;
         egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
@@ -278,7 +287,8 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         left = (bit<32>) ((bit<64>) left * (bit<64>) interval >> 16);
     }
 
-    @name(".qcn")
+    @name(".qcn") @kind("settings") @sessions("all_ports")
+    @brief("queue to keep, weight of its growth, and bytes between samples")
     table qcn {
         actions = { take_sample; }
         default_action = take_sample(26000, 2, 130000, 532840251, 150000);
@@ -290,7 +300,8 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         left = (bit<32>) ((bit<64>) left * share >> 32);
     }
 
-    @name(".qcn_period")
+    @name(".qcn_period") @kind("constant")
+    @brief("how often samples are taken, by the upper bits of the feedback")
     table qcn_period {
         key = { meta.feedback[5:3] : exact @name("level"); }
         actions = { divide_period; NoAction; }
@@ -330,7 +341,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }

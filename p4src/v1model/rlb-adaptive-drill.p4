@@ -105,6 +105,7 @@ header fabric_t {
 }
 
 // Tells the controller that the switch behind a port is faulty.
+@digest @brief("the switch behind the port is faulty, the path is out of use")
 struct fault_t {
     bit<16> port;
     bit<16> leaf;    // that packets were on their way to
@@ -219,28 +220,36 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
 // back: the difference is its queue. Each packet brings its own mark, so that
 // one lost on the way is forgotten as soon as the next returns.
 @name(".recirc_sent") @index("one") @unit("bytes")
+@brief("bytes ever sent to the recirculation port")
 register<bit<32>>(1) recirc_sent;
 @name(".recirc_returned") @index("one") @unit("bytes")
+@brief("how many of them are back; the difference is its queue")
 register<bit<32>>(1) recirc_returned;
 
 // Round-trip times of the paths to each leaf: the latest, and an average in
 // which each sample counts an eighth. Zero is not yet measured.
 @name(".path_rtt") @index("leaf,path:8") @unit("ns")
+@brief("round-trip time of a path, latest sample")
 register<time_t>(512) path_rtt;
 @name(".path_rtt_avg") @index("leaf,path:8") @unit("ns")
+@brief("round-trip time of a path, moving average")
 register<time_t>(512) path_rtt_avg;
 @name(".path_rtt_time") @index("leaf,path:8") @unit("ns")
+@brief("when the latest sample of a path came")
 register<time_t>(512) path_rtt_time; // of the latest
 
 // When a packet on each path to each leaf was last stamped.
 @name(".stamped_at") @index("leaf,path:8") @unit("ns")
+@brief("when a packet on a path was last stamped")
 register<time_t>(512) stamped_at;
 
 // What waits at this leaf for a packet to take it back to another one: the path
 // it came by, plus one, and how far its stamp was behind our clock.
 @name(".echo_path") @index("leaf") @unit("path")
+@brief("path of the stamp that waits to be echoed to a leaf, plus one")
 register<bit<8>>(64) echo_path;
 @name(".echo_age") @index("leaf") @unit("ns")
+@brief("how far that stamp is behind the clock")
 register<time_t>(64) echo_age;
 
 // Bytes of each class now buffered that arrived on a port. Ingress adds what it
@@ -248,6 +257,7 @@ register<time_t>(64) echo_age;
 // recirculates stays counted. A port without arrivals for the time FORGET
 // starts from zero again, should anything have been dropped on the way.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes now buffered that arrived on a port")
 register<bit<32>>(512) ingress_qlen;
 
 // Bytes of each class now buffered that leave on a port, where there is a
@@ -256,25 +266,31 @@ register<bit<32>>(512) ingress_qlen;
 // what was dropped in between is forgotten. Clones are never counted: their
 // metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
 // Paths that are out of use until the controller clears their bit; the first
 // path is the leftmost bit.
 @name(".faulty") @index("one") @unit("paths")
+@brief("paths out of use until the controller clears their bit, the first at the left")
 register<mask_t>(1) faulty;
 
 // 1 where the switch before us was warned and not yet told that it is over.
 @name(".warning_on") @index("port,priority:8") @unit("flag")
+@brief("the switch before a port was warned and not yet told that it is over")
 register<bit<8>>(512) warning_on;
 
 // Paths that were warned of, to one leaf and to all; the first path is the
 // leftmost bit. A bit falls when the warning is taken back, or when a packet
 // asks after warned_until. The last row of that is for warned_all.
 @name(".warned") @index("leaf") @unit("paths")
+@brief("paths to a leaf that were warned of, the first at the left")
 register<mask_t>(64) warned;
 @name(".warned_all") @index("one") @unit("paths")
+@brief("paths that were warned of for all leaves")
 register<mask_t>(1) warned_all;
 @name(".warned_until") @index("leaf,path:8") @unit("ns")
+@brief("when a warning runs out; the last row is for warned_all")
 register<time_t>(520) warned_until;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -306,7 +322,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = first_port;
     }
 
-    @name(".route")
+    @name(".route") @kind("routes")
+    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -354,12 +371,13 @@ control Again(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 // port has no entry.
 control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".from_switch")
-    action from_switch(path_t path, bit<16> relay_group) {
+    action from_switch(@value("port.path") path_t path, @value("port.relay") bit<16> relay_group) {
         meta.by_path = path;
         meta.relay = relay_group;
     }
 
-    @name(".fabric_port")
+    @name(".fabric_port") @kind("ports") @entries("fabric_ports")
+    @brief("ports to other switches; with RLB, the path of each and who else shall hear of warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }
@@ -407,7 +425,7 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
 // nothing.
 control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".be_leaf")
-    action be_leaf(leaf_t leaf, time_t interval) {
+    action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
         time_t last;
         stamped_at.read(last, (bit<32>) (meta.leaf ++ meta.path));
@@ -415,7 +433,8 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
         meta.stamp = meta.now - last >= interval;
     }
 
-    @name(".leaf_role")
+    @name(".leaf_role") @kind("ports") @entries("leaf")
+    @brief("a leaf's own number, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -466,6 +485,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // one with the shortest queue.
 control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drill_best") @index("leaf") @unit("path")
+    @brief("path that was best last time")
     register<bit<8>>(64) drill_best;
 
     apply {
@@ -501,7 +521,8 @@ control AvoidFaulty(inout headers_t hdr, inout metadata_t meta, inout standard_m
         meta.path = meta.path + paths;
     }
 
-    @name(".next_working")
+    @name(".next_working") @kind("constant")
+    @brief("first path in turn that is in use")
     table next_working {
         key = { turned : lpm @name("free"); }
         actions = { skip_faulty; NoAction; }
@@ -537,27 +558,37 @@ control StopRecirculation(inout metadata_t meta, inout standard_metadata_t stand
     // The running window: its start and length, the packets that may
     // recirculate in it, those that did, and how often they did altogether.
     @name(".window_start") @index("one") @unit("ns")
+    @brief("start of the running window")
     register<time_t>(1) window_start;
     @name(".window_length") @index("one") @unit("ns")
+    @brief("its length, t_rc when it began")
     register<time_t>(1) window_length;
     @name(".window_budget") @index("one") @unit("packets")
+    @brief("N_rc, packets that may recirculate in it")
     register<bit<32>>(1) window_budget;
     @name(".window_packets") @index("one") @unit("packets")
+    @brief("packets that did")
     register<bit<32>>(1) window_packets;
     @name(".window_passes") @index("one") @unit("packets")
+    @brief("sum of how often they did by then")
     register<bit<32>>(1) window_passes;
 
     // Recirculations of each port in the window, the port with the most, and
     // the one that had the most in the window before.
     @name(".port_passes") @index("port") @unit("packets")
+    @brief("recirculations for a port in the window port_window")
     register<bit<32>>(64) port_passes;
     @name(".port_window") @index("port") @unit("ns")
+    @brief("start of that window")
     register<time_t>(64) port_window;
     @name(".top_passes") @index("one") @unit("packets")
+    @brief("most recirculations of a port in the window")
     register<bit<32>>(1) top_passes;
     @name(".top_port") @index("one") @unit("port")
+    @brief("that port")
     register<bit<16>>(1) top_port;
     @name(".suspect_port") @index("one") @unit("port")
+    @brief("port that had the most in the window before; 0 for none")
     register<bit<16>>(1) suspect_port;
 
     time_t start;
@@ -571,7 +602,12 @@ control StopRecirculation(inout metadata_t meta, inout standard_metadata_t stand
     // Inflow is (n-1)·C, in bytes per 1024 units of time; the division by the
     // MTU is a multiplication by 2^32 / MTU.
     @name(".limit_recirculation")
-    action limit_recirculation(bit<32> xoff, bit<32> inflow, bit<32> per_mtu, bit<32> average, bit<16> most) {
+    action limit_recirculation(
+            @value("bytes(rlb.xoff)") bit<32> xoff,
+            @value("byte_rate(rate * (fan_in - 1))") bit<32> inflow,
+            @value("ceil(pow(2, 32) / mtu)") bit<32> per_mtu,
+            @value("floor(rlb_adaptive.fault_average * 256)") bit<32> average,
+            @value("floor(rlb.max_recirculations)") bit<16> most) {
         bit<32> queued;
         ingress_qlen.read(queued, (bit<32>) (meta.in_port ++ standard_metadata.priority));
         bit<64> arriving = (bit<64>) recirculation_time * (bit<64>) inflow >> 10;
@@ -585,7 +621,8 @@ control StopRecirculation(inout metadata_t meta, inout standard_metadata_t stand
         window_passes.read(passes, 0);
     }
 
-    @name(".Stoprecir")
+    @name(".Stoprecir") @kind("settings")
+    @brief("how much recirculation there may be")
     table Stoprecir {
         actions = { limit_recirculation; }
         default_action = limit_recirculation(256000, 10240, 3904516, 8192, 64);
@@ -682,14 +719,17 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
 // Ports with an entry in predict warn the switch before them.
 control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".sampled_at") @index("port,priority:8") @unit("ns")
+    @brief("when an ingress queue was last looked at")
     register<time_t>(512) sampled_at;
     @name(".sampled_qlen") @index("port,priority:8") @unit("bytes")
+    @brief("its length then")
     register<bit<32>>(512) sampled_qlen;
     @name(".warnings_sent") @index("port") @unit("messages")
+    @brief("warnings sent out of a port")
     register<bit<32>>(64) warnings_sent;
 
     @name(".read_qlen")
-    action read_qlen(time_t interval, bit<32> calm) {
+    action read_qlen(@value("span(rlb.interval)") time_t interval, @value("bytes(rlb.calm)") bit<32> calm) {
         time_t last;
         bit<32> before;
         sampled_at.read(last, (bit<32>) (meta.in_port ++ standard_metadata.priority));
@@ -710,7 +750,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
     }
 
-    @name(".Readqlen")
+    @name(".Readqlen") @kind("ports") @entries("fabric_ports")
+    @brief("ports whose ingress queue is watched")
     table Readqlen {
         key = {
             meta.in_port : exact @name("in_port");
@@ -724,14 +765,19 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     // A pause is near if the queue is long, or if it has the bytes of a link in
     // it, grows, and at this rate will reach xoff within the horizon.
     @name(".predict_pause")
-    action predict_pause(bit<32> floor, bit<32> warn_at, bit<32> xoff, time_t horizon) {
+    action predict_pause(
+            @value("bytes(rlb.floor)") bit<32> floor,
+            @value("bytes(rlb.warn)") bit<32> warn_at,
+            @value("bytes(rlb.xoff)") bit<32> xoff,
+            @value("span(rlb.horizon)") time_t horizon) {
         bit<32> before;
         sampled_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
         meta.warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
             (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.since <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
     }
 
-    @name(".predict")
+    @name(".predict") @kind("ports") @entries("fabric_ports")
+    @brief("when the switch before a port is warned")
     table predict {
         key = {
             meta.in_port : exact @name("in_port");
@@ -768,10 +814,13 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // pass.
 control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".reroutes") @index("port") @unit("packets")
+    @brief("packets that left a warned port for another path")
     register<bit<32>>(64) reroutes;
     @name(".recirculations") @index("port") @unit("packets")
+    @brief("times a packet waited for a warned port by recirculation")
     register<bit<32>>(64) recirculations;
     @name(".forwarded_warned") @index("port") @unit("packets")
+    @brief("packets sent to a warned port all the same")
     register<bit<32>>(64) forwarded_warned;
 
     mask_t to_leaf;
@@ -800,7 +849,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     }
 
     // The first free path after the chosen one, in turn.
-    @name(".next_path")
+    @name(".next_path") @kind("constant")
+    @brief("first free path in turn")
     table next_path {
         key = { turned : lpm @name("free"); }
         actions = { skip_paths; NoAction; }
@@ -819,7 +869,10 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     // The queue of the recirculation port in time: 1/1024 of byte_time each
     // byte. A path that nobody has measured lately cannot be worth waiting for.
     @name(".compare_paths")
-    action compare_paths(time_t pass_time, bit<32> byte_time, time_t fresh) {
+    action compare_paths(
+            @value("span(rlb.pass_time)") time_t pass_time,
+            @value("byte_time(rlb.recirculation_rate)") bit<32> byte_time,
+            @value("span(rlb.fresh)") time_t fresh) {
         time_t chosen_rtt;
         time_t other_rtt;
         time_t measured;
@@ -835,7 +888,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
         waiting_pays = gain > recirculation_time ? 1w1 : 0;
     }
 
-    @name(".Compath")
+    @name(".Compath") @kind("settings")
+    @brief("whether waiting pays: round-trip times against the time of a recirculation")
     table Compath {
         actions = { compare_paths; }
         default_action = compare_paths(1000, 82, 16931);
@@ -856,7 +910,8 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
         meta.fwd_flag = RECIRCULATE;
     }
 
-    @name(".Forwardtype")
+    @name(".Forwardtype") @kind("constant")
+    @brief("fwd_flag: direct, another path, or later")
     table Forwardtype {
         key = {
             found : exact @name("other_path");
@@ -967,7 +1022,8 @@ control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         standard_metadata.egress_spec = port;
     }
 
-    @name(".Forward")
+    @name(".Forward") @kind("ports")
+    @brief("port number of the topology to port of the target")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -1074,7 +1130,12 @@ control Calm(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 // to port p.
 control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".warn_upstream")
-    action warn_upstream(bit<48> mac, bit<16> switch_id, leaf_t scope, bit<8> hops, time_t hold) {
+    action warn_upstream(
+            @value("node.mac") bit<48> mac,
+            @value("node.id") bit<16> switch_id,
+            @value("node.scope") leaf_t scope,
+            @value("node.relays") bit<8> hops,
+            @value("span(rlb.hold)") time_t hold) {
         hdr.cnm.setValid();
         hdr.cnm.kind = KIND_WARNING;
         hdr.cnm.priority = (bit<8>) meta.message_priority;
@@ -1093,7 +1154,8 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         truncate(60);
     }
 
-    @name(".cnm_out")
+    @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
+    @brief("what the warnings of a port say")
     table cnm_out {
         key = { standard_metadata.egress_port : exact @name("egress_port"); }
         actions = { warn_upstream; NoAction; }
@@ -1117,14 +1179,18 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
-    action set_red(bit<19> kmin, bit<19> kmax, bit<32> ramp) {
+    action set_red(
+            @value("depth(red.kmin)") bit<19> kmin,
+            @value("depth(red.kmax)") bit<19> kmax,
+            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||
             (bit<32>) (standard_metadata.deq_qdepth |-| kmin) * ramp > dice;
     }
 
-    @name(".red")
+    @name(".red") @kind("settings") @entries("all_ports")
+    @brief("marking thresholds of an egress port")
     table red {
         key = { standard_metadata.egress_port : exact @name("out_port"); }
         actions = { set_red; }

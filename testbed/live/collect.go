@@ -4,10 +4,10 @@ package live
 
 import (
 	"cmp"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"slices"
 	"time"
 
-	"github.com/pauseless/pauseless/controlplane/intent"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
@@ -16,7 +16,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/wire"
 )
 
-const losslessClass = intent.LosslessPriority
+const losslessClass = manifest.LosslessClass
 
 // droppedAt is in front of a switch's name in the counters of lost packets.
 const droppedAt = "dropped_at_"

@@ -164,7 +164,7 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		if c.Alpha > 0 {
 			thresholds["alpha"] = c.Alpha
 		}
-		pfc := map[string]any{"lossless": []int{intent.LosslessPriority}, "thresholds": thresholds, "classify": classify}
+		pfc := map[string]any{"lossless": []int{manifest.LosslessClass}, "thresholds": thresholds, "classify": classify}
 		if m.Has("pfc") {
 			pfc["copy_to_pipeline"] = true // the program follows pauses
 		}

@@ -198,7 +198,7 @@ func pfc(c *topo.PFC) softswitch.PFC {
 	if c.Off {
 		return softswitch.PFC{}
 	}
-	p := softswitch.PFC{Lossless: 1 << intent.LosslessPriority, Classify: &classOfDSCP}
+	p := softswitch.PFC{Lossless: 1 << manifest.LosslessClass, Classify: &classOfDSCP}
 	p.XOFF, p.Alpha, p.Reserve = c.XOFF, c.Alpha, c.Reserve
 	if c.Alpha > 0 {
 		p.XOFF = 0

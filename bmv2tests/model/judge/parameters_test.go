@@ -4,6 +4,7 @@ package judge
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/bmv2tests/model"
@@ -22,7 +23,19 @@ func TestDefaultsFollowThePapers(t *testing.T) {
 		{Rate: 100 * vtime.Gbps, Delay: vtime.Microsecond, Hops: 4, FanIn: 8, XOFF: 500 * vtime.KB, MTU: 9000},
 	} {
 		value := func(name string) float64 {
-			v, err := manifest.Derive(name, n)
+			profile := "rlb-drill"
+			if block, _, _ := strings.Cut(name, "."); block == "clb" || block == "plb" {
+				profile = block
+			}
+			p, err := gen.Builtin(profile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := gen.Generate(p, "v1model")
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := out.Manifest.Value(name, n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +82,7 @@ func TestArgumentsAreExactEnough(t *testing.T) {
 		n := p.Network
 		n.Rate = rate
 		arg := func(table, name string) float64 {
-			args, err := out.Manifest.Args(table, n)
+			args, err := out.Manifest.Args(table, n, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

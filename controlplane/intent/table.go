@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package intent
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/manifest"
+)
+
+// tables adds the entries that the manifest asks for, table by table: the
+// program's annotations say for which ports, and of what their arguments are
+// made. No scheme has code here.
+func (b *builder) tables() {
+	for i := range b.manifest.Tables {
+		t := &b.manifest.Tables[i]
+		for _, of := range t.Sessions {
+			b.sessionsOf(t.Name, of)
+		}
+		switch t.Entries {
+		case "":
+		case "switch":
+			b.defaultEntry(t)
+		case "leaf":
+			if b.node.Leaf >= 0 {
+				b.defaultEntry(t)
+			}
+		default:
+			for _, p := range b.portsOf(t.Name, t.Entries) {
+				b.portEntry(t, p)
+			}
+		}
+	}
+}
+
+// portsOf returns the ports that an annotation means.
+func (b *builder) portsOf(table, which string) []int {
+	switch which {
+	case "all_ports":
+		return b.allPorts()
+	case "fabric_ports":
+		return b.fabricPorts()
+	}
+	b.fail(fmt.Errorf("table %s: the manifest asks for entries of %q; want all_ports, fabric_ports, leaf or switch", table, which))
+	return nil
+}
+
+// probeSessions is added to a port for the clone session of its probes.
+const probeSessions = 256
+
+// sessionsOf makes a clone session for each of some ports, for messages; those
+// for probes of a leaf are of the class that they measure.
+func (b *builder) sessionsOf(table, which string) {
+	if which != "probes" {
+		for _, p := range b.portsOf(table, which) {
+			b.session(p, p, messageClass)
+		}
+		return
+	}
+	if b.node.Leaf >= 0 {
+		for _, p := range b.fabricPorts() {
+			b.session(probeSessions+p, p, manifest.LosslessClass)
+		}
+	}
+}
+
+// defaultEntry sets a table's default entry, for the network at the uplinks.
+func (b *builder) defaultEntry(t *manifest.Table) {
+	b.add(schema.Entry{Table: t.Name, Default: true, Action: t.Action, Args: b.arguments(t, b.uplink(), b.nodeValues())})
+}
+
+// portEntry adds the entry of a port: in tables that tell classes apart, of the
+// lossless class.
+func (b *builder) portEntry(t *manifest.Table, port int) {
+	in, err := b.schema.Table(t.Name)
+	if err != nil {
+		b.fail(err)
+		return
+	}
+	var match []schema.Match
+	for _, f := range in.Fields {
+		if f.Name == "priority" {
+			match = append(match, schema.Eq(f.Name, manifest.LosslessClass))
+		} else {
+			match = append(match, schema.Eq(f.Name, port))
+		}
+	}
+	values := b.nodeValues()
+	values["port.path"] = float64(b.path(port))
+	for _, a := range t.Args {
+		if strings.Contains(string(a.Value), "port.relay") {
+			values["port.relay"] = float64(b.relay(port))
+		}
+	}
+	b.add(schema.Entry{Table: t.Name, Match: match, Action: t.Action, Args: b.arguments(t, b.port(port), values)})
+}
+
+// nodeValues are what formulas may name of the switch. A warning that a leaf
+// sends means packets to that leaf, and goes on by as many switches as there
+// are on the way to another leaf; others mean all packets on the path.
+func (b *builder) nodeValues() map[string]float64 {
+	const scopeAll = 0xffff
+	scope, relays := scopeAll, 0
+	if b.node.Leaf >= 0 {
+		scope, relays = b.node.Leaf, max(2*(b.tiers()-1)-1, 0)
+	}
+	mac := uint64(0)
+	for _, octet := range b.node.MAC {
+		mac = mac<<8 | uint64(octet)
+	}
+	return map[string]float64{
+		"node.id": float64(b.node.DeviceID), "node.id12": float64(b.node.DeviceID & 0xfff), "node.mac": float64(mac),
+		"node.leaf": float64(b.node.Leaf), "node.scope": float64(scope), "node.relays": float64(relays),
+	}
+}
+
+// settings sets the parameters that are one for the whole switch: the default
+// entries of tables without a key.
+func (b *builder) settings() {
+	for i := range b.manifest.Tables {
+		t := &b.manifest.Tables[i]
+		in, err := b.schema.Table(t.Name)
+		if err != nil {
+			b.fail(fmt.Errorf("the manifest names a table that the program does not have: %w", err))
+			continue
+		}
+		if t.Kind == "settings" && t.Action != "" && len(in.Fields) == 0 {
+			b.defaultEntry(t)
+		}
+	}
+}
+
+// arguments are those of a table's action for a network.
+func (b *builder) arguments(t *manifest.Table, n manifest.Network, values map[string]float64) []schema.Arg {
+	if len(t.Args) == 0 {
+		return nil
+	}
+	list, err := b.manifest.Args(t.Name, n, values)
+	if err != nil {
+		b.fail(err)
+	}
+	var args []schema.Arg
+	for _, a := range list {
+		args = append(args, schema.Arg{Name: a.Name, Value: a.Value})
+	}
+	return args
+}

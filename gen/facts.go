@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+)
+
+// What a table, register, counter or digest is, stands as annotations in the
+// program's own text, and nowhere else:
+//
+//	@name(".x") @kind("ports") @entries("all_ports") @brief("...")   table
+//	@name(".x") @index("port,priority:8") @unit("bytes") @brief("...") register
+//	@name(".x") @counter("name", "unit", "...")                      action that a table counts
+//	@value("bytes(x.y)")                                             parameter of an action
+//	@digest @brief("...")                                            struct
+//
+// The manifest is made of them.
+
+var (
+	factType     = regexp.MustCompile(`(?m)^typedef bit<(\d+)> (\w+);`)
+	factStruct   = regexp.MustCompile(`(?ms)^(@digest )?(?:@brief\("([^"]*)"\)\s+)?struct (\w+) \{\n(.*?)^\}`)
+	factField    = regexp.MustCompile(`(?m)^    ([\w<>]+) +(\w+);`)
+	factTable    = regexp.MustCompile(`@name\("\.(\w+)"\) @kind\("(\w+)"\)([^\n]*)\n\s*@brief\("([^"]*)"\)\s+table \w+ \{`)
+	factRegister = regexp.MustCompile(`@name\("\.(\w+)"\) @index\("([^"]*)"\) @unit\("([^"]*)"\)\s+@brief\("([^"]*)"\)\s+[Rr]egister<(\w+(?:<\d+>)?)[^(]*>\((\d+)`)
+	factAction   = regexp.MustCompile(`@name\("\.(\w+)"\)([^\n]*)\n\s*action (\w+)\(([^{]*)\) \{`)
+	factValue    = regexp.MustCompile(`@value\("([^"]*)"\)[^,]*?(\w+)\s*(?:,|$)`)
+	factCounter  = regexp.MustCompile(`@counter\("([^"]*)", "([^"]*)", "([^"]*)"\)`)
+	factExtra    = regexp.MustCompile(`@(entries|sessions)\("([^"]*)"\)`)
+	tableActions = regexp.MustCompile(`actions = \{([^}]*)\}`)
+	word         = regexp.MustCompile(`\w+`)
+)
+
+// facts are what the annotations of a text say.
+type facts struct {
+	tables    []manifest.Table
+	registers []manifest.Register
+	counters  []manifest.Counter
+	digests   []manifest.Digest
+	block     map[string]string // whose text has a table, register or digest
+}
+
+// factAt is an action where the text declares it.
+type factAt struct {
+	at      int
+	name    string
+	args    []manifest.Argument
+	counter []string
+}
+
+// facts reads a program's text.
+func (g *generator) facts(text string) (*facts, error) {
+	f := &facts{block: make(map[string]string)}
+	widths := make(map[string]int)
+	for _, m := range factType.FindAllStringSubmatch(text, -1) {
+		widths[m[2]], _ = strconv.Atoi(m[1])
+	}
+	width := func(typ string) int {
+		if n, ok := strings.CutPrefix(strings.TrimSuffix(typ, ">"), "bit<"); ok {
+			bits, _ := strconv.Atoi(n)
+			return bits
+		}
+		return widths[typ]
+	}
+	fields := make(map[string][]string)
+	for _, m := range factStruct.FindAllStringSubmatch(text, -1) {
+		var names []string
+		for i, member := range factField.FindAllStringSubmatch(m[4], -1) {
+			names = append(names, member[2])
+			if i == 0 {
+				widths[m[3]] = width(member[1])
+			}
+		}
+		fields[m[3]] = names
+		if m[1] != "" {
+			f.digests = append(f.digests, manifest.Digest{Name: m[3], Fields: names, Doc: m[2]})
+		}
+	}
+	place := make(map[string]int)
+	last := 0
+	of := func(name string) {
+		if i, ok := g.owner(name); ok {
+			last = i
+		}
+		place[name], f.block[name] = last, g.blocks[last].Name
+	}
+	for _, d := range f.digests {
+		of(d.Name)
+	}
+	var actions []factAt
+	for _, m := range factAction.FindAllStringSubmatchIndex(text, -1) {
+		a := factAt{at: m[0], name: text[m[2]:m[3]]}
+		for _, v := range factValue.FindAllStringSubmatch(text[m[8]:m[9]], -1) {
+			a.args = append(a.args, manifest.Argument{Name: v[2], Value: manifest.Expr(v[1])})
+		}
+		a.counter = factCounter.FindStringSubmatch(text[m[4]:m[5]])
+		actions = append(actions, a)
+	}
+	for _, m := range factTable.FindAllStringSubmatchIndex(text, -1) {
+		t := manifest.Table{Name: text[m[2]:m[3]], Kind: text[m[4]:m[5]], Doc: text[m[8]:m[9]]}
+		for _, x := range factExtra.FindAllStringSubmatch(text[m[6]:m[7]], -1) {
+			if x[1] == "entries" {
+				t.Entries = x[2]
+			} else {
+				t.Sessions = append(t.Sessions, x[2])
+			}
+		}
+		of(t.Name)
+		f.actionOf(&t, text[m[1]:], actions, m[0])
+		f.tables = append(f.tables, t)
+	}
+	for _, m := range factRegister.FindAllStringSubmatch(text, -1) {
+		r := manifest.Register{Name: m[1], Unit: m[3], Bits: width(m[5]), Fields: fields[m[5]], Doc: m[4]}
+		cells, _ := strconv.Atoi(m[6])
+		dims, err := dimensions(m[2], cells)
+		if err != nil {
+			return nil, fmt.Errorf("register %s: %w", r.Name, err)
+		}
+		r.Index = dims
+		of(r.Name)
+		f.registers = append(f.registers, r)
+	}
+	slices.SortStableFunc(f.tables, func(a, b manifest.Table) int { return cmp.Compare(place[a.Name], place[b.Name]) })
+	slices.SortStableFunc(f.registers, func(a, b manifest.Register) int { return cmp.Compare(place[a.Name], place[b.Name]) })
+	return f, nil
+}
+
+// actionOf fills in the action of a table that has values, and what its
+// actions count: of those of the same name, the last before the table.
+func (f *facts) actionOf(t *manifest.Table, rest string, actions []factAt, before int) {
+	list := tableActions.FindStringSubmatch(rest)
+	if list == nil {
+		return
+	}
+	for _, name := range word.FindAllString(list[1], -1) {
+		for _, a := range slices.Backward(actions) {
+			if a.name != name || a.at > before {
+				continue
+			}
+			if t.Action == "" && (len(a.args) > 0 || t.Entries != "" && name != "NoAction") {
+				t.Action, t.Args = a.name, a.args
+			}
+			if c := a.counter; c != nil {
+				f.counters = append(f.counters, manifest.Counter{Name: c[1], Unit: c[2], Table: t.Name, Action: a.name, Doc: c[3]})
+			}
+			break
+		}
+	}
+}
+
+// dimensions reads the text of an @index annotation. The first dimension has
+// what the others leave of the cells.
+func dimensions(index string, cells int) ([]manifest.Dim, error) {
+	var dims []manifest.Dim
+	rest := cells
+	for _, part := range strings.Split(index, ",") {
+		name, size, _ := strings.Cut(part, ":")
+		n, err := strconv.Atoi(size)
+		if size != "" && (err != nil || n < 1) {
+			return nil, fmt.Errorf("@index(%q): %q is no size", index, size)
+		}
+		if len(dims) > 0 {
+			rest /= max(n, 1)
+		}
+		dims = append(dims, manifest.Dim{Name: name, Size: n})
+	}
+	dims[0].Size = rest
+	return dims, nil
+}
+
+// owner returns the place of the block whose text has a name. A name that a
+// template puts together has none: it is of the block whose text is before it.
+func (g *generator) owner(name string) (int, bool) {
+	for _, form := range []string{`@name(".` + name + `")`, `"` + name + `"`, "struct " + name + " {"} {
+		for i, b := range g.blocks {
+			for _, file := range []string{"common.p4.tmpl", g.target + ".p4.tmpl"} {
+				if strings.Contains(b.files[file], form) {
+					return i, true
+				}
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// An Expr is a formula over numbers, as in "max(xoff - in_flight, 0)": how the
+// default of a parameter follows from the network, and how an argument of an
+// action follows from parameters. It has Go's operators + - * / and
+// comparisons, which are 1 or 0, names, names with a dot, and functions.
+type Expr string
+
+// scope is what the names and functions of an Expr stand for.
+type scope struct {
+	values map[string]float64
+	funcs  map[string]func(args []float64) float64
+	params func(name string) (float64, error) // of names with a dot
+}
+
+// mathFuncs are in every scope, each with its number of arguments; -1 is any.
+var mathFuncs = map[string]struct {
+	args int
+	call func([]float64) float64
+}{
+	"min":   {-1, func(x []float64) float64 { return slices.Min(x) }},
+	"max":   {-1, func(x []float64) float64 { return slices.Max(x) }},
+	"floor": {1, func(x []float64) float64 { return math.Floor(x[0]) }},
+	"ceil":  {1, func(x []float64) float64 { return math.Ceil(x[0]) }},
+	"round": {1, func(x []float64) float64 { return math.Round(x[0]) }},
+	"log2":  {1, func(x []float64) float64 { return math.Log2(x[0]) }},
+	"pow":   {2, func(x []float64) float64 { return math.Pow(x[0], x[1]) }},
+	// cond(c, a, b) is a if c is not 0, or else b.
+	"cond": {3, func(x []float64) float64 {
+		if x[0] != 0 {
+			return x[1]
+		}
+		return x[2]
+	}},
+}
+
+// eval returns the value of an expression.
+func (e Expr) eval(s *scope) (float64, error) {
+	tree, err := parser.ParseExpr(string(e))
+	if err != nil {
+		return 0, fmt.Errorf("%q is no formula: %v", string(e), err)
+	}
+	v, err := s.eval(tree)
+	if err != nil {
+		return 0, fmt.Errorf("%q: %w", string(e), err)
+	}
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is no number here", string(e))
+	}
+	return v, nil
+}
+
+func (s *scope) eval(n ast.Expr) (float64, error) {
+	switch n := n.(type) {
+	case *ast.ParenExpr:
+		return s.eval(n.X)
+	case *ast.BasicLit:
+		if n.Kind == token.INT || n.Kind == token.FLOAT {
+			if v, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
+				return float64(v), nil
+			}
+			return strconv.ParseFloat(n.Value, 64)
+		}
+	case *ast.Ident:
+		if v, ok := s.values[n.Name]; ok {
+			return v, nil
+		}
+		return 0, fmt.Errorf("nothing is called %s%s", n.Name, diag.DidYouMean(n.Name, slices.Sorted(maps.Keys(s.values))))
+	case *ast.SelectorExpr:
+		if x, ok := n.X.(*ast.Ident); ok {
+			name := x.Name + "." + n.Sel.Name
+			if v, ok := s.values[name]; ok {
+				return v, nil
+			}
+			if s.params == nil {
+				return 0, fmt.Errorf("%s has no place here", name)
+			}
+			return s.params(name)
+		}
+	case *ast.UnaryExpr:
+		if v, err := s.eval(n.X); n.Op == token.SUB {
+			return -v, err
+		}
+	case *ast.BinaryExpr:
+		return s.binary(n)
+	case *ast.CallExpr:
+		return s.call(n)
+	}
+	return 0, fmt.Errorf("%T has no place in a formula", n)
+}
+
+func (s *scope) binary(n *ast.BinaryExpr) (float64, error) {
+	x, err := s.eval(n.X)
+	if err != nil {
+		return 0, err
+	}
+	y, err := s.eval(n.Y)
+	if err != nil {
+		return 0, err
+	}
+	truth := func(yes bool) (float64, error) {
+		if yes {
+			return 1, nil
+		}
+		return 0, nil
+	}
+	switch n.Op {
+	case token.ADD:
+		return x + y, nil
+	case token.SUB:
+		return x - y, nil
+	case token.MUL:
+		return x * y, nil
+	case token.QUO:
+		return x / y, nil
+	case token.GTR:
+		return truth(x > y)
+	case token.LSS:
+		return truth(x < y)
+	case token.EQL:
+		return truth(x == y)
+	}
+	return 0, fmt.Errorf("%s has no place in a formula", n.Op)
+}
+
+func (s *scope) call(n *ast.CallExpr) (float64, error) {
+	name, ok := n.Fun.(*ast.Ident)
+	if !ok {
+		return 0, fmt.Errorf("%T has no place in a formula", n.Fun)
+	}
+	call, count := s.funcs[name.Name], 1
+	if f, ok := mathFuncs[name.Name]; ok {
+		call, count = f.call, f.args
+	}
+	if call == nil {
+		known := append(slices.Collect(maps.Keys(mathFuncs)), slices.Collect(maps.Keys(s.funcs))...)
+		slices.Sort(known)
+		return 0, fmt.Errorf("there is no function %s%s", name.Name, diag.DidYouMean(name.Name, known))
+	}
+	if len(n.Args) == 0 || count > 0 && len(n.Args) != count {
+		return 0, fmt.Errorf("%s takes %d arguments, not %d", name.Name, max(count, 1), len(n.Args))
+	}
+	var args []float64
+	for _, a := range n.Args {
+		v, err := s.eval(a)
+		if err != nil {
+			return 0, err
+		}
+		args = append(args, v)
+	}
+	return call(args), nil
+}
