@@ -2,7 +2,11 @@
 
 package topo
 
-import "github.com/pauseless/pauseless/internal/vtime"
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+)
 
 // pfcFrame is a PFC frame on the wire: 64 bytes, preamble and gap.
 const pfcFrame = 84
@@ -22,6 +26,21 @@ func (c *PFC) HeadroomFor(l *Link, maxFrame int) vtime.Size {
 		return c.Headroom
 	}
 	return vtime.Size(l.Rate.Bytes(2*l.Delay)) + vtime.Size(3*maxFrame+pfcFrame) + 1
+}
+
+// DropAdvice says what to do about packets of a lossless class that were
+// dropped. Thresholds are not to blame: where they add up to more than the
+// buffer, ports are paused when it is full, and headroom is there for the rest.
+// It is too small only where a file says so.
+func (t *Topology) DropAdvice(maxFrame int) string {
+	given, most := t.Switch.PFC.Headroom, vtime.Size(0)
+	for i := range t.Links {
+		most = max(most, (&PFC{}).HeadroomFor(&t.Links[i], maxFrame))
+	}
+	if given > 0 && given < most {
+		return fmt.Sprintf("switch.pfc.headroom is %v, and the longest and fastest link needs %v: raise it, or leave it out and it is computed", given, most)
+	}
+	return "headroom is as much as the links need, so a PAUSE was lost or late: look at the scenario's faults"
 }
 
 // AlphaFor returns the share of the free buffer at which the sender on a link

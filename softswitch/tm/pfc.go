@@ -32,6 +32,14 @@ func (m *Manager) threshold(in *port) int64 {
 	return max(t, 0)
 }
 
+// exhausted reports whether a packet would take what is set aside as headroom.
+// Thresholds may add up to more than the buffer has: where what they share is
+// full, every port pauses its sender, and its headroom is there for what is on
+// its way. That is what keeps a lossless class lossless.
+func (m *Manager) exhausted(in *port, size int64) bool {
+	return in.Headroom > 0 && m.cfg.Size > 0 && m.shared+size > m.cfg.Size-m.apart
+}
+
 // chargeTo charges a packet to the account it came in by. One that is
 // charged already, because it was recirculated, is charged anew.
 func (m *Manager) chargeTo(p *Packet, class int, size int64) {
@@ -47,7 +55,7 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 		over -= in.Reserve
 	}
 	switch {
-	case lossless && over > 0 && over > m.threshold(in):
+	case lossless && over > 0 && (over > m.threshold(in) || m.exhausted(in, size)):
 		a.headroom += size
 	default:
 		a.base += size

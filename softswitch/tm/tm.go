@@ -205,7 +205,7 @@ func New(cfg Config, h Handler) (*Manager, error) {
 		}
 	}
 	if cfg.Size > 0 && m.apart >= cfg.Size {
-		return nil, fmt.Errorf("headroom and reserve of all ports take %d bytes of a buffer of %d", m.apart, cfg.Size)
+		return nil, fmt.Errorf("headroom and reserve of all ports take %d bytes of a buffer of %d: it must be larger, or the links fewer, slower or shorter", m.apart, cfg.Size)
 	}
 	return m, nil
 }
@@ -288,7 +288,8 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 		return BufferFull
 	case m.lossless(in, class):
 		a := &in.in[class]
-		if in.Headroom > 0 && a.base-p.charge+size > in.Reserve+m.threshold(in) && a.headroom+size > in.Headroom {
+		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
+			(a.base-p.charge+size > in.Reserve+m.threshold(in) || a.base-p.charge+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
 		}
 		return Queued

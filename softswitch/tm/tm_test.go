@@ -412,6 +412,36 @@ func TestHeadroomIsKeptApart(t *testing.T) {
 	}
 }
 
+// Thresholds that add up to more than the buffer has drop nothing: where what
+// is shared is full, all ports pause their senders, and headroom is kept.
+func TestThresholdsBeyondTheBuffer(t *testing.T) {
+	const n, frame, headroom = 8, 1000, 5000
+	b := newBed(t, Config{Ports: ports(n+1, Port{Rate: gbps, XOFF: 100_000, Gap: 2000, Headroom: headroom}),
+		Lossless: 1 << 3, Quanta: 0xffff, Size: (n+1)*headroom + 60_000})
+	rng := rand.New(rand.NewPCG(3, 4))
+	late := make([]int, n) // frames that came after the pause
+	paused := make([]bool, n)
+	for range 20_000 {
+		in := rng.IntN(n)
+		switch {
+		case !paused[in]:
+			late[in] = 0
+		case late[in] == headroom/frame-1: // the sender has heard of the pause
+			b.until(b.now + 4*vtime.Microsecond)
+			continue
+		default:
+			late[in]++
+		}
+		if got := b.queue(in, n, 3, frame, 'a'); got != Queued {
+			t.Fatalf("port %d: a packet of a lossless class is dropped (%v) after %d that came after the pause", in, got, late[in])
+		}
+		b.m.Run()
+		for i := range n {
+			paused[i] = b.m.ports[i].in[3].pausing
+		}
+	}
+}
+
 // A dynamic threshold falls as the buffer fills, by the share Alpha of what
 // is free, and is bounded by XOFF.
 func TestDynamicThresholds(t *testing.T) {

@@ -129,7 +129,7 @@ func (s *Scenario) one(ctx context.Context, label string, prog *program.Program,
 	}
 	run.Summary.Scheme = count(prog, run.Registers)
 	if results.Dropped > 0 {
-		return run, fmt.Errorf("%w: %d of them; give switch.pfc more headroom", virtual.ErrDropped, results.Dropped)
+		return run, fmt.Errorf("%w: %d of them; %s", virtual.ErrDropped, results.Dropped, s.net.DropAdvice(virtual.MaxFrame))
 	}
 	return run, nil
 }

@@ -190,8 +190,8 @@ func recirculation(m *manifest.Manifest) softswitch.Port {
 	return p
 }
 
-// maxFrame is the longest frame on the wire, a recirculated header included.
-const maxFrame = 1600
+// MaxFrame is the longest frame on the wire, a recirculated header included.
+const MaxFrame = 1600
 
 // pfc turns the topology's flow control into that of a switch.
 func pfc(c *topo.PFC) softswitch.PFC {
@@ -213,9 +213,9 @@ func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 	if c.Off {
 		return softswitch.Thresholds{}
 	}
-	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, maxFrame), Alpha: t.AlphaFor(l), Resume: c.Resume}
+	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, MaxFrame), Alpha: t.AlphaFor(l), Resume: c.Resume}
 	if th.Resume == 0 {
-		th.Resume = topo.DefaultResume(maxFrame)
+		th.Resume = topo.DefaultResume(MaxFrame)
 	}
 	return th
 }
