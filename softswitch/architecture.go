@@ -29,12 +29,6 @@ func newArchitecture(s *Switch, st *interp.State) architecture {
 	return newV1Model(s, st)
 }
 
-// field is a metadata field that the program may not have.
-type field struct {
-	interp.Field
-	ok bool
-}
-
 // copyOf returns a packet with a copy of the frame of p, on the account of
 // the same port.
 func (s *Switch) copyOf(p *tm.Packet) *tm.Packet {

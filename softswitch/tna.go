@@ -21,10 +21,10 @@ type tna struct {
 	s *Switch
 	m *interp.Machine
 
-	inTime, inError, inDropCtl                           field // ingress_intrinsic_metadata_…
-	port, bypass, cos, qid, cpuCos, toCPU, groupA, group field // …for_tm
-	rid                                                  field
-	outTime, outError, outDropCtl                        field // egress_intrinsic_metadata_…
+	inTime, inError, inDropCtl                           interp.Field // ingress_intrinsic_metadata_…
+	port, bypass, cos, qid, cpuCos, toCPU, groupA, group interp.Field // …for_tm
+	rid                                                  interp.Field
+	outTime, outError, outDropCtl                        interp.Field // egress_intrinsic_metadata_…
 
 	copies []tnaCopy // scratch
 	bytes  []byte    // scratch
@@ -81,7 +81,7 @@ func newTNA(s *Switch, st *interp.State) *tna {
 	a.m.Log, a.m.Trace = s.control.Log, s.control.Trace
 	const in, out = "ingress_intrinsic_metadata_", "egress_intrinsic_metadata_"
 	for _, f := range []struct {
-		to   *field
+		to   *interp.Field
 		name string
 	}{
 		{&a.inTime, in + "from_parser.global_tstamp"},
@@ -100,25 +100,12 @@ func newTNA(s *Switch, st *interp.State) *tna {
 		{&a.outError, out + "from_parser.parser_err"},
 		{&a.outDropCtl, out + "for_deparser.drop_ctl"},
 	} {
-		f.to.Field, f.to.ok = st.Program.Field(f.name)
+		*f.to, _ = st.Program.Field(f.name)
 	}
 	return a
 }
 
 func (a *tna) machine() *interp.Machine { return a.m }
-
-func (a *tna) set(f *field, v uint64) {
-	if f.ok {
-		a.m.Set(f.Field, v)
-	}
-}
-
-func (a *tna) get(f *field) uint64 {
-	if !f.ok {
-		return 0
-	}
-	return a.m.Get(f.Field)
-}
 
 func nanoseconds(t vtime.Time) uint64 { return uint64(t / vtime.Nanosecond) }
 
@@ -135,21 +122,21 @@ func (a *tna) arrive(p *tm.Packet) {
 		p.Frame.Prepend(a.ingressHead(s.numbers[p.In], resubmitted))
 		m.Now = s.net.Now()
 		m.Start(p.Frame, length)
-		a.set(&a.inTime, nanoseconds(m.Now)&globalTimeMask)
-		a.set(&a.port, noPort)
+		a.m.Set(a.inTime, nanoseconds(m.Now)&globalTimeMask)
+		a.m.Set(a.port, noPort)
 		s.stats.Processed++
 		m.Parse()
 		if err := m.TofinoError(); err != 0 {
-			if !a.inError.ok { // the program does not look at it
+			if a.inError.Max == 0 { // the program does not look at it
 				p.Frame.Strip(ingressHead)
 				s.drop(p, DropParser)
 				return
 			}
-			a.set(&a.inError, err)
+			a.m.Set(a.inError, err)
 		}
 		m.Ingress()
 		m.DeparseIn()
-		drop := a.get(&a.inDropCtl)
+		drop := a.m.Get(a.inDropCtl)
 		if m.Ask.Any {
 			if again := a.requests(p, drop, resubmitted); again {
 				p.Passes++
@@ -243,17 +230,17 @@ func (a *tna) mirror(p *tm.Packet, without int) {
 // bytes.
 func (a *tna) forward(p *tm.Packet, drop uint64, length int) {
 	s := a.s
-	cos := int(a.get(&a.cos))
+	cos := int(a.m.Get(a.cos))
 	if p.Tag == uncounted {
 		p.Tag = 0
 		s.tm.Count(p.In, cos, length)
 	}
 	p.Class = cos
-	qid := int(a.get(&a.qid))
-	groups := [2]uint32{uint32(a.get(&a.groupA)), uint32(a.get(&a.group))}
+	qid := int(a.m.Get(a.qid))
+	groups := [2]uint32{uint32(a.m.Get(a.groupA)), uint32(a.m.Get(a.group))}
 	a.copies = a.copies[:0]
-	if a.get(&a.toCPU) != 0 && drop&dropToCPU == 0 {
-		a.copies = append(a.copies, tnaCopy{port: s.cfg.CPUPort, queue: int(a.get(&a.cpuCos))})
+	if a.m.Get(a.toCPU) != 0 && drop&dropToCPU == 0 {
+		a.copies = append(a.copies, tnaCopy{port: s.cfg.CPUPort, queue: int(a.m.Get(a.cpuCos))})
 	}
 	if drop&dropPacket == 0 {
 		for _, id := range groups {
@@ -265,8 +252,8 @@ func (a *tna) forward(p *tm.Packet, drop uint64, length int) {
 				}
 			}
 		}
-		if port := int(a.get(&a.port)); port != noPort {
-			a.copies = append(a.copies, tnaCopy{port: port, queue: qid, rid: uint16(a.get(&a.rid))})
+		if port := int(a.m.Get(a.port)); port != noPort {
+			a.copies = append(a.copies, tnaCopy{port: port, queue: qid, rid: uint16(a.m.Get(a.rid))})
 		}
 	}
 	n := len(a.copies)
@@ -279,7 +266,7 @@ func (a *tna) forward(p *tm.Packet, drop uint64, length int) {
 		return
 	}
 	flags := uint64(0)
-	if a.get(&a.bypass) != 0 {
+	if a.m.Get(a.bypass) != 0 {
 		flags = tnaBypass
 	}
 	for i := range n - 1 {
@@ -307,9 +294,9 @@ func (a *tna) egress(p *tm.Packet) tm.Verdict {
 	length := p.Frame.Len()
 	p.Frame.Prepend(a.egressHead(p, length))
 	m.Start(p.Frame, length)
-	a.set(&a.outTime, nanoseconds(m.Now)&globalTimeMask)
+	a.m.Set(a.outTime, nanoseconds(m.Now)&globalTimeMask)
 	m.ParseOut()
-	a.set(&a.outError, m.TofinoError())
+	a.m.Set(a.outError, m.TofinoError())
 	m.Egress()
 	m.DeparseOut()
 	if m.Ask.Failed {
@@ -317,7 +304,7 @@ func (a *tna) egress(p *tm.Packet) tm.Verdict {
 		s.drop(p, DropAssert)
 		return tm.Drop
 	}
-	drop := a.get(&a.outDropCtl)
+	drop := a.m.Get(a.outDropCtl)
 	m.EmitOut()
 	if m.Ask.Mirror && drop&dropMirror == 0 {
 		a.mirror(p, 0)

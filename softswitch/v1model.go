@@ -3,6 +3,8 @@
 package softswitch
 
 import (
+	"slices"
+
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/tm"
@@ -24,35 +26,17 @@ type v1model struct {
 	s *Switch
 	m *interp.Machine
 
-	ingressPort, egressSpec, egressPort, instanceType, packetLength, parserError, checksumError field
-	ingressTime, egressTime, mcastGroup, rid, priority                                          field
-	enqTime, enqDepth, deqDelta, deqDepth, qid                                                  field
+	ingressPort, egressSpec, egressPort, instanceType, packetLength, parserError, checksumError interp.Field
+	ingressTime, egressTime, mcastGroup, rid, priority                                          interp.Field
+	enqTime, enqDepth, deqDelta, deqDepth, qid                                                  interp.Field
 
 	list  []uint64     // scratch: values of a field list
 	saved interp.Saved // scratch: a packet set aside
 
 	timeUnit vtime.Time
 	depth    func(tm.Depth) uint64
-}
-
-func (a *v1model) set(f *field, v uint64) {
-	if f.ok {
-		a.m.Set(f.Field, v)
-	}
-}
-
-// setMost sets a field to v, or to its greatest value if v does not fit.
-func (a *v1model) setMost(f *field, v uint64) {
-	if f.ok {
-		a.m.Set(f.Field, min(v, f.Max))
-	}
-}
-
-func (a *v1model) get(f *field) uint64 {
-	if !f.ok {
-		return 0
-	}
-	return a.m.Get(f.Field)
+	// What the program reads of times and queues.
+	readsIngressTime, readsEgressTime, readsTimes, readsDepths bool
 }
 
 func newV1Model(s *Switch, st *interp.State) *v1model {
@@ -60,7 +44,7 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 	a.m.DropPort = uint64(s.cfg.DropPort)
 	a.m.Log, a.m.Trace = s.control.Log, s.control.Trace
 	for _, f := range []struct {
-		to   *field
+		to   *interp.Field
 		name string
 	}{
 		{&a.ingressPort, "standard_metadata.ingress_port"},
@@ -81,8 +65,13 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 		{&a.deqDepth, "queueing_metadata.deq_qdepth"},
 		{&a.qid, "queueing_metadata.qid"},
 	} {
-		f.to.Field, f.to.ok = st.Program.Field(f.name)
+		*f.to, _ = st.Program.Field(f.name)
 	}
+	reads := func(fields ...interp.Field) bool {
+		return slices.ContainsFunc(fields, func(f interp.Field) bool { return f.Max != 0 })
+	}
+	a.readsIngressTime, a.readsEgressTime = reads(a.ingressTime), reads(a.egressTime)
+	a.readsTimes, a.readsDepths = reads(a.enqTime, a.deqDelta), reads(a.enqDepth, a.deqDepth)
 	if s.cfg.Units.Time == "ns" {
 		a.timeUnit = vtime.Nanosecond
 	}
@@ -124,18 +113,20 @@ func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 		length := p.Frame.Len()
 		m.Start(p.Frame, length)
 		if instance == instanceNormal {
-			a.set(&a.ingressPort, uint64(s.numbers[p.In]))
-			a.set(&a.ingressTime, uint64(m.Now/a.timeUnit))
+			m.Set(a.ingressPort, uint64(s.numbers[p.In]))
+			if a.readsIngressTime {
+				m.Set(a.ingressTime, uint64(m.Now/a.timeUnit))
+			}
 		} else {
 			m.SetList(list, a.list)
 		}
-		a.set(&a.packetLength, uint64(length))
-		a.set(&a.instanceType, instance)
+		m.Set(a.packetLength, uint64(length))
+		m.Set(a.instanceType, instance)
 		s.stats.Processed++
 		m.Parse()
-		a.set(&a.parserError, uint64(m.Ask.ParserError))
+		m.Set(a.parserError, uint64(m.Ask.ParserError))
 		if m.Ask.ChecksumError {
-			a.set(&a.checksumError, 1)
+			m.Set(a.checksumError, 1)
 		}
 		m.Ingress()
 		if !m.Ask.Any {
@@ -189,30 +180,30 @@ func (a *v1model) requests(p *tm.Packet) bool {
 // forward sends a packet on from the end of ingress.
 func (a *v1model) forward(p *tm.Packet) {
 	s, m := a.s, a.m
-	if group := a.get(&a.mcastGroup); group != 0 {
-		a.set(&a.instanceType, instanceReplication)
+	if group := m.Get(a.mcastGroup); group != 0 {
+		m.Set(a.instanceType, instanceReplication)
 		g := s.groups[uint32(group)]
 		if g == nil {
 			s.drop(p, DropMulticast)
 			return
 		}
-		a.replicate(p, g.replicas, int(a.get(&a.priority))&7)
+		a.replicate(p, g.replicas, int(m.Get(a.priority))&7)
 		return
 	}
-	spec := int(a.get(&a.egressSpec))
+	spec := int(m.Get(a.egressSpec))
 	if spec == s.cfg.DropPort {
 		s.drop(p, DropIngress)
 		return
 	}
-	a.set(&a.instanceType, instanceNormal)
+	m.Set(a.instanceType, instanceNormal)
 	p.State = m.Save(p.State)
-	s.enqueue(p, spec, int(a.get(&a.priority))&7)
+	s.enqueue(p, spec, int(m.Get(a.priority))&7)
 }
 
 // replicate queues a copy of the packet for each replica; the packet itself
 // is the last one.
 func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
-	s := a.s
+	s, m := a.s, a.m
 	if len(replicas) == 0 {
 		s.drop(p, DropMulticast)
 		return
@@ -224,8 +215,8 @@ func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
 			s.stats.Replicated++
 		}
 		port, rid := s.target(&replicas[i])
-		a.set(&a.rid, uint64(rid))
-		c.State = a.m.Save(c.State)
+		m.Set(a.rid, uint64(rid))
+		c.State = m.Save(c.State)
 		s.enqueue(c, port, queue)
 	}
 }
@@ -239,11 +230,11 @@ func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int) {
 	}
 	copy := s.copyOf(p)
 	m.Start(copy.Frame, copy.Frame.Len())
-	a.set(&a.ingressPort, uint64(s.numbers[p.In]))
+	m.Set(a.ingressPort, uint64(s.numbers[p.In]))
 	m.Parse()
 	m.ResetMetadata()
 	m.SetList(list, a.list)
-	a.set(&a.instanceType, instanceIngressClone)
+	m.Set(a.instanceType, instanceIngressClone)
 	a.sendClone(copy, c)
 }
 
@@ -262,17 +253,21 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 	now := s.net.Now()
 	m.Now = now
 	m.Resume(p.Frame, p.State)
-	a.set(&a.egressTime, uint64(now/a.timeUnit))
-	if a.enqTime.ok {
-		a.set(&a.enqTime, uint64(p.Enqueued/a.timeUnit))
-		a.setMost(&a.deqDelta, uint64(now/a.timeUnit-p.Enqueued/a.timeUnit))
-		a.setMost(&a.enqDepth, a.depth(p.Depth))
-		a.setMost(&a.deqDepth, a.depth(s.tm.Depth(p.Out, p.Queue)))
-		a.set(&a.qid, uint64(p.Queue))
+	if a.readsEgressTime {
+		m.Set(a.egressTime, uint64(now/a.timeUnit))
 	}
-	a.set(&a.egressPort, uint64(p.Port))
-	a.set(&a.egressSpec, uint64(s.cfg.DropPort)+1)
-	a.set(&a.packetLength, uint64(m.Length()))
+	if a.readsTimes {
+		m.Set(a.enqTime, uint64(p.Enqueued/a.timeUnit))
+		m.Set(a.deqDelta, min(uint64(now/a.timeUnit-p.Enqueued/a.timeUnit), a.deqDelta.Max))
+	}
+	if a.readsDepths {
+		m.Set(a.enqDepth, min(a.depth(p.Depth), a.enqDepth.Max))
+		m.Set(a.deqDepth, min(a.depth(s.tm.Depth(p.Out, p.Queue)), a.deqDepth.Max))
+	}
+	m.Set(a.qid, uint64(p.Queue))
+	m.Set(a.egressPort, uint64(p.Port))
+	m.Set(a.egressSpec, uint64(s.cfg.DropPort)+1)
+	m.Set(a.packetLength, uint64(m.Length()))
 	m.Egress()
 	if m.Ask.Any && m.Ask.Clone {
 		a.cloneEgress(p)
@@ -281,7 +276,7 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 	case m.Ask.Failed:
 		s.drop(p, DropAssert)
 		return tm.Drop
-	case a.get(&a.egressSpec) == uint64(s.cfg.DropPort):
+	case m.Get(a.egressSpec) == uint64(s.cfg.DropPort):
 		s.drop(p, DropEgress)
 		return tm.Drop
 	}
@@ -311,7 +306,7 @@ func (a *v1model) cloneEgress(p *tm.Packet) {
 	a.saved = m.SaveAll(a.saved)
 	m.ResetMetadata()
 	m.SetList(ask.CloneList, a.list)
-	a.set(&a.instanceType, instanceEgressClone)
+	m.Set(a.instanceType, instanceEgressClone)
 	a.sendClone(s.copyOf(p), c)
 	m.ResumeAll(p.Frame, a.saved)
 	m.Ask = ask

@@ -58,6 +58,49 @@ func (m *Machine) apply(t *Table) int32 {
 	return e.pc
 }
 
+// applyQuick is apply for a table with a quickKey.
+func (m *Machine) applyQuick(t *Table) int32 {
+	t.Lookups++
+	f := m.f
+	key := f[t.quick.slot] & t.quick.mask
+	if t.quick.valid != noValid && f[t.quick.valid] == 0 {
+		key = 0
+	}
+	var number uint32
+	var ok bool
+	switch {
+	case t.direct != nil:
+		number = t.direct[key] - 1
+		ok = number != none
+	case t.lpm32 != nil && t.lpm32.Labelled():
+		number, ok = t.lpm32.LookupLabel(key)
+	case t.lpm32 != nil:
+		if number, ok = t.lpm32.Lookup1(key); ok {
+			number = t.record(number)
+		}
+	case t.exact32 != nil:
+		if number, ok = t.exact32.Lookup1(key); ok {
+			number = t.record(number)
+		}
+	default:
+		if number, ok = t.exact.Lookup1(key); ok {
+			number = t.record(number)
+		}
+	}
+	if !ok {
+		copy(f[m.prog.params:], t.def.limbs)
+		return t.def.pc
+	}
+	t.Hits++
+	at := int(number) * t.records.stride
+	record := t.records.data[at : at+t.records.stride]
+	args := f[m.prog.params:]
+	for i := 1; i < len(record); i++ {
+		args[i-1] = record[i]
+	}
+	return int32(record[0])
+}
+
 // find looks the packet up.
 func (m *Machine) find(t *Table) (uint32, bool) {
 	switch { // direct calls for what is common

@@ -34,6 +34,10 @@ type architecture struct {
 	// egressSpec and multicastGroup are the fields that mark_to_drop and drop
 	// set.
 	egressSpec, multicastGroup string
+	// reads are the fields that the architecture reads after the pipelines, sets
+	// those that it always writes before egress.
+	reads [gresses][]string
+	sets  []string
 }
 
 // expect says what a program of the architecture has of a kind.
@@ -74,6 +78,13 @@ var v1Model = architecture{
 	},
 	egressSpec:     "standard_metadata.egress_spec",
 	multicastGroup: "intrinsic_metadata.mcast_grp",
+	reads: [gresses][]string{
+		{"standard_metadata.egress_spec", "intrinsic_metadata.mcast_grp", "intrinsic_metadata.priority"},
+		{"standard_metadata.egress_spec"},
+	},
+	sets: []string{"standard_metadata.egress_port", "standard_metadata.egress_spec", "standard_metadata.packet_length",
+		"intrinsic_metadata.egress_global_timestamp", "queueing_metadata.enq_timestamp", "queueing_metadata.enq_qdepth",
+		"queueing_metadata.deq_timedelta", "queueing_metadata.deq_qdepth", "queueing_metadata.qid"},
 }
 
 // compiler turns a file into a Program.
@@ -342,6 +353,39 @@ func (c *compiler) finish() {
 	for _, s := range p.switches {
 		for i := range s.to {
 			s.to[i] = at(label(s.to[i]))
+		}
+	}
+}
+
+// check makes sure that run finds all slots and instructions where it looks
+// for them.
+func (p *Program) check() {
+	in := func(n, limit int) {
+		if n < 0 || n >= limit {
+			panic(fmt.Sprintf("BUG: the program has %d slots and %d instructions; one goes to %d", p.slots, len(p.code), n))
+		}
+	}
+	for i := range p.code {
+		x := &p.code[i]
+		in(int(x.d)+relDirty*int(bit(x.op == iTake)), p.slots)
+		in(int(x.a), p.slots)
+		if x.op != iField && x.op != iPeek && x.op != iTake {
+			in(int(x.b), p.slots)
+		}
+		if x.op.isJump() {
+			in(int(x.imm), len(p.code))
+		}
+		if next := x.op != iEnd && x.op != iJmp && x.op != iBack && x.op != iApply; next {
+			in(i+1, len(p.code))
+		}
+	}
+	for _, starts := range [][gresses]int32{p.parse, p.pipeline, p.finish, p.parseEnd} {
+		in(int(starts[0]), len(p.code))
+		in(int(starts[1]), len(p.code))
+	}
+	for _, t := range p.Tables {
+		for _, pc := range t.pcs {
+			in(int(pc), len(p.code))
 		}
 	}
 }

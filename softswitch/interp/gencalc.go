@@ -237,7 +237,7 @@ func (c *compiler) genDeparser(g int, d *bmv2json.Deparser) {
 			c.errorf(d.Pos, "deparser emits unknown header %s%s", name, diag.DidYouMean(name, keys(c.headers)))
 			continue
 		}
-		c.prog.deparse[g] = append(c.prog.deparse[g], h)
+		c.prog.deparse[g] = append(c.prog.deparse[g], emitted{h, h.typ.bits / 8, len(h.typ.stores) != 0})
 	}
 }
 

@@ -213,7 +213,7 @@ func (c *compiler) genExtract(op *bmv2json.ParserOp, length *bmv2json.Value) {
 		c.errorf(v.Pos, "unknown header %s%s", v.Name, diag.DidYouMean(v.Name, keys(c.headers)))
 		return
 	}
-	x.typ, x.base, x.bytes = h.typ, h.base, h.typ.bits/8
+	x.typ, x.base, x.bytes, x.loads = h.typ, h.base, h.typ.bits/8, h.typ.loads
 	if h.union != nil {
 		for i, m := range h.union.members {
 			if m == h {

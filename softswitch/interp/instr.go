@@ -112,6 +112,14 @@ const (
 	iLog      // message imm
 	iAssert   // a, message imm
 
+	// What only the optimiser emits. A field is 64 bits from byte b on, shifted
+	// left by imm&0xff and right by imm>>8.
+	iField // of the header whose offset is a; zero if it is nowhere
+	iPeek  // of what is not parsed yet
+	iOrI   // d |= imm
+	iShlOr // d = a << imm | b
+	iTake  // extraction imm of b bytes to block d, with no field to load
+
 	iExtract // extraction imm
 	iLook    // d, limbs = imm.n bits of the packet at bit imm.m
 	iAdvance // by a bits
@@ -134,6 +142,7 @@ var opcodeNames = [opcodes]string{
 	"weq", "wlt", "wle", "wnonzero", "wshift", "elem", "load", "store",
 	"addheader", "addvalid", "removeheader", "copyheader", "headereq", "varbit", "vareq", "push", "pop", "copystack",
 	"regread", "regwrite", "random", "hash", "count", "meter", "clone", "mirror", "resubmit", "recirc", "digest", "truncate", "drop", "dropport", "log", "assert",
+	"field", "peek", "ori", "shlor", "take",
 	"extract", "look", "advance", "fail", "jmatch", "vset", "switch", "state", "apply", "verify", "update", "trace",
 }
 

@@ -48,15 +48,16 @@ type headerType struct {
 const (
 	relValid  = 0 // 1 if the header is valid
 	relOffset = 1 // where in the packet its bytes are, plus one; 0: nowhere
-	relVarLen = 2 // bits of the varbit field, where the type has one
-	relVarOff = 3 // its place in the packet, in bits
+	relDirty  = 2 // a bit for each of the type's stores that is to be made, of simple headers
+	relVarLen = 3 // bits of the varbit field, where the type has one
+	relVarOff = 4 // its place in the packet, in bits
 )
 
 func (t *headerType) relFields() int {
 	if t.varbit >= 0 {
-		return 4
+		return 5
 	}
-	return 2
+	return 3
 }
 
 type fieldType struct {
@@ -89,7 +90,9 @@ type header struct {
 	union *union
 	stack *stack
 	use   []use // metadata: of the fields
-	pos   diag.Pos
+	// simple says that the deparser writes only fields that relDirty has.
+	simple bool
+	pos    diag.Pos
 }
 
 // field returns the first slot of a field, or noSlot.

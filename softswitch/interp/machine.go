@@ -3,6 +3,8 @@
 package interp
 
 import (
+	"math/bits"
+
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -60,7 +62,7 @@ type Requests struct {
 // NewMachine returns a machine for a program in a state.
 func NewMachine(s *State) *Machine {
 	p := s.Program
-	m := &Machine{prog: p, state: s, f: make([]uint64, p.slots), egressSpec: -1, mcastGroup: -1}
+	m := &Machine{prog: p, state: s, f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1}
 	copy(m.f[p.constBase:], p.consts)
 	if at, ok := p.Field(p.arch.egressSpec); ok {
 		m.egressSpec = at.slot
@@ -82,7 +84,7 @@ func (m *Machine) Set(f Field, v uint64) { m.f[f.slot] = v & f.Max }
 
 // Start takes a packet as it came: metadata is zero, no header is valid.
 func (m *Machine) Start(f *packet.Frame, length int) {
-	clear(m.f[:m.prog.fieldsEnd])
+	m.prog.fresh.clear(m.f)
 	m.frame, m.data, m.cur = f, f.Data, 0
 	m.Ask = Requests{}
 	m.f[m.prog.sys+sysLength] = uint64(length)
@@ -119,13 +121,19 @@ type Saved []uint64
 
 // Save copies what the packet needs in egress into s, which it may grow.
 func (m *Machine) Save(s Saved) Saved {
-	return append(s[:0], m.f[m.prog.shared:m.prog.fieldsEnd]...)
+	s = s[:0]
+	for _, k := range m.prog.kept {
+		s = append(s, m.f[k])
+	}
+	return s
 }
 
 // Resume goes on with a packet that was saved, for egress.
 func (m *Machine) Resume(f *packet.Frame, s Saved) {
-	clear(m.f[:m.prog.shared])
-	copy(m.f[m.prog.shared:m.prog.fieldsEnd], s)
+	m.prog.zero.clear(m.f)
+	for i, k := range m.prog.kept {
+		m.f[k] = s[i]
+	}
 	m.frame, m.data = f, f.Data
 	m.Ask = Requests{}
 }
@@ -223,34 +231,47 @@ func (m *Machine) Finish() {
 	}
 }
 
+// emitted is a header in the order of a deparser.
+type emitted struct {
+	*header
+	bytes  int // of the fixed-width fields
+	stores bool
+}
+
 // deparse writes the headers over the parsed part of the packet. Where those
 // that are valid are just those that were parsed, in the same places, only
 // the fields that the program may have changed are written.
-func (m *Machine) deparse(headers []*header) {
+func (m *Machine) deparse(list []emitted) {
 	f := m.f
 	payload := int(f[m.prog.sys+sysPayload])
-	size, inPlace := 0, true
-	for _, h := range headers {
-		if f[h.base+relValid] == 0 {
+	size, inPlace, change := 0, true, false
+	for i := range list {
+		h := &list[i]
+		block := f[h.base : h.base+3]
+		if block[relValid] == 0 {
 			continue
 		}
-		inPlace = inPlace && f[h.base+relOffset] == uint64(size)+1
-		size += h.typ.bits / 8
+		inPlace = inPlace && block[relOffset] == uint64(size)+1
+		change = change || h.stores && (block[relDirty] != 0 || !h.simple)
+		size += h.bytes
 		if h.typ.varbit >= 0 {
-			size = size + int(f[h.base+relVarLen])/8
+			size += int(f[h.base+relVarLen]) / 8
 		}
 	}
 	if inPlace && size == payload {
-		for _, h := range headers {
-			if len(h.typ.stores) != 0 && f[h.base+relValid] != 0 {
-				m.write(h.typ.stores, h, m.data[f[h.base+relOffset]-1:])
+		if !change {
+			return
+		}
+		for i := range list {
+			if h := &list[i]; h.stores && f[h.base+relValid] != 0 {
+				m.writeStores(h.header, m.data[f[h.base+relOffset]-1:])
 			}
 		}
 		return
 	}
 	out := m.scratch[:0]
-	for _, h := range headers {
-		if f[h.base+relValid] != 0 {
+	for i := range list {
+		if h := list[i].header; f[h.base+relValid] != 0 {
 			out = m.emit(out, h)
 		}
 	}
@@ -278,7 +299,7 @@ func (m *Machine) emit(out []byte, h *header) []byte {
 	}
 	if off := m.f[h.base+relOffset]; off != 0 {
 		out = append(out, m.data[off-1:int(off)-1+n]...)
-		m.write(h.typ.stores, h, out[at:])
+		m.writeStores(h, out[at:])
 		return out
 	}
 	for range n {
@@ -293,6 +314,18 @@ func (m *Machine) emit(out []byte, h *header) []byte {
 	}
 	m.write(h.typ.all, h, b)
 	return out
+}
+
+// writeStores stores fields of a header over the bytes that it came with.
+func (m *Machine) writeStores(h *header, b []byte) {
+	if !h.simple {
+		m.write(h.typ.stores, h, b)
+		return
+	}
+	for dirty := m.f[h.base+relDirty]; dirty != 0; dirty &= dirty - 1 {
+		mv := &h.typ.stores[bits.TrailingZeros64(dirty)]
+		mv.store(b, m.f[h.base+int(mv.rel)], 0)
+	}
 }
 
 // write stores fields of a header in its bytes.
@@ -338,13 +371,14 @@ func (m *Machine) extract(x *extraction, varBits uint64) int {
 		return m.undo(x, m.prog.errShort)
 	}
 	b := m.data[m.cur : m.cur+bytes]
-	loads := x.typ.loads
+	loads := x.loads
 	for i := range loads {
 		mv := &loads[i]
 		f[base+int(mv.rel)] = mv.load(b, int(varBits))
 	}
 	f[base+relValid] = 1
 	f[base+relOffset] = uint64(m.cur) + 1
+	f[base+relDirty] = 0
 	for _, s := range x.siblings {
 		f[base+s+relValid] = 0
 	}

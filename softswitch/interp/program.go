@@ -24,6 +24,8 @@ type Options struct {
 	// Trace adds instructions that tell Machine.Trace what is done. Without it
 	// tracing costs nothing.
 	Trace bool
+	// Plain leaves the code as it is generated, to compare with.
+	Plain bool
 }
 
 // Program is a compiled program.
@@ -57,6 +59,10 @@ type Program struct {
 	// a v1model program only the first parser and the second deparser exist.
 	parse, pipeline, finish, parseEnd [gresses]int32
 
+	fresh spans  // cleared before a packet is parsed
+	kept  []slot // kept in a queue
+	zero  spans  // cleared after it, before what is kept comes back
+
 	headerOps  []headerOp
 	stackOps   []stackOp
 	extracts   []extraction
@@ -67,7 +73,7 @@ type Program struct {
 	checksums  []checksum
 	messages   []message
 	fieldLists map[int]*fieldList
-	deparse    [gresses][]*header
+	deparse    [gresses][]emitted
 	fields     map[string]fieldAt
 	errorNames map[int]string
 	arch       *architecture
@@ -275,7 +281,8 @@ type extraction struct {
 	stride   int
 	siblings []int
 	bytes    int
-	varbit   bool // a holds the length in bits
+	varbit   bool   // a holds the length in bits
+	loads    []move // fields that are loaded at once
 }
 
 // Compile turns a file into a Program for the architecture that the file
@@ -320,11 +327,13 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 	if c.list.HasErrors() {
 		return nil, c.list.Err()
 	}
+	c.optimise()
 	c.finish()
 	c.guessKeys()
 	if err := c.list.Err(); err != nil {
 		return nil, err
 	}
+	c.prog.check()
 	return c.prog, nil
 }
 
@@ -460,10 +469,12 @@ type Field struct {
 }
 
 // Field returns a field by BMv2's name for it; it is false where the program
-// has no such field, or makes no use of one that is only told.
+// has no such field, or makes no use of it. Such a field is always zero.
 func (p *Program) Field(name string) (Field, bool) {
-	f, ok := p.fields[name]
-	return Field{f.slot, maskOf(f.width)}, ok && f.limbs == 1
+	if f, ok := p.fields[name]; ok && f.limbs == 1 {
+		return Field{f.slot, maskOf(f.width)}, true
+	}
+	return Field{slot: p.slots}, false
 }
 
 // Architecture returns bmv2json.TNA, or nothing for v1model.
@@ -489,5 +500,5 @@ func limbsOf(width int) int { return max(1, (width+63)/64) }
 
 // Stats describes the compiled program in one line.
 func (p *Program) Stats() string {
-	return fmt.Sprintf("%d instructions, %d slots of which %d are kept in a queue, %d tables", len(p.code), p.slots, p.fieldsEnd-p.shared, len(p.Tables))
+	return fmt.Sprintf("%d instructions, %d slots of which %d are kept in a queue, %d tables", len(p.code), p.slots, len(p.kept), len(p.Tables))
 }

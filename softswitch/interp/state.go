@@ -165,6 +165,8 @@ type Table struct {
 	lpm32   *table.LPM32   // …
 	lpm     *table.LPM     // …
 	key     []uint64       // scratch
+	quick   quickKey       // of a table that applyQuick can apply
+	direct  []uint32       // record of a key plus one, of small exact tables
 	argsAt  int            // where the arguments are in Entry.limbs
 	entries []Entry
 	free    []uint32
@@ -273,6 +275,7 @@ func newTable(p *Program, info *TableInfo) *Table {
 		slots = max(slots, p.Actions[a].slots)
 	}
 	t.records = newRecords(slots)
+	t.quicken()
 	t.ResetDefault()
 	for _, e := range info.Entries {
 		// An entry that the program has twice is never found the second time.
@@ -391,6 +394,34 @@ func (t *Table) insert(m *table.Match, action int, args []uint64) uint32 {
 	return id
 }
 
+// quickKey is a key of one field that fits a slot.
+type quickKey struct {
+	ok          bool
+	slot, valid slot
+	mask        uint64
+}
+
+// directBits is the width of the keys of small exact tables: each key has a
+// place of its own.
+const directBits = 10
+
+// quicken notes whether the table can be applied in the quick way: by one
+// field, with nothing to count.
+func (t *Table) quicken() {
+	if len(t.Info.parts) != 1 || t.extras || t.Info.parts[0].shift != 0 {
+		return
+	}
+	p := &t.Info.parts[0]
+	t.quick = quickKey{true, p.slot, p.valid, p.mask}
+	switch {
+	case t.exact32 != nil && t.Info.Width <= directBits:
+		t.direct = make([]uint32, 1<<t.Info.Width)
+	case t.exact32 != nil, t.lpm32 != nil, t.exact != nil:
+	default:
+		t.quick.ok = false
+	}
+}
+
 // SetAction replaces the action of an entry.
 func (t *Table) SetAction(id uint32, action int, args []uint64) {
 	e := &t.entries[id]
@@ -404,6 +435,9 @@ func (t *Table) SetAction(id uint32, action int, args []uint64) {
 	} else {
 		copy(e.limbs[t.argsAt:], args)
 	}
+	if t.direct != nil {
+		t.direct[e.limbs[0]] = t.recordOf.get(id) + 1
+	}
 }
 
 // Delete removes an entry.
@@ -411,6 +445,9 @@ func (t *Table) Delete(id uint32) {
 	m := t.Match(&t.entries[id])
 	t.index.Delete(&m)
 	t.dropRecord(id)
+	if t.direct != nil {
+		t.direct[m.Value[0]] = 0
+	}
 	t.entries[id] = Entry{pc: -1, action: -1}
 	t.free = append(t.free, id)
 }

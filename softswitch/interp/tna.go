@@ -31,6 +31,8 @@ var tna = architecture{
 	zeroBeyond: true,
 }
 
+func init() { tna.reads = [gresses][]string{keys(tna.fields), keys(tna.fields)} }
+
 // DeparseIn runs what the deparser of ingress does before it emits.
 func (m *Machine) DeparseIn() { m.run(m.prog.finish[in]) }
 

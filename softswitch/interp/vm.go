@@ -3,7 +3,9 @@
 package interp
 
 import (
+	"encoding/binary"
 	"math/big"
+	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 )
@@ -15,311 +17,424 @@ const maxSteps = 1 << 16
 
 // run executes instructions from pc to the next iEnd.
 //
-// It is one function, one switch, as long as it is, because that is what the
-// compiler turns into a jump table with f and code in registers.
+// What is common is done here, in one loop with nothing in it that calls a
+// function and comes back: so the Go compiler makes a jump table of the switch
+// and keeps everything in registers. Slots and instructions are found without
+// bounds checks, which take as long as the instructions themselves; check has
+// seen to it, once, that none is out of bounds.
 func (m *Machine) run(start int32) {
-	f, code := m.f, m.prog.code
 	pc := int(start)
-	for {
-		in := &code[pc]
-		pc++
+	for pc >= 0 {
+		f, code := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(m.prog.code))
+		ip := at(code, uint64(pc))
+	loop:
+		in := (*instr)(ip)
+		ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
 		switch in.op {
 		case iEnd:
 			return
 
 		case iMov:
-			f[in.d] = f[in.a] & in.imm
+			*at64(f, in.d) = *at64(f, in.a) & in.imm
+			goto loop
 		case iMovI:
-			f[in.d] = in.imm
+			*at64(f, in.d) = in.imm
+			goto loop
 		case iAdd:
-			f[in.d] = (f[in.a] + f[in.b]) & in.imm
+			*at64(f, in.d) = (*at64(f, in.a) + *at64(f, in.b)) & in.imm
+			goto loop
 		case iSub:
-			f[in.d] = (f[in.a] - f[in.b]) & in.imm
+			*at64(f, in.d) = (*at64(f, in.a) - *at64(f, in.b)) & in.imm
+			goto loop
 		case iMul:
-			f[in.d] = (f[in.a] * f[in.b]) & in.imm
+			*at64(f, in.d) = (*at64(f, in.a) * *at64(f, in.b)) & in.imm
+			goto loop
 		case iAnd:
-			f[in.d] = f[in.a] & f[in.b] & in.imm
+			*at64(f, in.d) = *at64(f, in.a) & *at64(f, in.b) & in.imm
+			goto loop
 		case iOr:
-			f[in.d] = (f[in.a] | f[in.b]) & in.imm
+			*at64(f, in.d) = (*at64(f, in.a) | *at64(f, in.b)) & in.imm
+			goto loop
 		case iXor:
-			f[in.d] = (f[in.a] ^ f[in.b]) & in.imm
+			*at64(f, in.d) = (*at64(f, in.a) ^ *at64(f, in.b)) & in.imm
+			goto loop
 		case iShl:
-			f[in.d] = f[in.a] << f[in.b] & in.imm
+			*at64(f, in.d) = *at64(f, in.a) << *at64(f, in.b) & in.imm
+			goto loop
 		case iShr:
-			f[in.d] = f[in.a] >> f[in.b] & in.imm
-		case iDiv:
-			f[in.d] = 0
-			if b := f[in.b]; b != 0 {
-				f[in.d] = f[in.a] / b & in.imm
-			}
-		case iMod:
-			if b := f[in.b]; b != 0 {
-				f[in.d] = f[in.a] % b & in.imm
-			} else {
-				f[in.d] = 0
-			}
+			*at64(f, in.d) = *at64(f, in.a) >> *at64(f, in.b) & in.imm
+			goto loop
 		case iNot:
-			f[in.d] = ^f[in.a] & in.imm
-		case iSar:
-			f[in.d] = uint64(int64(f[in.a])>>f[in.b]) & in.imm
-		case iSext:
-			shift := 64 - in.imm
-			f[in.d] = uint64(int64(f[in.a]<<shift) >> shift)
+			*at64(f, in.d) = ^*at64(f, in.a) & in.imm
+			goto loop
+		case iShlOr:
+			*at64(f, in.d) = *at64(f, in.a)<<(in.imm&63) | *at64(f, in.b)
+			goto loop
+		case iOrI:
+			*at64(f, in.d) |= in.imm
+			goto loop
 		case iUSat:
-			f[in.d] = usat(f[in.a], in.b != 0, in.imm)
-		case iSSat:
-			f[in.d] = ssat(f[in.a], in.b != 0, in.imm)
+			*at64(f, in.d) = usat(*at64(f, in.a), in.b != 0, in.imm)
+			goto loop
 
 		case iEq:
-			f[in.d] = bit(f[in.a] == f[in.b])
+			*at64(f, in.d) = bit(*at64(f, in.a) == *at64(f, in.b))
+			goto loop
 		case iNe:
-			f[in.d] = bit(f[in.a] != f[in.b])
+			*at64(f, in.d) = bit(*at64(f, in.a) != *at64(f, in.b))
+			goto loop
 		case iLtU:
-			f[in.d] = bit(f[in.a] < f[in.b])
+			*at64(f, in.d) = bit(*at64(f, in.a) < *at64(f, in.b))
+			goto loop
 		case iLeU:
-			f[in.d] = bit(f[in.a] <= f[in.b])
+			*at64(f, in.d) = bit(*at64(f, in.a) <= *at64(f, in.b))
+			goto loop
 		case iLtS:
-			f[in.d] = bit(int64(f[in.a]) < int64(f[in.b]))
+			*at64(f, in.d) = bit(int64(*at64(f, in.a)) < int64(*at64(f, in.b)))
+			goto loop
 		case iLeS:
-			f[in.d] = bit(int64(f[in.a]) <= int64(f[in.b]))
+			*at64(f, in.d) = bit(int64(*at64(f, in.a)) <= int64(*at64(f, in.b)))
+			goto loop
 
 		case iJmp:
-			pc = int(in.imm)
-		case iBack:
-			pc = int(in.imm)
-			if m.steps++; m.steps > maxSteps {
-				m.fail("a loop does not end")
-				return
-			}
+			ip = at(code, in.imm)
+			goto loop
 		case iJZ:
-			if f[in.a] == 0 {
-				pc = int(in.imm)
+			if *at64(f, in.a) == 0 {
+				ip = at(code, in.imm)
 			}
+			goto loop
 		case iJNZ:
-			if f[in.a] != 0 {
-				pc = int(in.imm)
+			if *at64(f, in.a) != 0 {
+				ip = at(code, in.imm)
 			}
+			goto loop
 		case iJEq:
-			if f[in.a] == f[in.b] {
-				pc = int(in.imm)
+			if *at64(f, in.a) == *at64(f, in.b) {
+				ip = at(code, in.imm)
 			}
+			goto loop
 		case iJNe:
-			if f[in.a] != f[in.b] {
-				pc = int(in.imm)
+			if *at64(f, in.a) != *at64(f, in.b) {
+				ip = at(code, in.imm)
 			}
+			goto loop
 		case iJLtU:
-			if f[in.a] < f[in.b] {
-				pc = int(in.imm)
+			if *at64(f, in.a) < *at64(f, in.b) {
+				ip = at(code, in.imm)
 			}
+			goto loop
 		case iJLeU:
-			if f[in.a] <= f[in.b] {
-				pc = int(in.imm)
+			if *at64(f, in.a) <= *at64(f, in.b) {
+				ip = at(code, in.imm)
 			}
+			goto loop
 		case iJLtS:
-			if int64(f[in.a]) < int64(f[in.b]) {
-				pc = int(in.imm)
+			if int64(*at64(f, in.a)) < int64(*at64(f, in.b)) {
+				ip = at(code, in.imm)
 			}
+			goto loop
 		case iJLeS:
-			if int64(f[in.a]) <= int64(f[in.b]) {
-				pc = int(in.imm)
+			if int64(*at64(f, in.a)) <= int64(*at64(f, in.b)) {
+				ip = at(code, in.imm)
 			}
+			goto loop
 
-		case iElem:
-			if i := f[in.a]; i < uint64(in.k()) {
-				f[in.d] = uint64(in.n()) + i*uint64(in.m())
-			} else {
-				f[in.d] = nowhere
+		case iField:
+			at := *at64(f, in.a)
+			if at == 0 {
+				*at64(f, in.d) = 0
+				goto loop
 			}
-		case iLoad:
-			if base := f[in.a]; base != nowhere {
-				f[in.d] = f[base+in.imm]
-			} else {
-				f[in.d] = 0
+			b := m.data[at-1+uint64(in.b):]
+			if len(b) >= 8 {
+				*at64(f, in.d) = binary.BigEndian.Uint64(b) << (in.imm & 63) >> (in.imm >> 8 & 63)
+				goto loop
 			}
-		case iStore:
-			if base := f[in.a]; base != nowhere {
-				f[base+in.imm] = f[in.b]
+			x := uint64(0)
+			for i, c := range b {
+				x |= uint64(c) << (56 - 8*i)
 			}
-
-		case iAddHeader:
-			m.addHeader(f[in.a], &m.prog.headerOps[in.imm], true)
-		case iAddValid:
-			m.addHeader(f[in.a], &m.prog.headerOps[in.imm], false)
-		case iRemoveHeader:
-			m.removeHeader(f[in.a], &m.prog.headerOps[in.imm])
-		case iCopyHeader:
-			m.copyHeader(f[in.a], f[in.b], &m.prog.headerOps[in.imm])
-		case iHeaderEq:
-			f[in.d] = bit(m.headersEqual(f[in.a], f[in.b], m.prog.headerOps[in.imm].typ))
-		case iVarbit:
-			a, b := f[in.a], f[in.b]
-			if a == nowhere || b == nowhere {
-				break
+			*at64(f, in.d) = x << (in.imm & 63) >> (in.imm >> 8 & 63)
+			goto loop
+		case iPeek:
+			if at := m.cur + int(in.b); at+8 <= len(m.data) {
+				*at64(f, in.d) = binary.BigEndian.Uint64(m.data[at:]) << (in.imm & 63) >> (in.imm >> 8 & 63)
+				goto loop
 			}
-			f[a+relVarLen], f[a+relVarOff], f[a+relOffset] = f[b+relVarLen], f[b+relVarOff], 0
-		case iVarEq:
-			f[in.d] = bit(m.varbitsEqual(f[in.a], f[in.b]))
-		case iPush:
-			m.push(&m.prog.stackOps[in.imm], f[in.b])
-		case iPop:
-			m.pop(&m.prog.stackOps[in.imm], f[in.b])
-		case iCopyStack:
-			a, b := &m.prog.stackOps[in.n()], &m.prog.stackOps[in.m()]
-			f[a.next] = f[b.next]
-			copy(f[a.base:a.base+a.n*a.stride], f[b.base:b.base+b.n*b.stride])
-
+		case iTake:
+			if next := m.cur + int(in.b); next <= len(m.data) {
+				*at64(f, in.d+relValid), *at64(f, in.d+relOffset), *at64(f, in.d+relDirty) = 1, uint64(m.cur)+1, 0
+				m.cur = next
+				goto loop
+			}
 		case iRegRead:
-			r := m.state.Registers[in.imm]
-			switch i := f[in.a]; {
-			case i >= uint64(r.Info.Size):
-				if in.b != 0 {
-					clear(f[in.d : int(in.d)+r.limbs])
+			if r := m.state.Registers[in.imm]; r.limbs == 1 {
+				if i := *at64(f, in.a); i < uint64(len(r.cells)) {
+					*at64(f, in.d) = r.cells[i]
+					goto loop
 				}
-			case r.limbs == 1:
-				f[in.d] = r.cells[i]
-			default:
-				copy(f[in.d:int(in.d)+r.limbs], r.Cell(int(i)))
 			}
 		case iRegWrite:
-			r := m.state.Registers[in.imm]
-			switch i := f[in.a]; {
-			case i >= uint64(r.Info.Size):
-			case r.limbs == 1:
-				r.cells[i] = f[in.b]
-			default:
-				copy(r.Cell(int(i)), f[in.b:int(in.b)+r.limbs])
-			}
-		case iRandom:
-			if lo, hi := f[in.a], f[in.b]; lo <= hi {
-				f[in.d] = m.state.rng.between(lo, hi)
-			}
-		case iHash:
-			size := f[in.b]
-			if size == 0 {
-				size = 1
-			}
-			f[in.d] = f[in.a] + m.hash(int(in.imm))%size
-		case iCount:
-			if cells := m.state.Counters[in.imm].Cells; f[in.a] < uint64(len(cells)) {
-				c := &cells[f[in.a]]
-				c.Packets++
-				c.Bytes += f[m.prog.sys+sysIngressLen]
-			}
-		case iMeter:
-			if a := &m.state.Meters[in.imm]; f[in.a] < uint64(len(a.Cells)) {
-				f[in.d] = a.Cells[f[in.a]].Execute(m.units(a.Info), f[m.prog.sys+sysIngressLen], m.Now)
-			}
-		case iClone:
-			m.Ask.Any, m.Ask.Clone = true, true
-			m.Ask.CloneSession, m.Ask.CloneList = uint16(f[in.a])&0x7fff, int(f[in.b]&0xffff)
-		case iMirror:
-			m.Ask.Any, m.Ask.Mirror = true, true
-			m.Ask.MirrorSession, m.Ask.MirrorList = uint16(f[in.a]), int(f[in.b]&0xffff)
-		case iResubmit:
-			m.Ask.Any = true
-			m.Ask.Resubmit = int(f[in.a] & 0xffff)
-		case iRecirc:
-			m.Ask.Any = true
-			m.Ask.Recirculate = int(f[in.a] & 0xffff)
-		case iDigest:
-			m.Ask.Any = true
-			m.Ask.Digest = int(f[in.a] & 0xffff)
-		case iTruncate:
-			m.Truncate(int(min(f[in.a], 1<<30)))
-		case iDrop:
-			if m.egressSpec >= 0 {
-				f[m.egressSpec] = m.DropPort
-			}
-			if m.mcastGroup >= 0 {
-				f[m.mcastGroup] = 0
-			}
-		case iDropPort:
-			f[in.d] = m.DropPort
-		case iLog:
-			if m.Log != nil {
-				msg := &m.prog.messages[in.imm]
-				m.Log(m.format(msg))
-			}
-		case iAssert:
-			if f[in.a] == 0 {
-				msg := &m.prog.messages[in.imm]
-				if msg.pos != "" {
-					m.fail(msg.pos + ": " + msg.text)
-				} else {
-					m.fail(msg.text)
+			if r := m.state.Registers[in.imm]; r.limbs == 1 {
+				if i := *at64(f, in.a); i < uint64(len(r.cells)) {
+					r.cells[i] = *at64(f, in.b)
 				}
+				goto loop
 			}
-
-		case iExtract:
-			x := &m.prog.extracts[in.imm]
-			var varBits uint64
-			if x.varbit {
-				varBits = f[in.a]
-			}
-			if code := m.extract(x, varBits); code >= 0 {
-				m.Ask.ParserError = code
-				pc = int(m.parseEnd)
-			}
-		case iLook:
-			if !m.look(int(in.d), in.n(), in.m()) {
-				m.Ask.ParserError = m.prog.errShort
-				pc = int(m.parseEnd)
-			}
-		case iAdvance:
-			switch bits := f[in.a]; {
-			case bits%8 != 0:
-				m.Ask.ParserError = m.prog.errArgument
-				pc = int(m.parseEnd)
-			case bits/8 > uint64(m.frame.Len()-m.cur):
-				m.Ask.ParserError = m.prog.errShort
-				pc = int(m.parseEnd)
-			default:
-				m.materialise(int(bits / 8))
-				m.cur += int(bits / 8)
-			}
-		case iFail:
-			m.Ask.ParserError = int(f[in.a])
-			pc = int(m.parseEnd)
-		case iJMatch:
-			w := &m.prog.matches[in.imm]
-			if matches(f[in.a:int(in.a)+len(w.value)], w) {
-				pc = int(w.to)
-			}
-		case iVSet:
-			j := &m.prog.vsetJumps[in.imm]
-			if _, ok := m.state.VSets[j.vset].index.Lookup(f[in.a : int(in.a)+j.limbs]); ok {
-				pc = int(j.to)
-			}
-		case iSwitch:
-			s := m.prog.switches[in.imm]
-			if i, ok := s.index.Lookup1(f[in.a]); ok {
-				pc = int(s.to[i])
-			}
-		case iState:
-			if m.steps++; m.steps > maxSteps {
-				m.Ask.ParserError = m.prog.errTimeout
-				pc = int(m.parseEnd)
-			}
-		case iApply:
-			pc = int(m.apply(m.state.Tables[in.imm]))
-
-		case iVerify:
-			k := &m.prog.checksums[in.imm]
-			f[m.prog.sys+sysPayload] = uint64(m.cur)
-			if (k.valid == noValid || f[k.valid] != 0) && m.hash(k.calc) != f[k.target.slot]&maskOf(k.target.width) {
-				m.Ask.ChecksumError = true
-			}
-		case iUpdate:
-			k := &m.prog.checksums[in.imm]
-			f[k.target.slot] = m.hash(k.calc) & maskOf(k.target.width)
-		case iTrace:
-			if m.Trace != nil {
-				m.Trace(m.format(&m.prog.messages[in.imm]))
-			}
-		default:
-			m.runWide(in)
 		}
+		pc = m.step(in, int((uintptr(ip)-uintptr(code))/unsafe.Sizeof(instr{})))
 	}
+}
+
+// at returns the address of an instruction, at64 that of a slot.
+func at(code unsafe.Pointer, pc uint64) unsafe.Pointer {
+	return unsafe.Add(code, uintptr(pc)*unsafe.Sizeof(instr{}))
+}
+
+func at64(f unsafe.Pointer, s slot) *uint64 { return (*uint64)(unsafe.Add(f, uintptr(s)*8)) }
+
+// step executes an instruction that run does not, and returns where the code
+// goes on: pc, unless the instruction says otherwise, or −1 for nowhere.
+func (m *Machine) step(in *instr, pc int) int {
+	f := m.f
+	switch in.op {
+	case iDiv:
+		f[in.d] = 0
+		if b := f[in.b]; b != 0 {
+			f[in.d] = f[in.a] / b & in.imm
+		}
+	case iMod:
+		if b := f[in.b]; b != 0 {
+			f[in.d] = f[in.a] % b & in.imm
+		} else {
+			f[in.d] = 0
+		}
+	case iSar:
+		f[in.d] = uint64(int64(f[in.a])>>f[in.b]) & in.imm
+	case iSext:
+		shift := 64 - in.imm
+		f[in.d] = uint64(int64(f[in.a]<<shift) >> shift)
+	case iSSat:
+		f[in.d] = ssat(f[in.a], in.b != 0, in.imm)
+	case iBack:
+		if m.steps++; m.steps > maxSteps {
+			m.fail("a loop does not end")
+			return -1
+		}
+		return int(in.imm)
+
+	case iElem:
+		if i := f[in.a]; i < uint64(in.k()) {
+			f[in.d] = uint64(in.n()) + i*uint64(in.m())
+		} else {
+			f[in.d] = nowhere
+		}
+	case iLoad:
+		if base := f[in.a]; base != nowhere {
+			f[in.d] = f[base+in.imm]
+		} else {
+			f[in.d] = 0
+		}
+	case iStore:
+		if base := f[in.a]; base != nowhere {
+			f[base+in.imm] = f[in.b]
+		}
+
+	case iAddHeader:
+		m.addHeader(f[in.a], &m.prog.headerOps[in.imm], true)
+	case iAddValid:
+		m.addHeader(f[in.a], &m.prog.headerOps[in.imm], false)
+	case iRemoveHeader:
+		m.removeHeader(f[in.a], &m.prog.headerOps[in.imm])
+	case iCopyHeader:
+		m.copyHeader(f[in.a], f[in.b], &m.prog.headerOps[in.imm])
+	case iHeaderEq:
+		f[in.d] = bit(m.headersEqual(f[in.a], f[in.b], m.prog.headerOps[in.imm].typ))
+	case iVarbit:
+		a, b := f[in.a], f[in.b]
+		if a == nowhere || b == nowhere {
+			break
+		}
+		f[a+relVarLen], f[a+relVarOff], f[a+relOffset] = f[b+relVarLen], f[b+relVarOff], 0
+	case iVarEq:
+		f[in.d] = bit(m.varbitsEqual(f[in.a], f[in.b]))
+	case iPush:
+		m.push(&m.prog.stackOps[in.imm], f[in.b])
+	case iPop:
+		m.pop(&m.prog.stackOps[in.imm], f[in.b])
+	case iCopyStack:
+		a, b := &m.prog.stackOps[in.n()], &m.prog.stackOps[in.m()]
+		f[a.next] = f[b.next]
+		copy(f[a.base:a.base+a.n*a.stride], f[b.base:b.base+b.n*b.stride])
+
+	case iRegRead:
+		r := m.state.Registers[in.imm]
+		switch i := f[in.a]; {
+		case i >= uint64(r.Info.Size):
+			if in.b != 0 {
+				clear(f[in.d : int(in.d)+r.limbs])
+			}
+		case r.limbs == 1:
+			f[in.d] = r.cells[i]
+		default:
+			copy(f[in.d:int(in.d)+r.limbs], r.Cell(int(i)))
+		}
+	case iRegWrite:
+		r := m.state.Registers[in.imm]
+		switch i := f[in.a]; {
+		case i >= uint64(r.Info.Size):
+		case r.limbs == 1:
+			r.cells[i] = f[in.b]
+		default:
+			copy(r.Cell(int(i)), f[in.b:int(in.b)+r.limbs])
+		}
+	case iRandom:
+		if lo, hi := f[in.a], f[in.b]; lo <= hi {
+			f[in.d] = m.state.rng.between(lo, hi)
+		}
+	case iHash:
+		size := f[in.b]
+		if size == 0 {
+			size = 1
+		}
+		f[in.d] = f[in.a] + m.hash(int(in.imm))%size
+	case iCount:
+		if cells := m.state.Counters[in.imm].Cells; f[in.a] < uint64(len(cells)) {
+			c := &cells[f[in.a]]
+			c.Packets++
+			c.Bytes += f[m.prog.sys+sysIngressLen]
+		}
+	case iMeter:
+		if a := &m.state.Meters[in.imm]; f[in.a] < uint64(len(a.Cells)) {
+			f[in.d] = a.Cells[f[in.a]].Execute(m.units(a.Info), f[m.prog.sys+sysIngressLen], m.Now)
+		}
+	case iClone:
+		m.Ask.Any, m.Ask.Clone = true, true
+		m.Ask.CloneSession, m.Ask.CloneList = uint16(f[in.a])&0x7fff, int(f[in.b]&0xffff)
+	case iMirror:
+		m.Ask.Any, m.Ask.Mirror = true, true
+		m.Ask.MirrorSession, m.Ask.MirrorList = uint16(f[in.a]), int(f[in.b]&0xffff)
+	case iResubmit:
+		m.Ask.Any = true
+		m.Ask.Resubmit = int(f[in.a] & 0xffff)
+	case iRecirc:
+		m.Ask.Any = true
+		m.Ask.Recirculate = int(f[in.a] & 0xffff)
+	case iDigest:
+		m.Ask.Any = true
+		m.Ask.Digest = int(f[in.a] & 0xffff)
+	case iTruncate:
+		m.Truncate(int(min(f[in.a], 1<<30)))
+	case iDrop:
+		if m.egressSpec >= 0 {
+			f[m.egressSpec] = m.DropPort
+		}
+		if m.mcastGroup >= 0 {
+			f[m.mcastGroup] = 0
+		}
+	case iDropPort:
+		f[in.d] = m.DropPort
+	case iLog:
+		if m.Log != nil {
+			msg := &m.prog.messages[in.imm]
+			m.Log(m.format(msg))
+		}
+	case iAssert:
+		if f[in.a] == 0 {
+			msg := &m.prog.messages[in.imm]
+			if msg.pos != "" {
+				m.fail(msg.pos + ": " + msg.text)
+			} else {
+				m.fail(msg.text)
+			}
+		}
+
+	case iPeek:
+		if !m.look(int(in.d), 64-int(in.imm>>8), 8*int(in.b)+int(in.imm&63)) {
+			m.Ask.ParserError = m.prog.errShort
+			pc = int(m.parseEnd)
+		}
+	case iTake:
+		if code := m.extract(&m.prog.extracts[in.imm], 0); code >= 0 {
+			m.Ask.ParserError = code
+			pc = int(m.parseEnd)
+		}
+
+	case iExtract:
+		x := &m.prog.extracts[in.imm]
+		var varBits uint64
+		if x.varbit {
+			varBits = f[in.a]
+		}
+		if code := m.extract(x, varBits); code >= 0 {
+			m.Ask.ParserError = code
+			pc = int(m.parseEnd)
+		}
+	case iLook:
+		if !m.look(int(in.d), in.n(), in.m()) {
+			m.Ask.ParserError = m.prog.errShort
+			pc = int(m.parseEnd)
+		}
+	case iAdvance:
+		switch bits := f[in.a]; {
+		case bits%8 != 0:
+			m.Ask.ParserError = m.prog.errArgument
+			pc = int(m.parseEnd)
+		case bits/8 > uint64(m.frame.Len()-m.cur):
+			m.Ask.ParserError = m.prog.errShort
+			pc = int(m.parseEnd)
+		default:
+			m.materialise(int(bits / 8))
+			m.cur += int(bits / 8)
+		}
+	case iFail:
+		m.Ask.ParserError = int(f[in.a])
+		pc = int(m.parseEnd)
+	case iJMatch:
+		w := &m.prog.matches[in.imm]
+		if matches(f[in.a:int(in.a)+len(w.value)], w) {
+			pc = int(w.to)
+		}
+	case iVSet:
+		j := &m.prog.vsetJumps[in.imm]
+		if _, ok := m.state.VSets[j.vset].index.Lookup(f[in.a : int(in.a)+j.limbs]); ok {
+			pc = int(j.to)
+		}
+	case iSwitch:
+		s := m.prog.switches[in.imm]
+		if i, ok := s.index.Lookup1(f[in.a]); ok {
+			pc = int(s.to[i])
+		}
+	case iState:
+		if m.steps++; m.steps > maxSteps {
+			m.Ask.ParserError = m.prog.errTimeout
+			pc = int(m.parseEnd)
+		}
+	case iApply:
+		if t := m.state.Tables[in.imm]; t.quick.ok && m.Trace == nil {
+			pc = int(m.applyQuick(t))
+		} else {
+			pc = int(m.apply(t))
+		}
+
+	case iVerify:
+		k := &m.prog.checksums[in.imm]
+		f[m.prog.sys+sysPayload] = uint64(m.cur)
+		if (k.valid == noValid || f[k.valid] != 0) && m.hash(k.calc) != f[k.target.slot]&maskOf(k.target.width) {
+			m.Ask.ChecksumError = true
+		}
+	case iUpdate:
+		k := &m.prog.checksums[in.imm]
+		f[k.target.slot] = m.hash(k.calc) & maskOf(k.target.width)
+	case iTrace:
+		if m.Trace != nil {
+			m.Trace(m.format(&m.prog.messages[in.imm]))
+		}
+	default:
+		m.runWide(in)
+	}
+	return pc
 }
 
 func bit(b bool) uint64 {

@@ -1,0 +1,1064 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// The optimiser rewrites the code of a program before it runs:
+//
+//   - A field of a header is read from the packet's bytes where it is used,
+//     not where the header is extracted: most packets need few of them.
+//   - The deparser writes only fields that were assigned to.
+//   - Instructions whose results nobody uses are dropped.
+//   - Only slots that may be read before they are written are cleared for a
+//     packet, and only those that egress reads are kept while it is queued.
+//
+// All of it follows from two data-flow analyses over the instructions of all
+// parsers and pipelines, in the order in which a packet passes them: backwards,
+// which slots are still read (liveness); and forwards, whether the value of a
+// header's field is in its slot, in the packet's bytes, or in both.
+type optimiser struct {
+	*compiler
+	n        int // slots that are tracked: all but constants
+	sections []section
+	fields   []lazyField // of simple headers
+	fieldOf  []int       // by slot: number in fields, or −1
+	simple   map[*header]bool
+	added    map[*header]bool // made valid by the program
+	atBase   map[int]*header
+	cloned   bool // egress makes clones
+	e        effects
+}
+
+// section is the code of a parser, a pipeline or what a deparser does first.
+type section struct {
+	start, end int
+	kind       int
+	gress      int
+}
+
+const (
+	sectionParse = iota
+	sectionPipeline
+	sectionFinish
+)
+
+// lazyField is a slot of a simple header, and where its value is in the packet.
+type lazyField struct {
+	h     *header
+	slot  int
+	load  *move
+	eager bool // loaded when the header is extracted
+	dirty int  // number among the stores of the type, or −1
+}
+
+// effects are what an instruction reads and writes.
+type effects struct {
+	uses, defs []int
+	// pure says that the instruction does nothing but write defs; spreads that
+	// it may write other slots, too.
+	pure, spreads bool
+}
+
+func (e *effects) use(s, n int) {
+	for i := range n {
+		if s+i < firstConst {
+			e.uses = append(e.uses, s+i)
+		}
+	}
+}
+
+func (e *effects) def(s, n int) {
+	for i := range n {
+		e.defs = append(e.defs, s+i)
+	}
+}
+
+// optimise rewrites the code, which still has labels for places.
+func (c *compiler) optimise() {
+	if c.opts.Plain || c.opts.Trace {
+		c.keepAll()
+		return
+	}
+	o := &optimiser{compiler: c, n: c.tempMax, simple: map[*header]bool{}, added: map[*header]bool{}, atBase: map[int]*header{}}
+	o.findSections()
+	o.findFields()
+	for o.makeEager() {
+	}
+	o.insertLoads()
+	o.shorten()
+	o.straighten()
+	live := o.liveness()
+	for o.dropDead(live) || o.combine(live) {
+		live = o.liveness()
+	}
+	o.straighten()
+	live = o.liveness()
+	o.prune(live)
+	o.keepOnly(live)
+}
+
+// keepAll is what keepOnly does, for code that is as it was generated.
+func (c *compiler) keepAll() {
+	p := c.prog
+	for s := range p.fieldsEnd {
+		p.fresh.add(s)
+		if s < p.shared {
+			p.zero.add(s)
+		} else {
+			p.kept = append(p.kept, slot(s))
+		}
+	}
+}
+
+// findSections finds where parsers, pipelines and the rest begin and end.
+func (o *optimiser) findSections() {
+	o.sections = o.sections[:0]
+	p := o.prog
+	for g := range gresses {
+		o.sections = append(o.sections, section{start: int(p.parse[g]), kind: sectionParse, gress: g},
+			section{start: int(p.pipeline[g]), kind: sectionPipeline, gress: g},
+			section{start: int(p.finish[g]), kind: sectionFinish, gress: g})
+	}
+	slices.SortFunc(o.sections, func(a, b section) int { return a.start - b.start })
+	for i := range o.sections {
+		o.sections[i].end = len(o.code)
+		if i+1 < len(o.sections) {
+			o.sections[i].end = o.sections[i+1].start
+		}
+	}
+}
+
+func (o *optimiser) section(kind, gress int) *section {
+	for i := range o.sections {
+		if s := &o.sections[i]; s.kind == kind && s.gress == gress {
+			return s
+		}
+	}
+	panic("BUG: a program without a section")
+}
+
+// after calls f with the sections that a packet may pass next.
+func (o *optimiser) after(s *section, f func(next *section)) {
+	queued := o.arch != &tna // egress of TNA starts with a parser of its own
+	switch s.kind {
+	case sectionParse:
+		f(o.section(sectionPipeline, s.gress))
+		if queued && s.gress == in { // a clone of what came in
+			f(o.section(sectionPipeline, out))
+		}
+	case sectionPipeline:
+		if !queued || s.gress == out {
+			f(o.section(sectionFinish, s.gress))
+		}
+		if queued && (s.gress == in || o.cloned) {
+			f(o.section(sectionPipeline, out))
+		}
+	}
+}
+
+// findFields finds the simple headers, whose fields need not be loaded when
+// the header is extracted. They are in no stack and no union, and no
+// instruction works on them as a whole but for making them valid or invalid.
+func (o *optimiser) findFields() {
+	for _, h := range o.order {
+		if h.slots != nil {
+			continue
+		}
+		o.atBase[h.base] = h
+		if h.stack == nil && h.union == nil && h.typ.varbit < 0 && len(h.typ.stores) <= 64 {
+			o.simple[h] = true
+		}
+	}
+	whole := func(s slot) {
+		if base, ok := o.constant(s); ok {
+			delete(o.simple, o.atBase[base])
+		}
+	}
+	for i := range o.code {
+		in := &o.code[i]
+		switch in.op {
+		case iAddValid, iVarbit:
+			whole(in.a)
+		case iCopyHeader, iHeaderEq, iVarEq:
+			whole(in.a)
+			whole(in.b)
+		case iAddHeader:
+			if base, ok := o.constant(in.a); ok {
+				o.added[o.atBase[base]] = true
+			}
+		case iClone:
+			o.cloned = o.cloned || i >= o.section(sectionPipeline, out).start && i < o.section(sectionPipeline, out).end
+		}
+	}
+	for i := range o.prog.calcs {
+		for _, in := range o.prog.calcs[i].inputs {
+			delete(o.simple, in.header)
+		}
+	}
+	o.fieldOf = slices.Repeat([]int{-1}, o.n)
+	for _, t := range o.prog.Tables {
+		if t.Meter >= 0 {
+			o.fieldOf[t.meterSlot] = -2 // written where nothing can be inserted
+		}
+	}
+	for _, h := range o.order {
+		if !o.simple[h] {
+			continue
+		}
+		for i := range h.typ.loads {
+			mv := &h.typ.loads[i]
+			s := h.base + int(mv.rel)
+			if o.fieldOf[s] == -2 {
+				delete(o.simple, h)
+			}
+		}
+	}
+	for i, f := range o.fieldOf {
+		if f == -2 {
+			o.fieldOf[i] = -1
+		}
+	}
+	for _, h := range o.order {
+		if !o.simple[h] {
+			continue
+		}
+		for i := range h.typ.loads {
+			mv := &h.typ.loads[i]
+			f := lazyField{h: h, slot: h.base + int(mv.rel), load: mv, eager: mv.bit%8+int(mv.width) > 64 || mv.sign || mv.bit/8 >= firstConst, dirty: -1}
+			for j := range h.typ.stores {
+				if h.typ.stores[j].rel == mv.rel {
+					f.dirty = j
+				}
+			}
+			o.fieldOf[f.slot] = len(o.fields)
+			o.fields = append(o.fields, f)
+		}
+	}
+	// What field lists name is read by the architecture.
+	o.listed(func(s int) {
+		if s < o.n && o.fieldOf[s] >= 0 {
+			o.fields[o.fieldOf[s]].eager = true
+		}
+	})
+}
+
+// listed calls f with the slots of all field lists.
+func (o *optimiser) listed(f func(slot int)) {
+	list := func(l *fieldList) {
+		for _, x := range l.fields {
+			for i := range x.limbs {
+				if x.slot+i < firstConst {
+					f(x.slot + i)
+				}
+			}
+		}
+	}
+	for _, l := range o.prog.fieldLists {
+		list(l)
+	}
+	for i := range o.prog.Digests {
+		list(o.prog.Digests[i].list)
+	}
+}
+
+// constant returns the value of a slot that is a constant.
+func (o *optimiser) constant(s slot) (int, bool) {
+	if s < firstConst {
+		return 0, false
+	}
+	return int(o.constList[s-firstConst]), true
+}
+
+// successors appends the places where the code may go on after instruction i
+// to list. The last of them, if failing, is where it goes if it fails.
+func (o *optimiser) successors(i int, list []int) (next []int, failing bool) {
+	in := &o.code[i]
+	at := func(l int) int { return o.labels[l] }
+	list = list[:0]
+	switch in.op {
+	case iEnd:
+		return list, false
+	case iJmp, iBack:
+		return append(list, at(int(in.imm))), false
+	case iApply:
+		for _, l := range o.prog.Tables[in.imm].pcs {
+			list = append(list, at(int(l)))
+		}
+		return list, false
+	case iJMatch:
+		return append(list, i+1, at(int(o.prog.matches[in.imm].to))), false
+	case iVSet:
+		return append(list, i+1, at(int(o.prog.vsetJumps[in.imm].to))), false
+	case iSwitch:
+		list = append(list, i+1)
+		for _, l := range o.prog.switches[in.imm].to {
+			list = append(list, at(int(l)))
+		}
+		return list, false
+	case iExtract, iTake, iLook, iPeek, iAdvance, iFail, iState:
+		g := o.parserOf(i)
+		return append(list, i+1, at(int(o.prog.parseEnd[g]))), true
+	}
+	list = append(list, i+1)
+	if in.op.isJump() {
+		list = append(list, at(int(in.imm)))
+	}
+	return list, false
+}
+
+// parserOf returns the gress whose parser an instruction is in.
+func (o *optimiser) parserOf(i int) int {
+	if s := o.section(sectionParse, out); i >= s.start && i < s.end {
+		return out
+	}
+	return in
+}
+
+// block notes the use of a header's whole block, or of all blocks where its
+// place is not known.
+func (o *optimiser) block(s slot) {
+	base, ok := o.constant(s)
+	if h := o.atBase[base]; ok && h != nil {
+		o.e.use(base, h.typ.size)
+		return
+	}
+	o.e.use(int(s), 1)
+	o.blocks()
+}
+
+// blocks notes the use of the blocks of all headers that are not simple.
+func (o *optimiser) blocks() {
+	for _, h := range o.order {
+		if h.slots == nil && !o.simple[h] {
+			o.e.use(h.base, h.typ.size)
+		}
+	}
+}
+
+// effectsOf returns what an instruction reads and writes. What it may leave as
+// it is counts as read.
+func (o *optimiser) effectsOf(i int) *effects {
+	e, in, p := &o.e, &o.code[i], o.prog
+	e.uses, e.defs, e.pure, e.spreads = e.uses[:0], e.defs[:0], false, false
+	d, a, b := int(in.d), int(in.a), int(in.b)
+	wide := func(limbsA, limbsB, limbsD int) {
+		e.use(a, limbsA)
+		e.use(b, limbsB)
+		e.def(d, limbsD)
+		e.pure = true
+	}
+	sys := func(s int) { e.use(p.sys+s, 1) }
+	switch op := in.op; op {
+	case iStore, iAddHeader, iAddValid, iRemoveHeader, iCopyHeader, iVarbit, iPush, iPop, iCopyStack, iTruncate:
+		e.spreads = true
+	}
+	switch op := in.op; op {
+	case iMovI:
+		wide(0, 0, 1)
+	case iMov, iNot, iSext, iUSat, iSSat:
+		wide(1, 0, 1)
+	case iAdd, iSub, iMul, iAnd, iOr, iXor, iShl, iShr, iDiv, iMod, iSar, iEq, iNe, iLtU, iLeU, iLtS, iLeS:
+		wide(1, 1, 1)
+	case iField:
+		wide(1, 0, 1)
+	case iShlOr:
+		wide(1, 1, 1)
+	case iOrI:
+		wide(0, 0, 1)
+		e.use(d, 1)
+	case iEnd, iJmp, iBack, iState, iTrace:
+	case iJZ, iJNZ:
+		e.use(a, 1)
+	case iJEq, iJNe, iJLtU, iJLeU, iJLtS, iJLeS:
+		e.use(a, 1)
+		e.use(b, 1)
+	case iWExt:
+		wide(in.m(), 0, in.n())
+	case iWAdd, iWSub, iWMul, iWAnd, iWOr, iWXor, iWDiv, iWMod:
+		wide(in.n(), in.n(), in.n())
+	case iWNot:
+		wide(in.n(), 0, in.n())
+	case iWShl, iWShr:
+		wide(in.n(), 1, in.n())
+	case iWMask, iWSext, iWUSat, iWSSat:
+		wide(0, 0, in.n())
+		e.use(d, in.n())
+	case iWEq, iWLt, iWLe:
+		wide(in.n(), in.n(), 1)
+	case iWNonZero, iWShift:
+		wide(in.n(), 0, 1)
+	case iElem:
+		wide(1, 0, 1)
+	case iLoad:
+		wide(1, 0, 1)
+		o.block(in.a)
+	case iStore:
+		e.use(a, 1)
+		e.use(b, 1)
+		o.block(in.a)
+	case iAddHeader:
+		sys(sysLength)
+		if base, ok := o.constant(in.a); ok && o.simple[o.atBase[base]] {
+			e.use(base+relValid, 1) // all else stays as it is, or becomes zero
+			break
+		}
+		o.block(in.a)
+	case iAddValid:
+		o.block(in.a)
+	case iRemoveHeader:
+		sys(sysLength)
+		if base, ok := o.constant(in.a); ok && o.simple[o.atBase[base]] {
+			e.use(base+relValid, 1)
+			break
+		}
+		o.block(in.a)
+	case iCopyHeader:
+		o.block(in.a)
+		o.block(in.b)
+	case iHeaderEq, iVarEq:
+		o.block(in.a)
+		o.block(in.b)
+		e.def(d, 1)
+	case iVarbit:
+		o.block(in.a)
+		o.block(in.b)
+	case iPush, iPop:
+		s := &p.stackOps[in.imm]
+		e.use(b, 1)
+		e.use(s.next, 1)
+		e.use(s.base, s.n*s.stride)
+	case iCopyStack:
+		for _, s := range []*stackOp{&p.stackOps[in.n()], &p.stackOps[in.m()]} {
+			e.use(s.next, 1)
+			e.use(s.base, s.n*s.stride)
+		}
+	case iRegRead:
+		n := limbsOf(p.Registers[in.imm].Width)
+		wide(1, 0, n)
+		if in.b == 0 { // beyond the end nothing is read
+			e.use(d, n)
+		}
+	case iRegWrite:
+		e.use(a, 1)
+		e.use(b, limbsOf(p.Registers[in.imm].Width))
+	case iRandom:
+		e.use(a, 1)
+		e.use(b, 1)
+		if !o.always(in) {
+			e.use(d, 1)
+		}
+		e.def(d, 1)
+	case iHash:
+		e.use(a, 1)
+		e.use(b, 1)
+		e.def(d, 1)
+		o.calculation(int(in.imm))
+	case iCount:
+		e.use(a, 1)
+		sys(sysIngressLen)
+	case iMeter:
+		e.use(a, 1)
+		sys(sysIngressLen)
+		e.use(d, 1)
+		e.def(d, 1)
+	case iClone, iMirror:
+		e.use(a, 1)
+		e.use(b, 1)
+	case iResubmit, iRecirc, iDigest, iFail, iAdvance, iSwitch:
+		e.use(a, 1)
+	case iTruncate:
+		e.use(a, 1)
+		sys(sysTruncate)
+	case iDrop:
+		for _, name := range []string{o.arch.egressSpec, o.arch.multicastGroup} {
+			if f, ok := p.Field(name); ok {
+				e.def(f.slot, 1)
+			}
+		}
+	case iDropPort:
+		e.def(d, 1)
+		e.pure = true
+	case iLog:
+		for _, f := range p.messages[in.imm].args {
+			e.use(f.slot, f.limbs)
+		}
+	case iAssert:
+		e.use(a, 1)
+	case iExtract, iTake:
+		o.extraction(in, e)
+	case iLook:
+		e.def(d, limbsOf(in.n()))
+	case iPeek:
+		e.def(d, 1)
+	case iJMatch:
+		e.use(a, len(p.matches[in.imm].value))
+	case iVSet:
+		e.use(a, p.vsetJumps[in.imm].limbs)
+	case iApply:
+		o.application(p.Tables[in.imm])
+	case iVerify, iUpdate:
+		k := &p.checksums[in.imm]
+		o.calculation(k.calc)
+		if k.valid != noValid {
+			e.use(int(k.valid), 1)
+		}
+		if op == iUpdate {
+			e.def(k.target.slot, 1)
+		} else {
+			e.use(k.target.slot, 1)
+			e.def(p.sys+sysPayload, 1)
+		}
+	default:
+		panic("BUG: no effects of " + op.String())
+	}
+	return e
+}
+
+func (o *optimiser) extraction(in *instr, e *effects) {
+	x := &o.prog.extracts[in.imm]
+	if x.varbit {
+		e.use(int(in.a), 1)
+	}
+	if x.next >= 0 || len(x.siblings) > 0 || x.varbit {
+		if x.next >= 0 {
+			e.use(x.next, 1)
+		}
+		o.blocks()
+		e.spreads = true
+		return
+	}
+	e.def(x.base, x.typ.size)
+}
+
+func (o *optimiser) calculation(n int) {
+	k := &o.prog.calcs[n]
+	for i := range k.inputs {
+		in := &k.inputs[i]
+		if in.valid != noValid {
+			o.e.use(int(in.valid), 1)
+		}
+		switch {
+		case in.header != nil:
+			o.e.use(in.header.base, in.header.typ.size)
+		case in.value == nil:
+			o.e.use(int(in.slot), int(in.limbs))
+		}
+	}
+	if k.payload {
+		o.e.use(o.prog.sys+sysPayload, 1)
+	}
+}
+
+func (o *optimiser) application(t *TableInfo) {
+	for _, p := range t.parts {
+		o.e.use(int(p.slot), 1)
+		if p.valid != noValid {
+			o.e.use(int(p.valid), 1)
+		}
+	}
+	if t.Profile >= 0 {
+		if s := o.prog.Profiles[t.Profile].selector; s >= 0 {
+			o.calculation(s)
+		}
+	}
+	if t.Meter >= 0 {
+		o.e.use(t.meterSlot, 1) // a miss leaves it
+	}
+	if t.Meter >= 0 || t.Counters {
+		o.e.use(o.prog.sys+sysIngressLen, 1)
+	}
+	o.e.def(o.params, o.paramSlots)
+}
+
+// atEnd calls f with the slots that are read after a section by what is not
+// code: the architecture, and the deparser.
+func (o *optimiser) atEnd(s *section, f func(slot int)) {
+	p := o.prog
+	v1 := o.arch != &tna
+	if s.kind == sectionParse {
+		return
+	}
+	for _, name := range o.arch.reads[s.gress] {
+		if at, ok := p.fields[name]; ok {
+			for i := range at.limbs {
+				f(at.slot + i)
+			}
+		}
+	}
+	o.listed(f)
+	f(p.sys + sysLength)
+	f(p.sys + sysTruncate)
+	if s.kind == sectionPipeline && (!v1 || s.gress == in) {
+		return
+	}
+	f(p.sys + sysPayload)
+	for _, h := range p.deparse[s.gress] {
+		for rel := range h.typ.relFields() {
+			f(h.base + rel)
+		}
+		moves := h.typ.stores
+		if !o.simple[h.header] || o.added[h.header] {
+			moves = h.typ.all
+		}
+		for i := range moves {
+			f(h.base + int(moves[i].rel))
+		}
+	}
+}
+
+// locations says, for each field, whether the slot and the packet's bytes have
+// its value on all ways that lead to an instruction.
+type locations struct{ slot, bytes bitset }
+
+type bitset []uint64
+
+func newBitset(n int) bitset    { return make(bitset, (n+63)/64) }
+func (b bitset) has(i int) bool { return b[i/64]>>(i%64)&1 != 0 }
+func (b bitset) add(i int)      { b[i/64] |= 1 << (i % 64) }
+func (b bitset) remove(i int)   { b[i/64] &^= 1 << (i % 64) }
+func (b bitset) fill() {
+	for i := range b {
+		b[i] = allBits
+	}
+}
+
+// and keeps what is in both and reports whether that is a change.
+func (b bitset) and(c bitset) bool {
+	changed := false
+	for i, x := range c {
+		if b[i]&^x != 0 {
+			b[i] &= x
+			changed = true
+		}
+	}
+	return changed
+}
+
+// or adds what is in c and reports whether that is a change.
+func (b bitset) or(c bitset) bool {
+	changed := false
+	for i, x := range c {
+		if x&^b[i] != 0 {
+			b[i] |= x
+			changed = true
+		}
+	}
+	return changed
+}
+
+func (b bitset) each(f func(i int)) {
+	for i, w := range b {
+		for ; w != 0; w &= w - 1 {
+			f(64*i + bits.TrailingZeros64(w))
+		}
+	}
+}
+
+// values says for each instruction where the fields' values are before it.
+func (o *optimiser) values() []locations {
+	at := make([]locations, len(o.code))
+	k := len(o.fields)
+	memory := make(bitset, 2*len(o.code)*len(newBitset(k)))
+	words := len(newBitset(k))
+	for i := range at {
+		at[i].slot, at[i].bytes = memory[:words:words], memory[words:2*words:2*words]
+		memory = memory[2*words:]
+		at[i].slot.fill()
+		at[i].bytes.fill()
+	}
+	slot, bytes := newBitset(k), newBitset(k)
+	work := slices.Repeat([]bool{true}, len(o.code))
+	var list []int
+	for again := true; again; {
+		again = false
+		flow := func(to int, slot, bytes bitset) {
+			changed := at[to].slot.and(slot)
+			if at[to].bytes.and(bytes) || changed {
+				work[to], again = true, true
+			}
+		}
+		for si := range o.sections {
+			s := &o.sections[si]
+			for i := s.start; i < s.end; i++ {
+				if !work[i] {
+					continue
+				}
+				work[i] = false
+				copy(slot, at[i].slot)
+				copy(bytes, at[i].bytes)
+				if o.code[i].op == iEnd {
+					o.after(s, func(next *section) {
+						if o.queues(next) {
+							o.queued(slot, bytes)
+						}
+						flow(next.start, slot, bytes)
+					})
+					continue
+				}
+				next, failing := o.successors(i, list)
+				list = next
+				if failing {
+					flow(next[len(next)-1], at[i].slot, at[i].bytes)
+					next = next[:len(next)-1]
+				}
+				o.transfer(i, slot, bytes)
+				for _, to := range next {
+					flow(to, slot, bytes)
+				}
+			}
+		}
+	}
+	return at
+}
+
+// queues reports whether packets wait in a queue before a section.
+func (o *optimiser) queues(s *section) bool {
+	return s.kind == sectionPipeline && s.gress == out && o.arch != &tna
+}
+
+// queued notes what waiting in a queue does: the slots of fields that the
+// packet's bytes hold are not kept.
+func (o *optimiser) queued(slot, bytes bitset) {
+	for i := range o.fields {
+		if o.inBytes(i, bytes) {
+			slot.remove(i)
+		}
+	}
+}
+
+// inBytes reports whether a field need not be kept in its slot.
+func (o *optimiser) inBytes(i int, bytes bitset) bool {
+	f := &o.fields[i]
+	return !f.eager && bytes.has(i) && !o.added[f.h]
+}
+
+// transfer notes what an instruction does to the places of values.
+func (o *optimiser) transfer(i int, slot, bytes bitset) {
+	e := o.effectsOf(i)
+	for _, s := range e.uses { // loaded first, if need be
+		if n := o.fieldOf[s]; n >= 0 {
+			slot.add(n)
+		}
+	}
+	op := o.code[i].op
+	for _, s := range e.defs {
+		if n := o.fieldOf[s]; n >= 0 {
+			switch op {
+			case iExtract, iTake:
+				slot.remove(n)
+				bytes.add(n)
+			case iField:
+				slot.add(n)
+			default:
+				slot.add(n)
+				bytes.remove(n)
+			}
+		}
+	}
+}
+
+// makeEager finds fields that are read where some ways lead to that have the
+// value in the slot and others in the packet's bytes. These are loaded when
+// their header is extracted. It reports whether there were some.
+func (o *optimiser) makeEager() bool {
+	found := false
+	at := o.values()
+	for i := range o.code {
+		for _, s := range o.effectsOf(i).uses {
+			if n := o.fieldOf[s]; n >= 0 && !o.fields[n].eager && !at[i].slot.has(n) && !at[i].bytes.has(n) {
+				o.fields[n].eager, found = true, true
+			}
+		}
+	}
+	return found
+}
+
+// rewrite replaces each instruction by what f appends for it.
+func (o *optimiser) rewrite(f func(code []instr, i int) []instr) {
+	code := make([]instr, 0, len(o.code)+len(o.code)/4)
+	to := make([]int, len(o.code)+1)
+	for i := range o.code {
+		to[i] = len(code)
+		code = f(code, i)
+	}
+	to[len(o.code)] = len(code)
+	o.code = code
+	for i, at := range o.labels {
+		if at >= 0 {
+			o.labels[i] = to[at]
+		}
+	}
+	for g := range gresses {
+		for _, at := range []*int32{&o.prog.parse[g], &o.prog.pipeline[g], &o.prog.finish[g]} {
+			*at = int32(to[*at])
+		}
+	}
+	o.findSections()
+}
+
+// insertLoads puts a load before the first use of each field that is not
+// loaded with its header, and a note behind each assignment.
+func (o *optimiser) insertLoads() {
+	at := o.values()
+	old := o.code
+	o.rewrite(func(code []instr, i int) []instr {
+		e := o.effectsOf(i)
+		for _, s := range e.uses {
+			n := o.fieldOf[s]
+			if n >= 0 && !o.fields[n].eager && !at[i].slot.has(n) {
+				at[i].slot.add(n)
+				code = append(code, o.fields[n].loadInstr())
+			}
+		}
+		code = append(code, old[i])
+		if old[i].op == iExtract {
+			return code
+		}
+		for _, s := range e.defs {
+			if n := o.fieldOf[s]; n >= 0 && o.fields[n].dirty >= 0 {
+				f := &o.fields[n]
+				code = append(code, instr{op: iOrI, d: slot(f.h.base + relDirty), imm: 1 << f.dirty})
+			}
+		}
+		return code
+	})
+}
+
+// shorten replaces instructions by faster ones that do the same.
+func (o *optimiser) shorten() {
+	for i := range o.code {
+		in := &o.code[i]
+		if width, bit := in.n(), in.m(); in.op == iLook && bit%8+width <= 64 && bit/8 < firstConst {
+			*in = instr{op: iPeek, d: in.d, b: slot(bit / 8), imm: uint64(bit%8) | uint64(64-width)<<8}
+		}
+	}
+}
+
+// loadInstr returns the instruction that loads the field.
+func (f *lazyField) loadInstr() instr {
+	return instr{op: iField, d: slot(f.slot), a: slot(f.h.base + relOffset), b: slot(f.load.bit / 8),
+		imm: uint64(f.load.bit%8) | uint64(64-f.load.width)<<8}
+}
+
+// liveness returns the slots that are read after the start of each
+// instruction, before they are written.
+func (o *optimiser) liveness() []bitset {
+	words := len(newBitset(o.n))
+	memory := make(bitset, (len(o.code)+1)*words)
+	live := make([]bitset, len(o.code))
+	for i := range live {
+		live[i] = memory[i*words : (i+1)*words]
+	}
+	now := memory[len(o.code)*words:]
+	var list []int
+	for again := true; again; {
+		again = false
+		for si := len(o.sections) - 1; si >= 0; si-- {
+			s := &o.sections[si]
+			for i := s.end - 1; i >= s.start; i-- {
+				clear(now)
+				if o.code[i].op == iEnd {
+					o.atEnd(s, func(slot int) { now.add(slot) })
+					o.after(s, func(next *section) { now.or(live[next.start]) })
+				} else {
+					next, failing := o.successors(i, list)
+					list = next
+					fail := -1
+					if failing {
+						fail = next[len(next)-1]
+						next = next[:len(next)-1]
+					}
+					for _, to := range next {
+						now.or(live[to])
+					}
+					e := o.effectsOf(i)
+					for _, s := range e.defs {
+						now.remove(s)
+					}
+					for _, s := range e.uses {
+						now.add(s)
+					}
+					if fail >= 0 {
+						now.or(live[fail])
+					}
+				}
+				if live[i].or(now) {
+					again = true
+				}
+			}
+		}
+	}
+	return live
+}
+
+// dropDead drops instructions whose results are not read, and reports whether
+// there were some.
+func (o *optimiser) dropDead(live []bitset) bool {
+	old := o.code
+	o.rewrite(func(code []instr, i int) []instr {
+		if e := o.effectsOf(i); e.pure && len(e.defs) > 0 && !slices.ContainsFunc(e.defs, live[i+1].has) {
+			return code
+		}
+		return append(code, old[i])
+	})
+	return len(o.code) < len(old)
+}
+
+// prune leaves out what extraction loads for nobody.
+func (o *optimiser) prune(live []bitset) {
+	for i := range o.code {
+		in := &o.code[i]
+		if in.op != iExtract {
+			continue
+		}
+		x := &o.prog.extracts[in.imm]
+		h := o.atBase[x.base]
+		if h == nil || !o.simple[h] {
+			continue
+		}
+		x.loads = nil
+		for j := range x.typ.loads {
+			mv := &x.typ.loads[j]
+			s := h.base + int(mv.rel)
+			if o.fields[o.fieldOf[s]].eager && live[i+1].has(s) {
+				x.loads = append(x.loads, *mv)
+			}
+		}
+		if len(x.loads) == 0 && x.bytes < firstConst {
+			*in = instr{op: iTake, d: slot(x.base), imm: in.imm, b: slot(x.bytes)}
+		}
+	}
+}
+
+// keepOnly says which slots are cleared for a new packet and which are kept
+// in a queue, and has the architecture leave out what nobody reads.
+func (o *optimiser) keepOnly(live []bitset) {
+	p := o.prog
+	fresh := slices.Clone(live[o.section(sectionParse, in).start])
+	if o.arch == &tna {
+		fresh.or(live[o.section(sectionParse, out).start])
+	}
+	fresh.each(func(s int) {
+		if s < p.fieldsEnd {
+			p.fresh.add(s)
+		}
+	})
+	for _, h := range o.order {
+		h.simple = o.simple[h]
+	}
+	read, written := o.touched()
+	for name, at := range p.fields {
+		if !read.has(at.slot) {
+			delete(p.fields, name)
+		}
+	}
+	if o.arch == &tna {
+		return
+	}
+	egress := o.section(sectionPipeline, out)
+	bytes := o.values()[egress.start].bytes
+	sets := map[int]bool{}
+	for _, name := range o.arch.sets {
+		if at, ok := p.fields[name]; ok {
+			sets[at.slot] = true
+		}
+	}
+	now := live[egress.start]
+	now.add(p.sys + sysLength)
+	p.kept, p.zero = nil, nil
+	now.each(func(s int) {
+		n := o.fieldOf[s]
+		switch {
+		case s >= p.fieldsEnd, sets[s], n >= 0 && o.inBytes(n, bytes):
+		case !written.has(s):
+			p.zero.add(s)
+		default:
+			p.kept = append(p.kept, slot(s))
+		}
+	})
+}
+
+// touched returns the slots that anything reads, and those that may be other
+// than zero when a packet goes to the queues.
+func (o *optimiser) touched() (read, written bitset) {
+	read, written = newBitset(o.n), newBitset(o.n)
+	o.listed(func(s int) {
+		read.add(s)
+		written.add(s)
+	})
+	for i := range o.sections {
+		s := &o.sections[i]
+		for i := s.start; i < s.end; i++ {
+			e := o.effectsOf(i)
+			for _, s := range e.uses {
+				read.add(s)
+			}
+			if s.gress == in && s.kind != sectionFinish {
+				for _, s := range e.defs {
+					written.add(s)
+				}
+			}
+		}
+		o.atEnd(s, read.add)
+	}
+	for _, t := range o.prog.Tables {
+		if t.Meter >= 0 {
+			written.add(t.meterSlot)
+		}
+	}
+	for _, at := range o.prog.fields {
+		for i := range at.limbs {
+			written.add(at.slot + i)
+		}
+	}
+	for s := o.prog.sys; s < o.prog.sys+sysExit; s++ {
+		written.add(s)
+	}
+	// Headers are changed in more ways than defs say; but the mark of an
+	// assignment is made by nothing else.
+	marks := map[int]bool{}
+	for h := range o.simple {
+		marks[h.base+relDirty] = true
+	}
+	assigned := func(s int) bool {
+		for _, x := range []*section{o.section(sectionParse, in), o.section(sectionPipeline, in)} {
+			for i := x.start; i < x.end; i++ {
+				if o.code[i].op == iOrI && int(o.code[i].d) == s {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for s := o.prog.metadataEnd; s < o.prog.fieldsEnd; s++ {
+		if marks[s] && !assigned(s) {
+			written.remove(s)
+		} else {
+			written.add(s)
+		}
+	}
+	return read, written
+}
+
+// spans are ranges of slots that are cleared together.
+type spans []struct{ from, to int }
+
+// add adds a slot behind all others. Clearing a few more costs less than
+// another range.
+func (l *spans) add(s int) {
+	if n := len(*l) - 1; n >= 0 && s <= (*l)[n].to+8 {
+		(*l)[n].to = s + 1
+		return
+	}
+	*l = append(*l, struct{ from, to int }{s, s + 1})
+}
+
+func (l spans) clear(f []uint64) {
+	for i := range l {
+		clear(f[l[i].from:l[i].to])
+	}
+}
