@@ -12,6 +12,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"google.golang.org/grpc"
 )
@@ -27,6 +28,7 @@ type soft struct {
 	silent bool             // what is sent is forgotten
 	rate   vtime.Rate       // of the ports; 0: sends without delay
 	pfc    softswitch.PFC   // obeyed and sent if set
+	plain  bool             // the program is not optimised
 }
 
 func (s *soft) Now() vtime.Time         { return s.at }
@@ -67,7 +69,7 @@ func (s *soft) startWith(t testing.TB, ports, recirculation int) controlplane.Ta
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	p4rtserver.New(sw, p4rtserver.Options{}).Register(server)
+	p4rtserver.New(sw, p4rtserver.Options{Compile: interp.Options{Plain: s.plain}}).Register(server)
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
 	return controlplane.Target{Name: "dut", Addr: l.Addr().String(), DeviceID: 1}

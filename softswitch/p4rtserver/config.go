@@ -32,7 +32,7 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetForwa
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY, p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE,
 		p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
 		var err error
-		if p, err = bind(r.Config); err != nil {
+		if p, err = bind(r.Config, s.opts.Compile); err != nil {
 			return nil, err
 		}
 	default:
@@ -193,7 +193,7 @@ func (s *Server) GetForwardingPipelineConfig(_ context.Context, r *p4v1.GetForwa
 // Preload sets a configuration and applies updates without a controller, as a
 // switch does that starts with a program of its own. Updates are all or none.
 func (s *Server) Preload(cfg *p4v1.ForwardingPipelineConfig, updates []*p4v1.Update) error {
-	p, err := bind(cfg)
+	p, err := bind(cfg, s.opts.Compile)
 	if err != nil {
 		return err
 	}

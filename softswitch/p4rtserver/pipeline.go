@@ -136,18 +136,14 @@ func (b *bindings) errorf(format string, args ...any) {
 
 // bind compiles a configuration and joins its parts. What is wrong with it is
 // INVALID_ARGUMENT.
-func bind(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, error) {
+func bind(cfg *p4v1.ForwardingPipelineConfig, opts interp.Options) (*pipeline, error) {
 	if cfg == nil || cfg.P4Info == nil {
 		return nil, status.Error(codes.InvalidArgument, "the configuration has no P4Info")
 	}
 	if len(cfg.P4DeviceConfig) == 0 {
 		return nil, status.Error(codes.InvalidArgument, "the configuration has no device configuration: this target takes BMv2 JSON")
 	}
-	json, err := bmv2json.Decode("p4_device_config", cfg.P4DeviceConfig)
-	if err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "%v", err)
-	}
-	prog, err := interp.Compile(json, interp.Options{})
+	json, prog, err := compile(cfg.P4DeviceConfig, opts)
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "%v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -32,6 +33,8 @@ type Options struct {
 	// stand for in the data plane; a number of the controller's is written as
 	// text. Strings of a URI that is not here get numbers as they are used.
 	Translations map[string]map[string]uint64
+	// Compile says how programs are compiled.
+	Compile interp.Options
 	// Logger gets what the server does; nil is silent.
 	Logger *slog.Logger
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"crypto/sha256"
+	"slices"
+	"sync"
+
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/softswitch/interp"
+)
+
+// compiled are the programs compiled last. All switches of a process that are
+// given the same configuration run the same program, compiled once.
+var compiled struct {
+	sync.Mutex
+	list []*compilation // last used last
+}
+
+// compilation is a configuration and what became of it.
+type compilation struct {
+	sum  [sha256.Size]byte
+	opts interp.Options
+	once sync.Once
+	json *bmv2json.Program
+	prog *interp.Program
+	err  error
+}
+
+// keepCompiled is how many programs are kept: more than an experiment has.
+const keepCompiled = 8
+
+// compile compiles a device configuration, or finds it compiled. What it
+// returns is not to be changed.
+func compile(config []byte, opts interp.Options) (*bmv2json.Program, *interp.Program, error) {
+	sum := sha256.Sum256(config)
+	compiled.Lock()
+	i := slices.IndexFunc(compiled.list, func(c *compilation) bool { return c.sum == sum && c.opts == opts })
+	c := &compilation{sum: sum, opts: opts}
+	if i >= 0 {
+		c = compiled.list[i]
+		compiled.list = slices.Delete(compiled.list, i, i+1)
+	}
+	compiled.list = append(compiled.list, c)
+	if len(compiled.list) > keepCompiled {
+		compiled.list = slices.Delete(compiled.list, 0, 1)
+	}
+	compiled.Unlock()
+	c.once.Do(func() {
+		if c.json, c.err = bmv2json.Decode("p4_device_config", config); c.err == nil {
+			c.prog, c.err = interp.Compile(c.json, opts)
+		}
+	})
+	return c.json, c.prog, c.err
+}
