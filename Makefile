@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: help build demo soak test golden bench clock conformance model tofino
+.PHONY: help build demo soak test golden bench conformance model tofino
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -17,13 +17,21 @@ bin/pauseless:
 demo: build ## the main job: drill and rlb over drill on a lossless fabric, with a report
 	bin/pauseless demo
 
+# Every test runs once. Packages whose goroutines share state run with the race
+# detector. The fabric, fifty times slower with it, runs without; its tests of
+# many threads run again with it, in short.
+RACE = ./controlplane/... ./softswitch ./softswitch/port ./softswitch/p4rtserver ./softswitch/metrics \
+	./testbed/wire ./testbed/live ./testbed/netns ./testbed/local ./bmv2tests/p4rt ./bmv2tests/controller
+THREADS = Threads|Cancel
+
 test: build ## everything CI checks: format, vet, staticcheck, tests, race, regenerated files
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	$(GO) test ./...
+	$(GO) test $$({ $(GO) list ./...; $(GO) list $(RACE); } | sort | uniq -u)
+	$(GO) test -race $(RACE)
+	$(GO) test -race -short -run '$(THREADS)' ./fabric ./testbed/scenario ./testbed/virtual ./testbed/exp
 	cd bmv2tests/goclient && $(GO) vet ./... && $(GO) test ./...
-	$(GO) test -race -short ./...
 
 golden: ## rewrite the golden files; read the diff before you commit it
 	UPDATE_GOLDEN=1 $(GO) test ./gen
@@ -35,18 +43,6 @@ bench: ## the benchmarks
 
 soak: ## a minute of concurrent writes, reads and traffic under the race detector
 	SOAK=60 $(GO) test -race -count=1 -v -timeout 10m ./bmv2tests/p4rt -run TestConcurrentWritesReadsAndTraffic
-
-# Go takes no folder for a package whose name begins with an underscore.
-CLOCK = $(abspath bin/_clock)
-
-clock: ## tests of what runs for long, with a wall clock that is set by two hours fifteen times a second
-	mkdir -p $(CLOCK)
-	sed 's|^\tmono -= startNano$$|&\n\tsec += (mono>>26\&1)*7200 - 3600|' "$$($(GO) env GOROOT)/src/time/time.go" >$(CLOCK)/time.go
-	grep -q 'mono>>26' $(CLOCK)/time.go
-	echo "{\"Replace\": {\"$$($(GO) env GOROOT)/src/time/time.go\": \"$(CLOCK)/time.go\"}}" >$(CLOCK)/overlay.json
-	$(GO) test -overlay $(CLOCK)/overlay.json ./controlplane/... ./softswitch/p4rtserver ./bmv2tests/controller ./testbed/wire ./testbed/netns ./testbed/live
-	@# grpc-go's server tells by this clock that a connection is dead; hosts are told by it when to begin.
-	$(GO) test -overlay $(CLOCK)/overlay.json ./bmv2tests/p4rt ./cmd/pauseless -skip 'ConcurrentWritesReads|OnSwitches/softswitch/takeover|DeployScripts/capture'
 
 conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<checkout of p4lang/p4c>
 	P4C=$(abspath $(P4C)) $(GO) test -count=1 -v -timeout 30m ./bmv2tests/conformance -args -reference

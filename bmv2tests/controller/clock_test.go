@@ -44,8 +44,8 @@ func fakeClock(t *testing.T) (set func(offset string)) {
 }
 
 // The clock of a BMv2's machine is set an hour forward and back: connection,
-// election and entries do not care, and the operator hears of it. What our own
-// clock does to a controller, `make clock` shows.
+// election and entries do not care, and the operator hears of it. Our own clock
+// may be set too: package archtest keeps it out of what runs for long.
 func TestASwitchWhoseClockIsSet(t *testing.T) {
 	need.Tool(t, "BMV2", "simple_switch_grpc")
 	set := fakeClock(t)

@@ -377,7 +377,7 @@ func TestPacketIO(t *testing.T) {
 	if want, err := conversion.UInt32ToBinaryCompressed(cpuPort); err != nil || !bytes.Equal(p.Metadata[0].Value, want) {
 		t.Errorf("it came in by port %x, want %x: %v", p.Metadata[0].Value, want, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c.ok(c.SendPacketOut(ctx, &p4v1.PacketOut{Payload: []byte{1}}))
 	if e := c.next().GetError(); codes.Code(e.GetCanonicalCode()) != codes.InvalidArgument {

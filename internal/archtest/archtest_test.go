@@ -196,6 +196,47 @@ func TestNoShell(t *testing.T) {
 	})
 }
 
+// wallClock are the files of long-running code that may look at the wall clock,
+// which anyone may set while they run.
+var wallClock = map[string]string{
+	"controlplane/digest.go":          "shows when the switch says that a digest was made",
+	"softswitch/p4rtserver/server.go": "P4Runtime wants digests' times as wall clock",
+	"testbed/live/busy.go":            "notices that the clock was set",
+	"testbed/netns/socket_linux.go":   "the kernel's stamps of frames; a deadline in the past",
+}
+
+// Timers, deadlines and differences of times from time.Now count by Go's
+// monotonic clock, so sessions and switches do not notice if the wall clock is
+// set. What loses the monotonic reading is banned from code that runs for long.
+func TestTimesKeepTheirMonotonicClock(t *testing.T) {
+	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
+		if strings.HasSuffix(path, "_test.go") || wallClock[path] != "" ||
+			!strings.HasPrefix(path, "controlplane/") && !strings.HasPrefix(path, "softswitch/") && !strings.HasPrefix(path, "testbed/") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			name := sel.Sel.Name
+			if name == "Round" && len(call.Args) == 1 {
+				if zero, ok := call.Args[0].(*ast.BasicLit); ok && zero.Value == "0" {
+					name = "Round(0)"
+				}
+			}
+			if slices.Contains([]string{"Unix", "UnixNano", "UnixMicro", "UnixMilli", "UTC", "Local", "AddDate", "Round(0)"}, name) {
+				t.Errorf("%s uses %s: it loses the monotonic clock, or compares with another; if it must, say why in wallClock", path, name)
+			}
+			return true
+		})
+	})
+}
+
 func TestEveryFileNamesItsLicence(t *testing.T) {
 	walk(t, func(path string) {
 		switch filepath.Ext(path) {

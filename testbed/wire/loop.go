@@ -72,9 +72,11 @@ func (l *loop) wall() vtime.Time {
 	return vtime.Time(time.Since(l.epoch).Nanoseconds() / l.scale * int64(vtime.Nanosecond))
 }
 
-// until returns how long it is, on the wall, until a time of the scaled clock.
+// until returns how long it is, on the wall, until the scaled clock shows t or
+// more.
 func (l *loop) until(t vtime.Time) time.Duration {
-	return time.Until(l.epoch.Add(time.Duration(t.Nanoseconds() * l.scale)))
+	up := (t + vtime.Nanosecond - 1).Nanoseconds()
+	return time.Until(l.epoch.Add(time.Duration(up * l.scale)))
 }
 
 // check is how often done is asked where nothing happens.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pauseless/pauseless/fabric"
@@ -71,7 +72,7 @@ func config(t testing.TB, host string) Config {
 	}
 }
 
-// both runs the hosts of a cable's two ends.
+// both runs, in a bubble of testing/synctest, the hosts of a cable's two ends.
 func both(t *testing.T, a, b Port, change func(*Config)) [2]*Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -106,71 +107,79 @@ func both(t *testing.T, a, b Port, change func(*Config)) [2]*Report {
 }
 
 func TestHostsTalkInWallTime(t *testing.T) {
-	a, b := newCable()
-	r := both(t, a, b, nil)
-	if len(r[0].Outgoing) != 2 || len(r[0].Incoming) != 1 || len(r[1].Outgoing) != 1 || len(r[1].Incoming) != 2 {
-		t.Fatalf("%+v\n%+v", r[0], r[1])
-	}
-	for _, rep := range r {
-		for _, o := range rep.Outgoing {
-			if o.FCTNS == 0 || o.Resent < 0 {
-				t.Errorf("%s: %+v", rep.Host, o)
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newCable()
+		r := both(t, a, b, nil)
+		if len(r[0].Outgoing) != 2 || len(r[0].Incoming) != 1 || len(r[1].Outgoing) != 1 || len(r[1].Incoming) != 2 {
+			t.Fatalf("%+v\n%+v", r[0], r[1])
+		}
+		for _, rep := range r {
+			for _, o := range rep.Outgoing {
+				if o.FCTNS == 0 || o.Resent < 0 {
+					t.Errorf("%s: %+v", rep.Host, o)
+				}
+			}
+			if rep.Partial || rep.Unknown != 0 {
+				t.Errorf("%+v", rep)
 			}
 		}
-		if rep.Partial || rep.Unknown != 0 {
-			t.Errorf("%+v", rep)
+		if in := r[1].Incoming; in[0].Flow != 1 || in[0].Delivered != 51 || in[1].Flow != 3 || in[1].Delivered != 100 || in[0].EndNS == 0 {
+			t.Errorf("%+v", in)
 		}
-	}
-	if in := r[1].Incoming; in[0].Flow != 1 || in[0].Delivered != 51 || in[1].Flow != 3 || in[1].Delivered != 100 || in[0].EndNS == 0 {
-		t.Errorf("%+v", in)
-	}
+	})
 }
 
 func TestLossOnTheWireIsMadeUpFor(t *testing.T) {
-	a, b := newCable()
-	n := 0
-	a.lose = func([]byte) bool { n++; return n%20 == 7 }
-	r := both(t, a, b, func(c *Config) { c.Hosts.RTO = 100 * vtime.Microsecond })
-	if o := r[0].Outgoing[1]; r[0].Partial || o.Resent == 0 || r[1].Incoming[1].OutOfOrder == 0 {
-		t.Errorf("%+v\n%+v", r[0], r[1])
-	}
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newCable()
+		n := 0
+		a.lose = func([]byte) bool { n++; return n%20 == 7 }
+		r := both(t, a, b, func(c *Config) { c.Hosts.RTO = 100 * vtime.Microsecond })
+		if o := r[0].Outgoing[1]; r[0].Partial || o.Resent == 0 || r[1].Incoming[1].OutOfOrder == 0 {
+			t.Errorf("%+v\n%+v", r[0], r[1])
+		}
+	})
 }
 
 func TestElidedPayloadIsOnTheWire(t *testing.T) {
-	a, b := newCable()
-	var frames [][]byte
-	a.lose = func(f []byte) bool {
-		frames = append(frames, bytes.Clone(f))
-		return false
-	}
-	both(t, a, b, nil)
-	for _, f := range frames {
-		ip := packet.FindIPv4(f)
-		if ip == nil || ip.TotalLen() != len(f)-packet.EthernetLen || !ip.ChecksumOK() {
-			t.Fatalf("frame of %d bytes: %x", len(f), f[:min(len(f), 60)])
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newCable()
+		var frames [][]byte
+		a.lose = func(f []byte) bool {
+			frames = append(frames, bytes.Clone(f))
+			return false
 		}
-	}
+		both(t, a, b, nil)
+		for _, f := range frames {
+			ip := packet.FindIPv4(f)
+			if ip == nil || ip.TotalLen() != len(f)-packet.EthernetLen || !ip.ChecksumOK() {
+				t.Fatalf("frame of %d bytes: %x", len(f), f[:min(len(f), 60)])
+			}
+		}
+	})
 }
 
 func TestStoppedHostReportsWhatThereIs(t *testing.T) {
-	a, _ := newCable()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	r, err := Run(ctx, config(t, "h1"), a)
-	if err != nil || !r.Partial || len(r.Outgoing) != 2 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	var table, doc bytes.Buffer
-	if err := r.WriteTable(&table); err != nil || !strings.Contains(table.String(), "unfinished") || !strings.Contains(table.String(), "stopped before all flows were done") {
-		t.Errorf("%v\n%s", err, &table)
-	}
-	if err := r.WriteJSON(&doc); err != nil {
-		t.Fatal(err)
-	}
-	var back Report
-	if err := json.Unmarshal(doc.Bytes(), &back); err != nil || !back.Partial || back.Host != "h1" {
-		t.Errorf("%v: %s", err, &doc)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := newCable()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		r, err := Run(ctx, config(t, "h1"), a)
+		if err != nil || !r.Partial || len(r.Outgoing) != 2 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		var table, doc bytes.Buffer
+		if err := r.WriteTable(&table); err != nil || !strings.Contains(table.String(), "unfinished") || !strings.Contains(table.String(), "stopped before all flows were done") {
+			t.Errorf("%v\n%s", err, &table)
+		}
+		if err := r.WriteJSON(&doc); err != nil {
+			t.Fatal(err)
+		}
+		var back Report
+		if err := json.Unmarshal(doc.Bytes(), &back); err != nil || !back.Partial || back.Host != "h1" {
+			t.Errorf("%v: %s", err, &doc)
+		}
+	})
 }
 
 func TestConfigurationIsChecked(t *testing.T) {
