@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/view"
 )
 
 //go:embed demo.yaml
@@ -65,6 +67,8 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 		},
 		Read: watch.read,
 	}
+	var rec recording
+	o.Follow = rec.follow
 	runs, err := runScenario(cmd.Context(), s, o, stderr)
 	if err != nil {
 		return err
@@ -81,7 +85,14 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nReport: %s\n", path)
+	replay, page := filepath.Join(dir, "replay.rec"), filepath.Join(dir, "replay.html")
+	if err := rec.write(replay); err != nil {
+		return err
+	}
+	if err := writeFile(page, func(w io.Writer) error { return view.WritePage(w, "Demo: "+s.Summary, rec.runs()) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nReport: %s\nReplay: %s, or `pauseless live %s`\n", path, page, replay)
 	return nil
 }
 

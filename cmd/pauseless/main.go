@@ -68,6 +68,7 @@ func newRootCmd() *cobra.Command {
 		newFmtCmd(),
 		newGenCmd(),
 		newHostCmd(),
+		newLiveCmd(),
 		newReportCmd(),
 		newSTFCmd(),
 		newSwitchCmd(),

@@ -8,12 +8,14 @@ import (
 
 	"github.com/pauseless/pauseless/testbed/record"
 	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/view"
 )
 
 // recording has the recorders of a scenario's runs, in order.
 type recording struct {
 	mu        sync.Mutex
 	recorders []*record.Recorder
+	running   bool // there may be more
 }
 
 // follow is what scenario.Options.Follow wants.
@@ -23,6 +25,24 @@ func (r *recording) follow(s scenario.Start) scenario.Follower {
 	defer r.mu.Unlock()
 	r.recorders = append(r.recorders, rec)
 	return rec
+}
+
+// done says that there will be no more runs.
+func (r *recording) done() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running = false
+}
+
+// Recordings implements view.Source.
+func (r *recording) Recordings() ([]view.Recording, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []view.Recording
+	for _, rec := range r.recorders {
+		all = append(all, rec)
+	}
+	return all, r.running
 }
 
 // runs returns the recordings as they are.

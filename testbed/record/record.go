@@ -105,6 +105,9 @@ type Store struct {
 	version int
 }
 
+// Finished is a recording that does not grow any more.
+func Finished(r *Run) *Store { return &Store{run: *r} }
+
 // Snapshot returns the recording as it is. What it refers to does not change
 // any more: elements are only appended, and put together in new arrays.
 func (s *Store) Snapshot() (r Run, version int) {

@@ -212,8 +212,7 @@ export function chart(parent, spec) {
 			}
 		},
 		// svg draws the chart once more, on a context that writes SVG. uPlot
-		// asks for its context while it is made and draws in a microtask, or
-		// at once inside batch.
+		// asks for its context while it is made, and draws at the end of batch.
 		svg() {
 			const w = 760, h = height(w) + 18 * Math.ceil(series.length / 4), ratio = devicePixelRatio || 1;
 			const ctx = new SVGContext(w * ratio, h * ratio);
@@ -221,9 +220,8 @@ export function chart(parent, spec) {
 			HTMLCanvasElement.prototype.getContext = () => ctx;
 			window.Path2D = RecordedPath;
 			try {
-				let u = null;
-				new uPlot({...options(w, h, 'light', true), plugins: [{hooks: {init: self => { u = self; }}}]}, data, (self, init) => init());
-				u.redraw(true, true);
+				const u = new uPlot(options(w, h, 'light', true), data, (self, init) => init());
+				u.batch(() => u.redraw(true, true));
 				u.destroy();
 			} finally {
 				HTMLCanvasElement.prototype.getContext = getContext;

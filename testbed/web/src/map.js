@@ -44,29 +44,30 @@ export function line(map, l, dir) {
 	return {x0: a.x + ox, y0: a.y + oy, x1: b.x + ox, y1: b.y + oy};
 }
 
-/** Paints the map. style(link, direction) gives {colour, width, dash}; node(i) gives {fill, stroke}. */
+/** Paints the map. style(link, direction) gives {colour, width, dash, above}; node(i) gives {fill, stroke}. */
 export function drawMap(ctx, map, c, style, node = () => ({})) {
 	const {links, nodes} = map.network;
-	// Strong lines come last, above the others.
-	const later = [];
-	const paint = (l, dir, s) => {
-		const p = line(map, l, dir);
+	// Lines that look the same are drawn at once; strong ones come last, above
+	// the others.
+	const groups = new Map();
+	for (let l = 0; l < links.length; l++) {
+		for (let dir = 0; dir < 2; dir++) {
+			const s = style(l, dir), key = `${s.above ? 1 : 0} ${s.colour} ${s.width} ${s.dash || ''}`;
+			if (!groups.has(key)) groups.set(key, {s, lines: []});
+			groups.get(key).lines.push(line(map, l, dir));
+		}
+	}
+	for (const {s, lines} of [...groups.values()].sort((a, b) => (a.s.above || 0) - (b.s.above || 0))) {
 		ctx.strokeStyle = s.colour;
 		ctx.lineWidth = s.width;
 		ctx.setLineDash(s.dash || []);
 		ctx.beginPath();
-		ctx.moveTo(p.x0, p.y0);
-		ctx.lineTo(p.x1, p.y1);
-		ctx.stroke();
-	};
-	for (let l = 0; l < links.length; l++) {
-		for (let dir = 0; dir < 2; dir++) {
-			const s = style(l, dir);
-			if (s.above) later.push([l, dir, s]);
-			else paint(l, dir, s);
+		for (const p of lines) {
+			ctx.moveTo(p.x0, p.y0);
+			ctx.lineTo(p.x1, p.y1);
 		}
+		ctx.stroke();
 	}
-	for (const [l, dir, s] of later) paint(l, dir, s);
 	ctx.setLineDash([]);
 	ctx.textAlign = 'center';
 	for (let i = 0; i < nodes.length; i++) {
@@ -81,12 +82,13 @@ export function drawMap(ctx, map, c, style, node = () => ({})) {
 		ctx.stroke();
 		// Names where there is room.
 		const size = 11;
-		if (nodes[i].name.length * size * 0.58 > p.step - 2) continue;
+		const wide = nodes[i].name.length * size * 0.58;
+		if (wide > p.step - 2) continue;
 		ctx.font = `${size}px ${font}`;
 		ctx.fillStyle = c.text;
 		ctx.textBaseline = 'middle';
 		if (host) ctx.fillText(nodes[i].name, p.x, p.y + p.r + 10);
-		else ctx.fillText(nodes[i].name, p.x, p.y - p.r * 0.75 - 9);
+		else ctx.fillText(nodes[i].name, p.x, wide < 2 * p.r - 3 ? p.y : p.y - p.r * 0.75 - 9);
 	}
 }
 

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pauseless/pauseless/softswitch/p4rtserver"
+	"github.com/pauseless/pauseless/testbed/record"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/view"
+)
+
+// liveFlags are the flags of `live`.
+type liveFlags struct {
+	ctl                 // the switches, if they are to be asked
+	listen, html, trace string
+	tlsCert, tlsKey     string
+	tlsCA               string
+	every               time.Duration
+	threads             int
+}
+
+func newLiveCmd() *cobra.Command {
+	f := &liveFlags{ctl: ctl{election: "1"}}
+	cmd := &cobra.Command{
+		Use:   "live [RECORDING | SCENARIO.yaml]",
+		Short: "Show a network in the browser: a recording, a running simulation, or real switches",
+		Long: `Serves a page with a map of the network: links by their use, PAUSE on the link
+and class that it holds, queues, warnings on their way, and the ways of flows; a
+time line to play, slow down and step through.
+
+What it shows is a recording (of ` + "`pauseless fabric run --record` or `pauseless demo`" + `),
+a scenario, which it runs meanwhile, or switches (--topology, --network), whose
+registers it reads again and again. It only reads, and listens on loopback if
+not told otherwise.`,
+		Example: `  pauseless live out/demo/replay.rec
+  pauseless live scenario.yaml
+  pauseless live --topology fabric.yaml --every 200ms
+  pauseless live run.rec --html run.html    # a page that is one file`,
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:9880", "`ADDRESS` of the page")
+	fl.StringVar(&f.tlsCert, "tls-cert", "", "certificate of the page's server, a PEM `FILE`")
+	fl.StringVar(&f.tlsKey, "tls-key", "", "its private key, a PEM `FILE`")
+	fl.StringVar(&f.tlsCA, "tls-ca", "", "certificates that browsers' must be signed by, a PEM `FILE`")
+	fl.StringVar(&f.html, "html", "", "write the page with the recording into `FILE` instead of serving it")
+	fl.StringVar(&f.trace, "trace", "", "write the recording as a trace for ui.perfetto.dev into `FILE` instead of serving it")
+	fl.IntVar(&f.threads, "threads", 1, "goroutines that run a scenario")
+	fl.DurationVar(&f.every, "every", 500*time.Millisecond, "time between two readings of switches")
+	fl.StringSliceVar(&f.addrs, "addr", nil, "a switch, [NAME=]HOST:PORT[/DEVICE], whose name is in --topology")
+	fl.StringSliceVar(&f.thrift, "thrift", nil, "a switch's Thrift server, [NAME=]HOST:PORT, for registers of BMv2")
+	fl.StringVar(&f.topology, "topology", "", "`FILE` with the network and its switches' addresses")
+	fl.StringVar(&f.network, "network", "", "a network that `pauseless deploy` brought up, by `NAME`")
+	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "patience with each call to a switch")
+	fl.StringVar(&f.ca, "switch-tls-ca", "", "talk TLS with switches and trust the certificates in this PEM `FILE`")
+	fl.StringVar(&f.cert, "switch-tls-cert", "", "client certificate for switches, a PEM `FILE`")
+	fl.StringVar(&f.key, "switch-tls-key", "", "its private key, a PEM `FILE`")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
+	return cmd
+}
+
+func (f *liveFlags) run(cmd *cobra.Command, args []string) error {
+	switches := f.topology != "" || f.network != "" || len(f.addrs) > 0
+	switch {
+	case len(args) == 1 && !switches:
+	case len(args) == 0 && switches && f.html == "" && f.trace == "":
+		return f.switches(cmd)
+	case len(args) == 0 && switches:
+		return usageErrorf(cmd, "--html and --trace want a recording or a scenario")
+	default:
+		return usageErrorf(cmd, "want one recording or scenario, or switches by --topology or --network")
+	}
+	switch filepath.Ext(args[0]) {
+	case ".yaml", ".yml":
+		return f.scenario(cmd, args[0])
+	}
+	runs, err := readRecording(args[0])
+	if err != nil {
+		return err
+	}
+	if f.html != "" || f.trace != "" {
+		return f.write(cmd, runs)
+	}
+	return f.serve(cmd, runs[0].Scenario, finished(runs), nil)
+}
+
+func readRecording(name string) ([]*record.Run, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	runs, err := record.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return runs, nil
+}
+
+// write writes the files that are asked for.
+func (f *liveFlags) write(cmd *cobra.Command, runs []*record.Run) error {
+	for _, file := range []struct {
+		name string
+		do   func(io.Writer) error
+	}{
+		{f.html, func(w io.Writer) error { return view.WritePage(w, runs[0].Scenario, runs) }},
+		{f.trace, func(w io.Writer) error { return record.WriteTrace(w, runs) }},
+	} {
+		if file.name == "" {
+			continue
+		}
+		if err := writeFile(file.name, file.do); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs\n", file.name, len(runs))
+	}
+	return nil
+}
+
+// scenario runs a scenario while the page is served.
+func (f *liveFlags) scenario(cmd *cobra.Command, name string) error {
+	s, err := scenario.Read(name)
+	if err != nil {
+		return err
+	}
+	rec := &recording{running: true}
+	work := func(ctx context.Context) error {
+		runs, err := runScenario(ctx, s, scenario.Options{Threads: f.threads, Follow: rec.follow}, cmd.ErrOrStderr())
+		rec.done()
+		if len(runs) > 0 {
+			result.Table(cmd.OutOrStdout(), runs)
+		}
+		return err
+	}
+	if f.html != "" || f.trace != "" {
+		if err := work(cmd.Context()); err != nil {
+			return err
+		}
+		return f.write(cmd, rec.runs())
+	}
+	return f.serve(cmd, s.Name, rec, work)
+}
+
+// switches reads switches while the page is served.
+func (f *liveFlags) switches(cmd *cobra.Command) error {
+	if f.every <= 0 {
+		return usageErrorf(cmd, "--every must be above 0")
+	}
+	if f.topology == "" && f.network == "" {
+		return usageErrorf(cmd, "a map needs the network: give --topology FILE beside --addr")
+	}
+	fabric, err := f.forReading(cmd)
+	if err != nil {
+		return err
+	}
+	defer fabric.Close()
+	if f.net == nil {
+		return fmt.Errorf("the topology of %s is not there any more", f.network)
+	}
+	p, err := record.NewPoller(cmd.Context(), f.net, fabric, f.every, record.DefaultLimits)
+	if err != nil {
+		return err
+	}
+	return f.serve(cmd, f.net.Name, polled{p}, func(ctx context.Context) error {
+		tick := time.NewTicker(f.every)
+		defer tick.Stop()
+		said := ""
+		for {
+			if err := p.Look(ctx); err != nil && ctx.Err() == nil && err.Error() != said {
+				said = err.Error()
+				fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: %v; asking again every %v\n", err, f.every)
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	})
+}
+
+// serve serves the page until Ctrl-C, with work going on beside it.
+func (f *liveFlags) serve(cmd *cobra.Command, title string, s view.Source, work func(context.Context) error) error {
+	conf, err := f.pageTLS()
+	if err != nil {
+		return err
+	}
+	lis, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("the page's server: %w; --listen 127.0.0.1:0 takes any free port", err)
+	}
+	scheme := "http"
+	if conf != nil {
+		lis, scheme = tls.NewListener(lis, conf), "https"
+	}
+	if !p4rtserver.Loopback(f.listen) && f.tlsCA == "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: anyone who can reach %s sees this network: use --tls-cert, --tls-key and --tls-ca\n", lis.Addr())
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s://%s shows %s; Ctrl-C ends it\n", scheme, lis.Addr(), title)
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	h := &http.Server{Handler: view.Handler(title, s), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(lis) }()
+	worked := make(chan error, 1)
+	if work != nil {
+		go func() { worked <- work(ctx) }()
+	}
+	for {
+		select {
+		case <-cmd.Context().Done():
+			cancel()
+			h.Close()
+			if work != nil {
+				<-worked
+			}
+			return nil
+		case err := <-served:
+			return err
+		case err := <-worked:
+			work = nil
+			if err != nil && !errors.Is(err, context.Canceled) {
+				return err
+			}
+		}
+	}
+}
+
+func (f *liveFlags) pageTLS() (*tls.Config, error) {
+	if f.tlsCert == "" && f.tlsKey == "" {
+		if f.tlsCA != "" {
+			return nil, errors.New("--tls-ca wants --tls-cert and --tls-key")
+		}
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+	}
+	conf := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if f.tlsCA != "" {
+		pem, err := os.ReadFile(f.tlsCA)
+		if err != nil {
+			return nil, err
+		}
+		conf.ClientCAs, conf.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		if !conf.ClientCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no PEM certificate", f.tlsCA)
+		}
+	}
+	return conf, nil
+}
+
+// finished are recordings that do not grow.
+type finished []*record.Run
+
+// Recordings implements view.Source.
+func (f finished) Recordings() ([]view.Recording, bool) {
+	var all []view.Recording
+	for _, r := range f {
+		all = append(all, record.Finished(r))
+	}
+	return all, false
+}
+
+// polled is the recording of switches.
+type polled struct{ *record.Poller }
+
+// Recordings implements view.Source.
+func (p polled) Recordings() ([]view.Recording, bool) { return []view.Recording{p.Poller}, false }

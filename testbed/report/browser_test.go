@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/pauseless/pauseless/testbed/web/webtest"
+)
+
+// The page in a browser: figures are there, values are those of the results,
+// series go on and off in all figures, zooms go together, SVG is well formed.
+func TestReportInTheBrowser(t *testing.T) {
+	page := write(t, "demo", run("drill", 1, 3), run("drill", 2, 4), run("rlb-drill", 1, 2), run("rlb-drill", 2, 3), run("a<b>&c", 1, 5))
+	file := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p := webtest.Open(t, file, 1200, 1000)
+	// 3 charts of curves, 3 arms of queues and pauses, 3 maps.
+	if got := webtest.Eval[int](p, "document.querySelectorAll('.chart canvas').length"); got != 12 {
+		t.Errorf("%d figures", got)
+	}
+	// By the keyboard to the last value of the distribution: all flows.
+	p.Do(chromedp.Focus(".plot", chromedp.ByQuery), chromedp.KeyEvent(strings.Repeat(kb.ArrowRight, 210)))
+	for i, want := range []string{"100 %", "100 %"} {
+		got := webtest.Eval[string](p, fmt.Sprintf("document.querySelectorAll('.chart')[0].querySelectorAll('.value')[%d].textContent", i))
+		if !strings.Contains(got, want) {
+			t.Errorf("the distribution of arm %d ends at %q", i, got)
+		}
+	}
+	// The slowdown of run(…, 3) is 3, of (…, 4) 4: on average 3.5.
+	p.Do(chromedp.ScrollIntoView(`[data-number="1"] .plot`, chromedp.ByQuery), chromedp.Focus(`[data-number="1"] .plot`, chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowRight))
+	if got := webtest.Eval[string](p, `document.querySelector('[data-number="1"] .value').textContent`); got != " 3.5 (3 to 4)" {
+		t.Errorf("the slowdown is %q", got)
+	}
+	// An arm that is off is off everywhere.
+	p.Do(chromedp.Click(`[data-number="1"] button.series`, chromedp.ByQuery))
+	if got := webtest.Eval[int](p, `[...document.querySelectorAll('[data-figure=curves] button.series[aria-pressed=false]')].length`); got != 3 {
+		t.Errorf("drill is off in %d figures, want 3", got)
+	}
+	// Plus zooms the time lines of all arms.
+	before := webtest.Eval[string](p, axes)
+	p.Do(chromedp.ScrollIntoView(`[data-figure=runs] .plot`, chromedp.ByQuery), chromedp.Focus(`[data-figure=runs] .plot`, chromedp.ByQuery), chromedp.KeyEvent(strings.Repeat(kb.ArrowRight, 50)+"+"))
+	if after := webtest.Eval[string](p, axes); after == before {
+		t.Error("a zoom changed nothing")
+	}
+	// What is saved is SVG with text.
+	webtest.Eval[any](p, `window.saved = []; URL.createObjectURL = b => { saved.push(b); return '#'; }; HTMLAnchorElement.prototype.click = () => {}; for (const b of document.querySelectorAll('.tools button')) b.click();`)
+	p.Until("saved.length === 12")
+	texts := webtest.Eval[[]string](p, "Promise.all(saved.map(b => b.text()))")
+	for i, text := range texts {
+		dec := xml.NewDecoder(strings.NewReader(text))
+		words, shapes := 0, 0
+		for {
+			tok, err := dec.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("picture %d is not well formed: %v\n%s", i, err, text)
+			}
+			if s, ok := tok.(xml.StartElement); ok {
+				switch s.Name.Local {
+				case "text":
+					words++
+				case "path":
+					shapes++
+				}
+			}
+		}
+		if words < 3 || shapes < 3 {
+			t.Errorf("picture %d has %d texts and %d shapes", i, words, shapes)
+		}
+	}
+	// A phone, dark: nothing is wider than the screen but tables, which scroll.
+	p.Do(emulation.SetDeviceMetricsOverride(360, 700, 1, false), chromedp.Click("#theme", chromedp.ByQuery))
+	p.Until("document.documentElement.dataset.theme === 'dark' && document.querySelector('.chart').clientWidth < 360")
+	if wide := webtest.Eval[int](p, "document.documentElement.scrollWidth"); wide > 360 {
+		t.Errorf("on a phone the page is %d px wide", wide)
+	}
+	// On paper figures are vectors.
+	webtest.Eval[any](p, "dispatchEvent(new Event('beforeprint'))")
+	if got := webtest.Eval[int](p, "document.querySelectorAll('.paper svg').length"); got != 12 {
+		t.Errorf("%d figures on paper", got)
+	}
+	webtest.Eval[any](p, "dispatchEvent(new Event('afterprint'))")
+}
+
+// axes is the ends of the time lines, as they are shown.
+const axes = `[...document.querySelectorAll('[data-figure=runs] .u-over')].map(o => o.getBoundingClientRect().width).join() + [...document.querySelectorAll('[data-figure=runs] canvas')].map(c => c.toDataURL()).join()`

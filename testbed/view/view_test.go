@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func get(t *testing.T, url string, host string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host != "" {
+		req.Host = host
+	}
+	r, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(body)
+}
+
+func TestServerTellsWhatIsNew(t *testing.T) {
+	s := &growing{all: runs()}
+	s.grow(5, 4)
+	srv := httptest.NewServer(Handler("x", s))
+	defer srv.Close()
+	type answer struct {
+		TNS    []int64    `json:"t_ns"`
+		Events [][5]int64 `json:"events"`
+		Flows  []any      `json:"flows"`
+	}
+	read := func(query string) (a answer) {
+		t.Helper()
+		code, body := get(t, srv.URL+"/api/run?"+query, "")
+		if code != http.StatusOK {
+			t.Fatalf("%s: %d %s", query, code, body)
+		}
+		if err := json.Unmarshal([]byte(body), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for _, c := range []struct {
+		query           string
+		samples, events int
+		flows           bool
+	}{
+		{"i=0", 5, 4, true},
+		{"i=0&version=0&samples=3&events=1", 2, 3, false},
+		{"i=0&version=0&samples=5&events=4", 0, 0, false},
+		{"i=0&version=0&samples=99&events=-7", 0, 4, false},
+		{"i=0&version=9&samples=3&events=1", 5, 4, true}, // what the browser has is stale
+	} {
+		if a := read(c.query); len(a.TNS) != c.samples || len(a.Events) != c.events || (len(a.Flows) > 0) != c.flows {
+			t.Errorf("%s: %d samples, %d events, %d flows", c.query, len(a.TNS), len(a.Events), len(a.Flows))
+		}
+	}
+	for _, query := range []string{"i=1", "i=-1", "i=x", ""} {
+		if code, body := get(t, srv.URL+"/api/run?"+query, ""); code != http.StatusNotFound || !strings.Contains(body, "there are 1") {
+			t.Errorf("%q: %d %s", query, code, body)
+		}
+	}
+}
+
+// The server reads only, and answers on loopback to loopback's names only.
+func TestServerIsForReadersOnThisMachine(t *testing.T) {
+	srv := httptest.NewServer(Handler("x", &growing{all: runs()}))
+	defer srv.Close()
+	for host, want := range map[string]int{"": 200, "localhost:1": 200, "[::1]:80": 200, "evil.example": 403, "evil.example:80": 403} {
+		if code, _ := get(t, srv.URL+"/api/runs", host); code != want {
+			t.Errorf("Host %q: %d, want %d", host, code, want)
+		}
+	}
+	for _, method := range []string{"POST", "PUT", "DELETE"} {
+		req, _ := http.NewRequest(method, srv.URL+"/api/runs", nil)
+		r, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d", method, r.StatusCode)
+		}
+	}
+	if code, body := get(t, srv.URL+"/", ""); code != 200 || !strings.Contains(body, "Content-Security-Policy") {
+		t.Errorf("the page: %d", code)
+	}
+}

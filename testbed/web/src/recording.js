@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Recordings, as package record writes them, and what they say of an instant.
+
+/** The kinds of event. */
+export const PAUSE = 0, WARNING = 1, KICK = 2, MESSAGE = 3;
+
+const bytes = base64 => Uint8Array.from(atob(base64), c => c.charCodeAt(0));
+
+/** Reads a file: gzip of lines of JSON, the first of which says what it is. */
+export async function readFile(buffer) {
+	const text = await new Response(new Blob([buffer]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
+	const lines = text.split('\n').filter(l => l);
+	const head = JSON.parse(lines[0]);
+	if (head.format !== 'pauseless recording' || head.version !== 1) throw new Error('this is no recording of version 1');
+	return lines.slice(1).map(l => new Recording(JSON.parse(l)));
+}
+
+/** The file that is in the page, or null. */
+export function embedded() {
+	const e = document.getElementById('recording');
+	return e && e.textContent.trim() ? readFile(bytes(e.textContent.trim())) : null;
+}
+
+/** The index of the first of sorted numbers that is not below v. */
+export function first(sorted, v, at = x => x) {
+	let lo = 0, hi = sorted.length;
+	while (lo < hi) {
+		const mid = (lo + hi) >> 1;
+		if (at(sorted[mid]) < v) lo = mid + 1;
+		else hi = mid;
+	}
+	return lo;
+}
+
+export class Recording {
+	constructor(run) {
+		Object.assign(this, {arm: run.arm, seed: run.seed, scenario: run.scenario, network: run.network, registers: run.registers, note: run.note || ''});
+		this.version = run.version || 0;
+		this.channels = 2 * run.network.links.length;
+		this.t = [];
+		this.use = [];
+		this.queues = [];
+		this.values = [];
+		this.paths = [];
+		this.events = [];
+		this.spans = Array.from({length: this.channels}, () => []); // pauses by channel: {class, start, end}
+		this.open = new Map();
+		this.busiest = 1; // bytes of the longest queue
+		this.add(run);
+	}
+
+	/** Adds what came since: samples and events behind those that are there. */
+	add(run) {
+		this.left = run.left || 0;
+		this.live = Boolean(run.live);
+		this.every = run.every_ns;
+		if (run.flows) this.flows = run.flows;
+		run.t_ns.forEach((t, i) => {
+			this.t.push(t);
+			this.use.push(bytes(run.use[i]));
+			this.queues.push(run.queues[i]);
+			for (let k = 1; k < run.queues[i].length; k += 2) this.busiest = Math.max(this.busiest, run.queues[i][k]);
+			this.values.push(run.values[i]);
+			this.paths.push(run.paths[i]);
+		});
+		for (const e of run.events) {
+			this.events.push(e);
+			if (e[1] === PAUSE) this.pause(e);
+		}
+		this.end = Math.max(this.t.at(-1) || 0, this.events.at(-1)?.[0] || 0, 1);
+		this.kept = null;
+	}
+
+	// pause joins PAUSE and RESUME to spans. One that is on ends when its time
+	// is over, if nobody says otherwise.
+	pause([at, , channel, cls, until]) {
+		const key = channel * 8 + cls;
+		let span = this.open.get(key);
+		if (span && span.end < at) span = null;
+		if (span) span.end = until || at;
+		else if (until) {
+			span = {class: cls, start: at, end: until};
+			this.spans[channel].push(span);
+		}
+		this.open.set(key, until ? span : null);
+	}
+
+	/** The index of the sample that an instant falls into. */
+	sample(ns) { return Math.min(first(this.t, ns), this.t.length - 1); }
+
+	/** The classes of a channel that are paused. */
+	paused(channel, ns) {
+		const spans = this.spans[channel], out = [];
+		// Spans are in order of their start; eight classes overlap at most.
+		for (let i = first(spans, ns + 1, s => s.start) - 1, n = 0; i >= 0 && n < 16; i--, n++) {
+			if (spans[i].end > ns && !out.includes(spans[i].class)) out.push(spans[i].class);
+		}
+		return out.sort();
+	}
+
+	/** Bytes by channel in a sample. */
+	queueMap(i) {
+		const m = new Map(), q = this.queues[i] || [];
+		for (let k = 0; k < q.length; k += 2) m.set(q[k], q[k + 1]);
+		return m;
+	}
+
+	/** The registers in a sample: value and change, by 'node register'. */
+	registersAt(i) {
+		// Scrubbing goes forth mostly: go on from where we were.
+		let k = this.kept;
+		if (!k || k.i > i) k = this.kept = {i: -1, values: new Map(), changes: new Map()};
+		while (k.i < i) {
+			k.i++;
+			k.changes = new Map();
+			const v = this.values[k.i];
+			for (let j = 0; j < v.length; j += 3) {
+				const key = v[j] * this.registers.length + v[j + 1];
+				k.changes.set(key, v[j + 2] - (k.values.get(key) || 0));
+				k.values.set(key, v[j + 2]);
+			}
+		}
+		return k;
+	}
+
+	/** The channels that a flow was seen on around a sample, and in all before. */
+	path(flow, i) {
+		const now = new Set(), ever = new Set();
+		for (let k = 0; k <= i && k < this.paths.length; k++) {
+			const p = this.paths[k];
+			for (let j = 0; j < p.length; j += 2) {
+				if (p[j] !== flow) continue;
+				ever.add(p[j + 1]);
+				if (k > i - 5) now.add(p[j + 1]);
+			}
+		}
+		return {now, ever};
+	}
+
+	/** The ends of a channel: {from, to} with node and port. */
+	ends(channel) {
+		const l = this.network.links[channel >> 1], a = {node: l.a, port: l.ap}, b = {node: l.b, port: l.bp};
+		return channel & 1 ? {from: b, to: a} : {from: a, to: b};
+	}
+
+	/** The channel that a node sends on by a port. */
+	channelOf(node, port) {
+		for (let c = 0; c < this.channels; c++) {
+			const {from} = this.ends(c);
+			if (from.node === node && from.port === port) return c;
+		}
+		return -1;
+	}
+
+	/** An event in words. */
+	words([, kind, channel, a, b]) {
+		const {from, to} = this.ends(channel), name = e => `${this.network.nodes[e.node].name} port ${e.port}`;
+		switch (kind) {
+		case PAUSE: return b ? `${name(to)} pauses ${name(from)}, class ${a}` : `${name(to)} lets ${name(from)} go on, class ${a}`;
+		case WARNING: return a ? `warning from ${name(from)} to ${name(to)}, class ${b}` : `end of a warning from ${name(from)} to ${name(to)}, class ${b}`;
+		case KICK: return `${name(from)} tells ${name(to)} to leave path ${a}`;
+		}
+		return `message of kind ${a} from ${name(from)} to ${name(to)}`;
+	}
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package webtest opens our pages in a real browser, for tests. Without
+// Chromium they are skipped, and say so.
+package webtest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/pauseless/pauseless/internal/need"
+)
+
+// A Page is open in the browser. Whatever it complains of on its console, and
+// whatever it throws, fails the test.
+type Page struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// Open starts a browser and opens a page that says in data-ready when it is
+// there. A path of a file does as an address.
+func Open(t *testing.T, url string, width, height int) *Page {
+	t.Helper()
+	path := need.Tool(t, "CHROMIUM", "chromium")
+	if !strings.Contains(url, "://") {
+		abs, err := filepath.Abs(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url = "file://" + abs
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
+		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("hide-scrollbars", true),
+		chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(width, height))
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(alloc,
+		// The protocol of a newer browser has words that the client does not know.
+		chromedp.WithErrorf(func(string, ...any) {}))
+	t.Cleanup(cancel)
+	// What hangs is to fail, not to wait for the test's own deadline.
+	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(cancel)
+	p := &Page{t, ctx}
+	chromedp.ListenTarget(ctx, func(ev any) {
+		switch ev := ev.(type) {
+		case *runtime.EventExceptionThrown:
+			t.Errorf("%s threw: %s", url, ev.ExceptionDetails.Error())
+		case *runtime.EventConsoleAPICalled:
+			if ev.Type == runtime.APITypeError || ev.Type == runtime.APITypeWarning {
+				t.Errorf("%s complains: %s", url, ev.Args[0].Value)
+			}
+		}
+	})
+	p.Do(emulation.SetDeviceMetricsOverride(int64(width), int64(height), 1, false), chromedp.Navigate(url), chromedp.WaitReady("html[data-ready]", chromedp.ByQuery))
+	return p
+}
+
+// Do carries out actions.
+func (p *Page) Do(actions ...chromedp.Action) {
+	p.t.Helper()
+	if err := chromedp.Run(p.ctx, actions...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Eval evaluates an expression of JavaScript, which may be a promise.
+func Eval[T any](p *Page, expression string) (v T) {
+	p.t.Helper()
+	if err := chromedp.Run(p.ctx, chromedp.Evaluate(expression, &v, func(q *runtime.EvaluateParams) *runtime.EvaluateParams { return q.WithAwaitPromise(true) })); err != nil {
+		p.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// Until waits until an expression is true.
+func (p *Page) Until(expression string) {
+	p.t.Helper()
+	if err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(20*time.Second))); err != nil {
+		p.t.Fatalf("waiting for %s: %v", expression, err)
+	}
+}
+
+// Screenshot keeps what the window shows, as artefact of the test, if
+// SCREENSHOTS names a folder.
+func (p *Page) Screenshot(name string) {
+	p.t.Helper()
+	dir := os.Getenv("SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	p.Do(chromedp.CaptureScreenshot(&png))
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o666); err != nil {
+		p.t.Fatal(err)
+	}
+}
