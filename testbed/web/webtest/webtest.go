@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/outfile"
 )
 
 // A Page is open in the browser. Whatever it complains of on its console, and
@@ -100,7 +101,7 @@ func (p *Page) Screenshot(name string) {
 	}
 	var png []byte
 	p.Do(chromedp.CaptureScreenshot(&png))
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o666); err != nil {
+	if err := outfile.Write(filepath.Join(dir, name+".png"), png, 0o666); err != nil {
 		p.t.Fatal(err)
 	}
 }
