@@ -31,3 +31,17 @@ func Source(name string) ([]byte, error) {
 	}
 	return f.text, nil
 }
+
+// Keys are the keys of profiles by which blocks are picked, each with its
+// values: "base", "rlb", "ecn" and so on.
+func Keys() map[string][]string {
+	keys := make(map[string][]string)
+	for key, c := range loaded().choices() {
+		values := slices.Sorted(maps.Keys(c.values))
+		if !slices.Contains(values, c.otherwise) {
+			values = append(values, c.otherwise)
+		}
+		keys[key] = values
+	}
+	return keys
+}

@@ -4,35 +4,39 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/golden"
 	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/model"
 )
 
-// compile compiles a profile's program, with our compiler or, if P4C_BM2 names
-// one, with p4c.
-func compile(t *testing.T, p *gen.Profile, arch string) *Program {
+var targets = []string{"v1model", "tna"}
+
+// compile compiles P4 text, with our compiler or, if P4C_BM2 names one, with
+// p4c. It returns nil for text that our compiler refuses.
+func compile(t *testing.T, name, target string, text []byte) *Program {
 	t.Helper()
-	out, err := gen.Generate(p, arch)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var file *bmv2json.Program
-	if p4c := os.Getenv("P4C_BM2"); p4c != "" && arch == "v1model" {
+	if p4c := os.Getenv("P4C_BM2"); p4c != "" && target == "v1model" {
 		dir := t.TempDir()
-		text, json := filepath.Join(dir, "x.p4"), filepath.Join(dir, "x.json")
-		if err := os.WriteFile(text, out.P4, 0o666); err != nil {
+		p4, json := filepath.Join(dir, "x.p4"), filepath.Join(dir, "x.json")
+		if err := os.WriteFile(p4, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if b, err := exec.Command(p4c, "-o", json, text).CombinedOutput(); err != nil {
+		if b, err := exec.Command(p4c, "-o", json, p4).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, b)
 		}
 		data, err := os.ReadFile(json)
@@ -43,39 +47,75 @@ func compile(t *testing.T, p *gen.Profile, arch string) *Program {
 			t.Fatal(err)
 		}
 	} else {
-		r, list := compiler.Compile(compiler.Options{File: p.Name + ".p4", Source: out.P4})
-		if r.Program == nil {
-			t.Fatal(list.Err())
+		r, _ := compiler.Compile(compiler.Options{File: name + ".p4", Source: text})
+		if file = r.Program; file == nil {
+			return nil
 		}
-		file = r.Program
 	}
-	prog, err := Load(p.Name, file)
+	prog, err := Load(name, file)
 	if err != nil {
-		t.Fatal(err)
+		return nil
 	}
 	return prog
 }
 
-func small(t *testing.T, name string) *gen.Profile {
+var constant = regexp.MustCompile(`(?m)^const \S+ (\w+) = (\d+);`)
+
+// judgeOf returns the judge of a profile's program, which change may change; nil
+// if that does not compile.
+func judgeOf(t *testing.T, p *gen.Profile, target string, change func(text string) string) *Judge {
+	t.Helper()
+	out, err := gen.Generate(p, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, constants := string(out.P4), map[string]int64{}
+	for _, m := range constant.FindAllStringSubmatch(text, -1) {
+		if constants[m[1]], err = strconv.ParseInt(m[2], 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if change != nil {
+		text = change(text)
+	}
+	prog := compile(t, p.Name, target, []byte(text))
+	if prog == nil {
+		return nil
+	}
+	j, err := NewJudge(model.NewProgram(out.Manifest, constants), prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// small is a built-in profile of a small switch; on a Tofino sizes are powers
+// of two, as an index is.
+func small(t *testing.T, name, target string) *gen.Profile {
+	t.Helper()
 	p, err := gen.Builtin(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Sizes.Ports, p.Sizes.Paths, p.Sizes.Leaves, p.Sizes.Hosts, p.Sizes.Flows, p.Sizes.Coflows = 12, 4, 5, 64, 16, 16
+	if target == "tna" {
+		p.Sizes.Ports, p.Sizes.Leaves = 16, 8
+	}
 	return p
 }
 
 // check compares a profile's program with the model on a number of cases.
-func check(t *testing.T, p *gen.Profile, series uint64, cases int) {
-	j, err := NewJudge(featuresOf(p), compile(t, p, "v1model"))
-	if err != nil {
-		t.Fatal(err)
+func check(t *testing.T, p *gen.Profile, target string, series uint64, cases int) {
+	t.Helper()
+	j := judgeOf(t, p, target, nil)
+	if j == nil {
+		t.Fatal("the program does not compile")
 	}
 	for n := range cases {
-		c := Generate(j.f, series, uint64(n))
+		c := model.Generate(j.p, series, uint64(n))
 		if j.Run(c) != nil {
 			d, diff := j.Shrink(c)
-			t.Fatalf("case %d:\n%s%s", n, d.describe(j.f), diff)
+			t.Fatalf("case %d:\n%s%s", n, j.describe(d), diff)
 		}
 	}
 	t.Logf("%d cases, %d steps, %v", cases, j.Steps, j.Seen)
@@ -95,53 +135,106 @@ func count(few, many int) int {
 	return few
 }
 
+// TestProfiles takes all built-in profiles that can be generated for a target.
 func TestProfiles(t *testing.T) {
 	cases := count(100, 100_000)
-	for _, name := range gen.Names() {
-		t.Run(name, func(t *testing.T) {
+	for _, target := range targets {
+		for _, name := range gen.Names() {
+			p := small(t, name, target)
+			if _, err := gen.Generate(p, target); err != nil {
+				t.Logf("%s for %s: %v", name, target, err)
+				continue
+			}
+			t.Run(target+" "+name, func(t *testing.T) {
+				t.Parallel()
+				check(t, p, target, 1, cases)
+			})
+		}
+	}
+}
+
+// TestCombinations takes profiles that nobody wrote, of all that can be
+// generated for a target.
+func TestCombinations(t *testing.T) {
+	cases, programs := count(20, 5_000), 40
+	if testing.Short() {
+		programs = 12
+	}
+	if cases > 300 {
+		programs = 60
+	}
+	keys := gen.Keys()
+	for k, target := range targets {
+		r := rand.New(rand.NewPCG(7+uint64(k), 7))
+		pick := func(list ...string) string { return list[r.IntN(len(list))] }
+		for n := 0; n < programs; {
+			p := small(t, gen.Names()[0], target)
+			p.Name = fmt.Sprintf("combination-%d", n)
+			for _, key := range slices.Sorted(maps.Keys(keys)) {
+				p.Choose(key, pick(keys[key]...))
+			}
+			p.Sizes.Paths = 2 + r.IntN(7)
+			if target == "v1model" {
+				p.Sizes.Leaves = 3 + r.IntN(5)
+				if r.IntN(4) == 0 {
+					p.Sizes.Priorities = 1
+				}
+				p.Units.Time = manifest.TimeUnit(pick("ns", "ns", "us"))
+				p.Units.Depth = manifest.DepthUnit(pick("cells80", "bytes", "packets"))
+			}
+			if p.Check() != nil {
+				continue
+			}
+			if _, err := gen.Generate(p, target); err != nil {
+				continue // this target does not have it
+			}
+			n++
+			t.Run(fmt.Sprintf("%s %s %s %v paths %d priorities %d %s %s", target, p.Name, p.Base, p.Choices, p.Sizes.Paths, p.Sizes.Priorities, p.Units.Time, p.Units.Depth), func(t *testing.T) {
+				t.Parallel()
+				check(t, p, target, uint64(n), cases)
+			})
+		}
+	}
+}
+
+// Where no register has all paths in it, a Tofino may have more than eight.
+func TestManyPathsOnTofino(t *testing.T) {
+	for _, base := range gen.Keys()["base"] {
+		t.Run(base, func(t *testing.T) {
 			t.Parallel()
-			check(t, small(t, name), 1, cases)
+			p := small(t, base, "tna")
+			p.Sizes.Paths, p.Sizes.Ports = 23, 32
+			if _, err := gen.Generate(p, "tna"); err != nil {
+				t.Skip("SKIP: ", err)
+			}
+			check(t, p, "tna", 1, count(60, 20_000))
 		})
 	}
 }
 
-// TestCombinations takes profiles that nobody wrote, of all that gen accepts.
-func TestCombinations(t *testing.T) {
-	cases, programs := count(20, 5_000), 60
-	if testing.Short() {
-		programs = 12
-	}
-	r := rand.New(rand.NewPCG(7, 7))
-	pick := func(list ...string) string { return list[r.IntN(len(list))] }
-	for n := 0; n < programs; {
-		p := small(t, "ecmp")
-		p.Name = fmt.Sprintf("combination-%d", n)
-		p.Base = pick("ecmp", "presto", "letflow", "drill", "conga", "hermes", "clb", "plb")
-		p.Choose("rlb", pick("off", "rlb", "rlb_adaptive"))
-		for _, c := range []struct {
-			key   string
-			often int
-		}{{"pcn", 4}, {"pbfs", 3}, {"int", 3}, {"qcn", 3}} {
-			if r.IntN(c.often) == 0 {
-				p.Choose(c.key, "on")
+// schemes.go imports all models that there are.
+func TestAllModelsAreJudged(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	var folders []string
+	for _, pattern := range []string{"gen/blocks/*/model", "gen/blocks/*/*/model", "gen/schemes/*/model", "gen/schemes/*/*/model"} {
+		list, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range list {
+			rel, err := filepath.Rel(root, folder)
+			if err != nil {
+				t.Fatal(err)
 			}
+			folders = append(folders, rel)
 		}
-		p.Choose("ecn", pick("off", "red", "np_ecn"))
-		p.Choose("pfc", pick("native", "native", "emulated"))
-		p.Sizes.Paths, p.Sizes.Leaves = 2+r.IntN(7), 3+r.IntN(5)
-		if r.IntN(4) == 0 {
-			p.Sizes.Priorities = 1
-		}
-		p.Units.Time = manifest.TimeUnit(pick("ns", "ns", "us"))
-		p.Units.Depth = manifest.DepthUnit(pick("cells80", "bytes", "packets"))
-		if p.Check() != nil {
-			continue
-		}
-		n++
-		t.Run(fmt.Sprintf("%s %s %v paths %d priorities %d %s %s", p.Name, p.Base, p.Choices,
-			p.Sizes.Paths, p.Sizes.Priorities, p.Units.Time, p.Units.Depth), func(t *testing.T) {
-			t.Parallel()
-			check(t, p, uint64(n), cases)
-		})
 	}
+	slices.Sort(folders)
+	var b strings.Builder
+	b.WriteString("// SPDX-License-Identifier: Apache-2.0\n// Code generated by `make golden` from the folders that have a model; DO NOT EDIT.\n\npackage judge\n\nimport (\n")
+	for _, folder := range folders {
+		fmt.Fprintf(&b, "\t_ \"github.com/pauseless/pauseless/%s\"\n", filepath.ToSlash(folder))
+	}
+	b.WriteString(")\n")
+	golden.Check(t, "schemes.go", []byte(b.String()))
 }

@@ -5,14 +5,96 @@ package judge
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/model"
 )
+
+// The judge is judged by programs with a small error in them. Each scheme has a
+// list of such errors, mutants.txt in its folder, and the judge must show each
+// of them: a line has target and profile, and what text is replaced by what.
+
+// A mutant is a line of such a file.
+type mutant struct{ file, target, profile, from, to string }
+
+func mutants(t *testing.T) []mutant {
+	t.Helper()
+	var list []mutant
+	for _, pattern := range []string{"blocks/*", "schemes/*"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", "..", "gen", pattern, "model", "mutants.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range strings.Split(string(text), "\n") {
+				if line == "" || line[0] == '#' {
+					continue
+				}
+				m := mutant{file: fmt.Sprintf("%s:%d", file, i+1)}
+				if _, err := fmt.Sscanf(line, "%s %s %q => %q", &m.target, &m.profile, &m.from, &m.to); err != nil {
+					t.Fatalf("%s: %v", m.file, err)
+				}
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
+// find plays cases until one shows a difference; it returns the number of cases
+// if none does.
+func (j *Judge) find(cases int) (n int, c *model.Case) {
+	for n := range cases {
+		if c := model.Generate(j.p, 1, uint64(n)); j.Run(c) != nil {
+			return n, c
+		}
+	}
+	return cases, nil
+}
+
+// A program with an error is found out, and the case that shows it is small.
+func TestJudgeShowsErrorsInSmallCases(t *testing.T) {
+	for i, m := range mutants(t) {
+		if testing.Short() && i%8 != 0 {
+			continue
+		}
+		t.Run(m.target+" "+m.profile+" "+m.from, func(t *testing.T) {
+			t.Parallel()
+			const cases = 20_000
+			j := judgeOf(t, small(t, m.profile, m.target), m.target, func(text string) string {
+				if !strings.Contains(text, m.from) {
+					t.Fatalf("%s: the program does not have %q", m.file, m.from)
+				}
+				return strings.ReplaceAll(text, m.from, m.to)
+			})
+			if j == nil {
+				t.Fatalf("%s: the program does not compile with %q", m.file, m.to)
+			}
+			n, c := j.find(cases)
+			if c == nil {
+				t.Fatalf("%s: %d cases pass with %q", m.file, cases, m.to)
+			}
+			shrunk, diff := j.Shrink(c)
+			t.Logf("case %d shows %q => %q, %d events, %d cells: %s", n, m.from, m.to, len(shrunk.Events), len(shrunk.Cells), diff.What)
+			most := 4
+			if m.target == "tna" {
+				most = 8 // egress tells ingress by packets of its own
+			}
+			if len(shrunk.Events) > most || len(shrunk.Cells) > most {
+				t.Errorf("%s: the case is not small:\n%s%s", m.file, j.describe(shrunk), diff)
+			}
+		})
+	}
+}
 
 // A mutation is a small error in a program.
 type mutation struct {
@@ -78,56 +160,8 @@ func mutations(text string) []mutation {
 	return list
 }
 
-// A program with an error is found out, and the case that shows it is small.
-func TestJudgeShowsErrorsInSmallCases(t *testing.T) {
-	for _, c := range []struct{ profile, from, to string }{
-		{"drill", "if (qlen_b < shortest) {", "if (qlen_b > shortest) {"},
-		{"rlb-drill", "meta.warn = meta.qlen >= warn_at", "meta.warn = meta.qlen > warn_at"},
-		{"clb", "qlen < threshold ? 1w0 : 1w1", "qlen <= threshold ? 1w0 : 1w1"},
-		{"pcn", "!held && ", ""},
-	} {
-		p := small(t, c.profile)
-		out, err := gen.Generate(p, "v1model")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Replace(string(out.P4), c.from, c.to, 1)
-		if text == string(out.P4) {
-			t.Fatalf("%s has no %q", c.profile, c.from)
-		}
-		r, list := compiler.Compile(compiler.Options{File: c.profile + ".p4", Source: []byte(text)})
-		if r.Program == nil {
-			t.Fatal(list.Err())
-		}
-		prog, err := Load(c.profile, r.Program)
-		if err != nil {
-			t.Fatal(err)
-		}
-		j, err := NewJudge(featuresOf(p), prog)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for n := 0; ; n++ {
-			if n == 20_000 {
-				t.Errorf("%s: %q instead of %q goes unnoticed", c.profile, c.to, c.from)
-				break
-			}
-			example := Generate(j.f, 1, uint64(n))
-			if j.Run(example) == nil {
-				continue
-			}
-			shrunk, diff := j.Shrink(example)
-			if len(shrunk.Events) > 4 || len(shrunk.Cells) > 4 {
-				t.Errorf("%s: the case is not small:\n%s%s", c.profile, shrunk.describe(j.f), diff)
-			}
-			break
-		}
-	}
-}
-
 // With MUTATE set to the name of a profile, TestMutations makes small errors
-// in its program, one at a time, and lists those that no case shows. It is how
-// the judge is judged.
+// in its programs, one at a time, and lists those that no case shows.
 func TestMutations(t *testing.T) {
 	name := os.Getenv("MUTATE")
 	if name == "" {
@@ -137,35 +171,26 @@ func TestMutations(t *testing.T) {
 	if cases == 0 {
 		cases = 3000
 	}
-	p := small(t, name)
-	out, err := gen.Generate(p, "v1model")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, refused, alive := 0, 0, 0
-	for _, m := range mutations(string(out.P4)) {
-		all++
-		r, _ := compiler.Compile(compiler.Options{File: name + ".p4", Source: []byte(m.program)})
-		if r.Program == nil {
-			refused++
+	for _, target := range targets {
+		p := small(t, name, target)
+		out, err := gen.Generate(p, target)
+		if err != nil {
+			t.Logf("%s for %s: %v", name, target, err)
 			continue
 		}
-		prog, err := Load(name, r.Program)
-		if err != nil {
-			t.Fatal(err)
+		all, refused, alive := 0, 0, 0
+		for _, m := range mutations(string(out.P4)) {
+			all++
+			j := judgeOf(t, p, target, func(string) string { return m.program })
+			if j == nil {
+				refused++
+				continue
+			}
+			if n, _ := j.find(cases); n == cases {
+				alive++
+				fmt.Printf("%s %s %4d %-4s -> %-4s %s\n", target, name, m.line, m.from, m.to, m.text)
+			}
 		}
-		j, err := NewJudge(featuresOf(p), prog)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := false
-		for n := 0; n < cases && !found; n++ {
-			found = j.Run(Generate(j.f, 1, uint64(n))) != nil
-		}
-		if !found {
-			alive++
-			fmt.Printf("%4d %-4s -> %-4s %s\n", m.line, m.from, m.to, m.text)
-		}
+		t.Logf("%s for %s: %d errors, %d of them do not compile, %d go unnoticed in %d cases", name, target, all, refused, alive, cases)
 	}
-	t.Logf("%s: %d errors, %d of them do not compile, %d go unnoticed in %d cases", name, all, refused, alive, cases)
 }

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pauseless/pauseless/bmv2tests/model"
 	"github.com/pauseless/pauseless/gen"
+	clb "github.com/pauseless/pauseless/gen/schemes/clb/model"
+	rlb "github.com/pauseless/pauseless/gen/schemes/rlb/model"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -48,8 +49,8 @@ func TestDefaultsFollowThePapers(t *testing.T) {
 			}
 		}
 		ns := float64(n.Delay) / float64(vtime.Nanosecond)
-		low, _ := model.Eq3(int64(n.XOFF), dC, int64(n.FanIn))
-		qth := model.WarningThreshold(int64(n.XOFF), dC, int64(n.FanIn))
+		low, _ := rlb.Eq3(int64(n.XOFF), dC, int64(n.FanIn))
+		qth := rlb.WarningThreshold(int64(n.XOFF), dC, int64(n.FanIn))
 		same("rlb.floor", float64(low))
 		same("rlb.warn", float64(qth))
 		same("rlb.calm", float64(qth)/2)
@@ -57,7 +58,7 @@ func TestDefaultsFollowThePapers(t *testing.T) {
 		same("rlb.interval", ns)
 		same("rlb.horizon", 2*ns)
 		same("clb.interval", ns)
-		if got := int64(value("clb.threshold")); got != model.DefaultQthr(int64(n.XOFF)) {
+		if got := int64(value("clb.threshold")); got != clb.DefaultQthr(int64(n.XOFF)) {
 			t.Errorf("Q_thr is %d of %d", got, n.XOFF)
 		}
 		// PLB: "20-40 µs plus the base RTT".

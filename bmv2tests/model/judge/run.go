@@ -4,42 +4,45 @@ package judge
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 
+	"github.com/pauseless/pauseless/internal/model"
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
 // A Judge compares a program with the model.
 type Judge struct {
-	f      *Features
+	p      *model.Program
 	target *Target
-	regs   []mapped
 	// Steps counts what was compared: passes through ingress and egress.
 	Steps int
 	// Seen counts what happened in the cases.
 	Seen map[string]int
 }
 
-// mapped is a register with its row.
-type mapped struct {
-	name  string
-	row   *row
-	size  int
-	width int
-	at    int // in the program's list
-}
-
-// NewJudge matches the registers of a program with the model's state.
-func NewJudge(f *Features, prog *Program) (*Judge, error) {
-	j := &Judge{f: f, target: prog.New(), Seen: map[string]int{}}
-	for i, info := range prog.prog.Registers {
-		r, err := rowOf(plain(info.Name))
-		if err != nil {
-			return nil, fmt.Errorf("program %s: %w", prog.Name, err)
+// NewJudge judges a program by the model of the features in its manifest.
+func NewJudge(p *model.Program, prog *Program) (*Judge, error) {
+	j := &Judge{p: p, target: prog.New(p), Seen: map[string]int{}}
+	p.TableKeys = map[string]int{}
+	for name, i := range prog.tables {
+		p.TableKeys[name] = len(j.target.st.Tables[i].Info.Key)
+	}
+	known := map[string]bool{}
+	for _, r := range p.Registers() {
+		known[r.Of] = true
+	}
+	for name := range prog.registers {
+		if !known[name] {
+			return nil, fmt.Errorf("program %s: register %s is not in the manifest", prog.Name, name)
 		}
-		j.regs = append(j.regs, mapped{r.register, r, info.Size, info.Width, i})
+	}
+	for name := range known {
+		if _, ok := prog.registers[name]; !ok {
+			return nil, fmt.Errorf("program %s: there is no register %s, as the manifest says", prog.Name, name)
+		}
 	}
 	return j, nil
 }
@@ -58,62 +61,96 @@ func (m *Mismatch) String() string {
 
 // waiting is a packet in a queue, as both sides have it.
 type waiting struct {
-	p        *pkt
-	h        *held
-	enqueued Time
+	p    *model.Packet
+	h    *held
+	came model.Time
 }
 
 // play is one run of a case.
 type play struct {
 	*Judge
-	c      *Case
-	s      *Switch
-	t      *Target
-	queues map[Queue][]waiting
-	order  []Queue // of queues, sorted
-	now    Time
-	event  int
-	diff   *Mismatch
+	c       *model.Case
+	s       *model.Switch
+	t       *Target
+	queues  map[model.Queue][]waiting
+	order   []model.Queue // sorted
+	counted []uint64      // counters of tables, when the case began
+	now     model.Time
+	event   int
+	diff    *Mismatch
 }
 
 // Run plays a case on both sides and returns the first difference, or nil.
-func (j *Judge) Run(c *Case) *Mismatch {
-	r := &play{Judge: j, c: c, s: newSwitch(j.f, c.Config, c.Seed, c.Now-1<<30), t: j.target, queues: map[Queue][]waiting{}, now: c.Now}
-	r.s.seen = j.Seen
+func (j *Judge) Run(c *model.Case) *Mismatch {
+	r := &play{Judge: j, c: c, s: model.NewSwitch(j.p, c.Config, c.Seed, c.Now-1<<30, j.Seen), t: j.target, queues: map[model.Queue][]waiting{}, now: c.Now}
 	r.t.reset(c.Seed)
-	c.Config.install(j.f, r.t)
-	for _, x := range c.Cells {
-		rows[x.Row].set(r.s, x.Index, x.Value)
-	}
-	for _, m := range j.regs {
-		reg := r.t.st.Registers[m.at]
-		for i := range m.size {
-			v, _ := m.row.get(r.s, i)
-			reg.Cell(i)[0] = uint64(v) & (1<<m.width - 1)
-		}
+	r.t.install(j.p, c.Config)
+	r.state()
+	for _, x := range j.p.Counters {
+		r.counted = append(r.counted, r.t.counted(x.Table, x.Action))
 	}
 	for i := range c.Events {
 		e := &c.Events[i]
 		r.event = i + 1
 		r.now += e.After
-		if j.f.PCN {
-			for port := range j.f.Ports {
-				r.s.expire(port, r.now)
-			}
-		}
+		r.s.Idle(r.now)
 		if e.Data != nil {
-			r.arrive(e)
+			r.ingress(r.s.NewPacket(e.Data, e.Elided, e.Port, r.now), &packet.Frame{Data: model.Clone(e.Data), Elided: e.Elided}, nil, e.Port)
 		} else {
 			r.depart(e)
 		}
 		if r.diff == nil {
-			r.registers()
+			r.compare()
 		}
 		if r.diff != nil {
 			return r.diff
 		}
 	}
 	return nil
+}
+
+// state gives both sides the case's first state.
+func (r *play) state() {
+	registers := r.p.Registers()
+	at := map[string]*model.RegisterCells{}
+	for k := range registers {
+		at[registers[k].Name] = &registers[k]
+	}
+	for _, x := range r.c.Cells {
+		m := at[x.Register]
+		if m == nil {
+			panic("BUG: no register " + x.Register)
+		}
+		v := x.Value
+		if r.p.Tofino {
+			v &= 1<<m.Bits - 1
+		}
+		if m.Set != nil {
+			m.Set(r.s, x.Index, v)
+		} else {
+			*r.s.Cell(m.Name, x.Index) = v
+		}
+	}
+	for k := range registers {
+		m := &registers[k]
+		for i := range m.Size {
+			v, _ := r.want(m, i)
+			cell := r.t.register(m.Of).Cell(i)
+			cell[0] = cell[0]&^((1<<m.Bits-1)<<m.Shift) | v<<m.Shift
+		}
+	}
+}
+
+// want is what a cell of the program must be, or reports that it does not
+// matter.
+func (r *play) want(m *model.RegisterCells, i int) (uint64, bool) {
+	v, matters := int64(0), true
+	if m.Get != nil {
+		v, matters = m.Get(r.s, i)
+	} else {
+		v = *r.s.Cell(m.Name, i)
+	}
+	return uint64(v) & (1<<m.Bits - 1), matters && !(m.SkipFirst && i == 0)
 }
 
 // differ notes a difference, the first of which counts.
@@ -123,65 +160,80 @@ func (r *play) differ(what string, model, p4 any) {
 	}
 }
 
-func (r *play) arrive(e *Event) {
-	p := &pkt{frame: r.f.parse(e.Data, e.Elided), asCame: e.Data, length: int64(len(e.Data) + e.Elided), now: r.now, inPort: e.Port}
-	r.ingress(p, &packet.Frame{Data: clone(e.Data), Elided: e.Elided}, nil)
-}
-
-// ingress passes a packet through ingress on both sides.
-func (r *play) ingress(p *pkt, f *packet.Frame, again *held) {
+// ingress passes a packet through ingress on both sides. again is what the
+// program keeps of one that it has seen before; port is the target's.
+func (r *play) ingress(p *model.Packet, f *packet.Frame, again *held, port int) {
 	r.Steps++
-	got, h, cloned := r.t.ingress(f, again, p.inPort, r.now)
-	want, message := r.s.ingress(p)
+	asCame := model.Departure{Data: model.Clone(f.Data), Elided: f.Elided}
+	got, h, cloned := r.t.ingress(f, again, port, r.now)
+	want, message := r.s.Ingress(p)
 	if !reflect.DeepEqual(want, got) {
 		r.differ("ingress decides", want, got)
 		return
 	}
 	if message != nil {
-		r.enqueue(cloneQueue(got.Session), message, cloned)
+		r.copied(message, asCame, cloned, got.Session)
 	}
 	switch {
 	case got.Drop:
+	case got.Again:
+		p.Frame, p.Resubmitted = r.s.Parse(asCame.Data, asCame.Elided), true
+		r.ingress(p, &packet.Frame{Data: asCame.Data, Elided: asCame.Elided}, &held{}, port)
 	case got.Group != 0:
 		for _, port := range r.c.Config.Groups[got.Group] {
-			copied := *p
-			copied.frame = r.f.parse(r.f.bytes(p.frame), p.elided)
-			r.enqueue(Queue{port, got.Class}, &copied, h.copyOf())
+			each := *p
+			each.Frame, each.OutPort = r.s.Parse(r.s.Bytes(p.Frame), p.Elided), 0
+			r.enqueue(model.Queue{Port: port, Class: got.Class}, &each, h.copyOf())
 		}
 	default:
-		r.enqueue(Queue{got.Port, got.Class}, p, h)
+		r.enqueue(model.Queue{Port: got.Port, Class: got.Class}, p, h)
 	}
 }
 
-// cloneQueue is where a clone session leads: session p to port p, in the
-// highest class; 256 + p too, in the class of data.
-func cloneQueue(session int) Queue {
-	if session >= 256 {
-		return Queue{session - 256, 3}
+// copied queues a copy. On a Tofino it is the packet behind a header, cut to a
+// length.
+func (r *play) copied(p *model.Packet, of model.Departure, h *held, session int) {
+	if r.p.Tofino {
+		head := p.Head
+		want := model.Departure{Data: append(model.Clone(head), of.Data...), Elided: of.Elided}
+		want.Cut(r.t.copies)
+		if !sameFrame(want, model.Departure{Data: h.frame.Data, Elided: h.frame.Elided}) {
+			r.differ("copy", fmt.Sprintf("%x", want.Data), fmt.Sprintf("%x", h.frame.Data))
+			return
+		}
+		r.s.Copied(p, want.Data[len(head):], want.Elided)
 	}
-	return Queue{session, 7}
+	// Session p leads to port p, in the highest class; 256 + p too, in the class
+	// of data; on a Tofino, one leads to ingress.
+	q := model.Queue{Port: session, Class: 7}
+	switch {
+	case r.p.Tofino && session == model.FeedbackSession:
+		q.Port = model.Recirculation
+	case session >= 256:
+		q = model.Queue{Port: session - 256, Class: 3}
+	}
+	if q.Port != 0 || !r.p.Tofino {
+		r.enqueue(q, p, h)
+	}
 }
 
-func (r *play) enqueue(q Queue, p *pkt, h *held) {
+func (r *play) enqueue(q model.Queue, p *model.Packet, h *held) {
 	if _, ok := r.queues[q]; !ok {
-		at, _ := slices.BinarySearchFunc(r.order, q, func(a, b Queue) int {
-			if a.Port != b.Port {
-				return a.Port - b.Port
-			}
-			return a.Class - b.Class
+		at, _ := slices.BinarySearchFunc(r.order, q, func(a, b model.Queue) int {
+			return cmp.Or(a.Port-b.Port, a.Class-b.Class)
 		})
 		r.order = slices.Insert(r.order, at, q)
 	}
 	r.queues[q] = append(r.queues[q], waiting{p, h, r.now})
-	r.s.queued[q]++
+	r.s.Queued[q]++
 }
 
-// ready lists the queues that a packet may leave now.
-func (r *play) ready() []Queue {
-	var list []Queue
+// ready lists the queues that a packet may leave now. Where depths must be
+// true, the target keeps pauses.
+func (r *play) ready() []model.Queue {
+	var list []model.Queue
 	for _, q := range r.order {
-		// The target keeps pauses, where it can.
-		held := r.f.PCN && q.Class == r.f.Lossless && q.Port < r.f.Ports && r.s.pausedUntil[r.f.cell(q.Port, q.Class)].Paused(r.now)
+		held := r.p.TrueDepth() && q.Class == r.p.Lossless && q.Port < r.p.Ports && r.s.Paused(r.p.QueueCell(q.Port, q.Class), r.now)
 		if len(r.queues[q]) > 0 && !held {
 			list = append(list, q)
 		}
@@ -189,7 +241,7 @@ func (r *play) ready() []Queue {
 	return list
 }
 
-func (r *play) depart(e *Event) {
+func (r *play) depart(e *model.Event) {
 	ready := r.ready()
 	if len(ready) == 0 {
 		return
@@ -197,37 +249,46 @@ func (r *play) depart(e *Event) {
 	q := ready[e.Pick%len(ready)]
 	w := r.queues[q][0]
 	r.queues[q] = r.queues[q][1:]
-	r.s.queued[q]--
-	depth := e.Depth
-	if depth < 0 {
-		depth = int64(len(r.queues[q]))
+	r.s.Queued[q]--
+	p := w.p
+	p.Queue, p.Ahead, p.Behind, p.Came, p.Left = q, e.Ahead, e.Depth, w.came, r.now
+	if e.Depth < 0 {
+		p.Behind = int64(len(r.queues[q]))
+	}
+	if r.p.Tofino {
+		waited := e.Waited
+		if e.Near {
+			waited += p.Ahead * int64(r.s.CellTime(q.Port))
+		}
+		p.Came, p.Whole = r.now-waited&(1<<18-1), model.Bytes(w.h.frame.Len())
 	}
 	r.Steps++
-	got, again, cloned := r.t.egress(w.h, q, w.enqueued, r.now, depth)
-	want, message := r.s.egress(w.p, q, w.enqueued, r.now, depth)
+	got, again, cloned := r.t.egress(w.h, p)
+	want, message := r.s.Egress(p)
 	switch {
 	case want.Drop != got.Drop || want.Recirculate != got.Recirculate || want.Cloned != got.Cloned || want.Session != got.Session:
 		want.Data, got.Data = nil, nil
 		r.differ(fmt.Sprintf("egress at port %d class %d decides", q.Port, q.Class), want, got)
 		return
-	case !sameFrame(want, got):
+	case !want.Drop && !want.Recirculate && !sameFrame(want, got):
 		r.differ(fmt.Sprintf("packet sent from port %d", q.Port),
-			fmt.Sprintf("%s\n          %x", r.f.describe(want.Data, want.Elided), head(want.Data)),
-			fmt.Sprintf("%s\n          %x", r.f.describe(got.Data, got.Elided), head(got.Data)))
+			fmt.Sprintf("%s\n          %x", r.p.Describe(want.Data, want.Elided), head(want.Data)),
+			fmt.Sprintf("%s\n          %x", r.p.Describe(got.Data, got.Elided), head(got.Data)))
 		return
 	}
 	if message != nil {
-		r.enqueue(cloneQueue(got.Session), message, cloned)
+		r.copied(message, want, cloned, got.Session)
 	}
 	if got.Recirculate {
-		p := &pkt{frame: w.p.frame, asCame: clone(again.frame.Data), length: int64(again.frame.Len()), now: r.now, inPort: w.p.inPort,
-			passes: w.p.passes, path: w.p.path, counted: w.p.counted, calm: w.p.calm, xon: w.p.xon, mark: w.p.mark, waited: w.p.waited}
-		r.ingress(p, again.frame, again)
+		if !r.p.Tofino {
+			p = r.s.Recirculated(p, model.Clone(again.frame.Data), again.frame.Elided)
+		}
+		r.ingress(p, again.frame, again, cmp.Or(q.Port*int(model.Bit(r.p.Tofino)), p.InPort))
 	}
 }
 
 // sameFrame compares frames; bytes that are not in memory are zero.
-func sameFrame(a, b Departure) bool {
+func sameFrame(a, b model.Departure) bool {
 	if len(a.Data)+a.Elided != len(b.Data)+b.Elided {
 		return false
 	}
@@ -238,35 +299,63 @@ func sameFrame(a, b Departure) bool {
 
 func head(b []byte) []byte { return b[:min(len(b), 96)] }
 
-// registers compares the whole state.
-func (r *play) registers() {
+// compare compares the whole state, and what tables have counted.
+func (r *play) compare() {
+	r.s.Now = r.now
 	cell := func(register string, i int) int64 {
-		for k := range r.regs {
-			if m := &r.regs[k]; m.name == register {
-				if i >= m.size {
-					return 0 // out of bounds
-				}
-				return int64(r.t.st.Registers[m.at].Cell(i)[0])
-			}
+		reg := r.t.register(register)
+		if i >= reg.Info.Size {
+			return 0 // out of bounds
 		}
-		panic("BUG: no register " + register)
+		return int64(reg.Cell(i)[0])
 	}
-	for k := range r.regs {
-		m := &r.regs[k]
-		reg := r.t.st.Registers[m.at]
-		for i := range m.size {
-			if m.row.same != nil {
-				if !m.row.same(r.s, i, r.now, cell) {
-					v, _ := m.row.get(r.s, i)
-					r.differ(fmt.Sprintf("register %s[%d] (%s)", m.name, i, m.row.symbol), v, reg.Cell(i)[0])
-				}
-				continue
+	registers := r.p.Registers()
+	for k := range registers {
+		m := &registers[k]
+		reg := r.t.register(m.Of)
+		for i := range m.Size {
+			want, matters := r.want(m, i)
+			got := reg.Cell(i)[0] >> m.Shift & (1<<m.Bits - 1)
+			same := !matters || want == got
+			if m.Same != nil {
+				same = m.Same(r.s, i, cell)
 			}
-			v, matters := m.row.get(r.s, i)
-			if got := reg.Cell(i)[0]; matters && uint64(v)&(1<<m.width-1) != got {
-				r.differ(fmt.Sprintf("register %s[%d] (%s)", m.name, i, m.row.symbol), uint64(v)&(1<<m.width-1), got)
+			if !same {
+				r.differ(fmt.Sprintf("register %s[%d] (%s)", m.Name, i, m.Doc), want, got)
 				return
 			}
 		}
 	}
+	for i, x := range r.p.Counters {
+		if want, got := r.s.Counted[x.Name], r.t.counted(x.Table, x.Action)-r.counted[i]; want != got {
+			r.differ(fmt.Sprintf("counter %s (%s)", x.Name, x.Doc), want, got)
+		}
+	}
+}
+
+// describe prints a case so that a person can follow it.
+func (j *Judge) describe(c *model.Case) string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "program %s, time %d\n", j.p.Program, c.Now)
+	fmt.Fprintf(&b, "leaf %d, hosts %v, nets %v, neighbours %v, groups %v, ports %v\n", c.Config.Leaf, c.Config.Hosts, c.Config.Nets, c.Config.Neighbours, c.Config.Groups, c.Config.Forward)
+	for _, t := range j.p.Tables {
+		if e := c.Config.Tables[t.Name]; len(e) > 0 {
+			fmt.Fprintf(&b, "table  %s %v\n", t.Name, e)
+		}
+	}
+	for _, x := range c.Cells {
+		value := fmt.Sprint(x.Value)
+		if d := x.Value - c.Now; d > -1<<31 && d < 1<<31 {
+			value += fmt.Sprintf(" (start%+d)", d)
+		}
+		fmt.Fprintf(&b, "state  %s[%d] = %s\n", x.Register, x.Index, value)
+	}
+	for i, e := range c.Events {
+		if e.Data != nil {
+			fmt.Fprintf(&b, "event %d: +%d port %d receives %s\n", i+1, e.After, e.Port, j.p.Describe(e.Data, e.Elided))
+		} else {
+			fmt.Fprintf(&b, "event %d: +%d queue %d departs, depth behind %d, ahead %d, waited %d (beyond that: %v)\n", i+1, e.After, e.Pick, e.Depth, e.Ahead, e.Waited, e.Near)
+		}
+	}
+	return b.String()
 }

@@ -3,16 +3,19 @@
 package judge
 
 import (
+	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/pauseless/pauseless/internal/model"
 )
 
 // Shrink returns the simplest case it finds that still shows a difference,
 // and that difference: fewer events, fewer cells that are not zero, shorter
 // frames and rounder numbers.
-func (j *Judge) Shrink(c *Case) (*Case, *Mismatch) {
+func (j *Judge) Shrink(c *model.Case) (*model.Case, *Mismatch) {
 	diff := j.Run(c)
-	try := func(d *Case) bool {
+	try := func(d *model.Case) bool {
 		m := j.Run(d)
 		if m != nil {
 			c, diff = d, m
@@ -49,12 +52,24 @@ func (j *Judge) Shrink(c *Case) (*Case, *Mismatch) {
 		again = j.simplify(&c, try) || again
 	}
 	shrinkConfig(&c, try)
+	for table, entries := range c.Config.Tables {
+		for i := range entries {
+			d, config := *c, *c.Config
+			config.Tables = maps.Clone(config.Tables)
+			config.Tables[table] = maps.Clone(config.Tables[table])
+			delete(config.Tables[table], i)
+			d.Config = &config
+			if i != model.Default {
+				try(&d)
+			}
+		}
+	}
 	return c, diff
 }
 
 // shrinkConfig leaves out entries of the configuration.
-func shrinkConfig(c **Case, try func(*Case) bool) {
-	for f := range reflect.TypeFor[Config]().NumField() {
+func shrinkConfig(c **model.Case, try func(*model.Case) bool) {
+	for f := range reflect.TypeFor[model.Config]().NumField() {
 		field := func() reflect.Value { return reflect.ValueOf((*c).Config).Elem().Field(f) }
 		with := func(v reflect.Value) bool {
 			d := **c
@@ -65,6 +80,9 @@ func shrinkConfig(c **Case, try func(*Case) bool) {
 		}
 		switch field().Kind() {
 		case reflect.Map:
+			if field().Type().Elem().Kind() == reflect.Map {
+				continue // tables are shrunk by entries
+			}
 			for _, key := range field().MapKeys() {
 				m := reflect.MakeMap(field().Type())
 				for _, k := range field().MapKeys() {
@@ -85,16 +103,18 @@ func shrinkConfig(c **Case, try func(*Case) bool) {
 }
 
 // simplify tries simpler values one by one.
-func (j *Judge) simplify(c **Case, try func(*Case) bool) bool {
+func (j *Judge) simplify(c **model.Case, try func(*model.Case) bool) bool {
 	changed := false
 	for i := range (*c).Events {
 		e := (*c).Events[i]
-		for _, f := range []func(*Event) bool{
-			func(e *Event) bool { ok := e.Elided > 0; e.Elided = 0; return ok },
-			func(e *Event) bool { ok := e.After > 1; e.After = 1; return ok },
-			func(e *Event) bool { ok := e.After > 0; e.After = 0; return ok },
-			func(e *Event) bool { ok := e.Depth > 1; e.Depth = 1; return ok },
-			func(e *Event) bool { ok := e.Depth != 0; e.Depth = 0; return ok },
+		for _, f := range []func(*model.Event) bool{
+			func(e *model.Event) bool { ok := e.Elided > 0; e.Elided = 0; return ok },
+			func(e *model.Event) bool { ok := e.After > 1; e.After = 1; return ok },
+			func(e *model.Event) bool { ok := e.After > 0; e.After = 0; return ok },
+			func(e *model.Event) bool { ok := e.Depth > 1; e.Depth = 1; return ok },
+			func(e *model.Event) bool { ok := e.Depth != 0; e.Depth = 0; return ok },
+			func(e *model.Event) bool { ok := e.Ahead != 0; e.Ahead = 0; return ok },
+			func(e *model.Event) bool { ok := e.Waited != 0 && !e.Near; e.Waited = 0; return ok },
 		} {
 			e := e
 			if !f(&e) {

@@ -4,8 +4,10 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/model"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/softswitch/interp"
 )
@@ -48,14 +50,16 @@ func plain(name string) string {
 	return name
 }
 
-// A Target is a program at work: the pipelines of v1model without the queues
+// A Target is a program at work: the pipelines of a target without the queues
 // and ports around them, which the judge plays. What comes between ingress
-// and egress, and when, is thus entirely in its hand.
+// and egress, and when, is thus entirely in its hand. tofino.go has what is
+// different there.
 type Target struct {
 	*Program
 	st *interp.State
 	m  *interp.Machine
 
+	tofino bool
 	copies int // of packets are cut to so many bytes, on a Tofino
 
 	inserted []entry // by insert
@@ -76,9 +80,15 @@ type field struct {
 }
 
 // New returns the program in its first state.
-func (p *Program) New() *Target {
-	t := &Target{Program: p, st: interp.NewState(p.prog, 0)}
+func (p *Program) New(of *model.Program) *Target {
+	t := &Target{Program: p, st: interp.NewState(p.prog, 0), tofino: of.Tofino, copies: 100}
+	if of.ParsesINT() { // telemetry is in the way of what copies need
+		t.copies = 142
+	}
 	t.m = interp.NewMachine(t.st)
+	if t.tofino {
+		return t
+	}
 	t.m.DropPort = DropPort
 	for _, f := range []struct {
 		to   *field
@@ -113,6 +123,19 @@ func (t *Target) reset(seed uint64) {
 		t.st.Tables[i].ResetDefault()
 	}
 	t.inserted, t.changed = t.inserted[:0], t.changed[:0]
+}
+
+func (t *Target) register(name string) *interp.Register { return t.st.Registers[t.registers[name]] }
+
+// counted is how often entries of a table have taken an action.
+func (t *Target) counted(table, action string) (packets uint64) {
+	a := t.actions[table][action]
+	for _, e := range t.st.Tables[t.tables[table]].Each {
+		if e.Action() == a {
+			packets += e.Ext.Counter.Packets
+		}
+	}
+	return packets
 }
 
 func (t *Target) set(f *field, v uint64) {
@@ -150,7 +173,10 @@ type held struct {
 }
 
 // ingress runs a packet through ingress. again is nil for one from a link.
-func (t *Target) ingress(frame *packet.Frame, again *held, port int, now Time) (o Outcome, h, clone *held) {
+func (t *Target) ingress(frame *packet.Frame, again *held, port int, now model.Time) (o model.Outcome, h, clone *held) {
+	if t.tofino {
+		return t.tofinoIngress(frame, again != nil && again.frame == nil, port, now)
+	}
 	m := t.m
 	asCame := (&packet.Pool{}).Clone(frame)
 	m.Start(frame, frame.Len())
@@ -212,18 +238,21 @@ func (t *Target) digest(ask interp.Requests) []int64 {
 
 // copyOf returns a copy of a packet in a queue, for multicast.
 func (h *held) copyOf() *held {
-	return &held{frame: (&packet.Pool{}).Clone(h.frame), state: append(interp.Saved(nil), h.state...)}
+	return &held{frame: (&packet.Pool{}).Clone(h.frame), state: slices.Clone(h.state)}
 }
 
 // egress runs a packet that leaves a queue through egress.
-func (t *Target) egress(h *held, q Queue, enqueued, now Time, depth int64) (o Departure, again, clone *held) {
+func (t *Target) egress(h *held, p *model.Packet) (o model.Departure, again, clone *held) {
+	if t.tofino {
+		return t.tofinoEgress(h.frame, p)
+	}
 	m := t.m
 	m.Resume(h.frame, h.state)
-	t.set(&t.outTime, uint64(now))
-	t.set(&t.enqTime, uint64(enqueued))
-	t.set(&t.delta, uint64(now-enqueued))
-	t.set(&t.depth, uint64(depth))
-	t.set(&t.outPort, uint64(q.Port))
+	t.set(&t.outTime, uint64(p.Left))
+	t.set(&t.enqTime, uint64(p.Came))
+	t.set(&t.delta, uint64(p.Left-p.Came))
+	t.set(&t.depth, uint64(p.Behind))
+	t.set(&t.outPort, uint64(p.Queue.Port))
 	t.set(&t.spec, DropPort+1)
 	t.set(&t.length, uint64(m.Length()))
 	m.Egress()
@@ -253,23 +282,79 @@ func (t *Target) egress(h *held, q Queue, enqueued, now Time, depth int64) (o De
 	return o, nil, clone
 }
 
+// install gives a program the entries of a configuration: routes and ports that
+// all programs have, and those of its own tables by the names of arguments.
+func (t *Target) install(p *model.Program, c *model.Config) {
+	toHost := "to_port"
+	if _, ok := t.actions["route"]["to_host"]; ok {
+		toHost = "to_host"
+	}
+	for _, h := range c.Hosts {
+		t.insert("route", []int64{h.Addr}, 32, toHost, model.Args{"port": int64(h.Port)})
+	}
+	for _, n := range c.Nets {
+		if n.Paths < 2 && (n.Paths == 0 || t.tofino) {
+			t.insert("route", []int64{n.Addr}, 24, "to_port", model.Args{"port": int64(n.First)})
+			continue
+		}
+		t.insert("route", []int64{n.Addr}, 24, "to_leaf", model.Args{"leaf": n.Leaf, "first_port": int64(n.First), "last_path": int64(n.Paths - 1), "hash_shift": int64(n.Shift)})
+	}
+	for port, n := range c.Neighbours {
+		t.insert("fabric_port", []int64{int64(port)}, 0, "from_switch", model.Args{"path": int64(n.Path), "relay_group": int64(n.Group)})
+	}
+	for port, ok := range c.Forward {
+		to := port
+		if t.tofino && port == p.Recirculate {
+			to = model.Recirculation
+		}
+		if ok {
+			t.insert("Forward", []int64{int64(port)}, 0, "send", model.Args{"port": int64(to)})
+		}
+	}
+	for port := 1; port < p.Ports && t.tofino; port++ {
+		t.insert("port_number", []int64{int64(port)}, 0, "is_port", model.Args{"port": int64(port)})
+	}
+	for table, entries := range c.Tables {
+		action := t.actionWithArguments(table)
+		for i, args := range entries {
+			switch keys := p.TableKeys[table]; {
+			case i == model.Default:
+				t.setDefault(table, action, args)
+			case keys == 2:
+				t.insert(table, []int64{int64(i / p.Classes), int64(i % p.Classes)}, 0, action, args)
+			default:
+				t.insert(table, []int64{int64(i)}, 0, action, args)
+			}
+		}
+	}
+}
+
+// actionWithArguments is the action of a table that the controller fills in.
+func (t *Target) actionWithArguments(table string) string {
+	for name, a := range t.actions[table] {
+		if len(t.prog.Actions[a].Params) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
 // has reports whether the program has a table.
 func (t *Program) has(table string) bool { _, ok := t.tables[table]; return ok }
 
 // setDefault gives a table a default action, if the program has the table.
-func (t *Target) setDefault(table, action string, args ...int64) {
-	if !t.has(table) {
-		return
+func (t *Target) setDefault(table, action string, args model.Args) {
+	if t.has(table) {
+		a, packed := t.args(table, action, args)
+		i := t.tables[table]
+		t.st.Tables[i].SetDefault(a, packed)
+		t.changed = append(t.changed, i)
 	}
-	a, packed := t.args(table, action, args)
-	i := t.tables[table]
-	t.st.Tables[i].SetDefault(a, packed)
-	t.changed = append(t.changed, i)
 }
 
 // insert adds an entry, if the program has the table. The key is an address
 // and the length of its prefix, or one or two exact fields.
-func (t *Target) insert(table string, key []int64, prefix int, action string, args ...int64) {
+func (t *Target) insert(table string, key []int64, prefix int, action string, args model.Args) {
 	if !t.has(table) {
 		return
 	}
@@ -291,17 +376,18 @@ func (t *Target) insert(table string, key []int64, prefix int, action string, ar
 	t.inserted = append(t.inserted, entry{number, id})
 }
 
-func (t *Target) args(table, action string, args []int64) (int, []uint64) {
+func (t *Target) args(table, action string, args model.Args) (int, []uint64) {
 	a, ok := t.actions[table][action]
 	if !ok {
 		panic(fmt.Sprintf("BUG: table %s has no action %s", table, action))
 	}
-	limbs := make([][]uint64, len(args))
-	for i, v := range args {
-		limbs[i] = []uint64{uint64(v)}
-	}
-	if n := len(t.prog.Actions[a].Params); n != len(args) {
-		panic(fmt.Sprintf("BUG: action %s takes %d arguments, not %d", action, n, len(args)))
+	var limbs [][]uint64
+	for _, p := range t.prog.Actions[a].Params {
+		v, ok := args[p.Name]
+		if !ok {
+			panic(fmt.Sprintf("BUG: nobody draws argument %s of action %s of table %s", p.Name, action, table))
+		}
+		limbs = append(limbs, []uint64{uint64(v)})
 	}
 	return a, t.prog.PackArgs(a, limbs)
 }

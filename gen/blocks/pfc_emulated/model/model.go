@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pfc_emulated models a program that sends and obeys PFC itself, where
+// the target's traffic manager does not (IEEE 802.1Qbb).
+package pfc_emulated
+
+import "github.com/pauseless/pauseless/internal/model"
+
+func init() {
+	model.Add(model.Scheme{Name: "pfc_emulated", NearQueue: []string{"pfc_threshold.xoff", "pfc_threshold.xon"},
+		Tables: map[string]func(*model.Drawer, int) model.Args{
+			"pfc_threshold": func(g *model.Drawer, _ int) model.Args {
+				xoff := g.Scale/2 + g.UpTo(g.Scale)
+				return model.Args{"xoff": xoff, "xon": max(0, xoff-g.UpTo(g.Scale)), "again": g.UpTo(4 * g.Pace)}
+			},
+			"hold": func(g *model.Drawer, _ int) model.Args { return model.Args{"most": model.Pick[int64](g, 0, 1, 1000)} },
+		},
+		Registers: map[string]model.Register{"pausing_since": {Draw: (*model.Drawer).Past, Theme: model.Pausing}},
+		Scene:     scene,
+		V1model:   model.Stages{Count: askToPause, Hold: hold, Message: message, Left: resume}})
+}
+
+// kinds of the messages that a switch makes.
+const (
+	pauseMessage = iota
+	resumeMessage
+)
+
+// A Pauser is the receiving side of a link: it pauses its peer when the
+// ingress queue exceeds XOFF and resumes it when the queue is at or below XON.
+type Pauser struct {
+	XOFF, XON model.Bytes
+	Paused    bool       // the peer is paused
+	Renewed   model.Time // when the last PAUSE was sent
+	Refresh   model.Time // a pause that lasts is renewed after this time; 0: never
+}
+
+// A PFCFrame is what a Pauser sends.
+type PFCFrame int
+
+// PFC frames.
+const (
+	NoFrame PFCFrame = iota
+	PauseFrame
+	ResumeFrame
+)
+
+// Arrive is called for each packet that arrives, with the queue that it makes.
+func (p *Pauser) Arrive(q model.Bytes, now model.Time) PFCFrame {
+	if q <= p.XOFF || p.Paused && now-p.Renewed < p.Refresh {
+		return NoFrame
+	}
+	p.Paused, p.Renewed = true, now
+	return PauseFrame
+}
+
+// Depart is called for each packet that leaves, with the queue after it.
+func (p *Pauser) Depart(q model.Bytes) PFCFrame {
+	if !p.Paused || q > p.XON {
+		return NoFrame
+	}
+	p.Paused = false
+	return ResumeFrame
+}
+
+// pauser is what the register says of an ingress queue: since when its peer is
+// paused, 0 if it is not.
+func pauser(s *model.Switch, i int) Pauser {
+	since := *s.Cell("pausing_since", i)
+	return Pauser{Paused: model.Mod32(since) != 0, Renewed: since}
+}
+
+func askToPause(s *model.Switch, p *model.Packet, _ *model.Outcome) {
+	i := s.In(p)
+	t, ok := s.Config.Tables["pfc_threshold"][i]
+	if !ok {
+		return
+	}
+	p.Keep["xon"] = t["xon"]
+	x := pauser(s, i)
+	x.XOFF, x.Refresh = t["xoff"], t["again"]
+	// Without a copy to make, the next packet asks again.
+	if x.Arrive(p.QueueIn, p.Now) == PauseFrame && request(p, pauseMessage) {
+		s.Note("pause")
+		*s.Cell("pausing_since", i) = x.Renewed
+	}
+}
+
+func request(p *model.Packet, kind int) bool {
+	return p.Request(&model.Message{Of: "pfc_emulated", Kind: kind, Session: p.InPort, V: model.Fields{"class": int64(p.Class)}})
+}
+
+// hold has a packet for a paused port wait by recirculation: no more than so
+// often.
+func hold(s *model.Switch, p *model.Packet) {
+	if s.Paused(s.Out(p), p.Now) && int64(p.Passes) < s.Setting("hold", "most") {
+		s.Note("hold")
+		p.Again = true
+	}
+}
+
+func resume(s *model.Switch, p *model.Packet) {
+	x := pauser(s, s.In(p))
+	x.XON = p.Keep["xon"]
+	if x.Depart(p.QueueIn) == ResumeFrame {
+		s.Note("resume")
+		*s.Cell("pausing_since", s.In(p)) = 0
+		request(p, resumeMessage)
+	}
+}
+
+func message(s *model.Switch, p *model.Packet) bool {
+	m, class := p.Message(), p.Message().V["class"]
+	f := model.Fields{"opcode": 0x0101, "classes": 1 << class}
+	if m.Kind == pauseMessage {
+		f["pause"+string(rune('0'+class))] = 0xffff
+	}
+	p.Frame = &model.Frame{Dst: 0x0180c2000001, Src: p.Src, Type: model.TypePFC, PFC: f, Rest: p.Rest, Elided: p.Elided}
+	p.Cut(60)
+	return true
+}
+
+// scene is about one of the thresholds.
+func scene(g *model.Drawer, s *model.Scene) {
+	near := func(v model.Bytes) model.Bytes { return max(0, v+g.R.Int64N(3)-1) }
+	xoff, xon := int64(1<<30), int64(0)
+	switch g.R.IntN(4) {
+	case 0, 1:
+		xoff = near(s.After)
+		s.Set("pausing_since", model.Pick(g, 0, g.Now-g.Pace))
+	case 2:
+		xon = near(s.Before)
+		s.Set("pausing_since", g.Now-g.Pace)
+	}
+	g.Config.Tables["pfc_threshold"][s.Queue] = model.Args{"xoff": xoff, "xon": xon, "again": model.Pick(g, g.Pace, g.Pace+1)}
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package red models ECN marking by queue length, as DCQCN configures it.
+package red
+
+import "github.com/pauseless/pauseless/internal/model"
+
+func init() {
+	model.Add(model.Scheme{Name: "red",
+		Tables: map[string]func(*model.Drawer, int) model.Args{"red": func(g *model.Drawer, _ int) model.Args {
+			kmin := g.UpTo(100)
+			kmax, ramp := kmin+g.UpTo(200), int64(1<<32-1)
+			if kmax > kmin {
+				ramp = g.UpTo(1<<32-1) / (kmax - kmin)
+			}
+			return model.Args{"kmin": kmin, "kmax": kmax, "ramp": ramp}
+		}},
+		Depth: func(g *model.Drawer) int64 {
+			return g.Arg("red."+model.Pick(g, "kmin", "kmax"), model.Pick(g, model.Default, 1+g.R.IntN(g.Ports-1))) + g.UpTo(1)
+		},
+		V1model: model.Stages{Depart: mark}, Tofino: model.Stages{Last: mark}})
+}
+
+// RED marks never up to Kmin, always above Kmax, in between with a probability
+// that grows linearly to Pmax.
+type RED struct {
+	KMin, KMax int64
+	// Ramp is Pmax / (Kmax − Kmin): the probability of a mark for each unit of
+	// the queue beyond Kmin, in 2^-32.
+	Ramp int64
+}
+
+// Marks decides for one packet that leaves queue behind, with a draw uniform
+// in [0, 2^32).
+func (r RED) Marks(queue, draw int64) bool {
+	switch {
+	case queue > r.KMax:
+		return true
+	case queue <= r.KMin:
+		return false
+	}
+	return draw < (queue-r.KMin)*r.Ramp // draw/2^32 < p
+}
+
+// MarksOnTofino has a mask of random bits for a ramp: a Tofino does not
+// multiply.
+func (r RED) MarksOnTofino(queue, draw int64) bool {
+	return max(0, queue-r.KMin) > draw&r.Ramp || queue > r.KMax
+}
+
+func mark(s *model.Switch, p *model.Packet) {
+	marks := RED.MarksOnTofino
+	if !s.Tofino {
+		if marks = RED.Marks; !s.ECNCapable(p) || p.Behind == 0 {
+			return
+		}
+	}
+	e, _ := s.Entry("red", p.Link)
+	if marks(RED{e["kmin"], e["kmax"], e["ramp"]}, p.Behind, s.Below(1<<32)) {
+		s.MarkCE(p)
+	}
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clb
+
+import "github.com/pauseless/pauseless/internal/model"
+
+// CLB on a Tofino (docs/tofino.md): a path's queue is what egress last told, its
+// rank is class and place in it in one number, and Algorithm 2 goes path by
+// path: one drawn at random becomes the best if it is no worse, or if it is the
+// best and has a new rank.
+
+// Rank is Algorithm 1's class in the upper two bits, and below it what counts
+// in the class. A queue grows or does not: a decrease is a zero.
+func Rank(queue, before, threshold model.Bytes) uint32 {
+	port := Port{Q: queue, QDt: max(queue-before, 0)}
+	class := Classify(port, threshold)
+	key := queue
+	if class == PathB || class == PathD {
+		key = port.QDt
+	}
+	return uint32(class)<<30 | uint32(key)
+}
+
+func best(s *model.Switch, p *model.Packet, last, path model.Path) model.Path {
+	return s.WithBest("clb_best.rank", "clb_best.path", last*8+p.Class, func(b *model.Best) {
+		b.News(path, s.Word("clb_rank", path*8+p.Class))
+	})
+}
+
+func hearOnTofino(s *model.Switch, p *model.Packet, _ *model.Outcome) bool {
+	if model.Hop(p.Told["hop"]) == model.ToChoice {
+		s.Note("rank")
+		path := model.Path(p.Told["path"])
+		before := s.Cell("clb_qlen", path*8+p.Class)
+		s.SetWord("clb_rank", path*8+p.Class, Rank(p.Told["queue"], *before, s.Setting("clb", "queue_threshold")))
+		*before = p.Told["queue"]
+		best(s, p, model.Path(p.Told["clb: last path"]), path)
+	}
+	return false
+}
+
+func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
+	begins := s.BeginsFlowlet(p)
+	return s.FollowOrTake(p, begins, best(s, p, p.Paths-1, model.Share(p.Drawn[0], p.Paths)))
+}

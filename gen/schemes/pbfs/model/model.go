@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pbfs models PB-FS, section III-C: the switch's generation of
+// CC-postcards.
+package pbfs
+
+import "github.com/pauseless/pauseless/internal/model"
+
+func init() {
+	model.Add(model.Scheme{Name: "pbfs", AllPorts: true, State: newRings,
+		BTH: func(f *model.Frame, _ int) bool { return f.Marked() },
+		Tables: map[string]func(*model.Drawer, int) model.Args{
+			"slot": func(g *model.Drawer, _ int) model.Args {
+				return model.Args{"per_unit": min(1<<24-1, 1<<g.Units.SlotFraction()/(1+g.UpTo(10*g.Pace)))}
+			},
+			"pbfs_port": func(g *model.Drawer, _ int) model.Args {
+				return model.Args{"round_trip_bytes": model.Pick(g, 78_125, g.UpTo(2*g.Scale)), "mbps": model.Pick[int64](g, 25_000, 100_000)}
+			},
+			"postcard": func(g *model.Drawer, _ int) model.Args { return model.Args{"switch_id": g.UpTo(65535)} },
+		},
+		Registers: map[string]model.Register{
+			"slot_number": {Theme: model.Pausing, Draw: drawSlot,
+				Get: func(s *model.Switch, i int) (int64, bool) { n, _, ok := slotOf(s, i); return n, ok },
+				Set: func(s *model.Switch, i int, v int64) {
+					r := rings(s)
+					r.in[i], r.ring[i/ringSize][v] = v, &Slot{}
+				}},
+			"slot_bytes":  field(func(s *Slot) *model.Bytes { return &s.I }, 6000, model.Pausing),
+			"slot_marked": field(func(s *Slot) *model.Bytes { return &s.Marked }, 2000, model.Anything),
+			"slot_qlen":   field(func(s *Slot) *model.Bytes { return &s.Q }, 30_000, model.Anything),
+
+			"slot_bytes.bytes": {Draw: drawBytes}, "slot_bytes.number": {Draw: drawNumber(slotBits)},
+			"slot_marked.bytes": {Draw: drawBytes}, "slot_marked.number": {Draw: drawNumber(slotBits)},
+			"window_bytes.bytes": {Draw: drawBytes}, "window_bytes.number": {Draw: drawNumber(windowBits)},
+			"slot_bytes_last": {Draw: drawLast}, "slot_marked_last": {Draw: drawLast}, "window_bytes_last": {Draw: drawLast},
+		},
+		V1model: model.Stages{Leave: fastStart, Message: message}, Tofino: model.Stages{Last: fastStartOnTofino, Message: message}})
+}
+
+// PBFS is the configuration of an egress port.
+type PBFS struct {
+	N      int         // slots in half a DC_RTT
+	Recent int         // how many of the last full slots T_Δ covers: ⌈T_Δ / slot⌉
+	BDP    model.Bytes // T · DC_RTT
+}
+
+// A Ring is the memory of one egress port, by number of the slot.
+//
+// Readings: the last N slots are those that are over, the N-th being the most
+// recent; the bytes of a running slot say nothing yet about its rate. A slot
+// in which nothing came counts as zero bytes, and what was queued at its
+// beginning is not known and counts as nothing.
+type Ring map[int64]*Slot
+
+// A Slot is one time slot of an egress port.
+type Slot struct {
+	I      model.Bytes // bytes received for the port
+	Marked model.Bytes // those of PBT-triggering packets
+	Q      model.Bytes // queue length at the beginning
+}
+
+// Packet counts a packet in slot n. queue is the egress queue before it.
+func (r Ring) Packet(n int64, length, queue model.Bytes, marked bool) {
+	s := r[n]
+	if s == nil {
+		s = &Slot{Q: queue}
+		r[n] = s
+	}
+	s.I += length
+	if marked {
+		s.Marked += length
+	}
+}
+
+func (r Ring) slot(n int64) Slot {
+	if s := r[n]; s != nil {
+		return *s
+	}
+	return Slot{}
+}
+
+// A Postcard is what a congested switch tells the sender, but for the port's
+// rate.
+type Postcard struct {
+	Ip, Q1                         model.Bytes
+	RecentBytes, RecentMarkedBytes model.Bytes
+}
+
+// Congested is Definition 1, for a PBT-triggering packet in slot n that has
+// been counted.
+//
+// Reading: the recent bytes are those of the last full slots that T_Δ covers,
+// and of the running one.
+func (r Ring) Congested(c PBFS, n int64) (Postcard, bool) {
+	var p Postcard
+	first, last := n-int64(c.N), n-1
+	for i := first; i <= last; i++ {
+		p.Ip += r.slot(i).I // I_before
+	}
+	p.Ip += int64(c.N) * r.slot(last).I // I_after = N · I_T^N
+	p.Q1 = r.slot(first).Q
+	for i := n - int64(c.Recent); i <= n; i++ {
+		p.RecentBytes += r.slot(i).I
+		p.RecentMarkedBytes += r.slot(i).Marked
+	}
+	return p, p.Ip > c.BDP-p.Q1 // Eq. 1
+}
+
+// ringSize is how many slots the program remembers of a port.
+const ringSize = 16
+
+type allRings struct {
+	ring []Ring
+	in   []int64 // slot of a cell of the rings
+}
+
+func newRings(s *model.Switch) any {
+	r := &allRings{make([]Ring, s.Ports), make([]int64, ringSize*s.Ports)}
+	for i := range r.ring {
+		r.ring[i] = Ring{}
+	}
+	return r
+}
+
+func rings(s *model.Switch) *allRings { return model.Own[*allRings](s, "pbfs") }
+
+// slotOf finds what a cell of the rings holds.
+func slotOf(s *model.Switch, i int) (int64, *Slot, bool) {
+	n := rings(s).in[i]
+	slot, ok := rings(s).ring[i/ringSize][n]
+	return n, slot, ok
+}
+
+// field is a register of one number of each slot; on a Tofino it has another
+// meaning, and no slots.
+func field(of func(*Slot) *model.Bytes, most int64, theme model.Theme) model.Register {
+	return model.Register{Theme: theme,
+		Draw: func(g *model.Drawer, i int) int64 {
+			if g.Tofino {
+				return g.Queue(i)
+			}
+			return g.R.Int64N(most)
+		},
+		Get: func(s *model.Switch, i int) (int64, bool) {
+			if s.Tofino {
+				return *s.Cell("slot_qlen", i), true
+			}
+			if _, slot, ok := slotOf(s, i); ok {
+				return *of(slot), true
+			}
+			return 0, false
+		},
+		Set: func(s *model.Switch, i int, v int64) {
+			if s.Tofino {
+				*s.Cell("slot_qlen", i) = v
+			} else if _, slot, ok := slotOf(s, i); ok {
+				*of(slot) = v
+			}
+		}}
+}
+
+// slot is the number of a time slot.
+func slot(p *model.Program, c *model.Config, now model.Time) int64 {
+	perUnit := c.Tables["slot"][model.Default]["per_unit"]
+	return model.Ratio{Num: perUnit, Den: 1 << p.Units.SlotFraction()}.Times(now)
+}
+
+// drawSlot draws a slot for its cell: of the last ones, or one too old.
+func drawSlot(g *model.Drawer, i int) int64 {
+	now := slot(g.Program, g.Config, g.Now)
+	n := now - (now-int64(i))&(ringSize-1)
+	if g.R.IntN(8) == 0 {
+		return n - ringSize
+	}
+	return n
+}
+
+// fastStart is for a packet that has its port.
+func fastStart(s *model.Switch, p *model.Packet) {
+	r, n := rings(s), slot(s.Program, s.Config, p.Now)
+	marked := p.BTH != nil && p.Marked()
+	ring := r.ring[p.OutPort]
+	ring.Packet(n, p.Length, *s.Cell("egress_qlen", s.Out(p)), marked)
+	in := &r.in[ringSize*p.OutPort+int(n&(ringSize-1))]
+	if *in != n { // a ring has no room for more
+		delete(ring, *in)
+	}
+	*in = n
+	if capacity, known := s.Config.Tables["pbfs_port"][p.OutPort]; marked && known {
+		if c, congested := ring.Congested(PBFS{N: 8, Recent: 2, BDP: capacity["round_trip_bytes"]}, n); congested {
+			request(s, p, c, capacity["mbps"])
+		}
+	}
+}
+
+// request has a postcard sent. Its numbers are the header of the copy.
+func request(s *model.Switch, p *model.Packet, c Postcard, mbps int64) {
+	const card = 4
+	m := &model.Message{Of: "pbfs", Session: p.InPort, Head: []byte{card}}
+	for _, v := range []int64{c.Ip, c.Q1, mbps, c.RecentBytes, c.RecentMarkedBytes} {
+		m.Head = model.BE.AppendUint32(m.Head, uint32(v))
+	}
+	if p.Request(m) {
+		s.Note("postcard")
+		*s.Cell("postcards", p.OutPort)++
+	}
+}
+
+// message is a postcard to the sender of a packet.
+func message(s *model.Switch, p *model.Packet) bool {
+	f := p.Frame
+	n := f.ToSender(56, 28)
+	model.BE.PutUint16(n.UDP[2:], 54792)
+	b := make([]byte, 8, 28)
+	b[0] = 1
+	model.BE.PutUint16(b[2:], uint16(s.Setting("postcard", "switch_id")))
+	copy(b[5:8], f.BTH[5:8])
+	n.Tail = append(b, p.Message().Head[1:]...)
+	p.Frame = n
+	if !s.Tofino {
+		p.Cut(14 + 20 + 8 + 28)
+	}
+	return true
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package np_ecn models PCN's congestion point (section 5.1, fig. 7): non-PAUSE
+// ECN.
+package np_ecn
+
+import "github.com/pauseless/pauseless/internal/model"
+
+func init() {
+	model.Add(model.Scheme{Name: "np_ecn", TrueDepth: true,
+		Depth:   func(g *model.Drawer) int64 { return model.Pick(g, 0, 1, g.UpTo(400)) },
+		V1model: model.Stages{Idle: expire, Depart: mark}, Tofino: model.Stages{Last: markOnTofino}})
+}
+
+// NPECN is NP-ECN at one egress port.
+type NPECN struct {
+	PN int64
+}
+
+// Resume is the arrival of a RESUME frame: "Suppose that when one egress port
+// of a switch receives a RESUME frame from its downstream node, there are N
+// packets in the associated waiting queue. NP-ECN will set its counter PN=N."
+func (c *NPECN) Resume(waiting int64) { c.PN = waiting }
+
+// Transmit is the departure of a packet; behind is the queue that it leaves.
+// It reports whether the packet is marked: "Each time a packet is transmitted,
+// the counter is decremented by one, until all of the N paused packets have
+// been transmitted. For these N packets, they will not be marked. And for the
+// later packets that have not been paused and correspondingly PN=0, the switch
+// will mark them with ECN in the traditional method, with the threshold as
+// zero."
+func (c *NPECN) Transmit(behind int64) (mark bool) {
+	if c.PN > 0 {
+		c.PN--
+		return false
+	}
+	return behind > 0
+}
+
+// expire lets ports go on whose pause is over: a RESUME says so, or its time
+// has passed.
+func expire(s *model.Switch) {
+	for port := range s.Ports {
+		i := s.QueueCell(port, s.Lossless)
+		if t := s.Cell("resume_at", i); *t != 0 && *t <= s.Now {
+			c := NPECN{}
+			c.Resume(int64(s.Queued[model.Queue{Port: port, Class: s.Lossless}]))
+			if *s.Cell("PN", i) = c.PN; c.PN > 0 {
+				s.Note("held up by a pause")
+			}
+			*t = 0
+		}
+	}
+}
+
+func mark(s *model.Switch, p *model.Packet) {
+	expire(s)
+	pn := s.Cell("PN", s.QueueCell(p.Link, p.Class))
+	c := NPECN{*pn}
+	if c.Transmit(p.Behind) {
+		s.MarkCE(p)
+	}
+	*pn = c.PN
+}
+
+// markOnTofino takes a packet for one that a pause held if it waited longer than
+// the cells ahead of it take: a Tofino's program sees no PFC frames.
+func markOnTofino(s *model.Switch, p *model.Packet) {
+	if !s.HeldUp(p) && p.Behind > 0 {
+		s.MarkCE(p)
+	}
+}
+
+// PCNRate is PCN's reaction point (Algorithm 1). Rates are in any unit.
+type PCNRate struct {
+	SendRate, LineRate float64
+	W, WMin, WMax      float64
+}
+
+// CNP is lines 4 to 11 of Algorithm 1.
+func (r *PCNRate) CNP(ce bool, recRate float64) {
+	if ce { // line 4
+		r.SendRate = min(r.SendRate, recRate*(1-r.WMin)) // line 6
+		r.W = r.WMin                                     // line 7
+	} else {
+		r.SendRate = r.SendRate*(1-r.W) + r.LineRate*r.W // line 10
+		r.W = r.W*(1-r.W) + r.WMax*r.W                   // line 11
+	}
+}

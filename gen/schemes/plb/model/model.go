@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plb models PLB: load balancing in PFC-enabled datacenter networks.
+package plb
+
+import "github.com/pauseless/pauseless/internal/model"
+
+func init() {
+	model.Add(model.Scheme{Name: "plb", EveryPacket: true, AllPorts: true,
+		State:    newState,
+		NearTime: []string{"pause_cost.tell_again"},
+		Base:     &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1, Early: true, Always: true},
+		Header:   model.NewHeader("dst_leaf:16 probe:8 load:8 echo_load:8 tolerable:32"),
+		Fill: func(g *model.Drawer, h model.Fields) {
+			full := g.Arg("path_class.full", model.Default)
+			h["dst_leaf"], h["probe"], h["tolerable"] = g.R.Int64N(int64(g.Leaves)), model.Pick[int64](g, 0, 0, 0, 1), g.Duration(0)
+			h["load"], h["echo_load"] = min(g.Near(256, full), 255), min(g.Near(256, full), 255)
+		},
+		Local:  map[byte]*model.Header{kindKickOut: model.NewHeader("path:8 leaf:16 host:32")},
+		Frames: 6,
+		Draw: func(g *model.Drawer, leaf int64) model.Fields {
+			if g.Config.Leaf >= 0 {
+				leaf = g.Config.Leaf
+			}
+			return model.Fields{"kind": kindKickOut, "path": g.R.Int64N(int64(g.PathCells)), "leaf": g.R.Int64N(int64(g.Leaves) + 1), "host": model.Host(leaf, 1+g.UpTo(2))}
+		},
+		Tables: map[string]func(*model.Drawer, int) model.Args{
+			"path_class": func(g *model.Drawer, _ int) model.Args {
+				return model.Args{"rtt_low": g.UpTo(4 * g.Pace), "full": 1 + g.UpTo(254)}
+			},
+			"probe": func(g *model.Drawer, _ int) model.Args { return model.Args{"interval": g.UpTo(4 * g.Pace)} },
+			"pause_cost": func(g *model.Drawer, i int) model.Args {
+				for _, h := range g.Config.Hosts {
+					if g.Tofino && h.Port == i {
+						return nil // the controller prices pauses of switches alone
+					}
+				}
+				return model.Args{"byte_time": model.Pick(g, 205, 8192, g.UpTo(10_000)), "tell_again": g.UpTo(4 * g.Pace)}
+			},
+		},
+		Registers: map[string]model.Register{
+			"path_load":      {Draw: func(g *model.Drawer, _ int) int64 { return g.Near(256, g.Arg("path_class.full", model.Default)) & 255 }},
+			"path_rank":      pathRank(),
+			"flow_tolerable": {Draw: (*model.Drawer).Duration, Theme: model.Pausing},
+			"sojourn":        {Draw: (*model.Drawer).Duration, Theme: model.Pausing},
+			"probe_path":     {Draw: func(g *model.Drawer, i int) int64 { return g.R.Int64N(int64(g.PathsTo(int64(i)))) }},
+
+			// On a Tofino.
+			"path_best.rank":   {Init: func(*model.Switch, int) int64 { return KickedOut }, Draw: drawRank},
+			"path_best.path":   {Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(int64(g.PathCells)) }},
+			"other_rtt.rtt":    {Draw: (*model.Drawer).Duration},
+			"other_rtt.window": {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now) >> g.R.IntN(20) }},
+			"silence.since": {Draw: func(g *model.Drawer, i int) int64 {
+				return model.Pick(g, g.Past(i), g.Now-g.Near(12_000, Silent), g.Now-g.Near(12_000, Silent))
+			}},
+			"silence.last": {Draw: func(g *model.Drawer, i int) int64 {
+				return model.Pick(g, g.Past(i), g.Now-g.Near(2*Rest, Rest, 0), g.Now-g.Near(2*Rest, Rest, 0))
+			}},
+			"expected": {Draw: (*model.Drawer).Duration},
+		},
+		V1model: model.Stages{Learn: learn, Routed: hearKickOut, Write: write, Leave: leave, Message: message, Depart: depart},
+		Tofino: model.Stages{Hear: hearOnTofino, Routed: kickedOutOnTofino, Learn: learnOnTofino, Leave: leaveOnTofino,
+			Begin: beginOnTofino, Message: messageOnTofino, Read: readOnTofino, Write: writeOnTofino, Depart: departOnTofino}})
+}
+
+const kindKickOut = 2
+
+// kinds of the messages that a switch makes.
+const (
+	kickOutMessage = iota
+	probeMessage
+)
+
+// active is p_active of all paths.
+type active []bool
+
+func newState(s *model.Switch) any {
+	a := make(active, s.Leaves*s.PathCells)
+	for i := range a {
+		a[i] = true
+	}
+	return a
+}
+
+func isActive(s *model.Switch, i int) *bool { return &model.Own[active](s, "plb")[i] }
+
+// A PathState is the state of a path (section 3.2).
+type PathState int
+
+// Path states.
+const (
+	NonCongested PathState = iota
+	Congested
+	Undetermined // PFC pauses it
+)
+
+// A Path is what the source leaf knows of a path.
+type Path struct {
+	RTT    model.Time // t_RTT
+	Util   int64
+	Active bool // p_active
+}
+
+// State classifies a path: "small RTT (i.e., less than RTT_low)" is not
+// congested; "large RTT and the link utilization is equal to 1" is; with a
+// large RTT and utilisation below 1, PFC pauses it.
+//
+// Readings: RTT = RTT_low is large. A measured utilisation of 95 % is 1: full
+// is the value of Util from which a link counts as fully used.
+func (p Path) State(rttLow model.Time, full int64) PathState {
+	switch {
+	case p.RTT < rttLow:
+		return NonCongested
+	case p.Util >= full:
+		return Congested
+	default:
+		return Undetermined
+	}
+}
+
+// Reroutes reports line 3 of Algorithm 2: "a new flow ∥ p is congested or
+// kicked out".
+func Reroutes(newFlow bool, p Path, rttLow model.Time, full int64) bool {
+	return newFlow || p.State(rttLow, full) == Congested || !p.Active
+}
+
+// Reroute is Algorithm 2, lines 4 to 14.
+//
+// Readings: of equal paths the first in turn from a given one is taken. If
+// every path is kicked out, the packet must go somewhere: they are equal.
+func Reroute(paths []Path, from model.Path, rttLow model.Time, full int64) model.Path {
+	choose := func(in func(Path) bool, better func(a, b Path) bool) model.Path {
+		c := -1
+		for i := range paths {
+			i := (from + i) % len(paths)
+			if in(paths[i]) && (c < 0 || better(paths[i], paths[c])) {
+				c = i
+			}
+		}
+		return c
+	}
+	active := func(state PathState) func(Path) bool {
+		return func(p Path) bool { return p.Active && p.State(rttLow, full) == state }
+	}
+	lowRTT := func(a, b Path) bool { return a.RTT < b.RTT }
+	highUtil := func(a, b Path) bool { return a.Util > b.Util }
+	if p := choose(active(NonCongested), lowRTT); p >= 0 { // lines 4, 5
+		return p // line 6
+	}
+	if p := choose(active(Undetermined), highUtil); p >= 0 { // lines 8, 9
+		return p // line 10
+	}
+	if p := choose(active(Congested), lowRTT); p >= 0 { // line 12
+		return p // line 13
+	}
+	return from
+}
+
+// Tolerable is t_td as the source leaf writes it: "the delay difference
+// between the optimal and sub-optimal paths".
+//
+// Reading: the sub-optimal path is the fastest of the others that are active.
+// If it is faster than the chosen one there is nothing to tolerate.
+func Tolerable(paths []Path, chosen model.Path) model.Time {
+	t, found := model.Time(0), false
+	for i, p := range paths {
+		if i != chosen && p.Active && (!found || p.RTT < t) {
+			t, found = p.RTT, true
+		}
+	}
+	return max(0, t-paths[chosen].RTT)
+}
+
+// A Sojourn is what a switch keeps for Algorithm 1.
+type Sojourn struct {
+	Avg model.Time // t_avgST
+}
+
+// TPD is the minimum queueing delay: what is queued at the egress port, at
+// the link's rate.
+func TPD(queue model.Bytes, byteTime model.Ratio) model.Time { return byteTime.Times(queue) }
+
+// Waits is line 5 of Algorithm 1, for a packet whose egress port is paused.
+//
+// Reading: the line says t_td < max(t_avgST, t_pd), the prose of section 3.3
+// (tolerate a pause that is short against other paths) and of the lines after
+// it the opposite. The prose is right: with the line as printed, a packet that
+// can tolerate nothing would wait and one that can tolerate anything would not.
+func (s *Sojourn) Waits(ttd, tpd model.Time) bool { return ttd >= max(s.Avg, tpd) }
+
+// Dequeued is lines 7 and 8, for a packet that waited: it returns the new
+// t_td.
+//
+// Readings: t'_avgST in line 8 is the sojourn just seen, else nothing would
+// ever be measured. What a packet can tolerate does not become negative.
+func (s *Sojourn) Dequeued(ttd, tEnqueue, tDequeue model.Time, alphaShift uint) model.Time {
+	sojourn := tDequeue - tEnqueue
+	s.Avg = s.Avg - s.Avg>>alphaShift + sojourn>>alphaShift // line 8
+	return max(0, ttd-sojourn)                              // line 7
+}
+
+// sojournShift says that each sojourn counts an eighth in the average.
+const sojournShift = 3
+
+// path is what the switch knows of a path.
+func path(s *model.Switch, i int) Path {
+	return Path{RTT: *s.Cell("path_rtt", i), Util: *s.Cell("path_load", i), Active: *isActive(s, i)}
+}
+
+// rank is Algorithm 2's order of the paths in one number: the state in the upper
+// two bits, then the round-trip time, or what the load lacks to a full one.
+func rank(s *model.Switch, p Path) int64 {
+	switch state := p.State(s.Setting("path_class", "rtt_low"), s.Setting("path_class", "full")); {
+	case !p.Active && s.Tofino:
+		return KickedOut
+	case !p.Active:
+		return 3 << 30
+	case state == NonCongested:
+		return p.RTT
+	case state == Undetermined:
+		return 1<<30 | (255 - p.Util)
+	default:
+		return 2<<30 | p.RTT
+	}
+}
+
+// KickedOut is the rank of a path that is kicked out, below all others, on a
+// Tofino.
+const KickedOut = 1<<32 - 1
+
+func pathRank() model.Register {
+	return model.Register{
+		Draw: func(g *model.Drawer, i int) int64 {
+			if g.Tofino {
+				return drawRank(g, i)
+			}
+			return g.UpTo(3)
+		},
+		Get: func(s *model.Switch, i int) (int64, bool) {
+			if s.Tofino {
+				return *s.Cell("path_rank", i), true
+			}
+			return rank(s, path(s, i)), true
+		},
+		Set: func(s *model.Switch, i int, v int64) { *s.Cell("path_rank", i), *isActive(s, i) = v, v != 0 && v != 1 },
+	}
+}
+
+func drawRank(g *model.Drawer, i int) int64 {
+	return model.Pick(g, g.Duration(i), g.Duration(i), 1<<30|g.UpTo(255), 2<<30|g.Duration(i), KickedOut)
+}
+
+// choose is Algorithm 2 for a packet at its source leaf.
+func choose(s *model.Switch, p *model.Packet) model.Path {
+	if s.Tofino {
+		return chooseOnTofino(s, p)
+	}
+	paths := make([]Path, p.Paths)
+	for q := range paths {
+		paths[q] = path(s, s.PathCell(p.Leaf, q))
+	}
+	rttLow, full := s.Setting("path_class", "rtt_low"), s.Setting("path_class", "full")
+	f, tolerable := s.Flowlet(p), s.Cell("flow_tolerable", s.Flow(p))
+	newFlow := !f.Active(p.Now, s.Setting("flowlet", "gap"))
+	if newFlow || Reroutes(false, paths[f.Path], rttLow, full) {
+		from := model.Path(s.Below(int64(p.Paths)))
+		if !newFlow {
+			s.Note("flow moved")
+		}
+		f.Path = Reroute(paths, from, rttLow, full)
+		*tolerable = Tolerable(paths, f.Path)
+	}
+	p.Meta["tolerable"] = *tolerable
+	return s.SetFlowlet(p, f.Path)
+}
+
+// learn is what the destination leaf takes from the header. A probe ends here.
+func learn(s *model.Switch, p *model.Packet) {
+	h := p.Fabric
+	if src := h["src_leaf"]; src < int64(s.Leaves) {
+		if h["stamped"] == 1 {
+			*s.Cell("echo_load", int(src)) = h["load"]
+		}
+		if h["echoed"] == 1 {
+			i := s.PathCell(src, int(h["echo_path"]))
+			*s.Cell("path_load", i), *isActive(s, i) = h["echo_load"], true
+		}
+	}
+	if h["probe"] == 1 {
+		p.End()
+	}
+}
+
+// hearKickOut takes a message of another switch in, if it is for this leaf.
+func hearKickOut(s *model.Switch, p *model.Packet) (done bool) {
+	if p.Local == nil {
+		return false
+	}
+	if s.Classes == 8 {
+		p.Class = 7
+	}
+	if p.Hop == model.ToHost && p.Local["leaf"] < int64(s.Leaves) {
+		*isActive(s, s.PathCell(p.Local["leaf"], int(p.Local["path"]))) = false
+	}
+	return p.Hop == model.ToHost
+}
+
+func write(s *model.Switch, p *model.Packet) {
+	h := p.Fabric
+	h["dst_leaf"], h["tolerable"] = p.Leaf, p.Meta["tolerable"]
+	if h["echoed"] == 1 {
+		h["echo_load"] = *s.Cell("echo_load", int(p.Leaf))
+	}
+}
+
+func leave(s *model.Switch, p *model.Packet) {
+	meetPause(s, p)
+	probe(s, p)
+}
+
+// meetPause is lines 3 to 5 and 9 to 11 of Algorithm 1.
+func meetPause(s *model.Switch, p *model.Packet) {
+	i := s.Out(p)
+	cost, priced := s.Config.Tables["pause_cost"][p.OutPort]
+	if p.Fabric == nil || !priced || !s.Paused(i, p.Now) {
+		return
+	}
+	tpd := TPD(*s.Cell("egress_qlen", i), model.Ratio{Num: cost["byte_time"], Den: 1024}) // line 3
+	sojourn := Sojourn{*s.Cell("sojourn", i)}
+	switch h := p.Fabric; {
+	case sojourn.Waits(h["tolerable"], tpd): // line 5
+		s.Note("wait")
+		p.Keep["waits"] = 1 // line 6
+	case p.Hop == model.ToChoice && s.Config.Leaf >= 0: // its source leaf is here
+		s.Note("kick-out")
+		*isActive(s, s.PathCell(p.Leaf, p.Path)) = false // line 11
+	case p.IP != nil: // the message goes to its source address
+		// Tell the source leaf, but not for every packet: at most once in a while
+		// of a path, which is known by a hash.
+		told := s.Cell("told_at", messageCell(h["src_leaf"], h["dst_leaf"], h["path"]))
+		if model.Mod32(p.Now-*told) >= cost["tell_again"] &&
+			p.Request(&model.Message{Of: "plb", Kind: kickOutMessage, Session: p.InPort, V: model.Fields{"path": h["path"], "leaf": h["dst_leaf"]}}) {
+			s.Note("kick-out told")
+			*told = p.Now
+		}
+	}
+}
+
+// messageCell is the place of what was told about a path between two leaves.
+func messageCell(from, to, path int64) int {
+	return int(model.CRC16([]byte{byte(from >> 8), byte(from), byte(to >> 8), byte(to), byte(path)})) & 1023
+}
+
+// probe has a path measured that no packet was stamped on for long: a path
+// that was kicked out stays so "until its RTT and link utilization are
+// updated". Each interval the next path has its turn.
+func probe(s *model.Switch, p *model.Packet) {
+	leaf, interval := int(p.Leaf), s.Setting("probe", "interval")
+	if p.Fabric == nil || p.Hop != model.ToChoice || s.Config.Leaf < 0 || model.Mod32(p.Now-*s.Cell("probed_at", leaf)) < interval {
+		return
+	}
+	*s.Cell("probed_at", leaf) = p.Now
+	path := model.InTurn(model.Path(*s.Cell("probe_path", leaf)), p.Paths)
+	*s.Cell("probe_path", leaf) = int64(path)
+	stamped := s.Cell("stamped_at", s.PathCell(p.Leaf, path))
+	if model.Mod32(p.Now-*stamped) >= interval && p.Request(&model.Message{Of: "plb", Kind: probeMessage, Session: 256 + p.First + path,
+		V: model.Fields{"path": int64(path), "from": s.Config.Leaf, "to": p.Leaf}}) {
+		s.Note("probe")
+		*stamped = p.Now
+	}
+}
+
+func message(s *model.Switch, p *model.Packet) bool {
+	m, f := p.Message(), p.Frame
+	if m.Kind == probeMessage {
+		f.Fabric = model.Fields{"src_leaf": m.V["from"], "path": m.V["path"], "stamped": 1, "stamp": model.Mod32(p.Left), "dst_leaf": m.V["to"], "probe": 1, "tolerable": 1<<32 - 1}
+		p.Cut(64)
+		return true
+	}
+	p.Frame = &model.Frame{Dst: 0x0180c200000e, Src: f.Src, Type: model.TypeLocal, Rest: f.Rest, Elided: f.Elided,
+		Local: model.Fields{"kind": kindKickOut, "path": m.V["path"], "leaf": m.V["leaf"], "host": f.IP.Src()}}
+	p.Cut(60)
+	return true
+}
+
+// depart is lines 6 to 8 of Algorithm 1 for a packet that waited, and what the
+// header gathers on its way.
+func depart(s *model.Switch, p *model.Packet) {
+	h := p.Fabric
+	if h == nil {
+		return
+	}
+	h["load"] = max(h["load"], min(p.Meta["load"]>>8, 255))
+	if p.Keep["waits"] == 1 {
+		avg := s.Cell("sojourn", s.Out(p))
+		sojourn := Sojourn{*avg}
+		h["tolerable"] = sojourn.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
+		*avg = sojourn.Avg
+	}
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plb
+
+import (
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/model"
+)
+
+// PLB on a Tofino (docs/tofino.md): the best path as news of paths come in, the
+// fastest of the others in a window of time, pauses by what does not leave a
+// port, and waits held against what egress last reported. Ingress takes a
+// packet that moves to another path a second time.
+
+// A port seems to be paused if packets have come for it for Silent, none later
+// than Rest after another, and none was heard of that has left.
+const (
+	Silent = 4000
+	Rest   = 2000
+)
+
+// othersWindow is the time in which all paths are measured: as many probe
+// intervals as there may be paths, rounded up to a power of two.
+func othersWindow(s *model.Switch) uint32 {
+	interval, err := s.Value("plb.probe_interval", s.Network)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	window := uint32(1)
+	for window < uint32(interval)*uint32(s.Paths) {
+		window *= 2
+	}
+	return window
+}
+
+// news tells of the rank of a path; it reports whether it is the best.
+func news(s *model.Switch, leaf int64, path model.Path, rank int64) (best bool) {
+	s.SetWord("path_rank", s.PathCell(leaf, path), uint32(rank))
+	s.WithBest("path_best.rank", "path_best.path", int(leaf)&(s.Leaves-1), func(b *model.Best) { best = b.News(path, uint32(rank)) })
+	return best
+}
+
+func hearOnTofino(s *model.Switch, p *model.Packet, _ *model.Outcome) bool {
+	switch {
+	case p.Told == nil:
+	case p.Told["kick"] == 1:
+		kickOut(s, p.Told)
+	default: // packets leave the port
+		i := int(p.Told["port"])*8 + p.Class
+		*s.Cell("silence.since", i), *s.Cell("expected", i) = model.Mod32(p.Now), p.Told["expected"]
+	}
+	return false
+}
+
+// kickOut takes a path out of use until there is an echo of it.
+func kickOut(s *model.Switch, k model.Fields) {
+	s.Note("path kicked out")
+	news(s, k["leaf"], model.Path(k["path"]), KickedOut)
+}
+
+func kickedOutOnTofino(s *model.Switch, p *model.Packet) (done bool) {
+	switch {
+	case p.Local == nil:
+		return false
+	case p.Hop == model.ToHost:
+		kickOut(s, p.Local)
+		return true
+	}
+	p.Class = 7
+	return false
+}
+
+// learnOnTofino takes in the echo of a stamp.
+func learnOnTofino(s *model.Switch, p *model.Packet) {
+	h := p.Fabric
+	if h["echoed"] == 0 {
+		return
+	}
+	s.Note("round-trip time")
+	path := model.Path(h["echo_path"])
+	i, leaf := s.PathCell(h["src_leaf"], path), int(h["src_leaf"])&(s.Leaves-1)
+	rtt := model.Mod32(p.Now - h["echo"])
+	*s.Cell("path_rtt", i), *s.Cell("path_load", i) = rtt, h["echo_load"]
+	if !news(s, h["src_leaf"], path, model.Mod32(rank(s, Path{RTT: rtt, Util: h["echo_load"], Active: true}))) {
+		other, window := s.Cell("other_rtt.rtt", leaf), s.Cell("other_rtt.window", leaf)
+		if now := int64(uint32(p.Now) / othersWindow(s)); *window != now || rtt < *other {
+			*other, *window = rtt, now
+		}
+	}
+}
+
+// atSource reports that a packet is at its source leaf: it comes without the
+// header.
+func atSource(p *model.Packet) bool {
+	return p.Hop == model.ToChoice && p.Fabric == nil && p.Local == nil
+}
+
+// chooseOnTofino is Algorithm 2 for a packet. If all paths are kicked out, or
+// the best is none of these any more, it is one at random until there are news.
+// What the path may cost is written down when a flow takes it.
+func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
+	takes := s.BeginsFlowlet(p) || p.Resubmitted
+	leaf, flow := int(p.Leaf), s.Flow(p)
+	best := s.WithBest("path_best.rank", "path_best.path", leaf, func(b *model.Best) {
+		if b.Value == KickedOut || b.Path >= uint32(p.Paths) {
+			*b = model.Best{Value: KickedOut, Path: uint32(model.Share(p.Drawn[0], p.Paths))}
+		}
+	})
+	path := s.FollowOrTake(p, takes, best)
+	i := s.PathCell(p.Leaf, path)
+	if atSource(p) {
+		if takes {
+			other, rtt := s.Word("other_rtt.rtt", leaf), s.Word("path_rtt", i)
+			s.SetWord("flow_tolerable", flow, other-min(other, rtt))
+		}
+		p.Keep["tolerable"] = *s.Cell("flow_tolerable", flow)
+	}
+	// Line 3 but for new flows: the path is congested or kicked out.
+	p.Resubmit = s.Word("path_rank", i) >= 2<<30 && best != path && !p.Resubmitted
+	if p.Resubmit {
+		s.Note("flow moved")
+	}
+	return path
+}
+
+func leaveOnTofino(s *model.Switch, p *model.Packet) {
+	source := atSource(p)
+	switch {
+	case !source && p.Hop != model.ToHost && p.Fabric != nil:
+		p.Keep["tolerable"] = p.Fabric["tolerable"]
+	case !source:
+		p.Keep["tolerable"] = 0
+	}
+	probe := source && probeTurn(s, p)
+	meetPauseOnTofino(s, p, source)
+	if !probe || p.Requested() {
+		return
+	}
+	s.Note("probe")
+	path := int(*s.Cell("probe_path", int(p.Leaf)))
+	c := *p
+	c.OutPort, c.Path, c.Probe, c.Keep = p.First+path, path, true, model.Fields{"tolerable": p.Keep["tolerable"]}
+	p.Request(&model.Message{Session: 256 + p.First + path, Head: bridge(s, &c), Packet: &c})
+}
+
+// bridge is what ingress puts before a probe for egress.
+func bridge(s *model.Switch, p *model.Packet) []byte {
+	const probe = 5
+	b := model.BE.AppendUint16([]byte{probe, byte(p.Class)}, uint16(p.OutPort))
+	if s.TellsSenders() {
+		b = model.BE.AppendUint16(b, uint16(p.InPort))
+	}
+	b = append(b, byte(model.Bit(p.Hop == model.ToHost)), byte(model.Bit(p.Hop == model.ToChoice)), byte(p.Path))
+	return model.BE.AppendUint32(model.BE.AppendUint16(b, uint16(p.Leaf)), uint32(p.Keep["tolerable"]))
+}
+
+// probeTurn reports whether a path to a leaf is to be probed, the next one in
+// turn.
+func probeTurn(s *model.Switch, p *model.Packet) bool {
+	last, path := s.Cell("probed_at", int(p.Leaf)), s.Cell("probe_path", int(p.Leaf))
+	if !model.Since(uint32(*last), uint32(p.Now), uint32(s.Setting("probe", "interval"))) {
+		return false
+	}
+	*last = model.Mod32(p.Now)
+	if *path++; *path >= int64(p.Paths) {
+		*path = 0
+	}
+	return true
+}
+
+// meetPauseOnTofino is lines 3 to 5 and 10 of Algorithm 1. byte_time is the time
+// of 1024 bytes: what comes after egress's report counts as such packets.
+func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
+	i, now := p.OutPort*8+p.Class, uint32(p.Now)
+	cost, priced := s.Config.Tables["pause_cost"][p.OutPort]
+	if !priced {
+		return
+	}
+	since, last, paused := s.Cell("silence.since", i), s.Cell("silence.last", i), false
+	if now-uint32(*last) > Rest {
+		*since = int64(now)
+	} else {
+		paused = now-uint32(*since) > Silent
+	}
+	*last = int64(now)
+	expected := s.Word("expected", i)
+	waits := uint32(p.Keep["tolerable"]) >= expected
+	s.SetWord("expected", i, expected+uint32(cost["byte_time"]))
+	if !paused || waits || p.Hop == model.ToHost {
+		if paused && waits {
+			s.Note("wait")
+		}
+		return
+	}
+	kick := model.Fields{"kick": 1}
+	from := int64(0)
+	switch h := p.Fabric; {
+	case source:
+		kick["path"], kick["leaf"] = int64(p.Path), p.Leaf
+	case h != nil && p.IP != nil: // the message goes to its source address
+		kick["path"], kick["leaf"], from = h["path"], h["dst_leaf"], h["src_leaf"]
+	default:
+		return
+	}
+	if p.IP != nil {
+		kick["host"] = p.IP.Src()
+	}
+	told := s.Cell("told_at", messageCell(from, kick["leaf"], kick["path"]))
+	if !model.Since(uint32(*told), now, uint32(cost["tell_again"])) {
+		return
+	}
+	*told = int64(now)
+	m := &model.Message{Of: "plb", V: kick, Session: p.InPort, Head: []byte{2, 5, byte(p.Class)}}
+	if source {
+		s.Note("kick-out")
+		m.ToSelf, m.Session, m.Head[1] = true, manifest.FeedbackSession, 6
+		m.Packet = &model.Packet{Told: kick, Class: p.Class}
+	} else {
+		s.Note("kick-out told")
+	}
+	m.Head = model.BE.AppendUint16(m.Head, uint16(p.InPort))
+	m.Head = model.BE.AppendUint16(append(m.Head, byte(kick["path"])), uint16(kick["leaf"]))
+	m.Head = model.BE.AppendUint32(m.Head, uint32(kick["host"]))
+	p.Request(m)
+}
+
+// beginOnTofino: the average wait is written down by the copy that tells of it,
+// on its way to ingress.
+func beginOnTofino(s *model.Switch, p *model.Packet) {
+	if p.Told["held"] == 1 {
+		s.Note("average wait")
+		*s.Cell("sojourn", int(p.Told["port"])*8+p.Class) = p.Told["average"]
+	}
+}
+
+// messageOnTofino makes a copy into a message to leave a path. What it was a
+// copy of follows, but for Ethernet's header.
+func messageOnTofino(s *model.Switch, p *model.Packet) bool {
+	v := p.Message().V
+	p.Frame = &model.Frame{Dst: 0x0180c200000e, Src: p.Src, Type: model.TypeLocal, Rest: p.Raw[14:], Elided: p.Elided,
+		Local: model.Fields{"kind": kindKickOut, "path": v["path"], "leaf": v["leaf"], "host": v["host"]}}
+	return true
+}
+
+// readOnTofino is what the destination leaf keeps of a header, to echo it. A
+// probe ends there.
+func readOnTofino(s *model.Switch, p *model.Packet) {
+	h := p.Fabric
+	p.Meta["read"], p.Meta["probe"] = 1, h["probe"]
+	if h["probe"] == 1 {
+		p.End()
+	}
+	if h["stamped"] == 1 {
+		leaf := int(h["src_leaf"]) & (s.Leaves - 1)
+		*s.Cell("echo_path", leaf), *s.Cell("echo_load", leaf) = (h["path"]+1)&255, h["load"]
+		*s.Cell("echo_age", leaf) = int64(s.Clock(p) - uint32(h["stamp"]))
+	}
+}
+
+// writeOnTofino is what the source leaf writes. A probe takes no echo along: it
+// may end here.
+func writeOnTofino(s *model.Switch, p *model.Packet) {
+	if s.Config.Leaf < 0 {
+		return
+	}
+	h, leaf, now := p.Fabric, int(p.Leaf), s.Clock(p)
+	p.Meta["written"] = 1
+	h["dst_leaf"], h["tolerable"] = p.Leaf, p.Keep["tolerable"]
+	h["echo_load"] = *s.Cell("echo_load", leaf) // of what was echoed last, if nothing is
+	if last := s.Cell("stamped_at", s.PathCell(p.Leaf, p.Path)); model.Since(uint32(*last), now, uint32(s.Setting("leaf_role", "interval"))) {
+		s.Note("stamp")
+		h["stamped"], h["stamp"], *last = 1, int64(now), int64(now)
+	}
+	if p.Probe {
+		h["probe"], h["tolerable"] = 1, 1<<32-1
+		return
+	}
+	if waiting := s.Cell("echo_path", leaf); *waiting != 0 {
+		h["echoed"], h["echo_path"], h["echo"] = 1, *waiting-1, model.Mod32(int64(now)-*s.Cell("echo_age", leaf))
+		*waiting = 0
+	}
+}
+
+// departOnTofino has the packet pay for its wait, and tells ingress what to
+// expect: t_avgST or t_pd, which is what the packet leaves behind.
+func departOnTofino(s *model.Switch, p *model.Packet) {
+	const parts = 20
+	load := s.SentPart(p, parts) * 255 / parts
+	h := p.Fabric
+	if p.Probe { // a copy that does not measure its path ends
+		if p.Meta["written"] == 0 && h != nil { // of a stranger's packet, with a header in it
+			h["probe"], h["tolerable"] = 1, 1<<32-1
+		}
+		if p.Meta["written"] == 0 || h["stamped"] == 0 {
+			p.End()
+		}
+	}
+	p.Probe = p.Probe || p.Meta["probe"] == 1 || h != nil && h["probe"] == 1
+	avg, held := Sojourn{*s.Cell("sojourn", p.OutPort*8+p.Class)}, false
+	if h != nil {
+		if held = s.HeldUp(p); held {
+			s.Note("held up")
+			h["tolerable"] = avg.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
+		}
+		h["load"] = max(h["load"], load)
+	}
+	if s.Config.Tables["link"][p.OutPort]["weight"] == 0 || !s.Due(p) {
+		return
+	}
+	v := model.Fields{"port": int64(p.OutPort), "held": model.Bit(held), "average": int64(uint32(avg.Avg)),
+		"expected": int64(max(uint32(avg.Avg), uint32(p.Behind)*s.CellTime(p.OutPort)))}
+	part := model.BE.AppendUint16(nil, uint16(v["port"]))
+	part = model.BE.AppendUint32(append(part, byte(v["held"])), uint32(v["average"]))
+	p.Tell(true, model.BE.AppendUint32(part, uint32(v["expected"])), v)
+}

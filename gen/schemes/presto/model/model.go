@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package presto models Presto: flowcells of 64 KB that go in turn.
+package presto
+
+import "github.com/pauseless/pauseless/internal/model"
+
+func init() {
+	model.Add(model.Scheme{Name: "presto",
+		Base: &model.Base{Choose: choose, Rerouted: func(s *model.Switch, p *model.Packet) {
+			*s.Cell("flowcell_path", s.Flow(p)) = int64(p.Path) + 1
+		}},
+		Tables: map[string]func(*model.Drawer, int) model.Args{"flowcell": func(g *model.Drawer, _ int) model.Args {
+			return model.Args{"size": model.Pick(g, FlowcellBytes, 3_000, g.Scale)}
+		}},
+		Registers: map[string]model.Register{
+			"flowcell_bytes": {Draw: func(g *model.Drawer, _ int) int64 {
+				size := g.Arg("flowcell.size", model.Default)
+				return g.Near(size+1, size-model.Pick(g, model.Lengths...), size)
+			}},
+			"flowcell_path": path(),
+		}})
+}
+
+// path is a register of paths that there are.
+func path() model.Register {
+	r := model.FlowPath()
+	draw := r.Draw
+	r.Draw = func(g *model.Drawer, i int) int64 {
+		if g.Tofino {
+			return draw(g, i)
+		}
+		return g.R.Int64N(int64(g.MinPaths()) + 1)
+	}
+	return r
+}
+
+// FlowcellBytes is the size of a flowcell (Presto, section 3.1).
+const FlowcellBytes model.Bytes = 64 << 10
+
+// A Flowcell is what Presto keeps for one flow.
+type Flowcell struct {
+	Known bool // the flow has sent before
+	Bytes model.Bytes
+	Path  model.Path
+}
+
+// Packet is Presto's algorithm 1 (flowcell creation, section 3.1): a packet
+// that would make the flowcell larger than the threshold starts the next one,
+// on the next path. The first flowcell goes the path start.
+func (f *Flowcell) Packet(length, threshold model.Bytes, start model.Path, n int) model.Path {
+	full := f.Bytes+length > threshold // line 1
+	if full {
+		f.Bytes = length // line 2
+	} else {
+		f.Bytes += length // line 6
+	}
+	switch {
+	case !f.Known:
+		f.Known, f.Path = true, start
+	case full || f.Path >= n: // or the path is not there any more
+		f.Path = model.InTurn(min(f.Path, n-1), n) // line 3
+	}
+	return f.Path
+}
+
+func choose(s *model.Switch, p *model.Packet) model.Path {
+	bytes, path := s.Cell("flowcell_bytes", s.Flow(p)), s.Cell("flowcell_path", s.Flow(p))
+	size := s.Setting("flowcell", "size")
+	if s.Tofino {
+		return chooseOnTofino(s, p, bytes, path, size)
+	}
+	f := Flowcell{*path != 0, *bytes, model.Path(max(0, *path-1))}
+	f.Packet(p.Length, size, s.HashPath(p), p.Paths)
+	*bytes, *path = f.Bytes, int64(f.Path)+1
+	return f.Path
+}
+
+// chooseOnTofino is algorithm 1, but that a flowcell ends with the packet that
+// makes it longer than the threshold: the register compares before it adds.
+// Who is not known and whose first flowcell is full goes to path 0.
+func chooseOnTofino(s *model.Switch, p *model.Packet, bytes, path *int64, size model.Bytes) model.Path {
+	length := p.Length // without Ethernet
+	if p.IP != nil && s.Recirculate == 0 {
+		length += 14
+	}
+	switch full := *bytes > size; {
+	case full && *path >= int64(p.Paths)-1:
+		*bytes, *path = length, 0
+	case full:
+		*bytes, *path = length, *path+1
+	default:
+		*bytes += length
+		if *path >= int64(p.Paths) {
+			*path = int64(s.HashPath(p))
+		}
+	}
+	return model.Path(*path)
+}

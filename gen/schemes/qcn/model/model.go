@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package qcn models the congestion point of IEEE 802.1Qau (802.1Q clause 32.8).
+package qcn
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/model"
+)
+
+func init() {
+	model.Add(model.Scheme{Name: "qcn", AllPorts: true, NearQueue: []string{"qcn.equilibrium"},
+		BTH: func(_ *model.Frame, port int) bool { return port == model.PortRoCE },
+		Tables: map[string]func(*model.Drawer, int) model.Args{"qcn": func(g *model.Drawer, _ int) model.Args {
+			a := model.Args{"equilibrium": 1 + g.UpTo(min(g.Scale, 100_000)), "weight": g.UpTo(4), "interval": 1 + model.Pick(g, g.UpTo(3_000), g.UpTo(300_000))}
+			if g.Tofino {
+				a["weight"] = model.Pick(g, g.UpTo(4), g.UpTo(20))
+			}
+			limit := a["equilibrium"] * (2*a["weight"] + 1)
+			a["limit"], a["scale"] = limit, (63<<40+limit-1)/limit
+			return a
+		}},
+		Depth: func(g *model.Drawer) int64 {
+			return model.Pick(g, g.UpTo(2_000), g.Arg("qcn.equilibrium", model.Default)/manifest.CellBytes+g.UpTo(80))
+		},
+		Registers: map[string]model.Register{
+			"qcn_left": {Draw: func(g *model.Drawer, _ int) int64 {
+				return model.Pick(g, 0, max(0, model.Pick(g, model.Lengths...)+g.UpTo(2)-1), g.UpTo(3_000), g.UpTo(200_000))
+			}},
+			// There is no port 0, and copies that are about no queue are looked at
+			// as if they were of it.
+			"qcn_seen.qlen":   {Draw: (*model.Drawer).Queue, SkipFirst: true},
+			"qcn_seen.growth": {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(9000) }, SkipFirst: true},
+		},
+		V1model: model.Stages{Leave: sample, Message: message},
+		Tofino:  model.Stages{Begin: beginOnTofino, Depart: sampleOnTofino, Message: messageOnTofino}})
+}
+
+// QCN is the configuration of a congestion point of IEEE 802.1Qau (802.1Q
+// clause 32.8).
+type QCN struct {
+	Qeq  model.Bytes // cpQSp: the queue that senders are to keep
+	W    int64       // cpW
+	Base model.Bytes // cpSampleBase
+}
+
+// A CongestionPoint is what one queue remembers.
+type CongestionPoint struct {
+	Left model.Bytes // cpEnqued: bytes to come before the next sample
+	Old  model.Bytes // cpQLenOld: the queue at the last one
+}
+
+// Fb is the feedback of a queue of q bytes that was old bytes long at the last
+// sample (clause 30.2.1): Fb = −(Qoff + w·Qδ), Qoff = q − Qeq, Qδ = q − old.
+// Negative feedback is congestion.
+func (c QCN) Fb(q, old model.Bytes) int64 {
+	qOff, qDelta := q-c.Qeq, q-old
+	return -(qOff + c.W*qDelta)
+}
+
+// Quantize makes six bits of a feedback (clause 32.8.9): 0 without congestion,
+// 63 from −Qeq·(2w+1) on.
+func (c QCN) Quantize(fb int64) int64 {
+	switch most := c.Qeq * (2*c.W + 1); {
+	case fb >= 0:
+		return 0
+	case fb < -most:
+		return 63
+	default:
+		return -fb * 63 / most
+	}
+}
+
+// Period is how many bytes come before the next sample (clause 32.9.2): the
+// base, divided by 1 to 8 as congestion is worse, and jittered by 15 %.
+//
+// Reading: the jitter comes first, so that both divisions round down once.
+func (c QCN) Period(level int64, jitter model.Ratio) model.Bytes {
+	return jitter.Times(c.Base) / (level/8 + 1)
+}
+
+// Due reports whether a packet that is to be queued is a sample (clause
+// 32.9.3), and counts it if not.
+func (p *CongestionPoint) Due(length model.Bytes) bool {
+	if p.Left > length {
+		p.Left -= length
+		return false
+	}
+	return true
+}
+
+// Sample takes one: the queue is q bytes long, with the packet. It returns the
+// feedback for the sender; 0 for none.
+func (p *CongestionPoint) Sample(c QCN, q model.Bytes, jitter model.Ratio) int64 {
+	level := c.Quantize(c.Fb(q, p.Old))
+	p.Old = q
+	p.Left = c.Period(level, jitter)
+	return level
+}
+
+// config is that of the table; point is what the registers say of a queue.
+func config(s *model.Switch) QCN {
+	return QCN{s.Setting("qcn", "equilibrium"), s.Setting("qcn", "weight"), s.Setting("qcn", "interval")}
+}
+
+func point(s *model.Switch, i int) *CongestionPoint {
+	return &CongestionPoint{*s.Cell("qcn_left", i), *s.Cell("qcn_qlen", i)}
+}
+
+func setPoint(s *model.Switch, i int, c *CongestionPoint) {
+	*s.Cell("qcn_left", i), *s.Cell("qcn_qlen", i) = c.Left, c.Old
+}
+
+// isData tells data by its opcode.
+func isData(bth []byte) bool { const ack = 0x11; return bth != nil && bth[0] < ack }
+
+// sample is the congestion point for a packet that has its port. One that
+// makes a message already is no sample: the next one is.
+func sample(s *model.Switch, p *model.Packet) {
+	i := s.Out(p)
+	c := point(s, i)
+	if c.Due(p.Length) && !p.Requested() {
+		jitter := model.Ratio{Num: 55706 + s.Below(75366-55706+1), Den: 1 << 16} // 0.85 to 1.15
+		level := c.Sample(config(s), *s.Cell("egress_qlen", i)+p.Length, jitter)
+		if level > 0 && isData(p.BTH) {
+			s.Note("feedback")
+			p.Request(&model.Message{Of: "qcn", Session: p.InPort, V: model.Fields{"level": level}})
+		}
+	}
+	setPoint(s, i, c)
+}
+
+// message is the message to the sender of a packet: a congestion notification
+// packet of RoCEv2 (annex A17.9.3), as if from the receiver.
+func message(s *model.Switch, p *model.Packet) bool {
+	n := p.Frame.ToSender(48, 32)
+	n.BTH = model.Clone(p.BTH)
+	n.BTH[0], n.BTH[1], n.BTH[4] = 0x81, 0, 0x40
+	clear(n.BTH[8:])
+	n.Tail = make([]byte, 20)
+	n.Tail[4] = byte(p.Message().V["level"])
+	binary.LittleEndian.PutUint32(n.Tail[16:], icrc(n.IP.B, n.UDP, slices.Concat(n.BTH, n.Tail[:16])))
+	p.Frame = n
+	if !s.Tofino {
+		p.Cut(14 + 20 + 8 + 32)
+	}
+	return true
+}
+
+// icrc is the invariant CRC of a RoCEv2 packet (annex A17.3.3): what switches
+// may change counts as ones, and so do eight bytes before it.
+func icrc(ip, udp, rest []byte) uint32 {
+	ip, udp, rest = model.Clone(ip), model.Clone(udp), model.Clone(rest)
+	for _, masked := range []*byte{&ip[1], &ip[8], &ip[10], &ip[11], &udp[6], &udp[7], &rest[4]} {
+		*masked = 0xff
+	}
+	return crc32.ChecksumIEEE(slices.Concat([]byte{255, 255, 255, 255, 255, 255, 255, 255}, ip, udp, rest))
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package qcn
+
+import (
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/model"
+)
+
+// QCN on a Tofino (docs/tofino.md): samples are of what leaves a queue, as often
+// as bytes come for it, and a period begins as the longest one, until a copy of
+// the sample shortens it.
+
+// longest is the longest period there is: without congestion, and with all of
+// the jitter.
+func (c QCN) longest() model.Bytes { return model.Ratio{Num: 115, Den: 100}.Times(c.Base) }
+
+// generated is the configuration that the program was generated for, which its
+// constant tables have.
+func generated(s *model.Switch) (c QCN) {
+	for name, to := range map[string]*int64{"qcn.equilibrium": &c.Qeq, "qcn.weight": &c.W, "qcn.sample": &c.Base} {
+		v, err := s.Value(name, s.Network)
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		*to = int64(v)
+	}
+	return c
+}
+
+// levelOnTofino is the feedback of a queue that a sample leaves behind, in six
+// bits. The weight counts as the greatest power of two not above it and not
+// above 8; steps are those of the generated configuration, by the upper twelve
+// bits of what makes 63 of them.
+func (p *CongestionPoint) levelOnTofino(c, generated QCN, q model.Bytes) int64 {
+	w := int64(0)
+	for _, power := range []int64{1, 2, 4, 8} {
+		if c.W >= power {
+			w = power
+		}
+	}
+	fb := QCN{Qeq: c.Qeq, W: w}.Fb(q, p.Old)
+	p.Old = q
+	unit := model.Bytes(1)
+	for generated.Qeq*(2*generated.W+1) >= unit<<12 {
+		unit *= 2
+	}
+	return generated.Quantize(fb / unit * unit)
+}
+
+func beginOnTofino(s *model.Switch, p *model.Packet) { p.Meta["jitter"] = s.Below(16) }
+
+// sampleOnTofino is the congestion point for a packet that leaves. What has come
+// for the queue since the packet before is this one, and what the queue has
+// grown by. A sample is copied.
+func sampleOnTofino(s *model.Switch, p *model.Packet) {
+	i, behind := p.OutPort*8+p.Class, p.Behind*manifest.CellBytes
+	seen := s.Cell("qcn_seen.qlen", i)
+	growth := max(0, behind-*seen)
+	*seen, *s.Cell("qcn_seen.growth", i) = behind, growth
+	c := point(s, i)
+	if c.Due(p.FrameLen + growth) {
+		s.Note("sample")
+		c.Left = generated(s).longest()
+		level := c.levelOnTofino(config(s), generated(s), behind)
+		p.Request(&model.Message{Of: "qcn", Session: p.InPort, Head: model.BE.AppendUint16([]byte{6, byte(level), byte(p.Class)}, uint16(p.OutPort)),
+			V: model.Fields{"level": level, "queue": int64(i)}})
+	}
+	setPoint(s, i, c)
+}
+
+// messageOnTofino shortens the period, of what is left of it, and makes the copy
+// of a sample into a notification to the sender, if it is of data and its queue
+// was congested. There are 16 jitters, spread from 0.85 to 1.15.
+func messageOnTofino(s *model.Switch, p *model.Packet) bool {
+	v, c := p.Message().V, generated(s)
+	left := s.Cell("qcn_left", int(v["queue"]))
+	jitter := model.Ratio{Num: 275 + 6*p.Meta["jitter"], Den: 320}
+	*left = max(0, *left-(c.longest()-c.Period(v["level"], jitter)))
+	if v["level"] == 0 || !isData(p.BTH) {
+		return false
+	}
+	s.Note("notification")
+	return message(s, p)
+}

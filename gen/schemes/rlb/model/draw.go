@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rlb
+
+import "github.com/pauseless/pauseless/internal/model"
+
+// What random cases have of RLB.
+
+var tables = map[string]func(*model.Drawer, int) model.Args{
+	"Readqlen": func(g *model.Drawer, _ int) model.Args {
+		return model.Args{"interval": model.Pick(g, 1, g.Pace, 1+g.UpTo(2*g.Pace)), "calm": model.Pick(g, 0, g.Scale/2, g.UpTo(2*g.Scale))}
+	},
+	"predict": func(g *model.Drawer, _ int) model.Args {
+		if g.R.IntN(4) == 0 {
+			return nil
+		}
+		return model.Args{"floor": g.UpTo(g.Scale), "warn_at": g.Scale/2 + g.UpTo(g.Scale), "xoff": g.Scale + g.UpTo(g.Scale), "horizon": model.Pick(g, 0, 2*g.Pace, g.UpTo(20*g.Pace))}
+	},
+	"cnm_out": func(g *model.Drawer, _ int) model.Args {
+		return model.Args{"mac": g.UpTo(1 << 40), "switch_id": g.UpTo(65535), "scope": model.Pick(g, g.Config.Leaf&0xffff, ScopeAll), "hops": g.UpTo(3), "hold": g.UpTo(30_000)}
+	},
+	"Compath": func(g *model.Drawer, _ int) model.Args {
+		a := model.Args{"pass_time": 1 + g.UpTo(2*g.Pace), "byte_time": model.Pick(g, 82, 205, 8192, g.UpTo(10_000)), "fresh": model.Pick(g, 2*g.Pace, 1<<31, g.UpTo(4*g.Pace))}
+		if g.Reroutes() {
+			a["pass_time"], a["byte_time"], a["fresh"] = 1+g.UpTo(g.Pace/4), g.UpTo(300), model.Pick(g, 1<<31, 1<<31, 2*g.Pace)
+		}
+		a["slow"] = a["pass_time"] // on a Tofino, round trips that are long
+		a["slow_2"], a["slow_3"] = a["slow"]+g.UpTo(2*g.Pace), a["slow"]+2*g.Pace+g.UpTo(4*g.Pace)
+		return a
+	},
+	"Stoprecir": func(g *model.Drawer, _ int) model.Args {
+		mtu := 64 + g.UpTo(1500)
+		a := model.Args{"most": model.Pick[int64](g, 0, 1, 3, 64), "xoff": g.UpTo(2 * g.Scale), "inflow": model.Pick(g, 71_680, g.UpTo(100_000)),
+			"mtu": mtu, "per_mtu": (1<<32 + mtu - 1) / mtu, "average": model.Pick(g, 0, 256, 512, g.UpTo(2048))}
+		if g.Reroutes() {
+			a["most"] = model.Pick[int64](g, 1, 3, 64, 64)
+		}
+		if g.Theme == model.Waiting {
+			a["xoff"], a["inflow"] = 4*g.Scale+g.UpTo(4*g.Scale), g.UpTo(2000)
+		}
+		if g.Tofino {
+			a["average"] >>= 8 // a whole number
+		}
+		return a
+	},
+}
+
+var registers = map[string]model.Register{
+	"sampled_at": {Theme: model.Predicting}, "sampled_qlen": {Theme: model.Predicting}, "warning_on": {Theme: model.Predicting},
+	"warned_until": {Theme: model.Rerouting, Shares: []int{2, 2, 4}, // some paths shall be free
+		Draw: func(g *model.Drawer, _ int) int64 {
+			return g.Now + g.Near(20_000, 0, g.Pace) - model.Pick[model.Time](g, 0, 0, 3_000)
+		},
+		Get: func(s *model.Switch, i int) (int64, bool) {
+			until, on := warnings(s).Until[warnKey(s, i)]
+			return until, on
+		},
+		Set:  func(s *model.Switch, i int, v int64) { warnings(s).Until[warnKey(s, i)] = v },
+		Same: func(*model.Switch, int, func(string, int) int64) bool { return true }}, // see warned
+	"warned":     warnedRow("warned", func(_ *model.Switch, i int) int { return i }),
+	"warned_all": warnedRow("warned_all", func(s *model.Switch, _ int) int { return s.Leaves }),
+
+	"ingress_qlen.looked_at": {Draw: (*model.Drawer).Past},
+	"departed.bytes":         {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(-g.UpTo(5000)) }},
+	"departed.told_at":       {Draw: (*model.Drawer).Past},
+	"warned.paths":           {Draw: drawHeard, Theme: model.Rerouting, Shares: []int{4, 8}},
+	"warned.since":           {Draw: drawSince, Theme: model.Rerouting, Shares: []int{4, 8}},
+	"warned_all.paths":       {Draw: drawHeard},
+	"warned_all.since":       {Draw: drawSince},
+}
+
+// warnKey is the path and scope of a cell of warned_until: a row for each
+// leaf, and one for all.
+func warnKey(s *model.Switch, i int) WarnKey {
+	scope := i / s.PathCells
+	if scope == s.Leaves {
+		scope = ScopeAll
+	}
+	return WarnKey{Port: i % s.PathCells, Scope: scope}
+}
+
+// warnedRow is a register of the paths that were warned of, in a row of
+// warned_until. The program forgets a warning that has run out when it next
+// looks.
+func warnedRow(register string, row func(s *model.Switch, i int) int) model.Register {
+	return model.Register{
+		Draw: func(*model.Drawer, int) int64 { return 0 },
+		Get: func(s *model.Switch, i int) (int64, bool) {
+			paths := make([]bool, s.PathCells)
+			for p := range paths {
+				_, paths[p] = warnings(s).Until[warnKey(s, row(s, i)*s.PathCells+p)]
+			}
+			return model.Mask(paths), true
+		},
+		Same: func(s *model.Switch, i int, cell func(string, int) int64) bool {
+			for p, on := range model.Unmask(cell(register, i), s.PathCells) {
+				k := row(s, i)*s.PathCells + p
+				until, warned := warnings(s).Until[warnKey(s, k)]
+				if on = on && int32(cell("warned_until", k)-s.Now) > 0; on != (warned && s.Now < until) || on && model.Mod32(until) != cell("warned_until", k) {
+					return false
+				}
+			}
+			return true
+		}}
+}
+
+// drawHeard draws what is heard on a Tofino: warned paths, and slow ones of up
+// to three classes; drawSince when its window began.
+func drawHeard(g *model.Drawer, _ int) int64 {
+	v := int64(0)
+	for part := range 1 + SlowClasses {
+		v |= int64(g.R.IntN(1<<g.PathCells)&g.R.IntN(1<<g.PathCells)) << (part * g.PathCells)
+	}
+	return v
+}
+
+func drawSince(g *model.Drawer, _ int) int64 {
+	return g.Now - g.UpTo(model.Pick[int64](g, 18_000, 60_000))
+}
+
+// scene is about one of the thresholds of the prediction.
+func scene(g *model.Drawer, s *model.Scene) {
+	near := func(v model.Bytes) model.Bytes { return max(0, v+g.R.Int64N(3)-1) }
+	calm, q := int64(0), s.After
+	p := model.Args{"floor": 1 << 30, "warn_at": 1 << 30, "xoff": q + g.UpTo(g.Scale), "horizon": g.Pace}
+	s.Set("sampled_at", g.Now-g.Pace)
+	switch g.R.IntN(7) {
+	case 0: // Q_PFC is reached at the horizon
+		p["floor"] = g.UpTo(1000)
+		s.Set("sampled_qlen", near(2*q-p["xoff"]))
+	case 1:
+		p["warn_at"] = near(q)
+	case 2:
+		p["floor"], p["horizon"] = near(q), 1<<30
+	case 3: // it grows, or does not
+		p["floor"], p["xoff"] = 0, near(q)
+		s.Set("sampled_qlen", near(q))
+	case 4:
+		calm = near(s.Before)
+		s.Set("warning_on", 1)
+	}
+	g.Config.Tables["Readqlen"][s.Queue] = model.Args{"interval": model.Pick(g, g.Pace, g.Pace, g.Pace+1), "calm": calm}
+	g.Config.Tables["predict"][s.Queue] = p
+}

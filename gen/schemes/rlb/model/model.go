@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rlb models RLB: a switch that predicts a pause warns the switches
+// before it, and source leaves move packets away from warned paths, without
+// reordering.
+package rlb
+
+import "github.com/pauseless/pauseless/internal/model"
+
+func init() {
+	model.Add(model.Scheme{Name: "rlb", State: func(s *model.Switch) any { return &Warnings{Until: map[WarnKey]model.Time{}} },
+		NearQueue: []string{"Readqlen.calm", "predict.warn_at", "predict.floor", "predict.xoff"},
+		Local:     map[byte]*model.Header{kindWarning: model.NewHeader("priority:8 active:8 hops:8 origin:16 port:16 scope:16 hold:32")},
+		Frames:    8,
+		Draw: func(g *model.Drawer, leaf int64) model.Fields {
+			return model.Fields{"kind": kindWarning, "priority": g.UpTo(7), "active": model.Pick[int64](g, 0, 1, 1), "hops": g.UpTo(3), "origin": g.UpTo(100),
+				"port": g.UpTo(50), "scope": model.Pick(g, ScopeAll, leaf, leaf, int64(g.Leaves)), "hold": model.Pick(g, 0, g.UpTo(10*g.Pace))}
+		},
+		Tables: tables, Registers: registers, Scene: scene,
+		V1model: model.Stages{Hear: hear, LastLook: func(s *model.Switch, i int) (model.Time, bool) {
+			_, watched := s.Config.Tables["Readqlen"][i]
+			return *s.Cell("sampled_at", i), watched
+		}, Count: predict, Rethink: reroute, Message: message, Last: calm},
+		Tofino: model.Stages{Hear: hearOnTofino, Learn: learnOnTofino, Count: countOnTofino, Rethink: rerouteOnTofino,
+			Begin: beginOnTofino, Message: messageOnTofino, Read: readOnTofino, Write: writeOnTofino, Depart: departOnTofino}})
+	model.Add(model.Scheme{Name: "rlb_adaptive", State: newWindows, Registers: windowRegisters, V1model: model.Stages{Rethink: avoidFaulty}})
+}
+
+const kindWarning = 1
+
+// kinds of the messages that a switch makes.
+const (
+	warnMessage = iota
+	calmMessage
+)
+
+func warnings(s *model.Switch) *Warnings { return model.Own[*Warnings](s, "rlb") }
+
+// warner is what the registers say of an ingress queue.
+func warner(s *model.Switch, i int) *Warner {
+	return &Warner{Slope{*s.Cell("sampled_qlen", i), *s.Cell("sampled_at", i)}, *s.Cell("warning_on", i) == 1}
+}
+
+func setWarner(s *model.Switch, i int, w *Warner) {
+	*s.Cell("sampled_qlen", i), *s.Cell("sampled_at", i), *s.Cell("warning_on", i) = w.Q, w.T, model.Bit(w.Warned)
+}
+
+// predict asks whether a packet is to warn its sender. Where the program itself
+// sends PAUSE frames, the packet may warn between two looks.
+func predict(s *model.Switch, p *model.Packet, _ *model.Outcome) {
+	i := s.In(p)
+	watch, watched := s.Config.Tables["Readqlen"][i]
+	p.Keep["calm"] = watch["calm"]
+	if !watched {
+		return
+	}
+	x, warns := s.Config.Tables["predict"][i]
+	pred := Predictor{Derivative: true, DC: x["floor"], Qth: x["warn_at"], QPFC: x["xoff"], Horizon: x["horizon"], Dt: watch["interval"]}
+	if !warns {
+		pred.Qth, pred.Derivative = 1<<62, false
+	}
+	w := warner(s, i)
+	before := w.Warned
+	warn := w.Arrive(&pred, p.QueueIn, p.Now)
+	if s.Is("pfc_emulated") && warns && w.Rises(&pred, p.QueueIn-p.Length, p.QueueIn) && !warn {
+		s.Note("warning between looks")
+		warn = true
+	}
+	if warn {
+		if p.Request(&model.Message{Of: "rlb", Kind: warnMessage, Session: p.InPort, V: model.Fields{"class": int64(p.Class)}}) {
+			*s.Cell("warnings_sent", p.InPort)++
+			s.Note("warning")
+		} else {
+			w.Warned = before
+		}
+	}
+	setWarner(s, i, w)
+}
+
+// calm takes a warning back when the queue has become short. A packet is copied
+// once.
+func calm(s *model.Switch, p *model.Packet) {
+	if p.Counted == 0 {
+		return
+	}
+	i := s.In(p)
+	w := warner(s, i)
+	if w.Depart(p.Keep["calm"], p.QueueIn+p.Counted, p.QueueIn) &&
+		p.Request(&model.Message{Of: "rlb", Kind: calmMessage, Session: p.InPort, V: model.Fields{"class": int64(p.Class), "calm": p.Keep["calm"]}}) {
+		s.Note("warning taken back")
+		setWarner(s, i, w)
+	}
+}
+
+// hear takes in a message of a neighbour, and passes it on.
+func hear(s *model.Switch, p *model.Packet, o *model.Outcome) (done bool) {
+	if p.Local == nil || p.Local["kind"] != kindWarning {
+		return false
+	}
+	m, n := p.Local, s.Config.Neighbours[p.InPort]
+	c := CNM{Switch: int(m["origin"]), Port: int(m["port"]), Scope: int(m["scope"]), On: m["active"] == 1, Hold: m["hold"], Hops: int(m["hops"])}
+	if c.Scope == ScopeAll || c.Scope < s.Leaves {
+		warnings(s).Receive(c, n.Path, p.Now)
+	}
+	if r, ok := c.Relay(); ok && n.Group != 0 {
+		s.Note("warning passed on")
+		m["hops"] = int64(r.Hops)
+		o.Drop, o.Group = false, n.Group
+		if s.Classes == 8 {
+			o.Class = 7
+		}
+	}
+	return true
+}
+
+// reroute is Algorithm 1 for a packet that has a choice.
+func reroute(s *model.Switch, p *model.Packet, o *model.Outcome) {
+	trc := TRC(model.Mod32(*s.Cell("recirc_sent", 0)-*s.Cell("recirc_returned", 0)), model.Ratio{Num: s.Setting("Compath", "byte_time"), Den: 1024}, s.Setting("Compath", "pass_time"))
+	warned := func(q model.Path) bool { return warnings(s).Warned(q, int(p.Leaf), p.Now) }
+	faulty := model.Unmask(*s.Cell("faulty", 0), s.PathCells)
+	free := func(q model.Path) bool { return !warned(q) && !faulty[q] }
+	rtt := func(q model.Path) model.Time { return *s.Cell("path_rtt", s.PathCell(p.Leaf, q)) }
+	a := Alg1{
+		Warned: warned,
+		RTT:    rtt,
+		Known: func(q model.Path) bool {
+			return rtt(q) != 0 && p.Now-*s.Cell("path_rtt_time", s.PathCell(p.Leaf, q)) <= s.Setting("Compath", "fresh")
+		},
+		Suboptimal: func(model.Path) (model.Path, bool) {
+			if s.Base.Next != nil {
+				return s.Base.Next(s, p, free)
+			}
+			return model.FirstFree(p, free)
+		},
+		TRC:            trc,
+		MayRecirculate: func(diff model.Time) bool { return int64(p.Passes) < s.Setting("Stoprecir", "most") },
+	}
+	if s.Is("rlb_adaptive") {
+		a.MayRecirculate = func(diff model.Time) bool { return mayRecirculate(s, p, trc, diff, o) }
+	}
+	switch d := a.Route(p.Path); {
+	case d.Flag == Recirculated:
+		s.Note("recirculation")
+		if p.Passes > 0 {
+			s.Note("second recirculation")
+		}
+		*s.Cell("recirculations", p.OutPort)++
+		p.Again = true
+	case d.Flag == Rerouted:
+		s.Note("reroute")
+		*s.Cell("reroutes", p.OutPort)++
+		p.Path, p.OutPort = d.Path, p.First+d.Path
+		if s.Base.Rerouted != nil {
+			s.Base.Rerouted(s, p)
+		}
+	case d.Warned:
+		s.Note("warned path taken")
+		*s.Cell("forwarded_warned", p.OutPort)++
+	}
+}
+
+// message makes a copy into a warning, or into the end of one. Where the program
+// itself sends PAUSE frames, the end is told only if it is still one.
+func message(s *model.Switch, p *model.Packet) bool {
+	m, port := p.Message(), p.Queue.Port
+	if i := s.QueueCell(port, int(m.V["class"])); m.Kind == calmMessage && s.Is("pfc_emulated") {
+		w := warner(s, i)
+		over := w.Tell(m.V["calm"], *s.Cell("ingress_qlen", i))
+		setWarner(s, i, w)
+		if !over {
+			s.Note("warning stands")
+			return false
+		}
+	}
+	return warning(s, p, port, m.V["class"], m.Kind == warnMessage, p.Rest)
+}
+
+func warning(s *model.Switch, p *model.Packet, port int, class int64, on bool, rest []byte) bool {
+	c, ok := s.Config.Tables["cnm_out"][port]
+	if !ok {
+		return false
+	}
+	p.Frame = &model.Frame{Dst: 0x0180c200000e, Src: uint64(c["mac"]), Type: model.TypeLocal, Rest: rest, Elided: p.Elided,
+		Local: model.Fields{"kind": kindWarning, "priority": class, "active": model.Bit(on), "hops": c["hops"], "origin": c["switch_id"], "port": int64(port), "scope": c["scope"], "hold": c["hold"]}}
+	if !s.Tofino {
+		p.Cut(60)
+	}
+	return true
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rlb
+
+import "github.com/pauseless/pauseless/internal/model"
+
+// RLB, section III-B.1 and III-B.3: predicting PFC and warning upstream.
+
+// Eq3 gives the conservative range of the warning threshold Q_th:
+// [d·C, Q_PFC − d·C·(n−1)], for a link delay whose bandwidth-delay product
+// d·C is dC bytes, and an n:1 incast.
+func Eq3(qPFC, dC model.Bytes, n int64) (low, high model.Bytes) {
+	return dC, qPFC - dC*(n-1)
+}
+
+// WarningThreshold is the Q_th used if nobody sets one.
+//
+// Reading: the upper end of Eq. 3, but not below the lower end, which it is
+// for large n.
+func WarningThreshold(qPFC, dC model.Bytes, n int64) model.Bytes {
+	low, high := Eq3(qPFC, dC, n)
+	return max(low, high)
+}
+
+// A Predictor says whether an ingress port is about to trigger PFC.
+type Predictor struct {
+	// Derivative is the paper's section III-B; without it only q ≥ Qth
+	// warns, as in the paper's hardware (section V, table Readqlen).
+	Derivative bool
+	QPFC       model.Bytes // PFC threshold of the ingress port
+	Qth        model.Bytes // warning threshold
+	DC         model.Bytes // d·C: below it there is no congestion to predict from
+	Dt         model.Time  // Δt
+	Horizon    model.Time  // warn if Q_PFC would be reached within this time
+}
+
+// A Slope is what the switch remembers of an ingress port between packets.
+type Slope struct {
+	Q model.Bytes // queue length when the interval began
+	T model.Time  // when it began
+}
+
+// Predicts reports whether a queue of q bytes at time now is about to trigger
+// PFC, given the start of the interval.
+//
+// "RLB first checks whether the ingress queue length exceeds a certain
+// threshold at the current increasing rate": q ≥ d·C and Δq > 0. "At this
+// rate, we can calculate the time required for reaching the PFC threshold. If
+// the remaining time is smaller than a given threshold, RLB sends PFC
+// warning": (Q_PFC − q) / (Δq/Δt) ≤ horizon.
+func (p *Predictor) Predicts(s Slope, q model.Bytes, now model.Time) bool {
+	if q >= p.Qth {
+		return true
+	}
+	if !p.Derivative || q < p.DC {
+		return false
+	}
+	dq, dt := q-s.Q, now-s.T
+	if dq <= 0 || dt <= 0 {
+		return false
+	}
+	if q >= p.QPFC {
+		return true // nothing remains to be reached
+	}
+	// (QPFC − q) · dt / dq ≤ Horizon
+	return model.FractionAtMost(p.QPFC-q, dq, p.Horizon, dt)
+}
+
+// A Warner is the sender of congestion notification messages of one ingress
+// port.
+type Warner struct {
+	Slope
+	Warned bool // the last message said that PFC is coming
+}
+
+// Arrive is called for each packet that arrives, with the queue that it makes.
+// It reports whether a warning is to be sent.
+//
+// Reading: packets drive the clock. An interval ends with the first packet
+// that comes Δt or more after its start; then the prediction is made, a
+// warning goes out, if any, and the next interval starts.
+func (w *Warner) Arrive(p *Predictor, q model.Bytes, now model.Time) bool {
+	if now-w.T < p.Dt {
+		return false
+	}
+	warn := p.Predicts(w.Slope, q, now)
+	w.Slope = Slope{Q: q, T: now}
+	w.Warned = w.Warned || warn
+	return warn
+}
+
+// Rises is called for each packet that arrives where the program itself sends
+// PAUSE frames. It reports whether a warning is due for the packet alone, whose
+// arrival makes the queue as long as Q_th.
+//
+// Ours: in the paper the traffic manager pauses, later than the program sees
+// the queue. A program that pauses at any packet, but predicts only once per
+// interval, would pause before it warns.
+func (w *Warner) Rises(p *Predictor, before, after model.Bytes) bool {
+	if before >= p.Qth || after < p.Qth {
+		return false
+	}
+	w.Warned = true
+	return true
+}
+
+// Depart is called for each packet that leaves, with the queue before and
+// after it. It reports whether a warning is to be taken back: when the queue
+// falls below calm, half of Q_th.
+//
+// Reading: a warning that was sent while the queue was that short already, for
+// its slope, is not taken back but expires.
+func (w *Warner) Depart(calm, before, after model.Bytes) bool {
+	if !w.Warned || before < calm || after >= calm {
+		return false
+	}
+	w.Warned = false
+	return true
+}
+
+// Tell is called where a warning that was taken back is about to be said to be
+// over, with the queue as it is then. It reports whether that is still so. If
+// the queue is as long as calm again, the warning stands.
+//
+// Ours, for BMv2: its ingress and egress are threads, and messages wait in a
+// queue. A new warning may have been sent meanwhile.
+func (w *Warner) Tell(calm, q model.Bytes) bool {
+	w.Warned = w.Warned || q >= calm
+	return q < calm
+}
+
+// ScopeAll is the scope of a warning about packets to any leaf.
+const ScopeAll = 0xffff
+
+// A CNM is a congestion notification message.
+type CNM struct {
+	Switch, Port int // origin: the switch and its predicted ingress port
+	Scope        int // a destination leaf, or ScopeAll
+	On           bool
+	Hold         model.Time // how long it counts at the receiver
+	Hops         int        // how many more switches may hear of it
+}
+
+// Warnings is what a switch remembers of the messages that it received: for
+// each egress port and destination leaf, until when packets should stay away.
+type Warnings struct {
+	Until map[WarnKey]model.Time
+}
+
+// A WarnKey names a path at this switch.
+type WarnKey struct{ Port, Scope int }
+
+// Receive takes a message in at the port that leads to its sender, which is
+// the egress port that the sender's predicted ingress port hangs on.
+func (w *Warnings) Receive(c CNM, port int, now model.Time) {
+	if c.On {
+		w.Until[WarnKey{port, c.Scope}] = now + c.Hold
+	} else {
+		delete(w.Until, WarnKey{port, c.Scope})
+	}
+}
+
+// Warned reports h_PFC of the path through port to a leaf. A warning counts until
+// its hold time is over.
+func (w *Warnings) Warned(port, leaf int, now model.Time) bool {
+	for _, scope := range []int{ScopeAll, leaf} {
+		if until, on := w.Until[WarnKey{port, scope}]; on && now < until {
+			return true
+		}
+	}
+	return false
+}
+
+// Relay is hop-by-hop propagation. A leaf warns of packets on their way to
+// itself, so its message keeps its scope when a spine passes it on to the
+// other leaves. Relay reports false if the message goes no further.
+func (c CNM) Relay() (CNM, bool) {
+	if c.Hops == 0 {
+		return CNM{}, false
+	}
+	c.Hops--
+	return c, true
+}

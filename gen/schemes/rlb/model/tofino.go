@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rlb
+
+import (
+	"math/bits"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/model"
+)
+
+// RLB on a Tofino (docs/tofino.md): a queue is held against one threshold,
+// egress tells of departures, warnings of a window of time run out together, a
+// path's round trips are slow or not, and the other path is the next free one
+// in turn. Section IV has windows of fixed length, round trips by classes, and
+// one packet at a time as evidence.
+
+func adaptive(s *model.Switch) bool { return s.Is("rlb_adaptive") }
+
+// forget is after how long an ingress queue counts as empty.
+const forget = 10_000_000
+
+// countOnTofino counts a packet that has a way the first time, and warns if its
+// queue is watched. With section IV each pass looks.
+func countOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) {
+	if p.Passes == 0 {
+		p.Keep["since"] = p.Now
+	}
+	switch {
+	case p.Passes == 0 && p.Hop != model.Nowhere:
+		countBytes(s, p, p.InPort, p.Class, uint32(p.Length))
+	case adaptive(s):
+		countBytes(s, p, p.InPort, p.Class, 0)
+	}
+}
+
+// countBytes adds bytes, below zero for departures, to an ingress queue. A queue
+// that nobody has looked at for 10 ms was empty. Only if it is time to look, the
+// queue is held against the threshold. With section IV all packets look, one in
+// eight warns, and departures do not make a queue be forgotten.
+func countBytes(s *model.Switch, p *model.Packet, port, class int, bytes uint32) {
+	i, now := port*8+class, uint32(p.Now)
+	_, watched := s.Config.Tables["Readqlen"][i]
+	queue, lookedAt := s.Word("ingress_qlen.bytes", i), s.Word("ingress_qlen.looked_at", i)
+	since, looks := now-lookedAt, true
+	if adaptive(s) {
+		if since > forget && int32(bytes) >= 0 {
+			queue = 0
+		}
+		watched = s.Below(8) == 0 && watched
+	} else {
+		if !watched {
+			p.QueueIn = 0
+			return
+		}
+		if since > forget {
+			queue = 0
+		}
+		looks = since > uint32(s.Constants["LOOK_INTERVAL"])
+	}
+	queue += bytes
+	s.SetWord("ingress_qlen.bytes", i, queue)
+	p.QueueIn = 0
+	if looks {
+		s.SetWord("ingress_qlen.looked_at", i, now)
+		p.QueueIn = int64(queue)
+	}
+	x, ok := s.Config.Tables["predict"][i]
+	// A warning that is heard is no packet to warn by.
+	if ok && watched && p.Local == nil && int32(uint32(x["warn_at"])-uint32(p.QueueIn)) < 0 {
+		s.Note("warning")
+		p.Request(&model.Message{Of: "rlb", Session: port, Head: model.BE.AppendUint16([]byte{2, 1, byte(class)}, uint16(port)),
+			V: model.Fields{"class": int64(class), "port": int64(port)}})
+	}
+}
+
+// What was heard of the paths to a leaf, a bit each, in a window of time that
+// began with the first of it: in its lowest bits the paths that were warned of,
+// the first at the left, above them those that are slow, with section IV a part
+// for each class. All of it runs out together.
+
+// note adds to it, or begins a window if the earlier one is over.
+func note(s *model.Switch, register string, i int, now, after, bits uint32) {
+	if paths := s.Word(register+".paths", i); now-s.Word(register+".since", i) > after {
+		s.SetWord(register+".paths", i, bits)
+		s.SetWord(register+".since", i, now)
+	} else {
+		s.SetWord(register+".paths", i, paths|bits)
+	}
+}
+
+// look returns what is known of the paths now.
+func look(s *model.Switch, register string, i int, now uint32) uint32 {
+	if now-s.Word(register+".since", i) <= uint32(s.Constants["HOLD"]) {
+		return s.Word(register+".paths", i)
+	}
+	return 0
+}
+
+// bitOf is the bit of a path; none for a path that the program does not have.
+func bitOf(s *model.Switch, path model.Path) uint32 {
+	if path &= s.PathCells - 1; path < s.Paths {
+		return 1 << (s.PathCells - 1 - path)
+	}
+	return 0
+}
+
+// hearOnTofino takes in what egress tells of departures, and a message of a
+// neighbour, which it passes on to a group.
+func hearOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) (done bool) {
+	if p.Told != nil {
+		countBytes(s, p, int(p.Told["in port"]), p.Class, uint32(p.Told["departed"]))
+		return true
+	}
+	c, n, window := p.Local, s.Config.Neighbours[p.InPort], uint32(s.Constants["WINDOW"])
+	if c["active"] == 1 {
+		switch {
+		case c["scope"] == ScopeAll:
+			note(s, "warned_all", 0, uint32(p.Now), window, bitOf(s, n.Path))
+		case c["scope"] < int64(s.Leaves):
+			note(s, "warned", int(c["scope"]), uint32(p.Now), window, bitOf(s, n.Path))
+		}
+	}
+	if n.Group == 0 || c["hops"] == 0 {
+		o.Drop = true
+		return true
+	}
+	s.Note("warning passed on")
+	c["hops"]--
+	o.Group, o.Class = n.Group, 7
+	return true
+}
+
+// SlowClasses is how many classes of long round trips there are: longer than
+// the base RTT by more than so many times the time of a recirculation. Without
+// section IV there is one.
+const SlowClasses = len(manifest.SlowTrips)
+
+// learnOnTofino is what a leaf takes from the echo of its stamp: whether the
+// path in its lowest bits is slow. With section IV half of the packets, by bit 3
+// of their time, put the path into the classes that it is late for, the others
+// take it out of the rest.
+func learnOnTofino(s *model.Switch, p *model.Packet) {
+	h, now := p.Fabric, uint32(p.Now)
+	if h["echoed"] == 0 {
+		return
+	}
+	s.Note("round-trip time")
+	leaf, bit := int(h["src_leaf"])&(s.Leaves-1), bitOf(s, int(h["echo"]))
+	late := func(class int) bool {
+		slow := s.Setting("Compath", []string{"slow", "slow_2", "slow_3"}[class])
+		return int32(uint32(h["echo"])+uint32(slow)-now) < 0
+	}
+	lengthens, bits := late(0), bit<<s.PathCells
+	if adaptive(s) {
+		lengthens, bits = now>>3&1 == 1, 0
+		for i := range SlowClasses {
+			if late(i) == lengthens {
+				bits |= bit << ((i + 1) * s.PathCells)
+			}
+		}
+	}
+	switch {
+	case !lengthens:
+		s.SetWord("warned.paths", leaf, s.Word("warned.paths", leaf)&^bits)
+	case late(0):
+		note(s, "warned", leaf, now, uint32(s.Constants["HOLD"]), bits)
+	}
+}
+
+// worth is Eq. 6's right side for two paths, less the recirculation that is yet
+// to come, which takes trc: what another path is slower by than one that is not
+// slow. It reports false if the other is not slow, or both are.
+func worth(s *model.Switch, heard uint32, path, other model.Path, trc int64) (worth int64, slower bool) {
+	slow := func(class int) uint32 { return heard >> ((class + 1) * s.PathCells) & (1<<s.PathCells - 1) }
+	classes := 1
+	if adaptive(s) {
+		classes = SlowClasses
+	}
+	for i := classes - 1; i >= 0; i-- {
+		if slow(i)&bitOf(s, other) != 0 && slow(0)&bitOf(s, path) == 0 {
+			return trc * int64(manifest.SlowTrips[i]-1), true
+		}
+	}
+	return 0, false
+}
+
+// rerouteOnTofino is Algorithm 1 for a packet that has a choice. Its round trips
+// are by classes: only whether the other path is slower counts.
+func rerouteOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) {
+	now, other := uint32(p.Now), 0
+	heard := look(s, "warned", int(p.Leaf), now)
+	blocked := heard | look(s, "warned_all", 0, now)
+	mayPass := func() bool { return int64(p.Passes) < s.Setting("Stoprecir", "most") }
+	if adaptive(s) {
+		blocked |= findFault(s, p, o)
+		mayPass = limit(s, p, heard, &other)
+	}
+	warned := func(q model.Path) bool { return blocked&(1<<s.PathCells-1)&bitOf(s, q) != 0 }
+	a := Alg1{
+		Warned: warned,
+		RTT: func(q model.Path) model.Time {
+			_, slower := worth(s, heard, p.Path, q, 0)
+			return model.Bit(slower && q != p.Path)
+		},
+		Known: func(model.Path) bool { return true },
+		Suboptimal: func(model.Path) (q model.Path, ok bool) {
+			q, ok = model.FirstFree(p, func(q model.Path) bool { return !warned(q) })
+			other = q
+			return q, ok
+		},
+		MayRecirculate: func(model.Time) bool { return mayPass() },
+	}
+	d := a.Route(p.Path)
+	p.Path, p.OutPort = d.Path, p.First+d.Path
+	switch {
+	case d.Flag == Recirculated:
+		s.Note("recirculation")
+		s.Counted["recirculations"]++
+		p.Passes++
+		p.Again, p.OutPort = true, s.Recirculate
+	case d.Flag == Rerouted:
+		s.Note("reroute")
+		s.Counted["reroutes"]++
+	case d.Warned:
+		s.Note("warned path taken")
+	}
+}
+
+// limit is section IV-B.1: Eq. 5 for a window of 1024 ns, in packets of a power
+// of two of bytes, and Eq. 6.
+func limit(s *model.Switch, p *model.Packet, heard uint32, other *model.Path) func() bool {
+	const windowBits = 10
+	packets, number := s.Cell("window_packets.packets", 0), s.Cell("window_packets.number", 0)
+	before, now := int64(0), uint32(p.Now)
+	if uint32(*number) == now>>windowBits {
+		before = *packets
+	}
+	if p.Passes > 0 {
+		*packets, *number = before+1, int64(now>>windowBits)
+	}
+	room := max(0, s.Setting("Stoprecir", "xoff")-int64(int32(p.QueueIn))-s.Setting("Stoprecir", "inflow"))
+	budget := room >> bits.Len(uint(s.Network.MTU-1))
+	passTime, err := s.Value("rlb.pass_time", s.Network)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return func() bool {
+		worth, _ := worth(s, heard, p.Path, *other, int64(passTime))
+		switch {
+		case before >= budget:
+			s.Note("denied by Eq. 5")
+		case worth < int64(now-uint32(p.Keep["since"])):
+			s.Note("denied by Eq. 6")
+		case int64(p.Passes) >= s.Setting("Stoprecir", "most"):
+			s.Note("denied by the limit")
+		default:
+			return true
+		}
+		return false
+	}
+}
+
+// findFault is algorithm 2 for a packet; it returns the paths that are out of
+// use. A packet that recirculated for a port more often than the average allows
+// is evidence: the port is faulty if it was suspected in the window of 65 µs
+// before, and no other since.
+func findFault(s *model.Switch, p *model.Packet, o *model.Outcome) uint32 {
+	const windowBits = 16
+	if int64(p.Passes) > s.Setting("Stoprecir", "average") {
+		s.Note("evidence")
+		port, window := uint32(p.First+p.Path), uint32(p.Now)>>windowBits
+		if s.Word("suspect_port.port", 0) == port && s.Word("suspect_port.window", 0) == window-1 {
+			s.Note("fault")
+			s.SetWord("faulty", 0, s.Word("faulty", 0)|bitOf(s, p.Path))
+			o.Digest = append(o.Digest, []int64{int64(port), p.Leaf, int64(p.Passes), 1})
+		}
+		s.SetWord("suspect_port.port", 0, port)
+		s.SetWord("suspect_port.window", 0, window)
+	}
+	return s.Word("faulty", 0)
+}
+
+// beginOnTofino draws the number by which a packet is stamped, for copies and
+// what recirculates too. Where there are other messages, a condition is before.
+func beginOnTofino(s *model.Switch, p *model.Packet) {
+	packet := p.Told == nil && p.Message() == nil && p.Queue.Port != manifest.TofinoRecirculation
+	if packet || !s.TellsSenders() {
+		p.Meta["chance"] = s.Below(8)
+	}
+}
+
+// readOnTofino is what egress of the destination leaf takes from the header.
+func readOnTofino(s *model.Switch, p *model.Packet) {
+	if h := p.Fabric; h["stamped"] == 1 {
+		*s.Cell("echo_age", int(h["src_leaf"])&(s.Leaves-1)) = int64(s.Clock(p) - uint32(h["stamp"]))
+	}
+}
+
+// writeOnTofino is what the source leaf writes. What is no stamp, or no echo, is
+// not said to be one.
+func writeOnTofino(s *model.Switch, p *model.Packet) {
+	now, age := s.Clock(p), s.Cell("echo_age", int(p.Leaf))
+	h := p.Fabric
+	h["stamp"], h["echo"] = int64(now|uint32(p.Path)), int64(now-uint32(*age))
+	h["stamped"], h["echoed"] = model.Bit(p.Meta["chance"] == 0), model.Bit(*age != 0)
+	*age = 0
+	if h["stamped"] == 1 {
+		s.Note("stamp")
+	}
+}
+
+// departOnTofino counts what leaves, and tells ingress what left before it,
+// unless that is 10 ms ago and its queue is forgotten.
+func departOnTofino(s *model.Switch, p *model.Packet) {
+	i, now, told := p.InPort*8+p.Class, s.Clock(p), uint32(0)
+	bytes := s.Word("departed.bytes", i)
+	if since := now - s.Word("departed.told_at", i); since > model.TellAgain {
+		if since <= forget {
+			told = bytes
+		}
+		bytes = 0
+		s.SetWord("departed.told_at", i, now)
+	}
+	s.SetWord("departed.bytes", i, bytes-uint32(p.Length))
+	part := model.BE.AppendUint32(model.BE.AppendUint16(nil, uint16(p.InPort)), told)
+	p.Tell(told != 0, part, model.Fields{"in port": int64(p.InPort), "departed": int64(told)})
+}
+
+// messageOnTofino makes a copy into a warning. What it was a copy of follows.
+func messageOnTofino(s *model.Switch, p *model.Packet) bool {
+	v := p.Message().V
+	if !warning(s, p, int(v["port"]), v["class"], true, p.Raw) {
+		return false
+	}
+	s.Counted["warnings_sent"]++
+	return true
+}

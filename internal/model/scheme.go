@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import "fmt"
+
+// A Scheme is the model of one feature of a program.
+type Scheme struct {
+	Name string // in the manifest's list of features
+
+	// State makes what the model remembers beyond the program's registers.
+	State func(*Switch) any
+	// Registers says what does not follow from the manifest's description of
+	// a register; Tables draws the arguments of a table's entry, or none.
+	Registers map[string]Register
+	Tables    map[string]func(g *Drawer, i int) Args
+
+	// Header is the scheme's part of the header between leaves, which Fill
+	// fills in at random. Local are its messages between neighbours by their
+	// first byte; Draw makes a random one, in so many of 100 frames.
+	Header *Header
+	Fill   func(g *Drawer, h Fields)
+	Local  map[byte]*Header
+	Frames int
+	Draw   func(g *Drawer, leaf int64) Fields
+	// BTH reports whether the parser goes on to the base transport header of
+	// a RoCEv2 packet.
+	// INT: it understands HPCC's telemetry.
+	BTH func(f *Frame, port int) bool
+	INT bool
+
+	// EveryPacket: all packets between leaves have the header, not only those
+	// with something to say. AllPorts: the egress queues of all ports are
+	// counted, not only those of a choice.
+	EveryPacket, AllPorts bool
+
+	// NearQueue and NearTime name arguments of tables ("table.argument") near
+	// which random queues and times are drawn, Depth draws a queue in the
+	// target's units of depth. TrueDepth: the target's depths must be what is
+	// in the queues. Scene has cases about one of the scheme's thresholds.
+	NearQueue, NearTime []string
+	Depth               func(g *Drawer) int64
+	TrueDepth           bool
+	Scene               func(g *Drawer, s *Scene)
+
+	// Base is there if the scheme decides alone which of several paths a
+	// packet takes.
+	Base *Base
+
+	V1model, Tofino Stages
+}
+
+// Base is the contract of a base load balancer.
+type Base struct {
+	// Look is called on each pass of a packet with several paths, before
+	// Choose; a packet that recirculated keeps its path, and is not chosen
+	// for again.
+	Look   func(*Switch, *Packet)
+	Choose func(*Switch, *Packet) Path
+	// Next is the next choice among the paths that are free, for a packet that
+	// shall leave its path; nil for the first free path in turn. Rerouted
+	// tells that the packet has got another Path.
+	Next     func(s *Switch, p *Packet, free func(Path) bool) (Path, bool)
+	Rerouted func(*Switch, *Packet)
+
+	// On a Tofino, Draws says how many random bytes are drawn for each packet,
+	// into Packet.Drawn. They are drawn before ingress queues are looked at if
+	// Early, and for packets without a choice too if Always.
+	Draws         int
+	Early, Always bool
+}
+
+// Stages are called in the order that a packet passes them. Within a stage,
+// features take turns in the order of the manifest.
+type Stages struct {
+	// Hear takes in what a neighbour says, or this switch's egress; it reports
+	// whether the packet ends with that. Routed is the same where the message
+	// has a destination.
+	Hear   func(*Switch, *Packet, *Outcome) (done bool)
+	Routed func(*Switch, *Packet) (done bool)
+	// Learn takes what another leaf has written into a packet for a host.
+	Learn func(*Switch, *Packet)
+	// LastLook is when an ingress queue was last looked at, if the scheme knows.
+	// Count is about a packet that was counted in its ingress queue; on a
+	// Tofino, it is the count.
+	LastLook func(s *Switch, queue int) (t Time, watched bool)
+	Count    func(*Switch, *Packet, *Outcome)
+	// Rethink may change the path that the base scheme chose, or have the
+	// packet pass again. Hold may do the latter.
+	Rethink func(*Switch, *Packet, *Outcome)
+	Hold    func(*Switch, *Packet)
+	// Write fills in the header of a packet to another leaf.
+	Write func(*Switch, *Packet)
+	// Leave is about a packet that has its port and does not pass again.
+	Leave func(*Switch, *Packet)
+
+	// Begin is about all that egress gets. Message makes a copy into a
+	// message, or reports false. Read is about the header of a packet from
+	// another leaf before it is taken off.
+	Begin   func(*Switch, *Packet)
+	Message func(*Switch, *Packet) bool
+	Read    func(*Switch, *Packet)
+	// Depart, Left and Last are about packets that leave, in this order; Left
+	// about those that were counted in an ingress queue.
+	Depart func(*Switch, *Packet)
+	Left   func(*Switch, *Packet)
+	Last   func(*Switch, *Packet)
+	// Idle is called before each event: time has passed.
+	Idle func(*Switch)
+}
+
+// A Register says how the model has a register, where that is not simply a
+// number of the register's unit.
+type Register struct {
+	// Draw gives a random value instead of one by the unit. Zero cells of a new
+	// switch are as Init says.
+	Draw func(g *Drawer, i int) int64
+	Init func(s *Switch, i int) int64
+	// Theme makes cases rather than not set the register that are about it;
+	// Shares are the parts of eight cells that are then set.
+	Theme  Theme
+	Shares []int
+	// Get and Set are the register in terms of the scheme's own state. Get
+	// reports that the value does not matter at present.
+	Get func(s *Switch, i int) (value int64, matters bool)
+	Set func(s *Switch, i int, v int64)
+	// Same compares instead of Get, where the program may lag behind. cell
+	// reads a register of the program.
+	Same func(s *Switch, i int, cell func(register string, i int) int64) bool
+	// LosslessOnly says that only cells of the lossless class are used, Skip
+	// that the first cell is of no port, and not compared.
+	LosslessOnly, SkipFirst bool
+}
+
+// A Theme makes some states and packets of a case more likely.
+type Theme int
+
+// Themes. Waiting is Rerouting where it pays to wait.
+const (
+	Anything Theme = iota
+	Rerouting
+	Waiting
+	Predicting
+	Pausing
+)
+
+var registered = map[string]*Scheme{}
+
+// Add makes a scheme's model known. It is called by the scheme's package.
+func Add(s Scheme) {
+	if registered[s.Name] != nil {
+		panic(fmt.Sprintf("BUG: two models are called %s", s.Name))
+	}
+	registered[s.Name] = &s
+}
+
+// Registered returns the model of a feature, or nil.
+func Registered(name string) *Scheme { return registered[name] }

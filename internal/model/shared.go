@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// What several schemes stand on: queue lengths, pauses, flowlets, the load of
+// links, round-trip times.
+
+func init() {
+	Add(Scheme{Name: "recirculation", Registers: map[string]Register{
+		"recirc_sent": {
+			Draw: func(g *Drawer, _ int) int64 { return g.R.Int64N(1 << 32) },
+			Set: func(s *Switch, _ int, v int64) { // empty, unless the next says more
+				*s.Cell("recirc_sent", 0), *s.Cell("recirc_returned", 0) = v, v
+			}},
+		"recirc_returned": {
+			Draw: func(g *Drawer, i int) int64 {
+				if g.Reroutes() {
+					return g.UpTo(2000)
+				}
+				return g.Queue(i)
+			},
+			Set: func(s *Switch, _ int, v int64) {
+				*s.Cell("recirc_returned", 0) = Mod32(*s.Cell("recirc_sent", 0) - v)
+			}},
+	}})
+	Add(Scheme{Name: "pfc",
+		Tables: map[string]func(*Drawer, int) Args{"pfc_port": func(g *Drawer, _ int) Args {
+			if g.Tofino {
+				return Args{"unit": int64(manifest.Quantum(TofinoUnits, Pick(g, UsualRates...)))}
+			}
+			return Args{"unit": Pick[int64](g, 13_107, 131_072, g.UpTo(1<<20))}
+		}},
+		Registers: map[string]Register{
+			"paused_until": {LosslessOnly: true, Theme: Pausing, Init: func(s *Switch, _ int) int64 { return s.start },
+				Draw: func(g *Drawer, _ int) int64 {
+					if g.Theme == Pausing && g.R.IntN(4) != 0 {
+						return g.Now + g.UpTo(6*g.Pace)
+					}
+					return g.Now + g.UpTo(6*g.Pace) - 3*g.Pace
+				},
+				Set: func(s *Switch, i int, v int64) {
+					*s.Cell("paused_until", i), *s.Cell("resume_at", i) = v, v
+				}},
+			// The program falls back on it to know that paused_until was ever set;
+			// it may be one for longer than needed.
+			"pause_seen": {LosslessOnly: true,
+				Get: func(s *Switch, i int) (int64, bool) { return 1, false },
+				Set: func(s *Switch, i int, v int64) {}},
+		}})
+	Add(Scheme{Name: "egress_qlen",
+		Registers: map[string]Register{
+			"egress_qlen": {Theme: Rerouting},
+			"egress_qlen_copy": {
+				Get: func(s *Switch, i int) (int64, bool) { return *s.Cell("egress_qlen", i), true },
+				Set: func(*Switch, int, int64) {}},
+		},
+		Tofino: Stages{Depart: tellQueue, Hear: hearQueue}})
+	Add(Scheme{Name: "ingress_qlen", Registers: map[string]Register{"ingress_qlen": {Theme: Predicting}}})
+	Add(Scheme{Name: "dre",
+		Tables: map[string]func(*Drawer, int) Args{"link": func(g *Drawer, i int) Args {
+			weight := Pick(g, 6_554, g.UpTo(1<<20))
+			if g.Tofino && g.R.IntN(8) != 0 {
+				weight = weightOf(Pick(g, UsualRates...))
+			}
+			return Args{"weight": weight}
+		}},
+		Registers: map[string]Register{
+			"link_load":        {Draw: func(g *Drawer, _ int) int64 { return g.Near(70_000, 0xe000, 8192, 0xff00, 65536) }},
+			"link_load.bytes":  {Draw: drawSent},
+			"link_load.window": {Draw: func(g *Drawer, _ int) int64 { return Mod32(g.Now)>>windowBits - int64(g.R.IntN(3)) }},
+			"link_last":        {Draw: drawSent},
+		},
+		V1model: Stages{Depart: func(s *Switch, p *Packet) {
+			if e, known := s.Config.Tables["link"][p.Link]; known {
+				x, last := s.Cell("link_load", p.Link), s.Cell("link_time", p.Link)
+				d := DRE{*x, *last}
+				d.Packet(p.Left, uint(s.Units.LoadShift()), p.Whole, e["weight"])
+				*x, *last = d.X, d.Last
+				p.Meta["load"] = d.X
+			}
+		}}})
+	Add(Scheme{Name: "flowlet",
+		Tables: map[string]func(*Drawer, int) Args{"flowlet": func(g *Drawer, _ int) Args {
+			return Args{"gap": Pick(g, 0, g.Pace, g.Pace, g.UpTo(1_000_000)), "age": g.UpTo(4 * g.Pace)}
+		}},
+		NearTime:  []string{"flowlet.age"},
+		Registers: map[string]Register{"flowlet_path": FlowPath()}})
+	Add(Scheme{Name: "rtt",
+		Header: NewHeader("stamped:1 echoed:1 reserved:6 stamp:32 echo_path:8 echo:32"),
+		Fill: func(g *Drawer, h Fields) {
+			h["stamped"], h["echoed"] = g.UpTo(1), g.UpTo(1)
+			h["stamp"], h["echo"] = Mod32(g.Now-g.Duration(0)), Mod32(g.Now-g.Duration(0)-1)
+			h["echo_path"] = g.R.Int64N(int64(g.PathCells))
+		},
+		Registers: map[string]Register{
+			"path_rtt":      {Draw: (*Drawer).Duration, Theme: Rerouting, Shares: []int{8, 8, 8, 5}},
+			"path_rtt_avg":  {Draw: (*Drawer).Duration},
+			"path_rtt_time": {Draw: (*Drawer).Recent, Theme: Rerouting, Shares: []int{8, 8, 8, 5}, Init: func(s *Switch, _ int) int64 { return s.start }},
+			"echo_age":      {Draw: (*Drawer).Duration},
+		},
+		V1model: Stages{Learn: learnRTT, Write: stamp}})
+}
+
+// FlowPath is a register of the paths of flows: zero for none and one more than
+// the path on v1model, 255 for none on a Tofino.
+func FlowPath() Register {
+	return Register{
+		Init: func(s *Switch, _ int) int64 {
+			if s.Tofino {
+				return NoPath
+			}
+			return 0
+		},
+		Draw: func(g *Drawer, _ int) int64 {
+			if g.Tofino {
+				return Pick(g, NoPath, g.R.Int64N(int64(g.PathCells)))
+			}
+			return g.R.Int64N(int64(g.PathCells) + 1)
+		}}
+}
+
+// NoPath is what a Tofino's registers have for the path of an unknown flow.
+const NoPath = 255
+
+// Queues.
+
+// count counts a packet in its ingress queue. A queue without arrivals for long
+// is empty, whatever was lost on the way.
+func (s *Switch) count(p *Packet, o *Outcome) {
+	i := s.In(p)
+	q, last, watched := s.Cell("ingress_qlen", i), Time(0), false
+	if s.has("arrived_at") {
+		at := s.Cell("arrived_at", i)
+		last, watched, *at = *at, true, p.Now
+	}
+	s.each(p, func(x *Stages) {
+		if x.LastLook != nil {
+			last, watched = x.LastLook(s, i)
+		}
+	})
+	if watched && p.Now-last > s.Forget() {
+		*q = 0
+	}
+	*q += p.Length
+	p.Counted, p.QueueIn = p.Length, *q
+	s.each(p, func(x *Stages) {
+		if x.Count != nil {
+			x.Count(s, p, o)
+		}
+	})
+}
+
+// uncount ends what the packet's ingress port was told.
+func (s *Switch) uncount(p *Packet) {
+	q := s.Cell("ingress_qlen", s.In(p))
+	*q = max(0, *q-p.Counted)
+	p.QueueIn = *q
+	s.each(p, func(x *Stages) {
+		if x.Left != nil {
+			x.Left(s, p)
+		}
+	})
+}
+
+// uncharge takes the packet out of its egress queue. The target knows if
+// nothing is queued.
+func (s *Switch) uncharge(p *Packet) {
+	if p.charged == 0 {
+		return
+	}
+	q := s.Cell("egress_qlen", s.Out(p))
+	*q = max(0, *q-p.charged)
+	if p.Behind == 0 {
+		*q = 0
+	}
+}
+
+// EgressQueue is the length of the egress queue of one of the packet's paths.
+func (s *Switch) EgressQueue(p *Packet, path Path) Bytes {
+	if s.Tofino {
+		return *s.Cell("egress_qlen", path*8+p.Class)
+	}
+	return *s.Cell("egress_qlen", s.QueueCell(p.First+path, p.Class))
+}
+
+// TellAgain is the time between two copies by which egress tells ingress of the
+// same queue: they are further apart than that, in nanoseconds.
+const TellAgain = 1000
+
+// Due reports whether ingress is to hear of a queue again.
+func (s *Switch) Due(p *Packet) bool {
+	last, now := s.Cell("queue_told_at", p.OutPort*8+p.Class), Mod32(s.clock(p))
+	if Mod32(now-*last) <= TellAgain {
+		return false
+	}
+	*last = now
+	return true
+}
+
+// clock is the time that egress of a Tofino goes by. Where round trips are
+// measured for RLB, its lowest bits are for paths.
+func (s *Switch) clock(p *Packet) Time {
+	if s.Recirculate != 0 {
+		return p.Left &^ Time(s.PathCells-1)
+	}
+	return p.Left
+}
+
+// Clock is the time that egress of a Tofino goes by, of 32 bits.
+func (s *Switch) Clock(p *Packet) uint32 { return uint32(s.clock(p)) }
+
+// tellQueue tells ingress of a Tofino of the queue of a path: of cells that the
+// packet leaves behind.
+func tellQueue(s *Switch, p *Packet) {
+	bytes := p.Behind * manifest.CellBytes
+	v := map[string]int64{"queue of": 1, "hop": int64(p.Hop), "path": int64(p.Path), "queue": bytes}
+	var part []byte
+	if s.Recirculate != 0 {
+		part = append(part, byte(p.Hop))
+	}
+	p.Tell(p.Hop == ToChoice && s.Due(p), BE.AppendUint32(append(part, byte(p.Path)), uint32(bytes)), v)
+}
+
+// hearQueue is what ingress makes of it.
+func hearQueue(s *Switch, p *Packet, _ *Outcome) bool {
+	if p.Told["queue of"] == 1 && Hop(p.Told["hop"]) == ToChoice {
+		*s.Cell("egress_qlen", int(p.Told["path"])*8+p.Class) = p.Told["queue"]
+	}
+	return false
+}
+
+// Marks.
+
+// MarkCE sets ECN's CE in packets that may have it. Packets with IP options are
+// left alone: the program cannot compute their checksum.
+func (s *Switch) MarkCE(p *Packet) {
+	if s.ECNCapable(p) {
+		s.Note("mark")
+		p.IP.B[1] |= 3
+		p.IP.Update(p.Rest)
+	}
+}
+
+// ECNCapable reports whether a packet may be marked.
+func (s *Switch) ECNCapable(p *Packet) bool { return p.IP != nil && p.IP.ECN() != 0 && p.IP.plain() }
+
+// Priority-based flow control, IEEE 802.1Qbb.
+
+// hearPFC takes in a PFC frame. Only the lossless class is of interest.
+func (s *Switch) hearPFC(p *Packet) {
+	e, known := s.Config.Tables["pfc_port"][p.InPort]
+	if !known || p.PFC["opcode"] != 0x0101 || p.PFC["classes"]>>s.Lossless&1 == 0 {
+		return
+	}
+	i := s.QueueCell(p.InPort, s.Lossless)
+	quanta := p.PFC["pause"+string(rune('0'+s.Lossless))]
+	var port PausedPort
+	port.Receive(quanta, Ratio{e["unit"], 1024}, p.Now)
+	*s.Cell("paused_until", i), *s.Cell("resume_at", i) = port.Until, port.Until
+	s.Idle(p.Now)
+}
+
+// A PausedPort is the sending side of a link: one class of one egress port.
+type PausedPort struct {
+	Until Time
+}
+
+// Receive takes a PFC frame for the class in: it pauses for so many quanta of
+// 512 bit times, or resumes if that is zero.
+func (p *PausedPort) Receive(quanta int64, quantum Ratio, now Time) {
+	p.Until = now + quantum.Times(quanta)
+}
+
+// Paused reports whether the class may not send.
+func (p *PausedPort) Paused(now Time) bool { return now < p.Until }
+
+// Paused reports whether an egress queue may not send.
+func (s *Switch) Paused(i int, now Time) bool {
+	port := PausedPort{*s.Cell("paused_until", i)}
+	return port.Paused(now)
+}
+
+// Flowlets (LetFlow, section 3; CONGA, section 3.4).
+
+// A Flowlet is an entry of a flowlet table.
+type Flowlet struct {
+	Valid bool
+	Path  Path
+	Last  Time // when its last packet came
+}
+
+// Active reports whether a packet at time now still belongs to the flowlet: a
+// gap longer than the timeout ends it. With a timeout of zero each packet is a
+// flowlet.
+func (f *Flowlet) Active(now, gap Time) bool { return f.Valid && gap > 0 && now-f.Last <= gap }
+
+// Flowlet is the entry of the packet's flow. One on a path that is not there
+// (any more) is not valid.
+func (s *Switch) Flowlet(p *Packet) *Flowlet {
+	path := Path(*s.Cell("flowlet_path", s.Flow(p)))
+	if !s.Tofino {
+		path--
+	}
+	valid := path >= 0 && path < p.Paths
+	return &Flowlet{Valid: valid, Path: max(path, 0), Last: *s.Cell("flowlet_time", s.Flow(p))}
+}
+
+// SetFlowlet is the reverse, for a packet that is now the last one.
+func (s *Switch) SetFlowlet(p *Packet, path Path) Path {
+	*s.Cell("flowlet_path", s.Flow(p)), *s.Cell("flowlet_time", s.Flow(p)) = int64(path)+Bit(!s.Tofino), p.Now
+	return path
+}
+
+// FollowFlowlet has the rest of a flowlet follow a packet that RLB moved.
+func FollowFlowlet(s *Switch, p *Packet) {
+	*s.Cell("flowlet_path", s.Flow(p)) = int64(p.Path) + Bit(!s.Tofino)
+}
+
+// BeginsFlowlet reports whether a packet begins a flowlet on a Tofino: one that
+// comes the timeout after the one before, or later, does.
+func (s *Switch) BeginsFlowlet(p *Packet) bool {
+	last, now := s.Cell("flowlet_time", s.Flow(p)), uint32(p.Now)
+	begins := Since(uint32(*last), now, uint32(s.Setting("flowlet", "gap")))
+	*last = int64(now)
+	return begins
+}
+
+// FollowOrTake gives a flowlet that begins a path on a Tofino, and others
+// theirs, unless that is not there any more.
+func (s *Switch) FollowOrTake(p *Packet, begins bool, path Path) Path {
+	f := s.Cell("flowlet_path", s.Flow(p))
+	if begins || *f >= int64(p.Paths) {
+		*f = int64(path)
+	}
+	return Path(*f)
+}
+
+// HashPath is the path by the packet's hash: by hash-threshold (RFC 2992), which
+// gives each of n paths an equal share of the values. On a Tofino the values
+// are 256, other parts of the hash in each tier.
+func (s *Switch) HashPath(p *Packet) Path {
+	if !s.Tofino {
+		return Path(int64(uint16(p.Hash>>p.Tier)) * int64(p.Paths) >> 16)
+	}
+	shift := map[int]int{0: 8, 8: 16}[p.Tier]
+	if shift == 0 {
+		shift = 24
+	}
+	return Share(int64(p.Hash>>shift&255), p.Paths)
+}
+
+// FirstFree is the first path after the packet's that is free.
+func FirstFree(p *Packet, free func(Path) bool) (Path, bool) {
+	for q := InTurn(p.Path, p.Paths); q != p.Path; q = InTurn(q, p.Paths) {
+		if free(q) {
+			return q, true
+		}
+	}
+	return 0, false
+}
+
+// Loads of links.
+
+// A DRE is the discounting rate estimator of a link (CONGA, section 3.2): "X is
+// incremented for each packet sent over the link by the packet size in bytes,
+// and is decremented periodically (every T_dre) with a multiplicative factor α
+// between 0 and 1: X ← X × (1 − α)". Its time constant is τ = T_dre/α.
+//
+// Reading: packets drive the clock, so X is decremented by what is due when
+// one comes, in proportion to the time since: X ← X × (1 − Δ/τ), which is zero
+// after τ. X is kept in units of C·τ/2^16, so that a full link has 2^16.
+type DRE struct {
+	X    int64
+	Last Time // when X was last brought up to date
+}
+
+// At gives X at time now, for τ of 2^tau ticks.
+func (d *DRE) At(now Time, tau uint) int64 {
+	dt := now - d.Last
+	if dt >= 1<<tau {
+		return 0
+	}
+	return d.X - Ratio{dt, 1 << tau}.Times(d.X)
+}
+
+// Packet counts a packet of length bytes, each of which adds weight/2^16.
+func (d *DRE) Packet(now Time, tau uint, length Bytes, weight int64) {
+	d.X = d.At(now, tau) + Ratio{weight, 1 << 16}.Times(length)
+	d.Last = now
+}
+
+// LinkLoad is X of a port's link now.
+func (s *Switch) LinkLoad(port int, now Time) int64 {
+	d := DRE{*s.Cell("link_load", port), *s.Cell("link_time", port)}
+	return d.At(now, uint(s.Units.LoadShift()))
+}
+
+// windowBits: a Tofino has the load of a link as the bytes of the last full
+// window of 2^17 ns.
+const windowBits = 17
+
+// UsualRates are those of links whose products a Tofino can look up.
+var UsualRates = []vtime.Rate{vtime.Gbps, 10 * vtime.Gbps, 25 * vtime.Gbps, 40 * vtime.Gbps, 50 * vtime.Gbps, 100 * vtime.Gbps}
+
+// TofinoUnits are the units of a Tofino.
+var TofinoUnits = manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}
+
+func weightOf(r vtime.Rate) int64 { return int64(manifest.LoadWeight(TofinoUnits, r)) }
+
+func drawSent(g *Drawer, _ int) int64 {
+	full := int64(Pick(g, UsualRates...).Bytes(TofinoUnits.LoadTime()))
+	return g.Near(full, full*g.UpTo(8)/8, full*g.UpTo(8)/8/4096*4096)
+}
+
+// SentPart counts a packet on a Tofino's link and returns what the last full
+// window had of it, in so many parts of what the link can send; 0 where the
+// link is not known. Bytes count in units of 4096, rounded down: what a slow
+// link has sent seems more, by less than a unit.
+func (s *Switch) SentPart(p *Packet, parts int64) int64 {
+	weight := s.Config.Tables["link"][p.OutPort]["weight"]
+	if weight == 0 {
+		return 0
+	}
+	before := s.AddSum("link_load.bytes", "link_load.window", p.OutPort, uint32(p.Left)>>windowBits, uint32(p.Whole))
+	last := s.Cell("link_last", p.OutPort)
+	if before != 0 {
+		*last = int64(before)
+	}
+	part := int64(0)
+	for _, r := range UsualRates {
+		if weightOf(r) == weight {
+			const unit = 4096
+			full := int64(r.Bytes(TofinoUnits.LoadTime()))
+			for n := int64(1); n < parts && full*n/parts/unit <= *last/unit; n++ {
+				part = n
+			}
+		}
+	}
+	return part
+}
+
+// AddSum adds bytes to the sum of a period of time, on a Tofino, and returns
+// what the period before had, if that has ended with anything in it.
+func (s *Switch) AddSum(bytes, number string, i int, period, n uint32) (before uint32) {
+	sum, at := s.Cell(bytes, i), s.Cell(number, i)
+	if uint32(*at) == period {
+		*sum = int64(uint32(*sum) + n)
+		return 0
+	}
+	before = uint32(*sum)
+	*sum, *at = int64(n), int64(period)
+	return before
+}
+
+// CellTime is the least power of two of nanoseconds that a cell takes on a
+// port's link, where that has one of the usual rates.
+func (s *Switch) CellTime(port int) uint32 {
+	for _, rate := range UsualRates {
+		if int64(manifest.Quantum(TofinoUnits, rate)) == s.Config.Tables["pfc_port"][port]["unit"] {
+			t := uint32(1)
+			for vtime.Time(t)*vtime.Nanosecond < rate.TxTime(manifest.CellBytes) {
+				t *= 2
+			}
+			return t
+		}
+	}
+	return 0
+}
+
+// Held is how much longer than the queue explains a packet must have waited to
+// be taken for one that a pause held, in nanoseconds, on a Tofino.
+const Held = 1000
+
+// HeldUp reports that a packet waited longer than the cells ahead of it take.
+func (s *Switch) HeldUp(p *Packet) bool {
+	return uint32(p.Left-p.Came) > uint32(p.Ahead)*s.CellTime(p.OutPort)+Held
+}
+
+// A Best is the best path so far on a Tofino, with what it was judged by when
+// it was last looked at.
+type Best struct {
+	Value uint32
+	Path  uint32
+}
+
+// News tells of a path: it becomes the best one if it is no worse, or if it is
+// the best and has a new value. It reports whether it is.
+func (b *Best) News(path Path, value uint32) bool {
+	if value > b.Value && b.Path != uint32(path) {
+		return false
+	}
+	*b = Best{value, uint32(path)}
+	return true
+}
+
+// WithBest has a best path changed in its register.
+func (s *Switch) WithBest(value, path string, i int, f func(*Best)) Path {
+	b := Best{s.Word(value, i), s.Word(path, i)}
+	f(&b)
+	s.SetWord(value, i, b.Value)
+	s.SetWord(path, i, b.Path)
+	return Path(b.Path)
+}
+
+// Round-trip times: "the source leaf switch calculates the RTT for the
+// corresponding path by subtracting the sending time from the arriving time"
+// (RLB, section V).
+
+// rttShift says that each sample counts an eighth in the average; the shares
+// are rounded down, as integers are.
+const rttShift = 3
+
+// learnRTT is what the destination leaf takes from the header.
+func learnRTT(s *Switch, p *Packet) {
+	h := p.Fabric
+	src := int(h["src_leaf"])
+	if src >= s.Leaves {
+		return
+	}
+	if h["stamped"] == 1 {
+		*s.Cell("echo_path", src), *s.Cell("echo_age", src) = (h["path"]+1)&255, Mod32(p.Now-h["stamp"])
+	}
+	if h["echoed"] == 1 {
+		i := s.PathCell(h["src_leaf"], int(h["echo_path"]))
+		s.Note("round-trip time")
+		rtt, avg := Mod32(p.Now-h["echo"]), s.Cell("path_rtt_avg", i)
+		*s.Cell("path_rtt", i), *s.Cell("path_rtt_time", i) = rtt, p.Now
+		if *avg == 0 {
+			*avg = rtt
+		} else {
+			*avg += rtt>>rttShift - *avg>>rttShift
+		}
+	}
+}
+
+// stamp is what the source leaf writes: a stamp on one packet per path and
+// interval, and the echo that waits for a ride.
+func stamp(s *Switch, p *Packet) {
+	h := p.Fabric
+	last := s.Cell("stamped_at", s.PathCell(p.Leaf, p.Path))
+	if Mod32(p.Now-*last) >= s.Setting("leaf_role", "interval") {
+		s.Note("stamp")
+		h["stamped"], h["stamp"], *last = 1, Mod32(p.Now), p.Now
+	}
+	if waiting := s.Cell("echo_path", int(p.Leaf)); *waiting != 0 {
+		h["echoed"], h["echo_path"], h["echo"] = 1, *waiting-1, Mod32(p.Now-*s.Cell("echo_age", int(p.Leaf)))
+		*waiting = 0
+	}
+}

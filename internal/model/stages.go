@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+// Ingress takes a packet from a link or from the recirculation port to its
+// queue. copied is the message that it causes, if any.
+func (s *Switch) Ingress(p *Packet) (o Outcome, copied *Packet) {
+	s.Now = p.Now
+	p.ends, p.Again, p.Resubmit, p.Meta = false, false, false, map[string]int64{}
+	if s.Tofino {
+		s.ingressTofino(p, &o)
+	} else {
+		s.ingress(p, &o)
+	}
+	return o, s.copyOf(p, &o.Cloned, &o.Session)
+}
+
+// each calls a stage of all features; it stops when one says that the packet
+// ends.
+func (s *Switch) each(p *Packet, call func(*Stages)) {
+	for _, x := range s.Schemes {
+		call(s.Stages(x))
+	}
+}
+
+// destination is the address that a packet is routed by.
+func (p *Packet) destination() int64 {
+	switch {
+	case p.IP != nil:
+		return p.IP.Dst()
+	case p.ARP != nil:
+		return int64(BE.Uint32(p.ARP[24:]))
+	case p.Local != nil:
+		return p.Local["host"]
+	}
+	return 0
+}
+
+// ingress is that of v1model.
+func (s *Switch) ingress(p *Packet, o *Outcome) {
+	recirculates := s.Is("recirculation")
+	if p.Passes > 0 {
+		*s.Cell("recirc_returned", 0) = p.mark
+	}
+	if recirculates && p.InPort >= s.Ports {
+		p.InPort = 0 // the controller's packets count at none of the ports
+	}
+	o.Drop = true
+
+	// What neighbours say.
+	if p.PFC != nil {
+		s.hearPFC(p)
+		return
+	}
+	if _, known := s.Config.Neighbours[p.InPort]; !known && (p.Local != nil || p.Fabric != nil) {
+		return
+	}
+	for _, x := range s.Schemes {
+		if f := x.V1model.Hear; f != nil && f(s, p, o) {
+			return
+		}
+	}
+
+	// Where to.
+	p.route = s.Config.lookup(p.destination())
+	if p.Hop == Nowhere {
+		return
+	}
+	p.OutPort = p.First
+	if p.IP != nil && s.Classes == 8 {
+		p.Class = p.IP.DSCP() >> 3
+	}
+	if p.Hop == ToHost {
+		if p.Fabric != nil {
+			s.each(p, func(x *Stages) {
+				if x.Learn != nil {
+					x.Learn(s, p)
+				}
+			})
+		}
+		p.Fabric, p.Tag = nil, nil
+	}
+	s.each(p, func(x *Stages) {
+		if x.Routed != nil && x.Routed(s, p) {
+			p.End()
+		}
+	})
+	if p.ends {
+		return
+	}
+
+	// The ingress queue.
+	if s.Is("ingress_qlen") && p.Passes == 0 {
+		s.count(p, o)
+	}
+
+	// Which way.
+	if p.Hop == ToChoice {
+		if s.Is("hash") {
+			p.Hash = p.fiveTuple()
+		}
+		s.choose(p)
+		s.each(p, func(x *Stages) {
+			if x.Rethink != nil {
+				x.Rethink(s, p, o)
+			}
+		})
+	}
+	s.each(p, func(x *Stages) {
+		if x.Hold != nil && !p.Again {
+			x.Hold(s, p)
+		}
+	})
+	if p.Again { // to the recirculation port
+		sent := s.Cell("recirc_sent", 0)
+		*sent = Mod32(*sent + p.Length)
+		p.mark = *sent
+		p.Passes++
+		p.OutPort = s.Recirculate
+	} else {
+		s.settle(p)
+	}
+	if s.Config.Forward[p.OutPort] {
+		o.Drop, o.Port, o.Class = false, p.OutPort, p.Class
+	}
+}
+
+// choose is line 2 of RLB's Algorithm 1, or all there is: the base scheme.
+func (s *Switch) choose(p *Packet) {
+	if s.Base.Look != nil {
+		s.Base.Look(s, p)
+	}
+	if p.Passes == 0 {
+		p.Path = s.Base.Choose(s, p)
+	} else {
+		s.Note("second pass") // it has its path
+	}
+	p.OutPort = p.First + p.Path
+}
+
+// settle is what is due to a packet that has its port and does not pass again.
+func (s *Switch) settle(p *Packet) {
+	if p.Hop == ToChoice && s.Is("fabric") && s.Config.Leaf >= 0 && p.Fabric == nil {
+		s.putOn(p)
+	}
+	s.each(p, func(x *Stages) {
+		if x.Leave != nil {
+			x.Leave(s, p)
+		}
+	})
+	if s.Is("egress_qlen") && (p.Hop == ToChoice || s.AllPorts) {
+		p.charged = p.Length
+		*s.Cell("egress_qlen", s.Out(p)) += p.Length
+	}
+}
+
+// putOn writes the header to another leaf. Unless it carries something for
+// every packet, a header with nothing to say is left out.
+func (s *Switch) putOn(p *Packet) {
+	p.Fabric = Fields{"src_leaf": s.Config.Leaf, "path": int64(p.Path)}
+	s.each(p, func(x *Stages) {
+		if x.Write != nil {
+			x.Write(s, p)
+		}
+	})
+	if !s.EveryPacket && p.Fabric["stamped"] == 0 && p.Fabric["echoed"] == 0 || s.Config.Leaf < 0 {
+		p.Fabric = nil
+	}
+}
+
+// copyOf makes the copy of a packet that became a message.
+func (s *Switch) copyOf(p *Packet, cloned *bool, session *int) *Packet {
+	m := p.message
+	if m == nil {
+		return nil
+	}
+	p.message = nil
+	*cloned, *session = true, m.Session
+	c := m.Packet
+	if c == nil {
+		c = &Packet{message: m, InPort: p.InPort, Keep: map[string]int64{}}
+	}
+	if c.Head = m.Head; !s.Tofino {
+		c.Frame = s.Parse(p.asCame, p.Elided)
+	}
+	return c
+}
+
+// Egress takes a packet from its queue to the link. copied is the message that
+// it causes.
+func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
+	s.Now = p.Left
+	p.ends, p.Meta, p.tell, p.tellings = false, map[string]int64{}, false, nil
+	p.Link = p.Queue.Port
+	if s.Tofino {
+		p.Link = p.OutPort
+	}
+	recirculates := s.Recirculate != 0 && p.Queue.Port == s.Recirculate || s.Tofino && p.Queue.Port == Recirculation
+	s.each(p, func(x *Stages) {
+		if x.Begin != nil {
+			x.Begin(s, p)
+		}
+	})
+	switch {
+	case recirculates:
+		p.Now, o.Recirculate = p.Left, true
+		return o, nil
+	case p.message != nil:
+		o.Drop = !s.Stages(Registered(p.message.Of)).Message(s, p)
+		return s.finish(p, o), nil
+	}
+	p.FrameLen = s.Size(p.Frame)
+	if !s.Tofino {
+		p.asCame, p.Whole = s.Bytes(p.Frame), p.FrameLen
+		s.uncharge(p)
+	} else {
+		s.header(p)
+	}
+	s.each(p, func(x *Stages) {
+		if x.Depart != nil {
+			x.Depart(s, p)
+		}
+	})
+	if p.Counted != 0 {
+		s.uncount(p)
+	}
+	if p.tell {
+		s.Note("queue told")
+		p.Request(&Message{Session: FeedbackSession, Head: append([]byte{1, byte(p.Class)}, p.tellings...), ToSelf: true,
+			Packet: &Packet{Told: p.Meta, Class: p.Class}})
+	}
+	s.each(p, func(x *Stages) {
+		if x.Last != nil {
+			x.Last(s, p)
+		}
+	})
+	o.Drop = p.ends
+	copied = s.copyOf(p, &o.Cloned, &o.Session)
+	return s.finish(p, o), copied
+}
+
+// finish puts the packet on the wire.
+func (s *Switch) finish(p *Packet, o Departure) Departure {
+	if o.Drop && !s.Tofino || p.Frame == nil { // a Tofino copies what it drops
+		return o
+	}
+	o.Data, o.Elided = s.Bytes(p.Frame), p.Elided
+	if p.limit > 0 {
+		o.Cut(p.limit)
+	}
+	return o
+}
+
+// Idle says that time has passed.
+func (s *Switch) Idle(now Time) {
+	s.Now = now
+	s.each(nil, func(x *Stages) {
+		if x.Idle != nil {
+			x.Idle(s)
+		}
+	})
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Switch is the model of one switch.
+type Switch struct {
+	*Program
+	Config *Config
+	Now    Time
+	// Seen counts what happened, to see that the cases drawn are of interest.
+	Seen map[string]int
+	// Counted is what the counters of the program's tables must say.
+	Counted map[string]uint64
+
+	Queued map[Queue]int // packets in the queues
+
+	rng   draws
+	start Time // of a new switch's clocks
+	cells map[string][]int64
+	own   map[string]any
+}
+
+// NewSwitch returns a switch that remembers nothing: its counters are zero and
+// all its times are start, long ago. (Programs have clocks of 32 bits: they do
+// not tell what was two seconds ago from what is now, and the judge does not
+// ask them to.)
+func NewSwitch(p *Program, c *Config, seed uint64, start Time, seen map[string]int) *Switch {
+	s := &Switch{Program: p, Config: c, Seen: seen, Counted: map[string]uint64{}, Queued: map[Queue]int{}, rng: draws{seed}, start: start, own: map[string]any{}}
+	s.cells = make(map[string][]int64, len(p.registers))
+	for _, x := range p.Schemes {
+		if x.State != nil {
+			s.own[x.Name] = x.State(s)
+		}
+	}
+	for k := range p.registers {
+		r := &p.registers[k]
+		list := make([]int64, r.Size)
+		for i := range list {
+			switch {
+			case r.Init != nil:
+				list[i] = r.Init(s, i)
+			case !p.Tofino && r.isTime():
+				list[i] = start
+			}
+		}
+		s.cells[r.Name] = list
+	}
+	return s
+}
+
+// Own is the state of a scheme, as its State made it.
+func Own[T any](s *Switch, scheme string) T { return s.own[scheme].(T) }
+
+// Start is what the clocks of a new switch say.
+func (s *Switch) Start() Time { return s.start }
+
+// isTime reports whether a register has times, not durations: they are drawn
+// and initialised as such.
+func (r *RegisterCells) isTime() bool { return (r.Unit == "ns" || r.Unit == "us") && r.Draw == nil }
+
+// Cell is a cell of a register, or of a field of one: "register.field". The
+// values are whole numbers, of which the program has the low bits. A Switch has
+// the cells of all registers that its schemes ask for.
+func (s *Switch) Cell(register string, i int) *int64 {
+	list, ok := s.cells[register]
+	if !ok || i >= len(list) {
+		if ok && s.has(register) {
+			panic(fmt.Sprintf("BUG: register %s has no cell %d", register, i))
+		}
+		list = append(list, make([]int64, max(i+1, 1024)-len(list))...)
+		s.cells[register] = list
+	}
+	return &list[i]
+}
+
+func (s *Switch) has(register string) bool {
+	return slices.ContainsFunc(s.registers, func(r RegisterCells) bool { return r.Name == register })
+}
+
+// HasRegister reports whether the program has a register.
+func (s *Switch) HasRegister(name string) bool { return s.has(name) }
+
+// Word is a cell as a Tofino has it, of 32 bits.
+func (s *Switch) Word(register string, i int) uint32 { return uint32(*s.Cell(register, i)) }
+
+// SetWord is the reverse.
+func (s *Switch) SetWord(register string, i int, v uint32) { *s.Cell(register, i) = int64(v) }
+
+// Note counts an event.
+func (s *Switch) Note(what string) {
+	if s.Seen != nil {
+		s.Seen[what]++
+	}
+}
+
+// Below draws a number from 0 to n−1.
+func (s *Switch) Below(n int64) int64 { return s.rng.below(n) }
+
+// draws are the random numbers of the program: what package interp draws from
+// the same seed (SplitMix64), so that the model sees the same ones. The
+// order of the draws is part of what the model says.
+type draws struct{ state uint64 }
+
+func (d *draws) next() uint64 {
+	d.state += 0x9e3779b97f4a7c15
+	x := d.state
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (d *draws) below(n int64) int64 {
+	hi, lo := bits.Mul64(d.next(), uint64(n))
+	for limit := -uint64(n) % uint64(n); lo < limit; {
+		hi, lo = bits.Mul64(d.next(), uint64(n))
+	}
+	return int64(hi)
+}
+
+// Config is what the controller tells a switch.
+type Config struct {
+	Leaf  int64 // number of this leaf, −1 for another switch
+	Hosts []HostRoute
+	Nets  []NetRoute
+	// Neighbours are the ports to other switches; hosts hang on the others.
+	Neighbours map[int]Neighbour
+	Groups     map[int][]int // multicast groups
+	Forward    map[int]bool  // ports that packets may leave by
+	// Tables has the entries of the other tables.
+	Tables map[string]Entries
+}
+
+// Entries are those of a table, by port, or by queue as QueueCell counts; -1
+// is the default action.
+type Entries map[int]Args
+
+// Args are arguments of an action by their names.
+type Args map[string]int64
+
+// Default is the index of the default action among a table's entries.
+const Default = -1
+
+// HostRoute leads to a host of this leaf.
+type HostRoute struct {
+	Addr int64
+	Port int
+}
+
+// NetRoute leads to the hosts of another leaf: by the ports First to First +
+// Paths − 1, or, where there is no choice, by First alone.
+type NetRoute struct {
+	Addr  int64 // of a /24
+	Leaf  int64
+	First int
+	Paths int
+	Shift uint // of the hash
+}
+
+// Neighbour is another switch.
+type Neighbour struct {
+	Path  int // that its port is
+	Group int // who else shall hear what it warns of; 0 for nobody
+}
+
+// Entry is a table's entry for a port or queue, or its default action.
+func (s *Switch) Entry(table string, i int) (Args, bool) {
+	if a, ok := s.Config.Tables[table][i]; ok {
+		return a, true
+	}
+	a, ok := s.Config.Tables[table][Default]
+	return a, ok
+}
+
+// Setting is an argument of a table's default action; 0 where there is none.
+func (s *Switch) Setting(table, arg string) int64 { return s.Config.Tables[table][Default][arg] }
+
+// route is where packets for an address go.
+type route struct {
+	Leaf  int64 // if there is a choice of paths to it
+	First int   // port of the first path
+	Paths int   // that there are
+	Hop   Hop
+	Tier  int // 0 at a leaf: other parts of the hash count above it
+}
+
+// A Hop is where a packet goes next.
+type Hop int
+
+// Hops; ToChoice is one of several paths.
+const (
+	Nowhere Hop = iota
+	ToHost
+	ToChoice
+	ToSwitch
+)
+
+// lookup finds the most specific route.
+func (c *Config) lookup(addr int64) route {
+	for _, h := range c.Hosts {
+		if h.Addr == addr {
+			return route{First: h.Port, Paths: 1, Hop: ToHost}
+		}
+	}
+	for _, n := range c.Nets {
+		switch {
+		case n.Addr != addr&^0xff:
+		case n.Paths > 1:
+			return route{Leaf: n.Leaf, First: n.First, Paths: n.Paths, Hop: ToChoice, Tier: int(n.Shift)}
+		default:
+			return route{First: n.First, Paths: 1, Hop: ToSwitch}
+		}
+	}
+	return route{}
+}
+
+// Queue is one of the queues between ingress and egress.
+type Queue struct{ Port, Class int }
+
+// Outcome is what ingress decides about a packet.
+type Outcome struct {
+	Drop        bool
+	Port, Class int // queue
+	Group       int // multicast group; 0 for none
+	Cloned      bool
+	Session     int
+	Again       bool // resubmitted
+	Digest      [][]int64
+}
+
+// Departure is what egress makes of a packet.
+type Departure struct {
+	Drop, Recirculate bool
+	Data              []byte
+	Elided            int
+	Cloned            bool
+	Session           int
+}
+
+// Cut makes what follows the first n bytes go away.
+func (d *Departure) Cut(n int) {
+	over := max(len(d.Data)+d.Elided-n, 0)
+	less := min(over, d.Elided)
+	d.Elided -= less
+	d.Data = d.Data[:len(d.Data)-(over-less)]
+}
+
+// A Packet on its way through the model.
+type Packet struct {
+	*Frame
+	Length  Bytes // on arrival
+	Now     Time
+	InPort  int // of the topology; 0 for another one
+	OutPort int
+	Class   int
+	Passes  int  // recirculations so far
+	Again   bool // it is to pass once more
+
+	route
+	Path  Path
+	Hash  uint32  // of the five-tuple
+	Drawn []int64 // Base.Draws
+
+	Counted Bytes // in its ingress queue
+	QueueIn Bytes // its ingress queue with it
+	charged Bytes // in its egress queue
+	mark    int64 // of the recirculation queue
+
+	// In egress: the queue that it leaves, lengths of that in units of the
+	// target when it came (on a Tofino) and now, when it came and now, and
+	// the packet's length without and with what ingress has put before it for
+	// egress.
+	// Link is the port, on a Tofino by its number in the topology.
+	Queue         Queue
+	Link          int
+	Ahead, Behind int64
+	Came, Left    Time
+	FrameLen      Bytes
+	Whole         Bytes
+
+	// Keep has notes of schemes that go with a packet that recirculates, Meta
+	// those for one pass.
+	Keep, Meta map[string]int64
+
+	Resubmitted bool // ingress has it a second time
+	Resubmit    bool // and shall
+
+	Probe    bool             // it is there to measure a path
+	Told     map[string]int64 // what egress says to ingress
+	tellings []byte
+	tell     bool
+
+	Head    []byte   // of a copy on a Tofino
+	Raw     []byte   // behind that
+	message *Message // that the packet is, or that a copy of it becomes
+	asCame  []byte
+	limit   int // length that a message is cut to
+	ends    bool
+}
+
+// NewPacket is a frame that arrives.
+func (s *Switch) NewPacket(data []byte, elided, port int, now Time) *Packet {
+	if s.Tofino && port >= s.Ports {
+		port = 0
+	}
+	return &Packet{Frame: s.Parse(data, elided), asCame: data, Length: Bytes(len(data) + elided), Now: now, InPort: port,
+		Keep: map[string]int64{}, Meta: map[string]int64{}}
+}
+
+// Recirculated is a packet that comes back on v1model.
+func (s *Switch) Recirculated(p *Packet, data []byte, elided int) *Packet {
+	c := s.NewPacket(data, elided, p.InPort, p.Now)
+	c.Passes, c.Path, c.Counted, c.mark, c.Keep = p.Passes, p.Path, p.Counted, p.mark, p.Keep
+	return c
+}
+
+// A Message is a packet that a switch makes itself, of a copy of another.
+type Message struct {
+	Of   string // scheme whose it is
+	Kind int
+	V    map[string]int64
+	// Session of the clone; on a Tofino also its header, and whether it goes
+	// to this switch's ingress, or is parsed by egress as a packet.
+	Session int
+	Head    []byte
+	ToSelf  bool
+	Parsed  bool
+	Packet  *Packet // that the copy is from then on, if it is one
+}
+
+// Request has a copy of the packet sent as a message. A packet can be copied
+// once: the first request counts.
+func (p *Packet) Request(m *Message) bool {
+	if p.message != nil {
+		return false
+	}
+	p.message = m
+	return true
+}
+
+// Requested reports whether the packet is copied already.
+func (p *Packet) Requested() bool { return p.message != nil }
+
+// Message is what the packet is, if the switch has made it.
+func (p *Packet) Message() *Message { return p.message }
+
+// Cut limits the length of a message.
+func (p *Packet) Cut(n int) { p.limit = n }
+
+// End drops the packet.
+func (p *Packet) End() { p.ends = true }
+
+// Tell adds to what egress would say to ingress; it is said if any of those
+// who add to it say that it is due.
+func (p *Packet) Tell(due bool, part []byte, v map[string]int64) {
+	p.tell = p.tell || due
+	p.tellings = append(p.tellings, part...)
+	for name, x := range v {
+		p.Meta[name] = x
+	}
+}
+
+// Out is the place of the packet's egress queue, In that of its ingress queue.
+func (s *Switch) Out(p *Packet) int { return s.QueueCell(p.OutPort, p.Class) }
+
+// In is the place of the packet's ingress queue.
+func (s *Switch) In(p *Packet) int { return s.QueueCell(p.InPort, p.Class) }
+
+// Flow is the place of the packet's flow.
+func (s *Switch) Flow(p *Packet) int { return int(p.Hash) & (s.Flows - 1) }
