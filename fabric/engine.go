@@ -77,10 +77,12 @@ func (n *node) Send(port int, f *packet.Frame, end vtime.Time) {
 		switch p.fault.of(end, at) {
 		case lost:
 			p.sent.Lost++
+			p.lostBytes += uint64(f.Len())
 			n.pool.Put(f)
 			return
 		case damaged:
 			p.sent.Corrupt++
+			p.lostBytes += uint64(f.Len())
 			n.pool.Put(f)
 			return
 		}
@@ -131,7 +133,9 @@ func (n *node) run(end vtime.Time) uint64 {
 	last := (n.eng.window - 1) & 1
 	n.mail[last].empty(func(port int) {
 		p := n.in[port]
+		p.taken.Frames += uint64(len(p.box[last]))
 		for _, m := range p.box[last] {
+			p.taken.Bytes += uint64(m.f.Len())
 			if d := m.f.Data; len(d) > 0 {
 				n.warm += d[0] + d[len(d)-1]
 			}

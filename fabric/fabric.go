@@ -3,6 +3,7 @@
 package fabric
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -258,16 +259,17 @@ func (f *Fabric) Now() vtime.Time { return f.engine.now }
 // RunUntil lets time pass until t, which must not be before Now: all events
 // up to and including t are handled. If ctx is done before, it stops between
 // two events and returns ctx's error; everything can be read then, and the
-// run may go on.
+// run may go on. Each time it checks that no frame is missing; see conserve.
 func (f *Fabric) RunUntil(ctx context.Context, t vtime.Time) error {
 	var tick func(vtime.Time)
 	if f.progress != nil {
 		tick = func(vtime.Time) { f.progress(f.Progress()) }
 	}
+	run := f.engine.runUntil
 	if f.coflows != nil {
-		return f.coflows.runUntil(ctx, t, tick)
+		run = f.coflows.runUntil
 	}
-	return f.engine.runUntil(ctx, t, tick)
+	return cmp.Or(run(ctx, t, tick), f.conserve())
 }
 
 // Done reports whether all flows added so far are finished.

@@ -26,10 +26,13 @@ type pipe struct {
 	delay vtime.Time
 	end   vtime.Time // when the last frame's last bit left
 	sent  LinkCount
-	fault *pipeFault // nil: none
-	_     [64]byte   // the two sides are used by different threads
+	// lostBytes are those of frames that were lost or damaged.
+	lostBytes uint64
+	fault     *pipeFault // nil: none
+	_         [64]byte   // the two sides are used by different threads
 
 	// Of the receiver.
+	taken LinkCount // frames and bytes that were ever in queue
 	queue []message
 	head  int
 	pause pauseMeter

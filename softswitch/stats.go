@@ -100,6 +100,10 @@ func (s *Switch) Stats() Stats {
 	return st
 }
 
+// HeldFrames returns how many frames are in the switch: in queues, recirculated,
+// and PFC frames that wait for the link.
+func (s *Switch) HeldFrames() int { return s.tm.Held() }
+
 // Port returns what passed a port, which must exist.
 func (s *Switch) Port(number int) PortStats {
 	i := s.place(number)

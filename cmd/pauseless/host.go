@@ -51,7 +51,7 @@ and coflow.`,
 	fl.StringVar(&f.iface, "interface", "", "interface to use")
 	fl.StringVar(&f.flows, "flows", "", "flow file, the same for all hosts")
 	fl.StringVar(&f.algorithm, "cc", "dcqcn", "congestion control: "+strings.Join(cc.Algorithms(), ", "))
-	fl.StringVar(&f.recovery, "recovery", string(roce.GoBackN), "what to do about lost packets: go-back-n or irn")
+	fl.StringVar(&f.recovery, "recovery", string(roce.GoBackN), "what to do about lost and early packets: go-back-n, slow-restart, irn, out-of-order or tcp")
 	fl.Int64Var(&f.scale, "scale", 1, "how many times slower than the topology the wire is")
 	fl.Int64Var(&f.epoch, "epoch", 0, "wall time that is time zero, in Unix nanoseconds, the same for all hosts (default now)")
 	fl.DurationVar(&f.limit, "for", 0, "stop after so much wall time even if flows are left (default never)")

@@ -303,6 +303,19 @@ func (s *Switch) QueueBytes(portNumber int) int64 {
 	return n
 }
 
+// HeldFrames returns how many frames wait.
+func (s *Switch) HeldFrames() (n int) {
+	for i := range s.ports {
+		n += len(s.ports[i].mac)
+		for c := range packet.Classes {
+			for w := s.ports[i].out[c].first; w != nil; w = w.next {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // LosslessDrops returns how many frames were dropped.
 func (s *Switch) LosslessDrops() uint64 { return s.Dropped }
 

@@ -52,6 +52,14 @@ func (q *fifo) pop() *packet.Frame {
 	return f
 }
 
+// HeldFrames returns how many frames the host has made and not yet sent.
+func (h *Host) HeldFrames() (n int) {
+	for c := range h.nic.control {
+		n += len(h.nic.control[c].frames) - h.nic.control[c].head
+	}
+	return n
+}
+
 // list is a queue of flows, linked through them.
 type list struct{ first, last *sender }
 

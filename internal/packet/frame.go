@@ -50,7 +50,10 @@ func (f *Frame) Strip(n int) { f.Data = f.Data[:copy(f.Data, f.Data[n:])] }
 
 // A Pool recycles frames for one goroutine. The zero value is ready. A frame
 // may be put into another Pool than the one it came from.
-type Pool struct{ free []*Frame }
+type Pool struct {
+	free []*Frame
+	out  int64
+}
 
 // headroomBytes is what a pooled frame can hold without growing: the deepest
 // header stack of the scheme programs, INT hops included.
@@ -58,6 +61,7 @@ const headroomBytes = 256
 
 // Get returns an empty frame, with capacity for the usual headers.
 func (p *Pool) Get() *Frame {
+	p.out++
 	if n := len(p.free); n > 0 {
 		f := p.free[n-1]
 		p.free = p.free[:n-1]
@@ -78,8 +82,12 @@ type block struct {
 // Put takes f back. The caller must not use it again.
 func (p *Pool) Put(f *Frame) {
 	f.Data, f.Elided, f.Stalled = f.Data[:0], 0, false
+	p.out--
 	p.free = append(p.free, f)
 }
+
+// Out returns how many more frames Get and Clone gave than Put took back.
+func (p *Pool) Out() int64 { return p.out }
 
 // Len returns how many frames are free.
 func (p *Pool) Len() int { return len(p.free) }

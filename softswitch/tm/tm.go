@@ -483,6 +483,19 @@ func (m *Manager) Flush(drop func(*Packet)) {
 	}
 }
 
+// Held returns how many frames wait in queues, are recirculated, or are PFC
+// frames that wait for the link.
+func (m *Manager) Held() (n int) {
+	for i := range m.ports {
+		o := &m.ports[i]
+		n += len(o.flying) + len(o.control)
+		for q := range Queues {
+			n += o.queues[q].depth.Packets
+		}
+	}
+	return n
+}
+
 // SetLink says whether the link of a port is up. When it goes down, its
 // queues are emptied (each packet goes to drop) and both sides forget pauses.
 func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fabric
+
+import "fmt"
+
+// A Holder is a node that can count the frames it holds: in queues, or on
+// their way back to itself.
+type Holder interface {
+	HeldFrames() int
+}
+
+// conserve checks that no frame got lost without a cause and none came out of
+// nothing, whenever RunUntil returns:
+//
+//   - on each link direction, frames and bytes sent = lost + damaged + still
+//     with the sender's side + ever on the receiver's;
+//   - at each node, frames that were ever on the receiver's side of its links =
+//     frames it received + those that are still there;
+//   - in each node that is a Holder, frames it received + those it made, less
+//     those it consumed or dropped = frames it sent + those it holds.
+//
+// Frames are made and consumed by way of the node's pool, which counts them.
+// An error names the place. It is a mistake of this program or of a node, not
+// of the experiment.
+func (f *Fabric) conserve() error {
+	for id, pipes := range f.pipes {
+		l := &f.topo.Links[id]
+		for dir, p := range pipes {
+			from := l.A
+			if dir == 1 {
+				from = l.B
+			}
+			box, sent := p.boxed(), p.sent
+			if frames := p.taken.Frames + sent.Lost + sent.Corrupt + box.Frames; sent.Frames != frames {
+				return fmt.Errorf("BUG: %s sent %d frames on port %d by %v, but the other end got %d, %d were lost, %d damaged and %d are on their way",
+					f.topo.Nodes[from.Node].Name, sent.Frames, from.Port, f.Now(), p.taken.Frames, sent.Lost, sent.Corrupt, box.Frames)
+			}
+			if bytes := p.taken.Bytes + p.lostBytes + box.Bytes; sent.Bytes != bytes {
+				return fmt.Errorf("BUG: %s sent %d bytes on port %d by %v, but the other end got %d, %d were lost or damaged and %d are on their way",
+					f.topo.Nodes[from.Node].Name, sent.Bytes, from.Port, f.Now(), p.taken.Bytes, p.lostBytes, box.Bytes)
+			}
+		}
+	}
+	for i, n := range f.engine.nodes {
+		var came int64
+		for _, p := range n.in {
+			came += int64(p.taken.Frames) - int64(len(p.queue)-p.head)
+		}
+		if came != int64(n.received) {
+			return fmt.Errorf("BUG: %s received %d frames by %v, but its links brought %d", f.topo.Nodes[i].Name, n.received, f.Now(), came)
+		}
+		h, ok := n.impl.(Holder)
+		if !ok {
+			continue
+		}
+		var sent int64
+		for _, p := range n.out {
+			sent += int64(p.sent.Frames - p.sent.Lost - p.sent.Corrupt)
+		}
+		held := int64(h.HeldFrames())
+		if missing := int64(n.received) + n.pool.Out() - sent - held; missing != 0 {
+			return fmt.Errorf("BUG: %d frames are missing in %s at %v: %d came, %d more were made than consumed, %d went on and %d are held",
+				missing, f.topo.Nodes[i].Name, f.Now(), n.received, n.pool.Out(), sent, held)
+		}
+	}
+	return nil
+}
+
+// boxed counts the frames that the receiver has not taken over.
+func (p *pipe) boxed() (c LinkCount) {
+	for _, list := range p.box {
+		for _, m := range list {
+			c.Frames++
+			c.Bytes += uint64(m.f.Len())
+		}
+	}
+	return c
+}
