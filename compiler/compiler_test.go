@@ -95,3 +95,46 @@ func TestTooManyErrors(t *testing.T) {
 		t.Errorf("%d diagnostics", n)
 	}
 }
+
+// What p4c takes although the language's specification does not: numbers for
+// values of types made by "type", and undefined macros in @pkginfo, as SAI P4
+// has them.
+func TestWhatP4CTakes(t *testing.T) {
+	r, list := compile("sai.p4", `
+type bit<10> vrf_id_t;
+type vrf_id_t alias_t;
+const vrf_id_t DEFAULT = 0;
+struct headers { }
+struct meta { vrf_id_t vrf; alias_t alias; bit<8> x; }
+#include <v1model.p4>
+parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) {
+    state start { m.vrf = DEFAULT; m.alias = 1; transition select(m.vrf) { 3: accept; 4 &&& 7: accept; default: accept; } }
+}
+control V(inout headers h, inout meta m) { apply { } }
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {
+    action set_vrf(vrf_id_t v) { m.vrf = v; }
+    table t {
+        key = { m.vrf: exact; m.alias: ternary; }
+        actions = { set_vrf; NoAction; }
+        const entries = { (5, 6 &&& 7): set_vrf(9); }
+    }
+    apply { if (m.vrf == 0 || 7 != m.vrf) { set_vrf(1023); } t.apply(); }
+}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in headers h) { apply { } }
+@pkginfo(name = "sai.p4", version = SAI_VERSION)
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+`)
+	if list.HasErrors() || len(list) != 1 || !strings.Contains(list[0].Error(), "SAI_VERSION in annotation @pkginfo is not declared: the value is left out; define it with -D") {
+		t.Fatalf("got %v", list)
+	}
+	if info := r.P4Info.PkgInfo; info.Name != "sai.p4" || info.Version != "" {
+		t.Errorf("the package is %v", info)
+	}
+	for text, want := range map[string]string{"1": "", "1024": "1024 does not fit bit<10>", "8w1": "has type vrf_id_t, but 8w1 has type bit<8>", "true": "has type vrf_id_t, but true has type bool"} {
+		_, list := Compile(Options{File: "t.p4", Source: []byte("type bit<10> vrf_id_t; const vrf_id_t a = " + text + ";"), Stop: AfterCheck})
+		if got := list.Error(); got != want && (want == "" || !strings.Contains(got, want)) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -110,6 +110,13 @@ func (g *generator) preamble(kind p4configv1.P4Ids_Prefix, name string, annots [
 	}
 }
 
+// undeclared reports whether the value of an annotation is a name that stands
+// for nothing.
+func undeclared(g *generator, e syntax.Expr) bool {
+	_, name := e.(*syntax.NameExpr)
+	return name && g.info.TypeOf(e) == nil
+}
+
 // pkgInfo describes the package.
 func (g *generator) pkgInfo() {
 	info := &p4configv1.PkgInfo{Arch: g.prog.Arch.Name}
@@ -124,6 +131,7 @@ func (g *generator) pkgInfo() {
 			switch {
 			case dst == nil:
 				g.rep.Warnf(f.Pos(), CodeP4Info, "@pkginfo has no key %s", f.Name.Name)
+			case undeclared(g, f.Value): // there was a warning
 			case !ok:
 				g.errorf(f.Pos(), "%s in @pkginfo must be a string", f.Name.Name)
 			default:
@@ -144,6 +152,7 @@ func (g *generator) pkgInfo() {
 			switch {
 			case dst == nil:
 				g.rep.Warnf(f.Pos(), CodeP4Info, "@platform_property has no key %s", f.Name.Name)
+			case undeclared(g, f.Value): // there was a warning
 			case !ok || !v.IsInt64():
 				g.errorf(f.Pos(), "%s in @platform_property must be a number", f.Name.Name)
 			default:

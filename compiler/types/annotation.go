@@ -75,6 +75,11 @@ func (c *Checker) matchAnnotation(a *syntax.Annotation) {
 func (c *Checker) structured(a *syntax.Annotation) {
 	seen := map[string]bool{}
 	check := func(e syntax.Expr) {
+		if n, ok := e.(*syntax.NameExpr); ok && c.scope.lookup(n.Name) == nil {
+			// p4c takes it for no value: a macro that the build did not define.
+			c.warnf(e.Pos(), CodeAnnotation, "%s in annotation @%s is not declared: the value is left out; define it with -D", n.Name, a.Name)
+			return
+		}
 		var x operand
 		c.expr(&x, e, nil)
 		if x.mode == invalid {

@@ -8,7 +8,9 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// convertible reports whether x becomes a value of type t without a cast.
+// convertible reports whether x becomes a value of type t without a cast. As in
+// p4c, a constant of type int may become one of a type made by "type", of which
+// the language's specification (8.11.2) says nothing.
 func (c *Checker) convertible(x *operand, t Type) bool {
 	if Identical(x.typ, t) {
 		return true
@@ -17,8 +19,7 @@ func (c *Checker) convertible(x *operand, t Type) bool {
 	case *Basic:
 		switch from {
 		case Int:
-			_, ok := t.(*Bits)
-			return ok && x.isConst()
+			return isBits(newTypeBase(t)) && x.isConst()
 		case NoHeader:
 			return IsHeader(t) || isUnion(t)
 		case Default:
@@ -139,8 +140,12 @@ func (c *Checker) convert(x *operand, t Type) {
 	switch {
 	case x.typ == t:
 		return
-	case x.typ == Int && isBits(t):
-		c.convertInt(x, t.(*Bits))
+	case x.typ == Int && isBits(newTypeBase(t)):
+		c.convertInt(x, newTypeBase(t).(*Bits))
+		if !isBits(t) {
+			x.typ = t
+			c.record(x.expr, t, x.val)
+		}
 		return
 	case x.typ == Default:
 		x.val = ZeroValue(t)
@@ -192,7 +197,7 @@ func convertList(v ListValue, t Type) Value {
 func convertValue(v Value, t Type) Value {
 	switch v := v.(type) {
 	case IntValue:
-		if b, ok := t.(*Bits); ok {
+		if b, ok := newTypeBase(t).(*Bits); ok {
 			return IntValue{Wrap(v.Int, b)}
 		}
 	case ListValue:
@@ -240,16 +245,19 @@ func (c *Checker) cast(x *operand, e *syntax.CastExpr) {
 	x.set(m, t, v)
 }
 
-// base strips what was made by "type", and the enum off numbers.
-func base(t Type) Type {
+// newTypeBase strips what was made by "type".
+func newTypeBase(t Type) Type {
 	for {
 		n, ok := t.(*NewType)
 		if !ok {
-			return underlyingBits(t)
+			return t
 		}
 		t = n.Base
 	}
 }
+
+// base strips what was made by "type", and the enum off numbers.
+func base(t Type) Type { return underlyingBits(newTypeBase(t)) }
 
 // castable reports whether a cast of x to t is allowed (language spec 8.11).
 func castable(x *operand, t Type) bool {
