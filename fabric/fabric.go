@@ -44,6 +44,7 @@ type Flow struct {
 	Port   uint16
 	Coflow uint32 // flows with a common purpose share a number; zero: none
 	Group  int    // the caller's: which part of a workload it belongs to, say
+	Wave   int    // the caller's: which repetition of that part
 }
 
 // Fabric is a network in virtual time. Its methods are called from one

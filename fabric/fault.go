@@ -222,3 +222,10 @@ func nodeNames(t *topo.Topology, k topo.Kind) []string {
 	}
 	return names
 }
+
+// Links returns the IDs of the links that a fault names, none if there are
+// none of that name.
+func Links(t *topo.Topology, name string) []int {
+	links, _ := findLinks(t, name)
+	return links
+}

@@ -71,3 +71,10 @@ func (m *pauseMeter) paused(class int, now vtime.Time) vtime.Time {
 	}
 	return t
 }
+
+// PausedSince returns since when a class has been paused on a node's port,
+// numbered from 1, or false if it is not.
+func (f *Fabric) PausedSince(nodeID, port, class int) (vtime.Time, bool) {
+	m := &f.engine.nodes[nodeID].in[port-1].pause
+	return m.since[class], m.until[class] > f.engine.now
+}

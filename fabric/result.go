@@ -104,6 +104,15 @@ func (fl *flow) result() FlowResult {
 // Sent returns what a node's port, numbered from 1, has sent so far.
 func (f *Fabric) Sent(nodeID, port int) LinkCount { return f.engine.nodes[nodeID].out[port-1].sent }
 
+// Flow returns what has become so far of the i-th flow that was added, from 0.
+func (f *Fabric) Flow(i int) FlowResult { return f.flows[i].result() }
+
+// Ended reports whether the i-th flow is finished.
+func (f *Fabric) Ended(i int) bool { return f.flows[i].out.Ended() > 0 }
+
+// Acked returns the payload bytes of the i-th flow that are acknowledged.
+func (f *Fabric) Acked(i int) int64 { return f.flows[i].out.Acked() }
+
 // Port returns what a node's port, numbered from 1, has done so far.
 func (f *Fabric) Port(nodeID, port int) PortResult {
 	n := f.engine.nodes[nodeID]

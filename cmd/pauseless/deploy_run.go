@@ -110,7 +110,7 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 	if werr := result.Table(cmd.OutOrStdout(), runs); err == nil {
 		err = werr
 	}
-	if plan, perr := local.New(s.Net(), o.Local); perr == nil {
+	if plan, perr := local.New(s.Cases()[0].Net(), o.Local); perr == nil {
 		fmt.Fprintf(cmd.OutOrStdout(), "\non %s; %s\n", kind, plan.ScaleText())
 	}
 	if out != "" {

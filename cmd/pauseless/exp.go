@@ -3,26 +3,37 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 func newExpCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exp",
-		Short: "Run the experiments that judge the schemes by their papers",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Short: "Run experiments: those that judge the schemes by their papers, or your own",
+		Long: `An experiment is a YAML file: a scenario, the arms that are compared, axes along
+which the question is asked again, and claims that get a verdict. Every run is
+kept the moment it is done; the same command goes on where it stopped.
+docs/experiments.md describes the format.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newExpListCmd(), newExpRunCmd())
+	cmd.AddCommand(newExpListCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd())
 	return cmd
 }
 
@@ -37,18 +48,32 @@ func newExpListCmd() *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "what to print: table or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		type entry struct {
-			Name     string   `json:"name"`
-			Summary  string   `json:"summary"`
-			Profiles []string `json:"profiles"`
-			Claims   int      `json:"claims"`
+			Name    string   `json:"name"`
+			Summary string   `json:"summary"`
+			Source  string   `json:"source,omitempty"`
+			Arms    []string `json:"arms"`
+			Axes    []string `json:"axes,omitempty"`
+			Claims  int      `json:"claims"`
+			Runs    int      `json:"runs"` // at the least, at the paper's scale
 		}
 		var list []entry
+		width := 0
 		for _, name := range exp.Names() {
 			s, err := exp.Load(name)
 			if err != nil {
 				return err
 			}
-			list = append(list, entry{name, s.Summary, s.Profiles, len(s.Claims)})
+			e := entry{Name: name, Summary: s.Summary, Source: s.Source, Claims: len(s.Claims), Runs: len(s.Cases()) * len(s.Seeds)}
+			for _, c := range s.Cases() {
+				if !slices.Contains(e.Arms, c.Arm) {
+					e.Arms = append(e.Arms, c.Arm)
+				}
+			}
+			for _, a := range s.Axes() {
+				e.Axes = append(e.Axes, a.Name)
+			}
+			width = max(width, len(name))
+			list = append(list, e)
 		}
 		switch output {
 		case "json":
@@ -57,7 +82,7 @@ func newExpListCmd() *cobra.Command {
 			return enc.Encode(list)
 		case "table":
 			for _, e := range list {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-18s %s\n", e.Name, e.Summary)
+				fmt.Fprintf(cmd.OutOrStdout(), "%-*s %s\n", width, e.Name, e.Summary)
 			}
 			return nil
 		}
@@ -66,89 +91,316 @@ func newExpListCmd() *cobra.Command {
 	return cmd
 }
 
-func newExpRunCmd() *cobra.Command {
-	var output, dir, keep string
-	var seeds, threads int
-	cmd := &cobra.Command{
-		Use:   "run NAME",
-		Short: "Run an experiment and say which claims hold",
-		Long: `Runs all profiles of an experiment with all seeds and prints the means and
-what became of the claims. A claim that does not hold is a result, not an
-error. The scenario is that of ` + "`pauseless exp run NAME --print`" + `.`,
-		Example: "  pauseless exp run rlb-paused-path\n  pauseless exp run plb --seeds 1 -o json",
-	}
+// expFlags are the flags that say which experiments and where they are kept.
+type expFlags struct {
+	scale, store string
+	seeds        int
+}
+
+func (f *expFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	show := fl.Bool("print", false, "print the scenario instead of running it")
-	fl.StringVarP(&output, "output", "o", "table", "what to print: table or json")
-	fl.StringVarP(&dir, "dir", "d", "", "folder for results.json, flows-*.csv and report.html")
-	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md")
-	fl.IntVar(&seeds, "seeds", 0, "how many seeds, from 1 on (default: those of the scenario)")
-	fl.IntVar(&threads, "threads", 1, "goroutines that run the network; results do not depend on it")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usageErrorf(cmd, "want the name of one experiment; `pauseless exp list` shows them")
+	fl.StringVar(&f.scale, "scale", scenario.Small, "small, or paper: as large as in the paper")
+	fl.StringVar(&f.store, "store", "out/exp", "folder where runs are kept")
+	fl.IntVar(&f.seeds, "seeds", 0, "how many seeds, from 1 on (default: those of the file)")
+	cmd.ValidArgsFunction = completeExperiments
+	cmd.RegisterFlagCompletionFunc("scale", cobra.FixedCompletions([]string{scenario.Small, scenario.Paper}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeExperiments offers the names of experiments, and YAML files.
+func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return slices.DeleteFunc(append(exp.Names(), "all"), func(n string) bool { return slices.Contains(args, n) }), cobra.ShellCompDirectiveDefault
+}
+
+// plans makes the plans of the experiments that a command line names.
+func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error) {
+	if len(args) == 0 {
+		return nil, usageErrorf(cmd, "want the name of one experiment or more, a file, or all; `pauseless exp list` shows the names")
+	}
+	if f.scale != scenario.Small && f.scale != scenario.Paper {
+		return nil, usageErrorf(cmd, "--scale is %q, want %s or %s", f.scale, scenario.Small, scenario.Paper)
+	}
+	if f.seeds < 0 {
+		return nil, usageErrorf(cmd, "--seeds is %d, must be above zero", f.seeds)
+	}
+	if slices.Equal(args, []string{"all"}) {
+		args = exp.Names()
+	}
+	var plans []*exp.Plan
+	for _, name := range args {
+		s, err := exp.LoadAt(name, f.scale)
+		if err != nil {
+			return nil, err
 		}
-		if output != "table" && output != "json" {
+		command := fmt.Sprintf("pauseless exp run %s --scale %s", name, f.scale)
+		if f.seeds > 0 {
+			s.Reseed(f.seeds)
+			s.MaxSeeds = 0
+			command += fmt.Sprintf(" --seeds %d", f.seeds)
+		}
+		p, err := exp.NewPlan(s, command)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+// dir is the folder for the outcome of an experiment.
+func (f *expFlags) dir(p *exp.Plan) string {
+	return filepath.Join(f.store, p.Scenario.Name+"-"+p.Scenario.Scale)
+}
+
+func newExpRunCmd() *cobra.Command {
+	var f expFlags
+	var output, keep string
+	var o exp.Options
+	cmd := &cobra.Command{
+		Use:   "run NAME|FILE.yaml|all...",
+		Short: "Run experiments and judge their claims",
+		Long: `Makes every run of the experiments that has not been made yet, adds seeds until
+the claims are as precise as they ask for, and prints means with their 95 %
+intervals and a verdict for each claim: holds, refuted or inconclusive. A claim
+that does not hold is a result, not an error.
+
+Runs are kept in the store the moment they are done. Stopped by Ctrl-C, a full
+disk or a power cut, the same command goes on where it stopped. The outcome is
+in STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
+
+The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
+		Example: "  pauseless exp run rlb-paused-path\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run all --scale small -o json",
+	}
+	f.add(cmd)
+	fl := cmd.Flags()
+	show := fl.Bool("print", false, "print the file instead of running it")
+	all := fl.Bool("all-metrics", false, "print every metric")
+	fl.StringVarP(&output, "output", "o", "table", "what to print: table or json")
+	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md")
+	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to make at the same time")
+	fl.IntVar(&o.Threads, "threads", 1, "goroutines of each run; results do not depend on it")
+	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is begun, as in 30m")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case output != "table" && output != "json":
 			return usageErrorf(cmd, "--output is %q, want table or json", output)
+		case o.Parallel < 1 || o.Threads < 1 || o.Budget < 0:
+			return usageErrorf(cmd, "--parallel and --threads are at least 1, --budget at least 0")
 		}
 		if *show {
-			text, err := exp.Source(args[0])
-			if err != nil {
-				return err
+			for _, name := range args {
+				text, err := exp.Source(name)
+				if err != nil {
+					return err
+				}
+				if _, err := cmd.OutOrStdout().Write(text); err != nil {
+					return err
+				}
 			}
-			_, err = cmd.OutOrStdout().Write(text)
-			return err
+			return nil
 		}
-		o, err := runExperiment(cmd, args[0], seeds, threads, dir)
+		plans, err := f.plans(cmd, args)
 		if err != nil {
 			return err
 		}
-		if keep != "" {
-			if err := keepOutcome(keep, o); err != nil {
+		store, err := exp.OpenStore(f.store)
+		if err != nil {
+			return err
+		}
+		begun, stuck := time.Now(), 0
+		for i, p := range plans {
+			left := o
+			if o.Budget > 0 {
+				left.Budget = max(o.Budget-time.Since(begun), time.Nanosecond)
+			}
+			if len(plans) > 1 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "experiment %d of %d: %s\n", i+1, len(plans), p.Scenario.Name)
+			}
+			out, err := runPlan(cmd, p, store, left)
+			if err != nil {
 				return err
 			}
+			if err := writeOutcome(f.dir(p), p, out); err != nil {
+				return err
+			}
+			if keep != "" {
+				if err := keepOutcome(keep, p, store, out); err != nil {
+					return err
+				}
+			}
+			if output == "json" {
+				err = out.WriteJSON(cmd.OutOrStdout())
+			} else {
+				err = out.Table(cmd.OutOrStdout(), *all)
+				fmt.Fprintf(cmd.ErrOrStderr(), "outcome: %s\n", f.dir(p))
+			}
+			if err != nil {
+				return err
+			}
+			for _, r := range out.Runs {
+				if r.State != result.Done {
+					stuck++
+				}
+			}
 		}
-		if output == "json" {
-			return o.WriteJSON(cmd.OutOrStdout())
+		if stuck > 0 {
+			return stuckError{fmt.Sprintf("%d runs did not finish; their remarks say why", stuck)}
 		}
-		return o.Table(cmd.OutOrStdout())
+		return nil
 	}
 	return cmd
 }
 
-func runExperiment(cmd *cobra.Command, name string, seeds, threads int, dir string) (*exp.Outcome, error) {
-	s, err := exp.Load(name)
-	if err != nil {
-		return nil, err
-	}
-	if seeds > 0 {
-		if err := s.Reseed(seeds); err != nil {
-			return nil, err
-		}
-	}
+// runPlan runs an experiment, telling on stderr how far it has got.
+func runPlan(cmd *cobra.Command, p *exp.Plan, store *exp.Store, o exp.Options) (*result.Outcome, error) {
 	stderr := cmd.ErrOrStderr()
-	runs, err := runScenario(cmd.Context(), s, scenario.Options{Threads: threads}, stderr)
+	loads, err := p.Loads()
 	if err != nil {
 		return nil, err
 	}
-	if dir != "" {
-		report, err := writeResults(dir, s.Summary, runs)
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(stderr, "report: %s\n", report)
+	for _, line := range exp.LoadLines(p, loads) {
+		fmt.Fprintln(stderr, line)
 	}
-	return exp.Judge(name, s, runs)
+	bar := newExpBar(stderr)
+	o.Tell = bar.tell
+	out, err := exp.Run(cmd.Context(), p, store, o)
+	bar.end()
+	if errors.Is(err, context.Canceled) {
+		return nil, fmt.Errorf("interrupted: %d runs are kept; the same command goes on", bar.kept)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Loads = loads
+	return out, nil
 }
 
-func keepOutcome(dir string, o *exp.Outcome) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// writeOutcome writes what came out of an experiment to a folder.
+func writeOutcome(dir string, p *exp.Plan, o *result.Outcome) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	for ext, write := range map[string]func(io.Writer) error{".json": o.WriteJSON, ".md": o.WriteMarkdown} {
-		if err := writeFile(filepath.Join(dir, o.Experiment+ext), write); err != nil {
+	for name, write := range map[string]func(io.Writer) error{
+		"outcome.json": o.WriteJSON,
+		"runs.csv":     o.WriteRunsCSV,
+		"claims.csv":   o.WriteClaimsCSV,
+	} {
+		if err := writeFile(filepath.Join(dir, name), write); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keepOutcome writes an outcome to be committed. Experiments of profiles have
+// the format that docs/results has always had.
+func keepOutcome(dir string, p *exp.Plan, store *exp.Store, o *result.Outcome) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	files := map[string]func(io.Writer) error{".json": o.WriteJSON, ".md": o.WriteMarkdown}
+	if len(p.Scenario.Profiles) > 0 {
+		kept, err := exp.KeepProfiles(p, store, o)
+		if err != nil {
+			return err
+		}
+		files = map[string]func(io.Writer) error{".json": kept.WriteJSON, ".md": kept.WriteMarkdown}
+	}
+	for ext, write := range files {
+		if err := writeFile(filepath.Join(dir, p.Scenario.Name+ext), write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newExpStatusCmd() *cobra.Command {
+	var f expFlags
+	cmd := &cobra.Command{
+		Use:     "status NAME|FILE.yaml|all...",
+		Short:   "Say what is done, running, failed and left of experiments, and how long it takes",
+		Example: "  pauseless exp status rlb-paused-path\n  pauseless exp status all --scale paper",
+	}
+	f.add(cmd)
+	parallel := cmd.Flags().Int("parallel", runtime.GOMAXPROCS(0), "how many runs will be made at the same time, if none are now")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		plans, err := f.plans(cmd, args)
+		if err != nil {
+			return err
+		}
+		store, w := exp.LookStore(f.store), cmd.OutOrStdout()
+		for _, p := range plans {
+			s, err := p.Status(store, *parallel)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(w, "%s, scale %s: %d runs done, %d running, %d failed, %d left", p.Scenario.Name, p.Scenario.Scale, s.Done, len(s.Running), s.Failed, s.Left)
+			if s.Further > 0 {
+				fmt.Fprintf(w, ", up to %d more if the claims need them", s.Further)
+			}
+			switch left := s.Failed + s.Left + len(s.Running); {
+			case left > 0 && s.ETA >= 0:
+				fmt.Fprintf(w, "; %v to go, over at %s", s.ETA.Round(time.Second), time.Now().Add(s.ETA).Format("15:04:05"))
+			case left > 0:
+				fmt.Fprint(w, "; how long it takes shows when one is done")
+			}
+			fmt.Fprintln(w)
+			for _, m := range s.Running {
+				fmt.Fprintf(w, "  running for %v on %s: %s\n", time.Since(m.Since).Round(time.Second), m.Host, m.Name)
+			}
+			for _, name := range sortedKeys(s.Failures) {
+				text, _, _ := strings.Cut(s.Failures[name], "\n")
+				fmt.Fprintf(w, "  failed: %s: %s\n", name, text)
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func newExpShowCmd() *cobra.Command {
+	var f expFlags
+	var output string
+	cmd := &cobra.Command{
+		Use:     "show NAME|FILE.yaml|all...",
+		Short:   "Print what has come out of experiments so far",
+		Example: "  pauseless exp show rlb-paused-path\n  pauseless exp show rlb-paused-path --all-metrics",
+	}
+	f.add(cmd)
+	all := cmd.Flags().Bool("all-metrics", false, "print every metric")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "what to print: table or json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if output != "table" && output != "json" {
+			return usageErrorf(cmd, "--output is %q, want table or json", output)
+		}
+		plans, err := f.plans(cmd, args)
+		if err != nil {
+			return err
+		}
+		store, w := exp.LookStore(f.store), cmd.OutOrStdout()
+		for _, p := range plans {
+			s, err := p.Status(store, 1)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				if err := s.Outcome.WriteJSON(w); err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintf(w, "%s: %s\n", p.Scenario.Name, p.Scenario.Summary)
+			if s.Done == 0 {
+				fmt.Fprintf(w, "no run is done; `%s` makes them\n", p.Command)
+				continue
+			}
+			if left := s.Left + s.Failed + len(s.Running); left > 0 {
+				fmt.Fprintf(w, "%d runs are done, %d are not\n", s.Done, left)
+			}
+			if err := s.Outcome.Table(w, *all); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
 }

@@ -153,7 +153,7 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 		return nil, 0, err
 	}
 	mark(p, c, t)
-	s, err := scenario.New(filepath.Base(flowFile), t, []*gen.Profile{p}, flows, c.Hosts, c.Stop)
+	s, err := scenario.New(filepath.Base(flowFile), t, p, flows, c.Hosts, c.Stop)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -167,7 +167,7 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 		if err != nil {
 			return nil, 0, err
 		}
-		s.Faults = []fabric.Fault{fault}
+		s.Cases()[0].Faults = []fabric.Fault{fault}
 	}
 	return s, dialect, nil
 }
@@ -208,13 +208,13 @@ func (f *fabricFlags) write(out, stderr io.Writer, s *scenario.Scenario, runs []
 	last := runs[len(runs)-1]
 	if f.fct != "" {
 		if err := writeFile(f.fct, func(w io.Writer) error {
-			return hpcc.WriteFCT(w, s.Net(), last.Raw.Flows, s.Hosts.MTU, dialect)
+			return hpcc.WriteFCT(w, s.Cases()[0].Net(), last.Raw.Flows, s.Hosts.MTU, dialect)
 		}); err != nil {
 			return err
 		}
 	}
 	if f.pfc != "" {
-		if err := writeFile(f.pfc, func(w io.Writer) error { return hpcc.WritePFC(w, s.Net(), last.Raw.Pauses) }); err != nil {
+		if err := writeFile(f.pfc, func(w io.Writer) error { return hpcc.WritePFC(w, s.Cases()[0].Net(), last.Raw.Pauses) }); err != nil {
 			return err
 		}
 	}

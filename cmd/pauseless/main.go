@@ -23,6 +23,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // the work was understood and failed
 	exitUsage  = 2 // the command line makes no sense
+	exitStuck  = 3 // runs of an experiment did not finish: flows cannot proceed
 )
 
 // run is main without the process: the verbs are tested through it.
@@ -44,6 +45,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var usage usageError
 	if errors.As(err, &usage) {
 		return exitUsage
+	}
+	var stuck stuckError
+	if errors.As(err, &stuck) {
+		return exitStuck
 	}
 	return exitFailed
 }

@@ -27,12 +27,12 @@ func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, 
 		}
 	}
 	begin := o.Begin
-	o.Begin = func(profile string, seed uint64, p *program.Program) {
+	o.Begin = func(name string, seed uint64, p *program.Program) {
 		end()
 		if begin != nil {
-			begin(profile, seed, p)
+			begin(name, seed, p)
 		}
-		bar.begin(fmt.Sprintf("%s, seed %d", profile, seed))
+		bar.begin(fmt.Sprintf("%s, seed %d", name, seed))
 		running = true
 	}
 	o.Progress = bar.update

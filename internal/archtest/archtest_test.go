@@ -140,6 +140,7 @@ func TestNoWallClockInTheDataPath(t *testing.T) {
 // reason. All others use internal/outfile, which replaces regular files only.
 var writers = map[string]string{
 	"internal/outfile/outfile.go":    "is the place",
+	"internal/outfile/durable.go":    "is the place, too",
 	"internal/golden/golden.go":      "rewrites files of this repository, for its authors",
 	"internal/need/alone_unix.go":    "a lock that stays",
 	"internal/need/written_unix.go":  "opens, and writes nothing",

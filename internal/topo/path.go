@@ -50,13 +50,16 @@ func (tr *Tree) From(node int) []*Link {
 }
 
 // Ways returns how many links of a node lead closer to the tree's host.
-func (tr *Tree) Ways(node int) int {
-	n := 0
-	for _, p := range tr.t.Nodes[node].Ports {
+func (tr *Tree) Ways(node int) int { return len(tr.Closer(node)) }
+
+// Closer returns the ports of a node, from 1, that lead closer to the tree's
+// host.
+func (tr *Tree) Closer(node int) (ports []int) {
+	for i, p := range tr.t.Nodes[node].Ports {
 		through := tr.t.Nodes[p.Peer].Kind == Switch && tr.next[p.Peer] >= 0
 		if (p.Peer == tr.host || through) && tr.hops[p.Peer] == tr.hops[node]-1 {
-			n++
+			ports = append(ports, i+1)
 		}
 	}
-	return n
+	return ports
 }

@@ -59,7 +59,8 @@ func Read(name string, v any) (*File, error) {
 // than an attack.
 const maxBytes = 64 << 20
 
-// Parse is Read for a text in memory.
+// Parse is Read for a text in memory. With a nil v the file is not read into
+// anything yet; Into does that.
 func Parse(name string, data []byte, v any) (*File, error) {
 	f := &File{Name: name, name: &name}
 	if len(data) > maxBytes {
@@ -77,9 +78,14 @@ func Parse(name string, data []byte, v any) (*File, error) {
 		return nil, f.fail(doc.Line, "more than one document in the file")
 	}
 	f.root = doc.Content[0]
-	f.decode(f.root, reflect.ValueOf(v).Elem(), "", 0)
+	if v != nil {
+		f.Into(v)
+	}
 	return f, nil
 }
+
+// Into reads the file into v, a pointer to a struct, as Parse does.
+func (f *File) Into(v any) { f.decode(f.root, reflect.ValueOf(v).Elem(), "", 0) }
 
 func (f *File) fail(line int, format string, args ...any) error {
 	f.list.Errorf(diag.MakePos(f.name, int32(line), 0), CodeSyntax, format, args...)
@@ -133,7 +139,7 @@ func (f *File) find(path string) (n *yaml.Node, all bool) {
 	if path == "" {
 		return n, true
 	}
-	for _, key := range strings.Split(path, ".") {
+	for _, key := range split(path, false) {
 		next := child(n, key)
 		if next == nil {
 			return n, false
@@ -177,6 +183,10 @@ const maxDepth = 32
 // decode stores the value of node n in v. The path names it in messages.
 func (f *File) decode(n *yaml.Node, v reflect.Value, path string, depth int) {
 	n = resolve(n)
+	if r, ok := v.Addr().Interface().(*Raw); ok {
+		r.node = n
+		return
+	}
 	if depth > maxDepth {
 		f.list.Errorf(f.pos(n), CodeValue, "nested more than %d deep", maxDepth)
 		return

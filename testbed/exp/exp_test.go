@@ -40,7 +40,7 @@ func TestKeptOutcomesAreNotStale(t *testing.T) {
 			t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
 			continue
 		}
-		var o Outcome
+		var o Kept
 		if err := json.Unmarshal(data, &o); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
-	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -58,39 +58,52 @@ type Network struct {
 // network is taken down. If ctx is done before the end, the runs so far are
 // returned with its error.
 func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, error) {
-	if len(s.Faults) > 0 {
-		return nil, errors.New("faults are for virtual time: leave them out of the scenario, and break the real network by hand")
-	}
-	if !s.ForV1Model() {
-		return nil, errors.New("programs for Tofino run in virtual time only: leave the target out of the scenario")
-	}
-	plan, err := local.New(s.Net(), o.Local)
-	if err != nil {
-		return nil, err
-	}
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	o.Say(plan.ScaleText() + "; links have this machine's delays")
+	for _, c := range s.Cases() {
+		switch {
+		case len(c.Faults) > 0:
+			return nil, errors.New("faults are for virtual time: leave them out of the scenario, and break the real network by hand")
+		case !c.ForV1Model():
+			return nil, errors.New("programs for Tofino run in virtual time only: leave the target out of the scenario")
+		case c.Open():
+			return nil, errors.New("measure and warmup are for virtual time: give the parts of traffic their own ends")
+		}
+	}
 	var runs []*result.Run
-	for _, p := range s.Loaded() {
+	said := ""
+	for _, c := range s.Cases() {
+		plan, err := local.New(c.Net(), o.Local)
+		if err != nil {
+			return runs, err
+		}
+		if text := plan.ScaleText() + "; links have this machine's delays"; text != said {
+			o.Say(text)
+			said = text
+		}
 		for _, seed := range s.Seeds {
-			o.Say(fmt.Sprintf("%s, seed %d: %d flows", p.Name, seed, len(s.Flows(seed))))
-			run, err := one(ctx, s, p, plan, seed, o)
+			flows, err := c.Flows(seed)
+			if err != nil {
+				return runs, err
+			}
+			o.Say(fmt.Sprintf("%v, seed %d: %d flows", c, seed, len(flows)))
+			run, err := one(ctx, c, flows, plan, seed, o)
 			if run != nil {
+				run.Scenario = s.Name
 				runs = append(runs, run)
 			}
 			if err != nil {
-				return runs, fmt.Errorf("%s, seed %d: %w", p.Name, seed, err)
+				return runs, fmt.Errorf("%v, seed %d: %w", c, seed, err)
 			}
 		}
 	}
 	return runs, nil
 }
 
-// one runs one profile with one seed on a network of its own.
-func one(ctx context.Context, s *scenario.Scenario, p *gen.Profile, plan *local.Plan, seed uint64, o Options) (run *result.Run, err error) {
-	program, err := local.Build(p, s.Net(), plan.Kind, plan.Scale)
+// one runs one case with one seed on a network of its own.
+func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local.Plan, seed uint64, o Options) (run *result.Run, err error) {
+	program, err := local.Build(s.Loaded(), s.Net(), plan.Kind, plan.Scale)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +119,7 @@ func one(ctx context.Context, s *scenario.Scenario, p *gen.Profile, plan *local.
 	}
 	defer w.close()
 	begun, before := time.Now(), n.waited()
-	reports, epoch, err := n.traffic(ctx, s, seed, o, w)
+	reports, epoch, err := n.traffic(ctx, s, flows, seed, o, w)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +132,9 @@ func one(ctx context.Context, s *scenario.Scenario, p *gen.Profile, plan *local.
 	if err := w.stop(); err != nil {
 		return nil, err
 	}
-	c := &collector{t: s.Net(), scale: plan.Scale, epoch: epoch, flows: s.Flows(seed), reports: reports, watch: w}
+	c := &collector{t: s.Net(), scale: plan.Scale, epoch: epoch, flows: flows, reports: reports, watch: w}
 	run = c.run()
-	run.Scenario, run.Profile, run.Seed = s.Name, p.Name, seed
+	run.Profile, run.Arm, run.Point, run.Seed = s.Label, s.Arm, s.Point, seed
 	run.Lines = n.lines.done()
 	run.Remarks = machine.remarks(&run.Summary)
 	if ctx.Err() != nil {
@@ -216,7 +229,7 @@ const (
 
 // traffic runs all hosts until their flows are done or the scenario's time is
 // up.
-func (n *network) traffic(ctx context.Context, s *scenario.Scenario, seed uint64, o Options, w *watch) ([]*wire.Report, time.Time, error) {
+func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.Flow, seed uint64, o Options, w *watch) ([]*wire.Report, time.Time, error) {
 	var ports []wire.Port
 	defer func() {
 		for _, p := range ports {
@@ -255,7 +268,7 @@ func (n *network) traffic(ctx context.Context, s *scenario.Scenario, seed uint64
 	for i, h := range n.lab.Plan.Hosts {
 		hosts.Go(func() {
 			reports[i], errs[i] = wire.Run(ctx, wire.Config{
-				Topology: s.Net(), Host: h.Node, Hosts: s.HostsFor(n.lab.Program.Manifest), Flows: s.Flows(seed),
+				Topology: s.Net(), Host: h.Node, Hosts: s.HostsFor(n.lab.Program.Manifest), Flows: flows,
 				Scale: n.lab.Plan.Scale, Epoch: epoch, Stay: allDone,
 				Finished: func() {
 					if atWork.Add(-1) == 0 {

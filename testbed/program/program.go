@@ -8,10 +8,8 @@ import (
 	"fmt"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/gen"
-	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 )
@@ -88,17 +86,7 @@ const (
 func Build(p *gen.Profile) (*Program, error) { return BuildFor(p, V1Model) }
 
 // BuildFor is Build for a target.
-func BuildFor(p *gen.Profile, target string) (*Program, error) {
-	g, err := gen.Generate(p, target)
-	if err != nil {
-		return nil, err
-	}
-	c, list := compiler.Compile(compiler.Options{File: g.Name + ".p4", Source: g.P4})
-	if err := list.Err(); err != nil {
-		return nil, fmt.Errorf("generated program of profile %s: %w", p.Name, err)
-	}
-	return &Program{Name: g.Name, P4: g.P4, Manifest: g.Manifest, JSON: bmv2json.Encode(c.Program), P4Info: c.P4Info}, nil
-}
+func BuildFor(p *gen.Profile, target string) (*Program, error) { return new(Cache).BuildFor(p, target) }
 
 // Pipeline returns what a controller pushes.
 func (p *Program) Pipeline() controlplane.Pipeline {

@@ -142,7 +142,7 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 			answers = append(answers, sentence(p, a, b))
 		}
 	}
-	for _, m := range result.Metrics() {
+	for _, m := range result.SummaryMetrics() {
 		row := Row{Title: m.Title}
 		if m.Unit != "" {
 			row.Title += ", " + strings.ReplaceAll(m.Unit, "us", "µs")
@@ -255,7 +255,7 @@ func amount(x float64) string {
 // what became of the slowest and of the pauses.
 func sentence(p *Page, a, b armRuns) Answer {
 	name, other := p.Arms[a.arm], p.Arms[b.arm]
-	fct, _ := result.MetricOf("avg_fct_us")
+	fct := result.SummaryMetricOf("avg_fct_us")
 	e, ok := ratio(paired(a, b, fct.Of))
 	if !ok {
 		return Answer{fmt.Sprintf("%s and %s have no finished flows to compare.", name, other), undecided}
@@ -278,7 +278,7 @@ func sentence(p *Page, a, b armRuns) Answer {
 	for _, m := range []struct{ metric, before, less, more string }{
 		{"p99_fct_us", ", the slowest 1 % ", "sooner", "later"}, {"pause_frames", ", with ", "fewer PAUSE frames", "more PAUSE frames"},
 	} {
-		of, _ := result.MetricOf(m.metric)
+		of := result.SummaryMetricOf(m.metric)
 		if e, ok := ratio(paired(a, b, of.Of)); ok {
 			text += m.before + words(e.change, m.less, m.more)
 		}

@@ -8,25 +8,41 @@ package result
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Run is one profile under one scenario and seed.
+// Run is one arm at one point of a scenario with one seed.
 type Run struct {
-	Scenario string `json:"scenario"`
-	Profile  string `json:"profile"`
-	Seed     uint64 `json:"seed"`
+	Scenario string   `json:"scenario"`
+	Profile  string   `json:"profile"`
+	Arm      string   `json:"arm,omitempty"`
+	Point    []string `json:"point,omitempty"` // value on each axis
+	Seed     uint64   `json:"seed"`
 	// Partial says that the run was stopped before its end.
-	Partial   bool       `json:"partial,omitempty"`
-	Summary   Summary    `json:"summary"`
-	Flows     []Flow     `json:"flows"`
-	Lines     []Line     `json:"lines,omitempty"`
+	Partial bool `json:"partial,omitempty"`
+	// Cut says that the time was up before all judged flows had ended.
+	Cut bool `json:"cut,omitempty"`
+	// Stuck has flows that could not proceed; the run ended then.
+	Stuck []Stuck `json:"stuck,omitempty"`
+	// Window is when judged flows started, if that was limited, in nanoseconds.
+	Window  *Window `json:"window,omitempty"`
+	Steady  *Steady `json:"steady,omitempty"`
+	Summary Summary `json:"summary"`
+	// Metrics are the numbers that arms are compared by, by name. What a run
+	// cannot tell is missing.
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+	Flows   []Flow             `json:"flows"`
+	Lines   []Line             `json:"lines,omitempty"`
+	// Rates are what was acknowledged of judged flows, over time, where there are few.
+	Rates     []Line     `json:"rates,omitempty"`
 	Pauses    []Pause    `json:"pauses,omitempty"`
 	Registers []Register `json:"registers,omitempty"`
 	Network   *Network   `json:"network,omitempty"`
@@ -93,6 +109,37 @@ type Flow struct {
 	Resent     int64  `json:"resent"`
 	Stalled    bool   `json:"stalled"`
 	Coflow     uint32 `json:"coflow,omitempty"`
+	Part       int    `json:"part,omitempty"` // of the traffic, from 1
+}
+
+// Stuck is a flow that cannot proceed.
+type Stuck struct {
+	Src     string `json:"src"`
+	Dst     string `json:"dst"`
+	Bytes   int64  `json:"bytes"`
+	StartNS int64  `json:"start_ns"`
+	Acked   int64  `json:"acked"` // bytes
+	Reason  string `json:"reason"`
+	// Deadlock says that it waits for a ring of pauses, which stands since
+	// SinceNS.
+	Deadlock bool  `json:"deadlock,omitempty"`
+	SinceNS  int64 `json:"since_ns,omitempty"`
+}
+
+// String names the flow and the reason.
+func (s *Stuck) String() string {
+	return fmt.Sprintf("%s to %s, %d bytes started at %.3f ms, %d of them acknowledged: %s", s.Src, s.Dst, s.Bytes, float64(s.StartNS)/1e6, s.Acked, s.Reason)
+}
+
+// Window is the time in which judged flows started, in nanoseconds.
+type Window struct {
+	FromNS  int64 `json:"from_ns"`
+	UntilNS int64 `json:"until_ns"`
+}
+
+// Label names the run among others of its scenario: its arm and its point.
+func (r *Run) Label() string {
+	return strings.Join(append([]string{cmp.Or(r.Arm, r.Profile)}, r.Point...), ", ")
 }
 
 // Line is a quantity over time.
@@ -125,9 +172,9 @@ type Register struct {
 }
 
 // Collect turns what the fabric found into a Run without lines and registers.
-// What the summary says of flows is about those of the given parts of the
-// workload, or of all if none is given.
-func Collect(t *topo.Topology, r *fabric.Results, hops uint64, parts ...int) *Run {
+// What the summary says of flows is about the judged ones, or about all if judged
+// is nil.
+func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabric.FlowResult) bool) *Run {
 	run := &Run{Raw: r, Network: NewNetwork(t), Summary: Summary{
 		EndUS: r.End.Microseconds(), DegreeP99: r.Degree.Quantile(0.99),
 		DegreeMax: r.Degree.Quantile(1), CNPs: r.CNPs, Timeouts: r.Timeouts, Dropped: r.Dropped, Hops: hops,
@@ -137,7 +184,7 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, parts ...int) *Ru
 	coflows := make(map[uint32]*coflow)
 	for i := range r.Flows {
 		f := &r.Flows[i]
-		if len(parts) > 0 && !slices.Contains(parts, f.Group) {
+		if judged != nil && !judged(f) {
 			continue
 		}
 		s.Flows++
@@ -157,7 +204,7 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, parts ...int) *Ru
 		run.Flows = append(run.Flows, Flow{
 			Src: t.Nodes[f.Src].Name, Dst: t.Nodes[f.Dst].Name, Bytes: f.Size, StartNS: f.Start.Nanoseconds(),
 			FCTNS: f.FCT.Nanoseconds(), IdealNS: f.Ideal.Nanoseconds(), OutOfOrder: f.OutOfOrder, Degree: f.Degree,
-			Resent: f.Resent, Stalled: f.Stalled, Coflow: f.Coflow,
+			Resent: f.Resent, Stalled: f.Stalled, Coflow: f.Coflow, Part: f.Group,
 		})
 		s.Packets += f.Packets
 		s.Sent += f.Sent

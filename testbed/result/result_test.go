@@ -54,7 +54,7 @@ func TestSummaryCountsOnlyFinishedFlowsInFCT(t *testing.T) {
 		{Flow: fabric.Flow{Src: 1, Dst: 2, Size: 2000}, Finished: true, FCT: 30 * us, Ideal: 10 * us, Packets: 2, Sent: 5, Resent: 3, Stalled: true},
 		{Flow: fabric.Flow{Src: 1, Dst: 3, Size: 2000}, Ideal: 10 * us, Packets: 2, Sent: 1},
 	}}
-	run := Collect(net, r, 7)
+	run := Collect(net, r, 7, nil)
 	run.Profile = "drill"
 	run.Summary.Scheme = map[string]uint64{"warnings_sent": 4}
 	s := run.Summary

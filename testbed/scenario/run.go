@@ -12,8 +12,6 @@ import (
 	"github.com/pauseless/pauseless/controlplane/register"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/fabric"
-	"github.com/pauseless/pauseless/fabric/roce"
-	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/program"
@@ -26,7 +24,7 @@ type Options struct {
 	Threads int
 	// Begin, if set, is called before each run; Progress now and then, Event
 	// with what the controller says, Read with each array the controller read.
-	Begin    func(profile string, seed uint64, p *program.Program)
+	Begin    func(name string, seed uint64, p *program.Program)
 	Progress func(fabric.Progress)
 	Event    func(controlplane.Event)
 	Read     func(sw string, now vtime.Time, a register.Array)
@@ -57,40 +55,48 @@ type Follower interface {
 	End(*fabric.Results)
 }
 
-// Run runs every profile with every seed. If ctx is done before the end, the
+// Run runs every case with every seed. If ctx is done before the end, the
 // runs so far are returned with its error, the last one marked partial.
 func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	var runs []*result.Run
-	for i, p := range s.profiles {
-		prog, err := program.BuildFor(p, s.targets[i])
+	var programs program.Cache
+	for _, c := range s.cases {
+		prog, err := c.Build(&programs)
 		if err != nil {
 			return runs, err
 		}
 		for _, seed := range s.Seeds {
-			if o.Begin != nil {
-				o.Begin(s.labels[i], seed, prog)
-			}
-			run, err := s.one(ctx, s.labels[i], prog, seed, o)
+			run, err := c.Run(ctx, prog, seed, o)
 			if run != nil {
 				runs = append(runs, run)
 			}
 			if err != nil {
-				return runs, fmt.Errorf("%s, seed %d: %w", s.labels[i], seed, err)
+				return runs, fmt.Errorf("%v, seed %d: %w", c, seed, err)
 			}
 		}
 	}
 	return runs, nil
 }
 
-// one runs one profile with one seed.
-func (s *Scenario) one(ctx context.Context, label string, prog *program.Program, seed uint64, o Options) (*result.Run, error) {
+// Run runs the case once, with the program that Build made. If ctx is done
+// before the end, the run so far is returned, marked partial, with its error.
+// A run in which flows cannot proceed ends without an error: its Stuck says
+// which and why.
+func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Options) (*result.Run, error) {
+	if o.Begin != nil {
+		o.Begin(c.String(), seed, prog)
+	}
+	tr, err := c.newTraffic(seed)
+	if err != nil {
+		return nil, err
+	}
 	cfg := virtual.Config{
-		Topology: s.net, Program: prog, Hosts: s.HostsFor(prog.Manifest), Paths: s.Paths, Faults: s.Faults, Seed: seed,
+		Topology: c.net, Program: prog, Hosts: hostsFor(prog.Manifest, c.Hosts), Paths: c.Paths, Faults: c.Faults, Seed: seed,
 		Threads: o.Threads, Progress: o.Progress, Event: o.Event,
 	}
 	var follower Follower
 	if o.Follow != nil {
-		follower = o.Follow(Start{s.Name, label, seed, s.net, prog, s.flows[seed]})
+		follower = o.Follow(Start{c.scenario, c.Label, seed, c.net, prog, tr.flows})
 		cfg.Tap = follower.Tap
 	}
 	lab, err := virtual.Open(ctx, cfg)
@@ -98,12 +104,9 @@ func (s *Scenario) one(ctx context.Context, label string, prog *program.Program,
 		return nil, err
 	}
 	defer lab.Close()
-	if err := lab.Fabric.AddFlows(s.flows[seed]); err != nil {
-		return nil, err
-	}
-	r := &runner{s: s, lab: lab, o: o, lines: newLines(s.net), follower: follower}
+	r := &runner{c: c, lab: lab, o: o, lines: newLines(c.net), traffic: tr, follower: follower}
 	for _, m := range prog.Manifest.Registers {
-		if slices.Contains(s.Watch.Registers, m.Name) {
+		if slices.Contains(c.Watch.Registers, m.Name) {
 			r.watched = append(r.watched, m.Name)
 		}
 	}
@@ -116,10 +119,11 @@ func (s *Scenario) one(ctx context.Context, label string, prog *program.Program,
 		follower.Look(lab)
 		follower.End(results)
 	}
-	run := result.Collect(s.net, results, lab.Fabric.Progress().Hops, s.Judge...)
-	run.Summary.MaxQueue = longestQueue(s.net, lab)
-	run.Scenario, run.Profile, run.Seed = s.Name, label, seed
-	run.Lines = r.lines.done()
+	run := result.Collect(c.net, results, lab.Fabric.Progress().Hops, r.isJudged)
+	run.Summary.MaxQueue = longestQueue(c.net, lab)
+	run.Scenario, run.Profile, run.Seed = c.scenario, c.Label, seed
+	run.Arm, run.Point, run.Stuck = c.Arm, c.Point, r.stuck
+	run.Lines, run.Rates = r.lines.done(), r.rates
 	if runErr != nil {
 		run.Partial = true
 		return run, cmp.Or(ctx.Err(), runErr)
@@ -128,81 +132,86 @@ func (s *Scenario) one(ctx context.Context, label string, prog *program.Program,
 		return run, err
 	}
 	run.Summary.Scheme = count(prog, run.Registers)
+	r.measure(run)
 	if results.Dropped > 0 {
-		return run, fmt.Errorf("%w: %d of them; %s", virtual.ErrDropped, results.Dropped, s.net.DropAdvice(virtual.MaxFrame))
+		return run, fmt.Errorf("%w: %d of them; %s", virtual.ErrDropped, results.Dropped, c.net.DropAdvice(virtual.MaxFrame))
 	}
 	return run, nil
 }
 
-// hostsFor returns hosts that do their part of a scheme.
-func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
-	if c.CC.Algorithm == "" {
-		switch {
-		case m.Has("np_ecn"):
-			c.CC.Algorithm = "pcn"
-		case m.Has("qcn"):
-			c.CC.Algorithm = "qcn"
-		case m.Has("int"):
-			c.CC.Algorithm = "hpcc"
-		default:
-			c.CC.Algorithm = "dcqcn_paper"
-		}
-	}
-	c.Tag = c.Tag || m.Has("clb")
-	c.Hermes.On = c.Hermes.On || m.Has("hermes")
-	if c.Hermes.On {
-		marking(&c.Hermes, m)
-	}
-	c.PBFS.On = c.PBFS.On || m.Has("pbfs")
-	return c
-}
-
-// marking makes Hermes heed how the program's switches mark packets.
-func marking(h *roce.Hermes, m *manifest.Manifest) {
-	var v [3]float64
-	for i, name := range []string{"red.kmin", "red.kmax", "red.pmax"} {
-		x, err := m.Value(name, m.Network)
-		if err != nil {
-			return // it marks none
-		}
-		v[i] = x
-	}
-	h.Marking(vtime.Size(v[0]), vtime.Size(v[1]), v[2], m.Network.Rate)
-}
-
 // runner lets the time of one run pass.
 type runner struct {
-	s     *Scenario
-	lab   *virtual.Lab
-	o     Options
-	lines *lines
+	c       *Case
+	lab     *virtual.Lab
+	o       Options
+	lines   *lines
+	rates   []result.Line
+	traffic *traffic
 	// watched are the registers to read that the program has; others may be
 	// another profile's.
-	watched  []string
+	watched []string
+	judged  []int // all judged flows so far
+	pending []int // those of them that are not finished; without a window, all flows
+	moves   progressMeter
+	stuck   []result.Stuck
+	// acked is what was acknowledged of each flow at both ends of the window.
+	acked    [2][]int64
 	follower Follower // nil: none
 }
 
-// loop runs until all flows are finished or the time is up, stopping where
-// something is to be looked at.
+// loop runs until all judged flows are finished, no flow can proceed or the
+// time is up, stopping where something is to be looked at.
 func (r *runner) loop(ctx context.Context) error {
-	sample, watch := r.s.Sample, r.s.Watch.Every
+	c, f, tr := r.c, r.lab.Fabric, r.traffic
+	sample, watch := c.Sample, c.Watch.Every
 	if len(r.watched) == 0 {
 		watch = 0
 	}
-	nextSample, nextWatch, nextLook := after(0, sample), after(0, watch), vtime.Never
+	nextSample, nextWatch, nextFeed := after(0, sample), after(0, watch), vtime.Time(0)
+	nextLook := vtime.Never
 	if r.follower != nil {
 		nextLook = r.follower.Next()
 	}
-	f := r.lab.Fabric
-	for !f.Done() && f.Now() < r.s.Until {
-		if err := f.RunUntil(ctx, min(nextSample, nextWatch, nextLook, f.Now()+maxSlice, r.s.Until)); err != nil {
-			return err
+	edges := [2]vtime.Time{tr.window.from, tr.window.until}
+	r.moves.wait = stuckAfter(&r.lab.Hosts)
+	for {
+		now := f.Now()
+		for i := range edges {
+			if edges[i] == now && c.Open() {
+				r.acked[i] = acknowledged(f, tr.added)
+			}
+		}
+		if now == nextFeed {
+			first := tr.added
+			var err error
+			if nextFeed, err = tr.feed(f); err != nil {
+				return err
+			}
+			r.expect(first)
+		}
+		r.settle()
+		if len(r.pending) == 0 && (!c.Open() || now >= tr.window.until) || now >= c.Until {
+			return nil
 		}
 		if d := f.Deadlock(deadlockAfter); d != nil {
-			return fmt.Errorf("the network is deadlocked at %v: %v", f.Now(), d)
+			r.deadlocked(d)
+			return nil
+		}
+		if r.immobile(now) {
+			return nil
+		}
+		next := min(nextSample, nextWatch, nextLook, nextFeed, now+maxSlice, c.Until)
+		for _, e := range edges {
+			if e > now && c.Open() {
+				next = min(next, e)
+			}
+		}
+		if err := f.RunUntil(ctx, next); err != nil {
+			return err
 		}
 		if f.Now() == nextSample {
 			r.lines.sample(r.lab)
+			r.sampleRates()
 			nextSample = after(nextSample, sample)
 		}
 		if f.Now() == nextLook {
@@ -216,7 +225,42 @@ func (r *runner) loop(ctx context.Context) error {
 			nextWatch = after(nextWatch, watch)
 		}
 	}
-	return nil
+}
+
+// expect takes note of the flows that were added from the given one on.
+func (r *runner) expect(first int) {
+	tr := r.traffic
+	ids := tr.judged(first, tr.added)
+	r.judged = append(r.judged, ids...)
+	if !r.c.Open() {
+		// The run goes on until all flows have ended, judged or not.
+		ids = make([]int, tr.added)
+		for i := range ids {
+			ids[i] = i
+		}
+	}
+	if r.c.Open() {
+		ids = slices.DeleteFunc(slices.Clone(ids), r.endless)
+	}
+	r.pending = append(r.pending, ids...)
+}
+
+// settle strikes out pending flows that are finished.
+func (r *runner) settle() {
+	switch f := r.lab.Fabric; {
+	case r.c.Open():
+		r.pending = slices.DeleteFunc(r.pending, f.Ended)
+	case f.Done():
+		r.pending = nil
+	}
+}
+
+func acknowledged(f *fabric.Fabric, n int) []int64 {
+	acked := make([]int64, n)
+	for i := range acked {
+		acked[i] = f.Acked(i)
+	}
+	return acked
 }
 
 // maxSlice is the longest time without a look whether all flows are finished.
@@ -370,4 +414,30 @@ func (l *lines) done() []result.Line {
 	return slices.DeleteFunc(append(l.egress, l.ingress...), func(line result.Line) bool {
 		return !slices.ContainsFunc(line.V, func(v uint64) bool { return v > 0 })
 	})
+}
+
+// measure sets the metrics of a run, its window and whether it was steady.
+func (r *runner) measure(run *result.Run) {
+	tr := r.traffic
+	o := &result.Observed{
+		Topology: r.c.net, Results: run.Raw, Judged: r.isJudged, Parts: len(r.c.Traffic),
+		Waves: func(part int) bool {
+			return part >= 1 && part <= len(r.c.Traffic) && (r.c.Traffic[part-1].Incast != nil || r.c.Traffic[part-1].Burst != nil)
+		},
+		From: tr.window.from, Until: tr.window.until, Acked: r.acked,
+		MaxQueue: run.Summary.MaxQueue, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme,
+	}
+	run.Metrics, run.Steady = result.Measure(o)
+	if r.c.Open() {
+		run.Window = &result.Window{FromNS: tr.window.from.Nanoseconds(), UntilNS: tr.window.until.Nanoseconds()}
+	}
+	for _, i := range r.pending {
+		run.Cut = run.Cut || len(r.stuck) == 0 && !r.lab.Fabric.Ended(i) && !r.endless(i)
+	}
+}
+
+// endless reports whether a flow is to last as long as one looks.
+func (r *runner) endless(i int) bool {
+	part := r.traffic.flows[i].Group
+	return part >= 1 && part <= len(r.c.Traffic) && r.c.Traffic[part-1].Long != nil && r.c.Traffic[part-1].Long.Size == 0
 }

@@ -201,7 +201,7 @@ func TestMistakesAreFoundBeforeAnythingRuns(t *testing.T) {
 		{"until:", "paths: {h1: 0}\nuntil:", "0 paths, must be at least one"},
 		{"until:", "judge: [3]\nuntil:", "there is no part 3 of traffic"},
 		{"until:", "claims: [{less: stalled_flow, with: rlb-drill, than: rlb-drill}]\nuntil:", "did you mean \"stalled_flows\"?"},
-		{"until:", "claims: [{less: resent, with: rlb-drill, than: drill}]\nuntil:", "\"drill\" is none of the profiles"},
+		{"until:", "claims: [{less: resent, with: rlb-drill, than: drill}]\nuntil:", "\"drill\" is none of the arms"},
 	} {
 		text := strings.Replace(small, c.old, c.new, 1)
 		if _, err := Parse("small.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {

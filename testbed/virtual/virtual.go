@@ -48,6 +48,7 @@ type Config struct {
 type Lab struct {
 	Fabric   *fabric.Fabric
 	Control  *controlplane.Fabric
+	Hosts    roce.Config // as they are configured
 	cfg      Config
 	switches []*softswitch.Switch // by node
 	servers  []*grpc.Server
@@ -56,7 +57,7 @@ type Lab struct {
 // Open brings a network up. Whatever happens, it leaves nothing behind when
 // it fails.
 func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
-	l := &Lab{cfg: cfg, switches: make([]*softswitch.Switch, len(cfg.Topology.Nodes))}
+	l := &Lab{cfg: cfg, Hosts: cfg.Hosts, switches: make([]*softswitch.Switch, len(cfg.Topology.Nodes))}
 	defer func() {
 		if err != nil {
 			l.Close()

@@ -60,7 +60,7 @@ func (p *Pareto) quantile(u float64) int64 {
 	return min(max(int64(x), int64(p.Low)), int64(p.High))
 }
 
-func (c *Coflow) check(t *topo.Topology) (string, error) {
+func (c *Coflow) check(t *topo.Topology, _ bool) (string, error) {
 	_, key, err := c.From.pickFor(t, "from")
 	if err != nil {
 		return key, err

@@ -26,7 +26,7 @@ type Incast struct {
 	Jitter vtime.Time `yaml:"jitter"`
 }
 
-func (in *Incast) check(t *topo.Topology) (string, error) {
+func (in *Incast) check(t *topo.Topology, _ bool) (string, error) {
 	from, key, err := in.From.pickFor(t, "from")
 	if err != nil {
 		return key, err
@@ -67,10 +67,11 @@ func (in *Incast) flows(g *gen) {
 	from, _ := in.From.pick(g.t)
 	to, _ := in.To.pick(g.t)
 	at := in.Start
-	for i := range max(in.Times, 1) {
+	for i := 0; g.again(i, at, in.Times, in.Interval); i++ {
 		if i > 0 {
 			at += g.interval(in.Interval, in.Random)
 		}
+		g.base.Wave = i
 		dst := to[g.rng.IntN(len(to))]
 		senders := without(from, dst)
 		g.rng.Shuffle(len(senders), func(i, j int) { senders[i], senders[j] = senders[j], senders[i] })
@@ -86,6 +87,15 @@ func (in *Incast) flows(g *gen) {
 			g.add(src, dst, size, at+g.jitter(in.Jitter))
 		}
 	}
+}
+
+// again reports whether a part goes on that has repeated i times, the last
+// time at so and so.
+func (g *gen) again(i int, at vtime.Time, times int, interval vtime.Time) bool {
+	if g.until > 0 && at >= g.until || len(g.out) > maxFlows {
+		return false
+	}
+	return i < max(times, 1) || g.until > 0 && times == 0 && interval > 0
 }
 
 func (g *gen) interval(d vtime.Time, random bool) vtime.Time {
@@ -125,7 +135,7 @@ type Burst struct {
 	Jitter   vtime.Time `yaml:"jitter"`
 }
 
-func (b *Burst) check(t *topo.Topology) (string, error) {
+func (b *Burst) check(t *topo.Topology, _ bool) (string, error) {
 	from, key, err := b.From.pickFor(t, "from")
 	if err != nil {
 		return key, err
@@ -149,10 +159,11 @@ func (b *Burst) flows(g *gen) {
 	from, _ := b.From.pick(g.t)
 	to, _ := b.To.pick(g.t)
 	at, turn := b.Start, 0
-	for i := range max(b.Times, 1) {
+	for i := 0; g.again(i, at, b.Times, b.Interval); i++ {
 		if i > 0 {
 			at += g.interval(b.Interval, b.Random)
 		}
+		g.base.Wave = i
 		for _, src := range from {
 			targets := without(to, src)
 			if len(targets) == 0 {
@@ -179,7 +190,7 @@ type Long struct {
 // endless is more than a run sends: 8 GB.
 const endless = 8 * vtime.GB
 
-func (l *Long) check(t *topo.Topology) (string, error) {
+func (l *Long) check(t *topo.Topology, _ bool) (string, error) {
 	from, key, err := l.From.pickFor(t, "from")
 	if err != nil {
 		return key, err

@@ -31,7 +31,7 @@ type Poisson struct {
 	sizes *Distribution
 }
 
-func (p *Poisson) check(t *topo.Topology) (string, error) {
+func (p *Poisson) check(t *topo.Topology, open bool) (string, error) {
 	var err error
 	if p.sizes, err = Load(p.Sizes); err != nil {
 		return "sizes", err
@@ -49,7 +49,7 @@ func (p *Poisson) check(t *topo.Topology) (string, error) {
 		return "load", fmt.Errorf("load is %g, must be above 0 and at most 10", p.Load)
 	case p.Start < 0:
 		return "start", fmt.Errorf("start is %v", p.Start)
-	case (p.Duration > 0) == (p.Flows > 0) || p.Duration < 0 || p.Flows < 0:
+	case p.Duration < 0 || p.Flows < 0 || p.Duration > 0 && p.Flows > 0 || !open && p.Duration == 0 && p.Flows == 0:
 		return "", fmt.Errorf("either duration or flows must be given")
 	case p.Flows > maxFlows:
 		return "flows", fmt.Errorf("flows is %d, must be at most %d", p.Flows, maxFlows)
@@ -125,6 +125,9 @@ func (p *Poisson) flows(g *gen) {
 			}
 		}
 		at, src := next[first], from[first]
+		if g.until > 0 && at >= g.until {
+			return
+		}
 		if p.Duration > 0 && at >= p.Start+p.Duration || at >= vtime.Never/2 || len(g.out) > maxFlows {
 			return
 		}

@@ -30,8 +30,9 @@ type Spec struct {
 
 // generator makes the flows of a part.
 type generator interface {
-	// check returns the key of the value that is wrong, or "", and why.
-	check(t *topo.Topology) (key string, err error)
+	// check returns the key of the value that is wrong, or "", and why. An
+	// open part may leave out when it ends.
+	check(t *topo.Topology, open bool) (key string, err error)
 	flows(g *gen)
 }
 
@@ -42,6 +43,8 @@ type gen struct {
 	out  []fabric.Flow
 	base fabric.Flow // class and group of all flows
 	next uint32      // number of the next coflow
+	// until is when a part ends that does not say so itself; zero: it must.
+	until vtime.Time
 }
 
 func (g *gen) add(src, dst int, size int64, start vtime.Time) {
@@ -91,6 +94,14 @@ func (s *Spec) generator() (key string, g generator, err error) {
 // Generate makes the flows of all parts, in order of their start. A flow's
 // Group is the number of its part, from 1. An error is an *Error.
 func Generate(parts []Spec, t *topo.Topology, seed uint64) ([]fabric.Flow, error) {
+	return GenerateUntil(parts, t, seed, 0)
+}
+
+// GenerateUntil makes the flows that start before a time. Parts may leave out
+// when they end: poisson its duration and flows, incast and burst, if they
+// have an interval, their times. With a later time the flows are the same and
+// more. Zero is Generate: all flows of parts that end.
+func GenerateUntil(parts []Spec, t *topo.Topology, seed uint64, until vtime.Time) ([]fabric.Flow, error) {
 	var all []fabric.Flow
 	coflow := uint32(1)
 	for i := range parts {
@@ -100,7 +111,7 @@ func Generate(parts []Spec, t *topo.Topology, seed uint64) ([]fabric.Flow, error
 		if err != nil {
 			return nil, &Error{path, err}
 		}
-		g := &gen{t: t, rng: rand.New(rand.NewPCG(seed, uint64(i))), next: coflow}
+		g := &gen{t: t, rng: rand.New(rand.NewPCG(seed, uint64(i))), next: coflow, until: until}
 		g.base = fabric.Flow{Class: 3, Group: i + 1}
 		if s.Class != nil {
 			if *s.Class < 0 || *s.Class > 7 {
@@ -108,7 +119,7 @@ func Generate(parts []Spec, t *topo.Topology, seed uint64) ([]fabric.Flow, error
 			}
 			g.base.Class = uint8(*s.Class)
 		}
-		if k, err := part.check(t); err != nil {
+		if k, err := part.check(t, until > 0); err != nil {
 			path += "." + key
 			if k != "" {
 				path += "." + k
@@ -121,6 +132,9 @@ func Generate(parts []Spec, t *topo.Topology, seed uint64) ([]fabric.Flow, error
 		}
 		all = append(all, g.out...)
 		coflow = g.next
+	}
+	if until > 0 {
+		all = slices.DeleteFunc(all, func(f fabric.Flow) bool { return f.Start >= until })
 	}
 	slices.SortStableFunc(all, func(a, b fabric.Flow) int { return cmp.Compare(a.Start, b.Start) })
 	return all, nil
@@ -207,3 +221,24 @@ func (h Hosts) pickFor(t *topo.Topology, key string) ([]int, string, error) {
 
 // rate returns the rate of a host's link.
 func rate(t *topo.Topology, host int) vtime.Rate { return t.Links[t.Nodes[host].Ports[0].Link].Rate }
+
+// Files returns the names of the files that the parts are read from.
+func Files(parts []Spec) (names []string) {
+	own := Names()
+	add := func(name string) {
+		if name != "" && !slices.Contains(own, name) {
+			names = append(names, name)
+		}
+	}
+	for i := range parts {
+		switch s := &parts[i]; {
+		case s.Poisson != nil:
+			add(s.Poisson.Sizes)
+		case s.Coflow != nil:
+			add(s.Coflow.Sizes)
+		case s.Trace != nil:
+			add(s.Trace.File)
+		}
+	}
+	return names
+}

@@ -27,7 +27,7 @@ type Trace struct {
 	read []fabric.Flow
 }
 
-func (tr *Trace) check(t *topo.Topology) (string, error) {
+func (tr *Trace) check(t *topo.Topology, _ bool) (string, error) {
 	if tr.Start < 0 {
 		return "start", fmt.Errorf("start is %v", tr.Start)
 	}
@@ -60,7 +60,7 @@ const noClass = 0xff
 // ReadTrace reads flows as Trace does, those without a class in class 3.
 func ReadTrace(name string, t *topo.Topology) ([]fabric.Flow, error) {
 	tr := &Trace{File: name}
-	if _, err := tr.check(t); err != nil {
+	if _, err := tr.check(t, false); err != nil {
 		return nil, err
 	}
 	g := &gen{t: t, base: fabric.Flow{Class: 3}}

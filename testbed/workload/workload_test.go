@@ -455,3 +455,33 @@ func TestMistakesInParts(t *testing.T) {
 		}
 	}
 }
+
+// What starts before a time does not depend on how much longer one looks.
+func TestOpenTrafficIsThePrefixOfMore(t *testing.T) {
+	network, err := (&topo.LeafSpine{Leaves: 2, Spines: 2, HostsPerLeaf: 4, Rate: 40 * vtime.Gbps, Delay: vtime.Microsecond}).Build("n", topo.NewSpec().Switch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := []Spec{
+		{Poisson: &Poisson{Sizes: "websearch", Load: 0.5}},
+		{Incast: &Incast{Degree: 3, Size: 9000, Interval: 100 * vtime.Microsecond, Random: true, Jitter: 50 * vtime.Microsecond}},
+		{Burst: &Burst{From: "h1", To: "h2", Flows: 2, Size: 100, Interval: 300 * vtime.Microsecond}},
+		{Long: &Long{From: "h1", To: "h5"}},
+	}
+	more, err := GenerateUntil(parts, network, 7, 4*vtime.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, until := range []vtime.Time{vtime.Microsecond, vtime.Millisecond, 3 * vtime.Millisecond} {
+		flows, err := GenerateUntil(parts, network, 7, until)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(flows, more[:len(flows)]) || more[len(flows)].Start < until {
+			t.Errorf("the %d flows until %v are not the first of those until 4 ms", len(flows), until)
+		}
+	}
+	if _, err := Generate(parts, network, 7); err == nil {
+		t.Error("poisson without an end: no error")
+	}
+}

@@ -55,7 +55,7 @@ func TestSummaryIsAboutThePartsThatAreJudged(t *testing.T) {
 	r := &fabric.Results{End: 100 * us, Flows: []fabric.FlowResult{
 		flow(1, 7, 0, 10*us), flow(1, 7, 5*us, 25*us), flow(2, 0, 0, 90*us), flow(1, 8, 0, 10*us), flow(1, 8, 0, 0),
 	}}
-	s := Collect(network(t), r, 1, 1).Summary
+	s := Collect(network(t), r, 1, func(f *fabric.FlowResult) bool { return f.Group == 1 }).Summary
 	if s.Flows != 4 || s.Finished != 3 || s.OutOfOrder != 4 || s.AvgFCTUS != 15 {
 		t.Errorf("part 1: %+v", s)
 	}
@@ -63,7 +63,7 @@ func TestSummaryIsAboutThePartsThatAreJudged(t *testing.T) {
 	if s.Coflows != 1 || s.AvgCCTUS != 30 {
 		t.Errorf("%d coflows, %g us on average, want 1 of 30 us", s.Coflows, s.AvgCCTUS)
 	}
-	if all := Collect(network(t), r, 1).Summary; all.Flows != 5 || all.OutOfOrder != 6 {
+	if all := Collect(network(t), r, 1, nil).Summary; all.Flows != 5 || all.OutOfOrder != 6 {
 		t.Errorf("all parts: %+v", all)
 	}
 }

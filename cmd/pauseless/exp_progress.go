@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/pauseless/pauseless/testbed/exp"
+)
+
+// stuckError says that runs did not finish; the program exits with 3.
+type stuckError struct{ msg string }
+
+func (e stuckError) Error() string { return e.msg }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// expBar tells how far an experiment has got: a line for every run that is
+// over, and on a terminal a line at the bottom with those that are under way.
+type expBar struct {
+	w        io.Writer
+	terminal bool
+	begun    time.Time
+	shown    time.Time
+	kept     int // runs that are in the store
+	over     int
+	made     int // by this process
+	total    int
+	going    map[exp.Job]exp.Event
+	drawn    bool
+}
+
+func newExpBar(w io.Writer) *expBar {
+	f, ok := w.(*os.File)
+	return &expBar{w: w, terminal: ok && term.IsTerminal(int(f.Fd())), begun: time.Now(), going: make(map[exp.Job]exp.Event)}
+}
+
+// tell takes note of an event.
+func (b *expBar) tell(e exp.Event) {
+	b.total = e.Total
+	line := ""
+	switch e.Kind {
+	case exp.Begun, exp.Going:
+		b.going[e.Job] = e
+	case exp.Found:
+		b.kept++
+		b.over++
+	case exp.Over:
+		b.kept++
+		b.over++
+		b.made++
+		line = fmt.Sprintf("run %d of %d: %s: %.1f s", e.Index, e.Total, e.Name, e.Took.Seconds())
+		if n := e.Note; len(n.Stuck) > 0 {
+			line += fmt.Sprintf("; %d flows cannot proceed: %s", len(n.Stuck), n.Stuck[0].String())
+		}
+		delete(b.going, e.Job)
+	case exp.Broken:
+		b.over++
+		text, _, _ := strings.Cut(e.Err.Error(), "\n")
+		line = fmt.Sprintf("run %d of %d: %s: failed: %s", e.Index, e.Total, e.Name, text)
+		delete(b.going, e.Job)
+	case exp.Waiting:
+		line = fmt.Sprintf("run %d of %d: %s: another process is at it; waiting for its result", e.Index, e.Total, e.Name)
+	case exp.Added:
+		line = fmt.Sprintf("claims are not precise enough yet: now %d runs", e.Total)
+	}
+	if line != "" {
+		b.clear()
+		fmt.Fprintln(b.w, line)
+	}
+	every := redrawEvery
+	if !b.terminal {
+		every = 10 * time.Second
+	}
+	if e.Kind == exp.Going && time.Since(b.shown) >= every || line != "" && b.terminal {
+		b.draw()
+	}
+}
+
+// draw prints what is under way.
+func (b *expBar) draw() {
+	b.shown = time.Now()
+	var names []string
+	for _, e := range b.going {
+		share := ""
+		if e.At.Flows > 0 {
+			share = fmt.Sprintf(" %.2f ms, %d of %d flows", e.At.Now.Seconds()*1000, e.At.FlowsDone, e.At.Flows)
+		}
+		names = append(names, e.Name+share)
+	}
+	slices.Sort(names)
+	left := ""
+	if b.made > 0 {
+		d := time.Duration(float64(time.Since(b.begun)) / float64(b.made) * float64(b.total-b.over))
+		left = fmt.Sprintf(", about %v to go", d.Round(time.Second))
+	}
+	text := fmt.Sprintf("%d of %d runs are done%s; under way: %s", b.over, b.total, left, strings.Join(names, "; "))
+	if !b.terminal {
+		fmt.Fprintln(b.w, text)
+		return
+	}
+	if width, _, err := term.GetSize(int(b.w.(*os.File).Fd())); err == nil && len(text) >= width {
+		text = text[:max(width-1, 0)]
+	}
+	fmt.Fprintf(b.w, "\r\x1b[K%s", text)
+	b.drawn = true
+}
+
+func (b *expBar) clear() {
+	if b.drawn {
+		fmt.Fprint(b.w, "\r\x1b[K")
+		b.drawn = false
+	}
+}
+
+// end removes the bar.
+func (b *expBar) end() { b.clear() }

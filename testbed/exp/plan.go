@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exp
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/workload"
+)
+
+// Plan is an experiment at a scale, with the programs of its cases.
+type Plan struct {
+	Scenario *scenario.Scenario
+	// Command is what makes the outcome.
+	Command string
+
+	programs []*program.Program // by case
+	bases    [][]byte           // of the keys, by case
+}
+
+// A Job is one run of a plan: one case with one seed.
+type Job struct {
+	Case int
+	Seed uint64
+	Key  string // in the store
+}
+
+// Version names the code that runs are made by: the SHA-256 of this very
+// program. Runs of another build are not taken for the same.
+var Version = sync.OnceValue(func() string {
+	name, err := os.Executable()
+	if err != nil {
+		return "unknown"
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return "unknown"
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+})
+
+// NewPlan generates and compiles the programs of all cases.
+func NewPlan(s *scenario.Scenario, command string) (*Plan, error) {
+	p := &Plan{Scenario: s, Command: command}
+	var cache program.Cache
+	for _, c := range s.Cases() {
+		prog, err := c.Build(&cache)
+		if err != nil {
+			return nil, err
+		}
+		base, err := keyBase(c, prog)
+		if err != nil {
+			return nil, err
+		}
+		p.programs, p.bases = append(p.programs, prog), append(p.bases, base)
+	}
+	return p, nil
+}
+
+// keyBase returns all that a run of the case depends on but its seed and this
+// program.
+func keyBase(c *scenario.Case, prog *program.Program) ([]byte, error) {
+	manifest, err := json.Marshal(prog.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string]string)
+	for _, name := range workload.Files(c.Traffic) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = sum(data)
+	}
+	if c.Topology != "" {
+		net, err := json.Marshal(c.Net())
+		if err != nil {
+			return nil, err
+		}
+		files["topology"] = sum(net)
+	}
+	return json.Marshal(map[string]any{
+		"program": sum(prog.JSON), "p4": sum(prog.P4), "manifest": sum(manifest), "target": c.On(), "case": string(c.Canonical()), "files": files,
+	})
+}
+
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+// Job returns the job of a case with a seed.
+func (p *Plan) Job(i int, seed uint64) Job {
+	return Job{i, seed, sum(fmt.Appendf(nil, "%s\n%d\n%s", Version(), seed, p.bases[i]))}
+}
+
+// Jobs returns the jobs that an experiment begins with, seed by seed: stopped
+// early, it has complete pairs.
+func (p *Plan) Jobs() (jobs []Job) {
+	for _, seed := range p.Scenario.Seeds {
+		for i := range p.Scenario.Cases() {
+			jobs = append(jobs, p.Job(i, seed))
+		}
+	}
+	return jobs
+}
+
+// Case returns the case of a job.
+func (p *Plan) Case(j Job) *scenario.Case { return p.Scenario.Cases()[j.Case] }
+
+// Program returns what the switches of a job run.
+func (p *Plan) Program(j Job) *program.Program { return p.programs[j.Case] }
+
+// Name names a job: "drill, 0.6, seed 3".
+func (p *Plan) Name(j Job) string { return fmt.Sprintf("%v, seed %d", p.Case(j), j.Seed) }
+
+// Outcome returns what came out of some runs, of which there may be more to
+// come.
+func (p *Plan) Outcome(done map[Job]result.RunNote) *result.Outcome {
+	s := p.Scenario
+	o := &result.Outcome{
+		Experiment: s.Name, Summary: s.Summary, Source: s.Source, Scale: s.Scale, Command: p.Command, Scenario: sum(s.Text()), Axes: s.Axes(),
+	}
+	if s.Scale == scenario.Small {
+		o.Why = s.Small.Text("why")
+	}
+	for i, c := range s.Cases() {
+		if a := c.Describe(p.programs[i].Manifest); !slices.ContainsFunc(o.Arms, func(b result.Arm) bool { return a.Name == b.Name }) {
+			o.Arms = append(o.Arms, a)
+		}
+	}
+	jobs := make([]Job, 0, len(done))
+	for j := range done {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b Job) int {
+		return cmp.Or(cmp.Compare(a.Case, b.Case), cmp.Compare(p.rank(a.Seed), p.rank(b.Seed)), cmp.Compare(a.Seed, b.Seed))
+	})
+	notes := make([]result.RunNote, len(jobs))
+	for i, j := range jobs {
+		notes[i] = done[j]
+	}
+	o.Fill(notes, s.Claims)
+	return o
+}
+
+// rank is the place of a seed: those of the file as they stand there, then
+// the others.
+func (p *Plan) rank(seed uint64) int {
+	if i := slices.Index(p.Scenario.Seeds, seed); i >= 0 {
+		return i
+	}
+	return len(p.Scenario.Seeds)
+}
+
+// More returns the jobs that claims are not precise enough without, given the
+// outcome so far; none if they are, or if there are seeds enough.
+func (p *Plan) More(o *result.Outcome) (jobs []Job) {
+	s := p.Scenario
+	for _, i := range o.Wanting() {
+		cell := &o.Cells[i]
+		at := slices.IndexFunc(s.Cases(), func(c *scenario.Case) bool { return c.Arm == cell.Arm && slices.Equal(c.Point, cell.Point) })
+		have := len(cell.Seeds)
+		for n := have; n < min(max(s.MaxSeeds, 0), have+have/2+1); n++ {
+			jobs = append(jobs, p.Job(at, p.seed(n)))
+		}
+	}
+	return jobs
+}
+
+// seed returns the n-th seed, from 0: those of the file, then the numbers
+// after the greatest of them.
+func (p *Plan) seed(n int) uint64 {
+	s := p.Scenario.Seeds
+	if n < len(s) {
+		return s[n]
+	}
+	return slices.Max(s) + uint64(n-len(s)+1)
+}
+
+// note makes the note of a run.
+func note(j Job, r *result.Run) result.RunNote {
+	n := result.RunNote{
+		Arm: r.Arm, Point: r.Point, Seed: j.Seed, Key: j.Key, State: result.Done, EndUS: r.Summary.EndUS,
+		Steady: r.Steady, Stuck: r.Stuck, Remarks: r.Remarks, Metrics: r.Metrics,
+	}
+	switch {
+	case len(r.Stuck) > 0:
+		n.State = result.Locked
+	case r.Cut:
+		n.State = result.Cut
+	}
+	return n
+}
+
+// Loads returns what the traffic offers to the links at each point of the
+// grid, by the first arm and the first seed.
+func (p *Plan) Loads() ([]result.Load, error) {
+	var all []result.Load
+	first := p.Scenario.Cases()[0].Arm
+	for _, c := range p.Scenario.Cases() {
+		if c.Arm != first {
+			continue
+		}
+		loads, err := c.Loads(p.Scenario.Seeds[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range loads {
+			l.Point = c.Point
+			all = append(all, l)
+		}
+	}
+	return all, nil
+}
+
+// LoadLines says in words what the traffic offers, with a warning where it is
+// more than the links carry.
+func LoadLines(p *Plan, loads []result.Load) (lines []string) {
+	for i := 0; i < len(loads); {
+		text, over := "offered load", ""
+		if at := loads[i].Point; len(at) > 0 {
+			var parts []string
+			for k, a := range p.Scenario.Axes() {
+				parts = append(parts, a.Name+" "+at[k])
+			}
+			text += " at " + strings.Join(parts, ", ")
+		}
+		text += ":"
+		j := i
+		for ; j < len(loads) && slices.Equal(loads[j].Point, loads[i].Point); j++ {
+			l := &loads[j]
+			text += fmt.Sprintf(" %s %.2f,", l.Tier, l.Mean)
+			switch {
+			case l.Mean > 1:
+				over += fmt.Sprintf("\nwarning: links from %s are offered %.2f of what they carry: no steady state", l.Tier, l.Mean)
+			case l.Max > 1:
+				over += fmt.Sprintf("\nwarning: %s is offered %.2f of what it carries", l.Where, l.Max)
+			}
+		}
+		lines = append(lines, strings.TrimSuffix(text, ",")+over)
+		i = j
+	}
+	return lines
+}
+
+// Runs returns runs of an outcome as they were made, with flows and time
+// lines, one at a time.
+func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] {
+	return func(yield func(*result.Run, error) bool) {
+		for i := range o.Runs {
+			n := &o.Runs[i]
+			if n.State == result.Failed {
+				continue
+			}
+			rec, err := st.GetAll(n.Key)
+			if err == nil && rec == nil {
+				err = fmt.Errorf("run %s is no longer in the store", n.Key)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			rec.Run.Arm, rec.Run.Point, rec.Run.Scenario = n.Arm, n.Point, o.Experiment
+			if !yield(rec.Run, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+// Options say how to run an experiment, which does not change what comes out,
+// but for Budget.
+type Options struct {
+	// Parallel is how many runs are made at the same time, Threads how many
+	// goroutines each has; zero means one.
+	Parallel, Threads int
+	// Budget, if not zero, is the time after which no further run is begun.
+	Budget time.Duration
+	// Tell, if set, is told what happens. It is called from one goroutine at a
+	// time.
+	Tell func(Event)
+}
+
+// Event is something that happens to a run.
+type Event struct {
+	Kind  Kind
+	Job   Job
+	Name  string // of the job
+	Index int    // of the run, from 1, among Total that are known so far
+	Total int
+	Took  time.Duration   // of a run that is over
+	At    fabric.Progress // of one that is going on
+	Err   error
+	Note  *result.RunNote
+}
+
+// Kind is a kind of event.
+type Kind uint8
+
+// Kinds of event.
+const (
+	Begun   Kind = iota
+	Going        // now and then
+	Over         // the run is kept
+	Found        // it was there already
+	Broken       // it failed: Err
+	Waiting      // another process is at it
+	Added        // seeds were added: Total is new
+)
+
+// ErrBudget says that not all runs were made because the time was up.
+var ErrBudget = errors.New("the budget is spent")
+
+// Run makes all runs of a plan that are not in the store, and those that its
+// claims need to be precise. The outcome is about all runs that could be made.
+// If ctx is done, what is done is in the store.
+func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, error) {
+	r := &running{p: p, st: st, o: o, done: make(map[Job]result.RunNote), begun: time.Now()}
+	jobs := p.Jobs()
+	for {
+		r.total = len(r.done) + len(jobs)
+		if err := r.batch(ctx, jobs); err != nil && !errors.Is(err, ErrBudget) {
+			return nil, err
+		} else if err != nil {
+			out := p.Outcome(r.done)
+			out.Remarks = append(out.Remarks, fmt.Sprintf("%v: %d of %d runs were made", err, len(r.done), r.total))
+			return out, nil
+		}
+		out := p.Outcome(r.done)
+		jobs = jobs[:0]
+		for _, j := range p.More(out) {
+			if _, ok := r.done[j]; !ok {
+				jobs = append(jobs, j)
+			}
+		}
+		if len(jobs) == 0 {
+			return out, nil
+		}
+		r.tell(Event{Kind: Added, Total: len(r.done) + len(jobs)})
+	}
+}
+
+// running is an experiment that is under way.
+type running struct {
+	p     *Plan
+	st    *Store
+	o     Options
+	begun time.Time
+	total int
+
+	mu    sync.Mutex
+	done  map[Job]result.RunNote
+	index int
+}
+
+func (r *running) tell(e Event) {
+	if r.o.Tell == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Name == "" && e.Job.Key != "" {
+		e.Name = r.p.Name(e.Job)
+	}
+	r.o.Tell(e)
+}
+
+// batch makes some runs, as many at a time as there shall be.
+func (r *running) batch(ctx context.Context, jobs []Job) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	feed := make(chan Job)
+	var wg sync.WaitGroup
+	var first error
+	fail := func(err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if first == nil || errors.Is(first, ErrBudget) {
+			first = err
+		}
+		cancel()
+	}
+	for range max(r.o.Parallel, 1) {
+		wg.Go(func() {
+			for j := range feed {
+				if err := r.one(ctx, j); err != nil {
+					fail(err)
+				}
+			}
+		})
+	}
+feeding:
+	for _, j := range jobs {
+		if r.o.Budget > 0 && time.Since(r.begun) > r.o.Budget && !r.st.Has(j.Key) {
+			r.mu.Lock()
+			first = ErrBudget
+			r.mu.Unlock()
+			continue // what is in the store costs nothing
+		}
+		select {
+		case feed <- j:
+		case <-ctx.Done():
+			break feeding
+		}
+	}
+	close(feed)
+	wg.Wait()
+	if first == nil {
+		return ctx.Err()
+	}
+	return first
+}
+
+// one makes a run, unless the store has it. An error ends the experiment; a
+// run that fails does not.
+func (r *running) one(ctx context.Context, j Job) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.index++
+	index := r.index
+	r.mu.Unlock()
+	event := func(k Kind) Event { return Event{Kind: k, Job: j, Index: index, Total: r.total} }
+	for waited := false; ; waited = true {
+		if rec, err := r.st.Get(j.Key); err != nil {
+			return err
+		} else if rec != nil {
+			n := r.named(j, rec.Run)
+			r.finish(j, n)
+			e := event(Found)
+			e.Note = &n
+			r.tell(e)
+			return nil
+		}
+		release, ok, err := r.st.Claim(j.Key, r.p.Name(j))
+		if err != nil {
+			return fmt.Errorf("no result can be kept: %w; what is done is kept, and the same command goes on", err)
+		}
+		if ok {
+			defer release()
+			break
+		}
+		if !waited {
+			r.tell(event(Waiting))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(waitForOthers):
+		}
+	}
+	r.tell(event(Begun))
+	begun := time.Now()
+	run, err := r.p.Make(ctx, j, scenario.Options{Threads: r.o.Threads, Progress: func(at fabric.Progress) {
+		e := event(Going)
+		e.At = at
+		r.tell(e)
+	}})
+	took := time.Since(begun)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err != nil {
+		r.st.Fail(j.Key, r.p.Name(j), err)
+		c := r.p.Case(j)
+		n := result.RunNote{Arm: c.Arm, Point: c.Point, Seed: j.Seed, Key: j.Key, State: result.Failed, Error: err.Error()}
+		r.finish(j, n)
+		e := event(Broken)
+		e.Err, e.Took = err, took
+		r.tell(e)
+		return nil
+	}
+	if err := r.st.Put(&Record{Key: j.Key, Build: Version(), TookS: took.Seconds(), Run: run}); err != nil {
+		return fmt.Errorf("%s cannot be kept: %w; the runs before are, and the same command goes on", r.p.Name(j), err)
+	}
+	n := r.named(j, run)
+	r.finish(j, n)
+	e := event(Over)
+	e.Took, e.Note = took, &n
+	r.tell(e)
+	return nil
+}
+
+// waitForOthers is how often to look whether another process has made a run.
+const waitForOthers = 200 * time.Millisecond
+
+// named notes a run under the names of this plan: an arm of another
+// experiment may have made it.
+func (r *running) named(j Job, run *result.Run) result.RunNote {
+	n := note(j, run)
+	c := r.p.Case(j)
+	n.Arm, n.Point = c.Arm, c.Point
+	return n
+}
+
+func (r *running) finish(j Job, n result.RunNote) {
+	r.mu.Lock()
+	r.done[j] = n
+	r.mu.Unlock()
+}
+
+// Make makes a run. It depends on nothing but the job: the same job gives the
+// same run.
+func (p *Plan) Make(ctx context.Context, j Job, o scenario.Options) (run *result.Run, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			run, err = nil, fmt.Errorf("%v\n%s", cause, debug.Stack())
+		}
+	}()
+	if o.Event == nil {
+		o.Event = func(controlplane.Event) {}
+	}
+	run, err = p.Case(j).Run(ctx, p.Program(j), j.Seed, o)
+	if err != nil {
+		return nil, err
+	}
+	run.Network = nil // the manifest has it
+	return run, nil
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exp
+
+import (
+	"time"
+
+	"github.com/pauseless/pauseless/testbed/result"
+)
+
+// Status says how far an experiment has got.
+type Status struct {
+	Done, Failed, Left int
+	Running            []Mark
+	// Further is up to how many runs claims may ask for beyond those.
+	Further int
+	// ETA is how long the runs take that are known to be left, if as many are
+	// made at a time as now; negative if there is nothing to tell it by.
+	ETA time.Duration
+	// Failures are the errors of failed runs, by name.
+	Failures map[string]string
+	Outcome  *result.Outcome // of what is done
+}
+
+// Status looks at a store without touching it.
+func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
+	s := &Status{Failures: make(map[string]string)}
+	done := make(map[Job]result.RunNote)
+	var c costs
+	jobs := p.Jobs()
+	var left []Job
+	var elapsed []time.Duration
+	for len(jobs) > 0 {
+		known := len(done)
+		for _, j := range jobs {
+			rec, err := st.Get(j.Key)
+			if err != nil {
+				return nil, err
+			}
+			switch m, alive := st.running(j.Key); {
+			case rec != nil:
+				done[j] = note(j, rec.Run)
+				c.add(p, j, rec.TookS)
+			case alive && m != nil:
+				s.Running = append(s.Running, *m)
+				left, elapsed = append(left, j), append(elapsed, time.Since(m.Since))
+			case st.Failed(j.Key) != "":
+				s.Failed++
+				s.Failures[p.Name(j)] = st.Failed(j.Key)
+				left, elapsed = append(left, j), append(elapsed, 0)
+			default:
+				s.Left++
+				left, elapsed = append(left, j), append(elapsed, 0)
+			}
+		}
+		s.Outcome = p.Outcome(done)
+		// Seeds that were added already count as well.
+		if jobs = nil; len(left) == 0 && len(done) > known {
+			for _, j := range p.More(s.Outcome) {
+				if _, ok := done[j]; !ok {
+					jobs = append(jobs, j)
+				}
+			}
+		}
+	}
+	s.Done = len(done)
+	if most := p.Scenario.MaxSeeds * len(p.Scenario.Cases()); most > 0 {
+		s.Further = max(most-s.Done-len(left), 0)
+	}
+	if n := len(s.Running); n > 0 {
+		parallel = n
+	}
+	s.ETA = c.left(p, left, elapsed, parallel)
+	return s, nil
+}
+
+// costs estimates what runs take by what others took.
+type costs struct {
+	byCase map[int][2]float64 // sum of seconds, runs
+	took   float64            // of all
+	work   float64            // of the same
+}
+
+// work is what a run has to do, as far as that is known before: bytes of the
+// flows of a seed.
+func (p *Plan) work(j Job) float64 {
+	n, err := p.Case(j).Volume(p.Scenario.Seeds[0])
+	if err != nil || n <= 0 {
+		return 1
+	}
+	return n
+}
+
+func (c *costs) add(p *Plan, j Job, seconds float64) {
+	if c.byCase == nil {
+		c.byCase = make(map[int][2]float64)
+	}
+	v := c.byCase[j.Case]
+	if v[1] == 0 {
+		c.work += p.work(j)
+		c.took += seconds
+	}
+	c.byCase[j.Case] = [2]float64{v[0] + seconds, v[1] + 1}
+}
+
+// seconds returns what a run will take, or a negative number if nothing is
+// known.
+func (c *costs) seconds(p *Plan, j Job) float64 {
+	if v := c.byCase[j.Case]; v[1] > 0 {
+		return v[0] / v[1]
+	}
+	if c.work == 0 {
+		return -1
+	}
+	return c.took / c.work * p.work(j)
+}
+
+// left returns how long some runs take, of which some are under way, so many
+// at a time.
+func (c *costs) left(p *Plan, jobs []Job, elapsed []time.Duration, parallel int) time.Duration {
+	var sum, longest float64
+	for i, j := range jobs {
+		s := c.seconds(p, j)
+		if s < 0 {
+			return -1
+		}
+		s = max(s-elapsed[i].Seconds(), 0)
+		sum += s
+		longest = max(longest, s)
+	}
+	return time.Duration(max(sum/float64(max(parallel, 1)), longest) * float64(time.Second))
+}

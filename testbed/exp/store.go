@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exp
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/pauseless/pauseless/internal/outfile"
+	"github.com/pauseless/pauseless/testbed/result"
+)
+
+// Store keeps runs under their keys, a file each. A run is there as a whole
+// or not at all, whatever happens. Several processes may use a store at the
+// same time.
+//
+//	runs/ab/abcd….json.gz   runs that are done
+//	running/abcd….json      who is at it; the time of the file is that of the last sign of life
+//	failed/abcd….json       the error of a run that failed last time
+type Store struct{ dir string }
+
+// Record is a run as it is kept.
+type Record struct {
+	Key   string      `json:"key"`
+	Build string      `json:"build"`
+	TookS float64     `json:"took_s"` // wall-clock seconds
+	Run   *result.Run `json:"run"`
+}
+
+// Mark says who is at a run, or why it failed.
+type Mark struct {
+	Name  string    `json:"name"`
+	Host  string    `json:"host,omitempty"`
+	PID   int       `json:"pid,omitempty"`
+	Since time.Time `json:"since"`
+	Error string    `json:"error,omitempty"`
+}
+
+// OpenStore opens a store, making its folders if they are missing, and tries
+// whether files can be written there.
+func OpenStore(dir string) (*Store, error) {
+	s := &Store{dir}
+	for _, sub := range []string{"runs", "running", "failed"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
+			return nil, fmt.Errorf("results cannot be kept in %s: %w; --store names another folder", dir, err)
+		}
+	}
+	probe := filepath.Join(dir, fmt.Sprintf("probe-%d", os.Getpid()))
+	err := outfile.Durable(probe, make([]byte, 64<<10), 0o666)
+	os.Remove(probe)
+	if err != nil {
+		return nil, fmt.Errorf("results cannot be kept in %s: %w; --store names another folder", dir, err)
+	}
+	return s, nil
+}
+
+// LookStore opens a store for reading only. It may be missing: then nothing
+// is in it.
+func LookStore(dir string) *Store { return &Store{dir} }
+
+func (s *Store) path(key string) string {
+	return filepath.Join(s.dir, "runs", key[:2], key+".json.gz")
+}
+
+// Has reports whether a run is there.
+func (s *Store) Has(key string) bool {
+	_, err := os.Stat(s.path(key))
+	return err == nil
+}
+
+// Get returns a run, or nil if it is not there, without what takes room:
+// flows, time lines, pauses and registers. A file that cannot be read is told,
+// and counts as missing once it is removed.
+func (s *Store) Get(key string) (*Record, error) { return s.read(key, false) }
+
+// GetAll returns a run as it was made, or nil if it is not there.
+func (s *Store) GetAll(key string) (*Record, error) { return s.read(key, true) }
+
+func (s *Store) read(key string, all bool) (*Record, error) {
+	f, err := os.Open(s.path(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rec, err := decode(bufio.NewReader(f), key, all)
+	if err != nil {
+		return nil, fmt.Errorf("%s: no run of the store: %w; remove the file, and the run is made again", f.Name(), err)
+	}
+	return rec, nil
+}
+
+func decode(r io.Reader, key string, all bool) (*Record, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(z)
+	var rec Record
+	if err := dec.Decode(&rec); err != nil {
+		return nil, err
+	}
+	if rec.Key != key || rec.Run == nil {
+		return nil, errors.New("it is another run")
+	}
+	if all {
+		err = dec.Decode(rec.Run) // the rest of its fields
+	}
+	return &rec, err
+}
+
+// bulk are the fields of a run that take room.
+type bulk struct {
+	Flows     []result.Flow     `json:"flows"`
+	Lines     []result.Line     `json:"lines,omitempty"`
+	Rates     []result.Line     `json:"rates,omitempty"`
+	Pauses    []result.Pause    `json:"pauses,omitempty"`
+	Registers []result.Register `json:"registers,omitempty"`
+}
+
+// Encode returns a record as a store keeps it: two lines of JSON, the second
+// with what takes room. The same record gives the same bytes.
+func (r *Record) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	head, run := *r, *r.Run
+	rest := bulk{run.Flows, run.Lines, run.Rates, run.Pauses, run.Registers}
+	run.Flows, run.Lines, run.Rates, run.Pauses, run.Registers = nil, nil, nil, nil, nil
+	head.Run = &run
+	enc := json.NewEncoder(z)
+	if err := errors.Join(enc.Encode(head), enc.Encode(rest), z.Close()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Put keeps a run. When it returns without an error, the run is on the disk.
+func (s *Store) Put(r *Record) error {
+	data, err := r.Encode()
+	if err != nil {
+		return err
+	}
+	return s.put(r.Key, data)
+}
+
+func (s *Store) put(key string, data []byte) error {
+	name := s.path(key)
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	if err := outfile.Durable(name, data, 0o666); err != nil {
+		return err
+	}
+	os.Remove(s.mark("failed", key))
+	return nil
+}
+
+func (s *Store) mark(kind, key string) string { return filepath.Join(s.dir, kind, key+".json") }
+
+// heartbeat is how often a process that is at a run says so, and silence after
+// how long it counts as gone.
+const (
+	heartbeat = 5 * time.Second
+	silence   = 30 * time.Second
+)
+
+// Claim takes a run for this process, unless another is at it. The claim is
+// kept alive until release is called.
+func (s *Store) Claim(key, name string) (release func(), ok bool, err error) {
+	path := s.mark("running", key)
+	host, _ := os.Hostname()
+	text, err := json.Marshal(Mark{Name: name, Host: host, PID: os.Getpid(), Since: time.Now().UTC()})
+	if err != nil {
+		return nil, false, err
+	}
+	for range 2 {
+		err := outfile.First(path, text, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			if m, alive := s.running(key); alive && m != nil {
+				return nil, false, nil
+			}
+			os.Remove(path) // who was at it is gone
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		stop := make(chan struct{})
+		go func() {
+			tick := time.NewTicker(heartbeat)
+			defer tick.Stop()
+			for {
+				select {
+				case <-stop:
+					return
+				case now := <-tick.C:
+					os.Chtimes(path, now, now)
+				}
+			}
+		}()
+		return func() { close(stop); os.Remove(path) }, true, nil
+	}
+	return nil, false, nil
+}
+
+// running returns who is at a run, and whether they still are.
+func (s *Store) running(key string) (*Mark, bool) {
+	path := s.mark("running", key)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, false
+	}
+	m := readMark(path)
+	if m == nil {
+		return nil, time.Since(info.ModTime()) < silence // it is being written
+	}
+	if host, _ := os.Hostname(); m.Host == host {
+		return m, syscall.Kill(m.PID, 0) != syscall.ESRCH
+	}
+	return m, time.Since(info.ModTime()) < silence
+}
+
+func readMark(path string) *Mark {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var m Mark
+	if json.Unmarshal(data, &m) != nil {
+		return nil
+	}
+	return &m
+}
+
+// Fail notes why a run failed.
+func (s *Store) Fail(key, name string, cause error) {
+	if data, err := json.Marshal(Mark{Name: name, Since: time.Now().UTC(), Error: cause.Error()}); err == nil {
+		outfile.Write(s.mark("failed", key), data, 0o666)
+	}
+}
+
+// Failed returns why a run failed last time, or "".
+func (s *Store) Failed(key string) string {
+	if m := readMark(s.mark("failed", key)); m != nil {
+		return m.Error
+	}
+	return ""
+}

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// OutcomeFormat is the format of an Outcome as JSON.
+const OutcomeFormat = "pauseless-outcome/1"
+
+// An Outcome is what an experiment found at a scale: a cell for every arm and
+// point, and a verdict for every claim.
+type Outcome struct {
+	Format     string `json:"format"`
+	Experiment string `json:"experiment"`
+	Summary    string `json:"summary"`
+	Source     string `json:"source,omitempty"`
+	Scale      string `json:"scale"`
+	// Why says what keeps the question the same at the small scale.
+	Why      string   `json:"why,omitempty"`
+	Command  string   `json:"command"`         // that makes it
+	Scenario string   `json:"scenario_sha256"` // of the file
+	Arms     []Arm    `json:"arms"`
+	Axes     []Axis   `json:"axes,omitempty"`
+	Metrics  []Metric `json:"metrics"` // that some cell has, in the order to show them
+	Cells    []Cell   `json:"cells"`
+	Claims   []Judged `json:"claims,omitempty"`
+	Loads    []Load   `json:"offered_load,omitempty"`
+	// Remarks say what makes the outcome worth less than it looks.
+	Remarks []string  `json:"remarks,omitempty"`
+	Runs    []RunNote `json:"runs"`
+}
+
+// Arm is one of the things that are compared.
+type Arm struct {
+	Name     string            `json:"name"`
+	Profile  string            `json:"profile"`
+	Target   string            `json:"target"`
+	CC       string            `json:"cc"`
+	Recovery string            `json:"recovery"`
+	Settings map[string]string `json:"settings,omitempty"`
+}
+
+// Axis is a direction of the grid.
+type Axis struct {
+	Name   string  `json:"name"`
+	Key    string  `json:"key,omitempty"`
+	Unit   string  `json:"unit,omitempty"` // of X: us, b/s or bytes
+	Values []Value `json:"values"`
+}
+
+// Value is a value on an axis: as the file has it, and as a number, if it is
+// one.
+type Value struct {
+	Text string   `json:"text"`
+	X    *float64 `json:"x,omitempty"`
+}
+
+// Cell is one arm at one point. Values are by metric and in the order of
+// Seeds; a value that a run cannot tell is not a number.
+type Cell struct {
+	Arm    string           `json:"arm"`
+	Point  []string         `json:"point,omitempty"`
+	Seeds  []uint64         `json:"seeds"`
+	Values map[string][]Num `json:"values"`
+	Mean   map[string]Num   `json:"mean"`
+	// Half is the half-width of the 95 % interval of the mean (Student's t).
+	Half map[string]Num `json:"half,omitempty"`
+}
+
+// Load is what the traffic offers to the links of a tier, in one direction,
+// as shares of their rate.
+type Load struct {
+	Point []string `json:"point,omitempty"`
+	Tier  string   `json:"tier"` // as "leaf to spine"
+	Mean  float64  `json:"mean"`
+	Max   float64  `json:"max"`
+	Where string   `json:"where"` // the link with the greatest load
+}
+
+// States of a run.
+const (
+	Done   = "done"
+	Cut    = "cut"    // until came before the last judged flow had ended
+	Locked = "stuck"  // flows cannot proceed
+	Failed = "failed" // an error
+)
+
+// RunNote says what became of a run.
+type RunNote struct {
+	Arm     string   `json:"arm"`
+	Point   []string `json:"point,omitempty"`
+	Seed    uint64   `json:"seed"`
+	Key     string   `json:"key,omitempty"` // in the store
+	State   string   `json:"state"`
+	Error   string   `json:"error,omitempty"`
+	EndUS   float64  `json:"end_us,omitempty"`
+	Steady  *Steady  `json:"steady,omitempty"`
+	Stuck   []Stuck  `json:"stuck,omitempty"`
+	Remarks []string `json:"remarks,omitempty"`
+
+	Metrics map[string]float64 `json:"-"`
+}
+
+// Verdicts.
+const (
+	Holds        = "holds"
+	Refuted      = "refuted"
+	Inconclusive = "inconclusive"
+)
+
+// Judged is a claim at a point, and what became of it.
+type Judged struct {
+	Claim   Claim  `json:"claim"`
+	Text    string `json:"text"`
+	Point   string `json:"point,omitempty"`
+	Verdict string `json:"verdict"`
+	Why     string `json:"why,omitempty"`
+	// Effect is the change against what With is compared with, as a share,
+	// Low and High its 95 % interval.
+	Effect Num `json:"effect"`
+	Low    Num `json:"low"`
+	High   Num `json:"high"`
+	Value  Num `json:"value"`
+	Other  Num `json:"other"`
+	Seeds  int `json:"seeds"`
+	// Precise says that the interval is as narrow as the claim asks for.
+	Precise bool `json:"precise"`
+
+	cells [][2]int // cells, with and than, that it rests on; -1: a number
+}
+
+// tells lists which metrics are told wrong by the flows that have ended when
+// others have not.
+func toldByAll(name string) bool {
+	base, _, _ := strings.Cut(name, ".")
+	return strings.HasSuffix(base, "_fct_us") || strings.HasSuffix(base, "_slowdown") || strings.HasSuffix(base, "_cct_us") ||
+		base == "completion_us" || base == "incast_last_us"
+}
+
+// Fill makes the cells of the runs, which are in the order of their arms and
+// points, and judges the claims.
+func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
+	o.Format, o.Runs, o.Cells, o.Claims, o.Remarks = OutcomeFormat, runs, nil, nil, nil
+	var names []string
+	for i := range runs {
+		r := &runs[i]
+		if r.Metrics == nil {
+			continue
+		}
+		c := o.cell(r.Arm, r.Point)
+		if c == nil {
+			o.Cells = append(o.Cells, Cell{Arm: r.Arm, Point: r.Point, Values: make(map[string][]Num), Mean: make(map[string]Num), Half: make(map[string]Num)})
+			c = &o.Cells[len(o.Cells)-1]
+		}
+		for name, v := range r.Metrics {
+			if c.Values[name] == nil && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+			if r.State == Locked && toldByAll(name) {
+				continue
+			}
+			for len(c.Values[name]) < len(c.Seeds) {
+				c.Values[name] = append(c.Values[name], Num(math.NaN()))
+			}
+			c.Values[name] = append(c.Values[name], Num(v))
+		}
+		c.Seeds = append(c.Seeds, r.Seed)
+		for name := range c.Values {
+			for len(c.Values[name]) < len(c.Seeds) {
+				c.Values[name] = append(c.Values[name], Num(math.NaN()))
+			}
+		}
+	}
+	o.Metrics = nil
+	for _, name := range SortMetrics(names) {
+		m, ok := MetricOf(name)
+		if !ok {
+			m = Metric{Name: name, Title: strings.ReplaceAll(name, "_", " ")}
+		}
+		o.Metrics = append(o.Metrics, m)
+	}
+	for i := range o.Cells {
+		o.Cells[i].mean()
+	}
+	for i := range claims {
+		o.judge(&claims[i])
+	}
+	o.remark()
+}
+
+func (o *Outcome) cell(arm string, point []string) *Cell {
+	if i := o.cellIndex(arm, point); i >= 0 {
+		return &o.Cells[i]
+	}
+	return nil
+}
+
+func (o *Outcome) cellIndex(arm string, point []string) int {
+	return slices.IndexFunc(o.Cells, func(c Cell) bool { return c.Arm == arm && slices.Equal(c.Point, point) })
+}
+
+func (c *Cell) mean() {
+	for name, values := range c.Values {
+		var v []float64
+		for _, x := range values {
+			if !math.IsNaN(float64(x)) {
+				v = append(v, float64(x))
+			}
+		}
+		if len(v) == 0 {
+			continue
+		}
+		i := meanInterval(v, 0.05)
+		c.Mean[name] = Num(i.Value)
+		if len(v) > 1 {
+			c.Half[name] = Num(i.Half())
+		}
+	}
+}
+
+// judge adds the verdicts of a claim.
+func (o *Outcome) judge(c *Claim) {
+	_, metric := c.Relation()
+	_, isNumber := c.Number()
+	var pairs [][2]int
+	var points []string
+	for i := range o.Cells {
+		with := &o.Cells[i]
+		if with.Arm != c.With || !o.at(with.Point, c.At) {
+			continue
+		}
+		than := -1
+		if !isNumber {
+			if than = o.cellIndex(c.Than, o.moved(with.Point, c.ThanAt)); than < 0 {
+				continue
+			}
+		}
+		pairs = append(pairs, [2]int{i, than})
+		points = append(points, o.pointText(with.Point))
+	}
+	if len(pairs) == 0 {
+		o.Claims = append(o.Claims, Judged{Claim: *c, Text: c.text(), Verdict: Inconclusive, Why: "no runs at its points, or not at this scale", Effect: Num(math.NaN()), Low: Num(math.NaN()), High: Num(math.NaN()), Value: Num(math.NaN()), Other: Num(math.NaN())})
+		return
+	}
+	if c.Over == "mean" {
+		a, b := o.meanOver(pairs, metric)
+		o.Claims = append(o.Claims, o.verdict(c, metric, a, b, 0.05, pairs, "mean of "+strings.Join(points, "; ")))
+		return
+	}
+	p := 0.05
+	if c.Over == "best" {
+		p /= float64(len(pairs))
+	}
+	var all []Judged
+	for i, pair := range pairs {
+		a, b := o.paired(pair, metric)
+		all = append(all, o.verdict(c, metric, a, b, p, pairs[i:i+1], points[i]))
+	}
+	if c.Over == "best" {
+		best := 0
+		key, _ := c.Relation()
+		for i := range all {
+			if better := all[i].Effect < all[best].Effect; better == (key == "less") && all[i].Effect != all[best].Effect {
+				best = i
+			}
+		}
+		all[best].Point += fmt.Sprintf(" (best of %d points)", len(pairs))
+		all = all[best : best+1]
+	}
+	o.Claims = append(o.Claims, all...)
+}
+
+// at reports whether a point has the values that a claim names.
+func (o *Outcome) at(point []string, at map[string]string) bool {
+	for i, a := range o.Axes {
+		if want, ok := at[a.Name]; ok && i < len(point) && point[i] != want {
+			return false
+		}
+	}
+	return true
+}
+
+// moved returns a point with the values that a claim names in place of its
+// own.
+func (o *Outcome) moved(point []string, at map[string]string) []string {
+	to := slices.Clone(point)
+	for i, a := range o.Axes {
+		if want, ok := at[a.Name]; ok && i < len(to) {
+			to[i] = want
+		}
+	}
+	return to
+}
+
+func (o *Outcome) pointText(point []string) string {
+	var parts []string
+	for i, v := range point {
+		parts = append(parts, o.Axes[i].Name+" "+v)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// paired returns the values of two cells for the seeds that both have; b is
+// nil where the claim has a number.
+func (o *Outcome) paired(pair [2]int, metric string) (a, b []float64) {
+	with := &o.Cells[pair[0]]
+	for i, seed := range with.Seeds {
+		if i >= len(with.Values[metric]) || math.IsNaN(float64(with.Values[metric][i])) {
+			continue
+		}
+		if pair[1] < 0 {
+			a = append(a, float64(with.Values[metric][i]))
+			continue
+		}
+		than := &o.Cells[pair[1]]
+		j := slices.Index(than.Seeds, seed)
+		if j < 0 || j >= len(than.Values[metric]) || math.IsNaN(float64(than.Values[metric][j])) {
+			continue
+		}
+		a, b = append(a, float64(with.Values[metric][i])), append(b, float64(than.Values[metric][j]))
+	}
+	return a, b
+}
+
+// meanOver returns the means over several pairs of cells, seed by seed.
+func (o *Outcome) meanOver(pairs [][2]int, metric string) (a, b []float64) {
+	for k, pair := range pairs {
+		x, y := o.paired(pair, metric)
+		if k == 0 {
+			a, b = make([]float64, len(x)), make([]float64, len(y))
+		}
+		a, b = a[:min(len(a), len(x))], b[:min(len(b), len(y))]
+		for i := range a {
+			a[i] += x[i] / float64(len(pairs))
+		}
+		for i := range b {
+			b[i] += y[i] / float64(len(pairs))
+		}
+	}
+	return a, b
+}
+
+// verdict judges a claim by paired values, with intervals that err with
+// probability p.
+func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, cells [][2]int, point string) Judged {
+	j := Judged{Claim: *c, Text: c.text(), Point: point, Seeds: len(a), cells: cells, Verdict: Inconclusive}
+	key, _ := c.Relation()
+	number, isNumber := c.Number()
+	var effect, difference Interval
+	if isNumber {
+		b = make([]float64, len(a))
+		for i := range b {
+			b[i] = number
+		}
+	}
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = a[i] - b[i]
+	}
+	effect, difference = ratioInterval(a, b, p), meanInterval(d, p)
+	effect = Interval{effect.Value - 1, effect.Low - 1, effect.High - 1}
+	j.Value, j.Other = Num(Mean(a)), Num(Mean(b))
+	if len(a) == 0 {
+		j.Value, j.Other = Num(math.NaN()), Num(math.NaN())
+	}
+	if len(a) > 0 && Mean(b) == 0 && difference.Low == 0 && difference.High == 0 {
+		effect = Interval{} // nothing, both times
+	}
+	j.Effect, j.Low, j.High = Num(effect.Value), Num(effect.Low), Num(effect.High)
+	within := c.within()
+	margin := within
+	if isNumber && key != "same" {
+		margin = 0 // a bound is a bound
+	}
+	lo, hi := effect.Low, effect.High
+	if key == "more" {
+		lo, hi = -hi, -lo
+	}
+	down, up := difference.High < 0, difference.Low > 0
+	if key == "more" {
+		down, up = up, down
+	}
+	switch missing := o.missing(cells, metric); {
+	case missing > 0:
+		j.Why = fmt.Sprintf("%d of its runs did not finish", missing)
+	case len(a) < 2:
+		j.Why = fmt.Sprintf("%d seeds; an interval needs two", len(a))
+		if len(a) == 1 {
+			j.Why = "one seed; an interval needs two"
+		}
+	case key == "same" && lo >= -within && hi <= within:
+		j.Verdict = Holds
+	case key == "same" && (lo > within || hi < -within):
+		j.Verdict = Refuted
+	case key == "same":
+		j.Why = "the interval is wider than the margin"
+	case hi < 0 || down:
+		j.Verdict = Holds
+	case lo > 0 || up:
+		j.Verdict = Refuted
+	case lo > -margin || lo == 0 && hi == 0:
+		j.Verdict, j.Why = Refuted, fmt.Sprintf("no gain of %.3g %% or more", 100*within)
+		if isNumber {
+			j.Why = "" // exactly the bound
+		}
+	default:
+		j.Why = "the interval has both signs"
+	}
+	half := effect.Half()
+	open := j.Verdict == Inconclusive
+	j.Precise = len(a) > 1 && (half <= within/2 || half <= within && !open || difference.Low == difference.High)
+	return j
+}
+
+// missing counts the runs of cells that have no value of a metric which others
+// have.
+func (o *Outcome) missing(cells [][2]int, metric string) (n int) {
+	for _, pair := range cells {
+		for _, i := range pair {
+			if i < 0 {
+				continue
+			}
+			c := &o.Cells[i]
+			for k := range c.Seeds {
+				if v := c.Values[metric]; len(v) == 0 || math.IsNaN(float64(v[k])) {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// Wanting returns the cells whose claims are not yet as precise as they ask
+// for, by index.
+func (o *Outcome) Wanting() []int {
+	want := make(map[int]bool)
+	for i := range o.Claims {
+		if j := &o.Claims[i]; !j.Precise {
+			for _, pair := range j.cells {
+				want[pair[0]] = true
+				if pair[1] >= 0 {
+					want[pair[1]] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(want))
+}
+
+// text says the claim in words.
+func (c *Claim) text() string {
+	key, name := c.Relation()
+	title := name
+	if m, ok := MetricOf(name); ok {
+		title = m.Title
+	}
+	at := ""
+	for _, axis := range slices.Sorted(maps.Keys(c.ThanAt)) {
+		at += fmt.Sprintf(" at %s %s", axis, c.ThanAt[axis])
+	}
+	switch _, isNumber := c.Number(); {
+	case key == "same" && isNumber:
+		return fmt.Sprintf("%s is %s with %s", title, c.Than, c.With)
+	case isNumber:
+		return fmt.Sprintf("%s is %s than %s with %s", title, key, c.Than, c.With)
+	case key == "same":
+		return fmt.Sprintf("same %s with %s as with %s%s", title, c.With, c.Than, at)
+	}
+	return fmt.Sprintf("%s %s with %s than with %s%s", key, title, c.With, c.Than, at)
+}
+
+// remark says what is wrong with the runs as a whole.
+func (o *Outcome) remark() {
+	count := func(what string, is func(*RunNote) bool) {
+		n, first := 0, ""
+		for i := range o.Runs {
+			if r := &o.Runs[i]; is(r) {
+				if n++; n == 1 {
+					first = fmt.Sprintf("%s, seed %d", strings.Join(append([]string{r.Arm}, r.Point...), ", "), r.Seed)
+					if len(r.Stuck) > 0 {
+						first += ": " + r.Stuck[0].String()
+					} else if r.Error != "" {
+						first += ": " + r.Error
+					}
+				}
+			}
+		}
+		if n > 0 {
+			o.Remarks = append(o.Remarks, fmt.Sprintf("%d of %d runs %s (%s)", n, len(o.Runs), what, first))
+		}
+	}
+	count("failed", func(r *RunNote) bool { return r.State == Failed })
+	count("did not finish: flows cannot proceed", func(r *RunNote) bool { return r.State == Locked })
+	count("were cut off by until before all judged flows had ended", func(r *RunNote) bool { return r.State == Cut })
+	count("were not steady: the halves of the window differ", func(r *RunNote) bool { return r.Steady != nil && !r.Steady.OK() })
+	for i := range o.Cells {
+		c := &o.Cells[i]
+		same := len(c.Seeds) > 1
+		for _, v := range c.Values {
+			for _, x := range v {
+				same = same && x == v[0]
+			}
+		}
+		if same {
+			o.Remarks = append(o.Remarks, fmt.Sprintf("%s: all seeds give the same run; the intervals say nothing about chance", strings.Join(append([]string{c.Arm}, c.Point...), ", ")))
+			break
+		}
+	}
+}
+
+// Count returns how many claims have each verdict.
+func (o *Outcome) Count() (holds, refuted, inconclusive int) {
+	for i := range o.Claims {
+		switch o.Claims[i].Verdict {
+		case Holds:
+			holds++
+		case Refuted:
+			refuted++
+		default:
+			inconclusive++
+		}
+	}
+	return holds, refuted, inconclusive
+}
+
+// WriteJSON writes the outcome as indented JSON.
+func (o *Outcome) WriteJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(o)
+}
+
+// ReadOutcome reads what WriteJSON wrote.
+func ReadOutcome(r io.Reader) (*Outcome, error) {
+	var o Outcome
+	if err := json.NewDecoder(r).Decode(&o); err != nil {
+		return nil, err
+	}
+	if o.Format != OutcomeFormat {
+		return nil, fmt.Errorf("format %q is not %q: no outcome of an experiment", o.Format, OutcomeFormat)
+	}
+	return &o, nil
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// headline are the metrics that a table shows beside those of the claims.
+var headline = []string{"finished", "avg_fct_us", "p99_fct_us", "avg_slowdown", "p99_slowdown", "stalled_flows", "pause_frames", "paused_us", "out_of_order", "resent", "max_queue_bytes"}
+
+// shown returns the metrics that a table shows: the headline's and those that
+// claims are about, or all.
+func (o *Outcome) shown(all bool) (list []Metric) {
+	names := slices.Clone(headline)
+	for i := range o.Claims {
+		_, m := o.Claims[i].Claim.Relation()
+		names = append(names, m)
+	}
+	for _, m := range o.Metrics {
+		if (all || slices.Contains(names, m.Name)) && !o.zero(m.Name) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// zero reports whether a metric is zero throughout.
+func (o *Outcome) zero(name string) bool {
+	for i := range o.Cells {
+		if v, ok := o.Cells[i].Mean[name]; ok && v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Table prints the outcome: means over the seeds with their 95 % intervals, a
+// column an arm, then the claims. With all it prints every metric.
+func (o *Outcome) Table(w io.Writer, all bool) error {
+	for i, lines := range o.tables(all) {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := align(w, lines); err != nil {
+			return err
+		}
+	}
+	if len(o.Claims) > 0 {
+		fmt.Fprintln(w)
+		if err := align(w, o.verdicts()); err != nil {
+			return err
+		}
+	}
+	for _, r := range o.Remarks {
+		if _, err := fmt.Fprintf(w, "\n%s\n", r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables returns one table without axes, else one for each metric.
+func (o *Outcome) tables(all bool) (tables [][][]string) {
+	var arms []string
+	for _, a := range o.Arms {
+		arms = append(arms, a.Name)
+	}
+	if len(o.Axes) == 0 {
+		lines := [][]string{append([]string{"mean"}, arms...)}
+		for _, m := range o.shown(all) {
+			line := []string{m.heading()}
+			for _, a := range arms {
+				line = append(line, o.cell(a, nil).text(m.Name))
+			}
+			lines = append(lines, line)
+		}
+		return [][][]string{lines}
+	}
+	var points [][]string
+	for i := range o.Cells {
+		if !slices.ContainsFunc(points, func(p []string) bool { return slices.Equal(p, o.Cells[i].Point) }) {
+			points = append(points, o.Cells[i].Point)
+		}
+	}
+	for _, m := range o.shown(all) {
+		lines := [][]string{append([]string{m.heading()}, arms...)}
+		for _, p := range points {
+			line := []string{o.pointText(p)}
+			for _, a := range arms {
+				line = append(line, o.cell(a, p).text(m.Name))
+			}
+			lines = append(lines, line)
+		}
+		tables = append(tables, lines)
+	}
+	return tables
+}
+
+func (m *Metric) heading() string {
+	if m.Unit == "" {
+		return m.Title
+	}
+	return m.Title + ", " + m.Unit
+}
+
+// text prints a mean with its interval.
+func (c *Cell) text(metric string) string {
+	if c == nil {
+		return "-"
+	}
+	mean, ok := c.Mean[metric]
+	if !ok {
+		return "-"
+	}
+	half, ok := c.Half[metric]
+	if !ok || half == 0 {
+		return number(float64(mean))
+	}
+	return number(float64(mean)) + " ±" + number(float64(half))
+}
+
+// verdicts returns the claims as a table.
+func (o *Outcome) verdicts() [][]string {
+	head := []string{"claim", "with", "than", "change", "95 % interval", "paper", "seeds", "verdict"}
+	if len(o.Axes) > 0 {
+		head = slices.Insert(head, 1, "at")
+	}
+	lines := [][]string{head}
+	for i := range o.Claims {
+		j := &o.Claims[i]
+		interval, change := "-", "-"
+		if !math.IsNaN(float64(j.Effect)) && !math.IsInf(float64(j.Effect), 0) {
+			change = changeText(float64(j.Effect))
+		}
+		if !math.IsInf(float64(j.Low), 0) && !math.IsNaN(float64(j.Low)) {
+			interval = strings.TrimSuffix(changeText(float64(j.Low)), " %") + " to " + changeText(float64(j.High))
+		}
+		verdict := j.Verdict
+		if j.Why != "" {
+			verdict += ": " + j.Why
+		}
+		line := []string{j.Text, numberOf(j.Value), numberOf(j.Other), change, interval, j.Claim.Paper.String(), fmt.Sprint(j.Seeds), verdict}
+		if len(o.Axes) > 0 {
+			line = slices.Insert(line, 1, j.Point)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func numberOf(n Num) string {
+	if math.IsNaN(float64(n)) {
+		return "-"
+	}
+	return number(float64(n))
+}

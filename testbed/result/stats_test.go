@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestQuantilesOfStudentsDistribution(t *testing.T) {
+	// Two-sided 5 % points from tables.
+	for freedom, want := range map[int]float64{1: 12.7062, 2: 4.30265, 4: 2.77645, 9: 2.26216, 29: 2.04523, 1000: 1.96234} {
+		if got := studentT(0.05, freedom); math.Abs(got-want) > 1e-4 {
+			t.Errorf("%d degrees of freedom: %v, want %v", freedom, got, want)
+		}
+	}
+}
+
+// At a ratio of one Fieller's interval is the paired t-test on differences.
+func TestTheIntervalOfARatioAgreesWithThePairedTest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		n := 3 + rng.IntN(8)
+		a, b, d := make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range a {
+			b[i] = 100 + 10*rng.NormFloat64()
+			a[i] = b[i] + 6*rng.NormFloat64() + 4
+			d[i] = a[i] - b[i]
+		}
+		r, diff := ratioInterval(a, b, 0.05), meanInterval(d, 0.05)
+		if (r.Low > 1) != (diff.Low > 0) || (r.High < 1) != (diff.High < 0) {
+			t.Fatalf("ratio %v, difference %v: the two disagree about one", r, diff)
+		}
+	}
+}
+
+// The interval has the true ratio in it as often as it says.
+func TestTheIntervalOfARatioCovers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const rounds, n = 4000, 5
+	hit := 0
+	for range rounds {
+		a, b := make([]float64, n), make([]float64, n)
+		for i := range a {
+			common := 20 * rng.NormFloat64()
+			a[i], b[i] = 60+common/2+5*rng.NormFloat64(), 100+common+5*rng.NormFloat64()
+		}
+		if r := ratioInterval(a, b, 0.05); r.Low <= 0.6 && 0.6 <= r.High {
+			hit++
+		}
+	}
+	if share := float64(hit) / rounds; share < 0.94 || share > 0.96 {
+		t.Errorf("the interval holds the ratio %.1f %% of the time, want 95", 100*share)
+	}
+}
+
+func TestARatioToNothingIsUnbounded(t *testing.T) {
+	if r := ratioInterval([]float64{1, 2}, []float64{0, 0}, 0.05); !math.IsNaN(r.Value) || !math.IsInf(r.High, 1) {
+		t.Errorf("got %v", r)
+	}
+	if r := ratioInterval([]float64{0, 0, 0}, []float64{5, 5, 5}, 0.05); r != (Interval{}) {
+		t.Errorf("nothing over five: %v, want zero without doubt", r)
+	}
+}

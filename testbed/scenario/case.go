@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/workload"
+)
+
+// Case is one arm at one point of the grid, ready to run with any seed.
+type Case struct {
+	Keys
+	Arm   string
+	Point []string // value on each axis, as the file has it
+	Label string   // of the profile, with its target if the file names one
+
+	scenario  string
+	net       *topo.Topology
+	profile   *gen.Profile
+	target    string
+	canonical []byte        // all that the file says of the case, but for names
+	flows     []fabric.Flow // of scenarios that have no traffic of their own
+}
+
+// String names the case: "drill, load 0.6".
+func (c *Case) String() string {
+	return strings.Join(append([]string{c.Arm}, c.Point...), ", ")
+}
+
+// Net returns the network.
+func (c *Case) Net() *topo.Topology { return c.net }
+
+// Profile returns the profile, ready to be compiled.
+func (c *Case) Loaded() *gen.Profile { return c.profile }
+
+// On returns the target that the profile runs on.
+func (c *Case) On() string { return c.target }
+
+// ForV1Model reports whether the profile runs on v1model.
+func (c *Case) ForV1Model() bool { return c.target == program.V1Model }
+
+// Canonical returns what the file says of the case, but for names and
+// seeds: cases that are the same have the same.
+func (c *Case) Canonical() []byte { return c.canonical }
+
+// Build generates and compiles the program of the switches.
+func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
+	return cache.BuildFor(c.profile, c.target)
+}
+
+// Open reports whether traffic goes on until the last judged flow has ended.
+func (c *Case) Open() bool { return c.Measure.Given() }
+
+// Flows returns all flows of a seed, of a case whose traffic ends by itself.
+func (c *Case) Flows(seed uint64) ([]fabric.Flow, error) {
+	if c.flows != nil {
+		return c.flows, nil
+	}
+	return workload.Generate(c.Traffic, c.net, seed)
+}
+
+// HostsFor returns the hosts of a run: those of the scenario, doing their part
+// of the program's scheme.
+func (c *Case) HostsFor(m *manifest.Manifest) roce.Config { return hostsFor(m, c.Hosts) }
+
+// hostsFor returns hosts that do their part of a scheme.
+func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
+	if c.CC.Algorithm == "" {
+		switch {
+		case m.Has("np_ecn"):
+			c.CC.Algorithm = "pcn"
+		case m.Has("qcn"):
+			c.CC.Algorithm = "qcn"
+		case m.Has("int"):
+			c.CC.Algorithm = "hpcc"
+		default:
+			c.CC.Algorithm = "dcqcn_paper"
+		}
+	}
+	c.Tag = c.Tag || m.Has("clb")
+	c.Hermes.On = c.Hermes.On || m.Has("hermes")
+	if c.Hermes.On {
+		marking(&c.Hermes, m)
+	}
+	c.PBFS.On = c.PBFS.On || m.Has("pbfs")
+	return c
+}
+
+// marking makes Hermes heed how the program's switches mark packets.
+func marking(h *roce.Hermes, m *manifest.Manifest) {
+	var v [3]float64
+	for i, name := range []string{"red.kmin", "red.kmax", "red.pmax"} {
+		x, err := m.Value(name, m.Network)
+		if err != nil {
+			return // it marks none
+		}
+		v[i] = x
+	}
+	h.Marking(vtime.Size(v[0]), vtime.Size(v[1]), v[2], m.Network.Rate)
+}
+
+// Describe returns the arm of the case as results tell it.
+func (c *Case) Describe(m *manifest.Manifest) result.Arm {
+	h := c.HostsFor(m)
+	return result.Arm{
+		Name: c.Arm, Profile: c.Label, Target: c.target, CC: cmp.Or(h.CC.Algorithm, "none"), Recovery: string(h.Recovery), Settings: c.Set,
+	}
+}
+
+// judged reports whether a flow's part is judged.
+func (c *Case) judged(f *fabric.Flow) bool {
+	return len(c.Judge) == 0 || slices.Contains(c.Judge, f.Group)
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/workload"
+)
+
+// Loads returns what the traffic of a seed offers to the links of each tier,
+// if every switch shared it out evenly over all shortest ways: bytes of the
+// flows that start in the window, with their headers, by the time of the
+// window and the links' rates. Without a window it is the time in which flows
+// start; traffic that starts all at once has no load.
+func (c *Case) Loads(seed uint64) ([]result.Load, error) {
+	flows, from, until, err := c.loading(seed)
+	if err != nil || until <= from {
+		return nil, err
+	}
+	t := c.net
+	type pair struct{ src, dst int }
+	bytes := make(map[pair]float64)
+	wire := float64(c.Hosts.MTU+roce.DataOverhead+c.Hosts.Overhead) / float64(c.Hosts.MTU)
+	for i := range flows {
+		f := &flows[i]
+		if f.Start >= from && f.Start < until {
+			bytes[pair{f.Src, f.Dst}] += float64(f.Size) * wire
+		}
+	}
+	load := make([][2]float64, len(t.Links)) // bytes by link, from A and from B
+	trees := make(map[int]*topo.Tree)
+	for p, n := range bytes {
+		if trees[p.dst] == nil {
+			trees[p.dst] = t.TreeTo(p.dst)
+		}
+		spread(t, trees[p.dst], p.src, p.dst, n, load)
+	}
+	return tiers(t, load, (until - from).Seconds()), nil
+}
+
+// loading returns the flows that loads are computed from and the time they
+// start in.
+func (c *Case) loading(seed uint64) (flows []fabric.Flow, from, until vtime.Time, err error) {
+	if c.Open() {
+		tr, err := c.newTraffic(seed)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		flows, err = workload.GenerateUntil(c.Traffic, c.net, seed, tr.window.until)
+		return flows, tr.window.from, tr.window.until, err
+	}
+	if flows, err = c.Flows(seed); err != nil {
+		return nil, 0, 0, err
+	}
+	until = 0
+	for i := range flows {
+		until = max(until, flows[i].Start)
+	}
+	return flows, 0, until, nil
+}
+
+// spread shares bytes from a node out over the links that lead closer to dst.
+func spread(t *topo.Topology, tree *topo.Tree, node, dst int, bytes float64, load [][2]float64) {
+	if node == dst {
+		return
+	}
+	ways := tree.Closer(node)
+	for _, p := range ways {
+		port := t.Nodes[node].Ports[p-1]
+		dir := 0
+		if t.Links[port.Link].B.Node == node && t.Links[port.Link].B.Port == p {
+			dir = 1
+		}
+		load[port.Link][dir] += bytes / float64(len(ways))
+		spread(t, tree, port.Peer, dst, bytes/float64(len(ways)), load)
+	}
+}
+
+// tiers sums loads up by what the links lead from and to.
+func tiers(t *topo.Topology, load [][2]float64, seconds float64) []result.Load {
+	var all []result.Load
+	var counts []int
+	for i := range t.Links {
+		l := &t.Links[i]
+		for dir, ends := range [2][2]topo.End{{l.A, l.B}, {l.B, l.A}} {
+			name := result.TierOf(t, ends[0].Node) + " to " + result.TierOf(t, ends[1].Node)
+			share := load[i][dir] * 8 / seconds / float64(l.Rate)
+			k := slices.IndexFunc(all, func(r result.Load) bool { return r.Tier == name })
+			if k < 0 {
+				k = len(all)
+				all, counts = append(all, result.Load{Tier: name}), append(counts, 0)
+			}
+			counts[k]++
+			all[k].Mean += share
+			if share > all[k].Max {
+				all[k].Max = share
+				all[k].Where = fmt.Sprintf("%s to %s", t.Nodes[ends[0].Node].Name, t.Nodes[ends[1].Node].Name)
+			}
+		}
+	}
+	for k := range all {
+		all[k].Mean /= float64(counts[k])
+	}
+	return all
+}
+
+// Volume returns the bytes of the flows that a run waits for, to tell what it
+// takes beside others.
+func (c *Case) Volume(seed uint64) (float64, error) {
+	flows, from, until, err := c.loading(seed)
+	if err != nil {
+		return 0, err
+	}
+	var sum float64
+	for i := range flows {
+		if f := &flows[i]; f.Size < 8e9 {
+			sum += float64(f.Size)
+		} else {
+			sum += float64(c.net.Links[0].Rate) / 8 * (until - from).Seconds()
+		}
+	}
+	return sum, nil
+}

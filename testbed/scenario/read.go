@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/internal/yamlfile"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/workload"
+)
+
+// frame are the keys of a file that a case does not have.
+var frame = []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small"}
+
+// notOfArms are the keys of a case that arms must share.
+var notOfArms = []string{"traffic", "warmup", "measure", "judge", "seeds", "max_seeds", "vary", "arms", "profiles", "claims", "small"}
+
+// parse reads what the scenario refers to and makes its cases, so that
+// whatever is wrong is known before anything runs.
+func parse(name string, data []byte, dir, scale string) (*Scenario, error) {
+	f, err := yamlfile.Parse(name, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{dir: dir, s: &Scenario{Scale: scale, text: data}}
+	switch scale {
+	case Paper:
+	case Small:
+		if small := f.Raw("small"); small.Given() {
+			f = f.Over(small, "why")
+			if err := f.Err(); err != nil {
+				return nil, err
+			}
+			if small.Text("why") == "" {
+				f.Errorf("small", "small lacks its key why: what keeps the question the same at this scale")
+			}
+		}
+	default:
+		return nil, fmt.Errorf("there is no scale %q; want %s or %s", scale, Small, Paper)
+	}
+	r.f = f
+	s := r.s
+	s.Keys = newKeys()
+	f.Into(s)
+	// What could not be read would only be complained of again.
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	if !f.Has("seeds") {
+		s.Seeds = []uint64{1}
+	}
+	arms, points := r.arms(), r.points()
+	if s.Traffic == nil {
+		f.Errorf("traffic", "no traffic")
+	}
+	r.seeds()
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	r.cases(arms, points)
+	r.claims(arms)
+	if r.note(f); len(r.list) > 0 {
+		return nil, r.list.Err()
+	}
+	return s, r.sameTraffic()
+}
+
+// reader makes a scenario of a file.
+type reader struct {
+	f    *yamlfile.File
+	s    *Scenario
+	dir  string
+	list diag.List // what is wrong with cases, each thing once
+}
+
+// arm is an overlay with a name.
+type arm struct {
+	name    string
+	over    yamlfile.Raw
+	profile yamlfile.Raw // of one that is only a profile
+	target  string
+}
+
+func (r *reader) arms() (arms []arm) {
+	f, s := r.f, r.s
+	switch {
+	case len(s.Arms) > 0 && f.Has("profiles"):
+		f.Errorf("profiles", "both arms and profiles are given; put the profiles among the arms, as in {profile: drill}")
+	case f.Has("arms") && len(s.Arms) == 0:
+		f.Errorf("arms", "no arms")
+	case len(s.Arms) == 0 && len(s.Profiles) == 0 && s.Profile == "":
+		f.Errorf("profiles", "no profiles; `pauseless gen --list` shows the built-in ones")
+	case len(s.Arms) == 0 && len(s.Profiles) == 0:
+		arms = append(arms, arm{profile: f.Raw("profile")})
+	}
+	for i := range s.Profiles {
+		raw := f.Raw(fmt.Sprintf("profiles.%d", i))
+		name, target, at := strings.Cut(raw.Text(""), "@")
+		if at && !isTarget(target) {
+			f.Errorf(fmt.Sprintf("profiles.%d", i), "profile %s has target %q; want %s or %s", name, target, program.V1Model, program.TNA)
+			continue
+		}
+		arms = append(arms, arm{profile: raw.Value(name), target: target})
+	}
+	for i, over := range s.Arms {
+		path := fmt.Sprintf("arms.%d", i)
+		for _, key := range over.Keys() {
+			if top, _, _ := strings.Cut(key, "."); slices.Contains(notOfArms, top) {
+				f.Errorf(path, "an arm cannot have its own %s: arms differ in what they do with the same traffic; vary has points for that", top)
+			}
+		}
+		arms = append(arms, arm{name: over.Text("name"), over: over})
+	}
+	return arms
+}
+
+// point is a place in the grid: what it lays over the file, axis by axis.
+type point struct {
+	names []string
+	lay   []func(*yamlfile.File) *yamlfile.File
+}
+
+// points returns the grid, the last axis running fastest.
+func (r *reader) points() []point {
+	grid := []point{{}}
+	for i := range r.s.Vary {
+		a := &r.s.Vary[i]
+		path := fmt.Sprintf("vary.%d", i)
+		keys := strings.Fields(a.Key)
+		switch {
+		case (len(a.Values) > 0) == (len(a.Points) > 0):
+			r.f.Errorf(path, "an axis has either a key and its values or points")
+			continue
+		case len(a.Values) > 0 && len(keys) == 0:
+			r.f.Errorf(path, "values of what? key is missing")
+			continue
+		case a.Axis == "" && len(keys) == 0:
+			r.f.Errorf(path, "an axis of points needs a name: axis")
+			continue
+		}
+		if a.Axis == "" {
+			a.Axis = keys[0][strings.LastIndexByte(keys[0], '.')+1:]
+		}
+		axis := result.Axis{Name: a.Axis, Key: a.Key}
+		var here []point
+		add := func(name string, lay func(*yamlfile.File) *yamlfile.File) {
+			if slices.ContainsFunc(axis.Values, func(v result.Value) bool { return v.Text == name }) {
+				r.f.Errorf(path, "axis %s has %q twice", a.Axis, name)
+			}
+			axis.Values = append(axis.Values, valueOf(name, &axis))
+			here = append(here, point{[]string{name}, []func(*yamlfile.File) *yamlfile.File{lay}})
+		}
+		for j, v := range a.Values {
+			name := v.Text("")
+			if name == "" {
+				r.f.Errorf(fmt.Sprintf("%s.values.%d", path, j), "want one word or number; anything longer is a point")
+				continue
+			}
+			add(name, func(f *yamlfile.File) *yamlfile.File {
+				for _, k := range keys {
+					f = laid(f, f.Put(k, v))
+				}
+				return f
+			})
+		}
+		for j, p := range a.Points {
+			if p.Text("name") == "" {
+				r.f.Errorf(fmt.Sprintf("%s.points.%d", path, j), "a point needs a name")
+				continue
+			}
+			add(p.Text("name"), func(f *yamlfile.File) *yamlfile.File { return laid(f, f.Over(p, "name")) })
+		}
+		if slices.ContainsFunc(r.s.axes, func(b result.Axis) bool { return b.Name == axis.Name }) {
+			r.f.Errorf(path, "two axes are called %q", axis.Name)
+		}
+		r.s.axes = append(r.s.axes, axis)
+		var next []point
+		for _, p := range grid {
+			for _, h := range here {
+				next = append(next, point{append(slices.Clone(p.names), h.names...), append(slices.Clone(p.lay), h.lay...)})
+			}
+		}
+		if grid = next; len(grid) > maxPoints {
+			r.f.Errorf(path, "the grid has %d points, more than %d", len(grid), maxPoints)
+			return grid[:1]
+		}
+	}
+	return grid
+}
+
+// maxPoints bounds a grid, against a slip of the finger.
+const maxPoints = 10000
+
+// laid hands the diagnostics of a file on to the one that was laid over it.
+func laid(before, after *yamlfile.File) *yamlfile.File {
+	after.Adopt(before)
+	return after
+}
+
+// valueOf reads a value as a number in base units, where it is one, and gives
+// the axis its unit.
+func valueOf(text string, a *result.Axis) result.Value {
+	v := result.Value{Text: text}
+	number := func(x float64, unit string) result.Value {
+		v.X, a.Unit = &x, unit
+		return v
+	}
+	if x, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64); err == nil {
+		return number(x, "")
+	}
+	if t, err := vtime.ParseTime(text); err == nil {
+		return number(t.Microseconds(), "us")
+	}
+	if b, err := vtime.ParseRate(text); err == nil {
+		return number(float64(b), "b/s")
+	}
+	if b, err := vtime.ParseSize(text); err == nil {
+		return number(float64(b), "bytes")
+	}
+	return v
+}
+
+func (r *reader) seeds() {
+	s := r.s
+	if len(s.Seeds) == 0 {
+		r.f.Errorf("seeds", "no seeds")
+	}
+	for i, seed := range s.Seeds {
+		if slices.Contains(s.Seeds[:i], seed) {
+			r.f.Errorf(fmt.Sprintf("seeds.%d", i), "seed %d is there twice; it would be the same run again", seed)
+		}
+	}
+	if s.MaxSeeds != 0 && s.MaxSeeds < len(s.Seeds) {
+		r.f.Errorf("max_seeds", "max_seeds is %d, and there are %d seeds already", s.MaxSeeds, len(s.Seeds))
+	}
+}
+
+// cases makes the cases of all arms and points.
+func (r *reader) cases(arms []arm, grid []point) {
+	networks := make(map[string]*topo.Topology)
+	for i, a := range arms {
+		for _, p := range grid {
+			f := r.f.Without(frame...)
+			for _, lay := range p.lay {
+				f = lay(f)
+			}
+			blame := fmt.Sprintf("profiles.%d", i)
+			if a.over.Given() {
+				f = laid(f, f.Over(a.over, "name"))
+				blame = fmt.Sprintf("arms.%d", i)
+			} else {
+				f = laid(f, f.Put("profile", a.profile))
+				if a.target != "" {
+					f = laid(f, f.Put("target", a.profile.Value(a.target)))
+				}
+			}
+			c := r.one(f, networks)
+			if c == nil {
+				continue
+			}
+			c.Label = c.profile.Name
+			if a.target != "" || a.over.Given() && a.over.Has("target") {
+				c.Label += "@" + c.target
+			}
+			c.Arm, c.Point, c.scenario = cmp.Or(a.name, c.Label), p.names, r.s.Name
+			if slices.ContainsFunc(r.s.cases, func(o *Case) bool { return o.Arm == c.Arm && slices.Equal(o.Point, c.Point) }) {
+				r.f.Errorf(blame, "two arms are called %q; give one of them another name", c.Arm)
+			}
+			r.s.cases = append(r.s.cases, c)
+		}
+	}
+}
+
+// one makes a case of a file that says all about it, or returns nil having
+// noted what is wrong.
+func (r *reader) one(f *yamlfile.File, networks map[string]*topo.Topology) *Case {
+	c := &Case{Keys: newKeys(), canonical: f.Canonical()}
+	f.Into(&c.Keys)
+	if f.Err() == nil {
+		r.network(f, c, networks)
+		r.profile(f, c)
+		c.check(f)
+	}
+	if f.Err() == nil {
+		err := c.try(r.s.Seeds[0])
+		if where := (*workload.Error)(nil); errors.As(err, &where) {
+			f.Errorf(join("traffic", where.Path), "%v", where.Err)
+		} else if err != nil {
+			f.Errorf("measure", "%v", err)
+		}
+	}
+	if f.Err() != nil {
+		r.note(f)
+		return nil
+	}
+	return c
+}
+
+// note adds the diagnostics of a file to those of the reader, each once.
+func (r *reader) note(f *yamlfile.File) {
+	var list diag.List
+	errors.As(f.Err(), &list)
+	for _, d := range list {
+		if !slices.ContainsFunc(r.list, func(o *diag.Diagnostic) bool { return o.Pos == d.Pos && o.Msg == d.Msg }) {
+			r.list = append(r.list, d)
+		}
+	}
+}
+
+func (r *reader) network(f *yamlfile.File, c *Case, networks map[string]*topo.Topology) {
+	switch {
+	case f.Has("network") && c.Topology != "":
+		f.Errorf("topology", "both network and topology are given; one is enough")
+	case f.Has("network"):
+		key := f.CanonicalAt("network")
+		if networks[key] == nil {
+			networks[key] = c.Network.Build(f, "network")
+		}
+		c.net = networks[key]
+	case c.Topology != "":
+		if networks[c.Topology] == nil {
+			t, err := topo.Read(resolve(r.dir, c.Topology))
+			if err != nil {
+				f.Errorf("topology", "%v", err)
+				return
+			}
+			networks[c.Topology] = t
+		}
+		c.net = networks[c.Topology]
+	default:
+		f.Errorf("", "no network: give network or topology")
+	}
+}
+
+func (r *reader) profile(f *yamlfile.File, c *Case) {
+	c.target = cmp.Or(c.Target, program.V1Model)
+	if !isTarget(c.target) {
+		f.Errorf("target", "target %q is none; want %s or %s", c.Target, program.V1Model, program.TNA)
+	}
+	name := c.Profile
+	if name == "" {
+		f.Errorf("", "an arm has no profile; `pauseless gen --list` shows the built-in ones")
+		return
+	}
+	if !slices.Contains(gen.Names(), name) {
+		name = resolve(r.dir, name)
+	}
+	p, err := program.Load(name)
+	if err != nil {
+		f.Errorf("profile", "%v", err)
+		return
+	}
+	for k, v := range c.Set {
+		if p.Set == nil {
+			p.Set = make(map[string]string)
+		}
+		p.Set[k] = v
+	}
+	if c.net != nil {
+		program.Fit(p, c.net)
+	}
+	if err := p.Check(); err != nil {
+		f.Errorf(blame(c.Set, err), "%v", err)
+		return
+	}
+	c.profile = p
+}
+
+// blame returns the setting that an error of a profile is about, or the
+// profile.
+func blame(set map[string]string, err error) string {
+	for _, k := range slices.Sorted(maps.Keys(set)) {
+		if strings.Contains(err.Error(), k) {
+			return "set." + k
+		}
+	}
+	return "profile"
+}
+
+func (c *Case) check(f *yamlfile.File) {
+	if path, err := c.Hosts.Check(); err != nil {
+		f.Errorf(join("hosts", path), "%v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Paths)) {
+		if most := c.Paths[name]; most < 1 {
+			f.Errorf(join("paths", name), "%d paths, must be at least one", most)
+		}
+		if c.net == nil {
+			continue // that is the error
+		}
+		if n := c.net.NodeByName(name); n == nil || n.Kind != topo.Host {
+			f.Errorf(join("paths", name), "no host is called %q", name)
+		}
+	}
+	for _, i := range c.Judge {
+		if i < 1 || i > len(c.Traffic) {
+			f.Errorf("judge", "there is no part %d of traffic", i)
+		}
+	}
+	switch {
+	case c.Until <= 0:
+		f.Errorf("until", "until is %v, must be above zero", c.Until)
+	case c.Warmup < 0 || c.Warmup >= c.Until:
+		f.Errorf("warmup", "warmup is %v, must be from zero to until, %v", c.Warmup, c.Until)
+	case c.Warmup > 0 && !c.Open():
+		f.Errorf("warmup", "warmup goes with measure, which says for how long or how many flows are judged")
+	case c.Measure.Time > 0 && c.Warmup+c.Measure.Time > c.Until:
+		f.Errorf("measure", "warmup and measure end at %v, after until, %v", c.Warmup+c.Measure.Time, c.Until)
+	}
+}
+
+// claims checks the claims and fills in what they leave out.
+func (r *reader) claims(given []arm) {
+	f, s := r.f, r.s
+	var arms []string
+	for _, a := range given {
+		if a.name != "" && len(r.list) > 0 {
+			arms = append(arms, a.name) // there may be no case of it
+		}
+	}
+	for _, c := range s.cases {
+		if !slices.Contains(arms, c.Arm) {
+			arms = append(arms, c.Arm)
+		}
+	}
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		path := fmt.Sprintf("claims.%d", i)
+		key, metric := c.Relation()
+		if key == "" {
+			f.Errorf(path, "a claim says one of less, more and same, as in {less: p99_fct_us, with: A, than: B}")
+			continue
+		}
+		if err := result.CheckMetric(metric, len(s.Traffic)); err != nil {
+			f.Errorf(join(path, key), "%v", err)
+		}
+		for _, side := range []struct{ key, arm string }{{"with", c.With}, {"than", c.Than}} {
+			if _, isNumber := c.Number(); side.key == "than" && isNumber {
+				continue
+			}
+			if !slices.Contains(arms, side.arm) {
+				f.Errorf(join(path, side.key), "%q is none of the arms of this scenario%s", side.arm, diag.DidYouMean(side.arm, arms))
+			}
+		}
+		r.at(join(path, "at"), c.At)
+		r.at(join(path, "than_at"), c.ThanAt)
+		if c.Over != "" && c.Over != "each" && c.Over != "mean" && c.Over != "best" {
+			f.Errorf(join(path, "over"), "over is %q; want each, mean or best", c.Over)
+		}
+	}
+}
+
+// at checks the points of a claim. At the small scale the paper's points need
+// not be there.
+func (r *reader) at(path string, at map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		var names []string
+		for _, a := range r.s.axes {
+			names = append(names, a.Name)
+			if a.Name != name {
+				continue
+			}
+			has := slices.ContainsFunc(a.Values, func(v result.Value) bool { return v.Text == at[name] })
+			if !has && r.s.Scale == Paper {
+				r.f.Errorf(join(path, name), "axis %s has no value %q", name, at[name])
+			}
+		}
+		if !slices.Contains(names, name) {
+			r.f.Errorf(join(path, name), "no axis is called %q%s", name, diag.DidYouMean(name, names))
+		}
+	}
+}
+
+// sameTraffic checks that arms at the same point get the same flows.
+func (r *reader) sameTraffic() error {
+	first := make(map[string]*Case)
+	for _, c := range r.s.cases {
+		at := strings.Join(c.Point, "\x00")
+		o := first[at]
+		if o == nil {
+			first[at] = c
+			continue
+		}
+		if o.net == c.net {
+			continue
+		}
+		a, err := o.someFlows(r.s.Seeds[0])
+		if err != nil {
+			return err
+		}
+		b, err := c.someFlows(r.s.Seeds[0])
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(a, b) {
+			return fmt.Errorf("%s: arms %s and %s get different flows, because their networks differ; arms must get the same traffic: put what changes it into vary", r.f.Name, o.Arm, c.Arm)
+		}
+	}
+	return nil
+}
+
+func resolve(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+func join(path, rest string) string {
+	if rest == "" {
+		return path
+	}
+	return path + "." + rest
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/workload"
+)
+
+// Measure is how long flows that start are judged: a time, or until so many
+// have started.
+type Measure struct {
+	Time  vtime.Time
+	Flows int
+}
+
+// Given reports whether it says anything.
+func (m Measure) Given() bool { return m.Time > 0 || m.Flows > 0 }
+
+// UnmarshalText reads "20ms" or "5000 flows".
+func (m *Measure) UnmarshalText(text []byte) error {
+	s := string(text)
+	if n, ok := strings.CutSuffix(s, "flows"); ok {
+		k, err := strconv.Atoi(strings.ReplaceAll(strings.TrimSpace(n), "_", ""))
+		if err != nil || k < 1 {
+			return fmt.Errorf("measure %q: want a time or a number of flows, as in \"20ms\" or \"5000 flows\"", s)
+		}
+		*m = Measure{Flows: k}
+		return nil
+	}
+	t, err := vtime.ParseTime(s)
+	if err != nil || t <= 0 {
+		return fmt.Errorf("measure %q: want a time or a number of flows, as in \"20ms\" or \"5000 flows\"", s)
+	}
+	*m = Measure{Time: t}
+	return nil
+}
+
+// window is the time in which judged flows start: from, but not until.
+type window struct{ from, until vtime.Time }
+
+func (w window) has(t vtime.Time) bool { return w.from <= t && t < w.until }
+
+// traffic hands the flows of a run to the fabric.
+type traffic struct {
+	c      *Case
+	seed   uint64
+	window window
+	flows  []fabric.Flow // all that are known, in order of their start
+	known  vtime.Time    // until when; Never: there are no more
+	added  int           // of them, given to the fabric
+	fed    vtime.Time    // until when they have been given
+}
+
+// feedEvery is the time between two additions to the flows of a run with open
+// traffic.
+const feedEvery = vtime.Millisecond
+
+// newTraffic finds the window of a run. Of a case that is not open it has all
+// flows, and the window is for ever.
+func (c *Case) newTraffic(seed uint64) (*traffic, error) {
+	tr := &traffic{c: c, seed: seed, window: window{0, vtime.Never}}
+	if !c.Open() {
+		var err error
+		tr.flows, err = c.Flows(seed)
+		tr.known = vtime.Never
+		return tr, err
+	}
+	tr.window.from = c.Warmup
+	if c.Measure.Time > 0 {
+		tr.window.until = c.Warmup + c.Measure.Time
+		return tr, tr.know(tr.window.until)
+	}
+	for horizon := c.Warmup + vtime.Millisecond; ; horizon *= 2 {
+		if err := tr.know(horizon); err != nil {
+			return nil, err
+		}
+		n := 0
+		for i := range tr.flows {
+			f := &tr.flows[i]
+			if f.Start >= c.Warmup && c.judged(f) {
+				if n++; n == c.Measure.Flows {
+					tr.window.until = f.Start + 1
+					return tr, nil
+				}
+			}
+		}
+		if horizon > c.Until {
+			return nil, fmt.Errorf("only %d of the %d flows to be judged start before until, %v", n, c.Measure.Flows, c.Until)
+		}
+	}
+}
+
+// know makes the flows that start before a time.
+func (tr *traffic) know(until vtime.Time) error {
+	flows, err := workload.GenerateUntil(tr.c.Traffic, tr.c.net, tr.seed, until)
+	if err != nil {
+		return err
+	}
+	if len(flows) < len(tr.flows) {
+		panic("BUG: more time, fewer flows")
+	}
+	tr.flows, tr.known = flows, until
+	return nil
+}
+
+// feed gives the fabric the flows of the next while. It is called at times
+// that do not depend on how a run is watched, and returns when to call it
+// again: flows are numbered, and their starts set, always alike.
+func (tr *traffic) feed(f *fabric.Fabric) (vtime.Time, error) {
+	if !tr.c.Open() {
+		tr.added = len(tr.flows)
+		return vtime.Never, f.AddFlows(tr.flows)
+	}
+	tr.fed += feedEvery
+	if tr.fed > tr.known {
+		if err := tr.know(2 * tr.fed); err != nil {
+			return 0, err
+		}
+	}
+	n := tr.added
+	for n < len(tr.flows) && tr.flows[n].Start < tr.fed {
+		n++
+	}
+	err := f.AddFlows(tr.flows[tr.added:n])
+	tr.added = n
+	return tr.fed, err
+}
+
+// judged returns the numbers of the judged flows among those with the given
+// numbers.
+func (tr *traffic) judged(from, until int) (ids []int) {
+	for i := from; i < until; i++ {
+		if f := &tr.flows[i]; tr.window.has(f.Start) && tr.c.judged(f) {
+			ids = append(ids, i)
+		}
+	}
+	return ids
+}
+
+// try makes a little of the traffic, to see that it can be made.
+func (c *Case) try(seed uint64) error {
+	_, err := c.someFlows(seed)
+	return err
+}
+
+// someFlows returns the first flows of a seed: all of traffic that ends.
+func (c *Case) someFlows(seed uint64) ([]fabric.Flow, error) {
+	if !c.Open() {
+		return c.Flows(seed)
+	}
+	return workload.GenerateUntil(c.Traffic, c.net, seed, min(c.Warmup+vtime.Millisecond, c.Until))
+}
