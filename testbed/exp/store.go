@@ -184,7 +184,7 @@ const (
 func (s *Store) Claim(key, name string) (release func(), ok bool, err error) {
 	path := s.mark("running", key)
 	host, _ := os.Hostname()
-	text, err := json.Marshal(Mark{Name: name, Host: host, PID: os.Getpid(), Since: time.Now().UTC()})
+	text, err := json.Marshal(Mark{Name: name, Host: host, PID: os.Getpid(), Since: time.Now()})
 	if err != nil {
 		return nil, false, err
 	}
@@ -249,7 +249,7 @@ func readMark(path string) *Mark {
 
 // Fail notes why a run failed.
 func (s *Store) Fail(key, name string, cause error) {
-	if data, err := json.Marshal(Mark{Name: name, Since: time.Now().UTC(), Error: cause.Error()}); err == nil {
+	if data, err := json.Marshal(Mark{Name: name, Since: time.Now(), Error: cause.Error()}); err == nil {
 		outfile.Write(s.mark("failed", key), data, 0o666)
 	}
 }
