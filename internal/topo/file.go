@@ -244,6 +244,10 @@ func (b *Builder) linksBetweenSwitches(name string) []int {
 }
 
 func (c *SwitchConfig) check(r *reporter) {
+	if _, ok := MMU(c.MMU); !ok && c.MMU != "" {
+		r.errorf("switch.mmu", "no buffer management is called %q; there are %s", c.MMU, strings.Join(MMUs, ", "))
+	}
+	c.fill()
 	if c.Buffer <= 0 {
 		r.errorf("switch.buffer", "buffer must be above zero")
 	}

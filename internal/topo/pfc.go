@@ -3,6 +3,7 @@
 package topo
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -10,6 +11,40 @@ import (
 
 // pfcFrame is a PFC frame on the wire: 64 bytes, preamble and gap.
 const pfcFrame = 84
+
+// MMUs are the names that MMU knows.
+var MMUs = []string{"hpcc", "conweave"}
+
+// MMU returns the flow control of a simulator's switches.
+//
+//   - hpcc: a port is paused at an eighth of the free shared buffer, twice as
+//     much for every doubling of its rate, and goes on 3 KiB below; 4 KiB of each
+//     ingress port and class are not counted.
+//   - conweave, after Broadcom's switches: at a sixteenth, whatever the rate, and
+//     it goes on as soon as the queue is below the threshold again; two packets
+//     are not counted. So there are more pauses, and shorter ones.
+func MMU(name string) (PFC, bool) {
+	switch name {
+	case "hpcc":
+		return PFC{Alpha: 1.0 / 8, AlphaByRate: true, Resume: 3 * vtime.KiB, Reserve: 4 * vtime.KiB}, true
+	case "conweave":
+		return PFC{Alpha: 1.0 / 16, Resume: 1, Reserve: 2 * 1048}, true
+	}
+	return PFC{}, false
+}
+
+// fill gives PFC the values of the MMU where it has none.
+func (c *SwitchConfig) fill() {
+	m, ok := MMU(c.MMU)
+	if !ok {
+		return
+	}
+	p := &c.PFC
+	if p.Alpha == 0 {
+		p.Alpha, p.AlphaByRate = m.Alpha, m.AlphaByRate
+	}
+	p.Resume, p.Reserve = cmp.Or(p.Resume, m.Resume), cmp.Or(p.Reserve, m.Reserve)
+}
 
 // DefaultResume is how far a queue must fall below the threshold before its
 // sender may go on, where the configuration does not say: two full frames.

@@ -105,7 +105,10 @@ type Link struct {
 // SwitchConfig is the shared buffer of a switch and its flow control.
 type SwitchConfig struct {
 	Buffer vtime.Size `yaml:"buffer"` // shared by all ports
-	PFC    PFC        `yaml:"pfc"`
+	// MMU names the buffer management of a simulator, hpcc or conweave: PFC has
+	// its values where it gives none itself. See MMU.
+	MMU string `yaml:"mmu"`
+	PFC PFC    `yaml:"pfc"`
 }
 
 // PFC configures priority-based flow control (IEEE 802.1Qbb) per ingress port

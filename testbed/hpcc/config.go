@@ -103,7 +103,7 @@ func ParseConfig(name, text string) (*Config, error) {
 	c.Hosts.CC = cc.Config{Algorithm: "dcqcn", MinRate: 100 * vtime.Mbps}
 	c.Switch = topo.SwitchConfig{
 		Buffer: 16 * vtime.MiB,
-		PFC:    topo.PFC{Alpha: 1.0 / 8, AlphaByRate: true, Resume: 3 * vtime.KiB, Reserve: 4 * vtime.KiB},
+		MMU:    "hpcc",
 	}
 	p.parse()
 	p.finish()
@@ -127,14 +127,19 @@ type configParser struct {
 	args []string
 
 	marking bool
+	pfcOff  bool
 	kmin    map[vtime.Rate]vtime.Size
 	kmax    map[vtime.Rate]vtime.Size
 	pmax    map[vtime.Rate]float64
-	hasWin  bool
-	varWin  bool
-	fast    bool
-	miStage int64
-	target  float64
+	// conweave is set for a configuration of ConWeave's simulator, which has
+	// another buffer management, and whose receivers take an early packet for
+	// a marked one.
+	conweave bool
+	hasWin   bool
+	varWin   bool
+	fast     bool
+	miStage  int64
+	target   float64
 }
 
 func (p *configParser) parse() {
@@ -228,13 +233,15 @@ func init() {
 		"PFC_OUTPUT_FILE": func(p *configParser) { p.c.PFCFile = p.arg(0) },
 
 		"SIMULATOR_STOP_TIME": func(p *configParser) { p.c.Stop = seconds(p.float(0, 0, 1e6)) },
-		"FLOWGEN_STOP_TIME":   func(p *configParser) { p.c.Stop = seconds(p.float(0, 0, 1e6)) },
+		// ConWeave's simulator goes on for ten seconds after the last flow may
+		// start, or until all have ended.
+		"FLOWGEN_STOP_TIME":   func(p *configParser) { p.conweave = true; p.c.Stop = seconds(p.float(0, 0, 1e6) + 10) },
 		"RANDOM_SEED":         func(p *configParser) { p.c.Seed = uint64(p.int(0, 0, math.MaxInt64)) },
 		"LINK_DOWN":           (*configParser).linkDown,
 		"ERROR_RATE_PER_LINK": func(p *configParser) { p.c.ErrorRate = p.float(0, 0, 1) },
 
 		"CC_MODE":             func(p *configParser) { p.c.Hosts.CC.Algorithm = p.mode(ccModes) },
-		"LB_MODE":             func(p *configParser) { p.c.Profile = p.mode(lbModes) },
+		"LB_MODE":             func(p *configParser) { p.conweave = true; p.c.Profile = p.mode(lbModes) },
 		"PACKET_PAYLOAD_SIZE": func(p *configParser) { p.c.Hosts.MTU = int(p.int(0, 64, 9000)) },
 		"L2_ACK_INTERVAL":     func(p *configParser) { p.ackInterval(p.int(0, 0, 1<<30)) },
 		"L2_BACK_TO_ZERO": func(p *configParser) {
@@ -263,7 +270,7 @@ func init() {
 		"SAMPLE_FEEDBACK":        func(p *configParser) { p.only(!p.bool(), "HPCC looks at each acknowledgement") },
 
 		"ENABLE_QCN":                func(p *configParser) { p.marking = p.bool() },
-		"ENABLE_PFC":                func(p *configParser) { p.c.Switch.PFC.Off = !p.bool() },
+		"ENABLE_PFC":                func(p *configParser) { p.pfcOff = !p.bool() },
 		"USE_DYNAMIC_PFC_THRESHOLD": func(p *configParser) { p.only(p.bool(), "the simulator's thresholds are dynamic even so") },
 		"BUFFER_SIZE":               func(p *configParser) { p.c.Switch.Buffer = vtime.Size(p.int(0, 1, 1<<16)) * vtime.MiB },
 		"KMIN_MAP":                  func(p *configParser) { p.kmin = p.sizes() },
@@ -361,6 +368,11 @@ func rates[T any](p *configParser, value func(i int) T) map[vtime.Rate]T {
 func (p *configParser) finish() {
 	p.at = diag.FilePos(*p.name)
 	c := p.c
+	if p.conweave {
+		c.Switch.MMU, c.Hosts.CNPOnReorder = "conweave", true
+	}
+	c.Switch.PFC, _ = topo.MMU(c.Switch.MMU)
+	c.Switch.PFC.Off = p.pfcOff
 	c.Hosts.CC.HPCC.MaxStage = int(p.miStage)
 	if p.miStage == 0 {
 		c.Hosts.CC.HPCC.MaxStage = -1
@@ -381,13 +393,12 @@ func (p *configParser) finish() {
 		kmin, ok := p.kmin[r]
 		pmax, ok2 := p.pmax[r]
 		if !ok || !ok2 {
-			p.key = "KMAX_MAP"
-			p.errorf("%v is not in KMIN_MAP and PMAX_MAP", r)
-			return
+			p.list.Warnf(p.at, code, "KMAX_MAP: %v is not in KMIN_MAP and PMAX_MAP; ports of that rate mark nothing", r)
+			continue
 		}
 		if kmin > kmax {
-			p.key = "KMIN_MAP"
-			p.errorf("%v at %v is above KMAX_MAP's %v", kmin, r, kmax)
+			p.list.Warnf(p.at, code, "KMIN_MAP: %v at %v is above KMAX_MAP's %v; all is marked from there on", kmin, r, kmax)
+			kmin = kmax
 		}
 		c.Marks = append(c.Marks, Mark{r, kmin, kmax, pmax})
 	}
