@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: help build demo soak test golden bench conformance model tofino
+.PHONY: help build demo soak world test golden bench conformance model tofino
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,9 @@ bench: ## the benchmarks
 
 soak: ## a minute of concurrent writes, reads and traffic under the race detector
 	SOAK=60 $(GO) test -race -count=1 -v -timeout 10m ./bmv2tests/p4rt -run TestConcurrentWritesReadsAndTraffic
+
+world: ## schedules of faults for controllers, switches and the network between them: N=10000 SEED=1
+	$(GO) test -count=1 -v -timeout 24h ./bmv2tests/world -run TestSchedules -args -schedules $(or $(N),1000) -seed $(or $(SEED),1)
 
 conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<checkout of p4lang/p4c>; PUBLIC_P4=<checkouts of others' programs>
 	P4C=$(abspath $(P4C)) PUBLIC_P4="$(PUBLIC_P4)" $(GO) test -count=1 -v -timeout 30m ./bmv2tests/conformance -args -reference

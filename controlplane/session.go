@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,10 +41,14 @@ type Session struct {
 	state   state
 	changed chan struct{} // closed, and replaced, when state changes
 
+	wireMu sync.Mutex
+	wire   net.Conn // the last that was opened
+
 	sendMu sync.Mutex
 	stream p4v1.P4Runtime_StreamChannelClient // nil while there is none
 
-	quiet atomic.Bool // what goes wrong is told by an error instead of events
+	patient bool        // nobody waits for the outcome of the first attempt
+	quiet   atomic.Bool // what goes wrong is told by an error instead of events
 
 	packets inbox[*p4v1.PacketIn]
 	digests inbox[*p4v1.DigestList]
@@ -113,7 +118,9 @@ func start(target Target, options Options, quiet bool) (*Session, error) {
 	if target.TLS != nil {
 		creds = credentials.NewTLS(target.TLS)
 	}
+	s := &Session{target: target, options: options, done: make(chan struct{}), changed: make(chan struct{})}
 	conn, err := grpc.NewClient("passthrough:///"+target.Addr,
+		grpc.WithContextDialer(s.connect),
 		grpc.WithTransportCredentials(creds),
 		grpc.WithNoProxy(),
 		grpc.WithIdleTimeout(0),
@@ -127,11 +134,9 @@ func start(target Target, options Options, quiet bool) (*Session, error) {
 		return nil, fmt.Errorf("%s: address %q: %w", target.Name, target.Addr, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Session{
-		target: target, options: options, conn: conn, client: p4v1.NewP4RuntimeClient(conn),
-		cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}),
-	}
+	s.conn, s.client, s.cancel = conn, p4v1.NewP4RuntimeClient(conn), cancel
 	s.state.mine = target.ElectionID
+	s.patient = !quiet
 	s.quiet.Store(quiet)
 	if options.ReadOnly {
 		close(s.done)
@@ -139,6 +144,35 @@ func start(target Target, options Options, quiet bool) (*Session, error) {
 		go s.supervise(ctx)
 	}
 	return s, nil
+}
+
+// connect opens a connection for gRPC.
+func (s *Session) connect(ctx context.Context, addr string) (net.Conn, error) {
+	dial := s.options.Dial
+	if dial == nil {
+		dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}
+	}
+	c, err := dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	s.wireMu.Lock()
+	defer s.wireMu.Unlock()
+	s.wire = c
+	return c, nil
+}
+
+// hangUp closes the connection to a switch that does not answer. If the other
+// end is gone without a word, gRPC would go on using this one until the kernel
+// gives it up, a quarter of an hour later.
+func (s *Session) hangUp() {
+	s.wireMu.Lock()
+	defer s.wireMu.Unlock()
+	if s.wire != nil {
+		s.wire.Close()
+	}
 }
 
 // Close ends the session and waits until nothing of it runs any more.

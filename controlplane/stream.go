@@ -18,7 +18,7 @@ import (
 func (s *Session) supervise(ctx context.Context) {
 	defer close(s.done)
 	pause := s.options.MinBackoff
-	attempts, evaded := 0, 0
+	attempts, evaded, haunted := 0, 0, false
 	begun := time.Now()
 	var since time.Time // the stream was lost
 	for {
@@ -26,11 +26,22 @@ func (s *Session) supervise(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if errors.Is(err, errSilent) {
+			s.hangUp()
+		}
 		if stood {
 			pause, attempts, since = s.options.MinBackoff, 0, time.Now()
 		}
-		if status.Code(err) == codes.InvalidArgument && time.Since(begun) < ghost {
-			time.Sleep(s.options.MinBackoff)
+		if status.Code(err) == codes.InvalidArgument && time.Since(begun) < s.ghost() {
+			if time.Since(begun) > ghost && !haunted {
+				haunted = true
+				s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not missed it yet, or by another controller; trying again for %v", s.get().mine, longGhost)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(s.options.MinBackoff):
+			}
 			continue
 		}
 		if status.Code(err) == codes.InvalidArgument && evaded < maxEvasions && s.evade() {
@@ -65,6 +76,17 @@ func (s *Session) supervise(ctx context.Context) {
 // ghost is how long the election ID of a controller that has just ended may
 // still seem to be in use.
 const ghost = 500 * time.Millisecond
+
+// longGhost is the same if its machine has ended with it, which switches miss
+// after some seconds, and nobody waits for the outcome.
+const longGhost = 10 * time.Second
+
+func (s *Session) ghost() time.Duration {
+	if s.patient {
+		return longGhost
+	}
+	return ghost
+}
 
 // maxEvasions bounds how many other controllers a session gets out of the way
 // of.

@@ -4,9 +4,11 @@ package controlplane
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -137,6 +139,8 @@ type Options struct {
 	// MinBackoff and MaxBackoff bound the pause between attempts to connect
 	// again, which doubles from one to the other. Zero means 50 ms and 2 s.
 	MinBackoff, MaxBackoff time.Duration
+	// Dial connects to an address, if that takes more than TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Batch is the most updates in a single write. Zero means 1000.
 	Batch int
 }

@@ -38,6 +38,9 @@ type GRPCConfig struct {
 	// Calls is told of each call that has ended; nil is not.
 	Calls func(method string, code codes.Code, took time.Duration)
 	Log   *slog.Logger
+	// Wrap is around every call that is no stream, for tests that watch a
+	// server; nil is not.
+	Wrap func(req any, call func() (any, error)) (any, error)
 }
 
 // GRPC returns a gRPC server with this service, health and reflection.
@@ -65,6 +68,9 @@ func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
 			defer s.admit.release(req)
 			defer ended(cfg, log, info.FullMethod, time.Now(), &err)
+			if cfg.Wrap != nil {
+				return cfg.Wrap(req, func() (any, error) { return next(ctx, req) })
+			}
 			return next(ctx, req)
 		}),
 		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {

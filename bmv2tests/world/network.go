@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package world runs controllers, switches and the network between them in
+// one process, under a clock that only goes on when everybody waits
+// (testing/synctest), and lets faults drawn from a seed happen to them. What
+// is between is real: sessions, keepers, gRPC, the P4Runtime server and the
+// switch. Only wires, clock and disks are not.
+package world
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// network joins machines by name. A connection delivers bytes in order and
+// once, as TCP does, each piece late by a random time: pieces of different
+// connections overtake each other.
+type network struct {
+	mu        sync.Mutex
+	rng       *rand.Rand
+	listeners map[string]*listener
+	conns     map[*wire]bool
+	apart     map[[2]string]bool // machines that do not hear one another
+	ports     int
+}
+
+func newNetwork(rng *rand.Rand) *network {
+	return &network{rng: rng, listeners: map[string]*listener{}, conns: map[*wire]bool{}, apart: map[[2]string]bool{}}
+}
+
+// delay is how long a piece is under way: mostly 1 ms, now and then 40.
+func (n *network) delay() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	d := time.Duration(200+n.rng.IntN(1800)) * time.Microsecond
+	if n.rng.IntN(50) == 0 {
+		d *= 20
+	}
+	return d
+}
+
+func pair(a, b string) [2]string {
+	if a > b {
+		a, b = b, a
+	}
+	return [2]string{a, b}
+}
+
+func (n *network) separated(a, b string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.apart[pair(a, b)]
+}
+
+// part separates two machines, or joins them again: then what was sent
+// meanwhile arrives.
+func (n *network) part(a, b string, apart bool) {
+	n.mu.Lock()
+	n.apart[pair(a, b)] = apart
+	conns := n.between(a, b)
+	n.mu.Unlock()
+	if !apart {
+		for _, w := range conns {
+			w.ends[0].out.flush()
+			w.ends[1].out.flush()
+		}
+	}
+}
+
+// between returns the connections of two machines, all of one if the other is
+// empty. The lock is held.
+func (n *network) between(a, b string) []*wire {
+	var list []*wire
+	for w := range n.conns {
+		x, y := w.ends[0].host, w.ends[1].host
+		if x == a && (b == "" || y == b) || y == a && (b == "" || x == b) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// each calls do with the connections of two machines.
+func (n *network) each(a, b string, do func(*wire)) {
+	n.mu.Lock()
+	list := n.between(a, b)
+	n.mu.Unlock()
+	for _, w := range list {
+		do(w)
+	}
+}
+
+// wire is a connection.
+type wire struct {
+	n    *network
+	ends [2]*end
+}
+
+// reset breaks a connection, and both ends know.
+func (w *wire) reset() {
+	for _, e := range w.ends {
+		e.out.fail(syscall.ECONNRESET)
+	}
+	w.gone()
+}
+
+// mute loses all that is sent from now on, and nobody knows.
+func (w *wire) mute() {
+	for _, e := range w.ends {
+		e.out.mu.Lock()
+		e.out.mute = true
+		e.out.mu.Unlock()
+	}
+}
+
+// slow has one direction deliver 100 bytes every 50 ms.
+func (w *wire) slow(direction int) {
+	h := w.ends[direction].out
+	h.mu.Lock()
+	h.slow = true
+	h.mu.Unlock()
+}
+
+// cut breaks the connection after so many bytes more in one direction.
+func (w *wire) cut(direction, after int) {
+	h := w.ends[direction].out
+	h.mu.Lock()
+	h.cut = after + 1
+	h.mu.Unlock()
+}
+
+func (w *wire) gone() {
+	w.n.mu.Lock()
+	delete(w.n.conns, w)
+	w.n.mu.Unlock()
+}
+
+// window is how many bytes may be under way or unread in one direction.
+const window = 1 << 16
+
+// half is one direction of a connection.
+type half struct {
+	w        *wire
+	from, to string
+
+	mu     sync.Mutex
+	change *sync.Cond
+	queue  [][]byte // under way, in order; nil is the end
+	due    int      // how many of queue have arrived, but for a separation
+	unread []byte
+	size   int // bytes in queue and unread
+	last   time.Time
+	ended  bool  // the end has arrived
+	err    error // for both sides
+	deaf   bool  // nobody reads any more
+	shut   bool  // nobody writes any more
+	mute   bool
+	slow   bool
+	cut    int // if above zero, breaks after one less
+	// Deadlines of the reader and the writer.
+	read, write time.Time
+}
+
+func newHalf(w *wire, from, to string) *half {
+	h := &half{w: w, from: from, to: to}
+	h.change = sync.NewCond(&h.mu)
+	return h
+}
+
+func (h *half) fail(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil {
+		h.err = err
+	}
+	h.change.Broadcast()
+}
+
+// send puts a piece on its way; nil is the end.
+func (h *half) send(b []byte) {
+	if h.mute {
+		return
+	}
+	late := h.w.n.delay()
+	if h.slow {
+		late += time.Duration(1+len(b)/100) * 50 * time.Millisecond
+	}
+	at := time.Now().Add(late)
+	if at.Before(h.last) {
+		at = h.last
+	}
+	h.last = at
+	h.queue = append(h.queue, b)
+	time.AfterFunc(time.Until(at), func() {
+		h.mu.Lock()
+		h.due++
+		h.mu.Unlock()
+		h.flush()
+	})
+}
+
+// flush delivers what has arrived, unless the machines are separated.
+func (h *half) flush() {
+	if h.w.n.separated(h.from, h.to) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for ; h.due > 0 && len(h.queue) > 0; h.due-- {
+		b := h.queue[0]
+		h.queue = h.queue[1:]
+		switch {
+		case b == nil:
+			h.ended = true
+		case h.deaf:
+			h.size -= len(b)
+		default:
+			h.unread = append(h.unread, b...)
+		}
+	}
+	h.change.Broadcast()
+}
+
+// wait waits for a change, and reports whether the deadline has passed.
+func (h *half) wait(deadline *time.Time) bool {
+	if !deadline.IsZero() && !time.Now().Before(*deadline) {
+		return true
+	}
+	h.change.Wait()
+	return false
+}
+
+// end is one end of a connection: a net.Conn.
+type end struct {
+	w       *wire
+	host    string
+	local   addr
+	remote  addr
+	in, out *half
+	once    sync.Once
+}
+
+type addr string
+
+func (a addr) Network() string { return "sim" }
+func (a addr) String() string  { return string(a) }
+
+func (e *end) LocalAddr() net.Addr  { return e.local }
+func (e *end) RemoteAddr() net.Addr { return e.remote }
+
+func (e *end) Read(b []byte) (int, error) {
+	h := e.in
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for {
+		switch {
+		case h.deaf:
+			return 0, net.ErrClosed
+		case len(h.unread) > 0:
+			n := copy(b, h.unread)
+			h.unread = h.unread[n:]
+			h.size -= n
+			h.change.Broadcast()
+			return n, nil
+		case h.err != nil:
+			return 0, h.err
+		case h.ended:
+			return 0, io.EOF
+		}
+		if h.wait(&h.read) {
+			return 0, os.ErrDeadlineExceeded
+		}
+	}
+}
+
+func (e *end) Write(b []byte) (int, error) {
+	h := e.out
+	h.mu.Lock()
+	sent := 0
+	breaks := false
+	for sent < len(b) && !breaks {
+		for h.err == nil && !h.shut && h.size >= window {
+			if h.wait(&h.write) {
+				h.mu.Unlock()
+				return sent, os.ErrDeadlineExceeded
+			}
+		}
+		if h.err != nil || h.shut {
+			h.mu.Unlock()
+			return sent, cmp.Or(h.err, net.ErrClosed)
+		}
+		n := min(len(b)-sent, window-h.size)
+		if h.cut > 0 {
+			if n >= h.cut {
+				n, breaks = h.cut-1, true
+			}
+			h.cut -= n
+		}
+		h.size += n
+		if n > 0 {
+			h.send(append([]byte{}, b[sent:sent+n]...))
+		}
+		sent += n
+	}
+	h.mu.Unlock()
+	if breaks {
+		time.AfterFunc(2*time.Millisecond, e.w.reset) // what was sent may arrive
+	}
+	return sent, nil
+}
+
+func (e *end) Close() error {
+	e.once.Do(func() {
+		e.in.mu.Lock()
+		e.in.deaf = true
+		e.in.size -= len(e.in.unread)
+		e.in.unread = nil
+		e.in.change.Broadcast()
+		e.in.mu.Unlock()
+		e.out.mu.Lock()
+		e.out.send(nil)
+		e.out.shut = true
+		e.out.change.Broadcast()
+		done := e.in.ended || e.in.err != nil
+		e.out.mu.Unlock()
+		if done {
+			e.w.gone()
+		}
+	})
+	return nil
+}
+
+func (e *end) SetDeadline(t time.Time) error {
+	e.SetReadDeadline(t)
+	return e.SetWriteDeadline(t)
+}
+
+func (e *end) SetReadDeadline(t time.Time) error  { return e.in.deadline(&e.in.read, t) }
+func (e *end) SetWriteDeadline(t time.Time) error { return e.out.deadline(&e.out.write, t) }
+
+func (h *half) deadline(d *time.Time, t time.Time) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	*d = t
+	h.change.Broadcast()
+	if !t.IsZero() {
+		time.AfterFunc(max(0, time.Until(t)), func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.change.Broadcast()
+		})
+	}
+	return nil
+}
+
+// listener takes connections to a machine.
+type listener struct {
+	n    *network
+	host string
+	came chan *end
+	done chan struct{}
+	once sync.Once
+}
+
+func (n *network) listen(host string) *listener {
+	l := &listener{n: n, host: host, came: make(chan *end), done: make(chan struct{})}
+	n.mu.Lock()
+	n.listeners[host] = l
+	n.mu.Unlock()
+	return l
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case e := <-l.came:
+		return e, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *listener) Addr() net.Addr { return addr(l.host) }
+
+func (l *listener) Close() error {
+	l.once.Do(func() {
+		close(l.done)
+		l.n.mu.Lock()
+		if l.n.listeners[l.host] == l {
+			delete(l.n.listeners, l.host)
+		}
+		l.n.mu.Unlock()
+	})
+	return nil
+}
+
+// dialer returns what one machine connects with.
+func (n *network) dialer(from string) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, to string) (net.Conn, error) {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(n.delay()):
+			}
+			if !n.separated(from, to) {
+				break
+			}
+			// A SYN that is lost is sent again.
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(time.Second):
+			}
+		}
+		n.mu.Lock()
+		l := n.listeners[to]
+		n.ports++
+		local := addr(fmt.Sprintf("%s:%d", from, n.ports))
+		n.mu.Unlock()
+		if l == nil {
+			return nil, fmt.Errorf("%s: %w", to, syscall.ECONNREFUSED)
+		}
+		w := &wire{n: n}
+		a, b := newHalf(w, from, to), newHalf(w, to, from)
+		w.ends = [2]*end{{w: w, host: from, local: local, remote: addr(to), in: b, out: a}, {w: w, host: to, local: addr(to), remote: local, in: a, out: b}}
+		select {
+		case l.came <- w.ends[1]:
+		case <-l.done:
+			return nil, fmt.Errorf("%s: %w", to, syscall.ECONNREFUSED)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		n.mu.Lock()
+		n.conns[w] = true
+		n.mu.Unlock()
+		return w.ends[0], nil
+	}
+}
