@@ -20,7 +20,9 @@ import (
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
-//go:embed blocks schemes
+//go:embed blocks/*/block.yaml blocks/*/*.p4.tmpl
+//go:embed schemes/*/block.yaml schemes/*/*.p4.tmpl schemes/*/profiles/*.yaml
+//go:embed schemes/*/*/block.yaml schemes/*/*/*.p4.tmpl
 var builtin embed.FS
 
 // block is a folder: what its block.yaml says, and its templates.

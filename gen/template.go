@@ -91,6 +91,7 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"pathBit":     func(path int) string { return fmt.Sprintf("%#x", uint64(1)<<(g.MaskBits()-1-path)) },
 		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits(), uint64(1)<<(g.MaskBits()-1-path)) },
 		"args":        g.args,
+		"value":       g.value,
 		// Cells of registers.
 		"index":     g.index,
 		"cell":      g.cell,
@@ -481,6 +482,13 @@ func (g *generator) FeedbackInterval() int { return 1000 }
 
 // StepBits is what a path lacks to a distance between ports.
 func (g *generator) StepBits() int { return 9 - g.PathBits() }
+
+// value is a number that follows from parameters when the program is
+// generated.
+func (g *generator) value(formula manifest.Expr) (int, error) {
+	v, err := g.manifest.Evaluate(formula, g.Network)
+	return int(v), err
+}
 
 // span is a time that a parameter has when the program is generated.
 func (g *generator) span(parameter string) int {

@@ -147,5 +147,8 @@ func (m *Manifest) Value(name string, n Network) (float64, error) {
 	return 0, fmt.Errorf("program %s has no parameter %s", m.Program, name)
 }
 
+// Evaluate returns the value of a formula as an argument may have it.
+func (m *Manifest) Evaluate(e Expr, n Network) (float64, error) { return e.eval(m.scope(n, nil)) }
+
 // Derive returns the value of a default for a network.
 func Derive(e Expr, n Network) (float64, error) { return e.eval(n.scope()) }

@@ -580,9 +580,9 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
 
     @name(".set_clb") @noWarn("unused")
     action set_clb(
-            @value("bytes(clb.threshold)") bit<32> queue_threshold,
-            @value("span(clb.interval)") time_t interval,
-            @value("bytes(clb.tie)") bit<32> tie_bytes) {
+        @value("bytes(clb.threshold)") bit<32> queue_threshold,
+        @value("span(clb.interval)") time_t interval,
+        @value("bytes(clb.tie)") bit<32> tie_bytes) {
         meta.threshold = queue_threshold;
     }
 
@@ -833,9 +833,9 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(
-            @value("depth(red.kmin)") bit<32> kmin,
-            @value("depth(red.kmax)") bit<32> kmax,
-            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
+        @value("depth(red.kmin)") bit<32> kmin,
+        @value("depth(red.kmax)") bit<32> kmax,
+        @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;

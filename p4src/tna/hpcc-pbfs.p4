@@ -882,8 +882,8 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     // Bytes that a port sends in a round trip, and its rate in Mbit/s.
     @name(".set_capacity")
     action set_capacity(
-            @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
-            @value("floor(rate / 1e6)") bit<32> mbps) {
+        @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
+        @value("floor(rate / 1e6)") bit<32> mbps) {
         meta.capacity = round_trip_bytes;
         meta.rate = mbps;
     }

@@ -500,9 +500,9 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(
-            @value("depth(red.kmin)") bit<32> kmin,
-            @value("depth(red.kmax)") bit<32> kmax,
-            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
+        @value("depth(red.kmin)") bit<32> kmin,
+        @value("depth(red.kmax)") bit<32> kmax,
+        @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;

@@ -720,8 +720,8 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
     // Bytes that a port sends in a round trip, and its rate in Mbit/s.
     @name(".set_capacity")
     action set_capacity(
-            @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
-            @value("floor(rate / 1e6)") bit<32> mbps) {
+        @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
+        @value("floor(rate / 1e6)") bit<32> mbps) {
         meta.capacity = round_trip_bytes;
         meta.rate = mbps;
     }
@@ -887,9 +887,9 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(
-            @value("depth(red.kmin)") bit<32> kmin,
-            @value("depth(red.kmax)") bit<32> kmax,
-            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
+        @value("depth(red.kmin)") bit<32> kmin,
+        @value("depth(red.kmax)") bit<32> kmax,
+        @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;

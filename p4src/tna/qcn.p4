@@ -825,11 +825,11 @@ control Weigh(inout headers_t hdr, inout egress_metadata_t meta,
     // The others are used when the program is generated.
     @name(".take_sample") @noWarn("unused")
     action take_sample(
-            @value("bytes(qcn.equilibrium)") bit<32> equilibrium,
-            @value("floor(qcn.weight)") bit<32> weight,
-            @value("floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium))") bit<32> limit,
-            @value("floor((63 * pow(2, 40) + floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)) - 1) / floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)))") bit<48> scale,
-            @value("bytes(qcn.sample)") bit<32> interval) {
+        @value("bytes(qcn.equilibrium)") bit<32> equilibrium,
+        @value("floor(qcn.weight)") bit<32> weight,
+        @value("floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium))") bit<32> limit,
+        @value("floor((63 * pow(2, 40) + floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)) - 1) / floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)))") bit<48> scale,
+        @value("bytes(qcn.sample)") bit<32> interval) {
         meta.equilibrium = equilibrium;
         meta.growth_weight = weight;
     }

@@ -914,10 +914,10 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
 
     @name(".predict_pause") @noWarn("unused")
     action predict_pause(
-            @value("bytes(rlb.floor)") bit<32> floor,
-            @value("bytes(rlb.warn)") bit<32> warn_at,
-            @value("bytes(rlb.xoff)") bit<32> xoff,
-            @value("span(rlb.horizon)") time_t horizon) {
+        @value("bytes(rlb.floor)") bit<32> floor,
+        @value("bytes(rlb.warn)") bit<32> warn_at,
+        @value("bytes(rlb.xoff)") bit<32> xoff,
+        @value("span(rlb.horizon)") time_t horizon) {
         meta.to_warn = warn_at - meta.qlen;
     }
 
@@ -955,11 +955,11 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
     // packet is taken to have 2^11 bytes.
     @name(".limit_recirculation") @noWarn("unused")
     action limit_recirculation(
-            @value("bytes(rlb.xoff)") bit<32> xoff,
-            @value("byte_rate(rate * (fan_in - 1))") bit<32> inflow,
-            @value("ceil(pow(2, 32) / mtu)") bit<32> per_mtu,
-            @value("floor(rlb_adaptive.fault_average)") bit<16> average,
-            @value("floor(rlb.max_recirculations)") bit<16> most) {
+        @value("bytes(rlb.xoff)") bit<32> xoff,
+        @value("byte_rate(rate * (fan_in - 1))") bit<32> inflow,
+        @value("ceil(pow(2, 32) / mtu)") bit<32> per_mtu,
+        @value("floor(rlb_adaptive.fault_average)") bit<16> average,
+        @value("floor(rlb.max_recirculations)") bit<16> most) {
         meta.may_pass = most |-| meta.passes;
         hdr.bridge.setValid();
         hdr.bridge.kind = INTERNAL_PACKET;
@@ -2470,11 +2470,11 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
 
     @name(".warn_upstream") @counter("warnings_sent", "messages", "warnings sent, by the entry of their port")
     action warn_upstream(
-            @value("node.mac") bit<48> mac,
-            @value("node.id") bit<16> switch_id,
-            @value("node.scope") leaf_t scope,
-            @value("node.relays") bit<8> hops,
-            @value("span(rlb.hold)") time_t hold) {
+        @value("node.mac") bit<48> mac,
+        @value("node.id") bit<16> switch_id,
+        @value("node.scope") leaf_t scope,
+        @value("node.relays") bit<8> hops,
+        @value("span(rlb.hold)") time_t hold) {
         warnings_sent.count();
         hdr.cnm.setValid();
         hdr.cnm.kind = KIND_WARNING;
@@ -2524,9 +2524,9 @@ control Red(inout headers_t hdr, inout egress_metadata_t meta,
     // cell.
     @name(".set_red")
     action set_red(
-            @value("depth(red.kmin)") bit<32> kmin,
-            @value("depth(red.kmax)") bit<32> kmax,
-            @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
+        @value("depth(red.kmin)") bit<32> kmin,
+        @value("depth(red.kmax)") bit<32> kmax,
+        @value("pow(2, min(max(round(-log2(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1))), 0), 32)) - 1") bit<32> ramp) {
         meta.above_kmin = kmin;
         meta.above_kmax = kmax;
         meta.dice = meta.dice & ramp;

@@ -363,9 +363,9 @@ control AskToPause(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     @name(".check_xoff")
     action check_xoff(
-            @value("bytes(pfc_emulated.xoff)") bit<32> xoff,
-            @value("bytes(pfc_emulated.xon)") bit<32> xon,
-            @value("max(floor(quantum(rate) * 32767 / 1024), 1)") time_t again) {
+        @value("bytes(pfc_emulated.xoff)") bit<32> xoff,
+        @value("bytes(pfc_emulated.xon)") bit<32> xon,
+        @value("max(floor(quantum(rate) * 32767 / 1024), 1)") time_t again) {
         time_t since;
         pausing_since.read(since, (bit<32>) (meta.in_port ++ standard_metadata.priority));
         meta.xon = xon;
@@ -569,9 +569,9 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
     action set_red(
-            @value("depth(red.kmin)") bit<19> kmin,
-            @value("depth(red.kmax)") bit<19> kmax,
-            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
+        @value("depth(red.kmin)") bit<19> kmin,
+        @value("depth(red.kmax)") bit<19> kmax,
+        @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||

@@ -214,9 +214,9 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
     action set_red(
-            @value("depth(red.kmin)") bit<19> kmin,
-            @value("depth(red.kmax)") bit<19> kmax,
-            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
+        @value("depth(red.kmin)") bit<19> kmin,
+        @value("depth(red.kmax)") bit<19> kmax,
+        @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||

@@ -338,8 +338,8 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     // Bytes that a port sends in a round trip, and its rate in Mbit/s.
     @name(".set_capacity")
     action set_capacity(
-            @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
-            @value("floor(rate / 1e6)") bit<32> mbps) {
+        @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
+        @value("floor(rate / 1e6)") bit<32> mbps) {
         capacity = round_trip_bytes;
         rate = mbps;
     }

@@ -315,8 +315,8 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     // Bytes that a port sends in a round trip, and its rate in Mbit/s.
     @name(".set_capacity")
     action set_capacity(
-            @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
-            @value("floor(rate / 1e6)") bit<32> mbps) {
+        @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
+        @value("floor(rate / 1e6)") bit<32> mbps) {
         capacity = round_trip_bytes;
         rate = mbps;
     }
@@ -524,9 +524,9 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
     action set_red(
-            @value("depth(red.kmin)") bit<19> kmin,
-            @value("depth(red.kmax)") bit<19> kmax,
-            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
+        @value("depth(red.kmin)") bit<19> kmin,
+        @value("depth(red.kmax)") bit<19> kmax,
+        @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||

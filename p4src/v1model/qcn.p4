@@ -269,11 +269,11 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     // senders.
     @name(".take_sample")
     action take_sample(
-            @value("bytes(qcn.equilibrium)") bit<32> equilibrium,
-            @value("floor(qcn.weight)") bit<32> weight,
-            @value("floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium))") bit<32> limit,
-            @value("floor((63 * pow(2, 40) + floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)) - 1) / floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)))") bit<48> scale,
-            @value("bytes(qcn.sample)") bit<32> interval) {
+        @value("bytes(qcn.equilibrium)") bit<32> equilibrium,
+        @value("floor(qcn.weight)") bit<32> weight,
+        @value("floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium))") bit<32> limit,
+        @value("floor((63 * pow(2, 40) + floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)) - 1) / floor((2 * qcn.weight + 1) * bytes(qcn.equilibrium)))") bit<48> scale,
+        @value("bytes(qcn.sample)") bit<32> interval) {
         bit<32> qlen;
         bit<32> before;
         egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));

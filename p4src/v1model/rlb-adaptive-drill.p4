@@ -603,11 +603,11 @@ control StopRecirculation(inout metadata_t meta, inout standard_metadata_t stand
     // MTU is a multiplication by 2^32 / MTU.
     @name(".limit_recirculation")
     action limit_recirculation(
-            @value("bytes(rlb.xoff)") bit<32> xoff,
-            @value("byte_rate(rate * (fan_in - 1))") bit<32> inflow,
-            @value("ceil(pow(2, 32) / mtu)") bit<32> per_mtu,
-            @value("floor(rlb_adaptive.fault_average * 256)") bit<32> average,
-            @value("floor(rlb.max_recirculations)") bit<16> most) {
+        @value("bytes(rlb.xoff)") bit<32> xoff,
+        @value("byte_rate(rate * (fan_in - 1))") bit<32> inflow,
+        @value("ceil(pow(2, 32) / mtu)") bit<32> per_mtu,
+        @value("floor(rlb_adaptive.fault_average * 256)") bit<32> average,
+        @value("floor(rlb.max_recirculations)") bit<16> most) {
         bit<32> queued;
         ingress_qlen.read(queued, (bit<32>) (meta.in_port ++ standard_metadata.priority));
         bit<64> arriving = (bit<64>) recirculation_time * (bit<64>) inflow >> 10;
@@ -766,10 +766,10 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     // it, grows, and at this rate will reach xoff within the horizon.
     @name(".predict_pause")
     action predict_pause(
-            @value("bytes(rlb.floor)") bit<32> floor,
-            @value("bytes(rlb.warn)") bit<32> warn_at,
-            @value("bytes(rlb.xoff)") bit<32> xoff,
-            @value("span(rlb.horizon)") time_t horizon) {
+        @value("bytes(rlb.floor)") bit<32> floor,
+        @value("bytes(rlb.warn)") bit<32> warn_at,
+        @value("bytes(rlb.xoff)") bit<32> xoff,
+        @value("span(rlb.horizon)") time_t horizon) {
         bit<32> before;
         sampled_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
         meta.warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
@@ -870,9 +870,9 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     // byte. A path that nobody has measured lately cannot be worth waiting for.
     @name(".compare_paths")
     action compare_paths(
-            @value("span(rlb.pass_time)") time_t pass_time,
-            @value("byte_time(rlb.recirculation_rate)") bit<32> byte_time,
-            @value("span(rlb.fresh)") time_t fresh) {
+        @value("span(rlb.pass_time)") time_t pass_time,
+        @value("byte_time(rlb.recirculation_rate)") bit<32> byte_time,
+        @value("span(rlb.fresh)") time_t fresh) {
         time_t chosen_rtt;
         time_t other_rtt;
         time_t measured;
@@ -1131,11 +1131,11 @@ control Calm(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".warn_upstream")
     action warn_upstream(
-            @value("node.mac") bit<48> mac,
-            @value("node.id") bit<16> switch_id,
-            @value("node.scope") leaf_t scope,
-            @value("node.relays") bit<8> hops,
-            @value("span(rlb.hold)") time_t hold) {
+        @value("node.mac") bit<48> mac,
+        @value("node.id") bit<16> switch_id,
+        @value("node.scope") leaf_t scope,
+        @value("node.relays") bit<8> hops,
+        @value("span(rlb.hold)") time_t hold) {
         hdr.cnm.setValid();
         hdr.cnm.kind = KIND_WARNING;
         hdr.cnm.priority = (bit<8>) meta.message_priority;
@@ -1180,9 +1180,9 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     // The ramp is the probability per unit of depth in 2^-32.
     @name(".set_red")
     action set_red(
-            @value("depth(red.kmin)") bit<19> kmin,
-            @value("depth(red.kmax)") bit<19> kmax,
-            @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
+        @value("depth(red.kmin)") bit<19> kmin,
+        @value("depth(red.kmax)") bit<19> kmax,
+        @value("min(floor(cond(depth(red.kmax) > depth(red.kmin), red.pmax / (depth(red.kmax) - depth(red.kmin)), 1) * pow(2, 32)), pow(2, 32) - 1)") bit<32> ramp) {
         bit<32> dice;
         random(dice, 0, 0xffffffff);
         mark = standard_metadata.deq_qdepth > kmax ||
