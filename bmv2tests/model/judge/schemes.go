@@ -19,4 +19,5 @@ import (
 	_ "github.com/pauseless/pauseless/gen/schemes/presto/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/qcn/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/rlb/model"
+	_ "github.com/pauseless/pauseless/gen/schemes/rps/model"
 )
