@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ar models adaptive routing as switches for AI fabrics have it: each
+// packet takes the least loaded of all paths, where loads count in a few bands
+// of queue length, and a flow stays on its path while that is in no worse band
+// than any other.
+package ar
+
+import (
+	"math"
+
+	"github.com/pauseless/pauseless/internal/model"
+)
+
+func init() {
+	pathPlusOne := func(g *model.Drawer, _ int) int64 { return g.UpTo(int64(g.PathCells)) }
+	band := func(g *model.Drawer, _ int) int64 { return g.UpTo(highest) }
+	pathOfLast := func(g *model.Drawer, i int) int64 { return 1 + g.UpTo(int64(i/8)) }
+	model.Add(model.Scheme{Name: "ar", Base: &model.Base{Choose: choose, Next: next, Rerouted: rerouted, Draws: 1},
+		Tables: map[string]func(*model.Drawer, int) model.Args{"ar": func(g *model.Drawer, _ int) model.Args {
+			return model.Args{"bands": factor(model.Pick(g, 1000, max(g.Scale/8, 64), 1+g.UpTo(g.Scale)))}
+		}},
+		Registers: map[string]model.Register{
+			"ar_path":        {Draw: pathPlusOne},
+			"ar_band":        {Draw: band},
+			"ar_best.band":   {Draw: band},
+			"ar_best.path":   {Draw: pathOfLast, Init: func(*model.Switch, int) int64 { return 1 }},
+			"ar_worst.above": {Draw: band},
+			"ar_worst.path":  {Draw: pathOfLast},
+		},
+		Tofino: model.Stages{Hear: hear, Depart: func(s *model.Switch, p *model.Packet) {
+			last := max(p.Paths-1, 0)
+			p.Tell(false, []byte{byte(last)}, map[string]int64{"ar: last path": int64(last)})
+		}}})
+}
+
+// highest is the last band, of the longest queues.
+const highest = 7
+
+// Band is the band of a queue: bands are so many bytes wide.
+func Band(queue, width model.Bytes) int64 { return min(queue/width, highest) }
+
+// Choose is the whole decision: the path of the flow, if there is none in a
+// lower band, or else the first from a random one on of those in the lowest. own
+// is −1 for none.
+func Choose(own, from model.Path, n int, band func(model.Path) int64) model.Path {
+	least := model.Least(n, from, band)
+	if own >= 0 && own < n && band(own) == band(least) {
+		return own
+	}
+	return least
+}
+
+// factor is the width of a band as the program has it: bands of a byte in 2^-32,
+// rounded up.
+func factor(width model.Bytes) int64 { return (1<<32 + width - 1) / width }
+
+// bandOf is the band of a path's queue by the switch's setting.
+func bandOf(s *model.Switch, p *model.Packet) func(model.Path) int64 {
+	bands := uint64(s.Setting("ar", "bands"))
+	return func(q model.Path) int64 { return int64(min(uint32(uint64(s.EgressQueue(p, q))*bands>>32), highest)) }
+}
+
+func choose(s *model.Switch, p *model.Packet) model.Path {
+	flow := s.Cell("ar_path", s.Flow(p))
+	if s.Tofino {
+		return chooseOnTofino(s, p, flow)
+	}
+	from := model.Path(s.Below(int64(p.Paths)))
+	path := Choose(model.Path(*flow)-1, from, p.Paths, bandOf(s, p))
+	*flow = int64(path) + 1
+	return path
+}
+
+// next is the first free path in turn of those in the lowest band.
+func next(s *model.Switch, p *model.Packet, free func(model.Path) bool) (model.Path, bool) {
+	band := bandOf(s, p)
+	q := model.Least(p.Paths, p.Path, func(q model.Path) int64 {
+		if !free(q) {
+			return highest + 1
+		}
+		return band(q)
+	})
+	return q, free(q)
+}
+
+func rerouted(s *model.Switch, p *model.Packet) { *s.Cell("ar_path", s.Flow(p)) = int64(p.Path) + 1 }
+
+// On a Tofino, reports of queues keep the best and the worst path, each packet
+// looks at a path at random that may be better than the best, and a flow
+// leaves its path only if that is the worst and worse than the best one.
+
+// chooseOnTofino decides for a packet. Paths in registers are plus one.
+func chooseOnTofino(s *model.Switch, p *model.Packet, flow *int64) model.Path {
+	i, drawn := (p.Paths-1)*8+p.Class, model.Share(p.Drawn[0], p.Paths)
+	news(s, i, int64(drawn)+1, *s.Cell("ar_band", drawn*8+p.Class))
+	best, worst := *s.Cell("ar_best.path", i)&255, int64(0)
+	if *s.Cell("ar_worst.above", i) != 0 {
+		worst = *s.Cell("ar_worst.path", i) & 255
+	}
+	if *flow == worst {
+		*flow = best
+	}
+	path := *flow
+	if path == 0 { // still unknown
+		path = best
+	}
+	if path > int64(p.Paths) { // not there any more
+		return p.Path
+	}
+	return model.Path(path) - 1
+}
+
+// news tells the best path of a row of the band of another.
+func news(s *model.Switch, i int, path, band int64) {
+	if b, of := s.Cell("ar_best.band", i), s.Cell("ar_best.path", i); band <= *b || *of == path {
+		*b, *of = band, path
+	}
+}
+
+// hear takes in the report of a queue.
+func hear(s *model.Switch, p *model.Packet, _ *model.Outcome) bool {
+	if model.Hop(p.Told["hop"]) != model.ToChoice {
+		return false
+	}
+	width, err := s.Value("ar.band", s.Network)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	i, path := int(p.Told["ar: last path"])*8+p.Class, p.Told["path"]+1
+	band := min(p.Told["queue"]>>int64(math.Round(math.Log2(width))), highest)
+	*s.Cell("ar_band", int(p.Told["path"])*8+p.Class) = band
+	news(s, i, path, band)
+	above := max(band-*s.Cell("ar_best.band", i), 0)
+	if a, of := s.Cell("ar_worst.above", i), s.Cell("ar_worst.path", i); above >= *a || *of == path {
+		*a, *of = above, path
+	}
+	return false
+}
