@@ -33,6 +33,17 @@ test: build ## everything CI checks: format, vet, staticcheck, tests, race, rege
 	$(GO) test -race -short -run '$(THREADS)' ./fabric ./testbed/scenario ./testbed/virtual ./testbed/exp
 	cd bmv2tests/goclient && $(GO) vet ./... && $(GO) test ./...
 
+.PHONY: playground
+PLAYGROUND = bin/playground
+playground: ## build the playground, a static folder for any web server: bin/playground
+	@mkdir -p $(PLAYGROUND)
+	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w' -o $(PLAYGROUND)/playground.wasm ./cmd/playground
+	gzip -9 -n -f $(PLAYGROUND)/playground.wasm
+	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" testbed/web/dist/playground.js testbed/web/dist/worker.js testbed/web/dist/style.css $(PLAYGROUND)
+	cp testbed/web/src/playground.html $(PLAYGROUND)/index.html
+	PLAYGROUND=$(abspath $(PLAYGROUND)) $(GO) test -count=1 ./testbed/playground
+	@du -sh $(PLAYGROUND); echo "serve it with: python3 -m http.server -b 127.0.0.1 -d $(PLAYGROUND)"
+
 golden: ## rewrite the golden files; read the diff before you commit it
 	UPDATE_GOLDEN=1 $(GO) test ./gen
 	UPDATE_GOLDEN=1 $(GO) test ./bmv2tests/schemes -run TestCommittedP4Info

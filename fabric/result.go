@@ -104,6 +104,9 @@ func (fl *flow) result() FlowResult {
 // Sent returns what a node's port, numbered from 1, has sent so far.
 func (f *Fabric) Sent(nodeID, port int) LinkCount { return f.engine.nodes[nodeID].out[port-1].sent }
 
+// Flows returns how many flows there are.
+func (f *Fabric) Flows() int { return len(f.flows) }
+
 // Flow returns what has become so far of the i-th flow that was added, from 0.
 func (f *Fabric) Flow(i int) FlowResult { return f.flows[i].result() }
 

@@ -46,17 +46,11 @@ func New(s scenario.Start, limits Limits) *Recorder {
 	}
 	r.limits = limits
 	r.run = Run{
-		Scenario: s.Scenario, Arm: s.Profile, Seed: s.Seed, Network: net, EveryNS: Every.Nanoseconds(), Live: true,
+		Scenario: s.Scenario, Arm: s.Case, Seed: s.Seed, Network: net, EveryNS: Every.Nanoseconds(), Live: true,
 		TNS: []int64{}, Use: [][]byte{}, Queues: [][]int64{}, Values: [][]uint64{}, Paths: [][]int32{}, Events: []Event{}, Flows: []Flow{}, Registers: []Register{},
 	}
 	for i := range s.Flows {
-		f := &s.Flows[i]
-		r.run.Flows = append(r.run.Flows, Flow{f.Src, f.Dst, f.Size, f.Start.Nanoseconds(), 0})
-		port := f.Port
-		if port == 0 {
-			port = fabric.DefaultPort(i)
-		}
-		r.flows[flowKey{t.Nodes[f.Src].IP.As4(), t.Nodes[f.Dst].IP.As4(), port}] = int32(i)
+		r.flow(&s.Flows[i])
 	}
 	for _, m := range s.Program.Manifest.Registers {
 		counts := m.Unit == "packets" || m.Unit == "messages" || m.Unit == "paths"
@@ -66,6 +60,17 @@ func New(s scenario.Start, limits Limits) *Recorder {
 		}
 	}
 	return r
+}
+
+// flow notes a flow, in the order in which the fabric has them.
+func (r *Recorder) flow(f *fabric.Flow) {
+	i := len(r.run.Flows)
+	port := f.Port
+	if port == 0 {
+		port = fabric.DefaultPort(i)
+	}
+	r.flows[flowKey{r.topo.Nodes[f.Src].IP.As4(), r.topo.Nodes[f.Dst].IP.As4(), port}] = int32(i)
+	r.run.Flows = append(r.run.Flows, Flow{f.Src, f.Dst, f.Size, f.Start.Nanoseconds(), 0})
 }
 
 // mostCells is the size of the largest register arrays that are followed.
@@ -95,6 +100,12 @@ func (r *Recorder) Look(lab *virtual.Lab) {
 	if now <= r.last {
 		return
 	}
+	r.mu.Lock()
+	for i := len(r.run.Flows); i < lab.Fabric.Flows(); i++ { // traffic may go on and on
+		f := lab.Fabric.Flow(i)
+		r.flow(&f.Flow)
+	}
+	r.mu.Unlock()
 	use := r.use(lab.Fabric, now-r.last)
 	queues := r.queues(lab)
 	values := r.values(lab)

@@ -34,11 +34,11 @@ type Options struct {
 
 // Start is a run that is about to begin.
 type Start struct {
-	Scenario, Profile string
-	Seed              uint64
-	Topology          *topo.Topology
-	Program           *program.Program
-	Flows             []fabric.Flow
+	Scenario, Case string // Case is the arm, and where on the axes
+	Seed           uint64
+	Topology       *topo.Topology
+	Program        *program.Program
+	Flows          []fabric.Flow
 }
 
 // A Follower looks at a run from beside. Whatever it does, the results are the
@@ -96,7 +96,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	}
 	var follower Follower
 	if o.Follow != nil {
-		follower = o.Follow(Start{c.scenario, c.Label, seed, c.net, prog, tr.flows})
+		follower = o.Follow(Start{c.scenario, c.String(), seed, c.net, prog, tr.flows})
 		cfg.Tap = follower.Tap
 	}
 	lab, err := virtual.Open(ctx, cfg)

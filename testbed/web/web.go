@@ -19,7 +19,7 @@ import (
 var dist embed.FS
 
 // Bundles are the pages that there are scripts for.
-var Bundles = []string{"report", "live"}
+var Bundles = []string{"report", "live", "playground", "worker"}
 
 // A Page is what goes into a page that is one file.
 type Page struct {

@@ -49,7 +49,7 @@ func Open(t *testing.T, url string, width, height int) *Page {
 		chromedp.WithErrorf(func(string, ...any) {}))
 	t.Cleanup(cancel)
 	// What hangs is to fail, not to wait for the test's own deadline.
-	ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
 	p := &Page{t, ctx}
 	chromedp.ListenTarget(ctx, func(ev any) {
@@ -83,10 +83,16 @@ func Eval[T any](p *Page, expression string) (v T) {
 	return v
 }
 
-// Until waits until an expression is true.
+// Until waits until an expression is true, but not for long.
 func (p *Page) Until(expression string) {
 	p.t.Helper()
-	if err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(20*time.Second))); err != nil {
+	p.UntilWithin(20*time.Second, expression)
+}
+
+// UntilWithin is Until with more patience.
+func (p *Page) UntilWithin(patience time.Duration, expression string) {
+	p.t.Helper()
+	if err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience))); err != nil {
 		p.t.Fatalf("waiting for %s: %v", expression, err)
 	}
 }

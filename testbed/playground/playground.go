@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package playground is the whole way from a profile to a report for a page
+// in the browser that has nothing but this, as WebAssembly: generate, compile,
+// simulate. Texts go in and out; no file is read.
+package playground
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/record"
+	"github.com/pauseless/pauseless/testbed/report"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/view"
+)
+
+// Problem is a diagnostic at its place; line and column are zero if it has
+// none.
+type Problem struct {
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Severity string `json:"severity"`
+	Text     string `json:"text"`
+}
+
+// problems turns an error into what is to be shown.
+func problems(err error) []Problem {
+	if err == nil {
+		return []Problem{}
+	}
+	var list diag.List
+	if !errors.As(err, &list) {
+		return []Problem{{Severity: diag.Error.String(), Text: err.Error()}}
+	}
+	return listed(list)
+}
+
+func listed(list diag.List) []Problem {
+	out := []Problem{}
+	for _, d := range list {
+		out = append(out, Problem{int(d.Pos.Line), int(d.Pos.Col), d.Severity.String(), d.Msg})
+	}
+	return out
+}
+
+// Profiles returns the names of the built-in profiles.
+func Profiles() []string { return gen.Names() }
+
+// Profile returns the text of a built-in profile.
+func Profile(name string) (string, error) {
+	text, err := gen.Source(name)
+	return string(text), err
+}
+
+// Generate returns the P4 text of a profile's text.
+func Generate(profile string) (p4 string, found []Problem) {
+	p, err := gen.Parse("profile.yaml", []byte(profile))
+	if err != nil {
+		return "", problems(err)
+	}
+	g, err := gen.Generate(p, program.V1Model)
+	if err != nil {
+		return "", problems(err)
+	}
+	return string(g.P4), problems(nil)
+}
+
+// Compile says what the compiler has to say of a P4 text.
+func Compile(p4 string) []Problem {
+	_, list := compiler.Compile(compiler.Options{File: "program.p4", Source: []byte(p4), Open: noFile})
+	return listed(list)
+}
+
+func noFile(name string) (string, error) {
+	return "", fmt.Errorf("there are no files here, and so no %s", name)
+}
+
+// Check says what is wrong with a scenario's text.
+func Check(text string) []Problem {
+	_, err := scenario.Parse("scenario.yaml", []byte(text))
+	return problems(err)
+}
+
+// Edit is what takes the place of a built-in profile: another profile, or
+// another P4 text of it, or neither if empty.
+type Edit struct {
+	Profile string `json:"profile"`
+	P4      string `json:"p4"`
+}
+
+// Outcome is what a run found. The two pages are files of their own.
+type Outcome struct {
+	Results  string    `json:"results"` // results.json
+	Report   string    `json:"report"`  // report.html
+	Replay   string    `json:"replay"`  // a page that plays the runs
+	Problems []Problem `json:"problems"`
+}
+
+// Run runs a scenario, with profiles edited by their names. Progress is told
+// how far it is.
+func Run(ctx context.Context, text string, edits map[string]Edit, progress func(label string, p fabric.Progress)) Outcome {
+	s, err := scenario.Parse("scenario.yaml", []byte(text))
+	if err != nil {
+		return Outcome{Problems: problems(err)}
+	}
+	var recorders []*record.Recorder
+	label := ""
+	o := scenario.Options{
+		Begin: func(profile string, seed uint64, _ *program.Program) {
+			label = fmt.Sprintf("%s, seed %d", profile, seed)
+		},
+		Progress: func(p fabric.Progress) { progress(label, p) },
+		Event:    func(controlplane.Event) {},
+		Follow: func(st scenario.Start) scenario.Follower {
+			recorders = append(recorders, record.New(st, record.DefaultLimits))
+			return recorders[len(recorders)-1]
+		},
+	}
+	var runs []*result.Run
+	for _, c := range s.Cases() {
+		prog, err := build(c.Loaded(), c.On(), edits[c.Loaded().Name])
+		if err != nil {
+			return Outcome{Problems: problems(err)}
+		}
+		for _, seed := range s.Seeds {
+			run, err := c.Run(ctx, prog, seed, o)
+			if err != nil {
+				return Outcome{Problems: problems(err)}
+			}
+			runs = append(runs, run)
+		}
+	}
+	out := Outcome{Problems: problems(nil)}
+	title := s.Summary
+	if title == "" {
+		title = s.Name
+	}
+	var recorded []*record.Run
+	for _, r := range recorders {
+		run, _ := r.Snapshot()
+		recorded = append(recorded, &run)
+	}
+	var results, page, replay bytes.Buffer
+	err = errors.Join(result.WriteJSON(&results, runs),
+		report.Write(&page, report.Options{Title: title, Made: "the playground"}, report.Source{Runs: runs}),
+		view.WritePage(&replay, title, recorded))
+	out.Results, out.Report, out.Replay = results.String(), page.String(), replay.String()
+	out.Problems = problems(err)
+	return out
+}
+
+// build makes a profile's program with what was edited.
+func build(p *gen.Profile, target string, e Edit) (*program.Program, error) {
+	if e.Profile != "" {
+		other, err := gen.Parse("profile.yaml", []byte(e.Profile))
+		if err != nil {
+			return nil, err
+		}
+		// The network asks for sizes.
+		other.Sizes = p.Sizes
+		p = other
+	}
+	prog, err := program.BuildFor(p, target)
+	if err != nil || e.P4 == "" {
+		return prog, err
+	}
+	c, list := compiler.Compile(compiler.Options{File: "program.p4", Source: []byte(e.P4), Open: noFile})
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	own := *prog
+	own.P4, own.JSON, own.P4Info = []byte(e.P4), bmv2json.Encode(c.Program), c.P4Info
+	for _, name := range names(prog) {
+		if !slices.Contains(names(&own), name) {
+			return nil, fmt.Errorf("the P4 text of %s has no %s any more, which the controller fills or reads", p.Name, name)
+		}
+	}
+	return &own, nil
+}
+
+// names returns what the controller knows a program's tables and registers by.
+func names(p *program.Program) (all []string) {
+	for _, t := range p.P4Info.Tables {
+		all = append(all, "table "+t.Preamble.Name)
+	}
+	for _, r := range p.P4Info.Registers {
+		all = append(all, "register "+r.Preamble.Name)
+	}
+	return all
+}
