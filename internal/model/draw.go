@@ -105,7 +105,11 @@ func Generate(p *Program, series, n uint64) *Case {
 	if g.Theme == Predicting && p.Is("ingress_qlen") {
 		g.scene(c)
 	}
-	for range 2 + g.R.IntN(9) {
+	events := 2 + g.R.IntN(9)
+	if p.Tofino { // egress needs some to tell ingress of what was
+		events = 3 + g.R.IntN(12)
+	}
+	for range events {
 		c.Events = append(c.Events, g.event())
 	}
 	return c
@@ -271,16 +275,27 @@ func (g *Drawer) value(r *RegisterCells, i int) int64 {
 // cells draws a state: each register is left alone, or has some cells or all.
 func (g *Drawer) cells() []CellValue {
 	var list []CellValue
+	var chosen []int // of a pair both fields
 	for k := range g.registers {
 		r := &g.registers[k]
+		if k > 0 && r.Of == g.registers[k-1].Of {
+			for _, i := range chosen {
+				list = append(list, CellValue{r.Name, i, g.value(r, i)})
+			}
+			continue
+		}
+		chosen = nil
 		share := Pick(g, 0, 1, 1, 3, 8, 8)
+		if g.Tofino {
+			share = Pick(g, 0, 1, 4, 8)
+		}
 		if r.Theme != Anything && (r.Theme == g.Theme || r.Theme == Rerouting && g.Reroutes()) {
 			share = Pick(g, 3, 5, 8)
 			if r.Shares != nil {
 				share = Pick(g, r.Shares...)
 			}
 		}
-		if r.Size > 64 && share == 8 {
+		if r.Size > 64 && share == 8 && !g.Tofino {
 			share = 2
 		}
 		for i := range r.Size {
@@ -288,6 +303,7 @@ func (g *Drawer) cells() []CellValue {
 				continue // only that class is ever paused
 			}
 			if g.R.IntN(8) < share {
+				chosen = append(chosen, i)
 				if v := g.value(r, i); v != 0 {
 					list = append(list, CellValue{r.Name, i, v})
 				}
@@ -445,7 +461,7 @@ func (g *Drawer) event() Event {
 		// Within one tick it is not known whether a packet or RESUME was first.
 		e.After++
 	}
-	if g.R.IntN(5) >= 2 {
+	if departs := 4 + int(Bit(g.Tofino)); g.R.IntN(10) >= departs {
 		g.arrival(&e)
 		return e
 	}

@@ -142,7 +142,7 @@ func mutations(text string) []mutation {
 			inside = false
 		}
 		code, _, _ := strings.Cut(line, "//")
-		if !inside || strings.Contains(code, "register<") || strings.Contains(code, "@name") {
+		if !inside || strings.Contains(code, "register<") || strings.Contains(code, "@") {
 			continue
 		}
 		for _, m := range mutable {

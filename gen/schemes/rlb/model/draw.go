@@ -11,9 +11,6 @@ var tables = map[string]func(*model.Drawer, int) model.Args{
 		return model.Args{"interval": model.Pick(g, 1, g.Pace, 1+g.UpTo(2*g.Pace)), "calm": model.Pick(g, 0, g.Scale/2, g.UpTo(2*g.Scale))}
 	},
 	"predict": func(g *model.Drawer, _ int) model.Args {
-		if g.R.IntN(4) == 0 {
-			return nil
-		}
 		return model.Args{"floor": g.UpTo(g.Scale), "warn_at": g.Scale/2 + g.UpTo(g.Scale), "xoff": g.Scale + g.UpTo(g.Scale), "horizon": model.Pick(g, 0, 2*g.Pace, g.UpTo(20*g.Pace))}
 	},
 	"cnm_out": func(g *model.Drawer, _ int) model.Args {
