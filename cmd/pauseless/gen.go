@@ -31,7 +31,8 @@ tables, registers and parameters mean).`,
 		Example: `  pauseless gen --list
   pauseless gen --profile rlb-drill -o out
   pauseless gen --profile rlb-drill --show > mine.yaml
-  pauseless gen --profile mine.yaml -o out`,
+  pauseless gen --profile mine.yaml -o out
+  pauseless gen new nearest -o schemes`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -54,6 +55,47 @@ tables, registers and parameters mean).`,
 	f.StringVarP(&out, "output", "o", "", "directory to write to, here if not given; with --list: table or json")
 	f.BoolVar(&list, "list", false, "list the built-in profiles")
 	f.BoolVar(&show, "show", false, "print a built-in profile, to start from")
+	cmd.AddCommand(newGenNewCmd())
+	return cmd
+}
+
+// newGenNewCmd writes a scheme's folder.
+func newGenNewCmd() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "new NAME [-o DIR]",
+		Short: "Write the folder of a new scheme: a working example, with comments",
+		Long: `Write the folder of a new scheme, DIR/NAME: a working example with comments, in
+which each flowlet takes the shorter queue of two paths at random. Every verb
+knows the schemes below DIR if it is told --schemes DIR, or if the environment
+has PAUSELESS_SCHEMES=DIR. docs/own-scheme.md goes on from here.`,
+		Example: `  pauseless gen new nearest -o schemes
+  pauseless --schemes schemes gen --profile nearest -o out`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: map[string]string{withoutSchemes: ""},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := gen.Starter(args[0])
+			if err != nil {
+				return err
+			}
+			folder := filepath.Join(out, args[0])
+			if _, err := os.Stat(folder); err == nil {
+				return fmt.Errorf("%s is there already; give the scheme another name, or remove the folder", folder)
+			}
+			for _, f := range files {
+				name := filepath.Join(out, f.Name)
+				if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+					return err
+				}
+				if err := outfile.Write(name, f.Data, 0o666); err != nil {
+					return err
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), name)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", ".", "directory of schemes, in which the folder is made")
 	return cmd
 }
 

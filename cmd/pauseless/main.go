@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/spf13/cobra"
 )
@@ -62,6 +63,14 @@ func newRootCmd() *cobra.Command {
 		Args:          noArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	var schemes string
+	root.PersistentFlags().StringVar(&schemes, "schemes", os.Getenv("PAUSELESS_SCHEMES"), "directory of schemes beside those built in; PAUSELESS_SCHEMES if not given")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if _, without := cmd.Annotations[withoutSchemes]; schemes == "" || without {
+			return nil
+		}
+		return gen.AddSchemes(schemes)
+	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageErrorf(cmd, "%v", err) })
 	root.AddCommand(
 		newCompileCmd(),
@@ -81,6 +90,9 @@ func newRootCmd() *cobra.Command {
 	)
 	return root
 }
+
+// withoutSchemes annotates a verb that does without --schemes.
+const withoutSchemes = "without schemes"
 
 // printError writes an error the way people read it: diagnostics with their
 // source lines, anything else behind the program's name.
