@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/report"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
@@ -283,6 +284,9 @@ func writeOutcome(dir string, p *exp.Plan, o *result.Outcome) error {
 		"outcome.json": o.WriteJSON,
 		"runs.csv":     o.WriteRunsCSV,
 		"claims.csv":   o.WriteClaimsCSV,
+		"report.html": func(w io.Writer) error {
+			return report.Write(w, report.Options{Title: o.Experiment, Made: made()}, report.Source{Outcome: o})
+		},
 	} {
 		if err := writeFile(filepath.Join(dir, name), write); err != nil {
 			return err

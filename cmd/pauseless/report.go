@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -20,13 +22,13 @@ import (
 func newReportCmd() *cobra.Command {
 	var output, title string
 	cmd := &cobra.Command{
-		Use:   "report RESULTS.json...",
+		Use:   "report RESULTS.json…",
 		Short: "Show results of runs as one HTML page",
 		Long: `Writes one HTML file that needs nothing else: what came out in a sentence per
 comparison, a table with intervals, and figures that can be pointed at, zoomed
 and saved as SVG. Runs of one scenario are compared with one another, seed by
 seed; several files are put together.`,
-		Example: "  pauseless report out/demo/results.json -o demo.html\n  pauseless report a/results.json b/results.json -o both.html --title 'before and after'",
+		Example: "  pauseless report out/demo/results.json -o demo.html\n  pauseless report out/exp/rlb-fig12-small/outcome.json\n  pauseless report a/results.json b/results.json -o both.html --title 'before and after'",
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")
 	cmd.Flags().StringVar(&title, "title", "", "title of the page (default: the scenario's name)")
@@ -37,14 +39,18 @@ seed; several files are put together.`,
 		var sources []report.Source
 		n := 0
 		for _, name := range args {
-			runs, err := readResults(name)
+			s, err := readSource(name, sourceName(name, args))
 			if err != nil {
 				return err
 			}
-			sources = append(sources, report.Source{Name: sourceName(name, args), Runs: runs})
-			n += len(runs)
-			if title == "" && len(runs) > 0 {
-				title = runs[0].Scenario
+			sources = append(sources, s)
+			n += len(s.Runs)
+			switch {
+			case s.Outcome != nil:
+				n += len(s.Outcome.Runs)
+				title = cmp.Or(title, s.Outcome.Experiment)
+			case len(s.Runs) > 0:
+				title = cmp.Or(title, s.Runs[0].Scenario)
 			}
 		}
 		o := report.Options{Title: title, Made: made()}
@@ -82,15 +88,22 @@ func made() string {
 	return text + ", " + time.Now().Format("2006-01-02 15:04 MST")
 }
 
-func readResults(name string) ([]*result.Run, error) {
-	f, err := os.Open(name)
+// readSource reads a results file, or the outcome of an experiment.
+func readSource(file, name string) (report.Source, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return report.Source{}, err
 	}
-	defer f.Close()
-	runs, err := result.ReadJSON(f)
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		o, err := result.ReadOutcome(bytes.NewReader(text))
+		if err != nil {
+			return report.Source{}, fmt.Errorf("%s: no outcome.json, as `pauseless exp run` writes it: %w", file, err)
+		}
+		return report.Source{Name: name, Outcome: o}, nil
+	}
+	runs, err := result.ReadJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: no results file, as `pauseless fabric run -d` writes it: %w", name, err)
+		return report.Source{}, fmt.Errorf("%s: no results file, as `pauseless fabric run -d` writes it: %w", file, err)
 	}
-	return runs, nil
+	return report.Source{Name: name, Runs: runs}, nil
 }

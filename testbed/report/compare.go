@@ -18,6 +18,7 @@ type Answer struct{ Text, Mark string }
 
 // Table has a metric a row and an arm a column.
 type Table struct {
+	Title string // empty: it is the only one
 	Heads []string
 	Rows  []Row
 }
@@ -49,49 +50,24 @@ type effect struct {
 	bounded           bool
 }
 
-// ratio compares paired values by Fieller's interval: the ratios r for which a
-// paired t-test does not tell with − r·than from zero.
+// ratio compares paired values by Fieller's interval.
 func ratio(with, than []float64) (effect, bool) {
-	n := float64(len(with))
-	a, b := result.Mean(with), result.Mean(than)
-	if len(with) == 0 || b == 0 {
+	if len(with) == 0 || result.Mean(than) == 0 {
 		return effect{}, false
 	}
-	e := effect{change: a/b - 1, seeds: len(with)}
-	if len(with) < 2 {
-		return e, true
-	}
-	var aa, ab, bb float64
-	for i := range with {
-		aa += (with[i] - a) * (with[i] - a)
-		ab += (with[i] - a) * (than[i] - b)
-		bb += (than[i] - b) * (than[i] - b)
-	}
-	k := student(len(with)-1) * student(len(with)-1) / (n * (n - 1))
-	// b²−k·bb ≥ 0: the base's mean is told from zero.
-	p, q, c := b*b-k*bb, a*b-k*ab, a*a-k*aa
-	if d := q*q - p*c; p > 0 && d >= 0 {
-		e.low, e.high, e.bounded = (q-math.Sqrt(d))/p-1, (q+math.Sqrt(d))/p-1, true
-	}
-	return e, true
+	i := result.RatioInterval(with, than, 0.05)
+	return effect{i.Value - 1, i.Low - 1, i.High - 1, len(with), !math.IsInf(i.Low, 0) && !math.IsInf(i.High, 0)}, true
 }
 
-// student returns the 97.5 % quantile of Student's t distribution.
-func student(freedom int) float64 {
-	table := []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-		2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042}
-	if freedom <= len(table) {
-		return table[freedom-1]
-	}
-	return 1.96 + 2.5/float64(freedom)
-}
-
-// mark says what the change means where less is better.
-func (e effect) mark() string {
+// mark says what the change means where less is better, or more; of other
+// metrics nothing.
+func (e effect) mark(good string) string {
 	switch {
+	case good == "":
+		return ""
 	case !e.bounded || e.low <= 0 && e.high >= 0:
 		return undecided
-	case e.high < 0:
+	case (e.high < 0) == (good == "less"):
 		return better
 	}
 	return worse
@@ -106,18 +82,28 @@ func percent(x float64) string {
 	return strings.Replace(text, "-", "−", 1)
 }
 
-// base returns the arm that another is compared with: what RLB runs over, for
-// rlb-drill that is drill, or else the first arm.
-func (g *group) base(p *Page, arm int) (armRuns, bool) {
-	names := strings.SplitN(p.Arms[arm], "-", 2)
-	if len(names) == 2 {
-		for _, a := range g.arms {
-			if p.Arms[a.arm] == names[1] {
-				return a, true
-			}
-		}
+// baseOf returns the arm that another is compared with: what RLB runs over,
+// for rlb-drill that is drill, or else the first arm; empty for that one.
+func baseOf(arms []string, arm string) string {
+	if _, under, ok := strings.Cut(arm, "-"); ok && slices.Contains(arms, under) {
+		return under
 	}
-	return g.arms[0], g.arms[0].arm != arm
+	if arms[0] == arm {
+		return ""
+	}
+	return arms[0]
+}
+
+// base returns the runs of the arm that another is compared with.
+func (g *group) base(p *Page, arm int) (armRuns, bool) {
+	var names []string
+	for _, a := range g.arms {
+		names = append(names, p.Arms[a.arm])
+	}
+	if name := baseOf(names, p.Arms[arm]); name != "" {
+		return g.arms[slices.Index(names, name)], true
+	}
+	return armRuns{}, false
 }
 
 // paired returns a number of the runs of two arms that have a seed in common,
@@ -143,10 +129,7 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 		}
 	}
 	for _, m := range result.SummaryMetrics() {
-		row := Row{Title: m.Title}
-		if m.Unit != "" {
-			row.Title += ", " + strings.ReplaceAll(m.Unit, "us", "µs")
-		}
+		row := Row{Title: titled(m.Title, m.Unit)}
 		any := false
 		for _, a := range g.arms {
 			var v []float64
@@ -158,7 +141,8 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 			c := Cell{Value: amount(result.Mean(v))}
 			any = any || result.Mean(v) != 0
 			if b, ok := g.base(p, a.arm); ok {
-				c.compare(paired(a, b, m.Of))
+				with, than := paired(a, b, m.Of)
+				c.compare(with, than, "less")
 			}
 			row.Cells = append(row.Cells, c)
 		}
@@ -171,7 +155,7 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 }
 
 // compare adds what changed to the arm's base.
-func (c *Cell) compare(with, than []float64) {
+func (c *Cell) compare(with, than []float64, good string) {
 	e, ok := ratio(with, than)
 	if !ok {
 		return
@@ -185,7 +169,7 @@ func (c *Cell) compare(with, than []float64) {
 	default:
 		c.Interval = "no bounds"
 	}
-	c.Mark = e.mark()
+	c.Mark = e.mark(good)
 	c.Sign = signs[c.Mark]
 }
 
@@ -268,7 +252,7 @@ func sentence(p *Page, a, b armRuns) Answer {
 	case !e.bounded:
 		text += fmt.Sprintf(" (%d seeds tell no interval)", e.seeds)
 	default:
-		mark = e.mark()
+		mark = e.mark("less")
 		text += fmt.Sprintf(" (95 %% interval of the change %s to %s, %d seeds", percent(e.low), percent(e.high), e.seeds)
 		if mark == undecided {
 			text += ": undecided"

@@ -29,6 +29,8 @@ type Axis struct {
 	Label string `json:"label"`
 	Unit  string `json:"unit,omitempty"`
 	Log   bool   `json:"log,omitempty"`
+	// Names stand at 0, 1, … in place of numbers.
+	Names []string `json:"names,omitempty"`
 }
 
 // Curves is a figure with a line per arm. Several seeds make a line of means
@@ -112,7 +114,7 @@ func fctCDF(g *group) []Curves {
 	}
 	fig := Curves{
 		Title: "Flow completion times", Caption: "Share of the finished flows that took at most so long." + band(g),
-		X: Axis{"flow completion time", "us", true}, Y: Axis{"share of flows", "share", false},
+		X: Axis{Label: "flow completion time", Unit: "us", Log: true}, Y: Axis{Label: "share of flows", Unit: "share"},
 	}
 	for i := range cdfPlaces {
 		fig.At = append(fig.At, number(lo*math.Pow(hi/lo, float64(i)/(cdfPlaces-1))))
@@ -183,7 +185,7 @@ func slowdownBySize(g *group) []Curves {
 	}{{"99th percentile", 0.99}, {"median", 0.5}} {
 		fig := Curves{
 			Title: "Slowdown by flow size, " + q.name, Caption: "Completion time over the time that the flow would take alone, of flows of like size." + band(g),
-			X: Axis{"flow size", "bytes", true}, Y: Axis{q.name + " of slowdown", "", true}, Points: true,
+			X: Axis{Label: "flow size", Unit: "bytes", Log: true}, Y: Axis{Label: q.name + " of slowdown", Log: true}, Points: true,
 		}
 		for _, b := range bins {
 			fig.At = append(fig.At, number(math.Pow(10, (float64(b)+0.5)/binsPerDecade)))

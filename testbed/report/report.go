@@ -7,6 +7,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,8 @@ var tmpl = template.Must(template.New("report").Funcs(template.FuncMap{"join": s
 type Source struct {
 	Name string // tells it from the others, as the file's folder does
 	Runs []*result.Run
+	// Outcome is that of an experiment. Its runs need not be there.
+	Outcome *result.Outcome
 }
 
 // Options say what stands on the page beside the runs.
@@ -62,10 +65,13 @@ type Page struct {
 // Experiment is the runs of one scenario.
 type Experiment struct {
 	Name      string     `json:"-"`
+	Summary   string     `json:"-"`
+	Source    string     `json:"-"` // what it repeats
+	Command   string     `json:"-"` // that makes it
 	Seeds     []uint64   `json:"-"`
 	Arms      []int      `json:"-"` // into Page.Arms
 	Answers   []Answer   `json:"-"`
-	Table     Table      `json:"-"`
+	Tables    []Table    `json:"-"`
 	Remarks   []string   `json:"-"`
 	Registers []RegTable `json:"-"`
 	Links     []LinkRow  `json:"-"` // that were paused longest
@@ -82,20 +88,24 @@ func newPage(sources []Source) (*Page, error) {
 	var groups []*group
 	clash := clashes(sources)
 	for _, s := range sources {
+		if s.Outcome != nil {
+			p.Experiments = append(p.Experiments, p.outcome(s.Outcome))
+		}
 		for _, r := range s.Runs {
-			name := r.Profile
+			name := cmp.Or(r.Arm, r.Profile)
 			if clash[r.Scenario] {
 				name += " (" + s.Name + ")"
 			}
-			i := slices.IndexFunc(groups, func(g *group) bool { return g.scenario == r.Scenario })
+			scenario := strings.Join(append([]string{r.Scenario}, r.Point...), ", ")
+			i := slices.IndexFunc(groups, func(g *group) bool { return g.scenario == scenario })
 			if i < 0 {
 				i = len(groups)
-				groups = append(groups, &group{scenario: r.Scenario})
+				groups = append(groups, &group{scenario: scenario})
 			}
 			groups[i].add(p.arm(name), r)
 		}
 	}
-	if len(groups) == 0 {
+	if len(groups) == 0 && len(p.Experiments) == 0 {
 		return nil, fmt.Errorf("no runs to draw")
 	}
 	for _, g := range groups {
@@ -118,14 +128,14 @@ func (p *Page) arm(name string) int {
 // profile with the same seed: there an arm's name says whose it is.
 func clashes(sources []Source) map[string]bool {
 	type key struct {
-		scenario, profile string
-		seed              uint64
+		scenario, run string
+		seed          uint64
 	}
 	seen := make(map[key]int)
 	clash := make(map[string]bool)
 	for i, s := range sources {
 		for _, r := range s.Runs {
-			k := key{r.Scenario, r.Profile, r.Seed}
+			k := key{r.Scenario, r.Label(), r.Seed}
 			if first, ok := seen[k]; ok && first != i {
 				clash[r.Scenario] = true
 			}
@@ -156,7 +166,7 @@ func (g *group) add(arm int, r *result.Run) {
 }
 
 func (g *group) experiment(p *Page) *Experiment {
-	x := &Experiment{Name: g.scenario}
+	x := &Experiment{Name: g.scenario, Figures: []Curves{}, Runs: []Timeline{}}
 	for _, a := range g.arms {
 		x.Arms = append(x.Arms, a.arm)
 		for _, r := range a.runs {
@@ -174,7 +184,8 @@ func (g *group) experiment(p *Page) *Experiment {
 			}
 		}
 	}
-	x.Answers, x.Table = compare(p, g)
+	answers, table := compare(p, g)
+	x.Answers, x.Tables = answers, []Table{table}
 	x.Figures = append(x.Figures, fctCDF(g)...)
 	x.Figures = append(x.Figures, slowdownBySize(g)...)
 	x.Runs, x.Left = timelines(g)

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -86,29 +85,6 @@ func TestReportSaysWhoWonAndDrawsIt(t *testing.T) {
 	}
 }
 
-// Fieller's interval of a ratio, by hand: with {2, 3, 3} and than {3, 4, 5} the
-// roots of the quadratic.
-func TestRatioIsFiellers(t *testing.T) {
-	with, than := []float64{2, 3, 3}, []float64{3, 4, 5}
-	e, ok := ratio(with, than)
-	if !ok || !e.bounded || math.Abs(e.change+1.0/3) > 1e-12 {
-		t.Fatalf("effect is %+v", e)
-	}
-	for _, r := range []float64{1 + e.low, 1 + e.high} {
-		var d []float64
-		for i := range with {
-			d = append(d, with[i]-r*than[i])
-		}
-		mean, ss := result.Mean(d), 0.0
-		for _, x := range d {
-			ss += (x - mean) * (x - mean)
-		}
-		if got := math.Abs(mean) / math.Sqrt(ss/2/3); math.Abs(got-4.303) > 1e-6 {
-			t.Errorf("at the ratio %v Student's t is %v, want 4.303", r, got)
-		}
-	}
-}
-
 func TestNamesCannotLeaveTheirPlace(t *testing.T) {
 	evil := `</script><script>alert(1)</script>"><img src=x onerror=alert(1)>`
 	r := run(evil, 1, 2)
@@ -125,7 +101,7 @@ func TestNamesCannotLeaveTheirPlace(t *testing.T) {
 // Two results files of the same runs are told apart by the files' names.
 func TestArmsOfTwoFilesHaveTheirNames(t *testing.T) {
 	var b bytes.Buffer
-	err := Write(&b, Options{}, Source{"before", []*result.Run{run("drill", 1, 3)}}, Source{"after", []*result.Run{run("drill", 1, 2), run("ecmp", 1, 2)}})
+	err := Write(&b, Options{}, Source{Name: "before", Runs: []*result.Run{run("drill", 1, 3)}}, Source{Name: "after", Runs: []*result.Run{run("drill", 1, 2), run("ecmp", 1, 2)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,5 +161,40 @@ func TestLongRunsAreThinnedOut(t *testing.T) {
 	}
 	if peak != 1_000_000 {
 		t.Errorf("the peak is %v", peak)
+	}
+}
+
+// The outcome of an experiment: verdicts first, a table for each point, and a
+// figure along the axis with the intervals as bands.
+func TestOutcomeIsShown(t *testing.T) {
+	at := func(x float64) *float64 { return &x }
+	o := &result.Outcome{
+		Experiment: "loads", Summary: "at two loads", Command: "pauseless exp run loads",
+		Arms: []result.Arm{{Name: "drill"}, {Name: "rlb"}},
+		Axes: []result.Axis{{Name: "load", Values: []result.Value{{Text: "0.4", X: at(0.4)}, {Text: "0.6", X: at(0.6)}}}},
+	}
+	var notes []result.RunNote
+	for _, load := range []string{"0.4", "0.6"} {
+		for arm, base := range map[string]float64{"drill": 100, "rlb": 80} {
+			for seed := range uint64(5) {
+				notes = append(notes, result.RunNote{Arm: arm, Point: []string{load}, Seed: seed + 1, State: result.Done, Metrics: map[string]float64{"avg_fct_us": base + float64(seed)}})
+			}
+		}
+	}
+	o.Fill(notes, []result.Claim{{Less: "avg_fct_us", With: "rlb", Than: "drill"}})
+	var b bytes.Buffer
+	if err := Write(&b, Options{Title: "loads"}, Source{Outcome: o}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{"less average FCT with rlb than with drill (load 0.4): holds; change −19.6 %", "5 seeds", "pauseless exp run loads", "▲", "average FCT by load"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("page lacks %q", want)
+		}
+	}
+	x := data(t, page).Experiments[0]
+	f := x.Figures[0]
+	if len(x.Figures) != 1 || len(f.Arms) != 2 || f.At[1] != 0.6 || f.Arms[0].V[0] != 102 || f.Arms[0].Lo[0] >= 102 || f.Arms[0].Hi[0] <= 102 {
+		t.Errorf("figures are %+v", x.Figures)
 	}
 }

@@ -244,7 +244,7 @@ func (o *Outcome) judge(c *Claim) {
 			}
 		}
 		pairs = append(pairs, [2]int{i, than})
-		points = append(points, o.pointText(with.Point))
+		points = append(points, o.PointText(with.Point))
 	}
 	if len(pairs) == 0 {
 		o.Claims = append(o.Claims, Judged{Claim: *c, Text: c.text(), Verdict: Inconclusive, Why: "no runs at its points, or not at this scale", Effect: Num(math.NaN()), Low: Num(math.NaN()), High: Num(math.NaN()), Value: Num(math.NaN()), Other: Num(math.NaN())})
@@ -300,7 +300,7 @@ func (o *Outcome) moved(point []string, at map[string]string) []string {
 	return to
 }
 
-func (o *Outcome) pointText(point []string) string {
+func (o *Outcome) PointText(point []string) string {
 	var parts []string
 	for i, v := range point {
 		parts = append(parts, o.Axes[i].Name+" "+v)
@@ -365,7 +365,7 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 	for i := range a {
 		d[i] = a[i] - b[i]
 	}
-	effect, difference = ratioInterval(a, b, p), meanInterval(d, p)
+	effect, difference = RatioInterval(a, b, p), meanInterval(d, p)
 	effect = Interval{effect.Value - 1, effect.Low - 1, effect.High - 1}
 	j.Value, j.Other = Num(Mean(a)), Num(Mean(b))
 	if len(a) == 0 {

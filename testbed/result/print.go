@@ -13,9 +13,9 @@ import (
 // headline are the metrics that a table shows beside those of the claims.
 var headline = []string{"finished", "avg_fct_us", "p99_fct_us", "avg_slowdown", "p99_slowdown", "stalled_flows", "pause_frames", "paused_us", "out_of_order", "resent", "max_queue_bytes"}
 
-// shown returns the metrics that a table shows: the headline's and those that
+// Shown returns the metrics that a table shows: the headline's and those that
 // claims are about, or all.
-func (o *Outcome) shown(all bool) (list []Metric) {
+func (o *Outcome) Shown(all bool) (list []Metric) {
 	names := slices.Clone(headline)
 	for i := range o.Claims {
 		_, m := o.Claims[i].Claim.Relation()
@@ -72,7 +72,7 @@ func (o *Outcome) tables(all bool) (tables [][][]string) {
 	}
 	if len(o.Axes) == 0 {
 		lines := [][]string{append([]string{"mean"}, arms...)}
-		for _, m := range o.shown(all) {
+		for _, m := range o.Shown(all) {
 			line := []string{m.heading()}
 			for _, a := range arms {
 				line = append(line, o.cell(a, nil).text(m.Name))
@@ -87,10 +87,10 @@ func (o *Outcome) tables(all bool) (tables [][][]string) {
 			points = append(points, o.Cells[i].Point)
 		}
 	}
-	for _, m := range o.shown(all) {
+	for _, m := range o.Shown(all) {
 		lines := [][]string{append([]string{m.heading()}, arms...)}
 		for _, p := range points {
-			line := []string{o.pointText(p)}
+			line := []string{o.PointText(p)}
 			for _, a := range arms {
 				line = append(line, o.cell(a, p).text(m.Name))
 			}

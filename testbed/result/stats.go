@@ -86,11 +86,11 @@ func meanInterval(v []float64, p float64) Interval {
 	return Interval{m, m - half, m + half}
 }
 
-// ratioInterval returns the ratio of the means of a and b, which are paired,
+// RatioInterval returns the ratio of the means of a and b, which are paired,
 // with Fieller's interval: all ratios ρ for which a paired t-test does not
 // tell a − ρ·b from zero. It errs with probability p, and is unbounded where
 // the mean of b cannot be told from zero.
-func ratioInterval(a, b []float64, p float64) Interval {
+func RatioInterval(a, b []float64, p float64) Interval {
 	ma, mb := Mean(a), Mean(b)
 	unbounded := Interval{ma / mb, math.Inf(-1), math.Inf(1)}
 	if mb == 0 {

@@ -28,7 +28,7 @@ func TestTheIntervalOfARatioAgreesWithThePairedTest(t *testing.T) {
 			a[i] = b[i] + 6*rng.NormFloat64() + 4
 			d[i] = a[i] - b[i]
 		}
-		r, diff := ratioInterval(a, b, 0.05), meanInterval(d, 0.05)
+		r, diff := RatioInterval(a, b, 0.05), meanInterval(d, 0.05)
 		if (r.Low > 1) != (diff.Low > 0) || (r.High < 1) != (diff.High < 0) {
 			t.Fatalf("ratio %v, difference %v: the two disagree about one", r, diff)
 		}
@@ -46,7 +46,7 @@ func TestTheIntervalOfARatioCovers(t *testing.T) {
 			common := 20 * rng.NormFloat64()
 			a[i], b[i] = 60+common/2+5*rng.NormFloat64(), 100+common+5*rng.NormFloat64()
 		}
-		if r := ratioInterval(a, b, 0.05); r.Low <= 0.6 && 0.6 <= r.High {
+		if r := RatioInterval(a, b, 0.05); r.Low <= 0.6 && 0.6 <= r.High {
 			hit++
 		}
 	}
@@ -56,10 +56,10 @@ func TestTheIntervalOfARatioCovers(t *testing.T) {
 }
 
 func TestARatioToNothingIsUnbounded(t *testing.T) {
-	if r := ratioInterval([]float64{1, 2}, []float64{0, 0}, 0.05); !math.IsNaN(r.Value) || !math.IsInf(r.High, 1) {
+	if r := RatioInterval([]float64{1, 2}, []float64{0, 0}, 0.05); !math.IsNaN(r.Value) || !math.IsInf(r.High, 1) {
 		t.Errorf("got %v", r)
 	}
-	if r := ratioInterval([]float64{0, 0, 0}, []float64{5, 5, 5}, 0.05); r != (Interval{}) {
+	if r := RatioInterval([]float64{0, 0, 0}, []float64{5, 5, 5}, 0.05); r != (Interval{}) {
 		t.Errorf("nothing over five: %v, want zero without doubt", r)
 	}
 }

@@ -95,7 +95,7 @@ export function chart(parent, spec) {
 					range: y.log ? undefined : (u, lo, hi) => [y.min ?? Math.min(lo ?? 0, 0), y.max ?? ((hi ?? 1) > 0 ? hi * 1.05 : 1)],
 				},
 			},
-			axes: [{...axis(c, x), size: 40}, yAxis],
+			axes: [{...axis(c, x.names ? {label: x.label, values: v => x.names[v] ?? ''} : x), size: 40, ...(x.names && {splits: () => x.names.map((_, i) => i)})}, yAxis],
 			series: list,
 			bands: bands.filter(b => !hidden.has(b.of.name)).map(b => ({series: b.series, fill: b.of.colour(mode) + '33'})),
 			hooks: {
@@ -147,7 +147,7 @@ export function chart(parent, spec) {
 			const band = s.band && s.band[0][idx] !== null ? ` (${print(s.band[0][idx])} to ${print(s.band[1][idx])})` : '';
 			value.textContent = v === null || v === undefined ? ' –' : ' ' + print(v) + band;
 		});
-		where.textContent = (spec.under?.(u.posToVal(left, 'x'), u.posToVal(top, 'y'), u)) || format(x.unit)(data[0][idx]);
+		where.textContent = (spec.under?.(u.posToVal(left, 'x'), u.posToVal(top, 'y'), u)) || (x.names?.[data[0][idx]] ?? format(x.unit)(data[0][idx]));
 	}
 
 	const hint = spec.hint ?? 'drag to zoom, double-click for all';
