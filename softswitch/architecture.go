@@ -35,9 +35,6 @@ func (s *Switch) copyOf(p *tm.Packet) *tm.Packet {
 	c := s.tm.Get()
 	c.Frame = s.net.Frames().Clone(p.Frame)
 	c.In, c.Class, c.Passes = p.In, p.Class, p.Passes
-	if p.Tag == uncounted {
-		c.Tag = 0
-	}
 	return c
 }
 

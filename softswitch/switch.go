@@ -208,14 +208,14 @@ func (s *Switch) Receive(port int, f *packet.Frame) {
 	}
 	s.stats.Received++
 	p := s.tm.Get()
-	p.Frame, p.In = f, in
+	p.Frame, p.In = f, int32(in)
 	if s.cfg.PFC.Classify != nil {
-		p.Class = classOf(f, s.cfg.PFC.Classify)
+		p.Class = int8(classOf(f, s.cfg.PFC.Classify))
 	}
 	if p.Class >= 0 {
-		s.tm.Count(in, p.Class, f.Len())
+		s.tm.Count(in, int(p.Class), f.Len())
 	} else {
-		p.Tag = uncounted
+		p.Uncounted = true
 	}
 	if s.arch == nil {
 		s.drop(p, DropNoProgram)
@@ -232,9 +232,6 @@ func (s *Switch) Ahead(frames [][]byte) {
 		s.arch.machine().Ahead(frames)
 	}
 }
-
-// uncounted marks a packet whose class is not known before it is queued.
-const uncounted = -1
 
 // classOf returns the class of a frame by its DSCP. Where a scheme's header
 // comes first, which only the program can read, it is negative: the class
@@ -295,13 +292,13 @@ func (s *Switch) Waiting(in, out, class int) int64 {
 // drop ends the life of a packet.
 func (s *Switch) drop(p *tm.Packet, cause DropCause) {
 	s.stats.Drops[cause]++
-	if p.Tag == uncounted { // it never came to a queue: class zero
-		p.Tag = 0
-		s.tm.Count(p.In, 0, p.Frame.Len())
+	if p.Uncounted { // it never came to a queue: class zero
+		p.Uncounted = false
+		s.tm.Count(int(p.In), 0, p.Frame.Len())
 	}
-	class := p.Class
+	class := int(p.Class)
 	if class < 0 {
-		class = p.Queue
+		class = int(p.Queue)
 	}
 	switch cause {
 	case DropQueue, DropBuffer, DropHeadroom:
@@ -318,15 +315,15 @@ func (s *Switch) drop(p *tm.Packet, cause DropCause) {
 
 // enqueue puts a packet in a queue of a port, or drops it.
 func (s *Switch) enqueue(p *tm.Packet, port, queue int) {
-	if p.Tag == uncounted {
-		p.Tag = 0
-		s.tm.Count(p.In, queue, p.Frame.Len())
+	if p.Uncounted {
+		p.Uncounted = false
+		s.tm.Count(int(p.In), queue, p.Frame.Len())
 	}
 	out := s.place(port)
 	if out < 0 { // as in simple_switch, egress may still recirculate the packet
 		out = s.nowhere
 	}
-	p.Port, p.Queue = port, queue
+	p.Port, p.Queue = int32(port), int8(queue)
 	switch s.tm.Enqueue(p, out, queue) {
 	case tm.QueueFull:
 		s.drop(p, DropQueue)

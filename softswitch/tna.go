@@ -114,7 +114,7 @@ func (a *tna) arrive(p *tm.Packet) {
 	s, m := a.s, a.m
 	resubmitted := false
 	for {
-		if p.Passes > s.cfg.MaxPasses {
+		if int(p.Passes) > s.cfg.MaxPasses {
 			s.drop(p, DropLoop)
 			return
 		}
@@ -219,7 +219,7 @@ func (a *tna) mirror(p *tm.Packet, without int) {
 		if session.truncate > 0 {
 			c.Frame.Truncate(session.truncate)
 		}
-		c.In, c.Class = s.cpu, session.queue
+		c.In, c.Class = int32(s.cpu), int8(session.queue)
 		s.stats.Cloned++
 		a.enqueue(c, &tnaCopy{port: port, queue: session.queue, rid: rid, first: i == 0}, 0, session.queue)
 	}
@@ -231,11 +231,11 @@ func (a *tna) mirror(p *tm.Packet, without int) {
 func (a *tna) forward(p *tm.Packet, drop uint64, length int) {
 	s := a.s
 	cos := int(a.m.Get(a.cos))
-	if p.Tag == uncounted {
-		p.Tag = 0
-		s.tm.Count(p.In, cos, length)
+	if p.Uncounted {
+		p.Uncounted = false
+		s.tm.Count(int(p.In), cos, length)
 	}
-	p.Class = cos
+	p.Class = int8(cos)
 	qid := int(a.m.Get(a.qid))
 	groups := [2]uint32{uint32(a.m.Get(a.groupA)), uint32(a.m.Get(a.group))}
 	a.copies = a.copies[:0]
@@ -321,10 +321,10 @@ func (a *tna) egress(p *tm.Packet) tm.Verdict {
 func (a *tna) leave(p *tm.Packet) tm.Verdict {
 	s := a.s
 	switch {
-	case p.Out != s.nowhere && p.Port&recirculatesMask == recirculatesBits && s.internal(p.Out):
-		s.tm.Transfer(p, p.Out)
+	case int(p.Out) != s.nowhere && p.Port&recirculatesMask == recirculatesBits && s.internal(int(p.Out)):
+		s.tm.Transfer(p, int(p.Out))
 		return tm.Recirculate
-	case s.internal(p.Out):
+	case s.internal(int(p.Out)):
 		s.drop(p, DropPort)
 		return tm.Drop
 	}
@@ -335,7 +335,7 @@ func (a *tna) leave(p *tm.Packet) tm.Verdict {
 func (a *tna) egressHead(p *tm.Packet, length int) []byte {
 	now := nanoseconds(a.m.Now)
 	enqueued := nanoseconds(p.Enqueued)
-	depth := a.s.tm.Depth(p.Out, p.Queue)
+	depth := a.s.tm.Depth(int(p.Out), int(p.Queue))
 	first := byte(p.State[tnaFlags] / tnaFirst & 1)
 	h := append(a.head[:0], byte(p.Port>>8&1), byte(p.Port))
 	h = append24(h, uint64(min(p.Depth.Cells, depthMask)))
@@ -353,7 +353,7 @@ func append24(b []byte, v uint64) []byte { return append(b, byte(v>>16), byte(v>
 
 // reenter takes a packet from the recirculation port it went out of.
 func (a *tna) reenter(p *tm.Packet) {
-	p.Tag = uncounted
+	p.Uncounted = true
 	p.Passes++
 	a.arrive(p)
 }

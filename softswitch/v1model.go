@@ -95,18 +95,18 @@ func (a *v1model) arrive(p *tm.Packet) { a.ingress(p, instanceNormal) }
 func (a *v1model) reenter(p *tm.Packet) { a.ingress(p, instanceRecirc) }
 
 // ingress takes a packet from the parser to the queues. A packet that was
-// recirculated brings the fields of the list p.Tag in p.State.
+// recirculated brings the fields of the list p.List in p.State.
 func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 	s, m := a.s, a.m
 	m.Now = s.net.Now()
 	list := 0
 	if instance == instanceRecirc {
-		list, p.Tag = p.Tag, 0
+		list, p.List = int(p.List), 0
 		a.list = append(a.list[:0], p.State...)
 		p.Passes++
 	}
 	for {
-		if p.Passes > s.cfg.MaxPasses {
+		if int(p.Passes) > s.cfg.MaxPasses {
 			s.drop(p, DropLoop)
 			return
 		}
@@ -262,7 +262,7 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 	}
 	if a.readsDepths {
 		m.Set(a.enqDepth, min(a.depth(p.Depth), a.enqDepth.Max))
-		m.Set(a.deqDepth, min(a.depth(s.tm.Depth(p.Out, p.Queue)), a.deqDepth.Max))
+		m.Set(a.deqDepth, min(a.depth(s.tm.Depth(int(p.Out), int(p.Queue))), a.deqDepth.Max))
 	}
 	m.Set(a.qid, uint64(p.Queue))
 	m.Set(a.egressPort, uint64(p.Port))
@@ -282,11 +282,11 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 	}
 	m.Finish()
 	if m.Ask.Recirculate != 0 {
-		p.Tag = m.Ask.Recirculate
-		p.State = m.List(p.Tag, p.State)
+		p.List = int32(m.Ask.Recirculate)
+		p.State = m.List(m.Ask.Recirculate, p.State)
 		return tm.Recirculate
 	}
-	if s.internal(p.Out) {
+	if s.internal(int(p.Out)) {
 		s.drop(p, DropPort)
 		return tm.Drop
 	}

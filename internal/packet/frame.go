@@ -55,9 +55,10 @@ type Pool struct {
 	out  int64
 }
 
-// headroomBytes is what a pooled frame can hold without growing: the deepest
-// header stack of the scheme programs, INT hops included.
-const headroomBytes = 256
+// headroomBytes is what a frame can hold before it grows for the first time: the
+// headers of all schemes but telemetry of many hops. With the frame itself they
+// fill a size class of Go's allocator; networks under load have many frames.
+const headroomBytes = 120
 
 // Get returns an empty frame, with capacity for the usual headers.
 func (p *Pool) Get() *Frame {

@@ -121,6 +121,9 @@ type Saved []uint64
 
 // Save copies what the packet needs in egress into s, which it may grow.
 func (m *Machine) Save(s Saved) Saved {
+	if n := len(m.prog.kept); cap(s) < n {
+		s = make(Saved, 0, n)
+	}
 	s = s[:0]
 	for _, k := range m.prog.kept {
 		s = append(s, m.f[k])

@@ -48,7 +48,7 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 		m.uncharge(p)
 	}
 	a := &in.in[class]
-	p.charge, p.class = size, class
+	p.charge, p.class = int32(size), int8(class)
 	lossless := m.lossless(in, class)
 	over := a.base + size
 	if lossless {
@@ -63,7 +63,7 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 	}
 	a.max = max(a.max, a.bytes())
 	if m.watch.Ingress != nil {
-		m.watch.Ingress(p.In, class, a.bytes())
+		m.watch.Ingress(int(p.In), class, a.bytes())
 	}
 	if lossless && !a.pausing && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
 		a.pausing, a.since = true, m.sched.Now()
@@ -76,11 +76,12 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 func (m *Manager) uncharge(p *Packet) {
 	in := &m.ports[p.In]
 	a := &in.in[p.class]
-	fromHeadroom := min(a.headroom, p.charge)
+	charge := int64(p.charge)
+	fromHeadroom := min(a.headroom, charge)
 	a.headroom -= fromHeadroom
-	rest := p.charge - fromHeadroom
+	rest := charge - fromHeadroom
 	over := a.base
-	if m.lossless(in, p.class) {
+	if m.lossless(in, int(p.class)) {
 		over -= in.Reserve
 	}
 	m.shared -= min(rest, max(0, over))
@@ -95,11 +96,11 @@ func (m *Manager) discharge(p *Packet) {
 	in := &m.ports[p.In]
 	a := &in.in[p.class]
 	if m.watch.Ingress != nil {
-		m.watch.Ingress(p.In, p.class, a.bytes())
+		m.watch.Ingress(int(p.In), int(p.class), a.bytes())
 	}
 	if over := a.base - in.Reserve; a.pausing && a.headroom == 0 && (over <= 0 || over+in.Gap <= m.threshold(in)) {
-		a.forget(in, p.class, m.sched.Now())
-		in.tell(p.class, 0)
+		a.forget(in, int(p.class), m.sched.Now())
+		in.tell(int(p.class), 0)
 		m.Run()
 	}
 }
@@ -110,7 +111,7 @@ func (m *Manager) Transfer(p *Packet, in int) {
 	if p.charge != 0 {
 		m.discharge(p)
 	}
-	p.In, p.Class = in, -1
+	p.In, p.Class = int32(in), -1
 }
 
 // forget ends a pause of the sender.

@@ -44,7 +44,7 @@ func (o *port) pick() int {
 				d.deficit[q] += d.quantum[q]
 				d.fresh = false
 			}
-			if size := o.queues[q].head.size; d.deficit[q] >= size {
+			if size := int64(o.queues[q].head.size); d.deficit[q] >= size {
 				d.deficit[q] -= size
 				return q
 			}

@@ -53,29 +53,32 @@ type Port struct {
 	Alpha                        float64
 }
 
-// A Packet is a frame with what is known about it inside the switch.
+// A Packet is a frame with what is known about it inside the switch. A network
+// under load has many: its fields are as narrow as their values.
 type Packet struct {
 	Frame *packet.Frame
 	// State is what the program keeps with the packet.
 	State []uint64
-	// In is the port that the packet came in by, and Class what it is charged
-	// to there; a negative Class follows the queue.
-	In    int
-	Class int
-	// Out and Queue are where it waits, Enqueued since when.
-	Out, Queue int
-	Enqueued   vtime.Time
+	next  *Packet
+	// Out and Queue are where the packet waits, Enqueued since when.
+	Enqueued vtime.Time
 	// Depth counts what the queue held when the packet came.
 	Depth Depth
+	// In is the port that the packet came in by, and Class what it is charged
+	// to there; a negative Class follows the queue.
+	In, Out int32
+	// Port and List are for the Handler: the port as the program numbers it, and
+	// the field list that comes along with a recirculated packet.
+	Port, List int32
+	size       int32 // as charged to the queue
+	charge     int32 // as charged to In and class; 0: not charged
 	// Passes counts how often it was recirculated or resubmitted.
-	Passes int
-	// Tag and Port are for the Handler.
-	Tag, Port int
-
-	size   int64 // as charged to the queue
-	charge int64 // as charged to In and class; 0: not charged
-	class  int
-	next   *Packet
+	Passes int32
+	Class  int8
+	Queue  int8
+	class  int8
+	// Uncounted says that the packet is not yet among those received.
+	Uncounted bool
 }
 
 // Depth is how much a queue holds, in all units.
@@ -161,7 +164,7 @@ type port struct {
 	paused  uint8 // queues that the peer has paused
 	down    bool
 	ready   bool // is in Manager.ready
-	armed   bool // an event at busyTill is on its way
+	armed   bool // an event at busyTil is on its way
 	busyTil vtime.Time
 	control []*packet.Frame // PFC frames, before all queues
 	flying  []*Packet       // recirculated, in order
@@ -223,7 +226,7 @@ func (m *Manager) Get() *Packet {
 		return &Packet{Class: -1}
 	}
 	m.free = p.next
-	*p = Packet{State: p.State[:0], Class: -1}
+	p.next, p.State, p.Passes, p.Class, p.Uncounted, p.List = nil, p.State[:0], 0, -1, false, 0
 	return p
 }
 
@@ -243,7 +246,7 @@ func (m *Manager) Put(p *Packet) {
 func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	o := &m.ports[out]
 	size := int64(p.Frame.Len())
-	class := p.Class
+	class := int(p.Class)
 	if class < 0 {
 		class = q
 	}
@@ -252,7 +255,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 		return cause
 	}
 	m.chargeTo(p, class, size)
-	p.Out, p.Queue, p.Enqueued, p.size, p.next = out, q, m.sched.Now(), size, nil
+	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), m.sched.Now(), int32(size), nil
 	qu := &o.queues[q]
 	p.Depth = qu.depth
 	if qu.tail == nil {
@@ -289,7 +292,7 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 	case m.lossless(in, class):
 		a := &in.in[class]
 		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
-			(a.base-p.charge+size > in.Reserve+m.threshold(in) || a.base-p.charge+size > in.Reserve && m.exhausted(in, size)) {
+			(a.base-int64(p.charge)+size > in.Reserve+m.threshold(in) || a.base-int64(p.charge)+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
 		}
 		return Queued
@@ -418,8 +421,8 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 		o.filled &^= 1 << q
 	}
 	p.next = nil
-	qu.depth.add(p.size, -1)
-	o.m.used -= p.size
+	qu.depth.add(int64(p.size), -1)
+	o.m.used -= int64(p.size)
 	if qu.resumed > p.Enqueued {
 		p.Frame.Stalled = true
 	}
@@ -441,8 +444,8 @@ func (m *Manager) Waiting(in, out, class int) int64 {
 	var n int64
 	for q := range Queues {
 		for p := m.ports[out].queues[q].head; p != nil; p = p.next {
-			if p.In == in && p.class == class {
-				n += p.size
+			if int(p.In) == in && int(p.class) == class {
+				n += int64(p.size)
 			}
 		}
 	}

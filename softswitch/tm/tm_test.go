@@ -87,7 +87,7 @@ func (b *bed) queue(in, out, q, size int, tag byte) Cause {
 	p.Frame = b.pool.Get()
 	p.Frame.Data = append(p.Frame.Data, tag)
 	p.Frame.Elided = size - 1
-	p.In = in
+	p.In = int32(in)
 	c := b.m.Enqueue(p, out, q)
 	if c != Queued {
 		b.pool.Put(p.Frame)
