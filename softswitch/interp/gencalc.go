@@ -237,7 +237,8 @@ func (c *compiler) genDeparser(g int, d *bmv2json.Deparser) {
 			c.errorf(d.Pos, "deparser emits unknown header %s%s", name, diag.DidYouMean(name, keys(c.headers)))
 			continue
 		}
-		c.prog.deparse[g] = append(c.prog.deparse[g], emitted{h, h.typ.bits / 8, len(h.typ.stores) != 0})
+		c.prog.deparse[g] = append(c.prog.deparse[g], emitted{base: int32(h.base), bytes: int32(h.typ.bits / 8),
+			stores: len(h.typ.stores) != 0, always: len(h.typ.stores) != 0, varbit: h.typ.varbit >= 0, h: h})
 	}
 }
 

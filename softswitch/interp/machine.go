@@ -4,6 +4,7 @@ package interp
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -121,23 +122,29 @@ type Saved []uint64
 
 // Save copies what the packet needs in egress into s, which it may grow.
 func (m *Machine) Save(s Saved) Saved {
-	if n := len(m.prog.kept); cap(s) < n {
-		s = make(Saved, 0, n)
+	kept := m.prog.kept
+	if cap(s) < len(kept) {
+		s = make(Saved, len(kept))
 	}
-	s = s[:0]
-	for _, k := range m.prog.kept {
-		s = append(s, m.f[k])
+	s = s[:len(kept)]
+	f := unsafe.Pointer(unsafe.SliceData(m.f))
+	for i, k := range kept {
+		s[i] = *at64(f, k)
 	}
 	return s
 }
 
 // Resume goes on with a packet that was saved, for egress.
-func (m *Machine) Resume(f *packet.Frame, s Saved) {
-	m.prog.zero.clear(m.f)
-	for i, k := range m.prog.kept {
-		m.f[k] = s[i]
+func (m *Machine) Resume(frame *packet.Frame, s Saved) {
+	f := unsafe.Pointer(unsafe.SliceData(m.f))
+	for _, k := range m.prog.zero {
+		*at64(f, k) = 0
 	}
-	m.frame, m.data = f, f.Data
+	kept := m.prog.kept
+	for i, x := range s[:len(kept)] {
+		*at64(f, kept[i]) = x
+	}
+	m.frame, m.data = frame, frame.Data
 	m.Ask = Requests{}
 }
 
@@ -236,9 +243,11 @@ func (m *Machine) Finish() {
 
 // emitted is a header in the order of a deparser.
 type emitted struct {
-	*header
-	bytes  int // of the fixed-width fields
-	stores bool
+	base, bytes int32 // bytes of the fixed-width fields
+	// always says that there is something to store in a valid header; otherwise
+	// relDirty says so, if the type has stores.
+	always, stores, varbit bool
+	h                      *header
 }
 
 // deparse writes the headers over the parsed part of the packet. Where those
@@ -250,14 +259,18 @@ func (m *Machine) deparse(list []emitted) {
 	size, inPlace, change := 0, true, false
 	for i := range list {
 		h := &list[i]
-		block := f[h.base : h.base+3]
+		block := (*[3]uint64)(f[h.base:])
 		if block[relValid] == 0 {
 			continue
 		}
-		inPlace = inPlace && block[relOffset] == uint64(size)+1
-		change = change || h.stores && (block[relDirty] != 0 || !h.simple)
-		size += h.bytes
-		if h.typ.varbit >= 0 {
+		if block[relOffset] != uint64(size)+1 {
+			inPlace = false
+		}
+		if h.always || h.stores && block[relDirty] != 0 {
+			change = true
+		}
+		size += int(h.bytes)
+		if h.varbit {
 			size += int(f[h.base+relVarLen]) / 8
 		}
 	}
@@ -267,14 +280,14 @@ func (m *Machine) deparse(list []emitted) {
 		}
 		for i := range list {
 			if h := &list[i]; h.stores && f[h.base+relValid] != 0 {
-				m.writeStores(h.header, m.data[f[h.base+relOffset]-1:])
+				m.writeStores(h.h, m.data[f[h.base+relOffset]-1:])
 			}
 		}
 		return
 	}
 	out := m.scratch[:0]
 	for i := range list {
-		if h := list[i].header; f[h.base+relValid] != 0 {
+		if h := list[i].h; f[h.base+relValid] != 0 {
 			out = m.emit(out, h)
 		}
 	}

@@ -82,7 +82,7 @@ func (c *compiler) keepAll() {
 	for s := range p.fieldsEnd {
 		p.fresh.add(s)
 		if s < p.shared {
-			p.zero.add(s)
+			p.zero = append(p.zero, slot(s))
 		} else {
 			p.kept = append(p.kept, slot(s))
 		}
@@ -316,15 +316,15 @@ func (o *optimiser) atEnd(s *section, f func(slot int)) {
 	}
 	f(p.sys + sysPayload)
 	for _, h := range p.deparse[s.gress] {
-		for rel := range h.typ.relFields() {
-			f(h.base + rel)
+		for rel := range h.h.typ.relFields() {
+			f(h.h.base + rel)
 		}
-		moves := h.typ.stores
-		if !o.simple[h.header] || o.added[h.header] {
-			moves = h.typ.all
+		moves := h.h.typ.stores
+		if !o.simple[h.h] || o.added[h.h] {
+			moves = h.h.typ.all
 		}
 		for i := range moves {
-			f(h.base + int(moves[i].rel))
+			f(h.h.base + int(moves[i].rel))
 		}
 	}
 }
@@ -625,6 +625,12 @@ func (o *optimiser) keepOnly(live []bitset) {
 	for _, h := range o.order {
 		h.simple = o.simple[h]
 	}
+	for g := range gresses {
+		for i := range p.deparse[g] {
+			e := &p.deparse[g][i]
+			e.always = e.stores && !e.h.simple
+		}
+	}
 	read, written := o.touched()
 	for name, at := range p.fields {
 		if !read.has(at.slot) {
@@ -650,7 +656,7 @@ func (o *optimiser) keepOnly(live []bitset) {
 		switch {
 		case s >= p.fieldsEnd, sets[s], n >= 0 && o.inBytes(n, bytes):
 		case !written.has(s):
-			p.zero.add(s)
+			p.zero = append(p.zero, slot(s))
 		default:
 			p.kept = append(p.kept, slot(s))
 		}

@@ -61,7 +61,7 @@ type Program struct {
 
 	fresh spans  // cleared before a packet is parsed
 	kept  []slot // kept in a queue
-	zero  spans  // cleared after it, before what is kept comes back
+	zero  []slot // cleared after it, before what is kept comes back
 
 	headerOps  []headerOp
 	stackOps   []stackOp

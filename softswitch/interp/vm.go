@@ -146,12 +146,12 @@ func (m *Machine) run(start int32) {
 				*at64(f, in.d) = 0
 				goto loop
 			}
-			b := m.data[at-1+uint64(in.b):]
-			if len(b) >= 8 {
-				*at64(f, in.d) = binary.BigEndian.Uint64(b) << (in.imm & 63) >> (in.imm >> 8 & 63)
+			at += uint64(in.b) - 1
+			if at+8 <= uint64(len(m.data)) {
+				*at64(f, in.d) = word(m.data, at) << (in.imm & 63) >> (in.imm >> 8 & 63)
 				goto loop
 			}
-			x := uint64(0)
+			x, b := uint64(0), m.data[at:]
 			for i, c := range b {
 				x |= uint64(c) << (56 - 8*i)
 			}
@@ -159,7 +159,7 @@ func (m *Machine) run(start int32) {
 			goto loop
 		case iPeek:
 			if at := m.cur + int(in.b); at+8 <= len(m.data) {
-				*at64(f, in.d) = binary.BigEndian.Uint64(m.data[at:]) << (in.imm & 63) >> (in.imm >> 8 & 63)
+				*at64(f, in.d) = word(m.data, uint64(at)) << (in.imm & 63) >> (in.imm >> 8 & 63)
 				goto loop
 			}
 		case iTake:
@@ -190,6 +190,11 @@ func (m *Machine) run(start int32) {
 // at returns the address of an instruction, at64 that of a slot.
 func at(code unsafe.Pointer, pc uint64) unsafe.Pointer {
 	return unsafe.Add(code, uintptr(pc)*unsafe.Sizeof(instr{}))
+}
+
+// word returns the eight bytes of b from at on, which b has.
+func word(b []byte, at uint64) uint64 {
+	return binary.BigEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), at))[:])
 }
 
 func at64(f unsafe.Pointer, s slot) *uint64 { return (*uint64)(unsafe.Add(f, uintptr(s)*8)) }

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bench measures how fast the fabric is, in ratios: of P4 programs to a
+// plain switch in Go, of schemes to ECMP, of two threads to one. Seconds differ
+// between machines and from minute to minute; what ran in turns, in processes
+// of their own, can be compared. `make bench` writes the ratios into
+// docs/performance.md.
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/fabrictest"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/hpcc"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/virtual"
+)
+
+// plain is the profile that stands for the plain switch in Go.
+const plain = "plain"
+
+// A job is something that runs once, in a process of its own.
+type job struct {
+	net, profile, cc string
+	threads          int
+}
+
+func (j job) String() string { return fmt.Sprintf("%s/%s/%s/%d", j.net, j.profile, j.cc, j.threads) }
+
+// usage is what a job took.
+type usage struct {
+	Hops       uint64  // frames that reached a switch
+	User, Wall float64 // seconds of the run
+	Start      float64 // seconds until it began
+	In, InUser float64 // of Start, what the run's own clock counts
+	Bytes      int64   // most memory that the process had
+	Hosts      int
+}
+
+// Ratios that are measured: of what a over b takes.
+var ratios = []struct {
+	text string
+	a, b job
+	of   func(u usage) float64
+	goal string
+}{
+	{"P4 (ECMP) to plain switch, DCQCN: user time", job{"w1", "ecmp", "dcqcn", 1}, job{"w1", plain, "dcqcn", 1}, userTime, "≤ 1.5"},
+	{"P4 (ECMP) to plain switch, no congestion control: user time", job{"w1", "ecmp", "none", 1}, job{"w1", plain, "none", 1}, userTime, "≤ 1.5"},
+	{"RLB over DRILL to ECMP: user time per traversal", job{"paused", "rlb-drill", "dcqcn", 1}, job{"paused", "ecmp", "dcqcn", 1}, perHop, "≤ 1.4"},
+	{"PLB to ECMP: user time per traversal", job{"paused", "plb", "dcqcn", 1}, job{"paused", "ecmp", "dcqcn", 1}, perHop, "≤ 1.4"},
+	{"PB-FS to ECMP: user time per traversal", job{"paused", "pbfs", "dcqcn", 1}, job{"paused", "ecmp", "dcqcn", 1}, perHop, "≤ 1.4"},
+	{"one thread to two, W1: elapsed time", job{"w1", "ecmp", "dcqcn", 1}, job{"w1", "ecmp", "dcqcn", 2}, elapsed, "≥ 1.8"},
+	{"one thread to two, 288 hosts at load 0.6: elapsed time", job{"hosts288", "ecmp", "dcqcn", 1}, job{"hosts288", "ecmp", "dcqcn", 2}, elapsed, "≥ 1.8"},
+	{"one thread to two, little traffic: elapsed time", job{"idle", "ecmp", "dcqcn", 1}, job{"idle", "ecmp", "dcqcn", 2}, elapsed, "≥ 0.95"},
+}
+
+func userTime(u usage) float64 { return u.User }
+func perHop(u usage) float64   { return u.User / float64(u.Hops) }
+func elapsed(u usage) float64  { return u.Wall }
+
+// TestRatios measures in rounds, each job once a round.
+func TestRatios(t *testing.T) {
+	if name := os.Getenv("PAUSELESS_BENCH_JOB"); name != "" {
+		child(t, name)
+		return
+	}
+	rounds, _ := strconv.Atoi(os.Getenv("BENCH"))
+	if rounds == 0 {
+		t.Skip("takes minutes: `make bench`, or BENCH=rounds")
+	}
+	var jobs []job
+	for _, r := range ratios {
+		if want := os.Getenv("BENCH_ONLY"); !strings.Contains(r.text, want) {
+			continue
+		}
+		for _, j := range []job{r.a, r.b} {
+			if !slices.Contains(jobs, j) {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	took := map[job][]usage{}
+	for round := range rounds {
+		for _, j := range jobs {
+			u, err := run(j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took[j] = append(took[j], u)
+			t.Logf("round %d: %-24v %.2f s user, %.2f s elapsed, %.0f ns per traversal, start %.2f s, %d MB", round+1, j,
+				u.User, u.Wall, 1e9*u.User/float64(u.Hops), u.Start, u.Bytes>>20)
+		}
+	}
+	text := report(took, rounds)
+	fmt.Print(text)
+	if file := os.Getenv("BENCH_OUT"); file != "" {
+		if err := insert(file, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// run runs a job in a process of its own.
+func run(j job) (u usage, err error) {
+	cmd := exec.Command(os.Args[0], "-test.run=TestRatios", "-test.timeout=1h")
+	cmd.Env = append(os.Environ(), "PAUSELESS_BENCH_JOB="+j.String())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return u, fmt.Errorf("%v: %w\n%s", j, err, out)
+	}
+	_, line, ok := strings.Cut(string(out), "USAGE ")
+	line, _, _ = strings.Cut(line, "\n")
+	if !ok {
+		return u, fmt.Errorf("%v says\n%s", j, out)
+	}
+	if err := json.Unmarshal([]byte(line), &u); err != nil {
+		return u, fmt.Errorf("%v: %w", j, err)
+	}
+	u.Bytes = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+	return u, nil
+}
+
+func user() float64 {
+	var r syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return float64(r.Utime.Nano()) / 1e9
+}
+
+// child runs a job and prints what it took.
+func child(t *testing.T, name string) {
+	parts := strings.Split(name, "/")
+	threads, _ := strconv.Atoi(parts[3])
+	j := job{parts[0], parts[1], parts[2], threads}
+	if file := os.Getenv("BENCH_CPU"); file != "" {
+		w, err := os.Create(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pprof.StartCPUProfile(w)
+		defer pprof.StopCPUProfile()
+	}
+	began, before := time.Now(), user()
+	var u usage
+	if text, ok := scenarios[j.net]; ok {
+		u = runScenario(t, j, text)
+	} else {
+		f := openW1(t, j)
+		u = usage{Start: time.Since(began).Seconds(), Hosts: len(f.Topology().Hosts())}
+		began, before = time.Now(), user()
+		for !f.Done() {
+			if err := f.RunUntil(context.Background(), f.Now()+100*vtime.Microsecond); err != nil {
+				t.Fatal(err)
+			}
+		}
+		u.Hops = f.Progress().Hops
+	}
+	u.Wall, u.User = time.Since(began).Seconds()-u.In, user()-before-u.InUser
+	b, _ := json.Marshal(u)
+	fmt.Printf("USAGE %s\n", b)
+}
+
+// scenarios are the networks other than W1. PROFILE is filled in.
+var scenarios = map[string]string{
+	// The network of the RLB paper's figures 2 to 4, as `pauseless exp run
+	// rlb-paused-path` has it.
+	"paused": `name: paused
+network:
+  leaf_spine: {leaves: 2, spines: 8, hosts_per_leaf: 8, rate: 40Gbps, delay: 2us}
+  switch: {buffer: 9MB, pfc: {xoff: 256KB}}
+profiles: [PROFILE]
+paths: {h16: 1}
+traffic:
+- poisson: {sizes: websearch, load: 0.6, duration: 10ms, from: h1..h6, to: h9..h12}
+- burst: {from: h7..h8, to: h16, flows: 8, size: 128KB, times: 10, interval: 1ms}
+- burst: {from: h13..h15, to: h16, flows: 8, size: 64KB, times: 10, interval: 1ms}
+until: 200ms
+`,
+	"hosts288": `name: hosts288
+network:
+  leaf_spine: {leaves: 12, spines: 12, hosts_per_leaf: 24, rate: 40Gbps, delay: 2us}
+  switch: {buffer: 9MB, pfc: {xoff: 256KB}}
+profiles: [PROFILE]
+traffic:
+- poisson: {sizes: websearch, load: 0.6, duration: 2ms}
+until: 2ms
+`,
+	"idle": `name: idle
+network:
+  leaf_spine: {leaves: 12, spines: 12, hosts_per_leaf: 24, rate: 40Gbps, delay: 2us}
+  switch: {buffer: 9MB, pfc: {xoff: 256KB}}
+profiles: [PROFILE]
+traffic:
+- poisson: {sizes: websearch, load: 0.6, duration: 20ms, from: h1, to: h100}
+until: 100ms
+`,
+}
+
+// runScenario runs a scenario. What passes until its network is up counts as
+// the start.
+func runScenario(t *testing.T, j job, text string) (u usage) {
+	s, err := scenario.Parse(j.net+".yaml", []byte(strings.ReplaceAll(text, "PROFILE", j.profile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, before := time.Now(), user()
+	up := false
+	_, err = s.Run(context.Background(), scenario.Options{Threads: j.threads, Event: func(controlplane.Event) {}, Progress: func(p fabric.Progress) {
+		if !up {
+			up = true
+			u.Start = time.Since(began).Seconds()
+			u.In, u.InUser = u.Start, user()-before
+		}
+		u.Hops = p.Hops
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Hosts = len(s.Net().Hosts())
+	return u
+}
+
+// openW1 brings up benchmark W1: see docs/performance.md.
+func openW1(t *testing.T, j job) *fabric.Fabric {
+	const dir = "../hpcc/testdata/w1/"
+	c, err := hpcc.ReadConfig(dir + "config.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := hpcc.ReadTopology(dir+"topology.txt", c.Switch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows, _, err := hpcc.ReadFlows(dir+"flow.txt", net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, _ := c.MarkFor(40 * vtime.Gbps)
+	c.Hosts.CC.Algorithm = j.cc
+	var f *fabric.Fabric
+	if j.profile == plain {
+		f, err = fabric.New(fabric.Config{Topology: net, Hosts: c.Hosts, Threads: j.threads, Switch: func(n *topo.Node, at fabric.Network) (fabric.Node, error) {
+			return fabrictest.New(net, n, at, fabrictest.Config{
+				Buffer: int64(c.Switch.Buffer), AlphaShift: 3, NIC: 40 * vtime.Gbps,
+				Resume: int64(c.Switch.PFC.Resume), Reserve: int64(c.Switch.PFC.Reserve), Headroom: 3,
+				Marks: func(vtime.Rate) (kmin, kmax int64, pmax float64) {
+					return int64(mark.KMin), int64(mark.KMax), mark.PMax
+				},
+			}), nil
+		}})
+	} else {
+		f, err = withProgram(net, c.Hosts, mark, j)
+	}
+	if err == nil {
+		err = f.AddFlows(flows)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func withProgram(net *topo.Topology, hosts roce.Config, mark hpcc.Mark, j job) (*fabric.Fabric, error) {
+	p, err := program.Load(j.profile)
+	if err != nil {
+		return nil, err
+	}
+	if p.Set == nil {
+		p.Set = map[string]string{}
+	}
+	p.Set["red.kmin"], p.Set["red.kmax"], p.Set["red.pmax"] = mark.KMin.String(), mark.KMax.String(), fmt.Sprint(mark.PMax)
+	program.Fit(p, net)
+	prog, err := program.Build(p)
+	if err != nil {
+		return nil, err
+	}
+	lab, err := virtual.Open(context.Background(), virtual.Config{Topology: net, Program: prog, Hosts: hosts, Seed: 1, Threads: j.threads,
+		Event: func(controlplane.Event) {}})
+	if err != nil {
+		return nil, err
+	}
+	return lab.Fabric, nil
+}
+
+// report lays the ratios out as a table.
+func report(took map[job][]usage, rounds int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d interleaved rounds on %s, %s/%s, Go %s; 95 %% intervals of the mean ratio.\n\n", rounds, machine(), runtime.GOOS, runtime.GOARCH, strings.TrimPrefix(runtime.Version(), "go"))
+	b.WriteString("| ratio | measured | goal |\n|---|---:|---:|\n")
+	for _, r := range ratios {
+		a, c := took[r.a], took[r.b]
+		if len(a) == 0 {
+			continue
+		}
+		var x []float64
+		for i := range a {
+			x = append(x, r.of(a[i])/r.of(c[i]))
+		}
+		mean, half := interval(x)
+		fmt.Fprintf(&b, "| %s | %.2f ± %.2f | %s |\n", r.text, mean, half, r.goal)
+	}
+	b.WriteString("\n| run | ns per traversal (user) | start | memory | per host |\n|---|---:|---:|---:|---:|\n")
+	var jobs []job
+	for j := range took {
+		jobs = append(jobs, j)
+	}
+	slices.SortFunc(jobs, func(a, b job) int { return strings.Compare(a.String(), b.String()) })
+	for _, j := range jobs {
+		var ns, start []float64
+		most, hosts := int64(0), 1
+		for _, u := range took[j] {
+			ns, start = append(ns, 1e9*perHop(u)), append(start, u.Start)
+			most, hosts = max(most, u.Bytes), u.Hosts
+		}
+		mean, half := interval(ns)
+		fmt.Fprintf(&b, "| %v | %.0f ± %.0f | %.2f s | %d MB | %d kB |\n", j, mean, half, slices.Min(start), most>>20, most>>10/int64(hosts))
+	}
+	return b.String()
+}
+
+// interval returns the mean, and half of its 95 % interval by Student's t.
+func interval(x []float64) (mean, half float64) {
+	n := float64(len(x))
+	for _, v := range x {
+		mean += v / n
+	}
+	if len(x) < 2 {
+		return mean, math.Inf(1)
+	}
+	var sum float64
+	for _, v := range x {
+		sum += (v - mean) * (v - mean)
+	}
+	quantile := []float64{12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26}
+	return mean, quantile[min(len(x)-2, len(quantile)-1)] * math.Sqrt(sum/(n-1)/n)
+}
+
+// machine describes the processor.
+func machine() string {
+	model := "an unknown processor"
+	b, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(b)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			model = strings.TrimSpace(value)
+			break
+		}
+	}
+	return fmt.Sprintf("%d cores of %s", runtime.NumCPU(), model)
+}
+
+// Marks around the part of a file that insert replaces.
+const (
+	begin = "<!-- make bench -->\n"
+	end   = "<!-- end -->"
+)
+
+func insert(file, text string) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(b), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no %q and %q", file, begin, end)
+	}
+	return os.WriteFile(file, []byte(before+begin+text+end+after), 0o644)
+}
