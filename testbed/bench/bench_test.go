@@ -234,7 +234,7 @@ func runScenario(t *testing.T, j job, text string) (u usage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Hosts = len(s.Net().Hosts())
+	u.Hosts = len(s.Cases()[0].Net().Hosts())
 	return u
 }
 
