@@ -20,7 +20,7 @@ import (
 // anybody, of all traffic (silent random drops) or of some pairs of hosts (a
 // black hole).
 type Fault struct {
-	From  vtime.Time `yaml:"from"`
+	From  vtime.Time `yaml:"from"`  // when it begins
 	Until vtime.Time `yaml:"until"` // zero: for good
 
 	// Link is "l1-s1" for every link between two nodes, or "l1:5" for the one
@@ -88,27 +88,53 @@ func (f *Fabric) addFaults(faults []Fault) error {
 	return nil
 }
 
+// Check returns what is wrong with a fault in a network, and the key of the
+// field in a file, or "".
+func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
+	switch {
+	case ft.From < 0:
+		return "from", fmt.Errorf("a fault begins at %v, before the run", ft.From)
+	case ft.Until != 0 && ft.Until <= ft.From:
+		return "until", fmt.Errorf("lasts from %v until %v", ft.From, ft.Until)
+	case ft.Loss < 0 || ft.Loss > 1:
+		return "loss", fmt.Errorf("loss is %g; a probability is from 0 to 1", ft.Loss)
+	case ft.Corrupt < 0 || ft.Corrupt > 1:
+		return "corrupt", fmt.Errorf("corrupt is %g; a probability is from 0 to 1", ft.Corrupt)
+	case (ft.Link == "") == (ft.Node == ""):
+		return "", fmt.Errorf("names either a link or a node")
+	case ft.Link != "" && len(ft.Pairs) > 0:
+		return "pairs", fmt.Errorf("pairs are lost by a node, not by a link")
+	case ft.Node != "" && (ft.Down || ft.Corrupt != 0):
+		return "node", fmt.Errorf("a node loses frames; down and corrupt are for links")
+	case !ft.Down && ft.Loss == 0 && ft.Corrupt == 0:
+		return "", fmt.Errorf("does nothing: give down, loss or corrupt")
+	}
+	if ft.Link != "" {
+		_, err := findLinks(t, ft.Link)
+		return "link", err
+	}
+	if n := t.NodeByName(ft.Node); n == nil || n.Kind != topo.Switch {
+		return "node", fmt.Errorf("no switch is called %q%s", ft.Node, diag.DidYouMean(ft.Node, nodeNames(t, topo.Switch)))
+	}
+	for _, pair := range ft.Pairs {
+		if src, dst := t.Pair(pair); src == nil || src.Kind != topo.Host || dst.Kind != topo.Host {
+			return "pairs", fmt.Errorf("pair %q: want two hosts, as in \"h1-h9\"", pair)
+		}
+	}
+	return "", nil
+}
+
 func (f *Fabric) addFault(ft *Fault) error {
+	if _, err := ft.Check(f.topo); err != nil {
+		return err
+	}
 	until := ft.Until
 	if until == 0 {
 		until = vtime.Never
 	}
-	switch {
-	case ft.From < 0 || until <= ft.From:
-		return fmt.Errorf("lasts from %v until %v", ft.From, ft.Until)
-	case ft.Loss < 0 || ft.Loss > 1 || ft.Corrupt < 0 || ft.Corrupt > 1:
-		return fmt.Errorf("probability is not between 0 and 1")
-	case (ft.Link == "") == (ft.Node == ""):
-		return fmt.Errorf("names either a link or a node")
-	case ft.Link != "" && len(ft.Pairs) > 0:
-		return fmt.Errorf("pairs are lost by a node, not by a link")
-	case ft.Node != "" && (ft.Down || ft.Corrupt != 0):
-		return fmt.Errorf("a node loses frames; down and corrupt are for links")
-	case !ft.Down && ft.Loss == 0 && ft.Corrupt == 0:
-		return fmt.Errorf("does nothing: give down, loss or corrupt")
-	}
 	if ft.Node != "" {
-		return f.addNodeFault(ft, until)
+		f.addNodeFault(ft, until)
+		return nil
 	}
 	links, err := findLinks(f.topo, ft.Link)
 	if err != nil {
@@ -138,11 +164,8 @@ func (f *Fabric) faulty(link, dir int) *pipeFault {
 	return p.fault
 }
 
-func (f *Fabric) addNodeFault(ft *Fault, until vtime.Time) error {
+func (f *Fabric) addNodeFault(ft *Fault, until vtime.Time) {
 	tn := f.topo.NodeByName(ft.Node)
-	if tn == nil || tn.Kind != topo.Switch {
-		return fmt.Errorf("no switch is called %q%s", ft.Node, diag.DidYouMean(ft.Node, nodeNames(f.topo, topo.Switch)))
-	}
 	n := f.engine.nodes[tn.ID]
 	if n.fault == nil {
 		n.fault = &nodeFault{rng: newRand(f.seed, purposeNode, tn.ID)}
@@ -150,9 +173,6 @@ func (f *Fabric) addNodeFault(ft *Fault, until vtime.Time) error {
 	p := lossPeriod{from: ft.From, until: until, loss: ft.Loss}
 	for _, pair := range ft.Pairs {
 		src, dst := f.topo.Pair(pair)
-		if src == nil || src.Kind != topo.Host || dst.Kind != topo.Host {
-			return fmt.Errorf("pair %q: want two hosts, as in \"h1-h9\"", pair)
-		}
 		if p.pairs == nil {
 			p.pairs = make(map[[8]byte]bool)
 		}
@@ -162,7 +182,6 @@ func (f *Fabric) addNodeFault(ft *Fault, until vtime.Time) error {
 		p.pairs[key] = true
 	}
 	n.fault.periods = append(n.fault.periods, p)
-	return nil
 }
 
 // watch tells the node at an end of a link, if it wants to know, when the
@@ -199,6 +218,12 @@ func findLinks(t *topo.Topology, name string) ([]int, error) {
 	}
 	a, b := t.Pair(name)
 	if a == nil {
+		first, second, two := strings.Cut(name, "-")
+		for _, node := range []string{first, second} {
+			if two && t.NodeByName(node) == nil {
+				return nil, fmt.Errorf("link %q: no node is called %q%s", name, node, diag.DidYouMean(node, append(nodeNames(t, topo.Switch), nodeNames(t, topo.Host)...)))
+			}
+		}
 		return nil, fmt.Errorf("link %q: want two nodes, as in \"l1-s1\", or a port, as in \"l1:5\"", name)
 	}
 	var links []int

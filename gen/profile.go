@@ -18,7 +18,7 @@ import (
 // Profile says what a program does, how large it is and which units its
 // target counts in.
 type Profile struct {
-	Name    string `yaml:"name"`
+	Name    string `yaml:"name"`    // lower-case letters, digits and hyphens; files that are written are called so
 	Summary string `yaml:"summary"` // a phrase without a full stop
 	// Base is the base load balancer: which of several equal paths a packet
 	// takes.

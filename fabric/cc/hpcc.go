@@ -13,7 +13,7 @@ import (
 type HPCC struct {
 	Eta      float64    `yaml:"eta"`       // target utilisation
 	MaxStage int        `yaml:"max_stage"` // additive increases before a multiplicative one; -1: none
-	AI       vtime.Rate `yaml:"ai"`
+	AI       vtime.Rate `yaml:"ai"`        // additive increase per round trip
 }
 
 func (p HPCC) or(base HPCC) HPCC { return overlay(p, base) }

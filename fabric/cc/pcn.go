@@ -9,8 +9,8 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // to that rate at once, less WMin; any other rises gently at first, then
 // boldly. Its switches mark only what PFC did not hold back.
 type PCN struct {
-	WMin float64 `yaml:"w_min"`
-	WMax float64 `yaml:"w_max"`
+	WMin float64 `yaml:"w_min"` // least weight of the line rate in an increase
+	WMax float64 `yaml:"w_max"` // greatest weight of the line rate in an increase
 }
 
 func (p PCN) or(base PCN) PCN { return overlay(p, base) }

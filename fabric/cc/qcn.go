@@ -8,12 +8,12 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // and tells their source by how much its queue is too long and grows. The
 // source falls in proportion, and rises by bytes sent and by time.
 type QCN struct {
-	Gd           float64    `yaml:"gd"` // fall per unit of feedback, of which there are 64
-	ByteCounter  vtime.Size `yaml:"byte_counter"`
-	RiseTimer    vtime.Time `yaml:"rise_timer"`
-	FastRecovery int        `yaml:"fast_recovery"`
-	AI           vtime.Rate `yaml:"ai"`
-	HAI          vtime.Rate `yaml:"hai"`
+	Gd           float64    `yaml:"gd"`            // fall per unit of feedback, of which there are 64
+	ByteCounter  vtime.Size `yaml:"byte_counter"`  // bytes after which the rate rises
+	RiseTimer    vtime.Time `yaml:"rise_timer"`    // time after which the rate rises
+	FastRecovery int        `yaml:"fast_recovery"` // rises halfway back to the old rate before the target grows
+	AI           vtime.Rate `yaml:"ai"`            // additive increase of the target
+	HAI          vtime.Rate `yaml:"hai"`           // the same after many rises in a row
 }
 
 func (p QCN) or(base QCN) QCN { return overlay(p, base) }

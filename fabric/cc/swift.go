@@ -16,10 +16,10 @@ type Swift struct {
 	// Target is the delay that queues may add to the base round trip, before
 	// the scaling by FSRange.
 	Target  vtime.Time `yaml:"target"`
-	AI      float64    `yaml:"ai"`      // packets per round trip
-	Beta    float64    `yaml:"beta"`    // of the multiplicative decrease
-	MaxMDF  float64    `yaml:"max_mdf"` // greatest decrease at once, as a share of the window
-	FSRange vtime.Time `yaml:"fs_range"`
+	AI      float64    `yaml:"ai"`       // packets per round trip
+	Beta    float64    `yaml:"beta"`     // of the multiplicative decrease
+	MaxMDF  float64    `yaml:"max_mdf"`  // greatest decrease at once, as a share of the window
+	FSRange vtime.Time `yaml:"fs_range"` // how much more delay the smallest windows may cause
 	// FSMin and FSMax are the windows, in packets, between which the target
 	// falls from FSRange more to none more, so that flows with small windows
 	// share a queue fairly.

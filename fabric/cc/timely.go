@@ -7,12 +7,12 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // TIMELY (Mittal et al., SIGCOMM 2015) follows the round-trip time and its
 // gradient. It is updated once per round trip.
 type TIMELY struct {
-	Alpha  float64    `yaml:"alpha"` // weight of a new RTT difference
-	Beta   float64    `yaml:"beta"`  // of the multiplicative decrease
-	Low    vtime.Time `yaml:"low"`   // below this RTT the rate always rises
-	High   vtime.Time `yaml:"high"`  // above it always falls
-	MinRTT vtime.Time `yaml:"min_rtt"`
-	AI     vtime.Rate `yaml:"ai"`
+	Alpha  float64    `yaml:"alpha"`     // weight of a new RTT difference
+	Beta   float64    `yaml:"beta"`      // of the multiplicative decrease
+	Low    vtime.Time `yaml:"low"`       // below this RTT the rate always rises
+	High   vtime.Time `yaml:"high"`      // above it always falls
+	MinRTT vtime.Time `yaml:"min_rtt"`   // the base round trip
+	AI     vtime.Rate `yaml:"ai"`        // additive increase per round trip
 	HAI    vtime.Rate `yaml:"hai"`       // per round trip, after
 	HAIAt  int        `yaml:"hai_after"` // so many rises in a row
 }

@@ -29,9 +29,9 @@ type Network interface {
 
 // Config describes hosts. Start from Defaults: a zero is a zero here.
 type Config struct {
-	MTU      int      `yaml:"mtu"`      // payload bytes of a full packet
-	Overhead int      `yaml:"overhead"` // bytes a frame takes on the wire beside its own: preamble, gap, check sequence
-	Recovery Recovery `yaml:"recovery"`
+	MTU      int      `yaml:"mtu"`       // payload bytes of a full packet
+	Overhead int      `yaml:"overhead"`  // bytes a frame takes on the wire beside its own: preamble, gap, check sequence
+	Recovery Recovery `yaml:"recovery"`  // what happens to packets that are lost or out of order
 	AckEvery int      `yaml:"ack_every"` // packets per acknowledgement
 	// NAKInterval is how soon the receiver may ask again for the same packet.
 	NAKInterval vtime.Time `yaml:"nak_interval"`

@@ -20,7 +20,7 @@ import (
 // tell of a congestion that the postcard has dealt with, and congestion
 // control would cut the corrected rate once more. The paper does not say so.
 type PBFS struct {
-	On       bool       `yaml:"on"`
+	On       bool       `yaml:"on"`        // flows begin with PB-FS
 	RTT      vtime.Time `yaml:"rtt"`       // DC_RTT; zero: the longest base round trip of the network
 	Tau      vtime.Time `yaml:"tau"`       // flows that last no longer at line rate stay out of it; zero: half RTT
 	Delta    int        `yaml:"delta"`     // every so many packets one is marked

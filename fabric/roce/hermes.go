@@ -16,7 +16,7 @@ import (
 // their own flows and from probes, and choose a path for every packet with
 // care. A tag in front of the IP header carries the choice to the leaf.
 type Hermes struct {
-	On bool `yaml:"on"`
+	On bool `yaml:"on"` // hosts choose paths as Hermes does
 	// A path is good below RTTLow, and may be congested above RTTHigh, both
 	// counted from the base round trip. A path is better than another if its
 	// round trip is shorter by RTTGap.

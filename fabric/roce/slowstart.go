@@ -10,8 +10,8 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // lost, and when the flow has its link's rate. PB-FS's paper compares with it
 // (section V-C, SS).
 type SlowStart struct {
-	On      bool `yaml:"on"`
-	Packets int  `yaml:"packets"`
+	On      bool `yaml:"on"`      // flows begin with slow start
+	Packets int  `yaml:"packets"` // in the first round trip
 }
 
 // slowStart is the slow start of a flow, or its slow restart after a loss. The

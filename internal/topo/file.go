@@ -18,7 +18,7 @@ import (
 // Spec is a network as a file describes it. Exactly one of the shapes is
 // given.
 type Spec struct {
-	Name       string            `yaml:"name"`
+	Name       string            `yaml:"name"` // of the network
 	LeafSpine  *LeafSpine        `yaml:"leaf_spine"`
 	Clos       *Clos             `yaml:"clos"`
 	FatTree    *FatTree          `yaml:"fat_tree"`
@@ -36,7 +36,7 @@ type Change struct {
 	// all links between switches are meant, or Share of them, drawn by Seed.
 	Link  string  `yaml:"link"`
 	Share float64 `yaml:"share"` // from 0 to 1; zero means all
-	Seed  uint64  `yaml:"seed"`
+	Seed  uint64  `yaml:"seed"`  // of the draw
 
 	Rate   vtime.Rate `yaml:"rate"`   // zero: as it was
 	Delay  vtime.Time `yaml:"delay"`  // zero: as it was

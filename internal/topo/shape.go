@@ -22,14 +22,14 @@ type shape interface {
 // and then to the spines in turn, parallel links side by side; port p of a
 // spine leads to leaf p, if links are not parallel.
 type LeafSpine struct {
-	Leaves       int        `yaml:"leaves"`
-	Spines       int        `yaml:"spines"`
-	HostsPerLeaf int        `yaml:"hosts_per_leaf"`
-	Rate         vtime.Rate `yaml:"rate"`         // of host links
-	UplinkRate   vtime.Rate `yaml:"uplink_rate"`  // of leaf–spine links; zero means Rate
-	Delay        vtime.Time `yaml:"delay"`        // of every link, one way
-	UplinkDelay  vtime.Time `yaml:"uplink_delay"` // of leaf–spine links; zero means Delay
-	Parallel     int        `yaml:"parallel"`     // links per leaf and spine; zero means one
+	Leaves       int        `yaml:"leaves"`         // number of leaves
+	Spines       int        `yaml:"spines"`         // number of spines
+	HostsPerLeaf int        `yaml:"hosts_per_leaf"` // hosts of each leaf
+	Rate         vtime.Rate `yaml:"rate"`           // of host links
+	UplinkRate   vtime.Rate `yaml:"uplink_rate"`    // of leaf–spine links; zero means Rate
+	Delay        vtime.Time `yaml:"delay"`          // of every link, one way
+	UplinkDelay  vtime.Time `yaml:"uplink_delay"`   // of leaf–spine links; zero means Delay
+	Parallel     int        `yaml:"parallel"`       // links per leaf and spine; zero means one
 }
 
 func (ls *LeafSpine) check(key string, r *reporter) {
@@ -68,17 +68,17 @@ func (ls *LeafSpine) Build(name string, sw SwitchConfig) (*Topology, error) {
 // j-th group of so many cores; otherwise it has all. Nodes are called h, t, a
 // and c.
 type Clos struct {
-	Pods        int        `yaml:"pods"`
-	Tors        int        `yaml:"tors"` // per pod
-	Aggs        int        `yaml:"aggs"` // per pod
-	Cores       int        `yaml:"cores"`
+	Pods        int        `yaml:"pods"`          // number of pods
+	Tors        int        `yaml:"tors"`          // per pod
+	Aggs        int        `yaml:"aggs"`          // per pod
+	Cores       int        `yaml:"cores"`         // core switches in all
 	CoresPerAgg int        `yaml:"cores_per_agg"` // zero: all
-	HostsPerTor int        `yaml:"hosts_per_tor"`
-	Parallel    int        `yaml:"parallel"`    // links per ToR and aggregation switch; zero means one
-	Rate        vtime.Rate `yaml:"rate"`        // of host links
-	UplinkRate  vtime.Rate `yaml:"uplink_rate"` // of ToR–aggregation links; zero means Rate
-	CoreRate    vtime.Rate `yaml:"core_rate"`   // of aggregation–core links; zero means UplinkRate
-	Delay       vtime.Time `yaml:"delay"`       // of every link, one way
+	HostsPerTor int        `yaml:"hosts_per_tor"` // hosts of each top-of-rack switch
+	Parallel    int        `yaml:"parallel"`      // links per ToR and aggregation switch; zero means one
+	Rate        vtime.Rate `yaml:"rate"`          // of host links
+	UplinkRate  vtime.Rate `yaml:"uplink_rate"`   // of ToR–aggregation links; zero means Rate
+	CoreRate    vtime.Rate `yaml:"core_rate"`     // of aggregation–core links; zero means UplinkRate
+	Delay       vtime.Time `yaml:"delay"`         // of every link, one way
 }
 
 func (c *Clos) check(key string, r *reporter) {
@@ -125,9 +125,9 @@ func (c *Clos) build(b *Builder) {
 // FatTree is the Clos network of switches with K ports, all links alike
 // (Al-Fares et al., SIGCOMM 2008): K pods, K³/4 hosts.
 type FatTree struct {
-	K     int        `yaml:"k"`
-	Rate  vtime.Rate `yaml:"rate"`
-	Delay vtime.Time `yaml:"delay"`
+	K     int        `yaml:"k"`     // ports of every switch; even. There are K³/4 hosts
+	Rate  vtime.Rate `yaml:"rate"`  // of every link
+	Delay vtime.Time `yaml:"delay"` // of every link, one way
 }
 
 func (ft *FatTree) check(key string, r *reporter) {
@@ -146,8 +146,8 @@ func (ft *FatTree) build(b *Builder) {
 // Dumbbell is two switches, l1 and l2, joined by one link. Hosts h1, h2, …
 // are on the left, the rest on the right.
 type Dumbbell struct {
-	Left            int        `yaml:"left"`
-	Right           int        `yaml:"right"`
+	Left            int        `yaml:"left"`             // hosts on the left
+	Right           int        `yaml:"right"`            // hosts on the right
 	Rate            vtime.Rate `yaml:"rate"`             // of host links
 	BottleneckRate  vtime.Rate `yaml:"bottleneck_rate"`  // zero means Rate
 	Delay           vtime.Time `yaml:"delay"`            // of host links
@@ -173,8 +173,8 @@ func (d *Dumbbell) build(b *Builder) {
 // ParkingLot is a row of switches, l1, l2, …, with hosts on each: h1, … on
 // the first, and so on.
 type ParkingLot struct {
-	Bottlenecks     int        `yaml:"bottlenecks"` // links between switches
-	HostsPerSwitch  int        `yaml:"hosts_per_switch"`
+	Bottlenecks     int        `yaml:"bottlenecks"`      // links between switches
+	HostsPerSwitch  int        `yaml:"hosts_per_switch"` // hosts of each switch
 	Rate            vtime.Rate `yaml:"rate"`             // of host links
 	BottleneckRate  vtime.Rate `yaml:"bottleneck_rate"`  // zero means Rate
 	Delay           vtime.Time `yaml:"delay"`            // of host links

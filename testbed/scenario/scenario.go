@@ -109,8 +109,8 @@ type Keys struct {
 // Watch has the controller read registers while traffic runs, and once more
 // at the end.
 type Watch struct {
-	Registers []string   `yaml:"registers"`
-	Every     vtime.Time `yaml:"every"` // zero: only at the end
+	Registers []string   `yaml:"registers"` // names, as in the manifest of the profile
+	Every     vtime.Time `yaml:"every"`     // zero: only at the end
 }
 
 // Axis is a direction of the grid: values of a key, or points with names.

@@ -28,12 +28,12 @@ type Coflow struct {
 	Sizes  string  `yaml:"sizes"`
 	Pareto *Pareto `yaml:"pareto"` // a bounded Pareto distribution of them
 
-	From Hosts `yaml:"from"`
-	To   Hosts `yaml:"to"`
+	From Hosts `yaml:"from"` // senders; all hosts if left out
+	To   Hosts `yaml:"to"`   // receivers; all hosts if left out
 	// Receivers is how many different hosts receive a coflow, drawn anew for
 	// each; zero: each flow's receiver is drawn by itself.
 	Receivers int        `yaml:"receivers"`
-	Start     vtime.Time `yaml:"start"`
+	Start     vtime.Time `yaml:"start"` // of the first coflow, or later
 	// Interval is the mean of the exponential time from one coflow to the
 	// next; with Each, from one flow of a coflow to the next, and the coflows
 	// begin together.
@@ -48,9 +48,9 @@ type Coflow struct {
 
 // Pareto is a Pareto distribution cut off at both ends.
 type Pareto struct {
-	Low   vtime.Size `yaml:"low"`
-	High  vtime.Size `yaml:"high"`
-	Shape float64    `yaml:"shape"`
+	Low   vtime.Size `yaml:"low"`   // smallest flow
+	High  vtime.Size `yaml:"high"`  // largest flow
+	Shape float64    `yaml:"shape"` // of the distribution: the smaller, the more large flows
 }
 
 // quantile returns the size that a share u of flows does not exceed.

@@ -15,13 +15,13 @@ import (
 type Poisson struct {
 	Sizes string     `yaml:"sizes"` // a distribution's name or file
 	Load  float64    `yaml:"load"`  // share of the senders' link rates
-	Start vtime.Time `yaml:"start"`
+	Start vtime.Time `yaml:"start"` // of the first flow, or later
 	// Duration is for how long flows start; alternatively Flows says how many
 	// start in all.
 	Duration vtime.Time `yaml:"duration"`
 	Flows    int        `yaml:"flows"`
-	From     Hosts      `yaml:"from"`
-	To       Hosts      `yaml:"to"`
+	From     Hosts      `yaml:"from"` // senders; all hosts if left out
+	To       Hosts      `yaml:"to"`   // receivers; all hosts if left out
 	// OtherLeaf has flows leave the sender's leaf.
 	OtherLeaf bool `yaml:"other_leaf"`
 	// Uplinks makes Load the share of what the leaf's links to other switches
@@ -45,8 +45,8 @@ func (p *Poisson) check(t *topo.Topology, open bool) (string, error) {
 		return key, err
 	}
 	switch {
-	case p.Load <= 0 || p.Load > 10:
-		return "load", fmt.Errorf("load is %g, must be above 0 and at most 10", p.Load)
+	case p.Load <= 0 || p.Load > 2:
+		return "load", fmt.Errorf("load is %g, must be above 0 and at most 2; 1 is all that the links carry", p.Load)
 	case p.Start < 0:
 		return "start", fmt.Errorf("start is %v", p.Start)
 	case p.Duration < 0 || p.Flows < 0 || p.Duration > 0 && p.Flows > 0 || !open && p.Duration == 0 && p.Flows == 0:

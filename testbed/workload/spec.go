@@ -16,7 +16,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Spec is one part of a workload: exactly one of the pointers is set.
+// Spec is one part of a workload: class, and exactly one of the others.
 type Spec struct {
 	Class *int `yaml:"class"` // priority of the flows; 3 unless given
 

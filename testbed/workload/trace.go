@@ -21,7 +21,7 @@ import (
 // and dst, host names; bytes; start, a time with its unit; and, if they are
 // there, class, port and coflow.
 type Trace struct {
-	File  string     `yaml:"file"`
+	File  string     `yaml:"file"`  // the CSV file
 	Start vtime.Time `yaml:"start"` // added to the start of each flow
 
 	read []fabric.Flow

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"maps"
+	"slices"
+)
+
+// Defaults returns a profile that has a default for everything but its name.
+func Defaults() *Profile { return newProfile() }
+
+// Choice is a key of profiles that picks blocks, such as base or rlb.
+type Choice struct {
+	Name    string
+	Default string
+	// Values and what each means, in order.
+	Values []ChoiceValue
+}
+
+// ChoiceValue is a value that a key may have.
+type ChoiceValue struct{ Value, Summary string }
+
+// Choices returns the keys by which profiles pick blocks, in order of name.
+func Choices() []Choice {
+	var keys []Choice
+	all := loaded().choices()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		c := all[name]
+		k := Choice{Name: name, Default: c.otherwise}
+		if c.values[c.otherwise] == nil {
+			k.Values = append(k.Values, ChoiceValue{c.otherwise, "none of these"})
+		}
+		for _, v := range slices.Sorted(maps.Keys(c.values)) {
+			k.Values = append(k.Values, ChoiceValue{v, c.values[v].Summary})
+		}
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// ParameterKey is what a profile may set, as in set: {rlb.warn: 160KB}.
+type ParameterKey struct {
+	Name    string // block.name
+	Unit    string // bytes, ns, bps, fraction or count
+	Default string // how it follows from the network, in that unit
+	Doc     string
+	// Least and Most bound the value, in Unit; a Most of zero is no bound.
+	Least, Most float64
+}
+
+// ParameterKeys returns the parameters of all blocks, in order of name.
+func ParameterKeys() []ParameterKey {
+	var keys []ParameterKey
+	c := loaded()
+	for _, name := range c.parameterNames() {
+		p, _ := c.define(name)
+		keys = append(keys, ParameterKey{name, p.Unit, string(p.Default), p.Doc, p.Least, p.Most})
+	}
+	return keys
+}

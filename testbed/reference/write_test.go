@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reference
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/golden"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+// kinds are the files, each with what its type holds before a file is read.
+var kinds = []struct {
+	name, title, about string
+	defaults           any
+	read               func(file string) error
+	also               string // a glob of other files that must fit
+}{
+	{"profile", "Profiles", "A profile is a program to generate: `pauseless gen --profile FILE.yaml`. `gen --list` lists the built-in ones; `gen --show NAME` prints one with all its parameters.",
+		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml"},
+	{"scenario", "Scenarios and experiments", "A scenario is an experiment on a network: `pauseless fabric run FILE.yaml`, `pauseless deploy run FILE.yaml`, `pauseless exp run NAME`.",
+		&scenario.Scenario{Network: topo.NewSpec(), Hosts: roce.Defaults(), Seeds: []uint64{1}, Until: vtime.Second},
+		func(f string) error { _, err := scenario.Read(f); return err }, "../exp/*.yaml"},
+	{"topology", "Topologies", "A topology is a network: of a scenario, or of `pauseless deploy netns FILE.yaml` and `pauseless ctl apply FILE.yaml`.",
+		topo.NewSpec(), func(f string) error { _, err := topo.Read(f); return err }, ""},
+}
+
+// The schemas and the pages are those of the types and their comments; what
+// the pages show as an example is read without an error and fits the schema,
+// and so do the project's own files.
+func TestReference(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			d := &describer{t: t, comments: make(map[string]map[string]string), docs: make(map[string]string)}
+			v := d.describe(reflect.TypeOf(k.defaults), reflect.ValueOf(k.defaults))
+			schema := v.schema()
+			schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+			schema["title"] = "pauseless " + k.name
+			var text bytes.Buffer
+			e := json.NewEncoder(&text)
+			e.SetEscapeHTML(false)
+			e.SetIndent("", " ")
+			if err := e.Encode(schema); err != nil {
+				t.Fatal(err)
+			}
+			golden.Check(t, k.name+".schema.json", text.Bytes())
+			example := filepath.Join("testdata", k.name+".yaml")
+			yamlText, err := os.ReadFile(example)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Check(t, filepath.Join("../../docs/reference", k.name+".md"), page(k.title, k.about, string(yamlText), k.name, v))
+			if err := k.read(example); err != nil {
+				t.Errorf("the example: %v", err)
+			}
+			files, err := filepath.Glob(k.also)
+			if err != nil || k.also != "" && len(files) == 0 {
+				t.Fatalf("%s: no files, %v", k.also, err)
+			}
+			judge := compileSchema(t, text.Bytes())
+			for _, f := range append(files, example) {
+				if err := judge(f); err != nil {
+					t.Errorf("%s does not fit the schema: %v", f, err)
+				}
+			}
+			if err := judge("testdata/misspelt.yaml"); err == nil {
+				t.Error("the schema takes unknown keys")
+			}
+		})
+	}
+}
+
+// compileSchema returns a judge of files. It is by another's hands: an
+// independent reading of the schema.
+func compileSchema(t *testing.T, text []byte) func(file string) error {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(file string) error {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var v any
+		if err := yaml.Unmarshal(data, &v); err != nil {
+			return err
+		}
+		return s.Validate(plain(v))
+	}
+}
+
+// plain makes YAML's values those of JSON.
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			v[k] = plain(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = plain(e)
+		}
+	case int:
+		return float64(v)
+	case uint64:
+		return float64(v)
+	}
+	return v
+}
+
+func (v value) schema() map[string]any {
+	switch {
+	case v.fields != nil:
+		props := make(map[string]any)
+		for _, f := range v.fields {
+			p := f.value.schema()
+			if f.doc != "" {
+				p["description"] = f.doc
+			}
+			if f.fallback != "" && f.value.scalar != "" {
+				p["default"] = jsonOf(f.fallback, f.value.scalar)
+			}
+			if n, err := strconv.ParseFloat(f.low, 64); err == nil {
+				p["minimum"] = n
+			}
+			if n, err := strconv.ParseFloat(f.up, 64); err == nil {
+				p["maximum"] = n
+			}
+			if len(f.values) > 0 {
+				delete(p, "type")
+				enum := []any{}
+				for _, v := range f.values {
+					switch v {
+					case "true", "false":
+						enum = append(enum, v == "true")
+					default:
+						enum = append(enum, v)
+					}
+				}
+				p["enum"] = enum
+			}
+			props[f.key] = p
+		}
+		return map[string]any{"type": []string{"object", "null"}, "properties": props, "additionalProperties": false}
+	case v.isMap:
+		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": v.elem.schema()}
+	case v.elem != nil:
+		return map[string]any{"type": []string{"array", "null"}, "items": v.elem.schema()}
+	}
+	// YAML takes a word such as 10 or on for what it looks like, and what reads
+	// these files takes it for its text.
+	switch v.scalar {
+	case "time", "rate", "size":
+		return map[string]any{"type": []string{"string", "number"}}
+	case "text":
+		return map[string]any{"type": []string{"string", "number", "boolean"}}
+	}
+	return map[string]any{"type": v.scalar}
+}
+
+func jsonOf(text, scalar string) any {
+	switch scalar {
+	case "number", "integer":
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
+			return n
+		}
+	case "boolean":
+		return text == "true"
+	}
+	return text
+}
+
+// page is the reference of a kind of file.
+func page(title, about, example, kind string, v value) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!-- Made from the comments of Go types by testbed/reference; make golden writes it anew. -->\n\n# %s\n\n%s\n\n", title, about)
+	fmt.Fprintf(&b, "`pauseless schema %s` prints the JSON Schema of these files. An editor with a YAML language server completes and checks them where the first line is\n\n", kind)
+	fmt.Fprintf(&b, "    # yaml-language-server: $schema=%s.schema.json\n\n", kind)
+	b.WriteString("An example:\n\n```yaml\n" + strings.TrimPrefix(example, "# SPDX-License-Identifier: Apache-2.0\n") + "```\n\n")
+	b.WriteString("Times have a unit (`2us`, `1.5ms`), and so have rates (`40Gbps`) and sizes (`64KB`, `9MB`; 1 KB = 1000 bytes). A key that is left out has the default.\n")
+	section(&b, "The file", v.fields)
+	if kind == "profile" || kind == "scenario" {
+		b.WriteString("\n## Parameters\n\nWhat `set` may give. Where a profile gives no value, it follows from the network: C is the rate of its links (`rate`, in bit/s), d their delay (`delay`, in ns).\n\n")
+		b.WriteString("| parameter | unit | default | from – to | meaning |\n|---|---|---|---|---|\n")
+		for _, p := range gen.ParameterKeys() {
+			bounds := ""
+			if p.Least != 0 || p.Most != 0 {
+				bounds = fmt.Sprintf("%g – ", p.Least)
+				if p.Most != 0 {
+					bounds += fmt.Sprintf("%g", p.Most)
+				}
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s |\n", p.Name, p.Unit, p.Default, bounds, cell(p.Doc))
+		}
+	}
+	return []byte(b.String())
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+
+func section(b *strings.Builder, name string, fields []field) {
+	fmt.Fprintf(b, "\n## %s\n\n| key | value | default | meaning |\n|---|---|---|---|\n", name)
+	for _, f := range fields {
+		text := f.value.text
+		if f.low != "" || f.up != "" {
+			text += ", " + strings.TrimSpace(f.low+" to "+f.up)
+		}
+		def := f.fallback
+		if def != "" {
+			def = "`" + def + "`"
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.key, text, def, cell(f.doc))
+	}
+	for _, f := range fields {
+		inner := f.value
+		path := f.key
+		for inner.elem != nil {
+			path += "[]"
+			inner = *inner.elem
+		}
+		if inner.fields != nil {
+			if name != "The file" {
+				path = strings.Trim(name, "`") + "." + path
+			}
+			section(b, "`"+path+"`", inner.fields)
+		}
+	}
+}
