@@ -373,7 +373,7 @@ func TestFaultsAreChecked(t *testing.T) {
 		fault Fault
 		want  string
 	}{
-		{Fault{Link: "l1-s9", Down: true}, `fault 1: link "l1-s9": want two nodes`},
+		{Fault{Link: "l1-s9", Down: true}, `link "l1-s9": no node is called "s9"`},
 		{Fault{Link: "h1-s1", Down: true}, "no link joins h1 and s1"},
 		{Fault{Link: "l1:99", Down: true}, "there is no such port"},
 		{Fault{Link: "l1-s1"}, "does nothing"},
@@ -381,7 +381,7 @@ func TestFaultsAreChecked(t *testing.T) {
 		{Fault{Node: "l3", Loss: 0.1}, `no switch is called "l3"`},
 		{Fault{Node: "l1", Down: true}, "a node loses frames"},
 		{Fault{Node: "l1", Loss: 0.1, Pairs: []string{"h1"}}, `pair "h1": want two hosts`},
-		{Fault{Link: "l1-s1", Loss: 2}, "not between 0 and 1"},
+		{Fault{Link: "l1-s1", Loss: 2}, "a probability is from 0 to 1"},
 		{Fault{Link: "l1-s1", Loss: 1, From: 5, Until: 5}, "lasts from 5ps until 5ps"},
 	} {
 		net, err := topo.Parse("t.yaml", []byte(pairOfLeaves))

@@ -81,6 +81,10 @@ func readPipeline(info, config string) (controlplane.Pipeline, error) {
 	if p.P4Info, err = readP4Info(info); err != nil {
 		return p, err
 	}
+	if strings.HasSuffix(config, ".p4") {
+		out := strings.TrimSuffix(config, ".p4")
+		return p, fmt.Errorf("%s is P4 text; compile it, and give the output to --config: `pauseless compile %s -o %s.json --p4info %s.txtpb`", config, config, out, out)
+	}
 	p.Config, err = os.ReadFile(config)
 	return p, err
 }

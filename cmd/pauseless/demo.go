@@ -40,7 +40,7 @@ The scenario is that of ` + "`pauseless demo --print`" + `; change a copy and ru
 	}
 	show := cmd.Flags().Bool("print", false, "print the scenario instead of running it")
 	cmd.Flags().StringVarP(&dir, "out", "o", "out/demo", "folder for the report and the results")
-	cmd.Flags().IntVar(&threads, "threads", 1, "goroutines that run the network; results do not depend on it")
+	threadsFlag(cmd.Flags(), &threads, "goroutines that run the network; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *show {
 			_, err := cmd.OutOrStdout().Write(demoScenario)

@@ -178,7 +178,7 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 	fl.StringVarP(&output, "output", "o", "table", "what to print: table or json")
 	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md")
 	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to make at the same time")
-	fl.IntVar(&o.Threads, "threads", 1, "goroutines of each run; results do not depend on it")
+	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
 	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is begun, as in 30m")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -73,7 +73,7 @@ Ctrl-C stops the run and keeps what there is, marked partial.`,
 	fl.StringVar(&f.record, "record", "", "file for a recording, which `pauseless live` plays")
 	fl.StringVar(&f.trace, "trace", "", "file for a trace that ui.perfetto.dev and chrome://tracing show")
 	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
-	fl.IntVar(&f.threads, "threads", 1, "goroutines that run the network; results do not depend on it")
+	threadsFlag(fl, &f.threads, "goroutines that run the network; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return cmd
 }

@@ -6,13 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/outfile"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/spf13/cobra"
 )
 
@@ -54,7 +57,7 @@ tables, registers and parameters mean).`,
 	f.StringVar(&target, "target", "v1model", "architecture: "+strings.Join(gen.Targets, ", "))
 	f.StringVarP(&out, "output", "o", "", "directory to write to, here if not given; with --list: table or json")
 	f.BoolVar(&list, "list", false, "list the built-in profiles")
-	f.BoolVar(&show, "show", false, "print a built-in profile, to start from")
+	f.BoolVar(&show, "show", false, "print a built-in profile and all its parameters, to start from")
 	cmd.AddCommand(newGenNewCmd())
 	return cmd
 }
@@ -132,16 +135,63 @@ func listProfiles(w io.Writer, asJSON bool) error {
 	return tw.Flush()
 }
 
+// showProfile prints a profile as its file has it and, as comments, every
+// parameter that it does not give: its value for the profile's network, and
+// what that follows from.
 func showProfile(w io.Writer, name string) error {
-	if _, err := gen.Builtin(name); err != nil {
+	p, err := gen.Builtin(name)
+	if err != nil {
 		return err
 	}
 	text, err := gen.Source(name)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(text)
-	return err
+	prog, err := gen.Generate(p, targetOf(p))
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if len(prog.Manifest.Parameters) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(w, "\n# Parameters, for links of %v with a delay of %v. Give others a value in set.\n", p.Network.Rate, p.Network.Delay); err != nil {
+		return err
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, q := range prog.Manifest.Parameters {
+		from := "follows from the network: " + string(q.Default)
+		if q.Given {
+			from = "given by the profile"
+		}
+		fmt.Fprintf(tw, "#   %s\t%s\t%s\t%s\n", q.Name, quantity(q.Value, q.Unit), from, q.Doc)
+	}
+	return tw.Flush()
+}
+
+// quantity writes a parameter's value as a profile's set takes it.
+func quantity(v float64, unit string) string {
+	switch unit {
+	case "bytes":
+		return vtime.Size(math.Round(v)).String()
+	case "ns":
+		return vtime.Time(math.Round(v * float64(vtime.Nanosecond))).String()
+	case "bps":
+		return vtime.Rate(math.Round(v)).String()
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// targetOf returns the first target that a profile has a program for.
+func targetOf(p *gen.Profile) string {
+	for _, t := range gen.Targets {
+		if _, err := gen.Generate(p, t); err == nil {
+			return t
+		}
+	}
+	return gen.Targets[0]
 }
 
 func generate(w io.Writer, profile, target, dir string) error {

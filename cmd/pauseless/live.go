@@ -59,7 +59,7 @@ not told otherwise.`,
 	fl.StringVar(&f.tlsCA, "tls-ca", "", "certificates that browsers' must be signed by, a PEM `FILE`")
 	fl.StringVar(&f.html, "html", "", "write the page with the recording into `FILE` instead of serving it")
 	fl.StringVar(&f.trace, "trace", "", "write the recording as a trace for ui.perfetto.dev into `FILE` instead of serving it")
-	fl.IntVar(&f.threads, "threads", 1, "goroutines that run a scenario")
+	threadsFlag(fl, &f.threads, "goroutines that run a scenario")
 	fl.DurationVar(&f.every, "every", 500*time.Millisecond, "time between two readings of switches")
 	fl.StringSliceVar(&f.addrs, "addr", nil, "a switch, [NAME=]HOST:PORT[/DEVICE], whose name is in --topology")
 	fl.StringSliceVar(&f.thrift, "thrift", nil, "a switch's Thrift server, [NAME=]HOST:PORT, for registers of BMv2")

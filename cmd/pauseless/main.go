@@ -58,6 +58,7 @@ func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pauseless",
 		Short:         "P4 data planes that keep lossless Ethernet moving when links pause",
+		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noArgs,
@@ -84,6 +85,7 @@ func newRootCmd() *cobra.Command {
 		newHostCmd(),
 		newLiveCmd(),
 		newReportCmd(),
+		newSchemaCmd(),
 		newSTFCmd(),
 		newSwitchCmd(),
 		newTofinoCmd(),

@@ -4,8 +4,14 @@ package main
 
 import (
 	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pauseless/pauseless/internal/diag"
 )
 
 // usageError is a command line that makes no sense; the program exits with 2.
@@ -17,10 +23,84 @@ func usageErrorf(cmd *cobra.Command, format string, args ...any) error {
 	return usageError{fmt.Sprintf(format, args...) + fmt.Sprintf("; see `%s --help`", cmd.CommandPath())}
 }
 
-// noArgs refuses arguments, as a usage error.
+// noArgs refuses arguments, as a usage error. That of a command which has
+// verbs was meant for one of them.
 func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
+	if len(args) == 0 {
+		return nil
+	}
+	if !cmd.HasAvailableSubCommands() {
 		return usageErrorf(cmd, "unknown argument %q", args[0])
 	}
+	var verbs []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			verbs = append(verbs, c.Name())
+		}
+	}
+	return usageErrorf(cmd, "no verb %q%s", args[0], diag.DidYouMean(args[0], verbs))
+}
+
+// atLeastOne is a flag that counts things of which there must be one.
+type atLeastOne int
+
+func (n *atLeastOne) String() string { return strconv.Itoa(int(*n)) }
+func (n *atLeastOne) Type() string   { return "int" }
+
+func (n *atLeastOne) Set(text string) error {
+	v, err := strconv.Atoi(text)
+	if err != nil || v < 1 {
+		return fmt.Errorf("want a whole number of at least 1")
+	}
+	*n = atLeastOne(v)
 	return nil
+}
+
+// threadsFlag adds --threads, which is 1 if not given.
+func threadsFlag(f *pflag.FlagSet, threads *int, usage string) {
+	*threads = 1
+	f.Var((*atLeastOne)(threads), "threads", usage)
+}
+
+// Set by the linker for releases.
+var (
+	version = ""
+	commit  = ""
+	date    = ""
+)
+
+// versionText says which version this is: what the linker was told, or else
+// what Go noted about the module and its checkout.
+func versionText() string {
+	v, c, d := version, commit, date
+	changed := ""
+	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
+		v = info.Main.Version
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				c = s.Value
+			case "vcs.time":
+				d = s.Value
+			case "vcs.modified":
+				if s.Value == "true" {
+					changed = ", changed since"
+				}
+			}
+		}
+	}
+	if v == "" || v == "(devel)" {
+		v = "unreleased"
+	}
+	var more []string
+	if c != "" {
+		more = append(more, "commit "+c[:min(len(c), 12)])
+	}
+	if d != "" {
+		more = append(more, d)
+	}
+	if len(more) > 0 {
+		v += " (" + strings.Join(more, ", ") + changed + ")"
+	}
+	return v
 }

@@ -30,6 +30,9 @@ func Decode(name string, data []byte) (*Program, error) {
 	d := &decoder{}
 	p := &Program{}
 	d.decode(root, reflect.ValueOf(p).Elem(), "the program")
+	if len(d.list) == 0 && (len(p.Parsers) == 0 || len(p.Pipelines) == 0) {
+		d.errorf(root, "no BMv2 program: it has no parsers or no pipelines")
+	}
 	if err := d.list.Err(); err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func (f *File) find(path string) (n *yaml.Node, all bool) {
 		if next == nil {
 			return n, false
 		}
-		n, keys = next, keys[k+1:]
+		n = next
 	}
 	return n, true
 }

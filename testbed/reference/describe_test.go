@@ -17,6 +17,7 @@ import (
 
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
 const module = "github.com/pauseless/pauseless/"
@@ -62,6 +63,8 @@ func (d *describer) describe(t reflect.Type, def reflect.Value) value {
 	switch t {
 	case reflect.TypeFor[vtime.Time]():
 		return value{text: "time, as `2us`", scalar: "time"}
+	case reflect.TypeFor[yamlfile.Raw]():
+		return value{text: "overlay: keys as in this file", scalar: "any"}
 	case reflect.TypeFor[vtime.Rate]():
 		return value{text: "rate, as `40Gbps`", scalar: "rate"}
 	case reflect.TypeFor[vtime.Size]():

@@ -34,7 +34,7 @@ var kinds = []struct {
 	{"profile", "Profiles", "A profile is a program to generate: `pauseless gen --profile FILE.yaml`. `gen --list` lists the built-in ones; `gen --show NAME` prints one with all its parameters.",
 		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml"},
 	{"scenario", "Scenarios and experiments", "A scenario is an experiment on a network: `pauseless fabric run FILE.yaml`, `pauseless deploy run FILE.yaml`, `pauseless exp run NAME`.",
-		&scenario.Scenario{Network: topo.NewSpec(), Hosts: roce.Defaults(), Seeds: []uint64{1}, Until: vtime.Second},
+		&scenario.Scenario{Keys: scenario.Keys{Network: topo.NewSpec(), Hosts: roce.Defaults(), Until: vtime.Second}, Seeds: []uint64{1}},
 		func(f string) error { _, err := scenario.Read(f); return err }, "../exp/*.yaml"},
 	{"topology", "Topologies", "A topology is a network: of a scenario, or of `pauseless deploy netns FILE.yaml` and `pauseless ctl apply FILE.yaml`.",
 		topo.NewSpec(), func(f string) error { _, err := topo.Read(f); return err }, ""},
@@ -175,6 +175,8 @@ func (v value) schema() map[string]any {
 	// YAML takes a word such as 10 or on for what it looks like, and what reads
 	// these files takes it for its text.
 	switch v.scalar {
+	case "any":
+		return map[string]any{}
 	case "time", "rate", "size":
 		return map[string]any{"type": []string{"string", "number"}}
 	case "text":

@@ -11,11 +11,11 @@ import (
 // A Claim says how a metric of one arm compares with that of another, or with
 // a number. One of Less, More and Same names the metric.
 type Claim struct {
-	Less string `yaml:"less" json:"less,omitempty"`
-	More string `yaml:"more" json:"more,omitempty"`
+	Less string `yaml:"less" json:"less,omitempty"` // the metric that is less
+	More string `yaml:"more" json:"more,omitempty"` // the metric that is more
 	Same string `yaml:"same" json:"same,omitempty"` // within ±Within
-	With string `yaml:"with" json:"with"`
-	Than string `yaml:"than" json:"than"` // an arm, or a number
+	With string `yaml:"with" json:"with"`           // the arm that the claim is about
+	Than string `yaml:"than" json:"than"`           // an arm, or a number
 	// Paper is the effect that the paper states.
 	Paper Effect `yaml:"paper" json:"paper,omitzero"`
 	// Within is the half-width of the 95 % interval that is wanted, as a share
@@ -28,7 +28,7 @@ type Claim struct {
 	// Over says what to make of several points: each (the default), their mean
 	// or the best of them.
 	Over string `yaml:"over" json:"over,omitempty"`
-	Note string `yaml:"note" json:"note,omitempty"`
+	Note string `yaml:"note" json:"note,omitempty"` // what to know when reading the claim
 }
 
 // Relation returns the key of the claim, less, more or same, and its metric;

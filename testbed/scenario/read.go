@@ -394,6 +394,14 @@ func (c *Case) check(f *yamlfile.File) {
 	if path, err := c.Hosts.Check(); err != nil {
 		f.Errorf(join("hosts", path), "%v", err)
 	}
+	for i := range c.Faults {
+		if c.net == nil {
+			break // there is an error about it
+		}
+		if key, err := c.Faults[i].Check(c.net); err != nil {
+			f.Errorf(join(fmt.Sprintf("faults.%d", i), key), "%v", err)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Paths)) {
 		if most := c.Paths[name]; most < 1 {
 			f.Errorf(join("paths", name), "%d paths, must be at least one", most)

@@ -38,21 +38,21 @@ import (
 
 // Scenario is an experiment: a file at one scale.
 type Scenario struct {
-	Name    string `yaml:"name"`
-	Summary string `yaml:"summary"`
+	Name    string `yaml:"name"`    // what results are called
+	Summary string `yaml:"summary"` // a phrase for lists
 	// Source is what the experiment repeats, as in "RLB, figure 12".
 	Source string `yaml:"source"`
 	Keys
 	// Profiles is short for arms that are nothing but a profile. A name may end
 	// in the target that it is to run on, as in drill@tna.
 	Profiles []string       `yaml:"profiles"`
-	Arms     []yamlfile.Raw `yaml:"arms"`
-	Vary     []Axis         `yaml:"vary"`
-	Seeds    []uint64       `yaml:"seeds"`
+	Arms     []yamlfile.Raw `yaml:"arms"`  // what is compared: overlays of this file, each with a name
+	Vary     []Axis         `yaml:"vary"`  // the axes of a grid of runs
+	Seeds    []uint64       `yaml:"seeds"` // of the random numbers; one run for each and case
 	// MaxSeeds is up to how many seeds are added until the claims are as
 	// precise as they ask for; zero: none.
 	MaxSeeds int            `yaml:"max_seeds"`
-	Claims   []result.Claim `yaml:"claims"`
+	Claims   []result.Claim `yaml:"claims"` // what a paper says should come out
 	// Small is the overlay of the small scale. Its key why says why the question
 	// survives it.
 	Small yamlfile.Raw `yaml:"small"`
@@ -86,17 +86,17 @@ type Keys struct {
 	// Hosts do what the profile needs of them by themselves: the congestion
 	// control that goes with it, if none is given, and its tags and marks.
 	Hosts   roce.Config     `yaml:"hosts"`
-	Traffic []workload.Spec `yaml:"traffic"`
+	Traffic []workload.Spec `yaml:"traffic"` // what is sent
 	// Paths is how many of the equal ways to a host are used, from the first
 	// on, by the host's name. Others use all.
 	Paths  map[string]int `yaml:"paths"`
-	Faults []fabric.Fault `yaml:"faults"`
+	Faults []fabric.Fault `yaml:"faults"` // what goes wrong
 	// Until ends a run that is not over before.
 	Until vtime.Time `yaml:"until"`
 	// Sample is the time between two points of the time lines; zero: none are
 	// kept.
 	Sample vtime.Time `yaml:"sample"`
-	Watch  Watch      `yaml:"watch"`
+	Watch  Watch      `yaml:"watch"` // registers that the controller reads while traffic runs
 	// Judge has the numbers of the parts of traffic, from 1, whose flows are
 	// judged; none: all.
 	Judge []int `yaml:"judge"`
@@ -118,7 +118,7 @@ type Axis struct {
 	Axis string `yaml:"axis"` // its name; the last part of the key if left out
 	// Key is a path in the file, or several, separated by spaces.
 	Key    string         `yaml:"key"`
-	Values []yamlfile.Raw `yaml:"values"`
+	Values []yamlfile.Raw `yaml:"values"` // of the key
 	Points []yamlfile.Raw `yaml:"points"` // overlays, with a name
 }
 
