@@ -133,7 +133,7 @@ type need struct {
 	condition
 }
 
-// step applies a control in a stage: "choose Drill", "depart Depth unless
+// step applies a control in a stage: "choose Nearest", "depart Depth unless
 // depth.first".
 type step struct {
 	stage   string
@@ -155,7 +155,7 @@ func (n *need) UnmarshalText(text []byte) error {
 func (s *step) UnmarshalText(text []byte) error {
 	words, err := s.cut(strings.Fields(string(text)))
 	if err != nil || len(words) != 2 {
-		return fmt.Errorf("%q: want a stage and a control, as in \"choose Drill\" or \"depart Red if x\"", text)
+		return fmt.Errorf("%q: want a stage and a control, as in \"choose Nearest\" or \"depart Red if x\"", text)
 	}
 	s.stage, s.control = words[0], words[1]
 	return nil

@@ -92,6 +92,14 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits(), uint64(1)<<(g.MaskBits()-1-path)) },
 		"args":        g.args,
 		"value":       g.value,
+		"mod":         func(a, b int) int { return a % b },
+		"bits":        func(n int) int { return bits.Len(uint(n)) },
+		// Sets as numbers: bit n of them; either; in hexadecimal, as wide as a set of
+		// n.
+		"bit":    func(n int) uint64 { return 1 << n },
+		"either": func(a, b uint64) uint64 { return a | b },
+		"none":   func() uint64 { return 0 },
+		"set":    func(n int, v uint64) string { return fmt.Sprintf("%#0*x", (n+3)/4+2, v) },
 		// Cells of registers.
 		"index":     g.index,
 		"cell":      g.cell,
@@ -107,25 +115,6 @@ func (g *generator) funcs(b *block) template.FuncMap {
 			return "(bit<32>) " + cell
 		},
 		"levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes,
-
-		"wishes":     g.wishes,
-		"slowTrips":  func(class int) int { return manifest.SlowTrips[class] },
-		"turns":      g.turns,
-		"slowEchoes": g.slowEchoes,
-		"slowBit":    func(path int) string { return fmt.Sprintf("%#x", g.slowBit(path, 0)) },
-		"coflowcell": func(path int) string { return fmt.Sprintf("(bit<32>) (row ++ (path_t) %d)", path) },
-		"slots":      func() []int { return seq(g.Slots() + 1)[1:] },
-		"slotcell": func(slot string) string {
-			return fmt.Sprintf("(bit<32>) (meta.out_port ++ %s[%d:0])", slot, slotBits-1)
-		},
-		"slotcells":     func() int { return g.Sizes.Ports << slotBits },
-		"slotIndex":     func() string { return fmt.Sprintf("port,slot:%d", 1<<slotBits) },
-		"isRecent":      func(slot int) bool { return slot <= recentSlots },
-		"postcardBytes": func() int { return packet.IPv4Len + packet.UDPLen + packet.PostcardLen },
-		// QCN: 1/(n+1) in 2^-32, rounded up.
-		"share":    func(n int) string { return fmt.Sprintf("%#x", (uint64(1)<<32+uint64(n))/uint64(n+1)) },
-		"qcn":      g.qcn,
-		"cnpBytes": func() int { return packet.IPv4Len + packet.UDPLen + packet.CNPLen + 4 },
 	}
 }
 
@@ -419,17 +408,9 @@ func (g *generator) Lossless() int {
 	return 0
 }
 
-// Slots is PB-FS's N. A ring has a power of two of cells, more than N and the
-// running slot. Of the full slots, as many count as recent as T_Δ has.
-func (g *generator) Slots() int { return manifest.Slots }
-
-// SlotFraction is how the slot of a time is computed.
-func (g *generator) SlotFraction() int { return g.Units.SlotFraction() }
-
-const (
-	slotBits    = 4
-	recentSlots = 2
-)
+// TimeFraction is how many bits of a product of a time and a fraction are behind
+// the point.
+func (g *generator) TimeFraction() int { return g.Units.SlotFraction() }
 
 // DREShift is the time constant of the load estimator as a power of two of
 // the target's units, DRETime the same as a number of them.
@@ -444,9 +425,6 @@ func (g *generator) Forget() uint64 {
 	}
 	return g.Span(10_000_000)
 }
-
-// CoflowBits is how many bits of a coflow's number choose its row.
-func (g *generator) CoflowBits() int { return bits.Len(uint(g.Sizes.Coflows - 1)) }
 
 // PathBits is how wide a path number is; PathCells is how many paths that
 // makes.
@@ -483,18 +461,19 @@ func (g *generator) FeedbackInterval() int { return 1000 }
 // StepBits is what a path lacks to a distance between ports.
 func (g *generator) StepBits() int { return 9 - g.PathBits() }
 
-// value is a number that follows from parameters when the program is
-// generated.
-func (g *generator) value(formula manifest.Expr) (int, error) {
-	v, err := g.manifest.Evaluate(formula, g.Network)
-	return int(v), err
-}
-
-// span is a time that a parameter has when the program is generated.
-func (g *generator) span(parameter string) int {
-	ns, err := g.manifest.Value(parameter, g.Network)
-	if err != nil {
-		panic("BUG: " + err.Error())
+// value is a whole number that follows from parameters when the program is
+// generated. Behind the formula may be names and numbers that it has beside
+// parameters.
+func (g *generator) value(formula manifest.Expr, more ...any) (int, error) {
+	values := make(map[string]float64)
+	for i := 0; i+1 < len(more); i += 2 {
+		name, ok := more[i].(string)
+		n, isInt := more[i+1].(int)
+		if !ok || !isInt {
+			return 0, fmt.Errorf("value %q: behind the formula want pairs of a name and a whole number", formula)
+		}
+		values[name] = float64(n)
 	}
-	return max(int(ns), 1)
+	v, err := g.manifest.Evaluate(formula, g.Network, values)
+	return int(v), err
 }

@@ -148,7 +148,9 @@ func (m *Manifest) Value(name string, n Network) (float64, error) {
 }
 
 // Evaluate returns the value of a formula as an argument may have it.
-func (m *Manifest) Evaluate(e Expr, n Network) (float64, error) { return e.eval(m.scope(n, nil)) }
+func (m *Manifest) Evaluate(e Expr, n Network, more map[string]float64) (float64, error) {
+	return e.eval(m.scope(n, more))
+}
 
 // Derive returns the value of a default for a network.
 func Derive(e Expr, n Network) (float64, error) { return e.eval(n.scope()) }

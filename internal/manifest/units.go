@@ -92,10 +92,3 @@ func (u Units) LoadTime() vtime.Time { return u.Time.Length() << u.LoadShift() }
 // FeedbackSession is the mirror session of TNA programs by which egress tells
 // ingress of queues: it leads to the recirculation port of each pipeline.
 const FeedbackSession = 1000
-
-// Slots is PB-FS's N: half a round trip has so many slots.
-const Slots = 8
-
-// SlowTrips are by how many recirculations the round trip of a path must be
-// longer than the base RTT to be in each class of slow paths on TNA.
-var SlowTrips = [...]int{1, 4, 16}

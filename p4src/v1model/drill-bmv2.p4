@@ -346,7 +346,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 // puts this off to the next packet.
 control AskToPause(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".arrived_at") @index("port,priority:8") @unit("us")
-    @brief("when a packet of a class last arrived on a port; without RLB only")
+    @brief("when a packet of a class last arrived on a port; only where no scheme on top counts arrivals")
     register<time_t>(512) arrived_at;
 
     bool ask;

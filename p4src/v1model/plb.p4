@@ -411,7 +411,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; with RLB, the path of each and who else shall hear of warnings")
+    @brief("ports to other switches; the path of each and who else shall hear of warnings, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }

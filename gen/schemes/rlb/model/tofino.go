@@ -134,7 +134,7 @@ func hearOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) (done bool
 // SlowClasses is how many classes of long round trips there are: longer than
 // the base RTT by more than so many times the time of a recirculation. Without
 // section IV there is one.
-const SlowClasses = len(manifest.SlowTrips)
+const SlowClasses = len(slowTrips)
 
 // learnOnTofino is what a leaf takes from the echo of its stamp: whether the
 // path in its lowest bits is slow. With section IV half of the packets, by bit 3
@@ -179,7 +179,7 @@ func worth(s *model.Switch, heard uint32, path, other model.Path, trc int64) (wo
 	}
 	for i := classes - 1; i >= 0; i-- {
 		if slow(i)&bitOf(s, other) != 0 && slow(0)&bitOf(s, path) == 0 {
-			return trc * int64(manifest.SlowTrips[i]-1), true
+			return trc * int64(slowTrips[i]-1), true
 		}
 	}
 	return 0, false
@@ -336,3 +336,7 @@ func messageOnTofino(s *model.Switch, p *model.Packet) bool {
 	s.Counted["warnings_sent"]++
 	return true
 }
+
+// slowTrips are by how many recirculations the round trip of a path must be
+// longer than the base RTT to be in each class of slow paths.
+var slowTrips = [...]int{1, 4, 16}
