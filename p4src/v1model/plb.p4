@@ -294,16 +294,11 @@ register<bit<8>>(64) echo_load;
 @brief("class of a path in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then its round-trip time or what its load lacks")
 register<bit<32>>(512) path_rank;
 
-// Delay that the path of each flow may cost more than it did when chosen.
-@name(".flow_tolerable") @index("flow") @unit("ns")
-@brief("delay that the path of a flow may still cost")
-register<bit<32>>(4096) flow_tolerable;
-
-// Time that packets lately spent in this switch, by port: a moving average in
-// which each sample counts an eighth.
-@name(".sojourn") @index("port,priority:8") @unit("ns")
-@brief("time that packets lately waited for a port")
-register<time_t>(512) sojourn;
+// Time that packets lately spent in this switch waiting for a paused port: a
+// moving average in which each sample counts an eighth.
+@name(".sojourn") @index("one") @unit("ns")
+@brief("time that packets lately waited for paused ports")
+register<time_t>(1) sojourn;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
 // in a row. Ethernet addresses and time to live stay as they are: to its hosts
@@ -600,126 +595,129 @@ control Plb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
             path_rank.read(rank, (bit<32>) (meta.leaf ++ meta.path));
             choose = rank >= CONGESTED;
         }
+
+        // Algorithm 2; among equals a random one. What the path may cost, as of
+        // now, is what it is faster than the fastest other one in use.
+        candidate = 0;
+        bit<32> best = 0xffffffff;
+        time_t best_rtt = 0;
+        time_t other_rtt = 0xffffffff;
         if (choose) {
-            // Algorithm 2; among equals a random one. What the path may cost is
-            // what it is faster than the fastest other one in use.
             random(candidate, 0, meta.last_path);
-            bit<32> best = 0xffffffff;
-            time_t best_rtt = 0;
-            time_t other_rtt = 0xffffffff;
-            look_at_path();
-            if (rank < best) {
-                if (best < KICKED_OUT && best_rtt < other_rtt) {
-                    other_rtt = best_rtt;
-                }
-                best = rank;
-                best_rtt = rtt;
-                meta.path = candidate;
-            } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                other_rtt = rtt;
-            }
-            candidate = candidate == meta.last_path ? 0 : candidate + 1;
-            look_at_path();
-            if (rank < best) {
-                if (best < KICKED_OUT && best_rtt < other_rtt) {
-                    other_rtt = best_rtt;
-                }
-                best = rank;
-                best_rtt = rtt;
-                meta.path = candidate;
-            } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                other_rtt = rtt;
-            }
-            candidate = candidate == meta.last_path ? 0 : candidate + 1;
-            if (meta.last_path >= 2) {
-                look_at_path();
-                if (rank < best) {
-                    if (best < KICKED_OUT && best_rtt < other_rtt) {
-                        other_rtt = best_rtt;
-                    }
-                    best = rank;
-                    best_rtt = rtt;
-                    meta.path = candidate;
-                } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                    other_rtt = rtt;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
-            }
-            if (meta.last_path >= 3) {
-                look_at_path();
-                if (rank < best) {
-                    if (best < KICKED_OUT && best_rtt < other_rtt) {
-                        other_rtt = best_rtt;
-                    }
-                    best = rank;
-                    best_rtt = rtt;
-                    meta.path = candidate;
-                } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                    other_rtt = rtt;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
-            }
-            if (meta.last_path >= 4) {
-                look_at_path();
-                if (rank < best) {
-                    if (best < KICKED_OUT && best_rtt < other_rtt) {
-                        other_rtt = best_rtt;
-                    }
-                    best = rank;
-                    best_rtt = rtt;
-                    meta.path = candidate;
-                } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                    other_rtt = rtt;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
-            }
-            if (meta.last_path >= 5) {
-                look_at_path();
-                if (rank < best) {
-                    if (best < KICKED_OUT && best_rtt < other_rtt) {
-                        other_rtt = best_rtt;
-                    }
-                    best = rank;
-                    best_rtt = rtt;
-                    meta.path = candidate;
-                } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                    other_rtt = rtt;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
-            }
-            if (meta.last_path >= 6) {
-                look_at_path();
-                if (rank < best) {
-                    if (best < KICKED_OUT && best_rtt < other_rtt) {
-                        other_rtt = best_rtt;
-                    }
-                    best = rank;
-                    best_rtt = rtt;
-                    meta.path = candidate;
-                } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                    other_rtt = rtt;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
-            }
-            if (meta.last_path >= 7) {
-                look_at_path();
-                if (rank < best) {
-                    if (best < KICKED_OUT && best_rtt < other_rtt) {
-                        other_rtt = best_rtt;
-                    }
-                    best = rank;
-                    best_rtt = rtt;
-                    meta.path = candidate;
-                } else if (rank < KICKED_OUT && rtt < other_rtt) {
-                    other_rtt = rtt;
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
-            }
-            meta.tolerable = other_rtt == 0xffffffff ? 0 : other_rtt |-| best_rtt;
-            flow_tolerable.write((bit<32>) meta.flow_hash[11:0], meta.tolerable);
-            flowlet_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
         } else {
-            flow_tolerable.read(meta.tolerable, (bit<32>) meta.flow_hash[11:0]);
+            path_rtt.read(best_rtt, (bit<32>) (meta.leaf ++ meta.path));
+        }
+        look_at_path();
+        if (choose && rank < best) {
+            if (best < KICKED_OUT && best_rtt < other_rtt) {
+                other_rtt = best_rtt;
+            }
+            best = rank;
+            best_rtt = rtt;
+            meta.path = candidate;
+        } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
+            other_rtt = rtt;
+        }
+        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+        look_at_path();
+        if (choose && rank < best) {
+            if (best < KICKED_OUT && best_rtt < other_rtt) {
+                other_rtt = best_rtt;
+            }
+            best = rank;
+            best_rtt = rtt;
+            meta.path = candidate;
+        } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
+            other_rtt = rtt;
+        }
+        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+        if (meta.last_path >= 2) {
+            look_at_path();
+            if (choose && rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
+                }
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
+                other_rtt = rtt;
+            }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+        }
+        if (meta.last_path >= 3) {
+            look_at_path();
+            if (choose && rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
+                }
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
+                other_rtt = rtt;
+            }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+        }
+        if (meta.last_path >= 4) {
+            look_at_path();
+            if (choose && rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
+                }
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
+                other_rtt = rtt;
+            }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+        }
+        if (meta.last_path >= 5) {
+            look_at_path();
+            if (choose && rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
+                }
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
+                other_rtt = rtt;
+            }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+        }
+        if (meta.last_path >= 6) {
+            look_at_path();
+            if (choose && rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
+                }
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
+                other_rtt = rtt;
+            }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+        }
+        if (meta.last_path >= 7) {
+            look_at_path();
+            if (choose && rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
+                }
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
+                other_rtt = rtt;
+            }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+        }
+        meta.tolerable = other_rtt == 0xffffffff ? 0 : other_rtt |-| best_rtt;
+        if (choose) {
+            flowlet_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
         }
     }
 } // control Plb
@@ -741,7 +739,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bit<32> qlen;
         bit<32> average;
         egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        sojourn.read(average, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+        sojourn.read(average, 0);
         expected = (time_t) ((bit<64>) qlen * (bit<64>) byte_time >> 10);
         expected = average > expected ? average : expected;
         silence = tell_again;
@@ -1008,8 +1006,8 @@ control PayDelay(inout headers_t hdr, inout metadata_t meta, inout standard_meta
             }
             if (meta.waits) {
                 time_t average;
-                sojourn.read(average, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-                sojourn.write((bit<32>) (meta.out_port ++ standard_metadata.priority), average - (average >> 3) + (standard_metadata.deq_timedelta >> 3));
+                sojourn.read(average, 0);
+                sojourn.write(0, average - (average >> 3) + (standard_metadata.deq_timedelta >> 3));
                 hdr.fabric.tolerable = hdr.fabric.tolerable |-| standard_metadata.deq_timedelta;
             }
         }

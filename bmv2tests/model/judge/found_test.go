@@ -321,7 +321,7 @@ func TestOnlyIPPacketsTellALeafToLeaveAPath(t *testing.T) {
 	s.above()
 	s.c.Config.Nets[0].Paths = 0
 	s.entry("pause_cost", 3, model.Args{"byte_time": 1024, "tell_again": 20_000})
-	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", s.cell(3), 100)
+	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", 0, 100)
 	f := &model.Frame{Dst: 2, Src: 1, Type: model.TypeARP, Fabric: model.Fields{"dst_leaf": 1}, ARP: make([]byte, 28)}
 	model.BE.PutUint32(f.ARP[24:], uint32(model.Host(1, 1)))
 	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree()
@@ -350,7 +350,7 @@ func TestKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	s.above()
 	s.c.Config.Nets[0].Paths = 0
 	s.entry("pause_cost", 3, model.Args{"byte_time": 1024, "tell_again": 20_000})
-	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", s.cell(3), 100)
+	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", 0, 100)
 	f := data(2, 1, 27, 2)
 	f.Fabric = model.Fields{"dst_leaf": 1}
 	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree("kick-out told")
@@ -368,7 +368,7 @@ func TestPauseBeforeKickOut(t *testing.T) {
 	s.c.Config.Nets[0].Paths = 0
 	s.entry("pause_cost", 3, model.Args{"byte_time": 1024, "tell_again": 20_000})
 	s.entry("pfc_threshold", s.cell(4), model.Args{"xoff": 10, "xon": 0, "again": 0})
-	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", s.cell(3), 100)
+	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", 0, 100)
 	f := data(2, 1, 26, 2)
 	f.Fabric = model.Fields{"dst_leaf": 1}
 	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree("pause")

@@ -260,7 +260,7 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 		paths[q] = path(s, s.PathCell(p.Leaf, q))
 	}
 	rttLow, full := s.Setting("path_class", "rtt_low"), s.Setting("path_class", "full")
-	f, tolerable := s.Flowlet(p), s.Cell("flow_tolerable", s.Flow(p))
+	f := s.Flowlet(p)
 	newFlow := !f.Active(p.Now, s.Setting("flowlet", "gap"))
 	if newFlow || Reroutes(false, paths[f.Path], rttLow, full) {
 		from := model.Path(s.Below(int64(p.Paths)))
@@ -268,9 +268,8 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 			s.Note("flow moved")
 		}
 		f.Path = Reroute(paths, from, rttLow, full)
-		*tolerable = Tolerable(paths, f.Path)
 	}
-	p.Meta["tolerable"] = *tolerable
+	p.Meta["tolerable"] = Tolerable(paths, f.Path) // as of now
 	return s.SetFlowlet(p, f.Path)
 }
 
@@ -326,7 +325,7 @@ func meetPause(s *model.Switch, p *model.Packet) {
 		return
 	}
 	tpd := TPD(*s.Cell("egress_qlen", i), model.Ratio{Num: cost["byte_time"], Den: 1024}) // line 3
-	sojourn := Sojourn{*s.Cell("sojourn", i)}
+	sojourn := Sojourn{*s.Cell("sojourn", 0)}                                             // "maintained at each switch"
 	switch h := p.Fabric; {
 	case sojourn.Waits(h["tolerable"], tpd): // line 5
 		s.Note("wait")
@@ -392,7 +391,7 @@ func depart(s *model.Switch, p *model.Packet) {
 	}
 	h["load"] = max(h["load"], min(p.Meta["load"]>>8, 255))
 	if p.Keep["waits"] == 1 {
-		avg := s.Cell("sojourn", s.Out(p))
+		avg := s.Cell("sojourn", 0)
 		sojourn := Sojourn{*avg}
 		h["tolerable"] = sojourn.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
 		*avg = sojourn.Avg
