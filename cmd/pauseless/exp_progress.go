@@ -40,7 +40,7 @@ type expBar struct {
 
 func newExpBar(w io.Writer) *expBar {
 	f, ok := w.(*os.File)
-	return &expBar{w: w, terminal: ok && term.IsTerminal(int(f.Fd())), begun: time.Now(), going: make(map[exp.Job]exp.Event)}
+	return &expBar{w: w, terminal: ok && term.IsTerminal(int(f.Fd())), begun: time.Now(), shown: time.Now(), going: make(map[exp.Job]exp.Event)}
 }
 
 // tell takes note of an event.

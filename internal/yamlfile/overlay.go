@@ -106,10 +106,11 @@ func (f *File) Over(r Raw, skip ...string) *File {
 	return c
 }
 
-// Put returns a copy of the file with a value at path.
-func (f *File) Put(path string, r Raw) *File {
+// Put returns a copy of the file with a value at path; at is the place that is
+// to blame if the path leads nowhere.
+func (f *File) Put(path string, r, at Raw) *File {
 	c := f.Copy()
-	c.root = c.put(f.root, split(path, false), r.node, r.node, false)
+	c.root = c.put(f.root, split(path, false), r.node, at.node, false)
 	return c
 }
 

@@ -72,7 +72,7 @@ func TestPutReachesIntoLists(t *testing.T) {
 	if v.Given() {
 		t.Fatal("a dotted key was found as a path")
 	}
-	g := f.Put("traffic.0.poisson.load", f.Raw("traffic.1.incast.degree"))
+	g := f.Put("traffic.0.poisson.load", f.Raw("traffic.1.incast.degree"), f.Raw("over"))
 	if got := g.Raw("traffic.0.poisson.load").Text(""); got != "4" {
 		t.Errorf("load is %q, want 4", got)
 	}

@@ -172,7 +172,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 	event := func(k Kind) Event { return Event{Kind: k, Job: j, Index: index, Total: r.total} }
 	for waited := false; ; waited = true {
 		if rec, err := r.st.Get(j.Key); err != nil {
-			return err
+			return fmt.Errorf("%w; what is done is kept, and the same command goes on", err)
 		} else if rec != nil {
 			n := r.named(j, rec.Run)
 			r.finish(j, n)

@@ -72,6 +72,9 @@ func (s *Share) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (s Share) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%g %%", 100*float64(s)), nil }
+
 // Effect is a change that a paper states: "-72 %" or "x 0.28".
 type Effect struct {
 	Change float64 // as a share: -0.72

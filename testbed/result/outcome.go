@@ -152,9 +152,6 @@ func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
 	var names []string
 	for i := range runs {
 		r := &runs[i]
-		if r.Metrics == nil {
-			continue
-		}
 		c := o.cell(r.Arm, r.Point)
 		if c == nil {
 			o.Cells = append(o.Cells, Cell{Arm: r.Arm, Point: r.Point, Values: make(map[string][]Num), Mean: make(map[string]Num), Half: make(map[string]Num)})
@@ -414,9 +411,12 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 	default:
 		j.Why = "the interval has both signs"
 	}
+	if len(a) > 1 && variance(a) == 0 && variance(d) == 0 && j.Why == "" {
+		j.Why = "all seeds give the same"
+	}
 	half := effect.Half()
 	open := j.Verdict == Inconclusive
-	j.Precise = len(a) > 1 && (half <= within/2 || half <= within && !open || difference.Low == difference.High)
+	j.Precise = len(a) > 1 && (half <= within/2 || half <= within && !open || math.IsInf(half, 1) && difference.Low == difference.High)
 	return j
 }
 

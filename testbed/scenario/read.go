@@ -154,6 +154,7 @@ func (r *reader) points() []point {
 		if a.Axis == "" {
 			a.Axis = keys[0][strings.LastIndexByte(keys[0], '.')+1:]
 		}
+		key := r.f.Raw(path + ".key")
 		axis := result.Axis{Name: a.Axis, Key: a.Key}
 		var here []point
 		add := func(name string, lay func(*yamlfile.File) *yamlfile.File) {
@@ -171,7 +172,7 @@ func (r *reader) points() []point {
 			}
 			add(name, func(f *yamlfile.File) *yamlfile.File {
 				for _, k := range keys {
-					f = laid(f, f.Put(k, v))
+					f = laid(f, f.Put(k, v, key))
 				}
 				return f
 			})
@@ -262,9 +263,9 @@ func (r *reader) cases(arms []arm, grid []point) {
 				f = laid(f, f.Over(a.over, "name"))
 				blame = fmt.Sprintf("arms.%d", i)
 			} else {
-				f = laid(f, f.Put("profile", a.profile))
+				f = laid(f, f.Put("profile", a.profile, a.profile))
 				if a.target != "" {
-					f = laid(f, f.Put("target", a.profile.Value(a.target)))
+					f = laid(f, f.Put("target", a.profile.Value(a.target), a.profile))
 				}
 			}
 			c := r.one(f, networks)

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+const tiny = `name: tiny
+summary: two arms, two sizes
+network: {leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 3, rate: 40Gbps, delay: 2us}}
+profile: ecmp
+arms:
+- {name: a}
+- {name: b, hosts: {recovery: irn}}
+vary:
+- {axis: size, key: traffic.0.incast.size, values: [20KB, 40KB]}
+traffic:
+- incast: {degree: 2, size: 20KB, to: h1, jitter: 1us}
+seeds: [3, 1]
+claims:
+- {less: avg_fct_us, with: b, than: a}
+`
+
+func tinyPlan(t testing.TB, edit ...string) *Plan {
+	t.Helper()
+	s, err := scenario.Parse("tiny.yaml", []byte(strings.NewReplacer(edit...).Replace(tiny)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlan(s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func outcome(t *testing.T, p *Plan, st *Store, o Options) string {
+	t.Helper()
+	out, err := Run(context.Background(), p, st, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(t, out)
+}
+
+func text(t *testing.T, o *result.Outcome) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := o.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func newStore(t testing.TB) *Store {
+	t.Helper()
+	st, err := OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// The outcome does not depend on how many runs are made at a time, in which
+// order they end, or what was in the store.
+func TestTheOutcomeIsThatOfTheRunsAndNothingElse(t *testing.T) {
+	want := outcome(t, tinyPlan(t), newStore(t), Options{Parallel: 1})
+	st := newStore(t)
+	if got := outcome(t, tinyPlan(t), st, Options{Parallel: 4, Threads: 2}); got != want {
+		t.Error("four at a time give another outcome than one at a time")
+	}
+	made := 0
+	if got := outcome(t, tinyPlan(t), st, Options{Tell: func(e Event) {
+		if e.Kind == Begun {
+			made++
+		}
+	}}); got != want || made > 0 {
+		t.Errorf("with all runs in the store %d were made again", made)
+	}
+}
+
+func TestKeysAreThoseOfWhatARunDependsOn(t *testing.T) {
+	base := tinyPlan(t)
+	same := tinyPlan(t, "name: tiny", "name: other", "{name: a}", "{name: arm-a}", "than: a}", "than: arm-a}", "summary: two", "summary: 2")
+	if base.Job(0, 1).Key != same.Job(0, 1).Key {
+		t.Error("names change the key of a run")
+	}
+	keys := map[string]string{base.Job(0, 1).Key: "the first"}
+	for what, k := range map[string]string{
+		"another seed": base.Job(0, 2).Key, "another arm": base.Job(2, 1).Key, "another point": base.Job(1, 1).Key,
+		"another profile": tinyPlan(t, "profile: ecmp", "profile: drill").Job(0, 1).Key,
+		"another network": tinyPlan(t, "delay: 2us", "delay: 3us").Job(0, 1).Key,
+	} {
+		if other := keys[k]; other != "" {
+			t.Errorf("%s has the key of %s", what, other)
+		}
+		keys[k] = what
+	}
+}
+
+// Seeds are added while claims are not precise, as many as there may be.
+func TestSeedsAreAddedUntilClaimsArePrecise(t *testing.T) {
+	p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: 5", "jitter: 1us", "jitter: 6us", "than: a}", "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}}")
+	out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out.Cells {
+		want := "[3 1]"
+		if c.Arm == "b" {
+			want = "[3 1 4 5 6]"
+		}
+		if got := fmt.Sprint(c.Seeds); got != want {
+			t.Errorf("%s at %s has seeds %s, want %s", c.Arm, c.Point, got, want)
+		}
+	}
+}
+
+func TestABudgetEndsAnExperimentBetweenRuns(t *testing.T) {
+	p, st := tinyPlan(t), newStore(t)
+	out, err := Run(context.Background(), p, st, Options{Budget: time.Nanosecond})
+	if err != nil || len(out.Runs) != 0 || len(out.Remarks) == 0 || !strings.Contains(out.Remarks[0], "the budget is spent: 0 of 8 runs") {
+		t.Fatalf("error %v, %d runs, remarks %q", err, len(out.Runs), out.Remarks)
+	}
+	want := outcome(t, p, st, Options{})
+	if got := outcome(t, p, st, Options{Budget: time.Nanosecond}); got != want {
+		t.Error("runs that are there already cost something")
+	}
+}
+
+// Whoever is interrupted keeps what is done; so does whoever finds a broken
+// file, or no room.
+func TestWhatIsDoneIsKept(t *testing.T) {
+	p, st := tinyPlan(t), newStore(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := Run(ctx, p, st, Options{Tell: func(e Event) {
+		if e.Kind == Over && e.Index == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("interrupted, got %v", err)
+	}
+	s, err := p.Status(st, 1)
+	if err != nil || s.Done != 3 || s.Left != 5 || len(s.Running) != 0 || s.ETA < 0 {
+		t.Fatalf("error %v, status %+v; want 3 done, 5 left", err, s)
+	}
+	// A file that was cut short is told by its name, and made again once it is gone.
+	name := st.path(p.Jobs()[0].Key)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data[:len(data)/2], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), p, st, Options{}); err == nil || !strings.Contains(err.Error(), name) {
+		t.Errorf("a broken file: %v", err)
+	}
+	os.Remove(name)
+	// No folder can be made where a file is: the same as a disk that is full.
+	next := filepath.Dir(st.path(p.Jobs()[4].Key))
+	os.RemoveAll(next)
+	if err := os.WriteFile(next, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), p, st, Options{}); err == nil || !strings.Contains(err.Error(), "the same command goes on") {
+		t.Errorf("a store without room: %v", err)
+	}
+	os.Remove(next)
+	if got, want := outcome(t, p, st, Options{}), outcome(t, p, newStore(t), Options{}); got != want {
+		t.Error("what went wrong in between shows in the outcome")
+	}
+}
+
+// A process that is killed loses the runs under way and no others; another
+// takes over from it, and two share the work.
+func TestKilledProcessesLoseOnlyWhatIsUnderWay(t *testing.T) {
+	dir := t.TempDir()
+	if name := os.Getenv("EXP_TEST_STORE"); name != "" {
+		st, err := OpenStore(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := tinyPlan(t)
+		Run(context.Background(), p, st, Options{Tell: func(e Event) {
+			if e.Kind == Begun && e.Index == 4 {
+				os.Stdout.WriteString("now\n")
+				select {} // until it is killed
+			}
+		}})
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledProcessesLoseOnlyWhatIsUnderWay$")
+	cmd.Env = append(os.Environ(), "EXP_TEST_STORE="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 4)); err != nil {
+		t.Fatal(err)
+	}
+	p, st := tinyPlan(t), LookStore(dir)
+	s, err := p.Status(st, 1)
+	if err != nil || s.Done != 3 || len(s.Running) != 1 {
+		t.Errorf("while it runs: error %v, %d done, %d running", err, s.Done, len(s.Running))
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if s, err = p.Status(st, 1); err != nil || s.Done != 3 || len(s.Running) != 0 || s.Left != 5 {
+		t.Errorf("killed: error %v, %+v", err, s)
+	}
+	var mu sync.Mutex
+	made := make(map[Job]int)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			if _, err := Run(context.Background(), p, st, Options{Parallel: 2, Tell: func(e Event) {
+				if e.Kind == Begun {
+					mu.Lock()
+					made[e.Job]++
+					mu.Unlock()
+				}
+			}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(made) != 5 {
+		t.Errorf("%d runs were made after the kill, want the 5 that were not done", len(made))
+	}
+	for j, n := range made {
+		if n != 1 {
+			t.Errorf("%s was made %d times", p.Name(j), n)
+		}
+	}
+}
+
+// A run that fails fails alone, is told, and is tried again next time.
+func TestAFailureIsOfOneRun(t *testing.T) {
+	p := tinyPlan(t, "hosts: {recovery: irn}", "network.switch: {buffer: 30KB, pfc: {xoff: 20KB, headroom: 1KB}}")
+	st := newStore(t)
+	out, err := Run(context.Background(), p, st, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for _, r := range out.Runs {
+		if r.State == result.Failed && strings.Contains(r.Error, "lossless") {
+			failed++
+		}
+	}
+	if failed == 0 || failed == len(out.Runs) {
+		t.Fatalf("%d of %d runs failed: %+v", failed, len(out.Runs), out.Remarks)
+	}
+	for _, j := range out.Claims {
+		open := j.Verdict == result.Inconclusive && strings.Contains(j.Why, "did not finish")
+		if failing := j.Point == "size 40KB"; open != failing {
+			t.Errorf("%s: %s (%s); runs failed there: %v", j.Point, j.Verdict, j.Why, failing)
+		}
+	}
+	if s, err := p.Status(st, 1); err != nil || s.Failed != failed {
+		t.Errorf("error %v, status %+v; want %d failed", err, s, failed)
+	}
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"bytes"
+	"encoding/csv"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// notes makes runs of two arms, with and than, at points of one axis, from
+// values by point.
+func notes(values map[string][2][]float64) (o *Outcome, runs []RunNote) {
+	o = &Outcome{Experiment: "e", Scale: "small", Arms: []Arm{{Name: "with"}, {Name: "than"}}, Axes: []Axis{{Name: "load"}}}
+	for k, arm := range []string{"with", "than"} {
+		for _, point := range []string{"0.4", "0.6"} {
+			if k == 0 && values[point][0] != nil {
+				o.Axes[0].Values = append(o.Axes[0].Values, Value{Text: point})
+			}
+			for i, v := range values[point][k] {
+				n := RunNote{Arm: arm, Point: []string{point}, Seed: uint64(i + 1), State: Done, Metrics: map[string]float64{"p99_fct_us": v, "pause_frames": v}}
+				if v < 0 {
+					n.State = Locked
+				}
+				runs = append(runs, n)
+			}
+		}
+	}
+	return o, runs
+}
+
+func TestVerdictsFollowFromIntervals(t *testing.T) {
+	better := [2][]float64{{60, 62, 58, 61}, {100, 103, 97, 99}}
+	worse := [2][]float64{{130, 128, 133, 131}, {100, 103, 97, 99}}
+	equal := [2][]float64{{100.5, 102.5, 97, 99.5}, {100, 103, 97.5, 99}}
+	noisy := [2][]float64{{50, 180, 60, 110}, {100, 103, 97, 99}}
+	none := [2][]float64{{0, 0, 0}, {0, 0, 0}}
+	nothing := [2][]float64{{0, 0, 0}, {5, 7, 6}}
+	one := [2][]float64{{60}, {100}}
+	stuck := [2][]float64{{60, -1, 58}, {100, 103, 97}}
+	for _, c := range []struct {
+		values [2][]float64
+		claim  Claim
+		want   string
+		why    string
+	}{
+		{better, Claim{Less: "p99_fct_us"}, Holds, ""},
+		{better, Claim{More: "p99_fct_us"}, Refuted, ""},
+		{worse, Claim{Less: "p99_fct_us"}, Refuted, ""},
+		{worse, Claim{More: "p99_fct_us"}, Holds, ""},
+		{equal, Claim{Less: "p99_fct_us"}, Refuted, "no gain of 10 % or more"},
+		{equal, Claim{Same: "p99_fct_us"}, Holds, ""},
+		{equal, Claim{Same: "p99_fct_us", Within: 0.001}, Inconclusive, "wider than the margin"},
+		{better, Claim{Same: "p99_fct_us"}, Refuted, ""},
+		{noisy, Claim{Less: "p99_fct_us"}, Inconclusive, "both signs"},
+		{none, Claim{Less: "pause_frames"}, Refuted, ""},
+		{nothing, Claim{Less: "pause_frames"}, Holds, ""},
+		{one, Claim{Less: "p99_fct_us"}, Inconclusive, "one seed"},
+		{stuck, Claim{Less: "p99_fct_us"}, Inconclusive, "1 of its runs did not finish"},
+		{better, Claim{Less: "p99_fct_us", Than: "70"}, Holds, ""},
+		{better, Claim{Less: "p99_fct_us", Than: "50"}, Refuted, ""},
+		{better, Claim{More: "p99_fct_us", Than: "60"}, Inconclusive, "both signs"},
+		{none, Claim{Less: "pause_frames", Than: "1"}, Holds, ""},
+	} {
+		o, runs := notes(map[string][2][]float64{"0.6": c.values})
+		c.claim.With = "with"
+		if c.claim.Than == "" {
+			c.claim.Than = "than"
+		}
+		o.Fill(runs, []Claim{c.claim})
+		if len(o.Claims) != 1 {
+			t.Fatalf("%+v: %d verdicts", c.claim, len(o.Claims))
+		}
+		if j := o.Claims[0]; j.Verdict != c.want || !strings.Contains(j.Why, c.why) {
+			t.Errorf("%s, of %v: %s (%s), effect %.3f from %.3f to %.3f; want %s (%s)", j.Text, c.values, j.Verdict, j.Why, j.Effect, j.Low, j.High, c.want, c.why)
+		}
+	}
+}
+
+func TestClaimsAtPoints(t *testing.T) {
+	values := map[string][2][]float64{"0.4": {{90, 92, 91}, {100, 100, 102}}, "0.6": {{60, 62, 61}, {100, 100, 102}}}
+	judge := func(c Claim) []Judged {
+		o, runs := notes(values)
+		c.With, c.Than = "with", "than"
+		o.Fill(runs, []Claim{c})
+		return o.Claims
+	}
+	if j := judge(Claim{Less: "p99_fct_us"}); len(j) != 2 || j[0].Point != "load 0.4" || j[1].Point != "load 0.6" {
+		t.Errorf("each: %+v", j)
+	}
+	if j := judge(Claim{Less: "p99_fct_us", At: map[string]string{"load": "0.4"}}); len(j) != 1 || math.Abs(float64(j[0].Effect)+0.096) > 0.001 {
+		t.Errorf("at 0.4: %+v", j)
+	}
+	best := judge(Claim{Less: "p99_fct_us", Over: "best"})
+	if len(best) != 1 || !strings.HasPrefix(best[0].Point, "load 0.6 (best of 2") {
+		t.Fatalf("best: %+v", best)
+	}
+	if each := judge(Claim{Less: "p99_fct_us"})[1]; best[0].High-best[0].Low <= each.High-each.Low {
+		t.Error("the interval of the best of two points is no wider than that of one")
+	}
+	if j := judge(Claim{Less: "p99_fct_us", Over: "mean"}); len(j) != 1 || math.Abs(float64(j[0].Value)-76) > 1e-9 {
+		t.Errorf("mean: %+v", j)
+	}
+	o, runs := notes(values)
+	o.Fill(runs, []Claim{{More: "p99_fct_us", With: "with", Than: "with", At: map[string]string{"load": "0.4"}, ThanAt: map[string]string{"load": "0.6"}}})
+	if j := o.Claims[0]; j.Verdict != Holds || j.Other != 61 {
+		t.Errorf("one arm at two points: %+v", j)
+	}
+	if j := judge(Claim{Less: "p99_fct_us", At: map[string]string{"load": "0.9"}}); len(j) != 1 || j[0].Verdict != Inconclusive {
+		t.Errorf("at a point that is not there: %+v", j)
+	}
+}
+
+// Seeds are asked for by the width of intervals, for the cells of the claim
+// and no others.
+func TestImpreciseClaimsWantMoreSeeds(t *testing.T) {
+	o, runs := notes(map[string][2][]float64{"0.4": {{50, 180, 60}, {100, 103, 97}}, "0.6": {{60, 62, 61}, {100, 100, 102}}})
+	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
+	if got := o.Wanting(); !reflect.DeepEqual(got, []int{0, 2}) {
+		t.Errorf("cells %v want seeds, want those at 0.4, 0 and 2", got)
+	}
+	// Precise, and told apart.
+	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", At: map[string]string{"load": "0.6"}}})
+	if got := o.Wanting(); len(got) > 0 {
+		t.Errorf("a claim with an interval of ±%.3f wants seeds for %v", (o.Claims[0].High-o.Claims[0].Low)/2, got)
+	}
+}
+
+func TestOutcomesAreReadAsTheyAreWritten(t *testing.T) {
+	o, runs := notes(map[string][2][]float64{"0.6": {{0, -1, 58}, {0, 0, 0}}})
+	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", Paper: Effect{-0.72, true}, Within: 0.05}})
+	var a, b bytes.Buffer
+	if err := o.WriteJSON(&a); err != nil {
+		t.Fatal(err)
+	}
+	back, err := ReadOutcome(bytes.NewReader(a.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := back.WriteJSON(&b); err != nil || a.String() != b.String() {
+		t.Errorf("error %v; read and written again it is\n%s\nnot\n%s", err, &b, &a)
+	}
+	if len(o.Remarks) == 0 || !strings.Contains(o.Remarks[0], "1 of 6 runs did not finish") {
+		t.Errorf("remarks %q", o.Remarks)
+	}
+	a.Reset()
+	if err := o.WriteRunsCSV(&a); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&a).ReadAll()
+	if err != nil || strings.Join(rows[0], " ") != "experiment scale arm load seed metric unit value" || len(rows) != 1+5+6 {
+		t.Errorf("error %v, %d rows, head %q; a run that did not finish has no FCT", err, len(rows), rows[0])
+	}
+}
