@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,7 @@ docs/experiments.md describes the format.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newExpListCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd())
+	cmd.AddCommand(newExpListCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd())
 	return cmd
 }
 
@@ -280,19 +281,41 @@ func writeOutcome(dir string, p *exp.Plan, o *result.Outcome) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	for name, write := range map[string]func(io.Writer) error{
-		"outcome.json": o.WriteJSON,
-		"runs.csv":     o.WriteRunsCSV,
-		"claims.csv":   o.WriteClaimsCSV,
+	m, err := p.Manifest(o)
+	if err != nil {
+		return err
+	}
+	if o.Loads == nil {
+		if o.Loads, err = p.Loads(); err != nil {
+			return err
+		}
+	}
+	if err := writeFiles(dir, map[string]func(io.Writer) error{
+		"outcome.json": o.WriteJSON, "manifest.json": m.WriteJSON,
 		"report.html": func(w io.Writer) error {
 			return report.Write(w, report.Options{Title: o.Experiment, Made: made()}, report.Source{Outcome: o})
 		},
-	} {
-		if err := writeFile(filepath.Join(dir, name), write); err != nil {
+	}); err != nil {
+		return err
+	}
+	if err := writeSheet(dir, "runs", o.RunSheet()); err != nil {
+		return err
+	}
+	return writeSheet(dir, "claims", o.ClaimSheet())
+}
+
+func writeFiles(dir string, files map[string]func(io.Writer) error) error {
+	for _, name := range sortedKeys(files) {
+		if err := writeFile(filepath.Join(dir, name), files[name]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeSheet writes a table as CSV and as Parquet.
+func writeSheet(dir, name string, s *result.Sheet) error {
+	return writeFiles(dir, map[string]func(io.Writer) error{name + ".csv": s.WriteCSV, name + ".parquet": s.WriteParquet})
 }
 
 // keepOutcome writes an outcome to be committed. Experiments of profiles have
@@ -309,12 +332,11 @@ func keepOutcome(dir string, p *exp.Plan, store *exp.Store, o *result.Outcome) e
 		}
 		files = map[string]func(io.Writer) error{".json": kept.WriteJSON, ".md": kept.WriteMarkdown}
 	}
+	named := make(map[string]func(io.Writer) error)
 	for ext, write := range files {
-		if err := writeFile(filepath.Join(dir, p.Scenario.Name+ext), write); err != nil {
-			return err
-		}
+		named[p.Scenario.Name+ext] = write
 	}
-	return nil
+	return writeFiles(dir, named)
 }
 
 func newExpStatusCmd() *cobra.Command {
@@ -403,6 +425,55 @@ func newExpShowCmd() *cobra.Command {
 			if err := s.Outcome.Table(w, *all); err != nil {
 				return err
 			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func newExpExportCmd() *cobra.Command {
+	var f expFlags
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "export NAME|FILE.yaml|all...",
+		Short: "Write all that the runs of experiments found as CSV and Parquet",
+		Long: `Writes the tables runs, claims, flows (a row per judged flow), lines (time lines,
+of files that say sample) and pauses of the runs that are done, as CSV and as
+Parquet, with outcome.json and manifest.json. docs/experiments.md shows how to
+read them with DuckDB, pandas and R.`,
+		Example: "  pauseless exp export rlb-paused-path\n  pauseless exp export mine.yaml -d tables",
+	}
+	f.add(cmd)
+	cmd.Flags().StringVarP(&dir, "dir", "d", "", "folder (default: STORE/NAME-SCALE)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		plans, err := f.plans(cmd, args)
+		if err != nil {
+			return err
+		}
+		if dir != "" && len(plans) > 1 {
+			return usageErrorf(cmd, "--dir is for one experiment")
+		}
+		store := exp.LookStore(f.store)
+		for _, p := range plans {
+			s, err := p.Status(store, 1)
+			if err != nil {
+				return err
+			}
+			if s.Done == 0 {
+				return fmt.Errorf("%s: no run is done; `%s` makes them", p.Scenario.Name, p.Command)
+			}
+			to, o := cmp.Or(dir, f.dir(p)), s.Outcome
+			if err := writeOutcome(to, p, o); err != nil {
+				return err
+			}
+			for name, sheet := range map[string]*result.Sheet{
+				"flows": o.FlowSheet(p.Runs(store, o)), "lines": o.LineSheet(p.Runs(store, o)), "pauses": o.PauseSheet(p.Runs(store, o)),
+			} {
+				if err := writeSheet(to, name, sheet); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs\n", to, s.Done)
 		}
 		return nil
 	}

@@ -6,9 +6,13 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pauseless/pauseless/testbed/result/parquet"
 )
 
 // csvNumber prints a number as short as it can be; nothing if there is none.
@@ -19,53 +23,192 @@ func csvNumber(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// WriteRunsCSV writes a row per run and metric. Every axis has a column.
-func (o *Outcome) WriteRunsCSV(w io.Writer) error {
+// A Sheet is a table that is written as CSV and as Parquet. A row has a value
+// for each column.
+type Sheet struct {
+	Columns []parquet.Column
+	Rows    iter.Seq2[[]any, error]
+}
+
+// WriteCSV writes the sheet with a line of names on top.
+func (s *Sheet) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	head := []string{"experiment", "scale", "arm"}
-	for _, a := range o.Axes {
-		head = append(head, a.Name)
+	line := make([]string, len(s.Columns))
+	for i, col := range s.Columns {
+		line[i] = col.Name
 	}
-	if err := c.Write(append(head, "seed", "metric", "unit", "value")); err != nil {
+	if err := c.Write(line); err != nil {
 		return err
 	}
-	for i := range o.Cells {
-		cell := &o.Cells[i]
-		for _, m := range o.Metrics {
-			for k, v := range cell.Values[m.Name] {
-				if math.IsNaN(float64(v)) {
-					continue
-				}
-				row := append([]string{o.Experiment, o.Scale, cell.Arm}, cell.Point...)
-				if err := c.Write(append(row, strconv.FormatUint(cell.Seeds[k], 10), m.Name, m.Unit, csvNumber(float64(v)))); err != nil {
-					return err
-				}
+	for row, err := range s.Rows {
+		if err != nil {
+			return err
+		}
+		for i, v := range row {
+			if x, ok := v.(float64); ok {
+				line[i] = csvNumber(x)
+			} else {
+				line[i] = fmt.Sprint(v)
 			}
+		}
+		if err := c.Write(line); err != nil {
+			return err
 		}
 	}
 	c.Flush()
 	return c.Error()
 }
 
-// WriteClaimsCSV writes a row per verdict.
-func (o *Outcome) WriteClaimsCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
-	if err := c.Write([]string{"experiment", "scale", "claim", "point", "with", "than", "effect", "low", "high", "paper", "within", "seeds", "verdict", "why"}); err != nil {
-		return err
-	}
-	for i := range o.Claims {
-		j := &o.Claims[i]
-		paper := ""
-		if j.Claim.Paper.Given {
-			paper = csvNumber(j.Claim.Paper.Change)
+// WriteParquet writes the sheet with the units of its columns in the metadata.
+func (s *Sheet) WriteParquet(w io.Writer) error {
+	p := parquet.NewWriter(w, s.Columns)
+	for row, err := range s.Rows {
+		if err != nil {
+			return err
 		}
-		if err := c.Write([]string{o.Experiment, o.Scale, j.Text, j.Point, csvNumber(float64(j.Value)), csvNumber(float64(j.Other)), csvNumber(float64(j.Effect)),
-			csvNumber(float64(j.Low)), csvNumber(float64(j.High)), paper, csvNumber(j.Claim.within()), strconv.Itoa(j.Seeds), j.Verdict, j.Why}); err != nil {
+		if err := p.Write(row...); err != nil {
 			return err
 		}
 	}
-	c.Flush()
-	return c.Error()
+	return p.Close()
+}
+
+// place are the columns that say which run a row is of, and their values.
+func (o *Outcome) place() []parquet.Column {
+	columns := []parquet.Column{{Name: "experiment", Type: parquet.Text}, {Name: "scale", Type: parquet.Text}, {Name: "arm", Type: parquet.Text}}
+	for _, a := range o.Axes {
+		columns = append(columns, parquet.Column{Name: a.Name, Type: parquet.Text})
+		if a.numeric() {
+			columns[len(columns)-1].Type, columns[len(columns)-1].Unit = parquet.Double, a.Unit
+		}
+	}
+	return append(columns, parquet.Column{Name: "seed", Type: parquet.Int})
+}
+
+func (o *Outcome) placeOf(arm string, point []string, seed uint64) []any {
+	row := []any{o.Experiment, o.Scale, arm}
+	for i, a := range o.Axes {
+		if !a.numeric() {
+			row = append(row, point[i])
+			continue
+		}
+		k := slices.IndexFunc(a.Values, func(v Value) bool { return v.Text == point[i] })
+		row = append(row, *a.Values[k].X)
+	}
+	return append(row, int64(seed))
+}
+
+// numeric reports whether all values of the axis are numbers.
+func (a *Axis) numeric() bool {
+	return len(a.Values) > 0 && !slices.ContainsFunc(a.Values, func(v Value) bool { return v.X == nil })
+}
+
+// RunSheet has a row per run and metric. Every axis is a column, in base units
+// if its values are numbers.
+func (o *Outcome) RunSheet() *Sheet {
+	columns := append(o.place(), parquet.Column{Name: "metric", Type: parquet.Text}, parquet.Column{Name: "unit", Type: parquet.Text}, parquet.Column{Name: "value", Type: parquet.Double})
+	return &Sheet{columns, func(yield func([]any, error) bool) {
+		for i := range o.Cells {
+			cell := &o.Cells[i]
+			for _, m := range o.Metrics {
+				for k, v := range cell.Values[m.Name] {
+					if !math.IsNaN(float64(v)) && !yield(append(o.placeOf(cell.Arm, cell.Point, cell.Seeds[k]), m.Name, m.Unit, float64(v)), nil) {
+						return
+					}
+				}
+			}
+		}
+	}}
+}
+
+// ClaimSheet has a row per verdict.
+func (o *Outcome) ClaimSheet() *Sheet {
+	var columns []parquet.Column
+	for _, name := range []string{"experiment", "scale", "claim", "point", "verdict", "why"} {
+		columns = append(columns, parquet.Column{Name: name, Type: parquet.Text})
+	}
+	for _, name := range []string{"value", "other", "effect", "low", "high", "paper", "within"} {
+		columns = append(columns, parquet.Column{Name: name, Type: parquet.Double})
+	}
+	columns = append(columns, parquet.Column{Name: "seeds", Type: parquet.Int})
+	return &Sheet{columns, func(yield func([]any, error) bool) {
+		for i := range o.Claims {
+			j := &o.Claims[i]
+			paper := math.NaN()
+			if j.Claim.Paper.Given {
+				paper = j.Claim.Paper.Change
+			}
+			if !yield([]any{o.Experiment, o.Scale, j.Text, j.Point, j.Verdict, j.Why, float64(j.Value), float64(j.Other), float64(j.Effect), float64(j.Low),
+				float64(j.High), paper, j.Claim.within(), int64(j.Seeds)}, nil) {
+				return
+			}
+		}
+	}}
+}
+
+// FlowSheet has a row per judged flow of some runs of the outcome.
+func (o *Outcome) FlowSheet(runs iter.Seq2[*Run, error]) *Sheet {
+	columns := append(o.place(),
+		parquet.Column{Name: "src", Type: parquet.Text}, parquet.Column{Name: "dst", Type: parquet.Text}, parquet.Column{Name: "part", Type: parquet.Int},
+		parquet.Column{Name: "bytes", Type: parquet.Int, Unit: "bytes"}, parquet.Column{Name: "start_ns", Type: parquet.Int, Unit: "ns"},
+		parquet.Column{Name: "finished", Type: parquet.Bool}, parquet.Column{Name: "fct_ns", Type: parquet.Int, Unit: "ns"}, parquet.Column{Name: "ideal_ns", Type: parquet.Int, Unit: "ns"},
+		parquet.Column{Name: "out_of_order", Type: parquet.Int, Unit: "packets"}, parquet.Column{Name: "degree", Type: parquet.Int, Unit: "packets"},
+		parquet.Column{Name: "resent", Type: parquet.Int, Unit: "packets"}, parquet.Column{Name: "stalled", Type: parquet.Bool}, parquet.Column{Name: "coflow", Type: parquet.Int})
+	return &Sheet{columns, eachRun(runs, func(r *Run, yield func([]any, error) bool) bool {
+		for i := range r.Flows {
+			f := &r.Flows[i]
+			if !yield(append(o.placeOf(r.Arm, r.Point, r.Seed), f.Src, f.Dst, int64(f.Part), f.Bytes, f.StartNS, f.FCTNS > 0, f.FCTNS, f.IdealNS,
+				f.OutOfOrder, f.Degree, f.Resent, f.Stalled, int64(f.Coflow)), nil) {
+				return false
+			}
+		}
+		return true
+	})}
+}
+
+// LineSheet has a row per point of the time lines of some runs: queues, and
+// what was acknowledged of flows.
+func (o *Outcome) LineSheet(runs iter.Seq2[*Run, error]) *Sheet {
+	columns := append(o.place(), parquet.Column{Name: "line", Type: parquet.Text}, parquet.Column{Name: "node", Type: parquet.Text}, parquet.Column{Name: "port", Type: parquet.Int},
+		parquet.Column{Name: "unit", Type: parquet.Text}, parquet.Column{Name: "t_ns", Type: parquet.Int, Unit: "ns"}, parquet.Column{Name: "value", Type: parquet.Int})
+	return &Sheet{columns, eachRun(runs, func(r *Run, yield func([]any, error) bool) bool {
+		for _, l := range slices.Concat(r.Lines, r.Rates) {
+			for i, v := range l.V {
+				if !yield(append(o.placeOf(r.Arm, r.Point, r.Seed), l.Name, l.Node, int64(l.Port), l.Unit, l.TNS[i], int64(v)), nil) {
+					return false
+				}
+			}
+		}
+		return true
+	})}
+}
+
+// PauseSheet has a row per pause of some runs.
+func (o *Outcome) PauseSheet(runs iter.Seq2[*Run, error]) *Sheet {
+	columns := append(o.place(), parquet.Column{Name: "node", Type: parquet.Text}, parquet.Column{Name: "port", Type: parquet.Int}, parquet.Column{Name: "class", Type: parquet.Int},
+		parquet.Column{Name: "start_ns", Type: parquet.Int, Unit: "ns"}, parquet.Column{Name: "end_ns", Type: parquet.Int, Unit: "ns"})
+	return &Sheet{columns, eachRun(runs, func(r *Run, yield func([]any, error) bool) bool {
+		for _, p := range r.Pauses {
+			if !yield(append(o.placeOf(r.Arm, r.Point, r.Seed), p.Node, int64(p.Port), int64(p.Class), p.StartNS, p.EndNS), nil) {
+				return false
+			}
+		}
+		return true
+	})}
+}
+
+func eachRun(runs iter.Seq2[*Run, error], rows func(*Run, func([]any, error) bool) bool) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		for r, err := range runs {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !rows(r, yield) {
+				return
+			}
+		}
+	}
 }
 
 // WriteMarkdown writes the outcome as a page.

@@ -147,7 +147,7 @@ func TestOutcomesAreReadAsTheyAreWritten(t *testing.T) {
 		t.Errorf("remarks %q", o.Remarks)
 	}
 	a.Reset()
-	if err := o.WriteRunsCSV(&a); err != nil {
+	if err := o.RunSheet().WriteCSV(&a); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&a).ReadAll()
