@@ -101,7 +101,7 @@ If all ports read from pcap files, the switch ends when these do.`,
 	f.StringVar(&flags.P4Info, "p4info", "", "P4Info of a JSON program, in protobuf text format")
 	f.StringVar(&flags.Entries, "entries", "", "entries to start with: a p4.v1.WriteRequest in protobuf text format")
 	f.StringVar(&flags.GRPC, "grpc", "127.0.0.1:9559", "address of the P4Runtime server; \"\" for none")
-	f.StringVar(&flags.HTTP, "http", "", "address of /metrics (Prometheus) and /healthz; none if not given")
+	f.StringVar(&flags.HTTP, "http", "", "address of /metrics (Prometheus) and /healthz; / says where to look; none if not given")
 	f.StringVar(&flags.TLS.Cert, "tls-cert", "", "certificate of the P4Runtime server")
 	f.StringVar(&flags.TLS.Key, "tls-key", "", "its key")
 	f.StringVar(&flags.TLS.CA, "tls-ca", "", "certificates that controllers' must be signed by")
@@ -344,6 +344,7 @@ func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *sl
 		}
 		mux := http.NewServeMux()
 		mux.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+		mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, metricsHelp) })
 		mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 		h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 		log.Info("metrics", "address", l.Addr())
@@ -357,6 +358,16 @@ func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *sl
 	}
 	return stop, nil
 }
+
+// metricsHelp is what / of the metrics server says.
+const metricsHelp = `This is a pauseless switch.
+
+/metrics   its counters, for Prometheus
+/healthz   whether it runs
+
+docs/grafana/pauseless.json is a dashboard for Grafana; docs/switch.md describes
+the counters. To see the network: pauseless live --topology FABRIC.yaml
+`
 
 // printCounters prints what passed each port.
 func printCounters(w io.Writer, sw *softswitch.Switch) {

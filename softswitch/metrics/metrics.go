@@ -66,6 +66,8 @@ var (
 	tableSize    = desc("table_size", "Entries that a table has room for.", "table")
 	tableLookups = desc("table_lookups_total", "Applications of a table.", "table")
 	tableHits    = desc("table_hits_total", "Applications of a table that found an entry.", "table")
+
+	registerSum = desc("register_sum", "Sum of the cells of a register array, of those that are small.", "register")
 )
 
 // Describe implements prometheus.Collector. The collector is unchecked: what
@@ -79,7 +81,12 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 		size, entries int
 		lookups, hits uint64
 	}
+	type array struct {
+		name string
+		sum  uint64
+	}
 	var tables []table
+	var arrays []array
 	c.sw.Lock()
 	st := c.sw.Stats()
 	ports := make([]softswitch.PortStats, len(c.nums))
@@ -91,6 +98,17 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 			if len(t.Info.Key) > 0 { // the compiler's own tables have no key
 				tables = append(tables, table{t.Info.Name, t.Info.Size, t.Len(), t.Lookups, t.Hits})
 			}
+		}
+		for _, r := range s.Registers {
+			// Wide cells are no numbers, and large arrays are per flow.
+			if r.Info.Size > maxCells || r.Limbs() > 1 {
+				continue
+			}
+			a := array{name: r.Info.Name}
+			for i := range r.Info.Size {
+				a.sum += r.Cell(i)[0]
+			}
+			arrays = append(arrays, a)
 		}
 	}
 	c.sw.Unlock()
@@ -133,6 +151,9 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(paused, prometheus.CounterValue, k.PausingTime.Seconds(), port, label, "sent")
 		}
 	}
+	for _, a := range arrays {
+		out <- prometheus.MustNewConstMetric(registerSum, prometheus.GaugeValue, float64(a.sum), a.name)
+	}
 	for _, t := range tables {
 		gauge(tableEntries, int64(t.entries), t.name)
 		gauge(tableSize, int64(t.size), t.name)
@@ -140,6 +161,9 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 		counter(tableHits, t.hits, t.name)
 	}
 }
+
+// maxCells is the size of the largest register arrays that are summed up.
+const maxCells = 256
 
 // Calls counts gRPC calls.
 type Calls struct {

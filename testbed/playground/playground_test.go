@@ -162,7 +162,7 @@ func TestPlaygroundInTheBrowser(t *testing.T) {
 	p.Do(chromedp.Click("#run", chromedp.ByQuery))
 	p.UntilWithin(4*time.Minute, "document.documentElement.dataset.done === '1'")
 	t.Logf("the demo took %.0f s in the browser", time.Since(began).Seconds())
-	got := webtest.Eval[string](p, "fetch(document.getElementById('save-results').href).then(r => r.text())")
+	got := webtest.Eval[string](p, "window.outcome.results")
 	demo, err := os.ReadFile("../../cmd/pauseless/demo.yaml")
 	if err != nil {
 		t.Fatal(err)

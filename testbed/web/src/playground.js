@@ -159,6 +159,7 @@ $('run').addEventListener('click', async () => {
 			$('problems').replaceChildren(...out.problems.map(p => el('li', {class: p.severity}, p.line ? `${p.line}:${p.column} ` : '', p.text)));
 			return;
 		}
+		window.outcome = out; // for tests
 		$('told').textContent = `done in ${((performance.now() - began) / 1000).toFixed(1)} s`;
 		for (const u of urls.splice(0)) URL.revokeObjectURL(u);
 		$('save-results').href = file(out.results, 'application/json');
