@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/virtual"
+)
+
+// capture writes the frames that reach switches into a pcap, and counts them.
+type capture struct {
+	out    bytes.Buffer
+	frames int
+	kinds  map[string]int
+}
+
+// Arrive implements fabric.Tap.
+func (c *capture) Arrive(now vtime.Time, _ int, f *packet.Frame) {
+	if c.frames == 0 {
+		c.kinds = make(map[string]int)
+		binary.Write(&c.out, binary.LittleEndian, []uint32{0xa1b23c4d, 4<<16 | 2, 0, 0, 65535, 1}) // nanoseconds, Ethernet
+	}
+	if c.frames >= 10_000 {
+		return
+	}
+	c.frames++
+	ns := now.Nanoseconds()
+	binary.Write(&c.out, binary.LittleEndian, []uint32{uint32(ns / 1e9), uint32(ns % 1e9), uint32(len(f.Data)), uint32(f.Len())})
+	c.out.Write(f.Data)
+	switch kind := be.Uint16(f.Data[12:]); {
+	case kind == 0x8808:
+		c.kinds["pfc"]++
+	case kind == packet.EtherTypeLocal && f.Data[14] == packet.KindWarning:
+		c.kinds["warning"]++
+	case kind == packet.EtherTypeLocal && f.Data[14] == packet.KindKickOut:
+		c.kinds["kick"]++
+	case kind == packet.EtherTypeFabric:
+		c.kinds["fabric"]++
+	}
+}
+
+func (c *capture) Tap(n *topo.Node) fabric.Tap {
+	if n.Kind == topo.Switch {
+		return c
+	}
+	return nil
+}
+func (c *capture) Next() vtime.Time    { return vtime.Never }
+func (c *capture) Look(*virtual.Lab)   {}
+func (c *capture) End(*fabric.Results) {}
+
+// Wireshark takes apart what the programs send: headers, messages, postcards
+// and telemetry as many as there are, and all flows are RoCEv2, whatever stands
+// before it.
+func TestDissector(t *testing.T) {
+	tshark := need.Tool(t, "TSHARK", "tshark")
+	for profile, want := range map[string][]string{
+		"rlb-drill": {"fabric", "warning"}, "rlb-conga": {"fabric"}, "plb": {"fabric"}, "clb": {}, "pbfs": {}, "hpcc": {},
+	} {
+		t.Run(profile, func(t *testing.T) {
+			s, err := scenario.Parse("incast.yaml", []byte(strings.ReplaceAll(incast, "rlb-drill", profile)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &capture{}
+			if _, err := s.Run(context.Background(), scenario.Options{Follow: func(scenario.Start) scenario.Follower { return c }}); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "x.pcap")
+			if err := os.WriteFile(file, c.out.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			fields := []string{"frame.protocols", "pauseless.path", "pauseless_message.kind", "pauseless_postcard.version", "pauseless_int.hops", "_ws.malformed", "udp.dstport"}
+			args := []string{"-r", file, "-X", "lua_script:../../docs/wireshark/pauseless.lua", "-T", "fields"}
+			for _, f := range fields {
+				args = append(args, "-e", f)
+			}
+			cmd := exec.Command(tshark, args...)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil || strings.Contains(stderr.String(), "Lua") {
+				t.Fatalf("tshark: %v\n%s", err, &stderr)
+			}
+			got := make(map[string]int)
+			frames := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+			if len(frames) != c.frames {
+				t.Fatalf("%d frames of %d", len(frames), c.frames)
+			}
+			for i, line := range frames {
+				v := strings.Split(line, "\t")
+				stack := ":" + v[0] + ":"
+				if v[1] != "" {
+					got["fabric"]++
+				}
+				switch v[2] {
+				case "1":
+					got["warning"]++
+				case "2":
+					got["kick"]++
+				}
+				if v[3] != "" {
+					got["postcard"]++
+				}
+				if v[4] != "" {
+					got["telemetry"]++
+				}
+				if strings.Contains(stack, ":macc:") {
+					got["pfc"]++
+				}
+				if strings.Contains(stack, ":udp:") && v[3] == "" && !strings.Contains(stack, ":infiniband:") {
+					t.Fatalf("frame %d is no RoCEv2: %s, UDP port %s", i+1, v[0], v[6])
+				}
+				if v[1] != "" && !strings.Contains(stack, ":udp:") && !strings.Contains(stack, ":arp:") && profile != "plb" {
+					t.Fatalf("frame %d: what follows the header between leaves is not found: %s", i+1, v[0])
+				}
+			}
+			for _, kind := range []string{"fabric", "warning", "kick", "pfc"} {
+				if got[kind] != c.kinds[kind] {
+					t.Errorf("%d times %s, sent are %d", got[kind], kind, c.kinds[kind])
+				}
+			}
+			for _, kind := range want {
+				if got[kind] == 0 {
+					t.Errorf("no %s", kind)
+				}
+			}
+			if more := map[string]string{"pbfs": "postcard", "hpcc": "telemetry"}[profile]; more != "" && got[more] == 0 {
+				t.Errorf("no %s", more)
+			}
+			t.Log(fmt.Sprint(c.frames, " frames: ", got))
+		})
+	}
+}
