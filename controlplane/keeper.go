@@ -25,13 +25,13 @@ type Keeper struct {
 	slots  chan struct{}
 
 	mu      sync.Mutex
-	desired map[string]*wish
+	desired map[string]*wanted
 	keeping context.Context // of Run; nil before and after
 	work    sync.WaitGroup
 }
 
-// wish is the desired state of one switch.
-type wish struct {
+// wanted is the desired state of one switch.
+type wanted struct {
 	Desired
 	session *Session
 	stop    context.CancelFunc // nil while it is not kept
@@ -42,13 +42,13 @@ type wish struct {
 	err     error              // why it does not have the newest
 }
 
-// NewKeeper returns a Keeper without wishes. It looks for what others have
+// NewKeeper returns a Keeper that keeps nothing yet. It looks for what others have
 // written every audit; zero means every 10 s, below zero never.
 func NewKeeper(f *Fabric, audit time.Duration) *Keeper {
 	if audit == 0 {
 		audit = 10 * time.Second
 	}
-	k := &Keeper{fabric: f, audit: audit, slots: make(chan struct{}, maxAtOnce), desired: make(map[string]*wish)}
+	k := &Keeper{fabric: f, audit: audit, slots: make(chan struct{}, maxAtOnce), desired: make(map[string]*wanted)}
 	for _, s := range f.Sessions() {
 		k.Take(s)
 	}
@@ -59,7 +59,7 @@ func NewKeeper(f *Fabric, audit time.Duration) *Keeper {
 func (k *Keeper) Take(s *Session) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	w := &wish{session: s, changed: make(chan struct{})}
+	w := &wanted{session: s, changed: make(chan struct{})}
 	k.desired[s.Name()] = w
 	k.begin(w)
 }
@@ -78,7 +78,7 @@ func (k *Keeper) Leave(name string) {
 }
 
 // begin keeps a switch, if Run has been called. The lock is held.
-func (k *Keeper) begin(w *wish) {
+func (k *Keeper) begin(w *wanted) {
 	if k.keeping == nil || k.keeping.Err() != nil {
 		return
 	}
@@ -167,10 +167,10 @@ const (
 )
 
 // keep looks after one switch.
-func (k *Keeper) keep(ctx context.Context, of *wish) {
+func (k *Keeper) keep(ctx context.Context, of *wanted) {
 	s := of.session
 	term := 0 // of this controller as primary
-	seen := 0 // version of the wish
+	seen := 0 // version of what is wanted
 	var pause time.Duration
 	said := ""
 	reason := becamePrimary
@@ -238,8 +238,8 @@ func (k *Keeper) sleep(ctx context.Context, s *Session, term int, changed <-chan
 	}
 }
 
-// once applies the wish and says what it did.
-func (k *Keeper) once(ctx context.Context, of *wish, w wish, reason string) error {
+// once applies what is wanted and says what it did.
+func (k *Keeper) once(ctx context.Context, of *wanted, w wanted, reason string) error {
 	s := of.session
 	k.slots <- struct{}{}
 	defer func() { <-k.slots }()

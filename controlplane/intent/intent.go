@@ -25,8 +25,8 @@ import (
 
 // Options says what the target cannot do, and what an experiment wants.
 type Options struct {
-	// Paths limits how many of the equal ways to a host are used, from the
-	// first on, by the host's name. DRILL, which remembers the best way to a
+	// Paths limits how many of the equal-cost paths to a host are used, from the
+	// first on, by the host's name. DRILL, which remembers the best path to a
 	// leaf, keeps to a limit of one only.
 	Paths map[string]int
 	// NoCloneClass leaves the class of service of clone sessions at zero, as
@@ -49,7 +49,7 @@ func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4
 		return nil, err
 	}
 	b := &builder{schema: s, topo: t, node: &t.Nodes[node], manifest: m, options: o}
-	if err := b.findWays(); err != nil {
+	if err := b.findNextHops(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", b.node.Name, err)
 	}
 	b.route()
@@ -73,7 +73,7 @@ type builder struct {
 	manifest *manifest.Manifest
 	options  Options
 
-	ways     []way        // by leaf
+	nextHops []nextHops   // by leaf
 	sessions map[int]bool // clone sessions there are
 
 	replication, entries []*p4v1.Entity

@@ -62,7 +62,7 @@ func TestWarningsFollowPacketsBackToTheirSources(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "fat_tree.golden"), out.Bytes())
 }
 
-// A host that is to be reached by fewer ways has a route of its own at other
+// A host that is to be reached by fewer paths has a route of its own at other
 // leaves.
 func TestWaysToAHostCanBeLimited(t *testing.T) {
 	m, info := program(t, "drill")
@@ -89,7 +89,7 @@ func TestWaysToAHostCanBeLimited(t *testing.T) {
 			t.Errorf("l1 should have one route %q:\n%s", want, got)
 		}
 	}
-	// All ways are no limit, and spines have but one.
+	// All paths are no limit, and spines have but one.
 	if n := len(routes("l2")); n != 2 {
 		t.Errorf("l2 has %d host routes, want those of its own hosts", n)
 	}
@@ -101,7 +101,7 @@ func TestWaysToAHostCanBeLimited(t *testing.T) {
 func TestTooSmallAProgramIsRefused(t *testing.T) {
 	m, info := program(t, "rlb-drill")
 	for _, c := range []struct{ network, want string }{
-		{`leaf_spine: {leaves: 2, spines: 9, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}`, "9 ways to l2, but the program has 8 paths"},
+		{`leaf_spine: {leaves: 2, spines: 9, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}`, "9 equal-cost paths to l2, but the program has 8 paths"},
 		{`leaf_spine: {leaves: 65, spines: 2, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}`, "65 leaves"},
 		{`leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 62, rate: 40Gbps, delay: 2us}`, "65 ports"},
 	} {

@@ -26,19 +26,19 @@ func (b *builder) route() {
 				Action: toHost, Args: []schema.Arg{{Name: "port", Value: p}}})
 		}
 	}
-	for leaf, w := range b.ways {
+	for leaf, w := range b.nextHops {
 		b.toLeaf(topo.LeafPrefix(leaf), leaf, w)
 	}
 	for _, id := range b.topo.Hosts() {
 		host := &b.topo.Nodes[id]
-		if most := b.options.Paths[host.Name]; most > 0 && most < b.ways[host.Leaf].count {
-			b.toLeaf(netip.PrefixFrom(host.IP, 32), host.Leaf, way{b.ways[host.Leaf].first, most})
+		if most := b.options.Paths[host.Name]; most > 0 && most < b.nextHops[host.Leaf].count {
+			b.toLeaf(netip.PrefixFrom(host.IP, 32), host.Leaf, nextHops{b.nextHops[host.Leaf].first, most})
 		}
 	}
 }
 
 // toLeaf routes addresses at another leaf.
-func (b *builder) toLeaf(net netip.Prefix, leaf int, w way) {
+func (b *builder) toLeaf(net netip.Prefix, leaf int, w nextHops) {
 	e := schema.Entry{Table: "route", Match: []schema.Match{schema.Prefix("dst_addr", net.Addr(), net.Bits())}}
 	switch {
 	case w.count == 0:

@@ -99,7 +99,7 @@ func (w *watch) start() {
 }
 
 // settle waits, when the hosts are done, until all that is still on its way has
-// come out (packets that were sent again and that nobody waits for), or until
+// come out (retransmissions and that nobody waits for), or until
 // nothing has come out for so long that it never will.
 func (w *watch) settle(ctx context.Context) {
 	const never = 2 * time.Second

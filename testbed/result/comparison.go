@@ -29,7 +29,7 @@ var metrics = []SummaryMetric{
 	{"paused_us", "paused time of all ports", "us", func(s *Summary) float64 { return s.PausedUS }},
 	{"out_of_order", "out-of-order packets", "", func(s *Summary) float64 { return float64(s.OutOfOrder) }},
 	{"degree_p99", "p99 out-of-order degree", "packets", func(s *Summary) float64 { return float64(s.DegreeP99) }},
-	{"resent", "packets sent again", "", func(s *Summary) float64 { return float64(s.Resent) }},
+	{"resent", "retransmissions", "", func(s *Summary) float64 { return float64(s.Resent) }},
 	{"max_queue_bytes", "longest egress queue", "bytes", func(s *Summary) float64 { return float64(s.MaxQueue) }},
 }
 
@@ -187,6 +187,15 @@ func (c *Comparison) lines() [][]string {
 }
 
 // sentences returns the claims and what became of them.
+// lessOf is the word for less of a metric: fewer of what is counted.
+func lessOf(metric string) string {
+	switch metric {
+	case "stalled_flows", "pause_frames", "out_of_order", "resent":
+		return "fewer"
+	}
+	return "less"
+}
+
 func (c *Comparison) sentences() [][]string {
 	lines := [][]string{{"claim", "with", "without", "change", "seeds", ""}}
 	for i := range c.Verdicts {
@@ -196,7 +205,7 @@ func (c *Comparison) sentences() [][]string {
 		if v.Holds {
 			holds = "holds"
 		}
-		lines = append(lines, []string{fmt.Sprintf("less %s with %s than with %s", m.Title, v.With, v.Than),
+		lines = append(lines, []string{fmt.Sprintf("%s %s with %s than with %s", lessOf(m.Name), m.Title, v.With, v.Than),
 			number(v.Value), number(v.Other), v.Change(), fmt.Sprintf("%d of %d", v.Won, v.Seeds), holds})
 	}
 	return lines

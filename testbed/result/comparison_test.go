@@ -37,7 +37,7 @@ func TestClaimsAreJudgedSeedBySeedAndByTheMean(t *testing.T) {
 	if err := c.Markdown(&page); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"less out-of-order packets with rlb-drill than with drill", "1 of 2", "does not hold"} {
+	for _, want := range []string{"fewer out-of-order packets with rlb-drill than with drill", "1 of 2", "does not hold"} {
 		if !strings.Contains(table.String(), want) || !strings.Contains(page.String(), want) {
 			t.Errorf("neither table nor page may lack %q:\n%s%s", want, table.String(), page.String())
 		}

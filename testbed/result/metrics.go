@@ -101,7 +101,7 @@ var standard = func() (all []Metric) {
 		{Name: "ooo_ratio", Title: "share of out-of-order packets", Better: "less", parts: true},
 		{Name: "degree_p99", Title: "p99 out-of-order degree", Unit: "packets", Better: "less"},
 		{Name: "degree_max", Title: "greatest out-of-order degree", Unit: "packets", Better: "less"},
-		{Name: "resent", Title: "packets sent again", Unit: "packets", Better: "less", parts: true},
+		{Name: "resent", Title: "retransmissions", Unit: "packets", Better: "less", parts: true},
 		{Name: "timeouts", Title: "timeouts of senders", Better: "less"},
 		{Name: "goodput_gbps", Title: "goodput", Unit: "Gb/s", Better: "more", parts: true},
 		{Name: "goodput_share", Title: "goodput over the receivers' links", Better: "more", parts: true},

@@ -30,7 +30,7 @@ var rows = []row{
 		return fmt.Sprintf("%d (%.3f%%)", s.OutOfOrder, 100*float64(s.OutOfOrder)/float64(max(s.Sent, 1)))
 	}},
 	{"out-of-order degree p99", func(s *Summary) string { return fmt.Sprintf("%d packets", s.DegreeP99) }},
-	{"packets sent again", func(s *Summary) string { return fmt.Sprint(s.Resent) }},
+	{"retransmissions", func(s *Summary) string { return fmt.Sprint(s.Resent) }},
 	{"CNPs", func(s *Summary) string { return fmt.Sprint(s.CNPs) }},
 	{"lossless packets dropped", func(s *Summary) string { return fmt.Sprint(s.Dropped) }},
 }

@@ -108,7 +108,7 @@ func (r *runner) reason(i int, now vtime.Time) string {
 	if r.lab.Hosts.RTO == 0 && (r.lab.Hosts.Recovery != roce.IRN || r.lab.Hosts.RTOLow == 0) {
 		return fmt.Sprintf("no retransmission timeout: hosts.rto is 0, and what was lost last is asked for by nobody; nothing acknowledged since %v", since)
 	}
-	return fmt.Sprintf("what is sent does not arrive: %d packets sent again, nothing acknowledged since %v", fl.Resent, since)
+	return fmt.Sprintf("what is sent does not arrive: %d retransmissions, nothing acknowledged since %v", fl.Resent, since)
 }
 
 // cut names what separates two hosts now and for good, or returns "".

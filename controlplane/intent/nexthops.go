@@ -9,15 +9,15 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// A way is how to get to a leaf: ports first to first+count-1, all equally
-// near. The leaf itself has none.
-type way struct{ first, count int }
+// nextHops are the equal-cost ports towards a leaf: count ports from first on.
+// There are none at that leaf itself.
+type nextHops struct{ first, count int }
 
-// findWays finds the ports on shortest ways to every leaf and checks that
-// they are in a row, as programs want them.
-func (b *builder) findWays() error {
+// findNextHops finds the ports on the shortest paths to every leaf. They must
+// have consecutive numbers: programs compute them from the first.
+func (b *builder) findNextHops() error {
 	leaves := leavesOf(b.topo)
-	b.ways = make([]way, len(leaves))
+	b.nextHops = make([]nextHops, len(leaves))
 	for i, leaf := range leaves {
 		if leaf == b.node.ID {
 			continue
@@ -25,16 +25,16 @@ func (b *builder) findWays() error {
 		distance := distances(b.topo, leaf)
 		here := distance[b.node.ID]
 		if here < 0 {
-			return fmt.Errorf("there is no way to %s", b.topo.Nodes[leaf].Name)
+			return fmt.Errorf("no path leads to %s", b.topo.Nodes[leaf].Name)
 		}
-		w := &b.ways[i]
+		w := &b.nextHops[i]
 		for p := 1; p <= len(b.node.Ports); p++ {
 			peer := b.node.Ports[p-1].Peer
 			if b.topo.Nodes[peer].Kind != topo.Switch || distance[peer] != here-1 {
 				continue
 			}
 			if w.count > 0 && p != w.first+w.count {
-				return fmt.Errorf("equal ways to %s are not ports in a row: %d to %d, and %d",
+				return fmt.Errorf("the equal-cost ports to %s are not consecutive: %d to %d, and %d",
 					b.topo.Nodes[leaf].Name, w.first, w.first+w.count-1, p)
 			}
 			if w.count == 0 {
@@ -43,7 +43,7 @@ func (b *builder) findWays() error {
 			w.count++
 		}
 		if w.count > b.manifest.Sizes.Paths {
-			return fmt.Errorf("there are %d ways to %s, but the program has %d paths; generate it with larger sizes",
+			return fmt.Errorf("there are %d equal-cost paths to %s, but the program has %d paths; generate it with larger sizes",
 				w.count, b.topo.Nodes[leaf].Name, b.manifest.Sizes.Paths)
 		}
 	}
@@ -74,7 +74,7 @@ func leavesOf(t *topo.Topology) []int {
 }
 
 // distances counts the links between switches from each node to a leaf; -1 is
-// no way.
+// no path.
 func distances(t *topo.Topology, leaf int) []int {
 	d := make([]int, len(t.Nodes))
 	for i := range d {
@@ -93,7 +93,7 @@ func distances(t *topo.Topology, leaf int) []int {
 	return d
 }
 
-// hops is the longest way between two leaves in links.
+// hops returns the length of the longest path between two leaves, in links.
 func (b *builder) hops() int {
 	longest := 1
 	leaves := leavesOf(b.topo)
@@ -116,9 +116,9 @@ func (b *builder) tiers() int {
 	return most
 }
 
-// path is the number of a port among the equal ways that it is one of, or 0.
+// path is the number of a port among the equal-cost ports that it belongs to, or 0.
 func (b *builder) path(port int) int {
-	for _, w := range b.ways {
+	for _, w := range b.nextHops {
 		if port >= w.first && port < w.first+w.count {
 			return port - w.first
 		}
