@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -175,6 +176,10 @@ next:
 // leastMemory is what a switch needs for small programs.
 const leastMemory = 64 << 20
 
+// leastThreads is how many goroutines may run at once at least, if there is
+// half a processor for each: more would be in the garbage collector's hands.
+const leastThreads = 8
+
 // sizeFlag is a vtime.Size as a flag.
 type sizeFlag vtime.Size
 
@@ -188,6 +193,10 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 		return fmt.Errorf("--memory %v is less than the %v that a switch needs", c.Memory, leastMemory*vtime.Byte)
 	}
 	debug.SetMemoryLimit(memory) // the garbage collector works harder near it
+	// Go has its goroutines take turns of 10 ms on each of its threads, the
+	// kernel wakes a thread that mostly waits at once. With threads to spare,
+	// packets do not wait for controllers.
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), min(2*runtime.NumCPU(), leastThreads)))
 	cfg, specs, err := c.config()
 	if err != nil {
 		return err

@@ -18,6 +18,10 @@ import (
 // DefaultMemory is Options.Memory if that is zero.
 const DefaultMemory = 4 << 30
 
+// turns is how many calls that take long are worked on at once: the data path
+// shares its processors with them.
+const turns = 2
+
 // Every size that a peer decides has a bound. docs/security.md has this table.
 const (
 	maxRoleName   = 256     // bytes

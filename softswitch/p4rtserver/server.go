@@ -59,6 +59,7 @@ type Server struct {
 
 	budget *budget
 	admit  *admission
+	turns  chan struct{}
 	arb    arbiter
 	// digests belongs to the data path: it is used under the switch's lock.
 	digests digester
@@ -78,7 +79,7 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 	if opts.Memory == 0 {
 		opts.Memory = DefaultMemory
 	}
-	s := &Server{sw: sw, opts: opts, log: opts.Logger, budget: newBudget(opts.Memory)}
+	s := &Server{sw: sw, opts: opts, log: opts.Logger, budget: newBudget(opts.Memory), turns: make(chan struct{}, turns)}
 	s.admit = newAdmission(s)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -94,6 +95,12 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 		Log:      func(text string) { s.log.Info("program", "message", text) },
 	})
 	return s
+}
+
+// turn waits until the call may be worked on; what it returns ends that.
+func (s *Server) turn() (done func()) {
+	s.turns <- struct{}{}
+	return func() { <-s.turns }
 }
 
 // Register adds the service to a gRPC server.

@@ -151,7 +151,7 @@ func (d *device) readTable(r *p4v1.TableEntry, emit func(*p4v1.Entity)) error {
 }
 
 // readChunk is how many entries are read under one hold of the switch's lock.
-const readChunk = 4096
+const readChunk = 32
 
 func (d *device) readEntries(bt *boundTable, r *p4v1.TableEntry, emit func(*p4v1.Entity)) error {
 	t := d.state.Tables[bt.number]
@@ -184,8 +184,14 @@ func (d *device) readEntries(bt *boundTable, r *p4v1.TableEntry, emit func(*p4v1
 	if actionID != 0 && bt.refs[actionID] == nil {
 		return status.Errorf(codes.InvalidArgument, "table %s has no action %d", bt.name, actionID)
 	}
+	// Packets change counters, meters and times only. Entries change by writes,
+	// which wait for reads: what packets leave alone is read without their lock.
+	lock := func() func() { return func() {} }
+	if r.CounterData != nil || r.MeterConfig != nil || r.MeterCounterData != nil || r.TimeSinceLastHit != nil {
+		lock = d.lock
+	}
 	for from := uint32(0); ; {
-		unlock := d.lock()
+		unlock := lock()
 		n := 0
 		next, more := t.EachFrom(from, func(_ uint32, e *interp.Entry) bool {
 			n++

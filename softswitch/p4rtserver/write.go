@@ -5,6 +5,7 @@ package p4rtserver
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -34,6 +35,7 @@ func (s *Server) Write(_ context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResp
 	default:
 		return nil, status.Errorf(codes.InvalidArgument, "unknown atomicity %v", r.Atomicity)
 	}
+	defer s.turn()()
 	s.writes.Lock()
 	defer s.writes.Unlock()
 	role, err := s.arb.checkPrimary(r.Role, writeRoleID(r), r.ElectionId)
@@ -86,13 +88,23 @@ func (s *Server) finishWrites() {
 	defer s.writes.Unlock()
 }
 
-// applyAll applies updates under the lock of the device: a packet sees none
-// or all of them. It reports whether one failed; then, unless all are to be
-// tried, it has undone the others.
+// writeChunk is how many updates are applied under one hold of the switch's
+// lock, where a batch may be seen in part: packets wait for no more.
+const writeChunk = 32
+
+// applyAll applies updates. It reports whether one failed; then, unless all
+// are to be tried, it has undone the others, under one hold of the switch's
+// lock: a packet sees none or all of such a batch.
 func (d *device) applyAll(ops []op, errs []error, all bool) (failed bool) {
-	defer d.lock()()
+	unlock := d.lock()
+	defer func() { unlock() }()
 	var undos []func()
 	for i, o := range ops {
+		if all && i > 0 && i%writeChunk == 0 {
+			unlock()
+			runtime.Gosched() // to who waits for the lock
+			unlock = d.lock()
+		}
 		if errs[i] != nil {
 			continue
 		}
