@@ -26,7 +26,6 @@ type Poller struct {
 	topo   *topo.Topology
 	ch     channels
 	begin  time.Time
-	queue  string              // the register with egress queues; empty: there is none
 	names  []string            // those of Run.Registers
 	have   map[string][]string // by switch: the registers that it has
 	seen   map[[2]int]uint64   // by node and register
@@ -41,8 +40,9 @@ func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, ev
 	p.run = Run{
 		Scenario: t.Name, Arm: "switches", Network: net, EveryNS: every.Nanoseconds(), Live: true,
 		TNS: []int64{}, Use: [][]byte{}, Queues: [][]int64{}, Values: [][]uint64{}, Paths: [][]int32{}, Events: []Event{}, Flows: []Flow{}, Registers: []Register{},
-		Note: "Read from registers: switches have none for the use of links and for PAUSE frames.",
+		Note: "Read from registers: of queues, those that the program keeps, and what came over a link and waits behind it; there are none for the use of links and for PAUSE frames.",
 	}
+	queues := false
 	for _, s := range f.Sessions() {
 		if n := t.NodeByName(s.Name()); n == nil || n.Kind != topo.Switch {
 			return nil, fmt.Errorf("switch %s is not in the topology", s.Name())
@@ -53,20 +53,20 @@ func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, ev
 		}
 		for _, r := range sch.Registers {
 			counts := (r.Unit == "packets" || r.Unit == "messages" || r.Unit == "paths") && len(r.Index) == 1 && r.Size <= mostCells
-			queue := r.Unit == "bytes" && len(r.Index) > 0 && r.Index[0].Name == "port" && strings.HasSuffix(r.Name, "egress_qlen")
+			queue := r.Unit == "bytes" && len(r.Index) > 0 && r.Index[0].Name == "port" && isQueue(r.Name)
 			if !counts && !queue {
 				continue
 			}
 			p.have[s.Name()] = append(p.have[s.Name()], r.Name)
 			if queue {
-				p.queue = r.Name
+				queues = true
 			} else if !slices.Contains(p.names, r.Name) {
 				p.names = append(p.names, r.Name)
 				p.run.Registers = append(p.run.Registers, Register{r.Name, r.Unit})
 			}
 		}
 	}
-	if p.queue == "" && len(p.names) == 0 {
+	if !queues && len(p.names) == 0 {
 		return nil, errors.New("the switches' programs have no registers that a map could show; `pauseless ctl registers` lists what they have")
 	}
 	return p, nil
@@ -86,7 +86,7 @@ func (p *Poller) Look(ctx context.Context) error {
 				errs = append(errs, err)
 				break
 			}
-			if name == p.queue {
+			if isQueue(name) {
 				p.queues(node, a, queues)
 				continue
 			}
@@ -110,15 +110,26 @@ func (p *Poller) Look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// queues adds up the classes of each port. Ports are numbered from 1.
+// isQueue reports whether a register has queues: egress_qlen those of the
+// ports that the program chooses from, ingress_qlen what came in by each.
+func isQueue(name string) bool {
+	return strings.HasSuffix(name, "egress_qlen") || strings.HasSuffix(name, "ingress_qlen")
+}
+
+// queues adds up the classes of each port, on the channel that it sends or
+// receives on. Ports are numbered from 1.
 func (p *Poller) queues(node int, a register.Array, into map[int64]int64) {
+	channels := p.ch.out[node]
+	if strings.HasSuffix(a.Name, "ingress_qlen") {
+		channels = p.ch.in[node]
+	}
 	per := 1
 	for _, d := range a.Index[1:] {
 		per *= d.Size
 	}
 	for i, v := range a.Values {
 		if port := i / per; port >= 1 && port <= len(p.topo.Nodes[node].Ports) {
-			into[int64(p.ch.out[node][port-1])] += int64(v)
+			into[int64(channels[port-1])] += int64(v)
 		}
 	}
 }
