@@ -152,12 +152,6 @@ func (s *Switch) LoadState(st *interp.State) {
 	s.arch = newArchitecture(s, st)
 }
 
-// SwapState replaces program and state and keeps groups and sessions.
-func (s *Switch) SwapState(st *interp.State) {
-	s.tm.Flush(func(p *tm.Packet) { s.drop(p, DropNoProgram) })
-	s.arch = newArchitecture(s, st)
-}
-
 // State returns what the program remembers, or nil if none is loaded.
 func (s *Switch) State() *interp.State {
 	if s.arch == nil {
@@ -223,14 +217,6 @@ func (s *Switch) Receive(port int, f *packet.Frame) {
 	}
 	s.arch.arrive(p)
 	s.tm.Run()
-}
-
-// Ahead readies what frames will need of large tables: who receives several
-// at once calls it first. It changes nothing.
-func (s *Switch) Ahead(frames [][]byte) {
-	if s.arch != nil {
-		s.arch.machine().Ahead(frames)
-	}
 }
 
 // classOf returns the class of a frame by its DSCP. Where a scheme's header

@@ -228,14 +228,14 @@ func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int) {
 	if len(c.replicas) == 0 {
 		return
 	}
-	copy := s.copyOf(p)
-	m.Start(copy.Frame, copy.Frame.Len())
+	clone := s.copyOf(p)
+	m.Start(clone.Frame, clone.Frame.Len())
 	m.Set(a.ingressPort, uint64(s.numbers[p.In]))
 	m.Parse()
 	m.ResetMetadata()
 	m.SetList(list, a.list)
 	m.Set(a.instanceType, instanceIngressClone)
-	a.sendClone(copy, c)
+	a.sendClone(clone, c)
 }
 
 // sendClone queues the copies of a clone session.

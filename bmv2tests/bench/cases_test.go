@@ -153,7 +153,6 @@ func (b *Bench) Packets(n int) {
 			for j := range frames {
 				frames[j] = append(frames[j][:0], b.Packet(b.next+j)...)
 			}
-			b.Switch.Ahead(frames)
 		}
 		b.net.Inject(1, b.frames[i%batch], frameSize-len(b.data))
 		b.next++

@@ -15,15 +15,7 @@ import (
 func (m *Machine) apply(t *Table) int32 {
 	t.Lookups++
 	if len(t.Info.parts) != 0 {
-		var number uint32 // of the entry, or its label, which is its record
-		var ok bool
-		labelled := t.lpm32 != nil && t.lpm32.Labelled()
-		if labelled {
-			number, ok = t.lpm32.LookupLabel(m.key1(t.Info.parts))
-		} else {
-			number, ok = m.find(t)
-		}
-		if ok {
+		if number, ok := m.find(t); ok {
 			t.Hits++
 			if t.extras {
 				if t.heavy {
@@ -34,10 +26,7 @@ func (m *Machine) apply(t *Table) int32 {
 			if m.Trace != nil {
 				m.traceHit(t)
 			}
-			if !labelled {
-				number = t.record(number)
-			}
-			at := int(number) * t.records.stride
+			at := int(t.recordOf[number]) * t.records.stride
 			record := t.records.data[at : at+t.records.stride]
 			args := m.f[m.prog.params:]
 			for i := 1; i < len(record); i++ {
@@ -72,19 +61,17 @@ func (m *Machine) applyQuick(t *Table) int32 {
 	case t.direct != nil:
 		number = t.direct[key] - 1
 		ok = number != none
-	case t.lpm32 != nil && t.lpm32.Labelled():
-		number, ok = t.lpm32.LookupLabel(key)
 	case t.lpm32 != nil:
 		if number, ok = t.lpm32.Lookup1(key); ok {
-			number = t.record(number)
+			number = t.recordOf[number]
 		}
 	case t.exact32 != nil:
 		if number, ok = t.exact32.Lookup1(key); ok {
-			number = t.record(number)
+			number = t.recordOf[number]
 		}
 	default:
 		if number, ok = t.exact.Lookup1(key); ok {
-			number = t.record(number)
+			number = t.recordOf[number]
 		}
 	}
 	if !ok {
@@ -116,14 +103,6 @@ func (m *Machine) find(t *Table) (uint32, bool) {
 		return t.lpm.Lookup(t.key)
 	}
 	return t.index.Lookup(t.key)
-}
-
-// record returns the number of an entry's record.
-func (t *Table) record(id uint32) uint32 {
-	if few := t.recordOf.few; few != nil {
-		return uint32(few[id])
-	}
-	return t.recordOf.many[id]
 }
 
 // key1 packs a key of one limb.

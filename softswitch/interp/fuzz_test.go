@@ -3,6 +3,8 @@
 package interp
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -30,21 +32,46 @@ func FuzzProgram(f *testing.F) {
 		if err != nil || cells(prog) > 1<<16 {
 			return // large arrays are slow to make, not wrong
 		}
-		m := NewMachine(NewState(prog, 1))
-		for i := range prog.guesses {
-			prog.guesses[i].key(data)
+		plain, err := Compile(p, Options{Plain: true})
+		if err != nil {
+			t.Fatalf("without the optimiser: %v", err)
 		}
-		for _, elided := range []int{0, 100} {
-			frame := &packet.Frame{Data: append([]byte(nil), data...), Elided: elided}
+		if got, want := runFuzzed(prog, data), runFuzzed(plain, data); got != want {
+			t.Fatalf("with the optimiser\n%s\nwithout\n%s", got, want)
+		}
+	})
+}
+
+// runFuzzed runs packets and returns all that can be seen of what happens.
+func runFuzzed(prog *Program, data []byte) string {
+	var seen strings.Builder
+	m := NewMachine(NewState(prog, 1))
+	for _, elided := range []int{0, 100} {
+		frame := &packet.Frame{Data: append([]byte(nil), data...), Elided: elided}
+		m.Start(frame, frame.Len())
+		m.Parse()
+		m.Ingress()
+		fmt.Fprintf(&seen, "%+v\n", m.Ask)
+		if prog.arch == &tna {
+			m.DeparseIn()
+			m.EmitIn()
 			m.Start(frame, frame.Len())
-			m.Parse()
-			m.Ingress()
+			m.ParseOut()
+			m.Egress()
+			m.DeparseOut()
+			m.EmitOut()
+		} else {
 			saved := m.Save(nil)
 			m.Resume(frame, saved)
 			m.Egress()
 			m.Finish()
 		}
-	})
+		fmt.Fprintf(&seen, "%+v\n%x +%d\n", m.Ask, frame.Data, frame.Elided)
+	}
+	for _, r := range m.state.Registers {
+		fmt.Fprintln(&seen, r.cells)
+	}
+	return seen.String()
 }
 
 // cells is how much a program's state takes.

@@ -77,7 +77,6 @@ type Program struct {
 	fields     map[string]fieldAt
 	errorNames map[int]string
 	arch       *architecture
-	guesses    []guess
 
 	errNone, errShort, errStack, errHeader, errTimeout, errArgument int // parser errors
 }
@@ -133,9 +132,6 @@ type ProfileInfo struct {
 	// selector is the calculation that picks a member of a group, or −1.
 	selector int
 }
-
-// HasSelector reports whether the profile has groups.
-func (p *ProfileInfo) HasSelector() bool { return p.selector >= 0 }
 
 // VSetInfo is a parser value set.
 type VSetInfo struct {
@@ -329,7 +325,6 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 	}
 	c.optimise()
 	c.finish()
-	c.guessKeys()
 	if err := c.list.Err(); err != nil {
 		return nil, err
 	}

@@ -55,72 +55,21 @@ func (r *records) put(n uint32) {
 	r.free = append(r.free, n)
 }
 
-// recordMap has the record of each entry, by number. While there are few
-// different records, as with routes to few next hops, a byte each is enough,
-// and that of 100,000 entries stays in a core's cache.
-type recordMap struct {
-	few  []uint8 // unless many is used
-	many []uint32
-}
-
-// none is the record of an entry that has none, noneOfFew in recordMap.few.
-const (
-	none      = ^uint32(0)
-	noneOfFew = ^uint8(0)
-)
-
-// get returns the record of an entry, or none.
-func (m *recordMap) get(id uint32) uint32 {
-	switch {
-	case int(id) < len(m.many):
-		return m.many[id]
-	case int(id) < len(m.few) && m.few[id] != noneOfFew:
-		return uint32(m.few[id])
-	}
-	return none
-}
-
-func (m *recordMap) set(id, record uint32) {
-	if m.many == nil && record != none && record >= uint32(noneOfFew) {
-		m.many = make([]uint32, len(m.few))
-		for i := range m.many {
-			m.many[i] = none
-			if x := m.few[i]; x != noneOfFew {
-				m.many[i] = uint32(x)
-			}
-		}
-		m.few = nil
-	}
-	if m.many != nil {
-		for int(id) >= len(m.many) {
-			m.many = append(m.many, none)
-		}
-		m.many[id] = record
-		return
-	}
-	for int(id) >= len(m.few) {
-		m.few = append(m.few, noneOfFew)
-	}
-	m.few[id] = uint8(record) // none becomes noneOfFew
-}
+// none is the record of an entry that has none.
+const none = ^uint32(0)
 
 // setRecord gives an entry the record of its action.
 func (t *Table) setRecord(id uint32, pc int32, args []uint64) {
 	if t.heavy { // it needs the entry itself
 		return
 	}
-	old := t.recordOf.get(id)
-	t.recordOf.set(id, t.records.get(pc, args))
+	for int(id) >= len(t.recordOf) {
+		t.recordOf = append(t.recordOf, none)
+	}
+	old := t.recordOf[id]
+	t.recordOf[id] = t.records.get(pc, args)
 	if old != none {
 		t.records.put(old)
-	}
-	switch {
-	case t.lpm32 == nil || t.extras: // those count by entry
-	case t.recordOf.few != nil:
-		m := t.Match(&t.entries[id])
-		t.lpm32.SetLabel(&m, id, t.recordOf.few[id])
-	case t.lpm32.Labelled():
-		t.lpm32.DropLabels()
 	}
 }
 
@@ -128,6 +77,6 @@ func (t *Table) dropRecord(id uint32) {
 	if t.heavy {
 		return
 	}
-	t.records.put(t.recordOf.get(id))
-	t.recordOf.set(id, none)
+	t.records.put(t.recordOf[id])
+	t.recordOf[id] = none
 }

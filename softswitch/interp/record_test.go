@@ -7,44 +7,36 @@ import (
 	"testing"
 )
 
-// Entries keep their records while these become too many for a byte, and
-// while entries come and go.
+// Entries that do the same share a record, and records that no entry has any
+// longer are used again.
 func TestRecordsOfEntries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	r := newRecords(1)
-	var m recordMap
-	want := map[uint32]uint64{}
-	for step := range 20_000 {
+	type entry struct {
+		record uint32
+		arg    uint64
+	}
+	entries := map[uint32]entry{}
+	for range 20_000 {
 		id := uint32(rng.IntN(2000))
-		different := uint64(100)
-		if step > 5000 {
-			different = 1500
-		}
-		old := m.get(id)
-		if _, there := want[id]; there != (old != none) {
-			t.Fatalf("step %d: entry %d has record %d, it is there: %v", step, id, old, there)
-		}
-		if rng.IntN(3) == 0 && old != none {
-			m.set(id, none)
-			delete(want, id)
+		old, there := entries[id]
+		if rng.IntN(3) == 0 && there {
+			delete(entries, id)
 		} else {
-			want[id] = rng.Uint64N(different)
-			m.set(id, r.get(int32(want[id]%7), []uint64{want[id]}))
+			arg := rng.Uint64N(1500)
+			entries[id] = entry{r.get(int32(arg%7), []uint64{arg}), arg}
 		}
-		if old != none {
-			r.put(old)
-		}
-	}
-	if m.many == nil || m.few != nil {
-		t.Error("a byte was enough for 1500 records")
-	}
-	for id, arg := range want {
-		at := int(m.get(id)) * r.stride
-		if r.data[at] != arg%7 || r.data[at+1] != arg {
-			t.Errorf("entry %d has %v, want %d", id, r.data[at:at+2], arg)
+		if there {
+			r.put(old.record)
 		}
 	}
-	if r.index.Len() > len(want) {
-		t.Errorf("%d records are kept for %d entries", r.index.Len(), len(want))
+	for id, e := range entries {
+		at := int(e.record) * r.stride
+		if r.data[at] != e.arg%7 || r.data[at+1] != e.arg {
+			t.Errorf("entry %d has %v, want %d", id, r.data[at:at+2], e.arg)
+		}
+	}
+	if r.index.Len() > len(entries) || len(r.uses) > 1500 {
+		t.Errorf("%d records, %d in use, for %d entries that do 1500 different things", len(r.uses), r.index.Len(), len(entries))
 	}
 }

@@ -171,7 +171,7 @@ type Table struct {
 	entries []Entry
 	free    []uint32
 	// recordOf has the entries' places in records, unless the table is heavy.
-	recordOf recordMap
+	recordOf []uint32
 	records  records
 	def      Entry
 	hitPC    []int32 // by number of the action
@@ -436,7 +436,7 @@ func (t *Table) SetAction(id uint32, action int, args []uint64) {
 		copy(e.limbs[t.argsAt:], args)
 	}
 	if t.direct != nil {
-		t.direct[e.limbs[0]] = t.recordOf.get(id) + 1
+		t.direct[e.limbs[0]] = t.recordOf[id] + 1
 	}
 }
 

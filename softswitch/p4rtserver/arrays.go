@@ -175,7 +175,7 @@ func colorsProto(m *interp.Meter) *p4v1.MeterCounterData {
 }
 
 // setMeter sets the configuration of a meter, or resets it.
-func (d *device) setMeter(m *interp.Meter, rates *interp.MeterRates, clear bool) {
+func (d *device) setMeter(m *interp.Meter, rates *interp.MeterRates, clearColors bool) {
 	colors := m.Colors
 	if rates != nil {
 		m.Configure(*rates, d.s.sw.Now())
@@ -183,7 +183,7 @@ func (d *device) setMeter(m *interp.Meter, rates *interp.MeterRates, clear bool)
 		m.Reset()
 	}
 	m.Colors = colors
-	if clear {
+	if clearColors {
 		m.Colors = interp.Colors{}
 	}
 }

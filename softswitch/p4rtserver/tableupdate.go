@@ -392,16 +392,7 @@ func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), err
 // a counter that is not given is left alone.
 func (u *tableUpdate) modifyDirect(d *device, x *interp.Extension) {
 	if u.t.meter != nil {
-		colors := x.Meter.Colors
-		if u.meter != nil {
-			x.Meter.Configure(*u.meter, d.s.sw.Now())
-		} else {
-			x.Meter.Reset()
-		}
-		x.Meter.Colors = colors
-		if u.clearColor {
-			x.Meter.Colors = interp.Colors{}
-		}
+		d.setMeter(&x.Meter, u.meter, u.clearColor)
 	}
 	if u.counter != nil {
 		x.Counter = *u.counter

@@ -31,8 +31,7 @@ type Runner struct {
 	events  vtime.Queue
 	pool    packet.Pool
 	out     map[int][]*packet.Frame
-	ahead   [][]byte // frames of the batch that is taken
-	dirty   []int    // ports with something in out, in order
+	dirty   []int // ports with something in out, in order
 	wake    chan struct{}
 	lost    map[int]uint64 // frames that a link did not take
 }
@@ -187,11 +186,6 @@ func read(number int, l Link, full, empty chan *Batch, stop chan struct{}) {
 // take gives a batch to the switch. It reports whether the link has ended.
 func (r *Runner) take(b *Batch) (ended bool, err error) {
 	r.now = max(r.now, r.elapsed())
-	r.ahead = r.ahead[:0]
-	for i := range b.Len() {
-		r.ahead = append(r.ahead, b.Frame(i))
-	}
-	r.sw.Ahead(r.ahead)
 	for i := range b.Len() {
 		f := r.pool.Get()
 		f.Data = append(f.Data, b.Frame(i)...)

@@ -22,18 +22,11 @@ type LPM32 struct {
 	routes *Exact  // prefix and length → entry
 	length []uint8 // of entries' prefixes
 	lens   [33]int // routes of each length
-
-	labelled bool
-	labels   []uint8 // of entries
-	narrow   nodes
 }
 
 // A slot is 0 for nothing, an entry plus one, or isNode and the number of a
-// node; with isNarrow too it is the number of a narrow one.
-const (
-	isNode   = 1 << 31
-	isNarrow = 1 << 30
-)
+// node.
+const isNode = 1 << 31
 
 // A node is a bit for each slot that differs from the one before, the sums of
 // these bits before each of their eight words, and the runs.
@@ -53,7 +46,7 @@ type nodes struct {
 func newNodes(sizes ...int) nodes { return nodes{sizes: sizes, free: make([][]uint32, len(sizes))} }
 
 // of returns the words of a node, and what follows.
-func (s *nodes) of(slot uint32) []uint32 { return s.words[slot&^(isNode|isNarrow)*nodeUnit:] }
+func (s *nodes) of(slot uint32) []uint32 { return s.words[slot&^isNode*nodeUnit:] }
 
 // class returns the size that has room for some words.
 func (s *nodes) class(words int) int {
@@ -78,10 +71,10 @@ func (s *nodes) alloc(words int) uint32 {
 
 func (s *nodes) release(slot uint32, words int) {
 	c := s.class(words)
-	s.free[c] = append(s.free[c], slot&^(isNode|isNarrow))
+	s.free[c] = append(s.free[c], slot&^isNode)
 }
 
-// runs returns how many runs a node has, narrow or not.
+// runs returns how many runs a node has.
 func runs(n []uint32) int { return int(n[nodeSums+1]>>24) + bits.OnesCount32(n[7]) }
 
 // run returns which run, from one on, a slot of a node is in.
@@ -93,7 +86,7 @@ func run(n []uint32, i uint32) uint32 {
 func newLPM32(width int) *LPM32 {
 	return &LPM32{
 		width: width, roots: make([]uint32, 1<<16), routes: NewExact(64),
-		nodes: newNodes(1, 2, 4, 8, 17), narrow: newNodes(1, 2, 3, 5),
+		nodes: newNodes(1, 2, 4, 8, 17),
 	}
 }
 
@@ -102,9 +95,9 @@ func (t *LPM32) Lookup1(key uint64) (uint32, bool) {
 	k := uint32(key) << (32 - t.width)
 	slot := t.roots[k>>16]
 	if slot&isNode != 0 {
-		slot = t.child(t.wide(slot), k>>8&0xff)
+		slot = t.child(slot, k>>8&0xff)
 		if slot&isNode != 0 {
-			slot = t.child(t.wide(slot), k&0xff)
+			slot = t.child(slot, k&0xff)
 		}
 	}
 	return slot - 1, slot != 0
@@ -118,7 +111,7 @@ func (t *LPM32) child(node, i uint32) uint32 {
 
 // expand writes a node's slots out.
 func (t *LPM32) expand(d *[256]uint32, node uint32) {
-	n := t.nodes.of(t.wide(node))
+	n := t.nodes.of(node)
 	at := uint32(nodeRuns - 1)
 	for i := range uint32(256) {
 		at += n[i>>5] >> (i & 31) & 1
@@ -151,15 +144,11 @@ func (t *LPM32) compress(d *[256]uint32) uint32 {
 			at++
 		}
 	}
-	return t.narrowed(isNode | number)
+	return isNode | number
 }
 
 func (t *LPM32) release(node uint32) {
-	wide := t.wide(node)
-	if node != wide {
-		t.narrow.release(node, narrowWords(runs(t.narrow.of(node))))
-	}
-	t.nodes.release(wide, nodeRuns+runs(t.nodes.of(wide)))
+	t.nodes.release(node, nodeRuns+runs(t.nodes.of(node)))
 }
 
 // paint is a change of slots: from is replaced by to, or if from is 0, what
