@@ -30,6 +30,7 @@ func stoprecir(d *dut, args string) {
 }
 
 func TestRLBAdaptiveLimitsRecirculationsByTheBufferLeft(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-adaptive-drill", leafSpine(2), "l1", nil)
 		waitingPays(d, 1<<29-1)
@@ -62,6 +63,7 @@ func TestRLBAdaptiveLimitsRecirculationsByTheBufferLeft(t *testing.T) {
 }
 
 func TestRLBAdaptiveLimitsTheTimeOfRecirculation(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-adaptive-drill", leafSpine(2), "l1", nil)
 		waitingPays(d, 50_000)
@@ -76,6 +78,7 @@ func TestRLBAdaptiveLimitsTheTimeOfRecirculation(t *testing.T) {
 // Algorithm 2: a path for which packets recirculate too often, two windows
 // running, is faulty.
 func TestRLBAdaptiveFindsTheFaultyPath(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-adaptive-drill", leafSpine(2), "l1", nil)
 		alerts := make(chan controlplane.Digest, 10)

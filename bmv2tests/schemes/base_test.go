@@ -14,6 +14,7 @@ import (
 // spine: leaf l on l.
 
 func TestEveryProfilePassesPingPongBetweenLeaves(t *testing.T) {
+	t.Parallel()
 	for _, profile := range profiles() {
 		t.Run(profile, func(t *testing.T) {
 			each := eachTarget
@@ -28,11 +29,12 @@ func TestEveryProfilePassesPingPongBetweenLeaves(t *testing.T) {
 // p4c compiles every program without a word, and what it makes of it does the
 // same.
 func TestEveryProfileCompilesWithP4CToo(t *testing.T) {
+	t.Parallel()
 	for _, profile := range profiles() {
 		t.Run(profile, func(t *testing.T) {
 			prog := generate(t, "v1model", profile, nil)
 			withP4C(t, prog)
-			t.Cleanup(func() { delete(programs, string(prog.P4)) })
+			t.Cleanup(func() { program(prog.P4).set(nil, nil) })
 			eachTarget(t, func(t *testing.T, sw target) { pingPong(t, sw, prog) })
 		})
 	}
@@ -75,6 +77,7 @@ func distinct(list []int) int {
 }
 
 func TestECMPKeepsAFlowOnItsPathAndSpreadsFlows(t *testing.T) {
+	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "ecmp", leafSpine(4), "l1", nil)
 		if got := uplinks(d, times(5, data)...); distinct(got) != 1 {
@@ -91,6 +94,7 @@ func TestECMPKeepsAFlowOnItsPathAndSpreadsFlows(t *testing.T) {
 }
 
 func TestPrestoTakesThePathsInTurnByFlowcells(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "presto", leafSpine(3), "l1", map[string]string{"presto.flowcell": "2500B"})
 		got := uplinks(d, times(8, data)...) // of 1054 bytes: two make a flowcell
@@ -103,6 +107,7 @@ func TestPrestoTakesThePathsInTurnByFlowcells(t *testing.T) {
 }
 
 func TestLetFlowKeepsAFlowletTogether(t *testing.T) {
+	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "letflow", leafSpine(4), "l1", map[string]string{"letflow.gap": "1s"})
 		if got := uplinks(d, times(6, data)...); distinct(got) != 1 {
@@ -116,6 +121,7 @@ func TestLetFlowKeepsAFlowletTogether(t *testing.T) {
 }
 
 func TestDRILLTakesTheShortestOfItsThree(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "drill", leafSpine(2), "l1", nil)
 		// What is remembered is taken while no sample is shorter.
@@ -141,6 +147,7 @@ func TestDRILLTakesTheShortestOfItsThree(t *testing.T) {
 }
 
 func TestHermesObeysTheTagAndTakesItOff(t *testing.T) {
+	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "hermes", leafSpine(4), "l1", nil)
 		for path := range 4 {
@@ -155,6 +162,7 @@ func TestHermesObeysTheTagAndTakesItOff(t *testing.T) {
 }
 
 func TestCONGATakesTheLeastCongestedPath(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "conga", leafSpine(3), "l1", map[string]string{"conga.gap": "0s", "conga.age": "1000s"})
 		congest := func(values ...uint64) {
@@ -183,6 +191,7 @@ func TestCONGATakesTheLeastCongestedPath(t *testing.T) {
 }
 
 func TestCONGAFeedsBackWhatItHears(t *testing.T) {
+	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "conga", leafSpine(3), "l1", nil)
 		// Leaf 1 says: your path 2 is at 6. Its own packet met 5 on path 1.
@@ -211,6 +220,7 @@ func TestCONGAFeedsBackWhatItHears(t *testing.T) {
 }
 
 func TestREDMarksByTheQueueLeftBehind(t *testing.T) {
+	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		// The queue of a packet that leaves at once is empty: not marked, even
 		// with thresholds of zero.

@@ -4,6 +4,7 @@ package schemes
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,9 +25,15 @@ type bmv2 struct {
 	out    []frame
 }
 
+// oneBMv2 has one run at a time: it lives in real time.
+var oneBMv2 sync.Mutex
+
 func newBMv2(t *testing.T) *bmv2 {
 	t.Helper()
-	return &bmv2{t: t, binary: need.Tool(t, "BMV2", "simple_switch_grpc")}
+	b := &bmv2{t: t, binary: need.Tool(t, "BMV2", "simple_switch_grpc")}
+	oneBMv2.Lock()
+	t.Cleanup(oneBMv2.Unlock)
+	return b
 }
 
 func (b *bmv2) options() intent.Options { return intent.Options{NoCloneClass: true} }

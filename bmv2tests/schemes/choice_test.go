@@ -21,6 +21,7 @@ func warn(d *dut, paths ...int) {
 // Line 4 of algorithm 1: what a packet takes instead of a warned path is what
 // its base scheme would choose next. Five ways lead to the other leaf.
 func TestRLBAsksTheBaseForItsNextChoice(t *testing.T) {
+	t.Parallel()
 	next := func(d *dut, first int) []int { // in turn, past another warned one
 		warn(d, first, (first+1)%5)
 		return []int{(first + 2) % 5}
@@ -85,6 +86,7 @@ func TestRLBAsksTheBaseForItsNextChoice(t *testing.T) {
 // t_rc is the time that the queue of the recirculation port takes, and that of
 // one pass.
 func TestRLBWeighsTheQueueOfTheRecirculationPort(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "1"})
 		noStamps(d)

@@ -21,6 +21,7 @@ func ofCoflow(coflow, sport uint16) []byte {
 // Each case gives the queue and its growth at four ports: the one that
 // algorithms 1 and 2 choose is the only one of its kind.
 func TestCLBPrefersClassesAndWithinThem(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		queues [4]uint64
@@ -54,6 +55,7 @@ func TestCLBPrefersClassesAndWithinThem(t *testing.T) {
 }
 
 func TestCLBMeasuresGrowthOverTheInterval(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "clb", leafSpine(2), "l1", map[string]string{"clb.gap": "100s"})
 		uplinks(d, data)
@@ -71,6 +73,7 @@ func TestCLBMeasuresGrowthOverTheInterval(t *testing.T) {
 }
 
 func TestCLBSpreadsTheFlowsOfACoflow(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "clb", leafSpine(4), "l1", map[string]string{"clb.gap": "100s"})
 		var ports []int
@@ -100,6 +103,7 @@ func TestCLBSpreadsTheFlowsOfACoflow(t *testing.T) {
 }
 
 func TestCLBMovesAFlowFromOnePortToAnother(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "clb", leafSpine(2), "l1", map[string]string{"clb.gap": "0s"})
 		if got := uplinks(d, ofCoflow(9, 1))[0]; got != 3 {
@@ -116,6 +120,7 @@ func TestCLBMovesAFlowFromOnePortToAnother(t *testing.T) {
 
 // Granularity is a matter of the gap, which can be changed while packets pass.
 func TestCLBMovesPacketsFlowletsOrFlows(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "clb", leafSpine(2), "l1", nil)
 		at := uplinks(d, data)[0]

@@ -14,6 +14,7 @@ import (
 // Whatever a profile may ask for, the program compiles without warnings; the
 // rest is refused with a reason.
 func TestEveryCombinationCompiles(t *testing.T) {
+	t.Parallel()
 	compiled, refused := 0, 0
 	for i, text := range combinations() {
 		if testing.Short() && i%61 != 0 {

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pauseless/pauseless/compiler"
@@ -155,23 +156,48 @@ func loadProgram(t testing.TB, sw target, prog *gen.Program, network, node strin
 
 // compiled is a program that can be loaded.
 type compiled struct {
+	sync.Mutex
 	json []byte
 	info *p4configv1.P4Info
 }
 
-var programs = map[string]compiled{} // by text
+// programs are compiled once in a process, by text.
+var programs struct {
+	sync.Mutex
+	all map[string]*compiled
+}
+
+// program is the place of a program's text.
+func program(text []byte) *compiled {
+	programs.Lock()
+	defer programs.Unlock()
+	if programs.all == nil {
+		programs.all = make(map[string]*compiled)
+	}
+	if programs.all[string(text)] == nil {
+		programs.all[string(text)] = new(compiled)
+	}
+	return programs.all[string(text)]
+}
+
+func (c *compiled) set(json []byte, info *p4configv1.P4Info) {
+	c.Lock()
+	defer c.Unlock()
+	c.json, c.info = json, info
+}
 
 // compile compiles a program, once.
 func compile(t testing.TB, prog *gen.Program) ([]byte, *p4configv1.P4Info) {
 	t.Helper()
-	c, ok := programs[string(prog.P4)]
-	if !ok {
+	c := program(prog.P4)
+	c.Lock()
+	defer c.Unlock()
+	if c.json == nil {
 		res, list := compiler.Compile(compiler.Options{File: prog.Name + ".p4", Source: prog.P4})
 		if len(list) > 0 {
 			t.Fatal(list)
 		}
 		c.json, c.info = bmv2json.Encode(res.Program), res.P4Info
-		programs[string(prog.P4)] = c
 	}
 	return c.json, c.info
 }
@@ -205,7 +231,7 @@ func withP4C(t testing.TB, prog *gen.Program) {
 	if err := prototext.Unmarshal(text, info); err != nil {
 		t.Fatal(err)
 	}
-	programs[string(prog.P4)] = compiled{json, info}
+	program(prog.P4).set(json, info)
 }
 
 // set writes a cell of a register, by the coordinates of its index.

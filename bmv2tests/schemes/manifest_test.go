@@ -28,6 +28,7 @@ func everyProgram(t *testing.T) (list []*gen.Program) {
 // the same sizes, units and indexes; what is controller-visible has a short
 // name and fits into 32 bits.
 func TestManifestsSayWhatProgramsHave(t *testing.T) {
+	t.Parallel()
 	for _, prog := range everyProgram(t) {
 		t.Run(prog.Name+"/"+prog.Manifest.Target, func(t *testing.T) {
 			_, info := compile(t, prog)
@@ -110,6 +111,7 @@ func TestManifestsSayWhatProgramsHave(t *testing.T) {
 
 // The entries file is in the text form of the controller and fits the program.
 func TestDefaultEntriesFitTheProgram(t *testing.T) {
+	t.Parallel()
 	for _, prog := range everyProgram(t) {
 		_, info := compile(t, prog)
 		s, err := schema.New(info)

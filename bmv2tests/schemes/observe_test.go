@@ -33,6 +33,7 @@ func slotsUntilNow(d *dut, port int, bytes, markedBytes [9]uint64) {
 const slotsPerUnit = 4
 
 func TestPBFSTellsTheSenderOfCongestion(t *testing.T) {
+	t.Parallel()
 	for _, profile := range []string{"pbfs", "rlb-pbfs", "hpcc-pbfs"} {
 		t.Run(profile, func(t *testing.T) {
 			eachTarget(t, func(t *testing.T, sw target) {
@@ -89,6 +90,7 @@ func TestPBFSTellsTheSenderOfCongestion(t *testing.T) {
 }
 
 func TestPBFSCountsByPortAndSlot(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "pbfs", leafSpine(2), "l1", nil)
 		d.rule("slot default -> set_slot(per_unit=4)")
@@ -124,6 +126,7 @@ func withINT(r roce) []byte {
 }
 
 func TestTelemetryAddsARecordOfTheEgressPort(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, profile string
 		dscp          uint8

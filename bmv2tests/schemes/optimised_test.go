@@ -17,6 +17,7 @@ import (
 // frames go out, and the same is in the registers, after packets as they come
 // and packets that are damaged anywhere in their headers.
 func TestOptimisedProgramsDoTheSame(t *testing.T) {
+	t.Parallel()
 	for _, profile := range gen.Names() {
 		t.Run(profile, func(t *testing.T) {
 			p, err := gen.Builtin(profile)

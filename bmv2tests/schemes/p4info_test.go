@@ -13,6 +13,7 @@ import (
 // Beside each program under p4src lies the P4Info that the compiler gives for
 // it: what a controller is written against, and the tests of the intent read.
 func TestCommittedP4InfoIsCompiled(t *testing.T) {
+	t.Parallel()
 	for _, name := range profiles() {
 		p, err := gen.Builtin(name)
 		if err != nil {

@@ -24,6 +24,7 @@ func pauses(list []frame, port int) []packet.PFC {
 }
 
 func TestPausesOfAPeerAreNoted(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "pcn", leafSpine(2), "l1", nil)
 		before := d.now()
@@ -50,6 +51,7 @@ func TestPausesOfAPeerAreNoted(t *testing.T) {
 // What PCN marks: not the packets that were queued when the port went on, and
 // of the others only those that leave a queue behind.
 func TestPCNDoesNotMarkWhatAPauseHeldUp(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "pcn", leafSpine(2), "l1", nil)
 		d.set("pause_seen", 1, 2, 3)
@@ -65,6 +67,7 @@ func TestPCNDoesNotMarkWhatAPauseHeldUp(t *testing.T) {
 }
 
 func TestEmulatedPFCPausesAndResumesTheSender(t *testing.T) {
+	t.Parallel()
 	for _, profile := range []string{"drill-bmv2", "rlb-drill-bmv2"} {
 		t.Run(profile, func(t *testing.T) {
 			eachTarget(t, func(t *testing.T, sw target) {
@@ -116,6 +119,7 @@ func TestEmulatedPFCPausesAndResumesTheSender(t *testing.T) {
 // looks of the predictor is warned of with the packet that takes it there; the
 // next one pauses.
 func TestEmulatedPFCWarnsBeforeItPauses(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill-bmv2", leafSpine(2), "l1", map[string]string{
 			"pfc_emulated.xoff": "100KB", "pfc_emulated.xon": "50KB", "rlb.xoff": "100KB", "rlb.warn": "99500B"})
@@ -146,6 +150,7 @@ func TestEmulatedPFCWarnsBeforeItPauses(t *testing.T) {
 }
 
 func TestEmulatedPFCHoldsPacketsForAPausedPort(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "drill-bmv2", leafSpine(2), "l1", map[string]string{"pfc_emulated.max_holds": "9"})
 		d.set("pause_seen", 1, 1, 3)
@@ -191,6 +196,7 @@ func plbPort(d *dut, data []byte) (int, []byte) {
 }
 
 func TestPLBChoosesByClassThenRTTOrLoad(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		ranks [4]uint64
@@ -223,6 +229,7 @@ func TestPLBChoosesByClassThenRTTOrLoad(t *testing.T) {
 }
 
 func TestPLBFlowsStayUntilTheirPathIsCongestedOrKickedOut(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1000s"})
 		d.set("path_rank", 50, 1, 0)
@@ -247,6 +254,7 @@ func TestPLBFlowsStayUntilTheirPathIsCongestedOrKickedOut(t *testing.T) {
 // An echo gives a path its class: by round-trip time, and by load if that is
 // long.
 func TestPLBClassifiesPathsByWhatComesBack(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", nil)
 		for _, c := range []struct {
@@ -288,6 +296,7 @@ func fabricThrough(tolerable uint32) []byte {
 }
 
 func TestPLBPacketsWaitForAPauseOnlyAsLongAsTheyCan(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "s1", map[string]string{"plb.tell_again": "1000us"})
 		d.set("pause_seen", 1, 1, 3)
@@ -337,6 +346,7 @@ func TestPLBPacketsWaitForAPauseOnlyAsLongAsTheyCan(t *testing.T) {
 }
 
 func TestPLBLeafLeavesThePathItIsToldToLeave(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", nil)
 		kick := make([]byte, 60)
@@ -353,6 +363,7 @@ func TestPLBLeafLeavesThePathItIsToldToLeave(t *testing.T) {
 }
 
 func TestPLBProbesPathsThatNoFlowTakes(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", map[string]string{"plb.probe_interval": "1us", "rtt.interval": "1000s", "plb.idle": "1000s"})
 		d.set("path_rank", 9, 1, 1) // path 0 is better
@@ -385,6 +396,7 @@ func TestPLBProbesPathsThatNoFlowTakes(t *testing.T) {
 
 // A path has the load of its fullest link.
 func TestPLBCarriesTheLargestLoadOfThePath(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "s1", nil)
 		for _, c := range []struct{ link, before, after byte }{{100, 30, 100}, {100, 101, 101}, {255, 0, 255}} {
@@ -404,6 +416,7 @@ func TestPLBCarriesTheLargestLoadOfThePath(t *testing.T) {
 // A packet that would wait longer at its own leaf than the path may cost goes
 // on, but what follows takes another path.
 func TestPLBLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1000s"})
 		d.set("path_rank", 40, 1, 0)

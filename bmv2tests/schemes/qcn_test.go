@@ -14,6 +14,7 @@ import (
 const qcnSettings = "qcn default -> take_sample(equilibrium=10000, weight=2, limit=50000, scale=1385384651, interval=80000)"
 
 func TestQCNTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
+	t.Parallel()
 	f := roce{src: "h1", dst: "h2", sport: 5000}.bytes()
 	for _, c := range []struct {
 		name      string
@@ -75,6 +76,7 @@ func checkFeedback(t *testing.T, data []byte, feedback uint8) {
 }
 
 func TestQCNTakesSamplesByBytes(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "qcn", leafSpine(2), "l1", nil)
 		d.rule(qcnSettings)

@@ -54,6 +54,7 @@ func fabric(b []byte) []byte {
 func noStamps(d *dut) { d.rule("leaf_role default -> be_leaf(leaf=0, interval=0xffffffff)") }
 
 func TestRLBWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "100KB", "rlb.horizon": "0s"})
 		d.set("sampled_at", uint64(d.now()), 3, 3)
@@ -84,6 +85,7 @@ func TestRLBWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {
 }
 
 func TestRLBWarnsOfAQueueThatGrowsFast(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		// A second ahead: the queue only has to grow by its rest in that time.
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "200KB", "rlb.floor": "10KB", "rlb.horizon": "1s"})
@@ -116,6 +118,7 @@ func TestRLBWarnsOfAQueueThatGrowsFast(t *testing.T) {
 }
 
 func TestRLBEndsAWarningWhenItsQueueBecomesCalm(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "200KB", "rlb.calm": "50KB", "rlb.horizon": "0s"})
 		d.set("sampled_at", uint64(d.now()), 3, 3)
@@ -142,6 +145,7 @@ func TestRLBEndsAWarningWhenItsQueueBecomesCalm(t *testing.T) {
 }
 
 func TestRLBWarningsMarkPathsAndAreTakenBack(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(3), "l1", nil)
 		d.drops(4, warning(true, 0, 1, far))
@@ -160,6 +164,7 @@ func TestRLBWarningsMarkPathsAndAreTakenBack(t *testing.T) {
 }
 
 func TestRLBSpineRelaysWarningsToTheOtherLeaves(t *testing.T) {
+	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "s1", nil)
 		d.send(2, warning(true, 1, 1, 77))
@@ -178,6 +183,7 @@ func TestRLBSpineRelaysWarningsToTheOtherLeaves(t *testing.T) {
 }
 
 func TestRLBTakesAnotherPathThanTheWarnedOne(t *testing.T) {
+	t.Parallel()
 	list := []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-conga", "rlb-hermes", "rlb-adaptive-drill"}
 	if testing.Short() {
 		list = list[:1]
@@ -216,6 +222,7 @@ func TestRLBTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 // The header between leaves stands before a host's tag, and takes what the tag
 // says of what follows when both are taken off.
 func TestRLBOverHermesPutsTheFabricHeaderBeforeTheTag(t *testing.T) {
+	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		// 15 bytes: what follows is a tag; from leaf 1 by path 1; nothing is told.
 		in := behindEthernet(tagged(down, 1), packet.EtherTypeFabric, []byte{0x88, 0xb6, 0, 1, 1, 14: 0})
@@ -250,6 +257,7 @@ func TestRLBOverHermesPutsTheFabricHeaderBeforeTheTag(t *testing.T) {
 }
 
 func TestRLBForgetsWarningsThatHaveRunOut(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", nil)
 		d.set("warned", 0xc0, 1)
@@ -265,6 +273,7 @@ func TestRLBForgetsWarningsThatHaveRunOut(t *testing.T) {
 }
 
 func TestRLBKeepsTheChoiceIfAllPathsAreWarned(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", nil)
 		noStamps(d)
@@ -279,6 +288,7 @@ func TestRLBKeepsTheChoiceIfAllPathsAreWarned(t *testing.T) {
 }
 
 func TestRLBWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
+	t.Parallel()
 	for _, profile := range []string{"rlb-drill", "rlb-presto", "rlb-drill-bmv2"} {
 		t.Run(profile, func(t *testing.T) {
 			eachTarget(t, func(t *testing.T, sw target) {
@@ -320,6 +330,7 @@ func TestRLBWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 }
 
 func TestRLBMeasuresPathsBetweenLeaves(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", nil)
 		// The first packet on a path is stamped.
@@ -368,6 +379,7 @@ func TestRLBMeasuresPathsBetweenLeaves(t *testing.T) {
 // A queue length that is wrong for any reason is right again as soon as the
 // target says that the queue is empty.
 func TestQueueLengthsComeBackToZero(t *testing.T) {
+	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.horizon": "0s"})
 		d.set("egress_qlen", 12345, 3, 3)

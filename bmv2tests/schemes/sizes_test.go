@@ -14,6 +14,7 @@ import (
 // Programs of the smallest and the largest sizes compile, each base with as
 // much on top of it as it takes; beyond them profiles are refused.
 func TestSizesAtTheirExtremes(t *testing.T) {
+	t.Parallel()
 	const (
 		smallest = "{ports: 2, paths: 2, leaves: 2, hosts: 2, priorities: 1, flows: 16, coflows: 16}"
 		largest  = "{ports: 509, paths: 64, leaves: 4096, hosts: 1048576, priorities: 8, flows: 1048576, coflows: 65536}"

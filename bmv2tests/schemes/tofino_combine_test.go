@@ -15,6 +15,7 @@ import (
 // why there is none; each asks for nothing that a Tofino cannot do. One in
 // five is compiled, or with MODEL=1 all.
 func TestEveryCombinationOnTofinoCompiles(t *testing.T) {
+	t.Parallel()
 	reasons := map[string]int{}
 	generated, compiled, every := 0, 0, 5
 	if os.Getenv("MODEL") != "" {

@@ -30,6 +30,7 @@ func (d *dut) congestion(f []byte, met, path, value byte) []byte {
 // Feedback reaches the leaf that it is for whatever RLB adds to the header, and
 // goes back for one path after the other.
 func TestCONGAOnTofinoFeedsBack(t *testing.T) {
+	t.Parallel()
 	for _, profile := range congas() {
 		t.Run(profile, func(t *testing.T) {
 			d, _ := loadTofino(t, profile, leafSpine(3), "l1", nil)
@@ -65,6 +66,7 @@ func TestCONGAOnTofinoFeedsBack(t *testing.T) {
 // A link writes its load into the header if it is larger than what is there:
 // eighths of what it can send in the last full window of 2^17 ns.
 func TestCONGAOnTofinoMarksTheLoadOfLinks(t *testing.T) {
+	t.Parallel()
 	for _, profile := range congas() {
 		t.Run(profile, func(t *testing.T) {
 			d, sw := loadTofino(t, profile, leafSpine(3), "s1", nil)
@@ -79,6 +81,7 @@ func TestCONGAOnTofinoMarksTheLoadOfLinks(t *testing.T) {
 // A flowlet takes the better of a path at random and the best so far; what was
 // fed back too long ago counts as no congestion.
 func TestCONGAOnTofinoTakesTheBestOfWhatItKnows(t *testing.T) {
+	t.Parallel()
 	for _, profile := range congas() {
 		t.Run(profile, func(t *testing.T) {
 			d, sw := loadTofino(t, profile, leafSpine(4), "l1", map[string]string{"conga.gap": "0s", "conga.age": "500ms"})
@@ -114,6 +117,7 @@ func TestCONGAOnTofinoTakesTheBestOfWhatItKnows(t *testing.T) {
 
 // A flowlet keeps its path, and goes on by it when a warning is over.
 func TestRLBOverCONGAOnTofinoReturnsToThePathOfItsFlowlet(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "rlb-conga", leafSpine(4), "l1", map[string]string{"conga.gap": "1s"})
 	first := uplinks(d, data)[0]
 	sw.pair(d, "congestion_best", 0, uint32(first-2)%4, 1, 3)

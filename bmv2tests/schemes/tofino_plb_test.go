@@ -72,6 +72,7 @@ const (
 // Echoes give paths their class, and keep the best path and the fastest of the
 // others; new flows take the best, and may lose what it is faster than that.
 func TestPLBOnTofinoChoosesByClassThenRTTOrLoad(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		rtt  [4]uint32
@@ -124,6 +125,7 @@ func TestPLBOnTofinoChoosesByClassThenRTTOrLoad(t *testing.T) {
 // kicked out then: one at random of those left is taken, and the next that
 // news come of is the best.
 func TestPLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(4), "l1", nil)
 	for i, rtt := range []uint32{low + 6000, low + 4000, low + 2000, low} {
 		echo(d, byte(i), rtt, 0)
@@ -161,6 +163,7 @@ func TestPLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 // The packet that finds its path congested comes again, and the flow stays
 // where it went.
 func TestPLBOnTofinoFlowsStayUntilTheirPathIsCongestedOrKickedOut(t *testing.T) {
+	t.Parallel()
 	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1s"})
 	up := func(want int, why string) {
 		t.Helper()
@@ -204,6 +207,7 @@ func (s *tofino) silence(d *dut, port int) {
 }
 
 func TestPLBOnTofinoTellsLeavesOfAPauseThatCostsTooMuch(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", map[string]string{"plb.tell_again": "100ms"})
 	d.wait(200_000)
 	sw.untold()
@@ -244,6 +248,7 @@ func TestPLBOnTofinoTellsLeavesOfAPauseThatCostsTooMuch(t *testing.T) {
 // What a packet meets at its own leaf, the leaf tells itself; a packet that
 // leaves ends the silence, and tells what to expect.
 func TestPLBOnTofinoLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1s"})
 	echo(d, 1, low+3000, 0)
 	echo(d, 0, low, 0)
@@ -270,6 +275,7 @@ func TestPLBOnTofinoLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
 // Probes go by a session of their own, cut to 100 bytes with what the switch
 // itself puts before them, and end at the other leaf.
 func TestPLBOnTofinoProbesPathsThatNoFlowTakes(t *testing.T) {
+	t.Parallel()
 	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.probe_interval": "1us", "rtt.interval": "100ms", "plb.idle": "1s"})
 	d.wait(200_000)
 	echo(d, 1, low+3000, 0)
@@ -302,6 +308,7 @@ func TestPLBOnTofinoProbesPathsThatNoFlowTakes(t *testing.T) {
 // What a pause held up pays for it, and is not marked; what waited for other
 // packets is marked if it leaves some behind.
 func TestPCNOverPLBOnTofino(t *testing.T) {
+	t.Parallel()
 	sw := &tofino{soft{rate: 40 * vtime.Gbps, pfc: softswitch.PFC{Lossless: 1 << 3, Thresholds: softswitch.Thresholds{XOFF: vtime.MB}}}}
 	d := loadChanged(t, sw, "plb", "l1", func(p *gen.Profile) { p.Choose("pcn", "on"); p.Choose("ecn", "np_ecn") })
 	sw.untold()
@@ -340,6 +347,7 @@ func TestPCNOverPLBOnTofino(t *testing.T) {
 // A copy of a marked packet that goes as a probe is not marked: one packet
 // causes one postcard.
 func TestPBFSOverPLBOnTofinoTakesNoProbeForAPacket(t *testing.T) {
+	t.Parallel()
 	sw := new(tofino)
 	d := loadChanged(t, sw, "plb", "l1", func(p *gen.Profile) {
 		p.Choose("pbfs", "on")
@@ -374,6 +382,7 @@ func TestPBFSOverPLBOnTofinoTakesNoProbeForAPacket(t *testing.T) {
 
 // A round trip of RTT_low was one of a free path; it is not less than RTT_low.
 func TestPLBOnTofinoAFreePathIsFasterThanRTTLow(t *testing.T) {
+	t.Parallel()
 	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", nil)
 	took := echo(d, 0, low, 0)
 	for _, c := range []struct {
@@ -390,6 +399,7 @@ func TestPLBOnTofinoAFreePathIsFasterThanRTTLow(t *testing.T) {
 
 // A probe that was not needed took along the echo that waited for a packet.
 func TestPLBOnTofinoProbesTakeNoEcho(t *testing.T) {
+	t.Parallel()
 	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.probe_interval": "1us", "rtt.interval": "100ms", "plb.idle": "1s"})
 	d.wait(200_000)
 	for range 4 { // every path is stamped, so that probes end in egress
@@ -410,6 +420,7 @@ func TestPLBOnTofinoProbesTakeNoEcho(t *testing.T) {
 // A message on its way through a switch with a choice counted as a packet of a
 // flow that begins there: paths were probed for it, and left.
 func TestPLBOnTofinoKickOutsBeginNoFlow(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", nil)
 	d.rule("route dst_addr=10.0.1.0/24 -> to_leaf(leaf=1, first_port=1, last_path=1, hash_shift=16)")
 	d.wait(200_000)
@@ -437,6 +448,7 @@ func TestPLBOnTofinoKickOutsBeginNoFlow(t *testing.T) {
 // An ARP message has no address to tell its leaf by, but was taken for one that
 // had told it.
 func TestPLBOnTofinoARPTellsNobody(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", map[string]string{"plb.tell_again": "100ms"})
 	d.wait(200_000)
 	sw.untold()
@@ -459,6 +471,7 @@ func TestPLBOnTofinoARPTellsNobody(t *testing.T) {
 // The average of waits goes round by the recirculation port: the copy that
 // tells ingress brings it to the register that the next packet reads.
 func TestPLBOnTofinoKeepsTheAverageWait(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", nil)
 	h := []byte{1, 3, 0, 1, 1, 0, 0, 3, 0xe8, 0, 0, 0x27, 0x10} // feedback of port 1, class 3: held, 1000, 10000
 	sw.send(manifest.TofinoRecirculation, append(h, make([]byte, 53)...))

@@ -25,6 +25,7 @@ func loadQCN(t *testing.T) (*dut, *tofino) {
 // On Tofino a sample is a packet that leaves, and the queue that which it
 // leaves behind.
 func TestQCNOnTofinoTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
+	t.Parallel()
 	f := roce{src: "h1", dst: "h2", sport: 5000}.bytes()
 	const cells = 14 * 80
 	for _, c := range []struct {
@@ -90,6 +91,7 @@ func icrc(b []byte) uint32 {
 }
 
 func TestQCNOnTofinoTakesSamplesByBytes(t *testing.T) {
+	t.Parallel()
 	d, sw := loadQCN(t)
 	f := roce{src: "h1", dst: "h2", sport: 5000}.bytes()
 	d.set("qcn_left", 2*uint64(len(f))+1, 2, 3)
@@ -135,6 +137,7 @@ func TestQCNOnTofinoTakesSamplesByBytes(t *testing.T) {
 
 // Where a sample's copy cannot come by, periods are the longest there are.
 func TestQCNOnTofinoWithoutAWayBackTakesFewSamples(t *testing.T) {
+	t.Parallel()
 	d, sw := loadQCN(t)
 	sw.sw.Lock()
 	sw.sw.DeleteSession(1)

@@ -123,6 +123,7 @@ func (s *tofino) untold() {
 // A flowcell ends with the packet that makes it longer than its size: a
 // register compares before it adds.
 func TestPrestoOnTofinoEndsAFlowcellWithThePacketThatFillsIt(t *testing.T) {
+	t.Parallel()
 	d, _ := loadTofino(t, "presto", leafSpine(3), "l1", map[string]string{"presto.flowcell": "2500B"})
 	got := uplinks(d, times(12, data)...) // of 1054 bytes: the third exceeds it
 	for i := range got {
@@ -135,6 +136,7 @@ func TestPrestoOnTofinoEndsAFlowcellWithThePacketThatFillsIt(t *testing.T) {
 // The best path is a pair of its queue and itself; the samples are looked up
 // in two copies of what egress tells of queues.
 func TestDRILLOnTofinoTakesTheShortestItWasToldOf(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "drill", leafSpine(2), "l1", nil)
 	// A packet that leaves tells of its queue, which is empty.
 	for _, register := range []string{"egress_qlen", "egress_qlen_copy"} {
@@ -171,6 +173,7 @@ func TestDRILLOnTofinoTakesTheShortestItWasToldOf(t *testing.T) {
 
 // The classes are those of v1model, of which the best is found path by path.
 func TestCLBOnTofinoPrefersClassesAndWithinThem(t *testing.T) {
+	t.Parallel()
 	for i, c := range []struct {
 		name   string
 		queues [4]uint32
@@ -215,6 +218,7 @@ func ways(d *dut, host string, n int, more string) {
 // When there are fewer ways to a leaf, its best path may not be there any
 // more, and none look as good as it did.
 func TestBestPathOnTofinoIsOfTheWaysThatThereAre(t *testing.T) {
+	t.Parallel()
 	check := func(t *testing.T, d *dut, more string) {
 		if got := uplinks(d, data)[0]; got != 6 {
 			t.Errorf("took port %d, the best is 6", got)
@@ -248,6 +252,7 @@ func TestBestPathOnTofinoIsOfTheWaysThatThereAre(t *testing.T) {
 
 // The best of four ways may be none for a packet that has two or three.
 func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "clb", leafSpine(4), "l1", map[string]string{"clb.gap": "0s", "clb.threshold": "100KB"})
 	sw.untold()
 	ways(d, "h5", 2, ", hash_shift=8")
@@ -297,6 +302,7 @@ func messages(list []frame, port int) []packet.CNM {
 }
 
 func TestRLBOnTofinoWarnsUpstreamOncePerLookBeyondTheThreshold(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "100KB", "rlb.interval": "2us"})
 	size := uint32(len(down) - packet.EthernetLen)
 	arrive := func(queued, sinceLook uint32) []packet.CNM {
@@ -335,6 +341,7 @@ func TestRLBOnTofinoWarnsUpstreamOncePerLookBeyondTheThreshold(t *testing.T) {
 
 // A queue's bytes leave it when egress tells so, by numbers below zero.
 func TestRLBOnTofinoCountsWhatHasLeft(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
 	size := uint64(len(down) - packet.EthernetLen)
 	sw.pair(d, "ingress_qlen", 50_000, d.now(), 3, 3)
@@ -368,6 +375,7 @@ func (s *tofino) warn(d *dut, register string, paths uint32, at int) {
 }
 
 func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(3), "l1", nil)
 	window, hold := sw.hold(d)
 	for _, c := range []struct {
@@ -408,6 +416,7 @@ func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
 }
 
 func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
+	t.Parallel()
 	list := []string{"rlb-drill", "rlb-ecmp", "rlb-presto", "rlb-letflow", "rlb-conga", "rlb-hermes", "rlb-adaptive-drill", "rlb-adaptive-presto",
 		"rlb-adaptive-letflow", "rlb-adaptive-conga", "rlb-adaptive-hermes"}
 	if testing.Short() {
@@ -436,6 +445,7 @@ func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 }
 
 func TestRLBOnTofinoKeepsTheChoiceIfAllPathsAreWarned(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
 	sw.warn(d, "warned", 0xc0, 1)
 	sw.pair(d, "drill_best", 0, 1, 1, 1)
@@ -447,6 +457,7 @@ func TestRLBOnTofinoKeepsTheChoiceIfAllPathsAreWarned(t *testing.T) {
 // A packet waits for its path if the round trip of the other is longer than
 // the base RTT by more than a recirculation, and that of its own is not.
 func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
+	t.Parallel()
 	for profile, slow := range map[string]uint32{"rlb-drill": 0x8000, "rlb-adaptive-drill": 0x80808000, "rlb-conga": 0x8000, "rlb-adaptive-conga": 0x80808000} {
 		t.Run(profile, func(t *testing.T) {
 			d, sw := loadTofino(t, profile, leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "7", "conga.gap": "0s"})
@@ -476,6 +487,7 @@ func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 // The other leaf gives a stamp back as it was, but for the time that it waited
 // there: its lowest bits are the path.
 func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
+	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
 	header := func(flags byte, stamp, echo uint32) []byte {
 		b := append(slices.Clone(down[:packet.EthernetLen]), 0x08, 0x00, 0, 1, 1, flags)
@@ -535,6 +547,7 @@ func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 // What was sent in the last window of 8 slots, and eight times what came in
 // the last slot, against what the port can send.
 func TestPBFSOnTofinoTellsTheSenderOfCongestion(t *testing.T) {
+	t.Parallel()
 	for _, profile := range []string{"pbfs", "rlb-pbfs", "hpcc-pbfs", "conga", "plb"} {
 		t.Run(profile, func(t *testing.T) {
 			sw := new(tofino)

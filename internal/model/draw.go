@@ -192,16 +192,23 @@ func (g *Drawer) Past(int) int64 {
 // Recent is a time of not long ago.
 func (g *Drawer) Recent(i int) int64 {
 	if g.Reroutes() && g.R.IntN(4) != 0 {
-		return g.Now - g.Near(g.Pace, g.Arg("Compath.fresh", Default))
+		fresh := int64(0)
+		for _, s := range g.Schemes {
+			fresh = max(fresh, g.Arg(s.Fresh, Default))
+		}
+		return g.Now - g.Near(g.Pace, fresh)
 	}
 	return g.Past(i)
 }
 
 // Duration is a time that something took.
 func (g *Drawer) Duration(int) int64 {
-	pass := g.Arg("Compath.pass_time", Default)
-	if g.Tofino {
-		pass = g.Pace / 4
+	pass, points := int64(0), []int64{g.Pace, 2 * g.Pace}
+	for _, s := range g.Schemes {
+		pass = max(pass, g.Arg(s.PassTime, Default))
+		for _, name := range s.NearTime {
+			points = append(points, g.Arg(name, Default))
+		}
 	}
 	switch {
 	case g.R.IntN(8) == 0:
@@ -212,7 +219,7 @@ func (g *Drawer) Duration(int) int64 {
 		// Paths that differ by nothing, about t_rc or much.
 		return max(0, g.Pace+Pick(g, 0, 0, pass, 2*pass, 4*g.Pace, 4*g.Pace)+g.R.Int64N(3)-1)
 	}
-	return g.Near(4*g.Pace, g.Pace, 2*g.Pace, g.Arg("path_class.rtt_low", Default))
+	return g.Near(4*g.Pace, points...)
 }
 
 // PathMask is a set of paths, some of them.

@@ -38,7 +38,10 @@ type Scheme struct {
 	// which random queues and times are drawn, Depth draws a queue in the
 	// target's units of depth. TrueDepth: the target's depths must be what is
 	// in the queues. Scene has cases about one of the scheme's thresholds.
+	// PassTime and Fresh name arguments that say what waiting costs, and how
+	// long what was measured counts.
 	NearQueue, NearTime []string
+	PassTime, Fresh     string
 	Depth               func(g *Drawer) int64
 	TrueDepth           bool
 	Scene               func(g *Drawer, s *Scene)

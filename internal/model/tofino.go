@@ -134,5 +134,7 @@ func (s *Switch) header(p *Packet) {
 // Copied says what a copy of a packet is that waits in a queue.
 func (s *Switch) Copied(p *Packet, data []byte, elided int) {
 	p.Raw = data
-	p.Frame = s.Parse(data, elided)
+	if p.Frame = (&Frame{Rest: data, Elided: elided}); p.Told == nil {
+		p.Frame = s.Parse(data, elided)
+	}
 }

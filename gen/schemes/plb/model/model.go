@@ -8,7 +8,7 @@ import "github.com/pauseless/pauseless/internal/model"
 func init() {
 	model.Add(model.Scheme{Name: "plb", EveryPacket: true, AllPorts: true,
 		State:    newState,
-		NearTime: []string{"pause_cost.tell_again"},
+		NearTime: []string{"pause_cost.tell_again", "path_class.rtt_low"},
 		Base:     &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1, Early: true, Always: true},
 		Header:   model.NewHeader("dst_leaf:16 probe:8 load:8 echo_load:8 tolerable:32"),
 		Fill: func(g *model.Drawer, h model.Fields) {

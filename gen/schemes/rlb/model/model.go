@@ -9,6 +9,7 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "rlb", State: func(s *model.Switch) any { return &Warnings{Until: map[WarnKey]model.Time{}} },
+		PassTime: "Compath.pass_time", Fresh: "Compath.fresh",
 		NearQueue: []string{"Readqlen.calm", "predict.warn_at", "predict.floor", "predict.xoff"},
 		Local:     map[byte]*model.Header{kindWarning: model.NewHeader("priority:8 active:8 hops:8 origin:16 port:16 scope:16 hold:32")},
 		Frames:    8,
