@@ -30,8 +30,23 @@ test: build ## everything CI checks: format, vet, staticcheck, tests, race, rege
 	$(GO) tool staticcheck ./...
 	$(GO) test $$({ $(GO) list ./...; $(GO) list $(RACE); } | sort | uniq -u)
 	$(GO) test -race $(RACE)
+	$(GO) test -race -short ./bmv2tests/world
 	$(GO) test -race -short -run '$(THREADS)' ./fabric ./testbed/scenario ./testbed/virtual ./testbed/exp
 	cd bmv2tests/goclient && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: reproducible sbom vuln
+reproducible: ## two builds, in different folders and with nothing kept from before, are the same bytes
+	@set -e; dir=$$(mktemp -d); trap 'chmod -R u+w $$dir; rm -rf $$dir' EXIT; \
+	for i in 1 2; do mkdir -p $$dir/$$i/src; git archive HEAD | tar -x -C $$dir/$$i/src; \
+		( cd $$dir/$$i/src && GOCACHE=$$dir/$$i/cache $(GO) build -trimpath -buildvcs=false -ldflags="-s -w" -o $$dir/$$i/pauseless ./cmd/pauseless ); done; \
+	cmp $$dir/1/pauseless $$dir/2/pauseless && sha256sum <$$dir/1/pauseless
+
+sbom: build ## what bin/pauseless is made of, for a release: bin/pauseless.cdx.json (CycloneDX)
+	$(GO) mod verify
+	$(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0 bin -json -output bin/pauseless.cdx.json bin/pauseless
+
+vuln: ## known vulnerabilities in what is called; needs vuln.go.dev
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
 
 .PHONY: playground
 PLAYGROUND = bin/playground

@@ -309,7 +309,16 @@ func TestASlowReaderOfDigestsIsToldWhatItLost(t *testing.T) {
 		for i := range sent {
 			send(i)
 			if i%200 == 199 {
-				until(t, func() bool { return copies.Load() > int64(i) }, func() string { return fmt.Sprintf("%d of %d copies came back", copies.Load(), i) })
+				// BMv2 promises none of them: its queue for the controller drops what it
+				// has no room for, 1 to 6 of 1000 here. What has not come when nothing
+				// has come for a while will not.
+				last, since := copies.Load(), time.Now()
+				until(t, func() bool {
+					if n := copies.Load(); n != last {
+						last, since = n, time.Now()
+					}
+					return last > int64(i) || sw.Thrift != "" && time.Since(since) > time.Second
+				}, func() string { return fmt.Sprintf("%d of %d copies came back", copies.Load(), i) })
 			}
 		}
 		// The reader wakes up when all have been sent; the last one tells it
@@ -337,7 +346,11 @@ func TestASlowReaderOfDigestsIsToldWhatItLost(t *testing.T) {
 			}
 			return sum
 		}
-		until(t, func() bool { return len(seen)+lost() == sent }, func() string {
+		// A packet that BMv2 has dropped before its program may have made no message.
+		until(t, func() bool {
+			all := len(seen) + lost()
+			return all == sent || sw.Thrift != "" && all < sent && all >= int(copies.Load())
+		}, func() string {
 			return fmt.Sprintf("%d of %d messages seen, %d said to be lost", len(seen), sent, lost())
 		})
 		if lost() == 0 || !s.IsPrimary() {

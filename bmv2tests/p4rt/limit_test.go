@@ -6,16 +6,13 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/pauseless/pauseless/compiler"
@@ -249,64 +246,6 @@ func TestRolesAreBounded(t *testing.T) {
 	}
 	x.refused(x.openAs(role(2000)), codes.ResourceExhausted)
 	x.must(insert(x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 1))))
-}
-
-// A stranger's large messages, as many as he can begin at once, take bounded
-// memory, and the primary writes meanwhile.
-func TestLargeMessagesTakeTurns(t *testing.T) {
-	sw := startSoft(t, p4rtserver.Options{Memory: 256 << 20})
-	x := newBench(t, sw, false)
-	e := x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 1))
-	large := &p4v1.WriteRequest{DeviceId: deviceID, ElectionId: uint128(1)}
-	for range 40_000 { // about 2 MB
-		large.Updates = append(large.Updates, insert(e))
-	}
-	before := heap()
-	most := make(chan uint64)
-	stop := make(chan struct{})
-	go func() {
-		top := uint64(0)
-		for {
-			select {
-			case <-stop:
-				most <- top
-				return
-			case <-time.After(5 * time.Millisecond):
-				top = max(top, heap())
-			}
-		}
-	}()
-	const strangers = 32
-	done := make(chan error, strangers)
-	for range strangers {
-		conn, err := grpc.NewClient(sw.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		go func() {
-			_, err := p4v1.NewP4RuntimeClient(conn).Write(x.ctx, large)
-			done <- err
-		}()
-	}
-	for i := range uint64(20) {
-		x.must(insert(x.large(i, 0)))
-	}
-	for range strangers {
-		if err := <-done; status.Code(err) != codes.PermissionDenied && status.Code(err) != codes.ResourceExhausted {
-			t.Errorf("a stranger's write: %v", err)
-		}
-	}
-	close(stop)
-	if top := <-most; top > before+256<<20 {
-		t.Errorf("%d MB more were in use", (top-before)>>20)
-	}
-}
-
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // More connections than the server keeps are closed; those that go make room.
