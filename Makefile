@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: help build demo soak world test golden bench conformance model tofino
+.PHONY: help build demo soak world test golden bench conformance model tofino man completions
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -58,6 +58,16 @@ playground: ## build the playground, a static folder for any web server: bin/pla
 	cp testbed/web/src/playground.html $(PLAYGROUND)/index.html
 	PLAYGROUND=$(abspath $(PLAYGROUND)) $(GO) test -count=1 ./testbed/playground
 	@du -sh $(PLAYGROUND); echo "serve it with: python3 -m http.server -b 127.0.0.1 -d $(PLAYGROUND)"
+
+man: ## write manual pages to out/man
+	@mkdir -p out/man
+	MANDIR=$(abspath out/man) $(GO) test -count=1 ./cmd/pauseless -run TestManualPages
+
+completions: build ## write shell completions to out/completions
+	@mkdir -p out/completions
+	bin/pauseless completion bash >out/completions/pauseless.bash
+	bin/pauseless completion zsh >out/completions/_pauseless
+	bin/pauseless completion fish >out/completions/pauseless.fish
 
 golden: ## rewrite the golden files; read the diff before you commit it
 	UPDATE_GOLDEN=1 $(GO) test ./gen

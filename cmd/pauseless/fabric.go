@@ -67,6 +67,8 @@ Ctrl-C stops the run and keeps what there is, marked partial.`,
 	fl.StringVar(&f.profile, "profile", "", "profile, built in or a file (default ecmp, or what the configuration asks for)")
 	fl.StringVar(&f.target, "target", "", "target that the profile runs on: v1model (default) or tna; a scenario says so itself")
 	fl.StringVar(&f.algorithm, "cc", "", "congestion control: "+strings.Join(cc.Algorithms(), ", ")+" (default dcqcn, or what the configuration asks for)")
+	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
+	cmd.RegisterFlagCompletionFunc("cc", cobra.FixedCompletions(cc.Algorithms(), cobra.ShellCompDirectiveNoFileComp))
 	fl.StringVar(&f.fct, "fct", "", "file for flow completion times in the HPCC format")
 	fl.StringVar(&f.pfc, "pfc", "", "file for PFC events in the HPCC format")
 	fl.StringVarP(&f.dir, "dir", "d", "", "folder for results.json, flows-*.csv and report.html")

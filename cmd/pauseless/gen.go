@@ -56,6 +56,8 @@ tables, registers and parameters mean).`,
 	f.StringVar(&profile, "profile", "", "built-in profile by name, or a file ending in .yaml")
 	f.StringVar(&target, "target", "v1model", "architecture: "+strings.Join(gen.Targets, ", "))
 	f.StringVarP(&out, "output", "o", "", "directory to write to, here if not given; with --list: table or json")
+	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
+	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(gen.Targets, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&list, "list", false, "list the built-in profiles")
 	f.BoolVar(&show, "show", false, "print a built-in profile and all its parameters, to start from")
 	cmd.AddCommand(newGenNewCmd())

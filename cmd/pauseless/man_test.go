@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// Every verb has a manual page, and every verb that does something has an
+// example. With MANDIR the pages are written there: `make man` does that, for
+// packages.
+func TestManualPages(t *testing.T) {
+	dir := os.Getenv("MANDIR")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	root := newRootCmd()
+	// The date is that of the sources, so that the same sources give the same
+	// pages.
+	date := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	header := &doc.GenManHeader{Title: "PAUSELESS", Section: "1", Date: &date, Source: "pauseless", Manual: "User Commands"}
+	if err := doc.GenManTree(root, header, dir); err != nil {
+		t.Fatal(err)
+	}
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "completion" && sub.Name() != "help" {
+				visit(sub)
+			}
+		}
+		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if c.Short == "" || !strings.Contains(string(page), ".SH SYNOPSIS") {
+			t.Errorf("%s: its page says too little", c.CommandPath())
+		}
+		if c.Runnable() && !c.HasAvailableSubCommands() && c.Example == "" {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+	}
+	visit(root)
+}
