@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/exp/farm"
 	"github.com/pauseless/pauseless/testbed/report"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -35,7 +36,7 @@ docs/experiments.md describes the format.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newExpListCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd())
+	cmd.AddCommand(newExpListCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd(), newExpWorkerCmd())
 	return cmd
 }
 
@@ -157,6 +158,7 @@ func newExpRunCmd() *cobra.Command {
 	var f expFlags
 	var output, keep string
 	var o exp.Options
+	var server farm.Options
 	cmd := &cobra.Command{
 		Use:   "run NAME|FILE.yaml|all...",
 		Short: "Run experiments and judge their claims",
@@ -170,7 +172,7 @@ disk or a power cut, the same command goes on where it stopped. The outcome is
 in STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
 
 The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
-		Example: "  pauseless exp run rlb-paused-path\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run all --scale small -o json",
+		Example: "  pauseless exp run rlb-paused-path\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb --workers nats://10.0.0.1:4222",
 	}
 	f.add(cmd)
 	fl := cmd.Flags()
@@ -180,6 +182,8 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md")
 	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to make at the same time")
 	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
+	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers make the runs, or local: start one here")
+	addServer(cmd, &server)
 	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is begun, as in 30m")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -207,6 +211,13 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 		store, err := exp.OpenStore(f.store)
 		if err != nil {
 			return err
+		}
+		if server.URL != "" {
+			end, err := useWorkers(cmd, server, f.store, &o)
+			if err != nil {
+				return err
+			}
+			defer end()
 		}
 		begun, stuck := time.Now(), 0
 		for i, p := range plans {

@@ -281,3 +281,33 @@ func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] 
 		}
 	}
 }
+
+// packed is a plan on its way to another process.
+type packed struct {
+	File, Dir, Scale, Command string
+	Text                      []byte
+}
+
+// Pack returns all that another process of this build needs to make the plan,
+// and a name for it. Files that the experiment refers to are not part of it.
+func (p *Plan) Pack() (name string, data []byte) {
+	s := p.Scenario
+	data, err := json.Marshal(packed{s.File, s.Dir, s.Scale, p.Command, s.Text()})
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return sum(data), data
+}
+
+// Unpack makes the plan that Pack returned.
+func Unpack(data []byte) (*Plan, error) {
+	var k packed
+	if err := json.Unmarshal(data, &k); err != nil {
+		return nil, fmt.Errorf("no plan: %w", err)
+	}
+	s, err := scenario.ParseIn(k.File, k.Text, k.Dir, k.Scale)
+	if err != nil {
+		return nil, err
+	}
+	return NewPlan(s, k.Command)
+}

@@ -22,12 +22,29 @@ type Options struct {
 	// Parallel is how many runs are made at the same time, Threads how many
 	// goroutines each has; zero means one.
 	Parallel, Threads int
+	// Maker, if set, makes the runs in place of this process.
+	Maker Maker
 	// Budget, if not zero, is the time after which no further run is begun.
 	Budget time.Duration
 	// Tell, if set, is told what happens. It is called from one goroutine at a
 	// time.
 	Tell func(Event)
 }
+
+// A Maker makes runs, here or elsewhere. What it returns is the same as what
+// Plan.Record does, but for the time it took. A RunError is the run's own, any
+// other ends the experiment.
+type Maker interface {
+	Make(context.Context, *Plan, Job) (*Record, error)
+}
+
+// RunError is an error of a run: another may well succeed.
+type RunError struct{ Cause error }
+
+func (e RunError) Error() string { return e.Cause.Error() }
+
+// Unwrap returns what went wrong.
+func (e RunError) Unwrap() error { return e.Cause }
 
 // Event is something that happens to a run.
 type Event struct {
@@ -185,6 +202,10 @@ func (r *running) one(ctx context.Context, j Job) error {
 		if err != nil {
 			return fmt.Errorf("no result can be kept: %w; what is done is kept, and the same command goes on", err)
 		}
+		if ok && r.st.Has(j.Key) { // another has just made it
+			release()
+			continue
+		}
 		if ok {
 			defer release()
 			break
@@ -200,13 +221,23 @@ func (r *running) one(ctx context.Context, j Job) error {
 	}
 	r.tell(event(Begun))
 	begun := time.Now()
-	run, err := r.p.Make(ctx, j, scenario.Options{Threads: r.o.Threads, Progress: func(at fabric.Progress) {
-		e := event(Going)
-		e.At = at
-		r.tell(e)
-	}})
+	var rec *Record
+	var err error
+	if r.o.Maker != nil {
+		rec, err = r.o.Maker.Make(ctx, r.p, j)
+	} else {
+		rec, err = r.p.Record(ctx, j, scenario.Options{Threads: r.o.Threads, Progress: func(at fabric.Progress) {
+			e := event(Going)
+			e.At = at
+			r.tell(e)
+		}})
+	}
 	took := time.Since(begun)
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var own RunError
+	if err != nil && r.o.Maker != nil && !errors.As(err, &own) {
 		return err
 	}
 	if err != nil {
@@ -219,13 +250,13 @@ func (r *running) one(ctx context.Context, j Job) error {
 		r.tell(e)
 		return nil
 	}
-	if err := r.st.Put(&Record{Key: j.Key, Build: Version(), TookS: took.Seconds(), Run: run}); err != nil {
+	if err := r.st.Put(rec); err != nil {
 		return fmt.Errorf("%s cannot be kept: %w; the runs before are, and the same command goes on", r.p.Name(j), err)
 	}
-	n := r.named(j, run)
+	n := r.named(j, rec.Run)
 	r.finish(j, n)
 	e := event(Over)
-	e.Took, e.Note = took, &n
+	e.Took, e.Note = time.Duration(rec.TookS*float64(time.Second)), &n
 	r.tell(e)
 	return nil
 }
@@ -246,6 +277,16 @@ func (r *running) finish(j Job, n result.RunNote) {
 	r.mu.Lock()
 	r.done[j] = n
 	r.mu.Unlock()
+}
+
+// Record makes a run for a store.
+func (p *Plan) Record(ctx context.Context, j Job, o scenario.Options) (*Record, error) {
+	begun := time.Now()
+	run, err := p.Make(ctx, j, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Record{Key: j.Key, Build: Version(), TookS: time.Since(begun).Seconds(), Run: run}, nil
 }
 
 // Make makes a run. It depends on nothing but the job: the same job gives the

@@ -102,6 +102,11 @@ func (s *Store) read(key string, all bool) (*Record, error) {
 	return rec, nil
 }
 
+// DecodeRecord reads what Encode returned.
+func DecodeRecord(key string, data []byte) (*Record, error) {
+	return decode(bytes.NewReader(data), key, true)
+}
+
 func decode(r io.Reader, key string, all bool) (*Record, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {

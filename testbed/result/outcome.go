@@ -98,7 +98,7 @@ type RunNote struct {
 	Arm     string   `json:"arm"`
 	Point   []string `json:"point,omitempty"`
 	Seed    uint64   `json:"seed"`
-	Key     string   `json:"key,omitempty"` // in the store
+	Key     string   `json:"-"` // in the store of this build
 	State   string   `json:"state"`
 	Error   string   `json:"error,omitempty"`
 	EndUS   float64  `json:"end_us,omitempty"`
@@ -408,6 +408,8 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		if isNumber {
 			j.Why = "" // exactly the bound
 		}
+	case math.IsInf(lo, 0):
+		j.Why = "too few seeds to tell the base from zero"
 	default:
 		j.Why = "the interval has both signs"
 	}

@@ -35,7 +35,7 @@ func parse(name string, data []byte, dir, scale string) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{dir: dir, s: &Scenario{Scale: scale, text: data}}
+	r := &reader{dir: dir, s: &Scenario{Scale: scale, File: name, Dir: dir, text: data}}
 	switch scale {
 	case Paper:
 	case Small:

@@ -57,7 +57,8 @@ type Scenario struct {
 	// survives it.
 	Small yamlfile.Raw `yaml:"small"`
 
-	Scale string `yaml:"-"` // Paper or Small
+	Scale     string `yaml:"-"` // Paper or Small
+	File, Dir string `yaml:"-"` // its name, and the folder that names in it are relative to
 
 	axes  []result.Axis
 	cases []*Case
@@ -147,6 +148,11 @@ func Parse(name string, data []byte) (*Scenario, error) { return parse(name, dat
 // ParseAt is ReadAt for a text in memory.
 func ParseAt(name string, data []byte, scale string) (*Scenario, error) {
 	return parse(name, data, ".", scale)
+}
+
+// ParseIn is ParseAt with a folder that names of files are relative to.
+func ParseIn(name string, data []byte, dir, scale string) (*Scenario, error) {
+	return parse(name, data, dir, scale)
 }
 
 // New returns a scenario of flows that are already known, the same for every

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pauseless/pauseless/internal/tool"
+	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/exp/farm"
+)
+
+// addServer adds the flags that say how to reach a NATS server.
+func addServer(cmd *cobra.Command, o *farm.Options) {
+	fl := cmd.Flags()
+	fl.StringVar(&o.Credentials, "creds", "", "file with NATS credentials")
+	fl.StringVar(&o.CA, "tls-ca", "", "file with certificates of authorities for TLS")
+	fl.StringVar(&o.Cert, "tls-cert", "", "file with the certificate of this client")
+	fl.StringVar(&o.Key, "tls-key", "", "file with its key")
+	fl.DurationVar(&o.Lease, "lease", 30*time.Second, "for how long a worker may be silent before another gets its run")
+}
+
+func newExpWorkerCmd() *cobra.Command {
+	var o farm.Options
+	var w farm.Worker
+	cmd := &cobra.Command{
+		Use:   "worker URL",
+		Short: "Make runs of experiments that `exp run --workers` offers at a NATS server",
+		Long: `Takes jobs from a NATS server with JetStream, makes the runs and gives it what
+they found. As many workers as wanted may come, go and die: every run counts
+once. A worker must be the same program as the one that offers the jobs, and
+files that an experiment refers to must be there under the same names.`,
+		Example: "  pauseless exp worker nats://10.0.0.1:4222\n  pauseless exp worker tls://nats.example.org:4222 --creds worker.creds --idle 10m",
+	}
+	addServer(cmd, &o)
+	fl := cmd.Flags()
+	fl.IntVar(&w.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to make at the same time")
+	fl.IntVar(&w.Threads, "threads", 1, "goroutines of each run")
+	fl.DurationVar(&w.Idle, "idle", 0, "end when there was nothing to do for so long (default: never)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageErrorf(cmd, "want the URL of a NATS server")
+		}
+		if w.Parallel < 1 || w.Threads < 1 {
+			return usageErrorf(cmd, "--parallel and --threads are at least 1")
+		}
+		o.URL = args[0]
+		f, err := farm.Connect(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		fmt.Fprintf(cmd.ErrOrStderr(), "worker of build %s at %s, %d runs at a time\n", exp.Version(), o.URL, w.Parallel)
+		w.Tell = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
+		return f.Work(cmd.Context(), w)
+	}
+	return cmd
+}
+
+// manyJobs is how many runs are asked for at a time of workers.
+const manyJobs = 1000
+
+// useWorkers has the runs of an experiment made by workers.
+func useWorkers(cmd *cobra.Command, s farm.Options, store string, o *exp.Options) (end func(), err error) {
+	end = func() {}
+	if s.URL == "local" {
+		if end, err = localServer(cmd, store); err != nil {
+			return nil, err
+		}
+		s.URL = localURL
+	}
+	f, err := farm.Connect(cmd.Context(), s)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	if err := f.Offer(cmd.Context()); err != nil {
+		f.Close()
+		end()
+		return nil, err
+	}
+	o.Maker, o.Parallel = f, manyJobs
+	fmt.Fprintf(cmd.ErrOrStderr(), "build %s offers jobs at %s; workers join with `pauseless exp worker %[2]s`\n", exp.Version(), s.URL)
+	stop := end
+	return func() { f.Close(); stop() }, nil
+}
+
+const localURL = "nats://127.0.0.1:4222"
+
+// localServer runs a NATS server on loopback, with its files in the store.
+func localServer(cmd *cobra.Command, store string) (end func(), err error) {
+	path, err := tool.Find("", "NATS_SERVER", "nats-server")
+	if err != nil {
+		return nil, fmt.Errorf("%w; install nats-server, or give the URL of one", err)
+	}
+	server := exec.CommandContext(cmd.Context(), path, "-js", "-a", "127.0.0.1", "-p", "4222", "-sd", filepath.Join(store, "nats"))
+	server.Stderr = os.Stderr
+	if err := server.Start(); err != nil {
+		return nil, err
+	}
+	time.Sleep(500 * time.Millisecond) // until it listens
+	return func() { server.Process.Signal(os.Interrupt); server.Wait() }, nil
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package farm has runs of experiments made by workers, on this machine or on
+// others, that share the work over NATS JetStream.
+//
+// A job is a message on a subject of its own, pauseless.jobs.BUILD.KEY, in a
+// work queue that takes one message per subject: a job waits once, however
+// often it is asked for. A worker holds it by a lease that it renews while it
+// runs; a worker that dies, hangs or is cut off loses the lease and another
+// gets the job. What it finds goes into an object store under the key, before
+// the job is taken off the queue. A run is a pure function of its key, so if
+// two make the same run they find the same, and either counts.
+//
+// The build is part of subject and key. Workers of another build than the
+// one that asks are refused when they start.
+package farm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pauseless/pauseless/testbed/exp"
+)
+
+// Options say how to reach the server.
+type Options struct {
+	URL         string // nats://host:port, tls://…; several, separated by commas
+	Credentials string // file with a user's credentials
+	CA          string // file with certificates of authorities, for TLS
+	Cert, Key   string // files with this client's certificate, for TLS
+	// Lease is for how long a worker may be silent before another gets its job;
+	// zero is 30 s.
+	Lease time.Duration
+	// Build names the program; empty is exp.Version. Tests set it.
+	Build string
+}
+
+// Farm is a connection to the server.
+type Farm struct {
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	jobs    jetstream.Stream
+	plans   jetstream.ObjectStore
+	results jetstream.ObjectStore
+	failed  jetstream.KeyValue
+	builds  jetstream.KeyValue
+	build   string
+	lease   time.Duration
+
+	mu      sync.Mutex
+	waiting map[string][]chan struct{} // for keys of jobs
+	sent    map[*exp.Plan]string       // plans that the server has, with their names there
+}
+
+// keep is for how long the server keeps what nobody asks for.
+const keep = 14 * 24 * time.Hour
+
+// Connect reaches the server and makes what it lacks.
+func Connect(ctx context.Context, o Options) (*Farm, error) {
+	opts := []nats.Option{nats.Name("pauseless " + exp.Version()), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.Timeout(5 * time.Second)}
+	if o.Credentials != "" {
+		opts = append(opts, nats.UserCredentials(o.Credentials))
+	}
+	if o.CA != "" {
+		opts = append(opts, nats.RootCAs(o.CA))
+	}
+	if o.Cert != "" || o.Key != "" {
+		opts = append(opts, nats.ClientCert(o.Cert, o.Key))
+	}
+	nc, err := nats.Connect(o.URL, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("no NATS server at %s: %w", o.URL, err)
+	}
+	f := &Farm{nc: nc, build: o.Build, lease: o.Lease, waiting: make(map[string][]chan struct{}), sent: make(map[*exp.Plan]string)}
+	if f.build == "" {
+		f.build = exp.Version()
+	}
+	if f.lease == 0 {
+		f.lease = 30 * time.Second
+	}
+	if err := f.open(ctx); err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("NATS server at %s: %w (it needs JetStream: nats-server -js)", o.URL, err)
+	}
+	return f, nil
+}
+
+func (f *Farm) open(ctx context.Context) (err error) {
+	if f.js, err = jetstream.New(f.nc); err != nil {
+		return err
+	}
+	if f.jobs, err = f.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: "pauseless_jobs", Subjects: []string{"pauseless.jobs.>"}, Retention: jetstream.WorkQueuePolicy,
+		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1, MaxAge: keep,
+	}); err != nil {
+		return err
+	}
+	object := func(name string) (jetstream.ObjectStore, error) {
+		return f.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: name, TTL: keep})
+	}
+	if f.plans, err = object("pauseless_plans"); err != nil {
+		return err
+	}
+	if f.results, err = object("pauseless_results"); err != nil {
+		return err
+	}
+	if f.failed, err = f.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "pauseless_failed", TTL: keep}); err != nil {
+		return err
+	}
+	f.builds, err = f.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "pauseless_builds", TTL: keep})
+	return err
+}
+
+// call does something at the server that takes a moment. A reply that was
+// lost when the server went away must not be waited for for ever.
+func (f *Farm) call(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, max(2*f.lease, 2*time.Second))
+	defer cancel()
+	return do(ctx)
+}
+
+// Close ends the connection.
+func (f *Farm) Close() { f.nc.Close() }
+
+func (f *Farm) subject(key string) string { return "pauseless.jobs." + f.build + "." + key }
+
+// job is a message of the queue.
+type job struct {
+	Plan string `json:"plan"` // in the store of plans
+	Case int    `json:"case"`
+	Seed uint64 `json:"seed"`
+	Key  string `json:"key"`
+}
+
+// Offer says that this build has jobs, and begins to look for results. It
+// must be called before Make.
+func (f *Farm) Offer(ctx context.Context) error {
+	if _, err := f.builds.PutString(ctx, f.build, "offers jobs"); err != nil {
+		return err
+	}
+	results, err := f.results.Watch(ctx, jetstream.UpdatesOnly())
+	if err != nil {
+		return err
+	}
+	failures, err := f.failed.WatchAll(ctx, jetstream.UpdatesOnly())
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case u, ok := <-results.Updates():
+				if !ok {
+					return
+				}
+				if u != nil {
+					f.wake(u.Name)
+				}
+			case u, ok := <-failures.Updates():
+				if !ok {
+					return
+				}
+				if u != nil {
+					f.wake(u.Key())
+				}
+			}
+		}
+	}()
+	return nil
+}
+
+// wake tells those who wait for a job that there is news of it.
+func (f *Farm) wake(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.waiting[key] {
+		close(c)
+	}
+	delete(f.waiting, key)
+}
+
+// Make has a worker make a run. It implements exp.Maker.
+func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job) (*exp.Record, error) {
+	plan, err := f.send(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	message, err := json.Marshal(job{plan, j.Case, j.Seed, j.Key})
+	if err != nil {
+		return nil, err
+	}
+	// A failure of before does not count: it is tried again.
+	f.call(ctx, func(ctx context.Context) error { return f.failed.Delete(ctx, j.Key) })
+	for asked := false; ; {
+		news := make(chan struct{})
+		f.mu.Lock()
+		f.waiting[j.Key] = append(f.waiting[j.Key], news)
+		f.mu.Unlock()
+		rec, err := f.result(ctx, j.Key)
+		if rec != nil || err != nil {
+			return rec, err
+		}
+		if !asked {
+			// One that is there already is as good.
+			err := f.call(ctx, func(ctx context.Context) error {
+				_, err := f.js.Publish(ctx, f.subject(j.Key), message)
+				return err
+			})
+			asked = err == nil || isThere(err)
+		}
+		select {
+		case <-news:
+		case <-time.After(f.lease / 3): // no news may have come while the server was gone
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// isThere reports whether a job was not taken because it waits already.
+func isThere(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject")
+}
+
+// result fetches what a worker found, or nil if there is nothing yet. A server
+// that is gone for a while is waited for.
+func (f *Farm) result(ctx context.Context, key string) (*exp.Record, error) {
+	var data []byte
+	if err := f.call(ctx, func(ctx context.Context) (err error) {
+		data, err = f.results.GetBytes(ctx, key)
+		return err
+	}); err == nil {
+		rec, err := exp.DecodeRecord(key, data)
+		if err != nil {
+			return nil, err
+		}
+		f.call(ctx, func(ctx context.Context) error { return f.results.Delete(ctx, key) }) // its keeper is the one who asked
+		return rec, nil
+	}
+	var failure jetstream.KeyValueEntry
+	if err := f.call(ctx, func(ctx context.Context) (err error) {
+		failure, err = f.failed.Get(ctx, key)
+		return err
+	}); err == nil {
+		return nil, exp.RunError{Cause: errors.New(string(failure.Value()))}
+	}
+	return nil, ctx.Err()
+}
+
+// send gives the server a plan, once, and returns its name there.
+func (f *Farm) send(ctx context.Context, p *exp.Plan) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if name := f.sent[p]; name != "" {
+		return name, nil
+	}
+	name, data := p.Pack()
+	if _, err := f.plans.GetInfo(ctx, name); err != nil {
+		if _, err := f.plans.PutBytes(ctx, name, data); err != nil {
+			return "", fmt.Errorf("the plan cannot be given to the workers: %w", err)
+		}
+	}
+	f.sent[p] = name
+	return name, nil
+}
+
+// refused says why a worker of this build has no business here, or returns
+// nil.
+func (f *Farm) refused(ctx context.Context) error {
+	builds, err := f.builds.Keys(ctx)
+	if errors.Is(err, jetstream.ErrNoKeysFound) || err == nil && slices.Contains(builds, f.build) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("this is build %s, and jobs are offered by %s: their runs would not be the same; use the same program on all machines", f.build, strings.Join(builds, ", "))
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package farm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+const tiny = `name: tiny
+network: {leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 3, rate: 40Gbps, delay: 2us}}
+profile: ecmp
+arms:
+- {name: a}
+- {name: b, hosts: {recovery: irn}}
+vary:
+- {axis: size, key: traffic.0.incast.size, values: [20KB, 40KB, 60KB]}
+traffic:
+- incast: {degree: 2, size: 20KB, to: h1, jitter: 6us}
+seeds: [1, 2, 3, 4]
+claims:
+- {less: avg_fct_us, with: b, than: a}
+`
+
+func plan(t testing.TB, text string) *exp.Plan {
+	t.Helper()
+	s, err := scenario.Parse("tiny.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := exp.NewPlan(s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func store(t testing.TB) *exp.Store {
+	t.Helper()
+	st, err := exp.OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// serve starts a NATS server with JetStream on loopback.
+func serve(t testing.TB, dir string, port int) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	return s
+}
+
+func outcome(t testing.TB, p *exp.Plan, st *exp.Store, o exp.Options) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	out, err := exp.Run(ctx, p, st, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := out.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// offer connects a farm that offers jobs until the test ends.
+func offer(t testing.TB, url string) *Farm {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	f, err := Connect(ctx, Options{URL: url, Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Offer(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); f.Close() })
+	return f
+}
+
+const lease = 600 * time.Millisecond
+
+// TestMain is a worker if the environment says so.
+func TestMain(m *testing.M) {
+	url := os.Getenv("FARM_TEST_URL")
+	if url == "" {
+		os.Exit(m.Run())
+	}
+	f, err := Connect(context.Background(), Options{URL: url, Lease: lease})
+	if err == nil {
+		err = f.Work(context.Background(), Worker{})
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func worker(t testing.TB, url string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "FARM_TEST_URL="+url)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// Workers are killed, stopped and started again at random, and the server goes
+// away for a while: every job counts once, and the outcome is the same bytes as
+// without workers.
+func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
+	workers := 8
+	if testing.Short() {
+		workers = 3
+	}
+	p := plan(t, tiny)
+	want := outcome(t, p, store(t), exp.Options{Parallel: 2})
+
+	dir := t.TempDir()
+	s := serve(t, dir, server.RANDOM_PORT)
+	port := s.Addr().(interface{ String() string }).String()
+	url := "nats://" + port
+	farm := offer(t, url)
+
+	var mu sync.Mutex
+	var all []*exec.Cmd
+	start := func() { all = append(all, worker(t, url)) }
+	for range workers {
+		start()
+	}
+	stop := make(chan struct{})
+	var chaos sync.WaitGroup
+	chaos.Go(func() {
+		rng := rand.New(rand.NewPCG(1, 1))
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Duration(100+rng.IntN(150)) * time.Millisecond):
+			}
+			mu.Lock()
+			victim := all[rng.IntN(len(all))]
+			if rng.IntN(2) == 0 {
+				victim.Process.Kill()
+				start()
+			} else {
+				victim.Process.Signal(syscall.SIGSTOP)
+				time.AfterFunc(2*lease, func() { victim.Process.Signal(syscall.SIGCONT) })
+			}
+			mu.Unlock()
+		}
+	})
+	over := 0
+	got := outcome(t, p, store(t), exp.Options{Parallel: 100, Maker: farm, Tell: func(e exp.Event) {
+		if e.Kind == exp.Over {
+			if over++; over == 6 {
+				var n int
+				fmt.Sscanf(port[strings.LastIndexByte(port, ':')+1:], "%d", &n)
+				s.Shutdown()
+				s.WaitForShutdown()
+				s = serve(t, dir, n)
+			}
+		}
+	}})
+	close(stop)
+	chaos.Wait()
+	for _, w := range all {
+		w.Process.Kill()
+		w.Process.Signal(syscall.SIGCONT)
+		w.Wait()
+	}
+	if got != want || over != 24 {
+		t.Errorf("%d runs came in, want 24; the same outcome as without workers: %v", over, got == want)
+	}
+	s.Shutdown()
+}
+
+// A run that fails at a worker fails there only; a worker of another build is
+// refused; what nobody can read is told.
+func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
+	s := serve(t, t.TempDir(), server.RANDOM_PORT)
+	defer s.Shutdown()
+	url := "nats://" + s.Addr().String()
+	farm := offer(t, url)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	other, err := Connect(ctx, Options{URL: url, Build: "another"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Work(ctx, Worker{}); err == nil || !strings.Contains(err.Error(), "this is build another, and jobs are offered by "+exp.Version()) {
+		t.Errorf("a worker of another build: %v", err)
+	}
+	mine, err := Connect(ctx, Options{URL: url, Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mine.Close()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := mine.Work(ctx, Worker{Parallel: 2}); err != nil {
+			t.Error(err)
+		}
+	})
+	p := plan(t, strings.Replace(tiny, "hosts: {recovery: irn}", "network.switch: {buffer: 30KB, pfc: {xoff: 20KB, headroom: 1KB}}", 1))
+	want := outcome(t, p, store(t), exp.Options{})
+	if got := outcome(t, p, store(t), exp.Options{Parallel: 50, Maker: farm}); got != want {
+		t.Error("failures at workers are not those of runs here")
+	}
+	if !strings.Contains(want, `"state": "failed"`) {
+		t.Error("no run fails; the test is about nothing")
+	}
+	cancel()
+	wg.Wait()
+	if _, err := Connect(context.Background(), Options{URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "no NATS server at nats://127.0.0.1:1") {
+		t.Errorf("no server: %v", err)
+	}
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package farm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+// Worker makes runs.
+type Worker struct {
+	Parallel, Threads int // runs at a time, goroutines of each; zero is one
+	// Idle, if not zero, is how long to wait for a job before going home.
+	Idle time.Duration
+	// Tell, if set, is told what is being made, and how it went.
+	Tell func(text string)
+}
+
+// Work takes jobs and makes their runs until ctx is done.
+func (f *Farm) Work(ctx context.Context, w Worker) error {
+	if err := f.refused(ctx); err != nil {
+		return err
+	}
+	cons, err := f.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: "build_" + f.build, FilterSubject: f.subject("*"), AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: f.lease, MaxDeliver: -1, MaxAckPending: -1,
+	})
+	if err != nil {
+		return err
+	}
+	if w.Tell == nil {
+		w.Tell = func(string) {}
+	}
+	b := &bench{f: f, w: w, cons: cons, plans: make(map[string]*exp.Plan)}
+	var wg sync.WaitGroup
+	for range max(w.Parallel, 1) {
+		wg.Go(func() { b.loop(ctx) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// bench is where a worker works.
+type bench struct {
+	f    *Farm
+	w    Worker
+	cons jetstream.Consumer
+
+	mu    sync.Mutex
+	plans map[string]*exp.Plan
+}
+
+func (b *bench) loop(ctx context.Context) {
+	last := time.Now()
+	for ctx.Err() == nil && (b.w.Idle == 0 || time.Since(last) < b.w.Idle) {
+		wait := b.f.lease / 6
+		if b.w.Idle > 0 {
+			wait = min(wait, b.w.Idle)
+		}
+		msg, err := b.cons.Next(jetstream.FetchMaxWait(wait))
+		if err != nil {
+			// Nothing to do, or the server is gone for a while.
+			if !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
+				pause(ctx, time.Second)
+			}
+			continue
+		}
+		b.handle(ctx, msg)
+		last = time.Now()
+	}
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout() || err.Error() == "nats: timeout"
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// handle makes the run of a message. It is acknowledged when the server has
+// what was found.
+func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
+	var j job
+	if err := json.Unmarshal(msg.Data(), &j); err != nil {
+		b.w.Tell(fmt.Sprintf("a message is no job: %v", err))
+		msg.Term()
+		return
+	}
+	if b.f.call(ctx, func(ctx context.Context) error {
+		_, err := b.f.results.GetInfo(ctx, j.Key)
+		return err
+	}) == nil {
+		b.until(ctx, msg.DoubleAck) // another has made it
+		return
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(b.f.lease / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				msg.InProgress()
+			}
+		}
+	})
+	name, rec, err := b.make(ctx, &j)
+	close(done)
+	wg.Wait()
+	if ctx.Err() != nil {
+		msg.Nak() // somebody else may have it at once
+		return
+	}
+	if noPlan := (errNoPlan{}); errors.As(err, &noPlan) {
+		b.w.Tell(err.Error())
+		msg.NakWithDelay(b.f.lease / 3)
+		return
+	}
+	if err != nil {
+		b.w.Tell(fmt.Sprintf("%s: failed: %v", name, err))
+		b.until(ctx, func(ctx context.Context) error { _, e := b.f.failed.PutString(ctx, j.Key, err.Error()); return e })
+	} else {
+		b.w.Tell(fmt.Sprintf("%s: %.1f s", name, rec.TookS))
+		data, err := rec.Encode()
+		if err != nil {
+			b.w.Tell(err.Error())
+			return
+		}
+		b.until(ctx, func(ctx context.Context) error { _, e := b.f.results.PutBytes(ctx, j.Key, data); return e })
+	}
+	b.until(ctx, func(ctx context.Context) error {
+		err := msg.DoubleAck(ctx)
+		if errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+			return nil
+		}
+		return err
+	})
+}
+
+// until tries until it is done, or until the lease has certainly gone to
+// another.
+func (b *bench) until(ctx context.Context, do func(context.Context) error) {
+	for end := time.Now().Add(2 * b.f.lease); ctx.Err() == nil && time.Now().Before(end); pause(ctx, 200*time.Millisecond) {
+		if b.f.call(ctx, do) == nil {
+			return
+		}
+	}
+}
+
+// make makes the run of a job.
+func (b *bench) make(ctx context.Context, j *job) (name string, rec *exp.Record, err error) {
+	p, err := b.plan(ctx, j.Plan)
+	if err != nil {
+		return j.Key, nil, err
+	}
+	if j.Case < 0 || j.Case >= len(p.Scenario.Cases()) {
+		return j.Key, nil, fmt.Errorf("the plan has no case %d", j.Case)
+	}
+	mine := p.Job(j.Case, j.Seed)
+	if mine.Key != j.Key {
+		return p.Name(mine), nil, errors.New("this worker would make another run than is asked for: a file that the experiment refers to is not the same here")
+	}
+	rec, err = p.Record(ctx, mine, scenario.Options{Threads: max(b.w.Threads, 1)})
+	return p.Name(mine), rec, err
+}
+
+// errNoPlan says that the server did not give a plan: the job is somebody
+// else's.
+type errNoPlan struct{ error }
+
+// plan returns a plan by its name on the server, compiled once.
+func (b *bench) plan(ctx context.Context, name string) (*exp.Plan, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.plans[name]; p != nil {
+		return p, nil
+	}
+	var data []byte
+	if err := b.f.call(ctx, func(ctx context.Context) (err error) {
+		data, err = b.f.plans.GetBytes(ctx, name)
+		return err
+	}); err != nil {
+		return nil, errNoPlan{err}
+	}
+	p, err := exp.Unpack(data)
+	if err != nil {
+		return nil, err
+	}
+	b.plans[name] = p
+	return p, nil
+}
