@@ -33,17 +33,22 @@ const view = canvasFigure($('map'), {
 		if (!run) return;
 		map = layout(run.network, w, h);
 		const i = run.sample(now), use = run.use[i] || [], path = selected?.flow !== undefined ? run.path(selected.flow, i) : null;
+		const held = new Map();
+		for (let ch = 0; ch < run.channels; ch++) {
+			const classes = run.paused(ch, now);
+			if (classes.length) held.set(ch, classes);
+		}
 		drawMap(ctx, map, c, (l, dir) => {
 			const ch = 2 * l + dir;
 			if (path?.now.has(ch)) return {colour: armColour(3), width: 5, above: 2};
 			if (path?.ever.has(ch)) return {colour: armColour(3), width: 2.5, dash: [2, 3], above: 1};
-			if (run.paused(ch, now).length) return {colour: c.pause, width: 4, dash: [7, 4], above: 3};
+			if (held.has(ch)) return {colour: c.pause, width: 4, dash: [7, 4], above: 3};
 			if (selected?.channel === ch) return {colour: c.text, width: 4, above: 2};
 			const share = (use[ch] || 0) / 255;
 			return {colour: shade(c.use, quantised(share)), width: share > 0 ? 1.2 + 2 * quantised(share) : 1};
 		}, n => ({stroke: selected?.node === n ? c.text : undefined, width: selected?.node === n ? 3 : undefined}));
 		queueBars(ctx, c, i);
-		pauseSigns(ctx, c);
+		pauseSigns(ctx, c, held);
 		messages(ctx, c);
 		badges(ctx, c, i);
 	},
@@ -71,13 +76,12 @@ function queueBars(ctx, c, i) {
 }
 
 // A paused channel has a bar across at its sender, with the class.
-function pauseSigns(ctx, c) {
+function pauseSigns(ctx, c, held) {
 	ctx.font = `bold 10px ${font}`;
 	ctx.textAlign = 'center';
 	ctx.textBaseline = 'middle';
-	for (let ch = 0; ch < run.channels; ch++) {
-		const classes = run.paused(ch, now);
-		if (!classes.length || map.nodes[run.ends(ch).from.node].step < 12) continue;
+	for (const [ch, classes] of held) {
+		if (map.nodes[run.ends(ch).from.node].step < 12) continue;
 		const p = along(ch, 0, 10);
 		ctx.fillStyle = c.pause;
 		ctx.beginPath();
@@ -91,10 +95,14 @@ function pauseSigns(ctx, c) {
 // A message moves along its link, for as long as it takes there, or a quarter
 // of a second of the reader's.
 function messages(ctx, c) {
-	const long = Math.max(2000, speed / 4);
+	const long = Math.max(2000, speed / 4), drawnAt = new Set();
 	for (let i = first(run.events, now, e => e[0]); i < run.events.length && run.events[i][0] < now + long; i++) {
 		const [at, kind, ch, a] = run.events[i];
 		if (kind === PAUSE) continue;
+		// Where there are many, one stands for its neighbours.
+		const key = `${ch} ${kind} ${Math.floor((at - now) / long * 24)}`;
+		if (drawnAt.has(key)) continue;
+		drawnAt.add(key);
 		const p = along(ch, 1 - (at - now) / long);
 		ctx.fillStyle = kind === WARNING && !a ? c.faint : kind === KICK ? armColour(4) : kind === WARNING ? c.warn : armColour(2);
 		ctx.beginPath();
@@ -123,20 +131,29 @@ function badges(ctx, c, i) {
 	});
 }
 
+// outline adds up pauses and queues by pixel, once for what does not change.
+let outlined = {};
+function outline(w, x) {
+	const key = `${runs.indexOf(run)} ${run.t.length} ${run.events.length} ${run.end} ${w}`;
+	if (outlined.key === key) return outlined;
+	const total = new Float64Array(w + 1), waits = new Float64Array(w + 1);
+	for (const spans of run.spans) for (const s of spans) for (let i = x(s.start); i <= x(Math.min(s.end, run.end)); i++) total[i]++;
+	run.queues.forEach((q, i) => {
+		let sum = 0;
+		for (let k = 1; k < q.length; k += 2) sum += q[k];
+		for (let k = x(i ? run.t[i - 1] : 0); k <= x(run.t[i]); k++) waits[k] = Math.max(waits[k], sum);
+	});
+	outlined = {key, total, waits, most: Math.max(...total, 1), longest: Math.max(...waits, 1)};
+	return outlined;
+}
+
 // The time line: how many directions of links are paused, and how much waits.
 
 const strip = canvasFigure($('strip'), {
 	title: 'Time line', height: 64, label: 'Over the whole run: how many links are paused, and the bytes in queues',
 	draw(ctx, w, h, c) {
 		if (!run || !run.t.length) return;
-		const total = new Float64Array(w + 1), waits = new Float64Array(w + 1), x = ns => Math.min(Math.max(Math.round(ns / run.end * w), 0), w);
-		for (const spans of run.spans) for (const s of spans) for (let i = x(s.start); i <= x(Math.min(s.end, run.end)); i++) total[i]++;
-		run.queues.forEach((q, i) => {
-			let sum = 0;
-			for (let k = 1; k < q.length; k += 2) sum += q[k];
-			for (let k = x(i ? run.t[i - 1] : 0); k <= x(run.t[i]); k++) waits[k] = Math.max(waits[k], sum);
-		});
-		const most = Math.max(...total, 1), longest = Math.max(...waits, 1);
+		const x = ns => Math.min(Math.max(Math.round(ns / run.end * w), 0), w), {total, waits, most, longest} = outline(w, x);
 		ctx.fillStyle = c.use[2];
 		for (let i = 0; i <= w; i++) if (waits[i]) ctx.fillRect(i, h - 30 * waits[i] / longest, 1, 30 * waits[i] / longest);
 		ctx.fillStyle = c.pause;

@@ -44,7 +44,7 @@ export function line(map, l, dir) {
 	return {x0: a.x + ox, y0: a.y + oy, x1: b.x + ox, y1: b.y + oy};
 }
 
-/** Paints the map. style(link, direction) gives {colour, width, dash, above}; node(i) gives {fill, stroke}. */
+/** Paints the map. style(link, direction) gives {colour, width, dash, above}; node(i) gives {stroke, width}. */
 export function drawMap(ctx, map, c, style, node = () => ({})) {
 	const {links, nodes} = map.network;
 	// Lines that look the same are drawn at once; strong ones come last, above
@@ -70,16 +70,30 @@ export function drawMap(ctx, map, c, style, node = () => ({})) {
 	}
 	ctx.setLineDash([]);
 	ctx.textAlign = 'center';
-	for (let i = 0; i < nodes.length; i++) {
-		const p = map.nodes[i], s = node(i), host = nodes[i].tier === 0;
+	const outline = i => {
+		const p = map.nodes[i];
+		if (nodes[i].tier > 0) {
+			ctx.rect(p.x - p.r, p.y - p.r * 0.75, 2 * p.r, 1.5 * p.r);
+			return;
+		}
+		ctx.moveTo(p.x + p.r, p.y);
+		ctx.arc(p.x, p.y, p.r, 0, 2 * Math.PI);
+	};
+	const paint = (list, s) => {
 		ctx.beginPath();
-		if (host) ctx.arc(p.x, p.y, p.r, 0, 2 * Math.PI);
-		else ctx.rect(p.x - p.r, p.y - p.r * 0.75, 2 * p.r, 1.5 * p.r);
-		ctx.fillStyle = s.fill || c.page;
+		list.forEach(outline);
+		ctx.fillStyle = c.page;
 		ctx.fill();
 		ctx.strokeStyle = s.stroke || c.faint;
 		ctx.lineWidth = s.width || 1.2;
 		ctx.stroke();
+	};
+	const plain = [];
+	for (let i = 0; i < nodes.length; i++) if (!node(i).stroke) plain.push(i);
+	paint(plain, {});
+	for (let i = 0; i < nodes.length; i++) {
+		const p = map.nodes[i], s = node(i), host = nodes[i].tier === 0;
+		if (s.stroke) paint([i], s);
 		// Names where there is room.
 		const size = 11;
 		const wide = nodes[i].name.length * size * 0.58;

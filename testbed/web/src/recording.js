@@ -126,6 +126,8 @@ export class Recording {
 
 	/** The channels that a flow was seen on around a sample, and in all before. */
 	path(flow, i) {
+		const key = `${flow} ${i} ${this.t.length}`;
+		if (this.pathOf?.key === key) return this.pathOf;
 		const now = new Set(), ever = new Set();
 		for (let k = 0; k <= i && k < this.paths.length; k++) {
 			const p = this.paths[k];
@@ -135,7 +137,8 @@ export class Recording {
 				if (k > i - 5) now.add(p[j + 1]);
 			}
 		}
-		return {now, ever};
+		this.pathOf = {key, now, ever};
+		return this.pathOf;
 	}
 
 	/** The ends of a channel: {from, to} with node and port. */

@@ -39,15 +39,25 @@ func Open(t *testing.T, url string, width, height int) *Page {
 		}
 		url = "file://" + abs
 	}
+	// Not the test's own folder: the browser's processes may still write when it
+	// is to be empty.
+	profile, err := os.MkdirTemp("", "pauseless-chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(profile) })
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
 		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("hide-scrollbars", true),
-		chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(width, height))
+		chromedp.UserDataDir(profile), chromedp.WindowSize(width, height))
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(alloc,
 		// The protocol of a newer browser has words that the client does not know.
 		chromedp.WithErrorf(func(string, ...any) {}))
-	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		chromedp.Cancel(ctx) // waits until the browser is gone
+		cancel()
+	})
 	// What hangs is to fail, not to wait for the test's own deadline.
 	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
