@@ -41,7 +41,7 @@ func Generate(p *Profile, target string) (*Program, error) {
 	}
 	text, err := g.from(root, "program")
 	if err == nil {
-		text, err = g.finish(string(tidy([]byte(text))))
+		text, err = g.finish(string(tidy([]byte(pruneParams(text)))))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("profile %s: %w", p.Name, err)

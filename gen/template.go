@@ -60,6 +60,7 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"lines":    g.lines,
 		"more":     g.more,
 		"words":    g.words,
+		"grouped":  g.grouped,
 		"indent":   indent,
 		"arg":      func(args []any, i int) any { return args[i] },
 		"trim":     func(s string) string { return strings.Trim(s, "\n") },
@@ -196,6 +197,21 @@ func (g *generator) lines(name string) (string, error) {
 		text = "\n" + text
 	}
 	return text, err
+}
+
+// grouped is lines for members of a struct: each block's are below its name.
+func (g *generator) grouped(name string) (string, error) {
+	var text strings.Builder
+	for _, b := range g.blocks {
+		members, _, err := g.section(b, name, g)
+		if err != nil {
+			return "", err
+		}
+		if members = strings.Trim(members, "\n"); strings.TrimSpace(members) != "" {
+			text.WriteString("\n    // " + b.Name + "\n" + members)
+		}
+	}
+	return text.String(), nil
 }
 
 // more is lines for statements: it indents them.

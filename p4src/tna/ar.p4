@@ -106,21 +106,29 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // clock
     time_t  now;
+    // l4
     bit<32> l4_ports;   // source and destination
+    // share
     bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
+    // hash
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
+    // egress_qlen
     bit<8>  way;        // the choice, for egress; NO_WAY if there was none
+    // ar
     bit<8>  drawn;      // path at random
     bit<32> band;       // of its queue, or of the queue that is reported: 0 to 7
     bit<32> best_band;  // of the best path
@@ -132,14 +140,18 @@ struct metadata_t {
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
     bit<32> cells_16;     // the same in bytes, and a part of the sum
     bit<32> qlen;
     bit<32> now;
+    // mirror
     bit<10> session;      // of the copy that is made
     bit<8>  copy_kind;    // what it begins with
+    // egress_qlen
     bit<1>  queue_due;    // ingress shall hear of the queue
+    // red
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
@@ -281,11 +293,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -323,21 +333,13 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Route
 
-control Clock(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Clock(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
     apply {
         meta.now = parsed.global_tstamp[31:0];
     }
 } // control Clock
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -352,11 +354,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 // path at random, too, which may be better than the best. A flow stays on its
 // path until that is the worst one and worse than the best, which it then
 // takes.
-control Ar(inout headers_t hdr, inout metadata_t meta,
-           in ingress_intrinsic_metadata_t intrinsic,
-           in ingress_intrinsic_metadata_from_parser_t parsed,
-           inout ingress_intrinsic_metadata_for_deparser_t deparser,
-           inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Ar(inout headers_t hdr, inout metadata_t meta) {
     Random<bit<8>>() dice;
 
     @name(".ar_band") @index("path,priority:8") @unit("band")
@@ -606,9 +604,8 @@ control Ar(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -656,22 +653,21 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        clock.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        ar.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        clock.apply(meta, parsed);
+        flow_hash.apply(hdr, meta);
+        ar.apply(hdr, meta);
         if (meta.last_path > 0) {
             meta.out_port = meta.first_port + meta.step;
             meta.way = (bit<8>) meta.path;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
+control Depth(inout egress_metadata_t meta,
               in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_from_parser_t parsed) {
     // A cell has 80 bytes.
     action bytes_of_cells() {
         meta.qlen = meta.cells_16 << 6;
@@ -693,10 +689,7 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Tells ingress what a packet with a choice leaves behind in its queue, but no
 // more often than once per interval.
-control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
-                    in egress_intrinsic_metadata_t intrinsic,
-                    in egress_intrinsic_metadata_from_parser_t parsed,
-                    inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
     @brief("in egress: when ingress was last told of a queue")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
@@ -720,9 +713,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
 } // control ReportQueue
 
 // Makes the copy.
-control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
-                     in egress_intrinsic_metadata_t intrinsic,
-                     in egress_intrinsic_metadata_from_parser_t parsed,
+control SendFeedback(inout egress_metadata_t meta,
                      inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         if (meta.queue_due == 1) {
@@ -735,10 +726,7 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
-control Red(inout headers_t hdr, inout egress_metadata_t meta,
-            in egress_intrinsic_metadata_t intrinsic,
-            in egress_intrinsic_metadata_from_parser_t parsed,
-            inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
@@ -805,10 +793,10 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
 
     apply {
         if (hdr.bridge.isValid()) {
-            depth.apply(hdr, meta, intrinsic, parsed, deparser);
-            report_queue.apply(hdr, meta, intrinsic, parsed, deparser);
-            send_feedback.apply(hdr, meta, intrinsic, parsed, deparser);
-            red.apply(hdr, meta, intrinsic, parsed, deparser);
+            depth.apply(meta, intrinsic, parsed);
+            report_queue.apply(hdr, meta);
+            send_feedback.apply(meta, deparser);
+            red.apply(hdr, meta);
         }
     }
 } // control EgressPipe

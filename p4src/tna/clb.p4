@@ -114,6 +114,7 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;    // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;        // where to: a leaf, if there is a choice of ways to it
@@ -121,18 +122,26 @@ struct metadata_t {
     path_t  last_path;   // first_port + last_path
     path_t  path;        // the choice: out_port - first_port
     bool    deliver;     // the next hop is a host
+    // bridge
     port_t  step;        // the choice again, as a distance between ports
     bit<3>  priority;    // class, from the packet's DSCP
+    // clock
     time_t  now;
+    // l4
     bit<32> l4_ports;    // source and destination
+    // share
     bit<8>  last;        // the same as last_path
     bit<8>  share;       // which path, of 256 parts
+    // hash
     bit<32> flow_hash;   // of the five-tuple
     bit<8>  hash_shift;  // which of its bits choose here: not those of the tier below
+    // egress_qlen
     bit<8>  way;         // the choice, for egress; NO_WAY if there was none
+    // flowlet
     time_t  gap_start;   // a flow last seen earlier begins a flowlet
     bit<1>  new_flowlet;
     bit<8>  drawn;       // path for a new flowlet
+    // clb
     bit<32> before;      // queue at the report before
     bit<32> growth;      // T2
     bit<32> threshold;
@@ -142,14 +151,18 @@ struct metadata_t {
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
     bit<32> cells_16;     // the same in bytes, and a part of the sum
     bit<32> qlen;
     bit<32> now;
+    // mirror
     bit<10> session;      // of the copy that is made
     bit<8>  copy_kind;    // what it begins with
+    // egress_qlen
     bit<1>  queue_due;    // ingress shall hear of the queue
+    // red
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
@@ -326,11 +339,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -375,21 +386,13 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Route
 
-control Clock(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Clock(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
     apply {
         meta.now = parsed.global_tstamp[31:0];
     }
 } // control Clock
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -400,11 +403,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 } // control FlowHash
 
 // A host's tag ends at the last leaf.
-control StripTag(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control StripTag(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.deliver && hdr.tag.isValid()) {
             hdr.ethernet.ether_type = hdr.tag.ether_type;
@@ -415,11 +414,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta,
 
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.
-control Flowlet(inout headers_t hdr, inout metadata_t meta,
-                in ingress_intrinsic_metadata_t intrinsic,
-                in ingress_intrinsic_metadata_from_parser_t parsed,
-                inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Flowlet(inout metadata_t meta) {
     @name(".flowlet_time") @index("flow") @unit("ns")
     @brief("when the last packet of a flow came")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
@@ -459,11 +454,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
 } // control Flowlet
 
 // A path at random.
-control Draw(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
-             inout ingress_intrinsic_metadata_for_deparser_t deparser,
-             inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Draw(inout metadata_t meta) {
     Random<bit<8>>() dice;
 
     action pick_path_is(bit<8> path) {
@@ -531,11 +522,7 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
 // random and of the best one so far, which reports keep up to date. There is a
 // best one for each number of paths: leaves, and hosts of a leaf, may have more
 // and fewer.
-control Clb(inout headers_t hdr, inout metadata_t meta,
-            in ingress_intrinsic_metadata_t intrinsic,
-            in ingress_intrinsic_metadata_from_parser_t parsed,
-            inout ingress_intrinsic_metadata_for_deparser_t deparser,
-            inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Clb(inout headers_t hdr, inout metadata_t meta) {
     @name(".clb_qlen") @index("path,priority:8") @unit("bytes")
     @brief("length of an egress queue at its last report")
     Register<bit<32>, bit<6>>(64, 0) clb_qlen;
@@ -646,11 +633,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta,
 } // control Clb
 
 // A new flowlet takes the path that was chosen for it, others keep theirs.
-control KeepPath(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control KeepPath(inout metadata_t meta) {
     @name(".flowlet_path") @index("flow") @unit("path")
     @brief("path of its flowlet; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
@@ -683,9 +666,8 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -737,28 +719,27 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        clock.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        strip_tag.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        clock.apply(meta, parsed);
+        flow_hash.apply(hdr, meta);
+        strip_tag.apply(hdr, meta);
         if (meta.last_path > 0) {
-            flowlet.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-            draw.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+            flowlet.apply(meta);
+            draw.apply(meta);
         }
-        clb.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        keep_path.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        clb.apply(hdr, meta);
+        keep_path.apply(meta);
         if (meta.last_path > 0) {
             meta.out_port = meta.first_port + meta.step;
             meta.way = (bit<8>) meta.path;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
+control Depth(inout egress_metadata_t meta,
               in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_from_parser_t parsed) {
     // A cell has 80 bytes.
     action bytes_of_cells() {
         meta.qlen = meta.cells_16 << 6;
@@ -780,10 +761,7 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Tells ingress what a packet with a choice leaves behind in its queue, but no
 // more often than once per interval.
-control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
-                    in egress_intrinsic_metadata_t intrinsic,
-                    in egress_intrinsic_metadata_from_parser_t parsed,
-                    inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
     @brief("in egress: when ingress was last told of a queue")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
@@ -807,9 +785,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
 } // control ReportQueue
 
 // Makes the copy.
-control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
-                     in egress_intrinsic_metadata_t intrinsic,
-                     in egress_intrinsic_metadata_from_parser_t parsed,
+control SendFeedback(inout egress_metadata_t meta,
                      inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         if (meta.queue_due == 1) {
@@ -822,10 +798,7 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
-control Red(inout headers_t hdr, inout egress_metadata_t meta,
-            in egress_intrinsic_metadata_t intrinsic,
-            in egress_intrinsic_metadata_from_parser_t parsed,
-            inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
@@ -892,10 +865,10 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
 
     apply {
         if (hdr.bridge.isValid()) {
-            depth.apply(hdr, meta, intrinsic, parsed, deparser);
-            report_queue.apply(hdr, meta, intrinsic, parsed, deparser);
-            send_feedback.apply(hdr, meta, intrinsic, parsed, deparser);
-            red.apply(hdr, meta, intrinsic, parsed, deparser);
+            depth.apply(meta, intrinsic, parsed);
+            report_queue.apply(hdr, meta);
+            send_feedback.apply(meta, deparser);
+            red.apply(hdr, meta);
         }
     }
 } // control EgressPipe

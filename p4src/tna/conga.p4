@@ -112,6 +112,7 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;    // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;        // where to: a leaf, if there is a choice of ways to it
@@ -119,36 +120,50 @@ struct metadata_t {
     path_t  last_path;   // first_port + last_path
     path_t  path;        // the choice: out_port - first_port
     bool    deliver;     // the next hop is a host
+    // bridge
     port_t  step;        // the choice again, as a distance between ports
     bit<3>  priority;    // class, from the packet's DSCP
+    // clock
     time_t  now;
+    // in_port
     port_t  in_port;     // that the packet came in by, the first time
+    // l4
     bit<32> l4_ports;    // source and destination
+    // share
     bit<8>  last;        // the same as last_path
     bit<8>  share;       // which path, of 256 parts
+    // hash
     bit<32> flow_hash;   // of the five-tuple
     bit<8>  hash_shift;  // which of its bits choose here: not those of the tier below
+    // fabric
     bit<1>  to_deliver;  // the same as deliver
     bit<1>  choice;      // last_path is above zero
+    // flowlet
     time_t  gap_start;   // a flow last seen earlier begins a flowlet
     bit<1>  new_flowlet;
     bit<8>  drawn;       // path for a new flowlet
+    // conga
     bit<32> congestion;  // of a path at random; or what is learnt
     time_t  when;        // of what is learnt; or what is known must be later; at first how much
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
     bit<32> now;
+    // dre
     bit<32> window;       // of time, that of now
     bit<32> weight;       // what a byte adds to the load of the link, in 2^-16
     bit<32> rolled;       // bytes of the window before, if this packet begins one
     bit<32> sent;         // and in any case
     bit<8>  level;        // load of the link in eighths
+    // fabric
     leaf_t  own_leaf;     // number of this switch
     bit<1>  at_leaf;      // it has one
+    // conga
     bit<8>  fed_path;     // path of the feedback
+    // red
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
@@ -287,11 +302,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -338,22 +351,14 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Route
 
-control Clock(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Clock(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
     apply {
         meta.now = parsed.global_tstamp[31:0];
     }
 } // control Clock
 
 // From port numbers of the target to those of the topology.
-control Arrive(inout headers_t hdr, inout metadata_t meta,
-               in ingress_intrinsic_metadata_t intrinsic,
-               in ingress_intrinsic_metadata_from_parser_t parsed,
-               inout ingress_intrinsic_metadata_for_deparser_t deparser,
-               inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic) {
     @name(".is_port")
     action is_port(port_t port) {
         meta.in_port = port;
@@ -375,11 +380,9 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
 
 // Only switches may send what only switches understand: it is dropped where a
 // port has no entry.
-control Neighbour(inout headers_t hdr, inout metadata_t meta,
-                  in ingress_intrinsic_metadata_t intrinsic,
-                  in ingress_intrinsic_metadata_from_parser_t parsed,
-                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                  inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Neighbour(inout headers_t hdr,
+                  inout metadata_t meta,
+                  inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".from_switch")
     action from_switch() {
     }
@@ -405,11 +408,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Neighbour
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -421,11 +420,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.
-control Flowlet(inout headers_t hdr, inout metadata_t meta,
-                in ingress_intrinsic_metadata_t intrinsic,
-                in ingress_intrinsic_metadata_from_parser_t parsed,
-                inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Flowlet(inout metadata_t meta) {
     @name(".flowlet_time") @index("flow") @unit("ns")
     @brief("when the last packet of a flow came")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
@@ -468,11 +463,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
 } // control Flowlet
 
 // A path at random. At the last leaf, what is fed back of a path.
-control Draw(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
-             inout ingress_intrinsic_metadata_for_deparser_t deparser,
-             inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Draw(inout headers_t hdr, inout metadata_t meta) {
     Random<bit<8>>() dice;
 
     action pick_path_fed_back() {
@@ -548,11 +539,7 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
 // hosts of a leaf may have fewer paths than others: there is a best path for
 // each number of them. Draw has written down what was fed back, if this is the
 // leaf for it.
-control Conga(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Conga(inout headers_t hdr, inout metadata_t meta) {
     @name(".congestion_to") @index("leaf,path:8") @unit("1/8")
     @brief("congestion of a path to a leaf, as that feeds it back, and when it did")
     Register<fed_back_t, bit<9>>(512) congestion_to;
@@ -600,11 +587,7 @@ control Conga(inout headers_t hdr, inout metadata_t meta,
 } // control Conga
 
 // A new flowlet takes the path that was chosen for it, others keep theirs.
-control KeepPath(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control KeepPath(inout metadata_t meta) {
     @name(".flowlet_path") @index("flow") @unit("path")
     @brief("path of its flowlet; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
@@ -637,9 +620,8 @@ control KeepPath(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -695,26 +677,25 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        clock.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        arrive.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        neighbour.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flowlet.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        draw.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        conga.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        keep_path.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        clock.apply(meta, parsed);
+        arrive.apply(meta, intrinsic);
+        neighbour.apply(hdr, meta, deparser);
+        flow_hash.apply(hdr, meta);
+        flowlet.apply(meta);
+        draw.apply(hdr, meta);
+        conga.apply(hdr, meta);
+        keep_path.apply(meta);
         if (meta.last_path > 0) {
             meta.out_port = meta.first_port + meta.step;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
+control Depth(inout egress_metadata_t meta,
               in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_from_parser_t parsed) {
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
         meta.now = parsed.global_tstamp[31:0];
@@ -723,10 +704,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Load of each link, in eighths: the bytes of the last full window, by the
 // link's capacity. Ports to hosts have no entry.
-control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
-                 in egress_intrinsic_metadata_t intrinsic,
-                 in egress_intrinsic_metadata_from_parser_t parsed,
-                 inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Estimate(inout headers_t hdr,
+                 inout egress_metadata_t meta,
+                 in egress_intrinsic_metadata_t intrinsic) {
     @name(".link_load") @index("port") @unit("bytes")
     @brief("in egress: bytes that a link has sent in a window of 131 µs, and the number of the window")
     Register<link_window_t, bit<6>>(64) link_load;
@@ -847,10 +827,7 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
 // The header between leaves: the destination leaf learns from it and takes it
 // off, the source leaf puts it on. Leaves have themselves as the default action
 // of leaf_role, other switches nothing.
-control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
-               in egress_intrinsic_metadata_t intrinsic,
-               in egress_intrinsic_metadata_from_parser_t parsed,
-               inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     // Congestion of the paths from each leaf, as its packets arrive.
     @name(".congestion_from") @index("leaf,path:8") @unit("1/8")
     @brief("in egress: congestion of a path from a leaf")
@@ -928,10 +905,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 } // control Fabric
 
 // Each link on the way writes its load into the header if it is larger.
-control Congestion(inout headers_t hdr, inout egress_metadata_t meta,
-                   in egress_intrinsic_metadata_t intrinsic,
-                   in egress_intrinsic_metadata_from_parser_t parsed,
-                   inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Congestion(inout headers_t hdr, inout egress_metadata_t meta) {
     apply {
         if (hdr.fabric.isValid()) {
             hdr.fabric.congestion = max(hdr.fabric.congestion, meta.level);
@@ -941,10 +915,7 @@ control Congestion(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
-control Red(inout headers_t hdr, inout egress_metadata_t meta,
-            in egress_intrinsic_metadata_t intrinsic,
-            in egress_intrinsic_metadata_from_parser_t parsed,
-            inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
@@ -1011,11 +982,11 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     Red() red;
 
     apply {
-        depth.apply(hdr, meta, intrinsic, parsed, deparser);
-        estimate.apply(hdr, meta, intrinsic, parsed, deparser);
-        fabric.apply(hdr, meta, intrinsic, parsed, deparser);
-        congestion.apply(hdr, meta, intrinsic, parsed, deparser);
-        red.apply(hdr, meta, intrinsic, parsed, deparser);
+        depth.apply(meta, intrinsic, parsed);
+        estimate.apply(hdr, meta, intrinsic);
+        fabric.apply(hdr, meta);
+        congestion.apply(hdr, meta);
+        red.apply(hdr, meta);
     }
 } // control EgressPipe
 

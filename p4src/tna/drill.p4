@@ -95,16 +95,21 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // clock
     time_t  now;
+    // egress_qlen
     bit<8>  way;        // the choice, for egress; NO_WAY if there was none
+    // drill
     bit<8>  share_a;    // DRILL's candidates: two at random
     bit<8>  share_b;
     bit<8>  sample_a;
@@ -117,14 +122,18 @@ struct metadata_t {
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
     bit<32> cells_16;     // the same in bytes, and a part of the sum
     bit<32> qlen;
     bit<32> now;
+    // mirror
     bit<10> session;      // of the copy that is made
     bit<8>  copy_kind;    // what it begins with
+    // egress_qlen
     bit<1>  queue_due;    // ingress shall hear of the queue
+    // red
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
@@ -255,11 +264,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -295,11 +302,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Route
 
-control Clock(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Clock(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
     apply {
         meta.now = parsed.global_tstamp[31:0];
     }
@@ -310,11 +313,7 @@ control Clock(inout headers_t hdr, inout metadata_t meta,
 // has a copy of the lengths of its own, and the best path is kept with the
 // length that it had when it was last a sample. Some hosts of a leaf may have
 // fewer paths than others: there is a best path for each number of them.
-control Drill(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Drill(inout headers_t hdr, inout metadata_t meta) {
     @name(".egress_qlen") @index("path,priority:8") @unit("bytes")
     @brief("bytes queued at the ports of a choice, as last reported, for the first sample")
     Register<bit<32>, bit<6>>(64, 0) egress_qlen_a;
@@ -536,9 +535,8 @@ control Drill(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -584,21 +582,20 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        clock.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        drill.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        clock.apply(meta, parsed);
+        drill.apply(hdr, meta);
         if (meta.last_path > 0) {
             meta.out_port = meta.first_port + meta.step;
             meta.way = (bit<8>) meta.path;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
+control Depth(inout egress_metadata_t meta,
               in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_from_parser_t parsed) {
     // A cell has 80 bytes.
     action bytes_of_cells() {
         meta.qlen = meta.cells_16 << 6;
@@ -620,10 +617,7 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Tells ingress what a packet with a choice leaves behind in its queue, but no
 // more often than once per interval.
-control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
-                    in egress_intrinsic_metadata_t intrinsic,
-                    in egress_intrinsic_metadata_from_parser_t parsed,
-                    inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
     @brief("in egress: when ingress was last told of a queue")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
@@ -647,9 +641,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
 } // control ReportQueue
 
 // Makes the copy.
-control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
-                     in egress_intrinsic_metadata_t intrinsic,
-                     in egress_intrinsic_metadata_from_parser_t parsed,
+control SendFeedback(inout egress_metadata_t meta,
                      inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         if (meta.queue_due == 1) {
@@ -662,10 +654,7 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
-control Red(inout headers_t hdr, inout egress_metadata_t meta,
-            in egress_intrinsic_metadata_t intrinsic,
-            in egress_intrinsic_metadata_from_parser_t parsed,
-            inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
@@ -732,10 +721,10 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
 
     apply {
         if (hdr.bridge.isValid()) {
-            depth.apply(hdr, meta, intrinsic, parsed, deparser);
-            report_queue.apply(hdr, meta, intrinsic, parsed, deparser);
-            send_feedback.apply(hdr, meta, intrinsic, parsed, deparser);
-            red.apply(hdr, meta, intrinsic, parsed, deparser);
+            depth.apply(meta, intrinsic, parsed);
+            report_queue.apply(hdr, meta);
+            send_feedback.apply(meta, deparser);
+            red.apply(hdr, meta);
         }
     }
 } // control EgressPipe

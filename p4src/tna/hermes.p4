@@ -88,6 +88,7 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
@@ -95,20 +96,27 @@ struct metadata_t {
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
     bool    deliver;    // the next hop is a host
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // l4
     bit<32> l4_ports;   // source and destination
+    // share
     bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
+    // hash
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
+    // hermes
     bit<8>  wish;       // the path in the host's tag
     bit<1>  wishes;     // there is one
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
+    // red
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
@@ -245,11 +253,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -294,11 +300,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Route
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -309,11 +311,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 } // control FlowHash
 
 // A host's tag ends at the last leaf.
-control StripTag(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control StripTag(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.deliver && hdr.tag.isValid()) {
             hdr.ethernet.ether_type = hdr.tag.ether_type;
@@ -325,11 +323,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta,
 // The host has chosen, and says so in its tag; packets without one go by their
 // hash, and so do those that wish for what is not there. Aggregation switches,
 // which use the upper bits of the hash, have a choice of their own in the tag.
-control Hermes(inout headers_t hdr, inout metadata_t meta,
-               in ingress_intrinsic_metadata_t intrinsic,
-               in ingress_intrinsic_metadata_from_parser_t parsed,
-               inout ingress_intrinsic_metadata_for_deparser_t deparser,
-               inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Hermes(inout headers_t hdr, inout metadata_t meta) {
     action hashed_path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
@@ -466,9 +460,8 @@ control Hermes(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -514,21 +507,18 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        strip_tag.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        flow_hash.apply(hdr, meta);
+        strip_tag.apply(hdr, meta);
         if (meta.last_path > 0) {
-            hermes.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+            hermes.apply(hdr, meta);
             meta.out_port = meta.first_port + meta.step;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-              in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intrinsic) {
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
     }
@@ -536,10 +526,7 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
-control Red(inout headers_t hdr, inout egress_metadata_t meta,
-            in egress_intrinsic_metadata_t intrinsic,
-            in egress_intrinsic_metadata_from_parser_t parsed,
-            inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
@@ -603,8 +590,8 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     Red() red;
 
     apply {
-        depth.apply(hdr, meta, intrinsic, parsed, deparser);
-        red.apply(hdr, meta, intrinsic, parsed, deparser);
+        depth.apply(meta, intrinsic);
+        red.apply(hdr, meta);
     }
 } // control EgressPipe
 

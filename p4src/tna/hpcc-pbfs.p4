@@ -144,28 +144,37 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // in_port
     port_t  in_port;    // that the packet came in by, the first time
+    // l4
     bit<32> l4_ports;   // source and destination
+    // share
     bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
+    // hash
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed;  // the checksum is due
     bit<32> cells_16;      // the same in bytes, and a part of the sum
     bit<32> qlen;
     bit<32> now;
+    // wire
     bit<16> wire_bytes;    // length of the packet as it leaves
+    // int
     bit<32> tx_bytes;      // bytes that the port has sent with it
     bit<4>  rate_code;
     bit<12> path_id;       // exclusive or of the switches' numbers, with this one
@@ -173,8 +182,10 @@ struct egress_metadata_t {
     bit<16> cells_left;    // queue that the packet leaves behind
     bit<32> record;        // first and second half of it
     bit<32> record_end;
+    // mirror
     bit<10> session;       // of the copy that is made
     bit<8>  copy_kind;     // what it begins with
+    // pbfs
     bit<32> slot;          // number of the running slot
     bit<32> window_number; // and of the running window
     bit<1>  slot_ended;
@@ -351,11 +362,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -394,11 +403,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 } // control Route
 
 // From port numbers of the target to those of the topology.
-control Arrive(inout headers_t hdr, inout metadata_t meta,
-               in ingress_intrinsic_metadata_t intrinsic,
-               in ingress_intrinsic_metadata_from_parser_t parsed,
-               inout ingress_intrinsic_metadata_for_deparser_t deparser,
-               inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic) {
     @name(".is_port")
     action is_port(port_t port) {
         meta.in_port = port;
@@ -418,11 +423,7 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Arrive
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -433,11 +434,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 } // control FlowHash
 
 // Each flow keeps to one path.
-control Ecmp(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
-             inout ingress_intrinsic_metadata_for_deparser_t deparser,
-             inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Ecmp(inout metadata_t meta) {
     action hashed_path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
@@ -505,9 +502,8 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -554,21 +550,20 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        arrive.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        arrive.apply(meta, intrinsic);
+        flow_hash.apply(hdr, meta);
         if (meta.last_path > 0) {
-            ecmp.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+            ecmp.apply(meta);
             meta.out_port = meta.first_port + meta.step;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
+control Depth(inout egress_metadata_t meta,
               in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_from_parser_t parsed) {
     // The depth has 19 bits: a hash writes all 32 at once, where an assignment
     // would have all sums with it cut in two. A cell has 80 bytes.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) times_16;
@@ -595,10 +590,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 } // control Depth
 
 // The header between the pipelines does not leave.
-control Wire(inout headers_t hdr, inout egress_metadata_t meta,
-             in egress_intrinsic_metadata_t intrinsic,
-             in egress_intrinsic_metadata_from_parser_t parsed,
-             inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Wire(inout headers_t hdr,
+             inout egress_metadata_t meta,
+             in egress_intrinsic_metadata_t intrinsic) {
     apply {
         meta.wire_bytes = intrinsic.pkt_length - (bit<16>) hdr.bridge.minSizeInBytes();
     }
@@ -606,10 +600,10 @@ control Wire(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Adds a record of this port to packets that ask for it: its rate, the time,
 // the bytes it has sent, and the queue that the packet leaves behind.
-control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
+control Telemetry(inout headers_t hdr,
+                  inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_t intrinsic,
-                  in egress_intrinsic_metadata_from_parser_t parsed,
-                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                  in egress_intrinsic_metadata_from_parser_t parsed) {
     @name(".tx_bytes") @index("port") @unit("bytes")
     @brief("bytes that a port has sent")
     Register<bit<32>, bit<6>>(64, 0) tx_bytes;
@@ -734,9 +728,9 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
 // it, in slots of 2^10 ns and in windows of 8 slots: registers that return what
 // the slot before had, and others that keep it. A copy of a marked packet that
 // meets congestion becomes a postcard.
-control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
+control FastStart(inout headers_t hdr,
+                  inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_t intrinsic,
-                  in egress_intrinsic_metadata_from_parser_t parsed,
                   inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".slot_bytes") @index("port") @unit("bytes")
     @brief("in egress: bytes that a port sent in a slot, and its number")
@@ -981,10 +975,7 @@ control FastStart(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Makes a copy into a postcard, on its way back by the port that the packet
 // came by.
-control Postcard(inout headers_t hdr, inout egress_metadata_t meta,
-                 in egress_intrinsic_metadata_t intrinsic,
-                 in egress_intrinsic_metadata_from_parser_t parsed,
-                 inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Postcard(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".sign")
     action sign(@value("node.id") bit<16> switch_id) {
         hdr.postcard.switch_id = switch_id;
@@ -1049,13 +1040,13 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     Postcard() postcard;
 
     apply {
-        wire.apply(hdr, meta, intrinsic, parsed, deparser);
+        wire.apply(hdr, meta, intrinsic);
         if (hdr.bridge.isValid()) {
-            depth.apply(hdr, meta, intrinsic, parsed, deparser);
-            telemetry.apply(hdr, meta, intrinsic, parsed, deparser);
-            fast_start.apply(hdr, meta, intrinsic, parsed, deparser);
+            depth.apply(meta, intrinsic, parsed);
+            telemetry.apply(hdr, meta, intrinsic, parsed);
+            fast_start.apply(hdr, meta, intrinsic, deparser);
         } else if (hdr.card.isValid()) {
-            postcard.apply(hdr, meta, intrinsic, parsed, deparser);
+            postcard.apply(hdr, meta);
         }
     }
 } // control EgressPipe

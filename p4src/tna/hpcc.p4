@@ -95,23 +95,30 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // l4
     bit<32> l4_ports;   // source and destination
+    // share
     bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
+    // hash
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
 }
 
 struct egress_metadata_t {
+    // wire
     bit<16> wire_bytes; // length of the packet as it leaves
+    // int
     bit<32> tx_bytes;   // bytes that the port has sent with it
     bit<4>  rate_code;
     bit<12> path_id;    // exclusive or of the switches' numbers, with this one
@@ -234,11 +241,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -276,11 +281,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Route
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -291,11 +292,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 } // control FlowHash
 
 // Each flow keeps to one path.
-control Ecmp(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
-             inout ingress_intrinsic_metadata_for_deparser_t deparser,
-             inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Ecmp(inout metadata_t meta) {
     action hashed_path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
@@ -363,9 +360,8 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -410,21 +406,20 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        flow_hash.apply(hdr, meta);
         if (meta.last_path > 0) {
-            ecmp.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+            ecmp.apply(meta);
             meta.out_port = meta.first_port + meta.step;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
 // The header between the pipelines does not leave.
-control Wire(inout headers_t hdr, inout egress_metadata_t meta,
-             in egress_intrinsic_metadata_t intrinsic,
-             in egress_intrinsic_metadata_from_parser_t parsed,
-             inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Wire(inout headers_t hdr,
+             inout egress_metadata_t meta,
+             in egress_intrinsic_metadata_t intrinsic) {
     apply {
         meta.wire_bytes = intrinsic.pkt_length - (bit<16>) hdr.bridge.minSizeInBytes();
     }
@@ -432,10 +427,10 @@ control Wire(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Adds a record of this port to packets that ask for it: its rate, the time,
 // the bytes it has sent, and the queue that the packet leaves behind.
-control Telemetry(inout headers_t hdr, inout egress_metadata_t meta,
+control Telemetry(inout headers_t hdr,
+                  inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_t intrinsic,
-                  in egress_intrinsic_metadata_from_parser_t parsed,
-                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
+                  in egress_intrinsic_metadata_from_parser_t parsed) {
     @name(".tx_bytes") @index("port") @unit("bytes")
     @brief("bytes that a port has sent")
     Register<bit<32>, bit<6>>(64, 0) tx_bytes;
@@ -565,8 +560,8 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     Telemetry() telemetry;
 
     apply {
-        wire.apply(hdr, meta, intrinsic, parsed, deparser);
-        telemetry.apply(hdr, meta, intrinsic, parsed, deparser);
+        wire.apply(hdr, meta, intrinsic);
+        telemetry.apply(hdr, meta, intrinsic, parsed);
     }
 } // control EgressPipe
 

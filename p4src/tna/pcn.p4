@@ -76,24 +76,31 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // l4
     bit<32> l4_ports;   // source and destination
+    // share
     bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
+    // hash
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
+    // np_ecn
     bit<32> ahead;        // cells that were in the queue before the packet
     bit<32> unit;         // time of 512 bits on the link, in 1/1024
     bit<32> expected;     // time that the cells ahead take
@@ -199,11 +206,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -241,11 +246,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Route
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -256,11 +257,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 } // control FlowHash
 
 // Each flow keeps to one path.
-control Ecmp(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
-             inout ingress_intrinsic_metadata_for_deparser_t deparser,
-             inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Ecmp(inout metadata_t meta) {
     action hashed_path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
@@ -328,9 +325,8 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -375,20 +371,17 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        flow_hash.apply(hdr, meta);
         if (meta.last_path > 0) {
-            ecmp.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+            ecmp.apply(meta);
             meta.out_port = meta.first_port + meta.step;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-              in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intrinsic) {
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
     }
@@ -397,10 +390,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 // PCN's NP-ECN: packets that a pause held up are not marked; of the others,
 // those that leave a queue behind. A pause shows by its length: a packet was
 // held up if it waited longer than what was queued before it takes to send.
-control MarkNonPaused(inout headers_t hdr, inout egress_metadata_t meta,
-                      in egress_intrinsic_metadata_t intrinsic,
-                      in egress_intrinsic_metadata_from_parser_t parsed,
-                      inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control MarkNonPaused(inout headers_t hdr,
+                      inout egress_metadata_t meta,
+                      in egress_intrinsic_metadata_t intrinsic) {
     @name(".pause_unit")
     action pause_unit(@value("quantum(rate)") bit<32> unit) {
         meta.unit = unit;
@@ -492,8 +484,8 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     MarkNonPaused() mark_non_paused;
 
     apply {
-        depth.apply(hdr, meta, intrinsic, parsed, deparser);
-        mark_non_paused.apply(hdr, meta, intrinsic, parsed, deparser);
+        depth.apply(meta, intrinsic);
+        mark_non_paused.apply(hdr, meta, intrinsic);
     }
 } // control EgressPipe
 

@@ -181,6 +181,7 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;         // where to: a leaf, if there is a choice of ways to it
@@ -188,23 +189,33 @@ struct metadata_t {
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
     bool    deliver;      // the next hop is a host
+    // bridge
     port_t  step;         // the choice again, as a distance between ports
     bit<3>  priority;     // class, from the packet's DSCP
+    // clock
     time_t  now;
+    // in_port
     port_t  in_port;      // that the packet came in by, the first time
+    // message
     bit<8>  message;      // what a copy is to become
     bit<10> session;      // and where it goes
     bit<8>  copy_kind;    // and what it begins with
+    // l4
     bit<32> l4_ports;     // source and destination
+    // share
     bit<8>  last;         // the same as last_path
     bit<8>  share;        // which path, of 256 parts
+    // hash
     bit<32> flow_hash;    // of the five-tuple
     bit<8>  hash_shift;   // which of its bits choose here: not those of the tier below
+    // fabric
     bit<1>  to_deliver;   // the same as deliver
     bit<1>  choice;       // last_path is above zero
+    // flowlet
     time_t  gap_start;    // a flow last seen earlier begins a flowlet
     bit<1>  new_flowlet;
     bit<8>  drawn;        // path for a new flowlet
+    // plb
     bit<1>  moved;        // the packet comes again, to take another path
     bit<1>  learns;       // it says something of a path (drawn)
     leaf_t  news_leaf;    // to this leaf
@@ -242,22 +253,28 @@ struct metadata_t {
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
     bit<32> now;
+    // mirror
     bit<10> session;      // of the copy that is made
     bit<8>  copy_kind;    // what it begins with
+    // dre
     bit<32> window;       // of time, that of now
     bit<32> weight;       // what a byte adds to the load of the link, in 2^-16
     bit<32> rolled;       // bytes of the window before, if this packet begins one
     bit<32> sent;         // and in any case
     bit<8>  level;        // load of the link in 1/255
+    // fabric
     leaf_t  own_leaf;     // number of this switch
     bit<1>  at_leaf;      // it has one
+    // rtt
     time_t  stamp_before; // a path last stamped earlier is stamped again
     time_t  age;
     bit<1>  stamp;        // this packet is to be stamped
     bit<8>  waiting;      // path of the stamp that waits to be echoed, plus one
+    // plb
     bit<1>  receives;     // the packet brings a stamp to this leaf
     bit<1>  sends;        // or leaves it for another one
     bit<1>  queue_due;    // ingress shall hear of the queue
@@ -273,6 +290,7 @@ struct egress_metadata_t {
     time_t  eighth_now;
     time_t  expected;
     bit<8>  echo_load;
+    // red
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
@@ -535,11 +553,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -587,22 +603,14 @@ control Route(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Route
 
-control Clock(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Clock(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
     apply {
         meta.now = parsed.global_tstamp[31:0];
     }
 } // control Clock
 
 // From port numbers of the target to those of the topology.
-control Arrive(inout headers_t hdr, inout metadata_t meta,
-               in ingress_intrinsic_metadata_t intrinsic,
-               in ingress_intrinsic_metadata_from_parser_t parsed,
-               inout ingress_intrinsic_metadata_for_deparser_t deparser,
-               inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic) {
     @name(".is_port")
     action is_port(port_t port) {
         meta.in_port = port;
@@ -624,11 +632,9 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
 
 // Only switches may send what only switches understand: it is dropped where a
 // port has no entry.
-control Neighbour(inout headers_t hdr, inout metadata_t meta,
-                  in ingress_intrinsic_metadata_t intrinsic,
-                  in ingress_intrinsic_metadata_from_parser_t parsed,
-                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                  inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Neighbour(inout headers_t hdr,
+                  inout metadata_t meta,
+                  inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".from_switch")
     action from_switch() {
     }
@@ -655,11 +661,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Neighbour
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -671,11 +673,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.
-control Flowlet(inout headers_t hdr, inout metadata_t meta,
-                in ingress_intrinsic_metadata_t intrinsic,
-                in ingress_intrinsic_metadata_from_parser_t parsed,
-                inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Flowlet(inout metadata_t meta) {
     @name(".flowlet_time") @index("flow") @unit("ns")
     @brief("when the last packet of a flow came")
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
@@ -717,11 +715,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta,
 } // control Flowlet
 
 // A path at random.
-control Draw(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
-             inout ingress_intrinsic_metadata_for_deparser_t deparser,
-             inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Draw(inout metadata_t meta) {
     Random<bit<8>>() dice;
 
     action pick_path_is(bit<8> path) {
@@ -787,11 +781,9 @@ control Draw(inout headers_t hdr, inout metadata_t meta,
 // algorithm 2 in one number, the smaller the better: the class in the upper two
 // bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then the round-trip
 // time, or what the load is short of full if undetermined.
-control PathNews(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control PathNews(inout headers_t hdr,
+                 inout metadata_t meta,
+                 inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) widened;
 
     @name(".rank_path")
@@ -918,11 +910,7 @@ control PathNews(inout headers_t hdr, inout metadata_t meta,
 
 // Measures a path that no flow takes now, one after the other: egress makes a
 // probe of the copy, unless the path was measured lately.
-control Probe(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Probe(inout metadata_t meta) {
     @name(".probed_at") @index("leaf") @unit("ns")
     @brief("when a path to a leaf was last probed")
     Register<time_t, bit<6>>(64, 0) probed_at;
@@ -995,11 +983,7 @@ control Probe(inout headers_t hdr, inout metadata_t meta,
 // or may take its place. Nothing else is looked at when a flow chooses; if the
 // best path is kicked out, or none of those that there are, that one takes a
 // path at random.
-control BestPath(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control BestPath(inout metadata_t meta) {
     @name(".path_best") @index("leaf") @unit("rank")
     @brief("rank of the best path to a leaf, and that path")
     Register<best_path_t, bit<6>>(64, { 0xffffffff, 0 }) path_best;
@@ -1057,11 +1041,7 @@ control BestPath(inout headers_t hdr, inout metadata_t meta,
 
 // A new flow takes the best path, others keep theirs; so does the packet of one
 // that comes again.
-control FlowPath(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowPath(inout metadata_t meta) {
     @name(".flowlet_path") @index("flow") @unit("path")
     @brief("path of its flowlet; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow not seen before
@@ -1094,11 +1074,9 @@ control FlowPath(inout headers_t hdr, inout metadata_t meta,
 // A flow stays on its path until that is congested or kicked out. As a register
 // is asked once per packet, the packet that finds it so comes again to write
 // the other path down.
-control Plb(inout headers_t hdr, inout metadata_t meta,
-            in ingress_intrinsic_metadata_t intrinsic,
-            in ingress_intrinsic_metadata_from_parser_t parsed,
-            inout ingress_intrinsic_metadata_for_deparser_t deparser,
-            inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Plb(inout headers_t hdr,
+            inout metadata_t meta,
+            inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".path_rank") @index("leaf,path:8") @unit("rank")
     @brief("class of a path in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then its round-trip time or what its load lacks")
     Register<bit<32>, bit<9>>(512, 0) path_rank;
@@ -1203,11 +1181,9 @@ control Plb(inout headers_t hdr, inout metadata_t meta,
 // packet waits all the same, but its leaf is told to leave the path. A port
 // with an entry seems to be paused if packets come for it without a rest, and
 // egress reports none of them.
-control MeetPause(inout headers_t hdr, inout metadata_t meta,
-                  in ingress_intrinsic_metadata_t intrinsic,
-                  in ingress_intrinsic_metadata_from_parser_t parsed,
-                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                  inout ingress_intrinsic_metadata_for_tm_t tm) {
+control MeetPause(inout headers_t hdr,
+                  inout metadata_t meta,
+                  inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".silence") @index("port,priority:8") @unit("ns")
     @brief("when a packet last left a queue or one came after a rest, and when the last one came")
     Register<silence_t, bit<9>>(512) silence;
@@ -1374,9 +1350,8 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -1434,30 +1409,29 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        clock.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        arrive.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        neighbour.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        draw.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        path_news.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        probe.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flowlet.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        best_path.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_path.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        plb.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        clock.apply(meta, parsed);
+        arrive.apply(meta, intrinsic);
+        neighbour.apply(hdr, meta, deparser);
+        flow_hash.apply(hdr, meta);
+        draw.apply(meta);
+        path_news.apply(hdr, meta, deparser);
+        probe.apply(meta);
+        flowlet.apply(meta);
+        best_path.apply(meta);
+        flow_path.apply(meta);
+        plb.apply(hdr, meta, deparser);
         if (meta.last_path > 0) {
             meta.out_port = meta.first_port + meta.step;
         }
-        meet_pause.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        meet_pause.apply(hdr, meta, deparser);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
+control Depth(inout egress_metadata_t meta,
               in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_from_parser_t parsed) {
     // By a hash: an assignment would have all that depends on the depth cut in
     // two, as it has 19 bits.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) widened;
@@ -1470,10 +1444,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Load of each link, in 1/255: the bytes of the last full window, by the link's
 // capacity. Ports to hosts have no entry.
-control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
-                 in egress_intrinsic_metadata_t intrinsic,
-                 in egress_intrinsic_metadata_from_parser_t parsed,
-                 inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Estimate(inout headers_t hdr,
+                 inout egress_metadata_t meta,
+                 in egress_intrinsic_metadata_t intrinsic) {
     @name(".link_load") @index("port") @unit("bytes")
     @brief("in egress: bytes that a link has sent in a window of 131 µs, and the number of the window")
     Register<link_window_t, bit<6>>(64) link_load;
@@ -1654,9 +1627,8 @@ control Estimate(inout headers_t hdr, inout egress_metadata_t meta,
 // The header between leaves: the destination leaf learns from it and takes it
 // off, the source leaf puts it on. Leaves have themselves as the default action
 // of leaf_role, other switches nothing.
-control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
-               in egress_intrinsic_metadata_t intrinsic,
-               in egress_intrinsic_metadata_from_parser_t parsed,
+control Fabric(inout headers_t hdr,
+               inout egress_metadata_t meta,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // When a packet on each path to each leaf was last stamped.
     @name(".stamped_at") @index("leaf,path:8") @unit("ns")
@@ -1848,10 +1820,9 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Time that packets were held up, by port: a moving average in which each
 // report counts an eighth. The copy that goes to ingress brings it here.
-control Sojourn(inout headers_t hdr, inout egress_metadata_t meta,
-                in egress_intrinsic_metadata_t intrinsic,
-                in egress_intrinsic_metadata_from_parser_t parsed,
-                inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Sojourn(inout headers_t hdr,
+                inout egress_metadata_t meta,
+                in egress_intrinsic_metadata_t intrinsic) {
     @name(".sojourn") @index("port,priority:8") @unit("ns")
     @brief("in egress: time that packets lately waited for a port")
     Register<time_t, bit<9>>(512, 0) sojourn;
@@ -1894,10 +1865,7 @@ control Sojourn(inout headers_t hdr, inout egress_metadata_t meta,
 // is larger than that of the others, and tells ingress what to expect. A pause
 // shows by its length: a packet was held up if it waited longer than what was
 // queued before it takes to send.
-control PayDelay(inout headers_t hdr, inout egress_metadata_t meta,
-                 in egress_intrinsic_metadata_t intrinsic,
-                 in egress_intrinsic_metadata_from_parser_t parsed,
-                 inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control PayDelay(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
     @brief("in egress: when ingress was last told of a queue")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
@@ -2015,10 +1983,7 @@ control PayDelay(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Makes a copy into a message to the leaf that the packet came from. What it
 // was a copy of follows, as padding. One for this leaf stays as it is.
-control KickOut(inout headers_t hdr, inout egress_metadata_t meta,
-                in egress_intrinsic_metadata_t intrinsic,
-                in egress_intrinsic_metadata_from_parser_t parsed,
-                inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control KickOut(inout headers_t hdr) {
     action kick_out() {
         hdr.kick.setValid();
         hdr.kick.kind = KIND_KICK_OUT;
@@ -2039,9 +2004,7 @@ control KickOut(inout headers_t hdr, inout egress_metadata_t meta,
 } // control KickOut
 
 // Makes the copy.
-control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
-                     in egress_intrinsic_metadata_t intrinsic,
-                     in egress_intrinsic_metadata_from_parser_t parsed,
+control SendFeedback(inout egress_metadata_t meta,
                      inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         if (meta.queue_due == 1) {
@@ -2054,10 +2017,7 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
-control Red(inout headers_t hdr, inout egress_metadata_t meta,
-            in egress_intrinsic_metadata_t intrinsic,
-            in egress_intrinsic_metadata_from_parser_t parsed,
-            inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
@@ -2127,16 +2087,16 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     KickOut() kick_out;
 
     apply {
-        sojourn.apply(hdr, meta, intrinsic, parsed, deparser);
+        sojourn.apply(hdr, meta, intrinsic);
         if (hdr.bridge.isValid()) {
-            depth.apply(hdr, meta, intrinsic, parsed, deparser);
-            estimate.apply(hdr, meta, intrinsic, parsed, deparser);
-            fabric.apply(hdr, meta, intrinsic, parsed, deparser);
-            pay_delay.apply(hdr, meta, intrinsic, parsed, deparser);
-            send_feedback.apply(hdr, meta, intrinsic, parsed, deparser);
-            red.apply(hdr, meta, intrinsic, parsed, deparser);
+            depth.apply(meta, intrinsic, parsed);
+            estimate.apply(hdr, meta, intrinsic);
+            fabric.apply(hdr, meta, deparser);
+            pay_delay.apply(hdr, meta);
+            send_feedback.apply(meta, deparser);
+            red.apply(hdr, meta);
         } else if (hdr.message.isValid()) {
-            kick_out.apply(hdr, meta, intrinsic, parsed, deparser);
+            kick_out.apply(hdr);
         }
     }
 } // control EgressPipe

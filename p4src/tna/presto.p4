@@ -74,28 +74,37 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // l4
     bit<32> l4_ports;   // source and destination
+    // share
     bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
+    // length
     bit<16> length;     // of the frame, without headers of the fabric's own
+    // hash
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
+    // presto
     bit<32> cell_room;  // bytes that a flowcell may have
     bit<1>  cell_full;
     bit<8>  drawn;      // path of a new flow
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
+    // red
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
@@ -199,11 +208,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -242,11 +249,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 } // control Route
 
 // Ingress is not told how long a packet is: its IP header is asked.
-control Measure(inout headers_t hdr, inout metadata_t meta,
-                in ingress_intrinsic_metadata_t intrinsic,
-                in ingress_intrinsic_metadata_from_parser_t parsed,
-                inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Measure(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             meta.length = hdr.ipv4.total_len + 14;
@@ -256,11 +259,7 @@ control Measure(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Measure
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -271,11 +270,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 } // control FlowHash
 
 // Flowcells of a flow take the paths in turn, beginning with one by its hash.
-control Presto(inout headers_t hdr, inout metadata_t meta,
-               in ingress_intrinsic_metadata_t intrinsic,
-               in ingress_intrinsic_metadata_from_parser_t parsed,
-               inout ingress_intrinsic_metadata_for_deparser_t deparser,
-               inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Presto(inout metadata_t meta) {
     @name(".flowcell_bytes") @index("flow") @unit("bytes")
     @brief("bytes of a flow in its flowcell")
     Register<bit<32>, bit<12>>(4096, 0) flowcell_bytes;
@@ -401,9 +396,8 @@ control Presto(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -449,21 +443,18 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        measure.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        measure.apply(hdr, meta);
+        flow_hash.apply(hdr, meta);
         if (meta.last_path > 0) {
-            presto.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+            presto.apply(meta);
             meta.out_port = meta.first_port + meta.step;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-              in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intrinsic) {
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
     }
@@ -471,10 +462,7 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
-control Red(inout headers_t hdr, inout egress_metadata_t meta,
-            in egress_intrinsic_metadata_t intrinsic,
-            in egress_intrinsic_metadata_from_parser_t parsed,
-            inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
@@ -538,8 +526,8 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     Red() red;
 
     apply {
-        depth.apply(hdr, meta, intrinsic, parsed, deparser);
-        red.apply(hdr, meta, intrinsic, parsed, deparser);
+        depth.apply(meta, intrinsic);
+        red.apply(hdr, meta);
     }
 } // control EgressPipe
 

@@ -129,29 +129,39 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // in_port
     port_t  in_port;    // that the packet came in by, the first time
+    // l4
     bit<32> l4_ports;   // source and destination
+    // share
     bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
+    // hash
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed;   // the checksum is due
     bit<32> cells_16;       // the same in bytes, and a part of the sum
     bit<32> qlen;
+    // wire
     bit<16> wire_bytes;     // length of the packet as it leaves
+    // mirror
     bit<10> session;        // of the copy that is made
     bit<8>  copy_kind;      // what it begins with
+    // qcn
     port_t  sampled_port;   // queue that the packet is from, or a copy about
     bit<3>  sampled_class;
     bit<9>  sampled_queue;  // both
@@ -316,11 +326,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -359,11 +367,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 } // control Route
 
 // From port numbers of the target to those of the topology.
-control Arrive(inout headers_t hdr, inout metadata_t meta,
-               in ingress_intrinsic_metadata_t intrinsic,
-               in ingress_intrinsic_metadata_from_parser_t parsed,
-               inout ingress_intrinsic_metadata_for_deparser_t deparser,
-               inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic) {
     @name(".is_port")
     action is_port(port_t port) {
         meta.in_port = port;
@@ -383,11 +387,7 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Arrive
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -398,11 +398,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 } // control FlowHash
 
 // Each flow keeps to one path.
-control Ecmp(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
-             inout ingress_intrinsic_metadata_for_deparser_t deparser,
-             inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Ecmp(inout metadata_t meta) {
     action hashed_path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
@@ -470,9 +466,8 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -519,21 +514,18 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        arrive.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        arrive.apply(meta, intrinsic);
+        flow_hash.apply(hdr, meta);
         if (meta.last_path > 0) {
-            ecmp.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+            ecmp.apply(meta);
             meta.out_port = meta.first_port + meta.step;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-              in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intrinsic) {
     // The depth has 19 bits: a hash writes all 32 at once, where an assignment
     // would have all sums with it cut in two. A cell has 80 bytes.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) times_16;
@@ -559,10 +551,9 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 } // control Depth
 
 // The header between the pipelines does not leave.
-control Wire(inout headers_t hdr, inout egress_metadata_t meta,
-             in egress_intrinsic_metadata_t intrinsic,
-             in egress_intrinsic_metadata_from_parser_t parsed,
-             inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Wire(inout headers_t hdr,
+             inout egress_metadata_t meta,
+             in egress_intrinsic_metadata_t intrinsic) {
     apply {
         meta.wire_bytes = intrinsic.pkt_length - (bit<16>) hdr.bridge.minSizeInBytes();
     }
@@ -573,10 +564,7 @@ control Wire(inout headers_t hdr, inout egress_metadata_t meta,
 // register cannot be written again when it is known how congested the queue is.
 // So the period begins as the longest one, and a copy of the sample shortens
 // it, the more the more congested the queue was.
-control Sample(inout headers_t hdr, inout egress_metadata_t meta,
-               in egress_intrinsic_metadata_t intrinsic,
-               in egress_intrinsic_metadata_from_parser_t parsed,
-               inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Sample(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".qcn_seen") @index("port,priority:8") @unit("bytes")
     @brief("length of an egress queue when a packet last left it, and what it had grown by since the one before")
     Register<seen_queue_t, bit<9>>(512) qcn_seen;
@@ -807,9 +795,8 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta,
 } // control Sample
 
 // Second half: how congested the queue is that the sample left behind.
-control Weigh(inout headers_t hdr, inout egress_metadata_t meta,
-              in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
+control Weigh(inout headers_t hdr,
+              inout egress_metadata_t meta,
               inout egress_intrinsic_metadata_for_deparser_t deparser) {
     // Of each queue: its length at the last sample.
     @name(".qcn_qlen") @index("port,priority:8") @unit("bytes")
@@ -994,9 +981,8 @@ control Weigh(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Makes the copy of a sample into a congestion notification packet for the
 // sender, as if the receiver had sent it.
-control Feedback(inout headers_t hdr, inout egress_metadata_t meta,
-                 in egress_intrinsic_metadata_t intrinsic,
-                 in egress_intrinsic_metadata_from_parser_t parsed,
+control Feedback(inout headers_t hdr,
+                 inout egress_metadata_t meta,
                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) icrc;
 
@@ -1069,13 +1055,13 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     Feedback() feedback;
 
     apply {
-        depth.apply(hdr, meta, intrinsic, parsed, deparser);
-        wire.apply(hdr, meta, intrinsic, parsed, deparser);
-        sample.apply(hdr, meta, intrinsic, parsed, deparser);
+        depth.apply(meta, intrinsic);
+        wire.apply(hdr, meta, intrinsic);
+        sample.apply(hdr, meta);
         if (hdr.bridge.isValid()) {
-            weigh.apply(hdr, meta, intrinsic, parsed, deparser);
+            weigh.apply(hdr, meta, deparser);
         } else if (hdr.sample.isValid()) {
-            feedback.apply(hdr, meta, intrinsic, parsed, deparser);
+            feedback.apply(hdr, meta, deparser);
         }
     }
 } // control EgressPipe

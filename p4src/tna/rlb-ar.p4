@@ -197,6 +197,7 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
@@ -204,21 +205,31 @@ struct metadata_t {
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
     bool    deliver;    // the next hop is a host
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // clock
     time_t  now;
+    // in_port
     port_t  in_port;    // that the packet came in by, the first time
+    // message
     bit<8>  message;    // what a copy is to become
     bit<10> session;    // and where it goes
     bit<8>  copy_kind;  // and what it begins with
+    // neighbour
     path_t  by_path;    // that a message came by
     bit<16> relay;      // who else shall hear of it
+    // l4
     bit<32> l4_ports;   // source and destination
+    // share
     bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
+    // length
     bit<16> length;     // of the IP packet
+    // hash
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
+    // ar
     bit<8>  drawn;      // path at random
     bit<32> band;       // of its queue, or of the queue that is reported: 0 to 7
     bit<32> best_band;  // of the best path
@@ -227,7 +238,9 @@ struct metadata_t {
     bit<8>  best;       // path with the lowest band, plus one
     bit<8>  worst;      // path that flows leave, plus one; or 0
     bit<8>  chosen;     // path of the packet, plus one
+    // fabric
     bit<8>  hop;        // HOP_HOST, HOP_CHOICE, HOP_OTHER; or zero
+    // rlb
     bit<32> amount;     // bytes that the ingress queue grows by; feedback is below zero
     bit<32> qlen;       // ingress_qlen of the port, if it is time to look
     bit<32> to_warn;    // what it lacks to the threshold; below zero beyond it
@@ -245,20 +258,27 @@ struct metadata_t {
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
     bit<32> cells_16;     // the same in bytes, and a part of the sum
     bit<32> qlen;
     bit<32> now;
+    // mirror
     bit<10> session;      // of the copy that is made
     bit<8>  copy_kind;    // what it begins with
+    // egress_qlen
     bit<1>  queue_due;    // ingress shall hear of the queue
+    // ingress_qlen
     bit<32> departed;
+    // fabric
     leaf_t  own_leaf;     // number of this switch
     bit<1>  at_leaf;      // it has one
+    // rtt
     bit<3>  chance;       // the packet is stamped if this is zero
     time_t  age;          // how far the stamp that waits to be echoed is behind our clock
     time_t  stamp;        // our clock, with the path in the lowest bits
+    // red
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
@@ -515,11 +535,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -569,11 +587,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the target to those of the topology. Recirculation ports
 // have no entry: what comes from there says itself where it was before.
-control Arrive(inout headers_t hdr, inout metadata_t meta,
-               in ingress_intrinsic_metadata_t intrinsic,
-               in ingress_intrinsic_metadata_from_parser_t parsed,
-               inout ingress_intrinsic_metadata_for_deparser_t deparser,
-               inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic) {
     @name(".is_port")
     action is_port(port_t port) {
         meta.in_port = port;
@@ -595,11 +609,9 @@ control Arrive(inout headers_t hdr, inout metadata_t meta,
 
 // Only switches may send what only switches understand: it is dropped where a
 // port has no entry.
-control Neighbour(inout headers_t hdr, inout metadata_t meta,
-                  in ingress_intrinsic_metadata_t intrinsic,
-                  in ingress_intrinsic_metadata_from_parser_t parsed,
-                  inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                  inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Neighbour(inout headers_t hdr,
+                  inout metadata_t meta,
+                  inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".from_switch")
     action from_switch(@value("port.path") path_t path, @value("port.relay") bit<16> relay_group) {
         meta.by_path = path;
@@ -628,11 +640,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta,
     }
 } // control Neighbour
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta,
-                 in ingress_intrinsic_metadata_t intrinsic,
-                 in ingress_intrinsic_metadata_from_parser_t parsed,
-                 inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                 inout ingress_intrinsic_metadata_for_tm_t tm) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
     apply {
@@ -647,11 +655,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta,
 // path at random, too, which may be better than the best. A flow stays on its
 // path until that is the worst one and worse than the best, which it then
 // takes.
-control Ar(inout headers_t hdr, inout metadata_t meta,
-           in ingress_intrinsic_metadata_t intrinsic,
-           in ingress_intrinsic_metadata_from_parser_t parsed,
-           inout ingress_intrinsic_metadata_for_deparser_t deparser,
-           inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Ar(inout headers_t hdr, inout metadata_t meta) {
     @name(".ar_band") @index("path,priority:8") @unit("band")
     @brief("band of a path's egress queue, as last reported")
     Register<bit<32>, bit<6>>(64, 0) ar_band;
@@ -899,11 +903,9 @@ control Ar(inout headers_t hdr, inout metadata_t meta,
 // The time, when the round trip that an echo tells of would be a long one, and
 // all that is drawn. What is in one action takes one instruction: that is why
 // it is here.
-control Begin(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Begin(inout headers_t hdr,
+              inout metadata_t meta,
+              in ingress_intrinsic_metadata_from_parser_t parsed) {
     Random<bit<8>>() dice;
 
     @name(".compare_paths")
@@ -933,11 +935,7 @@ control Begin(inout headers_t hdr, inout metadata_t meta,
 // Counts what arrives at ports that have an entry in Readqlen, and takes off
 // what has left. Once per interval the queue is held against the threshold of
 // predict; beyond it, the switch before the port is warned.
-control Predict(inout headers_t hdr, inout metadata_t meta,
-                in ingress_intrinsic_metadata_t intrinsic,
-                in ingress_intrinsic_metadata_from_parser_t parsed,
-                inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Predict(inout metadata_t meta) {
     @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
     @brief("bytes now buffered that arrived on a port, and when that was last looked at")
     Register<ingress_queue_t, bit<9>>(512) ingress_qlen;
@@ -1010,10 +1008,8 @@ control Predict(inout headers_t hdr, inout metadata_t meta,
 
 // How often the packet may still recirculate; and all that egress is told which
 // is known early.
-control PackUp(inout headers_t hdr, inout metadata_t meta,
-               in ingress_intrinsic_metadata_t intrinsic,
-               in ingress_intrinsic_metadata_from_parser_t parsed,
-               inout ingress_intrinsic_metadata_for_deparser_t deparser,
+control PackUp(inout headers_t hdr,
+               inout metadata_t meta,
                inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".limit_recirculation")
     action limit_recirculation(@value("floor(rlb.max_recirculations)") bit<16> most) {
@@ -1050,9 +1046,8 @@ control PackUp(inout headers_t hdr, inout metadata_t meta,
 // the first of it. Round-trip times are learnt here too, from what destination
 // leaves echo: whether a path to a leaf is slow. That runs out with the
 // warnings.
-control HearWarnings(inout headers_t hdr, inout metadata_t meta,
-                     in ingress_intrinsic_metadata_t intrinsic,
-                     in ingress_intrinsic_metadata_from_parser_t parsed,
+control HearWarnings(inout headers_t hdr,
+                     inout metadata_t meta,
                      inout ingress_intrinsic_metadata_for_deparser_t deparser,
                      inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".warned") @index("leaf") @unit("paths")
@@ -1261,11 +1256,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta,
 
 // Algorithm 1. A packet whose path is warned takes the next one that is not, or
 // waits for its own by recirculation, if the other is slow and its own is not.
-control Rlb(inout headers_t hdr, inout metadata_t meta,
-            in ingress_intrinsic_metadata_t intrinsic,
-            in ingress_intrinsic_metadata_from_parser_t parsed,
-            inout ingress_intrinsic_metadata_for_deparser_t deparser,
-            inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Rlb(inout headers_t hdr, inout metadata_t meta) {
     action take_other(bit<1> found, path_t path, bit<1> slow) {
         meta.found = found;
         meta.gain = slow;
@@ -1685,11 +1676,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
-             inout ingress_intrinsic_metadata_for_deparser_t deparser,
-             inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Send(inout metadata_t meta, inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
     action send(port_t port) {
         tm.ucast_egress_port = port;
@@ -1727,24 +1714,23 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        arrive.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        neighbour.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        flow_hash.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        begin.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        predict.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        pack_up.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        hear_warnings.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        ar.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        rlb.apply(hdr, meta, intrinsic, parsed, deparser, tm);
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
+        arrive.apply(meta, intrinsic);
+        neighbour.apply(hdr, meta, deparser);
+        flow_hash.apply(hdr, meta);
+        begin.apply(hdr, meta, parsed);
+        predict.apply(meta);
+        pack_up.apply(hdr, meta, tm);
+        hear_warnings.apply(hdr, meta, deparser, tm);
+        ar.apply(hdr, meta);
+        rlb.apply(hdr, meta);
+        send.apply(meta, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
+control Depth(inout egress_metadata_t meta,
               in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+              in egress_intrinsic_metadata_from_parser_t parsed) {
     // A cell has 80 bytes.
     action bytes_of_cells() {
         meta.qlen = meta.cells_16 << 6;
@@ -1771,10 +1757,7 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Tells ingress what a packet with a choice leaves behind in its queue, but no
 // more often than once per interval.
-control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
-                    in egress_intrinsic_metadata_t intrinsic,
-                    in egress_intrinsic_metadata_from_parser_t parsed,
-                    inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
     @brief("in egress: when ingress was last told of a queue")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
@@ -1800,10 +1783,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta,
 // The packet takes leave of its ingress port. What has left is reported once
 // per interval, so that ingress counts up to an interval's bytes too many; what
 // ingress has forgotten is not reported.
-control Depart(inout headers_t hdr, inout egress_metadata_t meta,
-               in egress_intrinsic_metadata_t intrinsic,
-               in egress_intrinsic_metadata_from_parser_t parsed,
-               inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Depart(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".departed") @index("port,priority:8") @unit("bytes")
     @brief("in egress: bytes from a port that have left and are not yet reported, below zero, and when some were last")
     Register<departed_t, bit<9>>(512) departed;
@@ -1843,9 +1823,7 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta,
 } // control Depart
 
 // Makes the copy.
-control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
-                     in egress_intrinsic_metadata_t intrinsic,
-                     in egress_intrinsic_metadata_from_parser_t parsed,
+control SendFeedback(inout egress_metadata_t meta,
                      inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
         if (meta.queue_due == 1 || meta.departed != 0) {
@@ -1861,10 +1839,7 @@ control SendFeedback(inout headers_t hdr, inout egress_metadata_t meta,
 // have themselves as the default action of leaf_role, other switches nothing.
 // One packet in eight is stamped, at random; the lowest bits of a stamp, and of
 // its echo, are the path.
-control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
-               in egress_intrinsic_metadata_t intrinsic,
-               in egress_intrinsic_metadata_from_parser_t parsed,
-               inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<3>>() dice;
 
     // The stamp that waits at this leaf for a packet to take it back to another
@@ -1997,10 +1972,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Makes a copy into a message to the switch before us. What it was a copy of
 // follows, as padding.
-control Warn(inout headers_t hdr, inout egress_metadata_t meta,
-             in egress_intrinsic_metadata_t intrinsic,
-             in egress_intrinsic_metadata_from_parser_t parsed,
-             inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Warn(inout headers_t hdr, inout egress_intrinsic_metadata_for_deparser_t deparser) {
     DirectCounter<bit<32>>(CounterType_t.PACKETS) warnings_sent;
 
     @name(".warn_upstream") @counter("warnings_sent", "messages", "warnings sent, by the entry of their port")
@@ -2048,10 +2020,7 @@ control Warn(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
-control Red(inout headers_t hdr, inout egress_metadata_t meta,
-            in egress_intrinsic_metadata_t intrinsic,
-            in egress_intrinsic_metadata_from_parser_t parsed,
-            inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
@@ -2120,15 +2089,15 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     Warn() warn;
 
     apply {
-        depth.apply(hdr, meta, intrinsic, parsed, deparser);
-        depart.apply(hdr, meta, intrinsic, parsed, deparser);
-        fabric.apply(hdr, meta, intrinsic, parsed, deparser);
+        depth.apply(meta, intrinsic, parsed);
+        depart.apply(hdr, meta);
+        fabric.apply(hdr, meta);
         if (hdr.bridge.isValid()) {
-            report_queue.apply(hdr, meta, intrinsic, parsed, deparser);
-            send_feedback.apply(hdr, meta, intrinsic, parsed, deparser);
-            red.apply(hdr, meta, intrinsic, parsed, deparser);
+            report_queue.apply(hdr, meta);
+            send_feedback.apply(meta, deparser);
+            red.apply(hdr, meta);
         } else if (hdr.message.isValid()) {
-            warn.apply(hdr, meta, intrinsic, parsed, deparser);
+            warn.apply(hdr, deparser);
         }
     }
 } // control EgressPipe

@@ -72,21 +72,26 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    // bridge
     port_t  step;       // the choice again, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
+    // share
     bit<8>  last;       // the same as last_path
     bit<8>  share;      // which path, of 256 parts
 }
 
 struct egress_metadata_t {
+    // bridge
     bool    ipv4_changed; // the checksum is due
     bit<32> depth;        // cells that the packet leaves behind in its queue
+    // red
     bit<32> above_kmin;
     bit<32> above_kmax;
     bit<32> dice;
@@ -174,11 +179,9 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
 // the fabric is one segment, and ARP is routed by the address asked for. What
 // is no packet of a host has no destination, and is dropped here unless another
 // control wants it.
-control Route(inout headers_t hdr, inout metadata_t meta,
-              in ingress_intrinsic_metadata_t intrinsic,
-              in ingress_intrinsic_metadata_from_parser_t parsed,
-              inout ingress_intrinsic_metadata_for_deparser_t deparser,
-              inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Route(inout headers_t hdr,
+              inout metadata_t meta,
+              inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".drop")
     action drop() {
         deparser.drop_ctl = 1;
@@ -215,11 +218,7 @@ control Route(inout headers_t hdr, inout metadata_t meta,
 } // control Route
 
 // Each packet takes a path at random: hosts have to bear with reordering.
-control Rps(inout headers_t hdr, inout metadata_t meta,
-            in ingress_intrinsic_metadata_t intrinsic,
-            in ingress_intrinsic_metadata_from_parser_t parsed,
-            inout ingress_intrinsic_metadata_for_deparser_t deparser,
-            inout ingress_intrinsic_metadata_for_tm_t tm) {
+control Rps(inout metadata_t meta) {
     Random<bit<8>>() dice;
 
     action sprayed_path_is(path_t path) {
@@ -283,9 +282,8 @@ control Rps(inout headers_t hdr, inout metadata_t meta,
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target.
-control Send(inout headers_t hdr, inout metadata_t meta,
-             in ingress_intrinsic_metadata_t intrinsic,
-             in ingress_intrinsic_metadata_from_parser_t parsed,
+control Send(inout headers_t hdr,
+             inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
              inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
@@ -329,19 +327,16 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Send() send;
 
     apply {
-        route.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        route.apply(hdr, meta, deparser);
         if (meta.last_path > 0) {
-            rps.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+            rps.apply(meta);
             meta.out_port = meta.first_port + meta.step;
         }
-        send.apply(hdr, meta, intrinsic, parsed, deparser, tm);
+        send.apply(hdr, meta, deparser, tm);
     }
 } // control IngressPipe
 
-control Depth(inout headers_t hdr, inout egress_metadata_t meta,
-              in egress_intrinsic_metadata_t intrinsic,
-              in egress_intrinsic_metadata_from_parser_t parsed,
-              inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intrinsic) {
     apply {
         meta.depth = (bit<32>) intrinsic.deq_qdepth;
     }
@@ -349,10 +344,7 @@ control Depth(inout headers_t hdr, inout egress_metadata_t meta,
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
 // DCTCP want it: none up to kmin, all above kmax, ever more in between.
-control Red(inout headers_t hdr, inout egress_metadata_t meta,
-            in egress_intrinsic_metadata_t intrinsic,
-            in egress_intrinsic_metadata_from_parser_t parsed,
-            inout egress_intrinsic_metadata_for_deparser_t deparser) {
+control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
     // The ramp is a mask of dice: a packet is marked if its depth above kmin is
@@ -416,8 +408,8 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     Red() red;
 
     apply {
-        depth.apply(hdr, meta, intrinsic, parsed, deparser);
-        red.apply(hdr, meta, intrinsic, parsed, deparser);
+        depth.apply(meta, intrinsic);
+        red.apply(hdr, meta);
     }
 } // control EgressPipe
 

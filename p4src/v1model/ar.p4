@@ -60,15 +60,21 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
+    // l4
     bit<32> l4_ports;     // source and destination
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // hash
     bit<32> flow_hash;    // of the five-tuple
+    // egress_qlen
     bit<32> queued;       // bytes that this packet has in egress_qlen
+    // ar
     bit<32> bands;        // of a byte of queue, in 2^-32
 }
 
@@ -160,7 +166,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -171,7 +177,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control FlowHash
 
 // The packet is about to enter the queue of its port.
-control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
@@ -182,7 +188,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // Of all paths, one with a queue in the lowest band: the flow's own if that is
 // one, or else the first from a random one on.
-control Ar(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     path_t candidate;
     bit<8> band;
 
@@ -280,7 +286,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -312,17 +318,17 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     apply {
         route.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            ar.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            ar.apply(meta, standard_metadata);
             meta.out_port = meta.first_port + (port_t) meta.path;
-            enqueue.apply(hdr, meta, standard_metadata);
+            enqueue.apply(meta, standard_metadata);
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // It has left the queue.
-control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
@@ -375,7 +381,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Red() red;
 
     apply {
-        dequeue.apply(hdr, meta, standard_metadata);
+        dequeue.apply(meta, standard_metadata);
         red.apply(hdr, meta, standard_metadata);
     }
 } // control EgressPipe

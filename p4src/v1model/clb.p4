@@ -76,17 +76,24 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
     bool    deliver;      // the next hop is a host
+    // clock
     time_t  now;
+    // l4
     bit<32> l4_ports;     // source and destination
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // hash
     bit<32> flow_hash;    // of the five-tuple
+    // egress_qlen
     bit<32> queued;       // bytes that this packet has in egress_qlen
+    // flowlet
     bool    new_flowlet;  // path is the one of the flowlet before, if known
     bool    known;
 }
@@ -207,14 +214,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // When the packet came.
-control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Clock(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
     }
 } // control Clock
 
 // A host's tag ends at the last leaf.
-control StripTag(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control StripTag(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.deliver && hdr.tag.isValid()) {
             hdr.ethernet.ether_type = hdr.tag.ether_type;
@@ -224,7 +231,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control StripTag
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -235,7 +242,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control FlowHash
 
 // The packet is about to enter the queue of its port.
-control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
@@ -246,7 +253,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.
-control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Flowlet(inout metadata_t meta) {
     @name(".read_flowlet")
     action read_flowlet(@value("span(clb.gap)") time_t gap) {
         time_t last;
@@ -508,7 +515,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -541,22 +548,22 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        clock.apply(hdr, meta, standard_metadata);
+        clock.apply(meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
-        strip_tag.apply(hdr, meta, standard_metadata);
+        strip_tag.apply(hdr, meta);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            flowlet.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            flowlet.apply(meta);
             clb.apply(hdr, meta, standard_metadata);
             meta.out_port = meta.first_port + (port_t) meta.path;
-            enqueue.apply(hdr, meta, standard_metadata);
+            enqueue.apply(meta, standard_metadata);
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // It has left the queue.
-control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
@@ -609,7 +616,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Red() red;
 
     apply {
-        dequeue.apply(hdr, meta, standard_metadata);
+        dequeue.apply(meta, standard_metadata);
         red.apply(hdr, meta, standard_metadata);
     }
 } // control EgressPipe

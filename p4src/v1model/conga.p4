@@ -75,6 +75,7 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;         // where to: a leaf, if there is a choice of ways to it
@@ -82,16 +83,25 @@ struct metadata_t {
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
     bool    deliver;      // the next hop is a host
+    // clock
     time_t  now;
+    // in_port
     port_t  in_port;      // that the packet came in by
+    // fabric
     leaf_t  own_leaf;     // number of this switch
     bool    at_leaf;      // it has one
+    // l4
     bit<32> l4_ports;     // source and destination
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // hash
     bit<32> flow_hash;    // of the five-tuple
+    // dre
     bit<32> load;         // of the link that the packet leaves by, 65536 is full
+    // flowlet
     bool    new_flowlet;  // path is the one of the flowlet before, if known
     bool    known;
+    // conga
     time_t  age;          // what was fed back earlier counts as no congestion
 }
 
@@ -226,14 +236,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // When the packet came.
-control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Clock(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
     }
 } // control Clock
 
 // Where it came from.
-control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
     }
@@ -266,7 +276,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
 } // control Neighbour
 
 // At the destination leaf: learns from the header and takes it off.
-control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.deliver && hdr.fabric.isValid()) {
             if (hdr.fabric.src_leaf < 64) {
@@ -291,7 +301,7 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
 
 // At the source leaf: puts the header on. Leaves have themselves as the default
 // action of leaf_role, other switches nothing.
-control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     path_t fed_path;
     bit<8> turned;
 
@@ -362,7 +372,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
 } // control FabricSend
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -374,7 +384,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.
-control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Flowlet(inout metadata_t meta) {
     @name(".read_flowlet")
     action read_flowlet(@value("span(conga.gap)") time_t gap, @value("span(conga.age)") time_t age) {
         time_t last;
@@ -402,7 +412,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // A new flowlet takes the least congested path; among equals that of the
 // flowlet before, or else a random one.
-control Conga(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Conga(inout metadata_t meta) {
     path_t candidate;
     bit<8> congestion;
 
@@ -494,7 +504,7 @@ control Conga(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -529,24 +539,24 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        clock.apply(hdr, meta, standard_metadata);
-        arrive.apply(hdr, meta, standard_metadata);
+        clock.apply(meta, standard_metadata);
+        arrive.apply(meta, standard_metadata);
         neighbour.apply(hdr, meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
-        fabric_receive.apply(hdr, meta, standard_metadata);
+        fabric_receive.apply(hdr, meta);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            flowlet.apply(hdr, meta, standard_metadata);
-            conga.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            flowlet.apply(meta);
+            conga.apply(meta);
             meta.out_port = meta.first_port + (port_t) meta.path;
-            fabric_send.apply(hdr, meta, standard_metadata);
+            fabric_send.apply(hdr, meta);
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // The weight is what a byte adds, in 2^-16; ports to hosts have no entry.
-control Estimate(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Estimate(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".add_load")
     action add_load(@value("load_weight(rate)") bit<32> weight) {
         time_t now = (time_t) standard_metadata.egress_global_timestamp;
@@ -575,7 +585,7 @@ control Estimate(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control Estimate
 
 // Each link on the way writes its load into the header if it is larger.
-control Congestion(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Congestion(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.fabric.isValid()) {
             bit<8> congestion = meta.load >= 0xe000 ? 8w7 : (bit<8>) (meta.load >> 13);
@@ -629,8 +639,8 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Red() red;
 
     apply {
-        estimate.apply(hdr, meta, standard_metadata);
-        congestion.apply(hdr, meta, standard_metadata);
+        estimate.apply(meta, standard_metadata);
+        congestion.apply(hdr, meta);
         red.apply(hdr, meta, standard_metadata);
     }
 } // control EgressPipe

@@ -91,16 +91,20 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;         // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;             // where to: a leaf, if there is a choice of ways to it
     port_t  first_port;       // the ports of the choice are first_port to
     path_t  last_path;        // first_port + last_path
     path_t  path;             // the choice: out_port - first_port
+    // clock
     @field_list(keep.recirculation)
     time_t  now;
+    // in_port
     @field_list(keep.recirculation)
     port_t  in_port;          // that the packet came in by, the first time
+    // recirculation
     @field_list(keep.recirculation)
     bit<16> passes;           // recirculations so far
     @field_list(keep.recirculation)
@@ -108,15 +112,20 @@ struct metadata_t {
     @field_list(keep.recirculation)
     bit<32> recirc_mark;      // recirc_sent when this packet was the last
     bool    again;            // it is to pass once more
+    // message
     @field_list(keep.message)
     bit<8>  message;          // what a clone is to become
     @field_list(keep.message)
     bit<3>  message_priority;
+    // changed
     bool    ipv4_changed;     // the checksum is due
+    // ingress_qlen
     @field_list(keep.recirculation)
     bit<32> counted;          // bytes that this packet has in ingress_qlen
     bit<32> qlen;             // of its ingress port
+    // egress_qlen
     bit<32> queued;           // bytes that this packet has in egress_qlen
+    // pfc_emulated
     @field_list(keep.recirculation)
     bit<32> xon;              // length of ingress_qlen that ends a pause
 }
@@ -235,7 +244,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // A packet that comes back has no time and no port of its own.
-control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.passes == 0) {
             meta.now = (time_t) standard_metadata.ingress_global_timestamp;
@@ -248,7 +257,7 @@ control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 } // control Arrive
 
 // Sends a packet through the pipeline again.
-control Again(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         recirc_sent.read(meta.recirc_mark, 0);
         meta.recirc_mark = meta.recirc_mark + standard_metadata.packet_length;
@@ -295,7 +304,7 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
 } // control ObservePauses
 
 // The packet is about to enter the queue of its port.
-control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
@@ -306,7 +315,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // DRILL(2,1): of two paths at random and the one that was best last time, the
 // one with the shortest queue.
-control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drill_best") @index("leaf") @unit("path")
     @brief("path that was best last time")
     register<bit<8>>(64) drill_best;
@@ -344,7 +353,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 // Asks the peer of the ingress port to pause, and again while the queue stays
 // long, before the pause runs out. One packet makes one message: another one
 // puts this off to the next packet.
-control AskToPause(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".arrived_at") @index("port,priority:8") @unit("us")
     @brief("when a packet of a class last arrived on a port; only where no scheme on top counts arrivals")
     register<time_t>(512) arrived_at;
@@ -401,7 +410,7 @@ control AskToPause(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 // Holds packets for a port whose peer asked us to pause, by recirculation: no
 // more than so often.
-control Hold(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".hold_packet")
     action hold_packet(@value("floor(pfc_emulated.max_holds)") bit<16> most) {
         meta.again = meta.passes < most;
@@ -431,7 +440,7 @@ control Hold(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -465,31 +474,31 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        arrive.apply(hdr, meta, standard_metadata);
+        arrive.apply(meta, standard_metadata);
         observe_pauses.apply(hdr, meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
-        ask_to_pause.apply(hdr, meta, standard_metadata);
+        ask_to_pause.apply(meta, standard_metadata);
         if (meta.last_path > 0) {
-            drill.apply(hdr, meta, standard_metadata);
+            drill.apply(meta, standard_metadata);
             if (meta.passes > 0) {
                 meta.path = meta.first_choice;
             }
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
-        hold.apply(hdr, meta, standard_metadata);
+        hold.apply(meta, standard_metadata);
         if (meta.again) {
-            again.apply(hdr, meta, standard_metadata);
+            again.apply(meta, standard_metadata);
         } else {
             if (meta.last_path > 0) {
-                enqueue.apply(hdr, meta, standard_metadata);
+                enqueue.apply(meta, standard_metadata);
             }
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // The end of the recirculation port.
-control PassAgain(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
         recirculate_preserving_field_list(keep.recirculation);
@@ -497,7 +506,7 @@ control PassAgain(inout headers_t hdr, inout metadata_t meta, inout standard_met
 } // control PassAgain
 
 // The packet takes leave of its ingress port.
-control Depart(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
             ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
@@ -508,7 +517,7 @@ control Depart(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 } // control Depart
 
 // It has left the queue.
-control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
@@ -520,7 +529,7 @@ control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 } // control Dequeue
 
 // Makes a clone into a PFC frame for the peer of its port.
-control PauseFrame(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control PauseFrame(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.message == MESSAGE_PAUSE || meta.message == MESSAGE_RESUME) {
             hdr.pfc.setValid();
@@ -546,7 +555,7 @@ control PauseFrame(inout headers_t hdr, inout metadata_t meta, inout standard_me
 } // control PauseFrame
 
 // Lets the peer of the ingress port go on once its queue is short.
-control Resume(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0 && meta.qlen <= meta.xon) {
             time_t since;
@@ -608,13 +617,13 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {
-            pause_frame.apply(hdr, meta, standard_metadata);
+            pause_frame.apply(hdr, meta);
         } else if (standard_metadata.egress_port == RECIRCULATION_PORT) {
-            pass_again.apply(hdr, meta, standard_metadata);
+            pass_again.apply(meta, standard_metadata);
         } else {
-            depart.apply(hdr, meta, standard_metadata);
-            dequeue.apply(hdr, meta, standard_metadata);
-            resume.apply(hdr, meta, standard_metadata);
+            depart.apply(meta, standard_metadata);
+            dequeue.apply(meta, standard_metadata);
+            resume.apply(meta, standard_metadata);
             red.apply(hdr, meta, standard_metadata);
         }
     }

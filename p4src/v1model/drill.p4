@@ -59,13 +59,16 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;         // where to: a leaf, if there is a choice of ways to it
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // egress_qlen
     bit<32> queued;       // bytes that this packet has in egress_qlen
 }
 
@@ -144,7 +147,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // The packet is about to enter the queue of its port.
-control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
@@ -155,7 +158,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // DRILL(2,1): of two paths at random and the one that was best last time, the
 // one with the shortest queue.
-control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drill_best") @index("leaf") @unit("path")
     @brief("path that was best last time")
     register<bit<8>>(64) drill_best;
@@ -192,7 +195,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -223,16 +226,16 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     apply {
         route.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            drill.apply(hdr, meta, standard_metadata);
+            drill.apply(meta, standard_metadata);
             meta.out_port = meta.first_port + (port_t) meta.path;
-            enqueue.apply(hdr, meta, standard_metadata);
+            enqueue.apply(meta, standard_metadata);
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // It has left the queue.
-control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
@@ -285,7 +288,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Red() red;
 
     apply {
-        dequeue.apply(hdr, meta, standard_metadata);
+        dequeue.apply(meta, standard_metadata);
         red.apply(hdr, meta, standard_metadata);
     }
 } // control EgressPipe

@@ -74,14 +74,18 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
     bool    deliver;      // the next hop is a host
+    // l4
     bit<32> l4_ports;     // source and destination
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // hash
     bit<32> flow_hash;    // of the five-tuple
     bit<8>  hash_shift;   // which of its bits choose here: not those of the tier below
 }
@@ -185,7 +189,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // A host's tag ends at the last leaf.
-control StripTag(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control StripTag(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.deliver && hdr.tag.isValid()) {
             hdr.ethernet.ether_type = hdr.tag.ether_type;
@@ -195,7 +199,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control StripTag
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -208,7 +212,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 // The host has chosen, and says so in its tag; packets without one go by their
 // hash. Aggregation switches, which use the upper bits of the hash, have a
 // choice of their own in the tag.
-control Hermes(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Hermes(inout headers_t hdr, inout metadata_t meta) {
     apply {
         bit<8> wish = 0xff;
         if (hdr.tag.isValid()) {
@@ -226,7 +230,7 @@ control Hermes(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -257,13 +261,13 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     apply {
         route.apply(hdr, meta, standard_metadata);
-        strip_tag.apply(hdr, meta, standard_metadata);
+        strip_tag.apply(hdr, meta);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            hermes.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            hermes.apply(hdr, meta);
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 

@@ -119,19 +119,27 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;          // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port;        // the ports of the choice are first_port to
     path_t  last_path;         // first_port + last_path
     path_t  path;              // the choice: out_port - first_port
+    // in_port
     port_t  in_port;           // that the packet came in by
+    // message
     @field_list(keep.message)
     bit<8>  message;           // what a clone is to become
+    // l4
     bit<32> l4_ports;          // source and destination
+    // changed
     bool    ipv4_changed;      // the checksum is due
+    // hash
     bit<32> flow_hash;         // of the five-tuple
     bit<8>  hash_shift;        // which of its bits choose here: not those of the tier below
+    // egress_qlen
     bit<32> queued;            // bytes that this packet has in egress_qlen
+    // pbfs
     bit<40> clock;             // as now, but so that slots keep their numbers for longer
     @field_list(keep.message)
     bit<32> postcard_arriving;
@@ -251,21 +259,21 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // When the packet came.
-control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Clock(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.clock = standard_metadata.ingress_global_timestamp[39:0];
     }
 } // control Clock
 
 // Where it came from.
-control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
     }
 } // control Arrive
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -276,7 +284,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control FlowHash
 
 // The packet is about to enter the queue of its port.
-control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
@@ -286,7 +294,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 } // control Enqueue
 
 // Each flow keeps to one path.
-control Ecmp(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Ecmp(inout metadata_t meta) {
     apply {
         // 16 bits of the hash, scaled to the number of paths.
         bit<32> share = (meta.flow_hash >> meta.hash_shift) & 0xffff;
@@ -432,7 +440,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -465,22 +473,22 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        clock.apply(hdr, meta, standard_metadata);
-        arrive.apply(hdr, meta, standard_metadata);
+        clock.apply(meta, standard_metadata);
+        arrive.apply(meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            ecmp.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            ecmp.apply(meta);
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
         fast_start.apply(hdr, meta, standard_metadata);
-        enqueue.apply(hdr, meta, standard_metadata);
-        send.apply(hdr, meta, standard_metadata);
+        enqueue.apply(meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // It has left the queue.
-control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
@@ -493,7 +501,7 @@ control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // Adds a record of this port to packets that ask for it: its rate, the time,
 // the bytes it has sent, and the queue that the packet leaves behind.
-control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Telemetry(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     @name(".tx_bytes") @index("port") @unit("bytes")
     @brief("bytes that a port has sent")
     register<bit<32>>(64) tx_bytes;
@@ -536,7 +544,7 @@ control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
 // Makes a clone into a postcard, on its way back by the port that the packet
 // came by.
-control Postcard(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Postcard(inout headers_t hdr, inout metadata_t meta) {
     @name(".sign")
     action sign(@value("node.id") bit<16> switch_id) {
         hdr.postcard.switch_id = switch_id;
@@ -590,10 +598,10 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {
-            postcard.apply(hdr, meta, standard_metadata);
+            postcard.apply(hdr, meta);
         } else {
-            dequeue.apply(hdr, meta, standard_metadata);
-            telemetry.apply(hdr, meta, standard_metadata);
+            dequeue.apply(meta, standard_metadata);
+            telemetry.apply(hdr, standard_metadata);
         }
     }
 } // control EgressPipe

@@ -81,12 +81,15 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
+    // l4
     bit<32> l4_ports;   // source and destination
+    // hash
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
 }
@@ -175,7 +178,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -186,7 +189,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control FlowHash
 
 // Each flow keeps to one path.
-control Ecmp(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Ecmp(inout metadata_t meta) {
     apply {
         // 16 bits of the hash, scaled to the number of paths.
         bit<32> share = (meta.flow_hash >> meta.hash_shift) & 0xffff;
@@ -196,7 +199,7 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -227,17 +230,17 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     apply {
         route.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            ecmp.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            ecmp.apply(meta);
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // Adds a record of this port to packets that ask for it: its rate, the time,
 // the bytes it has sent, and the queue that the packet leaves behind.
-control Telemetry(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Telemetry(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     @name(".tx_bytes") @index("port") @unit("bytes")
     @brief("bytes that a port has sent")
     register<bit<32>>(64) tx_bytes;
@@ -282,7 +285,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Telemetry() telemetry;
 
     apply {
-        telemetry.apply(hdr, meta, standard_metadata);
+        telemetry.apply(hdr, standard_metadata);
     }
 } // control EgressPipe
 

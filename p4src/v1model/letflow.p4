@@ -61,15 +61,21 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
+    // clock
     time_t  now;
+    // l4
     bit<32> l4_ports;     // source and destination
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // hash
     bit<32> flow_hash;    // of the five-tuple
+    // flowlet
     bool    new_flowlet;  // path is the one of the flowlet before, if known
     bool    known;
 }
@@ -157,14 +163,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // When the packet came.
-control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Clock(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
     }
 } // control Clock
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -176,7 +182,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.
-control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Flowlet(inout metadata_t meta) {
     @name(".read_flowlet")
     action read_flowlet(@value("span(letflow.gap)") time_t gap) {
         time_t last;
@@ -202,7 +208,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 } // control Flowlet
 
 // Each flowlet takes a path at random.
-control Letflow(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Letflow(inout metadata_t meta) {
     apply {
         if (meta.new_flowlet || !meta.known) {
             random(meta.path, 0, meta.last_path);
@@ -213,7 +219,7 @@ control Letflow(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -244,15 +250,15 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        clock.apply(hdr, meta, standard_metadata);
+        clock.apply(meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            flowlet.apply(hdr, meta, standard_metadata);
-            letflow.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            flowlet.apply(meta);
+            letflow.apply(meta);
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 

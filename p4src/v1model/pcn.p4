@@ -79,15 +79,21 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
+    // clock
     time_t  now;
+    // in_port
     port_t  in_port;      // that the packet came in by
+    // l4
     bit<32> l4_ports;     // source and destination
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // hash
     bit<32> flow_hash;    // of the five-tuple
     bit<8>  hash_shift;   // which of its bits choose here: not those of the tier below
 }
@@ -183,14 +189,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // When the packet came.
-control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Clock(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
     }
 } // control Clock
 
 // Where it came from.
-control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
     }
@@ -232,7 +238,7 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
 } // control ObservePauses
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -243,7 +249,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control FlowHash
 
 // Each flow keeps to one path.
-control Ecmp(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Ecmp(inout metadata_t meta) {
     apply {
         // 16 bits of the hash, scaled to the number of paths.
         bit<32> share = (meta.flow_hash >> meta.hash_shift) & 0xffff;
@@ -253,7 +259,7 @@ control Ecmp(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -285,16 +291,16 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        clock.apply(hdr, meta, standard_metadata);
-        arrive.apply(hdr, meta, standard_metadata);
+        clock.apply(meta, standard_metadata);
+        arrive.apply(meta, standard_metadata);
         observe_pauses.apply(hdr, meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            ecmp.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            ecmp.apply(meta);
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 

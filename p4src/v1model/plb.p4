@@ -126,6 +126,7 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;         // where to: a leaf, if there is a choice of ways to it
@@ -133,21 +134,33 @@ struct metadata_t {
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
     bool    deliver;      // the next hop is a host
+    // clock
     time_t  now;
+    // in_port
     port_t  in_port;      // that the packet came in by
+    // message
     @field_list(keep.message)
     bit<8>  message;      // what a clone is to become
+    // fabric
     leaf_t  own_leaf;     // number of this switch
     bool    at_leaf;      // it has one
+    // l4
     bit<32> l4_ports;     // source and destination
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // hash
     bit<32> flow_hash;    // of the five-tuple
+    // rtt
     bool    stamp;        // this packet is to be stamped
     bit<8>  waiting;      // path of the stamp that waits to be echoed, plus one
+    // egress_qlen
     bit<32> queued;       // bytes that this packet has in egress_qlen
+    // dre
     bit<32> load;         // of the link that the packet leaves by, 65536 is full
+    // flowlet
     bool    new_flowlet;  // path is the one of the flowlet before, if known
     bool    known;
+    // plb
     bit<32> tolerable;    // delay that the path may cost, of a flow of this leaf
     bool    waits;        // for a paused port
     @field_list(keep.message)
@@ -350,14 +363,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // When the packet came.
-control Clock(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Clock(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.ingress_global_timestamp;
     }
 } // control Clock
 
 // Where it came from.
-control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
     }
@@ -475,7 +488,7 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
 
 // At the source leaf: puts the header on. Leaves have themselves as the default
 // action of leaf_role, other switches nothing.
-control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     @name(".be_leaf")
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
@@ -531,7 +544,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
 } // control FabricSend
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -542,7 +555,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control FlowHash
 
 // The packet is about to enter the queue of its port.
-control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
@@ -553,7 +566,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // A flowlet ends with a gap; a gap of zero makes each packet one, a very long
 // one each flow.
-control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Flowlet(inout metadata_t meta) {
     @name(".read_flowlet")
     action read_flowlet(@value("span(plb.idle)") time_t gap) {
         time_t last;
@@ -579,7 +592,7 @@ control Flowlet(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 } // control Flowlet
 
 // A flow stays on its path until that is congested or kicked out.
-control Plb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Plb(inout metadata_t meta) {
     path_t candidate;
     bit<32> rank;
     time_t rtt;
@@ -787,7 +800,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_met
 } // control MeetPause
 
 // Measures a path that no flow takes now, one after the other.
-control Probe(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Probe(inout headers_t hdr, inout metadata_t meta) {
     @name(".probed_at") @index("leaf") @unit("ns")
     @brief("when a path to a leaf was last probed")
     register<time_t>(64) probed_at;
@@ -855,7 +868,7 @@ control HearKickOut(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -895,29 +908,29 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        clock.apply(hdr, meta, standard_metadata);
-        arrive.apply(hdr, meta, standard_metadata);
+        clock.apply(meta, standard_metadata);
+        arrive.apply(meta, standard_metadata);
         observe_pauses.apply(hdr, meta, standard_metadata);
         neighbour.apply(hdr, meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
         fabric_receive.apply(hdr, meta, standard_metadata);
         hear_kick_out.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            flowlet.apply(hdr, meta, standard_metadata);
-            plb.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            flowlet.apply(meta);
+            plb.apply(meta);
             meta.out_port = meta.first_port + (port_t) meta.path;
-            fabric_send.apply(hdr, meta, standard_metadata);
+            fabric_send.apply(hdr, meta);
         }
         meet_pause.apply(hdr, meta, standard_metadata);
-        probe.apply(hdr, meta, standard_metadata);
-        enqueue.apply(hdr, meta, standard_metadata);
-        send.apply(hdr, meta, standard_metadata);
+        probe.apply(hdr, meta);
+        enqueue.apply(meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // It has left the queue.
-control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
@@ -929,7 +942,7 @@ control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 } // control Dequeue
 
 // The weight is what a byte adds, in 2^-16; ports to hosts have no entry.
-control Estimate(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Estimate(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".add_load")
     action add_load(@value("load_weight(rate)") bit<32> weight) {
         time_t now = (time_t) standard_metadata.egress_global_timestamp;
@@ -1062,8 +1075,8 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {
             path_messages.apply(hdr, meta, standard_metadata);
         } else {
-            dequeue.apply(hdr, meta, standard_metadata);
-            estimate.apply(hdr, meta, standard_metadata);
+            dequeue.apply(meta, standard_metadata);
+            estimate.apply(meta, standard_metadata);
             pay_delay.apply(hdr, meta, standard_metadata);
             red.apply(hdr, meta, standard_metadata);
         }

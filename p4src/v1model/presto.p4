@@ -60,15 +60,20 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
+    // l4
     bit<32> l4_ports;     // source and destination
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // hash
     bit<32> flow_hash;    // of the five-tuple
     bit<8>  hash_shift;   // which of its bits choose here: not those of the tier below
+    // presto
     bit<8>  cell_path;    // of the flowcell, plus one
     bool    cell_full;
 }
@@ -157,7 +162,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -168,7 +173,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control FlowHash
 
 // Flowcells of a flow take the paths in turn, beginning with one by its hash.
-control Presto(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Presto(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".count_flowcell")
     action count_flowcell(@value("bytes(presto.flowcell)") bit<32> size) {
         bit<32> bytes;
@@ -204,7 +209,7 @@ control Presto(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -235,11 +240,11 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     apply {
         route.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            presto.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            presto.apply(meta, standard_metadata);
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 

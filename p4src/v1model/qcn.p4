@@ -101,19 +101,27 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
+    // in_port
     port_t  in_port;      // that the packet came in by
+    // message
     @field_list(keep.message)
     bit<8>  message;      // what a clone is to become
+    // l4
     bit<32> l4_ports;     // source and destination
+    // changed
     bool    ipv4_changed; // the checksum is due
+    // hash
     bit<32> flow_hash;    // of the five-tuple
     bit<8>  hash_shift;   // which of its bits choose here: not those of the tier below
+    // egress_qlen
     bit<32> queued;       // bytes that this packet has in egress_qlen
+    // qcn
     @field_list(keep.message)
     bit<8>  feedback;     // 1 to 63, how congested a queue is
 }
@@ -214,14 +222,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // Where it came from.
-control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
     }
 } // control Arrive
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -232,7 +240,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control FlowHash
 
 // The packet is about to enter the queue of its port.
-control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
@@ -242,7 +250,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 } // control Enqueue
 
 // Each flow keeps to one path.
-control Ecmp(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Ecmp(inout metadata_t meta) {
     apply {
         // 16 bits of the hash, scaled to the number of paths.
         bit<32> share = (meta.flow_hash >> meta.hash_shift) & 0xffff;
@@ -335,7 +343,7 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -367,21 +375,21 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        arrive.apply(hdr, meta, standard_metadata);
+        arrive.apply(meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
-            ecmp.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
+            ecmp.apply(meta);
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
         sample.apply(hdr, meta, standard_metadata);
-        enqueue.apply(hdr, meta, standard_metadata);
-        send.apply(hdr, meta, standard_metadata);
+        enqueue.apply(meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // It has left the queue.
-control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
@@ -394,7 +402,7 @@ control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // Makes a clone into a congestion notification packet for the sender, as if the
 // receiver had sent it.
-control Feedback(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Feedback(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.message == MESSAGE_FEEDBACK && hdr.ipv4.isValid() && hdr.udp.isValid() && hdr.bth.isValid()) {
             bit<48> sender_mac = hdr.ethernet.src_addr;
@@ -439,9 +447,9 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {
-            feedback.apply(hdr, meta, standard_metadata);
+            feedback.apply(hdr, meta);
         } else {
-            dequeue.apply(hdr, meta, standard_metadata);
+            dequeue.apply(meta, standard_metadata);
         }
     }
 } // control EgressPipe

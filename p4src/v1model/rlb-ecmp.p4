@@ -114,6 +114,7 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;         // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;             // where to: a leaf, if there is a choice of ways to it
@@ -121,10 +122,13 @@ struct metadata_t {
     path_t  last_path;        // first_port + last_path
     path_t  path;             // the choice: out_port - first_port
     bool    deliver;          // the next hop is a host
+    // clock
     @field_list(keep.recirculation)
     time_t  now;
+    // in_port
     @field_list(keep.recirculation)
     port_t  in_port;          // that the packet came in by, the first time
+    // recirculation
     @field_list(keep.recirculation)
     bit<16> passes;           // recirculations so far
     @field_list(keep.recirculation)
@@ -132,22 +136,31 @@ struct metadata_t {
     @field_list(keep.recirculation)
     bit<32> recirc_mark;      // recirc_sent when this packet was the last
     bool    again;            // it is to pass once more
+    // message
     @field_list(keep.message)
     bit<8>  message;          // what a clone is to become
     @field_list(keep.message)
     bit<3>  message_priority;
+    // neighbour
     path_t  by_path;          // that a message came by
     bit<16> relay;            // who else shall hear of it
+    // fabric
     leaf_t  own_leaf;         // number of this switch
+    // l4
     bit<32> l4_ports;         // source and destination
+    // changed
     bool    ipv4_changed;     // the checksum is due
+    // hash
     bit<32> flow_hash;        // of the five-tuple
     bit<8>  hash_shift;       // which of its bits choose here: not those of the tier below
+    // rtt
     bool    stamp;            // this packet is to be stamped
     bit<8>  waiting;          // path of the stamp that waits to be echoed, plus one
+    // ingress_qlen
     @field_list(keep.recirculation)
     bit<32> counted;          // bytes that this packet has in ingress_qlen
     bit<32> qlen;             // of its ingress port
+    // rlb
     @field_list(keep.recirculation)
     bit<32> calm;             // length of ingress_qlen that ends a warning
     time_t  since;            // ingress_qlen was last looked at
@@ -324,7 +337,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // A packet that comes back has no time and no port of its own.
-control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.passes == 0) {
             meta.now = (time_t) standard_metadata.ingress_global_timestamp;
@@ -337,7 +350,7 @@ control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 } // control Arrive
 
 // Sends a packet through the pipeline again.
-control Again(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         recirc_sent.read(meta.recirc_mark, 0);
         meta.recirc_mark = meta.recirc_mark + standard_metadata.packet_length;
@@ -377,7 +390,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
 } // control Neighbour
 
 // At the destination leaf: learns from the header and takes it off.
-control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.deliver && hdr.fabric.isValid()) {
             if (hdr.fabric.src_leaf < 64) {
@@ -404,7 +417,7 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
 // At the source leaf: puts the header on packets that have something to tell.
 // Leaves have themselves as the default action of leaf_role, other switches
 // nothing.
-control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     @name(".be_leaf")
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
@@ -453,7 +466,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
 } // control FabricSend
 
 // What tells flows apart.
-control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
@@ -464,7 +477,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control FlowHash
 
 // Each flow keeps to one path.
-control Ecmp(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Ecmp(inout metadata_t meta) {
     apply {
         // 16 bits of the hash, scaled to the number of paths.
         bit<32> share = (meta.flow_hash >> meta.hash_shift) & 0xffff;
@@ -503,7 +516,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
 
 // Counts what arrives and looks once per interval how the ingress queue grows.
 // Ports with an entry in predict warn the switch before them.
-control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Predict(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".sampled_at") @index("port,priority:8") @unit("ns")
     @brief("when an ingress queue was last looked at")
     register<time_t>(512) sampled_at;
@@ -598,7 +611,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // Algorithm 1. A packet whose path is warned takes another one that is not, or
 // waits for its own by recirculation, if the other is slower by more than one
 // pass.
-control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Rlb(inout metadata_t meta) {
     @name(".reroutes") @index("port") @unit("packets")
     @brief("packets that left a warned port for another path")
     register<bit<32>>(64) reroutes;
@@ -790,7 +803,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -827,33 +840,33 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        arrive.apply(hdr, meta, standard_metadata);
+        arrive.apply(meta, standard_metadata);
         neighbour.apply(hdr, meta, standard_metadata);
         hear_warnings.apply(hdr, meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
-        fabric_receive.apply(hdr, meta, standard_metadata);
-        predict.apply(hdr, meta, standard_metadata);
+        fabric_receive.apply(hdr, meta);
+        predict.apply(meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta, standard_metadata);
+            flow_hash.apply(hdr, meta);
             if (meta.passes == 0) {
-                ecmp.apply(hdr, meta, standard_metadata);
+                ecmp.apply(meta);
             } else {
                 meta.path = meta.first_choice;
             }
             meta.out_port = meta.first_port + (port_t) meta.path;
-            rlb.apply(hdr, meta, standard_metadata);
+            rlb.apply(meta);
             if (meta.again) {
-                again.apply(hdr, meta, standard_metadata);
+                again.apply(meta, standard_metadata);
             } else {
-                fabric_send.apply(hdr, meta, standard_metadata);
+                fabric_send.apply(hdr, meta);
             }
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // The end of the recirculation port.
-control PassAgain(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
         recirculate_preserving_field_list(keep.recirculation);
@@ -861,7 +874,7 @@ control PassAgain(inout headers_t hdr, inout metadata_t meta, inout standard_met
 } // control PassAgain
 
 // The packet takes leave of its ingress port.
-control Depart(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
             ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
@@ -872,7 +885,7 @@ control Depart(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 } // control Depart
 
 // The packet with which the ingress queue falls below calm ends the warning.
-control Calm(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Calm(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0 && meta.qlen < meta.calm && meta.qlen + meta.counted >= meta.calm) {
             bit<8> on;
@@ -981,11 +994,11 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {
             warn.apply(hdr, meta, standard_metadata);
         } else if (standard_metadata.egress_port == RECIRCULATION_PORT) {
-            pass_again.apply(hdr, meta, standard_metadata);
+            pass_again.apply(meta, standard_metadata);
         } else {
-            depart.apply(hdr, meta, standard_metadata);
+            depart.apply(meta, standard_metadata);
             red.apply(hdr, meta, standard_metadata);
-            calm.apply(hdr, meta, standard_metadata);
+            calm.apply(meta, standard_metadata);
         }
     }
 } // control EgressPipe

@@ -150,6 +150,7 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;          // IPv4 destination, or target of an ARP message
     port_t  out_port;
     leaf_t  leaf;              // where to: a leaf, if there is a choice of ways to it
@@ -157,10 +158,13 @@ struct metadata_t {
     path_t  last_path;         // first_port + last_path
     path_t  path;              // the choice: out_port - first_port
     bool    deliver;           // the next hop is a host
+    // clock
     @field_list(keep.recirculation)
     time_t  now;
+    // in_port
     @field_list(keep.recirculation)
     port_t  in_port;           // that the packet came in by, the first time
+    // recirculation
     @field_list(keep.recirculation)
     bit<16> passes;            // recirculations so far
     @field_list(keep.recirculation)
@@ -168,33 +172,44 @@ struct metadata_t {
     @field_list(keep.recirculation)
     bit<32> recirc_mark;       // recirc_sent when this packet was the last
     bool    again;             // it is to pass once more
+    // message
     @field_list(keep.message)
     bit<8>  message;           // what a clone is to become
     @field_list(keep.message)
     bit<3>  message_priority;
+    // neighbour
     path_t  by_path;           // that a message came by
     bit<16> relay;             // who else shall hear of it
+    // fabric
     leaf_t  own_leaf;          // number of this switch
+    // l4
     bit<32> l4_ports;          // source and destination
+    // changed
     bool    ipv4_changed;      // the checksum is due
+    // rtt
     bool    stamp;             // this packet is to be stamped
     bit<8>  waiting;           // path of the stamp that waits to be echoed, plus one
+    // ingress_qlen
     @field_list(keep.recirculation)
     bit<32> counted;           // bytes that this packet has in ingress_qlen
     bit<32> qlen;              // of its ingress port
+    // egress_qlen
     bit<32> queued;            // bytes that this packet has in egress_qlen
+    // drill
     path_t  sample_a;          // DRILL's candidates: two at random and the best of
     path_t  sample_b;          // last time; and their queues
     path_t  best;
     bit<32> qlen_a;
     bit<32> qlen_b;
     bit<32> qlen_best;
+    // rlb
     @field_list(keep.recirculation)
     bit<32> calm;              // length of ingress_qlen that ends a warning
     time_t  since;             // ingress_qlen was last looked at
     bool    sample;            // it is time to look again
     bool    warn;              // a pause is near
     bit<2>  fwd_flag;
+    // pbfs
     @field_list(keep.recirculation)
     bit<40> clock;             // as now, but so that slots keep their numbers for longer
     @field_list(keep.message)
@@ -396,7 +411,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // A packet that comes back has no time and no port of its own.
-control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.passes == 0) {
             meta.now = (time_t) standard_metadata.ingress_global_timestamp;
@@ -410,7 +425,7 @@ control Arrive(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 } // control Arrive
 
 // Sends a packet through the pipeline again.
-control Again(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         recirc_sent.read(meta.recirc_mark, 0);
         meta.recirc_mark = meta.recirc_mark + standard_metadata.packet_length;
@@ -450,7 +465,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
 } // control Neighbour
 
 // At the destination leaf: learns from the header and takes it off.
-control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.deliver && hdr.fabric.isValid()) {
             if (hdr.fabric.src_leaf < 64) {
@@ -477,7 +492,7 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
 // At the source leaf: puts the header on packets that have something to tell.
 // Leaves have themselves as the default action of leaf_role, other switches
 // nothing.
-control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     @name(".be_leaf")
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
@@ -526,7 +541,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta, inout standard_me
 } // control FabricSend
 
 // The packet is about to enter the queue of its port.
-control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
@@ -537,7 +552,7 @@ control Enqueue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
 // DRILL(2,1): of two paths at random and the one that was best last time, the
 // one with the shortest queue.
-control Drill(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drill_best") @index("leaf") @unit("path")
     @brief("path that was best last time")
     register<bit<8>>(64) drill_best;
@@ -597,7 +612,7 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
 
 // Counts what arrives and looks once per interval how the ingress queue grows.
 // Ports with an entry in predict warn the switch before them.
-control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Predict(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".sampled_at") @index("port,priority:8") @unit("ns")
     @brief("when an ingress queue was last looked at")
     register<time_t>(512) sampled_at;
@@ -692,7 +707,7 @@ control Predict(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // Algorithm 1. A packet whose path is warned takes another one that is not, or
 // waits for its own by recirculation, if the other is slower by more than one
 // pass.
-control Rlb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Rlb(inout metadata_t meta) {
     @name(".reroutes") @index("port") @unit("packets")
     @brief("packets that left a warned port for another path")
     register<bit<32>>(64) reroutes;
@@ -1035,7 +1050,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -1073,35 +1088,35 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Send() send;
 
     apply {
-        arrive.apply(hdr, meta, standard_metadata);
+        arrive.apply(meta, standard_metadata);
         neighbour.apply(hdr, meta, standard_metadata);
         hear_warnings.apply(hdr, meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
-        fabric_receive.apply(hdr, meta, standard_metadata);
-        predict.apply(hdr, meta, standard_metadata);
+        fabric_receive.apply(hdr, meta);
+        predict.apply(meta, standard_metadata);
         if (meta.last_path > 0) {
-            drill.apply(hdr, meta, standard_metadata);
+            drill.apply(meta, standard_metadata);
             if (meta.passes > 0) {
                 meta.path = meta.first_choice;
             }
             meta.out_port = meta.first_port + (port_t) meta.path;
-            rlb.apply(hdr, meta, standard_metadata);
+            rlb.apply(meta);
             if (meta.again) {
-                again.apply(hdr, meta, standard_metadata);
+                again.apply(meta, standard_metadata);
             } else {
-                fabric_send.apply(hdr, meta, standard_metadata);
+                fabric_send.apply(hdr, meta);
             }
         }
         if (!meta.again) {
             fast_start.apply(hdr, meta, standard_metadata);
-            enqueue.apply(hdr, meta, standard_metadata);
+            enqueue.apply(meta, standard_metadata);
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 
 // The end of the recirculation port.
-control PassAgain(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
         meta.clock = standard_metadata.egress_global_timestamp[39:0];
@@ -1110,7 +1125,7 @@ control PassAgain(inout headers_t hdr, inout metadata_t meta, inout standard_met
 } // control PassAgain
 
 // The packet takes leave of its ingress port.
-control Depart(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
             ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
@@ -1121,7 +1136,7 @@ control Depart(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 } // control Depart
 
 // It has left the queue.
-control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
@@ -1133,7 +1148,7 @@ control Dequeue(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 } // control Dequeue
 
 // The packet with which the ingress queue falls below calm ends the warning.
-control Calm(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Calm(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0 && meta.qlen < meta.calm && meta.qlen + meta.counted >= meta.calm) {
             bit<8> on;
@@ -1198,7 +1213,7 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 
 // Makes a clone into a postcard, on its way back by the port that the packet
 // came by.
-control Postcard(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Postcard(inout headers_t hdr, inout metadata_t meta) {
     @name(".sign")
     action sign(@value("node.id") bit<16> switch_id) {
         hdr.postcard.switch_id = switch_id;
@@ -1294,14 +1309,14 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
     apply {
         if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {
             warn.apply(hdr, meta, standard_metadata);
-            postcard.apply(hdr, meta, standard_metadata);
+            postcard.apply(hdr, meta);
         } else if (standard_metadata.egress_port == RECIRCULATION_PORT) {
-            pass_again.apply(hdr, meta, standard_metadata);
+            pass_again.apply(meta, standard_metadata);
         } else {
-            depart.apply(hdr, meta, standard_metadata);
-            dequeue.apply(hdr, meta, standard_metadata);
+            depart.apply(meta, standard_metadata);
+            dequeue.apply(meta, standard_metadata);
             red.apply(hdr, meta, standard_metadata);
-            calm.apply(hdr, meta, standard_metadata);
+            calm.apply(meta, standard_metadata);
         }
     }
 } // control EgressPipe

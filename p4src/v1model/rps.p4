@@ -58,11 +58,13 @@ struct headers_t {
 }
 
 struct metadata_t {
+    // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
     port_t  first_port;   // the ports of the choice are first_port to
     path_t  last_path;    // first_port + last_path
     path_t  path;         // the choice: out_port - first_port
+    // changed
     bool    ipv4_changed; // the checksum is due
 }
 
@@ -131,7 +133,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 } // control Route
 
 // Each packet takes a path at random: hosts have to bear with reordering.
-control Rps(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Rps(inout metadata_t meta) {
     apply {
         random(meta.path, 0, meta.last_path);
     }
@@ -139,7 +141,7 @@ control Rps(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
 // From port numbers of the topology, which all tables and registers go by, to
 // those of the target. Here they are the same.
-control Send(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
         standard_metadata.egress_spec = port;
@@ -169,10 +171,10 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     apply {
         route.apply(hdr, meta, standard_metadata);
         if (meta.last_path > 0) {
-            rps.apply(hdr, meta, standard_metadata);
+            rps.apply(meta);
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
-        send.apply(hdr, meta, standard_metadata);
+        send.apply(meta, standard_metadata);
     }
 } // control IngressPipe
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	controlHead = regexp.MustCompile(`(?m)^control (\w+)\(([^)]*)\) \{`)
+	instanceOf  = regexp.MustCompile(`(?m)^    (\w+)\(\) (\w+);$`)
+)
+
+// pruneParams takes the parameters from controls that they do not use, and the
+// arguments from where they are applied. Templates write all parameters there
+// are, so that a section can be sure of them.
+func pruneParams(text string) string {
+	pipes := strings.Index(text, "\ncontrol IngressPipe(")
+	if pipes < 0 {
+		return text
+	}
+	instances := make(map[string]string) // by control, of those that pipes apply
+	for _, m := range instanceOf.FindAllStringSubmatch(text[pipes:], -1) {
+		instances[m[1]] = m[2]
+	}
+	var out strings.Builder
+	kept := make(map[string]string) // arguments by instance
+	for {
+		m := controlHead.FindStringSubmatchIndex(text)
+		if m == nil {
+			break
+		}
+		name, params := text[m[2]:m[3]], text[m[4]:m[5]]
+		out.WriteString(text[:m[4]])
+		end := strings.Index(text, "} // control "+name+"\n")
+		instance, applied := instances[name]
+		if !applied || end < 0 {
+			out.WriteString(text[m[4]:m[1]])
+			text = text[m[1]:]
+			continue
+		}
+		body := text[m[1]:end]
+		var list, args []string
+		for _, p := range strings.Split(params, ",") {
+			p = strings.Join(strings.Fields(p), " ")
+			arg := p[strings.LastIndex(p, " ")+1:]
+			if regexp.MustCompile(`\b` + arg + `\b`).MatchString(body) {
+				list, args = append(list, p), append(args, arg)
+			}
+		}
+		kept[instance] = strings.Join(args, ", ")
+		sep := ", "
+		if strings.Contains(params, "\n") && len(strings.Join(list, sep)) > lineWidth {
+			sep = ",\n        "
+		}
+		out.WriteString(strings.Join(list, sep) + ") {" + body)
+		text = text[end:]
+	}
+	out.WriteString(text)
+	return applyOf.ReplaceAllStringFunc(out.String(), func(call string) string {
+		m := applyOf.FindStringSubmatch(call)
+		if args, ok := kept[m[2]]; ok {
+			return m[1] + m[2] + ".apply(" + args + ");"
+		}
+		return call
+	})
+}
+
+var applyOf = regexp.MustCompile(`(?m)^(\s*)(\w+)\.apply\(hdr, meta[^)]*\);$`)
