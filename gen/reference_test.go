@@ -164,6 +164,11 @@ func TestSchemeDocumentsNameWhatThereIs(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no documents: %v", err)
 	}
+	pages, err := filepath.Glob("schemes/*/README.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages of schemes: %v", err)
+	}
+	files = append(files, pages...)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

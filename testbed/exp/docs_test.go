@@ -13,7 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/golden"
 )
 
-// Pages of docs/schemes, and that of Tofino in the fabric, have parts that are made elsewhere, between a comment
+// Pages of docs/schemes and of the schemes' folders, and that of Tofino in the fabric, have parts that are made elsewhere, between a comment
 // that says which and another that ends it: sections of reference.md, which
 // the generator's manifests make, and tables of docs/results.
 var part = regexp.MustCompile(`(?s)<!-- (reference|results): ([^>]*) -->\n.*?<!-- end -->`)
@@ -25,7 +25,11 @@ func TestPagesOfSchemesHaveWhatManifestsAndResultsSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages = append(pages, "../../docs/tofino-fabric.md")
+	own, err := filepath.Glob("../../gen/schemes/*/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = append(append(pages, own...), "../../docs/tofino-fabric.md")
 	used := make(map[string]bool)
 	for _, page := range pages {
 		if filepath.Base(page) == "reference.md" {
@@ -61,9 +65,14 @@ func TestPagesOfSchemesHaveWhatManifestsAndResultsSay(t *testing.T) {
 			t.Errorf("no page shows what came out of experiment %s", name)
 		}
 	}
-	for _, name := range []string{"clb", "conga", "drill", "hermes", "pbfs", "plb", "presto", "rlb", "rlb_adaptive"} {
+	schemes, err := filepath.Glob("../../gen/schemes/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range schemes {
+		name := filepath.Base(folder)
 		if _, ok := reference[name]; ok && !used["reference "+name] {
-			t.Errorf("no page of docs/schemes shows the tables and registers of %s", name)
+			t.Errorf("no page shows the tables and registers of %s", name)
 		}
 	}
 }
