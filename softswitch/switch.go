@@ -219,6 +219,14 @@ func (s *Switch) Receive(port int, f *packet.Frame) {
 	s.tm.Run()
 }
 
+// Prefetch warms the processor's cache with the table entries that frames will
+// probably hit, for callers that receive several at once. It changes no state.
+func (s *Switch) Prefetch(frames [][]byte) {
+	if s.arch != nil {
+		s.arch.machine().Prefetch(frames)
+	}
+}
+
 // classOf returns the class of a frame by its DSCP. Where a scheme's header
 // comes first, which only the program can read, it is negative: the class
 // follows the queue. Anything else is in class zero.

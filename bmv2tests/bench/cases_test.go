@@ -153,6 +153,7 @@ func (b *Bench) Packets(n int) {
 			for j := range frames {
 				frames[j] = append(frames[j][:0], b.Packet(b.next+j)...)
 			}
+			b.Switch.Prefetch(frames)
 		}
 		b.net.Inject(1, b.frames[i%batch], frameSize-len(b.data))
 		b.next++

@@ -46,6 +46,9 @@ func FuzzProgram(f *testing.F) {
 func runFuzzed(prog *Program, data []byte) string {
 	var seen strings.Builder
 	m := NewMachine(NewState(prog, 1))
+	for i := range prog.guesses {
+		prog.guesses[i].key(data)
+	}
 	for _, elided := range []int{0, 100} {
 		frame := &packet.Frame{Data: append([]byte(nil), data...), Elided: elided}
 		m.Start(frame, frame.Len())

@@ -40,6 +40,7 @@ type Machine struct {
 	scratch                []byte
 	steps                  int
 	parseEnd               int32 // of the parser that runs
+	ahead                  ahead
 }
 
 // Requests are what a pipeline asked for.

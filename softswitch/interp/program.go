@@ -77,6 +77,7 @@ type Program struct {
 	fields     map[string]fieldAt
 	errorNames map[int]string
 	arch       *architecture
+	guesses    []guess
 
 	errNone, errShort, errStack, errHeader, errTimeout, errArgument int // parser errors
 }
@@ -325,6 +326,7 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 	}
 	c.optimise()
 	c.finish()
+	c.guessKeys()
 	if err := c.list.Err(); err != nil {
 		return nil, err
 	}

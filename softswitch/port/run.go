@@ -30,6 +30,7 @@ type Runner struct {
 	inSlice bool
 	events  vtime.Queue
 	pool    packet.Pool
+	batch   [][]byte // frames of the batch that is taken
 	out     map[int][]*packet.Frame
 	dirty   []int // ports with something in out, in order
 	wake    chan struct{}
@@ -186,6 +187,11 @@ func read(number int, l Link, full, empty chan *Batch, stop chan struct{}) {
 // take gives a batch to the switch. It reports whether the link has ended.
 func (r *Runner) take(b *Batch) (ended bool, err error) {
 	r.now = max(r.now, r.elapsed())
+	r.batch = r.batch[:0]
+	for i := range b.Len() {
+		r.batch = append(r.batch, b.Frame(i))
+	}
+	r.sw.Prefetch(r.batch)
 	for i := range b.Len() {
 		f := r.pool.Get()
 		f.Data = append(f.Data, b.Frame(i)...)

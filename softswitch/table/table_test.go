@@ -237,6 +237,52 @@ func TestPrefixesAfterExactFields(t *testing.T) {
 	}
 }
 
+func checkLookupAll(t *testing.T, index interface {
+	LookupAll(keys []uint64, entries []uint32)
+	Lookup1(key uint64) (uint32, bool)
+}, keys []uint64) {
+	t.Helper()
+	entries := make([]uint32, len(keys))
+	index.LookupAll(keys, entries)
+	for i, key := range keys {
+		want := uint32(0)
+		if e, ok := index.Lookup1(key); ok {
+			want = e + 1
+		}
+		if entries[i] != want {
+			t.Fatalf("LookupAll has %d for key %#x, Lookup1 %d", entries[i], key, want)
+		}
+	}
+}
+
+// What LookupAll finds is what Lookup1 finds.
+func TestLookupAll(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	small, wide, routes := newExact32(), NewExact(48), newLPM32(32)
+	for i := range uint32(3000) {
+		m := Match{Value: []uint64{uint64(rng.IntN(6000))}}
+		if _, dup := small.Find(&m); !dup {
+			small.Insert(&m, i)
+			wide.Insert(&m, i)
+		}
+		m = Match{Value: []uint64{uint64(rng.Uint32()>>8) << 8 & 0x0f0fffff}, Prefix: 12 + rng.IntN(21)}
+		m.Value[0] &= ^uint64(0) << (32 - m.Prefix)
+		if _, dup := routes.Find(&m); !dup {
+			routes.Insert(&m, i)
+		}
+		var keys [Batch]uint64
+		for j := range keys {
+			keys[j] = uint64(rng.IntN(6000))
+		}
+		checkLookupAll(t, small, keys[:])
+		checkLookupAll(t, wide, keys[:])
+		for j := range keys {
+			keys[j] = uint64(rng.Uint32() & 0x0f0fffff)
+		}
+		checkLookupAll(t, routes, keys[:])
+	}
+}
+
 func TestUnknownKindIsAnError(t *testing.T) {
 	if _, err := NewIndex("fuzzy", 8, nil); err == nil {
 		t.Error("NewIndex accepts any kind")

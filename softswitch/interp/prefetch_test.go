@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/bmv2json"
+)
+
+// newRoutes is a program with a table keyed by fields of two headers, the
+// second of which comes two bytes further where the first says so.
+func newRoutes(kind string) *lab {
+	l := newLab(bmv2json.HeaderField{Name: "tag", Width: 4}, bmv2json.HeaderField{Name: "low", Width: 4})
+	j := l.json
+	j.HeaderTypes = append(j.HeaderTypes,
+		&bmv2json.HeaderType{Name: "ip_t", ID: 3, Fields: []bmv2json.HeaderField{{Name: "ttl", Width: 8}, {Name: "dst", Width: 28}, {Name: "out", Width: 4}}},
+		&bmv2json.HeaderType{Name: "tag_t", ID: 4, Fields: []bmv2json.HeaderField{{Name: "id", Width: 16}}})
+	j.Headers = append(j.Headers, &bmv2json.Header{Name: "ip", ID: 3, Type: "ip_t"}, &bmv2json.Header{Name: "tagged", ID: 4, Type: "tag_t"})
+	extract := func(h string) []*bmv2json.ParserOp {
+		return []*bmv2json.ParserOp{{Op: "extract", Parameters: []*bmv2json.Value{bmv2json.Named(bmv2json.TypeRegular, h)}}}
+	}
+	j.Parsers[0].States = []*bmv2json.ParseState{
+		{Name: "start", Ops: extract("h"), Key: []*bmv2json.Value{bmv2json.Field("h", "tag")}, Transitions: []*bmv2json.Transition{
+			{Type: "hexstr", Value: "0x01", Next: "tagged"}, {Type: "default", Next: "ip"}}},
+		{Name: "tagged", Ops: extract("tagged"), Transitions: []*bmv2json.Transition{{Type: "default", Next: "ip"}}},
+		{Name: "ip", Ops: extract("ip"), Transitions: acceptAll()},
+	}
+	l.action.RuntimeData = []bmv2json.Param{{Name: "x", Width: 8}}
+	l.do("assign", bmv2json.Field("ip", "ttl"), bmv2json.RuntimeData(0))
+	j.Deparsers[0].Order = []string{"h", "tagged", "ip"}
+	j.Pipelines[0] = &bmv2json.Pipeline{Name: "ingress", InitTable: "routes", Tables: []*bmv2json.Table{{
+		Name: "routes", MatchType: kind, Type: "simple", MaxSize: 1 << 16, ActionIDs: []int{1}, Actions: []string{"act"}, NextTables: bmv2json.NextTables{{Action: "act"}},
+		Key: []*bmv2json.Key{
+			{MatchType: "exact", Target: bmv2json.FieldRef{Header: "h", Field: "low"}},
+			{MatchType: kind, Target: bmv2json.FieldRef{Header: "ip", Field: "dst"}}},
+	}}}
+	return l
+}
+
+// Ahead guesses the keys of packets that have the usual headers, and leaves
+// packets that are too short alone.
+func TestKeysAreGuessed(t *testing.T) {
+	m := newRoutes("exact").machine(t)
+	if len(m.prog.guesses) != 1 {
+		t.Fatalf("%d tables can be guessed, want 1", len(m.prog.guesses))
+	}
+	g, table := &m.prog.guesses[0], m.state.Tables[0]
+	for _, tt := range []struct {
+		data  []byte
+		right bool
+	}{
+		{[]byte{0x05, 64, 0x12, 0x34, 0x56, 0x78}, true},
+		{[]byte{0x2f, 1, 0xff, 0xff, 0xff, 0xff}, true},
+		{[]byte{0x15, 9, 9, 64, 0x12, 0x34, 0x56, 0x78}, false}, // tagged
+	} {
+		key, ok := g.key(tt.data)
+		pass(m, tt.data)
+		if got := m.key1(table.Info.parts); !ok || (got == key) != tt.right {
+			t.Errorf("%x: the key is %#x, guessed as %#x (%v); want a right guess: %v", tt.data, got, key, ok, tt.right)
+		}
+	}
+	if _, ok := g.key([]byte{0x05, 64, 0x12, 0x34, 0x56}); ok {
+		t.Error("a key is guessed beyond the end of a packet")
+	}
+}
+
+// A large table does the same with Ahead as without, whatever it holds, and
+// while its actions change and become too many for labels. Its entries count
+// their own packets, new ones from zero.
+func TestLargeTablesDoWhatTheirEntriesSay(t *testing.T) {
+	for _, kind := range []string{"exact", "lpm", "exact counted", "lpm counted"} {
+		kind, counted := strings.CutSuffix(kind, " counted")
+		l := newRoutes(kind)
+		l.json.Pipelines[0].Tables[0].WithCounters = counted
+		m := l.machine(t)
+		table := m.state.Tables[0]
+		hits := map[uint32]uint64{}
+		rng := rand.New(rand.NewPCG(1, 2))
+		want := map[uint32]byte{}
+		ids := map[uint32]uint32{}
+		for step := range 4 * worthPrefetching {
+			dst := uint32(rng.IntN(worthPrefetching*3/2)) << 12
+			arg := byte(rng.IntN(3))
+			if step > 3*worthPrefetching {
+				arg = byte(step)
+			}
+			if id, ok := ids[dst]; ok && step%10 == 0 {
+				table.Delete(id)
+				delete(ids, dst)
+				delete(want, dst)
+				delete(hits, dst)
+				continue
+			} else if ok {
+				table.SetAction(id, 0, []uint64{uint64(arg)})
+			} else {
+				match := table.Info.Match([]FieldMatch{{Value: []uint64{5}}, {Value: []uint64{uint64(dst)}, Prefix: 20}}, 0)
+				id, err := table.Insert(&match, 0, []uint64{uint64(arg)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids[dst] = id
+			}
+			want[dst] = arg
+			var frames [][]byte
+			for range 3 {
+				dst := uint32(rng.IntN(worthPrefetching*3/2)) << 12
+				frames = append(frames, binary.BigEndian.AppendUint32([]byte{0x05, 99}, dst<<4))
+			}
+			m.Prefetch(frames)
+			for _, f := range frames {
+				ttl := byte(99)
+				dst := binary.BigEndian.Uint32(f[2:]) >> 4
+				if arg, ok := want[dst]; ok {
+					ttl = arg
+					hits[dst]++
+				}
+				if got := pass(m, f)[1]; got != ttl {
+					t.Fatalf("%s, step %d: %x becomes %d, want %d", kind, step, f, got, ttl)
+				}
+			}
+		}
+		for dst, id := range ids {
+			if counted && table.Entry(id).Ext.Counter.Packets != hits[dst] {
+				t.Fatalf("%s: entry %#x has counted %d packets, want %d", kind, dst, table.Entry(id).Ext.Counter.Packets, hits[dst])
+			}
+		}
+		if table.Len() < worthPrefetching {
+			t.Errorf("the table has %d entries, too few for this test", table.Len())
+		}
+	}
+}
