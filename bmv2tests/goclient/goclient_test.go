@@ -384,3 +384,22 @@ func TestPacketIO(t *testing.T) {
 		t.Errorf("a packet-out without metadata: %v", e)
 	}
 }
+
+// The client pushes a program by its own means: with the P4Info of P4Runtime
+// 1.3, since its stubs refuse the newer fields.
+func TestTheClientPushesAProgramItself(t *testing.T) {
+	c := start(t)
+	dir := t.TempDir()
+	json, old, now := filepath.Join(dir, "p.json"), filepath.Join(dir, "old.txtpb"), filepath.Join(dir, "now.txtpb")
+	for _, args := range [][]string{{"-o", json, "--p4info", old, "--p4info-version", "1.3"}, {"--p4info", now}} {
+		if out, err := exec.Command(binary(t), append([]string{"compile", program}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if _, err := c.SetFwdPipe(t.Context(), json, old, 0); err != nil {
+		t.Errorf("P4Info for 1.3: %v", err)
+	}
+	if _, err := c.SetFwdPipe(t.Context(), json, now, 0); err == nil {
+		t.Error("the client reads today's P4Info: --p4info-version is no longer needed for it")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
@@ -32,6 +33,7 @@ type compileFlags struct {
 	out, info        string
 	print, with      string
 	diagnostics      string
+	infoVersion      string
 }
 
 func newCompileCmd() *cobra.Command {
@@ -46,9 +48,12 @@ that which the program includes.
 Without -o, --p4info and --print the program is only checked. The files core.p4,
 v1model.p4 and tna.p4 come with the compiler; those found by -I are taken first.
 P4Info is written as text, or in binary to a file whose name ends in .bin or .pb.
+Controllers with older stubs refuse its newer fields: --p4info-version 1.3 leaves
+them out, for p4runtime-go-client and p4runtime-shell for example.
 "--compiler p4c" runs p4c-bm2-ss, from PATH or $` + p4c.Variable + `, instead.`,
 		Example: `  pauseless compile ecmp.p4 -o ecmp.json --p4info ecmp.p4info.txtpb
   pauseless compile ecmp.p4 -I include -D PORTS=32
+  pauseless compile ecmp.p4 --p4info old.p4info.txtpb --p4info-version 1.3
   pauseless compile ecmp.p4 --print ir
   pauseless compile ecmp.p4 --compiler p4c -o ecmp.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -64,6 +69,8 @@ P4Info is written as text, or in binary to a file whose name ends in .bin or .pb
 	fl.StringArrayVarP(&f.defines, "define", "D", nil, "macro as NAME or NAME=TEXT (repeatable)")
 	fl.StringVarP(&f.out, "output", "o", "", "file for the JSON, - for standard output")
 	fl.StringVar(&f.info, "p4info", "", "file for the P4Info, - for standard output")
+	fl.StringVar(&f.infoVersion, "p4info-version", p4info.Versions[0], "version of P4Runtime whose stubs shall read the P4Info: "+strings.Join(p4info.Versions, " or "))
+	cmd.RegisterFlagCompletionFunc("p4info-version", cobra.FixedCompletions(p4info.Versions, cobra.ShellCompDirectiveNoFileComp))
 	fl.StringVar(&f.print, "print", "", "print a stage instead: tokens, ast, types or ir")
 	fl.StringVar(&f.with, "compiler", "pauseless", "compiler to use: pauseless or p4c")
 	fl.StringVar(&f.diagnostics, "diagnostics", "text", "form of errors and warnings: text or json")
@@ -71,6 +78,9 @@ P4Info is written as text, or in binary to a file whose name ends in .bin or .pb
 }
 
 func compileProgram(cmd *cobra.Command, file string, f *compileFlags) error {
+	if _, err := p4info.ForVersion(nil, f.infoVersion); err != nil {
+		return usageErrorf(cmd, "--p4info-version: %v", err)
+	}
 	if f.diagnostics != "text" && f.diagnostics != "json" {
 		return usageErrorf(cmd, "--diagnostics is text or json, not %q", f.diagnostics)
 	}
@@ -190,9 +200,12 @@ func writeOutputs(cmd *cobra.Command, f *compileFlags, program func() []byte, in
 	if f.info == "" {
 		return nil
 	}
+	info, err := p4info.ForVersion(info, f.infoVersion)
+	if err != nil {
+		return err
+	}
 	data := p4info.Text(info)
 	if ext := filepath.Ext(f.info); ext == ".bin" || ext == ".pb" {
-		var err error
 		if data, err = (proto.MarshalOptions{Deterministic: true}).Marshal(info); err != nil {
 			return err
 		}
