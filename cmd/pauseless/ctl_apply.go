@@ -275,7 +275,13 @@ func (a *apply) each(cmd *cobra.Command, f *controlplane.Fabric, asJSON, diff bo
 		}
 	}
 	if !asJSON {
-		fmt.Fprintf(out, "%d of %d switches are as desired already\n", same, len(f.Sessions()))
+		all := len(f.Sessions())
+		switch {
+		case same < all && err == nil && !a.dryRun:
+			fmt.Fprintf(out, "%d of %d switches are as desired, %d of them were already\n", all, all, same)
+		default:
+			fmt.Fprintf(out, "%d of %d switches are as desired already\n", same, all)
+		}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/schema"
@@ -67,6 +68,7 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 				return err
 			}
 			defer f.Close()
+			var mu sync.Mutex // switches are written to at the same time
 			return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
 				sch, err := s.LoadSchema(ctx)
 				if err != nil {
@@ -76,13 +78,34 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 				if err != nil {
 					return fmt.Errorf("%s: %w", s.Name(), err)
 				}
-				return s.Write(ctx, updates)
+				if err := s.Write(ctx, updates); err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				reportWritten(cmd.OutOrStdout(), s.Name(), sch, done[typ], updates)
+				return nil
 			})
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read entries from a `FILE`, one a line; - is standard input")
 	cmd.MarkFlagFilename("file")
 	return cmd
+}
+
+var done = map[p4v1.Update_Type]string{p4v1.Update_INSERT: "added", p4v1.Update_MODIFY: "changed", p4v1.Update_DELETE: "deleted"}
+
+// reportWritten says what was written, each entry as the switch has it: a
+// prefix without the bits behind it.
+func reportWritten(w io.Writer, name string, sch *schema.Schema, done string, updates []*p4v1.Update) {
+	const few = 10
+	if len(updates) > few {
+		fmt.Fprintf(w, "%s: %d entries %s\n", name, len(updates), done)
+		return
+	}
+	for _, u := range updates {
+		fmt.Fprintf(w, "%s: %s %s\n", name, done, sch.FormatEntity(u.Entity))
+	}
 }
 
 // entryLine is an entry and where it was read, which is empty for the

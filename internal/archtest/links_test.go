@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading      = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// Links of the documents lead to files, and to headings, that are there.
+func TestLinksLeadSomewhere(t *testing.T) {
+	n := 0
+	walk(t, func(path string) {
+		if filepath.Ext(path) != ".md" {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range markdownLink.FindAllStringSubmatch(string(text), -1) {
+			file, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(file, "://") || strings.HasPrefix(file, "mailto:") {
+				continue
+			}
+			n++
+			to := filepath.Join(root, path)
+			if file != "" {
+				to = filepath.Join(root, filepath.Dir(path), file)
+			}
+			target, err := os.ReadFile(to)
+			if info, serr := os.Stat(to); serr != nil {
+				t.Errorf("%s links to %s, which is not there", path, m[1])
+			} else if anchor != "" && (info.IsDir() || err != nil || !hasAnchor(string(target), anchor)) {
+				t.Errorf("%s links to %s, which has no such heading", path, m[1])
+			}
+		}
+	})
+	if n == 0 {
+		t.Error("no links were found")
+	}
+}
+
+// hasAnchor reports whether a heading of a document has an anchor, by the rule
+// of code hosts: lower case, hyphens for spaces, no punctuation.
+func hasAnchor(text, anchor string) bool {
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		if strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(m[1])), ""), " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}
