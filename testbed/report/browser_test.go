@@ -77,6 +77,11 @@ func TestReportInTheBrowser(t *testing.T) {
 					words++
 				case "path":
 					shapes++
+					for _, a := range s.Attr {
+						if a.Name.Local == "d" && !strings.HasPrefix(a.Value, "M") {
+							t.Errorf("picture %d has a path that begins nowhere: %.40s", i, a.Value)
+						}
+					}
 				}
 			}
 		}

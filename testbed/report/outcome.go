@@ -115,7 +115,7 @@ func (p *Page) pointTable(o *result.Outcome, x *Experiment, point []string) Tabl
 }
 
 func titled(title, unit string) string {
-	if unit == "" {
+	if unit == "" || strings.HasSuffix(title, unit) {
 		return title
 	}
 	return title + ", " + strings.ReplaceAll(unit, "us", "µs")
@@ -175,8 +175,10 @@ func sweeps(o *result.Outcome, x *Experiment, axis int) []Curves {
 		}
 	}
 	var figures []Curves
+	// Nearly all flows finish; the table says where they do not.
+	metrics := slices.DeleteFunc(o.Shown(false), func(m result.Metric) bool { return m.Name == "finished" })
 	for _, r := range rest {
-		for i, m := range o.Shown(false) {
+		for i, m := range metrics {
 			if i >= sweepMetrics || len(figures) >= sweepFigures {
 				break
 			}
@@ -199,7 +201,7 @@ func sweeps(o *result.Outcome, x *Experiment, axis int) []Curves {
 							mean, half, some = float64(n), float64(cell.Half[m.Name]), true
 						}
 					}
-					c.V, c.Lo, c.Hi = append(c.V, number(mean)), append(c.Lo, number(mean-half)), append(c.Hi, number(mean+half))
+					c.V, c.Lo, c.Hi = append(c.V, number(mean)), append(c.Lo, number(max(mean-half, 0))), append(c.Hi, number(mean+half))
 				}
 				if some {
 					fig.Arms = append(fig.Arms, c)

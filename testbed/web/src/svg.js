@@ -46,7 +46,8 @@ function pathData(steps, dx, dy) {
 				out.push(`${join}A${num(r)} ${num(r)} 0 ${large} 1 ${num(x + dx + r * Math.cos(to))} ${num(y + dy + r * Math.sin(to))}`);
 			}
 		} else {
-			out.push(op + a.map((v, i) => num(v + (i % 2 ? dy : dx))).join(' '));
+			// On a canvas a first lineTo is a moveTo.
+			out.push((at === '' && op === 'L' ? 'M' : op) + a.map((v, i) => num(v + (i % 2 ? dy : dx))).join(' '));
 		}
 		at = op;
 	}
