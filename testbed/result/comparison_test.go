@@ -63,6 +63,17 @@ func TestSummaryIsAboutThePartsThatAreJudged(t *testing.T) {
 	if s.Coflows != 1 || s.AvgCCTUS != 30 {
 		t.Errorf("%d coflows, %g us on average, want 1 of 30 us", s.Coflows, s.AvgCCTUS)
 	}
+	// However many coflows, their mean is the same bits each time.
+	var many []fabric.FlowResult
+	for i := range uint32(40) {
+		many = append(many, flow(1, i+1, 0, vtime.Time(i*i)*us/3+us))
+	}
+	first := Collect(network(t), &fabric.Results{Flows: many}, 1, nil).Summary.AvgCCTUS
+	for range 20 {
+		if again := Collect(network(t), &fabric.Results{Flows: many}, 1, nil).Summary.AvgCCTUS; again != first {
+			t.Fatalf("average coflow completion time is %v and then %v", first, again)
+		}
+	}
 	if all := Collect(network(t), r, 1, nil).Summary; all.Flows != 5 || all.OutOfOrder != 6 {
 		t.Errorf("all parts: %+v", all)
 	}

@@ -218,13 +218,14 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabr
 			slow = append(slow, f.Slowdown())
 		}
 	}
+	var took []float64
 	for _, c := range coflows {
 		if !c.open {
-			s.Coflows++
-			s.AvgCCTUS += (c.end - c.start).Microseconds()
+			took = append(took, (c.end - c.start).Microseconds())
 		}
 	}
-	s.AvgCCTUS /= float64(max(s.Coflows, 1))
+	slices.Sort(took) // the order of a map must not decide how a sum is rounded
+	s.Coflows, s.AvgCCTUS = len(took), Mean(took)
 	s.AvgFCTUS, s.P99FCTUS, s.ShortP95US = Mean(fct), Quantile(fct, 0.99), Quantile(short, 0.95)
 	s.AvgSlowdown, s.P99Slowdown = Mean(slow), Quantile(slow, 0.99)
 	for i := range r.Ports {
