@@ -67,10 +67,18 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 		},
 		Read: watch.read,
 	}
+	if err := checkFolder(dir); err != nil {
+		return err
+	}
 	var rec recording
 	o.Follow = rec.follow
 	runs, err := runScenario(cmd.Context(), s, o, stderr)
 	if err != nil {
+		if len(runs) > 0 { // what was found until then
+			if path, werr := writeResults(dir, "Demo: "+s.Summary, runs); werr == nil {
+				fmt.Fprintf(stderr, "report of what there is: %s\n", path)
+			}
+		}
 		return err
 	}
 	fmt.Fprintf(out, "\n%s\n\n", s.Summary)

@@ -88,6 +88,11 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.dir != "" {
+		if err := checkFolder(f.dir); err != nil {
+			return err
+		}
+	}
 	stderr := cmd.ErrOrStderr()
 	o := scenario.Options{Threads: f.threads}
 	var rec recording
@@ -100,6 +105,9 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if errors.Is(runErr, context.Canceled) {
 		runErr = fmt.Errorf("interrupted: the results are partial")
+	}
+	if runErr == nil {
+		runErr = stuckIn(runs)
 	}
 	return errors.Join(runErr, rec.write(f.record), rec.trace(f.trace), f.write(cmd.OutOrStdout(), stderr, s, runs, dialect))
 }

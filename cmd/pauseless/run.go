@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/report"
 	"github.com/pauseless/pauseless/testbed/result"
@@ -20,7 +22,7 @@ import (
 // it found even if it was interrupted.
 func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, stderr io.Writer) ([]*result.Run, error) {
 	bar := newProgressBar(stderr)
-	running := false
+	running, number, total := false, 0, len(s.Cases())*len(s.Seeds)
 	end := func() {
 		if running {
 			bar.end()
@@ -32,7 +34,12 @@ func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, 
 		if begin != nil {
 			begin(name, seed, p)
 		}
-		bar.begin(fmt.Sprintf("%s, seed %d", name, seed))
+		number++
+		label := fmt.Sprintf("%s, seed %d", name, seed)
+		if total > 1 {
+			label = fmt.Sprintf("run %d of %d: %s", number, total, label)
+		}
+		bar.begin(label)
 		running = true
 	}
 	o.Progress = bar.update
@@ -48,10 +55,21 @@ func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, 
 	return runs, err
 }
 
+// checkFolder makes a folder and tries whether files can be written there, so
+// that whoever is going to work for a while knows it before.
+func checkFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("results cannot be written to %s: %w", dir, err)
+	}
+	probe := filepath.Join(dir, fmt.Sprintf(".probe-%d", os.Getpid()))
+	defer os.Remove(probe)
+	return outfile.Durable(probe, make([]byte, 64<<10), 0o666)
+}
+
 // writeResults writes runs to a folder: results.json, a CSV file of flows for
 // each run, and report.html. It returns the report's path.
 func writeResults(dir, title string, runs []*result.Run) (string, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := checkFolder(dir); err != nil {
 		return "", err
 	}
 	write := func(name string, do func(io.Writer) error) error { return writeFile(filepath.Join(dir, name), do) }
@@ -59,7 +77,7 @@ func writeResults(dir, title string, runs []*result.Run) (string, error) {
 		return "", err
 	}
 	for _, r := range runs {
-		name := fmt.Sprintf("flows-%s-%d.csv", filepath.Base(r.Profile), r.Seed)
+		name := fmt.Sprintf("flows-%s-%d.csv", strings.NewReplacer("/", "-", ", ", "-", " ", "-").Replace(filepath.Base(r.Label())), r.Seed)
 		if err := write(name, func(w io.Writer) error { return result.WriteFlowsCSV(w, r) }); err != nil {
 			return "", err
 		}
@@ -67,4 +85,15 @@ func writeResults(dir, title string, runs []*result.Run) (string, error) {
 	return filepath.Join(dir, "report.html"), write("report.html", func(w io.Writer) error {
 		return report.Write(w, report.Options{Title: title, Made: made()}, report.Source{Runs: runs})
 	})
+}
+
+// stuckIn returns an error that names the first flow that could not proceed,
+// or nil.
+func stuckIn(runs []*result.Run) error {
+	for _, r := range runs {
+		if n := len(r.Stuck); n > 0 {
+			return stuckError{fmt.Sprintf("%s, seed %d ended at %.2f ms: %d flows cannot proceed: %s", r.Label(), r.Seed, r.Summary.EndUS/1000, n, r.Stuck[0].String())}
+		}
+	}
+	return nil
 }

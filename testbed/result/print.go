@@ -22,7 +22,9 @@ func (o *Outcome) Shown(all bool) (list []Metric) {
 		names = append(names, m)
 	}
 	for _, m := range o.Metrics {
-		if (all || slices.Contains(names, m.Name)) && !o.zero(m.Name) {
+		_, known := MetricOf(m.Name)
+		counter := !known && len(o.Claims) == 0
+		if (all || counter || slices.Contains(names, m.Name)) && !o.zero(m.Name) {
 			list = append(list, m)
 		}
 	}

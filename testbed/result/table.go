@@ -37,8 +37,12 @@ var rows = []row{
 
 // Table prints the runs side by side, a column each, below the common rows
 // what the profiles' programs counted, and at the end what is to be said of
-// single runs.
+// single runs. Of several seeds it prints the mean with its 95 % interval.
 func Table(w io.Writer, runs []*Run) error {
+	if o := overSeeds(runs); o != nil {
+		fmt.Fprintf(w, "means of %d seeds with their 95 %% intervals\n", len(o.Cells[0].Seeds))
+		return o.Table(w, false)
+	}
 	var lines [][]string
 	line := func(title string, cell func(r *Run) string) {
 		cells := []string{title}
@@ -49,9 +53,9 @@ func Table(w io.Writer, runs []*Run) error {
 	}
 	line("", func(r *Run) string {
 		if r.Partial {
-			return r.Profile + " (partial)"
+			return r.Label() + " (partial)"
 		}
-		return r.Profile
+		return r.Label()
 	})
 	for _, row := range rows {
 		line(row.title, func(r *Run) string { return row.cell(&r.Summary) })
@@ -75,6 +79,34 @@ func Table(w io.Writer, runs []*Run) error {
 		}
 	}
 	return nil
+}
+
+// overSeeds makes an outcome of runs that are all whole and of which some
+// differ by their seed only, or returns nil.
+func overSeeds(runs []*Run) *Outcome {
+	o := &Outcome{}
+	var notes []RunNote
+	for _, r := range runs {
+		if r.Partial || r.Metrics == nil {
+			return nil
+		}
+		if !slices.ContainsFunc(o.Arms, func(a Arm) bool { return a.Name == r.Label() }) {
+			o.Arms = append(o.Arms, Arm{Name: r.Label()})
+		}
+		n := RunNote{Arm: r.Label(), Seed: r.Seed, State: Done, Steady: r.Steady, Stuck: r.Stuck, Metrics: r.Metrics}
+		switch {
+		case len(r.Stuck) > 0:
+			n.State = Locked
+		case r.Cut:
+			n.State = Cut
+		}
+		notes = append(notes, n)
+	}
+	if len(o.Arms) == len(runs) {
+		return nil
+	}
+	o.Fill(notes, nil)
+	return o
 }
 
 // align prints rows of cells: the first column to the left, the others to the
