@@ -74,7 +74,8 @@ golden: ## rewrite the golden files; read the diff before you commit it
 	UPDATE_GOLDEN=1 $(GO) test ./bmv2tests/schemes -run TestCommittedP4Info
 	UPDATE_GOLDEN=1 $(GO) test ./...
 
-bench: ## the benchmarks
+bench: ## speed in ratios, measured in BENCH=5 rounds and written into docs/performance.md; then all benchmarks
+	BENCH=$(or $(BENCH),5) BENCH_OUT=$(abspath docs/performance.md) $(GO) test -count=1 -v -timeout 2h ./testbed/bench
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 soak: ## a minute of concurrent writes, reads and traffic under the race detector
