@@ -5,6 +5,7 @@ package gen
 import (
 	"embed"
 	"fmt"
+	"go/token"
 	"io/fs"
 	"maps"
 	"os"
@@ -352,6 +353,9 @@ func (c *catalogue) check(b *block, list *diag.List) {
 	}
 	for i, p := range b.Parameters {
 		at := fmt.Sprintf("parameters.%d", i)
+		if !identifier.MatchString(p.Name) || token.IsKeyword(p.Name) {
+			list.Errorf(b.pos(at+".name"), yamlfile.CodeInvalid, "a parameter cannot be called %q: want lower-case letters, digits and _, and not a word of formulas", p.Name)
+		}
 		if !slices.Contains(units, p.Unit) {
 			list.Errorf(b.pos(at+".unit"), yamlfile.CodeInvalid, "unit of %s is %q, want one of %s", p.Name, p.Unit, strings.Join(units, ", "))
 		}

@@ -5,6 +5,7 @@ package softswitch
 import (
 	"fmt"
 
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -129,7 +130,7 @@ type Units struct {
 }
 
 // CellBytes is the size of a cell where queue depths count cells.
-const CellBytes = 80
+const CellBytes = manifest.CellBytes
 
 // check returns what is wrong with the configuration and fills in defaults.
 func (c *Config) check() error {

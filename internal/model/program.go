@@ -109,7 +109,7 @@ func unit(first string, k int, field string) string {
 }
 
 // lossless is the class that is paused where a port has eight.
-const lossless = 3
+const lossless = manifest.LosslessClass
 
 // Stages are those of a scheme for the program's target.
 func (p *Program) Stages(s *Scheme) *Stages {

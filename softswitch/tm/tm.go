@@ -14,6 +14,7 @@ package tm
 import (
 	"fmt"
 
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -89,7 +90,7 @@ type Depth struct {
 }
 
 // CellBytes is the size of a buffer cell.
-const CellBytes = 80
+const CellBytes = manifest.CellBytes
 
 func (d *Depth) add(size int64, sign int) {
 	d.Packets += sign

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/pauseless/pauseless/internal/diag"
+)
+
+// scheme is a folder as gen new writes it, with a file changed: an old text of
+// it by a new one.
+func scheme(t *testing.T, file, old, new string) fs.FS {
+	t.Helper()
+	files, err := Starter("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys := make(fstest.MapFS)
+	for _, f := range files {
+		text := string(f.Data)
+		if f.Name == "mine/"+file {
+			if !strings.Contains(text, old) {
+				t.Fatalf("%s has no %q", f.Name, old)
+			}
+			text = strings.Replace(text, old, new, 1)
+		}
+		fsys[f.Name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return fsys
+}
+
+// What is wrong with a scheme's folder is said with file, line and cause, and
+// with what was probably meant.
+func TestMistakesInASchemesFolder(t *testing.T) {
+	for _, c := range []struct{ file, old, new, pos, want string }{
+		{"block.yaml", "needs: [flowlet]", "needs: [flowlets]", "dir/mine/block.yaml:12", `no block is called "flowlets" (did you mean "flowlet"?)`},
+		{"block.yaml", "needs: [flowlet]", "needs: [base.leef]", "dir/mine/block.yaml:12", `block base has no option "leef" (did you mean "leaf"?)`},
+		{"block.yaml", "choose Mine", "chose Mine", "dir/mine/block.yaml:27", `no stage is called "chose" (did you mean "choose"?)`},
+		{"block.yaml", "choose Mine", "Mine", "dir/mine/block.yaml:27", "want a stage and a control"},
+		{"block.yaml", "unit: ns", "unit: hours", "dir/mine/block.yaml:18", `unit of gap is "hours", want one of bytes, ns`},
+		{"block.yaml", `"100_000"`, `"100_000 +"`, "dir/mine/block.yaml:19", "is no formula"},
+		{"block.yaml", `"100_000"`, `"dilay"`, "dir/mine/block.yaml:19", `nothing is called dilay (did you mean "delay"?)`},
+		{"block.yaml", "name: gap", "name: switch", "dir/mine/block.yaml:17", "a word of formulas"},
+		{"block.yaml", "needs: [flowlet]", "neads: [flowlet]", "dir/mine/block.yaml:12", `unknown key "neads" (did you mean "needs"?)`},
+		{"block.yaml", "pick: {base: mine}", "pick: {base: mine, rlb: x}", "dir/mine/block.yaml:7", "want one key of a profile"},
+		{"v1model.p4.tmpl", `{{define "ingress"}}`, `{{define "ingres"}}`, "dir/mine/v1model.p4.tmpl", `nothing asks for section "ingres" (did you mean "ingress"?)`},
+	} {
+		catalogue := loaded().clone()
+		err := catalogue.load(scheme(t, c.file, c.old, c.new), "dir")
+		var list diag.List
+		if !errors.As(err, &list) || !strings.Contains(err.Error(), c.pos) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s instead of %s: error is\n%v\nwant one at %s with %q", c.new, c.old, err, c.pos, c.want)
+		}
+	}
+}
+
+// A name that is taken, a folder without schemes.
+func TestSchemesThatCannotBeAdded(t *testing.T) {
+	for _, c := range []struct {
+		fsys fs.FS
+		want string
+	}{
+		{fstest.MapFS{}, "no folder in it has a block.yaml"},
+		{fstest.MapFS{"hash/block.yaml": {Data: []byte("summary: x\n")}}, "a block is called hash already"},
+		{fstest.MapFS{"a/block.yaml": {Data: []byte("summary: x\n")}, "a/profiles/drill.yaml": {Data: []byte("name: drill\n")}}, "a profile is called drill already"},
+	} {
+		if err := loaded().clone().load(c.fsys, "dir"); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error is %v, want one with %q", err, c.want)
+		}
+	}
+	for _, name := range []string{"", "Mine", "a-b", "drill", "1a"} {
+		if _, err := Starter(name); err == nil {
+			t.Errorf("a scheme may be called %q", name)
+		}
+	}
+}
+
+// What a template asks that there is not is an error, not an empty text.
+func TestMistakesInATemplate(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{if need "flowlt"}}x{{end}}`, `no block is called "flowlt" (did you mean "flowlet"?)`},
+		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{section "none"}}`, `has no section "none"`},
+		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{from "rtt" "x"}}`, "it has to be among the needs"},
+		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{value "1 / "}}`, "is no formula"},
+		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{value "mine.gapp"}}`, "no parameter mine.gapp"},
+		{`{{define "ingress"}}`, `{{define "ingress"}}{{lines "nowhere"}}`, `no block has a hook "nowhere"`},
+		{`{{define "ingress"}}`, `{{define "ingress"}}{{if`, "unexpected \"/\" in if"},
+	} {
+		catalogue := loaded().clone()
+		if err := catalogue.load(scheme(t, "v1model.p4.tmpl", c.old, c.new), "dir"); err != nil {
+			t.Fatal(err)
+		}
+		known.Lock()
+		before := known.c
+		known.c = catalogue
+		known.Unlock()
+		p, err := Builtin("mine")
+		if err == nil {
+			_, err = Generate(p, "v1model")
+		}
+		known.Lock()
+		known.c = before
+		known.Unlock()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error is %v, want one with %q", c.new, err, c.want)
+		}
+	}
+}
