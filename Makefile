@@ -41,9 +41,9 @@ reproducible: ## two builds, in different folders and with nothing kept from bef
 		( cd $$dir/$$i/src && GOCACHE=$$dir/$$i/cache $(GO) build -trimpath -buildvcs=false -ldflags="-s -w" -o $$dir/$$i/pauseless ./cmd/pauseless ); done; \
 	cmp $$dir/1/pauseless $$dir/2/pauseless && sha256sum <$$dir/1/pauseless
 
-sbom: build ## what bin/pauseless is made of, for a release: bin/pauseless.cdx.json (CycloneDX)
+sbom: build ## what bin/pauseless is made of, for a release: bin/pauseless.spdx.json
 	$(GO) mod verify
-	$(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0 bin -json -output bin/pauseless.cdx.json bin/pauseless
+	$(GO) run ./internal/licence/sbom bin/pauseless >bin/pauseless.spdx.json
 
 vuln: ## known vulnerabilities in what is called; needs vuln.go.dev
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
