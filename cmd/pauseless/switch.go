@@ -174,7 +174,7 @@ next:
 }
 
 // leastMemory is what a switch needs for small programs.
-const leastMemory = 64 << 20
+const leastMemory = 64_000_000
 
 // leastThreads is how many goroutines may run at once at least, if there is
 // half a processor for each: more would be in the garbage collector's hands.

@@ -16,7 +16,7 @@ import (
 )
 
 // DefaultMemory is Options.Memory if that is zero.
-const DefaultMemory = 4 << 30
+const DefaultMemory = 4_000_000_000
 
 // turns is how many calls that take long are worked on at once: the data path
 // shares its processors with them.
@@ -58,7 +58,7 @@ const (
 )
 
 func newBudget(memory int64) *budget {
-	b := &budget{message: min(max(memory/4/slots, 4<<20), 64<<20), stream: max(memory/16/maxRoles, 1<<17), conns: min(max(memory>>18, 256), 4096)}
+	b := &budget{message: min(max(memory/56, 4<<20), 64<<20), stream: max(memory/16/maxRoles, 1<<17), conns: min(max(memory>>18, 256), 4096)}
 	b.decoded.set("messages being read", memory/4)
 	b.state.set("table entries, groups and other state", memory/4)
 	b.answers.set("answers that are not read", memory/16)

@@ -29,7 +29,7 @@ type GRPCConfig struct {
 	// server speaks plain text. CA is a file of certificates that clients'
 	// must be signed by; without it clients need none.
 	Cert, Key, CA string
-	// MaxMessage bounds what a client may send at once: if zero, a 64th of
+	// MaxMessage bounds what a client may send at once: if zero, a 56th of
 	// Options.Memory, but 4 to 64 MiB. A forwarding pipeline configuration is one
 	// message.
 	MaxMessage int
