@@ -5,6 +5,7 @@ package model
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -93,8 +94,10 @@ func Generate(p *Program, series, n uint64) *Case {
 			themes = append(themes, Waiting)
 		}
 	}
-	if !p.Tofino {
-		themes = append(themes, Predicting, Pausing)
+	for _, theme := range []Theme{Predicting, Pausing} {
+		if !p.Tofino && slices.ContainsFunc(p.registers, func(r RegisterCells) bool { return r.Theme == theme }) {
+			themes = append(themes, theme)
+		}
 	}
 	g.Theme = Pick(g, themes...)
 	g.config()
@@ -192,11 +195,12 @@ func (g *Drawer) Past(int) int64 {
 // Recent is a time of not long ago.
 func (g *Drawer) Recent(i int) int64 {
 	if g.Reroutes() && g.R.IntN(4) != 0 {
-		fresh := int64(0)
 		for _, s := range g.Schemes {
-			fresh = max(fresh, g.Arg(s.Fresh, Default))
+			if fresh := g.Arg(s.Fresh, Default); fresh != 0 && fresh <= 16*g.Pace && g.R.IntN(2) == 0 {
+				return g.Now - g.Near(g.Pace, fresh)
+			}
 		}
-		return g.Now - g.Near(g.Pace, fresh)
+		return g.Now - g.UpTo(g.Pace)
 	}
 	return g.Past(i)
 }

@@ -226,7 +226,7 @@ func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
 	}
 	if p.tell {
 		s.Note("queue told")
-		p.Request(&Message{Session: FeedbackSession, Head: append([]byte{1, byte(p.Class)}, p.tellings...), ToSelf: true,
+		p.Request(&Message{Session: FeedbackSession, Head: append([]byte{1, byte(p.Class)}, p.tellings...),
 			Packet: &Packet{Told: p.Meta, Class: p.Class}})
 	}
 	s.each(p, func(x *Stages) {

@@ -324,12 +324,9 @@ type Message struct {
 	Of   string // scheme whose it is
 	Kind int
 	V    map[string]int64
-	// Session of the clone; on a Tofino also its header, and whether it goes
-	// to this switch's ingress, or is parsed by egress as a packet.
+	// Session of the clone, and on a Tofino its header.
 	Session int
 	Head    []byte
-	ToSelf  bool
-	Parsed  bool
 	Packet  *Packet // that the copy is from then on, if it is one
 }
 

@@ -213,7 +213,7 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 	m := &model.Message{Of: "plb", V: kick, Session: p.InPort, Head: []byte{2, 5, byte(p.Class)}}
 	if source {
 		s.Note("kick-out")
-		m.ToSelf, m.Session, m.Head[1] = true, manifest.FeedbackSession, 6
+		m.Session, m.Head[1] = manifest.FeedbackSession, 6
 		m.Packet = &model.Packet{Told: kick, Class: p.Class}
 	} else {
 		s.Note("kick-out told")
