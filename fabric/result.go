@@ -34,8 +34,11 @@ type FlowResult struct {
 	Ideal     vtime.Time // FCT of the flow with the network for itself
 	Packets   int64      // that the flow has
 	Sent      int64      // packets, repeated ones included
-	Resent    int64      // packets that had been sent before
-	Acked     int64      // payload bytes
+	Resent    int64      // packets that had been sent before,
+	// because of a negative acknowledgement, a timeout, and because they were
+	// missing below others that had come.
+	ResentNAK, ResentTimeout, ResentSelective int64
+	Acked                                     int64 // payload bytes
 
 	OutOfOrder int64 // packets
 	Degree     int64 // of the farthest of them, in packets
@@ -90,6 +93,7 @@ func (fl *flow) result() FlowResult {
 	r := FlowResult{Flow: fl.Flow, Ideal: fl.ideal, Acked: fl.out.Acked(), CNPs: fl.out.CNPs(), Marked: fl.in.Marked()}
 	r.Packets, r.Sent = fl.out.Packets()
 	r.Resent = fl.out.Resent()
+	r.ResentNAK, r.ResentTimeout, r.ResentSelective = fl.out.ResentBy(roce.NAK), fl.out.ResentBy(roce.Timeout), fl.out.ResentBy(roce.Selective)
 	r.OutOfOrder, r.Degree, r.DegreeSum = fl.in.OutOfOrder()
 	r.Stalled = fl.out.Stalled() || fl.in.Stalled()
 	if t := fl.out.Ended(); t > 0 {

@@ -189,11 +189,13 @@ func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
 	switch s.h.cfg.Recovery {
 	case IRN:
 		if nak {
+			s.cause = Selective
 			r.limit = max(r.limit, r.highest)
 			r.enter(s.high)
 		}
 	case OutOfOrder:
 		if nak {
+			s.cause = Selective
 			r.again(s.una, s.high, n)
 		}
 	case TCP:
@@ -201,6 +203,7 @@ func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
 		dup := int64(s.h.cfg.DupAcks)
 		r.limit = max(r.limit, r.highest-dup)
 		if !r.recovering && int64(r.count) >= dup {
+			s.cause = Selective
 			r.enter(s.high)
 			s.slower(now, s.Rate/2)
 		}

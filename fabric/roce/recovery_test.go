@@ -230,6 +230,12 @@ func TestAllRecoveriesFinish(t *testing.T) {
 			}
 			o, i := w.connect(a, b, Flow{Size: 1 + rng.Int64N(200_000)})
 			w.until(vtime.Second)
+			if by := o.ResentBy(NAK) + o.ResentBy(Timeout) + o.ResentBy(Selective); by != o.Resent() {
+				t.Errorf("%s, run %d: %d packets sent again, by cause %d", r, run, o.Resent(), by)
+			}
+			if selective := o.ResentBy(Selective) > 0; selective && !r.keeps() || o.ResentBy(NAK) > 0 && r.keeps() {
+				t.Errorf("%s, run %d: %d by NAK, %d selectively", r, run, o.ResentBy(NAK), o.ResentBy(Selective))
+			}
 			if total, _ := o.Packets(); o.Ended() == 0 || i.Delivered() != total {
 				t.Errorf("%s, run %d: ended at %v, %d of %d packets", r, run, o.Ended(), i.Delivered(), total)
 			}

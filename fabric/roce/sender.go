@@ -52,6 +52,8 @@ type sender struct {
 
 	stalled bool // had to wait for PFC at the NIC
 	sent    int64
+	resent  [3]int64   // of those, again, by cause
+	cause   Cause      // of what is sent again now
 	ended   vtime.Time // zero: not yet
 	cnps    int64
 
@@ -157,6 +159,9 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	high := s.high
 	n := s.take()
 	s.sent++
+	if n < high {
+		s.resent[s.cause]++
+	}
 	s.last = s.full - s.MTU + s.payload(n)
 	f := s.h.net.Frames().Get()
 	f.Data = append(f.Data, s.head.header()...)
@@ -328,6 +333,7 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	case s.sel != nil:
 		s.selective(now, nak, aeth[packet.AETHLen:])
 	case nak:
+		s.cause = NAK
 		s.rewind(now)
 	}
 	mtu := int64(s.MTU)
@@ -412,6 +418,7 @@ func (s *sender) Fire(now vtime.Time, arg uint64) {
 		return
 	}
 	s.h.Stats.Timeouts++
+	s.cause = Timeout
 	if s.paths != nil {
 		s.timedOut = true
 		s.paths.timeout(now, s.went(s.una))
@@ -443,6 +450,19 @@ func (o *Outgoing) Packets() (total, sent int64) { return o.total, o.sent }
 
 // Resent returns how many packets were sent that had been sent before.
 func (o *Outgoing) Resent() int64 { return o.sent - o.high }
+
+// A Cause is why packets are sent again.
+type Cause uint8
+
+// Causes.
+const (
+	NAK       Cause = iota // a negative acknowledgement: all from a packet on
+	Timeout                // no acknowledgement came
+	Selective              // a packet is missing below others that have come
+)
+
+// ResentBy returns how many of those were sent again for a cause.
+func (o *Outgoing) ResentBy(c Cause) int64 { return o.resent[c] }
 
 // Acked returns how many payload bytes have been acknowledged.
 func (o *Outgoing) Acked() int64 { return min(o.una*int64(o.MTU), o.size) }

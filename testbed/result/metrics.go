@@ -102,6 +102,9 @@ var standard = func() (all []Metric) {
 		{Name: "degree_p99", Title: "p99 out-of-order degree", Unit: "packets", Better: "less"},
 		{Name: "degree_max", Title: "greatest out-of-order degree", Unit: "packets", Better: "less"},
 		{Name: "resent", Title: "retransmissions", Unit: "packets", Better: "less", parts: true},
+		{Name: "resent_nak", Title: "retransmissions after a NAK", Unit: "packets", Better: "less", parts: true},
+		{Name: "resent_timeout", Title: "retransmissions after a timeout", Unit: "packets", Better: "less", parts: true},
+		{Name: "resent_selective", Title: "selective retransmissions", Unit: "packets", Better: "less", parts: true},
 		{Name: "timeouts", Title: "timeouts of senders", Better: "less"},
 		{Name: "goodput_gbps", Title: "goodput", Unit: "Gb/s", Better: "more", parts: true},
 		{Name: "goodput_share", Title: "goodput over the receivers' links", Better: "more", parts: true},
@@ -275,12 +278,15 @@ func (m *meter) span() float64 { return (m.until - m.o.From).Seconds() }
 func (m *meter) flows(selector string, flows []*fabric.FlowResult, whole bool) {
 	var fct, slow, short []float64
 	var stalled int
-	var ooo, sent, resent int64
+	var ooo, sent, resent, byNAK, byTimeout, selective int64
 	first, last := vtime.Never, vtime.Time(0)
 	for _, f := range flows {
 		ooo += f.OutOfOrder
 		sent += f.Sent
 		resent += f.Resent
+		byNAK += f.ResentNAK
+		byTimeout += f.ResentTimeout
+		selective += f.ResentSelective
 		if f.Stalled {
 			stalled++
 		}
@@ -300,6 +306,9 @@ func (m *meter) flows(selector string, flows []*fabric.FlowResult, whole bool) {
 		set("stalled_flows", float64(stalled))
 		set("out_of_order", float64(ooo))
 		set("resent", float64(resent))
+		set("resent_nak", float64(byNAK))
+		set("resent_timeout", float64(byTimeout))
+		set("resent_selective", float64(selective))
 		if len(flows) > 0 {
 			set("stalled_ratio", float64(stalled)/float64(len(flows)))
 		}
