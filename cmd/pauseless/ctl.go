@@ -87,6 +87,7 @@ Entries are written as one line, names instead of ids:
 		newCtlPipelineCmd(c),
 		newCtlPortsCmd(c),
 		newCtlQueuesCmd(c),
+		newCtlShellCmd(c),
 	)
 	return cmd
 }

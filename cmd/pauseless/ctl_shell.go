@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/pauseless/pauseless/controlplane"
+)
+
+func newCtlShellCmd(c *ctl) *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell",
+		Short: "An interactive session: ctl's verbs, with completion, history and undo",
+		Long: `Shell reads ctl's verbs line by line, without "pauseless ctl" and the flags that
+say which switches are meant. The tab key completes verbs, flags, and names of
+tables, registers and counters as the switch's program has them; the arrow keys
+go back to earlier lines. Beside the verbs there are:
+
+  help [VERB]   what there is, or what a verb does
+  undo          take back the last entries add, modify or del
+  exit          leave, as Ctrl-D does
+
+If standard input is no terminal, its lines are carried out until one fails.`,
+		Example: `  pauseless ctl --addr 127.0.0.1:9559 shell
+  echo 'registers Readqlen' | pauseless ctl --topology fabric.yaml shell`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := c.targets(cmd); err != nil {
+				return err
+			}
+			s := &shell{ctl: c, cmd: cmd, out: cmd.OutOrStdout(), fixed: fixedFlags(cmd)}
+			if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+				return s.interactive(f)
+			}
+			return s.script(cmd.InOrStdin())
+		},
+	}
+}
+
+// fixedFlags are the flags that hold for every line: those of ctl that were
+// given to the shell.
+func fixedFlags(cmd *cobra.Command) []string {
+	args := []string{"ctl"}
+	for _, f := range []string{"addr", "thrift", "switch", "network", "topology", "election-id", "take-over", "output", "timeout", "tls-ca", "tls-cert", "tls-key"} {
+		flag := cmd.InheritedFlags().Lookup(f)
+		if flag == nil || !flag.Changed {
+			continue
+		}
+		if list, ok := flag.Value.(interface{ GetSlice() []string }); ok {
+			for _, v := range list.GetSlice() {
+				args = append(args, "--"+f+"="+v)
+			}
+			continue
+		}
+		args = append(args, "--"+f+"="+flag.Value.String())
+	}
+	return args
+}
+
+// shell is an interactive session.
+type shell struct {
+	ctl   *ctl
+	cmd   *cobra.Command
+	out   io.Writer
+	fixed []string
+	undo  [][]string // lines that take back the last write, in words
+}
+
+func (s *shell) script(in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	for n := 1; lines.Scan(); n++ {
+		done, err := s.line(lines.Text())
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if done {
+			return nil
+		}
+	}
+	return lines.Err()
+}
+
+func (s *shell) interactive(in *os.File) error {
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{in, s.out}, "ctl> ")
+	t.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
+		if key != '\t' {
+			return "", 0, false
+		}
+		found := s.complete(line[:pos])
+		start := strings.LastIndexByte(line[:pos], ' ') + 1
+		word := commonPrefix(found)
+		if len(word) < pos-start {
+			return line, pos, true
+		}
+		if len(found) == 1 {
+			word += " "
+		} else if word == line[start:pos] && len(found) > 1 {
+			fmt.Fprintln(t, strings.Join(found, "  "))
+		}
+		return line[:start] + word + line[pos:], start + len(word), true
+	}
+	for {
+		state, err := term.MakeRaw(int(in.Fd()))
+		if err != nil {
+			return err
+		}
+		line, err := t.ReadLine()
+		// A verb that runs has the terminal as it was.
+		if rerr := term.Restore(int(in.Fd()), state); rerr != nil {
+			return rerr
+		}
+		if err == io.EOF {
+			fmt.Fprintln(s.out)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if done, err := s.line(line); err != nil {
+			printError(s.cmd.ErrOrStderr(), err)
+		} else if done {
+			return nil
+		}
+	}
+}
+
+// complete returns what the last word of a line may be.
+func (s *shell) complete(line string) []string {
+	words, err := splitWords(line)
+	if err != nil {
+		return nil
+	}
+	if line == "" || strings.HasSuffix(line, " ") {
+		words = append(words, "")
+	}
+	if len(words) == 1 {
+		var own []string
+		for _, w := range []string{"help", "undo", "exit"} {
+			if strings.HasPrefix(w, words[0]) {
+				own = append(own, w)
+			}
+		}
+		return append(own, s.offered(words)...)
+	}
+	if words[0] == "help" {
+		words = words[1:]
+	}
+	return s.offered(words)
+}
+
+func (s *shell) offered(words []string) []string {
+	var out bytes.Buffer
+	root := newRootCmd()
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	root.SetArgs(append(append([]string{cobra.ShellCompNoDescRequestCmd}, s.fixed...), words...))
+	if root.ExecuteContext(s.cmd.Context()) != nil {
+		return nil
+	}
+	var list []string
+	for word := range strings.Lines(out.String()) {
+		// Names are offered as the program has them, whatever was typed already.
+		if word = strings.TrimSpace(word); word != "" && word[0] != ':' && strings.HasPrefix(word, words[len(words)-1]) {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+func commonPrefix(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	p := words[0]
+	for _, w := range words[1:] {
+		for !strings.HasPrefix(w, p) {
+			p = p[:len(p)-1]
+		}
+	}
+	return p
+}
+
+// line carries out a line, and reports whether it was the last.
+func (s *shell) line(text string) (done bool, err error) {
+	words, err := splitWords(text)
+	if err != nil || len(words) == 0 || strings.HasPrefix(words[0], "#") {
+		return false, err
+	}
+	switch words[0] {
+	case "exit", "quit":
+		return true, nil
+	case "shell":
+		return false, fmt.Errorf("this is a shell already")
+	case "undo":
+		if s.undo == nil {
+			return false, fmt.Errorf("nothing to undo: only the last entries add, modify or del is")
+		}
+		lines := s.undo
+		s.undo = nil
+		for _, l := range lines {
+			if err := s.run(l); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
+	case "help":
+		return false, s.run(append(words[1:], "--help"))
+	}
+	undo, err := s.before(words)
+	if err != nil {
+		return false, err
+	}
+	if err := s.run(words); err != nil {
+		return false, err
+	}
+	if undo != nil {
+		s.undo = undo
+	}
+	return false, nil
+}
+
+func (s *shell) run(words []string) error {
+	root := newRootCmd()
+	root.SetOut(s.out)
+	root.SetErr(s.cmd.ErrOrStderr())
+	root.SetIn(strings.NewReader(""))
+	root.SetArgs(append(append([]string{}, s.fixed...), words...))
+	return root.ExecuteContext(s.cmd.Context())
+}
+
+// before returns the lines that will take back a write of entries, from what
+// each switch has now.
+func (s *shell) before(words []string) ([][]string, error) {
+	if len(words) < 3 || words[0] != "entries" || strings.HasPrefix(words[2], "-") {
+		return nil, nil
+	}
+	f, err := s.ctl.forReading(s.cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var lines [][]string
+	for _, session := range f.Sessions() {
+		undo := []string{"entries", map[string]string{"add": "del", "modify": "modify", "del": "add"}[words[1]]}
+		if len(f.Sessions()) > 1 {
+			undo = append(undo, "--switch="+session.Name())
+		}
+		n := len(undo)
+		for _, text := range words[2:] {
+			was := text
+			if words[1] != "add" {
+				if was, err = s.present(s.cmd.Context(), session, text); err != nil {
+					return nil, err
+				}
+			}
+			if was != "" {
+				undo = append(undo, was)
+			}
+		}
+		if len(undo) > n {
+			lines = append(lines, undo)
+		}
+	}
+	return lines, nil
+}
+
+// present returns the entry that a switch has under the key of another, or ""
+// if it has none or the line is wrong, which the verb itself will say.
+func (s *shell) present(ctx context.Context, session *controlplane.Session, text string) (string, error) {
+	sch, err := session.LoadSchema(ctx)
+	if err != nil {
+		return "", err
+	}
+	e, err := sch.ParseEntity(text)
+	if err != nil {
+		return "", nil
+	}
+	if t := e.GetTableEntry(); t != nil {
+		t.Action = nil
+		e = &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: t}}
+	}
+	list, err := session.Read(ctx, e)
+	if err != nil || len(list) != 1 {
+		return "", nil
+	}
+	return sch.FormatEntity(list[0]), nil
+}
+
+// splitWords splits a line at spaces, but not within quotes.
+func splitWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	open, quote := false, rune(0)
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			open, quote = true, r
+		case r == ' ' || r == '\t':
+			if open {
+				words = append(words, word.String())
+				word.Reset()
+				open = false
+			}
+		default:
+			open = true
+			word.WriteRune(r)
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a %c is not closed", quote)
+	}
+	if open {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
