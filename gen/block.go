@@ -232,6 +232,9 @@ func loaded() *catalogue {
 // with a block.yaml is one. An error is a diag.List, or says what the
 // directory lacks.
 func AddSchemes(dir string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("schemes: there is no directory %s", dir)
+	}
 	c := loaded().clone()
 	if err := c.load(os.DirFS(dir), dir); err != nil {
 		return err

@@ -73,6 +73,9 @@ func TestSchemesThatCannotBeAdded(t *testing.T) {
 			t.Errorf("error is %v, want one with %q", err, c.want)
 		}
 	}
+	if err := AddSchemes("testdata/none"); err == nil || !strings.Contains(err.Error(), "there is no directory testdata/none") {
+		t.Errorf("a directory that there is not: %v", err)
+	}
 	for _, name := range []string{"", "Mine", "a-b", "drill", "1a"} {
 		if _, err := Starter(name); err == nil {
 			t.Errorf("a scheme may be called %q", name)
@@ -109,5 +112,15 @@ func TestMistakesInATemplate(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error is %v, want one with %q", c.new, err, c.want)
 		}
+	}
+}
+
+// A profile made in Go has the defaults of what it does not choose.
+func TestProfilesMadeInGo(t *testing.T) {
+	p := newProfile()
+	p.Name, p.Choices = "mine", nil
+	p.Choose("ecn", "red")
+	if err := p.Check(); err != nil || p.Choice("rlb") != "off" || p.Choice("pfc") != "native" || p.Choice("ecn") != "red" {
+		t.Errorf("choices are %v, %v", p.Choices, err)
 	}
 }

@@ -64,11 +64,14 @@ func newProfile() *Profile {
 
 // Choose picks a value of a key: "base", "rlb", "ecn" and so on.
 func (p *Profile) Choose(key, value string) {
-	if key == "base" {
+	switch {
+	case key == "base":
 		p.Base = value
-	} else {
-		p.Choices[key] = value
+		return
+	case p.Choices == nil:
+		p.Choices = make(map[string]string)
 	}
+	p.Choices[key] = value
 }
 
 // Choice is the value that the profile has of a key.
@@ -146,6 +149,9 @@ func (p *Profile) check(errorf func(path, format string, args ...any)) {
 	all := loaded().choices()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		c := all[key]
+		if p.Choice(key) == "" {
+			p.Choose(key, c.otherwise)
+		}
 		if p.Choice(key) == "true" && c.values["on"] != nil {
 			p.Choose(key, "on")
 		}
