@@ -3,12 +3,19 @@
 package view
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/pauseless/pauseless/testbed/record"
+	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 func get(t *testing.T, url string, host string) (int, string) {
@@ -97,5 +104,69 @@ func TestServerIsForReadersOnThisMachine(t *testing.T) {
 	}
 	if code, body := get(t, srv.URL+"/", ""); code != 200 || !strings.Contains(body, "Content-Security-Policy") {
 		t.Errorf("the page: %d", code)
+	}
+}
+
+// following is a source whose recording a run is writing.
+type following struct {
+	rec atomic.Pointer[record.Recorder]
+}
+
+func (f *following) Recordings() ([]Recording, bool) {
+	if r := f.rec.Load(); r != nil {
+		return []Recording{r}, true
+	}
+	return nil, true
+}
+
+// A browser that asks and never reads holds up no run, and one that asks all
+// the time sees recordings that are whole.
+func TestBrowsersHoldUpNoRun(t *testing.T) {
+	s, err := scenario.Parse("incast.yaml", []byte(strings.Replace(incast, "seeds: [1, 2]", "seeds: [1]", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &following{}
+	srv := httptest.NewServer(Handler("x", source))
+	defer srv.Close()
+	done := make(chan error, 1)
+	begun := make(chan struct{})
+	go func() {
+		_, err := s.Run(context.Background(), scenario.Options{Follow: func(st scenario.Start) scenario.Follower {
+			source.rec.Store(record.New(st, record.DefaultLimits))
+			close(begun)
+			return source.rec.Load()
+		}})
+		done <- err
+	}()
+	<-begun
+	for range 4 {
+		dead, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dead.Close()
+		fmt.Fprintf(dead, "GET /api/run?i=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	}
+	for asked := 0; ; asked++ {
+		code, body := get(t, srv.URL+"/api/run?i=0", "")
+		var run record.Run
+		if err := json.Unmarshal([]byte(body), &run); code != http.StatusOK || err != nil {
+			t.Fatal(code, err)
+		}
+		if len(run.Use) != len(run.TNS) || len(run.Queues) != len(run.TNS) || len(run.Values) != len(run.TNS) || len(run.Paths) != len(run.TNS) {
+			t.Fatalf("half a sample: %d of %d", len(run.Use), len(run.TNS))
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked == 0 {
+				t.Error("nothing was asked while it ran")
+			}
+			return
+		default:
+		}
 	}
 }
