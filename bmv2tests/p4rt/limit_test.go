@@ -66,20 +66,6 @@ var limitClauses = []clause{
 			x.refuses(codes.InvalidArgument, insert(&p4v1.CloneSessionEntry{SessionId: 9, Replicas: []*p4v1.Replica{r}}))
 		}
 	}, "PI takes any port"},
-	{"12.2", "a batch of any size that fails says so: beyond 65536 updates without details", func(x *bench) {
-		e := x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 1))
-		batch := slices.Repeat([]*p4v1.Update{modify(e)}, 100_000)
-		err := x.write(batch...)
-		x.fails(err, codes.Unknown)
-		if st := status.Convert(err); len(st.Details()) != 0 || !strings.Contains(st.Message(), "100000 of 100000 failed") || !strings.Contains(st.Message(), "NotFound") {
-			x.Errorf("%d details, %q", len(st.Details()), st.Message())
-		}
-		err = x.write(batch[:60_000]...)
-		if got := details(err); len(got) != 60_000 || slices.ContainsFunc(got, func(c codes.Code) bool { return c != codes.NotFound }) {
-			x.Errorf("%d codes: %v", len(got), err)
-		}
-		x.must(insert(e)) // and the session goes on
-	}, "not asked: gRPC for C++ takes headers of 8 KB"},
 	{"13", "a reader that takes nothing holds up neither writes, nor reads, nor arbitration", func(x *bench) {
 		var batch []*p4v1.Update
 		for i := range uint64(8) {
