@@ -162,9 +162,11 @@ below DIR and the context.json beside it: stages, match crossbar, hash bits,
 gateways, SRAM, map RAM, TCAM, action instructions (VLIW), stateful ALUs and
 their instructions, and logical tables, used and as a share of all stages; what
 each program adds to the one that it builds on; and what table I of the RLB
-paper says of the authors' programs.`,
+paper says of the authors' programs. A folder of results, such as docs/results,
+has such a report as tofino.json.`,
 		Example: `  pauseless tofino build -o out && pauseless tofino report out
-  pauseless tofino report out -o json`,
+  pauseless tofino report out -o json
+  pauseless tofino report docs/results`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageErrorf(cmd, "want one directory, not %d", len(args))

@@ -218,9 +218,15 @@ func (p *Program) AddInstructions(name string, data []byte) error {
 	return nil
 }
 
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
 // Read finds every resources.json below a folder, with the context.json of the
 // folder above it. A program is called as the folder of its output, or as its
-// file says if that is the folder given.
+// file says if that is the folder given. Where there is none, the folder's
+// tofino.json is read, a report that was kept.
 func Read(dir string) ([]*Program, error) {
 	var list []*Program
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -254,6 +260,10 @@ func Read(dir string) ([]*Program, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
+		// A folder of results has the report alone.
+		if rows := filepath.Join(dir, "tofino.json"); exists(rows) {
+			return ReadRows(rows)
+		}
 		return nil, fmt.Errorf("no resources.json below %s: compile with p4c-barefoot -g, or with \"pauseless tofino build\"", dir)
 	}
 	sort.Slice(list, func(i, k int) bool { return list[i].Name < list[k].Name })
