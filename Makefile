@@ -22,7 +22,7 @@ demo: build ## the main job: drill and rlb over drill on a lossless fabric, with
 # many threads run again with it, in short.
 RACE = ./controlplane/... ./softswitch ./softswitch/port ./softswitch/p4rtserver ./softswitch/metrics \
 	./testbed/wire ./testbed/live ./testbed/netns ./testbed/local ./bmv2tests/p4rt ./bmv2tests/controller
-THREADS = Threads|Cancel
+THREADS = Threads|Cancel|Browsers
 
 test: build ## everything CI checks: format, vet, staticcheck, tests, race, regenerated files
 	@test -z "$$(gofmt -l .)" || { echo "gofmt -w these:"; gofmt -l .; exit 1; }
@@ -31,7 +31,7 @@ test: build ## everything CI checks: format, vet, staticcheck, tests, race, rege
 	$(GO) test $$({ $(GO) list ./...; $(GO) list $(RACE); } | sort | uniq -u)
 	$(GO) test -race $(RACE)
 	$(GO) test -race -short ./bmv2tests/world
-	$(GO) test -race -short -run '$(THREADS)' ./fabric ./testbed/scenario ./testbed/virtual ./testbed/exp
+	$(GO) test -race -short -run '$(THREADS)' ./fabric ./testbed/scenario ./testbed/virtual ./testbed/exp ./testbed/view
 	cd bmv2tests/goclient && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: reproducible sbom vuln
