@@ -28,11 +28,10 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 type expBar struct {
 	w        io.Writer
 	terminal bool
-	begun    time.Time
 	shown    time.Time
 	kept     int // runs that are in the store
 	over     int
-	made     int // by this process
+	left     time.Duration
 	total    int
 	going    map[exp.Job]exp.Event
 	drawn    bool
@@ -40,12 +39,12 @@ type expBar struct {
 
 func newExpBar(w io.Writer) *expBar {
 	f, ok := w.(*os.File)
-	return &expBar{w: w, terminal: ok && term.IsTerminal(int(f.Fd())), begun: time.Now(), shown: time.Now(), going: make(map[exp.Job]exp.Event)}
+	return &expBar{w: w, terminal: ok && term.IsTerminal(int(f.Fd())), shown: time.Now(), going: make(map[exp.Job]exp.Event)}
 }
 
 // tell takes note of an event.
 func (b *expBar) tell(e exp.Event) {
-	b.total = e.Total
+	b.total, b.left = e.Total, e.Left
 	line := ""
 	switch e.Kind {
 	case exp.Begun, exp.Going:
@@ -56,7 +55,6 @@ func (b *expBar) tell(e exp.Event) {
 	case exp.Over:
 		b.kept++
 		b.over++
-		b.made++
 		line = fmt.Sprintf("run %d of %d: %s: %.1f s", e.Index, e.Total, e.Name, e.Took.Seconds())
 		if n := e.Note; len(n.Stuck) > 0 {
 			line += fmt.Sprintf("; %d flows cannot proceed: %s", len(n.Stuck), n.Stuck[0].String())
@@ -98,9 +96,8 @@ func (b *expBar) draw() {
 	}
 	slices.Sort(names)
 	left := ""
-	if b.made > 0 {
-		d := time.Duration(float64(time.Since(b.begun)) / float64(b.made) * float64(b.total-b.over))
-		left = fmt.Sprintf(", about %v to go", d.Round(time.Second))
+	if b.over > 0 && b.left >= 0 {
+		left = fmt.Sprintf(", about %v to go", b.left.Round(time.Second))
 	}
 	text := fmt.Sprintf("%d of %d runs are done%s; under way: %s", b.over, b.total, left, strings.Join(names, "; "))
 	if !b.terminal {

@@ -28,6 +28,9 @@ type Plan struct {
 
 	programs []*program.Program // by case
 	bases    [][]byte           // of the keys, by case
+
+	mu     sync.Mutex
+	volume map[int]float64 // see work
 }
 
 // A Job is one run of a plan: one case with one seed.

@@ -57,6 +57,9 @@ type Event struct {
 	At    fabric.Progress // of one that is going on
 	Err   error
 	Note  *result.RunNote
+	// Left is how long the runs take that are left, by what others took; it is
+	// negative as long as there is nothing to tell it by.
+	Left time.Duration
 }
 
 // Kind is a kind of event.
@@ -80,10 +83,11 @@ var ErrBudget = errors.New("the budget is spent")
 // claims need to be precise. The outcome is about all runs that could be made.
 // If ctx is done, what is done is in the store.
 func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, error) {
-	r := &running{p: p, st: st, o: o, done: make(map[Job]result.RunNote), begun: time.Now()}
+	r := &running{p: p, st: st, o: o, done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), begun: time.Now()}
 	jobs := p.Jobs()
 	for {
 		r.total = len(r.done) + len(jobs)
+		r.jobs = append(r.jobs, jobs...)
 		if err := r.batch(ctx, jobs); err != nil && !errors.Is(err, ErrBudget) {
 			return nil, err
 		} else if err != nil {
@@ -113,9 +117,32 @@ type running struct {
 	begun time.Time
 	total int
 
-	mu    sync.Mutex
-	done  map[Job]result.RunNote
-	index int
+	mu       sync.Mutex
+	done     map[Job]result.RunNote
+	jobs     []Job             // all that are known
+	at       map[Job]time.Time // when those under way were begun
+	costs    costs
+	index    int
+	told     time.Time
+	estimate time.Duration
+}
+
+// left estimates how long the runs take that are left.
+func (r *running) left() time.Duration {
+	var jobs []Job
+	var elapsed []time.Duration
+	for _, j := range r.jobs {
+		if _, ok := r.done[j]; ok {
+			continue
+		}
+		jobs = append(jobs, j)
+		if at, ok := r.at[j]; ok {
+			elapsed = append(elapsed, time.Since(at))
+		} else {
+			elapsed = append(elapsed, 0)
+		}
+	}
+	return r.costs.left(r.p, jobs, elapsed, r.o.Parallel)
 }
 
 func (r *running) tell(e Event) {
@@ -127,8 +154,17 @@ func (r *running) tell(e Event) {
 	if e.Name == "" && e.Job.Key != "" {
 		e.Name = r.p.Name(e.Job)
 	}
+	if e.Kind == Over || e.Kind == Going && time.Since(r.told) > tellEvery {
+		e.Left, r.told = r.left(), time.Now()
+		r.estimate = e.Left
+	} else {
+		e.Left = r.estimate
+	}
 	r.o.Tell(e)
 }
+
+// tellEvery is how often the time that is left is estimated anew.
+const tellEvery = time.Second
 
 // batch makes some runs, as many at a time as there shall be.
 func (r *running) batch(ctx context.Context, jobs []Job) error {
@@ -192,7 +228,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 			return fmt.Errorf("%w; what is done is kept, and the same command goes on", err)
 		} else if rec != nil {
 			n := r.named(j, rec.Run)
-			r.finish(j, n)
+			r.finish(j, n, rec.TookS)
 			e := event(Found)
 			e.Note = &n
 			r.tell(e)
@@ -219,8 +255,11 @@ func (r *running) one(ctx context.Context, j Job) error {
 		case <-time.After(waitForOthers):
 		}
 	}
-	r.tell(event(Begun))
 	begun := time.Now()
+	r.mu.Lock()
+	r.at[j] = begun
+	r.mu.Unlock()
+	r.tell(event(Begun))
 	var rec *Record
 	var err error
 	if r.o.Maker != nil {
@@ -244,7 +283,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 		r.st.Fail(j.Key, r.p.Name(j), err)
 		c := r.p.Case(j)
 		n := result.RunNote{Arm: c.Arm, Point: c.Point, Seed: j.Seed, Key: j.Key, State: result.Failed, Error: err.Error()}
-		r.finish(j, n)
+		r.finish(j, n, 0)
 		e := event(Broken)
 		e.Err, e.Took = err, took
 		r.tell(e)
@@ -254,7 +293,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 		return fmt.Errorf("%s cannot be kept: %w; the runs before are, and the same command goes on", r.p.Name(j), err)
 	}
 	n := r.named(j, rec.Run)
-	r.finish(j, n)
+	r.finish(j, n, rec.TookS)
 	e := event(Over)
 	e.Took, e.Note = time.Duration(rec.TookS*float64(time.Second)), &n
 	r.tell(e)
@@ -273,10 +312,16 @@ func (r *running) named(j Job, run *result.Run) result.RunNote {
 	return n
 }
 
-func (r *running) finish(j Job, n result.RunNote) {
+// finish takes note of a run that is over and took so many seconds; zero is
+// not known.
+func (r *running) finish(j Job, n result.RunNote, seconds float64) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.done[j] = n
-	r.mu.Unlock()
+	delete(r.at, j)
+	if seconds > 0 && r.o.Tell != nil {
+		r.costs.add(r.p, j, seconds)
+	}
 }
 
 // Record makes a run for a store.

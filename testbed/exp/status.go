@@ -84,11 +84,19 @@ type costs struct {
 // work is what a run has to do, as far as that is known before: bytes of the
 // flows of a seed.
 func (p *Plan) work(j Job) float64 {
-	n, err := p.Case(j).Volume(p.Scenario.Seeds[0])
-	if err != nil || n <= 0 {
-		return 1
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.volume == nil {
+		p.volume = make(map[int]float64)
 	}
-	return n
+	if p.volume[j.Case] == 0 {
+		n, err := p.Case(j).Volume(p.Scenario.Seeds[0])
+		if err != nil || n <= 0 {
+			n = 1
+		}
+		p.volume[j.Case] = n
+	}
+	return p.volume[j.Case]
 }
 
 func (c *costs) add(p *Plan, j Job, seconds float64) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exp
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+// sweep is an experiment of 200 runs of a few milliseconds of virtual time.
+func sweep(t testing.TB) *Plan {
+	p := tinyPlan(t, "values: [20KB, 40KB]", "values: [200KB, 400KB]", "degree: 2, size: 20KB, to: h1", "degree: 2, size: 20KB, to: h1, times: 40, interval: 200us")
+	p.Scenario.Reseed(50)
+	return p
+}
+
+// processor returns the processor time of this process.
+func processor() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// What the runner costs beside the runs that it makes: processor time of both
+// in turn, so that a busy machine disturbs both alike.
+func BenchmarkRunnerOverhead(b *testing.B) {
+	p := sweep(b)
+	var bare, run time.Duration
+	for b.Loop() {
+		begun := processor()
+		for _, j := range p.Jobs() {
+			if _, err := p.Make(context.Background(), j, scenario.Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		bare += processor() - begun
+		begun = processor()
+		if _, err := Run(context.Background(), p, newStore(b), Options{}); err != nil {
+			b.Fatal(err)
+		}
+		run += processor() - begun
+	}
+	b.ReportMetric(100*(float64(run)/float64(bare)-1), "%overhead")
+	b.ReportMetric(bare.Seconds()/float64(b.N)/200*1000, "ms/run")
+}
