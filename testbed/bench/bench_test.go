@@ -307,7 +307,7 @@ func report(took map[job][]usage, rounds int) string {
 	b.WriteString("| ratio | measured | goal |\n|---|---:|---:|\n")
 	for _, r := range ratios {
 		a, c := took[r.a], took[r.b]
-		if len(a) == 0 {
+		if len(a) == 0 || len(c) == 0 {
 			continue
 		}
 		var x []float64
