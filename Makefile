@@ -35,10 +35,10 @@ test: build ## everything CI checks: format, vet, staticcheck, tests, race, rege
 	cd bmv2tests/goclient && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: reproducible sbom vuln
-reproducible: ## two builds, in different folders and with nothing kept from before, are the same bytes
+reproducible: ## two builds without C, in different folders and with nothing kept from before, are the same bytes
 	@set -e; dir=$$(mktemp -d); trap 'chmod -R u+w $$dir; rm -rf $$dir' EXIT; \
 	for i in 1 2; do mkdir -p $$dir/$$i/src; git archive HEAD | tar -x -C $$dir/$$i/src; \
-		( cd $$dir/$$i/src && GOCACHE=$$dir/$$i/cache $(GO) build -trimpath -buildvcs=false -ldflags="-s -w" -o $$dir/$$i/pauseless ./cmd/pauseless ); done; \
+		( cd $$dir/$$i/src && CGO_ENABLED=0 GOCACHE=$$dir/$$i/cache $(GO) build -trimpath -buildvcs=false -ldflags="-s -w" -o $$dir/$$i/pauseless ./cmd/pauseless ); done; \
 	cmp $$dir/1/pauseless $$dir/2/pauseless && sha256sum <$$dir/1/pauseless
 
 sbom: build ## what bin/pauseless is made of, for a release: bin/pauseless.spdx.json
