@@ -4,6 +4,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -448,7 +449,8 @@ func (g *Drawer) config() {
 
 // drawOf is how arguments of a table are drawn.
 func drawOf(table string) func(*Drawer, int) Args {
-	for _, s := range registered {
+	for _, name := range slices.Sorted(maps.Keys(registered)) {
+		s := registered[name]
 		if f := s.Tables[table]; f != nil {
 			return f
 		}

@@ -48,8 +48,8 @@ func (j *Judge) Shrink(c *model.Case) (*model.Case, *Mismatch) {
 		again = j.simplify(&c, try) || again
 	}
 	shrinkConfig(&c, try)
-	for table, entries := range c.Config.Tables {
-		for i := range entries {
+	for _, table := range slices.Sorted(maps.Keys(c.Config.Tables)) {
+		for _, i := range slices.Sorted(maps.Keys(c.Config.Tables[table])) {
 			d, config := *c, *c.Config
 			config.Tables = maps.Clone(config.Tables)
 			config.Tables[table] = maps.Clone(config.Tables[table])

@@ -4,6 +4,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -299,11 +300,12 @@ func (t *Target) install(p *model.Program, c *model.Config) {
 		}
 		t.insert("route", []int64{n.Addr}, 24, "to_leaf", model.Args{"leaf": n.Leaf, "first_port": int64(n.First), "last_path": int64(n.Paths - 1), "hash_shift": int64(n.Shift)})
 	}
-	for port, n := range c.Neighbours {
+	for _, port := range slices.Sorted(maps.Keys(c.Neighbours)) {
+		n := c.Neighbours[port]
 		t.insert("fabric_port", []int64{int64(port)}, 0, "from_switch", model.Args{"path": int64(n.Path), "relay_group": int64(n.Group)})
 	}
-	for port, ok := range c.Forward {
-		to := port
+	for _, port := range slices.Sorted(maps.Keys(c.Forward)) {
+		ok, to := c.Forward[port], port
 		if t.tofino && port == p.Recirculate {
 			to = model.Recirculation
 		}
@@ -314,9 +316,10 @@ func (t *Target) install(p *model.Program, c *model.Config) {
 	for port := 1; port < p.Ports && t.tofino; port++ {
 		t.insert("port_number", []int64{int64(port)}, 0, "is_port", model.Args{"port": int64(port)})
 	}
-	for table, entries := range c.Tables {
-		action := t.actionWithArguments(table)
-		for i, args := range entries {
+	for _, table := range slices.Sorted(maps.Keys(c.Tables)) {
+		action, entries := t.actionWithArguments(table), c.Tables[table]
+		for _, i := range slices.Sorted(maps.Keys(entries)) {
+			args := entries[i]
 			switch keys := p.TableKeys[table]; {
 			case i == model.Default:
 				t.setDefault(table, action, args)
