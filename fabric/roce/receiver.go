@@ -95,7 +95,7 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 	case d == 0:
 		first := r.expected
 		r.expected++
-		for r.early.has(r.expected) {
+		for r.early.has(r.expected, r.expected) {
 			r.early.clear(r.expected)
 			r.held--
 			r.expected++

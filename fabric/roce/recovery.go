@@ -87,9 +87,11 @@ type bitmap struct {
 	words []uint64 // bit n at n modulo their number
 }
 
-func (b *bitmap) has(n int64) bool {
-	if len(b.words) == 0 {
-		return false
+// has reports whether n, which is at least first, is in a set without members
+// before first.
+func (b *bitmap) has(n, first int64) bool {
+	if n>>6-first>>6 >= int64(len(b.words)) {
+		return false // its word would be that of a lower number
 	}
 	return b.words[n>>6&int64(len(b.words)-1)]&(1<<(n&63)) != 0
 }
@@ -135,7 +137,7 @@ func (r *repeater) lost(una int64) int64 {
 	}
 	r.repeat = max(r.repeat, una)
 	for ; r.repeat < r.limit; r.repeat++ {
-		if !r.arrived.has(r.repeat) {
+		if !r.arrived.has(r.repeat, una) {
 			return r.repeat
 		}
 	}
@@ -145,7 +147,7 @@ func (r *repeater) lost(una int64) int64 {
 // advance forgets packets that are acknowledged up to una.
 func (r *repeater) advance(from, una int64) {
 	for n := from; n < min(una, r.highest); n++ {
-		if r.arrived.has(n) {
+		if r.arrived.has(n, from) {
 			r.arrived.clear(n)
 			r.count--
 		}
@@ -181,7 +183,7 @@ func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
 	if n < s.una || n >= s.high {
 		return
 	}
-	if !r.arrived.has(n) {
+	if !r.arrived.has(n, s.una) {
 		r.arrived.set(n, s.una)
 		r.count++
 		r.highest = max(r.highest, n+1)
@@ -248,7 +250,7 @@ type hole struct {
 // early keeps a packet that is d ahead of the expected one, and says so.
 func (r *receiver) keep(now vtime.Time, d int64, cause uint32, echo bool, telemetry packet.INT) {
 	n := r.expected + d
-	if n < r.total && !r.early.has(n) {
+	if n < r.total && !r.early.has(n, r.expected) {
 		r.early.set(n, r.expected)
 		r.held++
 		r.highest = max(r.highest, n+1)
@@ -312,7 +314,7 @@ func (t *holeTimer) Fire(now vtime.Time, _ uint64) {
 func (r *receiver) release(now vtime.Time) {
 	r.hole.told = true
 	for n := r.expected + 1; n < r.highest; n++ {
-		if r.early.has(n) {
+		if r.early.has(n, r.expected) {
 			r.ack(now, packet.SyndromeACK, r.expected-1, uint32(n)&0xffffff, false, nil)
 		}
 	}
