@@ -58,7 +58,6 @@ func draw(seed uint64) schedule {
 type world struct {
 	schedule
 	pipeline    controlplane.Pipeline
-	schema      *schema.Schema
 	net         *network
 	machines    []*machine
 	controllers []*controller
