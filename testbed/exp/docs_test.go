@@ -78,6 +78,9 @@ func TestPagesOfSchemesHaveWhatManifestsAndResultsSay(t *testing.T) {
 	}
 	for _, folder := range schemes {
 		name := filepath.Base(folder)
+		if _, err := os.Stat(filepath.Join(folder, "README.md")); err != nil {
+			t.Errorf("the scheme %s has no page in its folder: %v", name, err)
+		}
 		if _, ok := reference[name]; ok && !used["reference "+name] {
 			t.Errorf("no page shows the tables and registers of %s", name)
 		}
