@@ -85,7 +85,7 @@ func TestWhatReorderingCosts(t *testing.T) {
 		l := &late{by: 10 * vtime.Microsecond}
 		o, in, _ := l.run(t, c.r, nil)
 		if o.Resent() < c.resentFrom || o.Resent() > c.resentTo || c.naks <= 1 && l.naks != c.naks || c.naks > 1 && l.naks < c.naks {
-			t.Errorf("%s: %d packets sent again, %d NAKs", c.r, o.Resent(), l.naks)
+			t.Errorf("%s: %d retransmissions, %d NAKs", c.r, o.Resent(), l.naks)
 		}
 		if packets, _, _ := in.OutOfOrder(); packets < 5 {
 			t.Errorf("%s: %d out of order", c.r, packets)
@@ -101,7 +101,7 @@ func TestOutOfOrderPlacementAsksForWhatIsLost(t *testing.T) {
 	l := &late{lose: true}
 	o, _, _ := l.run(t, OutOfOrder, func(c *Config) { c.ReorderWait = 30 * vtime.Microsecond })
 	if o.Resent() != 1 || l.naks != 1 {
-		t.Errorf("%d packets sent again, %d NAKs", o.Resent(), l.naks)
+		t.Errorf("%d retransmissions, %d NAKs", o.Resent(), l.naks)
 	}
 	if o.Ended() < 30*vtime.Microsecond || o.Ended() > 300*vtime.Microsecond {
 		t.Errorf("ended at %v", o.Ended())
@@ -114,7 +114,7 @@ func TestTCPRepeatsAfterDuplicates(t *testing.T) {
 	l := &late{lose: true}
 	o, _, _ := l.run(t, TCP, nil)
 	if o.Resent() != 1 || l.naks != 0 || l.dups < 3 {
-		t.Errorf("%d packets sent again, %d NAKs, %d duplicates", o.Resent(), l.naks, l.dups)
+		t.Errorf("%d retransmissions, %d NAKs, %d duplicates", o.Resent(), l.naks, l.dups)
 	}
 	if o.Rate() != 20*vtime.Gbps {
 		t.Errorf("rate is %v", o.Rate())
@@ -143,7 +143,7 @@ func TestTCPHoldsSoMuchOnly(t *testing.T) {
 	l := &late{lose: true}
 	o, _, _ := l.run(t, TCP, func(c *Config) { c.ReorderWait = vtime.Millisecond })
 	if o.Resent() != 1 || o.Ended() > 500*vtime.Microsecond {
-		t.Errorf("%d packets sent again, ended at %v", o.Resent(), o.Ended())
+		t.Errorf("%d retransmissions, ended at %v", o.Resent(), o.Ended())
 	}
 }
 
@@ -231,7 +231,7 @@ func TestAllRecoveriesFinish(t *testing.T) {
 			o, i := w.connect(a, b, Flow{Size: 1 + rng.Int64N(200_000)})
 			w.until(vtime.Second)
 			if by := o.ResentBy(NAK) + o.ResentBy(Timeout) + o.ResentBy(Selective); by != o.Resent() {
-				t.Errorf("%s, run %d: %d packets sent again, by cause %d", r, run, o.Resent(), by)
+				t.Errorf("%s, run %d: %d retransmissions, by cause %d", r, run, o.Resent(), by)
 			}
 			if selective := o.ResentBy(Selective) > 0; selective && !r.keeps() || o.ResentBy(NAK) > 0 && r.keeps() {
 				t.Errorf("%s, run %d: %d by NAK, %d selectively", r, run, o.ResentBy(NAK), o.ResentBy(Selective))
