@@ -254,6 +254,29 @@ func TestKilledProcessesLoseOnlyWhatIsUnderWay(t *testing.T) {
 	}
 }
 
+// A mark that its process has made but not yet written is taken away by nobody
+// else: two would make the run.
+func TestAMarkThatIsBeingWrittenIsAClaim(t *testing.T) {
+	st := newStore(t)
+	key := tinyPlan(t).Jobs()[0].Key
+	mark := st.mark("running", key)
+	if err := os.WriteFile(mark, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := st.Claim(key, "a run"); ok || err != nil {
+		t.Errorf("claimed %v, error %v, while another process writes its mark", ok, err)
+	}
+	old := time.Now().Add(-2 * silence)
+	if err := os.Chtimes(mark, old, old); err != nil {
+		t.Fatal(err)
+	}
+	release, ok, err := st.Claim(key, "a run")
+	if !ok || err != nil {
+		t.Fatalf("claimed %v, error %v, after that process has long been gone", ok, err)
+	}
+	release()
+}
+
 // A run that fails fails alone, is told, and is tried again next time.
 func TestAFailureIsOfOneRun(t *testing.T) {
 	p := tinyPlan(t, "hosts: {recovery: irn}", "network.switch: {buffer: 30KB, pfc: {xoff: 20KB, headroom: 1KB}}")

@@ -196,10 +196,9 @@ func (s *Store) Claim(key, name string) (release func(), ok bool, err error) {
 	for range 2 {
 		err := outfile.First(path, text, 0o666)
 		if errors.Is(err, fs.ErrExist) {
-			if m, alive := s.running(key); alive && m != nil {
-				return nil, false, nil
+			if dead, err := s.bury(key); err != nil || !dead {
+				return nil, false, err
 			}
-			os.Remove(path) // who was at it is gone
 			continue
 		}
 		if err != nil {
@@ -223,6 +222,35 @@ func (s *Store) Claim(key, name string) (release func(), ok bool, err error) {
 	return nil, false, nil
 }
 
+// bury removes the mark of a process that is gone, and says whether there is
+// none now. Of several who find it, one removes it: the others could take away
+// what the next has just written.
+func (s *Store) bury(key string) (bool, error) {
+	path := s.mark("running", key)
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close() // ends the lock
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
+		return false, fmt.Errorf("%s: %w", dir.Name(), err)
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if _, alive := s.marked(path, info); alive {
+		return false, nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, nil
+}
+
 // running returns who is at a run, and whether they still are.
 func (s *Store) running(key string) (*Mark, bool) {
 	path := s.mark("running", key)
@@ -230,9 +258,15 @@ func (s *Store) running(key string) (*Mark, bool) {
 	if err != nil {
 		return nil, false
 	}
+	return s.marked(path, info)
+}
+
+// marked returns whose mark a file is, and whether they are still at the run. A
+// mark that cannot be read is being written, or removed.
+func (s *Store) marked(path string, info fs.FileInfo) (*Mark, bool) {
 	m := readMark(path)
 	if m == nil {
-		return nil, time.Since(info.ModTime()) < silence // it is being written
+		return nil, time.Since(info.ModTime()) < silence
 	}
 	if host, _ := os.Hostname(); m.Host == host {
 		return m, syscall.Kill(m.PID, 0) != syscall.ESRCH
