@@ -12,7 +12,7 @@ build: bin/pauseless ## build bin/pauseless
 .PHONY: bin/pauseless
 bin/pauseless:
 	@mkdir -p bin
-	$(GO) build -trimpath -ldflags="-s -w" -o bin/pauseless ./cmd/pauseless
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o bin/pauseless ./cmd/pauseless
 
 demo: build ## the main job: drill and rlb over drill on a lossless fabric, with a report
 	bin/pauseless demo
