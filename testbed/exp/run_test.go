@@ -5,6 +5,7 @@ package exp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -302,5 +304,38 @@ func TestAFailureIsOfOneRun(t *testing.T) {
 	}
 	if s, err := p.Status(st, 1); err != nil || s.Failed != failed {
 		t.Errorf("error %v, status %+v; want %d failed", err, s, failed)
+	}
+}
+
+// Of many that find the mark of a process that is gone, one takes its run.
+func TestOneTakesTheRunOfAProcessThatIsGone(t *testing.T) {
+	st := newStore(t)
+	gone := exec.Command(os.Args[0], "-test.run=^$")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	host, _ := os.Hostname()
+	for i := range 100 {
+		key := fmt.Sprintf("%064x", i)
+		text, _ := json.Marshal(Mark{Host: host, PID: gone.Process.Pid})
+		if err := os.WriteFile(st.mark("running", key), text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var took atomic.Int32
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if release, ok, err := st.Claim(key, "x"); err != nil {
+					t.Error(err)
+				} else if ok {
+					took.Add(1)
+					t.Cleanup(release)
+				}
+			})
+		}
+		wg.Wait()
+		if n := took.Load(); n != 1 {
+			t.Fatalf("%d took run %d", n, i)
+		}
 	}
 }
