@@ -89,8 +89,8 @@ func (s *share) take(n, part int64) error {
 func (s *share) give(n int64) { s.used.Add(-n) }
 
 // What state takes in memory, about: structures, indices and what the garbage
-// collector leaves lying about. Measured with 10^6 entries, see
-// TestStateTakesWhatItIsChargedFor.
+// collector leaves lying about. Measured with 10^6 entries;
+// TestStateTakesWhatItIsChargedFor measures entries of tables.
 const (
 	entryBytes   = 288
 	extendBytes  = 384
