@@ -5,6 +5,7 @@
 package need
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -22,15 +23,24 @@ func Written(t testing.TB, cmd *exec.Cmd, file string) []byte {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
+	opened, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = cmd.Wait() // killed
-		if w, err := os.OpenFile(file, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
-			w.Close() // ends the wait for one who writes
+		// To read a FIFO waits for one who writes, which the command need not
+		// have done. Opened for both, it is there for a reader still to come.
+		if w, err := os.OpenFile(file, os.O_RDWR, 0); err == nil {
+			<-opened
+			w.Close()
 		}
 	}()
-	text, err := os.ReadFile(file)
+	r, err := os.Open(file)
+	close(opened)
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(r)
+		r.Close()
+	}
 	_ = cmd.Process.Kill() // it may have ended
 	<-ended
 	if err != nil {

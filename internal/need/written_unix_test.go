@@ -7,6 +7,7 @@ package need_test
 import (
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/need"
@@ -20,6 +21,17 @@ func TestWrittenEndsACommandThatGoesOn(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
 		if got := need.Written(t, exec.Command("sh", "-c", script, file), file); string(got) != want {
 			t.Errorf("%s: wrote %q, want %q", script, got, want)
+		}
+	}
+}
+
+// The command may have ended before anybody reads its file.
+func TestWrittenOfACommandThatEndsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 200 {
+		file := filepath.Join(dir, strconv.Itoa(i))
+		if got := need.Written(t, exec.Command("true"), file); len(got) > 0 {
+			t.Fatalf("wrote %q", got)
 		}
 	}
 }
