@@ -102,7 +102,6 @@ type parameter struct {
 	// Least and Most bound what a profile may give; zero is no bound.
 	Least float64 `yaml:"least"`
 	Most  float64 `yaml:"most"`
-	Table string  `yaml:"table"` // where it can be changed at run time
 	Doc   string  `yaml:"doc"`
 }
 

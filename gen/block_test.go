@@ -40,8 +40,8 @@ func TestMistakesInASchemesFolder(t *testing.T) {
 	for _, c := range []struct{ file, old, new, pos, want string }{
 		{"block.yaml", "needs: [flowlet]", "needs: [flowlets]", "dir/mine/block.yaml:12", `no block is called "flowlets" (did you mean "flowlet"?)`},
 		{"block.yaml", "needs: [flowlet]", "needs: [base.leef]", "dir/mine/block.yaml:12", `block base has no option "leef" (did you mean "leaf"?)`},
-		{"block.yaml", "choose Mine", "chose Mine", "dir/mine/block.yaml:27", `no stage is called "chose" (did you mean "choose"?)`},
-		{"block.yaml", "choose Mine", "Mine", "dir/mine/block.yaml:27", "want a stage and a control"},
+		{"block.yaml", "choose Mine", "chose Mine", "dir/mine/block.yaml:26", `no stage is called "chose" (did you mean "choose"?)`},
+		{"block.yaml", "choose Mine", "Mine", "dir/mine/block.yaml:26", "want a stage and a control"},
 		{"block.yaml", "unit: ns", "unit: hours", "dir/mine/block.yaml:18", `unit of gap is "hours", want one of bytes, ns`},
 		{"block.yaml", `"100_000"`, `"100_000 +"`, "dir/mine/block.yaml:19", "is no formula"},
 		{"block.yaml", `"100_000"`, `"dilay"`, "dir/mine/block.yaml:19", `nothing is called dilay (did you mean "delay"?)`},

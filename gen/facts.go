@@ -21,17 +21,22 @@ import (
 //	@name(".x") @counter("name", "unit", "...")                      action that a table counts
 //	@value("bytes(x.y)")                                             parameter of an action
 //	@digest @brief("...")                                            struct
+//	@from("floor(x.y)") @brief("...")                                constant
 //
 // The manifest is made of them.
 
 var (
-	factType     = regexp.MustCompile(`(?m)^typedef bit<(\d+)> (\w+);`)
-	factStruct   = regexp.MustCompile(`(?ms)^(@digest )?(?:@brief\("([^"]*)"\)\s+)?struct (\w+) \{\n(.*?)^\}`)
+	// A regular expression that begins with a text is looked for by that, which
+	// is much faster.
+	factType     = regexp.MustCompile(`\ntypedef bit<(\d+)> (\w+);`)
+	factStruct   = regexp.MustCompile(`(?s)\nstruct (\w+) \{\n(.*?)\n\}`)
+	factDigest   = regexp.MustCompile(`^@digest @brief\("([^"]*)"\)$`)
 	factField    = regexp.MustCompile(`(?m)^    ([\w<>]+) +(\w+);`)
 	factTable    = regexp.MustCompile(`@name\("\.(\w+)"\) @kind\("(\w+)"\)([^\n]*)\n\s*@brief\("([^"]*)"\)\s+table \w+ \{`)
 	factRegister = regexp.MustCompile(`@name\("\.(\w+)"\) @index\("([^"]*)"\) @unit\("([^"]*)"\)\s+@brief\("([^"]*)"\)\s+[Rr]egister<(\w+(?:<\d+>)?)[^(]*>\((\d+)`)
 	factAction   = regexp.MustCompile(`@name\("\.(\w+)"\)([^\n]*)\n\s*action (\w+)\(([^{]*)\) \{`)
 	factValue    = regexp.MustCompile(`@value\("([^"]*)"\)[^,]*?(\w+)\s*(?:,|$)`)
+	factConstant = regexp.MustCompile(`@from\("([^"]*)"\) @brief\("([^"]*)"\)\s+const \w+ (\w+) = (\d+);`)
 	factCounter  = regexp.MustCompile(`@counter\("([^"]*)", "([^"]*)", "([^"]*)"\)`)
 	factExtra    = regexp.MustCompile(`@(entries|sessions)\("([^"]*)"\)`)
 	tableActions = regexp.MustCompile(`actions = \{([^}]*)\}`)
@@ -44,6 +49,7 @@ type facts struct {
 	registers []manifest.Register
 	counters  []manifest.Counter
 	digests   []manifest.Digest
+	constants []manifest.Constant
 	block     map[string]string // whose text has a table, register or digest
 }
 
@@ -70,17 +76,19 @@ func (g *generator) facts(text string) (*facts, error) {
 		return widths[typ]
 	}
 	fields := make(map[string][]string)
-	for _, m := range factStruct.FindAllStringSubmatch(text, -1) {
+	for _, m := range factStruct.FindAllStringSubmatchIndex(text, -1) {
 		var names []string
-		for i, member := range factField.FindAllStringSubmatch(m[4], -1) {
+		name := text[m[2]:m[3]]
+		for i, member := range factField.FindAllStringSubmatch(text[m[4]:m[5]], -1) {
 			names = append(names, member[2])
 			if i == 0 {
-				widths[m[3]] = width(member[1])
+				widths[name] = width(member[1])
 			}
 		}
-		fields[m[3]] = names
-		if m[1] != "" {
-			f.digests = append(f.digests, manifest.Digest{Name: m[3], Fields: names, Doc: m[2]})
+		fields[name] = names
+		before := text[strings.LastIndexByte(text[:m[0]], '\n')+1 : m[0]]
+		if digest := factDigest.FindStringSubmatch(before); digest != nil {
+			f.digests = append(f.digests, manifest.Digest{Name: name, Fields: names, Doc: digest[1]})
 		}
 	}
 	place := make(map[string]int)
@@ -93,6 +101,13 @@ func (g *generator) facts(text string) (*facts, error) {
 	}
 	for _, d := range f.digests {
 		of(d.Name)
+	}
+	for _, m := range factConstant.FindAllStringSubmatch(text, -1) {
+		v, err := strconv.ParseInt(m[4], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("constant %s: %w", m[3], err)
+		}
+		f.constants = append(f.constants, manifest.Constant{Name: m[3], Value: v, From: manifest.Expr(m[1]), Doc: m[2]})
 	}
 	var actions []factAt
 	for _, m := range factAction.FindAllStringSubmatchIndex(text, -1) {

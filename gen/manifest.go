@@ -5,6 +5,7 @@ package gen
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/manifest"
@@ -35,7 +36,7 @@ func (g *generator) parameter(name string, p parameter) manifest.Parameter {
 	if !given {
 		v, _ = manifest.Derive(p.Default, g.Network) // checked when the block was read
 	}
-	return manifest.Parameter{Name: name, Value: v, Unit: p.Unit, Given: given, ByRate: g.byRate[name], Default: p.Default, Table: p.Table, Doc: p.Doc}
+	return manifest.Parameter{Name: name, Value: v, Unit: p.Unit, Given: given, ByRate: g.byRate[name], Default: p.Default, Doc: p.Doc}
 }
 
 // finish adds what the text says to the manifest, and the arguments that
@@ -47,7 +48,10 @@ func (g *generator) finish(text string) (string, error) {
 	}
 	m := g.manifest
 	g.block = f.block
-	m.Tables, m.Registers, m.Counters, m.Digests = f.tables, f.registers, f.counters, f.digests
+	m.Tables, m.Registers, m.Counters, m.Digests, m.Constants = f.tables, f.registers, f.counters, f.digests, f.constants
+	if err := tablesOfParameters(m); err != nil {
+		return "", err
+	}
 	m.Notes = append(m.Notes, g.tooDeep(text)...)
 	if g.target == "tna" {
 		const most = 100 // of a message, and what it is made of
@@ -73,6 +77,26 @@ func (g *generator) finish(text string) (string, error) {
 		return strings.Join(list, ", ")
 	})
 	return text, failed
+}
+
+// tablesOfParameters says of each parameter in which tables it can be changed:
+// those that have an argument made of it.
+func tablesOfParameters(m *manifest.Manifest) error {
+	for _, t := range m.Tables {
+		for _, a := range t.Args {
+			used, err := a.Value.Parameters()
+			if err != nil {
+				return fmt.Errorf("table %s, argument %s: %w", t.Name, a.Name, err)
+			}
+			for i := range m.Parameters {
+				p := &m.Parameters[i]
+				if slices.Contains(used, p.Name) && !slices.Contains(p.Tables, t.Name) {
+					p.Tables = append(p.Tables, t.Name)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // args are the default arguments of a configuration table's action: a place

@@ -5,6 +5,7 @@ package gen
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 var (
@@ -41,11 +42,12 @@ func pruneParams(text string) string {
 			continue
 		}
 		body := text[m[1]:end]
+		used := names(body)
 		var list, args []string
 		for _, p := range strings.Split(params, ",") {
 			p = strings.Join(strings.Fields(p), " ")
 			arg := p[strings.LastIndex(p, " ")+1:]
-			if regexp.MustCompile(`\b` + arg + `\b`).MatchString(body) {
+			if used[arg] {
 				list, args = append(list, p), append(args, arg)
 			}
 		}
@@ -58,13 +60,24 @@ func pruneParams(text string) string {
 		text = text[end:]
 	}
 	out.WriteString(text)
-	return applyOf.ReplaceAllStringFunc(out.String(), func(call string) string {
-		m := applyOf.FindStringSubmatch(call)
-		if args, ok := kept[m[2]]; ok {
-			return m[1] + m[2] + ".apply(" + args + ");"
+	text = out.String()
+	out.Reset()
+	for line := range strings.Lines(text) {
+		if before, _, ok := strings.Cut(line, ".apply(hdr, meta"); ok && strings.HasSuffix(line, ");\n") {
+			if args, ok := kept[strings.TrimSpace(before)]; ok {
+				line = before + ".apply(" + args + ");\n"
+			}
 		}
-		return call
-	})
+		out.WriteString(line)
+	}
+	return out.String()
 }
 
-var applyOf = regexp.MustCompile(`(?m)^(\s*)(\w+)\.apply\(hdr, meta[^)]*\);$`)
+// names are the identifiers, keywords and numbers in a text.
+func names(text string) map[string]bool {
+	list := make(map[string]bool)
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		list[w] = true
+	}
+	return list
+}

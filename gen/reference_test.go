@@ -116,7 +116,7 @@ func (r *reference) write(b *strings.Builder, block string, m *manifest.Manifest
 	head := "\n| parameter | default | at run time in | |\n|---|---|---|---|\n"
 	for _, p := range m.Parameters {
 		if of, _, _ := strings.Cut(p.Name, "."); of == block {
-			fmt.Fprintf(b, "%s| `%s` | %s | `%s` | %s |\n", head, p.Name, amount(p.Value, p.Unit), p.Table, p.Doc)
+			fmt.Fprintf(b, "%s| `%s` | %s | `%s` | %s |\n", head, p.Name, amount(p.Value, p.Unit), strings.Join(p.Tables, "`, `"), p.Doc)
 			head = ""
 		}
 	}

@@ -93,6 +93,7 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits(), uint64(1)<<(g.MaskBits()-1-path)) },
 		"args":        g.args,
 		"value":       g.value,
+		"constant":    g.constant,
 		"mod":         func(a, b int) int { return a % b },
 		"bits":        func(n int) int { return bits.Len(uint(n)) },
 		// Sets as numbers: bit n of them; either; in hexadecimal, as wide as a set of
@@ -476,6 +477,13 @@ func (g *generator) FeedbackInterval() int { return 1000 }
 
 // StepBits is what a path lacks to a distance between ports.
 func (g *generator) StepBits() int { return 9 - g.PathBits() }
+
+// constant declares a number that follows from parameters when the program is
+// generated, with the annotations by which the manifest has it.
+func (g *generator) constant(typ, name string, formula manifest.Expr, doc string) (string, error) {
+	v, err := g.value(formula)
+	return fmt.Sprintf("@from(%q) @brief(%q)\nconst %s %s = %d;", formula, doc, typ, name, v), err
+}
 
 // value is a whole number that follows from parameters when the program is
 // generated. Behind the formula may be names and numbers that it has beside

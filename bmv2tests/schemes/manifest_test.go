@@ -101,8 +101,13 @@ func TestManifestsSayWhatProgramsHave(t *testing.T) {
 				t.Errorf("the program has\n%s\nthe manifest\n%s", strings.Join(inProgram, "\n"), strings.Join(inManifest, "\n"))
 			}
 			for _, p := range prog.Manifest.Parameters {
-				if _, err := s.Table(p.Table); err != nil {
-					t.Errorf("parameter %s: %v", p.Name, err)
+				if len(p.Tables) == 0 && prog.Manifest.Target == "v1model" {
+					t.Errorf("parameter %s is in no table, and cannot be changed at run time", p.Name)
+				}
+			}
+			for _, c := range prog.Manifest.Constants {
+				if v, err := prog.Manifest.Evaluate(c.From, prog.Manifest.Network, nil); err != nil || int64(v) != c.Value {
+					t.Errorf("constant %s is %d, its formula gives %v, %v", c.Name, c.Value, v, err)
 				}
 			}
 		})

@@ -65,6 +65,25 @@ func (e Expr) eval(s *scope) (float64, error) {
 	return v, nil
 }
 
+// Parameters are the names with a dot in an expression: parameters, and what a
+// switch says of itself.
+func (e Expr) Parameters() ([]string, error) {
+	tree, err := parser.ParseExpr(string(e))
+	if err != nil {
+		return nil, fmt.Errorf("%q is no formula: %v", string(e), err)
+	}
+	var names []string
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if x, ok := n.(*ast.SelectorExpr); ok {
+			if of, ok := x.X.(*ast.Ident); ok {
+				names = append(names, of.Name+"."+x.Sel.Name)
+			}
+		}
+		return true
+	})
+	return names, nil
+}
+
 func (s *scope) eval(n ast.Expr) (float64, error) {
 	switch n := n.(type) {
 	case *ast.ParenExpr:

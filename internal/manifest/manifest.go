@@ -43,6 +43,7 @@ type Manifest struct {
 	Counters    []Counter   `json:"counters,omitempty"`
 	Digests     []Digest    `json:"digests,omitempty"`
 	Parameters  []Parameter `json:"parameters"`
+	Constants   []Constant  `json:"constants,omitempty"`
 	// Notes say where the program differs from the scheme's paper or from the
 	// same profile on another target.
 	Notes []string `json:"notes,omitempty"`
@@ -173,9 +174,20 @@ type Parameter struct {
 	// "25Gbps"; they go before Value.
 	ByRate map[string]float64 `json:"by_rate,omitempty"`
 	// Default is how it follows from the network.
-	Default Expr   `json:"default"`
-	Table   string `json:"table"` // where it can be changed at run time
-	Doc     string `json:"doc"`
+	Default Expr `json:"default"`
+	// Tables are those in which it can be changed at run time; none if it only
+	// counts when the program is generated.
+	Tables []string `json:"tables,omitempty"`
+	Doc    string   `json:"doc"`
+}
+
+// Constant is a number that was worked out when the program was generated, and
+// is compiled in.
+type Constant struct {
+	Name  string `json:"name"`
+	Value int64  `json:"value"`
+	From  Expr   `json:"from"` // formula that it was made by
+	Doc   string `json:"doc"`
 }
 
 // Network is what thresholds follow from: one link, and what shares it.

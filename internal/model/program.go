@@ -27,9 +27,6 @@ type Program struct {
 
 	TableKeys map[string]int // fields of the keys of the program's tables
 
-	// Constants of the program's text, by name.
-	Constants map[string]int64
-
 	registers []RegisterCells
 }
 
@@ -47,9 +44,9 @@ type RegisterCells struct {
 }
 
 // NewProgram reads a manifest.
-func NewProgram(m *manifest.Manifest, constants map[string]int64) *Program {
+func NewProgram(m *manifest.Manifest) *Program {
 	p := &Program{
-		Manifest: m, Constants: constants, Tofino: m.Target == "tna",
+		Manifest: m, Tofino: m.Target == "tna",
 		Microseconds: m.Units.Time == manifest.Microseconds, DepthBytes: m.Units.Depth == manifest.Bytes,
 		Ports: m.Sizes.Ports, Paths: m.Sizes.Paths, PathCells: 2, Leaves: m.Sizes.Leaves,
 		Flows: m.Sizes.Flows, Coflows: m.Sizes.Coflows, Classes: m.Sizes.Priorities,
@@ -121,6 +118,15 @@ func (p *Program) Stages(s *Scheme) *Stages {
 
 // Is reports whether the program has a feature.
 func (p *Program) Is(feature string) bool { return slices.Contains(p.Features, feature) }
+
+// Constant is a number that the generator worked out.
+func (p *Program) Constant(name string) int64 {
+	i := slices.IndexFunc(p.Constants, func(c manifest.Constant) bool { return c.Name == name })
+	if i < 0 {
+		panic("BUG: the manifest has no constant " + name)
+	}
+	return p.Constants[i].Value
+}
 
 // Registers are the program's, by name or register.field.
 func (p *Program) Registers() []RegisterCells { return p.registers }

@@ -36,9 +36,12 @@ const bit<8> HOP_HOST = 1; // what comes next
 const bit<8> HOP_CHOICE = 2;
 const bit<8> HOP_OTHER = 3; // or it is feedback
 const port_t RECIRCULATION_PORT = 509;
-const time_t LOOK_INTERVAL = 2000; // between two looks at an ingress queue
-const time_t WINDOW = 16384; // in which warnings run out together
-const time_t HOLD = 33792; // after the beginning of theirs
+@from("max(floor(rlb.interval), 1)") @brief("time between two looks at an ingress queue")
+const time_t LOOK_INTERVAL = 2000;
+@from("pow(2, floor(log2(max(floor(rlb.hold), 1))))") @brief("time in which warnings run out together")
+const time_t WINDOW = 16384;
+@from("max(floor(rlb.hold), 1) + floor(pow(2, floor(log2(max(floor(rlb.hold), 1)))) / 2)") @brief("time from the beginning of such a window until they have run out")
+const time_t HOLD = 33792;
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,8 +58,6 @@ func compile(t *testing.T, name, target string, text []byte) *Program {
 	return prog
 }
 
-var constant = regexp.MustCompile(`(?m)^const \S+ (\w+) = (\d+);`)
-
 // judgeOf returns the judge of a profile's program, which change may change; nil
 // if that does not compile.
 func judgeOf(t *testing.T, p *gen.Profile, target string, change func(text string) string) *Judge {
@@ -69,12 +66,7 @@ func judgeOf(t *testing.T, p *gen.Profile, target string, change func(text strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, constants := string(out.P4), map[string]int64{}
-	for _, m := range constant.FindAllStringSubmatch(text, -1) {
-		if constants[m[1]], err = strconv.ParseInt(m[2], 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	text := string(out.P4)
 	if change != nil {
 		text = change(text)
 	}
@@ -82,7 +74,7 @@ func judgeOf(t *testing.T, p *gen.Profile, target string, change func(text strin
 	if prog == nil {
 		return nil
 	}
-	j, err := NewJudge(model.NewProgram(out.Manifest, constants), prog)
+	j, err := NewJudge(model.NewProgram(out.Manifest), prog)
 	if err != nil {
 		t.Fatal(err)
 	}

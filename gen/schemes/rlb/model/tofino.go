@@ -56,7 +56,7 @@ func countBytes(s *model.Switch, p *model.Packet, port, class int, bytes uint32)
 		if since > forget {
 			queue = 0
 		}
-		looks = since > uint32(s.Constants["LOOK_INTERVAL"])
+		looks = since > uint32(s.Constant("LOOK_INTERVAL"))
 	}
 	queue += bytes
 	s.SetWord("ingress_qlen.bytes", i, queue)
@@ -91,7 +91,7 @@ func note(s *model.Switch, register string, i int, now, after, bits uint32) {
 
 // look returns what is known of the paths now.
 func look(s *model.Switch, register string, i int, now uint32) uint32 {
-	if now-s.Word(register+".since", i) <= uint32(s.Constants["HOLD"]) {
+	if now-s.Word(register+".since", i) <= uint32(s.Constant("HOLD")) {
 		return s.Word(register+".paths", i)
 	}
 	return 0
@@ -112,7 +112,7 @@ func hearOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) (done bool
 		countBytes(s, p, int(p.Told["in port"]), p.Class, uint32(p.Told["departed"]))
 		return true
 	}
-	c, n, window := p.Local, s.Config.Neighbours[p.InPort], uint32(s.Constants["WINDOW"])
+	c, n, window := p.Local, s.Config.Neighbours[p.InPort], uint32(s.Constant("WINDOW"))
 	if c["active"] == 1 {
 		switch {
 		case c["scope"] == ScopeAll:
@@ -164,7 +164,7 @@ func learnOnTofino(s *model.Switch, p *model.Packet) {
 	case !lengthens:
 		s.SetWord("warned.paths", leaf, s.Word("warned.paths", leaf)&^bits)
 	case late(0):
-		note(s, "warned", leaf, now, uint32(s.Constants["HOLD"]), bits)
+		note(s, "warned", leaf, now, uint32(s.Constant("HOLD")), bits)
 	}
 }
 
