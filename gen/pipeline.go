@@ -3,6 +3,7 @@
 package gen
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 )
@@ -44,8 +45,23 @@ type pipe struct {
 	Apply     string
 }
 
-// Ingress and Egress apply the blocks' controls on v1model.
-func (g *generator) Ingress() pipe {
+// pipe returns the control of that name, "ingress" or "egress".
+func (g *generator) pipe(name string) (pipe, error) {
+	switch g.target + " " + name {
+	case "v1model ingress":
+		return g.ingress(), nil
+	case "v1model egress":
+		return g.egress(), nil
+	case "tna ingress":
+		return g.tnaIngress(), nil
+	case "tna egress":
+		return g.tnaEgress(), nil
+	}
+	return pipe{}, fmt.Errorf("%s has no pipe %q: want ingress or egress", g.target, name)
+}
+
+// ingress and egress apply the blocks' controls on v1model.
+func (g *generator) ingress() pipe {
 	w := g.writer(ingressOf, "hdr, meta, standard_metadata")
 	again := g.needs["recirculation"]
 	w.stage("start")
@@ -122,7 +138,7 @@ func lastPass(w *writer, outside bool) {
 	}
 }
 
-func (g *generator) Egress() pipe {
+func (g *generator) egress() pipe {
 	w := g.writer(egressOf, "hdr, meta, standard_metadata")
 	depth := w.depth
 	if g.needs["message"] {
@@ -149,8 +165,8 @@ func (g *generator) Egress() pipe {
 	return w.pipe()
 }
 
-// TNAIngress and TNAEgress apply the blocks' controls on TNA.
-func (g *generator) TNAIngress() pipe {
+// tnaIngress and tnaEgress apply the blocks' controls on TNA.
+func (g *generator) tnaIngress() pipe {
 	w := g.writer(ingressOf, "hdr, meta, intrinsic, parsed, deparser, tm")
 	w.use("Route")
 	w.stage("start")
@@ -186,7 +202,7 @@ func (g *generator) TNAIngress() pipe {
 	return w.pipe()
 }
 
-func (g *generator) TNAEgress() pipe {
+func (g *generator) tnaEgress() pipe {
 	w := g.writer(egressOf, "hdr, meta, intrinsic, parsed, deparser")
 	w.stage("arrive")
 	if !g.needs["mirror"] {

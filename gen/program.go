@@ -34,7 +34,7 @@ func Generate(p *Profile, target string) (*Program, error) {
 	if err := Supports(p, target); err != nil {
 		return nil, err
 	}
-	g := &generator{Profile: p, closure: p.closure(target)}
+	g := &generator{Profile: p, closure: p.closure(target), derived: derive(p)}
 	g.manifest = g.newManifest()
 	if err := g.parse(); err != nil {
 		return nil, err

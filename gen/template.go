@@ -9,7 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/template"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -19,6 +20,7 @@ import (
 type generator struct {
 	*Profile
 	*closure
+	derived
 	manifest *manifest.Manifest
 	tmpl     map[*block]*template.Template
 	block    map[string]string // of tables, registers and digests
@@ -50,6 +52,7 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"need":         g.need,
 		"markedOnly":   func() bool { return g.needs["bth"] && !g.needs["bth.all"] },
 		"moreMessages": func() bool { return g.moreMessages(b) },
+		"pipe":         g.pipe,
 		// Text of this block, of another, and of all.
 		"section":  func(name string) (string, error) { return g.own(b, name) },
 		"from":     g.from,
@@ -84,13 +87,13 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"seq":       seq,
 		"paths":     func() []int { return seq(g.Sizes.Paths) },
 		"classes":   func() []int { return seq(packet.Classes) },
-		"lossless":  func() []int { return []int{g.Lossless()} },
+		"lossless":  func() []int { return []int{g.Lossless} },
 		"firstPath": func(n int) uint64 { return 1 << (n - 1) },
 		"prefixes":  func(n int) []prefix { return prefixes(n)[:n-1] },
 		// All of them, the last being the path from which the others are counted.
 		"allPrefixes": func(n int) []prefix { l := prefixes(n); l[n-1].Skip = 0; return l },
-		"pathBit":     func(path int) string { return fmt.Sprintf("%#x", uint64(1)<<(g.MaskBits()-1-path)) },
-		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits(), uint64(1)<<(g.MaskBits()-1-path)) },
+		"pathBit":     func(path int) string { return fmt.Sprintf("%#x", uint64(1)<<(g.MaskBits-1-path)) },
+		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits, uint64(1)<<(g.MaskBits-1-path)) },
 		"args":        g.args,
 		"value":       g.value,
 		"constant":    g.constant,
@@ -108,15 +111,15 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"cells":     func() int { return g.Sizes.Ports * g.Sizes.Priorities },
 		"classcell": g.classCell,
 		"pathcell":  func(leaf, path string) string { return fmt.Sprintf("(bit<32>) (%s ++ %s)", leaf, path) },
-		"pathcells": func() int { return g.Sizes.Leaves * g.PathCells() },
+		"pathcells": func() int { return g.Sizes.Leaves * g.PathCells },
 		"flowcell": func() string {
-			cell := fmt.Sprintf("meta.flow_hash[%d:0]", g.FlowBits()-1)
+			cell := fmt.Sprintf("meta.flow_hash[%d:0]", g.FlowBits-1)
 			if g.target == "tna" {
 				return cell
 			}
 			return "(bit<32>) " + cell
 		},
-		"levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes,
+		"linkRates": rateList, "levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes,
 	}
 }
 
@@ -250,7 +253,7 @@ func indent(n int, text string) string {
 
 // cell is the index of a port's cell in a register of queues.
 func (g *generator) cell(port string) string {
-	if g.PriorityQueues() {
+	if g.PriorityQueues {
 		return "(bit<32>) (" + port + " ++ standard_metadata.priority)"
 	}
 	return "(bit<32>) " + port
@@ -258,7 +261,7 @@ func (g *generator) cell(port string) string {
 
 // classCell is the same for a given class.
 func (g *generator) classCell(port string, class int) string {
-	if g.PriorityQueues() {
+	if g.PriorityQueues {
 		return fmt.Sprintf("(bit<32>) (%s ++ 3w%d)", port, class)
 	}
 	return "(bit<32>) " + port
@@ -267,10 +270,10 @@ func (g *generator) classCell(port string, class int) string {
 // index is the text of an @index annotation: "port" means queues of a port.
 func (g *generator) index(dims ...string) string {
 	switch {
-	case dims[0] == "port" && g.PriorityQueues():
+	case dims[0] == "port" && g.PriorityQueues:
 		return fmt.Sprintf("port,priority:%d", g.Sizes.Priorities)
 	case len(dims) == 2:
-		return fmt.Sprintf("%s,%s:%d", dims[0], dims[1], g.PathCells())
+		return fmt.Sprintf("%s,%s:%d", dims[0], dims[1], g.PathCells)
 	}
 	return dims[0]
 }
@@ -408,75 +411,6 @@ const (
         in egress_intrinsic_metadata_from_parser_t parsed,
         inout egress_intrinsic_metadata_for_deparser_t deparser`
 )
-
-// What templates ask of sizes and units.
-
-// PriorityQueues reports whether ports have a queue per class.
-func (g *generator) PriorityQueues() bool { return g.Sizes.Priorities > 1 }
-
-// RecirculationPort is the port whose packets pass the pipeline again.
-func (g *generator) RecirculationPort() int { return g.Recirculation }
-
-// Lossless is the class that is paused rather than dropped.
-func (g *generator) Lossless() int {
-	if g.PriorityQueues() {
-		return manifest.LosslessClass
-	}
-	return 0
-}
-
-// TimeFraction is how many bits of a product of a time and a fraction are behind
-// the point.
-func (g *generator) TimeFraction() int { return g.Units.SlotFraction() }
-
-// DREShift is the time constant of the load estimator as a power of two of
-// the target's units, DRETime the same as a number of them.
-func (g *generator) DREShift() int { return g.Units.LoadShift() }
-func (g *generator) DRETime() int  { return 1 << g.DREShift() }
-
-// Forget is how long a queue without arrivals keeps its length: 10 ms, or a
-// second on targets that count in microseconds, whose links are slower.
-func (g *generator) Forget() uint64 {
-	if g.Units.Time == manifest.Microseconds {
-		return g.Span(1_000_000_000)
-	}
-	return g.Span(10_000_000)
-}
-
-// PathBits is how wide a path number is; PathCells is how many paths that
-// makes.
-func (g *generator) PathBits() int  { return max(1, bits.Len(uint(g.Sizes.Paths-1))) }
-func (g *generator) PathCells() int { return 1 << g.PathBits() }
-
-// MaskBits is the width of a set of paths.
-func (g *generator) MaskBits() int { return g.PathCells() }
-
-// Span converts nanoseconds to the target's unit of time.
-func (g *generator) Span(ns int) uint64 { return g.Units.Span(float64(ns)) }
-
-// FlowBits is the width of an index of per-flow state.
-func (g *generator) FlowBits() int { return bits.Len(uint(g.Sizes.Flows - 1)) }
-
-// Widths of indexes: of per-port and per-queue cells, of leaves, and of paths.
-func (g *generator) PortBits() int     { return bits.Len(uint(g.Sizes.Ports - 1)) }
-func (g *generator) PortTop() int      { return g.PortBits() - 1 }
-func (g *generator) CellBits() int     { return g.PortBits() + 3 }
-func (g *generator) LeafBits() int     { return bits.Len(uint(g.Sizes.Leaves - 1)) }
-func (g *generator) LeafPathBits() int { return g.LeafBits() + g.PathBits() }
-func (g *generator) WayBits() int      { return g.PathBits() + 3 }
-func (g *generator) WayCells() int     { return 1 << g.WayBits() }
-
-// MTUShift is the size of a packet as a power of two, not below the MTU.
-func (g *generator) MTUShift() int { return bits.Len(uint(g.Network.MTU - 1)) }
-
-// FeedbackSession is the mirror session of feedback, above those of ports.
-// FeedbackInterval is a nanosecond above 1 µs: the recirculation port takes
-// some 150 million packets a second, two pipelines of 32 ports send at most 64.
-func (g *generator) FeedbackSession() int  { return manifest.FeedbackSession }
-func (g *generator) FeedbackInterval() int { return 1000 }
-
-// StepBits is what a path lacks to a distance between ports.
-func (g *generator) StepBits() int { return 9 - g.PathBits() }
 
 // constant declares a number that follows from parameters when the program is
 // generated, with the annotations by which the manifest has it.

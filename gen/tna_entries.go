@@ -14,8 +14,8 @@ import (
 // the rate of a link are looked up, as a Tofino does not multiply.
 var linkRates = []vtime.Rate{vtime.Gbps, 10 * vtime.Gbps, 25 * vtime.Gbps, 40 * vtime.Gbps, 50 * vtime.Gbps, 100 * vtime.Gbps}
 
-// LinkRates lists them in a sentence.
-func (g *generator) LinkRates() string {
+// rateList lists them in a sentence.
+func rateList() string {
 	var list []string
 	for _, r := range linkRates {
 		list = append(list, r.String())

@@ -10,7 +10,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/template"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/pauseless/pauseless/testbed/local"
 )

@@ -11,8 +11,9 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 )
 
 //go:embed dist

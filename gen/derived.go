@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gen
+
+import (
+	"math/bits"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+)
+
+// derived are the values that follow from a profile's sizes and units.
+// Templates read them as {{.PathBits}}. They are fields because templates call
+// no methods (RATIONALE.md, "Why DataDog's copy of Go's templates?").
+type derived struct {
+	PriorityQueues bool // ports have a queue per class
+	Lossless       int  // the class that is paused rather than dropped
+
+	TimeName, DepthName string // units of time and of queue depths, in words
+	TimeFraction        int    // bits behind the point of a product of a time and a fraction
+	DREShift, DRETime   int    // time constant of the load estimator in the target's units, as a power of two and as a number
+	Forget              uint64 // units of time after which a queue without arrivals counts as empty
+
+	PathBits     int // width of a path number
+	PathCells    int // paths that PathBits can number
+	MaskBits     int // width of a set of paths
+	FlowBits     int // width of an index of per-flow state
+	PortBits     int // width of an index of per-port cells
+	PortTop      int // its highest bit
+	CellBits     int // width of an index of per-queue cells
+	LeafBits     int // width of an index of leaves
+	LeafPathBits int // width of an index of leaf and path
+	WayBits      int // width of an index of path and class
+	WayCells     int // indexes that WayBits can number
+	StepBits     int // what a path lacks to the width of a distance between ports
+	MTUShift     int // size of a packet as a power of two, not below the MTU
+
+	RecirculationPort int // its packets pass the pipeline again
+	FeedbackSession   int // mirror session of feedback, above those of ports
+	FeedbackInterval  int // ns, see below
+}
+
+// feedbackInterval is just above 1 µs: the recirculation port takes some 150
+// million packets a second, two pipelines of 32 ports send at most 64.
+const feedbackInterval = 1000
+
+// derive computes what follows from a profile.
+func derive(p *Profile) derived {
+	width := func(n int) int { return bits.Len(uint(n - 1)) }
+	d := derived{
+		PriorityQueues:    p.Sizes.Priorities > 1,
+		TimeName:          p.Units.Time.Name(),
+		DepthName:         p.Units.Depth.Name(),
+		TimeFraction:      p.Units.SlotFraction(),
+		DREShift:          p.Units.LoadShift(),
+		Forget:            p.Units.Span(10e6), // 10 ms
+		PathBits:          max(1, width(p.Sizes.Paths)),
+		FlowBits:          width(p.Sizes.Flows),
+		PortBits:          width(p.Sizes.Ports),
+		LeafBits:          width(p.Sizes.Leaves),
+		MTUShift:          width(int(p.Network.MTU)),
+		RecirculationPort: p.Recirculation,
+		FeedbackSession:   manifest.FeedbackSession,
+		FeedbackInterval:  feedbackInterval,
+	}
+	if d.PriorityQueues {
+		d.Lossless = manifest.LosslessClass
+	}
+	if p.Units.Time == manifest.Microseconds { // of slower links
+		d.Forget = p.Units.Span(1e9) // 1 s
+	}
+	d.DRETime = 1 << d.DREShift
+	d.PathCells = 1 << d.PathBits
+	d.MaskBits = d.PathCells
+	d.PortTop = d.PortBits - 1
+	d.CellBits = d.PortBits + 3
+	d.LeafPathBits = d.LeafBits + d.PathBits
+	d.WayBits = d.PathBits + 3
+	d.WayCells = 1 << d.WayBits
+	d.StepBits = 9 - d.PathBits
+	return d
+}
