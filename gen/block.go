@@ -213,7 +213,7 @@ var known struct {
 	err error
 }
 
-// blocks returns the catalogue: what is built in, and what AddSchemes added.
+// loaded returns the catalogue: what is built in, and what AddSchemes added.
 func loaded() *catalogue {
 	known.Lock()
 	defer known.Unlock()

@@ -286,7 +286,7 @@ func TestPLBClassifiesPathsByWhatComesBack(t *testing.T) {
 	})
 }
 
-// fabricDown is a packet from leaf 2 to leaf 1 on its way through a spine.
+// fabricThrough is a packet from leaf 2 to leaf 1 on its way through a spine.
 func fabricThrough(tolerable uint32) []byte {
 	h := []byte{8, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		byte(tolerable >> 24), byte(tolerable >> 16), byte(tolerable >> 8), byte(tolerable)}

@@ -310,21 +310,21 @@ func TestBypassEgress(t *testing.T) {
 func TestCopies(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	r.sw.SetGroup(4, []softswitch.Replica{{Port: 1, Instance: 11}, {Port: 3, Instance: 12}})
-	type copy struct{ port, rid, first int }
+	type sent struct{ port, rid, first int }
 	for _, tt := range []struct {
 		c    command
-		want []copy
+		want []sent
 	}{
-		{command{port: 2, group: 4, flags: toCPU}, []copy{{1, 11, 1}, {2, 0, 0}, {3, 12, 0}, {cpuPort, 0, 0}}},
-		{command{port: 2, group: 4, flags: toCPU, inDrop: 1}, []copy{{cpuPort, 0, 0}}},
-		{command{port: 2, flags: toCPU, inDrop: 2}, []copy{{2, 0, 0}}},
+		{command{port: 2, group: 4, flags: toCPU}, []sent{{1, 11, 1}, {2, 0, 0}, {3, 12, 0}, {cpuPort, 0, 0}}},
+		{command{port: 2, group: 4, flags: toCPU, inDrop: 1}, []sent{{cpuPort, 0, 0}}},
+		{command{port: 2, flags: toCPU, inDrop: 2}, []sent{{2, 0, 0}}},
 	} {
-		var got []copy
+		var got []sent
 		for _, s := range r.send(tt.c, 100) {
 			eg := egressOf(s.data)
-			got = append(got, copy{s.port, eg.rid, eg.first})
+			got = append(got, sent{s.port, eg.rid, eg.first})
 		}
-		slices.SortFunc(got, func(a, b copy) int { return a.port - b.port })
+		slices.SortFunc(got, func(a, b sent) int { return a.port - b.port })
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%+v: copies %v, want %v", tt.c, got, tt.want)
 		}

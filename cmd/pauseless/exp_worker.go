@@ -3,7 +3,10 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,7 +95,10 @@ func useWorkers(cmd *cobra.Command, s farm.Options, store string, o *exp.Options
 	return func() { f.Close(); stop() }, nil
 }
 
-const localURL = "nats://127.0.0.1:4222"
+const (
+	localAddress = "127.0.0.1:4222"
+	localURL     = "nats://" + localAddress
+)
 
 // localServer runs a NATS server on loopback, with its files in the store.
 func localServer(cmd *cobra.Command, store string) (end func(), err error) {
@@ -105,6 +111,17 @@ func localServer(cmd *cobra.Command, store string) (end func(), err error) {
 	if err := server.Start(); err != nil {
 		return nil, err
 	}
-	time.Sleep(500 * time.Millisecond) // until it listens
-	return func() { server.Process.Signal(os.Interrupt); server.Wait() }, nil
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
+	for { // until it listens
+		if c, err := net.Dial("tcp", localAddress); err == nil {
+			c.Close()
+			return func() { server.Process.Signal(os.Interrupt); <-ended }, nil
+		}
+		select {
+		case err := <-ended:
+			return nil, fmt.Errorf("%s has ended: %w", path, cmp.Or(err, errors.New("no reason given")))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }

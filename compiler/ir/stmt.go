@@ -172,6 +172,5 @@ type Arg struct {
 	Object *Object
 	// Source is the type of the parameter after inference, or nil.
 	Source types.Type
-	// StructName is set if the type of a list is a named struct.
-	Span source.Span
+	Span   source.Span
 }

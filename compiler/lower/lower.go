@@ -164,7 +164,7 @@ func (f *frame) lookup(o types.Object) value {
 	return nil
 }
 
-// instanceOf returns the instance that the code of the frame belongs to.
+// instance returns the instance that the code of the frame belongs to.
 func (f *frame) instance() *instance {
 	for ; f != nil; f = f.parent {
 		if f.inst != nil {

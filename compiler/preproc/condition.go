@@ -118,12 +118,12 @@ func (e *evaluator) operator() (syntax.Kind, int) {
 	return k, 1
 }
 
-func (e *evaluator) binary(min int) int64 {
+func (e *evaluator) binary(lowest int) int64 {
 	left := e.unary()
 	for !e.failed {
 		op, n := e.operator()
 		prec := precedence[op]
-		if prec < min || prec == 0 {
+		if prec < lowest || prec == 0 {
 			break
 		}
 		e.at += n

@@ -295,13 +295,13 @@ func (p *preprocessor) operand(in *input, pos source.Pos, directive string) synt
 
 // restOfLine returns the tokens up to the end of the line; at least min of
 // them, with EOF for those that are not there.
-func (p *preprocessor) restOfLine(in *input, min int) []syntax.Token {
+func (p *preprocessor) restOfLine(in *input, atLeast int) []syntax.Token {
 	var list []syntax.Token
 	for !in.scan.AtLineEnd() {
 		list = append(list, in.scan.Next())
 	}
 	in.scan.SkipLine()
-	for len(list) < min {
+	for len(list) < atLeast {
 		list = append(list, syntax.Token{Kind: syntax.EOF})
 	}
 	return list

@@ -18,7 +18,6 @@ type Reporter struct {
 	List diag.List
 
 	errors int
-	muted  map[diag.Code]bool
 }
 
 // Errorf reports an error at p.
@@ -34,17 +33,9 @@ func (r *Reporter) Errorf(p Pos, code diag.Code, format string, args ...any) {
 
 // Warnf reports a warning at p.
 func (r *Reporter) Warnf(p Pos, code diag.Code, format string, args ...any) {
-	if len(r.List) < 4*MaxErrors && !r.muted[code] {
+	if len(r.List) < 4*MaxErrors {
 		r.List.Warnf(r.Set.Position(p), code, format, args...)
 	}
-}
-
-// Mute drops the warnings of a code from here on.
-func (r *Reporter) Mute(code diag.Code) {
-	if r.muted == nil {
-		r.muted = map[diag.Code]bool{}
-	}
-	r.muted[code] = true
 }
 
 // Fail notes an error that is in the list already, put there by other means.

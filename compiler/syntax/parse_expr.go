@@ -65,13 +65,13 @@ func (p *parser) operator() (Kind, int) {
 	return p.tok.Kind, 1
 }
 
-func (p *parser) binary(min int8) Expr {
+func (p *parser) binary(lowest int8) Expr {
 	start := p.tok.Pos
 	x := p.unary()
 	for {
 		op, n := p.operator()
 		prec := precedence[op]
-		if prec < min || prec == 0 {
+		if prec < lowest || prec == 0 {
 			return x
 		}
 		b := &BinaryExpr{Op: op, OpPos: p.tok.Pos, X: x}

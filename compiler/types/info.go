@@ -21,8 +21,7 @@ type Info struct {
 	Types map[syntax.Decl]Type
 	// Funcs has the functions of declarations.
 	Funcs map[*syntax.FuncDecl]*Func
-	// Casts has the types of casts and TypeExprs the types of other written
-	// types that lowering needs.
+	// TypeExprs has the types of written types that lowering needs.
 	TypeExprs map[syntax.TypeExpr]Type
 
 	noAction *Action

@@ -101,7 +101,7 @@ func (c *Checker) baseType(e *syntax.BaseType) Type {
 	return c.bits(e.Width, n, e.Kind == syntax.Int)
 }
 
-// small are the types that occur everywhere.
+// smallBits has the types bit<0> to bit<128>, which occur everywhere.
 var smallBits = func() (list [129]*Bits) {
 	for i := range list {
 		list[i] = &Bits{Width: i}

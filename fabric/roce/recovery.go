@@ -247,7 +247,7 @@ type hole struct {
 	told  bool  // TCP: duplicate acknowledgements are sent at once
 }
 
-// early keeps a packet that is d ahead of the expected one, and says so.
+// keep stores a packet that is d ahead of the expected one, and says so.
 func (r *receiver) keep(now vtime.Time, d int64, cause uint32, echo bool, telemetry packet.INT) {
 	n := r.expected + d
 	if n < r.total && !r.early.has(n, r.expected) {

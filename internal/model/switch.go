@@ -83,9 +83,6 @@ func (s *Switch) has(register string) bool {
 	return slices.ContainsFunc(s.registers, func(r RegisterCells) bool { return r.Name == register })
 }
 
-// HasRegister reports whether the program has a register.
-func (s *Switch) HasRegister(name string) bool { return s.has(name) }
-
 // Word is a cell as a Tofino has it, of 32 bits.
 func (s *Switch) Word(register string, i int) uint32 { return uint32(*s.Cell(register, i)) }
 

@@ -148,9 +148,6 @@ const (
 // postcards: the lowest bit of its DSCP.
 func (f *Frame) Marked() bool { return f.IP.DSCP()&1 == 1 }
 
-// UDPPort is the destination port.
-func (f *Frame) UDPPort() int { return int(BE.Uint16(f.UDP[2:])) }
-
 // cut splits n bytes off, or reports false.
 func cut(b *[]byte, n int) ([]byte, bool) {
 	if len(*b) < n {

@@ -55,15 +55,6 @@ func FindCompiler(prefix string) (*Compiler, error) {
 	return c, nil
 }
 
-// Version returns the compiler's version.
-func (c *Compiler) Version(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, c.p4c, "--version").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", c.p4c, err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
 // A Failure is a program that the compiler does not take, with what it said.
 type Failure struct {
 	Program, Step, Text string

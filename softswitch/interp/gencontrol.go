@@ -471,7 +471,7 @@ func (c *compiler) bigArgs(data []string, pos diag.Pos) []*big.Int {
 	return args
 }
 
-// args reads the arguments of action number n, as they go to the slots of its
+// packedArgs reads the arguments of action number n, as they go to the slots of its
 // parameters.
 func (c *compiler) packedArgs(n int, data []string, pos diag.Pos) []uint64 {
 	a := c.actions[c.actionNumbers[n]]

@@ -78,7 +78,7 @@ func pass(m *Machine, data []byte) []byte {
 	return append(f.Data, make([]byte, f.Elided)...)
 }
 
-// values packs numbers as the fields of h.
+// pack packs numbers as the fields of h.
 func (l *lab) pack(values ...*big.Int) []byte {
 	fields := l.json.HeaderTypes[0].Fields
 	bits := 0

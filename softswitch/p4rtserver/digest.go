@@ -21,7 +21,7 @@ type digester struct {
 	queues map[uint32]*digestQueue
 	byNum  []*digestQueue // by number in the program
 	lists  uint64         // identifies lists
-	// Dropped counts digests that came faster than lists were acknowledged.
+	// dropped counts digests that came faster than lists were acknowledged.
 	dropped uint64
 }
 

@@ -24,10 +24,10 @@ type tableUpdate struct {
 	number int // of the action; −1 where a member or group decides
 	args   []uint64
 	meta   entryMeta
-	// meterSet and counterSet say that a configuration or value is given.
-	meter      *interp.MeterRates
-	counter    *interp.Counter
-	clearColor bool
+
+	meter      *interp.MeterRates // of the direct meter; nil if not given
+	counter    *interp.Counter    // of the direct counter; nil if not given
+	clearColor bool               // the meter's counters per colour are reset
 	oneShot    []groupMember
 }
 
@@ -215,7 +215,7 @@ func (u *tableUpdate) apply(d *device) (func(), error) {
 	return d.deleteEntry(t, id), nil
 }
 
-// saved is an entry set aside for undoing.
+// savedEntry is an entry as it was before a change, for undoing that.
 type savedEntry struct {
 	match  table.Match
 	action int
@@ -308,7 +308,8 @@ func (u *tableUpdate) reference(d *device) (*interp.Member, *interp.Group, error
 	return nil, d.oneShotGroup(u.t.profile, u.oneShot, random), nil
 }
 
-// extend keeps what few entries have with an entry.
+// extend stores what only some entries have: a cookie, metadata, an idle
+// timeout, a member or group, a direct meter or counter.
 func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *interp.Member, group *interp.Group) {
 	plain := u.meta.cookie == 0 && len(u.meta.metadata) == 0 && u.meta.idle == 0 && member == nil && group == nil && u.meter == nil && u.counter == nil
 	if plain && t.Entry(id).Ext == nil {

@@ -236,8 +236,8 @@ func vnetHeader(flags, gso byte, size, start, offset int) []byte {
 	return h
 }
 
-// tcp makes an Ethernet frame with IPv4 or IPv6 and TCP, PSH and FIN set,
-// or UDP.
+// transport makes an Ethernet frame with IPv4 or IPv6, and TCP with PSH and
+// FIN set, or UDP.
 func transport(v4 bool, proto byte, payload int) []byte {
 	network, headers := 20, 20
 	if !v4 {

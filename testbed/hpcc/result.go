@@ -23,16 +23,8 @@ type FCT struct {
 // scripts have it.
 func (f *FCT) Slowdown() float64 { return max(1, float64(f.FCT)/float64(f.Standalone)) }
 
-// ReadFCT reads an FCT file, of a simulator's or our own.
-func ReadFCT(name string) ([]FCT, Dialect, error) {
-	r, err := open(name)
-	if err != nil {
-		return nil, HPCC, err
-	}
-	return r.fcts()
-}
-
-// ParseFCT is ReadFCT for a text in memory.
+// ParseFCT reads the text of an FCT file, a simulator's or one of ours. The
+// name is for errors.
 func ParseFCT(name, text string) ([]FCT, Dialect, error) { return newReader(name, text).fcts() }
 
 func (r *reader) fcts() ([]FCT, Dialect, error) {
@@ -94,16 +86,8 @@ type PFC struct {
 	Pause      bool // or goes on
 }
 
-// ReadPFC reads a PFC file, of a simulator's or our own.
-func ReadPFC(name string) ([]PFC, error) {
-	r, err := open(name)
-	if err != nil {
-		return nil, err
-	}
-	return r.pfcs()
-}
-
-// ParsePFC is ReadPFC for a text in memory.
+// ParsePFC reads the text of a PFC file, a simulator's or one of ours. The name
+// is for errors.
 func ParsePFC(name, text string) ([]PFC, error) { return newReader(name, text).pfcs() }
 
 func (r *reader) pfcs() ([]PFC, error) {

@@ -100,7 +100,7 @@ type Store struct {
 	run    Run
 	limits Limits
 	paths  int
-	// Version counts how often samples were put together: what a reader has by
+	// version counts how often samples were put together: what a reader has by
 	// index is stale then.
 	version int
 }

@@ -186,7 +186,6 @@ func (c *Comparison) lines() [][]string {
 	return lines
 }
 
-// sentences returns the claims and what became of them.
 // lessOf is the word for less of a metric: fewer of what is counted.
 func lessOf(metric string) string {
 	switch metric {

@@ -137,7 +137,7 @@ type Judged struct {
 	cells [][2]int // cells, with and than, that it rests on; -1: a number
 }
 
-// tells lists which metrics are told wrong by the flows that have ended when
+// toldByAll reports whether a metric is told wrong by the flows that have ended when
 // others have not.
 func toldByAll(name string) bool {
 	base, _, _ := strings.Cut(name, ".")

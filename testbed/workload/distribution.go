@@ -128,11 +128,6 @@ func number(s string) float64 {
 	return v
 }
 
-// Fixed returns the distribution of flows that all have one size.
-func Fixed(bytes int64) *Distribution {
-	return &Distribution{fmt.Sprint(bytes), []point{{float64(bytes), 0}, {float64(bytes), 1}}}
-}
-
 // Name returns the name it was loaded by.
 func (d *Distribution) Name() string { return d.name }
 

@@ -42,7 +42,7 @@ type Window struct {
 
 // FailureDetector is Algorithm 2.
 type FailureDetector struct {
-	// NRC is the threshold of the average count, as a fraction.
+	// NRCNum/NRCDen is the threshold N_RC of the average count, as a fraction.
 	NRCNum, NRCDen int64
 	// Potential is the port that had the highest count in the window before
 	// the running one, with count(potential_port) = 1; 0 for none.
