@@ -15,6 +15,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/diff"
 	"github.com/pauseless/pauseless/controlplane/p4rttest"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/simnet"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
@@ -71,71 +72,75 @@ func holds(srv *p4rttest.Server, d controlplane.Desired) error {
 }
 
 func TestApplyingTwiceChangesNothing(t *testing.T) {
-	ctx := t.Context()
-	for _, bmv2 := range []bool{false, true} {
-		srv := p4rttest.Start(t, &p4rttest.Server{BMv2: bmv2})
-		s := connect(t, srv, 1, options(&events{}))
-		d := desired(t, 100)
-		if !bmv2 {
-			d = desired(t, 100, "register Readqlen[2] = 7", "register Readqlen[3] = 7", "register Warned[0] = 1")
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		ctx := t.Context()
+		for _, bmv2 := range []bool{false, true} {
+			srv := p4rttest.Start(t, &p4rttest.Server{Net: net, BMv2: bmv2})
+			s := connect(t, srv, 1, options(net, &events{}))
+			d := desired(t, 100)
+			if !bmv2 {
+				d = desired(t, 100, "register Readqlen[2] = 7", "register Readqlen[3] = 7", "register Warned[0] = 1")
+			}
+			c, err := s.Apply(ctx, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "pipeline pushed, 108 added, 2 changed"
+			if !bmv2 {
+				want = "pipeline pushed, 108 added, 5 changed"
+			}
+			if c.String() != want {
+				t.Errorf("first time: %v, want %s", c, want)
+			}
+			if err := holds(srv, d); err != nil {
+				t.Error(err)
+			}
+			_, before := srv.Writes()
+			if c, err = s.Apply(ctx, d); err != nil || !c.Empty() || c.String() != "nothing to do" {
+				t.Errorf("second time: %v, %v", c, err)
+			}
+			if _, after := srv.Writes(); after != before {
+				t.Errorf("%d updates were sent for nothing", after-before)
+			}
 		}
+	})
+}
+
+func TestAChangeWritesOnlyTheDifference(t *testing.T) {
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		ctx := t.Context()
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		s := connect(t, srv, 1, options(net, &events{}))
+		if _, err := s.Apply(ctx, desired(t, 100)); err != nil {
+			t.Fatal(err)
+		}
+		d := desired(t, 102)
+		d.Entities = slices.Delete(d.Entities, 20, 22) // two routes go, two come
+		d.Entities[6] = desired(t, 0, "multicast 1 -> 3, 2").Entities[10]
+		_, before := srv.Writes()
 		c, err := s.Apply(ctx, d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "pipeline pushed, 108 added, 2 changed"
-		if !bmv2 {
-			want = "pipeline pushed, 108 added, 5 changed"
-		}
-		if c.String() != want {
-			t.Errorf("first time: %v, want %s", c, want)
+		if _, after := srv.Writes(); c.String() != "2 added, 1 changed, 2 removed" || after-before != 5 {
+			t.Errorf("%v, in %d updates", c, after-before)
 		}
 		if err := holds(srv, d); err != nil {
 			t.Error(err)
 		}
-		_, before := srv.Writes()
-		if c, err = s.Apply(ctx, d); err != nil || !c.Empty() || c.String() != "nothing to do" {
-			t.Errorf("second time: %v, %v", c, err)
-		}
-		if _, after := srv.Writes(); after != before {
-			t.Errorf("%d updates were sent for nothing", after-before)
-		}
-	}
-}
-
-func TestAChangeWritesOnlyTheDifference(t *testing.T) {
-	ctx := t.Context()
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	s := connect(t, srv, 1, options(&events{}))
-	if _, err := s.Apply(ctx, desired(t, 100)); err != nil {
-		t.Fatal(err)
-	}
-	d := desired(t, 102)
-	d.Entities = slices.Delete(d.Entities, 20, 22) // two routes go, two come
-	d.Entities[6] = desired(t, 0, "multicast 1 -> 3, 2").Entities[10]
-	_, before := srv.Writes()
-	c, err := s.Apply(ctx, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, after := srv.Writes(); c.String() != "2 added, 1 changed, 2 removed" || after-before != 5 {
-		t.Errorf("%v, in %d updates", c, after-before)
-	}
-	if err := holds(srv, d); err != nil {
-		t.Error(err)
-	}
-	var b strings.Builder
-	c.Plan.Print(&b, c.Schema, "  ")
-	want := `  - multicast 1 -> 1, 2, 3
+		var b strings.Builder
+		c.Plan.Print(&b, c.Schema, "  ")
+		want := `  - multicast 1 -> 1, 2, 3
   + multicast 1 -> 3, 2
   - Forward hdr.ipv4.dst=10.0.10.0/24 -> forward(port=2)
   - Forward hdr.ipv4.dst=10.0.11.0/24 -> forward(port=3)
   + Forward hdr.ipv4.dst=10.0.100.0/24 -> forward(port=4)
   + Forward hdr.ipv4.dst=10.0.101.0/24 -> forward(port=5)
 `
-	if sorted(b.String()) != sorted(want) {
-		t.Errorf("plan:\n%swant:\n%s", b.String(), want)
-	}
+		if sorted(b.String()) != sorted(want) {
+			t.Errorf("plan:\n%swant:\n%s", b.String(), want)
+		}
+	})
 }
 
 func sorted(text string) string {
@@ -145,80 +150,88 @@ func sorted(text string) string {
 }
 
 func TestAPlanIsMadeWithoutWriting(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	o := options(&events{})
-	o.ReadOnly = true
-	s := connect(t, srv, 1, o)
-	c, err := s.Plan(t.Context(), desired(t, 3))
-	if err != nil || !c.Push || c.Empty() {
-		t.Errorf("%v, %v", c, err)
-	}
-	if len(srv.Entities()) != 0 {
-		t.Error("the plan was carried out")
-	}
-	if _, err := s.Apply(t.Context(), desired(t, 3)); err == nil || !strings.Contains(err.Error(), "read-only") {
-		t.Errorf("got %v", err)
-	}
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		o := options(net, &events{})
+		o.ReadOnly = true
+		s := connect(t, srv, 1, o)
+		c, err := s.Plan(t.Context(), desired(t, 3))
+		if err != nil || !c.Push || c.Empty() {
+			t.Errorf("%v, %v", c, err)
+		}
+		if len(srv.Entities()) != 0 {
+			t.Error("the plan was carried out")
+		}
+		if _, err := s.Apply(t.Context(), desired(t, 3)); err == nil || !strings.Contains(err.Error(), "read-only") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestAFullTableMakesRoomBeforeItGrows(t *testing.T) {
-	ctx := t.Context()
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	s := connect(t, srv, 1, options(&events{}))
-	neighbours := func(first int) []string {
-		var lines []string
-		for i := range 4 { // its size
-			lines = append(lines, fmt.Sprintf("neighbour dst=%d vlan=1 -> forward(1)", first+i))
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		ctx := t.Context()
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		s := connect(t, srv, 1, options(net, &events{}))
+		neighbours := func(first int) []string {
+			var lines []string
+			for i := range 4 { // its size
+				lines = append(lines, fmt.Sprintf("neighbour dst=%d vlan=1 -> forward(1)", first+i))
+			}
+			return lines
 		}
-		return lines
-	}
-	if _, err := s.Apply(ctx, desired(t, 0, neighbours(0)...)); err != nil {
-		t.Fatal(err)
-	}
-	d := desired(t, 0, neighbours(2)...)
-	if _, err := s.Apply(ctx, d); err != nil {
-		t.Fatal(err)
-	}
-	if err := holds(srv, d); err != nil {
-		t.Error(err)
-	}
-	// What does not fit is named, and the rest is there.
-	_, err := s.Apply(ctx, desired(t, 5, append(neighbours(2), "neighbour dst=9 vlan=9 -> forward(1)")...))
-	if err == nil || !strings.Contains(err.Error(), "1 of 6 updates failed\n  insert neighbour hdr.ethernet.dst=00:00:00:00:00:09 meta.vlan=9 -> forward(port=1): table is full") {
-		t.Errorf("got %v", err)
-	}
-	if err := holds(srv, desired(t, 5, neighbours(2)...)); err != nil {
-		t.Error(err)
-	}
+		if _, err := s.Apply(ctx, desired(t, 0, neighbours(0)...)); err != nil {
+			t.Fatal(err)
+		}
+		d := desired(t, 0, neighbours(2)...)
+		if _, err := s.Apply(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		if err := holds(srv, d); err != nil {
+			t.Error(err)
+		}
+		// What does not fit is named, and the rest is there.
+		_, err := s.Apply(ctx, desired(t, 5, append(neighbours(2), "neighbour dst=9 vlan=9 -> forward(1)")...))
+		if err == nil || !strings.Contains(err.Error(), "1 of 6 updates failed\n  insert neighbour hdr.ethernet.dst=00:00:00:00:00:09 meta.vlan=9 -> forward(port=1): table is full") {
+			t.Errorf("got %v", err)
+		}
+		if err := holds(srv, desired(t, 5, neighbours(2)...)); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestWantingTheSameTwiceIsAnErrorOnlyIfItDiffers(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	s := connect(t, srv, 1, options(&events{}))
-	if _, err := s.Apply(t.Context(), desired(t, 1, "multicast 1 -> 3, 1, 2")); err != nil {
-		t.Error(err)
-	}
-	_, err := s.Apply(t.Context(), desired(t, 1, "multicast 1 -> 3"))
-	if err == nil || err.Error() != "l1: wanted twice, differently:\n  multicast 1 -> 1, 2, 3\n  multicast 1 -> 3" {
-		t.Errorf("got %v", err)
-	}
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		s := connect(t, srv, 1, options(net, &events{}))
+		if _, err := s.Apply(t.Context(), desired(t, 1, "multicast 1 -> 3, 1, 2")); err != nil {
+			t.Error(err)
+		}
+		_, err := s.Apply(t.Context(), desired(t, 1, "multicast 1 -> 3"))
+		if err == nil || err.Error() != "l1: wanted twice, differently:\n  multicast 1 -> 1, 2, 3\n  multicast 1 -> 3" {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestADefaultEntryThatIsNotWantedGoesBackToTheProgrammes(t *testing.T) {
-	ctx := t.Context()
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	s := connect(t, srv, 1, options(&events{}))
-	d := desired(t, 0)
-	if _, err := s.Apply(ctx, d); err != nil {
-		t.Fatal(err)
-	}
-	d.Entities = d.Entities[1:]
-	if c, err := s.Apply(ctx, d); err != nil || c.String() != "1 changed" {
-		t.Errorf("%v, %v", c, err)
-	}
-	if err := holds(srv, d); err != nil {
-		t.Error(err)
-	}
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		ctx := t.Context()
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		s := connect(t, srv, 1, options(net, &events{}))
+		d := desired(t, 0)
+		if _, err := s.Apply(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		d.Entities = d.Entities[1:]
+		if c, err := s.Apply(ctx, d); err != nil || c.String() != "1 changed" {
+			t.Errorf("%v, %v", c, err)
+		}
+		if err := holds(srv, d); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // keep runs a Keeper over a session until the test ends.
@@ -266,212 +279,241 @@ func eventuallyHolds(t *testing.T, srv *p4rttest.Server, d controlplane.Desired)
 	eventually(t, func() bool { return holds(srv, d) == nil }, func() string { return holds(srv, d).Error() })
 }
 
+// A keeper that is primary, but that nobody has told what the switch shall be,
+// waits for that; it once asked again and again, without a pause.
+func TestAKeeperOfWhichNothingIsWantedWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		ev := &events{}
+		keep(t, srv, 1, options(net, ev), time.Second)
+		ev.await(t, controlplane.Primary, 1) // which is never, while somebody does not wait
+	})
+}
+
 func TestAKeeperPutsARestartedSwitchInOrder(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	ev := &events{}
-	k, _, _ := keep(t, srv, 1, options(ev), -1)
-	d := desired(t, 500)
-	set(t, k, d)
-	for range 3 {
-		srv.Stop()
-		srv.Restart(t, false)
-		eventuallyHolds(t, srv, d)
-	}
-	if e := ev.await(t, controlplane.Reconciled, 2); e.Text != "as desired: pipeline pushed, 508 added, 2 changed (this controller became primary)" {
-		t.Errorf("got %s", e)
-	}
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		ev := &events{}
+		k, _, _ := keep(t, srv, 1, options(net, ev), -1)
+		d := desired(t, 500)
+		set(t, k, d)
+		for range 3 {
+			srv.Stop()
+			srv.Restart(t, false)
+			eventuallyHolds(t, srv, d)
+		}
+		if e := ev.await(t, controlplane.Reconciled, 2); e.Text != "as desired: pipeline pushed, 508 added, 2 changed (this controller became primary)" {
+			t.Errorf("got %s", e)
+		}
+	})
 }
 
 func TestAKeeperLeavesAloneWhatALostConnectionDidNotTouch(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	ev := &events{}
-	k, _, _ := keep(t, srv, 1, options(ev), -1)
-	d := desired(t, 500)
-	set(t, k, d)
-	_, before := srv.Writes()
-	srv.Cut()
-	ev.await(t, controlplane.Primary, 2)
-	srv.Cut()
-	ev.await(t, controlplane.Primary, 3)
-	set(t, k, desired(t, 501))
-	if _, after := srv.Writes(); after-before != 1 {
-		t.Errorf("%d updates, want the one that is new", after-before)
-	}
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		ev := &events{}
+		k, _, _ := keep(t, srv, 1, options(net, ev), -1)
+		d := desired(t, 500)
+		set(t, k, d)
+		_, before := srv.Writes()
+		srv.Cut()
+		ev.await(t, controlplane.Primary, 2)
+		srv.Cut()
+		ev.await(t, controlplane.Primary, 3)
+		set(t, k, desired(t, 501))
+		if _, after := srv.Writes(); after-before != 1 {
+			t.Errorf("%d updates, want the one that is new", after-before)
+		}
+	})
 }
 
 func TestAKeeperUndoesForeignWritesAndSaysSo(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	ev := &events{}
-	k, _, _ := keep(t, srv, 1, options(ev), time.Millisecond)
-	d := desired(t, 50)
-	set(t, k, d)
-	srv.Remove(d.Entities[12])
-	srv.Put(desired(t, 60).Entities[65])
-	srv.Put(desired(t, 0, "multicast 1 -> 9").Entities[10])
-	eventuallyHolds(t, srv, d)
-	if e := ev.await(t, controlplane.Foreign, 1); !strings.HasPrefix(e.Text, "someone else has written to the switch; put back as desired: ") {
-		t.Errorf("got %s", e)
-	}
-	// A wrong pipeline is a foreign write, too.
-	other := p4rttest.Program()
-	other.Tables = other.Tables[:1]
-	srv.Load(&p4v1.ForwardingPipelineConfig{P4Info: other})
-	eventuallyHolds(t, srv, d)
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		ev := &events{}
+		k, _, _ := keep(t, srv, 1, options(net, ev), time.Millisecond)
+		d := desired(t, 50)
+		set(t, k, d)
+		srv.Remove(d.Entities[12])
+		srv.Put(desired(t, 60).Entities[65])
+		srv.Put(desired(t, 0, "multicast 1 -> 9").Entities[10])
+		eventuallyHolds(t, srv, d)
+		if e := ev.await(t, controlplane.Foreign, 1); !strings.HasPrefix(e.Text, "someone else has written to the switch; put back as desired: ") {
+			t.Errorf("got %s", e)
+		}
+		// A wrong pipeline is a foreign write, too.
+		other := p4rttest.Program()
+		other.Tables = other.Tables[:1]
+		srv.Load(&p4v1.ForwardingPipelineConfig{P4Info: other})
+		eventuallyHolds(t, srv, d)
+	})
 }
 
 func TestAKeeperGoesOnWhereItsPredecessorDied(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	o := options(&events{})
-	o.Batch = 50
-	first, fabric, stop := keep(t, srv, 5, o, -1)
-	ev := &events{}
-	o = options(ev)
-	o.Policy = controlplane.Standby
-	second, _, _ := keep(t, srv, 2, o, -1)
-	ev.await(t, controlplane.Backup, 1)
-	eventually(t, fabric.Session("l1").IsPrimary, func() string { return "the first is not primary" })
-	d := desired(t, 900)
-	second.Set("l1", d)
-	died := make(chan struct{})
-	srv.AfterWrite(func(batch int) {
-		if batch == 5 {
-			close(died)
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		o := options(net, &events{})
+		o.Batch = 50
+		first, fabric, stop := keep(t, srv, 5, o, -1)
+		ev := &events{}
+		o = options(net, ev)
+		o.Policy = controlplane.Standby
+		second, _, _ := keep(t, srv, 2, o, -1)
+		ev.await(t, controlplane.Backup, 1)
+		eventually(t, fabric.Session("l1").IsPrimary, func() string { return "the first is not primary" })
+		d := desired(t, 900)
+		second.Set("l1", d)
+		died := make(chan struct{})
+		srv.AfterWrite(func(batch int) {
+			if batch == 5 {
+				close(died)
+			}
+		})
+		first.Set("l1", d)
+		<-died
+		stop()
+		awaitKept(t, second)
+		if err := holds(srv, d); err != nil {
+			t.Error(err)
 		}
 	})
-	first.Set("l1", d)
-	<-died
-	stop()
-	awaitKept(t, second)
-	if err := holds(srv, d); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestAKeeperTriesAgainAfterAConnectionBreaksBetweenBatches(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	o := options(&events{})
-	o.Batch = 10
-	k, _, _ := keep(t, srv, 1, o, -1)
-	srv.FailWriteAfter(7)
-	d := desired(t, 300)
-	set(t, k, d)
-	if err := holds(srv, d); err != nil {
-		t.Error(err)
-	}
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		o := options(net, &events{})
+		o.Batch = 10
+		k, _, _ := keep(t, srv, 1, o, -1)
+		srv.FailWriteAfter(7)
+		d := desired(t, 300)
+		set(t, k, d)
+		if err := holds(srv, d); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestAKeeperSaysOnceWhatCannotBe(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	ev := &events{}
-	k, _, _ := keep(t, srv, 1, options(ev), -1)
-	d := desired(t, 0)
-	for i := range 5 {
-		d.Entities = append(d.Entities, desired(t, 0, fmt.Sprintf("neighbour dst=%d vlan=1 -> forward(1)", i)).Entities[10])
-	}
-	k.Set("l1", d)
-	e := ev.await(t, controlplane.NotAsDesired, 1)
-	if !strings.Contains(e.Text, "not as desired: 1 of ") || !strings.Contains(e.Text, "table is full") {
-		t.Errorf("got %s", e)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := k.AwaitKept(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "table is full") {
-		t.Errorf("got %v", err)
-	}
-	set(t, k, desired(t, 3))
-	if err := k.Set("l9", d); err == nil || err.Error() != "no switch is called l9" {
-		t.Errorf("got %v", err)
-	}
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		ev := &events{}
+		k, _, _ := keep(t, srv, 1, options(net, ev), -1)
+		d := desired(t, 0)
+		for i := range 5 {
+			d.Entities = append(d.Entities, desired(t, 0, fmt.Sprintf("neighbour dst=%d vlan=1 -> forward(1)", i)).Entities[10])
+		}
+		k.Set("l1", d)
+		e := ev.await(t, controlplane.NotAsDesired, 1)
+		if !strings.Contains(e.Text, "not as desired: 1 of ") || !strings.Contains(e.Text, "table is full") {
+			t.Errorf("got %s", e)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := k.AwaitKept(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "table is full") {
+			t.Errorf("got %v", err)
+		}
+		set(t, k, desired(t, 3))
+		if err := k.Set("l9", d); err == nil || err.Error() != "no switch is called l9" {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestTwoControllersThatFightSettleOnTheHigher(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	low, high := &events{}, &events{}
-	o := options(low)
-	o.Policy = controlplane.Standby
-	k1, _, _ := keep(t, srv, 1, o, time.Millisecond)
-	o.Event = high.add
-	k2, f2, _ := keep(t, srv, 2, o, time.Millisecond)
-	k1.Set("l1", desired(t, 10))
-	d := desired(t, 20)
-	k2.Set("l1", d)
-	eventually(t, func() bool { return f2.Session("l1").IsPrimary() }, func() string { return strings.Join(high.texts(), "\n") })
-	eventuallyHolds(t, srv, d)
-	_, before := srv.Writes()
-	time.Sleep(20 * time.Millisecond) // audits, by the one that may
-	if _, after := srv.Writes(); after != before {
-		t.Errorf("%d updates while both hold still", after-before)
-	}
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		low, high := &events{}, &events{}
+		o := options(net, low)
+		o.Policy = controlplane.Standby
+		k1, _, _ := keep(t, srv, 1, o, time.Millisecond)
+		o.Event = high.add
+		k2, f2, _ := keep(t, srv, 2, o, time.Millisecond)
+		k1.Set("l1", desired(t, 10))
+		d := desired(t, 20)
+		k2.Set("l1", d)
+		eventually(t, func() bool { return f2.Session("l1").IsPrimary() }, func() string { return strings.Join(high.texts(), "\n") })
+		eventuallyHolds(t, srv, d)
+		_, before := srv.Writes()
+		time.Sleep(20 * time.Millisecond) // audits, by the one that may
+		if _, after := srv.Writes(); after != before {
+			t.Errorf("%d updates while both hold still", after-before)
+		}
+	})
 }
 
 func TestSwitchesComeAndGoWhileTheOthersAreKept(t *testing.T) {
-	a, b := p4rttest.Start(t, &p4rttest.Server{}), p4rttest.Start(t, &p4rttest.Server{})
-	ev := &events{}
-	k, f, stop := keep(t, a, 1, options(ev), time.Millisecond)
-	d := desired(t, 20)
-	set(t, k, d)
-	second := target(b, 1)
-	second.Name = "l2"
-	s, err := f.Add(second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Add(second); err == nil || err.Error() != "two switches are called l2" {
-		t.Errorf("added twice: %v", err)
-	}
-	k.Take(s)
-	if err := k.Set("l2", d); err != nil {
-		t.Fatal(err)
-	}
-	awaitKept(t, k)
-	if err := holds(b, d); err != nil {
-		t.Error(err)
-	}
-	k.Leave("l1")
-	f.Remove("l1")
-	f.Remove("l1")
-	if len(f.Sessions()) != 1 || f.Session("l1") != nil || f.Session("l2") != s {
-		t.Errorf("%d sessions", len(f.Sessions()))
-	}
-	a.Remove(d.Entities[12])
-	b.Remove(d.Entities[12])
-	eventuallyHolds(t, b, d)
-	if holds(a, d) == nil {
-		t.Error("what was left is still looked after")
-	}
-	if err := k.Set("l1", d); err == nil {
-		t.Error("something is wanted of what was left")
-	}
-	stop()
-	k.Take(s) // too late, and without harm
-	k.Leave("l2")
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		a, b := p4rttest.Start(t, &p4rttest.Server{Net: net}), p4rttest.Start(t, &p4rttest.Server{Net: net})
+		ev := &events{}
+		k, f, stop := keep(t, a, 1, options(net, ev), time.Millisecond)
+		d := desired(t, 20)
+		set(t, k, d)
+		second := target(b, 1)
+		second.Name = "l2"
+		s, err := f.Add(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Add(second); err == nil || err.Error() != "two switches are called l2" {
+			t.Errorf("added twice: %v", err)
+		}
+		k.Take(s)
+		if err := k.Set("l2", d); err != nil {
+			t.Fatal(err)
+		}
+		awaitKept(t, k)
+		if err := holds(b, d); err != nil {
+			t.Error(err)
+		}
+		k.Leave("l1")
+		f.Remove("l1")
+		f.Remove("l1")
+		if len(f.Sessions()) != 1 || f.Session("l1") != nil || f.Session("l2") != s {
+			t.Errorf("%d sessions", len(f.Sessions()))
+		}
+		a.Remove(d.Entities[12])
+		b.Remove(d.Entities[12])
+		eventuallyHolds(t, b, d)
+		if holds(a, d) == nil {
+			t.Error("what was left is still looked after")
+		}
+		if err := k.Set("l1", d); err == nil {
+			t.Error("something is wanted of what was left")
+		}
+		stop()
+		k.Take(s) // too late, and without harm
+		k.Leave("l2")
+	})
 }
 
 func TestAKeeperTellsDigests(t *testing.T) {
-	srv := p4rttest.Start(t, &p4rttest.Server{})
-	f, err := controlplane.StartAll([]controlplane.Target{target(srv, 1)}, options(&events{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	k := controlplane.NewKeeper(f, -1)
-	told := make(chan controlplane.Digest, 100)
-	k.Digest = func(s *controlplane.Session, d controlplane.Digest) { told <- d }
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		k.Run(ctx)
-	}()
-	defer func() { cancel(); <-done }()
-	k.Set("l1", desired(t, 1))
-	awaitKept(t, k)
-	bits := func(b ...byte) *p4v1.P4Data { return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}} }
-	srv.SendDigest(&p4v1.DigestList{DigestId: 385875969, ListId: 4, Data: []*p4v1.P4Data{
-		{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: []*p4v1.P4Data{bits(2), bits(10, 0, 0, 1)}}}},
-	}})
-	if d := <-told; d.Name != "alert_t" || d.Uint("port") != 2 {
-		t.Errorf("got %+v", d)
-	}
-	eventually(t, func() bool { return len(srv.Acks()) == 1 }, func() string { return "not acknowledged" })
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		f, err := controlplane.StartAll([]controlplane.Target{target(srv, 1)}, options(net, &events{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		k := controlplane.NewKeeper(f, -1)
+		told := make(chan controlplane.Digest, 100)
+		k.Digest = func(s *controlplane.Session, d controlplane.Digest) { told <- d }
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			k.Run(ctx)
+		}()
+		defer func() { cancel(); <-done }()
+		k.Set("l1", desired(t, 1))
+		awaitKept(t, k)
+		bits := func(b ...byte) *p4v1.P4Data { return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}} }
+		srv.SendDigest(&p4v1.DigestList{DigestId: 385875969, ListId: 4, Data: []*p4v1.P4Data{
+			{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: []*p4v1.P4Data{bits(2), bits(10, 0, 0, 1)}}}},
+		}})
+		if d := <-told; d.Name != "alert_t" || d.Uint("port") != 2 {
+			t.Errorf("got %+v", d)
+		}
+		eventually(t, func() bool { return len(srv.Acks()) == 1 }, func() string { return "not acknowledged" })
+	})
 }

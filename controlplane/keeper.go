@@ -205,7 +205,7 @@ func (k *Keeper) keep(ctx context.Context, of *wanted) {
 				}
 			}
 		}
-		reason = k.sleep(ctx, s, term, w.changed, pause)
+		reason = k.sleep(ctx, s, st.term, w.changed, pause)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/simnet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
@@ -33,7 +35,7 @@ type machine struct {
 	sw  *softswitch.Switch
 	srv *p4rtserver.Server
 	g   *grpc.Server
-	l   *listener
+	l   net.Listener
 	end chan struct{} // Serve has returned
 
 	// mu orders what is compared; a write and its entry here are one step.
@@ -83,8 +85,12 @@ func (m *machine) serve() error {
 	if err != nil {
 		return err
 	}
-	m.g, m.l, m.end = g, m.w.net.listen(m.name), make(chan struct{})
-	go func(l *listener, end chan struct{}) {
+	l, err := m.w.net.Listen(m.name)
+	if err != nil {
+		return err
+	}
+	m.g, m.l, m.end = g, l, make(chan struct{})
+	go func(l net.Listener, end chan struct{}) {
 		defer close(end)
 		g.Serve(l)
 	}(m.l, m.end)
@@ -98,7 +104,7 @@ func (m *machine) halt(mute bool) {
 		return
 	}
 	if mute {
-		m.w.net.each(m.name, "", (*wire).mute)
+		m.w.net.Each(m.name, "", (*simnet.Wire).Mute)
 	}
 	m.g.Stop()
 	<-m.end
@@ -284,7 +290,7 @@ func (c *controller) start() error {
 	for _, m := range c.w.machines {
 		targets = append(targets, controlplane.Target{Name: m.name, Addr: m.name, DeviceID: 1, ElectionID: c.id})
 	}
-	f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Standby, Dial: c.w.net.dialer(c.name), Batch: 64, Event: c.heard, Timeout: 5 * time.Second})
+	f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Standby, Dial: c.w.net.Dialer(c.name), Batch: 64, Event: c.heard, Timeout: 5 * time.Second})
 	if err != nil {
 		return err
 	}
@@ -314,7 +320,7 @@ func (c *controller) halt(mute bool) {
 		return
 	}
 	if mute {
-		c.w.net.each(c.name, "", (*wire).mute)
+		c.w.net.Each(c.name, "", (*simnet.Wire).Mute)
 	}
 	c.stop()
 	<-c.end
@@ -346,7 +352,7 @@ func (c *controller) learn(_ *controlplane.Session, d controlplane.Digest) {
 // visit becomes primary of a switch, does something, and leaves.
 func (w *world) visit(m *machine, high uint64, updates []*p4v1.Update, atomic p4v1.WriteRequest_Atomicity) error {
 	conn, err := grpc.NewClient("passthrough:///"+m.name, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(w.net.dialer("stranger")))
+		grpc.WithContextDialer(w.net.Dialer("stranger")))
 	if err != nil {
 		return err
 	}
@@ -383,7 +389,7 @@ func (w *world) visit(m *machine, high uint64, updates []*p4v1.Update, atomic p4
 // batch is torn.
 func (w *world) look(m *machine) {
 	conn, err := grpc.NewClient("passthrough:///"+m.name, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(w.net.dialer("reader")))
+		grpc.WithContextDialer(w.net.Dialer("reader")))
 	if err != nil {
 		return
 	}

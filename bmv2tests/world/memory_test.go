@@ -19,6 +19,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/simnet"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 )
@@ -33,7 +34,7 @@ func TestLargeMessagesTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{pipeline: p, net: newNetwork(rand.New(rand.NewPCG(1, 1)))}
+		w := &world{pipeline: p, net: simnet.New(rand.New(rand.NewPCG(1, 1)))}
 		sw, err := softswitch.New(softswitch.Config{Name: "s1", DeviceID: 1, Ports: []softswitch.Port{{Number: 1}, {Number: 2}}})
 		if err != nil {
 			t.Fatal(err)
@@ -55,12 +56,15 @@ func TestLargeMessagesTakeTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		served := make(chan struct{})
-		l := w.net.listen("s1")
+		l, err := w.net.Listen("s1")
+		if err != nil {
+			t.Fatal(err)
+		}
 		go func() {
 			defer close(served)
 			g.Serve(l)
 		}()
-		s, err := controlplane.Connect(t.Context(), controlplane.Target{Name: "s1", Addr: "s1", DeviceID: 1}, controlplane.Options{Dial: w.net.dialer("c1"), Event: func(controlplane.Event) {}})
+		s, err := controlplane.Connect(t.Context(), controlplane.Target{Name: "s1", Addr: "s1", DeviceID: 1}, controlplane.Options{Dial: w.net.Dialer("c1"), Event: func(controlplane.Event) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +78,7 @@ func TestLargeMessagesTakeTurns(t *testing.T) {
 		done := make(chan error, strangers)
 		for range strangers {
 			go func() {
-				conn, err := grpc.NewClient("passthrough:///s1", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(w.net.dialer("stranger")))
+				conn, err := grpc.NewClient("passthrough:///s1", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(w.net.Dialer("stranger")))
 				if err != nil {
 					done <- err
 					return

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package world runs controllers, switches and the network between them in
+// one process, under a clock that only goes on when everybody waits
+// (testing/synctest), and lets faults drawn from a seed happen to them. What
+// is between is real: sessions, keepers, gRPC, the P4Runtime server and the
+// switch. Only wires, clock and disks are not.
 package world
 
 import (
@@ -14,6 +19,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/simnet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -58,7 +64,7 @@ func draw(seed uint64) schedule {
 type world struct {
 	schedule
 	pipeline    controlplane.Pipeline
-	net         *network
+	net         *simnet.Network
 	machines    []*machine
 	controllers []*controller
 	work        sync.WaitGroup // restarts and visits under way
@@ -155,7 +161,7 @@ func (w *world) wish(full bool) {
 // a bubble of synctest.
 func run(s schedule, pipeline controlplane.Pipeline) (bad, story []string) {
 	begun := time.Now()
-	w := &world{schedule: s, pipeline: pipeline, net: newNetwork(rand.New(rand.NewPCG(s.Seed, 2))), begun: begun}
+	w := &world{schedule: s, pipeline: pipeline, net: simnet.New(rand.New(rand.NewPCG(s.Seed, 2))), begun: begun}
 	for i := range s.Switches {
 		m := &machine{w: w, name: fmt.Sprint("s", i+1), began: begun}
 		w.machines = append(w.machines, m)
@@ -220,17 +226,17 @@ func (w *world) do(st step) {
 			w.violated("%v", err)
 		}
 	case "part":
-		w.net.part(m.name, c.name, true)
+		w.net.Part(m.name, c.name, true)
 	case "join":
-		w.net.part(m.name, c.name, false)
+		w.net.Part(m.name, c.name, false)
 	case "reset":
-		w.net.each(m.name, c.name, (*wire).reset)
+		w.net.Each(m.name, c.name, (*simnet.Wire).Reset)
 	case "half-open":
-		w.net.each(m.name, c.name, (*wire).mute)
+		w.net.Each(m.name, c.name, (*simnet.Wire).Mute)
 	case "slow":
-		w.net.each(m.name, c.name, func(x *wire) { x.slow(st.N % 2) })
+		w.net.Each(m.name, c.name, func(x *simnet.Wire) { x.Slow(st.N % 2) })
 	case "cut":
-		w.net.each(m.name, c.name, func(x *wire) { x.cut(st.N%2, st.N) })
+		w.net.Each(m.name, c.name, func(x *simnet.Wire) { x.Cut(st.N%2, st.N) })
 		w.wish(false) // something to write
 	case "clock":
 		m.sw.Lock()
@@ -262,7 +268,7 @@ func (w *world) do(st step) {
 func (w *world) mend() {
 	for _, m := range w.machines {
 		for _, c := range w.controllers {
-			w.net.part(m.name, c.name, false)
+			w.net.Part(m.name, c.name, false)
 		}
 	}
 	w.work.Wait()

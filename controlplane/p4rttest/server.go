@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane/diff"
+	"github.com/pauseless/pauseless/internal/simnet"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -38,6 +39,9 @@ type Server struct {
 	// registers, no digest read with id 0, and a backup becomes primary by
 	// itself when the primary is gone.
 	BMv2 bool
+	// Net is where it listens, if that is not the loopback interface: a network
+	// in memory, in tests under testing/synctest.
+	Net *simnet.Network
 
 	addr string
 	grpc *grpc.Server
@@ -63,12 +67,16 @@ type faults struct {
 	afterWrite func(batch int)
 }
 
-// Start starts a server on a free port of the loopback interface, and stops
-// it at the end of the test.
+// Start starts a server on a free port of the loopback interface, or as a
+// machine of its own in s.Net, and stops it at the end of the test.
 func Start(t TB, s *Server) *Server {
 	t.Helper()
 	s.init()
-	if err := s.listen("127.0.0.1:0"); err != nil {
+	at := "127.0.0.1:0"
+	if s.Net != nil {
+		at = ""
+	}
+	if err := s.listen(at); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
@@ -86,7 +94,11 @@ func (s *Server) init() {
 }
 
 func (s *Server) listen(addr string) error {
-	l, err := net.Listen("tcp", addr)
+	listen := func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
+	if s.Net != nil {
+		listen = s.Net.Listen
+	}
+	l, err := listen(addr)
 	if err != nil {
 		return err
 	}
@@ -97,7 +109,7 @@ func (s *Server) listen(addr string) error {
 	return nil
 }
 
-// Addr returns host:port.
+// Addr returns host:port, or the name of the machine in s.Net.
 func (s *Server) Addr() string { return s.addr }
 
 // Stop kills the server: connections break, the port is free.

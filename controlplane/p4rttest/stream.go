@@ -45,7 +45,8 @@ func (s *Server) StreamChannel(ch p4v1.P4Runtime_StreamChannelServer) error {
 				st.end(nil)
 				return
 			}
-			if s.stall(ch.Context()) != nil {
+			if err := s.stall(ch.Context()); err != nil {
+				st.end(err)
 				return
 			}
 			if err := s.received(st, m); err != nil {

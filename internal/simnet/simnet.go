@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package world runs controllers, switches and the network between them in
-// one process, under a clock that only goes on when everybody waits
-// (testing/synctest), and lets faults drawn from a seed happen to them. What
-// is between is real: sessions, keepers, gRPC, the P4Runtime server and the
-// switch. Only wires, clock and disks are not.
-package world
+// Package simnet is a network in memory, for programs that run in one process
+// under a clock that only goes on when everybody waits (testing/synctest): TCP
+// as it is seen from above, with the faults that networks have.
+package simnet
 
 import (
 	"cmp"
@@ -20,24 +18,27 @@ import (
 	"time"
 )
 
-// network joins machines by name. A connection delivers bytes in order and
+// Network joins machines by name. A connection delivers bytes in order and
 // once, as TCP does, each piece late by a random time: pieces of different
 // connections overtake each other.
-type network struct {
+type Network struct {
 	mu        sync.Mutex
 	rng       *rand.Rand
 	listeners map[string]*listener
-	conns     map[*wire]bool
+	conns     map[*Wire]bool
 	apart     map[[2]string]bool // machines that do not hear one another
-	ports     int
+	ports     int                // given to those who dial
+	hosts     int                // named by Listen
 }
 
-func newNetwork(rng *rand.Rand) *network {
-	return &network{rng: rng, listeners: map[string]*listener{}, conns: map[*wire]bool{}, apart: map[[2]string]bool{}}
+// New returns a network where all hear one another. How long something is under
+// way comes from rng.
+func New(rng *rand.Rand) *Network {
+	return &Network{rng: rng, listeners: map[string]*listener{}, conns: map[*Wire]bool{}, apart: map[[2]string]bool{}}
 }
 
 // delay is how long a piece is under way: mostly 1 ms, now and then 40.
-func (n *network) delay() time.Duration {
+func (n *Network) delay() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	d := time.Duration(200+n.rng.IntN(1800)) * time.Microsecond
@@ -54,15 +55,15 @@ func pair(a, b string) [2]string {
 	return [2]string{a, b}
 }
 
-func (n *network) separated(a, b string) bool {
+func (n *Network) separated(a, b string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.apart[pair(a, b)]
 }
 
-// part separates two machines, or joins them again: then what was sent
+// Part separates two machines, or joins them again: then what was sent
 // meanwhile arrives.
-func (n *network) part(a, b string, apart bool) {
+func (n *Network) Part(a, b string, apart bool) {
 	n.mu.Lock()
 	n.apart[pair(a, b)] = apart
 	conns := n.between(a, b)
@@ -77,8 +78,8 @@ func (n *network) part(a, b string, apart bool) {
 
 // between returns the connections of two machines, all of one if the other is
 // empty. The lock is held.
-func (n *network) between(a, b string) []*wire {
-	var list []*wire
+func (n *Network) between(a, b string) []*Wire {
+	var list []*Wire
 	for w := range n.conns {
 		x, y := w.ends[0].host, w.ends[1].host
 		if x == a && (b == "" || y == b) || y == a && (b == "" || x == b) {
@@ -88,8 +89,8 @@ func (n *network) between(a, b string) []*wire {
 	return list
 }
 
-// each calls do with the connections of two machines.
-func (n *network) each(a, b string, do func(*wire)) {
+// Each calls do with the connections of two machines.
+func (n *Network) Each(a, b string, do func(*Wire)) {
 	n.mu.Lock()
 	list := n.between(a, b)
 	n.mu.Unlock()
@@ -98,22 +99,22 @@ func (n *network) each(a, b string, do func(*wire)) {
 	}
 }
 
-// wire is a connection.
-type wire struct {
-	n    *network
+// Wire is a connection.
+type Wire struct {
+	n    *Network
 	ends [2]*end
 }
 
-// reset breaks a connection, and both ends know.
-func (w *wire) reset() {
+// Reset breaks a connection, and both ends know.
+func (w *Wire) Reset() {
 	for _, e := range w.ends {
 		e.out.fail(syscall.ECONNRESET)
 	}
 	w.gone()
 }
 
-// mute loses all that is sent from now on, and nobody knows.
-func (w *wire) mute() {
+// Mute loses all that is sent from now on, and nobody knows.
+func (w *Wire) Mute() {
 	for _, e := range w.ends {
 		e.out.mu.Lock()
 		e.out.mute = true
@@ -121,23 +122,23 @@ func (w *wire) mute() {
 	}
 }
 
-// slow has one direction deliver 100 bytes every 50 ms.
-func (w *wire) slow(direction int) {
+// Slow has one direction deliver 100 bytes every 50 ms.
+func (w *Wire) Slow(direction int) {
 	h := w.ends[direction].out
 	h.mu.Lock()
 	h.slow = true
 	h.mu.Unlock()
 }
 
-// cut breaks the connection after so many bytes more in one direction.
-func (w *wire) cut(direction, after int) {
+// Cut breaks the connection after so many bytes more in one direction.
+func (w *Wire) Cut(direction, after int) {
 	h := w.ends[direction].out
 	h.mu.Lock()
 	h.cut = after + 1
 	h.mu.Unlock()
 }
 
-func (w *wire) gone() {
+func (w *Wire) gone() {
 	w.n.mu.Lock()
 	delete(w.n.conns, w)
 	w.n.mu.Unlock()
@@ -148,7 +149,7 @@ const window = 1 << 16
 
 // half is one direction of a connection.
 type half struct {
-	w        *wire
+	w        *Wire
 	from, to string
 
 	mu     sync.Mutex
@@ -169,7 +170,7 @@ type half struct {
 	read, write time.Time
 }
 
-func newHalf(w *wire, from, to string) *half {
+func newHalf(w *Wire, from, to string) *half {
 	h := &half{w: w, from: from, to: to}
 	h.change = sync.NewCond(&h.mu)
 	return h
@@ -240,7 +241,7 @@ func (h *half) wait(deadline *time.Time) bool {
 
 // end is one end of a connection: a net.Conn.
 type end struct {
-	w       *wire
+	w       *Wire
 	host    string
 	local   addr
 	remote  addr
@@ -312,7 +313,7 @@ func (e *end) Write(b []byte) (int, error) {
 	}
 	h.mu.Unlock()
 	if breaks {
-		time.AfterFunc(2*time.Millisecond, e.w.reset) // what was sent may arrive
+		time.AfterFunc(2*time.Millisecond, e.w.Reset) // what was sent may arrive
 	}
 	return sent, nil
 }
@@ -323,13 +324,13 @@ func (e *end) Close() error {
 		e.in.deaf = true
 		e.in.size -= len(e.in.unread)
 		e.in.unread = nil
+		done := e.in.ended || e.in.err != nil
 		e.in.change.Broadcast()
 		e.in.mu.Unlock()
 		e.out.mu.Lock()
 		e.out.send(nil)
 		e.out.shut = true
 		e.out.change.Broadcast()
-		done := e.in.ended || e.in.err != nil
 		e.out.mu.Unlock()
 		if done {
 			e.w.gone()
@@ -363,19 +364,29 @@ func (h *half) deadline(d *time.Time, t time.Time) error {
 
 // listener takes connections to a machine.
 type listener struct {
-	n    *network
+	n    *Network
 	host string
 	came chan *end
 	done chan struct{}
 	once sync.Once
 }
 
-func (n *network) listen(host string) *listener {
-	l := &listener{n: n, host: host, came: make(chan *end), done: make(chan struct{})}
+// Listen takes connections to a machine, of which each has one such place. A
+// machine without a name is given one; it is the listener's address. The error
+// wraps syscall.EADDRINUSE.
+func (n *Network) Listen(host string) (net.Listener, error) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
+	if host == "" {
+		n.hosts++
+		host = fmt.Sprintf("host%d", n.hosts)
+	}
+	if n.listeners[host] != nil {
+		return nil, fmt.Errorf("%s: %w", host, syscall.EADDRINUSE)
+	}
+	l := &listener{n: n, host: host, came: make(chan *end), done: make(chan struct{})}
 	n.listeners[host] = l
-	n.mu.Unlock()
-	return l
+	return l, nil
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -393,16 +404,14 @@ func (l *listener) Close() error {
 	l.once.Do(func() {
 		close(l.done)
 		l.n.mu.Lock()
-		if l.n.listeners[l.host] == l {
-			delete(l.n.listeners, l.host)
-		}
+		delete(l.n.listeners, l.host)
 		l.n.mu.Unlock()
 	})
 	return nil
 }
 
-// dialer returns what one machine connects with.
-func (n *network) dialer(from string) func(context.Context, string) (net.Conn, error) {
+// Dialer returns what one machine connects with.
+func (n *Network) Dialer(from string) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, to string) (net.Conn, error) {
 		for {
 			select {
@@ -428,7 +437,7 @@ func (n *network) dialer(from string) func(context.Context, string) (net.Conn, e
 		if l == nil {
 			return nil, fmt.Errorf("%s: %w", to, syscall.ECONNREFUSED)
 		}
-		w := &wire{n: n}
+		w := &Wire{n: n}
 		a, b := newHalf(w, from, to), newHalf(w, to, from)
 		w.ends = [2]*end{{w: w, host: from, local: local, remote: addr(to), in: b, out: a}, {w: w, host: to, local: addr(to), remote: local, in: a, out: b}}
 		select {
