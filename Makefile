@@ -64,6 +64,12 @@ playground: ## build the playground, a static folder for any web server: bin/pla
 	PLAYGROUND=$(abspath $(PLAYGROUND)) $(GO) test -count=1 ./testbed/playground
 	@du -sh $(PLAYGROUND); echo "serve it with: python3 -m http.server -b 127.0.0.1 -d $(PLAYGROUND)"
 
+.PHONY: site
+site: ## build the documents as a static web site that is searched offline: bin/site
+	@rm -rf out/commands && mkdir -p out/commands
+	MARKDOWNDIR=$(abspath out/commands) $(GO) test -count=1 ./cmd/pauseless -run TestManualPages
+	$(GO) run ./cmd/site -commands out/commands -o bin/site
+
 man: ## write manual pages to out/man
 	@mkdir -p out/man
 	MANDIR=$(abspath out/man) $(GO) test -count=1 ./cmd/pauseless -run TestManualPages

@@ -15,7 +15,8 @@ import (
 
 // Every verb has a manual page, and every verb that does something has an
 // example. With MANDIR the pages are written there: `make man` does that, for
-// packages.
+// packages. With MARKDOWNDIR the same are written as Markdown: `make site` does
+// that.
 func TestManualPages(t *testing.T) {
 	dir := os.Getenv("MANDIR")
 	if dir == "" {
@@ -28,6 +29,12 @@ func TestManualPages(t *testing.T) {
 	header := &doc.GenManHeader{Title: "PAUSELESS", Section: "1", Date: &date, Source: "pauseless", Manual: "User Commands"}
 	if err := doc.GenManTree(root, header, dir); err != nil {
 		t.Fatal(err)
+	}
+	if dir := os.Getenv("MARKDOWNDIR"); dir != "" {
+		root.DisableAutoGenTag = true
+		if err := doc.GenMarkdownTree(root, dir); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {

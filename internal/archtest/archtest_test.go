@@ -301,7 +301,7 @@ func walk(t *testing.T, do func(path string)) {
 			return err
 		}
 		if d.IsDir() {
-			if rel != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || rel == "out" {
+			if rel != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || rel == "out" || rel == "bin" {
 				return filepath.SkipDir
 			}
 			return nil

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// The table of contents: sections with the files they have, as patterns of
+// path.Match. Each Markdown file stands where the first pattern has it; one
+// that none has is an error.
+var contents = []struct {
+	title    string
+	patterns []string
+	folded   bool // shown when the reader asks for it
+}{
+	{"Start", []string{"README.md", "docs/own-scheme.md", "docs/tutorials/README.md", "docs/tutorials/*.md"}, false},
+	{"Guides", []string{"docs/switch.md", "docs/controller.md", "docs/fabric.md", "docs/hosts.md", "docs/experiments.md", "docs/pictures.md",
+		"docs/compiler.md", "docs/tofino.md", "docs/tofino-fabric.md", "docs/security.md", "docs/judge.md"}, false},
+	{"Schemes", []string{"docs/schemes/README.md", "gen/schemes/*/README.md"}, false},
+	{"Results", []string{"docs/reproduction.md", "docs/performance.md"}, false},
+	{"Experiments", []string{"docs/results/*.md"}, true},
+	{"Reference", []string{"docs/reference/*.md", "docs/schemes/reference.md", "docs/diagnostics.md", "docs/terms.md"}, false},
+	{"Command line", []string{"commands/*.md"}, true},
+	{"Development", []string{"ARCHITECTURE.md", "RATIONALE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/licences.md"}, false},
+}
+
+// notPages are Markdown files that are no documents of the project's.
+var notPages = []string{"gen/starter/README.md"}
+
+// A page is one Markdown file.
+type page struct {
+	source string // its path in the repository
+	url    string // its path in the site
+	title  string
+	text   []byte
+	tree   ast.Node
+}
+
+type site struct {
+	root     fs.FS
+	pages    []*page
+	sections [][]*page // as contents
+	byName   map[string]*page
+	extra    map[string]bool // files and folders that pages link to
+}
+
+// markdown understands what code hosts do.
+var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+
+// read finds all documents and parses them.
+func read(root fs.FS, commands string) (*site, error) {
+	s := &site{root: root, byName: map[string]*page{}, extra: map[string]bool{}, sections: make([][]*page, len(contents))}
+	var names []string
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || name == "bin" || name == "out" || d.Name() == "testdata" || d.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if path.Ext(name) == ".md" && !slices.Contains(notPages, name) {
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(root, name)
+		if err != nil {
+			return nil, err
+		}
+		s.add(name, text)
+	}
+	if commands != "" {
+		files, err := filepath.Glob(filepath.Join(commands, "*.md"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			s.add("commands/"+filepath.Base(file), text)
+		}
+	}
+	return s, s.order()
+}
+
+func (s *site) add(name string, source []byte) {
+	p := &page{source: name, url: strings.TrimSuffix(name, ".md") + ".html", text: source}
+	if path.Base(name) == "README.md" {
+		p.url = path.Join(path.Dir(name), "index.html")
+	}
+	p.tree = markdown.Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(&anchors{}))))
+	p.title = strings.TrimSuffix(path.Base(name), ".md")
+	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
+		if h, ok := n.(*ast.Heading); ok {
+			p.title = plain(h, source)
+			break
+		}
+	}
+	s.pages = append(s.pages, p)
+	s.byName[name] = p
+}
+
+// order puts every page into its section.
+func (s *site) order() error {
+	placed := map[*page]bool{}
+	for i, c := range contents {
+		for _, pattern := range c.patterns {
+			for _, p := range s.pages {
+				if ok, _ := path.Match(pattern, p.source); ok && !placed[p] {
+					placed[p] = true
+					s.sections[i] = append(s.sections[i], p)
+				}
+			}
+		}
+	}
+	for _, p := range s.pages {
+		if !placed[p] {
+			return fmt.Errorf("%s has no place in the table of contents: cmd/site/site.go, contents", p.source)
+		}
+	}
+	return nil
+}
+
+// anchors names headings as code hosts do, by the rule of archtest's
+// TestLinksLeadSomewhere; further ones of a name are numbered.
+type anchors struct{ seen []string }
+
+var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+func (a *anchors) Generate(value []byte, _ ast.NodeKind) []byte {
+	base := strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(string(value))), ""), " ", "-")
+	id := base
+	for n := 1; slices.Contains(a.seen, id); n++ {
+		id = fmt.Sprintf("%s-%d", base, n)
+	}
+	a.seen = append(a.seen, id)
+	return []byte(id)
+}
+
+func (a *anchors) Put(value []byte) { a.seen = append(a.seen, string(value)) }
+
+// plain returns the text of a node and all below it, without marks.
+func plain(n ast.Node, source []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch n := n.(type) {
+		case *ast.Text:
+			if entering {
+				b.Write(n.Segment.Value(source))
+				if n.SoftLineBreak() || n.HardLineBreak() {
+					b.WriteByte(' ')
+				}
+			}
+		case *ast.String:
+			if entering {
+				b.Write(n.Value)
+			}
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
+			if entering {
+				for i := range n.Lines().Len() {
+					line := n.Lines().At(i)
+					b.Write(line.Value(source))
+				}
+			}
+		default:
+			if !entering && n.Type() == ast.TypeBlock {
+				b.WriteByte(' ')
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// An entry is what the search knows of a part of a page: a heading and the
+// text below it, up to the next one.
+type entry struct {
+	ID      int    `json:"id"`
+	Page    string `json:"page"`
+	Heading string `json:"heading"`
+	URL     string `json:"url"`
+	Text    string `json:"text"`
+}
+
+// indexFile has all entries.
+const indexFile = "search-index.js"
+
+// entries cuts a page at its headings.
+func (p *page) entries(from int) []entry {
+	list := []entry{{Page: p.title, URL: p.url}}
+	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
+		last := &list[len(list)-1]
+		if h, ok := n.(*ast.Heading); ok {
+			id, _ := h.AttributeString("id")
+			anchor, _ := id.([]byte)
+			if h.Level > 1 || last.Text != "" {
+				list = append(list, entry{Page: p.title, Heading: plain(h, p.text), URL: p.url + "#" + string(anchor)})
+			}
+			continue
+		}
+		if words := plain(n, p.text); words != "" {
+			last.Text = strings.TrimSpace(last.Text + " " + words)
+		}
+	}
+	for i := range list {
+		list[i].ID = from + i
+	}
+	return list
+}
+
+// target returns where a link of a page leads in the site, and notes the files
+// and folders that must come along.
+func (s *site) target(from *page, link string) (string, error) {
+	file, anchor, hasAnchor := strings.Cut(link, "#")
+	if file == "" || strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
+		return link, nil
+	}
+	name := path.Join(path.Dir(from.source), file)
+	url := name
+	if p := s.byName[name]; p != nil {
+		url = p.url
+	} else if info, err := fs.Stat(s.root, name); err != nil {
+		return "", fmt.Errorf("%s links to %s, which is not there", from.source, link)
+	} else if info.IsDir() {
+		url += "/index.html"
+		if s.byName[name+"/README.md"] == nil {
+			s.extra[name] = true
+		}
+	} else {
+		s.extra[name] = true
+		url = fileURL(name)
+	}
+	if hasAnchor {
+		url += "#" + anchor
+	}
+	return relative(from.url, url), nil
+}
+
+// shown are the endings of files that browsers show. Others get .txt.
+var shown = []string{".png", ".svg", ".json", ".txt"}
+
+// fileURL returns where a file that is no page stands in the site.
+func fileURL(name string) string {
+	if slices.Contains(shown, path.Ext(name)) {
+		return name
+	}
+	return name + ".txt"
+}
+
+// relative returns the way from one page of the site to another.
+func relative(from, to string) string {
+	rel, err := filepath.Rel(path.Dir("/"+from), "/"+to)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return filepath.ToSlash(rel)
+}
+
+//go:embed src/page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// A navSection is one of contents, seen from a page.
+type navSection struct {
+	Title string
+	Open  bool
+	Links []navLink
+}
+
+type navLink struct {
+	Title, URL string
+	Here       bool
+}
+
+// render returns all files of the site but scripts and styles.
+func (s *site) render() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	var index []entry
+	for _, p := range s.pages {
+		var bad error
+		_ = ast.Walk(p.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+			var link *[]byte
+			switch n := n.(type) {
+			case *ast.Link:
+				link = &n.Destination
+			case *ast.Image:
+				link = &n.Destination
+			default:
+				return ast.WalkContinue, nil
+			}
+			if entering {
+				to, err := s.target(p, string(*link))
+				if err != nil {
+					bad = err
+					return ast.WalkStop, nil
+				}
+				*link = []byte(to)
+			}
+			return ast.WalkContinue, nil
+		})
+		if bad != nil {
+			return nil, bad
+		}
+		index = append(index, p.entries(len(index))...)
+		var body bytes.Buffer
+		if err := markdown.Renderer().Render(&body, p.text, p.tree); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.source, err)
+		}
+		page, err := s.page(p.url, p.title, template.HTML(body.String()))
+		if err != nil {
+			return nil, err
+		}
+		files[p.url] = page
+	}
+	if err := s.bring(files); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(index)
+	if err != nil {
+		return nil, err
+	}
+	// A script, since a page from a file may not fetch data.
+	files[indexFile] = fmt.Appendf(nil, "globalThis.siteIndex = %s;\n", text)
+	return files, nil
+}
+
+// page puts a body into the frame that all pages have.
+func (s *site) page(url, title string, body template.HTML) ([]byte, error) {
+	nav := make([]navSection, 0, len(contents))
+	for i, c := range contents {
+		if len(s.sections[i]) == 0 {
+			continue
+		}
+		section := navSection{Title: c.title, Open: !c.folded}
+		for _, p := range s.sections[i] {
+			here := p.url == url
+			section.Open = section.Open || here
+			section.Links = append(section.Links, navLink{p.title, relative(url, p.url), here})
+		}
+		nav = append(nav, section)
+	}
+	var b bytes.Buffer
+	err := pageTemplate.Execute(&b, map[string]any{"Title": title, "Body": body, "Nav": nav, "Root": strings.TrimSuffix(relative(url, "x"), "x")})
+	return b.Bytes(), err
+}
+
+// bring copies the files that pages link to. Of a folder it makes a page with
+// its list, and brings all that is in it.
+func (s *site) bring(files map[string][]byte) error {
+	todo := make([]string, 0, len(s.extra))
+	for name := range s.extra {
+		todo = append(todo, name)
+	}
+	for len(todo) > 0 {
+		name := todo[0]
+		todo = todo[1:]
+		entries, err := fs.ReadDir(s.root, name)
+		if err != nil { // no folder
+			text, err := fs.ReadFile(s.root, name)
+			if err != nil {
+				return err
+			}
+			files[fileURL(name)] = text
+			continue
+		}
+		url := name + "/index.html"
+		var list []navLink
+		for _, e := range entries {
+			below := path.Join(name, e.Name())
+			to := below
+			switch p := s.byName[below]; {
+			case p != nil:
+				to = p.url
+			case e.IsDir():
+				to += "/index.html"
+				if s.byName[below+"/README.md"] == nil {
+					todo = append(todo, below)
+				}
+			default:
+				to = fileURL(below)
+				todo = append(todo, below)
+			}
+			list = append(list, navLink{Title: e.Name(), URL: relative(url, to)})
+		}
+		var body bytes.Buffer
+		if err := folderTemplate.Execute(&body, map[string]any{"Name": name, "List": list}); err != nil {
+			return err
+		}
+		page, err := s.page(url, name, template.HTML(body.String()))
+		if err != nil {
+			return err
+		}
+		files[url] = page
+	}
+	return nil
+}
+
+var folderTemplate = template.Must(template.New("folder").Parse(
+	`<h1>{{.Name}}</h1><ul>{{range .List}}<li><a href="{{.URL}}">{{.Title}}</a></li>{{end}}</ul>`))
+
+// bundle adds script and style.
+func bundle(root string, files map[string][]byte) error {
+	for _, name := range []string{"site.js", "site.css"} {
+		entry, err := filepath.Abs(filepath.Join(root, "cmd/site/src", name))
+		if err != nil {
+			return err
+		}
+		r := api.Build(api.BuildOptions{
+			EntryPoints: []string{entry}, Bundle: true, Charset: api.CharsetUTF8, Target: api.ES2022, LegalComments: api.LegalCommentsInline,
+			MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true, Format: api.FormatIIFE, Outfile: entry,
+			Banner: map[string]string{"js": "/*! with MiniSearch (MIT, (c) 2022 Luca Ongaro) */"},
+		})
+		for _, m := range r.Errors {
+			return fmt.Errorf("%s: %s", name, m.Text)
+		}
+		files[name] = r.OutputFiles[0].Contents
+	}
+	return nil
+}
