@@ -34,13 +34,14 @@ func Generate(p *Profile, target string) (*Program, error) {
 	if err := Supports(p, target); err != nil {
 		return nil, err
 	}
-	g := &generator{Profile: p, closure: p.closure(target), derived: derive(p)}
+	g := &generator{Profile: p, closure: p.closure(target), derived: derive(p), indexes: make(map[string]bool)}
 	g.manifest = g.newManifest()
 	if err := g.parse(); err != nil {
 		return nil, err
 	}
 	text, err := g.from(root, "program")
 	if err == nil {
+		text = strings.Replace(text, indexesHere, g.indexFunctions(), 1)
 		text, err = g.finish(string(tidy([]byte(pruneParams(text)))))
 	}
 	if err != nil {

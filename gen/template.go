@@ -24,6 +24,7 @@ type generator struct {
 	manifest *manifest.Manifest
 	tmpl     map[*block]*template.Template
 	block    map[string]string // of tables, registers and digests
+	indexes  map[string]bool   // functions that name an index, those used
 }
 
 // parse reads the templates of the blocks. Each block has names of its own:
@@ -109,16 +110,10 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"index":     g.index,
 		"cell":      g.cell,
 		"cells":     func() int { return g.Sizes.Ports * g.Sizes.Priorities },
-		"classcell": g.classCell,
-		"pathcell":  func(leaf, path string) string { return fmt.Sprintf("(bit<32>) (%s ++ %s)", leaf, path) },
+		"pathcell":  g.pathCell,
 		"pathcells": func() int { return g.Sizes.Leaves * g.PathCells },
-		"flowcell": func() string {
-			cell := fmt.Sprintf("meta.flow_hash[%d:0]", g.FlowBits-1)
-			if g.target == "tna" {
-				return cell
-			}
-			return "(bit<32>) " + cell
-		},
+		"flowcell":  g.flowCell,
+		"indexes":   func() string { return indexesHere },
 		"linkRates": rateList, "levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes,
 	}
 }
@@ -251,20 +246,52 @@ func indent(n int, text string) string {
 	return b.String()
 }
 
-// cell is the index of a port's cell in a register of queues.
-func (g *generator) cell(port string) string {
-	if g.PriorityQueues {
-		return "(bit<32>) (" + port + " ++ standard_metadata.priority)"
+// indexesHere is where a program has the functions that name the index
+// expressions it uses. Which these are is known when all else is written.
+const indexesHere = "INDEX FUNCTIONS"
+
+// cell is the index of a port's queue in a register of queues: that of the
+// packet's class, or of another.
+func (g *generator) cell(port string, class ...string) string {
+	if !g.PriorityQueues {
+		return g.use("queue_cell", port)
 	}
-	return "(bit<32>) " + port
+	return g.use("queue_cell", port, append(class, "standard_metadata.priority")[0])
 }
 
-// classCell is the same for a given class.
-func (g *generator) classCell(port string, class int) string {
-	if g.PriorityQueues {
-		return fmt.Sprintf("(bit<32>) (%s ++ 3w%d)", port, class)
+// pathCell is the index of a path to a leaf.
+func (g *generator) pathCell(leaf, path string) string { return g.use("path_cell", leaf, path) }
+
+// flowCell is the index of a flow.
+func (g *generator) flowCell() string {
+	if g.target == "tna" {
+		return fmt.Sprintf("meta.flow_hash[%d:0]", g.FlowBits-1)
 	}
-	return "(bit<32>) " + port
+	return g.use("flow_cell", "meta.flow_hash")
+}
+
+func (g *generator) use(function string, args ...string) string {
+	g.indexes[function] = true
+	return function + "(" + strings.Join(args, ", ") + ")"
+}
+
+// indexFunctions declares those that are used.
+func (g *generator) indexFunctions() string {
+	queue := "bit<32> queue_cell(in port_t port) {\n    return (bit<32>) port;\n}"
+	if g.PriorityQueues {
+		queue = "bit<32> queue_cell(in port_t port, in bit<3> priority) {\n    return (bit<32>) (port ++ priority);\n}"
+	}
+	var list []string
+	for _, f := range []struct{ name, text string }{
+		{"queue_cell", "// The cell of a port's queue.\n" + queue},
+		{"path_cell", "// The cell of a path to a leaf.\nbit<32> path_cell(in leaf_t leaf, in path_t path) {\n    return (bit<32>) (leaf ++ path);\n}"},
+		{"flow_cell", fmt.Sprintf("// The cell of a flow. Flows whose hashes end alike share it.\nbit<32> flow_cell(in bit<32> flow_hash) {\n    return (bit<32>) flow_hash[%d:0];\n}", g.FlowBits-1)},
+	} {
+		if g.indexes[f.name] {
+			list = append(list, f.text)
+		}
+	}
+	return strings.Join(list, "\n\n")
 }
 
 // index is the text of an @index annotation: "port" means queues of a port.

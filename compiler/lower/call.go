@@ -3,6 +3,8 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
@@ -107,6 +109,9 @@ func (l *lowerer) callFunction(e *syntax.CallExpr, c *types.Call) value {
 		subst[p] = l.substitute(c.TypeArgs[i])
 	}
 	result := l.info.Substitute(l.substitute(f.Result), subst)
+	if x := l.soleResult(f); x != nil {
+		return l.inline(x, result, c, subst)
+	}
 	var place value
 	if result != types.Void {
 		place = l.temp(result, "retval")
@@ -126,6 +131,56 @@ func (l *lowerer) callFunction(e *syntax.CallExpr, c *types.Call) value {
 		out()
 	})
 	return place
+}
+
+// soleResult returns the expression that a function is, if its body is nothing
+// but that, and calls nothing.
+func (l *lowerer) soleResult(f *types.Func) syntax.Expr {
+	if len(f.Decl.Body.Stmts) != 1 || slices.ContainsFunc(f.Params, func(p *types.Param) bool { return p.Dir >= syntax.DirOut }) {
+		return nil
+	}
+	ret, ok := f.Decl.Body.Stmts[0].(*syntax.ReturnStmt)
+	if !ok || ret.X == nil {
+		return nil
+	}
+	calls := false
+	syntax.Walk(ret.X, func(e syntax.Expr) bool {
+		_, call := e.(*syntax.CallExpr)
+		calls = calls || call
+		return !calls
+	})
+	if calls {
+		return nil
+	}
+	return ret.X
+}
+
+// inline returns the result of a function that is one expression: that
+// expression, of the arguments. What is named more than once is worked out
+// before.
+func (l *lowerer) inline(x syntax.Expr, result types.Type, c *types.Call, subst types.Subst) (v value) {
+	args := l.arguments(c, subst)
+	l.within(l.global, func(fr *frame) {
+		fr.subst = subst
+		for _, a := range args {
+			if a.v == nil {
+				continue
+			}
+			uses := 0
+			syntax.Walk(x, func(e syntax.Expr) bool {
+				if n, ok := e.(*syntax.NameExpr); ok && l.info.Use(n) == types.Object(l.info.ParamObj(a.param)) {
+					uses++
+				}
+				return true
+			})
+			if uses > 1 && !isStable(a.v) {
+				a.v = l.copyOf(a.v)
+			}
+			l.bindParam(a.param, a.v)
+		}
+		v = l.exprTo(x, result)
+	})
+	return v
 }
 
 // callAction puts the body of an action here.

@@ -162,7 +162,10 @@ func (l *lowerer) hasEffects(e syntax.Expr) bool {
 	found := false
 	syntax.Walk(e, func(e syntax.Expr) bool {
 		if c, ok := e.(*syntax.CallExpr); ok {
-			if k := l.info.Call(c); k != nil && !(k.Kind == types.CallBuiltin && k.Name == "isValid") {
+			switch k := l.info.Call(c); {
+			case k == nil || k.Kind == types.CallBuiltin && k.Name == "isValid":
+			case k.Kind == types.CallFunction && k.Func.Decl.Body != nil && l.soleResult(k.Func) != nil:
+			default:
 				found = true
 			}
 		}

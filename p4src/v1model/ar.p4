@@ -110,6 +110,16 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
+// The cell of a flow. Flows whose hashes end alike share it.
+bit<32> flow_cell(in bit<32> flow_hash) {
+    return (bit<32>) flow_hash[11:0];
+}
+
 // Bytes of each class now buffered that leave on a port, where there is a
 // choice of ports. Ingress adds what it admits; egress subtracts the same, and
 // starts from zero whenever the target says that the queue is empty, so that
@@ -181,8 +191,8 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen + meta.queued);
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+        egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.queued);
     }
 } // control Enqueue
 
@@ -207,7 +217,7 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // The band of a path's queue, from 0 to 7.
     action look_at_path() {
         bit<32> qlen;
-        egress_qlen.read(qlen, (bit<32>) ((meta.first_port + (port_t) candidate) ++ standard_metadata.priority));
+        egress_qlen.read(qlen, queue_cell((meta.first_port + (port_t) candidate), standard_metadata.priority));
         qlen = (bit<32>) ((bit<64>) qlen * (bit<64>) meta.bands >> 32);
         band = qlen > 7 ? 8w7 : (bit<8>) qlen;
     }
@@ -216,7 +226,7 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
         ar.apply();
         bit<8> own;
         bit<8> least = 0xff;
-        ar_path.read(own, (bit<32>) meta.flow_hash[11:0]);
+        ar_path.read(own, flow_cell(meta.flow_hash));
         random(candidate, 0, meta.last_path);
         look_at_path();
         if (band < least || (band == least && own == (bit<8>) candidate + 1)) {
@@ -279,7 +289,7 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
             candidate = candidate == meta.last_path ? 0 : candidate + 1;
         }
         if (own != (bit<8>) meta.path + 1) {
-            ar_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+            ar_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         }
     }
 } // control Ar
@@ -332,9 +342,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
-            egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
             qlen = standard_metadata.deq_qdepth == 0 ? 0 : qlen |-| meta.queued;
-            egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }
 } // control Dequeue

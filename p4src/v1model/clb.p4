@@ -147,6 +147,21 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
+// The cell of a flow. Flows whose hashes end alike share it.
+bit<32> flow_cell(in bit<32> flow_hash) {
+    return (bit<32>) flow_hash[11:0];
+}
+
+// The cell of a coflow's flows on a path.
+bit<32> coflow_path_cell(in bit<8> coflow, in path_t path) {
+    return (bit<32>) (coflow ++ path);
+}
+
 // Bytes of each class now buffered that leave on a port, where there is a
 // choice of ports. Ingress adds what it admits; egress subtracts the same, and
 // starts from zero whenever the target says that the queue is empty, so that
@@ -246,8 +261,8 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen + meta.queued);
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+        egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.queued);
     }
 } // control Enqueue
 
@@ -258,9 +273,9 @@ control Flowlet(inout metadata_t meta) {
     action read_flowlet(@value("span(clb.gap)") time_t gap) {
         time_t last;
         bit<8> path;
-        flowlet_time.read(last, (bit<32>) meta.flow_hash[11:0]);
-        flowlet_time.write((bit<32>) meta.flow_hash[11:0], meta.now);
-        flowlet_path.read(path, (bit<32>) meta.flow_hash[11:0]);
+        flowlet_time.read(last, flow_cell(meta.flow_hash));
+        flowlet_time.write(flow_cell(meta.flow_hash), meta.now);
+        flowlet_path.read(path, flow_cell(meta.flow_hash));
         meta.path = (path_t) (path - 1);
         meta.known = path != 0 && path <= (bit<8>) meta.last_path + 1;
         meta.new_flowlet = meta.now - last > gap || gap == 0;
@@ -326,7 +341,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
         @value("span(clb.interval)") time_t interval,
         @value("bytes(clb.tie)") bit<32> tie_bytes) {
         time_t last;
-        clb_time.read(last, (bit<32>) (meta.first_port ++ standard_metadata.priority));
+        clb_time.read(last, queue_cell(meta.first_port, standard_metadata.priority));
         due = meta.now - last >= interval;
         threshold = queue_threshold;
         tie = tie_bytes == 0 ? 34w1 : (bit<34>) tie_bytes;
@@ -343,18 +358,18 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     action measure(port_t port) {
         bit<32> qlen;
         bit<32> before;
-        egress_qlen.read(qlen, (bit<32>) (port ++ standard_metadata.priority));
-        clb_qlen.read(before, (bit<32>) (port ++ standard_metadata.priority));
-        clb_growth.write((bit<32>) (port ++ standard_metadata.priority), qlen - before);
-        clb_qlen.write((bit<32>) (port ++ standard_metadata.priority), qlen);
+        egress_qlen.read(qlen, queue_cell(port, standard_metadata.priority));
+        clb_qlen.read(before, queue_cell(port, standard_metadata.priority));
+        clb_growth.write(queue_cell(port, standard_metadata.priority), qlen - before);
+        clb_qlen.write(queue_cell(port, standard_metadata.priority), qlen);
     }
 
     // Algorithm 1.
     action classify(port_t port) {
         bit<32> qlen;
         bit<32> growth;
-        egress_qlen.read(qlen, (bit<32>) (port ++ standard_metadata.priority));
-        clb_growth.read(growth, (bit<32>) (port ++ standard_metadata.priority));
+        egress_qlen.read(qlen, queue_cell(port, standard_metadata.priority));
+        clb_growth.read(growth, queue_cell(port, standard_metadata.priority));
         bool grows = (int<32>) growth > 0;
         rank = (qlen < threshold ? 1w0 : 1w1) ++ (grows ? 1w1 : 1w0) ++ (grows ? growth : qlen);
         best = rank < best ? rank : best;
@@ -363,7 +378,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     apply {
         clb.apply();
         if (due) {
-            clb_time.write((bit<32>) (meta.first_port ++ standard_metadata.priority), meta.now);
+            clb_time.write(queue_cell(meta.first_port, standard_metadata.priority), meta.now);
             measure(meta.first_port + 0);
             measure(meta.first_port + 1);
             if (meta.last_path >= 2) {
@@ -433,81 +448,81 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
             clb_coflow.read(owner, (bit<32>) row);
             if (owner != coflow) {
                 clb_coflow.write((bit<32>) row, coflow);
-                clb_flows.write((bit<32>) (row ++ (path_t) 0), 0);
-                clb_flows.write((bit<32>) (row ++ (path_t) 1), 0);
-                clb_flows.write((bit<32>) (row ++ (path_t) 2), 0);
-                clb_flows.write((bit<32>) (row ++ (path_t) 3), 0);
-                clb_flows.write((bit<32>) (row ++ (path_t) 4), 0);
-                clb_flows.write((bit<32>) (row ++ (path_t) 5), 0);
-                clb_flows.write((bit<32>) (row ++ (path_t) 6), 0);
-                clb_flows.write((bit<32>) (row ++ (path_t) 7), 0);
+                clb_flows.write(coflow_path_cell(row, (path_t) 0), 0);
+                clb_flows.write(coflow_path_cell(row, (path_t) 1), 0);
+                clb_flows.write(coflow_path_cell(row, (path_t) 2), 0);
+                clb_flows.write(coflow_path_cell(row, (path_t) 3), 0);
+                clb_flows.write(coflow_path_cell(row, (path_t) 4), 0);
+                clb_flows.write(coflow_path_cell(row, (path_t) 5), 0);
+                clb_flows.write(coflow_path_cell(row, (path_t) 6), 0);
+                clb_flows.write(coflow_path_cell(row, (path_t) 7), 0);
             }
             path_t before = meta.path;
             bit<32> flows;
             bit<32> fewest = 0xffffffff;
             if (rank_0 != WORST && rank_0 < best + tie) {
-                clb_flows.read(flows, (bit<32>) (row ++ (path_t) 0));
+                clb_flows.read(flows, coflow_path_cell(row, (path_t) 0));
                 if (flows < fewest) {
                     fewest = flows;
                     meta.path = 0;
                 }
             }
             if (rank_1 != WORST && rank_1 < best + tie) {
-                clb_flows.read(flows, (bit<32>) (row ++ (path_t) 1));
+                clb_flows.read(flows, coflow_path_cell(row, (path_t) 1));
                 if (flows < fewest) {
                     fewest = flows;
                     meta.path = 1;
                 }
             }
             if (rank_2 != WORST && rank_2 < best + tie) {
-                clb_flows.read(flows, (bit<32>) (row ++ (path_t) 2));
+                clb_flows.read(flows, coflow_path_cell(row, (path_t) 2));
                 if (flows < fewest) {
                     fewest = flows;
                     meta.path = 2;
                 }
             }
             if (rank_3 != WORST && rank_3 < best + tie) {
-                clb_flows.read(flows, (bit<32>) (row ++ (path_t) 3));
+                clb_flows.read(flows, coflow_path_cell(row, (path_t) 3));
                 if (flows < fewest) {
                     fewest = flows;
                     meta.path = 3;
                 }
             }
             if (rank_4 != WORST && rank_4 < best + tie) {
-                clb_flows.read(flows, (bit<32>) (row ++ (path_t) 4));
+                clb_flows.read(flows, coflow_path_cell(row, (path_t) 4));
                 if (flows < fewest) {
                     fewest = flows;
                     meta.path = 4;
                 }
             }
             if (rank_5 != WORST && rank_5 < best + tie) {
-                clb_flows.read(flows, (bit<32>) (row ++ (path_t) 5));
+                clb_flows.read(flows, coflow_path_cell(row, (path_t) 5));
                 if (flows < fewest) {
                     fewest = flows;
                     meta.path = 5;
                 }
             }
             if (rank_6 != WORST && rank_6 < best + tie) {
-                clb_flows.read(flows, (bit<32>) (row ++ (path_t) 6));
+                clb_flows.read(flows, coflow_path_cell(row, (path_t) 6));
                 if (flows < fewest) {
                     fewest = flows;
                     meta.path = 6;
                 }
             }
             if (rank_7 != WORST && rank_7 < best + tie) {
-                clb_flows.read(flows, (bit<32>) (row ++ (path_t) 7));
+                clb_flows.read(flows, coflow_path_cell(row, (path_t) 7));
                 if (flows < fewest) {
                     fewest = flows;
                     meta.path = 7;
                 }
             }
             if (!meta.known || before != meta.path) {
-                clb_flows.write((bit<32>) (row ++ meta.path), fewest + 1);
+                clb_flows.write(coflow_path_cell(row, meta.path), fewest + 1);
                 if (meta.known) {
-                    clb_flows.read(flows, (bit<32>) (row ++ before));
-                    clb_flows.write((bit<32>) (row ++ before), flows |-| 1);
+                    clb_flows.read(flows, coflow_path_cell(row, before));
+                    clb_flows.write(coflow_path_cell(row, before), flows |-| 1);
                 }
-                flowlet_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+                flowlet_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
             }
         }
     }
@@ -567,9 +582,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
-            egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
             qlen = standard_metadata.deq_qdepth == 0 ? 0 : qlen |-| meta.queued;
-            egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }
 } // control Dequeue

@@ -147,6 +147,16 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a path to a leaf.
+bit<32> path_cell(in leaf_t leaf, in path_t path) {
+    return (bit<32>) (leaf ++ path);
+}
+
+// The cell of a flow. Flows whose hashes end alike share it.
+bit<32> flow_cell(in bit<32> flow_hash) {
+    return (bit<32>) flow_hash[11:0];
+}
+
 // Load of each link by a discounting rate estimator: each packet adds its bytes
 // in units of the link's capacity, and the sum decays by dt/DRE_TIME.
 @name(".link_load") @index("port") @unit("1/65536")
@@ -281,16 +291,16 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
         if (meta.deliver && hdr.fabric.isValid()) {
             if (hdr.fabric.src_leaf < 64) {
                 bit<8> before;
-                congestion_from.read(before, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path));
+                congestion_from.read(before, path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.path));
                 if (before != hdr.fabric.congestion) {
                     bit<8> paths;
-                    congestion_from.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path), hdr.fabric.congestion);
+                    congestion_from.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.path), hdr.fabric.congestion);
                     feedback_due.read(paths, (bit<32>) hdr.fabric.src_leaf);
                     feedback_due.write((bit<32>) hdr.fabric.src_leaf, paths | (8w0x80 >> hdr.fabric.path));
                 }
                 if (hdr.fabric.fed_path != 0) {
-                    congestion_to.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), hdr.fabric.fed_value);
-                    congestion_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), meta.now);
+                    congestion_to.write(path_cell(hdr.fabric.src_leaf, (path_t) (hdr.fabric.fed_path - 1)), hdr.fabric.fed_value);
+                    congestion_time.write(path_cell(hdr.fabric.src_leaf, (path_t) (hdr.fabric.fed_path - 1)), meta.now);
                 }
             }
             hdr.ethernet.ether_type = hdr.fabric.ether_type;
@@ -365,7 +375,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
             next_feedback.apply();
             feedback_path.write((bit<32>) meta.leaf, (bit<8>) fed_path);
             feedback_due.write((bit<32>) meta.leaf, due & ~(8w0x80 >> fed_path));
-            congestion_from.read(hdr.fabric.fed_value, (bit<32>) (meta.leaf ++ fed_path));
+            congestion_from.read(hdr.fabric.fed_value, path_cell(meta.leaf, fed_path));
             hdr.fabric.fed_path = (bit<8>) fed_path + 1;
         }
     }
@@ -389,9 +399,9 @@ control Flowlet(inout metadata_t meta) {
     action read_flowlet(@value("span(conga.gap)") time_t gap, @value("span(conga.age)") time_t age) {
         time_t last;
         bit<8> path;
-        flowlet_time.read(last, (bit<32>) meta.flow_hash[11:0]);
-        flowlet_time.write((bit<32>) meta.flow_hash[11:0], meta.now);
-        flowlet_path.read(path, (bit<32>) meta.flow_hash[11:0]);
+        flowlet_time.read(last, flow_cell(meta.flow_hash));
+        flowlet_time.write(flow_cell(meta.flow_hash), meta.now);
+        flowlet_path.read(path, flow_cell(meta.flow_hash));
         meta.path = (path_t) (path - 1);
         meta.known = path != 0 && path <= (bit<8>) meta.last_path + 1;
         meta.new_flowlet = meta.now - last > gap || gap == 0;
@@ -426,8 +436,8 @@ control Conga(inout metadata_t meta) {
             load - (bit<32>) ((bit<64>) load * (bit<64>) (meta.now - seen) >> 17);
         congestion = load >= 0xe000 ? 8w7 : (bit<8>) (load >> 13);
         bit<8> fed;
-        congestion_to.read(fed, (bit<32>) (meta.leaf ++ candidate));
-        congestion_time.read(seen, (bit<32>) (meta.leaf ++ candidate));
+        congestion_to.read(fed, path_cell(meta.leaf, candidate));
+        congestion_time.read(seen, path_cell(meta.leaf, candidate));
         fed = meta.now - seen > meta.age ? 0 : fed;
         congestion = fed > congestion ? fed : congestion;
     }
@@ -497,7 +507,7 @@ control Conga(inout metadata_t meta) {
                 }
                 candidate = candidate == meta.last_path ? 0 : candidate + 1;
             }
-            flowlet_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+            flowlet_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         }
     }
 } // control Conga

@@ -159,6 +159,11 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
 // Bytes ever sent to the recirculation port, and how many of them have come
 // back: the difference is its queue. Each packet brings its own mark, so that
 // one lost on the way is forgotten as soon as the next returns.
@@ -292,9 +297,9 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
             quantum = 0;
             if (pfc_port.apply().hit && hdr.pfc.opcode == OPCODE_PFC) {
                 if (hdr.pfc.classes[3:3] == 1) {
-                    paused_until.write((bit<32>) (meta.in_port ++ 3w3),
+                    paused_until.write(queue_cell(meta.in_port, 3),
                         meta.now + (time_t) ((bit<64>) hdr.pfc.pause_3 * (bit<64>) quantum >> 10));
-                    pause_seen.write((bit<32>) (meta.in_port ++ 3w3), 1);
+                    pause_seen.write(queue_cell(meta.in_port, 3), 1);
                 }
             }
             mark_to_drop(standard_metadata);
@@ -308,8 +313,8 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen + meta.queued);
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+        egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.queued);
     }
 } // control Enqueue
 
@@ -333,9 +338,9 @@ control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata
         drill_best.read(remembered, (bit<32>) meta.leaf);
         // Some hosts of a leaf may have fewer paths than others.
         best = remembered > (bit<8>) meta.last_path ? sample_a : (path_t) remembered;
-        egress_qlen.read(qlen_a, (bit<32>) ((meta.first_port + (port_t) sample_a) ++ standard_metadata.priority));
-        egress_qlen.read(qlen_b, (bit<32>) ((meta.first_port + (port_t) sample_b) ++ standard_metadata.priority));
-        egress_qlen.read(qlen_best, (bit<32>) ((meta.first_port + (port_t) best) ++ standard_metadata.priority));
+        egress_qlen.read(qlen_a, queue_cell((meta.first_port + (port_t) sample_a), standard_metadata.priority));
+        egress_qlen.read(qlen_b, queue_cell((meta.first_port + (port_t) sample_b), standard_metadata.priority));
+        egress_qlen.read(qlen_best, queue_cell((meta.first_port + (port_t) best), standard_metadata.priority));
 
         meta.path = best;
         bit<32> shortest = qlen_best;
@@ -362,12 +367,12 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
 
     action count_arrival() {
         time_t last;
-        arrived_at.read(last, (bit<32>) (meta.in_port ++ standard_metadata.priority));
-        arrived_at.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.now);
-        ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        arrived_at.read(last, queue_cell(meta.in_port, standard_metadata.priority));
+        arrived_at.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
+        ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.qlen = (meta.now - last > FORGET ? 0 : meta.qlen) + meta.counted;
-        ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+        ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
     @name(".check_xoff")
@@ -376,7 +381,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
         @value("bytes(pfc_emulated.xon)") bit<32> xon,
         @value("max(floor(quantum(rate) * 32767 / 1024), 1)") time_t again) {
         time_t since;
-        pausing_since.read(since, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        pausing_since.read(since, queue_cell(meta.in_port, standard_metadata.priority));
         meta.xon = xon;
         ask = meta.qlen > xoff && (since == 0 || meta.now - since >= again);
     }
@@ -399,7 +404,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
             ask = false;
             pfc_threshold.apply();
             if (ask && meta.message == 0) {
-                pausing_since.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.now);
+                pausing_since.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
                 meta.message = MESSAGE_PAUSE;
                 meta.message_priority = standard_metadata.priority;
                 clone_preserving_field_list(CloneType.I2E, (bit<32>) meta.in_port, keep.message);
@@ -425,14 +430,14 @@ control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata)
 
     apply {
         bit<8> pausing;
-        pause_seen.read(pausing, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+        pause_seen.read(pausing, queue_cell(meta.out_port, standard_metadata.priority));
         if (pausing == 1) {
             time_t until;
-            paused_until.read(until, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            paused_until.read(until, queue_cell(meta.out_port, standard_metadata.priority));
             if ((int<32>) (until - meta.now) > 0) {
                 hold.apply();
             } else {
-                pause_seen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), 0);
+                pause_seen.write(queue_cell(meta.out_port, standard_metadata.priority), 0);
             }
         }
     }
@@ -509,9 +514,9 @@ control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_meta
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
-            ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
             meta.qlen = meta.qlen |-| meta.counted;
-            ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+            ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
         }
     }
 } // control Depart
@@ -521,9 +526,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
-            egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
             qlen = standard_metadata.deq_qdepth == 0 ? 0 : qlen |-| meta.queued;
-            egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }
 } // control Dequeue
@@ -559,9 +564,9 @@ control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadat
     apply {
         if (meta.counted != 0 && meta.qlen <= meta.xon) {
             time_t since;
-            pausing_since.read(since, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            pausing_since.read(since, queue_cell(meta.in_port, standard_metadata.priority));
             if (since != 0) {
-                pausing_since.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 0);
+                pausing_since.write(queue_cell(meta.in_port, standard_metadata.priority), 0);
                 meta.message = MESSAGE_RESUME;
                 meta.message_priority = standard_metadata.priority;
                 clone_preserving_field_list(CloneType.E2E, (bit<32>) meta.in_port, keep.message);

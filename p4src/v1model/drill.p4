@@ -95,6 +95,11 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
 // Bytes of each class now buffered that leave on a port, where there is a
 // choice of ports. Ingress adds what it admits; egress subtracts the same, and
 // starts from zero whenever the target says that the queue is empty, so that
@@ -151,8 +156,8 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen + meta.queued);
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+        egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.queued);
     }
 } // control Enqueue
 
@@ -176,9 +181,9 @@ control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata
         drill_best.read(remembered, (bit<32>) meta.leaf);
         // Some hosts of a leaf may have fewer paths than others.
         best = remembered > (bit<8>) meta.last_path ? sample_a : (path_t) remembered;
-        egress_qlen.read(qlen_a, (bit<32>) ((meta.first_port + (port_t) sample_a) ++ standard_metadata.priority));
-        egress_qlen.read(qlen_b, (bit<32>) ((meta.first_port + (port_t) sample_b) ++ standard_metadata.priority));
-        egress_qlen.read(qlen_best, (bit<32>) ((meta.first_port + (port_t) best) ++ standard_metadata.priority));
+        egress_qlen.read(qlen_a, queue_cell((meta.first_port + (port_t) sample_a), standard_metadata.priority));
+        egress_qlen.read(qlen_b, queue_cell((meta.first_port + (port_t) sample_b), standard_metadata.priority));
+        egress_qlen.read(qlen_best, queue_cell((meta.first_port + (port_t) best), standard_metadata.priority));
 
         meta.path = best;
         bit<32> shortest = qlen_best;
@@ -239,9 +244,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
-            egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
             qlen = standard_metadata.deq_qdepth == 0 ? 0 : qlen |-| meta.queued;
-            egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }
 } // control Dequeue

@@ -112,6 +112,11 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a flow. Flows whose hashes end alike share it.
+bit<32> flow_cell(in bit<32> flow_hash) {
+    return (bit<32>) flow_hash[11:0];
+}
+
 // Of each flow: when its last packet came, and the path of its flowlet, plus
 // one; zero is a flow not seen before.
 @name(".flowlet_time") @index("flow") @unit("ns")
@@ -187,9 +192,9 @@ control Flowlet(inout metadata_t meta) {
     action read_flowlet(@value("span(letflow.gap)") time_t gap) {
         time_t last;
         bit<8> path;
-        flowlet_time.read(last, (bit<32>) meta.flow_hash[11:0]);
-        flowlet_time.write((bit<32>) meta.flow_hash[11:0], meta.now);
-        flowlet_path.read(path, (bit<32>) meta.flow_hash[11:0]);
+        flowlet_time.read(last, flow_cell(meta.flow_hash));
+        flowlet_time.write(flow_cell(meta.flow_hash), meta.now);
+        flowlet_path.read(path, flow_cell(meta.flow_hash));
         meta.path = (path_t) (path - 1);
         meta.known = path != 0 && path <= (bit<8>) meta.last_path + 1;
         meta.new_flowlet = meta.now - last > gap || gap == 0;
@@ -212,7 +217,7 @@ control Letflow(inout metadata_t meta) {
     apply {
         if (meta.new_flowlet || !meta.known) {
             random(meta.path, 0, meta.last_path);
-            flowlet_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+            flowlet_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         }
     }
 } // control Letflow

@@ -185,6 +185,16 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
+// The cell of a slot of a port: a port has sixteen, which take turns.
+bit<32> slot_cell(in port_t port, in bit<32> slot) {
+    return (bit<32>) (port ++ slot[3:0]);
+}
+
 // Bytes of each class now buffered that leave on a port. Ingress adds what it
 // admits; egress subtracts the same, and starts from zero whenever the target
 // says that the queue is empty, so that what was dropped in between is
@@ -265,8 +275,8 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen + meta.queued);
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+        egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.queued);
     }
 } // control Enqueue
 
@@ -341,9 +351,9 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     // What came in the slot that is so many slots ago.
     action look_back(bit<32> slots) {
         bit<32> number;
-        slot_number.read(number, (bit<32>) (meta.out_port ++ (now_slot - slots)[3:0]));
-        slot_bytes.read(bytes, (bit<32>) (meta.out_port ++ (now_slot - slots)[3:0]));
-        slot_marked.read(marked_bytes, (bit<32>) (meta.out_port ++ (now_slot - slots)[3:0]));
+        slot_number.read(number, slot_cell(meta.out_port, now_slot - slots));
+        slot_bytes.read(bytes, slot_cell(meta.out_port, now_slot - slots));
+        slot_marked.read(marked_bytes, slot_cell(meta.out_port, now_slot - slots));
         bytes = number == now_slot - slots ? bytes : 0;
         marked_bytes = number == now_slot - slots ? marked_bytes : 0;
     }
@@ -352,20 +362,20 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
         slot.apply();
         bit<32> number;
         bool marked = hdr.bth.isValid();
-        slot_number.read(number, (bit<32>) (meta.out_port ++ now_slot[3:0]));
+        slot_number.read(number, slot_cell(meta.out_port, now_slot));
         if (number != now_slot) {
             bit<32> qlen;
-            egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-            slot_number.write((bit<32>) (meta.out_port ++ now_slot[3:0]), now_slot);
-            slot_qlen.write((bit<32>) (meta.out_port ++ now_slot[3:0]), qlen);
-            slot_bytes.write((bit<32>) (meta.out_port ++ now_slot[3:0]), standard_metadata.packet_length);
-            slot_marked.write((bit<32>) (meta.out_port ++ now_slot[3:0]), marked ? standard_metadata.packet_length : 0);
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+            slot_number.write(slot_cell(meta.out_port, now_slot), now_slot);
+            slot_qlen.write(slot_cell(meta.out_port, now_slot), qlen);
+            slot_bytes.write(slot_cell(meta.out_port, now_slot), standard_metadata.packet_length);
+            slot_marked.write(slot_cell(meta.out_port, now_slot), marked ? standard_metadata.packet_length : 0);
         } else {
-            slot_bytes.read(bytes, (bit<32>) (meta.out_port ++ now_slot[3:0]));
-            slot_bytes.write((bit<32>) (meta.out_port ++ now_slot[3:0]), bytes + standard_metadata.packet_length);
+            slot_bytes.read(bytes, slot_cell(meta.out_port, now_slot));
+            slot_bytes.write(slot_cell(meta.out_port, now_slot), bytes + standard_metadata.packet_length);
             if (marked) {
-                slot_marked.read(bytes, (bit<32>) (meta.out_port ++ now_slot[3:0]));
-                slot_marked.write((bit<32>) (meta.out_port ++ now_slot[3:0]), bytes + standard_metadata.packet_length);
+                slot_marked.read(bytes, slot_cell(meta.out_port, now_slot));
+                slot_marked.write(slot_cell(meta.out_port, now_slot), bytes + standard_metadata.packet_length);
             }
         }
         capacity = 0;
@@ -396,8 +406,8 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
             look_back(8);
             arriving = arriving + bytes;
             bit<32> first_qlen;
-            slot_number.read(number, (bit<32>) (meta.out_port ++ (now_slot - 8)[3:0]));
-            slot_qlen.read(first_qlen, (bit<32>) (meta.out_port ++ (now_slot - 8)[3:0]));
+            slot_number.read(number, slot_cell(meta.out_port, now_slot - 8));
+            slot_qlen.read(first_qlen, slot_cell(meta.out_port, now_slot - 8));
             first_qlen = number == now_slot - 8 ? first_qlen : 0;
             if (arriving |+| first_qlen > capacity) {
                 bit<32> sent;
@@ -469,9 +479,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
-            egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
             qlen = standard_metadata.deq_qdepth == 0 ? 0 : qlen |-| meta.queued;
-            egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }
 } // control Dequeue

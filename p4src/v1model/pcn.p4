@@ -136,6 +136,11 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
 // Until when each class of a port is paused. What is over is kept, for it is
 // also when the port went on: pause_seen falls with the first packet that was
 // not in the queue then.
@@ -226,9 +231,9 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
             quantum = 0;
             if (pfc_port.apply().hit && hdr.pfc.opcode == OPCODE_PFC) {
                 if (hdr.pfc.classes[3:3] == 1) {
-                    paused_until.write((bit<32>) (meta.in_port ++ 3w3),
+                    paused_until.write(queue_cell(meta.in_port, 3),
                         meta.now + (time_t) ((bit<64>) hdr.pfc.pause_3 * (bit<64>) quantum >> 10));
-                    pause_seen.write((bit<32>) (meta.in_port ++ 3w3), 1);
+                    pause_seen.write(queue_cell(meta.in_port, 3), 1);
                 }
             }
             mark_to_drop(standard_metadata);
@@ -311,13 +316,13 @@ control MarkNonPaused(inout headers_t hdr, inout metadata_t meta, inout standard
     apply {
         bit<8> seen;
         bool held = false;
-        pause_seen.read(seen, (bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority));
+        pause_seen.read(seen, queue_cell(standard_metadata.egress_port, standard_metadata.priority));
         if (seen == 1) {
             time_t resumed;
-            paused_until.read(resumed, (bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority));
+            paused_until.read(resumed, queue_cell(standard_metadata.egress_port, standard_metadata.priority));
             held = (int<32>) (resumed - standard_metadata.enq_timestamp) > 0;
             if (!held) {
-                pause_seen.write((bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority), 0);
+                pause_seen.write(queue_cell(standard_metadata.egress_port, standard_metadata.priority), 0);
             }
         }
         if (!held && standard_metadata.deq_qdepth > 0 && hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0) {

@@ -233,6 +233,21 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
+// The cell of a path to a leaf.
+bit<32> path_cell(in leaf_t leaf, in path_t path) {
+    return (bit<32>) (leaf ++ path);
+}
+
+// The cell of a flow. Flows whose hashes end alike share it.
+bit<32> flow_cell(in bit<32> flow_hash) {
+    return (bit<32>) flow_hash[11:0];
+}
+
 // Until when each class of a port is paused. What is over is kept, for it is
 // also when the port went on: pause_seen falls with the first packet that was
 // not in the queue then.
@@ -400,9 +415,9 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
             quantum = 0;
             if (pfc_port.apply().hit && hdr.pfc.opcode == OPCODE_PFC) {
                 if (hdr.pfc.classes[3:3] == 1) {
-                    paused_until.write((bit<32>) (meta.in_port ++ 3w3),
+                    paused_until.write(queue_cell(meta.in_port, 3),
                         meta.now + (time_t) ((bit<64>) hdr.pfc.pause_3 * (bit<64>) quantum >> 10));
-                    pause_seen.write((bit<32>) (meta.in_port ++ 3w3), 1);
+                    pause_seen.write(queue_cell(meta.in_port, 3), 1);
                 }
             }
             mark_to_drop(standard_metadata);
@@ -466,14 +481,14 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta, inout standard
                 if (hdr.fabric.echoed == 1) {
                     time_t rtt = meta.now - hdr.fabric.echo;
                     time_t average;
-                    path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
-                    path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
-                    path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
+                    path_rtt.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), rtt);
+                    path_rtt_avg.read(average, path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path));
+                    path_rtt_avg.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path),
                         average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
-                    path_load.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), hdr.fabric.echo_load);
+                    path_load.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), hdr.fabric.echo_load);
                     path_rtt_now = rtt;
                     path_class.apply();
-                    path_rank.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rank);
+                    path_rank.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), rank);
                 }
             }
             if (hdr.fabric.probe == 1) {
@@ -494,7 +509,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
         meta.own_leaf = leaf;
         meta.at_leaf = true;
         time_t last;
-        stamped_at.read(last, (bit<32>) (meta.leaf ++ meta.path));
+        stamped_at.read(last, path_cell(meta.leaf, meta.path));
         echo_path.read(meta.waiting, (bit<32>) meta.leaf);
         meta.stamp = meta.now - last >= interval;
     }
@@ -528,7 +543,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
             if (meta.stamp) {
                 hdr.fabric.stamped = 1;
                 hdr.fabric.stamp = meta.now;
-                stamped_at.write((bit<32>) (meta.leaf ++ meta.path), meta.now);
+                stamped_at.write(path_cell(meta.leaf, meta.path), meta.now);
             }
             if (meta.waiting != 0) {
                 time_t age;
@@ -559,8 +574,8 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen + meta.queued);
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+        egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.queued);
     }
 } // control Enqueue
 
@@ -571,9 +586,9 @@ control Flowlet(inout metadata_t meta) {
     action read_flowlet(@value("span(plb.idle)") time_t gap) {
         time_t last;
         bit<8> path;
-        flowlet_time.read(last, (bit<32>) meta.flow_hash[11:0]);
-        flowlet_time.write((bit<32>) meta.flow_hash[11:0], meta.now);
-        flowlet_path.read(path, (bit<32>) meta.flow_hash[11:0]);
+        flowlet_time.read(last, flow_cell(meta.flow_hash));
+        flowlet_time.write(flow_cell(meta.flow_hash), meta.now);
+        flowlet_path.read(path, flow_cell(meta.flow_hash));
         meta.path = (path_t) (path - 1);
         meta.known = path != 0 && path <= (bit<8>) meta.last_path + 1;
         meta.new_flowlet = meta.now - last > gap || gap == 0;
@@ -598,14 +613,14 @@ control Plb(inout metadata_t meta) {
     time_t rtt;
 
     action look_at_path() {
-        path_rank.read(rank, (bit<32>) (meta.leaf ++ candidate));
-        path_rtt.read(rtt, (bit<32>) (meta.leaf ++ candidate));
+        path_rank.read(rank, path_cell(meta.leaf, candidate));
+        path_rtt.read(rtt, path_cell(meta.leaf, candidate));
     }
 
     apply {
         bool choose = meta.new_flowlet || !meta.known;
         if (!choose) {
-            path_rank.read(rank, (bit<32>) (meta.leaf ++ meta.path));
+            path_rank.read(rank, path_cell(meta.leaf, meta.path));
             choose = rank >= CONGESTED;
         }
 
@@ -618,7 +633,7 @@ control Plb(inout metadata_t meta) {
         if (choose) {
             random(candidate, 0, meta.last_path);
         } else {
-            path_rtt.read(best_rtt, (bit<32>) (meta.leaf ++ meta.path));
+            path_rtt.read(best_rtt, path_cell(meta.leaf, meta.path));
         }
         look_at_path();
         if (choose && rank < best) {
@@ -730,7 +745,7 @@ control Plb(inout metadata_t meta) {
         }
         meta.tolerable = other_rtt == 0xffffffff ? 0 : other_rtt |-| best_rtt;
         if (choose) {
-            flowlet_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+            flowlet_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         }
     }
 } // control Plb
@@ -751,7 +766,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_met
     action expect_wait(@value("byte_time(rate)") bit<32> byte_time, @value("span(plb.tell_again)") time_t tell_again) {
         bit<32> qlen;
         bit<32> average;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
         sojourn.read(average, 0);
         expected = (time_t) ((bit<64>) qlen * (bit<64>) byte_time >> 10);
         expected = average > expected ? average : expected;
@@ -769,17 +784,17 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     apply {
         bit<8> pausing;
-        pause_seen.read(pausing, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+        pause_seen.read(pausing, queue_cell(meta.out_port, standard_metadata.priority));
         if (pausing == 1 && hdr.fabric.isValid()) {
             time_t until;
-            paused_until.read(until, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            paused_until.read(until, queue_cell(meta.out_port, standard_metadata.priority));
             expected = 0;
             silence = 0;
             if ((int<32>) (until - meta.now) > 0 && pause_cost.apply().hit) {
                 if (expected <= hdr.fabric.tolerable) {
                     meta.waits = true;
                 } else if (hdr.fabric.src_leaf == meta.own_leaf && meta.at_leaf) {
-                    path_rank.write((bit<32>) (meta.leaf ++ meta.path), KICKED_OUT);
+                    path_rank.write(path_cell(meta.leaf, meta.path), KICKED_OUT);
                 } else if (hdr.ipv4.isValid()) {
                     bit<10> about;
                     time_t last;
@@ -836,9 +851,9 @@ control Probe(inout headers_t hdr, inout metadata_t meta) {
                 probe_path.read(path, (bit<32>) meta.leaf);
                 path = path >= (bit<8>) meta.last_path ? 0 : path + 1;
                 probe_path.write((bit<32>) meta.leaf, path);
-                stamped_at.read(last, (bit<32>) (meta.leaf ++ (path_t) path));
+                stamped_at.read(last, path_cell(meta.leaf, (path_t) path));
                 if (meta.message == 0 && meta.now - last >= stale) {
-                    stamped_at.write((bit<32>) (meta.leaf ++ (path_t) path), meta.now);
+                    stamped_at.write(path_cell(meta.leaf, (path_t) path), meta.now);
                     meta.message = MESSAGE_PROBE;
                     meta.message_path = path;
                     meta.message_from = meta.own_leaf;
@@ -857,7 +872,7 @@ control HearKickOut(inout headers_t hdr, inout metadata_t meta, inout standard_m
             standard_metadata.priority = 7;
             if (meta.deliver) {
                 if (hdr.kick.dst_leaf < 64) {
-                    path_rank.write((bit<32>) (hdr.kick.dst_leaf ++ (path_t) hdr.kick.path), KICKED_OUT);
+                    path_rank.write(path_cell(hdr.kick.dst_leaf, (path_t) hdr.kick.path), KICKED_OUT);
                 }
                 mark_to_drop(standard_metadata);
                 exit;
@@ -934,9 +949,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
-            egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
             qlen = standard_metadata.deq_qdepth == 0 ? 0 : qlen |-| meta.queued;
-            egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }
 } // control Dequeue

@@ -110,6 +110,11 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a flow. Flows whose hashes end alike share it.
+bit<32> flow_cell(in bit<32> flow_hash) {
+    return (bit<32>) flow_hash[11:0];
+}
+
 // Of each flow: bytes in its current flowcell, and the path of that, plus one;
 // zero is a flow not seen before.
 @name(".flowcell_bytes") @index("flow") @unit("bytes")
@@ -177,11 +182,11 @@ control Presto(inout metadata_t meta, inout standard_metadata_t standard_metadat
     @name(".count_flowcell")
     action count_flowcell(@value("bytes(presto.flowcell)") bit<32> size) {
         bit<32> bytes;
-        flowcell_path.read(meta.cell_path, (bit<32>) meta.flow_hash[11:0]);
-        flowcell_bytes.read(bytes, (bit<32>) meta.flow_hash[11:0]);
+        flowcell_path.read(meta.cell_path, flow_cell(meta.flow_hash));
+        flowcell_bytes.read(bytes, flow_cell(meta.flow_hash));
         bytes = bytes + standard_metadata.packet_length;
         meta.cell_full = bytes > size;
-        flowcell_bytes.write((bit<32>) meta.flow_hash[11:0], meta.cell_full ? standard_metadata.packet_length : bytes);
+        flowcell_bytes.write(flow_cell(meta.flow_hash), meta.cell_full ? standard_metadata.packet_length : bytes);
     }
 
     @name(".flowcell") @kind("settings")
@@ -197,10 +202,10 @@ control Presto(inout metadata_t meta, inout standard_metadata_t standard_metadat
             // 16 bits of the hash, scaled to the number of paths.
             bit<32> share = (meta.flow_hash >> meta.hash_shift) & 0xffff;
             meta.path = (path_t) (share * ((bit<32>) meta.last_path + 1) >> 16);
-            flowcell_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+            flowcell_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         } else if (meta.cell_full || meta.cell_path > (bit<8>) meta.last_path + 1) {
             meta.path = meta.cell_path > (bit<8>) meta.last_path ? 0 : (path_t) meta.cell_path;
-            flowcell_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+            flowcell_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         } else {
             meta.path = (path_t) (meta.cell_path - 1);
         }

@@ -171,6 +171,11 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
 // Bytes of each class now buffered that leave on a port. Ingress adds what it
 // admits; egress subtracts the same, and starts from zero whenever the target
 // says that the queue is empty, so that what was dropped in between is
@@ -244,8 +249,8 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen + meta.queued);
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+        egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.queued);
     }
 } // control Enqueue
 
@@ -284,10 +289,10 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         @value("bytes(qcn.sample)") bit<32> interval) {
         bit<32> qlen;
         bit<32> before;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        qcn_qlen.read(before, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+        qcn_qlen.read(before, queue_cell(meta.out_port, standard_metadata.priority));
         qlen = qlen + standard_metadata.packet_length;
-        qcn_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen);
+        qcn_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         bit<32> congestion = qlen - equilibrium + weight * (qlen - before);
         congestion = (int<32>) congestion < 0 ? 0 : (congestion > limit ? limit : congestion);
         meta.feedback = (bit<8>) ((bit<64>) congestion * (bit<64>) scale >> 40);
@@ -326,13 +331,13 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 
     apply {
-        qcn_left.read(left, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+        qcn_left.read(left, queue_cell(meta.out_port, standard_metadata.priority));
         if (left > standard_metadata.packet_length) {
-            qcn_left.write((bit<32>) (meta.out_port ++ standard_metadata.priority), left - standard_metadata.packet_length);
+            qcn_left.write(queue_cell(meta.out_port, standard_metadata.priority), left - standard_metadata.packet_length);
         } else {
             qcn.apply();
             qcn_period.apply();
-            qcn_left.write((bit<32>) (meta.out_port ++ standard_metadata.priority), left);
+            qcn_left.write(queue_cell(meta.out_port, standard_metadata.priority), left);
             if (meta.feedback != 0 && hdr.bth.isValid() && hdr.bth.opcode < OPCODE_ACK) {
                 meta.message = MESSAGE_FEEDBACK;
                 clone_preserving_field_list(CloneType.I2E, (bit<32>) meta.in_port, keep.message);
@@ -393,9 +398,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
-            egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
             qlen = standard_metadata.deq_qdepth == 0 ? 0 : qlen |-| meta.queued;
-            egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }
 } // control Dequeue

@@ -249,6 +249,21 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
+// The cell of a path to a leaf.
+bit<32> path_cell(in leaf_t leaf, in path_t path) {
+    return (bit<32>) (leaf ++ path);
+}
+
+// The cell of a flow. Flows whose hashes end alike share it.
+bit<32> flow_cell(in bit<32> flow_hash) {
+    return (bit<32>) flow_hash[11:0];
+}
+
 // Bytes ever sent to the recirculation port, and how many of them have come
 // back: the difference is its queue. Each packet brings its own mark, so that
 // one lost on the way is forgotten as soon as the next returns.
@@ -470,23 +485,23 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
                 if (hdr.fabric.echoed == 1) {
                     time_t rtt = meta.now - hdr.fabric.echo;
                     time_t average;
-                    path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
-                    path_rtt_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), meta.now);
-                    path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
-                    path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
+                    path_rtt.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), rtt);
+                    path_rtt_time.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), meta.now);
+                    path_rtt_avg.read(average, path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path));
+                    path_rtt_avg.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path),
                         average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
                 }
                 bit<8> before;
-                congestion_from.read(before, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path));
+                congestion_from.read(before, path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.path));
                 if (before != hdr.fabric.congestion) {
                     bit<8> paths;
-                    congestion_from.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.path), hdr.fabric.congestion);
+                    congestion_from.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.path), hdr.fabric.congestion);
                     feedback_due.read(paths, (bit<32>) hdr.fabric.src_leaf);
                     feedback_due.write((bit<32>) hdr.fabric.src_leaf, paths | (8w0x80 >> hdr.fabric.path));
                 }
                 if (hdr.fabric.fed_path != 0) {
-                    congestion_to.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), hdr.fabric.fed_value);
-                    congestion_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) (hdr.fabric.fed_path - 1)), meta.now);
+                    congestion_to.write(path_cell(hdr.fabric.src_leaf, (path_t) (hdr.fabric.fed_path - 1)), hdr.fabric.fed_value);
+                    congestion_time.write(path_cell(hdr.fabric.src_leaf, (path_t) (hdr.fabric.fed_path - 1)), meta.now);
                 }
             }
             hdr.ethernet.ether_type = hdr.fabric.ether_type;
@@ -535,7 +550,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
         meta.own_leaf = leaf;
         meta.at_leaf = true;
         time_t last;
-        stamped_at.read(last, (bit<32>) (meta.leaf ++ meta.path));
+        stamped_at.read(last, path_cell(meta.leaf, meta.path));
         echo_path.read(meta.waiting, (bit<32>) meta.leaf);
         meta.stamp = meta.now - last >= interval;
     }
@@ -565,7 +580,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
             if (meta.stamp) {
                 hdr.fabric.stamped = 1;
                 hdr.fabric.stamp = meta.now;
-                stamped_at.write((bit<32>) (meta.leaf ++ meta.path), meta.now);
+                stamped_at.write(path_cell(meta.leaf, meta.path), meta.now);
             }
             if (meta.waiting != 0) {
                 time_t age;
@@ -584,7 +599,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
             next_feedback.apply();
             feedback_path.write((bit<32>) meta.leaf, (bit<8>) fed_path);
             feedback_due.write((bit<32>) meta.leaf, due & ~(8w0x80 >> fed_path));
-            congestion_from.read(hdr.fabric.fed_value, (bit<32>) (meta.leaf ++ fed_path));
+            congestion_from.read(hdr.fabric.fed_value, path_cell(meta.leaf, fed_path));
             hdr.fabric.fed_path = (bit<8>) fed_path + 1;
         }
     }
@@ -608,9 +623,9 @@ control Flowlet(inout metadata_t meta) {
     action read_flowlet(@value("span(conga.gap)") time_t gap, @value("span(conga.age)") time_t age) {
         time_t last;
         bit<8> path;
-        flowlet_time.read(last, (bit<32>) meta.flow_hash[11:0]);
-        flowlet_time.write((bit<32>) meta.flow_hash[11:0], meta.now);
-        flowlet_path.read(path, (bit<32>) meta.flow_hash[11:0]);
+        flowlet_time.read(last, flow_cell(meta.flow_hash));
+        flowlet_time.write(flow_cell(meta.flow_hash), meta.now);
+        flowlet_path.read(path, flow_cell(meta.flow_hash));
         meta.path = (path_t) (path - 1);
         meta.known = path != 0 && path <= (bit<8>) meta.last_path + 1;
         meta.new_flowlet = meta.now - last > gap || gap == 0;
@@ -645,8 +660,8 @@ control Conga(inout metadata_t meta) {
             load - (bit<32>) ((bit<64>) load * (bit<64>) (meta.now - seen) >> 17);
         congestion = load >= 0xe000 ? 8w7 : (bit<8>) (load >> 13);
         bit<8> fed;
-        congestion_to.read(fed, (bit<32>) (meta.leaf ++ candidate));
-        congestion_time.read(seen, (bit<32>) (meta.leaf ++ candidate));
+        congestion_to.read(fed, path_cell(meta.leaf, candidate));
+        congestion_time.read(seen, path_cell(meta.leaf, candidate));
         fed = meta.now - seen > meta.age ? 0 : fed;
         congestion = fed > congestion ? fed : congestion;
     }
@@ -716,7 +731,7 @@ control Conga(inout metadata_t meta) {
                 }
                 candidate = candidate == meta.last_path ? 0 : candidate + 1;
             }
-            flowlet_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+            flowlet_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         }
     }
 } // control Conga
@@ -818,7 +833,7 @@ control StopRecirculation(inout metadata_t meta, inout standard_metadata_t stand
         @value("floor(rlb_adaptive.fault_average * 256)") bit<32> average,
         @value("floor(rlb.max_recirculations)") bit<16> most) {
         bit<32> queued;
-        ingress_qlen.read(queued, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(queued, queue_cell(meta.in_port, standard_metadata.priority));
         bit<64> arriving = (bit<64>) recirculation_time * (bit<64>) inflow >> 10;
         bit<32> room = arriving > (bit<64>) xoff ? 0 : xoff |-| queued |-| (bit<32>) arriving;
         budget = (bit<32>) ((bit<64>) room * (bit<64>) per_mtu >> 32);
@@ -905,12 +920,12 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
                 warned_all.read(paths, 0);
                 paths = hdr.cnm.active == 1 ? paths | by_path : paths & ~by_path;
                 warned_all.write(0, paths);
-                warned_until.write((bit<32>) ((leaf_t) 64 ++ meta.by_path), meta.now + hdr.cnm.hold);
+                warned_until.write(path_cell((leaf_t) 64, meta.by_path), meta.now + hdr.cnm.hold);
             } else if (hdr.cnm.scope < 64) {
                 warned.read(paths, (bit<32>) hdr.cnm.scope);
                 paths = hdr.cnm.active == 1 ? paths | by_path : paths & ~by_path;
                 warned.write((bit<32>) hdr.cnm.scope, paths);
-                warned_until.write((bit<32>) (hdr.cnm.scope ++ meta.by_path), meta.now + hdr.cnm.hold);
+                warned_until.write(path_cell(hdr.cnm.scope, meta.by_path), meta.now + hdr.cnm.hold);
             }
             if (meta.relay != 0 && hdr.cnm.hops > 0) {
                 hdr.cnm.hops = hdr.cnm.hops - 1;
@@ -941,22 +956,22 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
     action read_qlen(@value("span(rlb.interval)") time_t interval, @value("bytes(rlb.calm)") bit<32> calm) {
         time_t last;
         bit<32> before;
-        sampled_at.read(last, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        sampled_at.read(last, queue_cell(meta.in_port, standard_metadata.priority));
         meta.since = meta.now - last;
         meta.sample = meta.since >= interval;
-        ingress_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.calm = calm;
         meta.qlen = (meta.since > FORGET ? 0 : before) + meta.counted;
-        ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+        ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
     @name(".count_qlen")
     action count_qlen() {
-        ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.qlen = meta.qlen + meta.counted;
-        ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+        ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
     @name(".Readqlen") @kind("ports") @entries("fabric_ports")
@@ -980,7 +995,7 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         @value("bytes(rlb.xoff)") bit<32> xoff,
         @value("span(rlb.horizon)") time_t horizon) {
         bit<32> before;
-        sampled_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        sampled_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
             (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.since <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
     }
@@ -1002,13 +1017,13 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
             Readqlen.apply();
             if (meta.sample) {
                 predict.apply();
-                sampled_at.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.now);
-                sampled_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+                sampled_at.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
+                sampled_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
                 if (meta.warn) {
                     bit<32> warnings;
                     warnings_sent.read(warnings, (bit<32>) meta.in_port);
                     warnings_sent.write((bit<32>) meta.in_port, warnings + 1);
-                    warning_on.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 1);
+                    warning_on.write(queue_cell(meta.in_port, standard_metadata.priority), 1);
                     meta.message = MESSAGE_WARN;
                     meta.message_priority = standard_metadata.priority;
                     clone_preserving_field_list(CloneType.I2E, (bit<32>) meta.in_port, keep.message);
@@ -1056,8 +1071,8 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
             load - (bit<32>) ((bit<64>) load * (bit<64>) (meta.now - seen) >> 17);
         congestion = load >= 0xe000 ? 8w7 : (bit<8>) (load >> 13);
         bit<8> fed;
-        congestion_to.read(fed, (bit<32>) (meta.leaf ++ candidate));
-        congestion_time.read(seen, (bit<32>) (meta.leaf ++ candidate));
+        congestion_to.read(fed, path_cell(meta.leaf, candidate));
+        congestion_time.read(seen, path_cell(meta.leaf, candidate));
         fed = meta.now - seen > meta.age ? 0 : fed;
         congestion = fed > congestion ? fed : congestion;
     }
@@ -1070,9 +1085,9 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
 
     action forget(path_t path) {
         time_t until;
-        warned_until.read(until, (bit<32>) (meta.leaf ++ path));
+        warned_until.read(until, path_cell(meta.leaf, path));
         to_leaf = (int<32>) (until - meta.now) > 0 ? to_leaf : to_leaf & ~(FIRST_PATH >> path);
-        warned_until.read(until, (bit<32>) ((leaf_t) 64 ++ path));
+        warned_until.read(until, path_cell((leaf_t) 64, path));
         to_all = (int<32>) (until - meta.now) > 0 ? to_all : to_all & ~(FIRST_PATH >> path);
     }
 
@@ -1106,9 +1121,9 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         time_t measured;
         bit<32> sent;
         bit<32> returned;
-        path_rtt.read(chosen_rtt, (bit<32>) (meta.leaf ++ meta.path));
-        path_rtt_time.read(measured, (bit<32>) (meta.leaf ++ meta.path));
-        path_rtt.read(other_rtt, (bit<32>) (meta.leaf ++ other));
+        path_rtt.read(chosen_rtt, path_cell(meta.leaf, meta.path));
+        path_rtt_time.read(measured, path_cell(meta.leaf, meta.path));
+        path_rtt.read(other_rtt, path_cell(meta.leaf, other));
         recirc_sent.read(sent, 0);
         recirc_returned.read(returned, 0);
         recirculation_time = (time_t) ((bit<64>) (sent - returned) * (bit<64>) byte_time >> 10) + pass_time;
@@ -1304,7 +1319,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
                     reroutes.write((bit<32>) meta.out_port, packets + 1);
                     meta.path = other;
                     meta.out_port = meta.first_port + (port_t) other;
-                    flowlet_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) other + 1);
+                    flowlet_path.write(flow_cell(meta.flow_hash), (bit<8>) other + 1);
                 } else {
                     forwarded_warned.read(packets, (bit<32>) meta.out_port);
                     forwarded_warned.write((bit<32>) meta.out_port, packets + 1);
@@ -1394,9 +1409,9 @@ control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_meta
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
-            ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
             meta.qlen = meta.qlen |-| meta.counted;
-            ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+            ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
         }
     }
 } // control Depart
@@ -1447,9 +1462,9 @@ control Calm(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     apply {
         if (meta.counted != 0 && meta.qlen < meta.calm && meta.qlen + meta.counted >= meta.calm) {
             bit<8> on;
-            warning_on.read(on, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            warning_on.read(on, queue_cell(meta.in_port, standard_metadata.priority));
             if (on == 1) {
-                warning_on.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 0);
+                warning_on.write(queue_cell(meta.in_port, standard_metadata.priority), 0);
                 meta.message = MESSAGE_CALM;
                 meta.message_priority = standard_metadata.priority;
                 clone_preserving_field_list(CloneType.E2E, (bit<32>) meta.in_port, keep.message);

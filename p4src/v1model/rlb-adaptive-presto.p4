@@ -240,6 +240,21 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
+// The cell of a path to a leaf.
+bit<32> path_cell(in leaf_t leaf, in path_t path) {
+    return (bit<32>) (leaf ++ path);
+}
+
+// The cell of a flow. Flows whose hashes end alike share it.
+bit<32> flow_cell(in bit<32> flow_hash) {
+    return (bit<32>) flow_hash[11:0];
+}
+
 // Bytes ever sent to the recirculation port, and how many of them have come
 // back: the difference is its queue. Each packet brings its own mark, so that
 // one lost on the way is forgotten as soon as the next returns.
@@ -432,10 +447,10 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
                 if (hdr.fabric.echoed == 1) {
                     time_t rtt = meta.now - hdr.fabric.echo;
                     time_t average;
-                    path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
-                    path_rtt_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), meta.now);
-                    path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
-                    path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
+                    path_rtt.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), rtt);
+                    path_rtt_time.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), meta.now);
+                    path_rtt_avg.read(average, path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path));
+                    path_rtt_avg.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path),
                         average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
                 }
             }
@@ -453,7 +468,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
         time_t last;
-        stamped_at.read(last, (bit<32>) (meta.leaf ++ meta.path));
+        stamped_at.read(last, path_cell(meta.leaf, meta.path));
         echo_path.read(meta.waiting, (bit<32>) meta.leaf);
         meta.stamp = meta.now - last >= interval;
     }
@@ -482,7 +497,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
             if (meta.stamp) {
                 hdr.fabric.stamped = 1;
                 hdr.fabric.stamp = meta.now;
-                stamped_at.write((bit<32>) (meta.leaf ++ meta.path), meta.now);
+                stamped_at.write(path_cell(meta.leaf, meta.path), meta.now);
             }
             if (meta.waiting != 0) {
                 time_t age;
@@ -512,11 +527,11 @@ control Presto(inout metadata_t meta, inout standard_metadata_t standard_metadat
     @name(".count_flowcell")
     action count_flowcell(@value("bytes(presto.flowcell)") bit<32> size) {
         bit<32> bytes;
-        flowcell_path.read(meta.cell_path, (bit<32>) meta.flow_hash[11:0]);
-        flowcell_bytes.read(bytes, (bit<32>) meta.flow_hash[11:0]);
+        flowcell_path.read(meta.cell_path, flow_cell(meta.flow_hash));
+        flowcell_bytes.read(bytes, flow_cell(meta.flow_hash));
         bytes = bytes + standard_metadata.packet_length;
         meta.cell_full = bytes > size;
-        flowcell_bytes.write((bit<32>) meta.flow_hash[11:0], meta.cell_full ? standard_metadata.packet_length : bytes);
+        flowcell_bytes.write(flow_cell(meta.flow_hash), meta.cell_full ? standard_metadata.packet_length : bytes);
     }
 
     @name(".flowcell") @kind("settings")
@@ -532,10 +547,10 @@ control Presto(inout metadata_t meta, inout standard_metadata_t standard_metadat
             // 16 bits of the hash, scaled to the number of paths.
             bit<32> share = (meta.flow_hash >> meta.hash_shift) & 0xffff;
             meta.path = (path_t) (share * ((bit<32>) meta.last_path + 1) >> 16);
-            flowcell_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+            flowcell_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         } else if (meta.cell_full || meta.cell_path > (bit<8>) meta.last_path + 1) {
             meta.path = meta.cell_path > (bit<8>) meta.last_path ? 0 : (path_t) meta.cell_path;
-            flowcell_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) meta.path + 1);
+            flowcell_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         } else {
             meta.path = (path_t) (meta.cell_path - 1);
         }
@@ -639,7 +654,7 @@ control StopRecirculation(inout metadata_t meta, inout standard_metadata_t stand
         @value("floor(rlb_adaptive.fault_average * 256)") bit<32> average,
         @value("floor(rlb.max_recirculations)") bit<16> most) {
         bit<32> queued;
-        ingress_qlen.read(queued, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(queued, queue_cell(meta.in_port, standard_metadata.priority));
         bit<64> arriving = (bit<64>) recirculation_time * (bit<64>) inflow >> 10;
         bit<32> room = arriving > (bit<64>) xoff ? 0 : xoff |-| queued |-| (bit<32>) arriving;
         budget = (bit<32>) ((bit<64>) room * (bit<64>) per_mtu >> 32);
@@ -726,12 +741,12 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
                 warned_all.read(paths, 0);
                 paths = hdr.cnm.active == 1 ? paths | by_path : paths & ~by_path;
                 warned_all.write(0, paths);
-                warned_until.write((bit<32>) ((leaf_t) 64 ++ meta.by_path), meta.now + hdr.cnm.hold);
+                warned_until.write(path_cell((leaf_t) 64, meta.by_path), meta.now + hdr.cnm.hold);
             } else if (hdr.cnm.scope < 64) {
                 warned.read(paths, (bit<32>) hdr.cnm.scope);
                 paths = hdr.cnm.active == 1 ? paths | by_path : paths & ~by_path;
                 warned.write((bit<32>) hdr.cnm.scope, paths);
-                warned_until.write((bit<32>) (hdr.cnm.scope ++ meta.by_path), meta.now + hdr.cnm.hold);
+                warned_until.write(path_cell(hdr.cnm.scope, meta.by_path), meta.now + hdr.cnm.hold);
             }
             if (meta.relay != 0 && hdr.cnm.hops > 0) {
                 hdr.cnm.hops = hdr.cnm.hops - 1;
@@ -762,22 +777,22 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
     action read_qlen(@value("span(rlb.interval)") time_t interval, @value("bytes(rlb.calm)") bit<32> calm) {
         time_t last;
         bit<32> before;
-        sampled_at.read(last, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        sampled_at.read(last, queue_cell(meta.in_port, standard_metadata.priority));
         meta.since = meta.now - last;
         meta.sample = meta.since >= interval;
-        ingress_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.calm = calm;
         meta.qlen = (meta.since > FORGET ? 0 : before) + meta.counted;
-        ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+        ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
     @name(".count_qlen")
     action count_qlen() {
-        ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.qlen = meta.qlen + meta.counted;
-        ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+        ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
     @name(".Readqlen") @kind("ports") @entries("fabric_ports")
@@ -801,7 +816,7 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         @value("bytes(rlb.xoff)") bit<32> xoff,
         @value("span(rlb.horizon)") time_t horizon) {
         bit<32> before;
-        sampled_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        sampled_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
             (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.since <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
     }
@@ -823,13 +838,13 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
             Readqlen.apply();
             if (meta.sample) {
                 predict.apply();
-                sampled_at.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.now);
-                sampled_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+                sampled_at.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
+                sampled_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
                 if (meta.warn) {
                     bit<32> warnings;
                     warnings_sent.read(warnings, (bit<32>) meta.in_port);
                     warnings_sent.write((bit<32>) meta.in_port, warnings + 1);
-                    warning_on.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 1);
+                    warning_on.write(queue_cell(meta.in_port, standard_metadata.priority), 1);
                     meta.message = MESSAGE_WARN;
                     meta.message_priority = standard_metadata.priority;
                     clone_preserving_field_list(CloneType.I2E, (bit<32>) meta.in_port, keep.message);
@@ -872,9 +887,9 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
 
     action forget(path_t path) {
         time_t until;
-        warned_until.read(until, (bit<32>) (meta.leaf ++ path));
+        warned_until.read(until, path_cell(meta.leaf, path));
         to_leaf = (int<32>) (until - meta.now) > 0 ? to_leaf : to_leaf & ~(FIRST_PATH >> path);
-        warned_until.read(until, (bit<32>) ((leaf_t) 64 ++ path));
+        warned_until.read(until, path_cell((leaf_t) 64, path));
         to_all = (int<32>) (until - meta.now) > 0 ? to_all : to_all & ~(FIRST_PATH >> path);
     }
 
@@ -908,9 +923,9 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         time_t measured;
         bit<32> sent;
         bit<32> returned;
-        path_rtt.read(chosen_rtt, (bit<32>) (meta.leaf ++ meta.path));
-        path_rtt_time.read(measured, (bit<32>) (meta.leaf ++ meta.path));
-        path_rtt.read(other_rtt, (bit<32>) (meta.leaf ++ other));
+        path_rtt.read(chosen_rtt, path_cell(meta.leaf, meta.path));
+        path_rtt_time.read(measured, path_cell(meta.leaf, meta.path));
+        path_rtt.read(other_rtt, path_cell(meta.leaf, other));
         recirc_sent.read(sent, 0);
         recirc_returned.read(returned, 0);
         recirculation_time = (time_t) ((bit<64>) (sent - returned) * (bit<64>) byte_time >> 10) + pass_time;
@@ -1020,7 +1035,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
                     reroutes.write((bit<32>) meta.out_port, packets + 1);
                     meta.path = other;
                     meta.out_port = meta.first_port + (port_t) other;
-                    flowcell_path.write((bit<32>) meta.flow_hash[11:0], (bit<8>) other + 1);
+                    flowcell_path.write(flow_cell(meta.flow_hash), (bit<8>) other + 1);
                 } else {
                     forwarded_warned.read(packets, (bit<32>) meta.out_port);
                     forwarded_warned.write((bit<32>) meta.out_port, packets + 1);
@@ -1108,9 +1123,9 @@ control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_meta
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
-            ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
             meta.qlen = meta.qlen |-| meta.counted;
-            ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+            ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
         }
     }
 } // control Depart
@@ -1120,9 +1135,9 @@ control Calm(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     apply {
         if (meta.counted != 0 && meta.qlen < meta.calm && meta.qlen + meta.counted >= meta.calm) {
             bit<8> on;
-            warning_on.read(on, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            warning_on.read(on, queue_cell(meta.in_port, standard_metadata.priority));
             if (on == 1) {
-                warning_on.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 0);
+                warning_on.write(queue_cell(meta.in_port, standard_metadata.priority), 0);
                 meta.message = MESSAGE_CALM;
                 meta.message_priority = standard_metadata.priority;
                 clone_preserving_field_list(CloneType.E2E, (bit<32>) meta.in_port, keep.message);

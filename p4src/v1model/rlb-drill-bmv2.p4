@@ -247,6 +247,16 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
+// The cell of a path to a leaf.
+bit<32> path_cell(in leaf_t leaf, in path_t path) {
+    return (bit<32>) (leaf ++ path);
+}
+
 // Bytes ever sent to the recirculation port, and how many of them have come
 // back: the difference is its queue. Each packet brings its own mark, so that
 // one lost on the way is forgotten as soon as the next returns.
@@ -431,9 +441,9 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
             quantum = 0;
             if (pfc_port.apply().hit && hdr.pfc.opcode == OPCODE_PFC) {
                 if (hdr.pfc.classes[3:3] == 1) {
-                    paused_until.write((bit<32>) (meta.in_port ++ 3w3),
+                    paused_until.write(queue_cell(meta.in_port, 3),
                         meta.now + (time_t) ((bit<64>) hdr.pfc.pause_3 * (bit<64>) quantum >> 10));
-                    pause_seen.write((bit<32>) (meta.in_port ++ 3w3), 1);
+                    pause_seen.write(queue_cell(meta.in_port, 3), 1);
                 }
             }
             mark_to_drop(standard_metadata);
@@ -482,10 +492,10 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
                 if (hdr.fabric.echoed == 1) {
                     time_t rtt = meta.now - hdr.fabric.echo;
                     time_t average;
-                    path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
-                    path_rtt_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), meta.now);
-                    path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
-                    path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
+                    path_rtt.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), rtt);
+                    path_rtt_time.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), meta.now);
+                    path_rtt_avg.read(average, path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path));
+                    path_rtt_avg.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path),
                         average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
                 }
             }
@@ -503,7 +513,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
         time_t last;
-        stamped_at.read(last, (bit<32>) (meta.leaf ++ meta.path));
+        stamped_at.read(last, path_cell(meta.leaf, meta.path));
         echo_path.read(meta.waiting, (bit<32>) meta.leaf);
         meta.stamp = meta.now - last >= interval;
     }
@@ -532,7 +542,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
             if (meta.stamp) {
                 hdr.fabric.stamped = 1;
                 hdr.fabric.stamp = meta.now;
-                stamped_at.write((bit<32>) (meta.leaf ++ meta.path), meta.now);
+                stamped_at.write(path_cell(meta.leaf, meta.path), meta.now);
             }
             if (meta.waiting != 0) {
                 time_t age;
@@ -551,8 +561,8 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         bit<32> qlen;
         meta.queued = standard_metadata.packet_length;
-        egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
-        egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen + meta.queued);
+        egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+        egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.queued);
     }
 } // control Enqueue
 
@@ -570,9 +580,9 @@ control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata
         drill_best.read(remembered, (bit<32>) meta.leaf);
         // Some hosts of a leaf may have fewer paths than others.
         meta.best = remembered > (bit<8>) meta.last_path ? meta.sample_a : (path_t) remembered;
-        egress_qlen.read(meta.qlen_a, (bit<32>) ((meta.first_port + (port_t) meta.sample_a) ++ standard_metadata.priority));
-        egress_qlen.read(meta.qlen_b, (bit<32>) ((meta.first_port + (port_t) meta.sample_b) ++ standard_metadata.priority));
-        egress_qlen.read(meta.qlen_best, (bit<32>) ((meta.first_port + (port_t) meta.best) ++ standard_metadata.priority));
+        egress_qlen.read(meta.qlen_a, queue_cell((meta.first_port + (port_t) meta.sample_a), standard_metadata.priority));
+        egress_qlen.read(meta.qlen_b, queue_cell((meta.first_port + (port_t) meta.sample_b), standard_metadata.priority));
+        egress_qlen.read(meta.qlen_best, queue_cell((meta.first_port + (port_t) meta.best), standard_metadata.priority));
 
         meta.path = meta.best;
         bit<32> shortest = meta.qlen_best;
@@ -597,12 +607,12 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
                 warned_all.read(paths, 0);
                 paths = hdr.cnm.active == 1 ? paths | by_path : paths & ~by_path;
                 warned_all.write(0, paths);
-                warned_until.write((bit<32>) ((leaf_t) 64 ++ meta.by_path), meta.now + hdr.cnm.hold);
+                warned_until.write(path_cell((leaf_t) 64, meta.by_path), meta.now + hdr.cnm.hold);
             } else if (hdr.cnm.scope < 64) {
                 warned.read(paths, (bit<32>) hdr.cnm.scope);
                 paths = hdr.cnm.active == 1 ? paths | by_path : paths & ~by_path;
                 warned.write((bit<32>) hdr.cnm.scope, paths);
-                warned_until.write((bit<32>) (hdr.cnm.scope ++ meta.by_path), meta.now + hdr.cnm.hold);
+                warned_until.write(path_cell(hdr.cnm.scope, meta.by_path), meta.now + hdr.cnm.hold);
             }
             if (meta.relay != 0 && hdr.cnm.hops > 0) {
                 hdr.cnm.hops = hdr.cnm.hops - 1;
@@ -635,22 +645,22 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
     action read_qlen(@value("span(rlb.interval)") time_t interval, @value("bytes(rlb.calm)") bit<32> calm) {
         time_t last;
         bit<32> before;
-        sampled_at.read(last, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        sampled_at.read(last, queue_cell(meta.in_port, standard_metadata.priority));
         meta.since = meta.now - last;
         meta.sample = meta.since >= interval;
-        ingress_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.calm = calm;
         meta.qlen = (meta.since > FORGET ? 0 : before) + meta.counted;
-        ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+        ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
     @name(".count_qlen")
     action count_qlen() {
-        ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.qlen = meta.qlen + meta.counted;
-        ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+        ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
     @name(".Readqlen") @kind("ports") @entries("fabric_ports")
@@ -674,7 +684,7 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         @value("bytes(rlb.xoff)") bit<32> xoff,
         @value("span(rlb.horizon)") time_t horizon) {
         bit<32> before;
-        sampled_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        sampled_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         bool warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
             (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.since <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
         meta.warn = (meta.sample && warn) || (meta.qlen >= warn_at && meta.qlen - meta.counted < warn_at);
@@ -697,14 +707,14 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
             if (Readqlen.apply().hit) {
                 predict.apply();
                 if (meta.sample) {
-                    sampled_at.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.now);
-                    sampled_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+                    sampled_at.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
+                    sampled_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
                 }
                 if (meta.warn) {
                     bit<32> warnings;
                     warnings_sent.read(warnings, (bit<32>) meta.in_port);
                     warnings_sent.write((bit<32>) meta.in_port, warnings + 1);
-                    warning_on.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 1);
+                    warning_on.write(queue_cell(meta.in_port, standard_metadata.priority), 1);
                     meta.message = MESSAGE_WARN;
                     meta.message_priority = standard_metadata.priority;
                     clone_preserving_field_list(CloneType.I2E, (bit<32>) meta.in_port, keep.message);
@@ -743,9 +753,9 @@ control Rlb(inout metadata_t meta) {
 
     action forget(path_t path) {
         time_t until;
-        warned_until.read(until, (bit<32>) (meta.leaf ++ path));
+        warned_until.read(until, path_cell(meta.leaf, path));
         to_leaf = (int<32>) (until - meta.now) > 0 ? to_leaf : to_leaf & ~(FIRST_PATH >> path);
-        warned_until.read(until, (bit<32>) ((leaf_t) 64 ++ path));
+        warned_until.read(until, path_cell((leaf_t) 64, path));
         to_all = (int<32>) (until - meta.now) > 0 ? to_all : to_all & ~(FIRST_PATH >> path);
     }
 
@@ -779,9 +789,9 @@ control Rlb(inout metadata_t meta) {
         time_t measured;
         bit<32> sent;
         bit<32> returned;
-        path_rtt.read(chosen_rtt, (bit<32>) (meta.leaf ++ meta.path));
-        path_rtt_time.read(measured, (bit<32>) (meta.leaf ++ meta.path));
-        path_rtt.read(other_rtt, (bit<32>) (meta.leaf ++ other));
+        path_rtt.read(chosen_rtt, path_cell(meta.leaf, meta.path));
+        path_rtt_time.read(measured, path_cell(meta.leaf, meta.path));
+        path_rtt.read(other_rtt, path_cell(meta.leaf, other));
         recirc_sent.read(sent, 0);
         recirc_returned.read(returned, 0);
         time_t recirculation_time = (time_t) ((bit<64>) (sent - returned) * (bit<64>) byte_time >> 10) + pass_time;
@@ -934,7 +944,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
         @value("bytes(pfc_emulated.xon)") bit<32> xon,
         @value("max(floor(quantum(rate) * 32767 / 1024), 1)") time_t again) {
         time_t since;
-        pausing_since.read(since, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        pausing_since.read(since, queue_cell(meta.in_port, standard_metadata.priority));
         meta.xon = xon;
         ask = meta.qlen > xoff && (since == 0 || meta.now - since >= again);
     }
@@ -956,7 +966,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
             ask = false;
             pfc_threshold.apply();
             if (ask && meta.message == 0) {
-                pausing_since.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.now);
+                pausing_since.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
                 meta.message = MESSAGE_PAUSE;
                 meta.message_priority = standard_metadata.priority;
                 clone_preserving_field_list(CloneType.I2E, (bit<32>) meta.in_port, keep.message);
@@ -982,14 +992,14 @@ control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata)
 
     apply {
         bit<8> pausing;
-        pause_seen.read(pausing, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+        pause_seen.read(pausing, queue_cell(meta.out_port, standard_metadata.priority));
         if (pausing == 1) {
             time_t until;
-            paused_until.read(until, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            paused_until.read(until, queue_cell(meta.out_port, standard_metadata.priority));
             if ((int<32>) (until - meta.now) > 0) {
                 hold.apply();
             } else {
-                pause_seen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), 0);
+                pause_seen.write(queue_cell(meta.out_port, standard_metadata.priority), 0);
             }
         }
     }
@@ -1080,9 +1090,9 @@ control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_meta
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
-            ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
             meta.qlen = meta.qlen |-| meta.counted;
-            ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+            ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
         }
     }
 } // control Depart
@@ -1092,9 +1102,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         if (meta.queued != 0) {
             bit<32> qlen;
-            egress_qlen.read(qlen, (bit<32>) (meta.out_port ++ standard_metadata.priority));
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
             qlen = standard_metadata.deq_qdepth == 0 ? 0 : qlen |-| meta.queued;
-            egress_qlen.write((bit<32>) (meta.out_port ++ standard_metadata.priority), qlen);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }
 } // control Dequeue
@@ -1105,9 +1115,9 @@ control Calm(inout metadata_t meta, inout standard_metadata_t standard_metadata)
         if (meta.counted != 0 && meta.qlen < meta.calm && meta.qlen + meta.counted >= meta.calm &&
             meta.message != MESSAGE_RESUME) {
             bit<8> on;
-            warning_on.read(on, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            warning_on.read(on, queue_cell(meta.in_port, standard_metadata.priority));
             if (on == 1) {
-                warning_on.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 0);
+                warning_on.write(queue_cell(meta.in_port, standard_metadata.priority), 0);
                 meta.message = MESSAGE_CALM;
                 meta.message_priority = standard_metadata.priority;
                 clone_preserving_field_list(CloneType.E2E, (bit<32>) meta.in_port, keep.message);
@@ -1158,9 +1168,9 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         // long again, and its warning sent, since this message was asked for.
         if (meta.message == MESSAGE_CALM) {
             bit<32> qlen;
-            ingress_qlen.read(qlen, (bit<32>) (standard_metadata.egress_port ++ meta.message_priority));
+            ingress_qlen.read(qlen, queue_cell(standard_metadata.egress_port, meta.message_priority));
             if (qlen >= meta.calm) {
-                warning_on.write((bit<32>) (standard_metadata.egress_port ++ meta.message_priority), 1);
+                warning_on.write(queue_cell(standard_metadata.egress_port, meta.message_priority), 1);
                 meta.message = 0;
                 mark_to_drop(standard_metadata);
             }
@@ -1205,9 +1215,9 @@ control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadat
     apply {
         if (meta.counted != 0 && meta.qlen <= meta.xon) {
             time_t since;
-            pausing_since.read(since, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            pausing_since.read(since, queue_cell(meta.in_port, standard_metadata.priority));
             if (since != 0) {
-                pausing_since.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 0);
+                pausing_since.write(queue_cell(meta.in_port, standard_metadata.priority), 0);
                 meta.message = MESSAGE_RESUME;
                 meta.message_priority = standard_metadata.priority;
                 clone_preserving_field_list(CloneType.E2E, (bit<32>) meta.in_port, keep.message);

@@ -208,6 +208,16 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
+// The cell of a port's queue.
+bit<32> queue_cell(in port_t port, in bit<3> priority) {
+    return (bit<32>) (port ++ priority);
+}
+
+// The cell of a path to a leaf.
+bit<32> path_cell(in leaf_t leaf, in path_t path) {
+    return (bit<32>) (leaf ++ path);
+}
+
 // Bytes ever sent to the recirculation port, and how many of them have come
 // back: the difference is its queue. Each packet brings its own mark, so that
 // one lost on the way is forgotten as soon as the next returns.
@@ -384,10 +394,10 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
                 if (hdr.fabric.echoed == 1) {
                     time_t rtt = meta.now - hdr.fabric.echo;
                     time_t average;
-                    path_rtt.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), rtt);
-                    path_rtt_time.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path), meta.now);
-                    path_rtt_avg.read(average, (bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path));
-                    path_rtt_avg.write((bit<32>) (hdr.fabric.src_leaf ++ (path_t) hdr.fabric.echo_path),
+                    path_rtt.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), rtt);
+                    path_rtt_time.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path), meta.now);
+                    path_rtt_avg.read(average, path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path));
+                    path_rtt_avg.write(path_cell(hdr.fabric.src_leaf, (path_t) hdr.fabric.echo_path),
                         average == 0 ? rtt : average - (average >> 3) + (rtt >> 3));
                 }
             }
@@ -405,7 +415,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
         meta.own_leaf = leaf;
         time_t last;
-        stamped_at.read(last, (bit<32>) (meta.leaf ++ meta.path));
+        stamped_at.read(last, path_cell(meta.leaf, meta.path));
         echo_path.read(meta.waiting, (bit<32>) meta.leaf);
         meta.stamp = meta.now - last >= interval;
     }
@@ -434,7 +444,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
             if (meta.stamp) {
                 hdr.fabric.stamped = 1;
                 hdr.fabric.stamp = meta.now;
-                stamped_at.write((bit<32>) (meta.leaf ++ meta.path), meta.now);
+                stamped_at.write(path_cell(meta.leaf, meta.path), meta.now);
             }
             if (meta.waiting != 0) {
                 time_t age;
@@ -465,12 +475,12 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
                 warned_all.read(paths, 0);
                 paths = hdr.cnm.active == 1 ? paths | by_path : paths & ~by_path;
                 warned_all.write(0, paths);
-                warned_until.write((bit<32>) ((leaf_t) 64 ++ meta.by_path), meta.now + hdr.cnm.hold);
+                warned_until.write(path_cell((leaf_t) 64, meta.by_path), meta.now + hdr.cnm.hold);
             } else if (hdr.cnm.scope < 64) {
                 warned.read(paths, (bit<32>) hdr.cnm.scope);
                 paths = hdr.cnm.active == 1 ? paths | by_path : paths & ~by_path;
                 warned.write((bit<32>) hdr.cnm.scope, paths);
-                warned_until.write((bit<32>) (hdr.cnm.scope ++ meta.by_path), meta.now + hdr.cnm.hold);
+                warned_until.write(path_cell(hdr.cnm.scope, meta.by_path), meta.now + hdr.cnm.hold);
             }
             if (meta.relay != 0 && hdr.cnm.hops > 0) {
                 hdr.cnm.hops = hdr.cnm.hops - 1;
@@ -501,22 +511,22 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
     action read_qlen(@value("span(rlb.interval)") time_t interval, @value("bytes(rlb.calm)") bit<32> calm) {
         time_t last;
         bit<32> before;
-        sampled_at.read(last, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        sampled_at.read(last, queue_cell(meta.in_port, standard_metadata.priority));
         meta.since = meta.now - last;
         meta.sample = meta.since >= interval;
-        ingress_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.calm = calm;
         meta.qlen = (meta.since > FORGET ? 0 : before) + meta.counted;
-        ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+        ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
     @name(".count_qlen")
     action count_qlen() {
-        ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.qlen = meta.qlen + meta.counted;
-        ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+        ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
     @name(".Readqlen") @kind("ports") @entries("fabric_ports")
@@ -540,7 +550,7 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         @value("bytes(rlb.xoff)") bit<32> xoff,
         @value("span(rlb.horizon)") time_t horizon) {
         bit<32> before;
-        sampled_qlen.read(before, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+        sampled_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
             (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.since <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
     }
@@ -562,13 +572,13 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
             Readqlen.apply();
             if (meta.sample) {
                 predict.apply();
-                sampled_at.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.now);
-                sampled_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+                sampled_at.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
+                sampled_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
                 if (meta.warn) {
                     bit<32> warnings;
                     warnings_sent.read(warnings, (bit<32>) meta.in_port);
                     warnings_sent.write((bit<32>) meta.in_port, warnings + 1);
-                    warning_on.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 1);
+                    warning_on.write(queue_cell(meta.in_port, standard_metadata.priority), 1);
                     meta.message = MESSAGE_WARN;
                     meta.message_priority = standard_metadata.priority;
                     clone_preserving_field_list(CloneType.I2E, (bit<32>) meta.in_port, keep.message);
@@ -607,9 +617,9 @@ control Rlb(inout metadata_t meta) {
 
     action forget(path_t path) {
         time_t until;
-        warned_until.read(until, (bit<32>) (meta.leaf ++ path));
+        warned_until.read(until, path_cell(meta.leaf, path));
         to_leaf = (int<32>) (until - meta.now) > 0 ? to_leaf : to_leaf & ~(FIRST_PATH >> path);
-        warned_until.read(until, (bit<32>) ((leaf_t) 64 ++ path));
+        warned_until.read(until, path_cell((leaf_t) 64, path));
         to_all = (int<32>) (until - meta.now) > 0 ? to_all : to_all & ~(FIRST_PATH >> path);
     }
 
@@ -643,9 +653,9 @@ control Rlb(inout metadata_t meta) {
         time_t measured;
         bit<32> sent;
         bit<32> returned;
-        path_rtt.read(chosen_rtt, (bit<32>) (meta.leaf ++ meta.path));
-        path_rtt_time.read(measured, (bit<32>) (meta.leaf ++ meta.path));
-        path_rtt.read(other_rtt, (bit<32>) (meta.leaf ++ other));
+        path_rtt.read(chosen_rtt, path_cell(meta.leaf, meta.path));
+        path_rtt_time.read(measured, path_cell(meta.leaf, meta.path));
+        path_rtt.read(other_rtt, path_cell(meta.leaf, other));
         recirc_sent.read(sent, 0);
         recirc_returned.read(returned, 0);
         time_t recirculation_time = (time_t) ((bit<64>) (sent - returned) * (bit<64>) byte_time >> 10) + pass_time;
@@ -849,9 +859,9 @@ control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_meta
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
-            ingress_qlen.read(meta.qlen, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            ingress_qlen.read(meta.qlen, queue_cell(meta.in_port, standard_metadata.priority));
             meta.qlen = meta.qlen |-| meta.counted;
-            ingress_qlen.write((bit<32>) (meta.in_port ++ standard_metadata.priority), meta.qlen);
+            ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
         }
     }
 } // control Depart
@@ -861,9 +871,9 @@ control Calm(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     apply {
         if (meta.counted != 0 && meta.qlen < meta.calm && meta.qlen + meta.counted >= meta.calm) {
             bit<8> on;
-            warning_on.read(on, (bit<32>) (meta.in_port ++ standard_metadata.priority));
+            warning_on.read(on, queue_cell(meta.in_port, standard_metadata.priority));
             if (on == 1) {
-                warning_on.write((bit<32>) (meta.in_port ++ standard_metadata.priority), 0);
+                warning_on.write(queue_cell(meta.in_port, standard_metadata.priority), 0);
                 meta.message = MESSAGE_CALM;
                 meta.message_priority = standard_metadata.priority;
                 clone_preserving_field_list(CloneType.E2E, (bit<32>) meta.in_port, keep.message);
