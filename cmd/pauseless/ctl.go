@@ -106,17 +106,6 @@ type ctl struct {
 	net *topo.Topology // from --topology, or nil
 }
 
-// asJSON reports whether the output is for programs.
-func (c *ctl) asJSON(cmd *cobra.Command) (bool, error) {
-	switch c.output {
-	case "table":
-		return false, nil
-	case "json":
-		return true, nil
-	}
-	return false, usageErrorf(cmd, "-o is table or json, not %q", c.output)
-}
-
 // targets returns the switches that the command line names.
 func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 	id, err := controlplane.ParseElectionID(c.election)
@@ -302,6 +291,20 @@ func (c *ctl) forReading(cmd *cobra.Command) (*controlplane.Fabric, error) {
 	return controlplane.Open(cmd.Context(), targets, controlplane.Options{ReadOnly: true, Timeout: c.timeout, Event: c.say(cmd)})
 }
 
+// reading runs do with sessions that only read, and a printer of what they say.
+func (c *ctl) reading(cmd *cobra.Command, do func(*printer, *controlplane.Fabric) error) error {
+	p, err := c.printer(cmd)
+	if err != nil {
+		return err
+	}
+	f, err := c.forReading(cmd)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return do(p, f)
+}
+
 // forWriting opens sessions as the primary. Where nobody is primary the
 // election id is raised as far as it takes; where somebody is, only with
 // --take-over.
@@ -436,6 +439,32 @@ func names(pick func(*schema.Schema) []string) func(context.Context, *controlpla
 func registerNames(sch *schema.Schema) (list []string) {
 	for _, r := range sch.Registers {
 		list = append(list, r.Name)
+	}
+	return list
+}
+
+func counterNames(sch *schema.Schema) (list []string) {
+	for _, x := range sch.Counters {
+		list = append(list, x.Name)
+	}
+	for _, t := range sch.Tables {
+		if t.DirectCounter {
+			list = append(list, t.Name)
+		}
+	}
+	return list
+}
+
+func meterNames(sch *schema.Schema) (list []string) {
+	for _, m := range sch.Meters {
+		list = append(list, m.Name)
+	}
+	return list
+}
+
+func tableNames(sch *schema.Schema) (list []string) {
+	for _, t := range sch.Tables {
+		list = append(list, t.Name)
 	}
 	return list
 }

@@ -81,7 +81,7 @@ With --keep --standby it waits until the controller in charge is gone.`,
 }
 
 func (a *apply) run(cmd *cobra.Command, file string) error {
-	asJSON, err := a.asJSON(cmd)
+	p, err := a.printer(cmd)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 			return err
 		}
 		defer f.Close()
-		return a.each(cmd, f, asJSON, true, func(ctx context.Context, s *controlplane.Session) (*controlplane.Change, error) {
+		return a.each(cmd.Context(), p, f, true, func(ctx context.Context, s *controlplane.Session) (*controlplane.Change, error) {
 			return s.Plan(ctx, wanted[s.Name()])
 		})
 	}
@@ -121,7 +121,7 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 		return err
 	}
 	defer f.Close()
-	return a.each(cmd, f, asJSON, a.diff, func(ctx context.Context, s *controlplane.Session) (*controlplane.Change, error) {
+	return a.each(cmd.Context(), p, f, a.diff, func(ctx context.Context, s *controlplane.Session) (*controlplane.Change, error) {
 		return s.Apply(ctx, wanted[s.Name()])
 	})
 }
@@ -231,10 +231,10 @@ func (a *apply) program(cmd *cobra.Command, bmv2 bool) (controlplane.Pipeline, *
 
 // each does something to all switches at once and prints what came of it, in
 // the order of the switches.
-func (a *apply) each(cmd *cobra.Command, f *controlplane.Fabric, asJSON, diff bool, do func(context.Context, *controlplane.Session) (*controlplane.Change, error)) error {
+func (a *apply) each(ctx context.Context, p *printer, f *controlplane.Fabric, diff bool, do func(context.Context, *controlplane.Session) (*controlplane.Change, error)) error {
 	changes := make(map[string]*controlplane.Change)
 	var mu sync.Mutex
-	err := f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
+	err := f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
 		c, err := do(ctx, s)
 		mu.Lock()
 		defer mu.Unlock()
@@ -243,45 +243,38 @@ func (a *apply) each(cmd *cobra.Command, f *controlplane.Fabric, asJSON, diff bo
 		}
 		return err
 	})
-	out := cmd.OutOrStdout()
+	list := p.stream(inJSON("switch"), inJSON("push"), inJSON("insert"), inJSON("modify"), inJSON("delete"))
 	same := 0
 	for _, s := range f.Sessions() {
 		c := changes[s.Name()]
 		if c == nil {
 			continue
 		}
+		insert, modify, del := c.Plan.Counts()
+		if err := list.add(s.Name(), c.Push, insert, modify, del); err != nil {
+			return err
+		}
 		if c.Empty() {
 			same++
-		}
-		if asJSON {
-			insert, modify, del := c.Plan.Counts()
-			if err := printJSON(out, map[string]any{"switch": s.Name(), "push": c.Push, "insert": insert, "modify": modify, "delete": del}); err != nil {
-				return err
-			}
-			continue
-		}
-		if c.Empty() {
 			continue
 		}
 		text := c.String()
 		if a.dryRun {
 			text = strings.Replace(text, "pushed", "to be pushed", 1) + ", if applied"
 		}
-		fmt.Fprintf(out, "%s: %s\n", s.Name(), text)
+		fmt.Fprintf(p.text, "%s: %s\n", s.Name(), text)
 		if diff {
-			if err := c.Plan.Print(out, c.Schema, "  "); err != nil {
+			if err := c.Plan.Print(p.text, c.Schema, "  "); err != nil {
 				return err
 			}
 		}
 	}
-	if !asJSON {
-		all := len(f.Sessions())
-		switch {
-		case same < all && err == nil && !a.dryRun:
-			fmt.Fprintf(out, "%d of %d switches are as desired, %d of them were already\n", all, all, same)
-		default:
-			fmt.Fprintf(out, "%d of %d switches are as desired already\n", same, all)
-		}
+	all := len(f.Sessions())
+	switch {
+	case same < all && err == nil && !a.dryRun:
+		fmt.Fprintf(p.text, "%d of %d switches are as desired, %d of them were already\n", all, all, same)
+	default:
+		fmt.Fprintf(p.text, "%d of %d switches are as desired already\n", same, all)
 	}
 	return err
 }

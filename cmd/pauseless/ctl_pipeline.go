@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
@@ -112,49 +111,33 @@ func readP4Info(file string) (*p4configv1.P4Info, error) {
 }
 
 func (c *ctl) getPipeline(cmd *cobra.Command, info, config string) error {
-	asJSON, err := c.asJSON(cmd)
-	if err != nil {
-		return err
-	}
-	f, err := c.forReading(cmd)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if info != "" || config != "" {
-		s, err := c.one(cmd, f)
-		if err != nil {
-			return err
-		}
-		p, err := s.FetchPipeline(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return savePipeline(s.Name(), p, info, config)
-	}
-	g := grid{head: []string{"switch", "cookie", "arch", "tables", "registers", "digests", "config"}}
-	for _, s := range f.Sessions() {
-		p, err := s.FetchPipeline(cmd.Context())
-		if err != nil {
-			return err
-		}
-		i := p.P4Info
-		if asJSON {
-			err := printJSON(cmd.OutOrStdout(), map[string]any{
-				"switch": s.Name(), "cookie": fmt.Sprintf("%#x", p.Cookie), "arch": i.GetPkgInfo().GetArch(), "tables": len(i.GetTables()),
-				"registers": len(i.GetRegisters()), "digests": len(i.GetDigests()), "config_bytes": len(p.Config),
-			})
+	return c.reading(cmd, func(out *printer, f *controlplane.Fabric) error {
+		if info != "" || config != "" {
+			s, err := c.one(cmd, f)
 			if err != nil {
 				return err
 			}
+			p, err := s.FetchPipeline(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return savePipeline(s.Name(), p, info, config)
 		}
-		g.add(s.Name(), fmt.Sprintf("%#x", p.Cookie), i.GetPkgInfo().GetArch(), strconv.Itoa(len(i.GetTables())),
-			strconv.Itoa(len(i.GetRegisters())), strconv.Itoa(len(i.GetDigests())), fmt.Sprintf("%d bytes", len(p.Config)))
-	}
-	if !asJSON {
-		g.print(cmd.OutOrStdout(), "")
-	}
-	return nil
+		list := out.table("", both("switch"), both("cookie"), both("arch"), both("tables"), both("registers"), both("digests"), inTable("config"), inJSON("config_bytes"))
+		for _, s := range f.Sessions() {
+			p, err := s.FetchPipeline(cmd.Context())
+			if err != nil {
+				return err
+			}
+			i, size := p.P4Info, len(p.Config)
+			if err := list.add(s.Name(), fmt.Sprintf("%#x", p.Cookie), i.GetPkgInfo().GetArch(), len(i.GetTables()),
+				len(i.GetRegisters()), len(i.GetDigests()), fmt.Sprintf("%d bytes", size), size); err != nil {
+				return err
+			}
+		}
+		list.end()
+		return nil
+	})
 }
 
 func savePipeline(name string, p controlplane.Pipeline, info, config string) error {

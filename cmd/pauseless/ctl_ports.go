@@ -3,11 +3,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/bmv2"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/spf13/cobra"
 )
 
@@ -22,7 +24,7 @@ BMv2's Thrift server. At least one of --topology and --thrift is needed.`,
   pauseless ctl --addr :9559 --thrift :9090 ports`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asJSON, err := c.asJSON(cmd)
+			p, err := c.printer(cmd)
 			if err != nil {
 				return err
 			}
@@ -30,83 +32,67 @@ BMv2's Thrift server. At least one of --topology and --thrift is needed.`,
 			if err != nil {
 				return err
 			}
-			g := grid{head: []string{"switch", "port", "to", "rate", "interface", "state"}}
+			list := p.table("", both("switch"), both("port"), both("to"), both("rate"), both("interface"), both("state"))
 			for _, t := range targets {
-				rows, err := c.portsOf(cmd, t)
-				if err != nil {
+				if err := c.addPorts(cmd.Context(), list, t); err != nil {
 					return fmt.Errorf("%s: %w", t.Name, err)
 				}
-				for _, r := range rows {
-					g.add(r...)
-					if asJSON {
-						obj := make(map[string]string)
-						for i, h := range g.head {
-							obj[h] = r[i]
-						}
-						if err := printJSON(cmd.OutOrStdout(), obj); err != nil {
-							return err
-						}
-					}
-				}
 			}
-			if !asJSON {
-				g.print(cmd.OutOrStdout(), "")
-			}
+			list.end()
 			return nil
 		},
 	}
 }
 
-func (c *ctl) portsOf(cmd *cobra.Command, t controlplane.Target) ([][]string, error) {
+// addPorts adds the ports of a switch to a list.
+func (c *ctl) addPorts(ctx context.Context, list *records, t controlplane.Target) error {
 	live := make(map[int]bmv2.Port)
 	last := 0
 	if t.Thrift != "" {
 		client, err := bmv2.Dial(t.Thrift, bmv2.Timeout)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer client.Close()
-		ports, err := client.Ports(cmd.Context())
+		ports, err := client.Ports(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, p := range ports {
 			live[p.Number] = p
 			last = max(last, p.Number)
 		}
 	}
-	var rows [][]string
+	var wired []topo.Port // port 1 and so on, by the topology
 	if c.net != nil {
 		if n := c.net.NodeByName(t.Name); n != nil {
-			last = max(last, len(n.Ports))
+			wired = n.Ports
+			last = max(last, len(wired))
 		}
 	} else if t.Thrift == "" {
-		return nil, fmt.Errorf("P4Runtime does not tell ports: give --topology FILE, or BMv2's --thrift HOST:PORT")
+		return fmt.Errorf("P4Runtime does not tell ports: give --topology FILE, or BMv2's --thrift HOST:PORT")
 	}
 	for i := 0; i <= last; i++ {
-		row := []string{t.Name, strconv.Itoa(i), "", "", "", ""}
-		known := false
-		if c.net != nil {
-			if n := c.net.NodeByName(t.Name); n != nil && i >= 1 && i <= len(n.Ports) {
-				p := n.Ports[i-1]
-				row[2] = fmt.Sprintf("%s port %d", c.net.Nodes[p.Peer].Name, p.PeerPort)
-				row[3] = c.net.Links[p.Link].Rate.String()
-				known = true
-			}
-		}
-		if p, ok := live[i]; ok {
-			row[4] = p.Interface
-			row[5] = "down"
-			if p.Up {
-				row[5] = "up"
-			}
-			known = true
-		}
+		to, rate, state := "", "", ""
+		known := i >= 1 && i <= len(wired)
 		if known {
-			rows = append(rows, row)
+			p := wired[i-1]
+			to, rate = fmt.Sprintf("%s port %d", c.net.Nodes[p.Peer].Name, p.PeerPort), c.net.Links[p.Link].Rate.String()
+		}
+		p, ok := live[i]
+		switch {
+		case ok && p.Up:
+			state = "up"
+		case ok:
+			state = "down"
+		}
+		if known || ok {
+			if err := list.add(t.Name, strconv.Itoa(i), to, rate, p.Interface, state); err != nil {
+				return err
+			}
 		}
 	}
-	return rows, nil
+	return nil
 }
 
 func newCtlQueuesCmd(c *ctl) *cobra.Command {

@@ -6,38 +6,212 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
 
-// grid is a table of text. Columns are as wide as their widest cell; numbers
-// stand to the right.
-type grid struct {
-	head []string
-	rows [][]string
+// printer writes what the verbs of ctl find out: for people as tables and
+// lines, for programs as one JSON object a line. It may be used by several
+// goroutines.
+type printer struct {
+	w    io.Writer
+	json bool
+	// Text takes what is meant for people only. With JSON it goes nowhere.
+	text io.Writer
+
+	mu          sync.Mutex
+	limit, used int    // records that may be written, where limit is not 0
+	done        func() // is called with the last of them
 }
 
-func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
-
-func (g *grid) print(w io.Writer, indent string) {
-	width := make([]int, len(g.head))
-	right := make([]bool, len(g.head))
-	for i := range g.head {
-		right[i] = len(g.rows) > 0
+func newPrinter(w io.Writer, json bool) *printer {
+	p := &printer{w: w, json: json, text: w}
+	if json {
+		p.text = io.Discard
 	}
-	for _, row := range append([][]string{g.head}, g.rows...) {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
+	return p
+}
+
+// printer returns a printer of the format that -o asks for.
+func (c *ctl) printer(cmd *cobra.Command) (*printer, error) {
+	switch c.output {
+	case "table", "json":
+		return newPrinter(cmd.OutOrStdout(), c.output == "json"), nil
+	}
+	return nil, usageErrorf(cmd, "-o is table or json, not %q", c.output)
+}
+
+// stopAfter calls done with the nth record; what comes after it is not
+// written. 0 is no limit.
+func (p *printer) stopAfter(n int, done func()) { p.limit, p.done = n, done }
+
+// write calls do, which writes one record, unless enough have been written.
+func (p *printer) write(do func() error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.limit > 0 && p.used >= p.limit {
+		return nil
+	}
+	if p.used++; p.used == p.limit {
+		p.done()
+	}
+	return do()
+}
+
+// column is a field of records: its head in tables and its key in JSON. One
+// that is empty is not there.
+type column struct{ head, key string }
+
+func both(name string) column    { return column{name, name} }
+func inTable(head string) column { return column{head, ""} }
+func inJSON(key string) column   { return column{"", key} }
+
+// records are printed one below the other. Their fields are as the columns
+// say; a nil field is not in JSON, and empty in tables.
+type records struct {
+	p       *printer
+	title   string // a line above the table, which is indented then
+	columns []column
+	lines   bool // each is a line of its own and written at once; no heads
+	rows    [][]string
+}
+
+// table starts records that people see as a table, with a line above it
+// unless title is empty.
+func (p *printer) table(title string, columns ...column) *records {
+	return &records{p: p, title: title, columns: columns}
+}
+
+// stream starts records that people see as a line each, as soon as they come.
+func (p *printer) stream(columns ...column) *records {
+	return &records{p: p, columns: columns, lines: true}
+}
+
+// add prints a record as JSON or as a line, or adds it to the table.
+func (r *records) add(fields ...any) error {
+	if len(fields) != len(r.columns) {
+		panic(fmt.Sprintf("BUG: %d fields for %d columns", len(fields), len(r.columns)))
+	}
+	object := make(map[string]any)
+	var cells []string
+	for i, c := range r.columns {
+		if c.key != "" && fields[i] != nil {
+			object[c.key] = fields[i]
+			if p, ok := fields[i].(pairs); ok {
+				object[c.key] = p.object()
+			}
+		}
+		if c.head != "" {
+			cells = append(cells, cellOf(fields[i]))
 		}
 	}
-	for _, row := range g.rows {
+	switch {
+	case r.p.json && len(object) > 0:
+		return r.p.write(func() error {
+			e := json.NewEncoder(r.p.w)
+			e.SetEscapeHTML(false)
+			return e.Encode(object)
+		})
+	case r.p.json || len(cells) == 0:
+	case r.lines:
+		return r.p.write(func() error {
+			_, err := fmt.Fprintln(r.p.w, strings.TrimRight(strings.Join(cells, " "), " "))
+			return err
+		})
+	default:
+		r.rows = append(r.rows, cells)
+	}
+	return nil
+}
+
+// pairs are names and values in an order of their own.
+type pairs [][2]string
+
+func (p pairs) String() string {
+	var words []string
+	for _, x := range p {
+		words = append(words, x[0]+"="+x[1])
+	}
+	return strings.Join(words, " ")
+}
+
+// object has them by name, as JSON has them.
+func (p pairs) object() map[string]string {
+	object := make(map[string]string)
+	for _, x := range p {
+		object[x[0]] = x[1]
+	}
+	return object
+}
+
+// sortedPairs has the entries of a map in the order of their names.
+func sortedPairs(m map[string]string) pairs {
+	list := pairs{}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, [2]string{k, m[k]})
+	}
+	return list
+}
+
+// cellOf is a field as people read it.
+func cellOf(field any) string {
+	switch v := field.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []string:
+		return strings.Join(v, " ")
+	}
+	return fmt.Sprint(field)
+}
+
+// end prints the table, and notes below it. Columns are as wide as their
+// widest cell; numbers stand to the right. A table with a title has no heads
+// without rows.
+func (r *records) end(notes ...string) {
+	indent := ""
+	if r.title != "" {
+		fmt.Fprintln(r.p.text, r.title)
+		indent = "  "
+	}
+	if !r.p.json && (r.title == "" || len(r.rows) > 0) {
+		var heads []string
+		for _, c := range r.columns {
+			if c.head != "" {
+				heads = append(heads, c.head)
+			}
+		}
+		printGrid(r.p.text, indent, heads, r.rows)
+	}
+	for _, n := range notes {
+		if n != "" {
+			fmt.Fprintln(r.p.text, indent+n)
+		}
+	}
+}
+
+func printGrid(w io.Writer, indent string, heads []string, rows [][]string) {
+	width := make([]int, len(heads))
+	right := make([]bool, len(heads))
+	for i := range heads {
+		right[i] = len(rows) > 0
+	}
+	all := append([][]string{heads}, rows...)
+	for n, row := range all {
 		for i, cell := range row {
-			if cell != "" && strings.Trim(cell, "0123456789.") != "" {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+			if n > 0 && cell != "" && strings.Trim(cell, "0123456789.") != "" {
 				right[i] = false
 			}
 		}
 	}
-	for _, row := range append([][]string{g.head}, g.rows...) {
+	for _, row := range all {
 		var b strings.Builder
 		b.WriteString(indent)
 		for i, cell := range row {
@@ -51,11 +225,4 @@ func (g *grid) print(w io.Writer, indent string) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
 	}
-}
-
-// printJSON writes v as one line.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -61,39 +60,26 @@ On BMv2, registers are behind its Thrift server: add --thrift HOST:PORT.`,
 }
 
 func (c *ctl) listRegisters(cmd *cobra.Command) error {
-	asJSON, err := c.asJSON(cmd)
-	if err != nil {
-		return err
-	}
-	f, err := c.forReading(cmd)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	g := grid{head: []string{"switch", "register", "cells", "bits", "unit", "index"}}
-	for _, s := range f.Sessions() {
-		sch, err := s.LoadSchema(cmd.Context())
-		if err != nil {
-			return err
-		}
-		for _, r := range sch.Registers {
-			var dims []string
-			for _, d := range r.Index {
-				dims = append(dims, d.Name)
+	return c.reading(cmd, func(p *printer, f *controlplane.Fabric) error {
+		list := p.table("", both("switch"), both("register"), both("cells"), both("bits"), both("unit"), inTable("index"), inJSON("index"))
+		for _, s := range f.Sessions() {
+			sch, err := s.LoadSchema(cmd.Context())
+			if err != nil {
+				return err
 			}
-			if asJSON {
-				err := printJSON(cmd.OutOrStdout(), map[string]any{"switch": s.Name(), "register": r.Name, "cells": r.Size, "bits": r.Bits, "unit": r.Unit, "index": dims})
-				if err != nil {
+			for _, r := range sch.Registers {
+				var dims []string
+				for _, d := range r.Index {
+					dims = append(dims, d.Name)
+				}
+				if err := list.add(s.Name(), r.Name, r.Size, r.Bits, r.Unit, strings.Join(dims, ", "), dims); err != nil {
 					return err
 				}
 			}
-			g.add(s.Name(), r.Name, strconv.Itoa(r.Size), strconv.Itoa(r.Bits), r.Unit, strings.Join(dims, ", "))
 		}
-	}
-	if !asJSON {
-		g.print(cmd.OutOrStdout(), "")
-	}
-	return nil
+		list.end()
+		return nil
+	})
 }
 
 // cellRange is NAME, NAME[3] or NAME[3..7].
@@ -136,39 +122,27 @@ func cellRanges(cmd *cobra.Command, args []string) ([]cellRange, error) {
 }
 
 func (c *ctl) getRegisters(cmd *cobra.Command, args []string, all bool) error {
-	asJSON, err := c.asJSON(cmd)
-	if err != nil {
-		return err
-	}
 	ranges, err := cellRanges(cmd, args)
 	if err != nil {
 		return err
 	}
-	f, err := c.forReading(cmd)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	arrays, err := readArrays(cmd.Context(), f, ranges)
-	if err != nil {
-		return err
-	}
-	for _, s := range f.Sessions() {
-		for i, a := range arrays[s.Name()] {
-			r := ranges[i]
-			if r.last >= len(a.Values) {
-				return fmt.Errorf("%s: %s has cells 0 to %d", s.Name(), a.Name, len(a.Values)-1)
-			}
-			if asJSON {
-				if err := printJSON(cmd.OutOrStdout(), arrayJSON(s.Name(), a, r)); err != nil {
+	return c.reading(cmd, func(p *printer, f *controlplane.Fabric) error {
+		arrays, err := readArrays(cmd.Context(), f, ranges)
+		if err != nil {
+			return err
+		}
+		for _, s := range f.Sessions() {
+			for i, a := range arrays[s.Name()] {
+				if ranges[i].last >= len(a.Values) {
+					return fmt.Errorf("%s: %s has cells 0 to %d", s.Name(), a.Name, len(a.Values)-1)
+				}
+				if err := c.printArray(p, s.Name(), a, ranges[i], all, nil); err != nil {
 					return err
 				}
-				continue
 			}
-			c.printArray(cmd.OutOrStdout(), s.Name(), a, r, all)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // readArrays reads the arrays of the ranges from all switches at once.
@@ -195,71 +169,60 @@ func readArrays(ctx context.Context, f *controlplane.Fabric, ranges []cellRange)
 	return out, err
 }
 
-// arrayJSON is an array, or the cells asked for, as programs read it.
-func arrayJSON(name string, a register.Array, r cellRange) map[string]any {
-	first, values := 0, a.Values
-	if r.first >= 0 {
-		first, values = r.first, a.Values[r.first:r.last+1]
-	}
-	obj := map[string]any{"switch": name, "register": a.Name, "unit": a.Unit, "first": first, "values": values}
-	if len(a.Index) > 0 {
-		index := make([]map[string]any, len(a.Index))
-		rest := len(a.Values)
-		for i := len(a.Index) - 1; i >= 0; i-- {
-			size := a.Index[i].Size
-			if size == 0 { // as many as fit
-				size = rest
-			}
-			rest /= size
-			index[i] = map[string]any{"name": a.Index[i].Name, "size": size}
-		}
-		obj["index"] = index
-	}
-	return obj
-}
-
 const fewCells = 32 // are all shown
 
-func (c *ctl) printArray(w io.Writer, name string, a register.Array, r cellRange, all bool) {
-	unit := ""
-	if a.Unit != "" {
-		unit = " [" + a.Unit + "]"
-	}
-	fmt.Fprintf(w, "%s %s%s\n", name, a.Name, unit)
+// printArray prints the cells asked for of an array: in JSON all in one
+// record, with the time of the reading if there is one; in tables a line each.
+func (c *ctl) printArray(p *printer, name string, a register.Array, r cellRange, all bool, at any) error {
 	first, last := 0, len(a.Values)-1
 	if r.first >= 0 {
 		first, last = r.first, r.last
 	}
-	show := all || r.first >= 0 || len(a.Values) <= fewCells
-	g := grid{head: []string{"index", "value"}}
+	array := p.stream(inJSON("switch"), inJSON("register"), inJSON("unit"), inJSON("first"), inJSON("values"), inJSON("index"), inJSON("time"))
+	if err := array.add(name, a.Name, a.Unit, first, a.Values[first:last+1], dimensions(a), at); err != nil || p.json {
+		return err
+	}
+	title := name + " " + a.Name
+	if a.Unit != "" {
+		title += " [" + a.Unit + "]"
+	}
+	columns := []column{inTable("index"), inTable("value"), {}, {}}
 	if len(a.Index) > 0 {
-		g.head = append(g.head, "of")
+		columns[2] = inTable("of")
 	}
-	means := a.Unit == "path" || a.Unit == "paths"
-	if means {
-		g.head = append(g.head, a.Unit)
+	if a.Unit == "path" || a.Unit == "paths" {
+		columns[3] = inTable(a.Unit)
 	}
+	cells := p.table(title, columns...)
+	show := all || r.first >= 0 || len(a.Values) <= fewCells
 	hidden := 0
 	for i := first; i <= last; i++ {
 		if a.Values[i] == 0 && !show {
 			hidden++
-			continue
+		} else if err := cells.add(i, a.Values[i], a.Label(i, c.namer(name)), a.Meaning(i, c.namer(name))); err != nil {
+			return err
 		}
-		row := []string{strconv.Itoa(i), strconv.FormatUint(a.Values[i], 10)}
-		if len(a.Index) > 0 {
-			row = append(row, a.Label(i, c.namer(name)))
+	}
+	cells.end(zeros(hidden))
+	return nil
+}
+
+// dimensions are those of an array's index, nil if it has none.
+func dimensions(a register.Array) any {
+	if len(a.Index) == 0 {
+		return nil
+	}
+	index := make([]map[string]any, len(a.Index))
+	rest := len(a.Values)
+	for i := len(a.Index) - 1; i >= 0; i-- {
+		size := a.Index[i].Size
+		if size == 0 { // as many as fit
+			size = rest
 		}
-		if means {
-			row = append(row, a.Meaning(i, c.namer(name)))
-		}
-		g.add(row...)
+		rest /= size
+		index[i] = map[string]any{"name": a.Index[i].Name, "size": size}
 	}
-	if len(g.rows) > 0 {
-		g.print(w, "  ")
-	}
-	if hidden > 0 {
-		fmt.Fprintf(w, "  %d cells are 0\n", hidden)
-	}
+	return index
 }
 
 func (c *ctl) setRegister(cmd *cobra.Command, args []string) error {

@@ -7,9 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -22,40 +20,6 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/spf13/cobra"
 )
-
-// lines takes turns between goroutines that each have something to write, and
-// counts.
-type lines struct {
-	mu    sync.Mutex
-	w     io.Writer
-	times int // after so many, done is called and nothing is written any more; 0: never
-	done  func()
-	count int
-}
-
-// write calls do unless enough has been written.
-func (l *lines) write(do func() error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.times > 0 && l.count >= l.times {
-		return nil
-	}
-	if l.count++; l.count == l.times {
-		l.done()
-	}
-	return do()
-}
-
-func (l *lines) print(format string, args ...any) error {
-	return l.write(func() error {
-		_, err := fmt.Fprintf(l.w, format+"\n", args...)
-		return err
-	})
-}
-
-func (l *lines) json(v any) error {
-	return l.write(func() error { return printJSON(l.w, v) })
-}
 
 func newCtlDigestsCmd(c *ctl) *cobra.Command {
 	var times int
@@ -70,7 +34,7 @@ controller only.`,
   pauseless ctl --addr :50001 digests rlb_warning_t -o json`,
 		ValidArgsFunction: c.complete(names(digestNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			asJSON, err := c.asJSON(cmd)
+			p, err := c.printer(cmd)
 			if err != nil {
 				return err
 			}
@@ -81,9 +45,9 @@ controller only.`,
 			defer f.Close()
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			out := &lines{w: cmd.OutOrStdout(), times: times, done: cancel}
+			p.stopAfter(times, cancel)
 			return ignoreCancel(ctx, f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
-				return printDigests(ctx, s, args, timeout, out, asJSON)
+				return printDigests(ctx, p, s, args, timeout)
 			}))
 		},
 	}
@@ -100,7 +64,7 @@ func ignoreCancel(ctx context.Context, err error) error {
 	return err
 }
 
-func printDigests(ctx context.Context, s *controlplane.Session, names []string, delay time.Duration, out *lines, asJSON bool) error {
+func printDigests(ctx context.Context, p *printer, s *controlplane.Session, names []string, delay time.Duration) error {
 	sch, err := s.LoadSchema(ctx)
 	if err != nil {
 		return err
@@ -124,34 +88,28 @@ func printDigests(ctx context.Context, s *controlplane.Session, names []string, 
 			}
 		}
 	}
+	list := p.stream(both("switch"), both("digest"), both("fields"))
 	for d := range in {
 		if len(wanted) > 0 && !wanted[d.Name] {
 			continue
 		}
-		if asJSON {
-			fields := make(map[string]string)
-			for _, f := range d.Fields {
-				fields[f.Name] = f.Text
-			}
-			if err := out.json(map[string]any{"switch": s.Name(), "digest": d.Name, "fields": fields}); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := out.print("%s %s", s.Name(), digestText(d)); err != nil {
+		if err := list.add(s.Name(), d.Name, fieldsOf(d)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func fieldsOf(d controlplane.Digest) (list pairs) {
+	for _, f := range d.Fields {
+		list = append(list, [2]string{f.Name, f.Text})
+	}
+	return list
+}
+
 // digestText prints a digest as "fault_t leaf=2 path=1".
 func digestText(d controlplane.Digest) string {
-	text := d.Name
-	for _, f := range d.Fields {
-		text += " " + f.Name + "=" + f.Text
-	}
-	return text
+	return strings.TrimRight(d.Name+" "+fieldsOf(d).String(), " ")
 }
 
 // switchOn makes a switch send a digest, unless it does already.
@@ -243,7 +201,7 @@ file. Switches send them to the primary controller only.`,
   pauseless ctl --addr :50001 packet-in --pcap controller.pcap`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asJSON, err := c.asJSON(cmd)
+			p, err := c.printer(cmd)
 			if err != nil {
 				return err
 			}
@@ -254,7 +212,7 @@ file. Switches send them to the primary controller only.`,
 			defer f.Close()
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			out := &lines{w: cmd.OutOrStdout(), times: times, done: cancel}
+			p.stopAfter(times, cancel)
 			var writer *pcap.Writer
 			if file != "" {
 				f, err := outfile.Stream(file)
@@ -271,23 +229,20 @@ file. Switches send them to the primary controller only.`,
 				if err != nil {
 					return err
 				}
-				for p := range s.Packets(ctx) {
+				list := p.stream(both("switch"), both("metadata"), inTable("length"), inTable("packet"), inJSON("packet"))
+				for in := range s.Packets(ctx) {
 					metadata := make(map[string]string)
 					for _, m := range sch.PacketIn {
-						if v, ok := p.Metadata[m.Name]; ok {
+						if v, ok := in.Metadata[m.Name]; ok {
 							metadata[m.Name] = m.Print(v)
 						}
 					}
 					var err error
-					switch {
-					case writer != nil:
-						err = out.write(func() error {
-							return writer.Write(time.Now(), p.Payload, 0)
-						})
-					case asJSON:
-						err = out.json(map[string]any{"switch": s.Name(), "metadata": metadata, "packet": hex.EncodeToString(p.Payload)})
-					default:
-						err = out.print("%s %s %d bytes %s", s.Name(), sortedPairs(metadata), len(p.Payload), hex.EncodeToString(p.Payload[:min(len(p.Payload), 64)]))
+					if writer != nil {
+						err = p.write(func() error { return writer.Write(time.Now(), in.Payload, 0) })
+					} else {
+						n := len(in.Payload)
+						err = list.add(s.Name(), sortedPairs(metadata), fmt.Sprintf("%d bytes", n), hex.EncodeToString(in.Payload[:min(n, 64)]), hex.EncodeToString(in.Payload))
 					}
 					if err != nil {
 						return err
@@ -301,15 +256,6 @@ file. Switches send them to the primary controller only.`,
 	cmd.Flags().StringVar(&file, "pcap", "", "write the packets to a pcap `FILE` instead")
 	cmd.MarkFlagFilename("pcap")
 	return cmd
-}
-
-func sortedPairs(m map[string]string) string {
-	var list []string
-	for k, v := range m {
-		list = append(list, k+"="+v)
-	}
-	sort.Strings(list)
-	return strings.Join(list, " ")
 }
 
 func newCtlAlertsCmd(c *ctl) *cobra.Command {
@@ -326,7 +272,7 @@ are in the output of ctl apply --keep.`,
   pauseless ctl --topology fabric.yaml alerts -o json >> alerts.jsonl`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asJSON, err := c.asJSON(cmd)
+			p, err := c.printer(cmd)
 			if err != nil {
 				return err
 			}
@@ -336,13 +282,11 @@ are in the output of ctl apply --keep.`,
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			out := &lines{w: cmd.OutOrStdout(), times: times, done: cancel}
+			p.stopAfter(times, cancel)
+			list := p.stream(inTable("time"), inTable("event"), inJSON("time"), inJSON("switch"), inJSON("alert"), inJSON("text"))
 			tell := func(e controlplane.Event) {
-				if asJSON {
-					out.json(map[string]any{"time": time.Now().UTC().Format(time.RFC3339Nano), "switch": e.Switch, "alert": e.Kind.String(), "text": e.Text})
-				} else {
-					out.print("%s %s", time.Now().Format("15:04:05.000"), e)
-				}
+				now := time.Now()
+				list.add(now.Format("15:04:05.000"), e.String(), now.UTC().Format(time.RFC3339Nano), e.Switch, e.Kind.String(), e.Text)
 			}
 			f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Observe, Timeout: c.timeout, Event: tell})
 			if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
@@ -23,52 +22,35 @@ func newCtlTablesCmd(c *ctl) *cobra.Command {
 		Example: `  pauseless ctl --addr :50001 tables
   pauseless ctl --addr :50001 tables Forward
   pauseless ctl --addr :50001 tables Forward -o json`,
-		ValidArgsFunction: c.complete(func(ctx context.Context, s *controlplane.Session) ([]string, error) {
-			sch, err := s.LoadSchema(ctx)
-			if err != nil {
-				return nil, err
-			}
-			var names []string
-			for _, t := range sch.Tables {
-				names = append(names, t.Name)
-			}
-			return names, nil
-		}),
+		ValidArgsFunction: c.complete(names(tableNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			asJSON, err := c.asJSON(cmd)
-			if err != nil {
-				return err
-			}
-			f, err := c.forReading(cmd)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			if len(args) == 0 {
-				return c.listTables(cmd, f, asJSON)
-			}
-			for _, s := range f.Sessions() {
-				for _, name := range args {
-					if err := c.printTable(cmd, s, name, asJSON); err != nil {
-						return err
+			return c.reading(cmd, func(p *printer, f *controlplane.Fabric) error {
+				if len(args) == 0 {
+					return listTables(cmd.Context(), p, f)
+				}
+				for _, s := range f.Sessions() {
+					for _, name := range args {
+						if err := printTable(cmd.Context(), p, s, name); err != nil {
+							return err
+						}
 					}
 				}
-			}
-			return nil
+				return nil
+			})
 		},
 	}
 }
 
-// listTables prints one row per table, with how full it is.
-func (c *ctl) listTables(cmd *cobra.Command, f *controlplane.Fabric, asJSON bool) error {
-	g := grid{head: []string{"switch", "table", "match", "entries", "size", "actions"}}
+// listTables prints a record per table, with how full it is.
+func listTables(ctx context.Context, p *printer, f *controlplane.Fabric) error {
+	list := p.table("", both("switch"), both("table"), both("match"), both("entries"), both("size"), both("actions"))
 	for _, s := range f.Sessions() {
-		sch, err := s.LoadSchema(cmd.Context())
+		sch, err := s.LoadSchema(ctx)
 		if err != nil {
 			return err
 		}
 		entries := make(map[uint32]int)
-		got, err := s.Read(cmd.Context(), &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}})
+		got, err := s.Read(ctx, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}})
 		if err != nil {
 			return err
 		}
@@ -83,20 +65,12 @@ func (c *ctl) listTables(cmd *cobra.Command, f *controlplane.Fabric, asJSON bool
 			for _, a := range t.Actions {
 				actions = append(actions, a.Name)
 			}
-			if asJSON {
-				err := printJSON(cmd.OutOrStdout(), map[string]any{
-					"switch": s.Name(), "table": t.Name, "match": match, "entries": entries[t.ID], "size": t.Size, "actions": actions,
-				})
-				if err != nil {
-					return err
-				}
+			if err := list.add(s.Name(), t.Name, match, entries[t.ID], t.Size, actions); err != nil {
+				return err
 			}
-			g.add(s.Name(), t.Name, strings.Join(match, " "), strconv.Itoa(entries[t.ID]), strconv.FormatInt(t.Size, 10), strings.Join(actions, " "))
 		}
 	}
-	if !asJSON {
-		g.print(cmd.OutOrStdout(), "")
-	}
+	list.end()
 	return nil
 }
 
@@ -129,8 +103,10 @@ func readTable(ctx context.Context, s *controlplane.Session, t *schema.Table) ([
 	return out, nil
 }
 
-func (c *ctl) printTable(cmd *cobra.Command, s *controlplane.Session, name string, asJSON bool) error {
-	sch, err := s.LoadSchema(cmd.Context())
+// printTable prints a record per entry. Tables have a column per match field;
+// in JSON they are one object, and "entry" is the line that entries add takes.
+func printTable(ctx context.Context, p *printer, s *controlplane.Session, name string) error {
+	sch, err := s.LoadSchema(ctx)
 	if err != nil {
 		return err
 	}
@@ -138,55 +114,56 @@ func (c *ctl) printTable(cmd *cobra.Command, s *controlplane.Session, name strin
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name(), err)
 	}
-	entries, err := readTable(cmd.Context(), s, t)
+	entries, err := readTable(ctx, s, t)
 	if err != nil {
 		return err
 	}
-	g := grid{}
+	columns := []column{inJSON("switch"), inJSON("table"), inJSON("match"), inJSON("entry"), inJSON("default"), inJSON("action"), inJSON("params")}
 	for _, f := range t.Fields {
-		g.head = append(g.head, f.Name)
+		columns = append(columns, inTable(f.Name))
 	}
-	prio := t.NeedsPriority()
-	if prio {
-		g.head = append(g.head, "prio")
+	priority := column{"", "priority"}
+	if t.NeedsPriority() {
+		priority.head = "prio"
 	}
-	g.head = append(g.head, "action")
+	columns = append(columns, priority, inTable("action"))
 	n := 0
 	for _, e := range entries {
-		if asJSON {
-			if err := printJSON(cmd.OutOrStdout(), entryJSON(s.Name(), sch, t, e)); err != nil {
-				return err
-			}
-			continue
-		}
-		var row []string
-		for _, f := range t.Fields {
-			switch {
-			case e.IsDefaultAction:
-				row = append(row, "default")
-			default:
-				row = append(row, f.FormatMatch(matchOf(e, f.ID)))
-			}
-		}
-		if prio {
-			text := ""
-			if !e.IsDefaultAction {
-				text = strconv.Itoa(int(e.Priority))
-			}
-			row = append(row, text)
-		}
 		if !e.IsDefaultAction {
 			n++
 		}
-		g.add(append(row, actionText(sch, e))...)
 	}
-	if asJSON {
-		return nil
+	list := p.table(fmt.Sprintf("%s %s: %d of %d entries", s.Name(), t.Name, n, t.Size), columns...)
+	for _, e := range entries {
+		line := sch.FormatEntity(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}})
+		match := make(map[string]string)
+		var cells []any
+		for _, f := range t.Fields {
+			m := matchOf(e, f.ID)
+			if m != nil {
+				match[f.Name] = f.FormatMatch(m)
+			}
+			if e.IsDefaultAction {
+				cells = append(cells, "default")
+			} else {
+				cells = append(cells, f.FormatMatch(m))
+			}
+		}
+		var isDefault, prio any
+		if e.IsDefaultAction {
+			isDefault = true
+		}
+		if e.Priority != 0 {
+			prio = e.Priority
+		}
+		action, params := actionOf(sch, e)
+		_, does, _ := strings.Cut(line, " -> ")
+		fields := append([]any{s.Name(), t.Name, match, line, isDefault, action, params}, cells...)
+		if err := list.add(append(fields, prio, does)...); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s %s: %d of %d entries\n", s.Name(), t.Name, n, t.Size)
-	if len(g.rows) > 0 {
-		g.print(cmd.OutOrStdout(), "  ")
-	}
+	list.end()
 	return nil
 }
 
@@ -199,48 +176,22 @@ func matchOf(e *p4v1.TableEntry, field uint32) *p4v1.FieldMatch {
 	return nil
 }
 
-// actionText prints what an entry does.
-func actionText(sch *schema.Schema, e *p4v1.TableEntry) string {
-	line := sch.FormatEntity(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}})
-	_, action, ok := strings.Cut(line, " -> ")
-	if !ok {
-		return ""
+// actionOf returns the name and parameters of an entry's action; both are nil
+// where a member or a group decides.
+func actionOf(sch *schema.Schema, e *p4v1.TableEntry) (name, params any) {
+	a := e.GetAction().GetAction()
+	if a == nil {
+		return nil, nil
 	}
-	return action
-}
-
-// entryJSON is an entry as programs read it; "entry" is the line that
-// entries add takes.
-func entryJSON(name string, sch *schema.Schema, t *schema.Table, e *p4v1.TableEntry) map[string]any {
-	match := make(map[string]string)
-	for _, f := range t.Fields {
-		if m := matchOf(e, f.ID); m != nil {
-			match[f.Name] = f.FormatMatch(m)
-		}
-	}
-	out := map[string]any{
-		"switch": name, "table": t.Name, "match": match,
-		"entry": sch.FormatEntity(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}),
-	}
-	if e.Priority != 0 {
-		out["priority"] = e.Priority
-	}
-	if e.IsDefaultAction {
-		out["default"] = true
-	}
-	if a := e.GetAction().GetAction(); a != nil {
-		out["action"] = sch.Name(a.ActionId)
-		params := make(map[string]string)
-		if def := schema.ByID[schema.Action](sch, a.ActionId); def != nil {
-			for _, p := range def.Params {
-				for _, arg := range a.Params {
-					if arg.ParamId == p.ID {
-						params[p.Name] = p.Print(arg.Value)
-					}
+	values := make(map[string]string)
+	if def := schema.ByID[schema.Action](sch, a.ActionId); def != nil {
+		for _, p := range def.Params {
+			for _, arg := range a.Params {
+				if arg.ParamId == p.ID {
+					values[p.Name] = p.Print(arg.Value)
 				}
 			}
 		}
-		out["params"] = params
 	}
-	return out
+	return sch.Name(a.ActionId), values
 }

@@ -32,7 +32,7 @@ switch that does not answer is named, and asked again at the next turn.`,
   pauseless ctl --topology fabric.yaml watch Readqlen --every 100ms > queues.jsonl`,
 		ValidArgsFunction: c.complete(names(registerNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := c.asJSON(cmd); err != nil {
+			if _, err := c.printer(cmd); err != nil {
 				return err
 			}
 			if len(args) == 0 {
@@ -81,6 +81,7 @@ type watch struct {
 
 // asLines writes each reading as JSON, until ctx is done.
 func (w *watch) asLines(ctx context.Context, out, errs io.Writer) error {
+	p := newPrinter(out, true)
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for n := 0; w.times == 0 || n < w.times; n++ {
@@ -101,9 +102,7 @@ func (w *watch) asLines(ctx context.Context, out, errs io.Writer) error {
 		}
 		for _, s := range w.fabric.Sessions() {
 			for i, a := range arrays[s.Name()] {
-				line := arrayJSON(s.Name(), a, w.ranges[i])
-				line["time"] = now.UTC().Format("2006-01-02T15:04:05.000Z")
-				if err := printJSON(out, line); err != nil {
+				if err := w.c.printArray(p, s.Name(), a, w.ranges[i], true, now.UTC().Format("2006-01-02T15:04:05.000Z")); err != nil {
 					return err
 				}
 			}
@@ -165,7 +164,7 @@ func (w *watch) View() string {
 	}
 	for _, s := range w.fabric.Sessions() {
 		for i, a := range w.now.arrays[s.Name()] {
-			w.c.printArray(&b, s.Name(), a, w.ranges[i], false)
+			w.c.printArray(newPrinter(&b, false), s.Name(), a, w.ranges[i], false, nil)
 			if before := w.before.arrays[s.Name()]; i < len(before) {
 				fmt.Fprintf(&b, "  %d of %d cells changed\n", changed(before[i].Values, a.Values), len(a.Values))
 			}

@@ -188,17 +188,18 @@ func (d *deployment) applyArgs(file string, more ...string) []string {
 func (d *deployment) describe(cmd *cobra.Command) {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "network %s: %d switches (%s) run %s\n%s\n\n", d.name, len(d.lab.Plan.Switches), d.lab.Plan.Kind, d.lab.Program.Name, d.lab.Plan.ScaleText())
-	hosts := grid{head: []string{"host", "address", "namespace", "at"}}
+	p := newPrinter(out, false)
+	hosts := p.table("", inTable("host"), inTable("address"), inTable("namespace"), inTable("at"))
 	for _, h := range d.lab.Plan.Hosts {
 		hosts.add(h.Name, h.Addr.Addr().String(), netns.Namespace(d.name, h.Name), h.Switch)
 	}
-	hosts.print(out, "")
+	hosts.end()
 	fmt.Fprintln(out)
-	switches := grid{head: []string{"switch", "P4Runtime", "Thrift", "log"}}
+	switches := p.table("", inTable("switch"), inTable("P4Runtime"), inTable("Thrift"), inTable("log"))
 	for _, s := range d.lab.Plan.Switches {
 		switches.add(s.Name, s.GRPC, s.Thrift, filepath.Join(netns.RunDir, d.name, s.Name+".log"))
 	}
-	switches.print(out, "")
+	switches.end()
 	first, last := d.lab.Plan.Hosts[0], d.lab.Plan.Hosts[len(d.lab.Plan.Hosts)-1]
 	ports := d.lab.Plan.Switches[0].Ports
 	fmt.Fprintf(out, "\ntry: ip netns exec %s ping %s\n     pauseless ctl --network %s registers\n     pauseless deploy capture %s\n",
