@@ -44,11 +44,13 @@ func Encode(p *Program) []byte {
 	return append(encode(reflect.ValueOf(p)).append(nil, 0), '\n')
 }
 
-// Types that are not plain structs in the file implement custom.
-type custom interface {
-	decodeNode(d *decoder, n *node, what string)
-	encodeNode() *node
-}
+// Types that the file has in a shape of their own, in one direction or both.
+type (
+	decodable interface {
+		decodeNode(d *decoder, n *node, what string)
+	}
+	encodable interface{ encodeNode() *node }
+)
 
 type decoder struct{ list diag.List }
 
@@ -102,8 +104,13 @@ func (d *decoder) bool(n *node, what string) bool {
 // decode reads n into v. What names the place in messages.
 func (d *decoder) decode(n *node, v reflect.Value, what string) {
 	if v.CanAddr() {
-		if c, ok := v.Addr().Interface().(custom); ok {
+		switch c := v.Addr().Interface().(type) {
+		case decodable:
 			c.decodeNode(d, n, what)
+			return
+		case tuple:
+			d.parts(n, c.parts(), what)
+			setPos(v, n)
 			return
 		}
 	}
@@ -138,16 +145,28 @@ func (d *decoder) decode(n *node, v reflect.Value, what string) {
 			d.decode(kid, v.Index(i), "an element of "+what)
 		}
 	case reflect.Struct:
-		if d.want(n, object, what) {
-			d.fields(n, v, what)
-		}
+		d.object(n, v.Addr().Interface(), what)
 	default:
 		panic("BUG: no JSON for " + v.Type().String())
 	}
 }
 
-// fields reads the keys of an object into the fields of a struct.
-func (d *decoder) fields(n *node, v reflect.Value, what string) {
+// parts reads an array of as many elements as there are parts.
+func (d *decoder) parts(n *node, parts []part, what string) {
+	if d.tuple(n, len(parts), len(parts), what) {
+		for i, p := range parts {
+			d.decode(n.kids[i], reflect.ValueOf(p.to).Elem(), p.what)
+		}
+	}
+}
+
+// object reads the keys of an object into the fields of the struct that to
+// points to.
+func (d *decoder) object(n *node, to any, what string) {
+	if !d.want(n, object, what) {
+		return
+	}
+	v := reflect.ValueOf(to).Elem()
 	for _, f := range fieldsOf(v.Type()) {
 		if f.index < 0 {
 			continue
@@ -158,6 +177,11 @@ func (d *decoder) fields(n *node, v reflect.Value, what string) {
 			d.errorf(n, "%s has no %q", what, f.key)
 		}
 	}
+	setPos(v, n)
+}
+
+// setPos notes where a struct stood, if it has a place for that.
+func setPos(v reflect.Value, n *node) {
 	if pos := v.FieldByName("Pos"); pos.IsValid() {
 		pos.Set(reflect.ValueOf(n.pos))
 	}
@@ -197,13 +221,15 @@ func encode(v reflect.Value) *node {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return &node{}
 	}
-	if c, ok := v.Interface().(custom); ok {
-		return c.encodeNode()
-	}
+	p := v
 	if v.CanAddr() {
-		if c, ok := v.Addr().Interface().(custom); ok {
-			return c.encodeNode()
-		}
+		p = v.Addr()
+	}
+	switch c := p.Interface().(type) {
+	case encodable:
+		return c.encodeNode()
+	case tuple:
+		return encodeParts(c.parts())
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -211,7 +237,7 @@ func encode(v reflect.Value) *node {
 	case reflect.Int:
 		return intNode(int(v.Int()))
 	case reflect.Bool:
-		return &node{kind: boolean, bool: v.Bool()}
+		return boolNode(v.Bool())
 	case reflect.Pointer:
 		return encode(v.Elem())
 	case reflect.Slice:
@@ -221,21 +247,34 @@ func encode(v reflect.Value) *node {
 		}
 		return n
 	case reflect.Struct:
-		n := &node{kind: object}
-		for _, f := range fieldsOf(v.Type()) {
-			value := v.Field(f.index)
-			if f.omitEmpty && value.IsZero() {
-				continue
-			}
-			kid := encode(value)
-			if kid.kind == str && kid.text == "" && nullable[f.key] {
-				kid = &node{}
-			}
-			n.add(f.key, kid)
-		}
-		return n
+		return encodeFields(v)
 	}
 	panic("BUG: no JSON for " + v.Type().String())
+}
+
+// encodeFields turns a struct into an object.
+func encodeFields(v reflect.Value) *node {
+	n := &node{kind: object}
+	for _, f := range fieldsOf(v.Type()) {
+		value := v.Field(f.index)
+		if f.omitEmpty && value.IsZero() {
+			continue
+		}
+		kid := encode(value)
+		if kid.kind == str && kid.text == "" && nullable[f.key] {
+			kid = &node{}
+		}
+		n.add(f.key, kid)
+	}
+	return n
+}
+
+func encodeParts(parts []part) *node {
+	n := &node{kind: array}
+	for _, p := range parts {
+		n.kids = append(n.kids, encode(reflect.ValueOf(p.to)))
+	}
+	return n
 }
 
 // nullable names the keys whose empty string is written as null.
@@ -250,6 +289,7 @@ func (n *node) add(key string, kid *node) {
 }
 
 func textNode(s string) *node { return &node{kind: str, text: s} }
+func boolNode(b bool) *node   { return &node{kind: boolean, bool: b} }
 func intNode(i int) *node     { return &node{kind: number, text: strconv.Itoa(i)} }
 
 func arrayNode(kids ...*node) *node { return &node{kind: array, kids: kids} }

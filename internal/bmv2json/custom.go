@@ -2,54 +2,55 @@
 
 package bmv2json
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // What the file writes as a tuple, or in a shape that depends on its type.
 
+// A part is an element of a tuple: its description in messages, and where the
+// value goes, a *string, *int or pointer to a type of this package.
+type part struct {
+	what string
+	to   any
+}
+
+// Types that the file writes as tuples of always the same parts.
+type tuple interface{ parts() []part }
+
+func (c *Constant) parts() []part {
+	return []part{{"a name", &c.Name}, {"the number of a constant", &c.Value}}
+}
+
+func (a *FieldAlias) parts() []part {
+	return []part{{"an alias", &a.Name}, {"the field of an alias", &a.Field}}
+}
+
+func (m *UnionMember) parts() []part {
+	return []part{{"a member", &m.Name}, {"a header type", &m.Type}}
+}
+
+// parts are those of a field; a header alone, which is no tuple, is for a
+// "valid" match.
+func (f *FieldRef) parts() []part {
+	return []part{{"a header name", &f.Header}, {"a field name", &f.Field}}
+}
+
 func (f *FieldRef) decodeNode(d *decoder, n *node, what string) {
-	if n.kind == str { // the key of a "valid" match names a header
+	if n.kind == str {
 		f.Header = n.text
 		return
 	}
-	if d.tuple(n, 2, 2, what) {
-		f.Header, f.Field = d.text(n.kids[0], "a header name"), d.text(n.kids[1], "a field name")
-	}
+	d.parts(n, f.parts(), what)
 }
 
 func (f *FieldRef) encodeNode() *node {
 	if f.Field == "" {
 		return textNode(f.Header)
 	}
-	return arrayNode(textNode(f.Header), textNode(f.Field))
+	return encodeParts(f.parts())
 }
-
-func (c *Constant) decodeNode(d *decoder, n *node, what string) {
-	if d.tuple(n, 2, 2, what) {
-		c.Name, c.Value = d.text(n.kids[0], "a name"), d.int(n.kids[1], "the number of "+n.kids[0].text)
-	}
-}
-
-func (c *Constant) encodeNode() *node { return arrayNode(textNode(c.Name), intNode(c.Value)) }
-
-func (a *FieldAlias) decodeNode(d *decoder, n *node, what string) {
-	a.Pos = n.pos
-	if d.tuple(n, 2, 2, what) {
-		a.Name = d.text(n.kids[0], "an alias")
-		a.Field.decodeNode(d, n.kids[1], "the field of an alias")
-	}
-}
-
-func (a *FieldAlias) encodeNode() *node {
-	return arrayNode(textNode(a.Name), a.Field.encodeNode())
-}
-
-func (m *UnionMember) decodeNode(d *decoder, n *node, what string) {
-	if d.tuple(n, 2, 2, what) {
-		m.Name, m.Type = d.text(n.kids[0], "a member"), d.text(n.kids[1], "a header type")
-	}
-}
-
-func (m *UnionMember) encodeNode() *node { return arrayNode(textNode(m.Name), textNode(m.Type)) }
 
 func (f *HeaderField) decodeNode(d *decoder, n *node, what string) {
 	if !d.tuple(n, 2, 4, what) {
@@ -85,9 +86,9 @@ func (f *HeaderField) encodeNode() *node {
 	if f.Varbit {
 		return arrayNode(textNode(f.Name), textNode("*"))
 	}
-	n := arrayNode(textNode(f.Name), intNode(f.Width), &node{kind: boolean, bool: f.Signed})
+	n := arrayNode(textNode(f.Name), intNode(f.Width), boolNode(f.Signed))
 	if f.Saturating {
-		n.kids = append(n.kids, &node{kind: boolean, bool: true})
+		n.kids = append(n.kids, boolNode(true))
 	}
 	return n
 }
@@ -129,10 +130,8 @@ func (o *ParserOp) decodeNode(d *decoder, n *node, what string) {
 	}
 	o.Op = d.text(op, "\"op\"")
 	if o.Op == "primitive" {
-		if d.tuple(params, 1, 1, "\"parameters\"") {
-			o.Primitive = &Primitive{}
-			d.decode(params.kids[0], reflect.ValueOf(o.Primitive).Elem(), "a primitive")
-		}
+		o.Primitive = &Primitive{}
+		d.parts(params, []part{{"a primitive", o.Primitive}}, "\"parameters\"")
 		return
 	}
 	d.decode(params, reflect.ValueOf(&o.Parameters).Elem(), "\"parameters\"")
@@ -150,27 +149,14 @@ func (o *ParserOp) encodeNode() *node {
 }
 
 func (t *Transition) decodeNode(d *decoder, n *node, what string) {
-	if !d.want(n, object, what) {
-		return
-	}
-	type plain Transition
 	t.Type = "hexstr" // where an old file leaves it out
-	d.fields(n, reflect.ValueOf((*plain)(t)).Elem(), what)
+	d.object(n, t, what)
 	if t.Type == "hexstr" && t.Value == "default" {
 		t.Type, t.Value = "default", ""
 	}
 }
 
-func (t *Transition) encodeNode() *node {
-	type plain Transition
-	return encode(reflect.ValueOf((*plain)(t)))
-}
-
 func (m *Match) decodeNode(d *decoder, n *node, what string) {
-	if !d.want(n, object, what) {
-		return
-	}
-	type plain Match
 	if key := n.get("key"); key != nil && key.kind == boolean { // of a "valid" match
 		text := "0x00"
 		if key.bool {
@@ -178,14 +164,13 @@ func (m *Match) decodeNode(d *decoder, n *node, what string) {
 		}
 		*key = *textNode(text)
 	}
-	d.fields(n, reflect.ValueOf((*plain)(m)).Elem(), what)
+	d.object(n, m, what)
 }
 
 func (m *Match) encodeNode() *node {
-	type plain Match
-	n := encode(reflect.ValueOf((*plain)(m)))
+	n := encodeFields(reflect.ValueOf(m).Elem())
 	if m.MatchType == "valid" {
-		*n.get("key") = node{kind: boolean, bool: m.Key == "0x01"}
+		*n.get("key") = *boolNode(m.Key == "0x01")
 	}
 	return n
 }
@@ -210,17 +195,26 @@ func (a *Attribute) encodeNode() *node {
 }
 
 func (c *Checksum) decodeNode(d *decoder, n *node, what string) {
-	if !d.want(n, object, what) {
-		return
-	}
-	type plain Checksum
 	c.Verify, c.Update = true, true
-	d.fields(n, reflect.ValueOf((*plain)(c)).Elem(), what)
+	d.object(n, c, what)
 }
 
-func (c *Checksum) encodeNode() *node {
-	type plain Checksum
-	return encode(reflect.ValueOf((*plain)(c)))
+// parts are those of a value's "value", nil where it is no tuple.
+func (v *Value) parts() []part {
+	switch v.Type {
+	case TypeField, TypeStackField, TypeNextUnion:
+		return []part{{"a name", &v.Name}, {"a field name", &v.Field}}
+	case TypeUnionStackField:
+		return []part{{"a name", &v.Name}, {"a member", &v.Member}, {"a field name", &v.Field}}
+	case TypeLookahead:
+		return []part{{"an offset", &v.Index}, {"a width", &v.Width}}
+	case TypeRegister:
+		if v.Inner == nil {
+			v.Inner = &Value{}
+		}
+		return []part{{"a name", &v.Name}, {"the index of a register", v.Inner}}
+	}
+	return nil
 }
 
 func (v *Value) decodeNode(d *decoder, n *node, what string) {
@@ -243,29 +237,15 @@ func (v *Value) decodeNode(d *decoder, n *node, what string) {
 		value = &node{pos: n.pos}
 	}
 	what = "the value of a " + v.Type
+	if parts := v.parts(); parts != nil {
+		d.parts(value, parts, what)
+		return
+	}
 	switch v.Type {
-	case TypeField, TypeStackField, TypeNextUnion:
-		if d.tuple(value, 2, 2, what) {
-			v.Name, v.Field = d.text(value.kids[0], "a name"), d.text(value.kids[1], "a field name")
-		}
-	case TypeUnionStackField:
-		if d.tuple(value, 3, 3, what) {
-			v.Name, v.Member, v.Field = d.text(value.kids[0], "a name"), d.text(value.kids[1], "a member"), d.text(value.kids[2], "a field name")
-		}
 	case TypeBool:
 		v.Bool = d.bool(value, what)
 	case TypeRuntimeData, TypeLocal:
 		v.Index = d.int(value, what)
-	case TypeLookahead:
-		if d.tuple(value, 2, 2, what) {
-			v.Index, v.Width = d.int(value.kids[0], "an offset"), d.int(value.kids[1], "a width")
-		}
-	case TypeRegister:
-		if d.tuple(value, 2, 2, what) {
-			v.Name = d.text(value.kids[0], "a name")
-			v.Inner = &Value{}
-			v.Inner.decodeNode(d, value.kids[1], "the index of a register")
-		}
 	case TypeExpression:
 		v.decodeExpression(d, value)
 	case TypeParams, TypeFieldList:
@@ -281,6 +261,10 @@ func (v *Value) decodeNode(d *decoder, n *node, what string) {
 		}
 	}
 }
+
+// hasOffset reports whether the right operand of an operation is the number of
+// a field or member.
+func (o *Op) hasOffset() bool { return strings.HasPrefix(o.Op, "access_") }
 
 // decodeExpression reads an operation, or an operand in a wrapper.
 func (v *Value) decodeExpression(d *decoder, n *node) {
@@ -304,47 +288,41 @@ func (v *Value) decodeExpression(d *decoder, n *node) {
 		return o
 	}
 	v.Op.Left, v.Op.Cond = operand("left"), operand("cond")
-	switch v.Op.Op {
-	case "access_field", "access_union_header":
-		if right := n.get("right"); right != nil {
-			v.Op.Offset = d.int(right, "the right operand of "+v.Op.Op)
-		} else {
-			d.errorf(n, "%s has no right operand", v.Op.Op)
-		}
-	default:
+	switch right := n.get("right"); {
+	case !v.Op.hasOffset():
 		v.Op.Right = operand("right")
+	case right == nil:
+		d.errorf(n, "%s has no right operand", v.Op.Op)
+	default:
+		v.Op.Offset = d.int(right, "the right operand of "+v.Op.Op)
 	}
 }
 
 func (v *Value) encodeNode() *node {
+	var value *node
+	if parts := v.parts(); parts != nil {
+		value = encodeParts(parts)
+	} else {
+		switch v.Type {
+		case TypeBool:
+			value = boolNode(v.Bool)
+		case TypeRuntimeData, TypeLocal:
+			value = intNode(v.Index)
+		case TypeExpression:
+			value = v.encodeExpression()
+		case TypeParams, TypeFieldList:
+			value = encode(reflect.ValueOf(v.List))
+			if len(v.List) == 0 && v.Type == TypeParams {
+				value.kind = object
+			}
+		case TypePayload:
+			value = &node{}
+		default:
+			value = textNode(v.Name)
+		}
+	}
 	n := &node{kind: object}
 	n.add("type", textNode(v.Type))
-	value := &node{}
-	switch v.Type {
-	case TypeField, TypeStackField, TypeNextUnion:
-		value = arrayNode(textNode(v.Name), textNode(v.Field))
-	case TypeUnionStackField:
-		value = arrayNode(textNode(v.Name), textNode(v.Member), textNode(v.Field))
-	case TypeBool:
-		value = &node{kind: boolean, bool: v.Bool}
-	case TypeRuntimeData, TypeLocal:
-		value = intNode(v.Index)
-	case TypeLookahead:
-		value = arrayNode(intNode(v.Index), intNode(v.Width))
-	case TypeRegister:
-		value = arrayNode(textNode(v.Name), v.Inner.encodeNode())
-	case TypeExpression:
-		value = v.encodeExpression()
-	case TypeParams, TypeFieldList:
-		if len(v.List) == 0 && v.Type == TypeParams {
-			value = &node{kind: object}
-		} else {
-			value = encode(reflect.ValueOf(v.List))
-		}
-	case TypePayload:
-	default:
-		value = textNode(v.Name)
-	}
 	n.add("value", value)
 	if v.Width != 0 && v.Type != TypeLookahead {
 		n.add("bitwidth", intNode(v.Width))
@@ -356,20 +334,13 @@ func (v *Value) encodeExpression() *node {
 	if v.Op == nil {
 		return v.Inner.encodeNode()
 	}
-	operand := func(v *Value) *node {
-		if v == nil {
-			return &node{}
-		}
-		return v.encodeNode()
-	}
 	n := &node{kind: object}
 	n.add("op", textNode(v.Op.Op))
-	n.add("left", operand(v.Op.Left))
-	switch v.Op.Op {
-	case "access_field", "access_union_header":
+	n.add("left", encode(reflect.ValueOf(v.Op.Left)))
+	if v.Op.hasOffset() {
 		n.add("right", intNode(v.Op.Offset))
-	default:
-		n.add("right", operand(v.Op.Right))
+	} else {
+		n.add("right", encode(reflect.ValueOf(v.Op.Right)))
 	}
 	if v.Op.Cond != nil {
 		n.add("cond", v.Op.Cond.encodeNode())
