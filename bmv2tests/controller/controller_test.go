@@ -16,9 +16,9 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-func connect(t *testing.T, target controlplane.Target, o controlplane.Options) *controlplane.Session {
+func connect(t *testing.T, sw *target, target controlplane.Target, o controlplane.Options) *controlplane.Session {
 	t.Helper()
-	o.Event = func(e controlplane.Event) { t.Log(e) }
+	o.Event, o.Dial = func(e controlplane.Event) { t.Log(e) }, sw.dial
 	s, err := controlplane.Connect(t.Context(), target, o)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func state(t *testing.T, p controlplane.Pipeline, routes int, more ...string) co
 func TestApplyingTwiceChangesNothing(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		ctx := t.Context()
-		s := connect(t, sw.Target, controlplane.Options{})
+		s := connect(t, sw, sw.Target, controlplane.Options{})
 		d := state(t, program(t), 200)
 		c, err := s.Apply(ctx, d)
 		if err != nil {
@@ -88,7 +88,7 @@ func TestApplyingTwiceChangesNothing(t *testing.T) {
 				t.Errorf("%s: %v\n%s", what, c, b.String())
 			}
 			s.Close()
-			s = connect(t, sw.Target, controlplane.Options{})
+			s = connect(t, sw, sw.Target, controlplane.Options{})
 		}
 		// Everything changes, and changes back.
 		other := state(t, program(t), 0)
@@ -108,7 +108,7 @@ func TestApplyingTwiceChangesNothing(t *testing.T) {
 func TestRegistersByWhicheverWay(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		ctx := t.Context()
-		s := connect(t, sw.Target, controlplane.Options{})
+		s := connect(t, sw, sw.Target, controlplane.Options{})
 		if err := s.SetPipeline(ctx, program(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestRegistersByWhicheverWay(t *testing.T) {
 func TestMistakesAreNamedByEverySwitch(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		ctx := t.Context()
-		s := connect(t, sw.Target, controlplane.Options{})
+		s := connect(t, sw, sw.Target, controlplane.Options{})
 		if err := s.SetPipeline(ctx, program(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -163,12 +163,12 @@ func TestMistakesAreNamedByEverySwitch(t *testing.T) {
 		if err := s.Write(ctx, []*p4v1.Update{controlplane.Insert(e)}); err != nil && !strings.Contains(err.Error(), "know neither truncation nor class of service") {
 			t.Errorf("a truncated clone: %v", err)
 		}
-		if _, err := controlplane.Connect(ctx, sw.Target, controlplane.Options{}); err == nil || !strings.Contains(err.Error(), "election id 1 is refused") {
+		if _, err := controlplane.Connect(ctx, sw.Target, controlplane.Options{Dial: sw.dial}); err == nil || !strings.Contains(err.Error(), "election id 1 is refused") {
 			t.Errorf("election id twice: %v", err)
 		}
 		high := sw.Target
 		high.ElectionID.Low = 9
-		connect(t, high, controlplane.Options{})
+		connect(t, sw, high, controlplane.Options{})
 		if err := s.SetPipeline(ctx, program(t)); err == nil || !strings.Contains(err.Error(), "not primary: another controller is, with election id 9, above our 1") {
 			t.Errorf("overruled: %v", err)
 		}
@@ -182,12 +182,12 @@ func TestTwoControllersWithOneElectionID(t *testing.T) {
 		ctx := t.Context()
 		target := sw.Target
 		target.ElectionID.Low = 1
-		inCharge := connect(t, target, controlplane.Options{Policy: controlplane.AdoptOrphans})
+		inCharge := connect(t, sw, target, controlplane.Options{Policy: controlplane.AdoptOrphans})
 		d := state(t, program(t), 3)
 		if _, err := inCharge.Apply(ctx, d); err != nil {
 			t.Fatal(err)
 		}
-		quiet := controlplane.Options{Policy: controlplane.AdoptOrphans, Event: func(controlplane.Event) {}}
+		quiet := controlplane.Options{Policy: controlplane.AdoptOrphans, Dial: sw.dial, Event: func(controlplane.Event) {}}
 		_, err := controlplane.Connect(ctx, target, quiet)
 		if err == nil || !strings.Contains(err.Error(), "not primary: another controller is, with election id 1, which is also our 1") {
 			t.Errorf("got %v", err)
@@ -195,7 +195,7 @@ func TestTwoControllersWithOneElectionID(t *testing.T) {
 		if !inCharge.IsPrimary() {
 			t.Error("asking made the controller lose the switch")
 		}
-		s := connect(t, target, controlplane.Options{Policy: controlplane.TakeOver})
+		s := connect(t, sw, target, controlplane.Options{Policy: controlplane.TakeOver})
 		if c, err := s.Apply(ctx, state(t, d.Pipeline, 4)); err != nil || c.String() != "1 added" {
 			t.Errorf("%v, %v", c, err)
 		}

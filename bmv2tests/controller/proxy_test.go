@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"context"
 	"net"
 	"sync"
 	"testing"
@@ -15,29 +16,36 @@ import (
 // slower, cut, and cut in the middle of a message.
 type proxy struct {
 	listener net.Listener
-	to       string
+	to       *target
+	work     sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[net.Conn]bool
-	delay time.Duration // of everything, either way
-	left  int           // bytes that still reach the switch; below zero: all
-	cuts  int           // how many times left has run out
+	mu     sync.Mutex
+	conns  map[net.Conn]bool
+	closed bool          // connections that come now are cut
+	delay  time.Duration // of everything, either way
+	left   int           // bytes that still reach the switch; below zero: all
+	cuts   int           // how many times left has run out
 }
 
 // through puts a proxy in front of a switch and returns the switch as it is
 // reached through it.
-func through(t *testing.T, target controlplane.Target) (*proxy, controlplane.Target) {
+func through(t *testing.T, sw *target) (*proxy, controlplane.Target) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := sw.listen("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, to: target.Addr, conns: make(map[net.Conn]bool), left: -1}
-	go p.serve()
+	p := &proxy{listener: l, to: sw, conns: make(map[net.Conn]bool), left: -1}
+	p.work.Go(p.serve)
 	t.Cleanup(func() {
 		l.Close()
+		p.mu.Lock()
+		p.closed = true
+		p.mu.Unlock()
 		p.cut()
+		p.work.Wait()
 	})
+	target := sw.Target
 	target.Addr = l.Addr().String()
 	return p, target
 }
@@ -48,16 +56,20 @@ func (p *proxy) serve() {
 		if err != nil {
 			return
 		}
-		b, err := net.Dial("tcp", p.to)
+		b, err := p.to.dial(context.Background(), p.to.Addr)
 		if err != nil {
 			a.Close()
 			continue
 		}
 		p.mu.Lock()
 		p.conns[a], p.conns[b] = true, true
+		if p.closed {
+			a.Close()
+			b.Close()
+		}
 		p.mu.Unlock()
-		go p.carry(a, b, p.allow)
-		go p.carry(b, a, func(int) bool { return true })
+		p.work.Go(func() { p.carry(a, b, p.allow) })
+		p.work.Go(func() { p.carry(b, a, func(int) bool { return true }) })
 	}
 }
 

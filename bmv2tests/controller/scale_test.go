@@ -5,10 +5,13 @@ package controller
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/simnet"
 )
 
 // Our own switches by the hundred, each with a program and a thousand
@@ -18,51 +21,54 @@ func TestTwoHundredSwitchesWithAThousandEntries(t *testing.T) {
 	if testing.Short() {
 		n, routes = 10, 100
 	}
-	var targets []controlplane.Target
-	for i := range n {
-		sw := startSoft(t)
-		sw.Name = fmt.Sprintf("s%d", i)
-		targets = append(targets, sw.Target)
-	}
-	d := state(t, program(t), routes)
-	began := time.Now()
-	f, err := controlplane.StartAll(targets, controlplane.Options{
-		Probe: time.Minute, // a busy machine is no fault
-		Event: func(controlplane.Event) {},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	k := controlplane.NewKeeper(f, -1)
-	for _, target := range targets {
-		if err := k.Set(target.Name, d); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(rand.New(rand.NewPCG(1, 1)))
+		var targets []controlplane.Target
+		for i := range n {
+			sw := startSoft(t, network)
+			sw.Name = fmt.Sprintf("s%d", i)
+			targets = append(targets, sw.Target)
+		}
+		d := state(t, program(t), routes)
+		began := time.Now()
+		f, err := controlplane.StartAll(targets, controlplane.Options{
+			Dial:  network.Dialer("c1"),
+			Event: func(controlplane.Event) {},
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		k.Run(ctx)
-	}()
-	defer func() { cancel(); <-done }()
-	wait, stop := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer stop()
-	if err := k.AwaitKept(wait); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d switches with %d entries each as desired after %v", n, len(d.Entities), time.Since(began))
-	began = time.Now()
-	err = f.Each(t.Context(), func(ctx context.Context, s *controlplane.Session) error {
-		c, err := s.Apply(ctx, d)
-		if err == nil && !c.Empty() {
-			err = fmt.Errorf("%s: %v left to do", s.Name(), c)
+		defer f.Close()
+		k := controlplane.NewKeeper(f, -1)
+		for _, target := range targets {
+			if err := k.Set(target.Name, d); err != nil {
+				t.Fatal(err)
+			}
 		}
-		return err
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			k.Run(ctx)
+		}()
+		defer func() { cancel(); <-done }()
+		wait, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer stop()
+		if err := k.AwaitKept(wait); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d switches with %d entries each as desired after %v", n, len(d.Entities), time.Since(began))
+		began = time.Now()
+		err = f.Each(t.Context(), func(ctx context.Context, s *controlplane.Session) error {
+			c, err := s.Apply(ctx, d)
+			if err == nil && !c.Empty() {
+				err = fmt.Errorf("%s: %v left to do", s.Name(), c)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		t.Logf("nothing left to do, seen after %v", time.Since(began))
 	})
-	if err != nil {
-		t.Error(err)
-	}
-	t.Logf("nothing left to do, seen after %v", time.Since(began))
 }

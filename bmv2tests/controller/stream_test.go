@@ -6,7 +6,6 @@ import (
 	"context"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/schema"
@@ -25,9 +24,9 @@ func marked(src string) []byte {
 
 func TestDigestsAndPacketsComeFromTheDataPlane(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		s := connect(t, sw.Target, controlplane.Options{})
+		s := connect(t, sw, sw.Target, controlplane.Options{})
 		if _, err := s.Apply(ctx, state(t, program(t), 0)); err != nil {
 			t.Fatal(err)
 		}

@@ -3,9 +3,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"math/rand/v2"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pauseless/pauseless/compiler"
@@ -13,6 +16,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/simnet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
@@ -24,13 +28,33 @@ import (
 // target is a running switch.
 type target struct {
 	controlplane.Target
+	net   *simnet.Network  // that it is in; nil: the machine's
 	kill  func()           // as kill -9 does
 	start func(testing.TB) // again, at the same addresses, empty
 }
 
-// eachTarget runs a test on every kind of switch that is at hand.
+// dial connects to an address of the network that the switch is in.
+func (sw *target) dial(ctx context.Context, addr string) (net.Conn, error) {
+	if sw.net != nil {
+		return sw.net.Dialer("c1")(ctx, addr)
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
+}
+
+// listen takes connections at an address, any if it is empty.
+func (sw *target) listen(addr string) (net.Listener, error) {
+	if sw.net != nil {
+		return sw.net.Listen(addr)
+	}
+	return net.Listen("tcp", cmp.Or(addr, "127.0.0.1:0"))
+}
+
+// eachTarget runs a test on every kind of switch that is at hand. Ours runs
+// with its controllers under a clock that only goes on when everybody waits.
 func eachTarget(t *testing.T, do func(*testing.T, *target)) {
-	t.Run("softswitch", func(t *testing.T) { do(t, startSoft(t)) })
+	t.Run("softswitch", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { do(t, startSoft(t, simnet.New(rand.New(rand.NewPCG(1, 1))))) })
+	})
 	t.Run("bmv2", func(t *testing.T) { do(t, startBMv2(t)) })
 }
 
@@ -67,22 +91,17 @@ func program(t testing.TB) controlplane.Pipeline {
 	return controlplane.Pipeline{P4Info: r.P4Info, Config: bmv2json.Encode(r.Program)}
 }
 
-// startSoft starts our own switch, without links.
-func startSoft(t testing.TB) *target {
+// startSoft starts our own switch, without links, as a machine of a network.
+func startSoft(t testing.TB, network *simnet.Network) *target {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	sw := &target{Target: controlplane.Target{Name: "b1", Addr: addr, DeviceID: 1}}
+	sw := &target{Target: controlplane.Target{Name: "b1", DeviceID: 1}, net: network}
 	sw.start = func(t testing.TB) {
 		t.Helper()
-		if l == nil {
-			if l, err = net.Listen("tcp", addr); err != nil {
-				t.Fatal(err)
-			}
+		l, err := sw.listen(sw.Addr)
+		if err != nil {
+			t.Fatal(err)
 		}
+		sw.Addr = l.Addr().String()
 		soft, err := softswitch.New(softswitch.Config{Name: "b1", DeviceID: 1, Ports: []softswitch.Port{{Number: 1}, {Number: 2}, {Number: 3}}})
 		if err != nil {
 			t.Fatal(err)
@@ -91,10 +110,7 @@ func startSoft(t testing.TB) *target {
 		g := grpc.NewServer(grpc.MaxRecvMsgSize(64 << 20))
 		p4rtserver.New(soft, p4rtserver.Options{}).Register(g)
 		go g.Serve(l)
-		sw.kill = func() {
-			g.Stop()
-			l = nil
-		}
+		sw.kill = g.Stop
 	}
 	sw.start(t)
 	t.Cleanup(func() { sw.kill() })
