@@ -95,6 +95,14 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 		return usageErrorf(cmd, "--standby goes with --keep")
 	}
 	a.topology = file
+	var text []byte
+	if a.keep {
+		// What later texts are compared with must not be newer than what is used
+		// now: the change would be missed.
+		if text, err = os.ReadFile(file); err != nil {
+			return err
+		}
+	}
 	targets, err := a.switches(cmd, file)
 	if err != nil {
 		return err
@@ -105,7 +113,7 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 	}
 	switch {
 	case a.keep:
-		return a.runKeeper(cmd, file, targets, wanted)
+		return a.runKeeper(cmd, file, text, targets, wanted)
 	case a.dryRun:
 		f, err := controlplane.Open(cmd.Context(), targets, controlplane.Options{ReadOnly: true, Timeout: a.timeout, Event: a.say(cmd)})
 		if err != nil {
@@ -279,8 +287,9 @@ func (a *apply) each(ctx context.Context, p *printer, f *controlplane.Fabric, di
 	return err
 }
 
-// runKeeper keeps the switches as desired until it is told to stop.
-func (a *apply) runKeeper(cmd *cobra.Command, file string, targets []controlplane.Target, wanted map[string]controlplane.Desired) error {
+// runKeeper keeps the switches as desired until it is told to stop, and follows
+// changes of the file that used to have the text last.
+func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets []controlplane.Target, wanted map[string]controlplane.Desired) error {
 	policy := controlplane.AdoptOrphans
 	switch {
 	case a.standby:
@@ -308,10 +317,6 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, targets []controlplan
 		defer close(done)
 		k.Run(cmd.Context())
 	}()
-	last, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
 	tick := time.NewTicker(fileInterval)
 	defer tick.Stop()
 	for {
