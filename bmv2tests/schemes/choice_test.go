@@ -48,7 +48,7 @@ func TestRLBAsksTheBaseForItsNextChoice(t *testing.T) {
 		}},
 		{"rlb-hermes", func(d *dut, first int) []int { // the fastest that is measured
 			warn(d, first, (first+1)%5)
-			for i, rtt := range []uint64{0, 10, 50, 0, 40} {
+			for i, rtt := range []uint64{0, 40, 50, 0, 40} { // none slow enough to wait for another
 				d.set("path_rtt", rtt, 1, (first+i)%5)
 			}
 			return []int{(first + 4) % 5}

@@ -329,6 +329,59 @@ func TestRLBWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 	}
 }
 
+// A path that is warned of carries no packets to measure it by: the round-trip
+// time that it had last goes on to count.
+func TestRLBWaitsHoweverOldTheRoundTripTimeIs(t *testing.T) {
+	t.Parallel()
+	eachTarget(t, func(t *testing.T, sw target) {
+		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "3"})
+		noStamps(d)
+		d.set("drill_best", 1, 1)
+		d.set("warned", 0x40, 1)
+		d.set("warned_until", far, 1, 1)
+		d.set("path_rtt", 100, 1, 1)
+		d.set("path_rtt_time", uint64(d.now()-1<<29), 1, 1)
+		d.set("path_rtt", 100_000, 1, 0)
+		d.passes(1, 4, data)
+		d.want(3, "recirculations", 4)
+	})
+}
+
+// Algorithm 1 weighs p against the base's next choice, whether that is warned
+// or not, and goes on from there.
+func TestRLBWeighsTheNextChoiceThoughItIsWarned(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		rtts  [5]uint64 // from the flow's path on, in turn
+		waits int       // on the path so many further
+	}{
+		{"which is slower", [5]uint64{100, 100_000, 100, 100, 100}, 0},
+		{"and the one after that from it", [5]uint64{100, 100, 100_000, 100, 100}, 1},
+		{"and all are as fast", [5]uint64{100, 100, 100, 100, 100}, -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachTarget(t, func(t *testing.T, sw target) {
+				d := load(t, sw, "rlb-ecmp", leafSpine(5), "l1", map[string]string{"rlb.max_recirculations": "3"})
+				noStamps(d)
+				first := uplinks(d, data)[0] - 3
+				warn(d, first, (first+1)%5)
+				for i, rtt := range c.rtts {
+					d.set("path_rtt", rtt, 1, (first+i)%5)
+				}
+				if c.waits < 0 {
+					d.passes(1, 3+(first+2)%5, data)
+					d.want(1, "reroutes", 3+first)
+					return
+				}
+				d.passes(1, 3+(first+c.waits)%5, data)
+				d.want(3, "recirculations", 3+(first+c.waits)%5)
+				d.want(0, "reroutes", 3+first)
+			})
+		})
+	}
+}
+
 func TestRLBMeasuresPathsBetweenLeaves(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {

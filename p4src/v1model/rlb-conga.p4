@@ -856,10 +856,14 @@ control Rlb(inout metadata_t meta) {
 
     mask_t to_leaf;
     mask_t to_all;
-    path_t other;
+    mask_t free;         // paths that the next choice may be
+    path_t other;        // p_s, the next choice after p,
+    path_t p;            // first the base's choice
     bit<1> found;
-    bit<1> waiting_pays;
+    bit<1> waiting_pays; // p_s is slower than p by more than a recirculation takes
     mask_t turned;
+    time_t recirculation_time;
+    time_t fresh_for;
 
     path_t candidate;
     bit<8> congestion;
@@ -912,33 +916,38 @@ control Rlb(inout metadata_t meta) {
         }
     }
 
-    // The queue of the recirculation port in time: 1/1024 of byte_time each
-    // byte. A path that nobody has measured lately cannot be worth waiting for.
+    // t_rc, the queue of the recirculation port in time: 1/1024 of byte_time
+    // each byte.
     @name(".compare_paths")
     action compare_paths(
         @value("span(rlb.pass_time)") time_t pass_time,
         @value("byte_time(rlb.recirculation_rate)") bit<32> byte_time,
         @value("span(rlb.fresh)") time_t fresh) {
-        time_t chosen_rtt;
-        time_t other_rtt;
-        time_t measured;
         bit<32> sent;
         bit<32> returned;
-        path_rtt.read(chosen_rtt, path_cell(meta.leaf, meta.path));
-        path_rtt_time.read(measured, path_cell(meta.leaf, meta.path));
-        path_rtt.read(other_rtt, path_cell(meta.leaf, other));
         recirc_sent.read(sent, 0);
         recirc_returned.read(returned, 0);
-        time_t recirculation_time = (time_t) ((bit<64>) (sent - returned) * (bit<64>) byte_time >> 10) + pass_time;
-        waiting_pays = chosen_rtt != 0 && meta.now - measured <= fresh &&
-            other_rtt |-| chosen_rtt > recirculation_time ? 1w1 : 0;
+        recirculation_time = (time_t) ((bit<64>) (sent - returned) * (bit<64>) byte_time >> 10) + pass_time;
+        fresh_for = fresh;
+    }
+
+    // Line 5. A path that was never measured cannot be worth waiting for.
+    action compare() {
+        time_t rtt;
+        time_t other_rtt;
+        time_t measured;
+        path_rtt.read(rtt, path_cell(meta.leaf, p));
+        path_rtt_time.read(measured, path_cell(meta.leaf, p));
+        path_rtt.read(other_rtt, path_cell(meta.leaf, other));
+        waiting_pays = rtt != 0 && (fresh_for == 0 || meta.now - measured <= fresh_for) &&
+            other_rtt |-| rtt > recirculation_time ? 1w1 : 0;
     }
 
     @name(".Compath") @kind("settings")
-    @brief("whether waiting pays: round-trip times against the time of a recirculation")
+    @brief("what a recirculation takes, and how old round-trip times may be")
     table Compath {
         actions = { compare_paths; }
-        default_action = compare_paths(1000, 82, 16931);
+        default_action = compare_paths(1000, 82, 0);
     }
 
     @name(".forward_direct")
@@ -1016,33 +1025,119 @@ control Rlb(inout metadata_t meta) {
             warned.write((bit<32>) meta.leaf, to_leaf);
             warned_all.write(0, to_all);
             // Beyond last_path there are no paths.
-            mask_t free = ~(to_leaf | to_all | ((FIRST_PATH - 1) >> meta.last_path));
+            mask_t unwarned = ~(to_leaf | to_all | ((FIRST_PATH - 1) >> meta.last_path));
             if (((to_leaf | to_all) & chosen) != 0) {
+                Compath.apply();
+                p = meta.path;
                 other = meta.path;
                 found = 0;
                 waiting_pays = 0;
-                // The least congested of the free paths.
-                bit<8> least = 0xff;
-                candidate = meta.path;
-                if ((free & (FIRST_PATH >> candidate)) != 0) {
-                    look_at_path();
-                    if (congestion < least) {
-                        least = congestion;
-                        other = candidate;
+                // Line 4: the base's next choice, warned or not.
+                free = ~(chosen | ((FIRST_PATH - 1) >> meta.last_path));
+                if (free != 0) {
+                    // The least congested of the free paths.
+                    bit<8> least = 0xff;
+                    candidate = meta.path;
+                    if ((free & (FIRST_PATH >> candidate)) != 0) {
+                        look_at_path();
+                        if (congestion < least) {
+                            least = congestion;
+                            other = candidate;
+                            found = 1;
+                        }
+                    }
+                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    if ((free & (FIRST_PATH >> candidate)) != 0) {
+                        look_at_path();
+                        if (congestion < least) {
+                            least = congestion;
+                            other = candidate;
+                            found = 1;
+                        }
+                    }
+                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    if (meta.last_path >= 2) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
+                        }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    }
+                    if (meta.last_path >= 3) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
+                        }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    }
+                    if (meta.last_path >= 4) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
+                        }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    }
+                    if (meta.last_path >= 5) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
+                        }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    }
+                    if (meta.last_path >= 6) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
+                        }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    }
+                    if (meta.last_path >= 7) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
+                        }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    }
+                    if (found == 0) {
                         found = 1;
+                        other = meta.path == meta.last_path ? (path_t) 0 : meta.path + 1;
                     }
+                    compare();
                 }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
-                if ((free & (FIRST_PATH >> candidate)) != 0) {
-                    look_at_path();
-                    if (congestion < least) {
-                        least = congestion;
-                        other = candidate;
-                        found = 1;
-                    }
-                }
-                candidate = candidate == meta.last_path ? 0 : candidate + 1;
-                if (meta.last_path >= 2) {
+
+                // Line 8: it takes the place of the first, and if there is a
+                // warning of it too, the next one is the best without.
+                if (found == 1 && waiting_pays == 0 && (unwarned & (FIRST_PATH >> other)) == 0) {
+                    p = other;
+                    found = 0;
+                    free = unwarned;
+                    // The least congested of the free paths.
+                    bit<8> least = 0xff;
+                    candidate = meta.path;
                     if ((free & (FIRST_PATH >> candidate)) != 0) {
                         look_at_path();
                         if (congestion < least) {
@@ -1052,8 +1147,6 @@ control Rlb(inout metadata_t meta) {
                         }
                     }
                     candidate = candidate == meta.last_path ? 0 : candidate + 1;
-                }
-                if (meta.last_path >= 3) {
                     if ((free & (FIRST_PATH >> candidate)) != 0) {
                         look_at_path();
                         if (congestion < least) {
@@ -1063,60 +1156,84 @@ control Rlb(inout metadata_t meta) {
                         }
                     }
                     candidate = candidate == meta.last_path ? 0 : candidate + 1;
-                }
-                if (meta.last_path >= 4) {
-                    if ((free & (FIRST_PATH >> candidate)) != 0) {
-                        look_at_path();
-                        if (congestion < least) {
-                            least = congestion;
-                            other = candidate;
-                            found = 1;
+                    if (meta.last_path >= 2) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
                         }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
                     }
-                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
-                }
-                if (meta.last_path >= 5) {
-                    if ((free & (FIRST_PATH >> candidate)) != 0) {
-                        look_at_path();
-                        if (congestion < least) {
-                            least = congestion;
-                            other = candidate;
-                            found = 1;
+                    if (meta.last_path >= 3) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
                         }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
                     }
-                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
-                }
-                if (meta.last_path >= 6) {
-                    if ((free & (FIRST_PATH >> candidate)) != 0) {
-                        look_at_path();
-                        if (congestion < least) {
-                            least = congestion;
-                            other = candidate;
-                            found = 1;
+                    if (meta.last_path >= 4) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
                         }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
                     }
-                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
-                }
-                if (meta.last_path >= 7) {
-                    if ((free & (FIRST_PATH >> candidate)) != 0) {
-                        look_at_path();
-                        if (congestion < least) {
-                            least = congestion;
-                            other = candidate;
-                            found = 1;
+                    if (meta.last_path >= 5) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
                         }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
                     }
-                    candidate = candidate == meta.last_path ? 0 : candidate + 1;
-                }
-                if (found == 0) {
-                    turned = (free << meta.path << 1) | (free >> (LAST_PATH - meta.path));
-                    next_path.apply();
-                }
-                if (found == 1) {
-                    Compath.apply();
+                    if (meta.last_path >= 6) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
+                        }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    }
+                    if (meta.last_path >= 7) {
+                        if ((free & (FIRST_PATH >> candidate)) != 0) {
+                            look_at_path();
+                            if (congestion < least) {
+                                least = congestion;
+                                other = candidate;
+                                found = 1;
+                            }
+                        }
+                        candidate = candidate == meta.last_path ? 0 : candidate + 1;
+                    }
+                    if (found == 0) {
+                        turned = (free << meta.path << 1) | (free >> (LAST_PATH - meta.path));
+                        next_path.apply();
+                    }
+                    if (found == 1) {
+                        compare();
+                    }
                 }
                 Forwardtype.apply();
                 if (meta.fwd_flag == RECIRCULATE) {
+                    meta.path = p;
+                    meta.out_port = meta.first_port + (port_t) p;
                     Stoprecir.apply();
                 }
                 bit<32> packets;

@@ -17,9 +17,9 @@ var tables = map[string]func(*model.Drawer, int) model.Args{
 		return model.Args{"mac": g.UpTo(1 << 40), "switch_id": g.UpTo(65535), "scope": model.Pick(g, g.Config.Leaf&0xffff, ScopeAll), "hops": g.UpTo(3), "hold": g.UpTo(30_000)}
 	},
 	"Compath": func(g *model.Drawer, _ int) model.Args {
-		a := model.Args{"pass_time": 1 + g.UpTo(2*g.Pace), "byte_time": model.Pick(g, 82, 205, 8192, g.UpTo(10_000)), "fresh": model.Pick(g, 2*g.Pace, 1<<31, g.UpTo(4*g.Pace))}
+		a := model.Args{"pass_time": 1 + g.UpTo(2*g.Pace), "byte_time": model.Pick(g, 82, 205, 8192, g.UpTo(10_000)), "fresh": model.Pick(g, 0, 0, 2*g.Pace, 1<<31, g.UpTo(4*g.Pace))}
 		if g.Reroutes() {
-			a["pass_time"], a["byte_time"], a["fresh"] = 1+g.UpTo(g.Pace/4), g.UpTo(300), model.Pick(g, 1<<31, 1<<31, 2*g.Pace)
+			a["pass_time"], a["byte_time"], a["fresh"] = 1+g.UpTo(g.Pace/4), g.UpTo(300), model.Pick(g, 2*g.Pace, 0, 0, 1<<31)
 		}
 		a["slow"] = a["pass_time"] // on a Tofino, round trips that are long
 		a["slow_2"], a["slow_3"] = a["slow"]+g.UpTo(2*g.Pace), a["slow"]+2*g.Pace+g.UpTo(4*g.Pace)

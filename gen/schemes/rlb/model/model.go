@@ -121,23 +121,37 @@ func reroute(s *model.Switch, p *model.Packet, o *model.Outcome) {
 	faulty := model.Unmask(*s.Cell("faulty", 0), s.PathCells)
 	free := func(q model.Path) bool { return !warned(q) && !faulty[q] }
 	rtt := func(q model.Path) model.Time { return *s.Cell("path_rtt", s.PathCell(p.Leaf, q)) }
-	a := Alg1{
-		Warned: warned,
-		RTT:    rtt,
-		Known: func(q model.Path) bool {
-			return rtt(q) != 0 && p.Now-*s.Cell("path_rtt_time", s.PathCell(p.Leaf, q)) <= s.Setting("Compath", "fresh")
-		},
-		Suboptimal: func(model.Path) (model.Path, bool) {
+	next := func(free func(model.Path) bool) func() (model.Path, bool) {
+		return func() (model.Path, bool) {
 			if s.Base.Next != nil {
 				return s.Base.Next(s, p, free)
 			}
 			return model.FirstFree(p, free)
+		}
+	}
+	to := func(q model.Path) { p.Path, p.OutPort = q, p.First+q }
+	initial := p.Path
+	a := Alg1{
+		// A path that is out of use is none that a packet may go on.
+		Warned: func(q model.Path) bool { return warned(q) || q != initial && faulty[q] },
+		RTT:    rtt,
+		Known: func(q model.Path) bool {
+			fresh := s.Setting("Compath", "fresh")
+			return rtt(q) != 0 && (fresh == 0 || p.Now-*s.Cell("path_rtt_time", s.PathCell(p.Leaf, q)) <= fresh)
 		},
-		TRC:            trc,
-		MayRecirculate: func(diff model.Time) bool { return int64(p.Passes) < s.Setting("Stoprecir", "most") },
+		Next: next(func(q model.Path) bool { return q != initial }),
+		Free: next(free),
+		TRC:  trc,
+		MayRecirculate: func(q model.Path, _ model.Time) bool {
+			to(q)
+			return int64(p.Passes) < s.Setting("Stoprecir", "most")
+		},
 	}
 	if s.Is("rlb_adaptive") {
-		a.MayRecirculate = func(diff model.Time) bool { return mayRecirculate(s, p, trc, diff, o) }
+		a.MayRecirculate = func(q model.Path, diff model.Time) bool {
+			to(q)
+			return mayRecirculate(s, p, trc, diff, o)
+		}
 	}
 	switch d := a.Route(p.Path); {
 	case d.Flag == Recirculated:
@@ -145,12 +159,15 @@ func reroute(s *model.Switch, p *model.Packet, o *model.Outcome) {
 		if p.Passes > 0 {
 			s.Note("second recirculation")
 		}
+		if d.Path != initial {
+			s.Note("recirculation for the next choice")
+		}
 		*s.Cell("recirculations", p.OutPort)++
 		p.Again = true
 	case d.Flag == Rerouted:
 		s.Note("reroute")
 		*s.Cell("reroutes", p.OutPort)++
-		p.Path, p.OutPort = d.Path, p.First+d.Path
+		to(d.Path)
 		if s.Base.Rerouted != nil {
 			s.Base.Rerouted(s, p)
 		}

@@ -112,24 +112,38 @@ func TestWarningsKeepScopeAndExpire(t *testing.T) {
 	}
 }
 
+// warned0 is the path that the packet of a case would take: the first warned one.
+func warned0(warned []model.Path) model.Path {
+	if len(warned) == 0 {
+		return 0
+	}
+	return warned[0]
+}
+
 func TestAlgorithm1(t *testing.T) {
 	rtt := []model.Time{10, 12, 30, 11, 0}
 	alg := func(trc model.Time, may bool, warned ...model.Path) *Alg1 {
 		isWarned := func(p model.Path) bool { return slices.Contains(warned, p) }
-		return &Alg1{
-			Warned: isWarned,
-			RTT:    func(p model.Path) model.Time { return rtt[p] },
-			Known:  func(p model.Path) bool { return rtt[p] != 0 },
-			Suboptimal: func(p model.Path) (model.Path, bool) {
+		initial := warned0(warned)
+		first := func(ok func(model.Path) bool) func() (model.Path, bool) {
+			return func() (model.Path, bool) {
+				p := initial
 				for range 4 {
-					if p = model.InTurn(p, 5); !isWarned(p) {
+					if p = model.InTurn(p, 5); ok(p) {
 						return p, true
 					}
 				}
 				return 0, false
-			},
+			}
+		}
+		return &Alg1{
+			Warned:         isWarned,
+			RTT:            func(p model.Path) model.Time { return rtt[p] },
+			Known:          func(p model.Path) bool { return rtt[p] != 0 },
+			Next:           first(func(model.Path) bool { return true }),
+			Free:           first(func(p model.Path) bool { return !isWarned(p) }),
 			TRC:            trc,
-			MayRecirculate: func(model.Time) bool { return may },
+			MayRecirculate: func(model.Path, model.Time) bool { return may },
 		}
 	}
 	for _, c := range []struct {
@@ -142,11 +156,13 @@ func TestAlgorithm1(t *testing.T) {
 		{"small difference", alg(5, true, 0), 0, Decision{Path: 1, Flag: Rerouted}},
 		{"difference equal to t_rc", alg(2, true, 0), 0, Decision{Path: 1, Flag: Rerouted}},
 		{"large difference", alg(1, true, 0), 0, Decision{Path: 0, Flag: Recirculated}},
-		{"large difference to the first one free", alg(5, true, 0, 1), 0, Decision{Path: 0, Flag: Recirculated}},
-		{"not allowed to recirculate", alg(5, false, 0, 1), 0, Decision{Path: 0, Flag: Direct, Warned: true}},
+		{"large difference to the next choice, which is warned too", alg(1, true, 0, 1), 0, Decision{Path: 0, Flag: Recirculated}},
+		{"large difference from the next choice on", alg(5, true, 0, 1), 0, Decision{Path: 1, Flag: Recirculated}},
+		{"not allowed to recirculate", alg(1, false, 0, 1), 0, Decision{Path: 0, Flag: Direct, Warned: true}},
 		{"slower path first", alg(5, true, 2), 2, Decision{Path: 3, Flag: Rerouted}},
 		{"not measured", alg(0, true, 4), 4, Decision{Path: 0, Flag: Rerouted}},
-		{"all warned", alg(5, true, 0, 1, 2, 3, 4), 1, Decision{Path: 1, Warned: true}},
+		{"all warned", alg(50, true, 1, 0, 2, 3, 4), 1, Decision{Path: 1, Warned: true}},
+		{"all warned, but it pays to wait", alg(5, true, 1, 0, 2, 3, 4), 1, Decision{Path: 1, Flag: Recirculated}},
 		{"last one free", alg(50, true, 0, 1, 2, 4), 0, Decision{Path: 3, Flag: Rerouted}},
 	} {
 		if got := c.alg.Route(c.initial); got != c.want {

@@ -20,15 +20,16 @@ const (
 type Alg1 struct {
 	Warned func(model.Path) bool       // p.h_PFC
 	RTT    func(model.Path) model.Time // p.t_RTT
-	// Known says that the RTT of a path was measured, and not too long ago.
+	// Known says that the RTT of a path was measured, and if there is a limit of
+	// its age, not longer ago.
 	Known func(model.Path) bool
-	// Suboptimal gives the next choice of the base scheme that has no warning,
-	// or reports false if there is none.
-	Suboptimal func(p model.Path) (model.Path, bool)
+	// Next gives the base scheme's next choice, warned or not, and Free the best
+	// without a warning; they report false if there is none.
+	Next, Free func() (model.Path, bool)
 	TRC        model.Time // t_rc
-	// MayRecirculate is the criterion of section IV-B.1 for a packet whose
-	// delay difference p_s.t_RTT − p.t_RTT is diff.
-	MayRecirculate func(diff model.Time) bool
+	// MayRecirculate is the criterion of section IV-B.1 for a packet on its way
+	// to p whose delay difference p_s.t_RTT − p.t_RTT is diff.
+	MayRecirculate func(p model.Path, diff model.Time) bool
 }
 
 // A Decision is the outcome of Algorithm 1.
@@ -42,11 +43,10 @@ type Decision struct {
 // Route is Algorithm 1 for one packet with the initial path.
 //
 // Readings: the loop of lines 3 to 8 goes on "until choosing an appropriate
-// path"; a path p_s that is warned itself is no alternative and is not
-// compared with, so p_s is the first of the base scheme's choices without a
-// warning. If there is none the packet keeps the initial path. A warned path
-// carries no packets to measure it by, so after a while its t_RTT says nothing
-// about it any more; the difference is then not known to be large.
+// path". Its second turn, for a path p_s that is warned itself, asks the base
+// for the best of its choices without a warning, instead of asking for one
+// after the other; if there is none, the packet keeps the initial path. The
+// t_RTT of a path that was never measured is not known to be small.
 // If section IV-B.1 forbids to recirculate, "the packet is directed to the
 // optimal path rather than recirculating".
 func (a *Alg1) Route(initial model.Path) Decision {
@@ -54,16 +54,21 @@ func (a *Alg1) Route(initial model.Path) Decision {
 	if !a.Warned(p) { // line 3, else line 9
 		return Decision{Path: p, Flag: Direct} // lines 10, 11
 	}
-	ps, ok := a.Suboptimal(p) // line 4
-	if !ok {
-		return Decision{Path: p, Flag: Direct, Warned: true}
-	}
-	diff := a.RTT(ps) - a.RTT(p)
-	if a.Known(p) && diff > a.TRC { // line 5
-		if a.MayRecirculate(diff) {
-			return Decision{Path: p, Flag: Recirculated} // line 6
+	next := a.Next
+	for {
+		ps, ok := next() // line 4
+		if !ok {
+			return Decision{Path: initial, Flag: Direct, Warned: true}
 		}
-		return Decision{Path: p, Flag: Direct, Warned: true}
+		if diff := a.RTT(ps) - a.RTT(p); a.Known(p) && diff > a.TRC { // line 5
+			if a.MayRecirculate(p, diff) {
+				return Decision{Path: p, Flag: Recirculated} // line 6
+			}
+			return Decision{Path: p, Flag: Direct, Warned: true}
+		}
+		if p = ps; !a.Warned(p) { // line 8, then 3
+			return Decision{Path: p, Flag: Rerouted} // lines 9 to 11
+		}
+		next = a.Free
 	}
-	return Decision{Path: ps, Flag: Rerouted} // line 8, then 3, 9 to 11
 }

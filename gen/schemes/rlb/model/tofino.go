@@ -197,19 +197,21 @@ func rerouteOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) {
 		mayPass = limit(s, p, heard, &other)
 	}
 	warned := func(q model.Path) bool { return blocked&(1<<s.PathCells-1)&bitOf(s, q) != 0 }
+	free := func() (q model.Path, ok bool) {
+		q, ok = model.FirstFree(p, func(q model.Path) bool { return !warned(q) })
+		other = q
+		return q, ok
+	}
 	a := Alg1{
 		Warned: warned,
 		RTT: func(q model.Path) model.Time {
 			_, slower := worth(s, heard, p.Path, q, 0)
 			return model.Bit(slower && q != p.Path)
 		},
-		Known: func(model.Path) bool { return true },
-		Suboptimal: func(model.Path) (q model.Path, ok bool) {
-			q, ok = model.FirstFree(p, func(q model.Path) bool { return !warned(q) })
-			other = q
-			return q, ok
-		},
-		MayRecirculate: func(model.Time) bool { return mayPass() },
+		Known:          func(model.Path) bool { return true },
+		Next:           free,
+		Free:           free,
+		MayRecirculate: func(model.Path, model.Time) bool { return mayPass() },
 	}
 	d := a.Route(p.Path)
 	p.Path, p.OutPort = d.Path, p.First+d.Path
