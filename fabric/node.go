@@ -32,10 +32,12 @@ type LinkWatcher interface {
 	LinkChanged(port int, up bool)
 }
 
-// A DropCounter is a node that counts the frames of lossless classes that it
-// had no room for. There should never be one; Results reports them.
+// A DropCounter is a node that counts the frames that it had no room for, those
+// of lossless classes, of which there should never be one, and all. Results
+// reports them.
 type DropCounter interface {
 	LosslessDrops() uint64
+	Overflows() uint64
 }
 
 // A Tap sees every frame that reaches a node, PFC frames too, before the node

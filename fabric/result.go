@@ -23,6 +23,7 @@ type Results struct {
 	Timeouts   uint64         // of senders
 	CNPs       uint64         // sent by receivers
 	Dropped    uint64         // frames of lossless classes that switches had no room for
+	Overflowed uint64         // frames of any class that they had no room for
 }
 
 // FlowResult is what became of a flow.
@@ -75,6 +76,7 @@ func (f *Fabric) Results() *Results {
 		r.Pauses = append(r.Pauses, n.pauses...)
 		if d, ok := n.impl.(DropCounter); ok {
 			r.Dropped += d.LosslessDrops()
+			r.Overflowed += d.Overflows()
 		}
 		if h := f.hosts[i]; h != nil {
 			r.OutOfOrder += h.Stats.OutOfOrder

@@ -68,4 +68,5 @@ var _ interface {
 	Unlock()
 	LinkChanged(port int, up bool)
 	LosslessDrops() uint64
+	Overflows() uint64
 } = (*Switch)(nil) // what a fabric wants of a node

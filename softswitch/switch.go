@@ -273,6 +273,11 @@ func (s *Switch) LosslessDrops() uint64 {
 	return s.losslessDrops
 }
 
+// Overflows returns how many packets of any class there was no room for.
+func (s *Switch) Overflows() uint64 {
+	return s.stats.Drops[DropQueue] + s.stats.Drops[DropBuffer] + s.stats.Drops[DropHeadroom]
+}
+
 // Waiting returns how many bytes of a class that came in by one port wait for
 // another, to find the cycle of a deadlock.
 func (s *Switch) Waiting(in, out, class int) int64 {

@@ -319,6 +319,9 @@ func (s *Switch) HeldFrames() (n int) {
 // LosslessDrops returns how many frames were dropped.
 func (s *Switch) LosslessDrops() uint64 { return s.Dropped }
 
+// Overflows is the same: all classes are lossless.
+func (s *Switch) Overflows() uint64 { return s.Dropped }
+
 // pauseQuanta is the longest pause there is. It is repeated at half its time.
 const pauseQuanta = 0xffff
 

@@ -115,6 +115,7 @@ var standard = func() (all []Metric) {
 		{Name: "deadlock_us", Title: "time of the deadlock", Unit: "us", Better: "more"},
 		{Name: "cnps", Title: "CNPs"},
 		{Name: "dropped", Title: "lossless packets dropped", Better: "less"},
+		{Name: "overflowed", Title: "packets that switches had no room for", Better: "less"},
 		{Name: "hops", Title: "switch traversals"},
 	} {
 		add(m)
@@ -255,6 +256,7 @@ func Measure(o *Observed) (map[string]float64, *Steady) {
 	}
 	m.v["degree_p99"], m.v["degree_max"] = float64(r.Degree.Quantile(0.99)), float64(r.Degree.Quantile(1))
 	m.v["timeouts"], m.v["cnps"], m.v["dropped"] = float64(r.Timeouts), float64(r.CNPs), float64(r.Dropped)
+	m.v["overflowed"] = float64(r.Overflowed)
 	m.v["max_queue_bytes"] = float64(o.MaxQueue)
 	m.queues()
 	for name, n := range o.Scheme {
