@@ -360,6 +360,8 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
 
     state parse_feedback {
         packet.extract(hdr.feedback);
+        meta.drawn = 5w0 ++ hdr.feedback.way;
+        meta.last = hdr.feedback.last;
         meta.in_port = hdr.feedback.in_port;
         meta.amount = hdr.feedback.departed;
         meta.hop = HOP_OTHER;
@@ -672,8 +674,6 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
             now_band = band;
         }
     };
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) reported;
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) asked;
 
     @name(".ar_best") @index("path,priority:8") @unit("band")
     @brief("by the last of the paths that a packet may take: band of the best of them, and that path plus one")
@@ -696,8 +696,6 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
             path = best.path[7:0];
         }
     };
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) best_reported;
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) best_asked;
 
     @name(".ar_worst") @index("path,priority:8") @unit("band")
     @brief("by the last of the paths that a packet may take: by how many bands the worst of them was above the best, and that path plus one")
@@ -718,8 +716,6 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
             }
         }
     };
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) worst_reported;
-    Hash<bit<6>>(HashAlgorithm_t.IDENTITY) worst_asked;
 
     @name(".ar_path") @index("flow") @unit("path")
     @brief("path of a flow, plus one")
@@ -733,8 +729,9 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         }
     };
 
-    action pick_path_is(bit<8> path) {
+    action pick_path_is(bit<8> path, bit<32> plus_one) {
         meta.drawn = path;
+        meta.candidate = plus_one;
     }
 
     // A part of 256 scaled to the number of paths.
@@ -746,41 +743,41 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         actions = { pick_path_is; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (1, 0 .. 127) : pick_path_is(0);
-            (1, 128 .. 255) : pick_path_is(1);
-            (2, 0 .. 85) : pick_path_is(0);
-            (2, 86 .. 170) : pick_path_is(1);
-            (2, 171 .. 255) : pick_path_is(2);
-            (3, 0 .. 63) : pick_path_is(0);
-            (3, 64 .. 127) : pick_path_is(1);
-            (3, 128 .. 191) : pick_path_is(2);
-            (3, 192 .. 255) : pick_path_is(3);
-            (4, 0 .. 51) : pick_path_is(0);
-            (4, 52 .. 102) : pick_path_is(1);
-            (4, 103 .. 153) : pick_path_is(2);
-            (4, 154 .. 204) : pick_path_is(3);
-            (4, 205 .. 255) : pick_path_is(4);
-            (5, 0 .. 42) : pick_path_is(0);
-            (5, 43 .. 85) : pick_path_is(1);
-            (5, 86 .. 127) : pick_path_is(2);
-            (5, 128 .. 170) : pick_path_is(3);
-            (5, 171 .. 213) : pick_path_is(4);
-            (5, 214 .. 255) : pick_path_is(5);
-            (6, 0 .. 36) : pick_path_is(0);
-            (6, 37 .. 73) : pick_path_is(1);
-            (6, 74 .. 109) : pick_path_is(2);
-            (6, 110 .. 146) : pick_path_is(3);
-            (6, 147 .. 182) : pick_path_is(4);
-            (6, 183 .. 219) : pick_path_is(5);
-            (6, 220 .. 255) : pick_path_is(6);
-            (7, 0 .. 31) : pick_path_is(0);
-            (7, 32 .. 63) : pick_path_is(1);
-            (7, 64 .. 95) : pick_path_is(2);
-            (7, 96 .. 127) : pick_path_is(3);
-            (7, 128 .. 159) : pick_path_is(4);
-            (7, 160 .. 191) : pick_path_is(5);
-            (7, 192 .. 223) : pick_path_is(6);
-            (7, 224 .. 255) : pick_path_is(7);
+            (1, 0 .. 127) : pick_path_is(0, 1);
+            (1, 128 .. 255) : pick_path_is(1, 2);
+            (2, 0 .. 85) : pick_path_is(0, 1);
+            (2, 86 .. 170) : pick_path_is(1, 2);
+            (2, 171 .. 255) : pick_path_is(2, 3);
+            (3, 0 .. 63) : pick_path_is(0, 1);
+            (3, 64 .. 127) : pick_path_is(1, 2);
+            (3, 128 .. 191) : pick_path_is(2, 3);
+            (3, 192 .. 255) : pick_path_is(3, 4);
+            (4, 0 .. 51) : pick_path_is(0, 1);
+            (4, 52 .. 102) : pick_path_is(1, 2);
+            (4, 103 .. 153) : pick_path_is(2, 3);
+            (4, 154 .. 204) : pick_path_is(3, 4);
+            (4, 205 .. 255) : pick_path_is(4, 5);
+            (5, 0 .. 42) : pick_path_is(0, 1);
+            (5, 43 .. 85) : pick_path_is(1, 2);
+            (5, 86 .. 127) : pick_path_is(2, 3);
+            (5, 128 .. 170) : pick_path_is(3, 4);
+            (5, 171 .. 213) : pick_path_is(4, 5);
+            (5, 214 .. 255) : pick_path_is(5, 6);
+            (6, 0 .. 36) : pick_path_is(0, 1);
+            (6, 37 .. 73) : pick_path_is(1, 2);
+            (6, 74 .. 109) : pick_path_is(2, 3);
+            (6, 110 .. 146) : pick_path_is(3, 4);
+            (6, 147 .. 182) : pick_path_is(4, 5);
+            (6, 183 .. 219) : pick_path_is(5, 6);
+            (6, 220 .. 255) : pick_path_is(6, 7);
+            (7, 0 .. 31) : pick_path_is(0, 1);
+            (7, 32 .. 63) : pick_path_is(1, 2);
+            (7, 64 .. 95) : pick_path_is(2, 3);
+            (7, 96 .. 127) : pick_path_is(3, 4);
+            (7, 128 .. 159) : pick_path_is(4, 5);
+            (7, 160 .. 191) : pick_path_is(5, 6);
+            (7, 192 .. 223) : pick_path_is(6, 7);
+            (7, 224 .. 255) : pick_path_is(7, 8);
         }
         size = 35;
     }
@@ -803,24 +800,125 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         meta.band = min(meta.band, 7);
     }
 
-    action reported_path() {
-        meta.candidate = 29w0 ++ hdr.feedback.way;
+    action candidate_is(bit<32> plus_one) {
+        meta.candidate = plus_one;
     }
 
-    action drawn_path() {
-        meta.candidate = 24w0 ++ meta.drawn;
-    }
-
-    action next_candidate() {
-        meta.candidate = meta.candidate + 1;
+    table reported_path {
+        key = {
+            hdr.feedback.isValid() : exact @name("feedback");
+            hdr.feedback.way : exact @name("way");
+        }
+        actions = { candidate_is; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, 0) : candidate_is(1);
+            (true, 1) : candidate_is(2);
+            (true, 2) : candidate_is(3);
+            (true, 3) : candidate_is(4);
+            (true, 4) : candidate_is(5);
+            (true, 5) : candidate_is(6);
+            (true, 6) : candidate_is(7);
+            (true, 7) : candidate_is(8);
+        }
+        size = 8;
     }
 
     action compare() {
         meta.above = meta.band |-| meta.best_band;
     }
 
-    action take_best() {
-        meta.chosen = meta.best;
+    // What tables do is about a report, or about a packet that has a choice.
+    action keep() {
+        keep_band.execute(meta.drawn[2:0] ++ meta.priority);
+    }
+
+    action look() {
+        meta.band = look_band.execute(meta.drawn[2:0] ++ meta.priority);
+    }
+
+    action report_to_best() {
+        meta.best_band = better.execute(meta.last[2:0] ++ meta.priority);
+    }
+
+    action ask_best() {
+        meta.best = best_or_drawn.execute(meta.last[2:0] ++ meta.priority);
+    }
+
+    action report_to_worst() {
+        worse.execute(meta.last[2:0] ++ meta.priority);
+    }
+
+    action ask_worst() {
+        meta.worst = look_worst.execute(meta.last[2:0] ++ meta.priority);
+    }
+
+    action stay() {
+        meta.chosen = stay_or_leave.execute(meta.flow_hash[11:0]);
+    }
+
+    table band_of_path {
+        key = {
+            hdr.feedback.isValid() : ternary @name("feedback");
+            hdr.feedback.hop : ternary @name("hop");
+            meta.hop : ternary @name("next_hop");
+            meta.passes : ternary @name("passes");
+        }
+        actions = { keep; look; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, HOP_CHOICE, _, _) : keep();
+            (false, _, HOP_CHOICE, 0) : look();
+        }
+        size = 4;
+    }
+
+    table best_path {
+        key = {
+            hdr.feedback.isValid() : ternary @name("feedback");
+            hdr.feedback.hop : ternary @name("hop");
+            meta.hop : ternary @name("next_hop");
+            meta.passes : ternary @name("passes");
+        }
+        actions = { report_to_best; ask_best; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, HOP_CHOICE, _, _) : report_to_best();
+            (false, _, HOP_CHOICE, 0) : ask_best();
+        }
+        size = 4;
+    }
+
+    table worst_path {
+        key = {
+            hdr.feedback.isValid() : ternary @name("feedback");
+            hdr.feedback.hop : ternary @name("hop");
+            meta.hop : ternary @name("next_hop");
+            meta.passes : ternary @name("passes");
+        }
+        actions = { report_to_worst; ask_worst; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, HOP_CHOICE, _, _) : report_to_worst();
+            (false, _, HOP_CHOICE, 0) : ask_worst();
+        }
+        size = 4;
+    }
+
+    table flow {
+        key = {
+            hdr.feedback.isValid() : ternary @name("feedback");
+            hdr.feedback.hop : ternary @name("hop");
+            meta.hop : ternary @name("next_hop");
+            meta.passes : ternary @name("passes");
+        }
+        actions = { stay; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (true, HOP_CHOICE, _, _) : NoAction();
+            (false, _, HOP_CHOICE, 0) : stay();
+        }
+        size = 4;
     }
 
     action path_is(path_t path) {
@@ -828,78 +926,101 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         meta.step = (port_t) path;
     }
 
+    // A flow that is on no path yet takes the best one.
     table path_of_flow {
         key = {
             meta.last_path : exact @name("last_path");
-            meta.chosen : exact @name("chosen");
+            meta.chosen : ternary @name("chosen");
+            meta.best : ternary @name("best");
         }
         actions = { path_is; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (1, 1) : path_is(0);
-            (1, 2) : path_is(1);
-            (2, 1) : path_is(0);
-            (2, 2) : path_is(1);
-            (2, 3) : path_is(2);
-            (3, 1) : path_is(0);
-            (3, 2) : path_is(1);
-            (3, 3) : path_is(2);
-            (3, 4) : path_is(3);
-            (4, 1) : path_is(0);
-            (4, 2) : path_is(1);
-            (4, 3) : path_is(2);
-            (4, 4) : path_is(3);
-            (4, 5) : path_is(4);
-            (5, 1) : path_is(0);
-            (5, 2) : path_is(1);
-            (5, 3) : path_is(2);
-            (5, 4) : path_is(3);
-            (5, 5) : path_is(4);
-            (5, 6) : path_is(5);
-            (6, 1) : path_is(0);
-            (6, 2) : path_is(1);
-            (6, 3) : path_is(2);
-            (6, 4) : path_is(3);
-            (6, 5) : path_is(4);
-            (6, 6) : path_is(5);
-            (6, 7) : path_is(6);
-            (7, 1) : path_is(0);
-            (7, 2) : path_is(1);
-            (7, 3) : path_is(2);
-            (7, 4) : path_is(3);
-            (7, 5) : path_is(4);
-            (7, 6) : path_is(5);
-            (7, 7) : path_is(6);
-            (7, 8) : path_is(7);
+            (1, 1, _) : path_is(0);
+            (1, 0, 1) : path_is(0);
+            (1, 2, _) : path_is(1);
+            (1, 0, 2) : path_is(1);
+            (2, 1, _) : path_is(0);
+            (2, 0, 1) : path_is(0);
+            (2, 2, _) : path_is(1);
+            (2, 0, 2) : path_is(1);
+            (2, 3, _) : path_is(2);
+            (2, 0, 3) : path_is(2);
+            (3, 1, _) : path_is(0);
+            (3, 0, 1) : path_is(0);
+            (3, 2, _) : path_is(1);
+            (3, 0, 2) : path_is(1);
+            (3, 3, _) : path_is(2);
+            (3, 0, 3) : path_is(2);
+            (3, 4, _) : path_is(3);
+            (3, 0, 4) : path_is(3);
+            (4, 1, _) : path_is(0);
+            (4, 0, 1) : path_is(0);
+            (4, 2, _) : path_is(1);
+            (4, 0, 2) : path_is(1);
+            (4, 3, _) : path_is(2);
+            (4, 0, 3) : path_is(2);
+            (4, 4, _) : path_is(3);
+            (4, 0, 4) : path_is(3);
+            (4, 5, _) : path_is(4);
+            (4, 0, 5) : path_is(4);
+            (5, 1, _) : path_is(0);
+            (5, 0, 1) : path_is(0);
+            (5, 2, _) : path_is(1);
+            (5, 0, 2) : path_is(1);
+            (5, 3, _) : path_is(2);
+            (5, 0, 3) : path_is(2);
+            (5, 4, _) : path_is(3);
+            (5, 0, 4) : path_is(3);
+            (5, 5, _) : path_is(4);
+            (5, 0, 5) : path_is(4);
+            (5, 6, _) : path_is(5);
+            (5, 0, 6) : path_is(5);
+            (6, 1, _) : path_is(0);
+            (6, 0, 1) : path_is(0);
+            (6, 2, _) : path_is(1);
+            (6, 0, 2) : path_is(1);
+            (6, 3, _) : path_is(2);
+            (6, 0, 3) : path_is(2);
+            (6, 4, _) : path_is(3);
+            (6, 0, 4) : path_is(3);
+            (6, 5, _) : path_is(4);
+            (6, 0, 5) : path_is(4);
+            (6, 6, _) : path_is(5);
+            (6, 0, 6) : path_is(5);
+            (6, 7, _) : path_is(6);
+            (6, 0, 7) : path_is(6);
+            (7, 1, _) : path_is(0);
+            (7, 0, 1) : path_is(0);
+            (7, 2, _) : path_is(1);
+            (7, 0, 2) : path_is(1);
+            (7, 3, _) : path_is(2);
+            (7, 0, 3) : path_is(2);
+            (7, 4, _) : path_is(3);
+            (7, 0, 4) : path_is(3);
+            (7, 5, _) : path_is(4);
+            (7, 0, 5) : path_is(4);
+            (7, 6, _) : path_is(5);
+            (7, 0, 6) : path_is(5);
+            (7, 7, _) : path_is(6);
+            (7, 0, 7) : path_is(6);
+            (7, 8, _) : path_is(7);
+            (7, 0, 8) : path_is(7);
         }
-        size = 35;
+        size = 70;
     }
 
     apply {
-        if (hdr.feedback.isValid()) {
-            if (hdr.feedback.hop == HOP_CHOICE) {
-                ar.apply();
-                longest_band();
-                reported_path();
-                next_candidate();
-                keep_band.execute(reported.get({ hdr.feedback.way, hdr.feedback.priority }));
-                meta.best_band = better.execute(best_reported.get({ hdr.feedback.last[2:0], hdr.feedback.priority }));
-                compare();
-                worse.execute(worst_reported.get({ hdr.feedback.last[2:0], hdr.feedback.priority }));
-            }
-        } else if (meta.hop == HOP_CHOICE && meta.passes == 0) {
-            pick_path.apply();
-            drawn_path();
-            next_candidate();
-            meta.band = look_band.execute(asked.get({ meta.drawn[2:0], meta.priority }));
-            meta.best = best_or_drawn.execute(best_asked.get({ meta.last_path, meta.priority }));
-            meta.worst = look_worst.execute(worst_asked.get({ meta.last_path, meta.priority }));
-            meta.chosen = stay_or_leave.execute(meta.flow_hash[11:0]);
-            if (meta.chosen == 0) {
-                take_best();
-            }
-            path_of_flow.apply();
-        }
+        ar.apply();
+        longest_band();
+        reported_path.apply();
+        pick_path.apply();
+        band_of_path.apply();
+        best_path.apply();
+        compare();
+        worst_path.apply();
+        flow.apply();
+        path_of_flow.apply();
     }
 } // control Ar
 
