@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/tool"
+)
+
+// The pages whose commands are run word for word. A block
+//
+//	```sh WORDS
+//
+// is run by a shell, in the folder and with the variables that the block before
+// left. WORDS name what it needs (needs, below); with `switch` it goes on in the
+// background while the others run. The lines of a following block
+//
+//	```text
+//
+// must come out, in their order; blanks do not matter, and … is anything.
+var block = regexp.MustCompile("(?ms)^```(sh|text)((?: [a-z0-9-]+)*)\n(.*?)^```$")
+
+// needs are what blocks may need: an error says what is missing.
+var needs = map[string]func() error{
+	"bmv2":            onPath("BMV2", "simple_switch_grpc"),
+	"go":              onPath("", "go"),
+	"tshark":          onPath("", "tshark"),
+	"tofino":          tofinoCompiler,
+	"mininet":         mininetAsRoot,
+	"python":          python("grpc, p4.v1.p4runtime_pb2, p4.config.v1.p4info_pb2", "p4runtime"),
+	"p4runtime-shell": python("p4runtime_sh.shell", "p4runtime-shell"),
+}
+
+func onPath(variable, name string) func() error {
+	return func() error {
+		_, err := tool.Find("", variable, name)
+		return err
+	}
+}
+
+func python(modules, pkg string) func() error {
+	return func() error {
+		if err := exec.Command("python3", "-c", "import "+modules).Run(); err != nil {
+			return fmt.Errorf("python3 has no %s: pip install %s", modules, pkg)
+		}
+		return nil
+	}
+}
+
+func tofinoCompiler() error {
+	if os.Getenv("P4C_TOFINO") != "" {
+		return nil
+	}
+	return onPath("P4C_TOFINO", "p4c-barefoot")()
+}
+
+func mininetAsRoot() error {
+	if os.Geteuid() != 0 {
+		return errors.New("Mininet needs root")
+	}
+	return onPath("", "mn")()
+}
+
+func TestTutorials(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/tutorials/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../../docs/own-scheme.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := block.FindAllStringSubmatch(string(text), -1)
+		if len(blocks) == 0 && filepath.Base(page) != "README.md" {
+			t.Errorf("%s has no commands", page)
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) { play(t, page, string(text), blocks) })
+	}
+}
+
+// play runs the blocks of a page.
+func play(t *testing.T, page, text string, blocks [][]string) {
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Setenv("PATH", commandDir(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("PAUSELESS_SRC", source)
+	for _, file := range []string{"forward.p4", "sample.pcap"} {
+		if !strings.Contains(text, "("+file+")") {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(page), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out string
+	left := false // the last commands were left out
+	for _, b := range blocks {
+		kind, words, body := b[1], strings.Fields(b[2]), b[3]
+		if kind == "text" {
+			if !left {
+				expect(t, out, body)
+			}
+			continue
+		}
+		background := false
+		left = false
+		for _, w := range words {
+			if w == "switch" {
+				background = true
+			} else if missing, ok := needs[w]; !ok {
+				t.Fatalf("needs do not know %q", w)
+			} else if err := missing(); err != nil {
+				left = true
+				t.Run(w, func(t *testing.T) { need.No(t, err) })
+			}
+		}
+		switch {
+		case left:
+		case background:
+			serveSwitch(t, dir, body)
+		default:
+			out = session(t, dir, body)
+		}
+	}
+}
+
+// session runs commands and returns what they print.
+func session(t *testing.T, dir, script string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", "if [ -f .variables ]; then . ./.variables; fi\n"+script+"\nexport -p >.variables")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s%v\n%s", script, err, out)
+	}
+	return string(out)
+}
+
+// serveSwitch runs a command that serves P4Runtime at its usual address, until
+// the test ends, and returns when it listens. Where somebody else has the
+// address, the test is skipped.
+func serveSwitch(t *testing.T, dir, script string) {
+	t.Helper()
+	if err := need.Alone("port-9559"); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:9559")
+	need.No(t, err)
+	l.Close()
+	cmd := exec.Command("sh", "-ec", script)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = w, w
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	lines, read := bufio.NewReader(r), make(chan struct{})
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+		_ = cmd.Wait()                                      // killed
+		<-read
+		r.Close()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	for {
+		line, err := lines.ReadString('\n')
+		log.WriteString(line)
+		if err != nil {
+			close(read)
+			t.Fatalf("%sended before it served P4Runtime", script)
+		}
+		if strings.Contains(line, "P4Runtime server") {
+			break
+		}
+	}
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&log, lines) // until it is killed
+	}()
+}
+
+// expect fails the test unless lines come out in their order.
+func expect(t *testing.T, out, want string) {
+	t.Helper()
+	rest := strings.Split(out, "\n")
+next:
+	for line := range strings.Lines(want) {
+		words := strings.Fields(line)
+		for i, w := range words {
+			words[i] = strings.ReplaceAll(regexp.QuoteMeta(w), "…", ".*")
+		}
+		re := regexp.MustCompile(strings.Join(words, `\s+`))
+		for i, l := range rest {
+			if re.MatchString(l) {
+				rest = rest[i+1:]
+				continue next
+			}
+		}
+		t.Errorf("want %sin\n%s", line, out)
+		return
+	}
+}
+
+// commandDir returns a directory with this program under its name.
+func commandDir(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, "pauseless")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
