@@ -755,9 +755,9 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
 
     mask_t to_leaf;
     mask_t to_all;
-    mask_t free;         // paths that the next choice may be
-    path_t other;        // p_s, the next choice after p,
-    path_t p;            // first the base's choice
+    mask_t free; // paths that the next choice may be
+    path_t other; // p_s, the next choice after p,
+    path_t p; // first the base's choice
     bit<1> found;
     bit<1> waiting_pays; // p_s is slower than p by more than a recirculation takes
     mask_t turned;
