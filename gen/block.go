@@ -37,13 +37,13 @@ type block struct {
 	Pick map[string]string `yaml:"pick"`
 	// Otherwise is the value of that key that takes nothing; "off" if not given.
 	Otherwise string `yaml:"otherwise"`
-	// Default says that the value is the one a profile has that gives none.
+	// Default is true if the value is the one a profile has that gives none.
 	Default bool `yaml:"default"`
 	// Place orders blocks: in the text, and where several have controls in one
 	// stage. Blocks from 0 are what schemes go by, base schemes are at 200,
 	// schemes on top at 300.
 	Place int `yaml:"place"`
-	// Hidden says that the block is not listed among a program's features.
+	// Hidden is true if the block is not listed among a program's features.
 	Hidden bool `yaml:"hidden"`
 	// Needs are blocks, and options of blocks, that there must be too.
 	Needs []need `yaml:"needs"`
@@ -78,7 +78,7 @@ type block struct {
 type onTarget struct {
 	Needs []need `yaml:"needs"`
 	Place int    `yaml:"place"`
-	// Plumbing says that the block is no feature there.
+	// Plumbing is true if the block is no feature there.
 	Plumbing bool `yaml:"plumbing"`
 	// Unsupported says why a program with the block cannot be had there.
 	Unsupported string    `yaml:"unsupported"`

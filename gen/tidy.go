@@ -40,8 +40,8 @@ func tidy(text []byte) []byte {
 
 func closes(line string) bool { return strings.TrimSpace(line) == "}" }
 
-// declares says that a line begins a declaration, or a comment or annotation
-// before one.
+// declares reports whether a line begins a declaration, or a comment or
+// annotation before one.
 func declares(line string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 	return strings.HasPrefix(word, "@") || slices.Contains([]string{"//", "action", "table", "apply", "state"}, word)

@@ -574,7 +574,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".clb") @kind("settings")
-    @brief("queue threshold, interval of growth, and difference that coflows decide")
+    @brief("queue threshold, interval over which growth is measured, and difference of queue lengths below which coflows decide")
     table clb {
         actions = { set_clb; }
         default_action = set_clb(170667, 2000, 1100);

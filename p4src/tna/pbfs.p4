@@ -704,7 +704,7 @@ control FastStart(inout headers_t hdr,
     }
 
     @name(".slot") @kind("settings")
-    @brief("length of a slot: 2^32 by its units of time")
+    @brief("slots per unit of time, times 2^32")
     table slot {
         actions = { set_slot; }
         default_action = set_slot(4058796);

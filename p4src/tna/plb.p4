@@ -926,7 +926,7 @@ control Probe(inout metadata_t meta) {
     };
 
     @name(".probe_path") @index("leaf") @unit("path")
-    @brief("path that was")
+    @brief("path to a leaf that was last probed")
     Register<bit<8>, bit<6>>(64, 0) probe_path;
     RegisterAction<bit<8>, bit<6>, bit<8>>(probe_path) next_path = {
         void apply(inout bit<8> path, out bit<8> now_path) {
@@ -1078,7 +1078,7 @@ control Plb(inout headers_t hdr,
             inout metadata_t meta,
             inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".path_rank") @index("leaf,path:8") @unit("rank")
-    @brief("class of a path in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then its round-trip time or what its load lacks")
+    @brief("rank of a path, the smaller the better: its class in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), below them its round-trip time, or full load minus its load if it is undetermined")
     Register<bit<32>, bit<9>>(512, 0) path_rank;
     RegisterAction<bit<32>, bit<9>, bit<32>>(path_rank) keep_rank = {
         void apply(inout bit<32> rank) {

@@ -302,19 +302,19 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     // T2: what each queue has grown by in the last interval, and what it was at
     // its end. The ports of a choice are looked at together.
     @name(".clb_growth") @index("port,priority:8") @unit("bytes, signed")
-    @brief("T2: what an egress queue grew by in the last interval")
+    @brief("T2: growth of an egress queue in the last interval")
     register<bit<32>>(512) clb_growth;
     @name(".clb_qlen") @index("port,priority:8") @unit("bytes")
-    @brief("its length at the end of that interval")
+    @brief("length of an egress queue at the end of the last interval")
     register<bit<32>>(512) clb_qlen;
     @name(".clb_time") @index("port,priority:8") @unit("ns")
-    @brief("when that was, at the first port of a choice")
+    @brief("end of the last interval, at the first of the ports to choose from")
     register<time_t>(512) clb_time;
 
     // T3: flows of each coflow on each path. A row belongs to one coflow at a
     // time, that whose number is in clb_coflow.
     @name(".clb_coflow") @index("coflow") @unit("coflow")
-    @brief("coflow that a row of clb_flows is about")
+    @brief("coflow that a row of clb_flows belongs to")
     register<bit<16>>(256) clb_coflow;
     @name(".clb_flows") @index("coflow,path:8") @unit("flows")
     @brief("T3: flows of a coflow on a path")
@@ -348,7 +348,7 @@ control Clb(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     }
 
     @name(".clb") @kind("settings")
-    @brief("queue threshold, interval of growth, and difference that coflows decide")
+    @brief("queue threshold, interval over which growth is measured, and difference of queue lengths below which coflows decide")
     table clb {
         actions = { set_clb; }
         default_action = set_clb(170667, 2000, 1100);

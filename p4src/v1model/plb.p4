@@ -319,13 +319,13 @@ register<bit<8>>(64) echo_load;
 // bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then the round-trip
 // time, or what the load is short of full if undetermined.
 @name(".path_rank") @index("leaf,path:8") @unit("rank")
-@brief("class of a path in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), then its round-trip time or what its load lacks")
+@brief("rank of a path, the smaller the better: its class in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), below them its round-trip time, or full load minus its load if it is undetermined")
 register<bit<32>>(512) path_rank;
 
 // Time that packets lately spent in this switch waiting for a paused port: a
 // moving average in which each sample counts an eighth.
 @name(".sojourn") @index("one") @unit("ns")
-@brief("time that packets lately waited for paused ports")
+@brief("moving average of the time that packets waited for paused ports")
 register<time_t>(1) sojourn;
 
 // Where to? Hosts are reached by one port, other leaves by any of several ports
@@ -820,7 +820,7 @@ control Probe(inout headers_t hdr, inout metadata_t meta) {
     @brief("when a path to a leaf was last probed")
     register<time_t>(64) probed_at;
     @name(".probe_path") @index("leaf") @unit("path")
-    @brief("path that was")
+    @brief("path to a leaf that was last probed")
     register<bit<8>>(64) probe_path;
 
     bool due;

@@ -980,16 +980,16 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     // Rings of slots by port: number of the slot that a cell is about, bytes
     // that came, those of marked packets, and the queue when it began.
     @name(".slot_number") @index("port,slot:16") @unit("slot")
-    @brief("number of the slot of time that a cell is about")
+    @brief("number of the slot that a cell counts")
     register<bit<32>>(1024) slot_number;
     @name(".slot_bytes") @index("port,slot:16") @unit("bytes")
-    @brief("bytes that came for a port in a slot")
+    @brief("bytes that arrived for a port in a slot")
     register<bit<32>>(1024) slot_bytes;
     @name(".slot_marked") @index("port,slot:16") @unit("bytes")
-    @brief("those of marked packets")
+    @brief("bytes of marked packets that arrived for a port in a slot")
     register<bit<32>>(1024) slot_marked;
     @name(".slot_qlen") @index("port,slot:16") @unit("bytes")
-    @brief("queue of the port when the slot began")
+    @brief("queue length of the port at the start of the slot")
     register<bit<32>>(1024) slot_qlen;
     @name(".postcards") @index("port") @unit("messages")
     @brief("postcards about a port")
@@ -1008,7 +1008,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @name(".slot") @kind("settings")
-    @brief("length of a slot: 2^32 by its units of time")
+    @brief("slots per unit of time, times 2^32")
     table slot {
         actions = { set_slot; }
         default_action = set_slot(4058796);

@@ -199,7 +199,8 @@ func (s *Sojourn) Dequeued(ttd, tEnqueue, tDequeue model.Time, alphaShift uint) 
 	return max(0, ttd-sojourn)                              // line 7
 }
 
-// sojournShift says that each sojourn counts an eighth in the average.
+// sojournShift is the weight of a sample in the average as a power of two: an
+// eighth.
 const sojournShift = 3
 
 // path is what the switch knows of a path.

@@ -20,7 +20,7 @@ const (
 type Alg1 struct {
 	Warned func(model.Path) bool       // p.h_PFC
 	RTT    func(model.Path) model.Time // p.t_RTT
-	// Known says that the RTT of a path was measured, and if there is a limit of
+	// Known reports whether the RTT of a path was measured, and if there is a limit of
 	// its age, not longer ago.
 	Known func(model.Path) bool
 	// Next gives the base scheme's next choice, warned or not, and Free the best
@@ -36,7 +36,7 @@ type Alg1 struct {
 type Decision struct {
 	Path model.Path
 	Flag FwdFlag
-	// Warned says that the packet goes a path that has a warning.
+	// Warned is true if the packet goes a path that has a warning.
 	Warned bool
 }
 
