@@ -37,7 +37,7 @@ func (e *NotPrimaryError) Error() string {
 		e.Switch, e.Highest, than, e.Mine, e.Highest.next())
 }
 
-// NotConnectedError says that a switch cannot be reached now. Sessions keep
+// NotConnectedError reports that a switch cannot be reached now. Sessions keep
 // trying.
 type NotConnectedError struct {
 	Switch, Addr string
@@ -199,7 +199,7 @@ func (s *Session) callError(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", name, what, plainError{err})
 }
 
-// ErrNoPipeline says that a switch runs no pipeline yet.
+// ErrNoPipeline reports that a switch runs no pipeline yet.
 var ErrNoPipeline = errors.New("push one with SetPipeline or `pauseless ctl pipeline set`")
 
 // plainError prints a gRPC error as a person would.

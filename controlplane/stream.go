@@ -18,7 +18,7 @@ import (
 func (s *Session) supervise(ctx context.Context) {
 	defer close(s.done)
 	pause := s.options.MinBackoff
-	attempts, evaded, haunted := 0, 0, false
+	attempts, evaded, warned := 0, 0, false
 	begun := time.Now()
 	var since time.Time // the stream was lost
 	for {
@@ -32,10 +32,10 @@ func (s *Session) supervise(ctx context.Context) {
 		if stood {
 			pause, attempts, since = s.options.MinBackoff, 0, time.Now()
 		}
-		if status.Code(err) == codes.InvalidArgument && time.Since(begun) < s.ghost() {
-			if time.Since(begun) > ghost && !haunted {
-				haunted = true
-				s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not missed it yet, or by another controller; trying again for %v", s.get().mine, longGhost)
+		if status.Code(err) == codes.InvalidArgument && time.Since(begun) < s.staleIDTime() {
+			if time.Since(begun) > staleID && !warned {
+				warned = true
+				s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not missed it yet, or by another controller; trying again for %v", s.get().mine, staleIDAfterCrash)
 			}
 			select {
 			case <-ctx.Done():
@@ -73,19 +73,20 @@ func (s *Session) supervise(ctx context.Context) {
 	}
 }
 
-// ghost is how long the election ID of a controller that has just ended may
-// still seem to be in use.
-const ghost = 500 * time.Millisecond
+// staleID is how long a switch may take the election ID of a controller that
+// has just ended for one that is in use.
+const staleID = 500 * time.Millisecond
 
-// longGhost is the same if its machine has ended with it, which switches miss
-// after some seconds, and nobody waits for the outcome.
-const longGhost = 10 * time.Second
+// staleIDAfterCrash is the same if the controller's machine has failed, too: a
+// switch notices that only after some seconds without a keepalive.
+const staleIDAfterCrash = 10 * time.Second
 
-func (s *Session) ghost() time.Duration {
+// staleIDTime is how long a session goes on trying an ID that is in use.
+func (s *Session) staleIDTime() time.Duration {
 	if s.patient {
-		return longGhost
+		return staleIDAfterCrash
 	}
-	return ghost
+	return staleID
 }
 
 // maxEvasions bounds how many other controllers a session gets out of the way
@@ -225,7 +226,7 @@ func (s *Session) wait(ctx context.Context, from connectivity.State, limit time.
 	s.conn.WaitForStateChange(ctx, from)
 }
 
-// welcome says that a stream stands.
+// welcome notes that a stream stands.
 func (s *Session) welcome(since time.Time, failed int) {
 	var n int
 	s.set(func(st *state) { st.streams++; st.cause = nil; n = st.streams })

@@ -39,21 +39,21 @@ type Estimate struct {
 	Paths [2]int
 }
 
-// Flow returns the estimate for a flow, or false if there is no way.
+// Flow returns the estimate for a flow, or false if there is no path.
 func (e *Estimator) Flow(fl *Flow) (Estimate, bool) {
 	path := e.path(fl.Src, fl.Dst)
 	if path == nil {
 		return Estimate{}, false
 	}
-	est := Estimate{Paths: e.ways(path, fl)}
+	est := Estimate{Paths: e.choices(path, fl)}
 	l := e.lone(path, fl, est.Paths)
 	est.FCT, est.BaseRTT, est.Rate = l.time(fl.Size), l.time(l.mtu), l.rate
 	return est, true
 }
 
-// ways returns how many ways the first two switches of a path have, where
-// those lead up.
-func (e *Estimator) ways(path []*topo.Link, fl *Flow) (n [2]int) {
+// choices returns how many next hops the first two switches of a path choose
+// among, where those lead up.
+func (e *Estimator) choices(path []*topo.Link, fl *Flow) (n [2]int) {
 	node := fl.Src
 	for i := range n {
 		if len(path) < i+3 {
@@ -64,7 +64,7 @@ func (e *Estimator) ways(path []*topo.Link, fl *Flow) (n [2]int) {
 		if e.t.Nodes[up].Tier <= e.t.Nodes[node].Tier {
 			break
 		}
-		n[i] = e.trees[fl.Dst].Ways(node)
+		n[i] = e.trees[fl.Dst].NextHops(node)
 	}
 	return n
 }
@@ -118,8 +118,8 @@ type lone struct {
 	rate     vtime.Rate // of the slowest link
 }
 
-func (e *Estimator) lone(path []*topo.Link, fl *Flow, ways [2]int) lone {
-	data, ack := e.cfg.Sizes(e.kit, &roce.Flow{Coflow: uint16(fl.Coflow), Paths: ways})
+func (e *Estimator) lone(path []*topo.Link, fl *Flow, choices [2]int) lone {
+	data, ack := e.cfg.Sizes(e.kit, &roce.Flow{Coflow: uint16(fl.Coflow), Paths: choices})
 	o := e.cfg.Overhead
 	l := lone{path, int64(e.cfg.MTU), data + o, ack + o, e.cfg.AckEvery, math.MaxInt64}
 	for _, link := range path {

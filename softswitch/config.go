@@ -49,8 +49,8 @@ type Port struct {
 	// inter-packet gap and frame check sequence are 24 bytes
 	// (EthernetOverhead); zero compares with simulators that leave them out.
 	Overhead int
-	// Internal says that the port has no link: its packets are recirculated,
-	// or lost.
+	// Internal is true if the port has no link: its packets are recirculated, or
+	// lost.
 	Internal bool
 	// Weights of the eight queues. A queue of weight zero has strict priority
 	// over those with a lower number and over all weighted ones; the weighted

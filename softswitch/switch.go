@@ -252,8 +252,8 @@ func (s *Switch) PacketOut(data []byte) {
 	s.Receive(s.cfg.CPUPort, f)
 }
 
-// LinkChanged says that the link of a port went down or came up. The queues
-// of a port that is down are empty.
+// LinkChanged notes that the link of a port went down or came up. The queues of
+// a port that is down are empty.
 func (s *Switch) LinkChanged(port int, up bool) {
 	i := s.place(port)
 	if i < 0 || s.links[i] == up {

@@ -97,7 +97,7 @@ func (m *machine) serve() error {
 	return nil
 }
 
-// halt ends the server, as a crash does. Mute says that the machine goes with
+// halt ends the server, as a crash does. With mute the machine goes with
 // it: nobody is told.
 func (m *machine) halt(mute bool) {
 	if m.g == nil {
@@ -314,7 +314,7 @@ func (c *controller) want() {
 	}
 }
 
-// halt ends the controller. Mute says that its machine goes with it.
+// halt ends the controller. With mute its machine goes, too.
 func (c *controller) halt(mute bool) {
 	if c.fabric == nil {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/exp"
 )
 
-// stuckError says that runs did not finish; the program exits with 3.
+// stuckError reports that runs did not finish; the program exits with 3.
 type stuckError struct{ msg string }
 
 func (e stuckError) Error() string { return e.msg }

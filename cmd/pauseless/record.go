@@ -27,7 +27,7 @@ func (r *recording) follow(s scenario.Start) scenario.Follower {
 	return rec
 }
 
-// done says that there will be no more runs.
+// done notes that there will be no more runs.
 func (r *recording) done() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

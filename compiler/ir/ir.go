@@ -155,8 +155,8 @@ type UnionStack struct {
 type Var struct {
 	Name string
 	Type Type
-	// Meta says that it is part of the user's metadata; Lists are the numbers
-	// of the field lists it is on.
+	// Meta is true if it is part of the user's metadata; Lists are the numbers of
+	// the field lists it is on.
 	Meta  bool
 	Lists []int
 }

@@ -47,8 +47,8 @@ type File struct {
 	marks []mark  // in order of offset
 }
 
-// mark says that from an offset on the text pretends to come from elsewhere
-// (#line).
+// mark is a #line directive: the text from an offset on counts as that of another
+// file or line.
 type mark struct {
 	offset int32
 	name   *string

@@ -247,8 +247,8 @@ func (c *Checker) typedefDecl(d *syntax.TypedefDecl) {
 	c.declareType(d, d.Name, t)
 }
 
-// params resolves parameters; ctor says that they are a constructor's, bodied
-// that they are those of something with a body.
+// params resolves parameters; ctor is true for those of a constructor, bodied
+// for those of something with a body.
 func (c *Checker) params(list []*syntax.Param, ctor, bodied bool, of paramOwner) []*Param {
 	var out []*Param
 	seen := map[string]bool{}

@@ -66,7 +66,7 @@ type (
 	ActionObj struct {
 		object
 		Action *Action
-		// Top says that it is declared outside of controls.
+		// Top is true if it is declared outside of controls.
 		Top bool
 	}
 

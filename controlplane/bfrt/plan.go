@@ -178,7 +178,8 @@ func (t *Table) ours() bool {
 	return strings.HasPrefix(t.Kind, "MatchAction_") && !slices.Contains(t.Attributes, "ConstTable")
 }
 
-// fixed says that entries are always there, so that they are only modified.
+// fixed reports whether entries are always there, so that they are only
+// modified.
 func (t *Table) fixed() bool {
 	return t.Kind == "Register" || strings.HasPrefix(t.Name, "tf1.tm.port.") || strings.HasPrefix(t.Name, "tf1.tm.queue.")
 }

@@ -53,7 +53,7 @@ type Control interface {
 	vtime.Event
 	Ack(now vtime.Time, a *Ack)
 	Notify(now vtime.Time, n *Notification)
-	// Sent says that a packet of so many bytes has left.
+	// Sent notes that a packet of so many bytes has left.
 	Sent(now vtime.Time, bytes int)
 	// Restart makes the control go on from a rate that was set for it, as after
 	// a decrease of its own.
@@ -153,13 +153,13 @@ type Kit struct {
 	Receiver Receiver // what it wants of receivers
 	RTT      bool     // whether it wants round-trip times
 	INT      bool     // whether it wants telemetry
-	// Switches says that notifications come from switches, which know a flow
-	// by its receiver's queue pair.
+	// Switches is true if notifications come from switches, which know a flow by
+	// its receiver's queue pair.
 	Switches bool
 	// Lowest is the rate below which no flow falls.
 	Lowest vtime.Rate
-	// Window says that it wants at most a bandwidth-delay product in flight,
-	// in proportion to the rate.
+	// Window is true if it wants at most a bandwidth-delay product in flight, in
+	// proportion to the rate.
 	Window bool
 }
 

@@ -241,10 +241,10 @@ func (s *sender) timeout() vtime.Time {
 // hole is what a receiver knows of the packet it expects while later ones have
 // come already.
 type hole struct {
-	since vtime.Time
-	mark  int64 // one past the last packet that had come then
-	set   bool  // an event is on its way
-	told  bool  // TCP: duplicate acknowledgements are sent at once
+	since    vtime.Time
+	mark     int64 // one past the last packet that had come then
+	set      bool  // an event is on its way
+	reported bool  // TCP: duplicate acknowledgements are sent at once
 }
 
 // keep stores a packet that is d ahead of the expected one, and says so.
@@ -265,7 +265,7 @@ func (r *receiver) keep(now vtime.Time, d int64, cause uint32, echo bool, teleme
 		r.ack(now, packet.SyndromeACK, r.expected-1, cause, echo, telemetry)
 	case TCP:
 		switch {
-		case r.hole.told:
+		case r.hole.reported:
 			r.ack(now, packet.SyndromeACK, r.expected-1, cause, echo, telemetry)
 		case r.held*r.h.cfg.MTU >= tcpHeld:
 			r.release(now)
@@ -279,7 +279,7 @@ func (r *receiver) openHole(now vtime.Time) {
 		return // it does not wait
 	}
 	o := &r.hole
-	o.since, o.mark, o.told = now, r.highest, false
+	o.since, o.mark, o.reported = now, r.highest, false
 	if !o.set {
 		o.set = true
 		r.h.net.At(now+r.h.cfg.reorderWait(), (*holeTimer)(r), 0)
@@ -294,7 +294,7 @@ func (t *holeTimer) Fire(now vtime.Time, _ uint64) {
 	r := (*receiver)(t)
 	o, wait := &r.hole, r.h.cfg.reorderWait()
 	o.set = false
-	if r.held == 0 || o.told {
+	if r.held == 0 || o.reported {
 		return
 	}
 	if due := o.since + wait; now < due {
@@ -312,7 +312,7 @@ func (t *holeTimer) Fire(now vtime.Time, _ uint64) {
 
 // release has a TCP receiver acknowledge all it holds.
 func (r *receiver) release(now vtime.Time) {
-	r.hole.told = true
+	r.hole.reported = true
 	for n := r.expected + 1; n < r.highest; n++ {
 		if r.early.has(n, r.expected) {
 			r.ack(now, packet.SyndromeACK, r.expected-1, uint32(n)&0xffffff, false, nil)

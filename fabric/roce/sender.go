@@ -205,7 +205,7 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	return f
 }
 
-// sentAt says that the packet made last is on the wire from now until end.
+// sentAt notes that the packet made last is on the wire from now until end.
 func (s *sender) sentAt(now, end vtime.Time) {
 	s.avail = now + s.spacing()
 	s.ctl.Sent(now, s.last)

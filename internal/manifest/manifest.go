@@ -167,8 +167,8 @@ type Parameter struct {
 	// Value is in Unit: bytes, ns, packets, a count or a fraction.
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	// Given says that the profile gives the value. Otherwise it follows from
-	// the network, and is computed anew for the network of a deployment.
+	// Given is true if the profile gives the value. Otherwise it follows from the
+	// network, and is computed anew for the network of a deployment.
 	Given bool `json:"given,omitempty"`
 	// ByRate are values that the profile gives for links of a rate, as in
 	// "25Gbps"; they go before Value.

@@ -73,7 +73,7 @@ type Drawer struct {
 	hotLeaf int64
 }
 
-// Reroutes says that warnings move packets.
+// Reroutes reports whether warnings move packets.
 func (g *Drawer) Reroutes() bool { return g.Theme == Rerouting || g.Theme == Waiting }
 
 // Lengths are those of most frames, so that queues meet thresholds exactly.

@@ -130,8 +130,8 @@ type Register struct {
 	// Same compares instead of Get, where the program may lag behind. cell
 	// reads a register of the program.
 	Same func(s *Switch, i int, cell func(register string, i int) int64) bool
-	// LosslessOnly says that only cells of the lossless class are used, Skip
-	// that the first cell is of no port, and not compared.
+	// LosslessOnly is true if only cells of the lossless class are used, Skip if
+	// the first cell is of no port, and not compared.
 	LosslessOnly, SkipFirst bool
 }
 

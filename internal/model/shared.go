@@ -511,8 +511,8 @@ func (s *Switch) WithBest(value, path string, i int, f func(*Best)) Path {
 // corresponding path by subtracting the sending time from the arriving time"
 // (RLB, section V).
 
-// rttShift says that each sample counts an eighth in the average; the shares
-// are rounded down, as integers are.
+// rttShift is the weight of a sample in the average as a power of two: an
+// eighth. Shares are rounded down, as integers are.
 const rttShift = 3
 
 // learnRTT is what the destination leaf takes from the header.

@@ -251,7 +251,7 @@ func (s *Switch) finish(p *Packet, o Departure) Departure {
 	return o
 }
 
-// Idle says that time has passed.
+// Idle notes that time has passed.
 func (s *Switch) Idle(now Time) {
 	s.Now = now
 	s.each(nil, func(x *Stages) {

@@ -17,7 +17,7 @@ type Frame struct {
 	// in memory. They are zero. A simulated host sends 60 bytes of headers
 	// and 1000 elided ones; every rate, queue and counter uses Len.
 	Elided int
-	// Stalled says that the frame has waited in a queue which PFC had paused.
+	// Stalled is true if the frame has waited in a queue which PFC had paused.
 	// Traffic managers set it as a measurement; it is not on the wire.
 	Stalled bool
 }

@@ -49,8 +49,8 @@ func (tr *Tree) From(node int) []*Link {
 	return links
 }
 
-// Ways returns how many links of a node lead closer to the tree's host.
-func (tr *Tree) Ways(node int) int { return len(tr.Closer(node)) }
+// NextHops returns how many links of a node lead closer to the tree's host.
+func (tr *Tree) NextHops(node int) int { return len(tr.Closer(node)) }
 
 // Closer returns the ports of a node, from 1, that lead closer to the tree's
 // host.

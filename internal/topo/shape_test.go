@@ -61,7 +61,7 @@ func TestWaysLeadCloser(t *testing.T) {
 	net := parse(t, "clos: {pods: 2, tors: 2, aggs: 3, cores: 6, cores_per_agg: 2, hosts_per_tor: 2, parallel: 2, rate: 10Gbps, delay: 1us}")
 	tree := net.TreeTo(net.NodeByName("h8").ID)
 	for name, want := range map[string]int{"h1": 1, "t1": 6, "a1": 2, "c1": 1, "a4": 2, "t4": 1, "t3": 6} {
-		if got := tree.Ways(net.NodeByName(name).ID); got != want {
+		if got := tree.NextHops(net.NodeByName(name).ID); got != want {
 			t.Errorf("%s has %d ways to h8, want %d", name, got, want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // that remember something get it in memo.
 type algorithm struct {
 	hash func(b []byte, memo *hashMemo) uint64
-	// sum says that it is the Internet checksum.
+	// sum is true if it is the Internet checksum.
 	sum bool
 }
 

@@ -28,8 +28,8 @@ type architecture struct {
 	// writes, by the names of BMv2 (aliases included), and when. Those without
 	// a use are written where the program makes use of them.
 	fields map[string]use
-	// zeroBeyond says that reading beyond the end of a register array gives
-	// zero, rather than leaving the destination as it is.
+	// zeroBeyond is true if reading beyond the end of a register array gives zero,
+	// rather than leaving the destination as it is.
 	zeroBeyond bool
 	// egressSpec and multicastGroup are the fields that mark_to_drop and drop
 	// set.
@@ -271,7 +271,7 @@ func (c *compiler) label() label {
 	return label(len(c.labels) - 1)
 }
 
-// place says that a label is here. A jump to it that would be the instruction
+// place notes that a label is here. A jump to it that would be the instruction
 // just before is not needed.
 func (c *compiler) place(l label) {
 	if n := len(c.code) - 1; n >= 0 && c.code[n].op == iJmp && c.code[n].imm == uint64(l) && c.placed <= n {

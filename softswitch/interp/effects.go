@@ -5,8 +5,8 @@ package interp
 // effects are what an instruction reads and writes.
 type effects struct {
 	uses, defs []int
-	// pure says that the instruction does nothing but write defs; spreads that
-	// it may write other slots, too.
+	// pure is true if the instruction does nothing but write defs; spreads if it may
+	// write other slots, too.
 	pure, spreads bool
 }
 

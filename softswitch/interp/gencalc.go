@@ -20,7 +20,7 @@ type calc struct {
 	inputs  []calcInput
 	payload bool
 	bits    int // of all inputs, if all are valid
-	// aligned says that every input is whole bytes, so that the buffer is made
+	// aligned is true if every input is whole bytes, so that the buffer is made
 	// without shifting.
 	aligned bool
 	// sums are the inputs as an Internet checksum adds them up, if all headers

@@ -90,7 +90,7 @@ type header struct {
 	union *union
 	stack *stack
 	use   []use // metadata: of the fields
-	// simple says that the deparser writes only fields that relDirty has.
+	// simple is true if the deparser writes only fields that relDirty has.
 	simple bool
 	pos    diag.Pos
 }

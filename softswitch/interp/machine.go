@@ -244,7 +244,7 @@ func (m *Machine) Finish() {
 // emitted is a header in the order of a deparser.
 type emitted struct {
 	base, bytes int32 // bytes of the fixed-width fields
-	// always says that there is something to store in a valid header; otherwise
+	// always is true if there is something to store in a valid header; otherwise
 	// relDirty says so, if the type has stores.
 	always, stores, varbit bool
 	h                      *header

@@ -16,7 +16,7 @@ type move struct {
 	sign  bool // the slot is the highest of a signed field
 	mask  uint64
 	bit   int // of the value in the header, for slow moves
-	// afterVar says that the field comes after the variable-length one, whose
+	// afterVar is true if the field comes after the variable-length one, whose
 	// length is to be added.
 	afterVar bool
 }

@@ -206,8 +206,8 @@ type ConstEntry struct {
 	Match  table.Match
 	Action int
 	Args   []uint64
-	// Const says that the control plane cannot change it, in a table that it
-	// can change.
+	// Const is true if the control plane cannot change it, in a table that it can
+	// change.
 	Const bool
 }
 

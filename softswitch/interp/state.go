@@ -176,7 +176,7 @@ type Table struct {
 	def      Entry
 	hitPC    []int32 // by number of the action
 	missPC   []int32
-	// extras says that entries have extensions, heavy that applying needs these:
+	// extras is true if entries have extensions, heavy if applying needs these:
 	// direct meters, an action profile. For counters and ageing hot is enough.
 	extras, heavy, counts bool
 	hot                   []*[hotChunk]Hot // by number of the entry, if there are extras

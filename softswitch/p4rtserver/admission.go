@@ -125,7 +125,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return err
 }
 
-// release says that a message is not needed any more.
+// release notes that a message is not needed any more.
 func (a *admission) release(v any) {
 	n, ok := a.held.LoadAndDelete(v)
 	if !ok {

@@ -18,9 +18,9 @@ import (
 // DefaultMemory is Options.Memory if that is zero.
 const DefaultMemory = 4_000_000_000
 
-// turns is how many calls that take long are worked on at once: the data path
+// callPlaces is how many calls that take long are worked on at once: the data path
 // shares its processors with them.
-const turns = 2
+const callPlaces = 2
 
 // Every size that a peer decides has a bound. docs/security.md has this table.
 const (

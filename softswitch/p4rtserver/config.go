@@ -23,7 +23,7 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetForwa
 	if _, err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId); err != nil {
 		return nil, err
 	}
-	defer s.turn()()
+	defer s.takePlace()()
 	var p *pipeline
 	switch r.Action {
 	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:

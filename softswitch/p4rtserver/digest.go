@@ -39,8 +39,8 @@ type digestQueue struct {
 	pending []string          // keys of buffer
 	sent    []sentList        // not acknowledged, oldest first
 	armed   bool
-	// stuck says that the controller did not take the last list: the buffer
-	// waits for retry, and grows meanwhile.
+	// stuck is true if the controller did not take the last list: the buffer waits
+	// for retry, and grows meanwhile.
 	stuck bool
 }
 
@@ -178,7 +178,7 @@ func (q *digestQueue) flush(now vtime.Time) {
 		q.stuck = true
 		q.arm()
 		return
-	case told:
+	case sent:
 		q.z.lists = id
 		if q.config.AckTimeoutNs > 0 {
 			for _, k := range q.pending[:n] {

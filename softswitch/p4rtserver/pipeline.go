@@ -50,7 +50,7 @@ type boundTable struct {
 	profile *boundProfile
 	counter *p4configv1.DirectCounter
 	meter   *p4configv1.DirectMeter
-	// priority says that entries have one.
+	// priority is true if entries have one.
 	priority bool
 }
 

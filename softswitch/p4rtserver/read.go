@@ -45,7 +45,7 @@ func (s *Server) Read(r *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) err
 // gather reads what a request selects, under the lock that orders reads and
 // writes.
 func (s *Server) gather(r *p4v1.ReadRequest, a *answer) error {
-	defer s.turn()()
+	defer s.takePlace()()
 	s.writes.RLock()
 	defer s.writes.RUnlock()
 	d, err := s.current()

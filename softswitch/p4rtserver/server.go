@@ -59,7 +59,7 @@ type Server struct {
 
 	budget *budget
 	admit  *admission
-	turns  chan struct{}
+	places chan struct{}
 	arb    arbiter
 	// digests belongs to the data path: it is used under the switch's lock.
 	digests digester
@@ -79,7 +79,7 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 	if opts.Memory == 0 {
 		opts.Memory = DefaultMemory
 	}
-	s := &Server{sw: sw, opts: opts, log: opts.Logger, budget: newBudget(opts.Memory), turns: make(chan struct{}, turns)}
+	s := &Server{sw: sw, opts: opts, log: opts.Logger, budget: newBudget(opts.Memory), places: make(chan struct{}, callPlaces)}
 	s.admit = newAdmission(s)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -97,10 +97,11 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 	return s
 }
 
-// turn waits until the call may be worked on; what it returns ends that.
-func (s *Server) turn() (done func()) {
-	s.turns <- struct{}{}
-	return func() { <-s.turns }
+// takePlace waits for one of the places for calls that are worked on at the same
+// time, and returns the function that frees it.
+func (s *Server) takePlace() (done func()) {
+	s.places <- struct{}{}
+	return func() { <-s.places }
 }
 
 // Register adds the service to a gRPC server.

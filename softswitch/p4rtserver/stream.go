@@ -139,7 +139,7 @@ type outcome uint8
 const (
 	nobody outcome = iota // no controller is primary
 	noRoom                // none had room for it
-	told                  // it is on its way to one at least
+	sent                  // it is on its way to one at least
 )
 
 // tell sends a message to the primary of each role that it concerns.
@@ -150,7 +150,7 @@ func (s *Server) tell(m *p4v1.StreamMessageResponse, concerns func(*scope) bool)
 			continue
 		}
 		if c.send(m) {
-			result = told
+			result = sent
 		} else {
 			result = max(result, noRoom)
 		}

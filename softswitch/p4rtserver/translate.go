@@ -135,7 +135,7 @@ func (l *learned) begin() { l.now = l.now[:0] }
 // uses returns what the update used.
 func (l *learned) uses() []use { return append([]use(nil), l.now...) }
 
-// keep says that an update succeeded.
+// keep notes that an update succeeded.
 func (l *learned) keep(uses []use) {
 	for _, u := range uses {
 		l.fresh[u] = true

@@ -35,7 +35,7 @@ func (s *Server) Write(_ context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResp
 	default:
 		return nil, status.Errorf(codes.InvalidArgument, "unknown atomicity %v", r.Atomicity)
 	}
-	defer s.turn()()
+	defer s.takePlace()()
 	s.writes.Lock()
 	defer s.writes.Unlock()
 	role, err := s.arb.checkPrimary(r.Role, writeRoleID(r), r.ElectionId)

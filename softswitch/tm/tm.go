@@ -78,7 +78,7 @@ type Packet struct {
 	Class  int8
 	Queue  int8
 	class  int8
-	// Uncounted says that the packet is not yet among those received.
+	// Uncounted is true if the packet is not yet among those received.
 	Uncounted bool
 }
 

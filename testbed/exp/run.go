@@ -76,7 +76,7 @@ const (
 	Added        // seeds were added: Total is new
 )
 
-// ErrBudget says that not all runs were made because the time was up.
+// ErrBudget reports that not all runs were made because the time was up.
 var ErrBudget = errors.New("the budget is spent")
 
 // Run makes all runs of a plan that are not in the store, and those that its

@@ -21,7 +21,7 @@ import (
 // its name.
 var RunDir = "/run/pauseless"
 
-// ErrRoot says that the caller may not make interfaces and namespaces.
+// ErrRoot reports that the caller may not make interfaces and namespaces.
 var ErrRoot = errors.New("making network namespaces and interfaces needs root: run this with sudo")
 
 // Down and Up agree on what a network may be called: its name is part of

@@ -42,7 +42,7 @@ type Run struct {
 	Events []Event   `json:"events"`
 	// Left is how many events there was no room for.
 	Left int64 `json:"left,omitempty"`
-	// Live says that there is more to come, Note what a reader should know.
+	// Live is true if there is more to come, Note what a reader should know.
 	Live bool   `json:"live,omitempty"`
 	Note string `json:"note,omitempty"`
 }

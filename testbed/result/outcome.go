@@ -131,7 +131,7 @@ type Judged struct {
 	Value  Num `json:"value"`
 	Other  Num `json:"other"`
 	Seeds  int `json:"seeds"`
-	// Precise says that the interval is as narrow as the claim asks for.
+	// Precise is true if the interval is as narrow as the claim asks for.
 	Precise bool `json:"precise"`
 
 	cells [][2]int // cells, with and than, that it rests on; -1: a number

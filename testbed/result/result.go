@@ -26,9 +26,9 @@ type Run struct {
 	Arm      string   `json:"arm,omitempty"`
 	Point    []string `json:"point,omitempty"` // value on each axis
 	Seed     uint64   `json:"seed"`
-	// Partial says that the run was stopped before its end.
+	// Partial is true if the run was stopped before its end.
 	Partial bool `json:"partial,omitempty"`
-	// Cut says that the time was up before all judged flows had ended.
+	// Cut is true if the time was up before all judged flows had ended.
 	Cut bool `json:"cut,omitempty"`
 	// Stuck has flows that could not proceed; the run ended then.
 	Stuck []Stuck `json:"stuck,omitempty"`
@@ -120,7 +120,7 @@ type Stuck struct {
 	StartNS int64  `json:"start_ns"`
 	Acked   int64  `json:"acked"` // bytes
 	Reason  string `json:"reason"`
-	// Deadlock says that it waits for a ring of pauses, which stands since
+	// Deadlock is true if it waits for a ring of pauses, which stands since
 	// SinceNS.
 	Deadlock bool  `json:"deadlock,omitempty"`
 	SinceNS  int64 `json:"since_ns,omitempty"`

@@ -230,6 +230,6 @@ var classOfDSCP = func() (c [64]uint8) {
 	return c
 }()
 
-// ErrDropped says that a lossless class lost packets: the headroom is too
+// ErrDropped reports that a lossless class lost packets: the headroom is too
 // small, and the results are not those of a lossless network.
 var ErrDropped = errors.New("packets of a lossless class were dropped")

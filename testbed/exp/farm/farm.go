@@ -141,7 +141,7 @@ type job struct {
 	Key  string `json:"key"`
 }
 
-// Offer says that this build has jobs, and begins to look for results. It
+// Offer announces that this build has jobs, and begins to look for results. It
 // must be called before Make.
 func (f *Farm) Offer(ctx context.Context) error {
 	if _, err := f.builds.PutString(ctx, f.build, "offers jobs"); err != nil {

@@ -181,7 +181,7 @@ func (b *bench) make(ctx context.Context, j *job) (name string, rec *exp.Record,
 	return p.Name(mine), rec, err
 }
 
-// errNoPlan says that the server did not give a plan: the job is somebody
+// errNoPlan reports that the server did not give a plan: the job is somebody
 // else's.
 type errNoPlan struct{ error }
 
