@@ -505,7 +505,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     table reported_path {
         key = {
             hdr.feedback.isValid() : exact @name("feedback");
-            hdr.feedback.way : exact @name("way");
+            meta.drawn : exact @name("way");
         }
         actions = { candidate_is; @defaultonly NoAction; }
         const default_action = NoAction();
