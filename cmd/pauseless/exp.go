@@ -172,7 +172,7 @@ disk or a power cut, the same command goes on where it stopped. The outcome is
 in STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
 
 The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
-		Example: "  pauseless exp run rlb-paused-path\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb --workers nats://10.0.0.1:4222",
+		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb-fig7-websearch --workers nats://10.0.0.1:4222",
 	}
 	f.add(cmd)
 	fl := cmd.Flags()
@@ -184,7 +184,7 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
 	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers make the runs, or local: start one here")
 	addServer(cmd, &server)
-	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is begun, as in 30m")
+	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is begun, as in 30m; several experiments share it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case output != "table" && output != "json":
@@ -219,44 +219,50 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 			}
 			defer end()
 		}
-		begun, stuck := time.Now(), 0
-		for i, p := range plans {
-			left := o
-			if o.Budget > 0 {
-				left.Budget = max(o.Budget-time.Since(begun), time.Nanosecond)
-			}
+		outcomes := make([]*result.Outcome, len(plans))
+		err = exp.Spread(o.Budget, len(plans), time.Now, func(i int, part time.Duration) (bool, error) {
+			p, mine := plans[i], o
+			mine.Budget = part
 			if len(plans) > 1 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "experiment %d of %d: %s\n", i+1, len(plans), p.Scenario.Name)
 			}
-			out, err := runPlan(cmd, p, store, left)
+			out, err := runPlan(cmd, p, store, mine)
 			if err != nil {
-				return err
+				return false, err
 			}
 			if err := writeOutcome(f.dir(p), p, out); err != nil {
-				return err
+				return false, err
 			}
 			if keep != "" {
-				if err := keepOutcome(keep, p, store, out); err != nil {
-					return err
+				if err := keepOutcome(keep, p.Scenario.Name, out); err != nil {
+					return false, err
 				}
 			}
-			if output == "json" {
-				err = out.WriteJSON(cmd.OutOrStdout())
-			} else {
+			outcomes[i] = out
+			if output == "table" {
 				err = out.Table(cmd.OutOrStdout(), *all)
 				fmt.Fprintf(cmd.ErrOrStderr(), "outcome: %s\n", f.dir(p))
 			}
-			if err != nil {
-				return err
+			return out.Partial, err
+		})
+		if err != nil {
+			return err
+		}
+		unfinished := 0
+		for _, out := range outcomes {
+			if output == "json" {
+				if err := out.WriteJSON(cmd.OutOrStdout()); err != nil {
+					return err
+				}
 			}
 			for _, r := range out.Runs {
 				if r.State != result.Done {
-					stuck++
+					unfinished++
 				}
 			}
 		}
-		if stuck > 0 {
-			return stuckError{fmt.Sprintf("%d runs did not finish; their remarks say why", stuck)}
+		if unfinished > 0 {
+			return stuckError{fmt.Sprintf("%d runs did not finish; their remarks say why", unfinished)}
 		}
 		return nil
 	}
@@ -312,6 +318,9 @@ func writeOutcome(dir string, p *exp.Plan, o *result.Outcome) error {
 	if err := writeSheet(dir, "runs", o.RunSheet()); err != nil {
 		return err
 	}
+	if err := writeSheet(dir, "links", o.LinkSheet()); err != nil {
+		return err
+	}
 	return writeSheet(dir, "claims", o.ClaimSheet())
 }
 
@@ -329,25 +338,13 @@ func writeSheet(dir, name string, s *result.Sheet) error {
 	return writeFiles(dir, map[string]func(io.Writer) error{name + ".csv": s.WriteCSV, name + ".parquet": s.WriteParquet})
 }
 
-// keepOutcome writes an outcome to be committed. Experiments of profiles have
-// the format that docs/results has always had.
-func keepOutcome(dir string, p *exp.Plan, store *exp.Store, o *result.Outcome) error {
+// keepOutcome writes an outcome to be committed.
+func keepOutcome(dir, name string, o *result.Outcome) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	files := map[string]func(io.Writer) error{".json": o.WriteJSON, ".md": o.WriteMarkdown}
-	if len(p.Scenario.Profiles) > 0 {
-		kept, err := exp.KeepProfiles(p, store, o)
-		if err != nil {
-			return err
-		}
-		files = map[string]func(io.Writer) error{".json": kept.WriteJSON, ".md": kept.WriteMarkdown}
-	}
-	named := make(map[string]func(io.Writer) error)
-	for ext, write := range files {
-		named[p.Scenario.Name+ext] = write
-	}
-	return writeFiles(dir, named)
+	o = o.Brief()
+	return writeFiles(dir, map[string]func(io.Writer) error{name + ".json": o.WriteJSON, name + ".md": o.WriteMarkdown})
 }
 
 func newExpStatusCmd() *cobra.Command {
@@ -355,7 +352,7 @@ func newExpStatusCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status NAME|FILE.yaml|all...",
 		Short:   "Say what is done, running, failed and left of experiments, and how long it takes",
-		Example: "  pauseless exp status rlb-paused-path\n  pauseless exp status all --scale paper",
+		Example: "  pauseless exp status rlb-fig3-victims\n  pauseless exp status all --scale paper",
 	}
 	f.add(cmd)
 	parallel := cmd.Flags().Int("parallel", runtime.GOMAXPROCS(0), "how many runs will be made at the same time, if none are now")
@@ -371,10 +368,13 @@ func newExpStatusCmd() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(w, "%s, scale %s: %d runs done, %d running, %d failed, %d left", p.Scenario.Name, p.Scenario.Scale, s.Done, len(s.Running), s.Failed, s.Left)
+			if s.Asked > 0 {
+				fmt.Fprintf(w, ", %d waiting for workers", s.Asked)
+			}
 			if s.Further > 0 {
 				fmt.Fprintf(w, ", up to %d more if the claims need them", s.Further)
 			}
-			switch left := s.Failed + s.Left + len(s.Running); {
+			switch left := s.Failed + s.Left + s.Asked + len(s.Running); {
 			case left > 0 && s.ETA >= 0:
 				fmt.Fprintf(w, "; %v to go, over at %s", s.ETA.Round(time.Second), time.Now().Add(s.ETA).Format("15:04:05"))
 			case left > 0:
@@ -382,7 +382,7 @@ func newExpStatusCmd() *cobra.Command {
 			}
 			fmt.Fprintln(w)
 			for _, m := range s.Running {
-				fmt.Fprintf(w, "  running for %v on %s: %s\n", time.Since(m.Since).Round(time.Second), m.Host, m.Name)
+				fmt.Fprintf(w, "  running for %v on %s: %s\n", time.Since(m.Since).Round(time.Second), cmp.Or(m.Worker, m.Host), m.Name)
 			}
 			for _, name := range sortedKeys(s.Failures) {
 				text, _, _ := strings.Cut(s.Failures[name], "\n")
@@ -400,7 +400,7 @@ func newExpShowCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show NAME|FILE.yaml|all...",
 		Short:   "Print what has come out of experiments so far",
-		Example: "  pauseless exp show rlb-paused-path\n  pauseless exp show rlb-paused-path --all-metrics",
+		Example: "  pauseless exp show rlb-fig3-victims\n  pauseless exp show rlb-fig3-victims --all-metrics",
 	}
 	f.add(cmd)
 	all := cmd.Flags().Bool("all-metrics", false, "print every metric")
@@ -430,7 +430,7 @@ func newExpShowCmd() *cobra.Command {
 				fmt.Fprintf(w, "no run is done; `%s` makes them\n", p.Command)
 				continue
 			}
-			if left := s.Left + s.Failed + len(s.Running); left > 0 {
+			if left := s.Left + s.Failed + s.Asked + len(s.Running); left > 0 {
 				fmt.Fprintf(w, "%d runs are done, %d are not\n", s.Done, left)
 			}
 			if err := s.Outcome.Table(w, *all); err != nil {
@@ -452,7 +452,7 @@ func newExpExportCmd() *cobra.Command {
 of files that say sample) and pauses of the runs that are done, as CSV and as
 Parquet, with outcome.json and manifest.json. docs/experiments.md shows how to
 read them with DuckDB, pandas and R.`,
-		Example: "  pauseless exp export rlb-paused-path\n  pauseless exp export mine.yaml -d tables",
+		Example: "  pauseless exp export rlb-fig3-victims\n  pauseless exp export mine.yaml -d tables",
 	}
 	f.add(cmd)
 	cmd.Flags().StringVarP(&dir, "dir", "d", "", "folder (default: STORE/NAME-SCALE)")

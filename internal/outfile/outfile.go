@@ -17,7 +17,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // Write writes a file. One that is new gets the mode perm, less the umask.
@@ -59,7 +58,7 @@ func cannot(name string, err error) error {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return fmt.Errorf("cannot write %s: %s", name, strings.TrimSpace(err.Error()))
+	return fmt.Errorf("cannot write %s: %w", name, err)
 }
 
 // file is a file that is being written: name itself, or a temporary one that

@@ -181,7 +181,7 @@ func child(t *testing.T, name string) {
 // scenarios are the networks other than W1. PROFILE is filled in.
 var scenarios = map[string]string{
 	// The network of the RLB paper's figures 2 to 4, as `pauseless exp run
-	// rlb-paused-path` has it.
+	// rlb-fig3-victims` has it.
 	"paused": `name: paused
 network:
   leaf_spine: {leaves: 2, spines: 8, hosts_per_leaf: 8, rate: 40Gbps, delay: 2us}

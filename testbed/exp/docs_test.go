@@ -3,6 +3,7 @@
 package exp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -105,12 +106,20 @@ func sections(t *testing.T, file string) map[string]string {
 // table returns the tables of an outcome's page.
 func table(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(results, name+".md"))
+	data, err := os.ReadFile(filepath.Join(results, name+".json"))
 	if err != nil {
 		t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
 		return ""
 	}
-	_, rows, _ := strings.Cut(string(text), "\n|")
+	o, err := result.ReadOutcome(bytes.NewReader(data))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	var page bytes.Buffer
+	if err := o.WriteMarkdown(&page); err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _ := strings.Cut(page.String(), "\n|")
 	return "|" + rows
 }
 

@@ -5,12 +5,15 @@ package exp
 import (
 	"bytes"
 	"encoding/json"
-	"io"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pauseless/pauseless/internal/golden"
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
@@ -27,7 +30,7 @@ func TestExperimentsAreSoundAndSayWhatTheyAreAbout(t *testing.T) {
 				name, s.Name, s.Summary, len(s.Claims), len(s.Seeds))
 		}
 	}
-	if _, err := Load("rlb-symetric"); err == nil || !strings.Contains(err.Error(), `did you mean "rlb-symmetric"?`) {
+	if _, err := Load("rlb-fig12-incats"); err == nil || !strings.Contains(err.Error(), `did you mean "rlb-fig12-incast"?`) {
 		t.Errorf("a name with a slip: %v", err)
 	}
 }
@@ -45,75 +48,68 @@ func TestKeptOutcomesAreNotStale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Profiles) == 0 {
-			checkOutcome(t, name, data)
-			continue
-		}
-		var o Kept
+		var o result.Outcome
 		if err := json.Unmarshal(data, &o); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		sum, err := Sum(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o.Scenario != sum {
-			t.Errorf("%s: the scenario has changed since; run `%s`", name, o.Command)
+		if o.Scenario != sum(s.Text()) {
+			t.Errorf("%s: the experiment has changed since; run `%s --keep docs/results`", name, o.Command)
 			continue
 		}
-		var runs []*result.Run
-		for _, r := range o.Runs {
-			runs = append(runs, &result.Run{Profile: r.Profile, Seed: r.Seed, Summary: r.Summary})
-		}
-		again, err := Judge(name, s, runs)
-		if err != nil {
+		if s, err = LoadAt(name, o.Scale); err != nil {
 			t.Fatal(err)
 		}
-		for ext, write := range map[string]func(*bytes.Buffer) error{
-			".json": func(b *bytes.Buffer) error { return again.WriteJSON(b) },
-			".md":   func(b *bytes.Buffer) error { return again.WriteMarkdown(b) },
-		} {
-			want, err := os.ReadFile(filepath.Join(results, name+ext))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got bytes.Buffer
-			if err := write(&got); err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%s%s is not what its runs say; run `%s`", name, ext, o.Command)
-			}
+		verdicts := o.Claims
+		if o.Fill(withMetrics(&o), s.Claims); !equalVerdicts(o.Claims, verdicts) {
+			t.Errorf("%s: the verdicts do not follow from the values", name)
+			continue
 		}
+		var kept result.Outcome
+		if err := json.Unmarshal(data, &kept); err != nil {
+			t.Fatal(err)
+		}
+		var again, page bytes.Buffer
+		if err := errors.Join(kept.WriteJSON(&again), kept.WriteMarkdown(&page)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(again.Bytes(), data) {
+			t.Errorf("%s.json is not as it is written; run `%s --keep docs/results`", name, o.Command)
+		}
+		golden.Check(t, filepath.Join(results, name+".md"), page.Bytes())
 	}
 }
 
-// checkOutcome looks at the outcome of an experiment with arms.
-func checkOutcome(t *testing.T, name string, data []byte) {
-	t.Helper()
-	var o result.Outcome
-	if err := json.Unmarshal(data, &o); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	sum, err := Sum(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.Scenario != sum {
-		t.Errorf("%s: the experiment has changed since; run `%s --keep docs/results`", name, o.Command)
-		return
-	}
-	for ext, write := range map[string]func(io.Writer) error{".json": o.WriteJSON, ".md": o.WriteMarkdown} {
-		want, err := os.ReadFile(filepath.Join(results, name+ext))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got bytes.Buffer
-		if err := write(&got); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("%s%s is not what its runs say; run `%s --keep docs/results`", name, ext, o.Command)
+// withMetrics returns the runs of an outcome with the values that its cells
+// have of them.
+func withMetrics(o *result.Outcome) []result.RunNote {
+	runs := slices.Clone(o.Runs)
+	for i := range runs {
+		r := &runs[i]
+		r.Metrics = make(map[string]float64)
+		for k := range o.Cells {
+			c := &o.Cells[k]
+			seed := slices.Index(c.Seeds, r.Seed)
+			if c.Arm != r.Arm || !slices.Equal(c.Point, r.Point) || seed < 0 {
+				continue
+			}
+			for name, v := range c.Values {
+				if !math.IsNaN(float64(v[seed])) {
+					r.Metrics[name] = float64(v[seed])
+				}
+			}
 		}
 	}
+	return runs
+}
+
+// equalVerdicts compares verdicts and what they rest on; how a claim is worded
+// may change.
+func equalVerdicts(a, b []result.Judged) bool {
+	return slices.EqualFunc(a, b, func(a, b result.Judged) bool {
+		return a.Verdict == b.Verdict && a.Point == b.Point && a.Seeds == b.Seeds && same(a.Effect, b.Effect) && same(a.Low, b.Low) && same(a.High, b.High)
+	})
+}
+
+func same(a, b result.Num) bool {
+	return a == b || math.IsNaN(float64(a)) && math.IsNaN(float64(b))
 }

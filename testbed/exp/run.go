@@ -31,11 +31,13 @@ type Options struct {
 	Tell func(Event)
 }
 
-// A Maker makes runs, here or elsewhere. What it returns is the same as what
+// A Maker has runs made elsewhere. What it returns is the same as what
 // Plan.Record does, but for the time it took. A RunError is the run's own, any
-// other ends the experiment.
+// other ends the experiment. Begun may be called when a worker begins the run,
+// with its name. Kept is called when the store has what Make returned.
 type Maker interface {
-	Make(context.Context, *Plan, Job) (*Record, error)
+	Make(ctx context.Context, p *Plan, j Job, begun func(worker string)) (*Record, error)
+	Kept(context.Context, Job)
 }
 
 // RunError is an error of a run: another may well succeed.
@@ -93,6 +95,7 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 		} else if err != nil {
 			out := p.Outcome(r.done)
 			out.Remarks = append(out.Remarks, fmt.Sprintf("%v: %d of %d runs were made", err, len(r.done), r.total))
+			out.Partial = true
 			return out, nil
 		}
 		out := p.Outcome(r.done)
@@ -142,7 +145,11 @@ func (r *running) left() time.Duration {
 			elapsed = append(elapsed, 0)
 		}
 	}
-	return r.costs.left(r.p, jobs, elapsed, r.o.Parallel)
+	parallel := r.o.Parallel
+	if r.o.Maker != nil { // as many as are asked for do not run at a time
+		parallel = len(r.at)
+	}
+	return r.costs.left(r.p, jobs, elapsed, parallel)
 }
 
 func (r *running) tell(e Event) {
@@ -223,6 +230,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 	index := r.index
 	r.mu.Unlock()
 	event := func(k Kind) Event { return Event{Kind: k, Job: j, Index: index, Total: r.total} }
+	var claim *Claim
 	for waited := false; ; waited = true {
 		if rec, err := r.st.Get(j.Key); err != nil {
 			return fmt.Errorf("%w; what is done is kept, and the same command goes on", err)
@@ -234,16 +242,17 @@ func (r *running) one(ctx context.Context, j Job) error {
 			r.tell(e)
 			return nil
 		}
-		release, ok, err := r.st.Claim(j.Key, r.p.Name(j))
+		c, ok, err := r.st.Claim(j.Key, r.p.Name(j), r.o.Maker != nil)
 		if err != nil {
-			return fmt.Errorf("no result can be kept: %w; what is done is kept, and the same command goes on", err)
+			return r.st.noRoom("no result can be kept", err)
 		}
 		if ok && r.st.Has(j.Key) { // another has just made it
-			release()
+			c.Release()
 			continue
 		}
 		if ok {
-			defer release()
+			defer c.Release()
+			claim = c
 			break
 		}
 		if !waited {
@@ -256,15 +265,21 @@ func (r *running) one(ctx context.Context, j Job) error {
 		}
 	}
 	begun := time.Now()
-	r.mu.Lock()
-	r.at[j] = begun
-	r.mu.Unlock()
-	r.tell(event(Begun))
+	begin := func() {
+		r.mu.Lock()
+		r.at[j] = time.Now()
+		r.mu.Unlock()
+		r.tell(event(Begun))
+	}
 	var rec *Record
 	var err error
 	if r.o.Maker != nil {
-		rec, err = r.o.Maker.Make(ctx, r.p, j)
+		rec, err = r.o.Maker.Make(ctx, r.p, j, func(worker string) {
+			claim.Begun(worker)
+			begin()
+		})
 	} else {
+		begin()
 		rec, err = r.p.Record(ctx, j, scenario.Options{Threads: r.o.Threads, Progress: func(at fabric.Progress) {
 			e := event(Going)
 			e.At = at
@@ -290,7 +305,10 @@ func (r *running) one(ctx context.Context, j Job) error {
 		return nil
 	}
 	if err := r.st.Put(rec); err != nil {
-		return fmt.Errorf("%s cannot be kept: %w; the runs before are, and the same command goes on", r.p.Name(j), err)
+		return r.st.noRoom(r.p.Name(j)+" cannot be kept", err)
+	}
+	if r.o.Maker != nil {
+		r.o.Maker.Kept(ctx, j)
 	}
 	n := r.named(j, rec.Run)
 	r.finish(j, n, rec.TookS)

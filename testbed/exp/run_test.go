@@ -265,18 +265,18 @@ func TestAMarkThatIsBeingWrittenIsAClaim(t *testing.T) {
 	if err := os.WriteFile(mark, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := st.Claim(key, "a run"); ok || err != nil {
+	if _, ok, err := st.Claim(key, "a run", false); ok || err != nil {
 		t.Errorf("claimed %v, error %v, while another process writes its mark", ok, err)
 	}
 	old := time.Now().Add(-2 * silence)
 	if err := os.Chtimes(mark, old, old); err != nil {
 		t.Fatal(err)
 	}
-	release, ok, err := st.Claim(key, "a run")
+	claim, ok, err := st.Claim(key, "a run", false)
 	if !ok || err != nil {
 		t.Fatalf("claimed %v, error %v, after that process has long been gone", ok, err)
 	}
-	release()
+	claim.Release()
 }
 
 // A run that fails fails alone, is told, and is tried again next time.
@@ -325,11 +325,11 @@ func TestOneTakesTheRunOfAProcessThatIsGone(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				if release, ok, err := st.Claim(key, "x"); err != nil {
+				if claim, ok, err := st.Claim(key, "x", false); err != nil {
 					t.Error(err)
 				} else if ok {
 					took.Add(1)
-					t.Cleanup(release)
+					t.Cleanup(claim.Release)
 				}
 			})
 		}

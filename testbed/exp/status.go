@@ -12,6 +12,8 @@ import (
 type Status struct {
 	Done, Failed, Left int
 	Running            []Mark
+	// Asked is how many runs wait for a worker to begin them.
+	Asked int
 	// Further is up to how many runs claims may ask for beyond those.
 	Further int
 	// ETA is how long the runs take that are known to be left, if as many are
@@ -41,6 +43,9 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 			case rec != nil:
 				done[j] = note(j, rec.Run)
 				c.add(p, j, rec.TookS)
+			case alive && m != nil && m.Asked && m.Worker == "":
+				s.Asked++
+				left, elapsed = append(left, j), append(elapsed, 0)
 			case alive && m != nil:
 				s.Running = append(s.Running, *m)
 				left, elapsed = append(left, j), append(elapsed, time.Since(m.Since))

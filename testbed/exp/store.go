@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -43,7 +44,11 @@ type Mark struct {
 	Host  string    `json:"host,omitempty"`
 	PID   int       `json:"pid,omitempty"`
 	Since time.Time `json:"since"`
-	Error string    `json:"error,omitempty"`
+	// Asked says that workers were asked for the run, and Worker which of them
+	// has begun it, if any.
+	Asked  bool   `json:"asked,omitempty"`
+	Worker string `json:"worker,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 // OpenStore opens a store, making its folders if they are missing, and tries
@@ -184,12 +189,49 @@ const (
 	silence   = 30 * time.Second
 )
 
-// Claim takes a run for this process, unless another is at it. The claim is
-// kept alive until release is called.
-func (s *Store) Claim(key, name string) (release func(), ok bool, err error) {
+// A Claim is that this process is at a run. It is kept alive until it is
+// released.
+type Claim struct {
+	path string
+	stop chan struct{}
+
+	mu   sync.Mutex
+	mark Mark
+	over bool
+}
+
+// Release gives the run up, or says that it is over.
+func (c *Claim) Release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.over = true
+		close(c.stop)
+		os.Remove(c.path)
+	}
+}
+
+// Begun notes that a worker has begun the run, which it was asked for. The note
+// is for Status; if it cannot be written, nothing else depends on it.
+func (c *Claim) Begun(worker string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.mark.Worker, c.mark.Since = worker, time.Now()
+	if text, err := json.Marshal(c.mark); err == nil {
+		outfile.Write(c.path, text, 0o666)
+	}
+}
+
+// Claim takes a run for this process, unless another is at it; asked says that
+// workers will be asked for it.
+func (s *Store) Claim(key, name string, asked bool) (claim *Claim, ok bool, err error) {
 	path := s.mark("running", key)
 	host, _ := os.Hostname()
-	text, err := json.Marshal(Mark{Name: name, Host: host, PID: os.Getpid(), Since: time.Now()})
+	mark := Mark{Name: name, Host: host, PID: os.Getpid(), Since: time.Now(), Asked: asked}
+	text, err := json.Marshal(mark)
 	if err != nil {
 		return nil, false, err
 	}
@@ -217,7 +259,7 @@ func (s *Store) Claim(key, name string) (release func(), ok bool, err error) {
 				}
 			}
 		}()
-		return func() { close(stop); os.Remove(path) }, true, nil
+		return &Claim{path: path, stop: stop, mark: mark}, true, nil
 	}
 	return nil, false, nil
 }
@@ -299,4 +341,13 @@ func (s *Store) Failed(key string) string {
 		return m.Error
 	}
 	return ""
+}
+
+// noRoom says what to do about a result that could not be written.
+func (s *Store) noRoom(what string, err error) error {
+	text := "the same command goes on"
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		text = fmt.Sprintf("make room where %s is, and the same command goes on", s.dir)
+	}
+	return fmt.Errorf("%s: %w; what was done before is kept: %s", what, err, text)
 }

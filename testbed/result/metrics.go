@@ -5,6 +5,7 @@ package result
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -61,8 +62,9 @@ type Metric struct {
 	// Better says which way is better: less, more, or neither.
 	Better string `json:"better,omitempty"`
 	// parts: the metric is there of each part of the traffic, too; sizes: of
-	// each class of sizes; tiers: of each tier that is paused.
-	parts, sizes, tiers bool
+	// each class of sizes; tiers: of each tier that is paused; links: of each
+	// link, if a claim names it.
+	parts, sizes, tiers, links bool
 }
 
 var quantities = []struct {
@@ -91,9 +93,9 @@ var standard = func() (all []Metric) {
 		{Name: "p99_cct_us", Title: "p99 coflow completion time", Unit: "us", Better: "less"},
 		{Name: "stalled_flows", Title: "stalled flows", Better: "less", parts: true},
 		{Name: "stalled_ratio", Title: "share of stalled flows", Better: "less", parts: true},
-		{Name: "pause_frames", Title: "PAUSE frames", Better: "less", tiers: true},
+		{Name: "pause_frames", Title: "PAUSE frames", Better: "less", tiers: true, links: true},
 		{Name: "pause_rate", Title: "PAUSE frames per second", Unit: "1/s", Better: "less", tiers: true},
-		{Name: "paused_us", Title: "paused time of all ports", Unit: "us", Better: "less", tiers: true},
+		{Name: "paused_us", Title: "paused time of all ports", Unit: "us", Better: "less", tiers: true, links: true},
 		{Name: "tree_us", Title: "time with a congestion tree", Unit: "us", Better: "less"},
 		{Name: "tree_longest_us", Title: "longest congestion tree", Unit: "us", Better: "less"},
 		{Name: "tree_links", Title: "links of the largest congestion tree", Better: "less"},
@@ -189,15 +191,22 @@ func MetricOf(name string) (Metric, bool) {
 		m.Title += ", size " + strings.ToUpper(selector)
 	case m.tiers && slices.Contains(tierNames, selector):
 		m.Title += " at " + selector + "s"
+	case m.links && strings.Contains(selector, linkTo):
+		node, peer, _ := strings.Cut(selector, linkTo)
+		m.Title = strings.TrimSuffix(m.Title, " of all ports") + " from " + node + " to " + peer
 	default:
 		return Metric{}, false
 	}
 	return m, true
 }
 
+// linkTo is between the names of a link's nodes in a selector: that which is
+// paused, and that which pauses it.
+const linkTo = "->"
+
 // CheckMetric says what is wrong with the name of a metric, given the number
-// of parts of the traffic.
-func CheckMetric(name string, parts int) error {
+// of parts of the traffic and the network.
+func CheckMetric(name string, parts int, t *topo.Topology) error {
 	if _, ok := MetricOf(name); !ok {
 		base, selector, dotted := strings.Cut(name, ".")
 		if _, known := MetricOf(base); known && dotted {
@@ -211,11 +220,27 @@ func CheckMetric(name string, parts int) error {
 			return fmt.Errorf("metric %q: there is no part %s of traffic", name, p)
 		}
 	}
+	if from, to, ok := strings.Cut(selector, linkTo); ok && t != nil {
+		a, b := t.NodeByName(from), t.NodeByName(to)
+		if a == nil || b == nil || !slices.ContainsFunc(a.Ports, func(p topo.Port) bool { return p.Peer == b.ID }) {
+			return fmt.Errorf("metric %q: no link leads from %q to %q", name, from, to)
+		}
+	}
 	return nil
 }
 
-// Measure computes the metrics of a run.
-func Measure(o *Observed) (map[string]float64, *Steady) {
+// LinkPauses is what PFC did to one link within the window, in one direction:
+// Node could not send to Peer.
+type LinkPauses struct {
+	Node     string  `json:"node"`
+	Peer     string  `json:"peer"`
+	Frames   int     `json:"pause_frames"`
+	PausedUS float64 `json:"paused_us"` // summed over classes
+}
+
+// Measure computes the metrics of a run, and says which links were paused, in
+// the order of their nodes and ports.
+func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 	m := &meter{o: o, v: make(map[string]float64), until: min(o.Until, o.Results.End)}
 	var judged []*fabric.FlowResult
 	parts := make([][]*fabric.FlowResult, o.Parts)
@@ -246,7 +271,7 @@ func Measure(o *Observed) (map[string]float64, *Steady) {
 			m.flows(fmt.Sprintf(".part%d", i+1), flows, true)
 		}
 	}
-	m.pauses()
+	links := m.pauses()
 	m.v["stuck_flows"] = float64(len(o.Stuck))
 	m.v["deadlocked"] = 0
 	for i := range o.Stuck {
@@ -262,7 +287,7 @@ func Measure(o *Observed) (map[string]float64, *Steady) {
 	for name, n := range o.Scheme {
 		m.v[name] = float64(n)
 	}
-	return m.v, m.steady()
+	return m.v, m.steady(), links
 }
 
 // meter computes metrics.
@@ -477,26 +502,37 @@ func (m *meter) coflows(flows []*fabric.FlowResult) {
 // PAUSE and RESUME alternate while it stands.
 const treeGap = 100 * vtime.Microsecond
 
-// pauses sets what PFC did within the window.
-func (m *meter) pauses() {
+// pauses sets what PFC did within the window, and returns it by link.
+func (m *meter) pauses() (links []LinkPauses) {
 	t, most := m.o.Topology, highest(m.o.Topology)
 	frames, paused := make(map[string]float64), make(map[string]float64)
 	for i := range t.Nodes {
 		frames["."+tierOf(t, i, most)], paused["."+tierOf(t, i, most)] = 0, 0
 	}
+	type port struct{ node, port int }
 	type frame struct {
-		at         vtime.Time
-		node, port int
+		at vtime.Time
+		port
+	}
+	perLink := make(map[port]*LinkPauses)
+	link := func(p port) *LinkPauses {
+		l := perLink[p]
+		if l == nil {
+			l = &LinkPauses{Node: t.Nodes[p.node].Name, Peer: t.Nodes[t.Nodes[p.node].Ports[p.port-1].Peer].Name}
+			perLink[p] = l
+		}
+		return l
 	}
 	var last frame
 	for _, e := range m.o.Results.Pauses {
 		if e.Quanta == 0 || e.Time < m.o.From || e.Time >= m.o.Until {
 			continue
 		}
-		f := frame{e.Time, e.Node, e.Port}
+		f := frame{e.Time, port{e.Node, e.Port}}
 		if f != last { // a frame may name several classes
 			frames["."+tierOf(t, e.Node, most)]++
 			frames[""]++
+			link(f.port).Frames++
 		}
 		last = f
 	}
@@ -510,6 +546,7 @@ func (m *meter) pauses() {
 		us := float64(end-start) / 1000
 		paused["."+tierOf(t, node.ID, most)] += us
 		paused[""] += us
+		link(port{node.ID, p.Port}).PausedUS += us
 		if node.Kind == topo.Switch && t.Nodes[node.Ports[p.Port-1].Peer].Kind == topo.Switch {
 			p.StartNS, p.EndNS = start, end
 			between = append(between, p)
@@ -523,6 +560,10 @@ func (m *meter) pauses() {
 		}
 	}
 	m.trees(between)
+	for _, p := range slices.SortedFunc(maps.Keys(perLink), func(a, b port) int { return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.port, b.port)) }) {
+		links = append(links, *perLink[p])
+	}
+	return links
 }
 
 // trees sets the metrics of congestion trees: pauses of links between

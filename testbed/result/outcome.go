@@ -33,8 +33,14 @@ type Outcome struct {
 	Cells    []Cell   `json:"cells"`
 	Claims   []Judged `json:"claims,omitempty"`
 	Loads    []Load   `json:"offered_load,omitempty"`
+	// Links are those that were paused, by arm and point; of an outcome that is
+	// kept only the LinksKept longest of each, and LinksLeftOut counts the others.
+	Links        []Link `json:"links,omitempty"`
+	LinksLeftOut int    `json:"links_left_out,omitempty"`
 	// Remarks say what makes the outcome worth less than it looks.
-	Remarks []string  `json:"remarks,omitempty"`
+	Remarks []string `json:"remarks,omitempty"`
+	// Partial says that the claims ask for runs for which there was no time.
+	Partial bool      `json:"partial,omitempty"`
 	Runs    []RunNote `json:"runs"`
 }
 
@@ -75,6 +81,19 @@ type Cell struct {
 	Half map[string]Num `json:"half,omitempty"`
 }
 
+// Link is how long PFC kept a link from sending, in one direction, in the mean
+// over the seeds of one arm at one point.
+type Link struct {
+	Arm    string   `json:"arm"`
+	Point  []string `json:"point,omitempty"`
+	Node   string   `json:"node"` // that was paused
+	Peer   string   `json:"peer"`
+	Frames float64  `json:"pause_frames"`
+	// PausedUS is the mean, Half the half-width of its 95 % interval.
+	PausedUS float64 `json:"paused_us"`
+	Half     float64 `json:"half,omitempty"`
+}
+
 // Load is what the traffic offers to the links of a tier, in one direction,
 // as shares of their rate.
 type Load struct {
@@ -107,6 +126,7 @@ type RunNote struct {
 	Remarks []string `json:"remarks,omitempty"`
 
 	Metrics map[string]float64 `json:"-"`
+	Links   []LinkPauses       `json:"-"`
 }
 
 // Verdicts.
@@ -157,6 +177,7 @@ func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
 			o.Cells = append(o.Cells, Cell{Arm: r.Arm, Point: r.Point, Values: make(map[string][]Num), Mean: make(map[string]Num), Half: make(map[string]Num)})
 			c = &o.Cells[len(o.Cells)-1]
 		}
+		r.claimed(claims)
 		for name, v := range r.Metrics {
 			if c.Values[name] == nil && !slices.Contains(names, name) {
 				names = append(names, name)
@@ -187,6 +208,7 @@ func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
 	for i := range o.Cells {
 		o.Cells[i].mean()
 	}
+	o.links()
 	for i := range claims {
 		o.judge(&claims[i])
 	}
@@ -458,6 +480,9 @@ func (o *Outcome) Wanting() []int {
 	return slices.Sorted(maps.Keys(want))
 }
 
+// counted are metrics of which there are fewer, not less.
+var counted = map[string]bool{"stalled_flows": true, "pause_frames": true, "out_of_order": true, "resent": true, "timeouts": true, "cnps": true}
+
 // text says the claim in words.
 func (c *Claim) text() string {
 	key, name := c.Relation()
@@ -469,9 +494,14 @@ func (c *Claim) text() string {
 	for _, axis := range slices.Sorted(maps.Keys(c.ThanAt)) {
 		at += fmt.Sprintf(" at %s %s", axis, c.ThanAt[axis])
 	}
+	if key == "less" && counted[name] {
+		key = "fewer"
+	}
 	switch _, isNumber := c.Number(); {
 	case key == "same" && isNumber:
 		return fmt.Sprintf("%s is %s with %s", title, c.Than, c.With)
+	case isNumber && key == "fewer":
+		return fmt.Sprintf("fewer %s than %s with %s", title, c.Than, c.With)
 	case isNumber:
 		return fmt.Sprintf("%s is %s than %s with %s", title, key, c.Than, c.With)
 	case key == "same":

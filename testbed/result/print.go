@@ -74,6 +74,9 @@ func (o *Outcome) tables(all bool) (tables [][][]string) {
 	}
 	if len(o.Axes) == 0 {
 		lines := [][]string{append([]string{"mean"}, arms...)}
+		if o.uneven() {
+			lines = append(lines, o.seeds(arms, nil, "seeds"))
+		}
 		for _, m := range o.Shown(all) {
 			line := []string{m.heading()}
 			for _, a := range arms {
@@ -81,13 +84,20 @@ func (o *Outcome) tables(all bool) (tables [][][]string) {
 			}
 			lines = append(lines, line)
 		}
-		return [][][]string{lines}
+		return o.withLinks([][][]string{lines})
 	}
 	var points [][]string
 	for i := range o.Cells {
 		if !slices.ContainsFunc(points, func(p []string) bool { return slices.Equal(p, o.Cells[i].Point) }) {
 			points = append(points, o.Cells[i].Point)
 		}
+	}
+	if o.uneven() {
+		lines := [][]string{append([]string{"seeds"}, arms...)}
+		for _, p := range points {
+			lines = append(lines, o.seeds(arms, p, o.PointText(p)))
+		}
+		tables = append(tables, lines)
 	}
 	for _, m := range o.Shown(all) {
 		lines := [][]string{append([]string{m.heading()}, arms...)}
@@ -98,6 +108,32 @@ func (o *Outcome) tables(all bool) (tables [][][]string) {
 			}
 			lines = append(lines, line)
 		}
+		tables = append(tables, lines)
+	}
+	return o.withLinks(tables)
+}
+
+// uneven reports whether cells have different seeds: then their means are not
+// of the same traffic. Claims are judged by the seeds that both sides have.
+func (o *Outcome) uneven() bool {
+	return slices.ContainsFunc(o.Cells, func(c Cell) bool { return len(c.Seeds) != len(o.Cells[0].Seeds) })
+}
+
+// seeds says how many seeds the arms have at a point.
+func (o *Outcome) seeds(arms, point []string, head string) []string {
+	line := []string{head}
+	for _, a := range arms {
+		if c := o.cell(a, point); c != nil {
+			line = append(line, fmt.Sprint(len(c.Seeds)))
+		} else {
+			line = append(line, "-")
+		}
+	}
+	return line
+}
+
+func (o *Outcome) withLinks(tables [][][]string) [][][]string {
+	if lines := o.longestPaused(); lines != nil {
 		tables = append(tables, lines)
 	}
 	return tables

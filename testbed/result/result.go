@@ -39,8 +39,10 @@ type Run struct {
 	// Metrics are the numbers that arms are compared by, by name. What a run
 	// cannot tell is missing.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	Flows   []Flow             `json:"flows"`
-	Lines   []Line             `json:"lines,omitempty"`
+	// Links are those that were paused within the window.
+	Links []LinkPauses `json:"links,omitempty"`
+	Flows []Flow       `json:"flows"`
+	Lines []Line       `json:"lines,omitempty"`
 	// Rates are what was acknowledged of judged flows, over time, where there are few.
 	Rates     []Line     `json:"rates,omitempty"`
 	Pauses    []Pause    `json:"pauses,omitempty"`

@@ -453,7 +453,11 @@ func (r *reader) claims(given []arm) {
 			f.Errorf(path, "a claim says one of less, more and same, as in {less: p99_fct_us, with: A, than: B}")
 			continue
 		}
-		if err := result.CheckMetric(metric, len(s.Traffic)); err != nil {
+		var net *topo.Topology // links are the same at every point, or else missing
+		if len(s.cases) > 0 {
+			net = s.cases[0].net
+		}
+		if err := result.CheckMetric(metric, len(s.Traffic), net); err != nil {
 			f.Errorf(join(path, key), "%v", err)
 		}
 		for _, side := range []struct{ key, arm string }{{"with", c.With}, {"than", c.Than}} {

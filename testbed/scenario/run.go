@@ -427,7 +427,7 @@ func (r *runner) measure(run *result.Run) {
 		From: tr.window.from, Until: tr.window.until, Acked: r.acked,
 		MaxQueue: run.Summary.MaxQueue, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme,
 	}
-	run.Metrics, run.Steady = result.Measure(o)
+	run.Metrics, run.Steady, run.Links = result.Measure(o)
 	if r.c.Open() {
 		run.Window = &result.Window{FromNS: tr.window.from.Nanoseconds(), UntilNS: tr.window.until.Nanoseconds()}
 	}

@@ -4,70 +4,69 @@ package farm
 
 import (
 	"context"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// Jobs that do nothing, from the queue to a worker and their results back: what
-// the server and we need for each.
+// Jobs whose runs take no time, from who asks for them to a worker and back,
+// all as it is but for the run: what NATS and we need for each. It has as many
+// jobs as -benchtime says, of which a thousand are asked for at a time. Results
+// have 10 KB, as those of small runs.
 func BenchmarkEmptyJobs(b *testing.B) {
 	s := serve(b, b.TempDir(), server.RANDOM_PORT)
 	defer s.Shutdown()
-	f := offer(b, "nats://"+s.Addr().String())
-	ctx := context.Background()
-	cons, err := f.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: "empty", FilterSubject: f.subject("*"), AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute, MaxAckPending: -1,
-	})
+	url := "nats://" + s.Addr().String()
+	f := offer(b, url, 30*time.Second)
+	p := plan(b, tiny)
+	ctx, cancel := context.WithCancel(context.Background())
+	at, err := Connect(ctx, Options{URL: url})
 	if err != nil {
 		b.Fatal(err)
 	}
-	record := make([]byte, 10<<10)
-	work, err := cons.Consume(func(m jetstream.Msg) {
-		if _, err := f.results.PutBytes(ctx, string(m.Data()), record); err != nil {
-			m.Nak()
-			return
+	defer at.Close()
+	empty := &result.Run{Profile: strings.Repeat("0123456789abcdef", 640)}
+	var work sync.WaitGroup
+	work.Go(func() {
+		if err := at.Work(ctx, Worker{Parallel: 8, make: func(j *job) (string, *exp.Record, error) {
+			return "", &exp.Record{Key: j.Key, Run: empty}, nil
+		}}); err != nil {
+			b.Error(err)
 		}
-		m.Ack()
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer work.Stop()
-	slots := make(chan struct{}, manyJobs)
+	begun := processor()
 	b.ResetTimer()
+	jobs := make(chan exp.Job)
+	var ask sync.WaitGroup
+	for range 1000 {
+		ask.Go(func() {
+			for j := range jobs {
+				rec, err := f.Make(ctx, p, j, func(string) {})
+				if err != nil || rec.Key != j.Key {
+					b.Errorf("seed %d: record %v, error %v", j.Seed, rec, err)
+					continue
+				}
+				f.Kept(ctx, j)
+			}
+		})
+	}
 	for i := range b.N {
-		key := "k" + time.Duration(i).String()
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots }()
-			news := make(chan struct{})
-			f.mu.Lock()
-			f.waiting[key] = append(f.waiting[key], news)
-			f.mu.Unlock()
-			if _, err := f.js.Publish(ctx, f.subject(key), []byte(key)); err != nil {
-				b.Error(err)
-				return
-			}
-			for {
-				select {
-				case <-news:
-				case <-time.After(f.lease):
-				}
-				if _, err := f.results.GetBytes(ctx, key); err == nil {
-					break
-				}
-			}
-			f.results.Delete(ctx, key)
-		}()
+		jobs <- p.Job(0, uint64(i))
 	}
-	for range manyJobs {
-		slots <- struct{}{}
-	}
+	close(jobs)
+	ask.Wait()
 	b.StopTimer()
-	info, err := f.jobs.Info(ctx)
+	b.ReportMetric(float64(processor()-begun)/float64(b.N)/1e6, "cpu-ms/op")
+	cancel()
+	work.Wait()
+	info, err := f.jobs.Info(context.Background())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,4 +75,10 @@ func BenchmarkEmptyJobs(b *testing.B) {
 	}
 }
 
-const manyJobs = 100
+// processor returns the processor time of this process: on a busy machine time
+// by the clock is no measure of the cost.
+func processor() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -57,8 +57,9 @@ type Farm struct {
 	lease   time.Duration
 
 	mu      sync.Mutex
-	waiting map[string][]chan struct{} // for keys of jobs
-	sent    map[*exp.Plan]string       // plans that the server has, with their names there
+	waiting map[string][]chan struct{}     // for keys of jobs
+	begun   map[string]func(worker string) // what to do when one is begun
+	sent    map[*exp.Plan]string           // plans that the server has, with their names there
 }
 
 // keep is for how long the server keeps what nobody asks for.
@@ -80,7 +81,7 @@ func Connect(ctx context.Context, o Options) (*Farm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no NATS server at %s: %w", o.URL, err)
 	}
-	f := &Farm{nc: nc, build: o.Build, lease: o.Lease, waiting: make(map[string][]chan struct{}), sent: make(map[*exp.Plan]string)}
+	f := &Farm{nc: nc, build: o.Build, lease: o.Lease, waiting: make(map[string][]chan struct{}), begun: make(map[string]func(string)), sent: make(map[*exp.Plan]string)}
 	if f.build == "" {
 		f.build = exp.Version()
 	}
@@ -133,6 +134,10 @@ func (f *Farm) Close() { f.nc.Close() }
 
 func (f *Farm) subject(key string) string { return "pauseless.jobs." + f.build + "." + key }
 
+// begins is where a worker says that it begins a job. Who is not there to hear
+// it misses nothing but a line of the status.
+func (f *Farm) begins(key string) string { return "pauseless.begun." + f.build + "." + key }
+
 // job is a message of the queue.
 type job struct {
 	Plan string `json:"plan"` // in the store of plans
@@ -155,7 +160,20 @@ func (f *Farm) Offer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	begun, err := f.nc.Subscribe(f.begins("*"), func(m *nats.Msg) {
+		key := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+		f.mu.Lock()
+		tell := f.begun[key]
+		f.mu.Unlock()
+		if tell != nil {
+			tell(string(m.Data))
+		}
+	})
+	if err != nil {
+		return err
+	}
 	go func() {
+		defer begun.Unsubscribe()
 		for {
 			select {
 			case <-ctx.Done():
@@ -191,7 +209,7 @@ func (f *Farm) wake(key string) {
 }
 
 // Make has a worker make a run. It implements exp.Maker.
-func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job) (*exp.Record, error) {
+func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(worker string)) (*exp.Record, error) {
 	plan, err := f.send(ctx, p)
 	if err != nil {
 		return nil, err
@@ -200,9 +218,22 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job) (*exp.Record, e
 	if err != nil {
 		return nil, err
 	}
+	f.mu.Lock()
+	f.begun[j.Key] = begun
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(f.begun, j.Key)
+		f.mu.Unlock()
+	}()
 	// A failure of before does not count: it is tried again.
-	f.call(ctx, func(ctx context.Context) error { return f.failed.Delete(ctx, j.Key) })
-	for asked := false; ; {
+	f.call(ctx, func(ctx context.Context) error {
+		if _, err := f.failed.Get(ctx, j.Key); err != nil {
+			return err
+		}
+		return f.failed.Delete(ctx, j.Key)
+	})
+	for {
 		news := make(chan struct{})
 		f.mu.Lock()
 		f.waiting[j.Key] = append(f.waiting[j.Key], news)
@@ -211,14 +242,12 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job) (*exp.Record, e
 		if rec != nil || err != nil {
 			return rec, err
 		}
-		if !asked {
-			// One that is there already is as good.
-			err := f.call(ctx, func(ctx context.Context) error {
-				_, err := f.js.Publish(ctx, f.subject(j.Key), message)
-				return err
-			})
-			asked = err == nil || isThere(err)
-		}
+		// One that is there already is as good. It is asked for again and again,
+		// since another who asked for the same may have taken what came of it.
+		f.call(ctx, func(ctx context.Context) error {
+			_, err := f.js.Publish(ctx, f.subject(j.Key), message)
+			return err
+		})
 		select {
 		case <-news:
 		case <-time.After(f.lease / 3): // no news may have come while the server was gone
@@ -228,10 +257,10 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job) (*exp.Record, e
 	}
 }
 
-// isThere reports whether a job was not taken because it waits already.
-func isThere(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject")
+// Kept has the server forget what a worker found: its keeper is the one who
+// asked.
+func (f *Farm) Kept(ctx context.Context, j exp.Job) {
+	f.call(ctx, func(ctx context.Context) error { return f.results.Delete(ctx, j.Key) })
 }
 
 // result fetches what a worker found, or nil if there is nothing yet. A server
@@ -242,12 +271,7 @@ func (f *Farm) result(ctx context.Context, key string) (*exp.Record, error) {
 		data, err = f.results.GetBytes(ctx, key)
 		return err
 	}); err == nil {
-		rec, err := exp.DecodeRecord(key, data)
-		if err != nil {
-			return nil, err
-		}
-		f.call(ctx, func(ctx context.Context) error { return f.results.Delete(ctx, key) }) // its keeper is the one who asked
-		return rec, nil
+		return exp.DecodeRecord(key, data)
 	}
 	var failure jetstream.KeyValueEntry
 	if err := f.call(ctx, func(ctx context.Context) (err error) {

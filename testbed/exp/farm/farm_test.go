@@ -6,12 +6,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -58,20 +56,6 @@ func store(t testing.TB) *exp.Store {
 	return st
 }
 
-// serve starts a NATS server with JetStream on loopback.
-func serve(t testing.TB, dir string, port int) *server.Server {
-	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
-	return s
-}
-
 func outcome(t testing.TB, p *exp.Plan, st *exp.Store, o exp.Options) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -88,7 +72,7 @@ func outcome(t testing.TB, p *exp.Plan, st *exp.Store, o exp.Options) string {
 }
 
 // offer connects a farm that offers jobs until the test ends.
-func offer(t testing.TB, url string) *Farm {
+func offer(t testing.TB, url string, lease time.Duration) *Farm {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	f, err := Connect(ctx, Options{URL: url, Lease: lease})
@@ -128,83 +112,13 @@ func worker(t testing.TB, url string) *exec.Cmd {
 	return cmd
 }
 
-// Workers are killed, stopped and started again at random, and the server goes
-// away for a while: every job counts once, and the outcome is the same bytes as
-// without workers.
-func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
-	workers := 8
-	if testing.Short() {
-		workers = 3
-	}
-	p := plan(t, tiny)
-	want := outcome(t, p, store(t), exp.Options{Parallel: 2})
-
-	dir := t.TempDir()
-	s := serve(t, dir, server.RANDOM_PORT)
-	port := s.Addr().(interface{ String() string }).String()
-	url := "nats://" + port
-	farm := offer(t, url)
-
-	var mu sync.Mutex
-	var all []*exec.Cmd
-	start := func() { all = append(all, worker(t, url)) }
-	for range workers {
-		start()
-	}
-	stop := make(chan struct{})
-	var chaos sync.WaitGroup
-	chaos.Go(func() {
-		rng := rand.New(rand.NewPCG(1, 1))
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Duration(100+rng.IntN(150)) * time.Millisecond):
-			}
-			mu.Lock()
-			victim := all[rng.IntN(len(all))]
-			if rng.IntN(2) == 0 {
-				victim.Process.Kill()
-				start()
-			} else {
-				victim.Process.Signal(syscall.SIGSTOP)
-				time.AfterFunc(2*lease, func() { victim.Process.Signal(syscall.SIGCONT) })
-			}
-			mu.Unlock()
-		}
-	})
-	over := 0
-	got := outcome(t, p, store(t), exp.Options{Parallel: 100, Maker: farm, Tell: func(e exp.Event) {
-		if e.Kind == exp.Over {
-			if over++; over == 6 {
-				var n int
-				fmt.Sscanf(port[strings.LastIndexByte(port, ':')+1:], "%d", &n)
-				s.Shutdown()
-				s.WaitForShutdown()
-				s = serve(t, dir, n)
-			}
-		}
-	}})
-	close(stop)
-	chaos.Wait()
-	for _, w := range all {
-		w.Process.Kill()
-		w.Process.Signal(syscall.SIGCONT)
-		w.Wait()
-	}
-	if got != want || over != 24 {
-		t.Errorf("%d runs came in, want 24; the same outcome as without workers: %v", over, got == want)
-	}
-	s.Shutdown()
-}
-
 // A run that fails at a worker fails there only; a worker of another build is
 // refused; what nobody can read is told.
 func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
 	s := serve(t, t.TempDir(), server.RANDOM_PORT)
 	defer s.Shutdown()
 	url := "nats://" + s.Addr().String()
-	farm := offer(t, url)
+	farm := offer(t, url, lease)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	other, err := Connect(ctx, Options{URL: url, Build: "another"})

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ type Worker struct {
 	Idle time.Duration
 	// Tell, if set, is told what is being made, and how it went.
 	Tell func(text string)
+
+	// make, if set, is what makes runs; tests set it.
+	make func(*job) (name string, rec *exp.Record, err error)
 }
 
 // Work takes jobs and makes their runs until ctx is done.
@@ -107,6 +111,8 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 		b.until(ctx, msg.DoubleAck) // another has made it
 		return
 	}
+	host, _ := os.Hostname()
+	b.f.nc.Publish(b.f.begins(j.Key), fmt.Appendf(nil, "%s, process %d", host, os.Getpid()))
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -166,6 +172,9 @@ func (b *bench) until(ctx context.Context, do func(context.Context) error) {
 
 // make makes the run of a job.
 func (b *bench) make(ctx context.Context, j *job) (name string, rec *exp.Record, err error) {
+	if b.w.make != nil {
+		return b.w.make(j)
+	}
 	p, err := b.plan(ctx, j.Plan)
 	if err != nil {
 		return j.Key, nil, err

@@ -3,46 +3,11 @@
 package result
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
-
-func TestClaimsAreJudgedSeedBySeedAndByTheMean(t *testing.T) {
-	run := func(profile string, seed uint64, outOfOrder uint64, partial bool) *Run {
-		return &Run{Profile: profile, Seed: seed, Partial: partial, Summary: Summary{
-			OutOfOrder: outOfOrder, AvgFCTUS: 5, Scheme: map[string]uint64{"reroutes": seed},
-		}}
-	}
-	c := Compare([]*Run{
-		run("drill", 1, 100, false), run("drill", 2, 10, false),
-		run("rlb-drill", 1, 20, false), run("rlb-drill", 2, 30, false), run("rlb-drill", 3, 1, true),
-	}, []Claim{{Less: "out_of_order", With: "rlb-drill", Than: "drill"}, {Less: "avg_fct_us", With: "rlb-drill", Than: "drill"}})
-	v := c.Verdicts[0]
-	if !v.Holds || v.Value != 25 || v.Other != 55 || v.Seeds != 2 || v.Won != 1 || v.Change() != "-54.5 %" {
-		t.Errorf("got %+v, %s", v, v.Change())
-	}
-	if c.Verdicts[1].Holds {
-		t.Error("as much is not less")
-	}
-	if _, ok := c.Means["pause_frames"]; ok || c.Counts["reroutes"][1] != 1.5 {
-		t.Errorf("means %v, counts %v", c.Means, c.Counts)
-	}
-	var table, page strings.Builder
-	if err := c.Table(&table); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Markdown(&page); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"fewer out-of-order packets with rlb-drill than with drill", "1 of 2", "does not hold"} {
-		if !strings.Contains(table.String(), want) || !strings.Contains(page.String(), want) {
-			t.Errorf("neither table nor page may lack %q:\n%s%s", want, table.String(), page.String())
-		}
-	}
-}
 
 func TestSummaryIsAboutThePartsThatAreJudged(t *testing.T) {
 	us := vtime.Microsecond

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package farm
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/testbed/exp"
+)
+
+// serve starts a NATS server with JetStream on loopback.
+func serve(t testing.TB, dir string, port int) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not start")
+	}
+	return s
+}
+
+// embedded runs a server in this process and returns its address.
+func embedded(t *testing.T, dir string) (addr string, stop func()) {
+	s := serve(t, dir, server.RANDOM_PORT)
+	return s.Addr().String(), func() { s.Shutdown(); s.WaitForShutdown() }
+}
+
+// packaged returns what runs the nats-server that is on PATH. It is killed, not
+// asked to stop.
+func packaged(t *testing.T) func(*testing.T, string) (string, func()) {
+	program := need.Tool(t, "NATS_SERVER", "nats-server")
+	return func(t *testing.T, dir string) (string, func()) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().String()
+		port := l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		cmd := exec.Command(program, "-js", "-a", "127.0.0.1", "-p", strconv.Itoa(port), "-sd", dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		up := make(chan struct{}) // it takes a moment until it listens
+		nc, err := nats.Connect("nats://"+addr, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond),
+			nats.ConnectHandler(func(*nats.Conn) { close(up) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		select {
+		case <-up:
+		case <-time.After(time.Minute):
+			t.Fatal("the server does not answer")
+		}
+		return addr, func() { cmd.Process.Kill(); cmd.Wait() }
+	}
+}
+
+// A link is a way to a server that can be cut: its address stays, whatever
+// happens to the server.
+type link struct {
+	l net.Listener
+
+	mu   sync.Mutex
+	to   string // "": nobody is there
+	hole bool   // what is sent is lost, and nobody is told
+	all  []net.Conn
+}
+
+func newLink(t *testing.T, to string) *link {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &link{l: l, to: to}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go k.carry(c)
+		}
+	}()
+	t.Cleanup(func() { l.Close(); k.cut("") })
+	return k
+}
+
+func (k *link) url() string { return "nats://" + k.l.Addr().String() }
+
+// carry copies bytes in both directions.
+func (k *link) carry(c net.Conn) {
+	defer c.Close()
+	k.mu.Lock()
+	to := k.to
+	k.mu.Unlock()
+	if to == "" {
+		return
+	}
+	s, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	k.mu.Lock()
+	k.all = append(k.all, c, s)
+	k.mu.Unlock()
+	go func() {
+		io.Copy(open{k, s}, c)
+		s.Close()
+	}()
+	io.Copy(open{k, c}, s)
+}
+
+// open writes what comes through, unless the link is a hole.
+type open struct {
+	k *link
+	w io.Writer
+}
+
+func (o open) Write(p []byte) (int, error) {
+	o.k.mu.Lock()
+	hole := o.k.hole
+	o.k.mu.Unlock()
+	if hole {
+		return len(p), nil
+	}
+	return o.w.Write(p)
+}
+
+// cut ends all connections; later ones lead to another address.
+func (k *link) cut(to string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.to, k.hole = to, false
+	for _, c := range k.all {
+		c.Close()
+	}
+	k.all = nil
+}
+
+// swallow makes the link a hole: to both ends the other has fallen silent.
+func (k *link) swallow() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.hole = true
+}
+
+func servers(t *testing.T, test func(*testing.T, func(*testing.T, string) (string, func()))) {
+	t.Run("embedded", func(t *testing.T) { test(t, embedded) })
+	t.Run("packaged", func(t *testing.T) { test(t, packaged(t)) })
+}
+
+// Workers are killed, stopped and started again at random, and the server goes
+// away for a while: every job counts once, and the outcome is the same bytes as
+// without workers.
+func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
+	servers(t, func(t *testing.T, start func(*testing.T, string) (string, func())) {
+		workers := 8
+		if testing.Short() {
+			workers = 3
+		}
+		p := plan(t, tiny)
+		want := outcome(t, p, store(t), exp.Options{Parallel: 2})
+
+		dir := t.TempDir()
+		addr, stop := start(t, dir)
+		way := newLink(t, addr)
+		farm := offer(t, way.url(), lease)
+
+		var mu sync.Mutex
+		var all []*exec.Cmd
+		for range workers {
+			all = append(all, worker(t, way.url()))
+		}
+		done := make(chan struct{})
+		var chaos sync.WaitGroup
+		chaos.Go(func() {
+			rng := rand.New(rand.NewPCG(1, 1))
+			for {
+				select {
+				case <-done:
+					return
+				case <-time.After(time.Duration(100+rng.IntN(150)) * time.Millisecond):
+				}
+				mu.Lock()
+				victim := all[rng.IntN(len(all))]
+				if rng.IntN(2) == 0 {
+					victim.Process.Kill()
+					all = append(all, worker(t, way.url()))
+				} else {
+					victim.Process.Signal(syscall.SIGSTOP)
+					time.AfterFunc(2*lease, func() { victim.Process.Signal(syscall.SIGCONT) })
+				}
+				mu.Unlock()
+			}
+		})
+		over := 0
+		got := outcome(t, p, store(t), exp.Options{Parallel: 100, Maker: farm, Tell: func(e exp.Event) {
+			if e.Kind == exp.Over {
+				if over++; over == 6 {
+					stop()
+					addr, stop = start(t, dir)
+					way.cut(addr)
+				}
+			}
+		}})
+		close(done)
+		chaos.Wait()
+		for _, w := range all {
+			w.Process.Kill()
+			w.Process.Signal(syscall.SIGCONT)
+			w.Wait()
+		}
+		if got != want || over != 24 {
+			t.Errorf("%d runs came in, want 24; the same outcome as without workers: %v", over, got == want)
+		}
+		stop()
+	})
+}
+
+// Whenever some runs have begun, the way of one worker to the server is cut, or
+// loses all that is sent, until its leases have run out and others have its
+// runs: every job counts once all the same.
+func TestPartitionsChangeNothing(t *testing.T) {
+	servers(t, func(t *testing.T, start func(*testing.T, string) (string, func())) {
+		p := plan(t, tiny)
+		want := outcome(t, p, store(t), exp.Options{Parallel: 2})
+		addr, stop := start(t, t.TempDir())
+		defer stop()
+		farm := offer(t, "nats://"+addr, lease)
+		var ways []*link
+		ctx, cancel := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		for range 3 {
+			way := newLink(t, addr)
+			ways = append(ways, way)
+			f, err := Connect(ctx, Options{URL: way.url(), Lease: lease})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			work.Go(func() {
+				if err := f.Work(ctx, Worker{Parallel: 2}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		begun, cuts, over := 0, 0, 0
+		got := outcome(t, p, store(t), exp.Options{Parallel: 100, Maker: farm, Tell: func(e exp.Event) {
+			switch e.Kind {
+			case exp.Over:
+				over++
+			case exp.Begun:
+				if begun++; begun%3 != 0 {
+					return
+				}
+				way := ways[cuts%len(ways)]
+				if cuts++; cuts%2 == 0 {
+					way.cut("")
+				} else {
+					way.swallow()
+				}
+				time.AfterFunc(2*lease, func() { way.cut(addr) })
+			}
+		}})
+		cancel()
+		work.Wait()
+		if got != want || over != 24 || cuts < 4 {
+			t.Errorf("%d runs came in, want 24, with %d cuts; the same outcome as without workers: %v", over, cuts, got == want)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pauseless/pauseless/testbed/result/parquet"
+)
+
+// LinksKept is how many links an outcome that is kept has of each arm and
+// point.
+const LinksKept = 10
+
+// linksShown is how many links a table shows.
+const linksShown = 5
+
+// links sets what became of single links, those that were paused longest first.
+// Links that join the same nodes count as one.
+func (o *Outcome) links() {
+	o.Links, o.LinksLeftOut = nil, 0
+	type link struct{ node, peer string }
+	for i := range o.Cells {
+		c := &o.Cells[i]
+		frames, paused := make(map[link]float64), make(map[link][]float64)
+		var all []link
+		for k := range o.Runs {
+			r := &o.Runs[k]
+			if r.Arm != c.Arm || !slices.Equal(r.Point, c.Point) {
+				continue
+			}
+			seed := slices.Index(c.Seeds, r.Seed)
+			for _, l := range r.Links {
+				at := link{l.Node, l.Peer}
+				if paused[at] == nil {
+					paused[at] = make([]float64, len(c.Seeds))
+					all = append(all, at)
+				}
+				frames[at] += float64(l.Frames) / float64(len(c.Seeds))
+				paused[at][seed] += l.PausedUS
+			}
+		}
+		var list []Link
+		for _, at := range all {
+			mean := meanInterval(paused[at], 0.05)
+			l := Link{Arm: c.Arm, Point: c.Point, Node: at.node, Peer: at.peer, Frames: frames[at], PausedUS: mean.Value}
+			if len(c.Seeds) > 1 {
+				l.Half = mean.Half()
+			}
+			list = append(list, l)
+		}
+		slices.SortStableFunc(list, longer)
+		o.Links = append(o.Links, list...)
+	}
+}
+
+// claimed adds the metrics of single links that claims name.
+func (r *RunNote) claimed(claims []Claim) {
+	for i := range claims {
+		_, name := claims[i].Relation()
+		base, selector, _ := strings.Cut(name, ".")
+		node, peer, ok := strings.Cut(selector, linkTo)
+		if !ok || r.Metrics == nil {
+			continue
+		}
+		var frames, paused float64
+		for _, l := range r.Links {
+			if l.Node == node && l.Peer == peer {
+				frames, paused = frames+float64(l.Frames), paused+l.PausedUS
+			}
+		}
+		r.Metrics = maps.Clone(r.Metrics)
+		r.Metrics[name] = map[string]float64{"pause_frames": frames, "paused_us": paused}[base]
+	}
+}
+
+// longer orders links by paused time, then by name.
+func longer(a, b Link) int {
+	return cmp.Or(cmp.Compare(b.PausedUS, a.PausedUS), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Peer, b.Peer))
+}
+
+// Brief returns the outcome with at most LinksKept links of each arm and
+// point, to be kept.
+func (o *Outcome) Brief() *Outcome {
+	b := *o
+	b.Links = nil
+	n := 0
+	for i, l := range o.Links {
+		if n++; i == 0 || l.Arm != o.Links[i-1].Arm || !slices.Equal(l.Point, o.Links[i-1].Point) {
+			n = 1
+		}
+		if n <= LinksKept {
+			b.Links = append(b.Links, l)
+		}
+	}
+	b.LinksLeftOut += len(o.Links) - len(b.Links)
+	return &b
+}
+
+// longestPaused returns a table of the links that were paused longest under any
+// arm, or nil if there are none.
+func (o *Outcome) longestPaused() [][]string {
+	if len(o.Links) == 0 {
+		return nil
+	}
+	sorted := slices.Clone(o.Links)
+	slices.SortStableFunc(sorted, longer)
+	same := func(a, b *Link) bool {
+		return a.Node == b.Node && a.Peer == b.Peer && slices.Equal(a.Point, b.Point)
+	}
+	head := []string{"links paused longest, us"}
+	for _, a := range o.Arms {
+		head = append(head, a.Name)
+	}
+	lines := [][]string{head}
+	var shown []*Link
+	for i := range sorted {
+		l := &sorted[i]
+		if len(shown) == linksShown || slices.ContainsFunc(shown, func(s *Link) bool { return same(s, l) }) {
+			continue
+		}
+		shown = append(shown, l)
+		line := []string{fmt.Sprintf("%s to %s", l.Node, l.Peer)}
+		if len(l.Point) > 0 {
+			line[0] += ", " + o.PointText(l.Point)
+		}
+		for _, a := range o.Arms {
+			k := slices.IndexFunc(o.Links, func(m Link) bool { return m.Arm == a.Name && same(&m, l) })
+			switch {
+			case k >= 0 && o.Links[k].Half > 0:
+				line = append(line, number(o.Links[k].PausedUS)+" ±"+number(o.Links[k].Half))
+			case k >= 0:
+				line = append(line, number(o.Links[k].PausedUS))
+			case o.LinksLeftOut > 0:
+				line = append(line, "-") // not among those that were kept
+			default:
+				line = append(line, number(0))
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// LinkSheet has a row per run and link that was paused.
+func (o *Outcome) LinkSheet() *Sheet {
+	columns := append(o.place(), parquet.Column{Name: "node", Type: parquet.Text}, parquet.Column{Name: "peer", Type: parquet.Text},
+		parquet.Column{Name: "pause_frames", Type: parquet.Int}, parquet.Column{Name: "paused_us", Type: parquet.Double, Unit: "us"})
+	var rows iter.Seq2[[]any, error] = func(yield func([]any, error) bool) {
+		for i := range o.Runs {
+			r := &o.Runs[i]
+			for _, l := range r.Links {
+				if !yield(append(o.placeOf(r.Arm, r.Point, r.Seed), l.Node, l.Peer, int64(l.Frames), l.PausedUS), nil) {
+					return
+				}
+			}
+		}
+	}
+	return &Sheet{columns, rows}
+}
