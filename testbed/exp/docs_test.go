@@ -4,9 +4,7 @@ package exp
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -121,69 +119,4 @@ func table(t *testing.T, name string) string {
 	}
 	_, rows, _ := strings.Cut(page.String(), "\n|")
 	return "|" + rows
-}
-
-// docs/reproduction.md has a row for each claim about a figure of a paper, made
-// from what docs/results keeps.
-func TestReproductionSaysWhatCameOut(t *testing.T) {
-	var b strings.Builder
-	fmt.Fprintf(&b, `# What the papers show, and what came out here
-
-A row for each claim about a figure or table, from the outcomes in [results](results): the effect that the paper
-states, ours with its 95 %% interval, paired by seed, and the verdict. An experiment's name is paper-figure; its file says
-what was shrunk and how the paper was read where it is silent. Nothing is tuned by figure. A claim that a
-paper makes and our result refutes stands here as refuted. Figures that are not in the table have not been run.
-
-| experiment | source | claim | paper | here | 95 %% interval | seeds | verdict |
-|---|---|---|---:|---:|---:|---:|---|
-`)
-	for _, name := range Names() {
-		s, err := Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.Source == "" {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(results, name+".json"))
-		if err != nil {
-			t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
-			continue
-		}
-		var o result.Outcome
-		if err := json.Unmarshal(data, &o); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		for _, c := range o.Claims {
-			text := c.Text
-			if c.Point != "" {
-				text += ", " + c.Point
-			}
-			if c.Claim.Note != "" {
-				text += " (" + c.Claim.Note + ")"
-			}
-			verdict := c.Verdict
-			if c.Why != "" {
-				verdict += ": " + c.Why
-			}
-			fmt.Fprintf(&b, "| [%s](results/%s.md) | %s | %s | %s | %s | %s | %d | %s |\n", name, name, s.Source, text, c.Claim.Paper, share(c.Effect), interval(c), c.Seeds, verdict)
-		}
-	}
-	golden.Check(t, "../../docs/reproduction.md", []byte(b.String()))
-}
-
-// share writes a change.
-func share(x result.Num) string {
-	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-		return ""
-	}
-	return fmt.Sprintf("%+.1f %%", 100*float64(x))
-}
-
-func interval(c result.Judged) string {
-	low, high := share(c.Low), share(c.High)
-	if low == "" || high == "" {
-		return ""
-	}
-	return low + " to " + high
 }
