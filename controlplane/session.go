@@ -128,7 +128,7 @@ func start(target Target, options Options, quiet bool) (*Session, error) {
 		// The supervisor decides when to try again.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: time.Minute, Multiplier: 1, MaxDelay: time.Minute},
-			MinConnectTimeout: min(options.Timeout, 5*time.Second),
+			MinConnectTimeout: max(options.Timeout/2, min(options.Timeout, 5*time.Second)),
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("%s: address %q: %w", target.Name, target.Addr, err)

@@ -68,7 +68,7 @@ func startBMv2(t *testing.T) *target {
 		t.Fatal(err)
 	}
 	sw := &target{Target: controlplane.Target{Name: "b1", Addr: b.P4Runtime, DeviceID: 1, Thrift: b.Thrift}}
-	sw.kill = func() { b.Close() }
+	sw.kill = func() { b.Stop() }
 	sw.start = func(t testing.TB) {
 		t.Helper()
 		again, err := b.Again()
@@ -77,7 +77,7 @@ func startBMv2(t *testing.T) *target {
 		}
 		b = again
 	}
-	t.Cleanup(func() { sw.kill() })
+	t.Cleanup(func() { b.Close() })
 	return sw
 }
 

@@ -6,13 +6,14 @@
 package goclient
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ const (
 	program  = "../p4rt/testdata/clauses.p4"
 	device   = 1
 	cpuPort  = 510
-	patience = 20 * time.Second
+	patience = 2 * time.Minute
 )
 
 // binary is the program under test: make test builds it.
@@ -60,35 +61,44 @@ type controller struct {
 // that the switch does not end with the file.
 func start(t *testing.T) *controller {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // of a test
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, binary(t), "switch", program, "--port", "1@mem:a", "--port", "3@mem:a",
+		"--port", "2@pcap:,"+filepath.Join(t.TempDir(), "out.pcap"), "--grpc", "127.0.0.1:0")
+	out, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	l.Close()
-	var log bytes.Buffer
-	cmd := exec.Command(binary(t), "switch", program, "--port", "1@mem:a", "--port", "3@mem:a",
-		"--port", "2@pcap:,"+filepath.Join(t.TempDir(), "out.pcap"), "--grpc", addr)
-	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	var log strings.Builder
+	read := make(chan struct{}) // all that it has said
 	t.Cleanup(func() {
 		cmd.Process.Kill()
+		<-read
 		cmd.Wait()
 		if t.Failed() {
 			t.Log(log.String())
 		}
 	})
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			c.Close()
-			break
+	addrs := make(chan string, 1)
+	go func() {
+		defer close(read)
+		defer close(addrs)
+		said := false
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			fmt.Fprintln(&log, lines.Text())
+			if _, at, ok := strings.Cut(lines.Text(), `msg="P4Runtime server" address=`); ok && !said {
+				at, _, _ = strings.Cut(at, " ")
+				addrs <- at
+				said = true
+			}
 		}
-		if time.Since(begun) > patience {
-			t.Fatalf("the switch does not listen on %s", addr)
-		}
+	}()
+	addr := <-addrs
+	if addr == "" {
+		t.Fatal("the switch does not say where it listens")
 	}
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -5,6 +5,7 @@ package p4rt
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"testing"
@@ -30,7 +31,9 @@ func TestStateSurvivesAKilledController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	victim := exec.Command(self, "-test.run=^TestVictim$", "-test.v")
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // for the victim to be ready
+	defer cancel()
+	victim := exec.CommandContext(ctx, self, "-test.run=^TestVictim$", "-test.v")
 	victim.Env = append(os.Environ(), victimOf+"="+sw.addr)
 	out, err := victim.StdoutPipe()
 	if err != nil {

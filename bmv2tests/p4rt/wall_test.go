@@ -63,11 +63,11 @@ func startWall(t testing.TB) *wall {
 }
 
 // traffic sends packets into port 1 until it is stopped, and calls got with
-// each that comes out of port 2. It returns how many did.
-func (w *wall) traffic(t testing.TB, next func(n int) []byte, got func([]byte)) (stop func() int) {
+// each that comes out of port 2. It counts them.
+func (w *wall) traffic(t testing.TB, next func(n int) []byte, got func([]byte)) (came *atomic.Int64, stop func() int) {
 	t.Helper()
 	var done atomic.Bool
-	var came atomic.Int64
+	came = new(atomic.Int64)
 	var both sync.WaitGroup
 	both.Go(func() {
 		const window = 512 // on their way at a time: the cables hold more
@@ -101,11 +101,25 @@ func (w *wall) traffic(t testing.TB, next func(n int) []byte, got func([]byte)) 
 			came.Add(int64(b.Len()))
 		}
 	})
-	return func() int {
+	end := func() {
 		done.Store(true)
 		w.out.Close()
 		both.Wait()
+	}
+	t.Cleanup(end)
+	return came, func() int {
+		end()
 		return int(came.Load())
+	}
+}
+
+// atLeast waits until so many packets have come.
+func atLeast(t testing.TB, n int64, came *atomic.Int64) {
+	t.Helper()
+	for end := time.Now().Add(patience); came.Load() < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d packets have come, want %d", came.Load(), n)
+		}
 	}
 }
 
@@ -130,7 +144,7 @@ func TestNoPacketSeesHalfABatch(t *testing.T) {
 	x.must(batch(p4v1.Update_INSERT, 0)...)
 	latest := 0
 	rng := rand.New(rand.NewPCG(1, 1))
-	stop := w.traffic(t, func(int) []byte { return body(17, uint32(rng.IntN(entries)), 0, 99) }, func(p []byte) {
+	came, stop := w.traffic(t, func(int) []byte { return body(17, uint32(rng.IntN(entries)), 0, 99) }, func(p []byte) {
 		left, right := int(p[markAt]), int(p[cAt])
 		if left != right {
 			t.Errorf("a packet found %d and %d", left, right)
@@ -144,10 +158,9 @@ func TestNoPacketSeesHalfABatch(t *testing.T) {
 		if err := x.writeAs(p4v1.WriteRequest_DATAPLANE_ATOMIC, batch(p4v1.Update_MODIFY, v+1)...); err != nil {
 			t.Fatal(err)
 		}
+		atLeast(t, came.Load()+1, came) // packets between any two
 	}
-	if n := stop(); n < batches {
-		t.Errorf("only %d packets went through", n)
-	}
+	stop()
 }
 
 // Writers, readers and traffic at the same time, for SOAK seconds (two if it
@@ -171,7 +184,7 @@ func TestConcurrentWritesReadsAndTraffic(t *testing.T) {
 	for n := range uint64(3) { // each with entries of its own
 		work.Go(func() {
 			rng := rand.New(rand.NewPCG(n, 2))
-			for time.Now().Before(end) {
+			for first := true; first || time.Now().Before(end); first = false {
 				a := n<<16 | rng.Uint64N(50)
 				err := x.write(
 					insert(x.entry("t_left", x.call("mark", a&0xff), exact(1, a))), modify(x.entry("t_left", x.call("mark", 3), exact(1, a))),
@@ -192,7 +205,7 @@ func TestConcurrentWritesReadsAndTraffic(t *testing.T) {
 	}
 	for range 2 {
 		work.Go(func() {
-			for time.Now().Before(end) {
+			for first := true; first || time.Now().Before(end); first = false {
 				if _, err := x.read(&p4v1.TableEntry{CounterData: &p4v1.CounterData{}}, &p4v1.CounterEntry{}, &p4v1.MeterEntry{CounterData: &p4v1.MeterCounterData{}}, &p4v1.RegisterEntry{},
 					&p4v1.ActionProfileMember{}, &p4v1.ActionProfileGroup{}, &p4v1.ValueSetEntry{}, &p4v1.MulticastGroupEntry{}, &p4v1.CloneSessionEntry{}, &p4v1.DigestEntry{}); err != nil {
 					t.Errorf("%v %v", err, details(err))
@@ -223,12 +236,10 @@ func TestConcurrentWritesReadsAndTraffic(t *testing.T) {
 		}
 	})
 	kinds := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 17, 200}
-	stop := w.traffic(t, func(n int) []byte { return body(kinds[n%len(kinds)], uint32(n)%64, 7, 0) }, func([]byte) {})
+	came, stop := w.traffic(t, func(n int) []byte { return body(kinds[n%len(kinds)], uint32(n)%64, 7, 0) }, func([]byte) {})
 	work.Wait()
+	atLeast(t, 1, came)
 	packets := stop()
-	if writes.Load() == 0 || reads.Load() == 0 || packets == 0 {
-		t.Errorf("%d writes, %d reads, %d packets", writes.Load(), reads.Load(), packets)
-	}
 	t.Logf("%d writes of 11 updates, %d reads of everything, %d packets in %d s", writes.Load(), reads.Load(), packets, seconds)
 }
 
@@ -297,7 +308,7 @@ func BenchmarkWrites(b *testing.B) {
 	for n := range b.N {
 		batches = append(batches, batch(n))
 	}
-	stop := w.traffic(b, func(n int) []byte { return body(17, uint32(n), 0, 0) }, func([]byte) {})
+	_, stop := w.traffic(b, func(n int) []byte { return body(17, uint32(n), 0, 0) }, func([]byte) {})
 	begun := time.Now()
 	for _, r := range batches {
 		if _, err := x.client.Write(x.ctx, r); err != nil {

@@ -124,7 +124,7 @@ func TestRLBAdaptiveFindsTheFaultyPath(t *testing.T) {
 					t.Errorf("alert %v: %s is %d, want %d", a, name, got, v)
 				}
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Error("no alert")
 		}
 		// The path is out of use, warned or not, until the controller says so.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/controlplane"
@@ -139,7 +140,7 @@ func loadProgram(t testing.TB, sw target, prog *gen.Program, network, node strin
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	d.session, err = controlplane.Connect(ctx, sw.start(t, len(d.node.Ports)), controlplane.Options{Event: func(controlplane.Event) {}})
+	d.session, err = controlplane.Connect(ctx, sw.start(t, len(d.node.Ports)), controlplane.Options{Event: func(controlplane.Event) {}, Probe: -1, Timeout: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

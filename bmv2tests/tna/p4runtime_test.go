@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/controlplane"
@@ -29,7 +30,7 @@ func TestPairsOverP4Runtime(t *testing.T) {
 	go g.Serve(l)
 	t.Cleanup(g.Stop)
 	ctx := t.Context()
-	f, err := controlplane.Open(ctx, []controlplane.Target{{Name: "s1", Addr: l.Addr().String(), DeviceID: r.sw.Config().DeviceID}}, controlplane.Options{Probe: -1})
+	f, err := controlplane.Open(ctx, []controlplane.Target{{Name: "s1", Addr: l.Addr().String(), DeviceID: r.sw.Config().DeviceID}}, controlplane.Options{Probe: -1, Timeout: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

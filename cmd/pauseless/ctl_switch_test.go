@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/tool"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -48,10 +49,10 @@ func TestCtlOnSwitches(t *testing.T) {
 
 // startSwitch starts simple_switch_grpc if its path is given, else ours.
 func startSwitch(ts *testscript.TestScript, simpleSwitch string) {
-	addr, thrift := freeAddr(ts), ""
+	addr, thrift := held(ts), ""
 	var cmd *exec.Cmd
 	if simpleSwitch != "" {
-		thrift = freeAddr(ts)
+		thrift = held(ts)
 		_, port, err := net.SplitHostPort(thrift)
 		ts.Check(err)
 		cmd = exec.Command(simpleSwitch, "--no-p4", "--device-id", "1", "--thrift-port", port, "--", "--grpc-server-addr", addr, "--cpu-port", "510")
@@ -69,7 +70,7 @@ func startSwitch(ts *testscript.TestScript, simpleSwitch string) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			conn.Close()
@@ -83,9 +84,10 @@ func startSwitch(ts *testscript.TestScript, simpleSwitch string) {
 	ts.Setenv("thrift", thrift)
 }
 
-func freeAddr(ts *testscript.TestScript) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// held returns an address that nobody else is given until the script ends.
+func held(ts *testscript.TestScript) string {
+	addr, release, err := tool.HoldPort()
 	ts.Check(err)
-	defer l.Close()
-	return l.Addr().String()
+	ts.Defer(release)
+	return addr
 }

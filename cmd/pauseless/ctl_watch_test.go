@@ -20,7 +20,7 @@ func TestWatchRedrawsItsTable(t *testing.T) {
 	srv := p4rttest.Start(t, &p4rttest.Server{})
 	srv.Load(&p4v1.ForwardingPipelineConfig{P4Info: p4rttest.Program()})
 	target := controlplane.Target{Name: "l1", Addr: srv.Addr(), DeviceID: 1}
-	f, err := controlplane.Open(t.Context(), []controlplane.Target{target}, controlplane.Options{ReadOnly: true})
+	f, err := controlplane.Open(t.Context(), []controlplane.Target{target}, controlplane.Options{ReadOnly: true, Timeout: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestWatchRedrawsItsTable(t *testing.T) {
 		}
 	}
 	shows("first", "every 1s  (q ends)\n", "l1 Readqlen [packets]\n", "      2      0  port=2\n")
-	s, err := controlplane.Connect(t.Context(), target, controlplane.Options{})
+	s, err := controlplane.Connect(t.Context(), target, controlplane.Options{Probe: -1, Timeout: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -92,41 +95,84 @@ traffic:
 - incast: {degree: 2, from: h3 h4, size: 60KB, to: h1, start: 20us}
 until: 5ms
 `)
-	runs, err := live.Run(t.Context(), s, o)
-	if err != nil {
-		t.Fatal(err)
+	// A machine that is busy elsewhere loses packets, and says nothing of the
+	// program by that; it is not so busy three times.
+	var wrong []string
+	for range 3 {
+		runs, err := live.Run(t.Context(), s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logTable(t, runs)
+		if wrong = incastWrong(runs, o.Local.Kind); len(wrong) == 0 {
+			return
+		}
+		t.Log(strings.Join(wrong, "\n"), runs[0].Remarks, runs[1].Remarks)
 	}
-	logTable(t, runs)
+	t.Error(strings.Join(wrong, "\n"))
+}
+
+// incastWrong returns what is wrong with the runs of incast.
+func incastWrong(runs []*result.Run, kind local.Kind) (wrong []string) {
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	var pauses uint64
 	for _, r := range runs {
 		sum := r.Summary
 		if sum.Finished != 6 || sum.Dropped != 0 {
-			t.Errorf("%s: %d of 6 flows finished, %d packets lost", r.Profile, sum.Finished, sum.Dropped)
+			say("%s: %d of 6 flows finished, %d packets lost", r.Profile, sum.Finished, sum.Dropped)
 		}
 		// A pause may be renewed, and one that is on at the end is not taken back.
 		if resumes := sum.Scheme["resume_frames"]; resumes == 0 && sum.PauseFrames > 0 || resumes > sum.PauseFrames {
-			t.Errorf("%s: %d PAUSE and %d RESUME frames on the wire", r.Profile, sum.PauseFrames, resumes)
+			say("%s: %d PAUSE and %d RESUME frames on the wire", r.Profile, sum.PauseFrames, resumes)
 		}
 		pauses += sum.PauseFrames
 	}
 	if pauses == 0 {
-		t.Error("nobody paused anybody")
+		say("nobody paused anybody")
 	}
 	rlb := runs[1].Summary.Scheme
 	if n := rlb["pauses_between_switches"]; rlb["pauses_warned_of_before"] != n {
-		t.Errorf("of %d pauses between switches, only %d had been warned of", n, rlb["pauses_warned_of_before"])
+		say("of %d pauses between switches, only %d had been warned of", n, rlb["pauses_warned_of_before"])
 	}
 	if rlb["warnings_on_the_wire"] == 0 {
-		t.Error("no warnings on the wire")
+		say("no warnings on the wire")
 	}
 	// A packet is let round at most 64 times (Stoprecir); in all, far less.
 	if limit := uint64(runs[1].Summary.Sent) * 10; rlb["recirculations"] > limit {
-		t.Errorf("%d recirculations of %d packets", rlb["recirculations"], runs[1].Summary.Sent)
+		say("%d recirculations of %d packets", rlb["recirculations"], runs[1].Summary.Sent)
 	}
-	over := map[local.Kind]string{local.SoftSwitch: "P4Runtime", local.BMv2: "BMv2 Thrift"}[o.Local.Kind]
+	over := map[local.Kind]string{local.SoftSwitch: "P4Runtime", local.BMv2: "BMv2 Thrift"}[kind]
 	if len(runs[1].Registers) == 0 || runs[1].RegistersOver != over {
-		t.Errorf("%d registers read over %s, want %s", len(runs[1].Registers), runs[1].RegistersOver, over)
+		say("%d registers read over %s, want %s", len(runs[1].Registers), runs[1].RegistersOver, over)
 	}
+	return wrong
+}
+
+// until waits for something on the wall, also elsewhere than in the test's
+// goroutine.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("waited in vain until %s", what)
+			return
+		}
+	}
+}
+
+// carried returns how many frames an interface has taken in.
+func carried(t *testing.T, name string) int {
+	t.Helper()
+	text, err := os.ReadFile("/sys/class/net/" + name + "/statistics/rx_packets")
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Error(err)
+	}
+	return n
 }
 
 func TestASwitchKilledUnderLoadComesBack(t *testing.T) {
@@ -152,13 +198,19 @@ until: 20ms
 		said = append(said, e.String())
 	}
 	o.Started = func(n *live.Network) {
-		time.Sleep(600 * time.Millisecond) // into the flow, which takes more than a second
+		until(t, "the flow is under way", func() bool { return carried(t, "zls1-eth1") > 100 })
 		if err := n.KillSwitch("s1"); err != nil {
 			t.Error(err)
 		}
 		if err := n.StartSwitch(t.Context(), "s1"); err != nil {
 			t.Error(err)
 		}
+		until(t, "the switch is as desired again", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "s1: connected to 127.0.0.1:23053 again") }) &&
+				strings.Count(strings.Join(said, "\n"), "s1: as desired: pipeline pushed") >= 2
+		})
 	}
 	runs, err := live.Run(t.Context(), s, o)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/softswitch/port"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -59,24 +59,23 @@ func TestSwitchScripts(t *testing.T) {
 // The running program: metrics and health on the HTTP address, and an end on
 // Ctrl-C.
 func TestSwitchServesMetricsAndStops(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := need.Port(t)
 	self, err := exec.LookPath("pauseless") // testscript.Main puts it on PATH
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, "switch", "--port", "1@mem:a", "--port", "2@mem:a", "--grpc", "127.0.0.1:0", "--http", addr, "--log", "error")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	get := func(path string) (string, error) {
-		r, err := http.Get("http://" + addr + path)
+		req, err := http.NewRequestWithContext(ctx, "GET", "http://"+addr+path, nil)
+		if err != nil {
+			return "", err
+		}
+		r, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return "", err
 		}

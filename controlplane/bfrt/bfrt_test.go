@@ -5,17 +5,24 @@ package bfrt_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/pauseless/pauseless/controlplane/bfrt"
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrttest"
+	"github.com/pauseless/pauseless/internal/simnet"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -287,4 +294,61 @@ func TestPack(t *testing.T) {
 	if _, err := bfrt.ReadProgram("drill", t.TempDir(), 0); err == nil || !strings.Contains(err.Error(), "drill") {
 		t.Errorf("an empty folder: error is %v", err)
 	}
+}
+
+// A session whose switch is gone without a word ends each call by its deadline,
+// and Close does not wait for the switch.
+func TestAHalfOpenSessionEndsByTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(rand.New(rand.NewPCG(1, 1)))
+		server, err := bfrttest.New(2, bfrttest.Device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener, err := network.Listen("switch")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := grpc.NewServer()
+		server.Serve(g)
+		go g.Serve(listener)
+		defer g.Stop()
+		options := bfrt.Options{ClientID: 1, Dial: []grpc.DialOption{grpc.WithContextDialer(network.Dialer("controller"))}}
+		c, err := bfrt.Dial(t.Context(), "passthrough:///switch", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Load(t.Context(), program(t)); err != nil {
+			t.Fatal(err)
+		}
+		network.Each("switch", "controller", (*simnet.Wire).Mute)
+		for what, call := range map[string]func(context.Context) error{
+			"bind":  func(ctx context.Context) error { return c.Bind(ctx, "drill") },
+			"write": func(ctx context.Context) error { return c.Write(ctx, bfrt.PipeAll, bfrtpb.Update_INSERT) },
+			"read": func(ctx context.Context) error {
+				_, err := c.Read(ctx, bfrt.PipeAll, bfrt.Entry{Table: c.Info().Names()[0]}, false)
+				return err
+			},
+		} {
+			begun := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			if err := call(ctx); status.Code(err) != codes.DeadlineExceeded && !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 5*time.Second {
+				t.Errorf("%s: %v after %v", what, err, time.Since(begun))
+			}
+			cancel()
+		}
+		begun := time.Now()
+		c.Close()
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("Close takes %v", took)
+		}
+		// A switch that takes connections and does not answer.
+		network.Part("switch", "controller", true)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		begun = time.Now()
+		if _, err := bfrt.Dial(ctx, "passthrough:///switch", options); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 5*time.Second {
+			t.Errorf("connecting: %v after %v", err, time.Since(begun))
+		}
+	})
 }

@@ -54,6 +54,9 @@ func Dial(ctx context.Context, address string, o Options) (*Client, error) {
 	c := &Client{options: o, conn: conn, rpc: bfrtpb.NewClient(conn)}
 	if err := c.subscribe(ctx); err != nil {
 		c.Close()
+		if ctx.Err() != nil { // what the stream says is that it was cancelled
+			err = fmt.Errorf("no answer: %w", ctx.Err())
+		}
 		return nil, fmt.Errorf("BF Runtime at %s: %w", address, err)
 	}
 	return c, nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pauseless/pauseless/internal/bmv2"
 
@@ -49,7 +50,7 @@ func start(t *testing.T) (*server, *bmv2.Client) {
 			go s.serve(conn)
 		}
 	}()
-	c, err := bmv2.Dial(l.Addr().String(), bmv2.Timeout)
+	c, err := bmv2.Dial(l.Addr().String(), 2*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func TestGarbageIsAnError(t *testing.T) {
 				conn.Close()
 			}
 		}()
-		c, err := bmv2.Dial(l.Addr().String(), bmv2.Timeout)
+		c, err := bmv2.Dial(l.Addr().String(), 2*time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

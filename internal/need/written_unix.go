@@ -20,6 +20,11 @@ func Written(t testing.TB, cmd *exec.Cmd, file string) []byte {
 	if err := syscall.Mkfifo(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	other := file + ".other" // name of the same, in case the command removes its file
+	if err := os.Link(file, other); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(other)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +34,12 @@ func Written(t testing.TB, cmd *exec.Cmd, file string) []byte {
 		_ = cmd.Wait() // killed
 		// To read a FIFO waits for one who writes, which the command need not
 		// have done. Opened for both, it is there for a reader still to come.
-		if w, err := os.OpenFile(file, os.O_RDWR, 0); err == nil {
+		if w, err := os.OpenFile(other, os.O_RDWR, 0); err == nil {
 			<-opened
 			w.Close()
 		}
 	}()
-	r, err := os.Open(file)
+	r, err := os.Open(other)
 	close(opened)
 	var text []byte
 	if err == nil {

@@ -35,3 +35,11 @@ func TestWrittenOfACommandThatEndsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Compilers remove the output of a program with errors.
+func TestWrittenOfACommandThatRemovesItsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x")
+	if got := need.Written(t, exec.Command("rm", file), file); len(got) > 0 {
+		t.Fatalf("wrote %q", got)
+	}
+}

@@ -70,7 +70,7 @@ func dial(t *testing.T, addr string, creds credentials.TransportCredentials, opt
 // capabilities makes the simplest of calls.
 func capabilities(t *testing.T, c *grpc.ClientConn) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	_, err := p4v1.NewP4RuntimeClient(c).Capabilities(ctx, &p4v1.CapabilitiesRequest{})
 	return err

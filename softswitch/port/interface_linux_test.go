@@ -18,6 +18,9 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
+// patience bounds what a test waits for.
+const patience = 2 * time.Minute
+
 // veth makes a pair of virtual Ethernet interfaces in a network namespace of
 // the test's own, with an address on the first, and opens links on both.
 func veth(t *testing.T) (a, b Link) {
@@ -57,7 +60,7 @@ func veth(t *testing.T) (a, b Link) {
 			if err == nil && l.Attrs().OperState == netlink.OperUp {
 				break
 			}
-			if time.Since(begun) > 20*time.Second {
+			if time.Since(begun) > patience {
 				t.Fatalf("interface %s does not come up: %v", name, err)
 			}
 		}
@@ -77,7 +80,7 @@ func ours(f []byte) bool {
 // receive returns the next n frames of a link that a test has sent.
 func receive(t *testing.T, l Link, n int) [][]byte {
 	t.Helper()
-	guard := time.AfterFunc(20*time.Second, func() { l.Close() })
+	guard := time.AfterFunc(patience, func() { l.Close() })
 	defer guard.Stop()
 	var list [][]byte
 	for len(list) < n {
@@ -117,7 +120,7 @@ func TestInterfacesCarryFrames(t *testing.T) {
 			t.Errorf("frame %d: %d bytes %x…, want %d bytes %x…", i, len(got[i]), got[i][:20], len(want), want[:20])
 		}
 	}
-	// Close ends a Read that waits.
+	// Close ends a Read, whether it waits already or not.
 	ended := make(chan error, 1)
 	go func() {
 		for {
@@ -127,10 +130,14 @@ func TestInterfacesCarryFrames(t *testing.T) {
 			}
 		}
 	}()
-	time.Sleep(10 * time.Millisecond)
 	a.Close()
-	if err := <-ended; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Read ends with %v", err)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Read ends with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("Close does not end a Read")
 	}
 	if err := a.Write(sent); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Write ends with %v", err)

@@ -216,7 +216,7 @@ func TestRunnerEndsWithItsPorts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := NewRunner(sw, links).Run(ctx); !errors.Is(err, ErrDone) {
 		t.Errorf("the runner ended with %v", err)

@@ -176,7 +176,9 @@ func TestWhatGoesUpComesDown(t *testing.T) {
 
 func TestDownAfterACrash(t *testing.T) {
 	needRoot(t)
-	cmd := exec.Command(os.Args[0])
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // for the builder to be up
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), "TEST_BUILDER=zt-c", "TEST_RUNDIR="+RunDir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -347,6 +349,8 @@ func TestSocketsHearTheirInterfaceAlone(t *testing.T) {
 			elsewhere.Write(frame)
 		}
 	})
+	defer talk.Wait()
+	defer stop.Store(true)
 	heard := 0
 	for range 60 {
 		s, err := Open("", name)
@@ -365,8 +369,6 @@ func TestSocketsHearTheirInterfaceAlone(t *testing.T) {
 		heard += s.Missed()
 		s.Close()
 	}
-	stop.Store(true)
-	talk.Wait()
 	if heard > 0 {
 		t.Errorf("a socket on a quiet interface heard %d frames", heard)
 	}
@@ -374,7 +376,7 @@ func TestSocketsHearTheirInterfaceAlone(t *testing.T) {
 
 // A switch of another network, at the port of one of ours, was taken for it.
 func TestAPortThatIsTakenIsNoSwitch(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", need.Port(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,8 @@ func TestPageShowsTheRecording(t *testing.T) {
 	// Playing moves time, and the keyboard stops it.
 	p.Do(chromedp.Click("#play", chromedp.ByQuery))
 	p.Until(fmt.Sprintf("pauseless.state().now > %d", run.Events[0][0]))
-	p.Do(chromedp.Click("#play", chromedp.ByQuery))
+	// On a slow machine it may have come to the end by itself.
+	webtest.Eval[any](p, "void (pauseless.state().playing && document.getElementById('play').click())")
 	if webtest.Eval[bool](p, "pauseless.state().playing") {
 		t.Error("it still plays")
 	}

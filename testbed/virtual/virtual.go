@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -75,8 +76,9 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 		return nil, err
 	}
 	// The switches answer only while no time passes; a probe in between would
-	// take them for dead.
-	l.Control, err = controlplane.Open(ctx, targets, controlplane.Options{Event: cfg.Event, Probe: -1})
+	// take them for dead. They are in this process: how long it takes is the
+	// machine's affair.
+	l.Control, err = controlplane.Open(ctx, targets, controlplane.Options{Event: cfg.Event, Probe: -1, Timeout: 10 * time.Minute})
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/outfile"
+	"github.com/pauseless/pauseless/internal/tool"
 	"github.com/pauseless/pauseless/softswitch/interp"
 )
 
@@ -44,6 +45,7 @@ type Switch struct {
 	ctx    context.Context
 	binary string
 	addrs  []string // Thrift, P4Runtime, data plane
+	held   []func() // let go of their ports
 	cmd    *exec.Cmd
 	out    *os.File // what it prints
 	dir    string
@@ -59,19 +61,23 @@ const CPUPort = 510
 // Start runs simple_switch_grpc with a program. Without one, json is nil, it
 // waits for a controller, and has a port for one and eight priorities.
 func Start(ctx context.Context, binary string, json []byte) (*Switch, error) {
-	addrs, err := freeAddrs(3)
+	addrs, held, err := holdAddrs(3)
 	if err != nil {
 		return nil, err
 	}
-	return startAt(ctx, binary, json, addrs)
+	return startAt(ctx, binary, json, addrs, held)
 }
 
-// Again starts a switch that was closed again, without a program, at the
-// addresses that it had.
-func (s *Switch) Again() (*Switch, error) { return startAt(s.ctx, s.binary, nil, s.addrs) }
+// Again starts a switch that was stopped again, without a program, at the
+// addresses that it had. The old one is not to be closed any more.
+func (s *Switch) Again() (*Switch, error) {
+	held := s.held
+	s.held = nil
+	return startAt(s.ctx, s.binary, nil, s.addrs, held)
+}
 
-func startAt(ctx context.Context, binary string, json []byte, addrs []string) (s *Switch, err error) {
-	s = &Switch{ctx: ctx, binary: binary, addrs: addrs, P4Runtime: addrs[1], Thrift: addrs[0], exited: make(chan struct{})}
+func startAt(ctx context.Context, binary string, json []byte, addrs []string, held []func()) (s *Switch, err error) {
+	s = &Switch{ctx: ctx, binary: binary, addrs: addrs, held: held, P4Runtime: addrs[1], Thrift: addrs[0], exited: make(chan struct{})}
 	options := []string{"--", "--grpc-server-addr", addrs[1], "--dp-grpc-server-addr", addrs[2]}
 	if json == nil {
 		options = append(options, "--cpu-port", strconv.Itoa(CPUPort), "--priority-queues", "8")
@@ -102,7 +108,8 @@ func startAt(ctx context.Context, binary string, json []byte, addrs []string) (s
 // read after two seconds. Send does not work on it.
 func StartFiles(ctx context.Context, binary string, json []byte, links ...string) (*Switch, error) {
 	s := &Switch{ctx: ctx, exited: make(chan struct{})}
-	addrs, err := freeAddrs(1)
+	addrs, held, err := holdAddrs(1)
+	s.held = held
 	if err == nil {
 		options := []string{"--use-files", "2"} // seconds, for the caller to fill tables
 		for _, l := range links {
@@ -157,18 +164,20 @@ func (s *Switch) start(binary string, json []byte, addrs, before []string, after
 	return nil
 }
 
-// freeAddrs returns addresses that nobody listens on.
-func freeAddrs(n int) ([]string, error) {
-	var addrs []string
+// holdAddrs returns addresses that nobody listens on, nor is given before they
+// are let go of.
+func holdAddrs(n int) (addrs []string, held []func(), err error) {
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		addr, release, err := tool.HoldPort()
 		if err != nil {
-			return nil, err
+			for _, release := range held {
+				release()
+			}
+			return nil, nil, err
 		}
-		defer l.Close() // together, so that they differ
-		addrs = append(addrs, l.Addr().String())
+		addrs, held = append(addrs, addr), append(held, release)
 	}
-	return addrs, nil
+	return addrs, held, nil
 }
 
 // await waits until the switch listens.
@@ -199,6 +208,16 @@ func (s *Switch) tail() string {
 
 // Close ends the switch.
 func (s *Switch) Close() error {
+	err := s.Stop()
+	for _, release := range s.held {
+		release()
+	}
+	s.held = nil
+	return err
+}
+
+// Stop ends the switch and keeps its addresses for Again.
+func (s *Switch) Stop() error {
 	if s.conn != nil {
 		s.conn.Close()
 	}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os/exec"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -29,8 +28,8 @@ func serve(t testing.TB, dir string, port int) *server.Server {
 		t.Fatal(err)
 	}
 	s.Start()
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("the server does not start")
+	if !s.ReadyForConnections(patience) {
+		t.Error("the server does not start") // runs elsewhere than the test, too
 	}
 	return s
 }
@@ -46,14 +45,9 @@ func embedded(t *testing.T, dir string) (addr string, stop func()) {
 func packaged(t *testing.T) func(*testing.T, string) (string, func()) {
 	program := need.Tool(t, "NATS_SERVER", "nats-server")
 	return func(t *testing.T, dir string) (string, func()) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
-		port := l.Addr().(*net.TCPAddr).Port
-		l.Close()
-		cmd := exec.Command(program, "-js", "-a", "127.0.0.1", "-p", strconv.Itoa(port), "-sd", dir)
+		addr := need.Port(t)
+		_, port, _ := net.SplitHostPort(addr)
+		cmd := exec.Command(program, "-js", "-a", "127.0.0.1", "-p", port, "-sd", dir)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +60,7 @@ func packaged(t *testing.T) func(*testing.T, string) (string, func()) {
 		defer nc.Close()
 		select {
 		case <-up:
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Fatal("the server does not answer")
 		}
 		return addr, func() { cmd.Process.Kill(); cmd.Wait() }
@@ -194,7 +188,7 @@ func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
 		var chaos sync.WaitGroup
 		chaos.Go(func() {
 			rng := rand.New(rand.NewPCG(1, 1))
-			for {
+			for range 40 { // then even a machine that is slow to start workers gets done
 				select {
 				case <-done:
 					return
@@ -224,11 +218,6 @@ func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
 		}})
 		close(done)
 		chaos.Wait()
-		for _, w := range all {
-			w.Process.Kill()
-			w.Process.Signal(syscall.SIGCONT)
-			w.Wait()
-		}
 		if got != want || over != 24 {
 			t.Errorf("%d runs came in, want 24; the same outcome as without workers: %v", over, got == want)
 		}

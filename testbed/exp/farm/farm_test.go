@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,9 +57,12 @@ func store(t testing.TB) *exp.Store {
 	return st
 }
 
+// patience bounds what a test waits for.
+const patience = 4 * time.Minute
+
 func outcome(t testing.TB, p *exp.Plan, st *exp.Store, o exp.Options) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	out, err := exp.Run(ctx, p, st, o)
 	if err != nil {
@@ -107,9 +111,54 @@ func worker(t testing.TB, url string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "FARM_TEST_URL="+url)
 	if err := cmd.Start(); err != nil {
+		t.Error(err) // runs elsewhere than the test, too
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill() // also one that is stopped
+		cmd.Wait()
+	})
+	return cmd
+}
+
+// A message that is no job, in the place of one, is thrown away, and the job is
+// asked for again: it was never made, and the one who asked waited for ever.
+func TestAMessageThatIsNoJobHoldsUpNobody(t *testing.T) {
+	s := serve(t, t.TempDir(), server.RANDOM_PORT)
+	defer s.Shutdown()
+	url := "nats://" + s.Addr().String()
+	farm := offer(t, url, lease)
+	p := plan(t, strings.Replace(tiny, "[1, 2, 3, 4]", "[1]", 1))
+	want := outcome(t, p, store(t), exp.Options{})
+	for i, j := range p.Jobs() {
+		text := []string{"no job", `{"key":"another"}`}[i%2]
+		if _, err := farm.js.Publish(t.Context(), farm.subject(j.Key), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	mine, err := Connect(ctx, Options{URL: url, Lease: lease})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return cmd
+	defer mine.Close()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() {
+		asked := func() bool { // for all, and waits the second time
+			farm.mu.Lock()
+			defer farm.mu.Unlock()
+			return !slices.ContainsFunc(p.Jobs(), func(j exp.Job) bool { return len(farm.waiting[j.Key]) < 2 })
+		}
+		for ctx.Err() == nil && !asked() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		mine.Work(ctx, Worker{})
+	})
+	if got := outcome(t, p, store(t), exp.Options{Parallel: 50, Maker: farm}); got != want {
+		t.Error("the outcome is another")
+	}
 }
 
 // A run that fails at a worker fails there only; a worker of another build is

@@ -104,6 +104,12 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 		msg.Term()
 		return
 	}
+	if msg.Subject() != b.f.subject(j.Key) {
+		// To make it would take another's job off the queue.
+		b.w.Tell(fmt.Sprintf("a message is no job: it asks for %q on the subject %s", j.Key, msg.Subject()))
+		msg.Term()
+		return
+	}
 	if b.f.call(ctx, func(ctx context.Context) error {
 		_, err := b.f.results.GetInfo(ctx, j.Key)
 		return err

@@ -48,7 +48,7 @@ func Open(t *testing.T, url string, width, height int) *Page {
 	t.Cleanup(func() { os.RemoveAll(profile) })
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
 		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("hide-scrollbars", true),
-		chromedp.UserDataDir(profile), chromedp.WindowSize(width, height))
+		chromedp.WSURLReadTimeout(2*time.Minute), chromedp.UserDataDir(profile), chromedp.WindowSize(width, height))
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(alloc,
@@ -93,10 +93,10 @@ func Eval[T any](p *Page, expression string) (v T) {
 	return v
 }
 
-// Until waits until an expression is true, but not for long.
+// Until waits until an expression is true, also on a machine that is busy.
 func (p *Page) Until(expression string) {
 	p.t.Helper()
-	p.UntilWithin(20*time.Second, expression)
+	p.UntilWithin(2*time.Minute, expression)
 }
 
 // UntilWithin is Until with more patience.

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package need
+
+import (
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/tool"
+)
+
+// Port returns host:port for a program that must be told where to listen. Until
+// the test ends, nobody else is given it.
+func Port(t testing.TB) string {
+	t.Helper()
+	addr, release, err := tool.HoldPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return addr
+}

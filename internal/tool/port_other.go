@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package tool
+
+import "net"
+
+// HoldPort returns host:port of the loopback interface that nobody listens on.
+// Another program may be given it before it is used: only Linux holds it.
+func HoldPort() (addr string, release func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	return l.Addr().String(), func() {}, l.Close()
+}

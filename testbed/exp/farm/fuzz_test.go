@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package farm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+// memory is the server's store of objects, or of keys, in memory.
+type memory struct {
+	jetstream.ObjectStore
+	objects map[string][]byte
+}
+
+func (m memory) GetInfo(_ context.Context, name string, _ ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
+	if _, ok := m.objects[name]; !ok {
+		return nil, jetstream.ErrObjectNotFound
+	}
+	return &jetstream.ObjectInfo{}, nil
+}
+
+func (m memory) GetBytes(_ context.Context, name string, _ ...jetstream.GetObjectOpt) ([]byte, error) {
+	b, ok := m.objects[name]
+	if !ok {
+		return nil, jetstream.ErrObjectNotFound
+	}
+	return b, nil
+}
+
+func (m memory) PutBytes(_ context.Context, name string, data []byte) (*jetstream.ObjectInfo, error) {
+	if name == "" {
+		return nil, jetstream.ErrBadObjectMeta
+	}
+	m.objects[name] = data
+	return &jetstream.ObjectInfo{}, nil
+}
+
+func (m memory) Delete(_ context.Context, name string) error {
+	delete(m.objects, name)
+	return nil
+}
+
+type keys struct {
+	jetstream.KeyValue
+	values map[string]string
+}
+
+func (k keys) PutString(_ context.Context, key, value string) (uint64, error) {
+	k.values[key] = value
+	return 1, nil
+}
+
+func (k keys) Get(context.Context, string) (jetstream.KeyValueEntry, error) {
+	return nil, jetstream.ErrKeyNotFound
+}
+
+// message is a message of the queue, and what has become of it.
+type message struct {
+	jetstream.Msg
+	subject string
+	data    []byte
+	fate    []string
+}
+
+func (m *message) Subject() string                  { return m.subject }
+func (m *message) Headers() nats.Header             { return nil }
+func (m *message) Data() []byte                     { return m.data }
+func (m *message) InProgress() error                { return nil }
+func (m *message) Term() error                      { m.fate = append(m.fate, "term"); return nil }
+func (m *message) Nak() error                       { m.fate = append(m.fate, "nak"); return nil }
+func (m *message) NakWithDelay(time.Duration) error { m.fate = append(m.fate, "nak"); return nil }
+func (m *message) DoubleAck(context.Context) error  { m.fate = append(m.fate, "ack"); return nil }
+
+// shop is a farm whose server is memory, with a worker's bench at it.
+func shop() (*Farm, *bench) {
+	f := &Farm{build: "b", lease: time.Minute, waiting: map[string][]chan struct{}{}, sent: map[*exp.Plan]string{},
+		plans: memory{objects: map[string][]byte{}}, results: memory{objects: map[string][]byte{}}, failed: keys{values: map[string]string{}}}
+	return f, &bench{f: f, w: Worker{Tell: func(string) {}}, plans: map[string]*exp.Plan{}}
+}
+
+// FuzzMessages: whatever lies in the queue, or in the stores of plans and
+// results, is an error for the one job, never a panic; and a job is taken off
+// the queue as done only if the server has what came of it.
+func FuzzMessages(f *testing.F) {
+	s, err := scenario.Parse("tiny.yaml", []byte(tiny))
+	if err != nil {
+		f.Fatal(err)
+	}
+	p, err := exp.NewPlan(s, "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	name, packed := p.Pack()
+	j := p.Jobs()[0]
+	good, err := json.Marshal(job{name, j.Case, j.Seed, j.Key})
+	if err != nil {
+		f.Fatal(err)
+	}
+	rec, err := p.Record(f.Context(), j, scenario.Options{Threads: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	result, err := rec.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(result))
+	if err != nil {
+		f.Fatal(err)
+	}
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(z); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good, packed, text.Bytes(), false)
+	f.Add([]byte(`{"case":-1}`), []byte(`{}`), []byte(`{"key":"`+j.Key+`"}`), false)
+	f.Add(bytes.Replace(good, []byte(j.Key), []byte("other"), 1), packed[:len(packed)/2], text.Bytes()[:text.Len()/2], false)
+	f.Add([]byte("null"), []byte("null"), result, true)
+	f.Fuzz(func(t *testing.T, data, plan, result []byte, whole bool) {
+		if bytes.Equal(data, good) && bytes.Equal(plan, packed) {
+			return // the run is made: too long for a fuzzer
+		}
+		farm, b := shop()
+		farm.plans.(memory).objects[name] = plan
+		m := &message{subject: farm.subject(j.Key), data: data}
+		b.handle(t.Context(), m)
+		results, failures := farm.results.(memory).objects, farm.failed.(keys).values
+		if len(m.fate) != 1 {
+			t.Errorf("the message of %q was dealt with by %q", data, m.fate)
+		}
+		if len(m.fate) > 0 && m.fate[0] == "ack" && results[j.Key] == nil && failures[j.Key] == "" {
+			t.Errorf("the job is done by %q, and nothing came of it", data)
+		}
+		for key := range failures {
+			if key != j.Key {
+				t.Errorf("%q failed, which is no job", key)
+			}
+		}
+		if !whole { // most bytes are no gzip
+			var packed bytes.Buffer
+			z := gzip.NewWriter(&packed)
+			z.Write(result)
+			z.Close()
+			result = packed.Bytes()
+		}
+		farm, _ = shop()
+		farm.results.(memory).objects[j.Key] = result
+		got, err := farm.result(t.Context(), j.Key)
+		if err == nil && got == nil {
+			t.Error("neither a result nor an error")
+		}
+		if err == nil {
+			if _, err := got.Encode(); err != nil || got.Key != j.Key || got.Run == nil {
+				t.Errorf("a result that is none: %v", err)
+			}
+		}
+		var failed exp.RunError
+		if errors.As(err, &failed) {
+			t.Errorf("bytes that nobody can read are a failed run: %v", err)
+		}
+	})
+}
