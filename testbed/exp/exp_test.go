@@ -15,6 +15,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/golden"
 	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 const results = "../../docs/results"
@@ -28,6 +29,11 @@ func TestExperimentsAreSoundAndSayWhatTheyAreAbout(t *testing.T) {
 		if s.Name != name || s.Summary == "" || len(s.Claims) == 0 || len(s.Seeds) != 3 {
 			t.Errorf("%s: name %q, summary %q, %d claims, %d seeds; want its own name, a summary, claims, three seeds",
 				name, s.Name, s.Summary, len(s.Claims), len(s.Seeds))
+		}
+		if small, err := LoadAt(name, scenario.Small); err != nil {
+			t.Errorf("%s at the small scale: %v", name, err)
+		} else if small.Small.Text("why") == "" {
+			t.Errorf("%s has no small scale that says what was shrunk, and why the question survives", name)
 		}
 	}
 	if _, err := Load("rlb-fig12-incats"); err == nil || !strings.Contains(err.Error(), `did you mean "rlb-fig12-incast"?`) {
