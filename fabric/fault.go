@@ -26,8 +26,8 @@ type Fault struct {
 	// Link is "l1-s1" for every link between two nodes, or "l1:5" for the one
 	// on a port. Both directions are hit.
 	Link    string  `yaml:"link"`
-	Down    bool    `yaml:"down"`    // no frame gets through
-	Corrupt float64 `yaml:"corrupt"` // probability that a frame is damaged and discarded by its receiver
+	Down    bool    `yaml:"down"`                  // no frame gets through
+	Corrupt float64 `yaml:"corrupt" limits:"0..1"` // probability that a frame is damaged and discarded by its receiver
 
 	// Node is a switch that loses frames as they come in.
 	Node  string   `yaml:"node"`
@@ -35,7 +35,7 @@ type Fault struct {
 
 	// Loss is the probability that a frame is lost, on the link or in the
 	// node.
-	Loss float64 `yaml:"loss"`
+	Loss float64 `yaml:"loss" limits:"0..1"`
 }
 
 // purposes of the random numbers.

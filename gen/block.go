@@ -102,7 +102,9 @@ type parameter struct {
 	// Least and Most bound what a profile may give; zero is no bound.
 	Least float64 `yaml:"least"`
 	Most  float64 `yaml:"most"`
-	Doc   string  `yaml:"doc"`
+	// UpTo is a parameter that this one must not be above.
+	UpTo string `yaml:"up_to"`
+	Doc  string `yaml:"doc"`
 }
 
 // limit is the largest value of one of a profile's sizes.

@@ -3,6 +3,7 @@
 package gen
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -120,6 +121,9 @@ func Parse(name string, data []byte) (*Profile, error) {
 
 func (p *Profile) checked(f *yamlfile.File) (*Profile, error) {
 	p.check(f.Errorf)
+	for _, bad := range p.outOfOrder(p.Network) {
+		f.Errorf("set."+bad.key, "%s", bad.text)
+	}
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
@@ -166,21 +170,9 @@ func (p *Profile) check(errorf func(path, format string, args ...any)) {
 			errorf(key, "%s is %q%s, want one of %s", key, value, diag.DidYouMean(value, values), strings.Join(values, ", "))
 		}
 	}
-	for _, c := range []struct {
-		name    string
-		v       int
-		low, up int
-	}{
-		{"ports", p.Sizes.Ports, 2, 509},
-		{"paths", p.Sizes.Paths, 2, 64},
-		{"leaves", p.Sizes.Leaves, 2, 4096},
-		{"hosts", p.Sizes.Hosts, 2, 1 << 20},
-		{"flows", p.Sizes.Flows, 16, 1 << 20},
-		{"coflows", p.Sizes.Coflows, 16, 1 << 16},
-	} {
-		if c.v < c.low || c.v > c.up {
-			errorf("sizes."+c.name, "%s is %d, must be from %d to %d", c.name, c.v, c.low, c.up)
-		}
+	bad := yamlfile.OutOfLimits(&p.Sizes)
+	for _, name := range slices.Sorted(maps.Keys(bad)) {
+		errorf("sizes."+name, "%s", bad[name])
 	}
 	if n := p.Sizes.Priorities; n != 1 && n != 8 {
 		errorf("sizes.priorities", "priorities is %d, must be 1 or 8", n)
@@ -245,6 +237,70 @@ func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
 		}
 		p.byRate[name][r.String()] = v
 	}
+}
+
+// CheckOn returns an error if the profile gives a parameter that makes no sense
+// on a network where XOFF is another than in the profile: more than what it may
+// be up to, or less than what may be up to it. Zero is no XOFF that is known.
+func (p *Profile) CheckOn(xoff vtime.Size) error {
+	n := p.Network
+	n.XOFF = xoff
+	if bad := p.outOfOrder(n); xoff > 0 && len(bad) > 0 {
+		return errors.New(bad[0].text)
+	}
+	return nil
+}
+
+// misfit is what is wrong with a parameter that a profile gives.
+type misfit struct{ key, text string }
+
+// outOfOrder returns the parameters given that are above what they may be up
+// to, or below what may be up to them.
+func (p *Profile) outOfOrder(n manifest.Network) []misfit {
+	var list []misfit
+	for _, key := range slices.Sorted(maps.Keys(p.Set)) {
+		name, text, _ := strings.Cut(key, "@")
+		n := n
+		if rate, err := vtime.ParseRate(text); err == nil {
+			n.Rate = rate
+		}
+		for _, low := range loaded().parameterNames() {
+			d, _ := loaded().define(low)
+			high, ok := loaded().define(d.UpTo)
+			if !ok || low != name && d.UpTo != name {
+				continue
+			}
+			if v, most := p.valueOf(low, d, n), p.valueOf(d.UpTo, high, n); v > most {
+				list = append(list, misfit{key, fmt.Sprintf("%s is %s, must be at most %s, which is %s", low, amount(v, d.Unit), d.UpTo, amount(most, high.Unit))})
+			}
+		}
+	}
+	return list
+}
+
+// valueOf returns a parameter for a network: as the profile gives it, or its default.
+func (p *Profile) valueOf(name string, d parameter, n manifest.Network) float64 {
+	if v, ok := p.byRate[name][n.Rate.String()]; ok {
+		return v
+	}
+	if v, ok := p.given[name]; ok {
+		return v
+	}
+	v, _ := manifest.Derive(d.Default, n) // checked when the block was read
+	return v
+}
+
+// amount writes a value as a profile would.
+func amount(v float64, unit string) string {
+	switch unit {
+	case "bytes":
+		return strconv.FormatFloat(v/1000, 'g', 4, 64) + "KB"
+	case "ns":
+		return vtime.Time(v * float64(vtime.Nanosecond)).String()
+	case "bps":
+		return vtime.Rate(v).String()
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // parseValue reads a value with its unit and returns it in the given unit.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/pauseless/pauseless/internal/golden"
 	"github.com/pauseless/pauseless/internal/manifest"
-	"github.com/pauseless/pauseless/internal/vtime"
 )
 
 // docs/schemes/reference.md says what every block of a program has. It is
@@ -89,7 +88,8 @@ func (r *reference) addRegister(x manifest.Register, m *manifest.Manifest) {
 }
 
 func (r *reference) write(b *strings.Builder, block string, m *manifest.Manifest) {
-	if len(r.tables)+len(r.registers)+len(r.digests) == 0 {
+	parameters := slices.DeleteFunc(slices.Clone(m.Parameters), func(p manifest.Parameter) bool { return !strings.HasPrefix(p.Name, block+".") })
+	if len(r.tables)+len(r.registers)+len(r.digests)+len(parameters) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n## %s\n", block)
@@ -114,11 +114,9 @@ func (r *reference) write(b *strings.Builder, block string, m *manifest.Manifest
 		}
 	}
 	head := "\n| parameter | default | at run time in | |\n|---|---|---|---|\n"
-	for _, p := range m.Parameters {
-		if of, _, _ := strings.Cut(p.Name, "."); of == block {
-			fmt.Fprintf(b, "%s| `%s` | %s | `%s` | %s |\n", head, p.Name, amount(p.Value, p.Unit), strings.Join(p.Tables, "`, `"), p.Doc)
-			head = ""
-		}
+	for _, p := range parameters {
+		fmt.Fprintf(b, "%s| `%s` | %s | `%s` | %s |\n", head, p.Name, amount(p.Value, p.Unit), strings.Join(p.Tables, "`, `"), p.Doc)
+		head = ""
 	}
 	for _, x := range r.digests {
 		fmt.Fprintf(b, "\nDigest `%s` (%s): %s.\n", x.Name, strings.Join(x.Fields, ", "), x.Doc)
@@ -126,19 +124,6 @@ func (r *reference) write(b *strings.Builder, block string, m *manifest.Manifest
 	for _, n := range loaded().blocks[block].V1Model.Notes {
 		fmt.Fprintf(b, "\nNote: %s.\n", n)
 	}
-}
-
-// amount writes a value as a profile would.
-func amount(v float64, unit string) string {
-	switch unit {
-	case "bytes":
-		return strconv.FormatFloat(v/1000, 'g', 4, 64) + "KB"
-	case "ns":
-		return vtime.Time(v * float64(vtime.Nanosecond)).String()
-	case "bps":
-		return vtime.Rate(v).String()
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // What the documents of the schemes call a table, a register or a parameter

@@ -29,10 +29,10 @@ type Network interface {
 
 // Config describes hosts. Start from Defaults: a zero is a zero here.
 type Config struct {
-	MTU      int      `yaml:"mtu"`       // payload bytes of a full packet
-	Overhead int      `yaml:"overhead"`  // bytes a frame takes on the wire beside its own: preamble, gap, check sequence
-	Recovery Recovery `yaml:"recovery"`  // what happens to packets that are lost or out of order
-	AckEvery int      `yaml:"ack_every"` // packets per acknowledgement
+	MTU      int      `yaml:"mtu" limits:"64..9000"`       // payload bytes of a full packet
+	Overhead int      `yaml:"overhead" limits:"0..100"`    // bytes a frame takes on the wire beside its own: preamble, gap, check sequence
+	Recovery Recovery `yaml:"recovery"`                    // what happens to packets that are lost or out of order
+	AckEvery int      `yaml:"ack_every" limits:"1..65536"` // packets per acknowledgement
 	// NAKInterval is how soon the receiver may ask again for the same packet.
 	NAKInterval vtime.Time `yaml:"nak_interval"`
 	// ReorderWait is how long the expected packet may be missing while later
@@ -41,7 +41,7 @@ type Config struct {
 	ReorderWait vtime.Time `yaml:"reorder_wait"`
 	// DupAcks is how many packets must have come after a missing one before
 	// TCP repeats it.
-	DupAcks int `yaml:"dup_acks"`
+	DupAcks int `yaml:"dup_acks" limits:"1..65536"`
 	// RTO is how long the sender waits for an acknowledgement before it starts
 	// again from the first packet that has none. Zero: for ever.
 	RTO vtime.Time `yaml:"rto"`
@@ -52,7 +52,7 @@ type Config struct {
 	// Window limits what a flow has in flight, in base bandwidth-delay
 	// products; zero: no limit, unless recovery or congestion control wants
 	// one of one product.
-	Window float64 `yaml:"window"`
+	Window float64 `yaml:"window" limits:"0.."`
 	// WindowFollowsRate makes the window proportional to the flow's rate.
 	WindowFollowsRate bool `yaml:"window_follows_rate"`
 	// GlobalRTT takes the longest base round trip of all pairs of hosts for
@@ -67,8 +67,8 @@ type Config struct {
 	CNPOnReorder bool `yaml:"cnp_on_reorder"`
 	// AckClass and CNPClass are the priorities of acknowledgements and
 	// notifications; -1 is that of the flow.
-	AckClass int `yaml:"ack_class"`
-	CNPClass int `yaml:"cnp_class"`
+	AckClass int `yaml:"ack_class" limits:"-1..7"`
+	CNPClass int `yaml:"cnp_class" limits:"-1..7"`
 
 	CC        cc.Config `yaml:"cc"`
 	PBFS      PBFS      `yaml:"pbfs"`

@@ -20,12 +20,12 @@ import (
 // tell of a congestion that the postcard has dealt with, and congestion
 // control would cut the corrected rate once more. The paper does not say so.
 type PBFS struct {
-	On       bool       `yaml:"on"`        // flows begin with PB-FS
-	RTT      vtime.Time `yaml:"rtt"`       // DC_RTT; zero: the longest base round trip of the network
-	Tau      vtime.Time `yaml:"tau"`       // flows that last no longer at line rate stay out of it; zero: half RTT
-	Delta    int        `yaml:"delta"`     // every so many packets one is marked
-	Mu       float64    `yaml:"mu"`        // target utilisation
-	MinShare float64    `yaml:"min_share"` // of RTT's worth of bytes that is always left to new flows
+	On       bool       `yaml:"on"`                      // flows begin with PB-FS
+	RTT      vtime.Time `yaml:"rtt"`                     // DC_RTT; zero: the longest base round trip of the network
+	Tau      vtime.Time `yaml:"tau"`                     // flows that last no longer at line rate stay out of it; zero: half RTT
+	Delta    int        `yaml:"delta" limits:"1.."`      // every so many packets one is marked
+	Mu       float64    `yaml:"mu" limits:"0..1"`        // target utilisation
+	MinShare float64    `yaml:"min_share" limits:"0..1"` // of RTT's worth of bytes that is always left to new flows
 }
 
 func (p *PBFS) check() (path string, err error) {

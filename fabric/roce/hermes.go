@@ -27,19 +27,19 @@ type Hermes struct {
 	// takes RTTGap to drain. Zero: 0.4, the paper's value for switches that
 	// mark every packet from a threshold on; see Marking for others. ECNGap is
 	// an eighth of ECN if zero, as in the paper.
-	ECN    float64 `yaml:"ecn"`
-	ECNGap float64 `yaml:"ecn_gap"`
+	ECN    float64 `yaml:"ecn" limits:"0..1"`
+	ECNGap float64 `yaml:"ecn_gap" limits:"0.."`
 	// A flow leaves a congested path only after Sent bytes, and if it is
 	// slower than Slow of its link.
 	Sent vtime.Size `yaml:"sent"`
-	Slow float64    `yaml:"slow"`
+	Slow float64    `yaml:"slow" limits:"0.."`
 	// Probe is how often the best and two other paths are probed, while there
 	// are flows; zero: never.
 	Probe vtime.Time `yaml:"probe"`
 	// A path has failed for Penalty after Timeouts in a row, or if the share
 	// of repeats among its packets exceeds Repeats though it is not congested.
-	Timeouts int        `yaml:"timeouts"`
-	Repeats  float64    `yaml:"repeats"`
+	Timeouts int        `yaml:"timeouts" limits:"1.."`
+	Repeats  float64    `yaml:"repeats" limits:"0.."`
 	Penalty  vtime.Time `yaml:"penalty"`
 }
 

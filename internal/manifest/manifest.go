@@ -91,13 +91,13 @@ const CellBytes = 80
 
 // Sizes bound what a program can be used for.
 type Sizes struct {
-	Ports      int `json:"ports" yaml:"ports"`           // ports are numbered from 1 to Ports-1
-	Paths      int `json:"paths" yaml:"paths"`           // equal ways to a destination leaf
-	Leaves     int `json:"leaves" yaml:"leaves"`         // leaves, and pods of a three-tier network
-	Hosts      int `json:"hosts" yaml:"hosts"`           // routes
-	Priorities int `json:"priorities" yaml:"priorities"` // queues per port
-	Flows      int `json:"flows" yaml:"flows"`           // cells of per-flow state, shared by hash
-	Coflows    int `json:"coflows" yaml:"coflows"`       // cells of per-coflow state, shared by hash
+	Ports      int `json:"ports" yaml:"ports" limits:"2..509"`        // ports are numbered from 1 to Ports-1
+	Paths      int `json:"paths" yaml:"paths" limits:"2..64"`         // equal ways to a destination leaf
+	Leaves     int `json:"leaves" yaml:"leaves" limits:"2..4096"`     // leaves, and pods of a three-tier network
+	Hosts      int `json:"hosts" yaml:"hosts" limits:"2..1048576"`    // routes
+	Priorities int `json:"priorities" yaml:"priorities"`              // queues per port
+	Flows      int `json:"flows" yaml:"flows" limits:"16..1048576"`   // cells of per-flow state, shared by hash
+	Coflows    int `json:"coflows" yaml:"coflows" limits:"16..65536"` // cells of per-coflow state, shared by hash
 }
 
 // Table is a match-action table that the control plane sees.
@@ -192,13 +192,13 @@ type Constant struct {
 
 // Network is what thresholds follow from: one link, and what shares it.
 type Network struct {
-	Rate  vtime.Rate `json:"rate" yaml:"rate"`   // C
-	Delay vtime.Time `json:"delay" yaml:"delay"` // d, of one link, one way
-	Hops  int        `json:"hops" yaml:"hops"`   // links from leaf to leaf, one way
+	Rate  vtime.Rate `json:"rate" yaml:"rate"`                // C
+	Delay vtime.Time `json:"delay" yaml:"delay"`              // d, of one link, one way
+	Hops  int        `json:"hops" yaml:"hops" limits:"1..16"` // links from leaf to leaf, one way
 	// FanIn is n of RLB's Eq. 3 and 5: an ingress queue may grow by d·C·(n−1)
 	// until a warning takes effect. One link feeds it: what is on that, and what
 	// is sent while the warning crosses it, make n = 3.
-	FanIn int        `json:"fan_in" yaml:"fan_in"`
+	FanIn int        `json:"fan_in" yaml:"fan_in" limits:"1.."`
 	XOFF  vtime.Size `json:"xoff" yaml:"xoff"` // Q_PFC, per ingress port
 	MTU   vtime.Size `json:"mtu" yaml:"mtu"`   // largest frame
 }

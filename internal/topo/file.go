@@ -35,13 +35,13 @@ type Change struct {
 	// Link is "l1-s2", all links between two switches; where it is left out,
 	// all links between switches are meant, or Share of them, drawn by Seed.
 	Link  string  `yaml:"link"`
-	Share float64 `yaml:"share"` // from 0 to 1; zero means all
-	Seed  uint64  `yaml:"seed"`  // of the draw
+	Share float64 `yaml:"share" limits:"0..1"` // from 0 to 1; zero means all
+	Seed  uint64  `yaml:"seed"`                // of the draw
 
-	Rate   vtime.Rate `yaml:"rate"`   // zero: as it was
-	Delay  vtime.Time `yaml:"delay"`  // zero: as it was
-	Loss   float64    `yaml:"loss"`   // zero: as it was
-	Remove bool       `yaml:"remove"` // the link does not exist
+	Rate   vtime.Rate `yaml:"rate"`               // zero: as it was
+	Delay  vtime.Time `yaml:"delay"`              // zero: as it was
+	Loss   float64    `yaml:"loss" limits:"0..1"` // zero: as it was
+	Remove bool       `yaml:"remove"`             // the link does not exist
 }
 
 // NewSpec returns a description that has no shape yet and the default buffer

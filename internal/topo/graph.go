@@ -22,27 +22,27 @@ type GraphSwitch struct {
 	Name string `yaml:"name"` // of the switch
 	// Tier is 1 for a switch with hosts, 2 for the next layer and so on.
 	// Zero: as many links as the nearest host is away.
-	Tier int `yaml:"tier"`
+	Tier int `yaml:"tier" limits:"0..16"`
 }
 
 // GraphHost is a host of a Graph, or Count of them with numbers from 1 after
 // their names.
 type GraphHost struct {
-	Name  string     `yaml:"name"`  // of the host; with Count, what the number follows
-	Count int        `yaml:"count"` // hosts like this one; zero means one
-	On    string     `yaml:"on"`    // switch
-	Rate  vtime.Rate `yaml:"rate"`  // of its link
-	Delay vtime.Time `yaml:"delay"` // of its link, one way
+	Name  string     `yaml:"name"`                     // of the host; with Count, what the number follows
+	Count int        `yaml:"count" limits:"0..262144"` // hosts like this one; zero means one
+	On    string     `yaml:"on"`                       // switch
+	Rate  vtime.Rate `yaml:"rate"`                     // of its link
+	Delay vtime.Time `yaml:"delay"`                    // of its link, one way
 }
 
 // GraphLink is a link of a Graph, or Count parallel ones.
 type GraphLink struct {
-	A     string     `yaml:"a"`     // switch at one end
-	B     string     `yaml:"b"`     // switch at the other end
-	Count int        `yaml:"count"` // parallel links; zero means one
-	Rate  vtime.Rate `yaml:"rate"`  // of each link
-	Delay vtime.Time `yaml:"delay"` // of each link, one way
-	Loss  float64    `yaml:"loss"`  // probability that a frame is lost, from 0 to 1
+	A     string     `yaml:"a"`                        // switch at one end
+	B     string     `yaml:"b"`                        // switch at the other end
+	Count int        `yaml:"count" limits:"0..262144"` // parallel links; zero means one
+	Rate  vtime.Rate `yaml:"rate"`                     // of each link
+	Delay vtime.Time `yaml:"delay"`                    // of each link, one way
+	Loss  float64    `yaml:"loss" limits:"0..1"`       // probability that a frame is lost, from 0 to 1
 }
 
 func (g *Graph) check(key string, r *reporter) {

@@ -4,8 +4,11 @@ package topo
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
 // A shape is a kind of network that a file describes by a few numbers.
@@ -22,23 +25,18 @@ type shape interface {
 // and then to the spines in turn, parallel links side by side; port p of a
 // spine leads to leaf p, if links are not parallel.
 type LeafSpine struct {
-	Leaves       int        `yaml:"leaves"`         // number of leaves
-	Spines       int        `yaml:"spines"`         // number of spines
-	HostsPerLeaf int        `yaml:"hosts_per_leaf"` // hosts of each leaf
-	Rate         vtime.Rate `yaml:"rate"`           // of host links
-	UplinkRate   vtime.Rate `yaml:"uplink_rate"`    // of leaf–spine links; zero means Rate
-	Delay        vtime.Time `yaml:"delay"`          // of every link, one way
-	UplinkDelay  vtime.Time `yaml:"uplink_delay"`   // of leaf–spine links; zero means Delay
-	Parallel     int        `yaml:"parallel"`       // links per leaf and spine; zero means one
+	Leaves       int        `yaml:"leaves" limits:"1..1024"`        // number of leaves
+	Spines       int        `yaml:"spines" limits:"1..256"`         // number of spines
+	HostsPerLeaf int        `yaml:"hosts_per_leaf" limits:"1..254"` // hosts of each leaf
+	Rate         vtime.Rate `yaml:"rate"`                           // of host links
+	UplinkRate   vtime.Rate `yaml:"uplink_rate"`                    // of leaf–spine links; zero means Rate
+	Delay        vtime.Time `yaml:"delay"`                          // of every link, one way
+	UplinkDelay  vtime.Time `yaml:"uplink_delay"`                   // of leaf–spine links; zero means Delay
+	Parallel     int        `yaml:"parallel" limits:"0..64"`        // links per leaf and spine; zero means one
 }
 
 func (ls *LeafSpine) check(key string, r *reporter) {
-	checkCounts(key, r, []count{
-		{"leaves", ls.Leaves, 1, 1024},
-		{"spines", ls.Spines, 1, 256},
-		{"hosts_per_leaf", ls.HostsPerLeaf, 1, maxHostsPerLeaf},
-		{"parallel", ls.Parallel, 0, 64},
-	})
+	checkCounts(key, r, ls)
 	checkTotal(key, r, ls.Leaves*(ls.HostsPerLeaf+ls.Spines*max(ls.Parallel, 1)))
 	checkLinks(key, r, ls.Rate, ls.Delay)
 }
@@ -68,30 +66,24 @@ func (ls *LeafSpine) Build(name string, sw SwitchConfig) (*Topology, error) {
 // j-th group of so many cores; otherwise it has all. Nodes are called h, t, a
 // and c.
 type Clos struct {
-	Pods        int        `yaml:"pods"`          // number of pods
-	Tors        int        `yaml:"tors"`          // per pod
-	Aggs        int        `yaml:"aggs"`          // per pod
-	Cores       int        `yaml:"cores"`         // core switches in all
-	CoresPerAgg int        `yaml:"cores_per_agg"` // zero: all
-	HostsPerTor int        `yaml:"hosts_per_tor"` // hosts of each top-of-rack switch
-	Parallel    int        `yaml:"parallel"`      // links per ToR and aggregation switch; zero means one
-	Rate        vtime.Rate `yaml:"rate"`          // of host links
-	UplinkRate  vtime.Rate `yaml:"uplink_rate"`   // of ToR–aggregation links; zero means Rate
-	CoreRate    vtime.Rate `yaml:"core_rate"`     // of aggregation–core links; zero means UplinkRate
-	Delay       vtime.Time `yaml:"delay"`         // of every link, one way
+	Pods        int        `yaml:"pods" limits:"1..128"`           // number of pods
+	Tors        int        `yaml:"tors" limits:"1..128"`           // per pod
+	Aggs        int        `yaml:"aggs" limits:"1..128"`           // per pod
+	Cores       int        `yaml:"cores" limits:"1..1024"`         // core switches in all
+	CoresPerAgg int        `yaml:"cores_per_agg" limits:"0..1024"` // zero: all
+	HostsPerTor int        `yaml:"hosts_per_tor" limits:"1..254"`  // hosts of each top-of-rack switch
+	Parallel    int        `yaml:"parallel" limits:"0..64"`        // links per ToR and aggregation switch; zero means one
+	Rate        vtime.Rate `yaml:"rate"`                           // of host links
+	UplinkRate  vtime.Rate `yaml:"uplink_rate"`                    // of ToR–aggregation links; zero means Rate
+	CoreRate    vtime.Rate `yaml:"core_rate"`                      // of aggregation–core links; zero means UplinkRate
+	Delay       vtime.Time `yaml:"delay"`                          // of every link, one way
 }
 
 func (c *Clos) check(key string, r *reporter) {
-	checkCounts(key, r, []count{
-		{"pods", c.Pods, 1, 128},
-		{"tors", c.Tors, 1, 128},
-		{"aggs", c.Aggs, 1, 128},
-		{"cores", c.Cores, 1, 1024},
-		{"cores_per_agg", c.CoresPerAgg, 0, max(c.Cores, 0)},
-		{"hosts_per_tor", c.HostsPerTor, 1, maxHostsPerLeaf},
-		{"parallel", c.Parallel, 0, 64},
-	})
-	if c.CoresPerAgg > 0 && c.Aggs*c.CoresPerAgg%max(c.Cores, 1) != 0 {
+	checkCounts(key, r, c)
+	if c.CoresPerAgg > c.Cores {
+		r.errorf(key+".cores_per_agg", "cores_per_agg is %d, must be at most the %d cores", c.CoresPerAgg, c.Cores)
+	} else if c.CoresPerAgg > 0 && c.Aggs*c.CoresPerAgg%max(c.Cores, 1) != 0 {
 		r.errorf(key+".cores_per_agg", "%d aggregation switches with %d cores each do not share %d cores out evenly", c.Aggs, c.CoresPerAgg, c.Cores)
 	}
 	checkTotal(key, r, c.Pods*(c.Tors*(c.HostsPerTor+c.Aggs*max(c.Parallel, 1))+c.Aggs*c.Cores))
@@ -125,9 +117,9 @@ func (c *Clos) build(b *Builder) {
 // FatTree is the Clos network of switches with K ports, all links alike
 // (Al-Fares et al., SIGCOMM 2008): K pods, K³/4 hosts.
 type FatTree struct {
-	K     int        `yaml:"k"`     // ports of every switch; even. There are K³/4 hosts
-	Rate  vtime.Rate `yaml:"rate"`  // of every link
-	Delay vtime.Time `yaml:"delay"` // of every link, one way
+	K     int        `yaml:"k" limits:"2..64"` // ports of every switch; even. There are K³/4 hosts
+	Rate  vtime.Rate `yaml:"rate"`             // of every link
+	Delay vtime.Time `yaml:"delay"`            // of every link, one way
 }
 
 func (ft *FatTree) check(key string, r *reporter) {
@@ -146,19 +138,16 @@ func (ft *FatTree) build(b *Builder) {
 // Dumbbell is two switches, l1 and l2, joined by one link. Hosts h1, h2, …
 // are on the left, the rest on the right.
 type Dumbbell struct {
-	Left            int        `yaml:"left"`             // hosts on the left
-	Right           int        `yaml:"right"`            // hosts on the right
-	Rate            vtime.Rate `yaml:"rate"`             // of host links
-	BottleneckRate  vtime.Rate `yaml:"bottleneck_rate"`  // zero means Rate
-	Delay           vtime.Time `yaml:"delay"`            // of host links
-	BottleneckDelay vtime.Time `yaml:"bottleneck_delay"` // zero means Delay
+	Left            int        `yaml:"left" limits:"1..254"`  // hosts on the left
+	Right           int        `yaml:"right" limits:"1..254"` // hosts on the right
+	Rate            vtime.Rate `yaml:"rate"`                  // of host links
+	BottleneckRate  vtime.Rate `yaml:"bottleneck_rate"`       // zero means Rate
+	Delay           vtime.Time `yaml:"delay"`                 // of host links
+	BottleneckDelay vtime.Time `yaml:"bottleneck_delay"`      // zero means Delay
 }
 
 func (d *Dumbbell) check(key string, r *reporter) {
-	checkCounts(key, r, []count{
-		{"left", d.Left, 1, maxHostsPerLeaf},
-		{"right", d.Right, 1, maxHostsPerLeaf},
-	})
+	checkCounts(key, r, d)
 	checkLinks(key, r, d.Rate, d.Delay)
 }
 
@@ -173,19 +162,16 @@ func (d *Dumbbell) build(b *Builder) {
 // ParkingLot is a row of switches, l1, l2, …, with hosts on each: h1, … on
 // the first, and so on.
 type ParkingLot struct {
-	Bottlenecks     int        `yaml:"bottlenecks"`      // links between switches
-	HostsPerSwitch  int        `yaml:"hosts_per_switch"` // hosts of each switch
-	Rate            vtime.Rate `yaml:"rate"`             // of host links
-	BottleneckRate  vtime.Rate `yaml:"bottleneck_rate"`  // zero means Rate
-	Delay           vtime.Time `yaml:"delay"`            // of host links
-	BottleneckDelay vtime.Time `yaml:"bottleneck_delay"` // zero means Delay
+	Bottlenecks     int        `yaml:"bottlenecks" limits:"1..256"`      // links between switches
+	HostsPerSwitch  int        `yaml:"hosts_per_switch" limits:"1..254"` // hosts of each switch
+	Rate            vtime.Rate `yaml:"rate"`                             // of host links
+	BottleneckRate  vtime.Rate `yaml:"bottleneck_rate"`                  // zero means Rate
+	Delay           vtime.Time `yaml:"delay"`                            // of host links
+	BottleneckDelay vtime.Time `yaml:"bottleneck_delay"`                 // zero means Delay
 }
 
 func (p *ParkingLot) check(key string, r *reporter) {
-	checkCounts(key, r, []count{
-		{"bottlenecks", p.Bottlenecks, 1, 256},
-		{"hosts_per_switch", p.HostsPerSwitch, 1, maxHostsPerLeaf},
-	})
+	checkCounts(key, r, p)
 	checkLinks(key, r, p.Rate, p.Delay)
 }
 
@@ -198,18 +184,11 @@ func (p *ParkingLot) build(b *Builder) {
 	}
 }
 
-// count is a number in a file with its bounds.
-type count struct {
-	name    string
-	v       int
-	low, up int
-}
-
-func checkCounts(key string, r *reporter, counts []count) {
-	for _, c := range counts {
-		if c.v < c.low || c.v > c.up {
-			r.errorf(key+"."+c.name, "%s is %d, must be from %d to %d", c.name, c.v, c.low, c.up)
-		}
+// checkCounts reports the numbers of a shape that are out of their limits.
+func checkCounts(key string, r *reporter, shape any) {
+	bad := yamlfile.OutOfLimits(shape)
+	for _, name := range slices.Sorted(maps.Keys(bad)) {
+		r.errorf(key+"."+name, "%s", bad[name])
 	}
 }
 

@@ -119,7 +119,7 @@ type PFC struct {
 	// Alpha is set, the threshold is dynamic instead: Alpha times the free
 	// part of the buffer.
 	XOFF  vtime.Size `yaml:"xoff"`
-	Alpha float64    `yaml:"alpha"`
+	Alpha float64    `yaml:"alpha" limits:"0..64"`
 	// AlphaByRate doubles Alpha for every doubling of a port's rate over that
 	// of the slowest host, up to one, as HPCC's switches do.
 	AlphaByRate bool `yaml:"alpha_by_rate"`

@@ -225,7 +225,7 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value, path string, depth in
 		f.want(n, path, "keys and values")
 		return
 	}
-	fields := make(map[string]reflect.Value)
+	fields := make(map[string]field)
 	var names []string
 	collectFields(v, fields, &names)
 	more := inlineMap(v)
@@ -236,7 +236,7 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value, path string, depth in
 		slices.Sort(names)
 	}
 	f.eachPair(n, func(key, value *yaml.Node) {
-		field, ok := fields[key.Value]
+		to, ok := fields[key.Value]
 		if k := reflect.ValueOf(key.Value); !ok && more.IsValid() && more.MapIndex(k).IsValid() {
 			e := reflect.New(more.Type().Elem()).Elem()
 			f.decode(value, e, join(path, key.Value), depth+1)
@@ -251,8 +251,71 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value, path string, depth in
 			f.list.Errorf(f.pos(key), CodeKey, "%sunknown key %q%s", prefix(path), key.Value, hint)
 			return
 		}
-		f.decode(value, field, join(path, key.Value), depth+1)
+		before := len(f.list)
+		f.decode(value, to.Value, join(path, key.Value), depth+1)
+		if len(f.list) == before {
+			if text := outOfLimits(key.Value, to.Value, to.limits); text != "" {
+				f.list.Errorf(f.pos(value), CodeValue, "%s", text)
+			}
+		}
 	})
+}
+
+// A field of a struct, and the limits of its value: its tag `limits:"1..64"`,
+// of which either end may be left out.
+type field struct {
+	reflect.Value
+	limits string
+}
+
+// outOfLimits says what is wrong with a number, or nothing.
+func outOfLimits(key string, v reflect.Value, limits string) string {
+	if limits == "" {
+		return ""
+	}
+	for v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
+	}
+	var x float64
+	switch {
+	case v.CanInt():
+		x = float64(v.Int())
+	case v.CanUint():
+		x = float64(v.Uint())
+	default:
+		x = v.Float()
+	}
+	low, up, _ := strings.Cut(limits, "..")
+	least, noLow := strconv.ParseFloat(low, 64)
+	most, noUp := strconv.ParseFloat(up, 64)
+	switch {
+	case (noLow != nil || x >= least) && (noUp != nil || x <= most):
+		return ""
+	case noUp != nil:
+		return fmt.Sprintf("%s is %v, must be at least %s", key, v, low)
+	case noLow != nil:
+		return fmt.Sprintf("%s is %v, must be at most %s", key, v, up)
+	}
+	return fmt.Sprintf("%s is %v, must be from %s to %s", key, v, low, up)
+}
+
+// OutOfLimits returns what is wrong with the numbers of a struct, by key: those
+// that are not within the limits of their fields' tags, `limits:"1..64"`. Of
+// numbers in a file that says so, too.
+func OutOfLimits(v any) map[string]string {
+	fields := make(map[string]field)
+	var names []string
+	collectFields(reflect.Indirect(reflect.ValueOf(v)), fields, &names)
+	bad := make(map[string]string)
+	for name, f := range fields {
+		if text := outOfLimits(name, f.Value, f.limits); text != "" {
+			bad[name] = text
+		}
+	}
+	return bad
 }
 
 // inlineMap returns the map of struct v whose keys, those that it has, count as
@@ -268,7 +331,7 @@ func inlineMap(v reflect.Value) reflect.Value {
 
 // collectFields lists the fields of struct v by their yaml names; those of an
 // embedded struct count as its own.
-func collectFields(v reflect.Value, fields map[string]reflect.Value, names *[]string) {
+func collectFields(v reflect.Value, fields map[string]field, names *[]string) {
 	t := v.Type()
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
@@ -276,7 +339,7 @@ func collectFields(v reflect.Value, fields map[string]reflect.Value, names *[]st
 		case t.Field(i).Anonymous && name == "":
 			collectFields(v.Field(i), fields, names)
 		case name != "" && name != "-":
-			fields[name] = v.Field(i)
+			fields[name] = field{v.Field(i), t.Field(i).Tag.Get("limits")}
 			*names = append(*names, name)
 		}
 	}

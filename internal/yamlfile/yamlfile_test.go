@@ -102,6 +102,31 @@ func TestAValueThatCouldNotBeDecodedHasOneError(t *testing.T) {
 	}
 }
 
+// A number that its field's tag does not allow is reported at its place; one
+// that the file leaves out is not, but OutOfLimits names it.
+func TestNumbersHaveLimits(t *testing.T) {
+	type limited struct {
+		Share float64 `yaml:"share" limits:"0..1"`
+		Count *int    `yaml:"count" limits:"1.."`
+		Least int8    `yaml:"least" limits:"..3"`
+		Ports int     `yaml:"ports" limits:"1..64"`
+	}
+	v := new(limited)
+	f, err := Parse("c.yaml", []byte("share: 1.5\ncount: 0\nleast: 4"), v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Errorf("share", "share makes no sense") // it has been said
+	want := "c.yaml:1:8: share is 1.5, must be from 0 to 1 [yaml-value]\nc.yaml:2:8: count is 0, must be at least 1 [yaml-value]\nc.yaml:3:8: least is 4, must be at most 3 [yaml-value]"
+	if err := f.Err(); err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	v.Share, v.Least = 1, 3
+	if bad := OutOfLimits(v); len(bad) != 2 || bad["ports"] != "ports is 0, must be from 1 to 64" {
+		t.Errorf("out of limits: %v", bad)
+	}
+}
+
 func TestHasTellsWhatTheFileGives(t *testing.T) {
 	f, err := Parse("c.yaml", []byte("sub: {delay: 1us}\nname:\n"), new(config))
 	if err != nil {

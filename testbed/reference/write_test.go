@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,15 +30,30 @@ var kinds = []struct {
 	name, title, about string
 	defaults           any
 	read               func(file string) error
-	also               string // a glob of other files that must fit
+	also               string   // a glob of other files that must fit
+	keys               []string // those that the page is about; nil: all
 }{
 	{"profile", "Profiles", "A profile is a program to generate: `pauseless gen --profile FILE.yaml`. `gen --list` lists the built-in ones; `gen --show NAME` prints one with all its parameters.",
-		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml"},
-	{"scenario", "Scenarios and experiments", "A scenario is an experiment on a network: `pauseless fabric run FILE.yaml`, `pauseless deploy run FILE.yaml`, `pauseless exp run NAME`.",
-		&scenario.Scenario{Keys: scenario.Keys{Network: topo.NewSpec(), Hosts: roce.Defaults(), Until: vtime.Second}, Seeds: []uint64{1}},
-		func(f string) error { _, err := scenario.Read(f); return err }, "../exp/*.yaml"},
+		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml", nil},
+	{"scenario", "Scenarios", "A scenario is what is run: `pauseless fabric run FILE.yaml`. [Experiments](experiment.md) and what [real switches](live.md) carry are scenarios, too.",
+		newScenario(), readScenario, "../exp/*.yaml", nil},
+	{"experiment", "Experiments", "An experiment is a scenario that asks a question: `pauseless exp run FILE.yaml`. Its `arms` (or `profiles`) are compared along the axes of `vary`, with `seeds` of each, " +
+		"and its `claims` get verdicts. The other keys are those of a [scenario](scenario.md); [docs/experiments.md](../experiments.md) says how to use them.",
+		newScenario(), readScenario, "../exp/*.yaml", []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small", "warmup", "measure", "judge", "until"}},
+	{"live", "Scenarios on real switches", "`pauseless deploy run FILE.yaml` runs a scenario on a network of namespaces, in wall time, one profile after the other; `deploy run --print` shows the one that is built in. " +
+		"The other keys are those of a [scenario](scenario.md). Times, rates and delays are slowed down by one number, which is printed.",
+		newScenario(), readScenario, "../../cmd/pauseless/live.yaml", []string{"name", "network", "topology", "profiles", "arms", "hosts", "traffic", "seeds", "sample", "watch", "until"}},
 	{"topology", "Topologies", "A topology is a network: of a scenario, or of `pauseless deploy netns FILE.yaml` and `pauseless ctl apply FILE.yaml`.",
-		topo.NewSpec(), func(f string) error { _, err := topo.Read(f); return err }, ""},
+		topo.NewSpec(), func(f string) error { _, err := topo.Read(f); return err }, "", nil},
+}
+
+func newScenario() *scenario.Scenario {
+	return &scenario.Scenario{Keys: scenario.Keys{Network: topo.NewSpec(), Hosts: roce.Defaults(), Until: vtime.Second}, Seeds: []uint64{1}}
+}
+
+func readScenario(file string) error {
+	_, err := scenario.Read(file)
+	return err
 }
 
 // The schemas and the pages are those of the types and their comments; what
@@ -58,13 +74,15 @@ func TestReference(t *testing.T) {
 			if err := e.Encode(schema); err != nil {
 				t.Fatal(err)
 			}
-			golden.Check(t, k.name+".schema.json", text.Bytes())
+			if k.keys == nil { // others share the schema of scenarios
+				golden.Check(t, k.name+".schema.json", text.Bytes())
+			}
 			example := filepath.Join("testdata", k.name+".yaml")
 			yamlText, err := os.ReadFile(example)
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden.Check(t, filepath.Join("../../docs/reference", k.name+".md"), page(k.title, k.about, string(yamlText), k.name, v))
+			golden.Check(t, filepath.Join("../../docs/reference", k.name+".md"), page(k.title, k.about, string(yamlText), k.name, v, k.keys))
 			if err := k.read(example); err != nil {
 				t.Errorf("the example: %v", err)
 			}
@@ -198,14 +216,17 @@ func jsonOf(text, scalar string) any {
 }
 
 // page is the reference of a kind of file.
-func page(title, about, example, kind string, v value) []byte {
+func page(title, about, example, kind string, v value, keys []string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- Made from the comments of Go types by testbed/reference; make golden writes it anew. -->\n\n# %s\n\n%s\n\n", title, about)
 	fmt.Fprintf(&b, "`pauseless schema %s` prints the JSON Schema of these files. An editor with a YAML language server completes and checks them where the first line is\n\n", kind)
 	fmt.Fprintf(&b, "    # yaml-language-server: $schema=%s.schema.json\n\n", kind)
 	b.WriteString("An example:\n\n```yaml\n" + strings.TrimPrefix(example, "# SPDX-License-Identifier: Apache-2.0\n") + "```\n\n")
 	b.WriteString("Times have a unit (`2us`, `1.5ms`), and so have rates (`40Gbps`) and sizes (`64KB`, `9MB`; 1 KB = 1000 bytes). A key that is left out has the default.\n")
-	section(&b, "The file", v.fields)
+	if keys != nil {
+		v.fields = slices.DeleteFunc(slices.Clone(v.fields), func(f field) bool { return !slices.Contains(keys, f.key) })
+	}
+	section(&b, "The file", v.fields, keys == nil || kind == "experiment")
 	if kind == "profile" || kind == "scenario" {
 		b.WriteString("\n## Parameters\n\nWhat `set` may give. Where a profile gives no value, it follows from the network: C is the rate of its links (`rate`, in bit/s), d their delay (`delay`, in ns).\n\n")
 		b.WriteString("| parameter | unit | default | from – to | meaning |\n|---|---|---|---|---|\n")
@@ -223,20 +244,31 @@ func page(title, about, example, kind string, v value) []byte {
 	return []byte(b.String())
 }
 
+// limits are the bounds of a value. What has a unit cannot be negative.
+func (f field) limits() string {
+	low := f.low
+	if s := f.value.scalar; low == "" && (s == "time" || s == "rate" || s == "size") {
+		low = "0"
+	}
+	if low == "" && f.up == "" {
+		return ""
+	}
+	return strings.TrimSpace(low + " – " + f.up)
+}
+
 func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
-func section(b *strings.Builder, name string, fields []field) {
-	fmt.Fprintf(b, "\n## %s\n\n| key | value | default | meaning |\n|---|---|---|---|\n", name)
+func section(b *strings.Builder, name string, fields []field, deep bool) {
+	fmt.Fprintf(b, "\n## %s\n\n| key | value | from – to | default | meaning |\n|---|---|---|---|---|\n", name)
 	for _, f := range fields {
-		text := f.value.text
-		if f.low != "" || f.up != "" {
-			text += ", " + strings.TrimSpace(f.low+" to "+f.up)
-		}
 		def := f.fallback
 		if def != "" {
 			def = "`" + def + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.key, text, def, cell(f.doc))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", f.key, f.value.text, f.limits(), def, cell(f.doc))
+	}
+	if !deep {
+		return // the page of scenarios has the rest
 	}
 	for _, f := range fields {
 		inner := f.value
@@ -249,7 +281,7 @@ func section(b *strings.Builder, name string, fields []field) {
 			if name != "The file" {
 				path = strings.Trim(name, "`") + "." + path
 			}
-			section(b, "`"+path+"`", inner.fields)
+			section(b, "`"+path+"`", inner.fields, deep)
 		}
 	}
 }

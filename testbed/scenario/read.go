@@ -377,6 +377,12 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 		f.Errorf(blame(c.Set, err), "%v", err)
 		return
 	}
+	if c.net != nil && !c.net.Switch.PFC.Off && c.net.Switch.PFC.Alpha == 0 {
+		if err := p.CheckOn(c.net.Switch.PFC.XOFF); err != nil {
+			f.Errorf(blame(c.Set, err), "%v", err)
+			return
+		}
+	}
 	c.profile = p
 }
 

@@ -51,7 +51,7 @@ type Scenario struct {
 	Seeds    []uint64       `yaml:"seeds"` // of the random numbers; one run for each and case
 	// MaxSeeds is up to how many seeds are added until the claims are as
 	// precise as they ask for; zero: none.
-	MaxSeeds int            `yaml:"max_seeds"`
+	MaxSeeds int            `yaml:"max_seeds" limits:"0.."`
 	Claims   []result.Claim `yaml:"claims"` // what a paper says should come out
 	// Small is the overlay of the small scale. Its key why says why the question
 	// survives it.

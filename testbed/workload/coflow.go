@@ -20,10 +20,10 @@ import (
 // The paper gives arrivals a Poisson distribution with λ = 2.5 and no unit;
 // the interval above reads it as 2.5 per millisecond.
 type Coflow struct {
-	Count int        `yaml:"count"` // coflows
-	Flows int        `yaml:"flows"` // of each
-	Size  vtime.Size `yaml:"size"`  // of each flow; or
-	Total vtime.Size `yaml:"total"` // of a coflow, shared evenly; or
+	Count int        `yaml:"count" limits:"1.."` // coflows
+	Flows int        `yaml:"flows" limits:"1.."` // of each
+	Size  vtime.Size `yaml:"size"`               // of each flow; or
+	Total vtime.Size `yaml:"total"`              // of a coflow, shared evenly; or
 	// Sizes is a distribution of flow sizes; or
 	Sizes  string  `yaml:"sizes"`
 	Pareto *Pareto `yaml:"pareto"` // a bounded Pareto distribution of them
@@ -32,7 +32,7 @@ type Coflow struct {
 	To   Hosts `yaml:"to"`   // receivers; all hosts if left out
 	// Receivers is how many different hosts receive a coflow, drawn anew for
 	// each; zero: each flow's receiver is drawn by itself.
-	Receivers int        `yaml:"receivers"`
+	Receivers int        `yaml:"receivers" limits:"0.."`
 	Start     vtime.Time `yaml:"start"` // of the first coflow, or later
 	// Interval is the mean of the exponential time from one coflow to the
 	// next; with Each, from one flow of a coflow to the next, and the coflows

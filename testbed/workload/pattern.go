@@ -11,13 +11,13 @@ import (
 
 // Incast has many hosts answer one at the same time, again and again.
 type Incast struct {
-	Degree int        `yaml:"degree"` // senders at a time
-	Size   vtime.Size `yaml:"size"`   // of each answer; alternatively
-	Total  vtime.Size `yaml:"total"`  // of all answers together
-	From   Hosts      `yaml:"from"`   // senders are drawn from these, other than the receiver
-	To     Hosts      `yaml:"to"`     // the receiver is drawn from these
-	Start  vtime.Time `yaml:"start"`  // of the first incast
-	Times  int        `yaml:"times"`  // zero means once
+	Degree int        `yaml:"degree" limits:"1.."` // senders at a time
+	Size   vtime.Size `yaml:"size"`                // of each answer; alternatively
+	Total  vtime.Size `yaml:"total"`               // of all answers together
+	From   Hosts      `yaml:"from"`                // senders are drawn from these, other than the receiver
+	To     Hosts      `yaml:"to"`                  // the receiver is drawn from these
+	Start  vtime.Time `yaml:"start"`               // of the first incast
+	Times  int        `yaml:"times" limits:"0.."`  // zero means once
 	// Interval is the time from one incast to the next; with Random it is the
 	// mean of an exponential distribution.
 	Interval vtime.Time `yaml:"interval"`
@@ -124,15 +124,15 @@ func without(ids []int, id int) []int {
 
 // Burst has every sender start flows at the same moment, again and again.
 type Burst struct {
-	From     Hosts      `yaml:"from"`     // senders
-	To       Hosts      `yaml:"to"`       // flows go to these in turn
-	Flows    int        `yaml:"flows"`    // of each sender, each time
-	Size     vtime.Size `yaml:"size"`     // of each flow
-	Start    vtime.Time `yaml:"start"`    // of the first burst
-	Times    int        `yaml:"times"`    // zero means once
-	Interval vtime.Time `yaml:"interval"` // from one burst to the next; with Random, its mean
-	Random   bool       `yaml:"random"`   // exponential intervals
-	Jitter   vtime.Time `yaml:"jitter"`   // spreads the flows' starts evenly over so much time
+	From     Hosts      `yaml:"from"`               // senders
+	To       Hosts      `yaml:"to"`                 // flows go to these in turn
+	Flows    int        `yaml:"flows" limits:"0.."` // of each sender, each time
+	Size     vtime.Size `yaml:"size"`               // of each flow
+	Start    vtime.Time `yaml:"start"`              // of the first burst
+	Times    int        `yaml:"times" limits:"0.."` // zero means once
+	Interval vtime.Time `yaml:"interval"`           // from one burst to the next; with Random, its mean
+	Random   bool       `yaml:"random"`             // exponential intervals
+	Jitter   vtime.Time `yaml:"jitter"`             // spreads the flows' starts evenly over so much time
 }
 
 func (b *Burst) check(t *topo.Topology, _ bool) (string, error) {
@@ -180,11 +180,11 @@ func (b *Burst) flows(g *gen) {
 // Long is flows that last as long as one looks: the i-th sender sends to the
 // i-th receiver.
 type Long struct {
-	From  Hosts      `yaml:"from"`  // senders, each paired with one of To
-	To    Hosts      `yaml:"to"`    // receivers
-	Flows int        `yaml:"flows"` // per pair; zero means one
-	Size  vtime.Size `yaml:"size"`  // zero means more than will ever be sent
-	Start vtime.Time `yaml:"start"` // of all flows
+	From  Hosts      `yaml:"from"`               // senders, each paired with one of To
+	To    Hosts      `yaml:"to"`                 // receivers
+	Flows int        `yaml:"flows" limits:"0.."` // per pair; zero means one
+	Size  vtime.Size `yaml:"size"`               // zero means more than will ever be sent
+	Start vtime.Time `yaml:"start"`              // of all flows
 }
 
 // endless is more than a run sends: 8 GB.

@@ -14,12 +14,12 @@ import (
 // of its link.
 type Poisson struct {
 	Sizes string     `yaml:"sizes"` // a distribution's name or file
-	Load  float64    `yaml:"load"`  // share of the senders' link rates
+	Load  float64    `yaml:"load"`  // share of the senders' link rates: above 0, at most 2; 1 is all that the links carry
 	Start vtime.Time `yaml:"start"` // of the first flow, or later
 	// Duration is for how long flows start; alternatively Flows says how many
 	// start in all.
 	Duration vtime.Time `yaml:"duration"`
-	Flows    int        `yaml:"flows"`
+	Flows    int        `yaml:"flows" limits:"0.."`
 	From     Hosts      `yaml:"from"` // senders; all hosts if left out
 	To       Hosts      `yaml:"to"`   // receivers; all hosts if left out
 	// OtherLeaf has flows leave the sender's leaf.

@@ -18,7 +18,7 @@ import (
 
 // Spec is one part of a workload: class, and exactly one of the others.
 type Spec struct {
-	Class *int `yaml:"class"` // priority of the flows; 3 unless given
+	Class *int `yaml:"class" limits:"0..7"` // priority of the flows; 3 unless given
 
 	Poisson *Poisson `yaml:"poisson"`
 	Incast  *Incast  `yaml:"incast"`
@@ -114,9 +114,6 @@ func GenerateUntil(parts []Spec, t *topo.Topology, seed uint64, until vtime.Time
 		g := &gen{t: t, rng: rand.New(rand.NewPCG(seed, uint64(i))), next: coflow, until: until}
 		g.base = fabric.Flow{Class: 3, Group: i + 1}
 		if s.Class != nil {
-			if *s.Class < 0 || *s.Class > 7 {
-				return nil, &Error{path + ".class", fmt.Errorf("class is %d, must be from 0 to 7", *s.Class)}
-			}
 			g.base.Class = uint8(*s.Class)
 		}
 		if k, err := part.check(t, until > 0); err != nil {

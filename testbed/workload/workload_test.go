@@ -419,7 +419,6 @@ func TestMistakesInParts(t *testing.T) {
 	for in, want := range map[string]string{
 		"{}": "0: a part needs one of",
 		"{poisson: {sizes: websearch, load: 1, flows: 1}, long: {}}":              "not both",
-		"{class: 9, long: {from: h1, to: h2}}":                                    "0.class: class is 9",
 		"{poisson: {sizes: nope, load: 1, flows: 1}}":                             `0.poisson.sizes: no distribution is called "nope"`,
 		"{poisson: {sizes: websearch, load: 0, flows: 1}}":                        "0.poisson.load: load is 0",
 		"{poisson: {sizes: websearch, load: 1}}":                                  "either duration or flows",
