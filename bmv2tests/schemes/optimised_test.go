@@ -18,29 +18,39 @@ import (
 // and packets that are damaged anywhere in their headers.
 func TestOptimisedProgramsDoTheSame(t *testing.T) {
 	t.Parallel()
-	for _, profile := range gen.Names() {
-		t.Run(profile, func(t *testing.T) {
-			p, err := gen.Builtin(profile)
-			if err != nil {
-				t.Fatal(err)
+	for _, target := range []string{"v1model", "tna"} {
+		for _, profile := range gen.Names() {
+			if target == "tna" && !onTofino(profile) {
+				continue
 			}
-			prog, err := gen.Generate(p, "v1model")
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, node := range []string{"l1", "s1"} {
-				compareWithPlain(t, prog, softswitch.Units{Time: string(p.Units.Time), Depth: string(p.Units.Depth)}, node)
-			}
-		})
+			t.Run(target+"/"+profile, func(t *testing.T) {
+				p, err := gen.Builtin(profile)
+				if err != nil {
+					t.Fatal(err)
+				}
+				prog, err := gen.Generate(p, target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, node := range []string{"l1", "s1"} {
+					compareWithPlain(t, prog, target, softswitch.Units{Time: string(p.Units.Time), Depth: string(p.Units.Depth)}, node)
+				}
+			})
+		}
 	}
 }
 
-func compareWithPlain(t *testing.T, prog *gen.Program, units softswitch.Units, node string) {
+func compareWithPlain(t *testing.T, prog *gen.Program, arch string, units softswitch.Units, node string) {
 	var pair [2]*soft
 	ports := 0
 	for i := range pair {
-		pair[i] = &soft{units: units, plain: i == 1, rate: 10 * vtime.Gbps}
-		ports = len(loadProgram(t, pair[i], prog, leafSpine(4), node).node.Ports)
+		chip := &tofino{soft{units: units, plain: i == 1, rate: 10 * vtime.Gbps}}
+		pair[i] = &chip.soft
+		var sw target = pair[i]
+		if arch == "tna" {
+			sw = chip
+		}
+		ports = len(loadProgram(t, sw, prog, leafSpine(4), node).node.Ports)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	seen := [][]byte{data, down}

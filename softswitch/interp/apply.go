@@ -10,6 +10,14 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 )
 
+// applyTable is apply in the fastest way there is for the table.
+func (m *Machine) applyTable(t *Table) int {
+	if t.quick.ok && m.Trace == nil {
+		return int(m.applyQuick(t))
+	}
+	return int(m.apply(t))
+}
+
 // apply looks the packet up in a table and returns where its action starts.
 // The action's arguments are in the parameter slots then.
 func (m *Machine) apply(t *Table) int32 {

@@ -117,9 +117,10 @@ type compiler struct {
 	consts                  map[string]int // number of the constant, while compiling
 	constList               []uint64
 	code                    []instr
-	labels                  []int // places of labels in code, −1 while unknown
-	placed                  int   // the last place of a label
-	parseEnd                label // where the parser being compiled ends
+	labels                  []int     // places of labels in code, −1 while unknown
+	placed                  int       // the last place of a label
+	parseEnd                label     // where the parser being compiled ends
+	straight                []section // code in which nothing comes round again
 
 	action *action // being compiled
 	args   []*big.Int
@@ -285,6 +286,12 @@ func (c *compiler) branch(op opcode, a, b int, to label) { c.emit(op, 0, a, b, u
 
 func (c *compiler) jump(to label) { c.emit(iJmp, 0, 0, 0, uint64(to)) }
 
+// loopless reports whether an instruction is in code in which nothing comes
+// round again.
+func (c *compiler) loopless(i int) bool {
+	return slices.ContainsFunc(c.straight, func(s section) bool { return i >= s.start && i < s.end })
+}
+
 // finish replaces labels by places and puts the constants after the
 // temporaries.
 func (c *compiler) finish() {
@@ -308,7 +315,7 @@ func (c *compiler) finish() {
 		move(&in.b)
 		if in.op.isJump() {
 			in.imm = uint64(c.labels[in.imm])
-			if int(in.imm) <= i && in.op == iJmp {
+			if int(in.imm) <= i && in.op == iJmp && !c.loopless(i) {
 				in.op = iBack
 			}
 		}

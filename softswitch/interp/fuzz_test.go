@@ -67,6 +67,17 @@ func runFuzzed(prog *Program, data []byte) string {
 			saved := m.Save(nil)
 			m.Resume(frame, saved)
 			m.Egress()
+			if m.Ask.Clone { // the copy goes through egress, too
+				whole := m.SaveAll(nil)
+				m.ResetMetadata()
+				saved = m.Save(saved)
+				copied := &packet.Frame{Data: append([]byte(nil), frame.Data...), Elided: frame.Elided}
+				m.Resume(copied, saved)
+				m.Egress()
+				m.Finish()
+				fmt.Fprintf(&seen, "%x +%d\n", copied.Data, copied.Elided)
+				m.ResumeAll(frame, whole)
+			}
 			m.Finish()
 		}
 		fmt.Fprintf(&seen, "%+v\n%x +%d\n", m.Ask, frame.Data, frame.Elided)

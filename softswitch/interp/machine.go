@@ -4,7 +4,6 @@ package interp
 
 import (
 	"math/bits"
-	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -117,33 +116,9 @@ func (m *Machine) Egress() { m.run(m.prog.pipeline[out]) }
 // and the headers added and removed.
 func (m *Machine) Length() int { return int(m.f[m.prog.sys+sysLength]) }
 
-// Saved is the part of a packet's state that outlives a queue.
-type Saved []uint64
-
-// Save copies what the packet needs in egress into s, which it may grow.
-func (m *Machine) Save(s Saved) Saved {
-	kept := m.prog.kept
-	if cap(s) < len(kept) {
-		s = make(Saved, len(kept))
-	}
-	s = s[:len(kept)]
-	f := unsafe.Pointer(unsafe.SliceData(m.f))
-	for i, k := range kept {
-		s[i] = *at64(f, k)
-	}
-	return s
-}
-
 // Resume goes on with a packet that was saved, for egress.
 func (m *Machine) Resume(frame *packet.Frame, s Saved) {
-	f := unsafe.Pointer(unsafe.SliceData(m.f))
-	for _, k := range m.prog.zero {
-		*at64(f, k) = 0
-	}
-	kept := m.prog.kept
-	for i, x := range s[:len(kept)] {
-		*at64(f, kept[i]) = x
-	}
+	m.restore(s)
 	m.frame, m.data = frame, frame.Data
 	m.Ask = Requests{}
 }

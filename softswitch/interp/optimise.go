@@ -27,7 +27,10 @@ type optimiser struct {
 	added    map[*header]bool // made valid by the program
 	atBase   map[int]*header
 	cloned   bool // egress makes clones
-	e        effects
+	// onlyValid says that liveness is to count what the deparser reads of
+	// headers that are not valid: only that they are not.
+	onlyValid bool
+	e         effects
 }
 
 // section is the code of a parser, a pipeline or what a deparser does first.
@@ -65,15 +68,24 @@ func (c *compiler) optimise() {
 	}
 	o.insertLoads()
 	o.shorten()
-	o.straighten()
-	live := o.liveness()
-	for o.dropDead(live) || o.combine(live) {
+	var live []bitset
+	for range 2 { // less code, more is known
+		o.straighten()
 		live = o.liveness()
+		for o.dropDead(live) || o.combine(live) || o.number() {
+			live = o.liveness()
+		}
 	}
 	o.straighten()
+	for i := range o.sections {
+		if s := &o.sections[i]; !o.loops(s) {
+			o.straight = append(o.straight, *s)
+		}
+	}
 	live = o.liveness()
 	o.prune(live)
-	o.keepOnly(live)
+	o.onlyValid = true
+	o.keepOnly(live, o.liveness())
 }
 
 // keepAll is what keepOnly does, for code that is as it was generated.
@@ -82,11 +94,12 @@ func (c *compiler) keepAll() {
 	for s := range p.fieldsEnd {
 		p.fresh.add(s)
 		if s < p.shared {
-			p.zero = append(p.zero, slot(s))
+			p.kept.zero = append(p.kept.zero, slot(s))
 		} else {
-			p.kept = append(p.kept, slot(s))
+			p.kept.add(s, 64)
 		}
 	}
+	p.keptWords = p.kept.slots()
 }
 
 // findSections finds where parsers, pipelines and the rest begin and end.
@@ -203,7 +216,8 @@ func (o *optimiser) findFields() {
 		}
 		for i := range h.typ.loads {
 			mv := &h.typ.loads[i]
-			f := lazyField{h: h, slot: h.base + int(mv.rel), load: mv, eager: mv.bit%8+int(mv.width) > 64 || mv.sign || mv.bit/8 >= firstConst, dirty: -1}
+			f := lazyField{h: h, slot: h.base + int(mv.rel), load: mv, dirty: -1}
+			f.eager = !f.inWindow()
 			for j := range h.typ.stores {
 				if h.typ.stores[j].rel == mv.rel {
 					f.dirty = j
@@ -316,6 +330,10 @@ func (o *optimiser) atEnd(s *section, f func(slot int)) {
 	}
 	f(p.sys + sysPayload)
 	for _, h := range p.deparse[s.gress] {
+		if o.onlyValid && o.simple[h.h] {
+			f(h.h.base + relValid)
+			continue
+		}
 		for rel := range h.h.typ.relFields() {
 			f(h.h.base + rel)
 		}
@@ -491,6 +509,13 @@ func (o *optimiser) insertLoads() {
 		}
 		code = append(code, old[i])
 		if old[i].op == iExtract {
+			if x := &o.prog.extracts[old[i].imm]; x.next < 0 {
+				for n := range o.fields {
+					if f := &o.fields[n]; f.h.base == x.base && f.eager && f.inWindow() {
+						code = append(code, f.loadInstr())
+					}
+				}
+			}
 			return code
 		}
 		for _, s := range e.defs {
@@ -511,6 +536,11 @@ func (o *optimiser) shorten() {
 			*in = instr{op: iPeek, d: in.d, b: slot(bit / 8), imm: uint64(bit%8) | uint64(64-width)<<8}
 		}
 	}
+}
+
+// inWindow reports whether one instruction can load the field.
+func (f *lazyField) inWindow() bool {
+	return f.load.bit%8+int(f.load.width) <= 64 && !f.load.sign && f.load.bit/8 < firstConst
 }
 
 // loadInstr returns the instruction that loads the field.
@@ -599,7 +629,7 @@ func (o *optimiser) prune(live []bitset) {
 		for j := range x.typ.loads {
 			mv := &x.typ.loads[j]
 			s := h.base + int(mv.rel)
-			if o.fields[o.fieldOf[s]].eager && live[i+1].has(s) {
+			if !o.fields[o.fieldOf[s]].inWindow() && live[i+1].has(s) {
 				x.loads = append(x.loads, *mv)
 			}
 		}
@@ -610,12 +640,14 @@ func (o *optimiser) prune(live []bitset) {
 }
 
 // keepOnly says which slots are cleared for a new packet and which are kept
-// in a queue, and has the architecture leave out what nobody reads.
-func (o *optimiser) keepOnly(live []bitset) {
+// in a queue, and has the architecture leave out what nobody reads. Code is
+// what is live because of code, and not only because the deparser reads the
+// fields of valid headers: these were written when the header was made valid.
+func (o *optimiser) keepOnly(live, code []bitset) {
 	p := o.prog
-	fresh := slices.Clone(live[o.section(sectionParse, in).start])
+	fresh := slices.Clone(code[o.section(sectionParse, in).start])
 	if o.arch == &tna {
-		fresh.or(live[o.section(sectionParse, out).start])
+		fresh.or(code[o.section(sectionParse, out).start])
 	}
 	fresh.each(func(s int) {
 		if s < p.fieldsEnd {
@@ -642,25 +674,59 @@ func (o *optimiser) keepOnly(live []bitset) {
 	}
 	egress := o.section(sectionPipeline, out)
 	bytes := o.values()[egress.start].bytes
-	sets := map[int]bool{}
+	set := map[int]bool{}
 	for _, name := range o.arch.sets {
 		if at, ok := p.fields[name]; ok {
-			sets[at.slot] = true
+			set[at.slot] = true
 		}
 	}
+	always := code[egress.start]
+	always.add(p.sys + sysLength)
+	size := o.slotBits()
+	sets := map[*header]*keptSet{nil: &p.kept}
 	now := live[egress.start]
-	now.add(p.sys + sysLength)
-	p.kept, p.zero = nil, nil
+	now.or(always)
 	now.each(func(s int) {
 		n := o.fieldOf[s]
-		switch {
-		case s >= p.fieldsEnd, sets[s], n >= 0 && o.inBytes(n, bytes):
-		case !written.has(s):
-			p.zero = append(p.zero, slot(s))
-		default:
-			p.kept = append(p.kept, slot(s))
+		if s >= p.fieldsEnd || set[s] || n >= 0 && o.inBytes(n, bytes) {
+			return
+		}
+		var h *header
+		if !always.has(s) {
+			h = o.headerOf(s)
+		}
+		if sets[h] == nil {
+			sets[h] = &keptSet{valid: slot(h.base + relValid)}
+		}
+		if written.has(s) {
+			sets[h].add(s, size[s])
+		} else {
+			sets[h].zero = append(sets[h].zero, slot(s))
 		}
 	})
+	total := 0
+	for _, h := range o.order {
+		switch k := sets[h]; {
+		case k == nil:
+		case k.slots()+len(k.zero) <= fewKept:
+			p.kept.join(k)
+		default:
+			p.keptOf = append(p.keptOf, *k)
+			total += k.bytes()
+		}
+	}
+	total += p.kept.bytes()
+	p.keptWords = (total + 7) / 8
+}
+
+// headerOf returns the simple header that a slot belongs to.
+func (o *optimiser) headerOf(s int) *header {
+	for h := range o.simple {
+		if s >= h.base && s < h.base+h.typ.size {
+			return h
+		}
+	}
+	panic("BUG: a slot that only the deparser reads is in no header")
 }
 
 // touched returns the slots that anything reads, and those that may be other
@@ -678,7 +744,7 @@ func (o *optimiser) touched() (read, written bitset) {
 			for _, s := range e.uses {
 				read.add(s)
 			}
-			if s.gress == in && s.kind != sectionFinish {
+			if (s.gress == in || o.cloned) && s.kind != sectionFinish {
 				for _, s := range e.defs {
 					written.add(s)
 				}
@@ -706,7 +772,11 @@ func (o *optimiser) touched() (read, written bitset) {
 		marks[h.base+relDirty] = true
 	}
 	assigned := func(s int) bool {
-		for _, x := range []*section{o.section(sectionParse, in), o.section(sectionPipeline, in)} {
+		before := []*section{o.section(sectionParse, in), o.section(sectionPipeline, in)}
+		if o.cloned {
+			before = append(before, o.section(sectionPipeline, out))
+		}
+		for _, x := range before {
 			for i := x.start; i < x.end; i++ {
 				if o.code[i].op == iOrI && int(o.code[i].d) == s {
 					return true

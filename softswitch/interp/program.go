@@ -59,9 +59,10 @@ type Program struct {
 	// a v1model program only the first parser and the second deparser exist.
 	parse, pipeline, finish, parseEnd [gresses]int32
 
-	fresh spans  // cleared before a packet is parsed
-	kept  []slot // kept in a queue
-	zero  []slot // cleared after it, before what is kept comes back
+	fresh     spans     // cleared before a packet is parsed
+	kept      keptSet   // kept in a queue, whatever headers are valid
+	keptOf    []keptSet // and with headers
+	keptWords int       // the most that takes
 
 	headerOps  []headerOp
 	stackOps   []stackOp
@@ -497,5 +498,10 @@ func limbsOf(width int) int { return max(1, (width+63)/64) }
 
 // Stats describes the compiled program in one line.
 func (p *Program) Stats() string {
-	return fmt.Sprintf("%d instructions, %d slots of which %d are kept in a queue, %d tables", len(p.code), p.slots, len(p.kept), len(p.Tables))
+	kept := p.kept.slots()
+	for i := range p.keptOf {
+		kept += p.keptOf[i].slots()
+	}
+	return fmt.Sprintf("%d instructions, %d slots of which %d are kept in a queue, in up to %d bytes, %d tables",
+		len(p.code), p.slots, kept, 8*p.keptWords, len(p.Tables))
 }

@@ -183,6 +183,10 @@ func (m *Machine) run(start int32) {
 				goto loop
 			}
 		}
+		if in.op == iApply {
+			pc = m.applyTable(m.state.Tables[in.imm])
+			continue
+		}
 		pc = m.step(in, int((uintptr(ip)-uintptr(code))/unsafe.Sizeof(instr{})))
 	}
 }
@@ -416,13 +420,6 @@ func (m *Machine) step(in *instr, pc int) int {
 			m.Ask.ParserError = m.prog.errTimeout
 			pc = int(m.parseEnd)
 		}
-	case iApply:
-		if t := m.state.Tables[in.imm]; t.quick.ok && m.Trace == nil {
-			pc = int(m.applyQuick(t))
-		} else {
-			pc = int(m.apply(t))
-		}
-
 	case iVerify:
 		k := &m.prog.checksums[in.imm]
 		f[m.prog.sys+sysPayload] = uint64(m.cur)

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import "unsafe"
+
+// Saved is the part of a packet's state that outlives a queue. A network under
+// load has many packets in queues, so a slot takes four bytes if its values fit.
+type Saved []uint64
+
+// keptSet is slots that are kept in a queue together.
+type keptSet struct {
+	// valid is the validity of the header that the slots belong to: they are of
+	// no use without it.
+	valid slot
+	whole []slot // kept with all their bits,
+	half  []slot // and with 32
+	zero  []slot // these are zero
+}
+
+// add adds a slot whose values have so many bits.
+func (k *keptSet) add(s, bits int) {
+	if bits > 32 {
+		k.whole = append(k.whole, slot(s))
+	} else {
+		k.half = append(k.half, slot(s))
+	}
+}
+
+func (k *keptSet) slots() int { return len(k.whole) + len(k.half) }
+
+func (k *keptSet) bytes() int { return 8*len(k.whole) + 4*len(k.half) }
+
+// join adds the slots of another set.
+func (k *keptSet) join(other *keptSet) {
+	k.whole = append(k.whole, other.whole...)
+	k.half = append(k.half, other.half...)
+	k.zero = append(k.zero, other.zero...)
+}
+
+// fewKept is how many slots of a header are kept whether it is valid or not:
+// asking would take longer.
+const fewKept = 4
+
+// Save copies what the packet needs in egress into s, which it may grow.
+func (m *Machine) Save(s Saved) Saved {
+	p := m.prog
+	if cap(s) < p.keptWords {
+		s = make(Saved, p.keptWords)
+	}
+	s = s[:p.keptWords]
+	f := unsafe.Pointer(unsafe.SliceData(m.f))
+	to := p.kept.save(f, unsafe.Pointer(unsafe.SliceData(s)))
+	for i := range p.keptOf {
+		if k := &p.keptOf[i]; *at64(f, k.valid) != 0 {
+			to = k.save(f, to)
+		}
+	}
+	return s
+}
+
+// restore is the inverse of Save.
+func (m *Machine) restore(s Saved) {
+	p := m.prog
+	_ = s[:p.keptWords]
+	f := unsafe.Pointer(unsafe.SliceData(m.f))
+	from := p.kept.restore(f, unsafe.Pointer(unsafe.SliceData(s)))
+	for i := range p.keptOf {
+		if k := &p.keptOf[i]; *at64(f, k.valid) != 0 {
+			from = k.restore(f, from)
+		}
+	}
+}
+
+func (k *keptSet) save(f, to unsafe.Pointer) unsafe.Pointer {
+	for _, s := range k.whole {
+		*(*uint64)(to) = *at64(f, s)
+		to = unsafe.Add(to, 8)
+	}
+	for _, s := range k.half {
+		*(*uint32)(to) = uint32(*at64(f, s))
+		to = unsafe.Add(to, 4)
+	}
+	return to
+}
+
+func (k *keptSet) restore(f, from unsafe.Pointer) unsafe.Pointer {
+	for _, s := range k.zero {
+		*at64(f, s) = 0
+	}
+	for _, s := range k.whole {
+		*at64(f, s) = *(*uint64)(from)
+		from = unsafe.Add(from, 8)
+	}
+	for _, s := range k.half {
+		*at64(f, s) = uint64(*(*uint32)(from))
+		from = unsafe.Add(from, 4)
+	}
+	return from
+}
+
+// slotBits returns how many bits the values have that packets can have in each
+// slot.
+func (c *compiler) slotBits() []int {
+	n := make([]int, c.prog.fieldsEnd)
+	for i := range n {
+		n[i] = 64
+	}
+	for _, s := range []int{sysPayload, sysTruncate, sysLength, sysIngressLen} { // bytes of a packet
+		n[c.prog.sys+s] = 32
+	}
+	n[c.prog.sys+sysExit] = 1
+	for _, h := range c.order {
+		if h.slots == nil {
+			n[h.base+relValid] = 1
+			n[h.base+relOffset] = 32
+			n[h.base+relDirty] = min(64, len(h.typ.stores))
+		}
+		for i := range h.typ.fields {
+			if f := &h.typ.fields[i]; h.field(i) != noSlot && !f.signed && f.width > 0 && f.width <= 64 {
+				n[h.field(i)] = f.width
+			}
+		}
+	}
+	return n
+}
