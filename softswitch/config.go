@@ -4,6 +4,7 @@ package softswitch
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -27,7 +28,7 @@ type Config struct {
 	// Seed starts the generator behind P4's random extern.
 	Seed uint64
 	// MaxPasses bounds how often one packet may be resubmitted or recirculated:
-	// 1000 if zero. Beyond, it is dropped with DropLoop.
+	// 1000 if zero, at most 65534. Beyond, it is dropped with DropLoop.
 	MaxPasses int
 }
 
@@ -143,6 +144,9 @@ func (c *Config) check() error {
 	if c.MaxPasses == 0 {
 		c.MaxPasses = 1000
 	}
+	if c.MaxPasses > maxPasses {
+		return fmt.Errorf("switch %s: a packet may pass at most %d times, not %d", c.Name, maxPasses, c.MaxPasses)
+	}
 	seen := map[int]bool{}
 	for _, p := range c.Ports {
 		switch {
@@ -227,6 +231,9 @@ func (t *Thresholds) gap() int64 {
 // defaultGap is two frames of 1500 bytes and more, enough that a sender is
 // not stopped again by what it sends at once.
 const defaultGap = 4000
+
+// maxPasses bounds how often a packet may be recirculated or resubmitted.
+const maxPasses = math.MaxUint16 - 1
 
 // maxPort bounds port numbers; standard_metadata has nine bits for them, other
 // programs may have more.

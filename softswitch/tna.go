@@ -338,7 +338,7 @@ func (a *tna) egressHead(p *tm.Packet, length int) []byte {
 	depth := a.s.tm.Depth(int(p.Out), int(p.Queue))
 	first := byte(p.State[tnaFlags] / tnaFirst & 1)
 	h := append(a.head[:0], byte(p.Port>>8&1), byte(p.Port))
-	h = append24(h, uint64(min(p.Depth.Cells, depthMask)))
+	h = append24(h, uint64(min(p.Depth().Cells, depthMask)))
 	h = append(h, 0) // enq_congest_stat
 	h = binary.BigEndian.AppendUint32(h, uint32(enqueued&timestampMask))
 	h = append24(h, uint64(min(depth.Cells, depthMask)))

@@ -261,7 +261,7 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 		m.Set(a.deqDelta, min(uint64(now/a.timeUnit-p.Enqueued/a.timeUnit), a.deqDelta.Max))
 	}
 	if a.readsDepths {
-		m.Set(a.enqDepth, min(a.depth(p.Depth), a.enqDepth.Max))
+		m.Set(a.enqDepth, min(a.depth(p.Depth()), a.enqDepth.Max))
 		m.Set(a.deqDepth, min(a.depth(s.tm.Depth(int(p.Out), int(p.Queue))), a.deqDepth.Max))
 	}
 	m.Set(a.qid, uint64(p.Queue))
@@ -282,7 +282,7 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 	}
 	m.Finish()
 	if m.Ask.Recirculate != 0 {
-		p.List = int32(m.Ask.Recirculate)
+		p.List = uint16(m.Ask.Recirculate)
 		p.State = m.List(m.Ask.Recirculate, p.State)
 		return tm.Recirculate
 	}

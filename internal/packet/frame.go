@@ -56,9 +56,9 @@ type Pool struct {
 }
 
 // headroomBytes is what a frame can hold before it grows for the first time: the
-// headers of all schemes but telemetry of many hops. With the frame itself they
+// headers of all schemes but telemetry. With the frame itself they
 // fill a size class of Go's allocator; networks under load have many frames.
-const headroomBytes = 120
+const headroomBytes = 88
 
 // Get returns an empty frame, with capacity for the usual headers.
 func (p *Pool) Get() *Frame {

@@ -13,6 +13,7 @@ package tm
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -63,23 +64,43 @@ type Packet struct {
 	next  *Packet
 	// Out and Queue are where the packet waits, Enqueued since when.
 	Enqueued vtime.Time
-	// Depth counts what the queue held when the packet came.
-	Depth Depth
+	depth    shortDepth
 	// In is the port that the packet came in by, and Class what it is charged
 	// to there; a negative Class follows the queue.
 	In, Out int32
 	// Port and List are for the Handler: the port as the program numbers it, and
 	// the field list that comes along with a recirculated packet.
-	Port, List int32
-	size       int32 // as charged to the queue
-	charge     int32 // as charged to In and class; 0: not charged
+	Port   int32
+	size   int32 // as charged to the queue
+	charge int32 // as charged to In and class; 0: not charged
+	List   uint16
 	// Passes counts how often it was recirculated or resubmitted.
-	Passes int32
+	Passes uint16
 	Class  int8
 	Queue  int8
 	class  int8
 	// Uncounted is true if the packet is not yet among those received.
 	Uncounted bool
+}
+
+// block is a packet with room for the state of a simple program, 128 bytes in
+// all: what leaves a queue has mostly left the processor's cache, and comes
+// back as a whole.
+type block struct {
+	Packet
+	room [5]uint64
+}
+
+// shortDepth is a Depth of up to 4 GB.
+type shortDepth struct{ packets, bytes, cells uint32 }
+
+func (d *Depth) short() shortDepth {
+	return shortDepth{uint32(min(d.Packets, math.MaxUint32)), uint32(min(d.Bytes, math.MaxUint32)), uint32(min(d.Cells, math.MaxUint32))}
+}
+
+// Depth returns what the queue held when the packet came.
+func (p *Packet) Depth() Depth {
+	return Depth{int(p.depth.packets), int64(p.depth.bytes), int64(p.depth.cells)}
 }
 
 // Depth is how much a queue holds, in all units.
@@ -172,6 +193,7 @@ type port struct {
 	drr     drr
 	in      [Queues]account
 	stats   Stats
+	warm    int
 }
 
 type queue struct {
@@ -224,7 +246,9 @@ func (m *Manager) Watch(w Watcher) { m.watch = w }
 func (m *Manager) Get() *Packet {
 	p := m.free
 	if p == nil {
-		return &Packet{Class: -1}
+		b := &block{Packet: Packet{Class: -1}}
+		b.State = b.room[:0]
+		return &b.Packet
 	}
 	m.free = p.next
 	p.next, p.State, p.Passes, p.Class, p.Uncounted, p.List = nil, p.State[:0], 0, -1, false, 0
@@ -258,7 +282,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	m.chargeTo(p, class, size)
 	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), m.sched.Now(), int32(size), nil
 	qu := &o.queues[q]
-	p.Depth = qu.depth
+	p.depth = qu.depth.short()
 	if qu.tail == nil {
 		qu.head = p
 		o.filled |= 1 << q
@@ -422,6 +446,14 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 		o.filled &^= 1 << q
 	}
 	p.next = nil
+	if n := qu.head; n != nil {
+		// The next one will leave soon: have the processor fetch what is not in
+		// its cache, and meanwhile go on with this one.
+		o.warm += n.Frame.Elided
+		if n = n.next; n != nil {
+			o.warm += int(n.Enqueued) + int(n.size)
+		}
+	}
 	qu.depth.add(int64(p.size), -1)
 	o.m.used -= int64(p.size)
 	if qu.resumed > p.Enqueued {

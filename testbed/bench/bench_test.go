@@ -51,7 +51,6 @@ type usage struct {
 	Hops       uint64  // frames that reached a switch
 	User, Wall float64 // seconds of the run
 	Start      float64 // seconds until it began
-	In, InUser float64 // of Start, what the run's own clock counts
 	Bytes      int64   // most memory that the process had
 	Hosts      int
 }
@@ -158,22 +157,22 @@ func child(t *testing.T, name string) {
 		pprof.StartCPUProfile(w)
 		defer pprof.StopCPUProfile()
 	}
-	began, before := time.Now(), user()
+	began := time.Now()
 	var u usage
 	if text, ok := scenarios[j.net]; ok {
 		u = runScenario(t, j, text)
 	} else {
 		f := openW1(t, j)
 		u = usage{Start: time.Since(began).Seconds(), Hosts: len(f.Topology().Hosts())}
-		began, before = time.Now(), user()
+		began, before := time.Now(), user()
 		for !f.Done() {
 			if err := f.RunUntil(context.Background(), f.Now()+100*vtime.Microsecond); err != nil {
 				t.Fatal(err)
 			}
 		}
 		u.Hops = f.Progress().Hops
+		u.Wall, u.User = time.Since(began).Seconds(), user()-before
 	}
-	u.Wall, u.User = time.Since(began).Seconds()-u.In, user()-before-u.InUser
 	b, _ := json.Marshal(u)
 	fmt.Printf("USAGE %s\n", b)
 }
@@ -215,21 +214,20 @@ until: 100ms
 }
 
 // runScenario runs a scenario. What passes until its network is up counts as
-// the start.
+// the start; what is read of the switches in the end does not count.
 func runScenario(t *testing.T, j job, text string) (u usage) {
 	s, err := scenario.Parse(j.net+".yaml", []byte(strings.ReplaceAll(text, "PROFILE", j.profile)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	began, before := time.Now(), user()
-	up := false
+	began, up := time.Now(), time.Time{}
+	before := 0.0
 	_, err = s.Run(context.Background(), scenario.Options{Threads: j.threads, Event: func(controlplane.Event) {}, Progress: func(p fabric.Progress) {
-		if !up {
-			up = true
-			u.Start = time.Since(began).Seconds()
-			u.In, u.InUser = u.Start, user()-before
+		if up.IsZero() {
+			up, before = time.Now(), user()
+			u.Start = up.Sub(began).Seconds()
 		}
-		u.Hops = p.Hops
+		u.Hops, u.Wall, u.User = p.Hops, time.Since(up).Seconds(), user()-before
 	}})
 	if err != nil {
 		t.Fatal(err)
