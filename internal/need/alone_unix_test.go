@@ -17,8 +17,10 @@ import (
 func TestOneProcessIsAlone(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	if err := Alone("thing"); err != nil {
-		t.Fatal(err)
+	for range 2 { // it waited for itself
+		if err := Alone("thing"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	f, err := os.Open(filepath.Join(dir, fmt.Sprintf("pauseless-thing-%d.lock", os.Getuid())))
 	if err != nil {
