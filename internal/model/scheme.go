@@ -66,6 +66,11 @@ type Base struct {
 	Next     func(s *Switch, p *Packet, free func(Path) bool) (Path, bool)
 	Rerouted func(*Switch, *Packet)
 
+	// On a Tofino, the next choice is one path, Second: if that is not free, the
+	// first free path in turn behind it is. Without Second it is the first free
+	// path behind the packet's.
+	Second func(*Switch, *Packet) Path
+
 	// On a Tofino, Draws says how many random bytes are drawn for each packet,
 	// into Packet.Drawn. They are drawn before ingress queues are looked at if
 	// Early, and for packets without a choice too if Always.

@@ -354,6 +354,21 @@ func (s *Switch) HashPath(p *Packet) Path {
 	return Share(int64(p.Hash>>shift&255), p.Paths)
 }
 
+// NextOnTofino is the next choice of the base scheme on a Tofino.
+func (s *Switch) NextOnTofino(p *Packet, free func(Path) bool) (Path, bool) {
+	if s.Base.Second == nil {
+		return FirstFree(p, free)
+	}
+	q := s.Base.Second(s, p)
+	for range p.Paths {
+		if q != p.Path && free(q) {
+			return q, true
+		}
+		q = InTurn(q, p.Paths)
+	}
+	return 0, false
+}
+
 // FirstFree is the first path after the packet's that is free.
 func FirstFree(p *Packet, free func(Path) bool) (Path, bool) {
 	for q := InTurn(p.Path, p.Paths); q != p.Path; q = InTurn(q, p.Paths) {

@@ -58,3 +58,6 @@ func raiseOnTofino(s *model.Switch, p *model.Packet) {
 		h["congestion"] = level
 	}
 }
+
+// second is the best path: a flow whose flowlet goes on may be on another.
+func second(_ *model.Switch, p *model.Packet) model.Path { return model.Path(p.Meta["least"]) }

@@ -12,7 +12,7 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "drill",
-		Base: &model.Base{Look: look, Choose: choose, Next: next, Draws: 2, Early: true},
+		Base: &model.Base{Look: look, Choose: choose, Next: next, Second: second, Draws: 2, Early: true},
 		Registers: map[string]model.Register{
 			"drill_best":      {Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(int64(g.PathCells)) }},
 			"drill_best.qlen": {Draw: (*model.Drawer).Queue},
@@ -77,14 +77,19 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 // chooseOnTofino goes by the queue that the remembered path had when it was last
 // a sample: a register answers once per packet.
 func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
-	a, b := model.Share(p.Drawn[0], p.Paths), model.Share(p.Drawn[1], p.Paths)
-	shorter := Shortest([]model.Path{a, b}, func(q model.Path) model.Bytes { return s.EgressQueue(p, q) })
+	shorter := second(s, p)
 	queue := uint32(s.EgressQueue(p, shorter))
 	return s.WithBest("drill_best.qlen", "drill_best.path", s.PathCell(p.Leaf, p.Paths-1), func(best *model.Best) {
 		if queue < best.Value || best.Path == uint32(shorter) {
 			*best = model.Best{Value: queue, Path: uint32(shorter)}
 		}
 	})
+}
+
+// second is the shorter of the samples on a Tofino, drawn for each pass.
+func second(s *model.Switch, p *model.Packet) model.Path {
+	a, b := model.Share(p.Drawn[0], p.Paths), model.Share(p.Drawn[1], p.Paths)
+	return Shortest([]model.Path{a, b}, func(q model.Path) model.Bytes { return s.EgressQueue(p, q) })
 }
 
 // next is the second shortest of the candidates; if none is free, the first

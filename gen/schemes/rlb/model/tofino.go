@@ -198,7 +198,7 @@ func rerouteOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) {
 	}
 	warned := func(q model.Path) bool { return blocked&(1<<s.PathCells-1)&bitOf(s, q) != 0 }
 	free := func() (q model.Path, ok bool) {
-		q, ok = model.FirstFree(p, func(q model.Path) bool { return !warned(q) })
+		q, ok = s.NextOnTofino(p, func(q model.Path) bool { return !warned(q) })
 		other = q
 		return q, ok
 	}
