@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/pauseless/pauseless/internal/diag"
 )
@@ -49,11 +50,27 @@ var mathFuncs = map[string]struct {
 	}},
 }
 
-// eval returns the value of an expression.
-func (e Expr) eval(s *scope) (float64, error) {
+// trees are the formulas parsed so far: there are few, and controllers and
+// tests evaluate each many times.
+var trees sync.Map // of ast.Expr, by Expr
+
+func (e Expr) parse() (ast.Expr, error) {
+	if tree, ok := trees.Load(e); ok {
+		return tree.(ast.Expr), nil
+	}
 	tree, err := parser.ParseExpr(string(e))
 	if err != nil {
-		return 0, fmt.Errorf("%q is no formula: %v", string(e), err)
+		return nil, fmt.Errorf("%q is no formula: %v", string(e), err)
+	}
+	trees.Store(e, tree)
+	return tree, nil
+}
+
+// eval returns the value of an expression.
+func (e Expr) eval(s *scope) (float64, error) {
+	tree, err := e.parse()
+	if err != nil {
+		return 0, err
 	}
 	v, err := s.eval(tree)
 	if err != nil {
@@ -68,9 +85,9 @@ func (e Expr) eval(s *scope) (float64, error) {
 // Parameters are the names with a dot in an expression: parameters, and what a
 // switch says of itself.
 func (e Expr) Parameters() ([]string, error) {
-	tree, err := parser.ParseExpr(string(e))
+	tree, err := e.parse()
 	if err != nil {
-		return nil, fmt.Errorf("%q is no formula: %v", string(e), err)
+		return nil, err
 	}
 	var names []string
 	ast.Inspect(tree, func(n ast.Node) bool {

@@ -4,11 +4,11 @@ package model
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
@@ -410,20 +410,21 @@ func (g *Drawer) config() {
 		c.Neighbours[p] = n
 	}
 	c.Forward[g.Recirculate] = true
-	if c.Leaf >= 0 {
-		c.Tables["leaf_role"] = Entries{Default: {"leaf": c.Leaf, "interval": Pick(g, 1, g.Pace, g.UpTo(4*g.Pace))}}
-	}
 	for _, t := range g.Tables {
-		draw := drawOf(t.Name)
 		keys, ok := g.TableKeys[t.Name]
-		if draw == nil || !ok {
+		if !ok || !g.hasFormulas(&t) || t.Entries == "leaf" && c.Leaf < 0 {
 			continue
 		}
 		entries := Entries{}
 		c.Tables[t.Name] = entries
 		add := func(i int) {
-			if a := draw(g, i); a != nil {
-				entries[i] = a
+			port := i
+			if keys == 2 {
+				port /= g.Classes
+			}
+			atHost := slices.ContainsFunc(c.Hosts, func(h HostRoute) bool { return h.Port == port })
+			if !g.Tofino || t.Entries != "fabric_ports" || !atHost { // a Tofino's controller fills in those alone
+				entries[i] = g.arguments(&t)
 			}
 		}
 		if keys == 0 || t.Kind == "settings" {
@@ -447,15 +448,58 @@ func (g *Drawer) config() {
 	}
 }
 
-// drawOf is how arguments of a table are drawn.
-func drawOf(table string) func(*Drawer, int) Args {
-	for _, name := range slices.Sorted(maps.Keys(registered)) {
-		s := registered[name]
-		if f := s.Tables[table]; f != nil {
-			return f
+// hasFormulas reports whether a table's entries follow from parameters, links
+// and the switch; those that follow from the topology are drawn with it.
+func (g *Drawer) hasFormulas(t *manifest.Table) bool {
+	return len(t.Args) > 0 && !slices.ContainsFunc(t.Args, func(a manifest.Argument) bool { return strings.HasPrefix(string(a.Value), "port.") })
+}
+
+// arguments draws an entry of a table: those that a controller would compute for
+// parameters and a link at random.
+func (g *Drawer) arguments(t *manifest.Table) Args {
+	values := map[string]float64{
+		"rate": float64(Pick(g, UsualRates...)), "mtu": float64(64 + g.UpTo(1500)), "rtt": float64(g.UpTo(g.Pace)),
+		"node.leaf": float64(g.Config.Leaf), "node.scope": float64(Pick(g, g.Config.Leaf&0xffff, 0xffff)), "node.relays": float64(g.UpTo(3)),
+		"node.id": float64(g.UpTo(65535)), "node.id12": float64(g.UpTo(4095)), "node.mac": float64(g.UpTo(1 << 40)),
+	}
+	for _, p := range g.Parameters {
+		if slices.Contains(p.Tables, t.Name) {
+			values[p.Name] = g.amount(p.Unit)
 		}
 	}
-	return nil
+	args := Args{}
+	for _, a := range t.Args {
+		if draw := g.draws[t.Name+"."+a.Name]; draw != nil {
+			args[a.Name] = draw(g, args)
+			continue
+		}
+		v, err := g.Evaluate(a.Value, g.Network, values)
+		if err != nil {
+			panic(fmt.Sprintf("BUG: table %s, argument %s: %v", t.Name, a.Name, err))
+		}
+		args[a.Name] = int64(v)
+	}
+	return args
+}
+
+// amount draws a parameter's value, in its unit.
+func (g *Drawer) amount(unit string) float64 {
+	switch unit {
+	case "bytes":
+		return float64(Pick(g, 1, 1000, 1+g.Scale/2, g.Scale, 1+g.UpTo(2*g.Scale)))
+	case "ns":
+		tick := 1.0
+		if g.Microseconds {
+			tick = 1000
+		}
+		return tick * float64(Pick(g, 1, g.Pace, g.Pace, g.UpTo(4*g.Pace)))
+	case "bps":
+		return float64(Pick(g, UsualRates...))
+	case "fraction":
+		return g.R.Float64()
+	default:
+		return float64(Pick(g, 0, 1, 3, 64, g.UpTo(20)))
+	}
 }
 
 // Host is the address of a host of a leaf.

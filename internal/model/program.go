@@ -3,6 +3,7 @@
 package model
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,6 +29,7 @@ type Program struct {
 	TableKeys map[string]int // fields of the keys of the program's tables
 
 	registers []RegisterCells
+	draws     map[string]func(*Drawer, Args) int64 // of arguments, by table.argument
 }
 
 // RegisterCells is a register, or one field of a register of pairs.
@@ -59,6 +61,7 @@ func NewProgram(m *manifest.Manifest) *Program {
 	}
 	p.Recirculate = m.RecirculationPort
 	overrides := map[string]Register{}
+	p.draws = map[string]func(*Drawer, Args) int64{}
 	for _, name := range m.Features {
 		s := Registered(name)
 		if s == nil {
@@ -70,9 +73,8 @@ func NewProgram(m *manifest.Manifest) *Program {
 		if s.Base != nil {
 			p.Base = s.Base
 		}
-		for name, r := range s.Registers {
-			overrides[name] = r
-		}
+		maps.Copy(overrides, s.Registers)
+		maps.Copy(p.draws, s.Arguments)
 	}
 	for _, r := range m.Registers {
 		fields := r.Fields

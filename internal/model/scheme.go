@@ -11,9 +11,11 @@ type Scheme struct {
 	// State makes what the model remembers beyond the program's registers.
 	State func(*Switch) any
 	// Registers says what does not follow from the manifest's description of
-	// a register; Tables draws the arguments of a table's entry, or none.
+	// a register. Arguments draws an argument of a table ("table.argument") where
+	// its formula, of a parameter and a link at random, would seldom come near
+	// the places where decisions change; a has the arguments before it.
 	Registers map[string]Register
-	Tables    map[string]func(g *Drawer, i int) Args
+	Arguments map[string]func(g *Drawer, a Args) int64
 
 	// Header is the scheme's part of the header between leaves, which Fill
 	// fills in at random. Local are its messages between neighbours by their

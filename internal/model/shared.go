@@ -29,12 +29,6 @@ func init() {
 			}},
 	}})
 	Add(Scheme{Name: "pfc",
-		Tables: map[string]func(*Drawer, int) Args{"pfc_port": func(g *Drawer, _ int) Args {
-			if g.Tofino {
-				return Args{"unit": int64(manifest.Quantum(TofinoUnits, Pick(g, UsualRates...)))}
-			}
-			return Args{"unit": Pick[int64](g, 13_107, 131_072, g.UpTo(1<<20))}
-		}},
 		Registers: map[string]Register{
 			"paused_until": {LosslessOnly: true, Theme: Pausing, Init: func(s *Switch, _ int) int64 { return s.start },
 				Draw: func(g *Drawer, _ int) int64 {
@@ -62,12 +56,8 @@ func init() {
 		Tofino: Stages{Depart: tellQueue, Hear: hearQueue}})
 	Add(Scheme{Name: "ingress_qlen", Registers: map[string]Register{"ingress_qlen": {Theme: Predicting}}})
 	Add(Scheme{Name: "dre",
-		Tables: map[string]func(*Drawer, int) Args{"link": func(g *Drawer, i int) Args {
-			weight := Pick(g, 6_554, g.UpTo(1<<20))
-			if g.Tofino && g.R.IntN(8) != 0 {
-				weight = weightOf(Pick(g, UsualRates...))
-			}
-			return Args{"weight": weight}
+		Arguments: map[string]func(*Drawer, Args) int64{"link.weight": func(g *Drawer, _ Args) int64 {
+			return Pick(g, weightOf(Pick(g, UsualRates...)), weightOf(Pick(g, UsualRates...)), g.UpTo(1<<20))
 		}},
 		Registers: map[string]Register{
 			"link_load":        {Draw: func(g *Drawer, _ int) int64 { return g.Near(70_000, 0xe000, 8192, 0xff00, 65536) }},
@@ -85,9 +75,6 @@ func init() {
 			}
 		}}})
 	Add(Scheme{Name: "flowlet",
-		Tables: map[string]func(*Drawer, int) Args{"flowlet": func(g *Drawer, _ int) Args {
-			return Args{"gap": Pick(g, 0, g.Pace, g.Pace, g.UpTo(1_000_000)), "age": g.UpTo(4 * g.Pace)}
-		}},
 		NearTime:  []string{"flowlet.age"},
 		Registers: map[string]Register{"flowlet_path": FlowPath()}})
 	Add(Scheme{Name: "rtt",

@@ -8,12 +8,10 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "pfc_emulated", NearQueue: []string{"pfc_threshold.xoff", "pfc_threshold.xon"},
-		Tables: map[string]func(*model.Drawer, int) model.Args{
-			"pfc_threshold": func(g *model.Drawer, _ int) model.Args {
-				xoff := g.Scale/2 + g.UpTo(g.Scale)
-				return model.Args{"xoff": xoff, "xon": max(0, xoff-g.UpTo(g.Scale)), "again": g.UpTo(4 * g.Pace)}
-			},
-			"hold": func(g *model.Drawer, _ int) model.Args { return model.Args{"most": model.Pick[int64](g, 0, 1, 1000)} },
+		Arguments: map[string]func(*model.Drawer, model.Args) int64{
+			"pfc_threshold.xoff":  func(g *model.Drawer, _ model.Args) int64 { return g.Scale/2 + g.UpTo(g.Scale) },
+			"pfc_threshold.xon":   func(g *model.Drawer, a model.Args) int64 { return max(0, a["xoff"]-g.UpTo(g.Scale)) },
+			"pfc_threshold.again": func(g *model.Drawer, _ model.Args) int64 { return g.UpTo(4 * g.Pace) },
 		},
 		Registers: map[string]model.Register{"pausing_since": {Draw: (*model.Drawer).Past, Theme: model.Pausing}},
 		Scene:     scene,

@@ -7,14 +7,11 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "red",
-		Tables: map[string]func(*model.Drawer, int) model.Args{"red": func(g *model.Drawer, _ int) model.Args {
-			kmin := g.UpTo(100)
-			kmax, ramp := kmin+g.UpTo(200), int64(1<<32-1)
-			if kmax > kmin {
-				ramp = g.UpTo(1<<32-1) / (kmax - kmin)
-			}
-			return model.Args{"kmin": kmin, "kmax": kmax, "ramp": ramp}
-		}},
+		Arguments: map[string]func(*model.Drawer, model.Args) int64{
+			"red.kmin": func(g *model.Drawer, _ model.Args) int64 { return g.UpTo(100) },
+			"red.kmax": func(g *model.Drawer, a model.Args) int64 { return a["kmin"] + g.UpTo(200) },
+			"red.ramp": func(g *model.Drawer, a model.Args) int64 { return g.UpTo(1<<32-1) / max(a["kmax"]-a["kmin"], 1) },
+		},
 		Depth: func(g *model.Drawer) int64 {
 			return g.Arg("red."+model.Pick(g, "kmin", "kmax"), model.Pick(g, model.Default, 1+g.R.IntN(g.Ports-1))) + g.UpTo(1)
 		},

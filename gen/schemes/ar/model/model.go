@@ -17,8 +17,8 @@ func init() {
 	band := func(g *model.Drawer, _ int) int64 { return g.UpTo(highest) }
 	pathOfLast := func(g *model.Drawer, i int) int64 { return 1 + g.UpTo(int64(i/8)) }
 	model.Add(model.Scheme{Name: "ar", Base: &model.Base{Choose: choose, Next: next, Rerouted: rerouted, Draws: 1},
-		Tables: map[string]func(*model.Drawer, int) model.Args{"ar": func(g *model.Drawer, _ int) model.Args {
-			return model.Args{"bands": factor(model.Pick(g, 1000, max(g.Scale/8, 64), 1+g.UpTo(g.Scale)))}
+		Arguments: map[string]func(*model.Drawer, model.Args) int64{"ar.bands": func(g *model.Drawer, _ model.Args) int64 {
+			return factor(model.Pick(g, 1000, max(g.Scale/8, 64), 1+g.UpTo(g.Scale)))
 		}},
 		Registers: map[string]model.Register{
 			"ar_path":        {Draw: pathPlusOne},

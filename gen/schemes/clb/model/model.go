@@ -12,10 +12,6 @@ import (
 func init() {
 	model.Add(model.Scheme{Name: "clb", NearQueue: []string{"clb.queue_threshold"},
 		Base: &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1},
-		Tables: map[string]func(*model.Drawer, int) model.Args{"clb": func(g *model.Drawer, _ int) model.Args {
-			return model.Args{"queue_threshold": g.Scale, "interval": model.Pick(g, 0, g.Pace, g.UpTo(4*g.Pace)),
-				"tie_bytes": model.Pick(g, 0, 1, 1000, 1100, g.UpTo(g.Scale))}
-		}},
 		Registers: map[string]model.Register{
 			"clb_growth": {Draw: func(g *model.Drawer, i int) int64 { before := g.Queue(i); return g.Queue(i) - before }},
 			"clb_coflow": {Draw: func(g *model.Drawer, i int) int64 { return int64(g.R.IntN(3)*g.Coflows + i) }},

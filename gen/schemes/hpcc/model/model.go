@@ -8,9 +8,6 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "int", INT: true,
-		Tables: map[string]func(*model.Drawer, int) model.Args{"telemetry": func(g *model.Drawer, _ int) model.Args {
-			return model.Args{"rate": g.UpTo(15), "switch_id": g.UpTo(4095)}
-		}},
 		Registers: map[string]model.Register{"tx_bytes": {Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(1 << 32) }}},
 		V1model:   model.Stages{Depart: addRecord}, Tofino: model.Stages{Depart: addRecord}})
 }

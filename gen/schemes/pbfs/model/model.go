@@ -9,15 +9,6 @@ import "github.com/pauseless/pauseless/internal/model"
 func init() {
 	model.Add(model.Scheme{Name: "pbfs", AllPorts: true, State: newRings,
 		BTH: func(f *model.Frame, _ int) bool { return f.Marked() },
-		Tables: map[string]func(*model.Drawer, int) model.Args{
-			"slot": func(g *model.Drawer, _ int) model.Args {
-				return model.Args{"per_unit": min(1<<24-1, 1<<g.Units.SlotFraction()/(1+g.UpTo(10*g.Pace)))}
-			},
-			"pbfs_port": func(g *model.Drawer, _ int) model.Args {
-				return model.Args{"round_trip_bytes": model.Pick(g, 78_125, g.UpTo(2*g.Scale)), "mbps": model.Pick[int64](g, 25_000, 100_000)}
-			},
-			"postcard": func(g *model.Drawer, _ int) model.Args { return model.Args{"switch_id": g.UpTo(65535)} },
-		},
 		Registers: map[string]model.Register{
 			"slot_number": {Theme: model.Pausing, Draw: drawSlot,
 				Get: func(s *model.Switch, i int) (int64, bool) { n, _, ok := slotOf(s, i); return n, ok },

@@ -24,20 +24,6 @@ func init() {
 			}
 			return model.Fields{"kind": kindKickOut, "path": g.R.Int64N(int64(g.PathCells)), "leaf": g.R.Int64N(int64(g.Leaves) + 1), "host": model.Host(leaf, 1+g.UpTo(2))}
 		},
-		Tables: map[string]func(*model.Drawer, int) model.Args{
-			"path_class": func(g *model.Drawer, _ int) model.Args {
-				return model.Args{"rtt_low": g.UpTo(4 * g.Pace), "full": 1 + g.UpTo(254)}
-			},
-			"probe": func(g *model.Drawer, _ int) model.Args { return model.Args{"interval": g.UpTo(4 * g.Pace)} },
-			"pause_cost": func(g *model.Drawer, i int) model.Args {
-				for _, h := range g.Config.Hosts {
-					if g.Tofino && h.Port == i {
-						return nil // the controller prices pauses of switches alone
-					}
-				}
-				return model.Args{"byte_time": model.Pick(g, 205, 8192, g.UpTo(10_000)), "tell_again": g.UpTo(4 * g.Pace)}
-			},
-		},
 		Registers: map[string]model.Register{
 			"path_load":      {Draw: func(g *model.Drawer, _ int) int64 { return g.Near(256, g.Arg("path_class.full", model.Default)) & 255 }},
 			"path_rank":      pathRank(),

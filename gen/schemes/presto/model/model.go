@@ -10,9 +10,6 @@ func init() {
 		Base: &model.Base{Choose: choose, Rerouted: func(s *model.Switch, p *model.Packet) {
 			*s.Cell("flowcell_path", s.Flow(p)) = int64(p.Path) + 1
 		}},
-		Tables: map[string]func(*model.Drawer, int) model.Args{"flowcell": func(g *model.Drawer, _ int) model.Args {
-			return model.Args{"size": model.Pick(g, FlowcellBytes, 3_000, g.Scale)}
-		}},
 		Registers: map[string]model.Register{
 			"flowcell_bytes": {Draw: func(g *model.Drawer, _ int) int64 {
 				size := g.Arg("flowcell.size", model.Default)

@@ -15,15 +15,15 @@ import (
 func init() {
 	model.Add(model.Scheme{Name: "qcn", AllPorts: true, NearQueue: []string{"qcn.equilibrium"},
 		BTH: func(_ *model.Frame, port int) bool { return port == model.PortRoCE },
-		Tables: map[string]func(*model.Drawer, int) model.Args{"qcn": func(g *model.Drawer, _ int) model.Args {
-			a := model.Args{"equilibrium": 1 + g.UpTo(min(g.Scale, 100_000)), "weight": g.UpTo(4), "interval": 1 + model.Pick(g, g.UpTo(3_000), g.UpTo(300_000))}
-			if g.Tofino {
-				a["weight"] = model.Pick(g, g.UpTo(4), g.UpTo(20))
-			}
-			limit := a["equilibrium"] * (2*a["weight"] + 1)
-			a["limit"], a["scale"] = limit, (63<<40+limit-1)/limit
-			return a
-		}},
+		Arguments: map[string]func(*model.Drawer, model.Args) int64{
+			"qcn.equilibrium": func(g *model.Drawer, _ model.Args) int64 { return 1 + g.UpTo(min(g.Scale, 100_000)) },
+			"qcn.weight": func(g *model.Drawer, _ model.Args) int64 {
+				return model.Pick(g, g.UpTo(4), g.UpTo(4+16*model.Bit(g.Tofino)))
+			},
+			"qcn.interval": func(g *model.Drawer, _ model.Args) int64 { return 1 + model.Pick(g, g.UpTo(3_000), g.UpTo(300_000)) },
+			"qcn.limit":    func(_ *model.Drawer, a model.Args) int64 { return a["equilibrium"] * (2*a["weight"] + 1) },
+			"qcn.scale":    func(_ *model.Drawer, a model.Args) int64 { return (63<<40 + a["limit"] - 1) / a["limit"] },
+		},
 		Depth: func(g *model.Drawer) int64 {
 			return model.Pick(g, g.UpTo(2_000), g.Arg("qcn.equilibrium", model.Default)/manifest.CellBytes+g.UpTo(80))
 		},

@@ -6,39 +6,49 @@ import "github.com/pauseless/pauseless/internal/model"
 
 // What random cases have of RLB.
 
-var tables = map[string]func(*model.Drawer, int) model.Args{
-	"Readqlen": func(g *model.Drawer, _ int) model.Args {
-		return model.Args{"interval": model.Pick(g, 1, g.Pace, 1+g.UpTo(2*g.Pace)), "calm": model.Pick(g, 0, g.Scale/2, g.UpTo(2*g.Scale))}
-	},
-	"predict": func(g *model.Drawer, _ int) model.Args {
-		return model.Args{"floor": g.UpTo(g.Scale), "warn_at": g.Scale/2 + g.UpTo(g.Scale), "xoff": g.Scale + g.UpTo(g.Scale), "horizon": model.Pick(g, 0, 2*g.Pace, g.UpTo(20*g.Pace))}
-	},
-	"cnm_out": func(g *model.Drawer, _ int) model.Args {
-		return model.Args{"mac": g.UpTo(1 << 40), "switch_id": g.UpTo(65535), "scope": model.Pick(g, g.Config.Leaf&0xffff, ScopeAll), "hops": g.UpTo(3), "hold": g.UpTo(30_000)}
-	},
-	"Compath": func(g *model.Drawer, _ int) model.Args {
-		a := model.Args{"pass_time": 1 + g.UpTo(2*g.Pace), "byte_time": model.Pick(g, 82, 205, 8192, g.UpTo(10_000)), "fresh": model.Pick(g, 0, 0, 2*g.Pace, 1<<31, g.UpTo(4*g.Pace))}
+var arguments = map[string]func(*model.Drawer, model.Args) int64{
+	"predict.floor":   func(g *model.Drawer, _ model.Args) int64 { return g.UpTo(g.Scale) },
+	"predict.warn_at": func(g *model.Drawer, _ model.Args) int64 { return g.Scale/2 + g.UpTo(g.Scale) },
+	"predict.xoff":    func(g *model.Drawer, _ model.Args) int64 { return g.Scale + g.UpTo(g.Scale) },
+	"Compath.pass_time": func(g *model.Drawer, _ model.Args) int64 {
 		if g.Reroutes() {
-			a["pass_time"], a["byte_time"], a["fresh"] = 1+g.UpTo(g.Pace/4), g.UpTo(300), model.Pick(g, 2*g.Pace, 0, 0, 1<<31)
+			return 1 + g.UpTo(g.Pace/4)
 		}
-		a["slow"] = a["pass_time"] // on a Tofino, round trips that are long
-		a["slow_2"], a["slow_3"] = a["slow"]+g.UpTo(2*g.Pace), a["slow"]+2*g.Pace+g.UpTo(4*g.Pace)
-		return a
+		return 1 + g.UpTo(2*g.Pace)
 	},
-	"Stoprecir": func(g *model.Drawer, _ int) model.Args {
-		mtu := 64 + g.UpTo(1500)
-		a := model.Args{"most": model.Pick[int64](g, 0, 1, 3, 64), "xoff": g.UpTo(2 * g.Scale), "inflow": model.Pick(g, 71_680, g.UpTo(100_000)),
-			"mtu": mtu, "per_mtu": (1<<32 + mtu - 1) / mtu, "average": model.Pick(g, 0, 256, 512, g.UpTo(2048))}
+	"Compath.byte_time": func(g *model.Drawer, _ model.Args) int64 {
 		if g.Reroutes() {
-			a["most"] = model.Pick[int64](g, 1, 3, 64, 64)
+			return g.UpTo(300)
 		}
+		return model.Pick(g, 82, 205, 8192, g.UpTo(10_000))
+	},
+	"Compath.fresh": func(g *model.Drawer, _ model.Args) int64 {
+		if g.Reroutes() {
+			return model.Pick(g, 1<<31, 1<<31, 2*g.Pace)
+		}
+		return model.Pick(g, 2*g.Pace, 1<<31, g.UpTo(4*g.Pace))
+	},
+	"Stoprecir.most": func(g *model.Drawer, _ model.Args) int64 {
+		return model.Pick(g, 1, 3, 64, 64*model.Bit(g.Reroutes()))
+	},
+	"Stoprecir.xoff": func(g *model.Drawer, _ model.Args) int64 {
 		if g.Theme == model.Waiting {
-			a["xoff"], a["inflow"] = 4*g.Scale+g.UpTo(4*g.Scale), g.UpTo(2000)
+			return 4*g.Scale + g.UpTo(4*g.Scale)
 		}
-		if g.Tofino {
-			a["average"] >>= 8 // a whole number
+		return g.UpTo(2 * g.Scale)
+	},
+	"Stoprecir.inflow": func(g *model.Drawer, _ model.Args) int64 {
+		if g.Theme == model.Waiting {
+			return g.UpTo(2000)
 		}
-		return a
+		return model.Pick(g, 71_680, g.UpTo(100_000))
+	},
+	"Stoprecir.per_mtu": func(g *model.Drawer, a model.Args) int64 {
+		a["mtu"] = 64 + g.UpTo(1500) // the model divides
+		return (1<<32 + a["mtu"] - 1) / a["mtu"]
+	},
+	"Stoprecir.average": func(g *model.Drawer, _ model.Args) int64 {
+		return model.Pick(g, 0, 256, 512, g.UpTo(2048)) >> (8 * model.Bit(g.Tofino)) // a whole number there
 	},
 }
 

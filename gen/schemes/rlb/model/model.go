@@ -17,7 +17,7 @@ func init() {
 			return model.Fields{"kind": kindWarning, "priority": g.UpTo(7), "active": model.Pick[int64](g, 0, 1, 1), "hops": g.UpTo(3), "origin": g.UpTo(100),
 				"port": g.UpTo(50), "scope": model.Pick(g, ScopeAll, leaf, leaf, int64(g.Leaves)), "hold": model.Pick(g, 0, g.UpTo(10*g.Pace))}
 		},
-		Tables: tables, Registers: registers, Scene: scene,
+		Arguments: arguments, Registers: registers, Scene: scene,
 		V1model: model.Stages{Hear: hear, LastLook: func(s *model.Switch, i int) (model.Time, bool) {
 			_, watched := s.Config.Tables["Readqlen"][i]
 			return *s.Cell("sampled_at", i), watched
