@@ -7,9 +7,10 @@ import (
 	"fmt"
 
 	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// Registers returns the way in to the switch's registers, found by probing
+// Registers returns the access to the switch's registers, found by probing
 // at the first call: P4Runtime, then Thrift if the target names an address.
 func (s *Session) Registers(ctx context.Context) (register.Store, error) {
 	sch, err := s.LoadSchema(ctx)
@@ -29,17 +30,24 @@ func (s *Session) Registers(ctx context.Context) (register.Store, error) {
 	return store, nil
 }
 
-// ReadRegister reads all cells of a register array.
-func (s *Session) ReadRegister(ctx context.Context, name string) (register.Array, error) {
+// register finds a register array by its name, and the store that has its
+// cells.
+func (s *Session) register(ctx context.Context, name string) (*schema.Register, register.Store, error) {
 	sch, err := s.LoadSchema(ctx)
 	if err != nil {
-		return register.Array{}, err
+		return nil, nil, err
 	}
 	r, err := sch.Register(name)
 	if err != nil {
-		return register.Array{}, fmt.Errorf("%s: %w", s.target.Name, err)
+		return nil, nil, fmt.Errorf("%s: %w", s.target.Name, err)
 	}
 	store, err := s.Registers(ctx)
+	return r, store, err
+}
+
+// ReadRegister reads all cells of a register array.
+func (s *Session) ReadRegister(ctx context.Context, name string) (register.Array, error) {
+	r, store, err := s.register(ctx, name)
 	if err != nil {
 		return register.Array{}, err
 	}
@@ -49,15 +57,7 @@ func (s *Session) ReadRegister(ctx context.Context, name string) (register.Array
 // WriteRegister writes one value to the cells from first to last, both
 // included.
 func (s *Session) WriteRegister(ctx context.Context, name string, first, last int, value uint64) error {
-	sch, err := s.LoadSchema(ctx)
-	if err != nil {
-		return err
-	}
-	r, err := sch.Register(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.target.Name, err)
-	}
-	store, err := s.Registers(ctx)
+	r, store, err := s.register(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -66,15 +66,7 @@ func (s *Session) WriteRegister(ctx context.Context, name string, first, last in
 
 // ResetRegister gives all cells of a register array their initial value.
 func (s *Session) ResetRegister(ctx context.Context, name string) error {
-	sch, err := s.LoadSchema(ctx)
-	if err != nil {
-		return err
-	}
-	r, err := sch.Register(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.target.Name, err)
-	}
-	store, err := s.Registers(ctx)
+	r, store, err := s.register(ctx, name)
 	if err != nil {
 		return err
 	}

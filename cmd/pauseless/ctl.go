@@ -335,6 +335,41 @@ func (c *ctl) openForWriting(cmd *cobra.Command, targets []controlplane.Target) 
 	return f, err
 }
 
+// writeEach runs do with each switch, as the primary, at the same time.
+func (c *ctl) writeEach(cmd *cobra.Command, do func(context.Context, *controlplane.Session) error) error {
+	f, err := c.forWriting(cmd)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Each(cmd.Context(), do)
+}
+
+// listen is writeEach for verbs that print what switches send, until Ctrl-C or
+// after a number of records. Ready is called when the switches are there.
+func (c *ctl) listen(cmd *cobra.Command, times int, ready func() error, do func(context.Context, *printer, *controlplane.Session) error) error {
+	p, err := c.printer(cmd)
+	if err != nil {
+		return err
+	}
+	f, err := c.forWriting(cmd)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := ready(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	p.stopAfter(times, cancel)
+	err = f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error { return do(ctx, p, s) })
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
 // one returns the only switch of a fabric.
 func (c *ctl) one(cmd *cobra.Command, f *controlplane.Fabric) (*controlplane.Session, error) {
 	if n := len(f.Sessions()); n != 1 {

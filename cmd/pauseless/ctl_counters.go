@@ -55,12 +55,7 @@ shown, unless --all is given.`,
 			if len(args) == 0 {
 				return usageErrorf(cmd, "which counter?")
 			}
-			f, err := c.forWriting(cmd)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
+			return c.writeEach(cmd, func(ctx context.Context, s *controlplane.Session) error {
 				for _, name := range args {
 					if err := resetCounter(ctx, s, name); err != nil {
 						return err

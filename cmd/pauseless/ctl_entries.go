@@ -63,13 +63,8 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 			if err != nil {
 				return err
 			}
-			f, err := c.forWriting(cmd)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
 			var mu sync.Mutex // switches are written to at the same time
-			return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
+			return c.writeEach(cmd, func(ctx context.Context, s *controlplane.Session) error {
 				sch, err := s.LoadSchema(ctx)
 				if err != nil {
 					return err

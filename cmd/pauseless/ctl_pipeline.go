@@ -57,12 +57,7 @@ func (c *ctl) pushCmd(verb, short string, push func(*controlplane.Session, conte
 				return err
 			}
 			p.Cookie = cookie
-			f, err := c.forWriting(cmd)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error { return push(s, ctx, p) })
+			return c.writeEach(cmd, func(ctx context.Context, s *controlplane.Session) error { return push(s, ctx, p) })
 		},
 	}
 	cmd.Flags().StringVar(&info, "p4info", "", "P4Info `FILE`, text or binary")

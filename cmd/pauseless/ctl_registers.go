@@ -237,12 +237,7 @@ func (c *ctl) setRegister(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageErrorf(cmd, "value %q is no number of up to 64 bits", args[1])
 	}
-	f, err := c.forWriting(cmd)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
+	return c.writeEach(cmd, func(ctx context.Context, s *controlplane.Session) error {
 		def, err := findRegister(ctx, s, r.name)
 		if err != nil {
 			return err
@@ -271,12 +266,7 @@ func (c *ctl) resetRegisters(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usageErrorf(cmd, "which register?")
 	}
-	f, err := c.forWriting(cmd)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Each(cmd.Context(), func(ctx context.Context, s *controlplane.Session) error {
+	return c.writeEach(cmd, func(ctx context.Context, s *controlplane.Session) error {
 		for _, name := range args {
 			if err := s.ResetRegister(ctx, name); err != nil {
 				return err

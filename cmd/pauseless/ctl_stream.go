@@ -34,34 +34,14 @@ controller only.`,
   pauseless ctl --addr :50001 digests rlb_warning_t -o json`,
 		ValidArgsFunction: c.complete(names(digestNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := c.printer(cmd)
-			if err != nil {
-				return err
-			}
-			f, err := c.forWriting(cmd)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			ctx, cancel := context.WithCancel(cmd.Context())
-			defer cancel()
-			p.stopAfter(times, cancel)
-			return ignoreCancel(ctx, f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
+			return c.listen(cmd, times, func() error { return nil }, func(ctx context.Context, p *printer, s *controlplane.Session) error {
 				return printDigests(ctx, p, s, args, timeout)
-			}))
+			})
 		},
 	}
 	cmd.Flags().IntVar(&times, "times", 0, "stop after this many messages; 0 means never")
 	cmd.Flags().DurationVar(&timeout, "delay", 10*time.Millisecond, "how long a switch may collect messages, where the digest is off yet")
 	return cmd
-}
-
-// ignoreCancel returns nil for the errors of work that was told to stop.
-func ignoreCancel(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 func printDigests(ctx context.Context, p *printer, s *controlplane.Session, names []string, delay time.Duration) error {
@@ -201,61 +181,58 @@ file. Switches send them to the primary controller only.`,
   pauseless ctl --addr :50001 packet-in --pcap controller.pcap`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := c.printer(cmd)
-			if err != nil {
-				return err
-			}
-			f, err := c.forWriting(cmd)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			ctx, cancel := context.WithCancel(cmd.Context())
-			defer cancel()
-			p.stopAfter(times, cancel)
+			var out *os.File
 			var writer *pcap.Writer
-			if file != "" {
-				f, err := outfile.Stream(file)
-				if err != nil {
-					return err
+			open := func() (err error) {
+				if file == "" {
+					return nil
 				}
-				defer f.Close()
-				if writer, err = pcap.NewWriter(f); err != nil {
-					return err
+				if out, err = outfile.Stream(file); err == nil {
+					writer, err = pcap.NewWriter(out)
 				}
+				return err
 			}
-			return ignoreCancel(ctx, f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
-				sch, err := s.LoadSchema(ctx)
-				if err != nil {
-					return err
+			defer func() {
+				if out != nil {
+					out.Close()
 				}
-				list := p.stream(both("switch"), both("metadata"), inTable("length"), inTable("packet"), inJSON("packet"))
-				for in := range s.Packets(ctx) {
-					metadata := make(map[string]string)
-					for _, m := range sch.PacketIn {
-						if v, ok := in.Metadata[m.Name]; ok {
-							metadata[m.Name] = m.Print(v)
-						}
-					}
-					var err error
-					if writer != nil {
-						err = p.write(func() error { return writer.Write(time.Now(), in.Payload, 0) })
-					} else {
-						n := len(in.Payload)
-						err = list.add(s.Name(), sortedPairs(metadata), fmt.Sprintf("%d bytes", n), hex.EncodeToString(in.Payload[:min(n, 64)]), hex.EncodeToString(in.Payload))
-					}
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			}))
+			}()
+			return c.listen(cmd, times, open, func(ctx context.Context, p *printer, s *controlplane.Session) error {
+				return printPackets(ctx, p, s, writer)
+			})
 		},
 	}
 	cmd.Flags().IntVar(&times, "times", 0, "stop after this many packets; 0 means never")
 	cmd.Flags().StringVar(&file, "pcap", "", "write the packets to a pcap `FILE` instead")
 	cmd.MarkFlagFilename("pcap")
 	return cmd
+}
+
+// printPackets prints packets as they come, or writes them to a pcap file.
+func printPackets(ctx context.Context, p *printer, s *controlplane.Session, file *pcap.Writer) error {
+	sch, err := s.LoadSchema(ctx)
+	if err != nil {
+		return err
+	}
+	list := p.stream(both("switch"), both("metadata"), inTable("length"), inTable("packet"), inJSON("packet"))
+	for in := range s.Packets(ctx) {
+		metadata := make(map[string]string)
+		for _, m := range sch.PacketIn {
+			if v, ok := in.Metadata[m.Name]; ok {
+				metadata[m.Name] = m.Print(v)
+			}
+		}
+		n := len(in.Payload)
+		if file != nil {
+			err = p.write(func() error { return file.Write(time.Now(), in.Payload, 0) })
+		} else {
+			err = list.add(s.Name(), sortedPairs(metadata), fmt.Sprintf("%d bytes", n), hex.EncodeToString(in.Payload[:min(n, 64)]), hex.EncodeToString(in.Payload))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newCtlAlertsCmd(c *ctl) *cobra.Command {

@@ -77,15 +77,7 @@ func (l *lowerer) countDirect(inst *instance, b *types.Block) int {
 		}
 		return true
 	}
-	if inst.block.Kind == types.ParserBlock {
-		for _, s := range inst.block.Parser.States {
-			for _, st := range s.Body {
-				syntax.WalkStmt(st, see)
-			}
-		}
-	} else {
-		syntax.WalkStmt(inst.block.Control.Body, see)
-	}
+	inst.walk(see)
 	return n
 }
 

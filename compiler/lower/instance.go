@@ -172,6 +172,19 @@ func (inst *instance) locals() []syntax.Decl {
 	return inst.block.Control.Locals
 }
 
+// walk shows see the expressions in the statements of an instance.
+func (inst *instance) walk(see func(syntax.Expr) bool) {
+	if inst.block.Kind == types.ParserBlock {
+		for _, s := range inst.block.Parser.States {
+			for _, st := range s.Body {
+				syntax.WalkStmt(st, see)
+			}
+		}
+	} else {
+		syntax.WalkStmt(inst.block.Control.Body, see)
+	}
+}
+
 // countApplies counts the calls of apply on the instances declared in a
 // block.
 func (l *lowerer) countApplies(inst *instance) map[types.Object]int {
@@ -186,14 +199,6 @@ func (l *lowerer) countApplies(inst *instance) map[types.Object]int {
 		}
 		return true
 	}
-	if inst.block.Kind == types.ParserBlock {
-		for _, s := range inst.block.Parser.States {
-			for _, st := range s.Body {
-				syntax.WalkStmt(st, see)
-			}
-		}
-	} else {
-		syntax.WalkStmt(inst.block.Control.Body, see)
-	}
+	inst.walk(see)
 	return counts
 }

@@ -39,34 +39,16 @@ func (p *printer) decl(d Decl) {
 		}
 		p.close("")
 	case *ParserDecl:
-		head := "parser " + d.Name.Name + typeParams(d.TypeParams) + params(d.Params)
-		if !d.HasBody {
-			p.line("%s;", head)
+		if !p.blockHead("parser "+d.Name.Name+typeParams(d.TypeParams)+params(d.Params), d.HasBody, d.CtorParams, d.Locals) {
 			break
-		}
-		if len(d.CtorParams) > 0 {
-			head += params(d.CtorParams)
-		}
-		p.open("%s", head)
-		for _, l := range d.Locals {
-			p.decl(l)
 		}
 		for _, s := range d.States {
 			p.decl(s)
 		}
 		p.close("")
 	case *ControlDecl:
-		head := "control " + d.Name.Name + typeParams(d.TypeParams) + params(d.Params)
-		if !d.HasBody {
-			p.line("%s;", head)
+		if !p.blockHead("control "+d.Name.Name+typeParams(d.TypeParams)+params(d.Params), d.HasBody, d.CtorParams, d.Locals) {
 			break
-		}
-		if len(d.CtorParams) > 0 {
-			head += params(d.CtorParams)
-		}
-		p.open("%s", head)
-		for _, l := range d.Locals {
-			p.decl(l)
 		}
 		p.line("apply")
 		p.stmt(d.Body)
@@ -319,4 +301,21 @@ func simpleTexts(list []Stmt) string {
 		texts[i] = simpleText(s)
 	}
 	return strings.Join(texts, ", ")
+}
+
+// blockHead writes a parser or control up to its local declarations, and
+// reports whether it has a body.
+func (p *printer) blockHead(head string, body bool, ctor []*Param, locals []Decl) bool {
+	if !body {
+		p.line("%s;", head)
+		return false
+	}
+	if len(ctor) > 0 {
+		head += params(ctor)
+	}
+	p.open("%s", head)
+	for _, l := range locals {
+		p.decl(l)
+	}
+	return true
 }

@@ -454,11 +454,7 @@ func (c *Checker) constructExtern(x *operand, e *syntax.CallExpr, call *Call, t 
 	}
 	r := t
 	if len(t.TypeParams) > 0 {
-		args := make([]Type, len(t.TypeParams))
-		for i, p := range t.TypeParams {
-			args[i] = s[p]
-		}
-		if r, ok = c.specializeTo(e, t, args).(*Extern); !ok {
+		if r, ok = c.specializeTo(e, t, s.of(t.TypeParams)).(*Extern); !ok {
 			return
 		}
 	}
@@ -488,11 +484,7 @@ func (c *Checker) constructBlock(x *operand, e *syntax.CallExpr, call *Call, t *
 	}
 	r := t
 	if len(t.TypeParams) > 0 {
-		args := make([]Type, len(t.TypeParams))
-		for i, p := range t.TypeParams {
-			args[i] = s[p]
-		}
-		r = c.info.in.specializeBlock(t, args)
+		r = c.info.in.specializeBlock(t, s.of(t.TypeParams))
 	}
 	call.Block = r
 	x.set(thing, r, nil)

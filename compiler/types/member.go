@@ -306,13 +306,11 @@ func (c *Checker) slice(x *operand, e *syntax.SliceExpr) {
 		x.invalidate()
 		return
 	}
-	t := underlyingBits(x.typ)
-	b, isB := t.(*Bits)
-	if !isB && t != Int {
-		c.errorf(e.Pos(), CodeOperand, "%s has no bits to slice", x.describe())
-		x.invalidate()
+	t := c.sliceable(x, e)
+	if t == nil {
 		return
 	}
+	b, isB := t.(*Bits)
 	switch {
 	case lo < 0 || hi < 0:
 		c.errorf(e.Pos(), CodeOutOfRange, "a slice cannot have the negative end %d", min(lo, hi))
@@ -338,6 +336,18 @@ func (c *Checker) sliceBound(e syntax.Expr, what string, width bool) (int, bool)
 	return n, ok
 }
 
+// sliceable returns the type of x, bits or int, that is sliced by e; nil, after
+// an error, if it has no bits.
+func (c *Checker) sliceable(x *operand, e *syntax.SliceExpr) Type {
+	t := underlyingBits(x.typ)
+	if _, ok := t.(*Bits); !ok && t != Int {
+		c.errorf(e.Pos(), CodeOperand, "%s has no bits to slice", x.describe())
+		x.invalidate()
+		return nil
+	}
+	return t
+}
+
 // plusSlice sets x to y[lo+:width], where lo need not be known.
 func (c *Checker) plusSlice(x *operand, e *syntax.SliceExpr, width int, ok bool) {
 	var lo operand
@@ -352,13 +362,11 @@ func (c *Checker) plusSlice(x *operand, e *syntax.SliceExpr, width int, ok bool)
 		x.invalidate()
 		return
 	}
-	t := underlyingBits(x.typ)
-	b, isB := t.(*Bits)
-	if !isB && t != Int {
-		c.errorf(e.Pos(), CodeOperand, "%s has no bits to slice", x.describe())
-		x.invalidate()
+	t := c.sliceable(x, e)
+	if t == nil {
 		return
 	}
+	b, isB := t.(*Bits)
 	if lb, ok := lt.(*Bits); ok && lb.Signed && lo.val == nil {
 		c.errorf(e.Lo.Pos(), CodeMismatch, "the end of a slice must be known at compile time or of type bit<W>")
 		x.invalidate()

@@ -7,6 +7,15 @@ import "strings"
 // Subst is a substitution of type parameters.
 type Subst map[*TypeParam]Type
 
+// of returns the types of some parameters, in their order.
+func (s Subst) of(params []*TypeParam) []Type {
+	args := make([]Type, len(params))
+	for i, p := range params {
+		args[i] = s[p]
+	}
+	return args
+}
+
 // instances keeps specialised types, so that equal ones are one pointer.
 type instances struct {
 	structs map[string]*Struct

@@ -164,62 +164,51 @@ type renames struct {
 }
 
 func (p *pipeline) renames(to *device) *renames {
-	r := &renames{tables: map[uint32]uint32{}, actions: map[uint32]uint32{}, profiles: map[uint32]uint32{}, vsets: map[uint32]uint32{},
-		digests: map[uint32]uint32{}, fields: map[uint32]map[uint32]uint32{}, params: map[uint32]map[uint32]uint32{}}
-	for id, t := range p.tables {
-		for nid, n := range to.tables {
-			if n.name != t.name {
-				continue
-			}
-			r.tables[id] = nid
-			r.fields[id] = map[uint32]uint32{}
-			for _, f := range t.fields {
-				for _, nf := range n.fields {
-					if nf.name == f.name {
-						r.fields[id][f.id] = nf.id
-					}
+	r := &renames{
+		tables:   sameNames(p.tables, to.tables, func(t *boundTable) string { return t.name }),
+		actions:  sameNames(p.actions, to.actions, func(a *boundAction) string { return a.name }),
+		profiles: sameNames(p.profiles, to.profiles, func(ap *boundProfile) string { return ap.name }),
+		vsets:    sameNames(p.vsets, to.vsets, func(v *boundVSet) string { return v.name }),
+		digests:  sameNames(p.digests, to.pipeline.digests, func(d *boundDigest) string { return d.name }),
+		fields:   map[uint32]map[uint32]uint32{},
+		params:   map[uint32]map[uint32]uint32{},
+	}
+	for id, nid := range r.tables {
+		r.fields[id] = map[uint32]uint32{}
+		for _, f := range p.tables[id].fields {
+			for _, nf := range to.tables[nid].fields {
+				if nf.name == f.name {
+					r.fields[id][f.id] = nf.id
 				}
 			}
 		}
 	}
-	for id, a := range p.actions {
-		for nid, n := range to.actions {
-			if n.name != a.name {
-				continue
-			}
-			r.actions[id] = nid
-			r.params[id] = map[uint32]uint32{}
-			for _, f := range a.params {
-				for _, nf := range n.params {
-					if nf.name == f.name {
-						r.params[id][f.id] = nf.id
-					}
+	for id, nid := range r.actions {
+		r.params[id] = map[uint32]uint32{}
+		for _, a := range p.actions[id].params {
+			for _, na := range to.actions[nid].params {
+				if na.name == a.name {
+					r.params[id][a.id] = na.id
 				}
-			}
-		}
-	}
-	for id, ap := range p.profiles {
-		for nid, n := range to.profiles {
-			if n.name == ap.name {
-				r.profiles[id] = nid
-			}
-		}
-	}
-	for id, v := range p.vsets {
-		for nid, n := range to.vsets {
-			if n.name == v.name {
-				r.vsets[id] = nid
-			}
-		}
-	}
-	for id, d := range p.digests {
-		for nid, n := range to.pipeline.digests {
-			if n.name == d.name {
-				r.digests[id] = nid
 			}
 		}
 	}
 	return r
+}
+
+// sameNames returns the identifiers that objects have in another pipeline.
+func sameNames[T any](from, to map[uint32]T, name func(T) string) map[uint32]uint32 {
+	ids := make(map[string]uint32)
+	for id, o := range to {
+		ids[name(o)] = id
+	}
+	m := map[uint32]uint32{}
+	for id, o := range from {
+		if nid, ok := ids[name(o)]; ok {
+			m[id] = nid
+		}
+	}
+	return m
 }
 
 // rename replaces an identifier.

@@ -139,26 +139,18 @@ func (p *pipeline) called(id uint32) []string {
 
 func (b *bindings) bindPreambles() {
 	b.p.preambles = map[uint32]*p4configv1.Preamble{}
-	for _, o := range b.info.Tables {
-		b.p.preambles[o.Preamble.GetId()] = o.Preamble
-	}
-	for _, o := range b.info.ActionProfiles {
-		b.p.preambles[o.Preamble.GetId()] = o.Preamble
-	}
-	for _, o := range b.info.Counters {
-		b.p.preambles[o.Preamble.GetId()] = o.Preamble
-	}
-	for _, o := range b.info.Meters {
-		b.p.preambles[o.Preamble.GetId()] = o.Preamble
-	}
-	for _, o := range b.info.Registers {
-		b.p.preambles[o.Preamble.GetId()] = o.Preamble
-	}
-	for _, o := range b.info.ValueSets {
-		b.p.preambles[o.Preamble.GetId()] = o.Preamble
-	}
-	for _, o := range b.info.Digests {
-		b.p.preambles[o.Preamble.GetId()] = o.Preamble
+	addPreambles(b.p.preambles, b.info.Tables)
+	addPreambles(b.p.preambles, b.info.ActionProfiles)
+	addPreambles(b.p.preambles, b.info.Counters)
+	addPreambles(b.p.preambles, b.info.Meters)
+	addPreambles(b.p.preambles, b.info.Registers)
+	addPreambles(b.p.preambles, b.info.ValueSets)
+	addPreambles(b.p.preambles, b.info.Digests)
+}
+
+func addPreambles[T interface{ GetPreamble() *p4configv1.Preamble }](to map[uint32]*p4configv1.Preamble, list []T) {
+	for _, o := range list {
+		to[o.GetPreamble().GetId()] = o.GetPreamble()
 	}
 }
 
