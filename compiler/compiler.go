@@ -159,7 +159,7 @@ func (r *Result) compile(opts Options, rep *source.Reporter) {
 const tnaFile = "tna.p4"
 
 // preprocess makes the tokens of a program, and reports whether it could. A
-// program is told its target by a macro, as p4c tells it: a program that turns
+// program is told its target by a macro, as with p4c: a program that turns
 // out to include tna.p4 is read again for that.
 func (r *Result) preprocess(opts Options, text string, rep *source.Reporter) bool {
 	const tofino = "__TARGET_TOFINO__"

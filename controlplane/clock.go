@@ -15,7 +15,7 @@ const clockJump = 2 * time.Second
 
 // watchClock says when someone sets the clock of a BMv2, which times packets
 // and paces queues by the wall clock of its machine. Others count time by a
-// clock that nobody sets.
+// monotonic clock.
 func (s *Session) watchClock(ctx context.Context) {
 	if s.options.Probe <= 0 || s.target.Thrift == "" {
 		return
@@ -31,7 +31,7 @@ func (s *Session) watchClock(ctx context.Context) {
 }
 
 // compareClocks reads two clocks at each tick: ours, and what has elapsed on
-// the switch's in µs. A jump counts when a second reading bears it out: a
+// the switch's in µs. A jump counts when a second reading confirms it: a
 // switch that was started again is another one, and its stream will break.
 func (s *Session) compareClocks(ctx context.Context, tick <-chan time.Time, ours func() time.Time, elapsed func(context.Context) (int64, error)) {
 	var ahead time.Duration // how far the switch's clock was ahead of ours

@@ -48,7 +48,7 @@ type Session struct {
 	stream p4v1.P4Runtime_StreamChannelClient // nil while there is none
 
 	patient bool        // nobody waits for the outcome of the first attempt
-	quiet   atomic.Bool // what goes wrong is told by an error instead of events
+	quiet   atomic.Bool // failures are returned as errors and raise no events
 
 	packets inbox[*p4v1.PacketIn]
 	digests inbox[*p4v1.DigestList]
@@ -64,14 +64,14 @@ const (
 	roleUnknown role = iota // no answer yet, or no stream
 	rolePrimary
 	roleBackup
-	roleOrphan // backup of nobody
+	roleOrphan // as roleBackup, but there is no primary
 )
 
 // state is what the supervisor knows. It is copied out under the lock.
 type state struct {
 	role    role
 	mine    ElectionID // last one sent
-	highest ElectionID // that the switch has told of
+	highest ElectionID // that the switch has announced
 	cause   error      // why there is no stream
 	fatal   error      // why there will never be one
 	streams int        // how many have stood, this one included
@@ -216,7 +216,7 @@ func (s *Session) set(change func(*state)) {
 	s.mu.Unlock()
 }
 
-// await waits until ok says that it likes the state.
+// await waits until ok accepts the state.
 func (s *Session) await(ctx context.Context, ok func(state) bool) (state, error) {
 	for {
 		s.mu.Lock()

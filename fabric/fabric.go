@@ -26,7 +26,7 @@ type Config struct {
 	// Threads is how many goroutines run nodes; results do not depend on it.
 	// Zero means one.
 	Threads int
-	// Tap, if set, says who watches the frames that reach a node; nil: nobody.
+	// Tap, if set, returns the function that watches the frames that reach a node, or nil.
 	Tap func(n *topo.Node) Tap
 	// Progress, if set, is called now and then while time passes, from the
 	// goroutine of RunUntil.

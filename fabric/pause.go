@@ -10,8 +10,8 @@ import (
 // PauseEvent is a PFC frame that reached a node, for one class.
 type PauseEvent struct {
 	Time   vtime.Time
-	Node   int    // that was told to stop or go on
-	Port   int    // on which it was told
+	Node   int    // that received the PAUSE or RESUME
+	Port   int    // on which it received it
 	Class  uint8  // 0 to 7
 	Quanta uint16 // 512 bit times each; zero: go on
 }

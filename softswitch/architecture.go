@@ -38,7 +38,7 @@ func (s *Switch) copyOf(p *tm.Packet) *tm.Packet {
 	return c
 }
 
-// internal reports whether what is sent at a place gets nowhere.
+// internal reports whether a port, by its place, has no link.
 func (s *Switch) internal(place int) bool {
 	return place == s.nowhere || place < len(s.cfg.Ports) && s.cfg.Ports[place].Internal
 }

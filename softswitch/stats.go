@@ -77,7 +77,7 @@ type ClassStats struct {
 	IngressBytes, MaxIngressBytes int64
 }
 
-// An Observer is told what happens, at the time it happens, for time lines
+// An Observer is notified of events at the time they happen, for time lines
 // and traces. Its functions run on the data path; those that are nil are not
 // called.
 type Observer struct {
@@ -133,7 +133,7 @@ func (s *Switch) QueueBytes(number int) (n int64) {
 	return n
 }
 
-// Observe has o told what happens from now on; nil ends that.
+// Observe has o notified of events from now on; nil ends that.
 func (s *Switch) Observe(o *Observer) {
 	s.observer = o
 	var w tm.Watcher

@@ -288,7 +288,7 @@ func (s *Switch) Waiting(in, out, class int) int64 {
 	return s.tm.Waiting(i, o, class)
 }
 
-// drop ends the life of a packet.
+// drop counts a packet as dropped and releases it.
 func (s *Switch) drop(p *tm.Packet, cause DropCause) {
 	s.stats.Drops[cause]++
 	if p.Uncounted { // it never came to a queue: class zero

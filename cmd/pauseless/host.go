@@ -132,7 +132,7 @@ func (f *hostFlags) config() (*wire.Config, error) {
 	cfg.Hosts.CC.Algorithm = f.algorithm
 	cfg.Hosts.Recovery = roce.Recovery(f.recovery)
 	if f.epoch > 0 {
-		// From here on it is counted by a clock that nobody sets.
+		// From here on the monotonic clock counts.
 		cfg.Epoch = time.Now().Add(time.Until(time.Unix(0, f.epoch)))
 	}
 	if path, err := cfg.Hosts.Check(); err != nil {

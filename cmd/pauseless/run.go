@@ -56,7 +56,7 @@ func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, 
 }
 
 // checkFolder makes a folder and tries whether files can be written there, so
-// that whoever is going to work for a while knows it before.
+// that a long run is not lost to it.
 func checkFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("results cannot be written to %s: %w", dir, err)

@@ -69,7 +69,7 @@ var (
 	date    = ""
 )
 
-// versionText says which version this is: what the linker was told, or else
+// versionText says which version this is: what the linker was given, or else
 // what Go noted about the module and its checkout.
 func versionText() string {
 	v, c, d := version, commit, date

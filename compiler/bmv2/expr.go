@@ -16,7 +16,7 @@ import (
 
 const systemPrefix = include.Prefix
 
-// validField is the field that says whether a header is valid.
+// validField is the field that holds whether a header is valid.
 const validField = "$valid$"
 
 // hex writes a number with as many digits as its width has; with width 0, as

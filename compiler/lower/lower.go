@@ -12,7 +12,7 @@
 // not written at all.
 //
 // Calls are by copy-in and copy-out, as the language wants it, but a copy is
-// left out where nobody can tell (bind.go).
+// left out where that makes no difference (bind.go).
 package lower
 
 import (

@@ -44,5 +44,5 @@ func (r *Reporter) Fail() { r.errors++ }
 // Failed reports whether an error was reported.
 func (r *Reporter) Failed() bool { return r.errors > 0 }
 
-// Full reports whether there were so many errors that going on serves nobody.
+// Full reports whether there were so many errors that further ones would not help.
 func (r *Reporter) Full() bool { return r.errors > MaxErrors }

@@ -12,7 +12,7 @@ import (
 // stream is one controller's StreamChannel. Its fields are the server's
 // lock's.
 type stream struct {
-	id      *p4v1.Uint128 // nil before the first bid, and of who never wants to be primary
+	id      *p4v1.Uint128 // nil before the first bid, and for a client that never bids
 	role    string        // elections are held in each role by itself
 	primary bool
 	out     chan *p4v1.StreamMessageResponse

@@ -10,7 +10,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// Probe finds the way in to a switch's registers: it tries to read the
+// Probe finds the protocol for a switch's registers: it tries to read the
 // smallest of the program's arrays over P4Runtime and, where the switch has
 // none there, over BMv2's Thrift at the given host:port. Empty means that no
 // Thrift server is known.

@@ -17,7 +17,7 @@ import (
 // Store is a way in to the registers of one switch. All cells of an array
 // are read in one call.
 type Store interface {
-	// Backend names the way in, as in "P4Runtime".
+	// Backend names the protocol, as in "P4Runtime".
 	Backend() string
 	// Read returns all cells.
 	Read(ctx context.Context, r *schema.Register) ([]uint64, error)

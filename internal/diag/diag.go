@@ -28,7 +28,7 @@ type Pos struct {
 // file should share the pointer.
 func MakePos(file *string, line, col int32) Pos { return Pos{file, line, col} }
 
-// FilePos returns a position that says no more than the file.
+// FilePos returns a position that names only the file.
 func FilePos(name string) Pos { return Pos{file: &name} }
 
 // File returns the file's name, or "" for the zero Pos.
@@ -65,7 +65,7 @@ func (p Pos) Compare(q Pos) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
 }
 
-// Severity says whether a diagnostic stops the work.
+// Severity is whether a diagnostic stops the work.
 type Severity uint8
 
 // Severities.

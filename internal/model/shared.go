@@ -142,7 +142,7 @@ func (s *Switch) count(p *Packet, o *Outcome) {
 	})
 }
 
-// uncount ends what the packet's ingress port was told.
+// uncount takes the packet off its ingress port's queue length.
 func (s *Switch) uncount(p *Packet) {
 	q := s.Cell("ingress_qlen", s.In(p))
 	*q = max(0, *q-p.Counted)

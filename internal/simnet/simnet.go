@@ -161,8 +161,8 @@ type half struct {
 	last   time.Time
 	ended  bool  // the end has arrived
 	err    error // for both sides
-	deaf   bool  // nobody reads any more
-	shut   bool  // nobody writes any more
+	deaf   bool  // closed for reading
+	shut   bool  // closed for writing
 	mute   bool
 	slow   bool
 	cut    int // if above zero, breaks after one less

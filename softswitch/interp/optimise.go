@@ -613,7 +613,7 @@ func (o *optimiser) dropDead(live []bitset) bool {
 	return len(o.code) < len(old)
 }
 
-// prune leaves out what extraction loads for nobody.
+// prune leaves out fields that extraction loads and nothing reads.
 func (o *optimiser) prune(live []bitset) {
 	for i := range o.code {
 		in := &o.code[i]

@@ -236,7 +236,7 @@ type fieldList struct {
 	bits   int
 }
 
-// The gresses: the way into the switch and the way out.
+// The gresses of a Tofino: ingress and egress.
 const (
 	in = iota
 	out

@@ -202,7 +202,7 @@ type Extension struct {
 	Timeout vtime.Time
 	Member  *Member
 	Group   *Group
-	// Owner is for the control plane to keep what it likes.
+	// Owner is data of the control plane.
 	Owner any
 }
 

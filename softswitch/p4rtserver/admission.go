@@ -30,7 +30,7 @@ type admission struct {
 	others int            // of peers of which none is primary
 	chosen int            // of primaries
 
-	// free is what decoding may take; those who wait are told of changes.
+	// free is what decoding may take; those who wait are woken when it changes.
 	free    int64
 	changed *sync.Cond
 	held    sync.Map // decoded message → what it takes
@@ -82,7 +82,7 @@ func (a *admission) tap(ctx context.Context, info *tap.Info) (context.Context, e
 	return ctx, nil
 }
 
-// peerOf returns the address of who calls, "" if it is not known.
+// peerOf returns the address of the caller, "" if it is not known.
 func peerOf(ctx context.Context) string {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		return p.Addr.String()

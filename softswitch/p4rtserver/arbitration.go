@@ -300,7 +300,7 @@ func (a *arbiter) primaries() []primary {
 	return list
 }
 
-// mayAck reports whether a stream may acknowledge what its role is told of.
+// mayAck reports whether a stream may acknowledge the digests of its role.
 func (a *arbiter) mayAck(c *client, concerns func(*scope) bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

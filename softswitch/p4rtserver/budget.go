@@ -29,7 +29,7 @@ const (
 	maxRoleConfig = 1 << 16 // bytes
 	maxRoles      = 64      // roles that are remembered
 	maxClients    = 1024    // streams in all roles, and in none
-	maxDetails    = 1 << 16 // elements of a batch whose errors are told one by one
+	maxDetails    = 1 << 16 // elements of a batch whose errors are reported one by one
 	maxTexts      = 1 << 20 // bytes of text in these errors
 	maxErrorText  = 1 << 10 // bytes of one error, to the log or to a peer
 	maxEcho       = 1 << 16 // bytes of a message that an error on the stream repeats

@@ -119,7 +119,7 @@ func (z *digester) add(number int, values [][]uint64) {
 	q.arm()
 }
 
-// concerns reports whether a role is told of these digests.
+// concerns reports whether a role gets these digests.
 func (q *digestQueue) concerns(sc *scope) bool {
 	return sc.has(q.z.d.pipeline.called(q.b.info.GetPreamble().GetId())...)
 }

@@ -35,7 +35,7 @@ type GRPCConfig struct {
 	MaxMessage int
 	// MaxStreams bounds the calls under way on one connection: 256 if zero.
 	MaxStreams uint32
-	// Calls is told of each call that has ended; nil is not.
+	// Calls, if set, is called after each call.
 	Calls func(method string, code codes.Code, took time.Duration)
 	Log   *slog.Logger
 	// Wrap is around every call that is no stream, for tests that watch a

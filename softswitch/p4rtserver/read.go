@@ -21,7 +21,7 @@ const patience = time.Minute
 
 // Read implements the RPC of this name. It sees all of a write or nothing:
 // what is read is gathered first, while writes wait, and sent afterwards. A
-// reader that takes its time holds up nobody. Until it has taken all, the
+// slow reader delays no other. Until it has taken all, the
 // answer is kept as the bytes that go out, and counted.
 func (s *Server) Read(r *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
 	if err := s.checkDevice(r.DeviceId); err != nil {

@@ -89,7 +89,7 @@ func segment(gso byte, size, start int, frame []byte, b *Batch) bool {
 			return false
 		}
 		headers, csumAt, proto = start+int(frame[start+12]>>4)*4, start+16, packet.ProtoTCP
-		if headers < start+tcpLen { // the sender writes its length as it likes
+		if headers < start+tcpLen { // the length is the sender's claim
 			return false
 		}
 	}

@@ -12,7 +12,7 @@ type account struct {
 	base     int64 // in the reserve and the shared part
 	headroom int64
 	max      int64 // of both
-	pausing  bool  // the sender was told to stop
+	pausing  bool  // the sender was sent a PAUSE
 	since    vtime.Time
 	renewal  uint64 // number of the pause, so that an old renewal is known
 }
@@ -146,7 +146,7 @@ func (o *port) tell(class int, quanta uint16) {
 	o.wake()
 }
 
-// renew is the event at half of a pause: one that lasts is told again.
+// renew is the event at half of a pause: the PAUSE is sent again if it lasts.
 type renew port
 
 func (e *renew) Fire(_ vtime.Time, arg uint64) {

@@ -170,7 +170,7 @@ type Manager struct {
 	watch         Watcher
 }
 
-// Watcher is told of changes; nil functions are not called.
+// Watcher is notified of changes; nil functions are not called.
 type Watcher struct {
 	Pause   func(port, class int, received, paused bool)
 	Queue   func(port, queue int, d Depth)
@@ -239,7 +239,7 @@ func New(cfg Config, h Handler) (*Manager, error) {
 // Attach gives the manager its clock.
 func (m *Manager) Attach(s vtime.Scheduler) { m.sched = s }
 
-// Watch has w told of changes from now on.
+// Watch has w notified of changes from now on.
 func (m *Manager) Watch(w Watcher) { m.watch = w }
 
 // Get returns an empty packet.
@@ -307,7 +307,7 @@ func (m *Manager) lossless(in *port, class int) bool {
 	return m.cfg.Lossless&(1<<class) != 0 && !in.NoPFC
 }
 
-// admit says whether there is room for a packet.
+// admit returns Queued if there is room for a packet, or why there is none.
 func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 	switch in := &m.ports[p.In]; {
 	case o.down:
@@ -532,7 +532,7 @@ func (m *Manager) Held() (n int) {
 	return n
 }
 
-// SetLink says whether the link of a port is up. When it goes down, its
+// SetLink sets whether the link of a port is up. When it goes down, its
 // queues are emptied (each packet goes to drop) and both sides forget pauses.
 func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
 	o := &m.ports[port]

@@ -26,7 +26,7 @@ type Options struct {
 	Maker Maker
 	// Budget, if not zero, is the time after which no further run is begun.
 	Budget time.Duration
-	// Tell, if set, is told what happens. It is called from one goroutine at a
+	// Tell, if set, is called with what happens, from one goroutine at a
 	// time.
 	Tell func(Event)
 }

@@ -264,7 +264,7 @@ func (s *Store) Claim(key, name string, asked bool) (claim *Claim, ok bool, err 
 	return nil, false, nil
 }
 
-// bury removes the mark of a process that is gone, and says whether there is
+// bury removes the mark of a process that is gone, and reports whether there is
 // none now. Of several who find it, one removes it: the others could take away
 // what the next has just written.
 func (s *Store) bury(key string) (bool, error) {

@@ -70,7 +70,7 @@ func (c *conditions) remarks(s *result.Summary) []string {
 }
 
 // clockSetBy returns by how much the wall clock was set between two readings
-// of it that are so far apart by a clock that nobody sets.
+// of it that are so far apart by the monotonic clock.
 func clockSetBy(then, now time.Time, apart time.Duration) time.Duration {
 	return now.Round(0).Sub(then.Round(0)) - apart
 }

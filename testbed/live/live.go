@@ -38,7 +38,7 @@ type Options struct {
 	Local local.Options
 	// Pauseless and SimpleSwitch are paths of the programs that play switches.
 	Pauseless, SimpleSwitch string
-	// Say, if set, is told what is being done, Event what the controller has
+	// Say, if set, is called with what is being done, Event with what the controller has
 	// to say.
 	Say   func(text string)
 	Event func(controlplane.Event)

@@ -127,7 +127,7 @@ func kernelTime(oob []byte) time.Time {
 // longest is how long a frame may have waited to be read.
 const longest = time.Minute
 
-// monotonic returns the time of a stamp by the clock that nobody sets, given
+// monotonic returns the time of a stamp by the monotonic clock, given
 // both clocks now. A stamp that is not from the last moments was made before
 // the wall clock was set: then it is now.
 func monotonic(now, stamp time.Time) time.Time {

@@ -26,7 +26,7 @@ type Config struct {
 	// do in a second; port 0 if there is none.
 	Recirculation    int
 	RecirculationPPS int64
-	// Progress, if set, is told what is being done.
+	// Progress, if set, is called with what is being done.
 	Progress func(text string)
 }
 

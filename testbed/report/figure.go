@@ -146,7 +146,7 @@ func fctCDF(g *group) []Curves {
 	return []Curves{fig}
 }
 
-// binsPerDecade is how finely slowdowns are told apart by flow size.
+// binsPerDecade is the number of bins of flow size per decade.
 const binsPerDecade = 4
 
 // slowdownBySize makes the slowdown of flows of like size: the median, and what

@@ -157,7 +157,7 @@ type Judged struct {
 	cells [][2]int // cells, with and than, that it rests on; -1: a number
 }
 
-// toldByAll reports whether a metric is told wrong by the flows that have ended when
+// toldByAll reports whether a metric of the ended flows alone would be wrong when
 // others have not.
 func toldByAll(name string) bool {
 	base, _, _ := strings.Cut(name, ".")

@@ -113,7 +113,7 @@ func number(r *http.Request, name string) int {
 }
 
 // rest leaves what comes behind so many samples and events. What became of
-// flows is told once, at the end.
+// flows is sent once, at the end.
 func rest(run *record.Run, samples, events int) {
 	samples, events = min(samples, len(run.TNS)), min(events, len(run.Events))
 	run.TNS, run.Use, run.Queues = run.TNS[samples:], run.Use[samples:], run.Queues[samples:]

@@ -38,7 +38,7 @@ type Config struct {
 	Threads  int // goroutines that run nodes; zero means one
 	// Tap, if set, says who watches the frames that reach a node.
 	Tap func(n *topo.Node) fabric.Tap
-	// Progress and Event, if set, are told how far the run has got and what
+	// Progress and Event, if set, are called with how far the run has got and what
 	// the controller has to say.
 	Progress func(fabric.Progress)
 	Event    func(controlplane.Event)

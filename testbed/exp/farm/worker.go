@@ -22,7 +22,7 @@ type Worker struct {
 	Parallel, Threads int // runs at a time, goroutines of each; zero is one
 	// Idle, if not zero, is how long to wait for a job before going home.
 	Idle time.Duration
-	// Tell, if set, is told what is being made, and how it went.
+	// Tell, if set, is called with what is being run, and how it went.
 	Tell func(text string)
 
 	// make, if set, is what makes runs; tests set it.
