@@ -140,14 +140,14 @@ func (r *running) left() time.Duration {
 		}
 		jobs = append(jobs, j)
 		if at, ok := r.at[j]; ok {
-			elapsed = append(elapsed, time.Since(at))
+			elapsed = append(elapsed, max(time.Since(at), 1))
 		} else {
 			elapsed = append(elapsed, 0)
 		}
 	}
 	parallel := r.o.Parallel
-	if r.o.Maker != nil { // as many as are asked for do not run at a time
-		parallel = len(r.at)
+	if r.o.Maker != nil { // not as many as are asked for: those under way, and the one that has just ended
+		parallel = len(r.at) + 1
 	}
 	return r.costs.left(r.p, jobs, elapsed, parallel)
 }
@@ -161,7 +161,7 @@ func (r *running) tell(e Event) {
 	if e.Name == "" && e.Job.Key != "" {
 		e.Name = r.p.Name(e.Job)
 	}
-	if e.Kind == Over || e.Kind == Going && time.Since(r.told) > tellEvery {
+	if (e.Kind == Over || e.Kind == Going) && (r.told.IsZero() || time.Since(r.told) >= tellEvery) {
 		e.Left, r.told = r.left(), time.Now()
 		r.estimate = e.Left
 	} else {

@@ -3,6 +3,7 @@
 package exp
 
 import (
+	"container/heap"
 	"time"
 
 	"github.com/pauseless/pauseless/testbed/result"
@@ -128,18 +129,53 @@ func (c *costs) seconds(p *Plan, j Job) float64 {
 	return c.took / c.work * p.work(j)
 }
 
-// left returns how long some runs take, of which some are under way, so many
-// at a time.
+// left returns how long some runs take, so many at a time, begun in this order
+// as soon as there is room. Those that have been under way for some time come
+// first.
 func (c *costs) left(p *Plan, jobs []Job, elapsed []time.Duration, parallel int) time.Duration {
-	var sum, longest float64
-	for i, j := range jobs {
-		s := c.seconds(p, j)
-		if s < 0 {
-			return -1
+	free := make(ends, 0, max(parallel, 1)) // when each that makes runs has ended its last, in seconds from now
+	var last float64
+	for _, underWay := range []bool{true, false} {
+		for i, j := range jobs {
+			if elapsed[i] > 0 != underWay {
+				continue
+			}
+			s := c.seconds(p, j)
+			if s < 0 {
+				return -1
+			}
+			var end float64
+			switch {
+			case underWay: // one that takes longer than was thought takes a little longer still
+				end = max(s-elapsed[i].Seconds(), s/10)
+				heap.Push(&free, end)
+			case len(free) < parallel:
+				end = s
+				heap.Push(&free, end)
+			default:
+				end = free[0] + s
+				free[0] = end
+				heap.Fix(&free, 0)
+			}
+			last = max(last, end)
 		}
-		s = max(s-elapsed[i].Seconds(), 0)
-		sum += s
-		longest = max(longest, s)
 	}
-	return time.Duration(max(sum/float64(max(parallel, 1)), longest) * float64(time.Second))
+	return time.Duration(last * float64(time.Second))
+}
+
+// ends is a heap of times.
+type ends []float64
+
+func (e ends) Len() int           { return len(e) }
+func (e ends) Less(i, j int) bool { return e[i] < e[j] }
+func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+
+// Push implements heap.Interface.
+func (e *ends) Push(x any) { *e = append(*e, x.(float64)) }
+
+// Pop implements heap.Interface.
+func (e *ends) Pop() any {
+	x := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return x
 }
