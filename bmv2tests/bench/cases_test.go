@@ -27,7 +27,7 @@ type Case struct {
 	Defines []string
 	// Rate is that of the ports; 0 is as fast as it goes.
 	Rate vtime.Rate
-	// Like is the case with small tables that this one is compared with.
+	// Like is the case with smaller tables that this one is compared with.
 	Like string
 
 	routes int
@@ -38,13 +38,16 @@ func cases() []Case {
 	router := func(match string, routes int, like string) Case {
 		return Case{Name: fmt.Sprintf("router-%s-%d", match, routes), Program: "router", Defines: []string{"MATCH=" + match}, Like: like, routes: routes, match: match}
 	}
+	like := func(match string, routes int) string { return fmt.Sprintf("router-%s-%d", match, routes) }
 	return []Case{
 		router("lpm", small, ""),
-		router("lpm", 100_000, fmt.Sprintf("router-lpm-%d", small)),
+		router("lpm", 1000, like("lpm", small)),
+		router("lpm", 100_000, like("lpm", 1000)),
 		router("exact", small, ""),
-		router("exact", 100_000, fmt.Sprintf("router-exact-%d", small)),
+		router("exact", 1000, like("exact", small)),
+		router("exact", 100_000, like("exact", 1000)),
 		router("ternary", small, ""),
-		router("ternary", 1000, fmt.Sprintf("router-ternary-%d", small)),
+		router("ternary", 1000, like("ternary", small)),
 		{Name: "rlb-drill", Program: "rlb-drill"},
 		{Name: "rlb-drill-40G", Program: "rlb-drill", Rate: 40 * vtime.Gbps},
 	}

@@ -76,11 +76,12 @@ func BenchmarkSwitch(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeTables compares the cases with large tables with those with
-// small ones. Both take turns of many short rounds, so that what else the
-// machine does meets both alike. It reports the large table's rate as a
-// percentage of the small one's: the median of the turns, and the first and
-// ninth tenth.
+// BenchmarkLargeTables compares cases with large tables with those that have
+// smaller ones: 100,000 routes are to be at most a quarter slower than 1,000.
+// Both take turns of many short rounds, so that what else the machine does
+// meets both alike. It reports the packets per second with the larger table as
+// a percentage of those with the smaller one: the median of the turns, and the
+// first and ninth tenth.
 func BenchmarkLargeTables(b *testing.B) {
 	const turns, rounds, round, warm = 20, 50, 1000, 50_000
 	// turn returns how long a round takes: the one that a quarter beats.
@@ -111,7 +112,7 @@ func BenchmarkLargeTables(b *testing.B) {
 			}
 			slices.Sort(percent)
 			n := len(percent)
-			b.ReportMetric(percent[n/2], "%-of-small")
+			b.ReportMetric(percent[n/2], "%-of-smaller")
 			b.ReportMetric(percent[n/10], "%-10th")
 			b.ReportMetric(percent[n-1-n/10], "%-90th")
 		})

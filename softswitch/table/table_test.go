@@ -338,3 +338,48 @@ func BenchmarkLookup(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkRoutes looks up 65,536 different addresses in turn, one by one and in
+// batches, as the switch does.
+func BenchmarkRoutes(b *testing.B) {
+	const flows = 1 << 16
+	for _, routes := range []int{16, 1000, 100_000} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		index := newLPM32(32)
+		var prefixes []Match
+		for len(prefixes) < routes {
+			m := Match{Value: []uint64{0}, Prefix: 16 + rng.IntN(17)}
+			m.Value[0] = uint64(rng.Uint32()) >> (32 - m.Prefix) << (32 - m.Prefix)
+			if _, dup := index.Find(&m); !dup {
+				index.Insert(&m, uint32(len(prefixes)))
+				prefixes = append(prefixes, m)
+			}
+		}
+		keys := make([]uint64, flows)
+		for i := range keys {
+			m := prefixes[rng.IntN(routes)]
+			keys[i] = m.Value[0] | uint64(rng.Uint32())>>m.Prefix
+		}
+		b.Run(fmt.Sprintf("one/%d", routes), func(b *testing.B) {
+			i := 0
+			for b.Loop() {
+				if _, ok := index.Lookup1(keys[i]); !ok {
+					b.Fatal("miss")
+				}
+				i = (i + 1) % flows
+			}
+		})
+		b.Run(fmt.Sprintf("batch/%d", routes), func(b *testing.B) {
+			const batch = 32
+			var entries [batch]uint32
+			i := 0
+			for n := 0; n < b.N; n += batch {
+				index.LookupAll(keys[i:i+batch], entries[:])
+				if entries[0] == 0 {
+					b.Fatal("miss")
+				}
+				i = (i + batch) % flows
+			}
+		})
+	}
+}
