@@ -193,7 +193,7 @@ func (c *crew) run(end vtime.Time) vtime.Time {
 	return next
 }
 
-// share gives each member its nodes: the heaviest group of late goes to the
+// share gives each member its nodes: the group with the most recent work goes to the
 // one that has least, and so on.
 func (c *crew) share() {
 	if len(c.helpers) == 0 {

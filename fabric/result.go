@@ -26,7 +26,7 @@ type Results struct {
 	Overflowed uint64         // frames of any class that they had no room for
 }
 
-// FlowResult is what became of a flow.
+// FlowResult is the outcome of a flow.
 type FlowResult struct {
 	Flow
 	Finished  bool

@@ -53,7 +53,7 @@ type sender struct {
 	stalled bool // had to wait for PFC at the NIC
 	sent    int64
 	resent  [3]int64   // of those, again, by cause
-	cause   Cause      // of what is sent again now
+	cause   Cause      // of the retransmissions that are due
 	ended   vtime.Time // zero: not yet
 	cnps    int64
 
@@ -451,7 +451,7 @@ func (o *Outgoing) Packets() (total, sent int64) { return o.total, o.sent }
 // Resent returns how many packets were sent that had been sent before.
 func (o *Outgoing) Resent() int64 { return o.sent - o.high }
 
-// A Cause is why packets are sent again.
+// A Cause is a reason for retransmissions.
 type Cause uint8
 
 // Causes.
@@ -461,7 +461,7 @@ const (
 	Selective              // a packet is missing below others that have come
 )
 
-// ResentBy returns how many of those were sent again for a cause.
+// ResentBy returns how many packets were retransmitted for a cause.
 func (o *Outgoing) ResentBy(c Cause) int64 { return o.resent[c] }
 
 // Acked returns how many payload bytes have been acknowledged.

@@ -183,7 +183,7 @@ func (s *Store) put(key string, data []byte) error {
 func (s *Store) mark(kind, key string) string { return filepath.Join(s.dir, kind, key+".json") }
 
 // heartbeat is how often a process that is at a run says so, and silence after
-// how long it counts as gone.
+// how long it counts as lost.
 const (
 	heartbeat = 5 * time.Second
 	silence   = 30 * time.Second

@@ -257,7 +257,7 @@ func noOffload(iface string) error {
 	return nil
 }
 
-// removeLink deletes an interface, and with it its peer. One that is gone is
+// removeLink deletes an interface, and with it its peer. One that is not there is
 // no error.
 func removeLink(name string) error {
 	l, err := netlink.LinkByName(name)

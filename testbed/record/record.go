@@ -54,7 +54,7 @@ type Register struct {
 	Unit string `json:"unit"`
 }
 
-// Flow is a flow and what became of it, in nanoseconds; FCTNS is zero as long
+// Flow is a flow and its outcome, in nanoseconds; FCTNS is zero as long
 // as it is not finished.
 type Flow struct {
 	Src     int   `json:"src"` // nodes

@@ -118,7 +118,7 @@ func (r *Recorder) Look(lab *virtual.Lab) {
 	r.last = now
 }
 
-// End implements scenario.Follower: it notes what became of the flows.
+// End implements scenario.Follower: it records the outcomes of the flows.
 func (r *Recorder) End(results *fabric.Results) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -254,7 +254,7 @@ type tap struct {
 	epoch   uint64 // of pathLooks samples
 	ipAt    int    // where the last IPv4 header in a frame with other headers was
 	// recent has flows that were seen since the last sample, by a hash: one that
-	// is not found is noted once more, which does no harm.
+	// is not found is recorded again, which does no harm.
 	recent [256]struct {
 		flow  uint64
 		epoch uint64

@@ -52,7 +52,7 @@ func (p *Page) outcome(o *result.Outcome) *Experiment {
 	return x
 }
 
-// verdict says in a sentence what became of a claim.
+// verdict describes the outcome of a claim in a sentence.
 func verdict(j *result.Judged) Answer {
 	text := j.Text
 	if j.Point != "" {

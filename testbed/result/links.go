@@ -20,7 +20,7 @@ const LinksKept = 10
 // linksShown is how many links a table shows.
 const linksShown = 5
 
-// links sets what became of single links, those that were paused longest first.
+// links sets the metrics of single links, those that were paused longest first.
 // Links that join the same nodes count as one.
 func (o *Outcome) links() {
 	o.Links, o.LinksLeftOut = nil, 0

@@ -112,7 +112,7 @@ const (
 	Failed = "failed" // an error
 )
 
-// RunNote says what became of a run.
+// RunNote describes the outcome of a run.
 type RunNote struct {
 	Arm     string   `json:"arm"`
 	Point   []string `json:"point,omitempty"`
@@ -136,7 +136,7 @@ const (
 	Inconclusive = "inconclusive"
 )
 
-// Judged is a claim at a point, and what became of it.
+// Judged is a claim at a point, and its verdict.
 type Judged struct {
 	Claim   Claim  `json:"claim"`
 	Text    string `json:"text"`

@@ -97,7 +97,7 @@ func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
 	return c
 }
 
-// marking makes Hermes heed how the program's switches mark packets.
+// marking makes Hermes take account of how the program's switches mark packets.
 func marking(h *roce.Hermes, m *manifest.Manifest) {
 	var v [3]float64
 	for i, name := range []string{"red.kmin", "red.kmax", "red.pmax"} {

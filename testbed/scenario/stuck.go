@@ -13,8 +13,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// stuckAfter is for how long nothing of a flow has to be acknowledged for it
-// to count as stuck: ten timeouts, and at least 20 ms.
+// stuckAfter is the time without an acknowledgement after which a flow counts as
+// stuck: ten timeouts, and at least 20 ms.
 func stuckAfter(h *roce.Config) vtime.Time { return max(20*vtime.Millisecond, 10*h.RTO) }
 
 // progressMeter finds flows of which nothing is acknowledged any more.

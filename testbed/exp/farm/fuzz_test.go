@@ -83,7 +83,7 @@ func (m *message) Nak() error                       { m.fate = append(m.fate, "n
 func (m *message) NakWithDelay(time.Duration) error { m.fate = append(m.fate, "nak"); return nil }
 func (m *message) DoubleAck(context.Context) error  { m.fate = append(m.fate, "ack"); return nil }
 
-// shop is a farm whose server is memory, with a worker's bench at it.
+// shop is a farm whose server is in memory, with a worker.
 func shop() (*Farm, *bench) {
 	f := &Farm{build: "b", lease: time.Minute, waiting: map[string][]chan struct{}{}, sent: map[*exp.Plan]string{},
 		plans: memory{objects: map[string][]byte{}}, results: memory{objects: map[string][]byte{}}, failed: keys{values: map[string]string{}}}

@@ -22,7 +22,7 @@ func WarningThreshold(qPFC, dC model.Bytes, n int64) model.Bytes {
 	return max(low, high)
 }
 
-// A Predictor says whether an ingress port is about to trigger PFC.
+// A Predictor decides whether an ingress port is about to trigger PFC.
 type Predictor struct {
 	// Derivative is the paper's section III-B; without it only q ≥ Qth
 	// warns, as in the paper's hardware (section V, table Readqlen).

@@ -49,7 +49,7 @@ type FailureDetector struct {
 	Potential int
 }
 
-// Close ends a window. next says whether the one that follows is adjacent: if
+// Close ends a window. next is true if the one that follows is adjacent: if
 // whole t_rc pass without a recirculation, there is nothing to average in
 // them, and line 12 clears the counts. It reports the faulty port, if there is
 // one.
