@@ -11,9 +11,10 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// sweep is an experiment of 200 runs of a few milliseconds of virtual time.
+// sweep is an experiment of 200 runs of some tenths of a second each, which is
+// short for a run.
 func sweep(t testing.TB) *Plan {
-	p := tinyPlan(t, "values: [20KB, 40KB]", "values: [200KB, 400KB]", "degree: 2, size: 20KB, to: h1", "degree: 2, size: 20KB, to: h1, times: 40, interval: 200us")
+	p := tinyPlan(t, "values: [20KB, 40KB]", "values: [200KB, 400KB]", "degree: 2, size: 20KB, to: h1", "degree: 2, size: 20KB, to: h1, times: 200, interval: 200us")
 	p.Scenario.Reseed(50)
 	return p
 }
@@ -46,4 +47,23 @@ func BenchmarkRunnerOverhead(b *testing.B) {
 	}
 	b.ReportMetric(100*(float64(run)/float64(bare)-1), "%overhead")
 	b.ReportMetric(bare.Seconds()/float64(b.N)/200*1000, "ms/run")
+}
+
+// How much of two cores a sweep uses, two runs at a time: the rest is waiting for
+// the disk, and for the last run.
+func BenchmarkTwoCores(b *testing.B) {
+	p := sweep(b)
+	st := newStore(b)
+	var used, took time.Duration
+	for b.Loop() {
+		cpu, begun := processor(), time.Now()
+		if _, err := Run(context.Background(), p, st, Options{Parallel: 2}); err != nil {
+			b.Fatal(err)
+		}
+		used, took = used+processor()-cpu, took+time.Since(begun)
+		b.StopTimer()
+		st = newStore(b)
+		b.StartTimer()
+	}
+	b.ReportMetric(100*used.Seconds()/took.Seconds()/2, "%busy")
 }

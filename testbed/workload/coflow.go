@@ -20,7 +20,9 @@ import (
 // The paper gives arrivals a Poisson distribution with λ = 2.5 and no unit;
 // the interval above reads it as 2.5 per millisecond.
 type Coflow struct {
-	Count int        `yaml:"count" limits:"1.."` // coflows
+	// Count is how many coflows there are. Those that follow one another by
+	// Interval may leave it out where the traffic goes on as long as is measured.
+	Count int        `yaml:"count" limits:"1.."`
 	Flows int        `yaml:"flows" limits:"1.."` // of each
 	Size  vtime.Size `yaml:"size"`               // of each flow; or
 	Total vtime.Size `yaml:"total"`              // of a coflow, shared evenly; or
@@ -60,7 +62,7 @@ func (p *Pareto) quantile(u float64) int64 {
 	return min(max(int64(x), int64(p.Low)), int64(p.High))
 }
 
-func (c *Coflow) check(t *topo.Topology, _ bool) (string, error) {
+func (c *Coflow) check(t *topo.Topology, open bool) (string, error) {
 	_, key, err := c.From.pickFor(t, "from")
 	if err != nil {
 		return key, err
@@ -76,10 +78,12 @@ func (c *Coflow) check(t *topo.Topology, _ bool) (string, error) {
 		}
 	}
 	switch {
-	case c.Count < 1 || c.Count > maxFlows:
+	case c.Count == 0 && open && (c.Interval == 0 || c.Each):
+		return "count", fmt.Errorf("count is missing; only coflows that follow one another, by interval and without each, go on without it")
+	case c.Count < 1 && !(c.Count == 0 && open) || c.Count > maxFlows:
 		return "count", fmt.Errorf("count is %d, must be from 1 to %d", c.Count, maxFlows)
-	case c.Flows < 1 || c.Flows > maxFlows/c.Count:
-		return "flows", fmt.Errorf("flows is %d, must be from 1 to %d", c.Flows, maxFlows/c.Count)
+	case c.Flows < 1 || c.Flows > maxFlows/max(c.Count, 1):
+		return "flows", fmt.Errorf("flows is %d, must be from 1 to %d", c.Flows, maxFlows/max(c.Count, 1))
 	case given != 1 || c.Size < 0 || c.Total < 0:
 		return "", fmt.Errorf("exactly one of size, total, sizes and pareto must be given")
 	case c.Total > 0 && int64(c.Total) < int64(c.Flows):
@@ -115,10 +119,19 @@ func (c *Coflow) check(t *topo.Topology, _ bool) (string, error) {
 func (c *Coflow) flows(g *gen) {
 	from, _ := c.From.pick(g.t)
 	to, _ := c.To.pick(g.t)
-	begin := c.Start
-	for i := range c.Count {
-		g.base.Coflow = g.next
-		g.next++
+	begin, next := c.Start, &g.next
+	if c.Count == 0 {
+		// How many there are depends on how long one looks; the numbers of the
+		// other parts' coflows must not.
+		own := uint32(g.base.Group)*maxFlows + uint32(g.base.Group)<<12
+		next = &own
+	}
+	for i := 0; i < c.Count || c.Count == 0 && begin < g.until && len(g.out) <= maxFlows; i++ {
+		if uint16(*next) == 0 {
+			*next++ // packets carry the lower 16 bits, and zero is none
+		}
+		g.base.Coflow = *next
+		*next++
 		targets := to
 		if c.Receivers > 0 {
 			targets = append([]int(nil), to...)

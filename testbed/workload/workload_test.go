@@ -455,6 +455,24 @@ func TestMistakesInParts(t *testing.T) {
 	}
 }
 
+// Packets carry 16 bits of a coflow's number, of which zero is none: the
+// 65,536th was none.
+func TestNoCoflowIsNoneInTheTag(t *testing.T) {
+	network, err := (&topo.LeafSpine{Leaves: 2, Spines: 2, HostsPerLeaf: 4, Rate: 40 * vtime.Gbps, Delay: vtime.Microsecond}).Build("n", topo.NewSpec().Switch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows, err := Generate([]Spec{{Coflow: &Coflow{Count: 66_000, Flows: 1, Size: 1000}}}, network, 1)
+	if err != nil || len(flows) != 66_000 {
+		t.Fatalf("error %v, %d flows", err, len(flows))
+	}
+	for _, f := range flows {
+		if uint16(f.Coflow) == 0 {
+			t.Fatalf("coflow %d is none", f.Coflow)
+		}
+	}
+}
+
 // What starts before a time does not depend on how much longer one looks.
 func TestOpenTrafficIsThePrefixOfMore(t *testing.T) {
 	network, err := (&topo.LeafSpine{Leaves: 2, Spines: 2, HostsPerLeaf: 4, Rate: 40 * vtime.Gbps, Delay: vtime.Microsecond}).Build("n", topo.NewSpec().Switch)
@@ -466,6 +484,8 @@ func TestOpenTrafficIsThePrefixOfMore(t *testing.T) {
 		{Incast: &Incast{Degree: 3, Size: 9000, Interval: 100 * vtime.Microsecond, Random: true, Jitter: 50 * vtime.Microsecond}},
 		{Burst: &Burst{From: "h1", To: "h2", Flows: 2, Size: 100, Interval: 300 * vtime.Microsecond}},
 		{Long: &Long{From: "h1", To: "h5"}},
+		{Coflow: &Coflow{Flows: 3, Size: 4000, Interval: 200 * vtime.Microsecond}},
+		{Coflow: &Coflow{Count: 2, Flows: 2, Size: 4000, Spread: 100 * vtime.Microsecond}},
 	}
 	more, err := GenerateUntil(parts, network, 7, 4*vtime.Millisecond)
 	if err != nil {
@@ -480,7 +500,30 @@ func TestOpenTrafficIsThePrefixOfMore(t *testing.T) {
 			t.Errorf("the %d flows until %v are not the first of those until 4 ms", len(flows), until)
 		}
 	}
-	if _, err := Generate(parts, network, 7); err == nil {
-		t.Error("poisson without an end: no error")
+	coflows := make(map[uint32]int)
+	for _, f := range more {
+		if f.Group == 5 {
+			coflows[f.Coflow]++
+		}
+	}
+	if len(coflows) < 10 || len(coflows) > 40 {
+		t.Errorf("%d coflows in 4 ms, want about 20", len(coflows))
+	}
+	for n, flows := range coflows {
+		if uint16(n) == 0 {
+			t.Errorf("coflow %d is none in the tag of packets, which has 16 bits", n)
+		}
+		if flows != 3 {
+			t.Errorf("coflow %d has %d flows, want 3", n, flows)
+		}
+	}
+	for i, want := range map[int]string{0: "poisson", 4: "coflow.count"} {
+		if _, err := Generate(parts[i:i+1], network, 7); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s without an end: %v", want, err)
+		}
+	}
+	together := []Spec{{Coflow: &Coflow{Flows: 3, Size: 4000, Interval: 200 * vtime.Microsecond, Each: true}}}
+	if _, err := GenerateUntil(together, network, 7, vtime.Millisecond); err == nil || !strings.Contains(err.Error(), "count is missing") {
+		t.Errorf("coflows that begin together, without an end: %v", err)
 	}
 }
