@@ -158,11 +158,9 @@ func (g *Drawer) Queue(i int) int64 {
 		return g.UpTo(2 * g.Scale)
 	}
 	points := []int64{g.Scale, g.Scale / 2}
-	for _, s := range g.Schemes {
-		for _, name := range s.NearQueue {
-			if v := g.Arg(name, i); v != 0 {
-				points = append(points, v)
-			}
+	for _, name := range g.sizes {
+		if v := g.Arg(name, i); v != 0 {
+			points = append(points, v)
 		}
 	}
 	// A packet short of it, or a packet more.
@@ -183,10 +181,8 @@ func (g *Drawer) Past(int) int64 {
 		return g.Now - g.UpTo(1<<31-1<<26)
 	case 1:
 		points := []int64{g.Pace, g.Pace}
-		for _, s := range g.Schemes {
-			for _, name := range s.NearTime {
-				points = append(points, g.Arg(name, Default), g.Arg(name, g.hot))
-			}
+		for _, name := range g.spans {
+			points = append(points, g.Arg(name, Default), g.Arg(name, g.hot))
 		}
 		return g.Now - max(0, Pick(g, points...)+g.R.Int64N(5)-2)
 	}
@@ -211,9 +207,9 @@ func (g *Drawer) Duration(int) int64 {
 	pass, points := int64(0), []int64{g.Pace, 2 * g.Pace}
 	for _, s := range g.Schemes {
 		pass = max(pass, g.Arg(s.PassTime, Default))
-		for _, name := range s.NearTime {
-			points = append(points, g.Arg(name, Default))
-		}
+	}
+	for _, name := range g.spans {
+		points = append(points, g.Arg(name, Default))
 	}
 	switch {
 	case g.R.IntN(8) == 0:

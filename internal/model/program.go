@@ -30,6 +30,9 @@ type Program struct {
 
 	registers []RegisterCells
 	draws     map[string]func(*Drawer, Args) int64 // of arguments, by table.argument
+	// Arguments ("table.argument") that are sizes of queues and spans of time by
+	// their formulas: values are drawn near them.
+	sizes, spans []string
 }
 
 // RegisterCells is a register, or one field of a register of pairs.
@@ -60,6 +63,16 @@ func NewProgram(m *manifest.Manifest) *Program {
 		p.Lossless = lossless
 	}
 	p.Recirculate = m.RecirculationPort
+	for _, t := range m.Tables {
+		for _, a := range t.Args {
+			switch unit, _, _ := strings.Cut(string(a.Value), "("); unit {
+			case "bytes":
+				p.sizes = append(p.sizes, t.Name+"."+a.Name)
+			case "span":
+				p.spans = append(p.spans, t.Name+"."+a.Name)
+			}
+		}
+	}
 	overrides := map[string]Register{}
 	p.draws = map[string]func(*Drawer, Args) int64{}
 	for _, name := range m.Features {

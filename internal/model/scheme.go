@@ -36,17 +36,14 @@ type Scheme struct {
 	// counted, not only those of a choice.
 	EveryPacket, AllPorts bool
 
-	// NearQueue and NearTime name arguments of tables ("table.argument") near
-	// which random queues and times are drawn, Depth draws a queue in the
-	// target's units of depth. TrueDepth: the target's depths must be what is
-	// in the queues. Scene has cases about one of the scheme's thresholds.
-	// PassTime and Fresh name arguments that say what waiting costs, and how
-	// long what was measured counts.
-	NearQueue, NearTime []string
-	PassTime, Fresh     string
-	Depth               func(g *Drawer) int64
-	TrueDepth           bool
-	Scene               func(g *Drawer, s *Scene)
+	// Depth draws a queue in the target's units of depth. TrueDepth: the target's
+	// depths must be what is in the queues. Scene has cases about one of the
+	// scheme's thresholds. PassTime and Fresh name arguments ("table.argument")
+	// that say what waiting costs, and how long what was measured counts.
+	PassTime, Fresh string
+	Depth           func(g *Drawer) int64
+	TrueDepth       bool
+	Scene           func(g *Drawer, s *Scene)
 
 	// Base is there if the scheme decides alone which of several paths a
 	// packet takes.

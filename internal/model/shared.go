@@ -75,7 +75,6 @@ func init() {
 			}
 		}}})
 	Add(Scheme{Name: "flowlet",
-		NearTime:  []string{"flowlet.age"},
 		Registers: map[string]Register{"flowlet_path": FlowPath()}})
 	Add(Scheme{Name: "rtt",
 		Header: NewHeader("stamped:1 echoed:1 reserved:6 stamp:32 echo_path:8 echo:32"),

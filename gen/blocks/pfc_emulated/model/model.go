@@ -7,7 +7,7 @@ package pfc_emulated
 import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
-	model.Add(model.Scheme{Name: "pfc_emulated", NearQueue: []string{"pfc_threshold.xoff", "pfc_threshold.xon"},
+	model.Add(model.Scheme{Name: "pfc_emulated",
 		Arguments: map[string]func(*model.Drawer, model.Args) int64{
 			"pfc_threshold.xoff":  func(g *model.Drawer, _ model.Args) int64 { return g.Scale/2 + g.UpTo(g.Scale) },
 			"pfc_threshold.xon":   func(g *model.Drawer, a model.Args) int64 { return max(0, a["xoff"]-g.UpTo(g.Scale)) },

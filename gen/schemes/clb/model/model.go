@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	model.Add(model.Scheme{Name: "clb", NearQueue: []string{"clb.queue_threshold"},
+	model.Add(model.Scheme{Name: "clb",
 		Base: &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1},
 		Registers: map[string]model.Register{
 			"clb_growth": {Draw: func(g *model.Drawer, i int) int64 { before := g.Queue(i); return g.Queue(i) - before }},

@@ -7,10 +7,9 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "plb", EveryPacket: true, AllPorts: true,
-		State:    newState,
-		NearTime: []string{"pause_cost.tell_again", "path_class.rtt_low"},
-		Base:     &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1, Early: true, Always: true},
-		Header:   model.NewHeader("dst_leaf:16 probe:8 load:8 echo_load:8 tolerable:32"),
+		State:  newState,
+		Base:   &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1, Early: true, Always: true},
+		Header: model.NewHeader("dst_leaf:16 probe:8 load:8 echo_load:8 tolerable:32"),
 		Fill: func(g *model.Drawer, h model.Fields) {
 			full := g.Arg("path_class.full", model.Default)
 			h["dst_leaf"], h["probe"], h["tolerable"] = g.R.Int64N(int64(g.Leaves)), model.Pick[int64](g, 0, 0, 0, 1), g.Duration(0)

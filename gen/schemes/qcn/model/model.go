@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	model.Add(model.Scheme{Name: "qcn", AllPorts: true, NearQueue: []string{"qcn.equilibrium"},
+	model.Add(model.Scheme{Name: "qcn", AllPorts: true,
 		BTH: func(_ *model.Frame, port int) bool { return port == model.PortRoCE },
 		Arguments: map[string]func(*model.Drawer, model.Args) int64{
 			"qcn.equilibrium": func(g *model.Drawer, _ model.Args) int64 { return 1 + g.UpTo(min(g.Scale, 100_000)) },

@@ -10,9 +10,8 @@ import "github.com/pauseless/pauseless/internal/model"
 func init() {
 	model.Add(model.Scheme{Name: "rlb", State: func(s *model.Switch) any { return &Warnings{Until: map[WarnKey]model.Time{}} },
 		PassTime: "Compath.pass_time", Fresh: "Compath.fresh",
-		NearQueue: []string{"Readqlen.calm", "predict.warn_at", "predict.floor", "predict.xoff"},
-		Local:     map[byte]*model.Header{kindWarning: model.NewHeader("priority:8 active:8 hops:8 origin:16 port:16 scope:16 hold:32")},
-		Frames:    8,
+		Local:  map[byte]*model.Header{kindWarning: model.NewHeader("priority:8 active:8 hops:8 origin:16 port:16 scope:16 hold:32")},
+		Frames: 8,
 		Draw: func(g *model.Drawer, leaf int64) model.Fields {
 			return model.Fields{"kind": kindWarning, "priority": g.UpTo(7), "active": model.Pick[int64](g, 0, 1, 1), "hops": g.UpTo(3), "origin": g.UpTo(100),
 				"port": g.UpTo(50), "scope": model.Pick(g, ScopeAll, leaf, leaf, int64(g.Leaves)), "hold": model.Pick(g, 0, g.UpTo(10*g.Pace))}
