@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,7 +35,8 @@ import (
 //
 //	```text
 //
-// must come out, in their order; blanks do not matter, and … is anything.
+// must come out, in their order; blanks do not matter, and … is anything. Only
+// the port of P4Runtime is another than the page says, one that is free.
 var block = regexp.MustCompile("(?ms)^```(sh|text)((?: [a-z0-9-]+)*)\n(.*?)^```$")
 
 // needs are what blocks may need: an error says what is missing.
@@ -117,10 +120,11 @@ func play(t *testing.T, page, text string, blocks [][]string) {
 			t.Fatal(err)
 		}
 	}
+	port := freePort(t)
 	var out string
 	left := false // the last commands were left out
 	for _, b := range blocks {
-		kind, words, body := b[1], strings.Fields(b[2]), b[3]
+		kind, words, body := b[1], strings.Fields(b[2]), strings.ReplaceAll(b[3], "9559", port)
 		if kind == "text" {
 			if !left {
 				expect(t, out, body)
@@ -142,7 +146,7 @@ func play(t *testing.T, page, text string, blocks [][]string) {
 		switch {
 		case left:
 		case background:
-			serveSwitch(t, dir, body)
+			serveSwitch(t, dir, strings.Replace(body, "pauseless switch", "pauseless switch --grpc 127.0.0.1:"+port, 1))
 		default:
 			out = session(t, dir, body)
 		}
@@ -161,17 +165,26 @@ func session(t *testing.T, dir, script string) string {
 	return string(out)
 }
 
-// serveSwitch runs a command that serves P4Runtime at its usual address, until
-// the test ends, and returns when it listens. Where somebody else has the
-// address, the test is skipped.
+// freePort returns a port that nobody listens at, of those that the system
+// gives nobody by itself.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for range 1000 {
+		port := strconv.Itoa(12000 + rand.IntN(18000))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
+// serveSwitch runs a command that serves P4Runtime until the test ends, and
+// returns when it listens.
 func serveSwitch(t *testing.T, dir, script string) {
 	t.Helper()
-	if err := need.Alone("port-9559"); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:9559")
-	need.No(t, err)
-	l.Close()
 	cmd := exec.Command("sh", "-ec", script)
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
