@@ -16,7 +16,10 @@ build: bin/pauseless ## build bin/pauseless
 .PHONY: bin/pauseless
 bin/pauseless:
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build $(RELEASE) -o bin/pauseless ./cmd/pauseless
+	CGO_ENABLED=0 $(GO) build $(RELEASE) -ldflags="-s -w $(COMMIT)" -o bin/pauseless ./cmd/pauseless
+
+# Go notes the commit of a clone by itself, but not that of a git worktree.
+COMMIT = $(shell test -f .git && git log -1 --format='-X main.commit=%H -X main.date=%cI' 2>/dev/null)
 
 demo: build ## the main job: drill and rlb over drill on a lossless fabric, with a report
 	bin/pauseless demo

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -28,7 +29,8 @@ tables, registers and counters as the switch's program has them; the arrow keys
 go back to earlier lines. Beside the verbs there are:
 
   help [VERB]   what there is, or what a verb does
-  undo          take back the last entries add, modify or del
+  undo          take back the last entries add, modify or del, or registers set or
+                reset
   exit          leave, as Ctrl-D does
 
 If standard input is no terminal, its lines are carried out until one fails.`,
@@ -207,7 +209,7 @@ func (s *shell) line(text string) (done bool, err error) {
 		return false, fmt.Errorf("this is a shell already")
 	case "undo":
 		if s.undo == nil {
-			return false, fmt.Errorf("nothing to undo: only the last entries add, modify or del is")
+			return false, fmt.Errorf("nothing to undo: only the last entries add, modify or del, or registers set or reset is")
 		}
 		lines := s.undo
 		s.undo = nil
@@ -242,10 +244,16 @@ func (s *shell) run(words []string) error {
 	return root.ExecuteContext(s.cmd.Context())
 }
 
-// before returns the lines that will take back a write of entries, from what
-// each switch has now.
+// before returns the lines that will take back a write, from what each switch
+// has now.
 func (s *shell) before(words []string) ([][]string, error) {
-	if len(words) < 3 || words[0] != "entries" || strings.HasPrefix(words[2], "-") {
+	if len(words) < 3 || strings.HasPrefix(words[2], "-") {
+		return nil, nil
+	}
+	change := s.entriesBefore
+	if words[0] == "registers" && (words[1] == "set" || words[1] == "reset") {
+		change = s.registersBefore
+	} else if words[0] != "entries" {
 		return nil, nil
 	}
 	f, err := s.ctl.forReading(s.cmd)
@@ -253,6 +261,49 @@ func (s *shell) before(words []string) ([][]string, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return change(f, words)
+}
+
+// registersBefore returns a line for each run of equal cells. What is wrong with
+// the words, the verb itself will say.
+func (s *shell) registersBefore(f *controlplane.Fabric, words []string) ([][]string, error) {
+	names := words[2:]
+	if words[1] == "set" {
+		names = words[2:3]
+	}
+	var lines [][]string
+	for _, session := range f.Sessions() {
+		for _, name := range names {
+			cells, err := parseCells(name)
+			if err != nil {
+				return nil, nil
+			}
+			a, err := session.ReadRegister(s.cmd.Context(), cells.name)
+			if err != nil {
+				return nil, nil
+			}
+			first, last := 0, len(a.Values)-1
+			if cells.first >= 0 {
+				first, last = cells.first, min(cells.last, last)
+			}
+			for i := first; i <= last; {
+				end := i
+				for end < last && a.Values[end+1] == a.Values[i] {
+					end++
+				}
+				undo := []string{"registers", "set"}
+				if len(f.Sessions()) > 1 {
+					undo = append(undo, "--switch="+session.Name())
+				}
+				lines = append(lines, append(undo, fmt.Sprintf("%s[%d..%d]", cells.name, i, end), strconv.FormatUint(a.Values[i], 10)))
+				i = end + 1
+			}
+		}
+	}
+	return lines, nil
+}
+
+func (s *shell) entriesBefore(f *controlplane.Fabric, words []string) ([][]string, error) {
 	var lines [][]string
 	for _, session := range f.Sessions() {
 		undo := []string{"entries", map[string]string{"add": "del", "modify": "modify", "del": "add"}[words[1]]}
@@ -263,6 +314,7 @@ func (s *shell) before(words []string) ([][]string, error) {
 		for _, text := range words[2:] {
 			was := text
 			if words[1] != "add" {
+				var err error
 				if was, err = s.present(s.cmd.Context(), session, text); err != nil {
 					return nil, err
 				}

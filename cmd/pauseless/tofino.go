@@ -50,7 +50,10 @@ only the compiler can say: see "pauseless tofino build".`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all diag.List
 			for _, f := range args {
-				_, list := compiler.CheckTNA(compiler.Options{File: f})
+				r, list := compiler.CheckTNA(compiler.Options{File: f})
+				if r.Set.Includes("v1model.p4") && !r.Set.Includes("tna.p4") {
+					return fmt.Errorf("%s is a program for v1model, and not for a Tofino; `pauseless gen --target tna` writes programs for one", f)
+				}
 				all = append(all, list...)
 			}
 			if err := all.Err(); err != nil {

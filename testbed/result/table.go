@@ -17,8 +17,15 @@ type row struct {
 	cell  func(s *Summary) string
 }
 
+// Rows that are not the same for all runs.
+const rowFinished, rowCNPs = "flows finished", "CNPs"
+
+// judgesSome reports whether some flows of the run are not judged, as far as
+// is known of a run that was read from a file.
+func (r *Run) judgesSome() bool { return r.Raw != nil && len(r.Raw.Flows) > r.Summary.Flows }
+
 var rows = []row{
-	{"flows finished", func(s *Summary) string { return fmt.Sprintf("%d of %d", s.Finished, s.Flows) }},
+	{rowFinished, func(s *Summary) string { return fmt.Sprintf("%d of %d", s.Finished, s.Flows) }},
 	{"average FCT", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.AvgFCTUS) }},
 	{"p99 FCT", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.P99FCTUS) }},
 	{"average slowdown", func(s *Summary) string { return fmt.Sprintf("%.2f", s.AvgSlowdown) }},
@@ -31,7 +38,7 @@ var rows = []row{
 	}},
 	{"out-of-order degree p99", func(s *Summary) string { return fmt.Sprintf("%d packets", s.DegreeP99) }},
 	{"retransmissions", func(s *Summary) string { return fmt.Sprint(s.Resent) }},
-	{"CNPs", func(s *Summary) string { return fmt.Sprint(s.CNPs) }},
+	{rowCNPs, func(s *Summary) string { return fmt.Sprint(s.CNPs) }},
 	{"lossless packets dropped", func(s *Summary) string { return fmt.Sprint(s.Dropped) }},
 }
 
@@ -58,6 +65,12 @@ func Table(w io.Writer, runs []*Run) error {
 		return r.Label()
 	})
 	for _, row := range rows {
+		switch {
+		case row.title == rowFinished && slices.ContainsFunc(runs, (*Run).judgesSome):
+			row.title = "judged " + row.title
+		case row.title == rowCNPs && !slices.ContainsFunc(runs, func(r *Run) bool { return r.Summary.CNPs > 0 }):
+			continue // most algorithms here have their marks in acknowledgements
+		}
 		line(row.title, func(r *Run) string { return row.cell(&r.Summary) })
 	}
 	for _, name := range schemeCounters(runs) {
