@@ -3,6 +3,7 @@
 #include <core.p4>
 header h_t { bit<8> a; bit<8> b; }
 struct S { h_t h; h_t[2] s; }
+bit<8> one() { return 1; }
 parser none /* ERROR state "parser none has no state "start"" */(packet_in p) { state begin { transition accept; } }
 parser never /* ERROR state "parser never never comes to accept or reject" */(packet_in p) { state start { transition more; } state more { transition start; } }
 parser some(packet_in p, out S v, in bit<8> n) {
@@ -25,6 +26,7 @@ parser some(packet_in p, out S v, in bit<8> n) {
             (300 /* WARN overflow "300 does not fit bit<8>" */, 1): secnd /* ERROR undeclared "state secnd is not declared (did you mean "second"?)" */;
             (set, 1): p /* ERROR state "p is not a state" */;
             (n, 1): accept;
+            (one /* ERROR placement "a case of select cannot call one; call it before, and compare with a variable" */(), 1): accept;
             (9 /* WARN empty-set "the range 9 .. 1 is empty" */ .. 1, _): accept;
             default: reject;
             ( /* WARN unreachable "the case is never reached: one before it takes everything" */_, _): accept;

@@ -71,6 +71,10 @@ func (c *Checker) placement(e *syntax.CallExpr, call *Call) {
 		c.errorf(e.Pos(), CodePlacement, format, args...)
 	}
 	k := c.ctx.kind
+	if c.ctx.inCase && call.Kind != CallBuiltin {
+		bad("a case of select cannot call %s; call it before, and compare with a variable", syntax.Text(e.Fun))
+		return
+	}
 	switch call.Kind {
 	case CallApply, CallDirect:
 		what := "a table"

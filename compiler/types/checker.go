@@ -83,6 +83,8 @@ type context struct {
 	// inCall: being checked is the expression of a switch, where
 	// action_run is allowed.
 	actionRun bool
+	// inCase: being checked is the key set of a case of select.
+	inCase bool
 }
 
 type contextKind uint8

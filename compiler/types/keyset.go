@@ -43,7 +43,9 @@ func (c *Checker) selectExpr(e *syntax.SelectExpr) {
 			c.warnf(sc.Pos(), CodeUnreachable, "the case is never reached: one before it takes everything")
 			covered = false
 		}
+		c.ctx.inCase = true
 		c.keyset(sc.Keys, keys, nil)
+		c.ctx.inCase = false
 		if isAll(sc.Keys) {
 			covered = true
 		}
