@@ -32,9 +32,6 @@ switch that does not answer is named, and asked again at the next turn.`,
   pauseless ctl --topology fabric.yaml watch Readqlen --every 100ms > queues.jsonl`,
 		ValidArgsFunction: c.complete(names(registerNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := c.printer(cmd); err != nil {
-				return err
-			}
 			if len(args) == 0 {
 				return usageErrorf(cmd, "watch what? give the name of a register; `pauseless ctl registers` lists them")
 			}
@@ -45,20 +42,17 @@ switch that does not answer is named, and asked again at the next turn.`,
 			if err != nil {
 				return err
 			}
-			f, err := c.forReading(cmd)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			// A name that is wrong now stays wrong.
-			if _, err := readArrays(cmd.Context(), f, ranges); err != nil {
-				return err
-			}
-			w := &watch{c: c, fabric: f, ranges: ranges, every: every, times: times}
-			if out, ok := cmd.OutOrStdout().(*os.File); ok && c.output != "json" && term.IsTerminal(int(out.Fd())) {
-				return w.onTerminal(cmd.Context(), cmd.InOrStdin(), out)
-			}
-			return w.asLines(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return c.reading(cmd, func(p *printer, f *controlplane.Fabric) error {
+				// A name that is wrong now stays wrong.
+				if _, err := readArrays(cmd.Context(), f, ranges); err != nil {
+					return err
+				}
+				w := &watch{c: c, fabric: f, ranges: ranges, every: every, times: times}
+				if out, ok := cmd.OutOrStdout().(*os.File); ok && !p.json && term.IsTerminal(int(out.Fd())) {
+					return w.onTerminal(cmd.Context(), cmd.InOrStdin(), out)
+				}
+				return w.asLines(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
 		},
 	}
 	cmd.Flags().DurationVar(&every, "every", time.Second, "time between readings")
