@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,4 +80,57 @@ func TestTheTimeOfArrivalIsRightWithinAQuarter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// asked is a Maker whose workers have begun the first runs that they were asked
+// for, and wait with all of them.
+type asked struct {
+	begin    int
+	mu       sync.Mutex
+	calls    int
+	released chan struct{}
+	kept     int
+}
+
+func (a *asked) Make(ctx context.Context, p *Plan, j Job, begun func(string)) (*Record, error) {
+	a.mu.Lock()
+	a.calls++
+	first := a.calls <= a.begin
+	a.mu.Unlock()
+	if first {
+		begun("worker 7")
+	}
+	<-a.released
+	return &Record{Key: j.Key, TookS: 1, Run: &result.Run{Profile: "ecmp", Seed: j.Seed}}, nil
+}
+
+func (a *asked) Kept(context.Context, Job) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kept++
+}
+
+// Of the runs that workers were asked for, those run that one has begun; the
+// others counted as running, too.
+func TestRunsThatWaitForAWorkerDoNotRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, st, a := tinyPlan(t), newStore(t), &asked{begin: 2, released: make(chan struct{})}
+		done := make(chan error)
+		go func() {
+			_, err := Run(t.Context(), p, st, Options{Parallel: 5, Maker: a})
+			done <- err
+		}()
+		synctest.Wait()
+		s, err := p.Status(st, 1)
+		if err != nil || len(s.Running) != 2 || s.Asked != 3 || s.Left != 3 || s.Running[0].Worker != "worker 7" {
+			t.Errorf("error %v, status %+v; want 2 running, at worker 7, 3 waiting for workers, 3 left", err, s)
+		}
+		close(a.released)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if s, err := p.Status(st, 1); err != nil || s.Done != 8 || s.Asked != 0 || len(s.Running) != 0 || a.kept != 8 {
+			t.Errorf("in the end: error %v, status %+v, %d are said to be kept; want 8 done", err, s, a.kept)
+		}
+	})
 }

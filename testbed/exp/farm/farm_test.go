@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
@@ -201,5 +202,49 @@ func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
 	wg.Wait()
 	if _, err := Connect(context.Background(), Options{URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "no NATS server at nats://127.0.0.1:1") {
 		t.Errorf("no server: %v", err)
+	}
+}
+
+// Two who ask for the same runs, for stores of their own, both get them: what one
+// has taken is made again for the other, who waited for ever.
+func TestTwoWhoAskForTheSameRunsBothGetThem(t *testing.T) {
+	s := serve(t, t.TempDir(), server.RANDOM_PORT)
+	defer s.Shutdown()
+	url := "nats://" + s.Addr().String()
+	p := plan(t, strings.Replace(tiny, "[1, 2, 3, 4]", "[1, 2]", 1))
+	want := outcome(t, p, store(t), exp.Options{})
+	mine, err := Connect(t.Context(), Options{URL: url, Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mine.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	work.Go(func() {
+		if err := mine.Work(ctx, Worker{Parallel: 2}); err != nil {
+			t.Error(err)
+		}
+	})
+	first, second := offer(t, url, lease), offer(t, url, lease)
+	st := store(t)
+	done := make(chan error, 1)
+	var out *result.Outcome
+	go func() {
+		var err error
+		out, err = exp.Run(ctx, p, st, exp.Options{Parallel: 50, Maker: first})
+		done <- err
+	}()
+	got := outcome(t, p, store(t), exp.Options{Parallel: 50, Maker: second})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := out.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	if got != want || b.String() != want {
+		t.Errorf("the same outcome as without workers: %v and %v", b.String() == want, got == want)
 	}
 }
