@@ -18,19 +18,28 @@ type nextHops struct{ first, count int }
 func (b *builder) findNextHops() error {
 	leaves := leavesOf(b.topo)
 	b.nextHops = make([]nextHops, len(leaves))
+	// A switch has fewer neighbours than a large network has leaves, and paths
+	// are as long in both directions.
+	own := distances(b.topo, b.node.ID)
+	from := map[int][]int{} // by neighbour
+	for i := range b.node.Ports {
+		peer := b.node.Ports[i].Peer
+		if b.topo.Nodes[peer].Kind == topo.Switch && from[peer] == nil {
+			from[peer] = distances(b.topo, peer)
+		}
+	}
 	for i, leaf := range leaves {
 		if leaf == b.node.ID {
 			continue
 		}
-		distance := distances(b.topo, leaf)
-		here := distance[b.node.ID]
+		here := own[leaf]
 		if here < 0 {
 			return fmt.Errorf("no path leads to %s", b.topo.Nodes[leaf].Name)
 		}
 		w := &b.nextHops[i]
 		for p := 1; p <= len(b.node.Ports); p++ {
-			peer := b.node.Ports[p-1].Peer
-			if b.topo.Nodes[peer].Kind != topo.Switch || distance[peer] != here-1 {
+			distance := from[b.node.Ports[p-1].Peer]
+			if distance == nil || distance[leaf] != here-1 {
 				continue
 			}
 			if w.count > 0 && p != w.first+w.count {
@@ -73,15 +82,14 @@ func leavesOf(t *topo.Topology) []int {
 	return ids
 }
 
-// distances counts the links between switches from each node to a leaf; -1 is
-// no path.
-func distances(t *topo.Topology, leaf int) []int {
+// distances counts the links between a switch and each other; -1 is no path.
+func distances(t *topo.Topology, from int) []int {
 	d := make([]int, len(t.Nodes))
 	for i := range d {
 		d[i] = -1
 	}
-	d[leaf] = 0
-	for queue := []int{leaf}; len(queue) > 0; queue = queue[1:] {
+	d[from] = 0
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		for _, p := range t.Nodes[at].Ports {
 			if t.Nodes[p.Peer].Kind == topo.Switch && d[p.Peer] < 0 {
