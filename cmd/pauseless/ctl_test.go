@@ -23,8 +23,8 @@ import (
 // starts: in-memory switches that run p4rttest.Program, unless empty, and
 // send digests and packets all the time if chatty. Their addresses are in
 // the variables of those names; "p4rt -stop NAME" kills one,
-// "p4rt -restart NAME" kills it and starts it empty, and "p4rt -packets NAME"
-// prints what was sent out of it.
+// "p4rt -restart NAME" kills it and starts it empty, and "p4rt -packets NAME N"
+// waits until N packets have been sent out of it and prints them.
 func TestCtlScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/ctl",
@@ -48,7 +48,7 @@ func (s scriptTB) Cleanup(f func()) { s.Defer(f) }
 
 func startFake(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: p4rt NAME [bmv2] [empty] [chatty], p4rt -stop NAME, p4rt -packets NAME")
+		ts.Fatalf("usage: p4rt NAME [bmv2] [empty] [chatty], p4rt -stop NAME, p4rt -packets NAME N")
 	}
 	servers, _ := ts.Value(serversKey{}).(map[string]*p4rttest.Server)
 	switch args[0] {
@@ -60,6 +60,13 @@ func startFake(ts *testscript.TestScript, neg bool, args []string) {
 		servers[args[1]].Restart(scriptTB{ts}, false)
 		return
 	case "-packets":
+		n, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		for end := time.Now().Add(2 * time.Minute); len(servers[args[1]].PacketsOut()) < n; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				ts.Fatalf("%d packets were sent, want %d", len(servers[args[1]].PacketsOut()), n)
+			}
+		}
 		for _, p := range servers[args[1]].PacketsOut() {
 			fmt.Fprintf(ts.Stdout(), "%x", p.Payload)
 			for _, m := range p.Metadata {

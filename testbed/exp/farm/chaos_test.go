@@ -189,11 +189,19 @@ func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
 		var chaos sync.WaitGroup
 		chaos.Go(func() {
 			rng := rand.New(rand.NewPCG(1, 1))
-			for range 40 { // then even a machine that is slow to start workers gets done
+			for n := 0; ; n++ {
 				select {
 				case <-done:
 					return
 				case <-time.After(time.Duration(100+rng.IntN(150)) * time.Millisecond):
+				}
+				if n > 40 { // enough, so that a machine that is slow to start workers gets done
+					if n%20 == 0 { // they end if the server goes away while they begin
+						mu.Lock()
+						all = append(all, worker(t, way.url()))
+						mu.Unlock()
+					}
+					continue
 				}
 				mu.Lock()
 				victim := all[rng.IntN(len(all))]

@@ -303,12 +303,39 @@ func (f *Farm) send(ctx context.Context, p *exp.Plan) (string, error) {
 // refused says why a worker of this build has no business here, or returns
 // nil.
 func (f *Farm) refused(ctx context.Context) error {
-	builds, err := f.builds.Keys(ctx)
-	if errors.Is(err, jetstream.ErrNoKeysFound) || err == nil && slices.Contains(builds, f.build) {
-		return nil
-	}
-	if err != nil {
+	err := f.call(ctx, func(ctx context.Context) error {
+		_, err := f.builds.Get(ctx, f.build)
+		return err
+	})
+	if !errors.Is(err, jetstream.ErrKeyNotFound) {
 		return err
 	}
+	// The client's Keys heeds no context: where the server goes away meanwhile,
+	// it waits for ever.
+	var builds []string
+	if err := f.call(ctx, func(ctx context.Context) error {
+		keys, err := f.builds.ListKeys(ctx)
+		if err != nil {
+			return err
+		}
+		defer keys.Stop()
+		for {
+			select {
+			case k, ok := <-keys.Keys():
+				if !ok {
+					return nil
+				}
+				builds = append(builds, k)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	if len(builds) == 0 {
+		return nil
+	}
+	slices.Sort(builds)
 	return fmt.Errorf("this is build %s, and jobs are offered by %s: their runs would not be the same; use the same program on all machines", f.build, strings.Join(builds, ", "))
 }
