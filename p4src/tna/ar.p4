@@ -157,6 +157,7 @@ struct egress_metadata_t {
     bit<32> dice;
 }
 
+@pa_container_size("ingress", "meta.best", 8)
 parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
                      out ingress_intrinsic_metadata_t ig_intr_md) {
     state start {

@@ -287,6 +287,7 @@ struct egress_metadata_t {
     bit<32> dice;
 }
 
+@pa_container_size("ingress", "meta.best", 8)
 @pa_container_size("ingress", "hdr.bridge.leaf", 16)
 @pa_container_size("ingress", "hdr.bridge.length", 16)
 @pa_container_size("egress", "hdr.fabric.ether_type", 16)
