@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,9 +23,9 @@ var lines = []struct{ figure, experiments, page string }{
 	{"PLB 3", "plb-fig3", ""},
 	{"PLB 4", "plb-fig4", ""},
 	{"PLB 5", "plb-fig5", ""},
-	{"PLB 7, Web Server", "", ""},
-	{"PLB 7, Data Mining", "", ""},
-	{"CLB 4", "", ""},
+	{"PLB 7, Web Server", "plb-fig7-webserver", ""},
+	{"PLB 7, Data Mining", "plb-fig7-datamining", ""},
+	{"CLB 4", "clb-fig4", ""},
 	{"CLB 7a", "clb-fig7", ""},
 	{"CLB 7b", "clb-fig7", ""},
 	{"CLB 9a", "clb-fig9", ""},
@@ -33,41 +34,41 @@ var lines = []struct{ figure, experiments, page string }{
 	{"CLB 10b", "clb-fig10", ""},
 	{"CLB 11a", "clb-fig11", ""},
 	{"CLB 11b", "clb-fig11", ""},
-	{"RLB 3a", "", ""},
-	{"RLB 3b", "", ""},
-	{"RLB 3c and d", "", ""},
+	{"RLB 3a", "rlb-fig3", ""},
+	{"RLB 3b", "rlb-fig3", ""},
+	{"RLB 3c and d", "rlb-fig3", ""},
 	{"RLB 4a", "rlb-fig4a", ""},
 	{"RLB 4b", "rlb-fig4b", ""},
-	{"RLB 7", "", ""},
+	{"RLB 7", "rlb-fig7", ""},
 	{"RLB table I", "", "tofino.md"},
-	{"RLB 10", "", ""},
-	{"RLB 11", "", ""},
+	{"RLB 10", "rlb-fig10", ""},
+	{"RLB 11", "rlb-fig11", ""},
 	{"RLB 12", "rlb-fig12", ""},
 	{"RLB 13, Web Server", "rlb-fig13-webserver", ""},
-	{"RLB 13, Cache Follower", "", ""},
-	{"RLB 13, Web Search", "", ""},
-	{"RLB 13, Data Mining", "", ""},
-	{"RLB 14", "", ""},
-	{"RLB 15", "", ""},
+	{"RLB 13, Cache Follower", "rlb-fig13-cachefollower", ""},
+	{"RLB 13, Web Search", "rlb-fig13-websearch", ""},
+	{"RLB 13, Data Mining", "rlb-fig13-datamining", ""},
+	{"RLB 14", "rlb-fig14", ""},
+	{"RLB 15", "rlb-fig15", ""},
 	{"RLB 16", "rlb-fig16", ""},
-	{"RLB 17a", "", ""},
-	{"RLB 17b", "", ""},
-	{"RLB 18", "", ""},
-	{"RLB section VI, summary", "", ""},
+	{"RLB 17a", "rlb-fig17a", ""},
+	{"RLB 17b", "rlb-fig17b", ""},
+	{"RLB 18", "rlb-fig18", ""},
+	{"RLB section VI, summary", "rlb-text", ""},
 	{"PCN 2a", "pcn-fig2", ""},
 	{"PCN 2b", "pcn-fig2", ""},
 	{"PCN 3", "pcn-fig2", ""},
-	{"PCN 5", "", ""},
+	{"PCN 5", "pcn-fig5", ""},
 	{"PCN 10", "", "fabric.md"},
 	{"PCN 11", "pcn-fig11", ""},
 	{"PCN 12", "pcn-fig12", ""},
-	{"PCN 13", "", ""},
+	{"PCN 13", "pcn-fig13", ""},
 	{"PCN table 1", "", "../testbed/workload/data"},
-	{"PCN 14a, W1", "", ""},
-	{"PCN 14b, W1", "", ""},
-	{"PCN 14c, W1", "", ""},
-	{"PCN 14, W2", "", ""},
-	{"PCN abstract", "", ""},
+	{"PCN 14a, W1", "pcn-fig14-w1", ""},
+	{"PCN 14b, W1", "pcn-fig14-w1", ""},
+	{"PCN 14c, W1", "pcn-fig14-w1", ""},
+	{"PCN 14, W2", "pcn-fig14-w2", ""},
+	{"PCN abstract", "pcn-abstract", ""},
 	{"PCN 17", "pcn-fig17", ""},
 	{"PCN 18", "pcn-fig18", ""},
 	{"PCN 19b", "pcn-fig19b", ""},
@@ -83,9 +84,8 @@ var lines = []struct{ figure, experiments, page string }{
 	{"PB-FS section V-C", "pbfs-fig8", ""},
 }
 
-// A cause is why a claim came out otherwise than in the paper, and the
-// experiment that shows it.
-var causes = []struct{ experiment, claim, text, shown string }{}
+// notRun are experiments whose files are there and nothing else yet.
+var notRun = strings.Fields(`clb-fig4 pbfs-incast pcn-abstract pcn-fig13 pcn-fig14-w1 pcn-fig14-w2 pcn-fig17-period pcn-fig5 plb-fig7-datamining plb-fig7-webserver rlb-fig10 rlb-fig11 rlb-fig13-cachefollower rlb-fig13-datamining rlb-fig13-websearch rlb-fig14 rlb-fig15 rlb-fig17a rlb-fig17b rlb-fig18 rlb-fig3-deep rlb-fig7 rlb-text`)
 
 // docs/reproduction.md has a row for each figure and table of the papers, and
 // one for each claim about it, made from what docs/results keeps. A cause is
@@ -99,7 +99,7 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Source == "" {
+		if s.Source == "" || slices.Contains(notRun, name) {
 			continue
 		}
 		o := kept(t, name)
@@ -127,7 +127,7 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 			if c.Why != "" {
 				verdict += ": " + c.Why
 			}
-			fmt.Fprintf(&claims, "| [%s](results/%s.md) | %s | %s | %s | %s | %d | %s | %s |\n", name, name, text, c.Claim.Paper, share(c.Effect), interval(c), c.Seeds, verdict, cause(t, name, o, &c))
+			fmt.Fprintf(&claims, "| [%s](results/%s.md) | %s | %s | %s | %s | %d | %s | %s |\n", name, name, text, c.Claim.Paper, share(c.Effect), interval(c), c.Seeds, verdict, cause(o, &c))
 		}
 		tallies[name] = n
 	}
@@ -156,6 +156,11 @@ Nothing is tuned by figure. A claim that a paper makes and our result refutes st
 		default:
 			run++
 			for _, name := range strings.Fields(l.experiments) {
+				if slices.Contains(notRun, name) {
+					run--
+					fmt.Fprintf(&b, "| %s | [%s.yaml](../testbed/exp/%s.yaml), not run yet | | | |\n", l.figure, name, name)
+					continue
+				}
 				n, ok := tallies[name]
 				if !ok {
 					t.Errorf("%s: there is no experiment %s with results", l.figure, name)
@@ -175,11 +180,6 @@ column has the cause where an experiment shows it; "not known" is said of claims
 `)
 	b.WriteString(claims.String())
 	golden.Check(t, "../../docs/reproduction.md", []byte(b.String()))
-	for _, c := range causes {
-		if n, ok := tallies[c.shown]; !ok || n.refuted+n.open > 0 {
-			t.Errorf("%s shows no cause: %+v", c.shown, n)
-		}
-	}
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -207,15 +207,9 @@ func kept(t *testing.T, name string) *result.Outcome {
 // cause says why a claim does not hold, as far as an experiment shows it. One
 // that does not hold with go-back-N, and does if nothing but that is changed,
 // shows it by itself.
-func cause(t *testing.T, name string, o *result.Outcome, c *result.Judged) string {
-	t.Helper()
+func cause(o *result.Outcome, c *result.Judged) string {
 	if c.Verdict == result.Holds {
 		return ""
-	}
-	for _, k := range causes {
-		if k.experiment == name && strings.Contains(c.Text, k.claim) {
-			return fmt.Sprintf("%s ([%s](results/%s.md))", k.text, k.shown, k.shown)
-		}
 	}
 	if other := strings.Replace(c.Point, "go-back-n", "out-of-order", 1); other != c.Point {
 		for _, d := range o.Claims {
