@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # A static binary and nothing else, not run as root. Network interfaces
-# (--port 1@if:…) need --cap-add NET_RAW --cap-add NET_ADMIN.
+# (--port 1@if:…) need --cap-add NET_RAW --cap-add NET_ADMIN. What --version says:
+#
+#   docker build --build-arg COMMIT=$(git rev-parse HEAD) --build-arg DATE=$(git log -1 --format=%cI) .
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace -ldflags="-s -w" -o /pauseless ./cmd/pauseless
+ARG COMMIT
+ARG DATE
+RUN CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace -ldflags="-s -w -X main.commit=$COMMIT -X main.date=$DATE" -o /pauseless ./cmd/pauseless
 
 FROM scratch
 COPY --from=build /pauseless /pauseless

@@ -163,3 +163,12 @@ func FuzzRun(f *testing.F) {
 		}
 	})
 }
+
+// A backslash at the end of a line joins the next one to it, within a word,
+// too: sonic-pins' versions.h has such a name.
+func TestALineGoesOnWithinAWord(t *testing.T) {
+	got, rep := run("#define LONG_\\\nNAME \\\n  12\\\n34\nLONG_NAME LONG_ \\\nNAME a\\\r\nb c\\\n")
+	if rep.Failed() || strings.TrimSpace(got) != "1234 LONG_ NAME ab c" {
+		t.Errorf("got %q, %v", got, rep.List)
+	}
+}

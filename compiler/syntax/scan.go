@@ -177,19 +177,13 @@ func (s *Scanner) scan(flags TokenFlags) Token {
 	c := s.text[s.at]
 	switch {
 	case isLetter(c):
-		for s.at < len(s.text) && (isLetter(s.text[s.at]) || isDigit(s.text[s.at])) {
-			s.at++
-		}
-		text := s.text[start:s.at]
+		text := s.word()
 		if k, ok := keywords[text]; ok {
 			return s.token(k, flags, start, text)
 		}
 		return s.token(Name, flags, start, text)
 	case isDigit(c):
-		for s.at < len(s.text) && (isLetter(s.text[s.at]) || isDigit(s.text[s.at])) {
-			s.at++
-		}
-		return s.token(Integer, flags, start, s.text[start:s.at])
+		return s.token(Integer, flags, start, s.word())
 	case c == '"':
 		return s.string(flags)
 	}
@@ -204,6 +198,27 @@ func (s *Scanner) scan(flags TokenFlags) Token {
 	}
 	s.at += n
 	return s.token(k, flags, start, "")
+}
+
+// word passes over letters and digits and returns them. A line that goes on by
+// a backslash at its end may break within a word, as in C.
+func (s *Scanner) word() string {
+	start, before := s.at, ""
+	for s.at < len(s.text) {
+		c := s.text[s.at]
+		if isLetter(c) || isDigit(c) {
+			s.at++
+			continue
+		}
+		n := s.continuation(s.at)
+		if after := s.at + n; n == 0 || after >= len(s.text) || !isLetter(s.text[after]) && !isDigit(s.text[after]) {
+			break
+		}
+		before += s.text[start:s.at]
+		s.at += n
+		start = s.at
+	}
+	return before + s.text[start:s.at]
 }
 
 func (s *Scanner) string(flags TokenFlags) Token {

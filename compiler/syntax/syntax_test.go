@@ -88,9 +88,10 @@ var scanTests = []struct{ text, want string }{
  still
 3:1 name y
 3:2 end of file`},
-	{"a\\\nb", `1:1 name a
-2:1 name b
-2:2 end of file`},
+	{"a\\\nb a\\\n b", `1:1 name ab
+2:3 name a
+3:2 name b
+3:3 end of file`},
 	{"@pragma x\n@pragmatic", `1:1 keyword @pragma
 1:9 name x
 2:1 punctuation @
