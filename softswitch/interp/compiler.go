@@ -320,7 +320,7 @@ func (c *compiler) finish() {
 			}
 		}
 	}
-	p.code = c.code
+	p.code = slices.Grow(c.code, 1) // what points behind the last one points to memory of ours
 	at := func(l label) int32 { return int32(c.labels[l]) }
 	for g := range p.parseEnd {
 		p.parseEnd[g] = at(label(p.parseEnd[g]))

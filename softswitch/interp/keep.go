@@ -49,11 +49,11 @@ func (m *Machine) Save(s Saved) Saved {
 		s = make(Saved, p.keptWords)
 	}
 	s = s[:p.keptWords]
-	f := unsafe.Pointer(unsafe.SliceData(m.f))
-	to := p.kept.save(f, unsafe.Pointer(unsafe.SliceData(s)))
+	f, to := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(s))
+	n := p.kept.save(f, to, 0)
 	for i := range p.keptOf {
 		if k := &p.keptOf[i]; *at64(f, k.valid) != 0 {
-			to = k.save(f, to)
+			n = k.save(f, to, n)
 		}
 	}
 	return s
@@ -62,41 +62,42 @@ func (m *Machine) Save(s Saved) Saved {
 // restore is the inverse of Save.
 func (m *Machine) restore(s Saved) {
 	p := m.prog
-	_ = s[:p.keptWords]
-	f := unsafe.Pointer(unsafe.SliceData(m.f))
-	from := p.kept.restore(f, unsafe.Pointer(unsafe.SliceData(s)))
+	f, from := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(s[:p.keptWords]))
+	n := p.kept.restore(f, from, 0)
 	for i := range p.keptOf {
 		if k := &p.keptOf[i]; *at64(f, k.valid) != 0 {
-			from = k.restore(f, from)
+			n = k.restore(f, from, n)
 		}
 	}
 }
 
-func (k *keptSet) save(f, to unsafe.Pointer) unsafe.Pointer {
+// save copies slots of f to byte n of to and after, and returns where they end.
+// There may be nothing of the program's there, so no pointer goes to it.
+func (k *keptSet) save(f, to unsafe.Pointer, n uintptr) uintptr {
 	for _, s := range k.whole {
-		*(*uint64)(to) = *at64(f, s)
-		to = unsafe.Add(to, 8)
+		*(*uint64)(unsafe.Add(to, n)) = *at64(f, s)
+		n += 8
 	}
 	for _, s := range k.half {
-		*(*uint32)(to) = uint32(*at64(f, s))
-		to = unsafe.Add(to, 4)
+		*(*uint32)(unsafe.Add(to, n)) = uint32(*at64(f, s))
+		n += 4
 	}
-	return to
+	return n
 }
 
-func (k *keptSet) restore(f, from unsafe.Pointer) unsafe.Pointer {
+func (k *keptSet) restore(f, from unsafe.Pointer, n uintptr) uintptr {
 	for _, s := range k.zero {
 		*at64(f, s) = 0
 	}
 	for _, s := range k.whole {
-		*at64(f, s) = *(*uint64)(from)
-		from = unsafe.Add(from, 8)
+		*at64(f, s) = *(*uint64)(unsafe.Add(from, n))
+		n += 8
 	}
 	for _, s := range k.half {
-		*at64(f, s) = uint64(*(*uint32)(from))
-		from = unsafe.Add(from, 4)
+		*at64(f, s) = uint64(*(*uint32)(unsafe.Add(from, n)))
+		n += 4
 	}
-	return from
+	return n
 }
 
 // slotBits returns how many bits the values have that packets can have in each
