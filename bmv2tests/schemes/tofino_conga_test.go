@@ -120,10 +120,18 @@ func TestRLBOverCONGAOnTofinoReturnsToThePathOfItsFlowlet(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "rlb-conga", leafSpine(4), "l1", map[string]string{"conga.gap": "1s"})
 	first := uplinks(d, data)[0]
-	sw.pair(d, "congestion_best", 0, uint32(first-2)%4, 1, 3)
+	next := uint32(first-2) % 4
+	for path := range uint32(4) { // what a packet compares the best path with is worse
+		congestion := uint32(5)
+		if path == next {
+			congestion = 0
+		}
+		sw.pair(d, "congestion_to", congestion, d.now(), 1, int(path))
+	}
+	sw.pair(d, "congestion_best", 0, next, 1, 3)
 	sw.warn(d, "warned", 0x80>>(first-3), 1)
-	if got := uplinks(d, data)[0]; got != (first-2)%4+3 {
-		t.Errorf("warned of port %d, took %d, want the next", first, got)
+	if got := uplinks(d, data)[0]; got != int(next)+3 {
+		t.Errorf("warned of port %d, took %d, want the best", first, got)
 	}
 	sw.pair(d, "warned", 0, 0, 1)
 	if got := uplinks(d, times(4, data)...); distinct(got) != 1 || got[0] != first {
