@@ -47,6 +47,7 @@ type Session struct {
 	sendMu sync.Mutex
 	stream p4v1.P4Runtime_StreamChannelClient // nil while there is none
 
+	leaving atomic.Bool // Close has been called
 	patient bool        // nobody waits for the outcome of the first attempt
 	quiet   atomic.Bool // failures are returned as errors and raise no events
 
@@ -175,8 +176,31 @@ func (s *Session) hangUp() {
 	}
 }
 
+// parting is how long Close waits for a switch to end the stream.
+const parting = 500 * time.Millisecond
+
+// leave ends the stream in good order. The switch may not have read all that
+// was sent; it would drop the rest if the connection were gone.
+func (s *Session) leave() {
+	s.leaving.Store(true)
+	s.sendMu.Lock()
+	stream := s.stream
+	if stream != nil {
+		_ = stream.CloseSend() // it never fails
+	}
+	s.sendMu.Unlock()
+	if stream == nil {
+		return
+	}
+	select {
+	case <-s.done:
+	case <-time.After(parting):
+	}
+}
+
 // Close ends the session and waits until nothing of it runs any more.
 func (s *Session) Close() error {
+	s.leave()
 	s.cancel()
 	<-s.done
 	s.storeMu.Lock()

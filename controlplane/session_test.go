@@ -622,6 +622,26 @@ func TestPacketsAndDigestsReachTheController(t *testing.T) {
 	})
 }
 
+// A switch that is slow to read gets what was sent, though the controller leaves
+// at once: packets that ctl sent were lost now and then.
+func TestClosingLosesNothingThatWasSent(t *testing.T) {
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		s := connect(t, srv, 1, options(net, &events{}))
+		if err := s.SetPipeline(t.Context(), pipeline()); err != nil {
+			t.Fatal(err)
+		}
+		srv.Delay(50 * time.Millisecond)
+		if err := s.PacketOut(t.Context(), []byte("out"), map[string]string{"egress_port": "4"}); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if n := len(srv.PacketsOut()); n != 1 {
+			t.Errorf("%d packets went out, want 1", n)
+		}
+	})
+}
+
 func TestASlowReaderOfDigestsIsToldWhatItLost(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})

@@ -23,7 +23,7 @@ func (s *Session) supervise(ctx context.Context) {
 	var since time.Time // the stream was lost
 	for {
 		stood, err := s.attempt(ctx, since, attempts)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || s.leaving.Load() {
 			return
 		}
 		if errors.Is(err, errSilent) {

@@ -4,6 +4,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -64,5 +65,35 @@ func TestDigestsAndPacketsComeFromTheDataPlane(t *testing.T) {
 		if err != nil || a.Values[0] != 2 {
 			t.Errorf("the program counted %v, %v", a.Values, err)
 		}
+	})
+}
+
+// What a controller has sent out of a switch goes out, though it leaves at once.
+func TestPacketsOutOfAControllerThatLeaves(t *testing.T) {
+	eachTarget(t, func(t *testing.T, sw *target) {
+		s := connect(t, sw, sw.Target, controlplane.Options{})
+		if _, err := s.Apply(t.Context(), state(t, program(t), 0)); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		const n = 40
+		for range n {
+			s := connect(t, sw, sw.Target, controlplane.Options{})
+			if _, err := s.LoadSchema(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.PacketOut(t.Context(), marked("10.9.0.1"), map[string]string{"egress_port": "0"}); err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+		}
+		s = connect(t, sw, sw.Target, controlplane.Options{})
+		until(t, func() bool {
+			a, err := s.ReadRegister(t.Context(), "Warned")
+			return err == nil && a.Values[0] == n
+		}, func() string {
+			a, err := s.ReadRegister(t.Context(), "Warned")
+			return fmt.Sprintf("the program counted %v, %v; want %d", a.Values, err, n)
+		})
 	})
 }

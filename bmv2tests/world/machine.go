@@ -170,7 +170,9 @@ func (m *machine) written(r *p4v1.WriteRequest, err error) string {
 	default:
 		return "" // refused as a whole
 	}
-	m.acted(r.ElectionId)
+	if r.Role == "" {
+		m.acted(r.ElectionId)
+	}
 	for i, u := range r.Updates {
 		switch {
 		case !done[i]:
@@ -349,8 +351,8 @@ func (c *controller) learn(_ *controlplane.Session, d controlplane.Digest) {
 	}
 }
 
-// visit becomes primary of a switch, does something, and leaves.
-func (w *world) visit(m *machine, high uint64, updates []*p4v1.Update, atomic p4v1.WriteRequest_Atomicity) error {
+// visit becomes primary of a role, does something, and leaves.
+func (w *world) visit(m *machine, role string, high uint64, updates []*p4v1.Update, atomic p4v1.WriteRequest_Atomicity) error {
 	conn, err := grpc.NewClient("passthrough:///"+m.name, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(w.net.Dialer("stranger")))
 	if err != nil {
@@ -365,8 +367,12 @@ func (w *world) visit(m *machine, high uint64, updates []*p4v1.Update, atomic p4
 		return err
 	}
 	id := &p4v1.Uint128{High: high, Low: 1 << 40}
+	bid := &p4v1.MasterArbitrationUpdate{DeviceId: 1, ElectionId: id}
+	if role != "" {
+		bid.Role = &p4v1.Role{Name: role}
+	}
 	if err := stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{
-		Arbitration: &p4v1.MasterArbitrationUpdate{DeviceId: 1, ElectionId: id}}}); err != nil {
+		Arbitration: bid}}); err != nil {
 		return err
 	}
 	for {
@@ -381,7 +387,7 @@ func (w *world) visit(m *machine, high uint64, updates []*p4v1.Update, atomic p4
 			break
 		}
 	}
-	_, err = client.Write(ctx, &p4v1.WriteRequest{DeviceId: 1, ElectionId: id, Updates: updates, Atomicity: atomic})
+	_, err = client.Write(ctx, &p4v1.WriteRequest{DeviceId: 1, Role: role, ElectionId: id, Updates: updates, Atomicity: atomic})
 	return err
 }
 

@@ -45,7 +45,7 @@ var whats = []string{
 	"wish", "wish", "wish", "overfull",
 	"restart switch", "lose switch", "mute switch", "restart controller", "mute controller",
 	"part", "part", "join", "join", "reset", "reset", "half-open", "slow", "cut", "cut", "cut",
-	"stranger", "pair", "half pair", "clock", "burst", "look", "look",
+	"stranger", "other role", "pair", "half pair", "clock", "burst", "look", "look",
 }
 
 // draw draws a schedule.
@@ -246,19 +246,22 @@ func (w *world) do(st step) {
 		for i := range uint16(200) {
 			m.arrive(uint16(1000+st.N%1000)+i, 0)
 		}
-	case "stranger", "pair", "half pair":
+	case "stranger", "other role", "pair", "half pair":
 		w.strangers++
 		high, value := 1000*w.strangers, int(w.strangers)
 		updates := []*p4v1.Update{controlplane.Insert(w.entry("pair", 1, value)), controlplane.Insert(w.entry("pair", 2, value))}
-		mode := p4v1.WriteRequest_ROLLBACK_ON_ERROR
+		mode, role := p4v1.WriteRequest_ROLLBACK_ON_ERROR, ""
 		switch st.What {
-		case "stranger": // writes where the keepers do
+		case "stranger", "other role": // writes where the keepers do
+			if st.What == "other role" { // and they stay primary
+				role = "other"
+			}
 			updates = []*p4v1.Update{controlplane.Delete(w.entry("kept", 1, 0)), controlplane.Insert(w.entry("kept", 12, value))}
 			mode = p4v1.WriteRequest_CONTINUE_ON_ERROR
 		case "half pair": // one more, which fails: nothing may be done
 			updates = append(updates, controlplane.Insert(w.entry("pair", 1, value)))
 		}
-		w.work.Go(func() { w.visit(m, high, updates, mode) })
+		w.work.Go(func() { w.visit(m, role, high, updates, mode) })
 	case "look":
 		w.work.Go(func() { w.look(m) })
 	}
