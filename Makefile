@@ -39,6 +39,7 @@ test: build ## everything CI checks: format, vet, staticcheck, tests, race, rege
 	$(GO) test $$({ $(GO) list ./...; $(GO) list $(RACE); } | sort | uniq -u)
 	$(GO) test -race $(RACE)
 	$(GO) test -race -short ./bmv2tests/world
+	$(GO) test -race -run 'TestOptimised/v1model/^ecmp$$' ./bmv2tests/schemes
 	$(GO) test -race -short -run '$(THREADS)' ./fabric ./testbed/scenario ./testbed/virtual ./testbed/exp ./testbed/view
 	cd bmv2tests/goclient && $(GO) vet ./... && $(GO) test ./...
 
