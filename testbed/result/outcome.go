@@ -3,6 +3,7 @@
 package result
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -564,11 +565,88 @@ func (o *Outcome) Count() (holds, refuted, inconclusive int) {
 	return holds, refuted, inconclusive
 }
 
-// WriteJSON writes the outcome as indented JSON.
+// WriteJSON writes the outcome as indented JSON. Arrays of numbers, such as the
+// values of the seeds, and short objects stand on one line each, so that a
+// difference between two files shows one line for each value that differs.
 func (o *Outcome) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", " ")
-	return enc.Encode(o)
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(o); err != nil {
+		return err
+	}
+	_, err := w.Write(indent(b.Bytes()))
+	return err
+}
+
+// maxLine is the length in bytes to which an object stands on one line.
+const maxLine = 160
+
+// indent lays out compact JSON: one value to a line, but arrays and objects that
+// hold no others on one line, if an object is not longer than maxLine.
+func indent(compact []byte) []byte {
+	out := make([]byte, 0, 2*len(compact))
+	depth, quoted := 0, false
+	newline := func() {
+		out = append(out, '\n')
+		for range depth {
+			out = append(out, ' ')
+		}
+	}
+	for i := 0; i < len(compact); i++ {
+		c := compact[i]
+		switch {
+		case quoted:
+			out = append(out, c)
+			if c == '\\' {
+				i++
+				out = append(out, compact[i])
+			}
+			quoted = c != '"'
+			continue
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[':
+			if n := flat(compact[i:]); n > 0 && (c == '[' || n <= maxLine) {
+				out = append(out, compact[i:i+n]...)
+				i += n - 1
+				continue
+			}
+			out = append(out, c)
+			depth++
+			newline()
+			continue
+		case c == '}' || c == ']':
+			depth--
+			newline()
+		}
+		out = append(out, c)
+		switch c {
+		case ',':
+			newline()
+		case ':':
+			out = append(out, ' ')
+		}
+	}
+	return out
+}
+
+// flat returns the length of the array or object at the start of s, or 0 if it
+// holds another.
+func flat(s []byte) int {
+	quoted := false
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			return 0
+		case c == '}' || c == ']':
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // ReadOutcome reads what WriteJSON wrote.

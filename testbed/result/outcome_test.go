@@ -5,6 +5,7 @@ package result
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"math"
 	"reflect"
 	"strings"
@@ -126,6 +127,22 @@ func TestImpreciseClaimsWantMoreSeeds(t *testing.T) {
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", At: map[string]string{"load": "0.6"}}})
 	if got := o.Wanting(); len(got) > 0 {
 		t.Errorf("a claim with an interval of ±%.3f wants seeds for %v", (o.Claims[0].High-o.Claims[0].Low)/2, got)
+	}
+}
+
+func TestIndentedIsTheSameJSON(t *testing.T) {
+	for _, text := range []string{
+		`null`, `7`, `"a [b] {c}, \"d\": \\"`, `[]`, `{}`, `[1,2,3]`, `{"a":[1,2],"b":{"c":"]}"}}`,
+		`[[],[1],{"x":null}]`, `{"long":"` + strings.Repeat(`{`, 2*maxLine) + `","n":1}`,
+	} {
+		var back bytes.Buffer
+		if err := json.Compact(&back, indent([]byte(text))); err != nil || back.String() != text {
+			t.Errorf("error %v; %s became %s", err, text, &back)
+		}
+	}
+	const want = "{\n \"seeds\": [1,2],\n \"arm\": {\"name\":\"x\"}\n}"
+	if got := string(indent([]byte(`{"seeds":[1,2],"arm":{"name":"x"}}`))); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
