@@ -201,6 +201,7 @@ func fuzzServer(f *testing.F, x *bench, updates []*p4v1.Update, out *p4v1.Stream
 				return
 			}
 			r.DeviceId, r.ElectionId, r.Role, r.Atomicity = deviceID, uint128(1), "", p4v1.WriteRequest_CONTINUE_ON_ERROR
+			setOldRole(&r, 0) // that of another role is refused as a whole
 			if kind%fuzzKinds == fuzzRollback {
 				r.Atomicity = p4v1.WriteRequest_ROLLBACK_ON_ERROR
 			}
