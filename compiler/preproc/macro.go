@@ -150,8 +150,10 @@ func (p *preprocessor) next() syntax.Token {
 
 // expanded returns the next token after expansion.
 func (p *preprocessor) expanded() syntax.Token {
+	var space syntax.TokenFlags // before a macro that was nothing
 	for {
 		t := p.next()
+		t.Flags |= space
 		if !isName(t) || t.Flags&syntax.NoExpand != 0 {
 			return t
 		}
@@ -171,6 +173,10 @@ func (p *preprocessor) expanded() syntax.Token {
 		}
 		if !p.expand(m, t) {
 			return t
+		}
+		space = 0
+		if n := len(p.stack); n > 0 && len(p.stack[n-1].list) == 0 {
+			space = t.Flags & syntax.SpaceAhead
 		}
 	}
 }

@@ -98,6 +98,7 @@ type input struct {
 	file  *source.File
 	scan  *syntax.Scanner
 	conds []cond
+	plain int // up to this offset cpp sees the rest of a string: no macro is expanded
 }
 
 // cond is an #if that is open.
@@ -115,7 +116,9 @@ func (in *input) active() bool {
 }
 
 func (p *preprocessor) push(f *source.File) {
-	p.files = append(p.files, &input{file: f, scan: syntax.NewScanner(f, p.rep)})
+	scan := syntax.NewScanner(f, p.rep)
+	scan.Lines = true
+	p.files = append(p.files, &input{file: f, scan: scan})
 }
 
 // predefine handles a -D option.
@@ -162,7 +165,12 @@ func (p *preprocessor) raw() syntax.Token {
 			p.files = p.files[:len(p.files)-1]
 		case t.Kind == syntax.Hash && t.Flags&syntax.LineStart != 0:
 			p.directive(in, t)
+		case t.Flags&syntax.Open != 0:
+			return p.longString(in, t)
 		default:
+			if in.file.Offset(t.Pos) < in.plain {
+				t.Flags |= syntax.NoExpand
+			}
 			return t
 		}
 	}
@@ -298,7 +306,11 @@ func (p *preprocessor) operand(in *input, pos source.Pos, directive string) synt
 func (p *preprocessor) restOfLine(in *input, atLeast int) []syntax.Token {
 	var list []syntax.Token
 	for !in.scan.AtLineEnd() {
-		list = append(list, in.scan.Next())
+		t := in.scan.Next()
+		if t.Flags&syntax.Open != 0 {
+			p.rep.Errorf(t.Pos, syntax.CodeLexical, "string is not closed: in a directive it must end on its line")
+		}
+		list = append(list, t)
 	}
 	in.scan.SkipLine()
 	for len(list) < atLeast {

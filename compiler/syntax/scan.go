@@ -17,6 +17,9 @@ const CodeLexical diag.Code = "lexical"
 type Scanner struct {
 	// Comments makes the scanner return comments as tokens.
 	Comments bool
+	// Lines ends a string with its line, as C has it. One that has no closing
+	// quote there gets the flag Open, and its Text has no line end.
+	Lines bool
 
 	file *source.File
 	text string
@@ -222,19 +225,39 @@ func (s *Scanner) word() string {
 }
 
 func (s *Scanner) string(flags TokenFlags) Token {
-	start := s.at
+	start, joined := s.at, false
 	for s.at++; s.at < len(s.text); s.at++ {
 		switch s.text[s.at] {
 		case '\\':
-			s.at++
+			if n := s.continuation(s.at); n > 0 {
+				s.at += n - 1
+				joined = s.Lines
+			} else {
+				s.at++
+			}
 		case '"':
 			s.at++
-			return s.token(String, flags, start, s.text[start+1:s.at-1])
+			return s.token(String, flags, start, join(s.text[start+1:s.at-1], joined))
+		case '\n':
+			if s.Lines {
+				return s.token(String, flags|Open, start, join(strings.TrimSuffix(s.text[start+1:s.at], "\r"), joined))
+			}
 		}
 	}
 	s.at = len(s.text)
+	if s.Lines {
+		return s.token(String, flags|Open, start, join(s.text[start+1:], joined))
+	}
 	s.errorf(start, "string is not closed")
 	return s.token(String, flags, start, s.text[start+1:])
+}
+
+// join takes the line ends behind backslashes out of a string that has some.
+func join(text string, joined bool) string {
+	if !joined {
+		return text
+	}
+	return strings.NewReplacer("\\\n", "", "\\\r\n", "").Replace(text)
 }
 
 // punctuation returns the longest operator or delimiter that s begins with,
@@ -297,3 +320,6 @@ func (s *Scanner) Offset() int { return s.at }
 // Seek makes the scanner go on at the offset, which must be the first thing
 // on its line.
 func (s *Scanner) Seek(offset int) { s.at, s.line = offset, true }
+
+// Resume makes the scanner go on at the offset, which is within a line.
+func (s *Scanner) Resume(offset int) { s.at, s.line = offset, false }

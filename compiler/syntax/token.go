@@ -27,6 +27,7 @@ const (
 	LineStart  TokenFlags = 1 << iota // first on its line
 	SpaceAhead                        // white space or a comment before it
 	NoExpand                          // a macro's own name in its expansion
+	Open                              // a string that is not closed on its line; see Scanner.Lines
 )
 
 // Kind is the kind of a token.

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preproc
+
+import (
+	"strings"
+
+	"github.com/pauseless/pauseless/compiler/syntax"
+)
+
+// longString goes on with a string that is open at the end of its line. P4's
+// strings may span lines, C's may not: to cpp, which p4c runs, what follows is
+// lines like any other. So directives in them are obeyed, a line that is
+// skipped stays as an empty one, macros are expanded, and white space between
+// two tokens becomes one space. The first line stays as it is.
+//
+// Unlike cpp's, a macro's arguments must end on the line where they begin, and
+// nothing can be included: cpp writes the file's name in quotes there, which
+// end the string. Nor do we put a space between two tokens of expansions that
+// would otherwise be read as one.
+func (p *preprocessor) longString(in *input, first syntax.Token) syntax.Token {
+	text := in.file.Text
+	var b strings.Builder
+	b.WriteString(first.Text)
+	from, written := in.file.Offset(first.Pos), 0
+	for {
+		// The scanner is at the end of a line.
+		at := in.scan.Offset()
+		if at >= len(text) {
+			p.rep.Errorf(first.Pos, syntax.CodeLexical, "string is not closed")
+			break
+		}
+		// There are as many lines as before: some were joined, or skipped.
+		gone := strings.Count(text[from:at], "\n") - strings.Count(b.String()[written:], "\n")
+		b.WriteString(strings.Repeat("\n", 1+gone))
+		from, written = at+1, b.Len()
+		in.scan.Seek(from)
+		if !in.active() {
+			p.skip(in)
+			continue
+		}
+		if p.directiveInString(in) {
+			continue
+		}
+		if p.lineOfString(in, &b) {
+			break
+		}
+	}
+	first.End = in.file.Pos(in.scan.Offset())
+	first.Flags &^= syntax.Open
+	first.Text = b.String()
+	return first
+}
+
+// directiveInString obeys the directive on this line, if there is one that
+// means something within a string.
+func (p *preprocessor) directiveInString(in *input) bool {
+	at := in.scan.Offset()
+	line := strings.TrimLeft(in.scan.SkipLine(), " \t")
+	hash := in.scan.Offset() - len(line)
+	in.scan.Seek(at)
+	if !strings.HasPrefix(line, "#") {
+		return false
+	}
+	word := strings.TrimLeft(line[1:], " \t")
+	end := 0
+	for end < len(word) && 'a' <= word[end] && word[end] <= 'z' {
+		end++
+	}
+	switch word[:end] {
+	case "if", "ifdef", "ifndef", "elif", "else", "endif", "define", "undef", "error", "warning", "line":
+		in.scan.Seek(hash)
+		p.directive(in, in.scan.Next())
+	case "include":
+		p.rep.Errorf(in.file.Pos(hash), CodeInclude, "nothing can be included within a string")
+	default:
+		return false // for cpp, too, this is text
+	}
+	in.scan.SkipLine()
+	return true
+}
+
+// lineOfString adds the line that begins here to a string and reports whether
+// the string ends on it. The scanner is left at the end of the line or behind
+// the closing quote.
+func (p *preprocessor) lineOfString(in *input, b *strings.Builder) (closed bool) {
+	text := in.file.Text
+	start := in.scan.Offset()
+	in.scan.SkipLine()
+	end := in.scan.Offset()
+	in.scan.Seek(start)
+	in.scan.Comments = true
+	defer func() { in.scan.Comments = false }()
+	var list []syntax.Token
+	for {
+		t := in.scan.Next()
+		at, behind := in.file.Offset(t.Pos), in.file.Offset(t.End)
+		if t.Kind == syntax.EOF || at >= end {
+			in.scan.Seek(end)
+			break
+		}
+		if t.Kind == syntax.Illegal && t.Text == "'" { // a character, or all that is left
+			n := strings.IndexByte(text[behind:end], '\'')
+			if n < 0 {
+				n = end - behind - 1
+			}
+			behind += n + 1
+			in.scan.Resume(behind)
+			t.Kind = syntax.String
+		}
+		if t.Kind == syntax.String || t.Kind == syntax.Comment { // kept as they are
+			t.Kind = syntax.Comment
+			quote := closingQuote(text[start:], at-start, behind-start)
+			if quote >= 0 {
+				in.scan.Resume(start + quote + 1)
+				in.plain = behind
+				behind = start + quote
+				closed = true
+			}
+			t.Text = strings.ReplaceAll(text[at:behind], "\r", "")
+			if behind > end { // a comment of several lines
+				in.scan.SkipLine()
+				end = in.scan.Offset()
+				in.scan.Resume(behind)
+			}
+		}
+		list = append(list, t)
+		if closed {
+			break
+		}
+	}
+	if len(list) == 0 {
+		return closed
+	}
+	indent := strings.TrimRight(text[start:in.file.Offset(list[0].Pos)], "\\\r\n")
+	for i, t := range p.expandList(list) {
+		switch {
+		case i == 0:
+			b.WriteString(strings.Repeat(" ", len(indent)))
+		case t.Flags&(syntax.SpaceAhead|syntax.LineStart) != 0:
+			b.WriteByte(' ')
+		}
+		b.WriteString(t.Source())
+	}
+	return closed
+}
+
+// closingQuote returns where in text[from:to] a string ends, or -1. A
+// backslash before a quote takes its meaning.
+func closingQuote(text string, from, to int) int {
+	for i := from; i < to; i++ {
+		if text[i] != '"' {
+			continue
+		}
+		n := i
+		for n > 0 && text[n-1] == '\\' {
+			n--
+		}
+		if (i-n)%2 == 0 {
+			return i
+		}
+	}
+	return -1
+}
