@@ -82,6 +82,44 @@ func TestTheTimeOfArrivalIsRightWithinAQuarter(t *testing.T) {
 	}
 }
 
+// One arm takes three times as long as the other, and points differ by a factor
+// of seven. Once either arm and each point have been made, what a case takes
+// that has not been made is known.
+func TestCasesNotYetMadeAreTakenToBeLikeTheirArmAndPoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := tinyPlan(t, "values: [20KB, 40KB]", "values: [20KB, 40KB, 60KB, 80KB, 100KB, 120KB]", "seeds: [3, 1]", "seeds: [1, 2, 3]")
+		arms, points := make(map[string]bool), make(map[string]bool)
+		slow := p.Scenario.Cases()[0].Arm
+		takes := func(j Job) time.Duration {
+			c := p.Case(j)
+			d := time.Minute
+			if c.Arm == slow {
+				d *= 3
+			}
+			if c.Point[0] == "80KB" {
+				d *= 7
+			}
+			return d
+		}
+		var at, left time.Duration
+		begun := time.Now()
+		if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 1, Maker: sleeper(takes), Tell: func(e Event) {
+			if e.Kind != Over {
+				return
+			}
+			arms[p.Case(e.Job).Arm], points[p.Case(e.Job).Point[0]] = true, true
+			if left == 0 && len(arms) == 2 && len(points) == 6 {
+				at, left = time.Since(begun), e.Left
+			}
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		if want := time.Since(begun) - at; math.Abs(float64(left-want)) > 0.25*float64(want) {
+			t.Errorf("after %v %v are said to be left, not %v", at, left, want)
+		}
+	})
+}
+
 // asked is a Maker whose workers have begun the first runs that they were asked
 // for, and wait with all of them.
 type asked struct {

@@ -4,6 +4,7 @@ package exp
 
 import (
 	"container/heap"
+	"strings"
 	"time"
 
 	"github.com/pauseless/pauseless/testbed/result"
@@ -80,11 +81,27 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 	return s, nil
 }
 
-// costs estimates what runs take by what others took.
+// costs estimates what runs take by what others took: seconds for a unit of
+// work, which differ from arm to arm and from point to point.
 type costs struct {
-	byCase map[int][2]float64 // sum of seconds, runs
-	took   float64            // of all
-	work   float64            // of the same
+	all     rate
+	byCase  map[int]rate
+	byArm   map[string]rate
+	byPoint map[string]rate
+}
+
+// rate is what some runs took, and the work that they had.
+type rate struct{ seconds, work float64 }
+
+func (r rate) plus(seconds, work float64) rate { return rate{r.seconds + seconds, r.work + work} }
+
+// or returns the seconds for a unit of work, or another figure if no run has
+// been made.
+func (r rate) or(other float64) float64 {
+	if r.work == 0 {
+		return other
+	}
+	return r.seconds / r.work
 }
 
 // work is what a run has to do, as far as that is known before: bytes of the
@@ -107,26 +124,28 @@ func (p *Plan) work(j Job) float64 {
 
 func (c *costs) add(p *Plan, j Job, seconds float64) {
 	if c.byCase == nil {
-		c.byCase = make(map[int][2]float64)
+		c.byCase, c.byArm, c.byPoint = make(map[int]rate), make(map[string]rate), make(map[string]rate)
 	}
-	v := c.byCase[j.Case]
-	if v[1] == 0 {
-		c.work += p.work(j)
-		c.took += seconds
-	}
-	c.byCase[j.Case] = [2]float64{v[0] + seconds, v[1] + 1}
+	arm, point, work := p.Case(j).Arm, strings.Join(p.Case(j).Point, ", "), p.work(j)
+	c.all = c.all.plus(seconds, work)
+	c.byCase[j.Case] = c.byCase[j.Case].plus(seconds, work)
+	c.byArm[arm] = c.byArm[arm].plus(seconds, work)
+	c.byPoint[point] = c.byPoint[point].plus(seconds, work)
 }
 
 // seconds returns what a run will take, or a negative number if nothing is
-// known.
+// known. A case that has not been run is taken to differ from the others as its
+// arm and its point do.
 func (c *costs) seconds(p *Plan, j Job) float64 {
-	if v := c.byCase[j.Case]; v[1] > 0 {
-		return v[0] / v[1]
-	}
-	if c.work == 0 {
+	if c.all.work == 0 {
 		return -1
 	}
-	return c.took / c.work * p.work(j)
+	all := c.all.or(0)
+	if all == 0 {
+		return 0
+	}
+	arm, point := c.byArm[p.Case(j).Arm].or(all), c.byPoint[strings.Join(p.Case(j).Point, ", ")].or(all)
+	return c.byCase[j.Case].or(arm*point/all) * p.work(j)
 }
 
 // left returns how long some runs take, so many at a time, begun in this order
