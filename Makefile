@@ -65,7 +65,7 @@ playground: ## build the playground, a static folder for any web server: bin/pla
 	gzip -9 -n -f $(PLAYGROUND)/playground.wasm
 	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" testbed/web/dist/playground.js testbed/web/dist/worker.js testbed/web/dist/style.css $(PLAYGROUND)
 	cp testbed/web/src/playground.html $(PLAYGROUND)/index.html
-	PLAYGROUND=$(abspath $(PLAYGROUND)) $(GO) test -count=1 ./testbed/playground
+	PLAYGROUND=$(abspath $(PLAYGROUND)) $(GO) test -count=1 -v -run Browser ./testbed/playground
 	@du -sh $(PLAYGROUND); echo "serve it with: python3 -m http.server -b 127.0.0.1 -d $(PLAYGROUND)"
 
 .PHONY: site

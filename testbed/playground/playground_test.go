@@ -139,6 +139,7 @@ func TestPlaygroundInTheBrowser(t *testing.T) {
 	defer srv.Close()
 	p := webtest.Open(t, srv.URL, 1200, 1100)
 	p.UntilWithin(time.Minute, "!document.getElementById('run').disabled && document.documentElement.dataset.checked")
+	t.Logf("%d bytes; first screen after %.2f s, ready to run after %.2f s", total, webtest.Eval[float64](p, "performance.getEntriesByName('first-contentful-paint')[0].startTime")/1000, webtest.Eval[float64](p, "window.readyToRun")/1000)
 	// A misspelt key is marked at its line while one types.
 	webtest.Eval[any](p, `(() => { const t = document.getElementById('text'); t.value = t.value.replace('spines: 2', 'spnes: 2'); t.dispatchEvent(new Event('input')); })()`)
 	p.Until("document.querySelector('#problems li')?.textContent.includes('did you mean')")

@@ -24,6 +24,7 @@ func build(t *testing.T, entry, to string) {
 	r := api.Build(api.BuildOptions{
 		EntryPoints: []string{entry}, Bundle: true, Charset: api.CharsetUTF8, Target: api.ES2022, LegalComments: api.LegalCommentsInline,
 		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true, Format: api.FormatIIFE, Outfile: to,
+		Loader: map[string]api.Loader{".yaml": api.LoaderText},
 		Banner: map[string]string{
 			"js":  "/*! SPDX-License-Identifier: Apache-2.0. Made of testbed/web/src by `make golden`; with uPlot (MIT, (c) 2022 Leon Sorokin), see testbed/web/vendor/uplot/LICENSE */",
 			"css": "/*! SPDX-License-Identifier: Apache-2.0. Made of testbed/web/src by `make golden`; with uPlot (MIT, (c) 2022 Leon Sorokin) */",

@@ -31,6 +31,7 @@ function start() {
 			up = true;
 			$('status').textContent = '';
 			$('run').disabled = false;
+			window.readyToRun ??= performance.now(); // for tests
 		} else if (data.loading !== undefined) {
 			$('status').textContent = data.loading ? `loading, ${Math.round(100 * data.loading)} %` : 'loading …';
 		} else if (data.progress) {

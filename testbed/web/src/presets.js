@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import demo from '../../../cmd/pauseless/demo.yaml'; // the very file of `pauseless demo`
+
 /** Scenarios to begin with, by what stands in the menu. */
 export const presets = {
 	'incast on a small leaf-spine': `name: incast
@@ -16,26 +18,7 @@ judge: [1] # the figures are of the Web Search flows, which the incast harms
 until: 400ms
 sample: 20us
 `,
-	'the demo': `# What the RLB paper is about (section II-B, figures 2 to 4), as small as it
-# gets: bursts to one receiver pause one of the paths between two leaves, again
-# and again, and packets of flows to others that went that way come late.
-name: demo
-summary: Web Search at 60 % load and incast on 2 leaves, 2 spines, 8 hosts at 40 Gb/s
-network:
-  leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}
-  switch: {buffer: 9MB, pfc: {xoff: 256KB}}
-profiles: [drill, rlb-drill]
-paths: {h8: 1} # of the two paths to h8, the first is all it has
-traffic:
-- poisson: {sizes: websearch, load: 0.6, duration: 40ms, from: h1..h3, to: h5..h7}
-# Every millisecond 32 flows at once, from one host across the fabric and three
-# of the same leaf.
-- burst: {from: h4..h7, to: h8, flows: 8, size: 64KB, times: 40, interval: 1ms}
-judge: [1] # the figures are of the Web Search flows, which the incast harms
-until: 400ms
-sample: 50us
-watch: {registers: [ingress_qlen], every: 1ms}
-`,
+	'the demo': demo.replace(/^# SPDX.*\n/, ''),
 	'a wider leaf-spine': `name: wider
 summary: Web Search at 60 % load on 4 leaves, 4 spines, 16 hosts at 40 Gb/s
 network:
