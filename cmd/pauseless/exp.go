@@ -230,7 +230,7 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 			if err != nil {
 				return false, err
 			}
-			if err := writeOutcome(f.dir(p), p, out); err != nil {
+			if err := writeOutcome(f.dir(p), p, store, out); err != nil {
 				return false, err
 			}
 			if keep != "" {
@@ -293,8 +293,11 @@ func runPlan(cmd *cobra.Command, p *exp.Plan, store *exp.Store, o exp.Options) (
 	return out, nil
 }
 
+// figuresFile is what `report` draws of single runs, beside an outcome.json.
+const figuresFile = "figures.json"
+
 // writeOutcome writes what came out of an experiment to a folder.
-func writeOutcome(dir string, p *exp.Plan, o *result.Outcome) error {
+func writeOutcome(dir string, p *exp.Plan, store *exp.Store, o *result.Outcome) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
@@ -307,10 +310,14 @@ func writeOutcome(dir string, p *exp.Plan, o *result.Outcome) error {
 			return err
 		}
 	}
+	shapes, err := report.Condense(p.Runs(store, o))
+	if err != nil {
+		return err
+	}
 	if err := writeFiles(dir, map[string]func(io.Writer) error{
-		"outcome.json": o.WriteJSON, "manifest.json": m.WriteJSON,
+		"outcome.json": o.WriteJSON, "manifest.json": m.WriteJSON, figuresFile: shapes.WriteJSON,
 		"report.html": func(w io.Writer) error {
-			return report.Write(w, report.Options{Title: o.Experiment, Made: made()}, report.Source{Outcome: o})
+			return report.Write(w, report.Options{Title: o.Experiment, Made: made()}, report.Source{Outcome: o, Shapes: shapes})
 		},
 	}); err != nil {
 		return err
@@ -474,7 +481,7 @@ read them with DuckDB, pandas and R.`,
 				return fmt.Errorf("%s: no run is done; `%s` makes them", p.Scenario.Name, p.Command)
 			}
 			to, o := cmp.Or(dir, f.dir(p)), s.Outcome
-			if err := writeOutcome(to, p, o); err != nil {
+			if err := writeOutcome(to, p, store, o); err != nil {
 				return err
 			}
 			for name, sheet := range map[string]*result.Sheet{

@@ -5,8 +5,10 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -99,11 +101,30 @@ func readSource(file, name string) (report.Source, error) {
 		if err != nil {
 			return report.Source{}, fmt.Errorf("%s: no outcome.json, as `pauseless exp run` writes it: %w", file, err)
 		}
-		return report.Source{Name: name, Outcome: o}, nil
+		shapes, err := readShapes(filepath.Join(filepath.Dir(file), figuresFile))
+		return report.Source{Name: name, Outcome: o, Shapes: shapes}, err
 	}
 	runs, err := result.ReadJSON(bytes.NewReader(text))
 	if err != nil {
 		return report.Source{}, fmt.Errorf("%s: no results file, as `pauseless fabric run -d` writes it: %w", file, err)
 	}
 	return report.Source{Name: name, Runs: runs}, nil
+}
+
+// readShapes reads what an experiment keeps for figures of single runs; nil if
+// there is no such file, as beside outcomes that are committed.
+func readShapes(file string) (*report.Shapes, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s, err := report.ReadShapes(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; `pauseless exp run` writes it anew", file, err)
+	}
+	return s, nil
 }

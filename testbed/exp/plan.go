@@ -264,6 +264,7 @@ func LoadLines(p *Plan, loads []result.Load) (lines []string) {
 // lines, one at a time.
 func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] {
 	return func(yield func(*result.Run, error) bool) {
+		networks := make(map[int]*result.Network) // by case: runs are kept without
 		for i := range o.Runs {
 			n := &o.Runs[i]
 			if n.State == result.Failed {
@@ -278,6 +279,11 @@ func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] 
 				return
 			}
 			rec.Run.Arm, rec.Run.Point, rec.Run.Scenario = n.Arm, n.Point, o.Experiment
+			at := slices.IndexFunc(p.Scenario.Cases(), func(c *scenario.Case) bool { return c.Arm == n.Arm && slices.Equal(c.Point, n.Point) })
+			if at >= 0 && networks[at] == nil {
+				networks[at] = result.NewNetwork(p.Scenario.Cases()[at].Net())
+			}
+			rec.Run.Network = networks[at]
 			if !yield(rec.Run, nil) {
 				return
 			}

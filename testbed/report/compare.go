@@ -125,7 +125,9 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 	for _, a := range g.arms {
 		table.Heads = append(table.Heads, p.Arms[a.arm])
 		if b, ok := g.base(p, a.arm); ok {
-			answers = append(answers, sentence(p, a, b))
+			answers = append(answers, sentence(p.Arms[a.arm], p.Arms[b.arm], func(metric string) (with, than []float64) {
+				return paired(a, b, result.SummaryMetricOf(metric).Of)
+			}))
 		}
 	}
 	for _, m := range result.SummaryMetrics() {
@@ -237,10 +239,8 @@ func amount(x float64) string {
 
 // sentence says of an arm how much sooner flows finish than with its base, and
 // what became of the slowest and of the pauses.
-func sentence(p *Page, a, b armRuns) Answer {
-	name, other := p.Arms[a.arm], p.Arms[b.arm]
-	fct := result.SummaryMetricOf("avg_fct_us")
-	e, ok := ratio(paired(a, b, fct.Of))
+func sentence(name, other string, of func(metric string) (with, than []float64)) Answer {
+	e, ok := ratio(of("avg_fct_us"))
 	if !ok {
 		return Answer{fmt.Sprintf("%s and %s have no finished flows to compare.", name, other), undecided}
 	}
@@ -262,8 +262,7 @@ func sentence(p *Page, a, b armRuns) Answer {
 	for _, m := range []struct{ metric, before, less, more string }{
 		{"p99_fct_us", ", the slowest 1 % ", "sooner", "later"}, {"pause_frames", ", with ", "fewer PAUSE frames", "more PAUSE frames"},
 	} {
-		of := result.SummaryMetricOf(m.metric)
-		if e, ok := ratio(paired(a, b, of.Of)); ok {
+		if e, ok := ratio(of(m.metric)); ok {
 			text += m.before + words(e.change, m.less, m.more)
 		}
 	}

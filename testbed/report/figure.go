@@ -43,6 +43,11 @@ type Curves struct {
 	At      []number `json:"at"` // places on the x axis
 	Arms    []Curve  `json:"arms"`
 	Points  bool     `json:"points,omitempty"` // few places: show them
+	// Intervals says that Lo and Hi are intervals of single places: bars, and no
+	// band.
+	Intervals bool `json:"intervals,omitempty"`
+	Half      bool `json:"-"` // stands beside another where there is room
+	Number    int  `json:"-"` // its place among the experiment's figures
 }
 
 // Curve is the line of an arm.
@@ -77,129 +82,98 @@ func curve(arm int, seeds [][]float64, places int) Curve {
 
 const bandText = " Bands go from the least to the most of the seeds, lines are their means."
 
-func band(g *group) string {
-	for _, a := range g.arms {
-		if len(a.runs) > 1 {
+// armShapes are the shapes of an arm's runs.
+type armShapes struct {
+	arm    int
+	shapes []Shape
+}
+
+func band(arms []armShapes) string {
+	for _, a := range arms {
+		if len(a.shapes) > 1 {
 			return bandText
 		}
 	}
 	return ""
 }
 
-// cdfPlaces is how many places of the x axis a distribution is known at.
-const cdfPlaces = 160
-
 // fctCDF makes the distribution of flow completion times.
-func fctCDF(g *group) []Curves {
-	lo, hi := math.Inf(1), 0.0
-	fcts := func(r *result.Run) []float64 {
-		var v []float64
-		for _, f := range r.Flows {
-			if f.FCTNS > 0 {
-				v = append(v, float64(f.FCTNS)/1000)
-			}
-		}
-		slices.Sort(v)
-		return v
-	}
-	for _, a := range g.arms {
-		for _, r := range a.runs {
-			if v := fcts(r); len(v) > 0 {
-				lo, hi = min(lo, v[0]), max(hi, v[len(v)-1])
+func fctCDF(arms []armShapes) []Curves {
+	first, last := math.MaxInt, math.MinInt
+	for _, a := range arms {
+		for _, s := range a.shapes {
+			if len(s.FCT) > 0 {
+				first, last = min(first, s.FirstFCT-1), max(last, s.FirstFCT+len(s.FCT)-1)
 			}
 		}
 	}
-	if hi <= lo {
+	if last < first {
 		return nil
 	}
 	fig := Curves{
-		Title: "Flow completion times", Caption: "Share of the finished flows that took at most so long." + band(g),
+		Title: "Flow completion times", Caption: "Share of the finished flows that took at most so long." + band(arms),
 		X: Axis{Label: "flow completion time", Unit: "us", Log: true}, Y: Axis{Label: "share of flows", Unit: "share"},
 	}
-	for i := range cdfPlaces {
-		fig.At = append(fig.At, number(lo*math.Pow(hi/lo, float64(i)/(cdfPlaces-1))))
+	for b := first; b <= last; b++ {
+		fig.At = append(fig.At, number(fctEdge(b)))
 	}
-	fig.At[cdfPlaces-1] = number(hi * 1.0001) // rounding must not lose the last
-	for _, a := range g.arms {
+	for _, a := range arms {
 		var seeds [][]float64
-		for _, r := range a.runs {
-			v := fcts(r)
-			if len(v) == 0 {
+		for _, s := range a.shapes {
+			if len(s.FCT) == 0 {
 				continue
 			}
-			shares := make([]float64, cdfPlaces)
-			for i, at := range fig.At {
-				n, _ := slices.BinarySearchFunc(v, float64(at), func(x, at float64) int {
-					if x <= at {
-						return -1
-					}
-					return 1
-				})
-				shares[i] = float64(n) / float64(len(v))
+			shares := make([]float64, len(fig.At))
+			for i := range shares {
+				shares[i] = s.share(first + i)
 			}
 			seeds = append(seeds, shares)
 		}
 		if len(seeds) > 0 {
-			fig.Arms = append(fig.Arms, curve(a.arm, seeds, cdfPlaces))
+			fig.Arms = append(fig.Arms, curve(a.arm, seeds, len(fig.At)))
 		}
 	}
 	return []Curves{fig}
 }
 
-// binsPerDecade is the number of bins of flow size per decade.
-const binsPerDecade = 4
-
 // slowdownBySize makes the slowdown of flows of like size: the median, and what
 // one of a hundred exceeds.
-func slowdownBySize(g *group) []Curves {
-	slowdowns := func(r *result.Run) map[int][]float64 {
-		bins := make(map[int][]float64)
-		for _, f := range r.Flows {
-			if f.FCTNS > 0 && f.IdealNS > 0 && f.Bytes > 0 {
-				b := int(math.Floor(math.Log10(float64(f.Bytes)) * binsPerDecade))
-				bins[b] = append(bins[b], float64(f.FCTNS)/float64(f.IdealNS))
-			}
-		}
-		return bins
-	}
-	used := make(map[int]bool)
-	for _, a := range g.arms {
-		for _, r := range a.runs {
-			for b := range slowdowns(r) {
-				used[b] = true
-			}
-		}
-	}
-	if len(used) < 2 {
-		return nil
-	}
+func slowdownBySize(arms []armShapes) []Curves {
 	var bins []int
-	for b := range used {
-		bins = append(bins, b)
+	for _, a := range arms {
+		for _, s := range a.shapes {
+			for _, b := range s.Sizes {
+				if !slices.Contains(bins, b.Bin) {
+					bins = append(bins, b.Bin)
+				}
+			}
+		}
+	}
+	if len(bins) < 2 {
+		return nil
 	}
 	slices.Sort(bins)
 	var figures []Curves
 	for _, q := range []struct {
 		name string
-		of   float64
-	}{{"99th percentile", 0.99}, {"median", 0.5}} {
+		of   func(SizeBin) number
+	}{{"median", func(b SizeBin) number { return b.Median }}, {"99th percentile", func(b SizeBin) number { return b.P99 }}} {
 		fig := Curves{
-			Title: "Slowdown by flow size, " + q.name, Caption: "Completion time over the time that the flow would take alone, of flows of like size." + band(g),
-			X: Axis{Label: "flow size", Unit: "bytes", Log: true}, Y: Axis{Label: q.name + " of slowdown", Log: true}, Points: true,
+			Title: "Slowdown by flow size, " + q.name, Caption: "Completion time over the time that the flow would take alone, of flows of like size." + band(arms),
+			X: Axis{Label: "flow size", Unit: "bytes", Log: true}, Y: Axis{Label: "slowdown, " + q.name, Log: true}, Points: true, Half: true,
 		}
 		for _, b := range bins {
-			fig.At = append(fig.At, number(math.Pow(10, (float64(b)+0.5)/binsPerDecade)))
+			fig.At = append(fig.At, number(math.Pow(10, (float64(b)+0.5)/sizeBins)))
 		}
-		for _, a := range g.arms {
+		for _, a := range arms {
 			var seeds [][]float64
-			for _, r := range a.runs {
-				of := slowdowns(r)
+			for _, s := range a.shapes {
 				v := make([]float64, len(bins))
-				for i, b := range bins {
+				for i := range v {
 					v[i] = math.NaN()
-					if len(of[b]) > 0 {
-						v[i] = result.Quantile(of[b], q.of)
-					}
+				}
+				for _, b := range s.Sizes {
+					v[slices.Index(bins, b.Bin)] = float64(q.of(b))
 				}
 				seeds = append(seeds, v)
 			}
@@ -227,13 +201,7 @@ type Timeline struct {
 }
 
 // What a page has room for; all is in the results file.
-const (
-	maxTimelines = 24
-	linesShown   = 6    // the queues that grew longest
-	placesShown  = 2000 // of a time line
-	portsShown   = 12   // the ports that were paused longest
-	pausesShown  = 4000 // of a run; those close together are shown as one
-)
+const maxTimelines = 24
 
 // timelines returns the time lines of the runs, the first seeds of all arms
 // first, and how many runs are left out.
@@ -253,7 +221,7 @@ func timelines(g *group) (out []Timeline, left int) {
 				left++
 				continue
 			}
-			out = append(out, timeline(a.arm, r))
+			out = append(out, timeline(a.arm, r, fine))
 		}
 		if !some {
 			return out, left
@@ -261,13 +229,15 @@ func timelines(g *group) (out []Timeline, left int) {
 	}
 }
 
-func timeline(arm int, r *result.Run) Timeline {
+// timeline returns the queues that grew longest and the pauses of the ports
+// that were paused longest; pauses close together are one, if there are many.
+func timeline(arm int, r *result.Run, d detail) Timeline {
 	t := Timeline{Arm: arm, Seed: r.Seed, T: []number{}, Rows: []string{}, Pauses: [][4]number{}, Paused: [][3]number{}}
-	lines := longest(r.Lines)
+	lines := longest(r.Lines, d.lines)
 	if len(lines) > 0 {
 		// Of neighbours that fall together the largest is kept, at its time
 		// in the first line.
-		stride := (len(lines[0].TNS) + placesShown - 1) / placesShown
+		stride := (len(lines[0].TNS) + d.places - 1) / d.places
 		for i := 0; i < len(lines[0].TNS); i += stride {
 			t.T = append(t.T, number(lines[0].TNS[i])/1000)
 		}
@@ -282,24 +252,24 @@ func timeline(arm int, r *result.Run) Timeline {
 			}{l.Name, v})
 		}
 	}
-	t.addPauses(r)
+	t.addPauses(r, d)
 	return t
 }
 
 // longest returns the lines that rose highest, all sampled at the same times.
-func longest(lines []result.Line) []result.Line {
+func longest(lines []result.Line, most int) []result.Line {
 	peak := func(l result.Line) uint64 { return slices.Max(append([]uint64{0}, l.V...)) }
 	sorted := slices.Clone(lines)
 	slices.SortStableFunc(sorted, func(a, b result.Line) int { return cmp.Compare(peak(b), peak(a)) })
 	sorted = slices.DeleteFunc(sorted, func(l result.Line) bool {
 		return len(l.V) < 2 || len(l.V) != len(l.TNS) || len(l.V) != len(sorted[0].V)
 	})
-	return sorted[:min(len(sorted), linesShown)]
+	return sorted[:min(len(sorted), most)]
 }
 
 // addPauses adds the pauses of the ports that were paused longest, and the
 // paused time of all links.
-func (t *Timeline) addPauses(r *result.Run) {
+func (t *Timeline) addPauses(r *result.Run, d detail) {
 	type port struct {
 		node   string
 		number int
@@ -321,7 +291,7 @@ func (t *Timeline) addPauses(r *result.Run) {
 			}
 		}
 	}
-	ports = ports[:min(len(ports), portsShown)]
+	ports = ports[:min(len(ports), d.ports)]
 	row := make(map[port]int)
 	for i, p := range ports {
 		row[p] = i
@@ -333,7 +303,7 @@ func (t *Timeline) addPauses(r *result.Run) {
 			shown = append(shown, p)
 		}
 	}
-	for gap := int64(1); len(shown) > pausesShown; gap *= 4 {
+	for gap := int64(1); len(shown) > d.pauses; gap *= 4 {
 		shown = joined(shown, gap*1000)
 	}
 	for _, p := range shown {
@@ -374,18 +344,18 @@ type LinkRow struct {
 const linksShown = 12
 
 // pausedLinks says in a table what the maps show in colours.
-func pausedLinks(p *Page, x *Experiment) []LinkRow {
-	if x.Network == nil {
+func pausedLinks(x *Experiment, pt *Point) []LinkRow {
+	if pt.Network == nil {
 		return nil
 	}
 	type link struct{ id, dir int }
 	paused := make(map[link][]float64)
 	for i, a := range x.Arms {
-		k := slices.IndexFunc(x.Runs, func(t Timeline) bool { return t.Arm == a })
+		k := slices.IndexFunc(pt.Runs, func(t Timeline) bool { return t.Arm == a })
 		if k < 0 {
 			continue
 		}
-		for _, v := range x.Runs[k].Paused {
+		for _, v := range pt.Runs[k].Paused {
 			l := link{int(v[0]), int(v[1])}
 			if paused[l] == nil {
 				paused[l] = make([]float64, len(x.Arms))
@@ -402,7 +372,7 @@ func pausedLinks(p *Page, x *Experiment) []LinkRow {
 	})
 	var rows []LinkRow
 	for _, l := range links[:min(len(links), linksShown)] {
-		row := LinkRow{Name: x.Network.LinkName(l.id, l.dir)}
+		row := LinkRow{Name: pt.Network.LinkName(l.id, l.dir)}
 		for _, us := range paused[l] {
 			row.Cells = append(row.Cells, fmt.Sprintf("%.1f", us))
 		}

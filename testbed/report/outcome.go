@@ -13,9 +13,10 @@ import (
 )
 
 // outcome makes an experiment of what `exp run` found: claims and verdicts, a
-// table for every point of the grid, and the metrics along its axes.
-func (p *Page) outcome(o *result.Outcome) *Experiment {
-	x := &Experiment{Name: o.Experiment, Summary: o.Summary, Source: o.Source, Command: o.Command, Remarks: slices.Clone(o.Remarks), Figures: []Curves{}, Runs: []Timeline{}}
+// table for every point of the grid, the metrics along its axes, and for every
+// point what single runs show.
+func (p *Page) outcome(o *result.Outcome, shapes *Shapes) *Experiment {
+	x := &Experiment{Name: o.Experiment, Summary: o.Summary, Source: o.Source, Command: o.Command, Remarks: slices.Clone(o.Remarks), Figures: []Curves{}, Points: []*Point{}}
 	if o.Why != "" {
 		x.Remarks = append(x.Remarks, fmt.Sprintf("Scale %s: %s", o.Scale, o.Why))
 	}
@@ -33,11 +34,15 @@ func (p *Page) outcome(o *result.Outcome) *Experiment {
 	for i := range o.Claims {
 		x.Answers = append(x.Answers, verdict(&o.Claims[i]))
 	}
+	x.Verdicts = verdicts(o)
 	var points [][]string
 	for i := range o.Cells {
 		if !slices.ContainsFunc(points, func(q []string) bool { return slices.Equal(q, o.Cells[i].Point) }) {
 			points = append(points, o.Cells[i].Point)
 		}
+	}
+	if len(o.Claims) == 0 {
+		x.Answers = p.compareCells(o, points)
 	}
 	for _, point := range points {
 		t := p.pointTable(o, x, point)
@@ -47,31 +52,97 @@ func (p *Page) outcome(o *result.Outcome) *Experiment {
 		x.Tables = append(x.Tables, t)
 	}
 	for axis := range o.Axes {
-		x.Figures = append(x.Figures, sweeps(o, x, axis)...)
+		for _, s := range sweeps(o, x, axis) {
+			s.Figures = x.figure(s.Figures)
+			x.Sweeps = append(x.Sweeps, s)
+		}
+	}
+	if shapes != nil {
+		for _, point := range points {
+			if pt := p.point(o, x, shapes, point); pt != nil {
+				x.Points = append(x.Points, pt)
+			}
+		}
 	}
 	return x
 }
 
-// verdict describes the outcome of a claim in a sentence.
-func verdict(j *result.Judged) Answer {
-	text := j.Text
-	if j.Point != "" {
-		text += " (" + j.Point + ")"
+// point makes what single runs at a point show; nil if there is nothing.
+func (p *Page) point(o *result.Outcome, x *Experiment, shapes *Shapes, point []string) *Point {
+	pt := &Point{Name: o.PointText(point), Runs: []Timeline{}}
+	var arms []armShapes
+	for _, a := range x.Arms {
+		of := armShapes{arm: a}
+		for _, s := range shapes.Runs {
+			if s.Arm != p.Arms[a] || !slices.Equal(s.Point, point) {
+				continue
+			}
+			of.shapes = append(of.shapes, s)
+			if s.Time == nil {
+				pt.Left++
+				continue
+			}
+			t := *s.Time
+			t.Arm, t.Seed = a, s.Seed
+			pt.Runs = append(pt.Runs, t)
+			if s.Network > 0 && pt.Network == nil {
+				pt.Network = shapes.Networks[s.Network-1]
+			}
+		}
+		arms = append(arms, of)
 	}
-	text += ": " + j.Verdict
-	if j.Why != "" {
-		text += ", " + j.Why
+	pt.Figures = x.figure(append(fctCDF(arms), slowdownBySize(arms)...))
+	pt.Links = pausedLinks(x, pt)
+	if len(pt.Figures) == 0 && len(pt.Runs) == 0 {
+		return nil
 	}
-	if e := float64(j.Effect); !math.IsNaN(e) && !math.IsInf(e, 0) {
-		text += "; change " + percent(e)
-		if lo, hi := float64(j.Low), float64(j.High); !math.IsInf(lo, 0) && !math.IsNaN(lo) && !math.IsInf(hi, 0) {
-			text += fmt.Sprintf(" (95 %% interval %s to %s, %d seeds)", percent(lo), percent(hi), j.Seeds)
+	return pt
+}
+
+// basesOf says for each arm which other it is compared with: the one that
+// claims name, or else what it builds on.
+func basesOf(o *result.Outcome) map[string]string {
+	var names []string
+	for i := range o.Arms {
+		names = append(names, o.Arms[i].Name)
+	}
+	base := make(map[string]string)
+	for _, name := range names {
+		base[name] = baseOf(names, name)
+	}
+	named := make(map[string]bool)
+	for i := range o.Claims {
+		c := &o.Claims[i].Claim
+		if !named[c.With] && c.With != c.Than && slices.Contains(names, c.Than) {
+			base[c.With], named[c.With] = c.Than, true
 		}
 	}
-	if !j.Claim.Paper.IsZero() {
-		text += "; the paper says " + j.Claim.Paper.String()
+	for _, name := range names { // what claims compare others with stands for itself
+		if !named[name] && slices.ContainsFunc(o.Claims, func(j result.Judged) bool { return j.Claim.Than == name }) {
+			base[name] = ""
+		}
 	}
-	return Answer{text + ".", map[string]string{result.Holds: better, result.Refuted: worse}[j.Verdict]}
+	return base
+}
+
+// compareCells answers for an experiment without claims.
+func (p *Page) compareCells(o *result.Outcome, points [][]string) (answers []Answer) {
+	bases := basesOf(o)
+	for _, point := range points {
+		for i := range o.Arms {
+			name := o.Arms[i].Name
+			a, b := cellOf(o, name, point), cellOf(o, bases[name], point)
+			if a == nil || b == nil {
+				continue
+			}
+			s := sentence(name, bases[name], func(metric string) (with, than []float64) { return pairedCells(a, b, metric) })
+			if len(points) > 1 {
+				s.Text = o.PointText(point) + ": " + s.Text
+			}
+			answers = append(answers, s)
+		}
+	}
+	return answers
 }
 
 func cellOf(o *result.Outcome, arm string, point []string) *result.Cell {
@@ -85,6 +156,7 @@ func cellOf(o *result.Outcome, arm string, point []string) *result.Cell {
 // pointTable compares the arms at a point.
 func (p *Page) pointTable(o *result.Outcome, x *Experiment, point []string) Table {
 	t := Table{}
+	bases := basesOf(o)
 	for _, a := range x.Arms {
 		t.Heads = append(t.Heads, p.Arms[a])
 	}
@@ -101,7 +173,7 @@ func (p *Page) pointTable(o *result.Outcome, x *Experiment, point []string) Tabl
 				continue
 			}
 			cell := Cell{Value: amount(float64(mean))}
-			if base := baseOf(t.Heads, head); base != "" {
+			if base := bases[head]; base != "" {
 				if b := cellOf(o, base, point); b != nil {
 					with, than := pairedCells(c, b, m.Name)
 					cell.compare(with, than, m.Better)
@@ -141,30 +213,28 @@ func pairedCells(a, b *result.Cell, metric string) (with, than []float64) {
 
 // What a page shows of a large grid; all is in the outcome.
 const (
-	sweepMetrics = 6
-	sweepFigures = 24
+	sweepMetrics = 8
+	sweepFigures = 16 // of a metric
 )
 
 // sweeps draws the metrics along an axis, for each combination of the others.
-func sweeps(o *result.Outcome, x *Experiment, axis int) []Curves {
+// What claims are about comes first.
+func sweeps(o *result.Outcome, x *Experiment, axis int) []Sweep {
 	values := o.Axes[axis].Values
 	if len(values) < 2 {
 		return nil
 	}
-	names, at := []string{}, []number{}
+	var names []string
+	var at []number
+	numbers := true
 	for i, v := range values {
-		names = append(names, v.Text)
-		if v.X != nil {
+		numbers = numbers && v.X != nil && (i == 0 || *values[i-1].X < *v.X)
+	}
+	for i, v := range values {
+		if numbers {
 			at = append(at, number(*v.X))
 		} else {
-			at = append(at, number(i))
-		}
-	}
-	numbers := !slices.ContainsFunc(values, func(v result.Value) bool { return v.X == nil })
-	if numbers {
-		names = nil
-		if !slices.IsSorted(at) {
-			return nil
+			names, at = append(names, v.Text), append(at, number(i))
 		}
 	}
 	var rest [][]string // points with this axis cut out
@@ -174,19 +244,22 @@ func sweeps(o *result.Outcome, x *Experiment, axis int) []Curves {
 			rest = append(rest, r)
 		}
 	}
-	var figures []Curves
 	// Nearly all flows finish; the table says where they do not.
 	metrics := slices.DeleteFunc(o.Shown(false), func(m result.Metric) bool { return m.Name == "finished" })
-	for _, r := range rest {
-		for i, m := range metrics {
-			if i >= sweepMetrics || len(figures) >= sweepFigures {
-				break
-			}
+	claimed := func(m result.Metric) int {
+		return slices.IndexFunc(o.Claims, func(j result.Judged) bool { _, name := j.Claim.Relation(); return name == m.Name })
+	}
+	slices.SortStableFunc(metrics, func(a, b result.Metric) int {
+		return cmp.Compare(uint(claimed(a)), uint(claimed(b))) // none is -1, and so last
+	})
+	var all []Sweep
+	for _, m := range metrics[:min(len(metrics), sweepMetrics)] {
+		s := Sweep{Name: fmt.Sprintf("%s by %s", m.Title, o.Axes[axis].Name)}
+		for _, r := range rest[:min(len(rest), sweepFigures)] {
 			fig := Curves{
-				Title:   fmt.Sprintf("%s by %s", m.Title, o.Axes[axis].Name),
-				Caption: "Means over the seeds; bands are their 95 % intervals.",
-				X:       Axis{Label: o.Axes[axis].Name, Unit: o.Axes[axis].Unit, Names: names}, Y: Axis{Label: titled(m.Title, m.Unit), Unit: unitOf(m.Unit)},
-				At: at, Points: true,
+				Title: s.Name,
+				X:     Axis{Label: o.Axes[axis].Name, Unit: o.Axes[axis].Unit, Names: names}, Y: Axis{Label: titled(m.Title, m.Unit), Unit: unitOf(m.Unit)},
+				At: at, Points: true, Intervals: true, Half: len(rest) > 1,
 			}
 			if len(r) > 0 {
 				fig.Title += ", " + strings.Join(r, ", ")
@@ -207,10 +280,11 @@ func sweeps(o *result.Outcome, x *Experiment, axis int) []Curves {
 					fig.Arms = append(fig.Arms, c)
 				}
 			}
-			figures = append(figures, fig)
+			s.Figures = append(s.Figures, fig)
 		}
+		all = append(all, s)
 	}
-	return figures
+	return all
 }
 
 // unitOf is the unit of a metric as figures know it.

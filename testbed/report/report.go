@@ -32,6 +32,8 @@ type Source struct {
 	Runs []*result.Run
 	// Outcome is that of an experiment. Its runs need not be there.
 	Outcome *result.Outcome
+	// Shapes is what figures show of the outcome's runs; nil if it is not there.
+	Shapes *Shapes
 }
 
 // Options say what stands on the page beside the runs.
@@ -72,15 +74,40 @@ type Experiment struct {
 	Seeds     []uint64   `json:"-"`
 	Arms      []int      `json:"-"` // into Page.Arms
 	Answers   []Answer   `json:"-"`
+	Verdicts  *Verdicts  `json:"-"` // in place of many answers
 	Tables    []Table    `json:"-"`
 	Remarks   []string   `json:"-"`
 	Registers []RegTable `json:"-"`
-	Links     []LinkRow  `json:"-"` // that were paused longest
+	Sweeps    []Sweep    `json:"-"`
+
+	Figures []Curves `json:"figures"`
+	Points  []*Point `json:"points"`
+}
+
+// Sweep is the figures of one metric along one axis.
+type Sweep struct {
+	Name    string
+	Figures []Curves
+}
+
+// Point is what figures show of runs that differ in arm and seed only.
+type Point struct {
+	Name    string    `json:"-"`
+	Figures []Curves  `json:"-"`
+	Links   []LinkRow `json:"-"` // that were paused longest
+	Left    int       `json:"-"` // runs without a time line, for want of space
 
 	Network *result.Network `json:"network,omitempty"`
-	Figures []Curves        `json:"figures"`
 	Runs    []Timeline      `json:"runs"`
-	Left    int             `json:"-"` // runs without a time line, for want of space
+}
+
+// figure adds a figure to those of the experiment.
+func (x *Experiment) figure(figures []Curves) []Curves {
+	for i := range figures {
+		figures[i].Number = len(x.Figures)
+		x.Figures = append(x.Figures, figures[i])
+	}
+	return figures
 }
 
 // newPage sorts runs into experiments and arms, and computes everything.
@@ -90,7 +117,7 @@ func newPage(sources []Source) (*Page, error) {
 	clash := clashes(sources)
 	for _, s := range sources {
 		if s.Outcome != nil {
-			p.Experiments = append(p.Experiments, p.outcome(s.Outcome))
+			p.Experiments = append(p.Experiments, p.outcome(s.Outcome, s.Shapes))
 		}
 		for _, r := range s.Runs {
 			name := cmp.Or(r.Arm, r.Profile)
@@ -167,15 +194,19 @@ func (g *group) add(arm int, r *result.Run) {
 }
 
 func (g *group) experiment(p *Page) *Experiment {
-	x := &Experiment{Name: g.scenario, Figures: []Curves{}, Runs: []Timeline{}}
+	x := &Experiment{Name: g.scenario, Figures: []Curves{}}
+	pt := &Point{Runs: []Timeline{}}
+	var arms []armShapes
 	for _, a := range g.arms {
 		x.Arms = append(x.Arms, a.arm)
+		shapes := armShapes{arm: a.arm}
 		for _, r := range a.runs {
+			shapes.shapes = append(shapes.shapes, shapeOf(r))
 			if !slices.Contains(x.Seeds, r.Seed) {
 				x.Seeds = append(x.Seeds, r.Seed)
 			}
-			if x.Network == nil {
-				x.Network = r.Network
+			if pt.Network == nil {
+				pt.Network = r.Network
 			}
 			for _, remark := range r.Remarks {
 				x.Remarks = append(x.Remarks, fmt.Sprintf("%s, seed %d: %s", p.Arms[a.arm], r.Seed, remark))
@@ -184,13 +215,14 @@ func (g *group) experiment(p *Page) *Experiment {
 				x.Remarks = append(x.Remarks, fmt.Sprintf("%s, seed %d was stopped before its end; means leave it out", p.Arms[a.arm], r.Seed))
 			}
 		}
+		arms = append(arms, shapes)
 	}
 	answers, table := compare(p, g)
 	x.Answers, x.Tables = answers, []Table{table}
-	x.Figures = append(x.Figures, fctCDF(g)...)
-	x.Figures = append(x.Figures, slowdownBySize(g)...)
-	x.Runs, x.Left = timelines(g)
-	x.Links = pausedLinks(p, x)
+	pt.Figures = x.figure(append(fctCDF(arms), slowdownBySize(arms)...))
+	pt.Runs, pt.Left = timelines(g)
+	pt.Links = pausedLinks(x, pt)
+	x.Points = []*Point{pt}
 	x.Registers = registers(p, g)
 	return x
 }

@@ -73,14 +73,15 @@ func TestReportSaysWhoWonAndDrawsIt(t *testing.T) {
 		t.Errorf("arms are %v", p.Arms)
 	}
 	x := p.Experiments[0]
-	if len(x.Runs) != 6 || x.Runs[0].Rows[0] != "l1 port 2" || x.Runs[0].Pauses[0] != [4]number{0, 3, 0.5, 1.5} || x.Runs[0].Paused[0] != [3]number{1, 0, 1} {
-		t.Errorf("time lines are %+v", x.Runs)
+	if r := x.Points[0].Runs; len(r) != 6 || r[0].Rows[0] != "l1 port 2" || r[0].Pauses[0] != [4]number{0, 3, 0.5, 1.5} || r[0].Paused[0] != [3]number{1, 0, 1} {
+		t.Errorf("time lines are %+v", r)
 	}
 	cdf := x.Figures[0]
-	if first, last := cdf.Arms[0].V[0], cdf.Arms[0].V[cdfPlaces-1]; first < 0 || last != 1 {
+	places := len(cdf.At)
+	if first, last := cdf.Arms[0].V[0], cdf.Arms[0].V[places-1]; first < 0 || last != 1 {
 		t.Errorf("the distribution goes from %v to %v", first, last)
 	}
-	if len(cdf.Arms) != 2 || len(cdf.Arms[1].Lo) != cdfPlaces || cdf.Arms[1].Lo[80] > cdf.Arms[1].V[80] || cdf.Arms[1].Hi[80] < cdf.Arms[1].V[80] {
+	if len(cdf.Arms) != 2 || len(cdf.Arms[1].Lo) != places || cdf.Arms[1].Lo[places/2] > cdf.Arms[1].V[places/2] || cdf.Arms[1].Hi[places/2] < cdf.Arms[1].V[places/2] {
 		t.Error("the line of means leaves its band")
 	}
 }
@@ -151,8 +152,8 @@ func TestLongRunsAreThinnedOut(t *testing.T) {
 		r.Pauses = append(r.Pauses, result.Pause{Node: "l1", Port: 2, StartNS: i * 1000, EndNS: i*1000 + 400})
 	}
 	l.V[33_333] = 1_000_000
-	x := data(t, write(t, "demo", r)).Experiments[0].Runs[0]
-	if len(x.T) > placesShown || len(x.T) != len(x.Lines[0].V) || len(x.Pauses) > pausesShown {
+	x := data(t, write(t, "demo", r)).Experiments[0].Points[0].Runs[0]
+	if len(x.T) > fine.places || len(x.T) != len(x.Lines[0].V) || len(x.Pauses) > fine.pauses {
 		t.Errorf("%d places, %d pauses", len(x.T), len(x.Pauses))
 	}
 	peak := number(0)
@@ -194,7 +195,7 @@ func TestOutcomeIsShown(t *testing.T) {
 	}
 	x := data(t, page).Experiments[0]
 	f := x.Figures[0]
-	if len(x.Figures) != 1 || len(f.Arms) != 2 || f.At[1] != 0.6 || f.Arms[0].V[0] != 102 || f.Arms[0].Lo[0] >= 102 || f.Arms[0].Hi[0] <= 102 {
+	if len(x.Figures) != 1 || !f.Intervals || len(f.Arms) != 2 || f.At[1] != 0.6 || f.Arms[0].V[0] != 102 || f.Arms[0].Lo[0] >= 102 || f.Arms[0].Hi[0] <= 102 {
 		t.Errorf("figures are %+v", x.Figures)
 	}
 }

@@ -44,6 +44,7 @@ function axis(c, {label, unit, log, values, size}) {
  * spec: {title, x: {label, unit, log, min, max}, y: {label, unit, log, min, max}, data: [x, …],
  *   series: [{name, colour(mode) => css, index, band: [lo, hi] (arrays), step}],
  *   height, sync (name of the group that zooms and points in step), overlay(u, colours) draws on top,
+ *   intervals (bands are intervals of single places, drawn as bars beside one another),
  *   under(us, y, u) says what is under the pointer beyond the series, rows (names of a list along y)}
  */
 export function chart(parent, spec) {
@@ -59,6 +60,13 @@ export function chart(parent, spec) {
 	}
 	const hidden = new Set();
 	const home = {min: x.min ?? spec.data[0][0], max: x.max ?? spec.data[0].at(-1)};
+	if (spec.intervals) { // room for what stands beside the first and the last
+		const room = x.names ? 0.5 : (home.max - home.min) * 0.06;
+		home.min -= room;
+		home.max += room;
+	}
+	// Many bands over one another would hide the lines.
+	const bandAlpha = series.length <= 2 ? '33' : series.length <= 4 ? '22' : '14';
 	let range = {...home}, plot = null;
 
 	const plotHost = el('div', {class: 'plot', tabindex: '0', role: 'img', 'aria-label': `${spec.title}. Arrow keys move along the chart, plus and minus zoom, 0 shows all.`});
@@ -70,13 +78,14 @@ export function chart(parent, spec) {
 		const c = colours(mode);
 		const line = s => ({
 			label: s.name, scale: 'y', stroke: s.colour(mode), width: 2, dash: armDash(s.index ?? 0), show: !hidden.has(s.name),
-			paths: s.step ? uPlot.paths.stepped({align: 1}) : undefined, points: {show: s.points ? true : undefined, size: 6, fill: s.colour(mode)},
+			...(spec.intervals && {width: 0}),
+			paths: spec.intervals ? () => null : s.step ? uPlot.paths.stepped({align: 1}) : undefined, points: {show: spec.intervals ? false : s.points ? true : undefined, size: 6, fill: s.colour(mode)},
 			spanGaps: true,
 		});
 		const list = [{}];
 		for (const s of series) {
 			list.push(line(s));
-			if (s.band) list.push(...[0, 1].map(() => ({scale: 'y', stroke: 'transparent', width: 0, points: {show: false}, show: !hidden.has(s.name), spanGaps: true})));
+			if (s.band) list.push(...[0, 1].map(() => ({scale: 'y', stroke: 'transparent', width: 0, points: {show: false}, ...(spec.intervals && {paths: () => null}), show: !hidden.has(s.name), spanGaps: true})));
 		}
 		const yAxis = spec.rows
 			? {...axis(c, {label: y.label, values: v => spec.rows[Math.round(-v)] ?? '', size: spec.left || 92}), splits: () => spec.rows.map((_, i) => -i), grid: {show: false}, space: 10}
@@ -97,9 +106,9 @@ export function chart(parent, spec) {
 			},
 			axes: [{...axis(c, x.names ? {label: x.label, values: v => x.names[v] ?? ''} : x), size: 40, ...(x.names && {splits: () => x.names.map((_, i) => i)})}, yAxis],
 			series: list,
-			bands: bands.filter(b => !hidden.has(b.of.name)).map(b => ({series: b.series, fill: b.of.colour(mode) + '33'})),
+			bands: spec.intervals ? [] : bands.filter(b => !hidden.has(b.of.name)).map(b => ({series: b.series, fill: b.of.colour(mode) + bandAlpha})),
 			hooks: {
-				draw: [u => { spec.overlay?.(u, c); if (paper) drawLegend(u, c); }],
+				draw: [u => { if (spec.intervals) drawIntervals(u, mode); spec.overlay?.(u, c); if (paper) drawLegend(u, c); }],
 				setCursor: paper ? [] : [u => values(u)],
 				setSelect: paper ? [] : [u => {
 					if (u.select.width < 3) return;
@@ -108,6 +117,38 @@ export function chart(parent, spec) {
 				}],
 			},
 		};
+	}
+
+	// Means with their intervals, side by side at each place. Where places are
+	// numbers, lines join them.
+	function drawIntervals(u, mode) {
+		const ratio = uPlot.pxRatio, ctx = u.ctx, shown = series.filter(s => !hidden.has(s.name)), gap = Math.min(7, (x.names ? 300 : 60) / spec.data[0].length / Math.max(shown.length, 1)) * ratio;
+		ctx.save();
+		shown.forEach((s, k) => {
+			const at = i => u.valToPos(spec.data[0][i], 'x', true) + (k - (shown.length - 1) / 2) * gap, y = v => u.valToPos(v, 'y', true);
+			ctx.strokeStyle = ctx.fillStyle = s.colour(mode);
+			const places = spec.data[0].map((_, i) => i).filter(i => s.v[i] !== null && s.v[i] !== undefined && spec.data[0][i] >= range.min && spec.data[0][i] <= range.max);
+			ctx.lineWidth = 1.3 * ratio;
+			for (const i of places) {
+				if (s.band && s.band[0][i] !== null) {
+					ctx.beginPath();
+					ctx.moveTo(at(i), y(s.band[0][i]));
+					ctx.lineTo(at(i), y(s.band[1][i]));
+					ctx.stroke();
+				}
+				ctx.beginPath();
+				ctx.arc(at(i), y(s.v[i]), 3.5 * ratio, 0, 2 * Math.PI);
+				ctx.fill();
+			}
+			if (x.names || places.length < 2) return;
+			ctx.lineWidth = 2 * ratio;
+			ctx.setLineDash(armDash(s.index ?? 0).map(v => v * ratio));
+			ctx.beginPath();
+			places.forEach((i, n) => n ? ctx.lineTo(at(i), y(s.v[i])) : ctx.moveTo(at(i), y(s.v[i])));
+			ctx.stroke();
+			ctx.setLineDash([]);
+		});
+		ctx.restore();
 	}
 
 	function drawLegend(u, c) {

@@ -19,7 +19,7 @@ const armSeries = (arm, rest) => ({name: page.arms[arm], index: arm, colour: m =
 /** Adds a chart of the arms to its figure. */
 function armChart(host, spec) {
 	const f = chart(host, {...spec, onToggle: spread});
-	host.prepend(toolbar(spec.title, f, ...(spec.buttons || [])));
+	host.prepend(toolbar(spec.title, f, el('strong', {}, spec.title)));
 	byArm.push(f);
 	return f;
 }
@@ -27,18 +27,18 @@ function armChart(host, spec) {
 function curves(host, fig) {
 	return armChart(host, {
 		title: fig.title, x: fig.x, y: fig.y, data: [fig.at],
-		series: fig.arms.map(a => armSeries(a.arm, {v: a.v, band: a.lo && [a.lo, a.hi], points: fig.points})),
+		series: fig.arms.map(a => armSeries(a.arm, {v: a.v, band: a.lo && [a.lo, a.hi], points: fig.points})), intervals: fig.intervals,
 	});
 }
 
 // Time lines: the queues of a run, and below, in step, who was paused when.
-function timeline(host, run, group) {
+function timeline(host, run, group, place) {
 	const title = `${page.arms[run.arm]}, seed ${run.seed}`;
 	const end = Math.max(run.t.at(-1) || 0, ...run.pauses.map(p => p[3]), 1);
 	const x = {label: 'time', unit: 'us', min: 0, max: end};
 	const queues = run.lines.length > 0 && chart(host, {
 		title: `Queues of ${title}`, x, y: {label: 'bytes waiting', unit: 'bytes', min: 0}, data: [run.t], sync: group, left: 92, height: 230,
-		series: run.lines.map((l, i) => ({name: l.name, index: i, colour: m => armColour(i, m), v: l.v, step: false})),
+		series: run.lines.map(l => ({name: l.name, index: place(l.name), colour: m => armColour(place(l.name), m), v: l.v, step: false})),
 	});
 	if (queues) queues.root.before(toolbar(`Queues of ${title}`, queues));
 	if (run.rows.length === 0) return;
@@ -85,7 +85,7 @@ function pausedMap(host, network, run) {
 			});
 		},
 	});
-	const hint = `brightest: ${time(most)}`;
+	const hint = `strongest colour: ${time(most)}`;
 	const where = el('span', {class: 'where'}, paused.size ? hint : 'no port was paused');
 	f.root.append(el('div', {class: 'values'}, where));
 	host.insertBefore(toolbar(title, f, el('strong', {}, `${page.arms[run.arm]}`)), f.root);
@@ -106,15 +106,18 @@ for (const host of document.querySelectorAll('[data-figure]')) {
 		curves(body, x.figures[Number(host.dataset.number)]);
 		break;
 	case 'runs': {
-		// One seed at a time, all arms below one another.
-		const seeds = [...new Set(x.runs.map(r => r.seed))];
+		// One seed at a time, all arms below one another; a queue has its
+		// colour in all of them.
+		const point = x.points[Number(host.dataset.point)];
+		const seeds = [...new Set(point.runs.map(r => r.seed))], queues = [];
+		const place = name => { if (!queues.includes(name)) queues.push(name); return queues.indexOf(name); };
 		const show = seed => {
 			parts.replaceChildren();
-			const runs = x.runs.filter(r => r.seed === seed);
-			if (x.network) for (const r of runs) pausedMap(parts.appendChild(el('div', {class: 'half'})), x.network, r);
+			const runs = point.runs.filter(r => r.seed === seed);
+			if (point.network) for (const r of runs) pausedMap(parts.appendChild(el('div', {class: 'half'})), point.network, r);
 			for (const r of runs) {
 				parts.append(el('h4', {}, page.arms[r.arm]));
-				timeline(parts, r, `${host.dataset.experiment}`);
+				timeline(parts, r, `${host.dataset.experiment} ${host.dataset.point}`, place);
 			}
 		};
 		const parts = el('div', {class: 'parts'});
@@ -127,5 +130,11 @@ for (const host of document.querySelectorAll('[data-figure]')) {
 		break;
 	}
 	}
+}
+// Where there are several, one is chosen.
+for (const host of document.querySelectorAll('[data-choose]')) {
+	host.querySelector('.choice select')?.addEventListener('change', e => {
+		for (const part of host.querySelectorAll(':scope > [data-part]')) part.hidden = part.dataset.part !== e.target.value;
+	});
 }
 document.documentElement.dataset.ready = 'yes';

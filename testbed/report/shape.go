@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/pauseless/pauseless/testbed/result"
+)
+
+// ShapesFormat is the format of Shapes as JSON.
+const ShapesFormat = "pauseless-figures/1"
+
+// Shapes is what figures show of single runs, in little room: an experiment
+// keeps it beside its outcome, so that a report can be made without the store.
+type Shapes struct {
+	Format   string            `json:"format"`
+	Runs     []Shape           `json:"runs"`
+	Networks []*result.Network `json:"networks,omitempty"`
+}
+
+// Shape is what figures show of one run.
+type Shape struct {
+	Arm   string   `json:"arm"`
+	Point []string `json:"point,omitempty"`
+	Seed  uint64   `json:"seed"`
+	// FCT counts finished flows by completion time: bin k has those of at most
+	// 10^(k/fctBins) microseconds, the first of them is FirstFCT.
+	FirstFCT int   `json:"first_fct,omitempty"`
+	FCT      []int `json:"fct,omitempty"`
+	// Sizes has the slowdown of flows of like size.
+	Sizes []SizeBin `json:"sizes,omitempty"`
+	// Time is what there is over time; nil if it is left out for want of space.
+	Time *Timeline `json:"time,omitempty"`
+	// Network is the place of the run's network among Shapes.Networks, from 1;
+	// 0 if it is not known.
+	Network int `json:"network,omitempty"`
+}
+
+// SizeBin is the slowdown of the flows of 10^(Bin/sizeBins) up to
+// 10^((Bin+1)/sizeBins) bytes.
+type SizeBin struct {
+	Bin    int    `json:"bin"`
+	Median number `json:"median"`
+	P99    number `json:"p99"`
+}
+
+// Bins per decade, of completion times and of flow sizes. Completion times are
+// told to 6 %.
+const (
+	fctBins  = 40
+	sizeBins = 4
+)
+
+func fctBin(ns int64) int { return int(math.Ceil(math.Log10(float64(ns)/1000) * fctBins)) }
+
+func fctEdge(bin int) float64 { return math.Pow(10, float64(bin)/fctBins) }
+
+// detail is how much of a run's time is shown.
+type detail struct{ lines, places, ports, pauses int }
+
+var (
+	fine   = detail{6, 2000, 12, 4000}
+	coarse = detail{4, 400, 10, 800} // where there may be dozens of runs
+)
+
+// shapeOf returns the shape of a run, without its time line and network.
+func shapeOf(r *result.Run) Shape {
+	s := Shape{Arm: r.Arm, Point: r.Point, Seed: r.Seed}
+	bins := make(map[int][]float64)
+	last := math.MinInt
+	s.FirstFCT = math.MaxInt
+	for _, f := range r.Flows {
+		if f.FCTNS > 0 {
+			b := fctBin(f.FCTNS)
+			s.FirstFCT, last = min(s.FirstFCT, b), max(last, b)
+		}
+		if f.FCTNS > 0 && f.IdealNS > 0 && f.Bytes > 0 {
+			b := int(math.Floor(math.Log10(float64(f.Bytes)) * sizeBins))
+			bins[b] = append(bins[b], float64(f.FCTNS)/float64(f.IdealNS))
+		}
+	}
+	if last < s.FirstFCT {
+		s.FirstFCT = 0
+	} else {
+		s.FCT = make([]int, last-s.FirstFCT+1)
+	}
+	for _, f := range r.Flows {
+		if f.FCTNS > 0 {
+			s.FCT[fctBin(f.FCTNS)-s.FirstFCT]++
+		}
+	}
+	for b, v := range bins {
+		s.Sizes = append(s.Sizes, SizeBin{b, number(result.Quantile(v, 0.5)), number(result.Quantile(v, 0.99))})
+	}
+	slices.SortFunc(s.Sizes, func(a, b SizeBin) int { return a.Bin - b.Bin })
+	return s
+}
+
+// share returns the share of the flows that took at most fctEdge(bin).
+func (s *Shape) share(bin int) float64 {
+	upTo, all := 0, 0
+	for i, n := range s.FCT {
+		all += n
+		if s.FirstFCT+i <= bin {
+			upTo += n
+		}
+	}
+	return float64(upTo) / float64(all)
+}
+
+// experimentTimelines is how many runs of an experiment have time lines.
+const experimentTimelines = 48
+
+// Condense makes shapes of the runs of an experiment, which it looks at one at
+// a time. Of each arm and point the first run has its time line.
+func Condense(runs iter.Seq2[*result.Run, error]) (*Shapes, error) {
+	s := &Shapes{Format: ShapesFormat, Runs: []Shape{}}
+	drawn := 0
+	for r, err := range runs {
+		if err != nil {
+			return nil, err
+		}
+		shape := shapeOf(r)
+		first := !slices.ContainsFunc(s.Runs, func(o Shape) bool { return o.Arm == r.Arm && slices.Equal(o.Point, r.Point) && o.Time != nil })
+		if first && drawn < experimentTimelines && len(r.Lines)+len(r.Pauses) > 0 {
+			t := timeline(0, r, coarse)
+			shape.Time = &t
+			drawn++
+			if r.Network != nil {
+				shape.Network = s.network(r.Network)
+			}
+		}
+		s.Runs = append(s.Runs, shape)
+	}
+	return s, nil
+}
+
+// network returns the place of a network, from 1.
+func (s *Shapes) network(n *result.Network) int {
+	i := slices.IndexFunc(s.Networks, func(o *result.Network) bool { return reflect.DeepEqual(o, n) })
+	if i < 0 {
+		i = len(s.Networks)
+		s.Networks = append(s.Networks, n)
+	}
+	return i + 1
+}
+
+// WriteJSON writes the shapes, a line each.
+func (s *Shapes) WriteJSON(w io.Writer) error {
+	networks, err := json.Marshal(s.Networks)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "{\"format\":%q,\"networks\":%s,\"runs\":[", s.Format, networks)
+	for i := range s.Runs {
+		line, err := json.Marshal(&s.Runs[i])
+		if err != nil {
+			return err
+		}
+		sep := "\n"
+		if i > 0 {
+			sep = ",\n"
+		}
+		if _, err := fmt.Fprintf(w, "%s%s", sep, line); err != nil {
+			return err
+		}
+	}
+	_, err = io.WriteString(w, "\n]}\n")
+	return err
+}
+
+// ReadShapes reads what WriteJSON wrote.
+func ReadShapes(r io.Reader) (*Shapes, error) {
+	var s Shapes
+	if err := json.NewDecoder(r).Decode(&s); err != nil {
+		return nil, err
+	}
+	if s.Format != ShapesFormat {
+		return nil, fmt.Errorf("format is %q, want %q", s.Format, ShapesFormat)
+	}
+	for i := range s.Runs {
+		x := &s.Runs[i]
+		if x.Network < 0 || x.Network > len(s.Networks) {
+			return nil, fmt.Errorf("run %d has network %d of %d", i, x.Network, len(s.Networks))
+		}
+		if t := x.Time; t != nil {
+			for _, l := range t.Lines {
+				if len(l.V) != len(t.T) {
+					return nil, fmt.Errorf("run %d has a line of %d places instead of %d", i, len(l.V), len(t.T))
+				}
+			}
+			for _, p := range t.Pauses {
+				if p[0] < 0 || int(p[0]) >= len(t.Rows) {
+					return nil, fmt.Errorf("run %d has a pause in row %v of %d", i, p[0], len(t.Rows))
+				}
+			}
+		}
+	}
+	return &s, nil
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pauseless/pauseless/testbed/result"
+)
+
+// Verdicts is many claims at a glance: a row for each claim with the intervals
+// of its points.
+type Verdicts struct {
+	Lead  string
+	Ticks []Tick
+	Rows  []VerdictRow
+}
+
+// Tick is a place of the scale that all rows share.
+type Tick struct {
+	X    float64
+	Text string
+}
+
+// VerdictRow is a claim: the interval of the change at each of its points.
+type VerdictRow struct {
+	Text, Paper, Count string
+	Height             float64
+	PaperX             float64 // below zero: not said
+	Marks              []Mark
+}
+
+// Mark is an interval, and what it says in words.
+type Mark struct {
+	Y, X, Low, High float64
+	// From and To say that the interval ends within the scale.
+	From, To    bool
+	Shown       bool // there is an interval
+	Class, Text string
+}
+
+// The picture of an interval, in its own units.
+const (
+	scaleWidth = 300
+	markHeight = 11
+	scaleFrom  = -1.0 // a change of -100 %
+	scaleTo    = 1.0
+	fewAnswers = 6 // that are said in sentences
+)
+
+func onScale(change float64) float64 {
+	return math.Round(10*(min(max(change, scaleFrom), scaleTo)-scaleFrom)/(scaleTo-scaleFrom)*scaleWidth) / 10
+}
+
+var verdictWords = map[string]string{result.Holds: "hold", result.Refuted: "are refuted", result.Inconclusive: "are undecided"}
+
+func counted(n int, verdict string) string {
+	if n == 1 {
+		return "1 " + map[string]string{result.Holds: "holds", result.Refuted: "is refuted", result.Inconclusive: "is undecided"}[verdict]
+	}
+	return fmt.Sprintf("%d %s", n, verdictWords[verdict])
+}
+
+// verdicts sums up claims; nil if there are few enough to be read one by one.
+func verdicts(o *result.Outcome) *Verdicts {
+	if len(o.Claims) <= fewAnswers {
+		return nil
+	}
+	holds, refuted, open := o.Count()
+	v := &Verdicts{}
+	for _, c := range []float64{-1, -0.5, 0, 0.5, 1} {
+		text := strings.Replace(fmt.Sprintf("%+.0f %%", 100*c), "-", "−", 1)
+		if c == 0 {
+			text = "0"
+		}
+		v.Ticks = append(v.Ticks, Tick{onScale(c), text})
+	}
+	var claims []string
+	counts := make(map[string]map[string]int)
+	for i := range o.Claims {
+		j := &o.Claims[i]
+		k := slices.Index(claims, j.Text)
+		if k < 0 {
+			k = len(claims)
+			claims = append(claims, j.Text)
+			counts[j.Text] = make(map[string]int)
+			row := VerdictRow{Text: j.Text, PaperX: -1}
+			if !j.Claim.Paper.IsZero() {
+				row.Paper, row.PaperX = minus(j.Claim.Paper.String()), onScale(j.Claim.Paper.Change)
+			}
+			v.Rows = append(v.Rows, row)
+		}
+		counts[j.Text][j.Verdict]++
+		row := &v.Rows[k]
+		e, lo, hi := float64(j.Effect), float64(j.Low), float64(j.High)
+		m := Mark{Y: float64(len(row.Marks))*markHeight + 7, Class: map[string]string{result.Holds: better, result.Refuted: worse, result.Inconclusive: undecided}[j.Verdict], Text: verdict(j).Text}
+		if !math.IsNaN(e) && !math.IsInf(e, 0) {
+			m.Shown, m.X, m.Low, m.High = true, onScale(e), onScale(e), onScale(e)
+			m.From, m.To = true, true
+			if !math.IsNaN(lo) && !math.IsNaN(hi) {
+				m.Low, m.High, m.From, m.To = onScale(lo), onScale(hi), lo >= scaleFrom, hi <= scaleTo
+			}
+		}
+		row.Marks = append(row.Marks, m)
+	}
+	for i := range v.Rows {
+		row := &v.Rows[i]
+		row.Height = float64(len(row.Marks))*markHeight + 4
+		var parts []string
+		for _, of := range []string{result.Holds, result.Refuted, result.Inconclusive} {
+			if n := counts[row.Text][of]; n > 0 {
+				parts = append(parts, counted(n, of))
+			}
+		}
+		row.Count = strings.Join(parts, ", ")
+	}
+	v.Lead = fmt.Sprintf("Of %d verdicts on %d claims %s, %s, %s.", len(o.Claims), len(claims), counted(holds, result.Holds), counted(refuted, result.Refuted), counted(open, result.Inconclusive))
+	return v
+}
+
+// minus writes a minus sign as wide as a plus.
+func minus(text string) string { return strings.Replace(text, "-", "−", 1) }
+
+// verdict describes the outcome of a claim in a sentence.
+func verdict(j *result.Judged) Answer {
+	text := j.Text
+	if j.Point != "" {
+		text += " (" + j.Point + ")"
+	}
+	text += ": " + j.Verdict
+	if j.Why != "" {
+		text += ", " + j.Why
+	}
+	if e := float64(j.Effect); !math.IsNaN(e) && !math.IsInf(e, 0) {
+		text += "; change " + percent(e)
+		if lo, hi := float64(j.Low), float64(j.High); !math.IsInf(lo, 0) && !math.IsNaN(lo) && !math.IsInf(hi, 0) {
+			text += fmt.Sprintf(" (95 %% interval %s to %s, %d seeds)", percent(lo), percent(hi), j.Seeds)
+		}
+	}
+	if !j.Claim.Paper.IsZero() {
+		text += "; the paper says " + minus(j.Claim.Paper.String())
+	}
+	return Answer{text + ".", map[string]string{result.Holds: better, result.Refuted: worse}[j.Verdict]}
+}
