@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -24,7 +25,8 @@ func newCtlEntriesCmd(c *ctl) *cobra.Command {
 		Short: "Add, modify and delete entries by names",
 		Long: `Entries writes table entries, multicast groups, clone sessions, action profile
 members and groups, meters and digests, each given as one line. From a file, one
-per line; # begins a comment. All lines are checked against the program's P4Info
+per line; # begins a comment. A FILE.json is the runtime JSON of a switch in p4lang's
+tutorials. All lines are checked against the program's P4Info
 before any is written.
 
   TABLE [prio N] FIELD=COND… -> ACTION(PARAM=VALUE, …)
@@ -40,7 +42,8 @@ COND is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *.`,
 		Example: `  pauseless ctl --addr :50001 entries add 'Forward dst=10.0.1.0/24 -> forward(port=3)'
   pauseless ctl --addr :50001 entries modify 'Forward dst=10.0.1.0/24 -> drop()'
   pauseless ctl --addr :50001 entries del 'Forward dst=10.0.1.0/24'
-  pauseless ctl --addr :50001 entries add --file entries.txt`,
+  pauseless ctl --addr :50001 entries add --file entries.txt
+  pauseless ctl --addr :50001 entries add --file s1-runtime.json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -59,7 +62,14 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 		Example:           fmt.Sprintf("  pauseless ctl --addr :50001 entries %s 'Forward dst=10.0.1.0/24 -> forward(port=3)'", verb),
 		ValidArgsFunction: c.complete(names(entryStarts)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			lines, err := entryLines(cmd, args, file)
+			var lines []entryLine
+			var runtime []byte
+			var err error
+			if filepath.Ext(file) == ".json" && len(args) == 0 {
+				runtime, err = os.ReadFile(file)
+			} else {
+				lines, err = entryLines(cmd, args, file)
+			}
 			if err != nil {
 				return err
 			}
@@ -69,7 +79,12 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 				if err != nil {
 					return err
 				}
-				updates, err := parseEntries(sch, lines, typ)
+				var updates []*p4v1.Update
+				if runtime != nil {
+					updates, err = runtimeEntries(sch, file, runtime, typ)
+				} else {
+					updates, err = parseEntries(sch, lines, typ)
+				}
 				if err != nil {
 					return fmt.Errorf("%s: %w", s.Name(), err)
 				}
@@ -83,7 +98,7 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "read entries from a `FILE`, one a line; - is standard input")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "read entries from a `FILE`, one a line, or a runtime JSON of p4lang's tutorials; - is standard input")
 	cmd.MarkFlagFilename("file")
 	return cmd
 }
@@ -147,13 +162,29 @@ func parseEntries(sch *schema.Schema, lines []entryLine, typ p4v1.Update_Type) (
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", l.where, err)
 		}
-		t := typ
-		if typ == p4v1.Update_INSERT && alwaysThere(e) {
-			t = p4v1.Update_MODIFY
-		}
-		updates = append(updates, &p4v1.Update{Type: t, Entity: e})
+		updates = append(updates, update(e, typ))
 	}
 	return updates, nil
+}
+
+// runtimeEntries reads the runtime JSON of p4lang's tutorials.
+func runtimeEntries(sch *schema.Schema, name string, data []byte, typ p4v1.Update_Type) ([]*p4v1.Update, error) {
+	entities, err := sch.ParseRuntime(name, data)
+	if err != nil {
+		return nil, err
+	}
+	var updates []*p4v1.Update
+	for _, e := range entities {
+		updates = append(updates, update(e, typ))
+	}
+	return updates, nil
+}
+
+func update(e *p4v1.Entity, typ p4v1.Update_Type) *p4v1.Update {
+	if typ == p4v1.Update_INSERT && alwaysThere(e) {
+		typ = p4v1.Update_MODIFY
+	}
+	return &p4v1.Update{Type: typ, Entity: e}
 }
 
 // alwaysThere reports whether an entity can only be modified: a default entry,

@@ -182,10 +182,10 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 	return s, dialect, nil
 }
 
-// readTopology reads a YAML topology, or one in the HPCC format.
+// readTopology reads a YAML topology, one for Mininet, or one in the HPCC format.
 func readTopology(name string, sw topo.SwitchConfig) (*topo.Topology, error) {
 	switch filepath.Ext(name) {
-	case ".yaml", ".yml":
+	case ".yaml", ".yml", ".json":
 		return topo.Read(name)
 	}
 	return hpcc.ReadTopology(name, sw)

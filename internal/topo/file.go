@@ -3,9 +3,12 @@
 package topo
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,24 +53,31 @@ func NewSpec() *Spec {
 	return &Spec{Switch: SwitchConfig{Buffer: 9 * vtime.MB, PFC: PFC{XOFF: 256 * vtime.KB}}}
 }
 
-// Read reads a topology file. An error is a diag.List, or says that there is
+// Read reads a topology file: one of ours, or the JSON that p4lang's tutorials
+// (topology.json) and p4-utils (p4app.json) have for Mininet. An error is a diag.List, or says that there is
 // no such file.
 func Read(name string) (*Topology, error) {
-	s := NewSpec()
-	f, err := yamlfile.Read(name, s)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	return s.only(f)
+	return Parse(name, data)
 }
 
 // Parse is Read for a text in memory.
 func Parse(name string, data []byte) (*Topology, error) {
-	s := NewSpec()
-	f, err := yamlfile.Parse(name, data, s)
+	if filepath.Ext(name) == ".json" {
+		data = bytes.ReplaceAll(data, []byte{'\t'}, []byte{' '}) // YAML has no tabs between things
+	}
+	f, err := yamlfile.Parse(name, data, nil)
 	if err != nil {
 		return nil, err
 	}
+	if path, ok := isMininet(f); ok {
+		return readMininet(f, path)
+	}
+	s := NewSpec()
+	f.Into(s)
 	return s.only(f)
 }
 

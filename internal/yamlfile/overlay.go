@@ -33,6 +33,26 @@ func (r Raw) Keys() []string {
 	return keys
 }
 
+// Key returns the value under a key, which is not there if there is none.
+func (r Raw) Key(key string) Raw {
+	if r.node == nil {
+		return Raw{}
+	}
+	return Raw{child(r.node, key)}
+}
+
+// Items returns the elements of a list, and nil of what is none.
+func (r Raw) Items() []Raw {
+	if r.node == nil || resolve(r.node).Kind != yaml.SequenceNode {
+		return nil
+	}
+	items := make([]Raw, 0, len(resolve(r.node).Content))
+	for _, n := range resolve(r.node).Content {
+		items = append(items, Raw{n})
+	}
+	return items
+}
+
 // Text returns the value under a key, or the value itself if the key is
 // empty, as it is written; "" if there is no single value.
 func (r Raw) Text(key string) string {

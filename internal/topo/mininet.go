@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topo
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/internal/yamlfile"
+)
+
+// Links of Mininet that say nothing are as fast as the machine is. Here they
+// have this rate and delay.
+const (
+	mininetRate  = 10 * vtime.Gbps
+	mininetDelay = vtime.Microsecond
+)
+
+// mininetNet is a network for Mininet: all of a topology.json of p4lang's
+// tutorials, or what a p4app.json of p4-utils has under "topology". Of it we
+// take nodes, links and port numbers. What belongs to Mininet's hosts, such as
+// addresses, and what its switches run is for others to read; we have a plan
+// of addresses of our own, and profiles.
+type mininetNet struct {
+	Hosts    map[string]mininetHost   `yaml:"hosts"`
+	Switches map[string]mininetSwitch `yaml:"switches"`
+	Routers  yamlfile.Raw             `yaml:"routers"`
+	Links    [][]yamlfile.Raw         `yaml:"links"`
+	Default  yamlfile.Raw             `yaml:"default"`
+
+	Assignment yamlfile.Raw `yaml:"assignment_strategy"` // of addresses
+	GatewayARP yamlfile.Raw `yaml:"auto_gw_arp"`
+	ARPTables  yamlfile.Raw `yaml:"auto_arp_tables"`
+}
+
+type mininetHost struct {
+	IP       yamlfile.Raw `yaml:"ip"`
+	MAC      yamlfile.Raw `yaml:"mac"`
+	Commands yamlfile.Raw `yaml:"commands"`
+
+	Route     yamlfile.Raw `yaml:"defaultRoute"`
+	DHCP      yamlfile.Raw `yaml:"dhcp"`
+	Scheduler yamlfile.Raw `yaml:"scheduler"`
+	Socket    yamlfile.Raw `yaml:"socket_path"`
+	Log       yamlfile.Raw `yaml:"log_enabled"`
+	LogDir    yamlfile.Raw `yaml:"log_dir"`
+	Class     yamlfile.Raw `yaml:"host_node"`
+}
+
+type mininetSwitch struct {
+	Runtime yamlfile.Raw `yaml:"runtime_json"`
+	Program yamlfile.Raw `yaml:"program"`
+	Queues  yamlfile.Raw `yaml:"priority_queues"`
+	CPUPort yamlfile.Raw `yaml:"cpu_port"`
+
+	Source    yamlfile.Raw `yaml:"p4_src"`
+	CLI       yamlfile.Raw `yaml:"cli_input"`
+	QueuesNum yamlfile.Raw `yaml:"priority_queues_num"`
+	Binary    yamlfile.Raw `yaml:"sw_bin"`
+	Thrift    yamlfile.Raw `yaml:"thrift_port"`
+	GRPC      yamlfile.Raw `yaml:"grpc_port"`
+	Log       yamlfile.Raw `yaml:"log_enabled"`
+	LogDir    yamlfile.Raw `yaml:"log_dir"`
+	Pcap      yamlfile.Raw `yaml:"pcap_dump"`
+	PcapDir   yamlfile.Raw `yaml:"pcap_dir"`
+	Class     yamlfile.Raw `yaml:"switch_node"`
+}
+
+// mininetLink is what a link says of itself; ports are 0 where it says nothing.
+type mininetLink struct {
+	ports  [2]int
+	rate   vtime.Rate
+	delay  vtime.Time
+	loss   float64
+	weight string
+}
+
+// isMininet reports whether a file is a network for Mininet, and where in the
+// file that begins.
+func isMininet(f *yamlfile.File) (path string, ok bool) {
+	root := f.Raw("")
+	if root.Has("topology") {
+		return "topology", true
+	}
+	return "", root.Has("switches") && root.Has("links")
+}
+
+// mininetReader builds a network from such a file.
+type mininetReader struct {
+	*reporter
+	net   mininetNet
+	b     Builder
+	nodes map[string]int // IDs by name
+	names []string       // of all nodes
+}
+
+// readMininet builds the network. It has the default buffer and flow control.
+func readMininet(f *yamlfile.File, path string) (*Topology, error) {
+	r := &mininetReader{reporter: &reporter{f: f, path: path}, nodes: make(map[string]int)}
+	if path == "" {
+		f.Into(&r.net)
+	} else {
+		f.Into(&struct {
+			Topology *mininetNet             `yaml:"topology"`
+			Rest     map[string]yamlfile.Raw `yaml:",inline"` // for p4-utils
+		}{&r.net, otherKeys(f)})
+	}
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	if routers := f.Raw(join(path, "routers")).Keys(); len(routers) > 0 {
+		r.errorf("routers", "%s is a router that runs FRRouting, which there is none of here: only hosts and switches", routers[0])
+		return nil, f.Err()
+	}
+	for _, name := range f.Raw(join(path, "hosts")).Keys() {
+		r.add(name, "hosts", r.b.AddHost)
+	}
+	for _, name := range f.Raw(join(path, "switches")).Keys() {
+		r.add(name, "switches", func(name string) int { return r.b.AddSwitch(name, 0) })
+	}
+	r.links()
+	for i, n := range r.b.t.Nodes {
+		for p, port := range n.Ports {
+			if port.Link < 0 && !r.failed {
+				r.errorf("links", "%s has a port %d, but no port %d: ports count from 1 without gaps", r.b.t.Nodes[i].Name, len(n.Ports), p+1)
+			}
+		}
+		if n.Kind == Switch && len(n.Ports) == 0 && !r.failed {
+			r.errorf("switches."+n.Name, "switch %s has no links", n.Name)
+		}
+	}
+	if r.failed {
+		return nil, f.Err()
+	}
+	sw := NewSpec().Switch
+	sw.fill()
+	t, err := r.b.Build("", sw)
+	if err != nil {
+		r.errorf("", "%v", err)
+		return nil, f.Err()
+	}
+	return t, nil
+}
+
+// otherKeys are those beside "topology", which say what p4-utils does with it.
+func otherKeys(f *yamlfile.File) map[string]yamlfile.Raw {
+	keys := make(map[string]yamlfile.Raw)
+	for _, key := range f.Raw("").Keys() {
+		if key != "topology" {
+			keys[key] = yamlfile.Raw{}
+		}
+	}
+	return keys
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func (r *mininetReader) add(name, key string, add func(string) int) {
+	if err := CheckName(name); err != nil {
+		r.errorf(key, "%v", err)
+	} else if _, twice := r.nodes[name]; twice {
+		r.errorf(key, "two nodes are called %q", name)
+	}
+	r.nodes[name] = add(name)
+	r.names = append(r.names, name)
+}
+
+func (r *mininetReader) links() {
+	usual := mininetLink{rate: mininetRate, delay: mininetDelay, weight: "1"}
+	r.params("default", r.net.Default, &usual)
+	weight, told := "", false
+	for i, l := range r.net.Links {
+		at := fmt.Sprintf("links.%d", i)
+		if len(l) < 2 || len(l) > 4 {
+			r.errorf(at, "a link is [NODE, NODE], with [NODE, NODE, LATENCY, BANDWIDTH] or [NODE, NODE, {...}] for more")
+			continue
+		}
+		m := usual
+		var ends [2]int
+		known := true
+		for k := range ends {
+			ends[k], m.ports[k] = r.end(fmt.Sprintf("%s.%d", at, k), l[k].Text(""))
+			known = known && ends[k] >= 0
+		}
+		switch {
+		case len(l) > 2 && len(l[2].Keys()) > 0:
+			r.params(at+".2", l[2], &m)
+		case len(l) > 2:
+			r.latency(at+".2", l[2].Text(""), &m, "ms")
+			if len(l) > 3 {
+				r.bandwidth(at+".3", l[3].Text(""), &m)
+			}
+		}
+		if weight == "" {
+			weight = m.weight
+		}
+		if m.weight != weight && !told {
+			told = true
+			r.errorf(at, "links with different weights: here a path is shortest if it has the fewest links")
+		}
+		if known {
+			r.connect(at, ends, &m)
+		}
+	}
+}
+
+// end returns the node that a link's end names, −1 if there is none, and the
+// port: "s1-p3" is port 3 of s1.
+func (r *mininetReader) end(at, text string) (node, port int) {
+	if id, ok := r.nodes[text]; ok {
+		return id, 0
+	}
+	name, p, ok := cutLast(text, "-p")
+	if n, err := strconv.Atoi(p); ok && err == nil {
+		if id, known := r.nodes[name]; known {
+			if n < 1 || n > maxLinks {
+				r.errorf(at, "port %d of %s: ports count from 1", n, name)
+				return -1, 0
+			}
+			return id, n
+		}
+		text = name
+	}
+	r.errorf(at, "no node is called %q%s", text, diag.DidYouMean(text, r.names))
+	return -1, 0
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// linkParams are the known ones, as p4-utils has them.
+var linkParams = []string{"port1", "port2", "bw", "delay", "loss", "weight", "max_queue_size", "intfName1", "intfName2", "addr1", "addr2",
+	"params1", "params2", "sw_ip1", "sw_ip2", "auto_arp_tables", "auto_gw_arp"}
+
+// params reads what a link, or the default, says with keys.
+func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
+	for _, key := range raw.Keys() {
+		at, text := at+"."+key, raw.Text(key)
+		switch key {
+		case "bw":
+			r.bandwidth(at, text, m)
+		case "delay":
+			r.latency(at, text, m, "")
+		case "loss":
+			percent, err := strconv.ParseFloat(text, 64)
+			if err != nil || percent < 0 || percent > 100 {
+				r.errorf(at, "loss is %q, must be from 0 to 100 (percent)", text)
+			}
+			m.loss = percent / 100
+		case "port1", "port2":
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 || n > maxLinks {
+				r.errorf(at, "%s is %q, must be a number from 1", key, text)
+			}
+			m.ports[key[4]-'1'] = n
+		case "weight":
+			m.weight = text
+		case "max_queue_size":
+			r.errorf(at, "%s: a link has no queue of its own here, the ports of a switch share a buffer: take it out", key)
+		default:
+			if !slices.Contains(linkParams, key) {
+				r.errorf(at, "unknown key %q%s", key, diag.DidYouMean(key, linkParams))
+			}
+		}
+	}
+}
+
+// bandwidth reads Mbit/s.
+func (r *mininetReader) bandwidth(at, text string, m *mininetLink) {
+	mbps, err := strconv.ParseFloat(text, 64)
+	if err != nil || mbps <= 0 || mbps > 1e6 {
+		r.errorf(at, "bandwidth is %q, must be above 0 (Mbit/s)", text)
+		return
+	}
+	m.rate = vtime.Rate(mbps * float64(vtime.Mbps))
+}
+
+// latency reads a delay as "2ms". Without a unit, it has the one given; if
+// that is none, it must have its own: netem would count microseconds, and
+// p4-utils means milliseconds. Zero stays the default.
+func (r *mininetReader) latency(at, text string, m *mininetLink, unit string) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		if n == 0 {
+			return
+		}
+		if unit == "" {
+			r.errorf(at, "delay is %s without a unit: write \"%sms\"", text, text)
+			return
+		}
+		text += unit
+	}
+	var d vtime.Time
+	if err := d.UnmarshalText([]byte(text)); err != nil || d <= 0 {
+		r.errorf(at, "delay is %q: want a time, such as \"2ms\"", text)
+		return
+	}
+	m.delay = d
+}
+
+// connect makes a link. A switch's port without a number is the one behind
+// all that it has by then.
+func (r *mininetReader) connect(at string, ends [2]int, m *mininetLink) {
+	if ends[0] == ends[1] {
+		r.errorf(at, "%s is connected to itself", r.b.t.Nodes[ends[0]].Name)
+		return
+	}
+	for k, id := range ends {
+		n := &r.b.t.Nodes[id]
+		if m.ports[k] == 0 || n.Kind == Host {
+			m.ports[k] = len(n.Ports) + 1
+		}
+		for len(n.Ports) < m.ports[k] {
+			n.Ports = append(n.Ports, Port{Link: -1})
+		}
+		if n.Ports[m.ports[k]-1].Link >= 0 {
+			r.errorf(at, "port %d of %s has a link already", m.ports[k], n.Name)
+			return
+		}
+	}
+	a, z := End{ends[0], m.ports[0]}, End{ends[1], m.ports[1]}
+	id := len(r.b.t.Links)
+	r.b.t.Nodes[a.Node].Ports[a.Port-1] = Port{Link: id, Peer: z.Node, PeerPort: z.Port}
+	r.b.t.Nodes[z.Node].Ports[z.Port-1] = Port{Link: id, Peer: a.Node, PeerPort: a.Port}
+	r.b.t.Links = append(r.b.t.Links, Link{ID: id, A: a, B: z, Rate: m.rate, Delay: m.delay, Loss: m.loss})
+}
