@@ -22,6 +22,7 @@ type Results struct {
 	Degree     roce.Histogram // how far those were ahead, in packets
 	Timeouts   uint64         // of senders
 	CNPs       uint64         // sent by receivers
+	FastStarts uint64         // flows that began with PB-FS
 	Dropped    uint64         // frames of lossless classes that switches had no room for
 	Overflowed uint64         // frames of any class that they had no room for
 }
@@ -83,6 +84,7 @@ func (f *Fabric) Results() *Results {
 			r.Degree.Merge(&h.Stats.Degree)
 			r.Timeouts += h.Stats.Timeouts
 			r.CNPs += h.Stats.CNPs
+			r.FastStarts += h.Stats.FastStarts
 		}
 	}
 	slices.SortStableFunc(r.Pauses, func(a, b PauseEvent) int {

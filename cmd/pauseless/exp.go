@@ -179,7 +179,7 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 	show := fl.Bool("print", false, "print the file instead of running it")
 	all := fl.Bool("all-metrics", false, "print every metric")
 	fl.StringVarP(&output, "output", "o", "table", "what to print: table or json")
-	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md")
+	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
 	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to make at the same time")
 	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
 	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers make the runs, or local: start one here")
@@ -234,7 +234,7 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 				return false, err
 			}
 			if keep != "" {
-				if err := keepOutcome(keep, p.Scenario.Name, out); err != nil {
+				if err := keepOutcome(keep, out); err != nil {
 					return false, err
 				}
 			}
@@ -346,11 +346,12 @@ func writeSheet(dir, name string, s *result.Sheet) error {
 }
 
 // keepOutcome writes an outcome to be committed.
-func keepOutcome(dir, name string, o *result.Outcome) error {
+func keepOutcome(dir string, o *result.Outcome) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	o = o.Brief()
+	name := o.File()
 	return writeFiles(dir, map[string]func(io.Writer) error{name + ".json": o.WriteJSON, name + ".md": o.WriteMarkdown})
 }
 

@@ -47,6 +47,7 @@ func (p *PBFS) check() (path string, err error) {
 type fastStart struct {
 	*PBFS
 	s       *sender
+	begun   bool               // the first packet has left
 	packets int                // since the last marked one
 	answers map[uint16]float64 // latest rate reduction that each switch asks for
 	silent  bool               // no more marks: a postcard or an acknowledgement has come
@@ -95,6 +96,10 @@ func (h *Host) register(s *sender, to Address, qp uint32) {
 
 // mark marks every Delta-th packet until an answer comes.
 func (fs *fastStart) mark(ip packet.IPv4) {
+	if !fs.begun {
+		fs.begun = true
+		fs.s.h.Stats.FastStarts++
+	}
 	if fs.silent {
 		return
 	}

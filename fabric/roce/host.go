@@ -69,6 +69,7 @@ type Stats struct {
 	Timeouts     uint64
 	CNPs         uint64 // sent
 	Postcards    uint64 // received, of PB-FS
+	FastStarts   uint64 // flows it sent that began with PB-FS
 }
 
 // New returns a host on a link of the given rate. The configuration has been

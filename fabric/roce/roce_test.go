@@ -731,7 +731,9 @@ func TestFastStartMarksAndObeysPostcards(t *testing.T) {
 		t.Error("a postcard counts after an acknowledgement that changed the rate")
 	}
 	card(a, b.self.IP, 1, 77, 1, 0, 40_000, 6000, 1000)
-	if a.Stats.Misdelivered != 1 || a.Stats.Postcards != 5 {
+	w.connect(a, b, Flow{Size: 1000, Class: 3, Start: w.now}) // too short for PB-FS
+	w.until(110 * vtime.Microsecond)
+	if a.Stats.Misdelivered != 1 || a.Stats.Postcards != 5 || a.Stats.FastStarts != 1 {
 		t.Errorf("%+v", a.Stats)
 	}
 }

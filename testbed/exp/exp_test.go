@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -44,45 +45,69 @@ func TestExperimentsAreSoundAndSayWhatTheyAreAbout(t *testing.T) {
 // What docs/results has was made from the scenarios as they are, and its pages
 // say what its numbers say.
 func TestKeptOutcomesAreNotStale(t *testing.T) {
+	known := make(map[string]bool)
 	for _, name := range Names() {
-		data, err := os.ReadFile(filepath.Join(results, name+".json"))
-		if err != nil {
-			t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
-			continue
+		for _, scale := range []string{scenario.Small, scenario.Paper} {
+			file := keptFile(name, scale)
+			known[file] = true
+			data, err := os.ReadFile(file)
+			if scale == scenario.Paper && errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
+				continue
+			}
+			var o result.Outcome
+			if err := json.Unmarshal(data, &o); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if o.Experiment != name || o.Scale != scale {
+				t.Errorf("%s is of %s at scale %s", file, o.Experiment, o.Scale)
+				continue
+			}
+			s, err := LoadAt(name, scale)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Scenario != sum(s.Text()) {
+				t.Errorf("%s: the experiment has changed since; run `%s --keep docs/results`", file, o.Command)
+				continue
+			}
+			verdicts := o.Claims
+			if o.Fill(withMetrics(&o), s.Claims); !equalVerdicts(o.Claims, verdicts) {
+				t.Errorf("%s: the verdicts do not follow from the values", file)
+				continue
+			}
+			var kept result.Outcome
+			if err := json.Unmarshal(data, &kept); err != nil {
+				t.Fatal(err)
+			}
+			var again, page bytes.Buffer
+			if err := errors.Join(kept.WriteJSON(&again), kept.WriteMarkdown(&page)); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(again.Bytes(), data) {
+				t.Errorf("%s is not as it is written; run `%s --keep docs/results`", file, o.Command)
+			}
+			golden.Check(t, strings.TrimSuffix(file, ".json")+".md", page.Bytes())
 		}
-		s, err := Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var o result.Outcome
-		if err := json.Unmarshal(data, &o); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if o.Scenario != sum(s.Text()) {
-			t.Errorf("%s: the experiment has changed since; run `%s --keep docs/results`", name, o.Command)
-			continue
-		}
-		if s, err = LoadAt(name, o.Scale); err != nil {
-			t.Fatal(err)
-		}
-		verdicts := o.Claims
-		if o.Fill(withMetrics(&o), s.Claims); !equalVerdicts(o.Claims, verdicts) {
-			t.Errorf("%s: the verdicts do not follow from the values", name)
-			continue
-		}
-		var kept result.Outcome
-		if err := json.Unmarshal(data, &kept); err != nil {
-			t.Fatal(err)
-		}
-		var again, page bytes.Buffer
-		if err := errors.Join(kept.WriteJSON(&again), kept.WriteMarkdown(&page)); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(again.Bytes(), data) {
-			t.Errorf("%s.json is not as it is written; run `%s --keep docs/results`", name, o.Command)
-		}
-		golden.Check(t, filepath.Join(results, name+".md"), page.Bytes())
 	}
+	files, err := filepath.Glob(filepath.Join(results, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !known[file] && filepath.Base(file) != "tofino.json" { // that is of pauseless tofino report
+			t.Errorf("%s is of no experiment", file)
+		}
+	}
+}
+
+// keptFile is where docs/results keeps what came out of an experiment.
+func keptFile(name, scale string) string {
+	o := result.Outcome{Experiment: name, Scale: scale}
+	return filepath.Join(results, o.File()+".json")
 }
 
 // withMetrics returns the runs of an outcome with the values that its cells

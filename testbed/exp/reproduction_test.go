@@ -4,15 +4,20 @@ package exp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/golden"
 	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 // lines are the figures and tables of the five papers, each with the
@@ -71,25 +76,25 @@ var lines = []struct{ figure, experiments, page string }{
 	{"PCN 17", "pcn-fig17", ""},
 	{"PCN 18", "pcn-fig18", ""},
 	{"PCN 19b", "pcn-fig19b", ""},
-	{"PCN table 3", "", ""},
-	{"PCN 20", "", ""},
+	{"PCN table 3", "pcn-table3", ""},
+	{"PCN 20", "pcn-table3", ""},
 	{"PCN 21b", "pcn-fig21b", ""},
 	{"PB-FS 5", "pbfs-fig5", ""},
 	{"PB-FS section V-B", "pbfs-fig5", ""},
-	{"PB-FS 6a", "", ""},
-	{"PB-FS 6b", "", ""},
+	{"PB-FS 6a", "pbfs-fig6", ""},
+	{"PB-FS 6b", "pbfs-fig6", ""},
 	{"PB-FS 7", "pbfs-fig7", ""},
 	{"PB-FS 8", "pbfs-fig8", ""},
 	{"PB-FS section V-C", "pbfs-fig8", ""},
 }
 
 // docs/reproduction.md has a row for each figure and table of the papers, and
-// one for each claim about it, made from what docs/results keeps. A cause is
-// named where an experiment shows it.
+// one for each claim about it at each scale, made from what docs/results keeps.
+// A cause is named where an experiment shows it.
 func TestReproductionSaysWhatCameOut(t *testing.T) {
-	type tally struct{ holds, refuted, open int }
-	tallies := make(map[string]tally)
+	tallies := make(map[string]tally) // by file
 	var claims strings.Builder
+	missing := make(map[string]bool) // at the paper's scale
 	for _, name := range Names() {
 		s, err := Load(name)
 		if err != nil {
@@ -98,73 +103,76 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 		if s.Source == "" {
 			continue
 		}
-		o := kept(t, name)
-		if o == nil {
-			continue
+		small, paper := kept(t, name, scenario.Small), kept(t, name, scenario.Paper)
+		missing[name] = paper == nil
+		for _, o := range []*result.Outcome{small, paper} {
+			if o == nil {
+				continue
+			}
+			other := paper
+			if o == paper {
+				other = nil
+			}
+			var n tally
+			for i := range o.Claims {
+				n.add(o.Claims[i].Verdict)
+				writeClaim(&claims, o, other, &o.Claims[i])
+			}
+			tallies[o.File()] = n
 		}
-		var n tally
-		for _, c := range o.Claims {
-			switch c.Verdict {
-			case result.Holds:
-				n.holds++
-			case result.Refuted:
-				n.refuted++
-			default:
-				n.open++
-			}
-			text := c.Text
-			if c.Point != "" {
-				text += ", " + c.Point
-			}
-			if c.Claim.Note != "" {
-				text += " (" + c.Claim.Note + ")"
-			}
-			verdict := c.Verdict
-			if c.Why != "" {
-				verdict += ": " + c.Why
-			}
-			fmt.Fprintf(&claims, "| [%s](results/%s.md) | %s | %s | %s | %s | %d | %s | %s |\n", name, name, text, c.Claim.Paper, share(c.Effect), interval(c), c.Seeds, verdict, cause(name, o, &c))
-		}
-		tallies[name] = n
 	}
 
 	var b strings.Builder
 	fmt.Fprint(&b, `# What the papers show, and what came out here
 
-All runs are of the small scale: an experiment's file says what was shrunk, and how the paper was read where it is silent.
-Nothing is tuned by figure. A claim that a paper makes and our result refutes stands here as refuted.
+An experiment has two scales: small, of which its file says what was shrunk, and the paper's. The file also says how the paper was read where it is
+silent. Nothing is tuned by figure. A claim that a paper makes and our result refutes stands here as refuted.
 
 ## Figures and tables
 
-| paper, figure | experiment | claims that hold | refuted | inconclusive |
-|---|---|---:|---:|---:|
+How many claims hold, are refuted, and are inconclusive, at the two scales.
+
+| paper, figure | small scale | hold | refuted | open | paper's scale | hold | refuted | open |
+|---|---|---:|---:|---:|---|---:|---:|---:|
 `)
-	run := 0
+	run, full := 0, 0
 	for _, l := range lines {
 		switch {
 		case l.page != "":
-			fmt.Fprintf(&b, "| %s | [%s](%s) | | | |\n", l.figure, strings.TrimPrefix(l.page, "../"), l.page)
+			fmt.Fprintf(&b, "| %s | [%s](%s) | | | | | | | |\n", l.figure, strings.TrimPrefix(l.page, "../"), l.page)
 			if _, err := os.Stat(filepath.Join("../../docs", l.page)); err != nil {
 				t.Error(err)
 			}
 		case l.experiments == "":
-			fmt.Fprintf(&b, "| %s | not run | | | |\n", l.figure)
+			fmt.Fprintf(&b, "| %s | not run | | | | | | | |\n", l.figure)
 		default:
 			run++
-			for _, name := range strings.Fields(l.experiments) {
-				n, ok := tallies[name]
-				if !ok {
-					t.Errorf("%s: there is no experiment %s with results", l.figure, name)
+			fmt.Fprintf(&b, "| %s |", l.figure)
+			for _, scale := range []string{scenario.Small, scenario.Paper} {
+				file := (&result.Outcome{Experiment: l.experiments, Scale: scale}).File()
+				switch n, ok := tallies[file]; {
+				case ok:
+					fmt.Fprintf(&b, " [%s](results/%s.md) | %d | %d | %d |", file, file, n.holds, n.refuted, n.open)
+					if scale == scenario.Paper {
+						full++
+					}
+				case scale == scenario.Small:
+					t.Errorf("%s: there is no experiment %s with results", l.figure, l.experiments)
+				default:
+					fmt.Fprint(&b, " not run | | | |")
 				}
-				fmt.Fprintf(&b, "| %s | [%s](results/%s.md) | %d | %d | %d |\n", l.figure, name, name, n.holds, n.refuted, n.open)
 			}
+			b.WriteByte('\n')
 		}
 	}
+	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are run, %d of them at the paper's scale.\n", len(lines), run, full)
+	writeCosts(t, &b, missing)
 	fmt.Fprint(&b, `
 ## Claims
 
-A row for each claim: the effect that the paper states, ours with its 95 % interval, paired by seed, and the verdict. The last
+A row for each claim and scale: the effect that the paper states, ours with its 95 % interval, paired by seed, and the verdict. The last
 column has the cause where an experiment shows it; "not known" is said of claims with an effect in the paper that do not hold here.
+Of a verdict that is open, it says whether our interval has the paper's effect in it.
 
 | experiment | claim | paper | here | 95 % interval | seeds | verdict | cause |
 |---|---|---:|---:|---:|---:|---|---|
@@ -175,15 +183,131 @@ column has the cause where an experiment shows it; "not known" is said of claims
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("%d of\nthe %d figures and tables", run, len(lines)); !strings.Contains(string(readme), want) {
+	words := strings.Join(strings.Fields(string(readme)), " ")
+	if want := fmt.Sprintf("%d of the %d figures and tables of the papers, %d of them at the papers' scale", run, len(lines), full); !strings.Contains(words, want) {
 		t.Errorf("README.md does not say %q", want)
 	}
 }
 
-// kept returns the outcome that docs/results keeps of an experiment.
-func kept(t *testing.T, name string) *result.Outcome {
+// tally counts verdicts.
+type tally struct{ holds, refuted, open int }
+
+func (n *tally) add(verdict string) {
+	switch verdict {
+	case result.Holds:
+		n.holds++
+	case result.Refuted:
+		n.refuted++
+	default:
+		n.open++
+	}
+}
+
+func writeClaim(b *strings.Builder, o, paper *result.Outcome, c *result.Judged) {
+	text := c.Text
+	if c.Point != "" {
+		text += ", " + c.Point
+	}
+	if c.Claim.Note != "" {
+		text += " (" + c.Claim.Note + ")"
+	}
+	verdict := c.Verdict
+	if c.Why != "" {
+		verdict += ": " + c.Why
+	}
+	fmt.Fprintf(b, "| [%s](results/%s.md) | %s | %s | %s | %s | %d | %s | %s |\n", o.File(), o.File(), text, c.Claim.Paper, share(c.Effect), interval(c), c.Seeds, verdict, cause(o, paper, c))
+}
+
+type cost struct {
+	experiment          string
+	seconds, ms, window float64
+}
+
+// measured is the processor time, in seconds, that the first run of an
+// experiment took at the paper's scale for so many milliseconds of its traffic, on
+// one core of an AMD EPYC with other processes beside it. Window is the time
+// until the end of the window, in milliseconds: the file's, or when that many
+// flows will have begun, by how many had.
+var measured = []cost{
+	{"pbfs-fig5", 12.4, 6.66, 7.2},
+	{"pbfs-fig6", 12.4, 6.66, 7.2}, // that of figure 5: the same network and traffic
+	{"pbfs-fig7", 12.0, 5.12, 7.2},
+	{"pbfs-fig8", 12.7, 4.61, 7.2},
+	{"pcn-fig14-w1", 13.7, 6.40, 14.2},
+	{"pcn-fig14-w2", 12.1, 8.96, 35.7},
+	{"pcn-fig21b", 1.5, 21.76, 21},
+	{"pcn-table3", 13.7, 6.40, 14.2}, // that of figure 14, likewise
+	{"plb-fig7-datamining", 10.8, 59.31, 25},
+	{"plb-fig7-webserver", 12.5, 14.08, 25},
+	{"rlb-fig3", 2.3, 6.66, 21},
+	{"rlb-fig4a", 1.4, 4.61, 21},
+	{"rlb-fig4b", 1.4, 4.10, 21},
+	{"rlb-fig7", 9.5, 6.14, 25},
+	{"rlb-fig10", 2.1, 16.55, 25},
+	{"rlb-fig11", 1.2, 25.09, 25},
+	{"rlb-fig12", 38.1, 17.92, 25},
+	{"rlb-fig13-cachefollower", 9.2, 18.95, 25},
+	{"rlb-fig13-datamining", 9.1, 94.44, 25},
+	{"rlb-fig13-websearch", 7.4, 22.02, 25},
+	{"rlb-fig13-webserver", 10.3, 8.70, 25},
+	{"rlb-fig14", 6.2, 5.63, 20.5},
+	{"rlb-fig15", 8.1, 4.10, 25},
+	{"rlb-fig16", 7.6, 7.17, 25},
+	{"rlb-fig17a", 5.0, 0.51, 25},
+	{"rlb-fig17b", 12.5, 23.61, 25},
+	{"rlb-fig18", 8.8, 2.56, 25},
+	{"rlb-text", 1.8, 0.51, 25},
+}
+
+// writeCosts says what the runs would take that have not been made at the
+// paper's scale.
+func writeCosts(t *testing.T, b *strings.Builder, missing map[string]bool) {
+	fmt.Fprint(b, `
+## What is left at the paper's scale
+
+Of the figures above. Runs are those of three seeds. The time of a run is that of its warm-up and window, by the time that the first run took for the first milliseconds, and so
+the least that it can take: flows that end after the window come on top, and the first run is often that with the least load or the simplest program.
+
+| experiment | runs | processor time for 1 ms of traffic | warm-up and window | core-hours, at least |
+|---|---:|---:|---:|---:|
+`)
+	total := 0.0
+	told := make(map[string]bool)
+	for _, l := range lines {
+		name := l.experiments
+		if name == "" || told[name] || !missing[name] {
+			continue
+		}
+		told[name] = true
+		s, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := len(s.Cases()) * len(s.Seeds)
+		i := slices.IndexFunc(measured, func(m cost) bool { return m.experiment == name })
+		switch {
+		case name == "pcn-abstract":
+			fmt.Fprintf(b, "| %s | %d | those of pcn-fig14-w1 and pcn-fig14-w2 | | |\n", name, runs)
+		case i < 0:
+			fmt.Fprintf(b, "| %s | %d | not measured | | |\n", name, runs)
+		default:
+			m := measured[i]
+			hours := float64(runs) * m.window * m.seconds / m.ms / 3600
+			total += hours
+			fmt.Fprintf(b, "| %s | %d | %.2f s | %.1f ms | %.2f |\n", name, runs, m.seconds/m.ms, m.window, hours)
+		}
+	}
+	fmt.Fprintf(b, "| all | | | | %.0f |\n", total)
+}
+
+// kept returns the outcome that docs/results keeps of an experiment; nil if it
+// was not run at the paper's scale.
+func kept(t *testing.T, name, scale string) *result.Outcome {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(results, name+".json"))
+	data, err := os.ReadFile(keptFile(name, scale))
+	if scale == scenario.Paper && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
 		return nil
@@ -195,46 +319,99 @@ func kept(t *testing.T, name string) *result.Outcome {
 	return &o
 }
 
-// shown are causes that an experiment of their own shows: why claims about a
-// metric do not hold. All claims of that experiment must.
-var shown = []struct{ experiment, metric, by, cause string }{
-	{"pcn-fig17", "jain", "pcn-fig17-period", "the time between two reports, in which a flow at its fair share has one packet"},
+// shown are causes that an experiment of their own shows: why claims of an
+// experiment, or of all whose name begins so, do not hold.
+var shown = []struct {
+	experiment string
+	metric     string // of the claim; any, if empty
+	idle       bool   // only of claims that rest on runs without pauses: see idle
+	by, cause  string
+	proof      string // the metric whose claims in by must all hold; any, if empty
+}{
+	{"pcn-fig17", "jain", false, "pcn-fig17-period", "the time between two reports, in which a flow at its fair share has one packet", ""},
+	{"rlb-", "", true, "rlb-fig3-victims", "no port is paused there, so there is nothing to avoid; where one is, fewer flows stall", "stalled_flows"},
+	{"plb-", "", true, "plb-fig2-victims", "no port is paused there, so there is nothing to avoid; where one is, flows are shorter", "avg_fct_us"},
+	{"clb-", "", true, "clb-fig9-mixed", "no port is paused there, so there is nothing to avoid; where ports are, coflows are shorter", "avg_cct_us"},
 }
 
 func TestCausesAreShown(t *testing.T) {
 	for _, s := range shown {
-		for _, c := range kept(t, s.by).Claims {
+		n := 0
+		for _, c := range kept(t, s.by, scenario.Small).Claims {
+			if _, metric := c.Claim.Relation(); s.proof != "" && metric != s.proof {
+				continue
+			}
+			n++
 			if c.Verdict != result.Holds {
 				t.Errorf("%s is named as the cause of %s, but %q is %s", s.by, s.experiment, c.Text, c.Verdict)
 			}
+		}
+		if n == 0 {
+			t.Errorf("%s has no claim about %s", s.by, s.proof)
 		}
 	}
 }
 
 // cause says why a claim does not hold, as far as an experiment shows it. One
-// that does not hold with go-back-N, and does if nothing but that is changed,
-// shows it by itself.
-func cause(name string, o *result.Outcome, c *result.Judged) string {
+// that does not hold with go-back-N, or at the small scale, and does if nothing
+// but that is changed, shows it by itself.
+func cause(o, paper *result.Outcome, c *result.Judged) string {
 	if c.Verdict == result.Holds {
 		return ""
 	}
-	if other := strings.Replace(c.Point, "go-back-n", "out-of-order", 1); other != c.Point {
-		for _, d := range o.Claims {
-			if d.Text == c.Text && d.Point == other && d.Verdict == result.Holds {
-				return "go-back-N: it holds with hosts that place packets out of order"
-			}
-		}
+	if holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)) {
+		return "go-back-N: it holds with hosts that place packets out of order"
+	}
+	if paper != nil && holds(paper, c, c.Point) {
+		return "the small scale: it holds at the paper's"
 	}
 	_, metric := c.Claim.Relation()
 	for _, s := range shown {
-		if s.experiment == name && s.metric == metric {
+		if strings.HasPrefix(o.Experiment, s.experiment) && (s.metric == "" || s.metric == metric) && (!s.idle || idle(o, c)) {
 			return fmt.Sprintf("%s: [%s](results/%s.md)", s.cause, s.by, s.by)
 		}
 	}
-	if c.Claim.Paper == (result.Effect{}) {
+	switch paper := c.Claim.Paper; {
+	case !paper.Given:
 		return ""
+	case c.Verdict == result.Inconclusive && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
+		return "open: the interval has the paper's effect in it"
 	}
 	return "not known"
+}
+
+// holds reports whether a claim holds at another point or in another outcome.
+func holds(o *result.Outcome, c *result.Judged, point string) bool {
+	for i := range o.Claims {
+		d := &o.Claims[i]
+		if d != c && d.Text == c.Text && (d.Point == point || c.Claim.Over == "mean" || c.Claim.Over == "best") && d.Claim.Note == c.Claim.Note && maps.Equal(d.Claim.At, c.Claim.At) && d.Verdict == result.Holds {
+			return true
+		}
+	}
+	return false
+}
+
+// idle reports whether the runs of a claim that compares two arms have less than
+// one PAUSE frame in the mean. Of a claim whose opposite is true it says no: that
+// is not what nothing would come to.
+func idle(o *result.Outcome, c *result.Judged) bool {
+	if c.Verdict == result.Refuted && c.Why == "" || c.Claim.With == c.Claim.Than {
+		return false
+	}
+	at, _, _ := strings.Cut(strings.TrimPrefix(c.Point, "mean of "), " (best of")
+	points := strings.Split(at, "; ")
+	n := 0
+	for i := range o.Cells {
+		l := &o.Cells[i]
+		if l.Arm != c.Claim.With && l.Arm != c.Claim.Than || !slices.Contains(points, o.PointText(l.Point)) {
+			continue
+		}
+		n++
+		if frames, ok := l.Mean["pause_frames"]; !ok || !(frames < 1) {
+			return false
+		}
+	}
+	return n > 0
 }
 
 // share writes a change.
@@ -245,7 +422,7 @@ func share(x result.Num) string {
 	return fmt.Sprintf("%+.1f %%", 100*float64(x))
 }
 
-func interval(c result.Judged) string {
+func interval(c *result.Judged) string {
 	low, high := share(c.Low), share(c.High)
 	if low == "" || high == "" {
 		return ""

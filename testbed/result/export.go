@@ -214,7 +214,7 @@ func eachRun(runs iter.Seq2[*Run, error], rows func(*Run, func([]any, error) boo
 // WriteMarkdown writes the outcome as a page.
 func (o *Outcome) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s", o.Experiment, strings.TrimSuffix(o.Summary, "."))
+	fmt.Fprintf(&b, "# %s\n\n%s", o.File(), strings.TrimSuffix(o.Summary, "."))
 	if o.Source != "" {
 		fmt.Fprintf(&b, " (%s)", o.Source)
 	}

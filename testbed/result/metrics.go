@@ -34,6 +34,7 @@ type Observed struct {
 	Lines    []Line
 	Stuck    []Stuck
 	Scheme   map[string]uint64
+	LastHop  map[string]uint64 // what of Scheme was counted at ports to hosts
 }
 
 // A Steady tells whether a run was in a steady state.
@@ -119,6 +120,8 @@ var standard = func() (all []Metric) {
 		{Name: "dropped", Title: "lossless packets dropped", Better: "less"},
 		{Name: "overflowed", Title: "packets that switches had no room for", Better: "less"},
 		{Name: "hops", Title: "switch traversals"},
+		{Name: "postcards_per_flow", Title: "postcards per flow that begins with PB-FS", Better: "less"},
+		{Name: "postcards_last_hop", Title: "share of postcards from ports to hosts"},
 	} {
 		add(m)
 	}
@@ -286,6 +289,12 @@ func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 	m.queues()
 	for name, n := range o.Scheme {
 		m.v[name] = float64(n)
+	}
+	if cards := float64(o.Scheme["postcards"]); r.FastStarts > 0 {
+		m.v["postcards_per_flow"] = cards / float64(r.FastStarts)
+		if cards > 0 {
+			m.v["postcards_last_hop"] = float64(o.LastHop["postcards"]) / cards
+		}
 	}
 	return m.v, m.steady(), links
 }

@@ -45,6 +45,15 @@ type Outcome struct {
 	Runs    []RunNote `json:"runs"`
 }
 
+// File is what the files of a kept outcome are called, without their ending:
+// an experiment may have one for each scale.
+func (o *Outcome) File() string {
+	if o.Scale == "small" {
+		return o.Experiment
+	}
+	return o.Experiment + "-" + o.Scale
+}
+
 // Arm is one of the things that are compared.
 type Arm struct {
 	Name     string            `json:"name"`

@@ -165,6 +165,28 @@ func TestTrafficGoesOnUntilTheLastJudgedFlowHasEnded(t *testing.T) {
 	}
 }
 
+// Four new flows meet on one host's link: what switches tell their senders is
+// told by flow, and by whether it is about a port to a host.
+func TestPostcardsAreToldByFlowAndByPort(t *testing.T) {
+	r := run(t, mustParse(t, `
+name: cards
+summary: An incast of new flows
+network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 5, rate: 25Gbps, uplink_rate: 100Gbps, delay: 2us}}
+traffic:
+- incast: {degree: 4, size: 200KB, to: h1, from: h6..h9}
+- long: {from: h10, to: h2, size: 1KB}
+arms: [{profile: pbfs}]
+until: 10ms
+seeds: [1]
+claims: [{less: postcards_per_flow, with: pbfs, than: 4}]
+small: {why: it is a test}
+`, Paper).Cases()[0], 1)
+	cards := r.Metrics["postcards"]
+	if cards == 0 || r.Metrics["postcards_per_flow"] != cards/4 || r.Metrics["postcards_last_hop"] != 1 {
+		t.Errorf("%v postcards, %v for each of four long flows, %v of them from ports to hosts", cards, r.Metrics["postcards_per_flow"], r.Metrics["postcards_last_hop"])
+	}
+}
+
 // The window of a time counts what happens in it.
 func TestTheNetworkIsCountedInTheWindow(t *testing.T) {
 	r := run(t, mustParse(t, armed, Paper).Cases()[1], 8)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/register"
@@ -354,6 +355,23 @@ func count(prog *program.Program, registers []result.Register) map[string]uint64
 	return sums
 }
 
+// lastHop adds up what registers count at the ports that lead to hosts, of
+// those with one cell for a port.
+func lastHop(t *topo.Topology, registers []result.Register) map[string]uint64 {
+	sums := make(map[string]uint64)
+	for _, r := range registers {
+		if dim, size, _ := strings.Cut(r.Index, ":"); dim != "port" || strings.Contains(size, ",") {
+			continue
+		}
+		for i, p := range t.NodeByName(r.Switch).Ports {
+			if i+1 < len(r.Values) && t.Nodes[p.Peer].Kind == topo.Host {
+				sums[r.Name] += r.Values[i+1]
+			}
+		}
+	}
+	return sums
+}
+
 // longestQueue returns the most bytes that ever waited in an egress queue.
 func longestQueue(t *topo.Topology, lab *virtual.Lab) (most int64) {
 	for _, id := range t.Switches() {
@@ -425,7 +443,7 @@ func (r *runner) measure(run *result.Run) {
 			return part >= 1 && part <= len(r.c.Traffic) && (r.c.Traffic[part-1].Incast != nil || r.c.Traffic[part-1].Burst != nil)
 		},
 		From: tr.window.from, Until: tr.window.until, Acked: r.acked,
-		MaxQueue: run.Summary.MaxQueue, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme,
+		MaxQueue: run.Summary.MaxQueue, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme, LastHop: lastHop(r.c.net, run.Registers),
 	}
 	run.Metrics, run.Steady, run.Links = result.Measure(o)
 	if r.c.Open() {

@@ -19,6 +19,9 @@ import (
 // Spec is one part of a workload: class, and exactly one of the others.
 type Spec struct {
 	Class *int `yaml:"class" limits:"0..7"` // priority of the flows; 3 unless given
+	// BySize gives flows another class by their size: that of the first entry
+	// that they are below. Class 3 alone is lossless.
+	BySize []SizeClass `yaml:"by_size"`
 
 	Poisson *Poisson `yaml:"poisson"`
 	Incast  *Incast  `yaml:"incast"`
@@ -26,6 +29,12 @@ type Spec struct {
 	Long    *Long    `yaml:"long"`
 	Coflow  *Coflow  `yaml:"coflow"`
 	Trace   *Trace   `yaml:"trace"`
+}
+
+// SizeClass is the priority of flows of less than so many bytes.
+type SizeClass struct {
+	Below vtime.Size `yaml:"below"`               // bytes that the flows have less than
+	Class int        `yaml:"class" limits:"0..7"` // their priority
 }
 
 // generator makes the flows of a part.
@@ -123,7 +132,16 @@ func GenerateUntil(parts []Spec, t *topo.Topology, seed uint64, until vtime.Time
 			}
 			return nil, &Error{path, err}
 		}
+		if i := slices.IndexFunc(s.BySize, func(c SizeClass) bool { return c.Below <= 0 || c.Class < 0 || c.Class > 7 }); i >= 0 {
+			return nil, &Error{fmt.Sprintf("%s.by_size.%d", path, i), fmt.Errorf("below must be above zero, and class from 0 to 7")}
+		}
 		part.flows(g)
+		for k := range g.out {
+			f := &g.out[k]
+			if c := slices.IndexFunc(s.BySize, func(c SizeClass) bool { return f.Size < int64(c.Below) }); c >= 0 {
+				f.Class = uint8(s.BySize[c].Class)
+			}
+		}
 		if len(all)+len(g.out) > maxFlows {
 			return nil, &Error{path + "." + key, fmt.Errorf("the workload has more than %d flows", maxFlows)}
 		}

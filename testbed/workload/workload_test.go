@@ -235,6 +235,30 @@ func TestPoissonFillsItsShareOfTheLinks(t *testing.T) {
 	}
 }
 
+func TestFlowsHaveAClassByTheirSize(t *testing.T) {
+	net := network(t, "leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 10Gbps, delay: 2us}")
+	flows := generate(t, net, "workload: [{poisson: {sizes: pcn_w1, load: 0.6, flows: 2000}, by_size: [{below: 10KB, class: 7}, {below: 100KB, class: 5}], class: 1}, {incast: {degree: 2, size: 9KB}}]")
+	classes := make(map[uint8]int)
+	for _, f := range flows {
+		want := uint8(1)
+		switch {
+		case f.Group == 2:
+			want = 3
+		case f.Size < 10_000:
+			want = 7
+		case f.Size < 100_000:
+			want = 5
+		}
+		if f.Class != want {
+			t.Fatalf("%+v: want class %d", f, want)
+		}
+		classes[f.Class]++
+	}
+	if len(classes) != 4 {
+		t.Errorf("flows by class: %v", classes)
+	}
+}
+
 func TestPoissonWithACountOfFlows(t *testing.T) {
 	flows := generate(t, network(t, sixteen), "workload: [{class: 5, poisson: {sizes: websearch, load: 0.5, flows: 500, from: h1..h4, to: leaf:l4}}]")
 	if len(flows) != 500 {
@@ -418,28 +442,29 @@ func TestMistakesInParts(t *testing.T) {
 	net := network(t, sixteen)
 	for in, want := range map[string]string{
 		"{}": "0: a part needs one of",
-		"{poisson: {sizes: websearch, load: 1, flows: 1}, long: {}}":              "not both",
-		"{poisson: {sizes: nope, load: 1, flows: 1}}":                             `0.poisson.sizes: no distribution is called "nope"`,
-		"{poisson: {sizes: websearch, load: 0, flows: 1}}":                        "0.poisson.load: load is 0",
-		"{poisson: {sizes: websearch, load: 1}}":                                  "either duration or flows",
-		"{poisson: {sizes: googlerpc, load: 1, duration: 1000s}}":                 "flows would start",
-		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h17}}":             `0.poisson.from: no host is called "h17"`,
-		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h1, to: h1}}":      "no host that h1 may send to",
-		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h3..h1}}":          "h3 comes after h1",
-		"{poisson: {sizes: websearch, load: 1, flows: 1, from: 'leaf:s1'}}":       `no leaf is called "s1"`,
-		"{incast: {degree: 16, size: 1KB}}":                                       "0.incast.degree: degree is 16, but only 15",
-		"{incast: {degree: 2, size: 1KB, total: 2KB}}":                            "either size, of each answer, or total",
-		"{incast: {degree: 2, size: 1KB, times: 2}}":                              "0.incast.interval: the interval",
-		"{burst: {from: h1, to: h1, flows: 1, size: 1KB}}":                        "h1 would send to itself",
-		"{burst: {from: h1, to: h2, flows: 0, size: 1KB}}":                        "flows is 0",
-		"{long: {from: h1 h2, to: h2 h3}}":                                        "",
-		"{long: {from: h1 h2, to: h3 h2}}":                                        "h2 would send to itself",
-		"{coflow: {count: 1, flows: 1}}":                                          "exactly one of size, total, sizes and pareto",
-		"{coflow: {count: 1, flows: 1, size: 1KB, receivers: 17}}":                "receivers is 17",
-		"{coflow: {count: 1, flows: 1, size: 1KB, from: h1, receivers: 1}}":       "h1 would send to itself",
-		"{coflow: {count: 1, flows: 1, pareto: {low: 2KB, high: 1KB, shape: 1}}}": "0.coflow.pareto",
-		"{coflow: {count: 1, flows: 1, size: 1KB, interval: 1us, spread: 1us}}":   "0.coflow.spread",
-		"{trace: {file: /nonexistent.csv}}":                                       "0.trace.file",
+		"{poisson: {sizes: websearch, load: 1, flows: 1}, long: {}}":                "not both",
+		"{poisson: {sizes: nope, load: 1, flows: 1}}":                               `0.poisson.sizes: no distribution is called "nope"`,
+		"{poisson: {sizes: websearch, load: 0, flows: 1}}":                          "0.poisson.load: load is 0",
+		"{poisson: {sizes: websearch, load: 1}}":                                    "either duration or flows",
+		"{poisson: {sizes: googlerpc, load: 1, duration: 1000s}}":                   "flows would start",
+		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h17}}":               `0.poisson.from: no host is called "h17"`,
+		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h1, to: h1}}":        "no host that h1 may send to",
+		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h3..h1}}":            "h3 comes after h1",
+		"{poisson: {sizes: websearch, load: 1, flows: 1, from: 'leaf:s1'}}":         `no leaf is called "s1"`,
+		"{incast: {degree: 16, size: 1KB}}":                                         "0.incast.degree: degree is 16, but only 15",
+		"{incast: {degree: 2, size: 1KB, total: 2KB}}":                              "either size, of each answer, or total",
+		"{incast: {degree: 2, size: 1KB, times: 2}}":                                "0.incast.interval: the interval",
+		"{burst: {from: h1, to: h1, flows: 1, size: 1KB}}":                          "h1 would send to itself",
+		"{burst: {from: h1, to: h2, flows: 0, size: 1KB}}":                          "flows is 0",
+		"{long: {from: h1 h2, to: h2 h3}}":                                          "",
+		"{long: {from: h1 h2, to: h3 h2}}":                                          "h2 would send to itself",
+		"{coflow: {count: 1, flows: 1}}":                                            "exactly one of size, total, sizes and pareto",
+		"{coflow: {count: 1, flows: 1, size: 1KB, receivers: 17}}":                  "receivers is 17",
+		"{coflow: {count: 1, flows: 1, size: 1KB, from: h1, receivers: 1}}":         "h1 would send to itself",
+		"{coflow: {count: 1, flows: 1, pareto: {low: 2KB, high: 1KB, shape: 1}}}":   "0.coflow.pareto",
+		"{coflow: {count: 1, flows: 1, size: 1KB, interval: 1us, spread: 1us}}":     "0.coflow.spread",
+		"{long: {from: h1, to: h2}, by_size: [{below: 1KB, class: 2}, {class: 1}]}": "0.by_size.1: below must be above zero",
+		"{trace: {file: /nonexistent.csv}}":                                         "0.trace.file",
 	} {
 		_, err := Generate(parts(t, "workload: ["+in+"]"), net, 1)
 		if want == "" {
