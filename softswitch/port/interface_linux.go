@@ -23,9 +23,8 @@ type ifLink struct {
 	name string
 	file *os.File // in the runtime's poller, so that Close ends Read
 	conn syscall.RawConn
-	buf  []byte
-	oob  []byte
-	head [vnetLen]byte
+	in   *inbox
+	out  *outbox
 	// closed is set by Close: what calls that are under way fail with then is
 	// not always os.ErrClosed.
 	closed atomic.Bool
@@ -66,7 +65,7 @@ func OpenInterface(name string) (Link, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("interface %s: %w", name, err), unix.Close(fd))
 	}
-	l := &ifLink{name: name, file: os.NewFile(uintptr(fd), name), buf: make([]byte, vnetLen+maxFrame), oob: make([]byte, 256)}
+	l := &ifLink{name: name, file: os.NewFile(uintptr(fd), name), in: newInbox(), out: newOutbox()}
 	if l.conn, err = l.file.SyscallConn(); err != nil {
 		return nil, errors.Join(err, l.file.Close())
 	}
@@ -81,16 +80,11 @@ func htons(x uint16) uint16 {
 
 // Read implements Link.
 func (l *ifLink) Read(b *Batch) error {
-	var n, oobn int
-	var rerr error
-	for !b.Full() {
-		waited := false
+	for b.Len() == 0 {
+		var n int
+		var rerr error
 		err := l.conn.Read(func(fd uintptr) bool {
-			n, oobn, _, _, rerr = unix.Recvmsg(int(fd), l.buf, l.oob, 0)
-			if errors.Is(rerr, unix.EAGAIN) && b.Len() > 0 {
-				waited = true // hand over what there is
-				return true
-			}
+			n, rerr = mmsg(unix.SYS_RECVMMSG, fd, l.in.msgs[:])
 			return !errors.Is(rerr, unix.EAGAIN)
 		})
 		switch {
@@ -98,35 +92,30 @@ func (l *ifLink) Read(b *Batch) error {
 			return net.ErrClosed
 		case err != nil:
 			return fmt.Errorf("interface %s: %w", l.name, err)
-		case waited:
-			return nil
 		case errors.Is(rerr, unix.ENETDOWN), errors.Is(rerr, unix.EINTR):
 			continue // the interface may come up again
 		case rerr != nil:
 			return fmt.Errorf("interface %s: %w", l.name, rerr)
-		case n < vnetLen+packet.EthernetLen:
-			continue
 		}
-		frame := l.buf[vnetLen:n]
-		if tag, ok := vlanTag(l.oob[:oobn]); ok {
-			frame = insertTag(frame, tag)
+		for i := range n {
+			l.in.add(i, b)
 		}
-		finishOffload(l.buf[:vnetLen], frame, b)
 	}
 	return nil
 }
 
 // vlanTag returns the VLAN tag that the kernel took off a frame.
 func vlanTag(oob []byte) (tag [4]byte, ok bool) {
-	msgs, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return tag, false
-	}
-	for _, m := range msgs {
-		if m.Header.Level != unix.SOL_PACKET || m.Header.Type != unix.PACKET_AUXDATA || len(m.Data) < int(unsafe.Sizeof(unix.TpacketAuxdata{})) {
+	for len(oob) >= unix.SizeofCmsghdr {
+		head, data, rest, err := unix.ParseOneSocketControlMessage(oob)
+		if err != nil {
+			break
+		}
+		oob = rest
+		if head.Level != unix.SOL_PACKET || head.Type != unix.PACKET_AUXDATA || len(data) < int(unsafe.Sizeof(unix.TpacketAuxdata{})) {
 			continue
 		}
-		aux := (*unix.TpacketAuxdata)(unsafe.Pointer(&m.Data[0]))
+		aux := (*unix.TpacketAuxdata)(unsafe.Pointer(&data[0]))
 		if aux.Status&unix.TP_STATUS_VLAN_VALID == 0 {
 			return tag, false
 		}
@@ -144,26 +133,30 @@ func vlanTag(oob []byte) (tag [4]byte, ok bool) {
 // Write implements Link. A frame that the interface has no room for is lost,
 // as on any link.
 func (l *ifLink) Write(frames []*packet.Frame) error {
-	for _, f := range frames {
-		data := f.Data
-		if f.Elided > 0 {
-			data = wire(f)
+	for len(frames) > 0 {
+		n := l.out.fill(frames)
+		for sent := 0; sent < n; {
+			var k int
+			var serr error
+			err := l.conn.Write(func(fd uintptr) bool {
+				k, serr = mmsg(unix.SYS_SENDMMSG, fd, l.out.msgs[sent:n])
+				return true
+			})
+			switch {
+			case err != nil && l.closed.Load():
+				return net.ErrClosed
+			case err != nil:
+				return fmt.Errorf("interface %s: %w", l.name, err)
+			case errors.Is(serr, unix.EINTR):
+			case errors.Is(serr, unix.EAGAIN), errors.Is(serr, unix.ENOBUFS), errors.Is(serr, unix.ENETDOWN), errors.Is(serr, unix.EMSGSIZE), errors.Is(serr, unix.EINVAL):
+				sent++ // longer than the MTU, or no room: as the kernel has counted it
+			case serr != nil:
+				return fmt.Errorf("interface %s: %w", l.name, serr)
+			default:
+				sent += k
+			}
 		}
-		var serr error
-		err := l.conn.Write(func(fd uintptr) bool {
-			_, serr = unix.SendmsgBuffers(int(fd), [][]byte{l.head[:], data}, nil, nil, 0)
-			return true
-		})
-		switch {
-		case err != nil && l.closed.Load():
-			return net.ErrClosed
-		case err != nil:
-			return fmt.Errorf("interface %s: %w", l.name, err)
-		case errors.Is(serr, unix.EAGAIN), errors.Is(serr, unix.ENOBUFS), errors.Is(serr, unix.ENETDOWN), errors.Is(serr, unix.EMSGSIZE), errors.Is(serr, unix.EINVAL):
-			// longer than the MTU, or no room: as the kernel has counted it
-		case serr != nil:
-			return fmt.Errorf("interface %s: %w", l.name, serr)
-		}
+		frames = frames[n:]
 	}
 	return nil
 }

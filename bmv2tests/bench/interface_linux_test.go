@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/softswitch/port"
+)
+
+// BenchmarkInterfaces forwards packets of 64 bytes between veth interfaces, as
+// `pauseless switch` does. It reports the processor's time for a packet, the
+// kernel's included; what sends the packets is a thread of its own, which does
+// not count. It needs to be root.
+func BenchmarkInterfaces(b *testing.B) {
+	for _, name := range []string{"router-lpm-16", "rlb-drill"} {
+		all := cases()
+		c := all[slices.IndexFunc(all, func(c Case) bool { return c.Name == name })]
+		b.Run(name, func(b *testing.B) { forward(b, c) })
+	}
+}
+
+func forward(b *testing.B, c Case) {
+	p, err := interp.Compile(compileCase(b, c).Program, interp.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := newBench(c, p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.LockOSThread() // and not unlocked: the thread ends with the benchmark
+	need.No(b, unix.Unshare(unix.CLONE_NEWNET))
+	links := map[int]port.Link{}
+	for n := 1; n <= Ports; n++ {
+		name, peer := fmt.Sprint("s", n), fmt.Sprint("h", n)
+		need.No(b, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, MTU: 1500}, PeerName: peer}))
+		for _, name := range []string{name, peer} {
+			l, err := netlink.LinkByName(name)
+			if err == nil {
+				err = netlink.LinkSetUp(l)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		if links[n], err = port.OpenInterface(name); err != nil {
+			b.Fatal(err)
+		}
+	}
+	host, err := port.OpenInterface("h1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer host.Close()
+	ctx, cancel := context.WithCancel(b.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- port.NewRunner(s.Switch, links).Run(ctx) }()
+	frames := make([]*packet.Frame, 64)
+	for i := range frames {
+		frames[i] = &packet.Frame{Data: make([]byte, 64)}
+	}
+	sent := func() int {
+		s.Switch.Lock()
+		defer s.Switch.Unlock()
+		return int(s.Switch.Stats().Sent)
+	}
+	send := func(until int) {
+		for i := 0; sent() < until; {
+			for range 16 {
+				for _, f := range frames {
+					copy(f.Data, s.Packet(i))
+					i++
+				}
+				if err := host.Write(frames); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	send(10_000)
+	began := sent()
+	all, own := cpu(unix.RUSAGE_SELF), cpu(unix.RUSAGE_THREAD)
+	b.ResetTimer()
+	send(began + b.N)
+	b.StopTimer()
+	took := cpu(unix.RUSAGE_SELF) - all - (cpu(unix.RUSAGE_THREAD) - own)
+	b.ReportMetric(float64(took)/float64(sent()-began), "CPU-ns/packet")
+	cancel()
+	if err := <-ended; err != nil {
+		b.Error(err)
+	}
+}
+
+// cpu returns the processor's time of the process or the thread, in ns.
+func cpu(who int) int64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(who, &u)
+	return u.Utime.Nano() + u.Stime.Nano()
+}
