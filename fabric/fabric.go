@@ -41,7 +41,10 @@ type Flow struct {
 	Class    uint8      // priority, 0 to 7
 	// Port is the UDP source port, from which switches take the flow's
 	// entropy. Zero: one is chosen.
-	Port   uint16
+	Port uint16
+	// Wire has the ports that are used instead, of data and of acknowledgements,
+	// where they are not zero.
+	Wire   [2]uint16
 	Coflow uint32 // flows with a common purpose share a number; zero: none
 	Group  int    // the caller's: which part of a workload it belongs to, say
 	Wave   int    // the caller's: which repetition of that part
@@ -243,7 +246,7 @@ func (f *Fabric) addFlow(fl Flow) error {
 		est.BaseRTT = f.baseRTT
 	}
 	rf := roce.Flow{
-		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: fl.Port, Coflow: uint16(fl.Coflow),
+		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: cmp.Or(fl.Wire[0], fl.Port), AckPort: cmp.Or(fl.Wire[1], fl.Port), Coflow: uint16(fl.Coflow),
 		BaseRTT: est.BaseRTT, Path: est.Rate, Leaf: f.topo.Nodes[fl.Dst].Leaf, Paths: est.Paths,
 	}
 	out, in, err := roce.Connect(f.hosts[fl.Src], f.hosts[fl.Dst], rf)

@@ -112,6 +112,14 @@ type PFC struct {
 	// Quanta is the time in a PAUSE: 65535 if zero. A pause that lasts is
 	// renewed when half of it is over.
 	Quanta uint16
+	// Pause is that time, whatever a port's rate, if it is not zero.
+	Pause vtime.Time
+	// EachFrame answers every frame that comes beyond the threshold with a
+	// PAUSE, instead of one that is renewed.
+	EachFrame bool
+	// HeadroomLast has headroom used only when the shared part of the buffer is
+	// full, instead of for all that comes beyond the threshold.
+	HeadroomLast bool
 	// CopyToPipeline passes received PFC frames to the program as well, after
 	// the MAC has obeyed them.
 	CopyToPipeline bool

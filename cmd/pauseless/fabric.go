@@ -18,6 +18,7 @@ import (
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -162,10 +163,18 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 	if err != nil {
 		return nil, 0, err
 	}
+	kit, err := c.Hosts.CC.Kit(vtime.Gbps)
+	if err != nil {
+		return nil, 0, err
+	}
+	hpcc.SamePaths(t, flows, kit.INT)
 	mark(p, c, t)
 	s, err := scenario.New(filepath.Base(flowFile), t, p, flows, c.Hosts, c.Stop)
 	if err != nil {
 		return nil, 0, err
+	}
+	if c.Seed != 0 {
+		s.Seeds = []uint64{c.Seed}
 	}
 	if f.target != "" {
 		if err := s.On(f.target); err != nil {
@@ -209,6 +218,9 @@ func mark(p *gen.Profile, c *hpcc.Config, t *topo.Topology) {
 		if len(rates) > 1 {
 			at = "@" + rate.String()
 		}
+		if p.Units.Depth == manifest.Cells80 {
+			m = m.InCells(c.Hosts.MTU)
+		}
 		p.Set["red.kmin"+at], p.Set["red.kmax"+at], p.Set["red.pmax"+at] = m.KMin.String(), m.KMax.String(), fmt.Sprint(m.PMax)
 	}
 }
@@ -224,7 +236,7 @@ func (f *fabricFlags) write(out, stderr io.Writer, s *scenario.Scenario, runs []
 		}
 	}
 	if f.pfc != "" {
-		if err := writeFile(f.pfc, func(w io.Writer) error { return hpcc.WritePFC(w, s.Cases()[0].Net(), last.Raw.Pauses) }); err != nil {
+		if err := writeFile(f.pfc, func(w io.Writer) error { return hpcc.WritePFC(w, s.Cases()[0].Net(), last.Raw.Pauses, dialect) }); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func (b *builder) toLeaf(net netip.Prefix, leaf int, w nextHops) {
 		e.Action = "to_leaf"
 		for _, arg := range []schema.Arg{
 			{Name: "leaf", Value: leaf}, {Name: "first_port", Value: w.first}, {Name: "last_path", Value: w.count - 1},
-			{Name: "hash_shift", Value: hashShift(b.node.Tier)},
+			{Name: "hash_shift", Value: HashShift(b.node.Tier)},
 		} {
 			if a, err := b.schema.Action("to_leaf"); err == nil && a.Param(arg.Name) != nil {
 				e.Args = append(e.Args, arg)
@@ -59,9 +59,9 @@ func (b *builder) toLeaf(net netip.Prefix, leaf int, w nextHops) {
 	b.add(e)
 }
 
-// hashShift is which 16 of a flow's 32 hash bits choose a path: others in
+// HashShift is which 16 of a flow's 32 hash bits choose a path: others in
 // each tier, or flows that met at one switch would never part at the next.
-func hashShift(tier topo.Tier) int {
+func HashShift(tier topo.Tier) int {
 	switch tier {
 	case 1:
 		return 0

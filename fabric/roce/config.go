@@ -29,8 +29,11 @@ type Network interface {
 
 // Config describes hosts. Start from Defaults: a zero is a zero here.
 type Config struct {
-	MTU      int      `yaml:"mtu" limits:"64..9000"`       // payload bytes of a full packet
-	Overhead int      `yaml:"overhead" limits:"0..100"`    // bytes a frame takes on the wire beside its own: preamble, gap, check sequence
+	MTU int `yaml:"mtu" limits:"64..9000"` // payload bytes of a full packet
+	// Overhead is how many bytes a frame takes on the wire beside its own:
+	// preamble, gap, check sequence. Simulators whose frames are shorter than
+	// real ones are met by less than none.
+	Overhead int      `yaml:"overhead" limits:"-20..100"`
 	Recovery Recovery `yaml:"recovery"`                    // what happens to packets that are lost or out of order
 	AckEvery int      `yaml:"ack_every" limits:"1..65536"` // packets per acknowledgement
 	// NAKInterval is how soon the receiver may ask again for the same packet.
@@ -107,8 +110,8 @@ func (c *Config) Check() (path string, err error) {
 	switch {
 	case c.MTU < 64 || c.MTU > 9000:
 		return "mtu", fmt.Errorf("mtu is %d, must be from 64 to 9000", c.MTU)
-	case c.Overhead < 0 || c.Overhead > 100:
-		return "overhead", fmt.Errorf("overhead is %d, must be from 0 to 100", c.Overhead)
+	case c.Overhead < -20 || c.Overhead > 100:
+		return "overhead", fmt.Errorf("overhead is %d, must be from -20 to 100", c.Overhead)
 	case c.Recovery.check() != nil:
 		return "recovery", c.Recovery.check()
 	case c.DupAcks < 1 || c.DupAcks > 1<<16:

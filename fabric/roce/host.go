@@ -26,6 +26,7 @@ type Flow struct {
 	Start   vtime.Time // when the sender gets to know of it
 	Class   uint8      // priority, 0 to 7
 	Port    uint16     // UDP source port, from which switches take the flow's entropy
+	AckPort uint16     // of acknowledgements; zero: Port
 	BaseRTT vtime.Time // round trip of a full packet through the empty network
 	// Path is the rate of the slowest link on the way, for windows.
 	Path   vtime.Rate

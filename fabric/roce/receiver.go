@@ -3,6 +3,7 @@
 package roce
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/pauseless/pauseless/fabric/cc"
@@ -55,7 +56,9 @@ func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
 	if h.kit.INT {
 		behind += packet.INTLen
 	}
-	r.head = h.headers(from, f, r.class, packet.NotECT, false, behind)
+	back := *f
+	back.Port = cmp.Or(f.AckPort, f.Port)
+	r.head = h.headers(from, &back, r.class, packet.NotECT, false, behind)
 	packet.BTH(r.head.bytes[r.head.bth:]).Set(packet.OpAcknowledge, remote, 0, false)
 	return r
 }

@@ -882,7 +882,7 @@ func TestShortFlowsStayOutOfFastStart(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"mtu":            func(c *Config) { c.MTU = 10 },
-		"overhead":       func(c *Config) { c.Overhead = -1 },
+		"overhead":       func(c *Config) { c.Overhead = -21 },
 		"recovery":       func(c *Config) { c.Recovery = "arq" },
 		"ack_every":      func(c *Config) { c.AckEvery = 0 },
 		"window":         func(c *Config) { c.Window = -1 },

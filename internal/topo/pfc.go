@@ -22,13 +22,18 @@ var MMUs = []string{"hpcc", "conweave"}
 //     ingress port and class are not counted.
 //   - conweave, after Broadcom's switches: at a sixteenth, whatever the rate, and
 //     it goes on as soon as the queue is below the threshold again; two packets
-//     are not counted. So there are more pauses, and shorter ones.
+//     are not counted. A PAUSE lasts 5 µs, every frame beyond the threshold makes
+//     one, and headroom is used when the shared buffer is full. So there are more
+//     pauses, and shorter ones.
 func MMU(name string) (PFC, bool) {
 	switch name {
 	case "hpcc":
 		return PFC{Alpha: 1.0 / 8, AlphaByRate: true, Resume: 3 * vtime.KiB, Reserve: 4 * vtime.KiB}, true
 	case "conweave":
-		return PFC{Alpha: 1.0 / 16, Resume: 1, Reserve: 2 * 1048}, true
+		return PFC{
+			Alpha: 1.0 / 16, Resume: 1, Reserve: 2 * 1048,
+			HeadroomLast: true, Pause: 5 * vtime.Microsecond, EachFrame: true,
+		}, true
 	}
 	return PFC{}, false
 }
@@ -43,7 +48,8 @@ func (c *SwitchConfig) fill() {
 	if p.Alpha == 0 {
 		p.Alpha, p.AlphaByRate = m.Alpha, m.AlphaByRate
 	}
-	p.Resume, p.Reserve = cmp.Or(p.Resume, m.Resume), cmp.Or(p.Reserve, m.Reserve)
+	p.Resume, p.Reserve, p.Pause = cmp.Or(p.Resume, m.Resume), cmp.Or(p.Reserve, m.Reserve), cmp.Or(p.Pause, m.Pause)
+	p.HeadroomLast, p.EachFrame = p.HeadroomLast || m.HeadroomLast, p.EachFrame || m.EachFrame
 }
 
 // DefaultResume is how far a queue must fall below the threshold before its

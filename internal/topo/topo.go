@@ -133,6 +133,15 @@ type PFC struct {
 	Headroom vtime.Size `yaml:"headroom"`
 	// Reserve is what each ingress port and priority may always hold.
 	Reserve vtime.Size `yaml:"reserve"`
+	// HeadroomLast has a port use headroom only when what all share is full.
+	// Otherwise what comes beyond its threshold is in its headroom.
+	HeadroomLast bool `yaml:"headroom_last"`
+	// Pause is the time in a PAUSE. Zero means 65535 quanta.
+	Pause vtime.Time `yaml:"pause"`
+	// EachFrame answers every frame that comes beyond the threshold with a
+	// PAUSE. Otherwise there is one, and it is renewed when half of its time is
+	// over.
+	EachFrame bool `yaml:"each_frame"`
 }
 
 // NodeByName returns the node of the given name, or nil.

@@ -3,6 +3,8 @@
 package tm
 
 import (
+	"math"
+
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -55,7 +57,7 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 		over -= in.Reserve
 	}
 	switch {
-	case lossless && over > 0 && (over > m.threshold(in) || m.exhausted(in, size)):
+	case lossless && over > 0 && (over > m.threshold(in) && !m.cfg.HeadroomLast || m.exhausted(in, size)):
 		a.headroom += size
 	default:
 		a.base += size
@@ -65,9 +67,11 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 	if m.watch.Ingress != nil {
 		m.watch.Ingress(int(p.In), class, a.bytes())
 	}
-	if lossless && !a.pausing && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
-		a.pausing, a.since = true, m.sched.Now()
-		in.tell(class, m.cfg.Quanta)
+	if lossless && (!a.pausing || m.cfg.EachFrame) && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
+		if !a.pausing {
+			a.pausing, a.since = true, m.sched.Now()
+		}
+		in.tell(class, in.quanta())
 	}
 }
 
@@ -123,6 +127,15 @@ func (a *account) forget(in *port, class int, now vtime.Time) {
 	}
 }
 
+// quanta returns the time in a PAUSE.
+func (o *port) quanta() uint16 {
+	if p := o.m.cfg.Pause; p > 0 && o.Rate > 0 {
+		one := packet.PauseTime(1, o.Rate)
+		return uint16(min(max((p+one/2)/one, 1), math.MaxUint16))
+	}
+	return o.m.cfg.Quanta
+}
+
 // tell sends a PFC frame: a pause of so many quanta, or, with zero, its end.
 func (o *port) tell(class int, quanta uint16) {
 	m := o.m
@@ -134,7 +147,7 @@ func (o *port) tell(class int, quanta uint16) {
 		o.stats.Class[class].PauseSent++
 		a := &o.in[class]
 		a.renewal++
-		if half := packet.PauseTime(quanta, o.Rate) / 2; o.Rate > 0 {
+		if half := packet.PauseTime(quanta, o.Rate) / 2; o.Rate > 0 && !m.cfg.EachFrame {
 			m.sched.At(m.sched.Now()+half, (*renew)(o), uint64(class)|a.renewal<<3)
 		}
 	} else {
@@ -153,7 +166,7 @@ func (e *renew) Fire(_ vtime.Time, arg uint64) {
 	o := (*port)(e)
 	class := int(arg & 7)
 	if a := &o.in[class]; a.pausing && a.renewal&(1<<61-1) == arg>>3 {
-		o.tell(class, o.m.cfg.Quanta)
+		o.tell(class, o.quanta())
 		o.m.Run()
 	}
 }

@@ -35,6 +35,12 @@ type Config struct {
 	// Lossless has the classes that PFC protects, Quanta the time in a pause.
 	Lossless uint8
 	Quanta   uint16
+	// Pause is that time, whatever a port's rate, if it is not zero.
+	Pause vtime.Time
+	// EachFrame answers every frame beyond the threshold with a PAUSE, and
+	// renews none. HeadroomLast has headroom used only where the shared part is
+	// full.
+	EachFrame, HeadroomLast bool
 }
 
 // Port describes a port of a traffic manager. Ports are known by their place
@@ -317,7 +323,7 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 	case m.lossless(in, class):
 		a := &in.in[class]
 		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
-			(a.base-int64(p.charge)+size > in.Reserve+m.threshold(in) || a.base-int64(p.charge)+size > in.Reserve && m.exhausted(in, size)) {
+			(a.base-int64(p.charge)+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast || a.base-int64(p.charge)+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
 		}
 		return Queued

@@ -360,6 +360,48 @@ func TestPausesAreRenewed(t *testing.T) {
 	}
 }
 
+// A switch may answer every frame beyond the threshold with a short pause and
+// renew none, as ConWeave's simulator has it.
+func TestEachFrameBeyondTheThresholdPauses(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1}), Lossless: 1 << 3,
+		Quanta: 0xffff, Pause: 5 * vtime.Microsecond, EachFrame: true})
+	b.obey(1, 1<<3, 0xffff) // nothing leaves
+	for range 4 {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+	}
+	b.m.Run()
+	b.until(vtime.Millisecond)
+	if got := b.pfc(0); got != "+3 +3 +3" {
+		t.Errorf("PFC frames %q, want one for each frame from 2000 bytes on", got)
+	}
+	if q := b.sent[len(b.sent)-1].pfc.Quanta(3); q != 10 { // of 512 ns
+		t.Errorf("the pause lasts %d quanta, want 10", q)
+	}
+	b.obey(1, 1<<3, 0)
+	b.until(vtime.Second)
+	if got := b.pfc(0); got != "+3 +3 +3 -3" {
+		t.Errorf("PFC frames %q, want a resume", got)
+	}
+}
+
+// With HeadroomLast what comes beyond the threshold takes of what all share,
+// and headroom is for what comes when that is full.
+func TestHeadroomLast(t *testing.T) {
+	cfg := Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000}
+	for last, want := range map[bool]int{false: 5, true: 17} {
+		cfg.HeadroomLast = last
+		b := newBed(t, cfg)
+		b.obey(1, 1<<3, 0xffff)
+		n := 0
+		for b.queue(0, 1, 3, 1000, 'a') == Queued {
+			n++
+		}
+		if n != want {
+			t.Errorf("last %v: %d frames of 1000 bytes fit, want %d", last, n, want)
+		}
+	}
+}
+
 // What comes after XOFF goes to the headroom, and is lost only beyond.
 func TestHeadroom(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000})

@@ -14,6 +14,7 @@ import (
 	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -44,6 +45,17 @@ type Mark struct {
 	Rate       vtime.Rate
 	KMin, KMax vtime.Size
 	PMax       float64
+}
+
+// InCells returns thresholds at which as many full packets of that payload wait
+// where a queue is counted in cells, the last of a packet being partly empty, as
+// in the simulator, which counts bytes of shorter frames.
+func (m Mark) InCells(payload int) Mark {
+	frame := payload + roce.DataOverhead
+	taken := (frame + manifest.CellBytes - 1) / manifest.CellBytes * manifest.CellBytes
+	wider := func(s vtime.Size) vtime.Size { return s * vtime.Size(taken) / vtime.Size(payload+headerBytes) }
+	m.KMin, m.KMax = wider(m.KMin), wider(m.KMax)
+	return m
 }
 
 // MarkFor returns the marks of ports of a rate, if there are any.
@@ -98,7 +110,7 @@ func ReadConfig(name string) (*Config, error) {
 func ParseConfig(name, text string) (*Config, error) {
 	p := &configParser{name: &name, text: text, c: &Config{Profile: "ecmp", Hosts: roce.Defaults()}}
 	c := p.c
-	c.Hosts.Overhead = 0
+	c.Hosts.Overhead = headerBytes - roce.DataOverhead
 	c.Hosts.RTO = 0 // the simulator's hosts wait for ever; see finish
 	c.Hosts.CC = cc.Config{Algorithm: "dcqcn", MinRate: 100 * vtime.Mbps}
 	c.Switch = topo.SwitchConfig{
@@ -247,13 +259,15 @@ func init() {
 		"L2_BACK_TO_ZERO": func(p *configParser) {
 			p.only(p.int(0, 0, 1) == 0, "messages that start from zero again are out of use")
 		},
-		"MIN_RATE":               func(p *configParser) { p.c.Hosts.CC.MinRate = p.rate() },
-		"HAS_WIN":                func(p *configParser) { p.hasWin = p.bool() },
-		"VAR_WIN":                func(p *configParser) { p.varWin = p.bool() },
-		"GLOBAL_T":               func(p *configParser) { p.c.Hosts.GlobalRTT = p.bool() },
-		"ENABLE_IRN":             func(p *configParser) { p.irn(p.bool()) },
-		"RATE_BOUND":             func(p *configParser) { p.only(p.bool(), "hosts always pace") },
-		"ACK_HIGH_PRIO":          func(p *configParser) { p.ackPriority(p.bool()) },
+		"MIN_RATE":   func(p *configParser) { p.c.Hosts.CC.MinRate = p.rate() },
+		"HAS_WIN":    func(p *configParser) { p.hasWin = p.bool() },
+		"VAR_WIN":    func(p *configParser) { p.varWin = p.bool() },
+		"GLOBAL_T":   func(p *configParser) { p.c.Hosts.GlobalRTT = p.bool() },
+		"ENABLE_IRN": func(p *configParser) { p.irn(p.bool()) },
+		"RATE_BOUND": func(p *configParser) { p.only(p.bool(), "hosts always pace") },
+		// The simulator's hosts send acknowledgements of a paused class then, but
+		// its switches queue them with the data all the same: nobody tells them.
+		"ACK_HIGH_PRIO":          func(p *configParser) { p.bool() },
 		"ALPHA_RESUME_INTERVAL":  func(p *configParser) { p.c.Hosts.CC.DCQCN.AlphaTimer = p.micros() },
 		"RATE_DECREASE_INTERVAL": func(p *configParser) { p.c.Hosts.CC.DCQCN.DecreaseTimer = p.micros() },
 		"CLAMP_TARGET_RATE":      func(p *configParser) { p.c.Hosts.CC.DCQCN.ClampTarget = p.bool() },
@@ -324,16 +338,10 @@ func (p *configParser) ackInterval(bytes int64) {
 	p.c.Hosts.AckEvery = 1
 }
 
-func (p *configParser) ackPriority(high bool) {
-	if high {
-		p.c.Hosts.AckClass = 7
-	}
-}
-
 func (p *configParser) irn(on bool) {
 	if on {
 		p.c.Hosts.Recovery = roce.IRN
-		p.c.Hosts.RTOLow, p.c.Hosts.RTO = 100*vtime.Microsecond, 3*vtime.Millisecond
+		p.c.Hosts.RTOLow, p.c.Hosts.RTO = 100*vtime.Microsecond, 320*vtime.Microsecond
 	}
 }
 
@@ -364,12 +372,26 @@ func rates[T any](p *configParser, value func(i int) T) map[vtime.Rate]T {
 	return m
 }
 
+// likeConWeave sets what ConWeave's simulator has otherwise than HPCC's and no
+// key says.
+func (p *configParser) likeConWeave() {
+	h := &p.c.Hosts
+	p.c.Switch.MMU, h.CNPOnReorder = "conweave", true
+	h.AckClass, h.NAKInterval = 7, 4*vtime.Microsecond
+	if h.RTO == 0 {
+		h.RTO = 4 * vtime.Millisecond
+	}
+}
+
 // finish puts together what several keys say.
 func (p *configParser) finish() {
 	p.at = diag.FilePos(*p.name)
 	c := p.c
 	if p.conweave {
-		c.Switch.MMU, c.Hosts.CNPOnReorder = "conweave", true
+		p.likeConWeave()
+	}
+	if c.Hosts.CC.Algorithm == "timely" {
+		c.Hosts.Overhead += 8 // its data carries the time
 	}
 	c.Switch.PFC, _ = topo.MMU(c.Switch.MMU)
 	c.Switch.PFC.Off = p.pfcOff

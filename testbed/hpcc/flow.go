@@ -34,8 +34,10 @@ func ParseFlows(name, text string, t *topo.Topology) ([]fabric.Flow, Dialect, er
 	return newReader(name, text).flows(t)
 }
 
-// conWeavePort is the destination port that ConWeave writes for a flow.
-const conWeavePort = 100
+// firstGroup is the destination port that ConWeave's simulator gives to the
+// first flow to a host; the next has the next. Its source ports go up with the
+// source alone.
+const firstGroup = 100
 
 func (r *reader) flows(t *topo.Topology) ([]fabric.Flow, Dialect, error) {
 	n := r.int("the number of flows", 0, maxFlows)
@@ -45,10 +47,14 @@ func (r *reader) flows(t *topo.Topology) ([]fabric.Flow, Dialect, error) {
 	}
 	flows := make([]fabric.Flow, 0, min(n, 1<<16))
 	ports := make(map[[2]int]uint16)
+	var sent, got map[int]uint16
+	if dialect == ConWeave {
+		sent, got = make(map[int]uint16), make(map[int]uint16)
+	}
 	for range n {
 		src, dst := r.host(t, "source"), r.host(t, "destination")
 		at := r.at
-		f := fabric.Flow{Src: src, Dst: dst, Group: conWeavePort}
+		f := fabric.Flow{Src: src, Dst: dst}
 		f.Class = uint8(r.int("a flow's priority", 0, 7))
 		if dialect == HPCC {
 			f.Group = int(r.int("a flow's destination port", 0, 65535))
@@ -61,9 +67,15 @@ func (r *reader) flows(t *topo.Topology) ([]fabric.Flow, Dialect, error) {
 		if r.failed() {
 			return nil, dialect, r.err()
 		}
-		pair := [2]int{src, dst}
-		f.Port = firstPort + ports[pair]
-		ports[pair]++
+		if dialect == ConWeave {
+			f.Port, f.Group = firstPort+sent[src], int(firstGroup+got[dst])
+			sent[src]++
+			got[dst]++
+		} else {
+			pair := [2]int{src, dst}
+			f.Port = firstPort + ports[pair]
+			ports[pair]++
+		}
 		flows = append(flows, f)
 	}
 	if r.failed() {

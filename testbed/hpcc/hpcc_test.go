@@ -4,6 +4,7 @@ package hpcc
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,9 @@ func TestConWeaveFlowsHaveNoDestinationPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if flows[0].Port != 10000 || flows[0].Group != 100 || flows[1].Group != 100 {
+		t.Errorf("ports of %+v", flows)
+	}
 	if dialect != ConWeave || len(flows) != 2 || flows[0].Size != 5000 || flows[1].Start != 2500*vtime.Millisecond {
 		t.Errorf("dialect %d, flows %+v", dialect, flows)
 	}
@@ -97,7 +101,7 @@ func TestConfigInOurTerms(t *testing.T) {
 		d.AlphaTimer != vtime.Microsecond || d.DecreaseTimer != 4*vtime.Microsecond || d.G != 1.0/256 || d.FastRecovery != 1 || d.ClampTarget {
 		t.Errorf("congestion control is %+v", c.Hosts.CC)
 	}
-	if c.Hosts.MTU != 1000 || c.Hosts.Overhead != 0 || c.Hosts.Window != 0 || c.Hosts.AckEvery != 1 || c.Hosts.Recovery != roce.GoBackN {
+	if c.Hosts.MTU != 1000 || c.Hosts.Overhead != -10 || c.Hosts.Window != 0 || c.Hosts.AckEvery != 1 || c.Hosts.Recovery != roce.GoBackN {
 		t.Errorf("hosts are %+v", c.Hosts)
 	}
 	if c.Switch.Buffer != 32*vtime.MiB || c.Switch.PFC.Alpha != 0.125 || !c.Switch.PFC.AlphaByRate {
@@ -162,7 +166,10 @@ PMAX_MAP 3 100000000000 0.20 200000000000 0.20 400000000000 0.20
 	if c.Stop != 12100*vtime.Millisecond || c.Profile != "conga" || !c.Hosts.CNPOnReorder {
 		t.Errorf("%+v", c)
 	}
-	if p := c.Switch.PFC; c.Switch.MMU != "conweave" || p.Alpha != 1.0/16 || p.AlphaByRate || p.Resume != 1 || p.Reserve != 2096 || p.Off {
+	if h := c.Hosts; h.AckClass != 7 || h.NAKInterval != 4*vtime.Microsecond || h.RTO != 4*vtime.Millisecond {
+		t.Errorf("hosts are %+v", h)
+	}
+	if p := c.Switch.PFC; !p.EachFrame || !p.HeadroomLast || p.Pause != 5*vtime.Microsecond || c.Switch.MMU != "conweave" || p.Alpha != 1.0/16 || p.AlphaByRate || p.Resume != 1 || p.Reserve != 2096 || p.Off {
 		t.Errorf("switches are %+v", c.Switch)
 	}
 	if _, ok := c.MarkFor(400 * vtime.Gbps); ok {
@@ -173,6 +180,26 @@ PMAX_MAP 3 100000000000 0.20 200000000000 0.20 400000000000 0.20
 	}
 	if len(c.Warnings) != 2 {
 		t.Errorf("warnings are %v", c.Warnings)
+	}
+}
+
+// HPCC's switches are never told of ACK_HIGH_PRIO. Taken for a priority, it
+// made round trips under TIMELY shorter than the simulator's.
+func TestAcknowledgementsQueueWithData(t *testing.T) {
+	c, err := ParseConfig("c.txt", "CC_MODE 7\nACK_HIGH_PRIO 1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Hosts.AckClass != -1 || c.Hosts.Overhead != -2 || len(c.Warnings) != 0 {
+		t.Errorf("hosts are %+v, warnings %v", c.Hosts, c.Warnings)
+	}
+}
+
+func TestMarksInCells(t *testing.T) {
+	// 100 packets of 1048 bytes are 100 of 14 cells.
+	m := Mark{KMin: 104_800, KMax: 4 * 104_800}.InCells(1000)
+	if m.KMin != 112_000 || m.KMax != 448_000 {
+		t.Errorf("%+v", m)
 	}
 }
 
@@ -293,6 +320,39 @@ func TestFCTFile(t *testing.T) {
 	}
 }
 
+// ConWeave's simulator counts the flows of each host for their ports, whoever
+// the other is.
+func TestPortsAsConWeaveCountsThem(t *testing.T) {
+	flows, _, err := ParseFlows("f.txt", "3\n0 2 3 1 2\n0 3 3 1 2\n3 2 3 1 2\n", smallTopology(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][2]int
+	for _, f := range flows {
+		got = append(got, [2]int{int(f.Port), f.Group})
+	}
+	if want := [][2]int{{10000, 100}, {10001, 100}, {10000, 101}}; !slices.Equal(got, want) {
+		t.Errorf("ports %v, want %v", got, want)
+	}
+}
+
+// ConWeave's simulator writes every PFC frame, and nothing when a pause ends by
+// itself.
+func TestPFCFileOfConWeave(t *testing.T) {
+	events := []fabric.PauseEvent{
+		{Time: 10 * vtime.Microsecond, Node: 0, Port: 1, Class: 3, Quanta: 10},
+		{Time: 11 * vtime.Microsecond, Node: 0, Port: 1, Class: 3, Quanta: 10},
+		{Time: 500 * vtime.Microsecond, Node: 1, Port: 3, Class: 3},
+	}
+	var b bytes.Buffer
+	if err := WritePFC(&b, smallTopology(t), events, ConWeave); err != nil {
+		t.Fatal(err)
+	}
+	if want := "10000 0 0 1 1\n11000 0 0 1 1\n500000 1 1 3 0\n"; b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
 func TestPFCFile(t *testing.T) {
 	n := smallTopology(t)
 	us := vtime.Microsecond
@@ -306,7 +366,7 @@ func TestPFCFile(t *testing.T) {
 		{Time: 2000 * us, Node: 1, Port: 3, Class: 3, Quanta: 0xffff}, // the one before has run out
 	}
 	var b bytes.Buffer
-	if err := WritePFC(&b, n, events); err != nil {
+	if err := WritePFC(&b, n, events, HPCC); err != nil {
 		t.Fatal(err)
 	}
 	const want = `10000 0 0 1 1

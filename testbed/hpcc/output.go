@@ -88,9 +88,10 @@ func standalone(path []*topo.Link, size, payload int64) int64 {
 
 // WritePFC writes when ports were told to stop and to go on: time in
 // nanoseconds, node, its kind (0 host, 1 switch), port, and 1 for stop or 0 for
-// go on. A pause that is only renewed, as real switches do and the simulator
+// go on. A pause that is only renewed, as real switches do and HPCC's simulator
 // does not, is not written again; one that runs out is written as ended.
-func WritePFC(w io.Writer, t *topo.Topology, pauses []fabric.PauseEvent) error {
+// ConWeave's simulator writes all frames and nothing else.
+func WritePFC(w io.Writer, t *topo.Topology, pauses []fabric.PauseEvent, d Dialect) error {
 	type port struct {
 		node, port int
 		class      uint8
@@ -103,6 +104,10 @@ func WritePFC(w io.Writer, t *topo.Topology, pauses []fabric.PauseEvent) error {
 	var lines []line
 	until := make(map[port]vtime.Time)
 	for _, e := range pauses {
+		if d == ConWeave {
+			lines = append(lines, line{e.Time, e.Node, e.Port, int(min(e.Quanta, 1))})
+			continue
+		}
 		p := port{e.Node, e.Port, e.Class}
 		end, on := until[p]
 		if on && end <= e.Time {

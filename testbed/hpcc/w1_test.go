@@ -71,8 +71,7 @@ func finish(tb testing.TB, f *fabric.Fabric) {
 }
 
 // referenceHash is the hash by which the simulator's switches choose among
-// equal paths: MurmurHash3 of addresses and ports with the switch's number for
-// a seed. With it every flow takes the path that it takes there.
+// equal paths. With it every flow takes the path that it takes there.
 func referenceHash(t *topo.Topology, ip []byte, seed uint32) uint32 {
 	node := func(b []byte) uint32 {
 		leaf, host := int(b[1])<<8|int(b[2]), int(b[3])
@@ -83,21 +82,7 @@ func referenceHash(t *topo.Topology, ip []byte, seed uint32) uint32 {
 	if ack := ip[28] == 0x11; ack {
 		key[2] = 100 | port<<16
 	}
-	h := seed
-	for _, k := range key {
-		k *= 0xcc9e2d51
-		k = k<<15 | k>>17
-		k *= 0x1b873593
-		h ^= k
-		h = h<<13 | h>>19
-		h += h<<2 + 0xe6546b64
-	}
-	h ^= 12
-	h ^= h >> 16
-	h *= 0x85ebca6b
-	h ^= h >> 13
-	h *= 0xc2b2ae35
-	return h ^ h>>16
+	return murmur(key, seed)
 }
 
 // The simulator's run of W1: average FCT 1189.1 µs, average slowdown 2.279,
