@@ -45,6 +45,10 @@ type Scheme struct {
 	TrueDepth       bool
 	Scene           func(g *Drawer, s *Scene)
 
+	// LastLook is when an ingress queue was last looked at on v1model, if the
+	// scheme watches it.
+	LastLook func(s *Switch, queue int) (t Time, watched bool)
+
 	// Base is there if the scheme decides alone which of several paths a
 	// packet takes.
 	Base *Base
@@ -77,44 +81,49 @@ type Base struct {
 	Early, Always bool
 }
 
-// Stages are called in the order that a packet passes them. Within a stage,
-// features take turns in the order of the manifest.
-type Stages struct {
-	// Hear takes in what a neighbour says, or this switch's egress; it reports
-	// whether the packet ends with that. Routed is the same where the message
-	// has a destination.
-	Hear   func(*Switch, *Packet, *Outcome) (done bool)
-	Routed func(*Switch, *Packet) (done bool)
+// Stages are what a scheme does with a packet, by the stage that it is at.
+type Stages [stages]func(*Switch, *Packet)
+
+// A Stage is a place on a packet's way. Packets pass them in this order. Within
+// a stage, features take turns in the order of the manifest.
+type Stage int
+
+const (
+	// Hear takes in what a neighbour says, or this switch's egress; it ends the
+	// packet if it was only that. Routed is the same where the message has a
+	// destination.
+	Hear Stage = iota
+	Routed
 	// Learn takes what another leaf has written into a packet for a host.
-	Learn func(*Switch, *Packet)
-	// LastLook is when an ingress queue was last looked at, if the scheme knows.
+	Learn
 	// Count is about a packet that was counted in its ingress queue; on a
 	// Tofino, it is the count.
-	LastLook func(s *Switch, queue int) (t Time, watched bool)
-	Count    func(*Switch, *Packet, *Outcome)
+	Count
 	// Rethink may change the path that the base scheme chose, or have the
 	// packet pass again. Hold may do the latter.
-	Rethink func(*Switch, *Packet, *Outcome)
-	Hold    func(*Switch, *Packet)
+	Rethink
+	Hold
 	// Write fills in the header of a packet to another leaf.
-	Write func(*Switch, *Packet)
+	Write
 	// Leave is about a packet that has its port and does not pass again.
-	Leave func(*Switch, *Packet)
+	Leave
 
-	// Begin is about all that egress gets. Message makes a copy into a
-	// message, or reports false. Read is about the header of a packet from
+	// Begin is about all that egress gets. Rewrite makes a copy into the
+	// scheme's message, or ends it. Read is about the header of a packet from
 	// another leaf before it is taken off.
-	Begin   func(*Switch, *Packet)
-	Message func(*Switch, *Packet) bool
-	Read    func(*Switch, *Packet)
+	Begin
+	Rewrite
+	Read
 	// Depart, Left and Last are about packets that leave, in this order; Left
 	// about those that were counted in an ingress queue.
-	Depart func(*Switch, *Packet)
-	Left   func(*Switch, *Packet)
-	Last   func(*Switch, *Packet)
-	// Idle is called before each event: time has passed.
-	Idle func(*Switch)
-}
+	Depart
+	Left
+	Last
+	// Idle is called before each event, without a packet: time has passed.
+	Idle
+
+	stages
+)
 
 // A Register says how the model has a register, where that is not simply a
 // number of the register's unit.

@@ -117,28 +117,24 @@ const NoPath = 255
 
 // count counts a packet in its ingress queue. A queue without arrivals for long
 // is empty, whatever was lost on the way.
-func (s *Switch) count(p *Packet, o *Outcome) {
+func (s *Switch) count(p *Packet) {
 	i := s.In(p)
 	q, last, watched := s.Cell("ingress_qlen", i), Time(0), false
 	if s.has("arrived_at") {
 		at := s.Cell("arrived_at", i)
 		last, watched, *at = *at, true, p.Now
 	}
-	s.each(p, func(x *Stages) {
+	for _, x := range s.Schemes {
 		if x.LastLook != nil {
 			last, watched = x.LastLook(s, i)
 		}
-	})
+	}
 	if watched && p.Now-last > s.Forget() {
 		*q = 0
 	}
 	*q += p.Length
 	p.Counted, p.QueueIn = p.Length, *q
-	s.each(p, func(x *Stages) {
-		if x.Count != nil {
-			x.Count(s, p, o)
-		}
-	})
+	s.run(Count, p)
 }
 
 // uncount takes the packet off its ingress port's queue length.
@@ -146,11 +142,7 @@ func (s *Switch) uncount(p *Packet) {
 	q := s.Cell("ingress_qlen", s.In(p))
 	*q = max(0, *q-p.Counted)
 	p.QueueIn = *q
-	s.each(p, func(x *Stages) {
-		if x.Left != nil {
-			x.Left(s, p)
-		}
-	})
+	s.run(Left, p)
 }
 
 // uncharge takes the packet out of its egress queue. The target knows if
@@ -213,11 +205,10 @@ func tellQueue(s *Switch, p *Packet) {
 }
 
 // hearQueue is what ingress makes of it.
-func hearQueue(s *Switch, p *Packet, _ *Outcome) bool {
+func hearQueue(s *Switch, p *Packet) {
 	if p.Told["queue of"] == 1 && Hop(p.Told["hop"]) == ToChoice {
 		*s.Cell("egress_qlen", int(p.Told["path"])*8+p.Class) = p.Told["queue"]
 	}
-	return false
 }
 
 // Marks.

@@ -6,7 +6,7 @@ package model
 // queue. copied is the message that it causes, if any.
 func (s *Switch) Ingress(p *Packet) (o Outcome, copied *Packet) {
 	s.Now = p.Now
-	p.ends, p.Again, p.Resubmit, p.Meta = false, false, false, map[string]int64{}
+	p.ends, p.Again, p.Resubmit, p.Meta, p.Outcome = false, false, false, map[string]int64{}, &o
 	if s.Tofino {
 		s.ingressTofino(p, &o)
 	} else {
@@ -15,11 +15,12 @@ func (s *Switch) Ingress(p *Packet) (o Outcome, copied *Packet) {
 	return o, s.copyOf(p, &o.Cloned, &o.Session)
 }
 
-// each calls a stage of all features; it stops when one says that the packet
-// ends.
-func (s *Switch) each(p *Packet, call func(*Stages)) {
+// run has all features do what they do at a stage.
+func (s *Switch) run(at Stage, p *Packet) {
 	for _, x := range s.Schemes {
-		call(s.Stages(x))
+		if f := s.Stages(x)[at]; f != nil {
+			f(s, p)
+		}
 	}
 }
 
@@ -55,10 +56,8 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 	if _, known := s.Config.Neighbours[p.InPort]; !known && (p.Local != nil || p.Fabric != nil) {
 		return
 	}
-	for _, x := range s.Schemes {
-		if f := x.V1model.Hear; f != nil && f(s, p, o) {
-			return
-		}
+	if s.run(Hear, p); p.ends {
+		return
 	}
 
 	// Where to.
@@ -72,26 +71,17 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 	}
 	if p.Hop == ToHost {
 		if p.Fabric != nil {
-			s.each(p, func(x *Stages) {
-				if x.Learn != nil {
-					x.Learn(s, p)
-				}
-			})
+			s.run(Learn, p)
 		}
 		p.Fabric, p.Tag = nil, nil
 	}
-	s.each(p, func(x *Stages) {
-		if x.Routed != nil && x.Routed(s, p) {
-			p.End()
-		}
-	})
-	if p.ends {
+	if s.run(Routed, p); p.ends {
 		return
 	}
 
 	// The ingress queue.
 	if s.Is("ingress_qlen") && p.Passes == 0 {
-		s.count(p, o)
+		s.count(p)
 	}
 
 	// Which way.
@@ -100,17 +90,11 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 			p.Hash = p.fiveTuple()
 		}
 		s.choose(p)
-		s.each(p, func(x *Stages) {
-			if x.Rethink != nil {
-				x.Rethink(s, p, o)
-			}
-		})
+		s.run(Rethink, p)
 	}
-	s.each(p, func(x *Stages) {
-		if x.Hold != nil && !p.Again {
-			x.Hold(s, p)
-		}
-	})
+	if !p.Again {
+		s.run(Hold, p)
+	}
 	if p.Again { // to the recirculation port
 		sent := s.Cell("recirc_sent", 0)
 		*sent = Mod32(*sent + p.Length)
@@ -143,11 +127,7 @@ func (s *Switch) settle(p *Packet) {
 	if p.Hop == ToChoice && s.Is("fabric") && s.Config.Leaf >= 0 && p.Fabric == nil {
 		s.putOn(p)
 	}
-	s.each(p, func(x *Stages) {
-		if x.Leave != nil {
-			x.Leave(s, p)
-		}
-	})
+	s.run(Leave, p)
 	if s.Is("egress_qlen") && (p.Hop == ToChoice || s.AllPorts) {
 		p.charged = p.Length
 		*s.Cell("egress_qlen", s.Out(p)) += p.Length
@@ -158,11 +138,7 @@ func (s *Switch) settle(p *Packet) {
 // every packet, a header with nothing to say is left out.
 func (s *Switch) putOn(p *Packet) {
 	p.Fabric = Fields{"src_leaf": s.Config.Leaf, "path": int64(p.Path)}
-	s.each(p, func(x *Stages) {
-		if x.Write != nil {
-			x.Write(s, p)
-		}
-	})
+	s.run(Write, p)
 	if !s.EveryPacket && p.Fabric["stamped"] == 0 && p.Fabric["echoed"] == 0 || s.Config.Leaf < 0 {
 		p.Fabric = nil
 	}
@@ -196,17 +172,14 @@ func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
 		p.Link = p.OutPort
 	}
 	recirculates := s.Recirculate != 0 && p.Queue.Port == s.Recirculate || s.Tofino && p.Queue.Port == Recirculation
-	s.each(p, func(x *Stages) {
-		if x.Begin != nil {
-			x.Begin(s, p)
-		}
-	})
+	s.run(Begin, p)
 	switch {
 	case recirculates:
 		p.Now, o.Recirculate = p.Left, true
 		return o, nil
 	case p.message != nil:
-		o.Drop = !s.Stages(Registered(p.message.Of)).Message(s, p)
+		s.Stages(Registered(p.message.Of))[Rewrite](s, p)
+		o.Drop = p.ends
 		return s.finish(p, o), nil
 	}
 	p.FrameLen = s.Size(p.Frame)
@@ -216,11 +189,7 @@ func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
 	} else {
 		s.header(p)
 	}
-	s.each(p, func(x *Stages) {
-		if x.Depart != nil {
-			x.Depart(s, p)
-		}
-	})
+	s.run(Depart, p)
 	if p.Counted != 0 {
 		s.uncount(p)
 	}
@@ -229,11 +198,7 @@ func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
 		p.Request(&Message{Session: FeedbackSession, Head: append([]byte{1, byte(p.Class)}, p.tellings...),
 			Packet: &Packet{Told: p.Meta, Class: p.Class}})
 	}
-	s.each(p, func(x *Stages) {
-		if x.Last != nil {
-			x.Last(s, p)
-		}
-	})
+	s.run(Last, p)
 	o.Drop = p.ends
 	copied = s.copyOf(p, &o.Cloned, &o.Session)
 	return s.finish(p, o), copied
@@ -254,9 +219,5 @@ func (s *Switch) finish(p *Packet, o Departure) Departure {
 // Idle notes that time has passed.
 func (s *Switch) Idle(now Time) {
 	s.Now = now
-	s.each(nil, func(x *Stages) {
-		if x.Idle != nil {
-			x.Idle(s)
-		}
-	})
+	s.run(Idle, nil)
 }

@@ -287,6 +287,8 @@ type Packet struct {
 	Resubmitted bool // ingress has it a second time
 	Resubmit    bool // and shall
 
+	Outcome *Outcome // of ingress, as far as it is decided
+
 	Probe    bool             // it is there to measure a path
 	Told     map[string]int64 // what egress says to ingress
 	tellings []byte
@@ -348,6 +350,17 @@ func (p *Packet) Cut(n int) { p.limit = n }
 
 // End drops the packet.
 func (p *Packet) End() { p.ends = true }
+
+// Multicast sends the packet to a group of ports, in the highest class.
+func (p *Packet) Multicast(s *Switch, group int) {
+	p.Outcome.Drop, p.Outcome.Group = false, group
+	if s.Classes == 8 {
+		p.Outcome.Class = 7
+	}
+}
+
+// Digest tells the controller.
+func (p *Packet) Digest(values ...int64) { p.Outcome.Digest = append(p.Outcome.Digest, values) }
 
 // Tell adds to what egress would say to ingress; it is said if any of those
 // who add to it say that it is due.

@@ -19,6 +19,7 @@ const (
 // or for its port passes all stages until then. Where packets recirculate, the
 // base scheme's random numbers are drawn for all that ingress gets.
 func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
+	o.Drop = true
 	draw := func(early bool) {
 		if s.Base.Draws > 0 && s.Base.Early == early && (s.Recirculate != 0 || s.Base.Always || p.Hop == ToChoice) {
 			p.Drawn = nil
@@ -27,19 +28,10 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 			}
 		}
 	}
-	hear := func() (done bool) {
-		for _, x := range s.Schemes {
-			if f := x.Tofino.Hear; f != nil && f(s, p, o) {
-				done = true
-			}
-		}
-		return done
-	}
 	if p.Told != nil {
 		draw(true)
-		hear()
+		s.run(Hear, p)
 		draw(false)
-		o.Drop = true
 		return
 	}
 
@@ -65,44 +57,27 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 	}
 
 	draw(true)
-	for _, x := range s.Schemes {
-		if x.Tofino.Count != nil {
-			x.Tofino.Count(s, p, o)
-		}
-	}
+	s.run(Count, p)
 	draw(false)
-	if p.Local != nil && hear() {
-		return
-	}
-	o.Drop = true
-	if p.Hop == Nowhere {
-		return
-	}
-	for _, x := range s.Schemes {
-		if f := x.Tofino.Routed; f != nil && f(s, p) {
+	if p.Local != nil {
+		if s.run(Hear, p); p.ends {
 			return
 		}
 	}
+	if p.Hop == Nowhere {
+		return
+	}
+	if s.run(Routed, p); p.ends {
+		return
+	}
 	if p.Hop == ToHost && p.Fabric != nil {
-		s.each(p, func(x *Stages) {
-			if x.Learn != nil {
-				x.Learn(s, p)
-			}
-		})
+		s.run(Learn, p)
 	}
 	if p.Hop == ToChoice {
 		s.choose(p)
-		s.each(p, func(x *Stages) {
-			if x.Rethink != nil {
-				x.Rethink(s, p, o)
-			}
-		})
+		s.run(Rethink, p)
 	}
-	s.each(p, func(x *Stages) {
-		if x.Leave != nil {
-			x.Leave(s, p)
-		}
-	})
+	s.run(Leave, p)
 	switch {
 	case stranger || !s.Config.Forward[p.OutPort]:
 		return
@@ -120,11 +95,7 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 func (s *Switch) header(p *Packet) {
 	switch {
 	case p.Hop == ToHost && p.Fabric != nil:
-		s.each(p, func(x *Stages) {
-			if x.Read != nil {
-				x.Read(s, p)
-			}
-		})
+		s.run(Read, p)
 		p.Fabric = nil
 	case p.Hop == ToChoice && p.Fabric == nil && p.Local == nil && s.Is("fabric"):
 		s.putOn(p)

@@ -15,7 +15,7 @@ func init() {
 		},
 		Registers: map[string]model.Register{"pausing_since": {Draw: (*model.Drawer).Past, Theme: model.Pausing}},
 		Scene:     scene,
-		V1model:   model.Stages{Count: askToPause, Hold: hold, Message: message, Left: resume}})
+		V1model:   model.Stages{model.Count: askToPause, model.Hold: hold, model.Rewrite: message, model.Left: resume}})
 }
 
 // kinds of the messages that a switch makes.
@@ -68,7 +68,7 @@ func pauser(s *model.Switch, i int) Pauser {
 	return Pauser{Paused: model.Mod32(since) != 0, Renewed: since}
 }
 
-func askToPause(s *model.Switch, p *model.Packet, _ *model.Outcome) {
+func askToPause(s *model.Switch, p *model.Packet) {
 	i := s.In(p)
 	t, ok := s.Config.Tables["pfc_threshold"][i]
 	if !ok {
@@ -107,7 +107,7 @@ func resume(s *model.Switch, p *model.Packet) {
 	}
 }
 
-func message(s *model.Switch, p *model.Packet) bool {
+func message(s *model.Switch, p *model.Packet) {
 	m, class := p.Message(), p.Message().V["class"]
 	f := model.Fields{"opcode": 0x0101, "classes": 1 << class}
 	if m.Kind == pauseMessage {
@@ -115,7 +115,6 @@ func message(s *model.Switch, p *model.Packet) bool {
 	}
 	p.Frame = &model.Frame{Dst: 0x0180c2000001, Src: p.Src, Type: model.TypePFC, PFC: f, Rest: p.Rest, Elided: p.Elided}
 	p.Cut(60)
-	return true
 }
 
 // scene is about one of the thresholds.

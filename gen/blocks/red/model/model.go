@@ -15,7 +15,7 @@ func init() {
 		Depth: func(g *model.Drawer) int64 {
 			return g.Arg("red."+model.Pick(g, "kmin", "kmax"), model.Pick(g, model.Default, 1+g.R.IntN(g.Ports-1))) + g.UpTo(1)
 		},
-		V1model: model.Stages{Depart: mark}, Tofino: model.Stages{Last: mark}})
+		V1model: model.Stages{model.Depart: mark}, Tofino: model.Stages{model.Last: mark}})
 }
 
 // RED marks never up to Kmin, always above Kmax, in between with a probability

@@ -28,7 +28,7 @@ func init() {
 			"ar_worst.above": {Draw: band},
 			"ar_worst.path":  {Draw: pathOfLast},
 		},
-		Tofino: model.Stages{Hear: hear, Depart: func(s *model.Switch, p *model.Packet) {
+		Tofino: model.Stages{model.Hear: hear, model.Depart: func(s *model.Switch, p *model.Packet) {
 			last := max(p.Paths-1, 0)
 			p.Tell(false, []byte{byte(last)}, map[string]int64{"ar: last path": int64(last)})
 		}}})
@@ -119,9 +119,9 @@ func news(s *model.Switch, i int, path, band int64) {
 }
 
 // hear takes in the report of a queue.
-func hear(s *model.Switch, p *model.Packet, _ *model.Outcome) bool {
+func hear(s *model.Switch, p *model.Packet) {
 	if model.Hop(p.Told["hop"]) != model.ToChoice {
-		return false
+		return
 	}
 	width, err := s.Value("ar.band", s.Network)
 	if err != nil {
@@ -135,5 +135,4 @@ func hear(s *model.Switch, p *model.Packet, _ *model.Outcome) bool {
 	if a, of := s.Cell("ar_worst.above", i), s.Cell("ar_worst.path", i); above >= *a || *of == path {
 		*a, *of = above, path
 	}
-	return false
 }

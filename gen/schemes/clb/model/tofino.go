@@ -27,7 +27,7 @@ func best(s *model.Switch, p *model.Packet, last, path model.Path) model.Path {
 	})
 }
 
-func hearOnTofino(s *model.Switch, p *model.Packet, _ *model.Outcome) bool {
+func hearOnTofino(s *model.Switch, p *model.Packet) {
 	if model.Hop(p.Told["hop"]) == model.ToChoice {
 		s.Note("rank")
 		path := model.Path(p.Told["path"])
@@ -36,7 +36,6 @@ func hearOnTofino(s *model.Switch, p *model.Packet, _ *model.Outcome) bool {
 		*before = p.Told["queue"]
 		best(s, p, model.Path(p.Told["clb: last path"]), path)
 	}
-	return false
 }
 
 func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {

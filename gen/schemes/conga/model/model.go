@@ -19,12 +19,12 @@ func init() {
 			"congestion_to.fed_at": {Draw: (*model.Drawer).Past},
 			"congestion_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i % g.PathCells)) }},
 		},
-		V1model: model.Stages{Learn: learn, Write: feedBack, Depart: func(s *model.Switch, p *model.Packet) {
+		V1model: model.Stages{model.Learn: learn, model.Write: feedBack, model.Depart: func(s *model.Switch, p *model.Packet) {
 			if p.Fabric != nil {
 				p.Fabric["congestion"] = max(p.Fabric["congestion"], Quantize(p.Meta["load"], 3))
 			}
 		}},
-		Tofino: model.Stages{Learn: learnOnTofino, Read: readOnTofino, Write: feedBackOnTofino, Depart: raiseOnTofino}})
+		Tofino: model.Stages{model.Learn: learnOnTofino, model.Read: readOnTofino, model.Write: feedBackOnTofino, model.Depart: raiseOnTofino}})
 }
 
 // Quantize gives X/Cτ in q bits: ⌊X·2^q / Cτ⌋, at most 2^q − 1.

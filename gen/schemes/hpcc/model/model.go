@@ -9,7 +9,7 @@ import "github.com/pauseless/pauseless/internal/model"
 func init() {
 	model.Add(model.Scheme{Name: "int", INT: true,
 		Registers: map[string]model.Register{"tx_bytes": {Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(1 << 32) }}},
-		V1model:   model.Stages{Depart: addRecord}, Tofino: model.Stages{Depart: addRecord}})
+		V1model:   model.Stages{model.Depart: addRecord}, Tofino: model.Stages{model.Depart: addRecord}})
 }
 
 // A Hop is the record of one switch: its egress link.

@@ -25,7 +25,7 @@ func init() {
 			"window_bytes.bytes": {Draw: drawBytes}, "window_bytes.number": {Draw: drawNumber(windowBits)},
 			"slot_bytes_last": {Draw: drawLast}, "slot_marked_last": {Draw: drawLast}, "window_bytes_last": {Draw: drawLast},
 		},
-		V1model: model.Stages{Leave: fastStart, Message: message}, Tofino: model.Stages{Last: fastStartOnTofino, Message: message}})
+		V1model: model.Stages{model.Leave: fastStart, model.Rewrite: message}, Tofino: model.Stages{model.Last: fastStartOnTofino, model.Rewrite: message}})
 }
 
 // PBFS is the configuration of an egress port.
@@ -198,7 +198,7 @@ func request(s *model.Switch, p *model.Packet, c Postcard, mbps int64) {
 }
 
 // message is a postcard to the sender of a packet.
-func message(s *model.Switch, p *model.Packet) bool {
+func message(s *model.Switch, p *model.Packet) {
 	f := p.Frame
 	n := f.ToSender(56, 28)
 	model.BE.PutUint16(n.UDP[2:], 54792)
@@ -211,5 +211,4 @@ func message(s *model.Switch, p *model.Packet) bool {
 	if !s.Tofino {
 		p.Cut(14 + 20 + 8 + 28)
 	}
-	return true
 }

@@ -9,7 +9,7 @@ import "github.com/pauseless/pauseless/internal/model"
 func init() {
 	model.Add(model.Scheme{Name: "np_ecn", TrueDepth: true,
 		Depth:   func(g *model.Drawer) int64 { return model.Pick(g, 0, 1, g.UpTo(400)) },
-		V1model: model.Stages{Idle: expire, Depart: mark}, Tofino: model.Stages{Last: markOnTofino}})
+		V1model: model.Stages{model.Idle: expire, model.Depart: mark}, Tofino: model.Stages{model.Last: markOnTofino}})
 }
 
 // NPECN is NP-ECN at one egress port.
@@ -39,7 +39,7 @@ func (c *NPECN) Transmit(behind int64) (mark bool) {
 
 // expire lets ports go on whose pause is over: a RESUME says so, or its time
 // has passed.
-func expire(s *model.Switch) {
+func expire(s *model.Switch, _ *model.Packet) {
 	for port := range s.Ports {
 		i := s.QueueCell(port, s.Lossless)
 		if t := s.Cell("resume_at", i); *t != 0 && *t <= s.Now {
@@ -54,7 +54,7 @@ func expire(s *model.Switch) {
 }
 
 func mark(s *model.Switch, p *model.Packet) {
-	expire(s)
+	expire(s, p)
 	pn := s.Cell("PN", s.QueueCell(p.Link, p.Class))
 	c := NPECN{*pn}
 	if c.Transmit(p.Behind) {

@@ -43,9 +43,9 @@ func init() {
 			}},
 			"expected": {Draw: (*model.Drawer).Duration},
 		},
-		V1model: model.Stages{Learn: learn, Routed: hearKickOut, Write: write, Leave: leave, Message: message, Depart: depart},
-		Tofino: model.Stages{Hear: hearOnTofino, Routed: kickedOutOnTofino, Learn: learnOnTofino, Leave: leaveOnTofino,
-			Begin: beginOnTofino, Message: messageOnTofino, Read: readOnTofino, Write: writeOnTofino, Depart: departOnTofino}})
+		V1model: model.Stages{model.Learn: learn, model.Routed: hearKickOut, model.Write: write, model.Leave: leave, model.Rewrite: message, model.Depart: depart},
+		Tofino: model.Stages{model.Hear: hearOnTofino, model.Routed: kickedOutOnTofino, model.Learn: learnOnTofino, model.Leave: leaveOnTofino,
+			model.Begin: beginOnTofino, model.Rewrite: messageOnTofino, model.Read: readOnTofino, model.Write: writeOnTofino, model.Depart: departOnTofino}})
 }
 
 const kindKickOut = 2
@@ -277,17 +277,19 @@ func learn(s *model.Switch, p *model.Packet) {
 }
 
 // hearKickOut takes a message of another switch in, if it is for this leaf.
-func hearKickOut(s *model.Switch, p *model.Packet) (done bool) {
+func hearKickOut(s *model.Switch, p *model.Packet) {
 	if p.Local == nil {
-		return false
+		return
 	}
 	if s.Classes == 8 {
 		p.Class = 7
 	}
-	if p.Hop == model.ToHost && p.Local["leaf"] < int64(s.Leaves) {
-		*isActive(s, s.PathCell(p.Local["leaf"], int(p.Local["path"]))) = false
+	if p.Hop == model.ToHost {
+		p.End()
+		if p.Local["leaf"] < int64(s.Leaves) {
+			*isActive(s, s.PathCell(p.Local["leaf"], int(p.Local["path"]))) = false
+		}
 	}
-	return p.Hop == model.ToHost
 }
 
 func write(s *model.Switch, p *model.Packet) {
@@ -355,17 +357,16 @@ func probe(s *model.Switch, p *model.Packet) {
 	}
 }
 
-func message(s *model.Switch, p *model.Packet) bool {
+func message(_ *model.Switch, p *model.Packet) {
 	m, f := p.Message(), p.Frame
 	if m.Kind == probeMessage {
 		f.Fabric = model.Fields{"src_leaf": m.V["from"], "path": m.V["path"], "stamped": 1, "stamp": model.Mod32(p.Left), "dst_leaf": m.V["to"], "probe": 1, "tolerable": 1<<32 - 1}
 		p.Cut(64)
-		return true
+		return
 	}
 	p.Frame = &model.Frame{Dst: 0x0180c200000e, Src: f.Src, Type: model.TypeLocal, Rest: f.Rest, Elided: f.Elided,
 		Local: model.Fields{"kind": kindKickOut, "path": m.V["path"], "leaf": m.V["leaf"], "host": f.IP.Src()}}
 	p.Cut(60)
-	return true
 }
 
 // depart is lines 6 to 8 of Algorithm 1 for a packet that waited, and what the

@@ -40,7 +40,7 @@ func news(s *model.Switch, leaf int64, path model.Path, rank int64) (best bool) 
 	return best
 }
 
-func hearOnTofino(s *model.Switch, p *model.Packet, _ *model.Outcome) bool {
+func hearOnTofino(s *model.Switch, p *model.Packet) {
 	switch {
 	case p.Told == nil:
 	case p.Told["kick"] == 1:
@@ -49,7 +49,6 @@ func hearOnTofino(s *model.Switch, p *model.Packet, _ *model.Outcome) bool {
 		i := int(p.Told["port"])*8 + p.Class
 		*s.Cell("silence.since", i), *s.Cell("expected", i) = model.Mod32(p.Now), p.Told["expected"]
 	}
-	return false
 }
 
 // kickOut takes a path out of use until there is an echo of it.
@@ -58,16 +57,15 @@ func kickOut(s *model.Switch, k model.Fields) {
 	news(s, k["leaf"], model.Path(k["path"]), KickedOut)
 }
 
-func kickedOutOnTofino(s *model.Switch, p *model.Packet) (done bool) {
+func kickedOutOnTofino(s *model.Switch, p *model.Packet) {
 	switch {
 	case p.Local == nil:
-		return false
 	case p.Hop == model.ToHost:
 		kickOut(s, p.Local)
-		return true
+		p.End()
+	default:
+		p.Class = 7
 	}
-	p.Class = 7
-	return false
 }
 
 // learnOnTofino takes in the echo of a stamp.
@@ -235,11 +233,10 @@ func beginOnTofino(s *model.Switch, p *model.Packet) {
 
 // messageOnTofino makes a copy into a message to leave a path. What it was a
 // copy of follows, but for Ethernet's header.
-func messageOnTofino(s *model.Switch, p *model.Packet) bool {
+func messageOnTofino(_ *model.Switch, p *model.Packet) {
 	v := p.Message().V
 	p.Frame = &model.Frame{Dst: 0x0180c200000e, Src: p.Src, Type: model.TypeLocal, Rest: p.Raw[14:], Elided: p.Elided,
 		Local: model.Fields{"kind": kindKickOut, "path": v["path"], "leaf": v["leaf"], "host": v["host"]}}
-	return true
 }
 
 // readOnTofino is what the destination leaf keeps of a header, to echo it. A

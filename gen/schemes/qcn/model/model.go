@@ -36,8 +36,8 @@ func init() {
 			"qcn_seen.qlen":   {Draw: (*model.Drawer).Queue, SkipFirst: true},
 			"qcn_seen.growth": {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(9000) }, SkipFirst: true},
 		},
-		V1model: model.Stages{Leave: sample, Message: message},
-		Tofino:  model.Stages{Begin: beginOnTofino, Depart: sampleOnTofino, Message: messageOnTofino}})
+		V1model: model.Stages{model.Leave: sample, model.Rewrite: message},
+		Tofino:  model.Stages{model.Begin: beginOnTofino, model.Depart: sampleOnTofino, model.Rewrite: messageOnTofino}})
 }
 
 // QCN is the configuration of a congestion point of IEEE 802.1Qau (802.1Q
@@ -136,7 +136,7 @@ func sample(s *model.Switch, p *model.Packet) {
 
 // message is the message to the sender of a packet: a congestion notification
 // packet of RoCEv2 (annex A17.9.3), as if from the receiver.
-func message(s *model.Switch, p *model.Packet) bool {
+func message(s *model.Switch, p *model.Packet) {
 	n := p.Frame.ToSender(48, 32)
 	n.BTH = model.Clone(p.BTH)
 	n.BTH[0], n.BTH[1], n.BTH[4] = 0x81, 0, 0x40
@@ -148,7 +148,6 @@ func message(s *model.Switch, p *model.Packet) bool {
 	if !s.Tofino {
 		p.Cut(14 + 20 + 8 + 32)
 	}
-	return true
 }
 
 // icrc is the invariant CRC of a RoCEv2 packet (annex A17.3.3): what switches

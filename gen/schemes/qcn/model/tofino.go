@@ -72,14 +72,15 @@ func sampleOnTofino(s *model.Switch, p *model.Packet) {
 // messageOnTofino shortens the period, of what is left of it, and makes the copy
 // of a sample into a notification to the sender, if it is of data and its queue
 // was congested. There are 16 jitters, spread from 0.85 to 1.15.
-func messageOnTofino(s *model.Switch, p *model.Packet) bool {
+func messageOnTofino(s *model.Switch, p *model.Packet) {
 	v, c := p.Message().V, generated(s)
 	left := s.Cell("qcn_left", int(v["queue"]))
 	jitter := model.Ratio{Num: 275 + 6*p.Meta["jitter"], Den: 320}
 	*left = max(0, *left-(c.longest()-c.Period(v["level"], jitter)))
 	if v["level"] == 0 || !isData(p.BTH) {
-		return false
+		p.End()
+		return
 	}
 	s.Note("notification")
-	return message(s, p)
+	message(s, p)
 }

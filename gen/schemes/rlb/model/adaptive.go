@@ -22,7 +22,7 @@ func windowsOf(s *model.Switch) *windows {
 }
 
 // avoidFaulty takes the next path in turn that is in use.
-func avoidFaulty(s *model.Switch, p *model.Packet, _ *model.Outcome) {
+func avoidFaulty(s *model.Switch, p *model.Packet) {
 	faulty := model.Unmask(*s.Cell("faulty", 0), s.PathCells)
 	if !faulty[p.Path] {
 		return
@@ -34,7 +34,7 @@ func avoidFaulty(s *model.Switch, p *model.Packet, _ *model.Outcome) {
 }
 
 // mayRecirculate is section IV for a packet that would gain diff.
-func mayRecirculate(s *model.Switch, p *model.Packet, trc, diff model.Time, o *model.Outcome) bool {
+func mayRecirculate(s *model.Switch, p *model.Packet, trc, diff model.Time) bool {
 	w := windowsOf(s)
 	if since := model.Mod32(p.Now - w.Start); since >= w.Length {
 		if port, found := w.Close(&w.Window, since < 2*w.Length); found {
@@ -43,7 +43,7 @@ func mayRecirculate(s *model.Switch, p *model.Packet, trc, diff model.Time, o *m
 				*faulty |= 1 << (s.PathCells - 1 - path)
 			}
 			s.Note("fault")
-			o.Digest = append(o.Digest, []int64{int64(port), p.Leaf, w.Passes, w.Packets})
+			p.Digest(int64(port), p.Leaf, w.Passes, w.Packets)
 		}
 		inflow := model.Ratio{Num: s.Setting("Stoprecir", "inflow"), Den: 1024}.Times(trc)
 		w.Window = Window{Start: p.Now, Length: trc, Budget: Eq5(s.Setting("Stoprecir", "xoff"), *s.Cell("ingress_qlen", s.In(p)), inflow, s.Setting("Stoprecir", "mtu"))}

@@ -17,13 +17,14 @@ func init() {
 				"port": g.UpTo(50), "scope": model.Pick(g, ScopeAll, leaf, leaf, int64(g.Leaves)), "hold": model.Pick(g, 0, g.UpTo(10*g.Pace))}
 		},
 		Arguments: arguments, Registers: registers, Scene: scene,
-		V1model: model.Stages{Hear: hear, LastLook: func(s *model.Switch, i int) (model.Time, bool) {
+		LastLook: func(s *model.Switch, i int) (model.Time, bool) {
 			_, watched := s.Config.Tables["Readqlen"][i]
 			return *s.Cell("sampled_at", i), watched
-		}, Count: predict, Rethink: reroute, Message: message, Last: calm},
-		Tofino: model.Stages{Hear: hearOnTofino, Learn: learnOnTofino, Count: countOnTofino, Rethink: rerouteOnTofino,
-			Begin: beginOnTofino, Message: messageOnTofino, Read: readOnTofino, Write: writeOnTofino, Depart: departOnTofino}})
-	model.Add(model.Scheme{Name: "rlb_adaptive", State: newWindows, Registers: windowRegisters, V1model: model.Stages{Rethink: avoidFaulty}})
+		},
+		V1model: model.Stages{model.Hear: hear, model.Count: predict, model.Rethink: reroute, model.Rewrite: message, model.Last: calm},
+		Tofino: model.Stages{model.Hear: hearOnTofino, model.Learn: learnOnTofino, model.Count: countOnTofino, model.Rethink: rerouteOnTofino,
+			model.Begin: beginOnTofino, model.Rewrite: messageOnTofino, model.Read: readOnTofino, model.Write: writeOnTofino, model.Depart: departOnTofino}})
+	model.Add(model.Scheme{Name: "rlb_adaptive", State: newWindows, Registers: windowRegisters, V1model: model.Stages{model.Rethink: avoidFaulty}})
 }
 
 const kindWarning = 1
@@ -47,7 +48,7 @@ func setWarner(s *model.Switch, i int, w *Warner) {
 
 // predict asks whether a packet is to warn its sender. Where the program itself
 // sends PAUSE frames, the packet may warn between two looks.
-func predict(s *model.Switch, p *model.Packet, _ *model.Outcome) {
+func predict(s *model.Switch, p *model.Packet) {
 	i := s.In(p)
 	watch, watched := s.Config.Tables["Readqlen"][i]
 	p.Keep["calm"] = watch["calm"]
@@ -93,10 +94,11 @@ func calm(s *model.Switch, p *model.Packet) {
 }
 
 // hear takes in a message of a neighbour, and passes it on.
-func hear(s *model.Switch, p *model.Packet, o *model.Outcome) (done bool) {
+func hear(s *model.Switch, p *model.Packet) {
 	if p.Local == nil || p.Local["kind"] != kindWarning {
-		return false
+		return
 	}
+	p.End()
 	m, n := p.Local, s.Config.Neighbours[p.InPort]
 	c := CNM{Switch: int(m["origin"]), Port: int(m["port"]), Scope: int(m["scope"]), On: m["active"] == 1, Hold: m["hold"], Hops: int(m["hops"])}
 	if c.Scope == ScopeAll || c.Scope < s.Leaves {
@@ -105,16 +107,12 @@ func hear(s *model.Switch, p *model.Packet, o *model.Outcome) (done bool) {
 	if r, ok := c.Relay(); ok && n.Group != 0 {
 		s.Note("warning passed on")
 		m["hops"] = int64(r.Hops)
-		o.Drop, o.Group = false, n.Group
-		if s.Classes == 8 {
-			o.Class = 7
-		}
+		p.Multicast(s, n.Group)
 	}
-	return true
 }
 
 // reroute is Algorithm 1 for a packet that has a choice.
-func reroute(s *model.Switch, p *model.Packet, o *model.Outcome) {
+func reroute(s *model.Switch, p *model.Packet) {
 	trc := TRC(model.Mod32(*s.Cell("recirc_sent", 0)-*s.Cell("recirc_returned", 0)), model.Ratio{Num: s.Setting("Compath", "byte_time"), Den: 1024}, s.Setting("Compath", "pass_time"))
 	warned := func(q model.Path) bool { return warnings(s).Warned(q, int(p.Leaf), p.Now) }
 	faulty := model.Unmask(*s.Cell("faulty", 0), s.PathCells)
@@ -149,7 +147,7 @@ func reroute(s *model.Switch, p *model.Packet, o *model.Outcome) {
 	if s.Is("rlb_adaptive") {
 		a.MayRecirculate = func(q model.Path, diff model.Time) bool {
 			to(q)
-			return mayRecirculate(s, p, trc, diff, o)
+			return mayRecirculate(s, p, trc, diff)
 		}
 	}
 	switch d := a.Route(p.Path); {
@@ -178,7 +176,7 @@ func reroute(s *model.Switch, p *model.Packet, o *model.Outcome) {
 
 // message makes a copy into a warning, or into the end of one. Where the program
 // itself sends PAUSE frames, the end is told only if it is still one.
-func message(s *model.Switch, p *model.Packet) bool {
+func message(s *model.Switch, p *model.Packet) {
 	m, port := p.Message(), p.Queue.Port
 	if i := s.QueueCell(port, int(m.V["class"])); m.Kind == calmMessage && s.Is("pfc_emulated") {
 		w := warner(s, i)
@@ -186,21 +184,24 @@ func message(s *model.Switch, p *model.Packet) bool {
 		setWarner(s, i, w)
 		if !over {
 			s.Note("warning stands")
-			return false
+			p.End()
+			return
 		}
 	}
-	return warning(s, p, port, m.V["class"], m.Kind == warnMessage, p.Rest)
+	warning(s, p, port, m.V["class"], m.Kind == warnMessage, p.Rest)
 }
 
-func warning(s *model.Switch, p *model.Packet, port int, class int64, on bool, rest []byte) bool {
+func warning(s *model.Switch, p *model.Packet, port int, class int64, on bool, rest []byte) {
 	c, ok := s.Config.Tables["cnm_out"][port]
 	if !ok {
-		return false
+		p.End()
+		return
 	}
 	p.Frame = &model.Frame{Dst: 0x0180c200000e, Src: uint64(c["mac"]), Type: model.TypeLocal, Rest: rest, Elided: p.Elided,
 		Local: model.Fields{"kind": kindWarning, "priority": class, "active": model.Bit(on), "hops": c["hops"], "origin": c["switch_id"], "port": int64(port), "scope": c["scope"], "hold": c["hold"]}}
-	if !s.Tofino {
+	if s.Tofino {
+		s.Counted["warnings_sent"]++
+	} else {
 		p.Cut(60)
 	}
-	return true
 }

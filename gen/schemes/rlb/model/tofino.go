@@ -22,7 +22,7 @@ const forget = 10_000_000
 
 // countOnTofino counts a packet that has a way the first time, and warns if its
 // queue is watched. With section IV each pass looks.
-func countOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) {
+func countOnTofino(s *model.Switch, p *model.Packet) {
 	if p.Passes == 0 {
 		p.Keep["since"] = p.Now
 	}
@@ -107,10 +107,11 @@ func bitOf(s *model.Switch, path model.Path) uint32 {
 
 // hearOnTofino takes in what egress tells of departures, and a message of a
 // neighbour, which it passes on to a group.
-func hearOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) (done bool) {
+func hearOnTofino(s *model.Switch, p *model.Packet) {
+	p.End()
 	if p.Told != nil {
 		countBytes(s, p, int(p.Told["in port"]), p.Class, uint32(p.Told["departed"]))
-		return true
+		return
 	}
 	c, n, window := p.Local, s.Config.Neighbours[p.InPort], uint32(s.Constant("WINDOW"))
 	if c["active"] == 1 {
@@ -121,14 +122,11 @@ func hearOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) (done bool
 			note(s, "warned", int(c["scope"]), uint32(p.Now), window, bitOf(s, n.Path))
 		}
 	}
-	if n.Group == 0 || c["hops"] == 0 {
-		o.Drop = true
-		return true
+	if n.Group != 0 && c["hops"] != 0 {
+		s.Note("warning passed on")
+		c["hops"]--
+		p.Multicast(s, n.Group)
 	}
-	s.Note("warning passed on")
-	c["hops"]--
-	o.Group, o.Class = n.Group, 7
-	return true
 }
 
 // SlowClasses is how many classes of long round trips there are: longer than
@@ -187,13 +185,13 @@ func worth(s *model.Switch, heard uint32, path, other model.Path, trc int64) (wo
 
 // rerouteOnTofino is Algorithm 1 for a packet that has a choice. Its round trips
 // are by classes: only whether the other path is slower counts.
-func rerouteOnTofino(s *model.Switch, p *model.Packet, o *model.Outcome) {
+func rerouteOnTofino(s *model.Switch, p *model.Packet) {
 	now, other := uint32(p.Now), 0
 	heard := look(s, "warned", int(p.Leaf), now)
 	blocked := heard | look(s, "warned_all", 0, now)
 	mayPass := func() bool { return int64(p.Passes) < s.Setting("Stoprecir", "most") }
 	if adaptive(s) {
-		blocked |= findFault(s, p, o)
+		blocked |= findFault(s, p)
 		mayPass = limit(s, p, heard, &other)
 	}
 	warned := func(q model.Path) bool { return blocked&(1<<s.PathCells-1)&bitOf(s, q) != 0 }
@@ -267,7 +265,7 @@ func limit(s *model.Switch, p *model.Packet, heard uint32, other *model.Path) fu
 // use. A packet that recirculated for a port more often than the average allows
 // is evidence: the port is faulty if it was suspected in the window of 65 µs
 // before, and no other since.
-func findFault(s *model.Switch, p *model.Packet, o *model.Outcome) uint32 {
+func findFault(s *model.Switch, p *model.Packet) uint32 {
 	const windowBits = 16
 	if int64(p.Passes) > s.Setting("Stoprecir", "average") {
 		s.Note("evidence")
@@ -275,7 +273,7 @@ func findFault(s *model.Switch, p *model.Packet, o *model.Outcome) uint32 {
 		if s.Word("suspect_port.port", 0) == port && s.Word("suspect_port.window", 0) == window-1 {
 			s.Note("fault")
 			s.SetWord("faulty", 0, s.Word("faulty", 0)|bitOf(s, p.Path))
-			o.Digest = append(o.Digest, []int64{int64(port), p.Leaf, int64(p.Passes), 1})
+			p.Digest(int64(port), p.Leaf, int64(p.Passes), 1)
 		}
 		s.SetWord("suspect_port.port", 0, port)
 		s.SetWord("suspect_port.window", 0, window)
@@ -330,13 +328,9 @@ func departOnTofino(s *model.Switch, p *model.Packet) {
 }
 
 // messageOnTofino makes a copy into a warning. What it was a copy of follows.
-func messageOnTofino(s *model.Switch, p *model.Packet) bool {
+func messageOnTofino(s *model.Switch, p *model.Packet) {
 	v := p.Message().V
-	if !warning(s, p, int(v["port"]), v["class"], true, p.Raw) {
-		return false
-	}
-	s.Counted["warnings_sent"]++
-	return true
+	warning(s, p, int(v["port"]), v["class"], true, p.Raw)
 }
 
 // slowTrips are by how many recirculations the round trip of a path must be
