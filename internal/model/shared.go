@@ -195,19 +195,17 @@ func (s *Switch) Clock(p *Packet) uint32 { return uint32(s.clock(p)) }
 // tellQueue tells ingress of a Tofino of the queue of a path: of cells that the
 // packet leaves behind.
 func tellQueue(s *Switch, p *Packet) {
-	bytes := p.Behind * manifest.CellBytes
-	v := map[string]int64{"queue of": 1, "hop": int64(p.Hop), "path": int64(p.Path), "queue": bytes}
-	var part []byte
+	list := "path:8 queue:32"
 	if s.Recirculate != 0 {
-		part = append(part, byte(p.Hop))
+		list = "hop:8 " + list
 	}
-	p.Tell(p.Hop == ToChoice && s.Due(p), BE.AppendUint32(append(part, byte(p.Path)), uint32(bytes)), v)
+	p.Tell(p.Hop == ToChoice && s.Due(p), list, Fields{"hop": int64(p.Hop), "path": int64(p.Path), "queue": p.Behind * manifest.CellBytes})
 }
 
 // hearQueue is what ingress makes of it.
 func hearQueue(s *Switch, p *Packet) {
-	if p.Told["queue of"] == 1 && Hop(p.Told["hop"]) == ToChoice {
-		*s.Cell("egress_qlen", int(p.Told["path"])*8+p.Class) = p.Told["queue"]
+	if path, queue, ok := p.ToldQueue(); ok {
+		*s.Cell("egress_qlen", path*8+p.Class) = queue
 	}
 }
 

@@ -4,6 +4,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 )
@@ -322,7 +323,7 @@ func (s *Switch) Recirculated(p *Packet, data []byte, elided int) *Packet {
 type Message struct {
 	Of   string // scheme whose it is
 	Kind int
-	V    map[string]int64
+	V    Fields
 	// Session of the clone, and on a Tofino its header.
 	Session int
 	Head    []byte
@@ -364,12 +365,15 @@ func (p *Packet) Digest(values ...int64) { p.Outcome.Digest = append(p.Outcome.D
 
 // Tell adds to what egress would say to ingress; it is said if any of those
 // who add to it say that it is due.
-func (p *Packet) Tell(due bool, part []byte, v map[string]int64) {
+func (p *Packet) Tell(due bool, list string, v Fields) {
 	p.tell = p.tell || due
-	p.tellings = append(p.tellings, part...)
-	for name, x := range v {
-		p.Meta[name] = x
-	}
+	p.tellings = v.Append(p.tellings, list)
+	maps.Copy(p.Meta, v)
+}
+
+// ToldQueue is the queue of a path to choose from that egress tells of.
+func (p *Packet) ToldQueue() (path Path, queue Bytes, ok bool) {
+	return Path(p.Told["path"]), p.Told["queue"], Hop(p.Told["hop"]) == ToChoice
 }
 
 // Out is the place of the packet's egress queue, In that of its ingress queue.

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pauseless/pauseless/internal/packet"
 )
@@ -53,6 +54,17 @@ func NewHeader(list string) *Header {
 
 // Fields are the values of a header.
 type Fields map[string]int64
+
+// Append is a header of the values, by a list as NewHeader takes, behind b.
+func (v Fields) Append(b []byte, list string) []byte {
+	h, ok := lists.Load(list)
+	if !ok {
+		h, _ = lists.LoadOrStore(list, NewHeader(list))
+	}
+	return h.(*Header).Append(b, v)
+}
+
+var lists sync.Map // of *Header, by what they are made of
 
 // read takes the header's fields from its bytes.
 func (h *Header) read(b []byte, into Fields) {

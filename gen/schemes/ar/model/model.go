@@ -29,8 +29,7 @@ func init() {
 			"ar_worst.path":  {Draw: pathOfLast},
 		},
 		Tofino: model.Stages{model.Hear: hear, model.Depart: func(s *model.Switch, p *model.Packet) {
-			last := max(p.Paths-1, 0)
-			p.Tell(false, []byte{byte(last)}, map[string]int64{"ar: last path": int64(last)})
+			p.Tell(false, "ar_last:8", model.Fields{"ar_last": int64(max(p.Paths-1, 0))})
 		}}})
 }
 
@@ -120,19 +119,20 @@ func news(s *model.Switch, i int, path, band int64) {
 
 // hear takes in the report of a queue.
 func hear(s *model.Switch, p *model.Packet) {
-	if model.Hop(p.Told["hop"]) != model.ToChoice {
+	path, queue, ok := p.ToldQueue()
+	if !ok {
 		return
 	}
 	width, err := s.Value("ar.band", s.Network)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	i, path := int(p.Told["ar: last path"])*8+p.Class, p.Told["path"]+1
-	band := min(p.Told["queue"]>>int64(math.Round(math.Log2(width))), highest)
-	*s.Cell("ar_band", int(p.Told["path"])*8+p.Class) = band
-	news(s, i, path, band)
+	i, known := int(p.Told["ar_last"])*8+p.Class, int64(path)+1
+	band := min(queue>>int64(math.Round(math.Log2(width))), highest)
+	*s.Cell("ar_band", path*8+p.Class) = band
+	news(s, i, known, band)
 	above := max(band-*s.Cell("ar_best.band", i), 0)
-	if a, of := s.Cell("ar_worst.above", i), s.Cell("ar_worst.path", i); above >= *a || *of == path {
-		*a, *of = above, path
+	if a, of := s.Cell("ar_worst.above", i), s.Cell("ar_worst.path", i); above >= *a || *of == known {
+		*a, *of = above, known
 	}
 }

@@ -28,7 +28,7 @@ func init() {
 			"clb_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i / 8)) }},
 		},
 		Tofino: model.Stages{model.Hear: hearOnTofino, model.Depart: func(s *model.Switch, p *model.Packet) {
-			p.Tell(false, []byte{byte(p.Paths - 1)}, map[string]int64{"clb: last path": int64(p.Paths - 1)})
+			p.Tell(false, "clb_last:8", model.Fields{"clb_last": int64(p.Paths - 1)})
 		}}})
 }
 

@@ -28,13 +28,12 @@ func best(s *model.Switch, p *model.Packet, last, path model.Path) model.Path {
 }
 
 func hearOnTofino(s *model.Switch, p *model.Packet) {
-	if model.Hop(p.Told["hop"]) == model.ToChoice {
+	if path, queue, ok := p.ToldQueue(); ok {
 		s.Note("rank")
-		path := model.Path(p.Told["path"])
 		before := s.Cell("clb_qlen", path*8+p.Class)
-		s.SetWord("clb_rank", path*8+p.Class, Rank(p.Told["queue"], *before, s.Setting("clb", "queue_threshold")))
-		*before = p.Told["queue"]
-		best(s, p, model.Path(p.Told["clb: last path"]), path)
+		s.SetWord("clb_rank", path*8+p.Class, Rank(queue, *before, s.Setting("clb", "queue_threshold")))
+		*before = queue
+		best(s, p, model.Path(p.Told["clb_last"]), path)
 	}
 }
 

@@ -186,16 +186,14 @@ func fastStart(s *model.Switch, p *model.Packet) {
 
 // request has a postcard sent. Its numbers are the header of the copy.
 func request(s *model.Switch, p *model.Packet, c Postcard, mbps int64) {
-	const card = 4
-	m := &model.Message{Of: "pbfs", Session: p.InPort, Head: []byte{card}}
-	for _, v := range []int64{c.Ip, c.Q1, mbps, c.RecentBytes, c.RecentMarkedBytes} {
-		m.Head = model.BE.AppendUint32(m.Head, uint32(v))
-	}
-	if p.Request(m) {
+	v := model.Fields{"ip": c.Ip, "q1": c.Q1, "mbps": mbps, "recent": c.RecentBytes, "marked": c.RecentMarkedBytes}
+	if p.Request(&model.Message{Of: "pbfs", Session: p.InPort, Head: v.Append([]byte{4}, postcard), V: v}) {
 		s.Note("postcard")
 		*s.Cell("postcards", p.OutPort)++
 	}
 }
+
+const postcard = "ip:32 q1:32 mbps:32 recent:32 marked:32"
 
 // message is a postcard to the sender of a packet.
 func message(s *model.Switch, p *model.Packet) {
@@ -206,7 +204,7 @@ func message(s *model.Switch, p *model.Packet) {
 	b[0] = 1
 	model.BE.PutUint16(b[2:], uint16(s.Setting("postcard", "switch_id")))
 	copy(b[5:8], f.BTH[5:8])
-	n.Tail = append(b, p.Message().Head[1:]...)
+	n.Tail = p.Message().V.Append(b, postcard)
 	p.Frame = n
 	if !s.Tofino {
 		p.Cut(14 + 20 + 8 + 28)

@@ -208,18 +208,16 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 		return
 	}
 	*told = int64(now)
-	m := &model.Message{Of: "plb", V: kick, Session: p.InPort, Head: []byte{2, 5, byte(p.Class)}}
+	const head = "class:8 in:16 path:8 leaf:16 host:32"
+	kick["class"], kick["in"] = int64(p.Class), int64(p.InPort)
 	if source {
 		s.Note("kick-out")
-		m.Session, m.Head[1] = manifest.FeedbackSession, 6
-		m.Packet = &model.Packet{Told: kick, Class: p.Class}
+		p.Request(&model.Message{Session: manifest.FeedbackSession, Head: kick.Append([]byte{2, 6}, head),
+			Packet: &model.Packet{Told: kick, Class: p.Class}})
 	} else {
 		s.Note("kick-out told")
+		p.Request(&model.Message{Of: "plb", Session: p.InPort, Head: kick.Append([]byte{2, 5}, head), V: kick})
 	}
-	m.Head = model.BE.AppendUint16(m.Head, uint16(p.InPort))
-	m.Head = model.BE.AppendUint16(append(m.Head, byte(kick["path"])), uint16(kick["leaf"]))
-	m.Head = model.BE.AppendUint32(m.Head, uint32(kick["host"]))
-	p.Request(m)
 }
 
 // beginOnTofino: the average wait is written down by the copy that tells of it,
@@ -304,9 +302,6 @@ func departOnTofino(s *model.Switch, p *model.Packet) {
 	if s.Config.Tables["link"][p.OutPort]["weight"] == 0 || !s.Due(p) {
 		return
 	}
-	v := model.Fields{"port": int64(p.OutPort), "held": model.Bit(held), "average": int64(uint32(avg.Avg)),
-		"expected": int64(max(uint32(avg.Avg), uint32(p.Behind)*s.CellTime(p.OutPort)))}
-	part := model.BE.AppendUint16(nil, uint16(v["port"]))
-	part = model.BE.AppendUint32(append(part, byte(v["held"])), uint32(v["average"]))
-	p.Tell(true, model.BE.AppendUint32(part, uint32(v["expected"])), v)
+	p.Tell(true, "port:16 held:8 average:32 expected:32", model.Fields{"port": int64(p.OutPort), "held": model.Bit(held), "average": int64(uint32(avg.Avg)),
+		"expected": int64(max(uint32(avg.Avg), uint32(p.Behind)*s.CellTime(p.OutPort)))})
 }

@@ -63,8 +63,8 @@ func sampleOnTofino(s *model.Switch, p *model.Packet) {
 		s.Note("sample")
 		c.Left = generated(s).longest()
 		level := c.levelOnTofino(config(s), generated(s), behind)
-		p.Request(&model.Message{Of: "qcn", Session: p.InPort, Head: model.BE.AppendUint16([]byte{6, byte(level), byte(p.Class)}, uint16(p.OutPort)),
-			V: model.Fields{"level": level, "queue": int64(i)}})
+		v := model.Fields{"level": level, "class": int64(p.Class), "port": int64(p.OutPort), "queue": int64(i)}
+		p.Request(&model.Message{Of: "qcn", Session: p.InPort, Head: v.Append([]byte{6}, "level:8 class:8 port:16"), V: v})
 	}
 	setPoint(s, i, c)
 }

@@ -69,8 +69,8 @@ func countBytes(s *model.Switch, p *model.Packet, port, class int, bytes uint32)
 	// A warning that is heard is no packet to warn by.
 	if ok && watched && p.Local == nil && int32(uint32(x["warn_at"])-uint32(p.QueueIn)) < 0 {
 		s.Note("warning")
-		p.Request(&model.Message{Of: "rlb", Session: port, Head: model.BE.AppendUint16([]byte{2, 1, byte(class)}, uint16(port)),
-			V: model.Fields{"class": int64(class), "port": int64(port)}})
+		v := model.Fields{"class": int64(class), "port": int64(port)}
+		p.Request(&model.Message{Of: "rlb", Session: port, Head: v.Append([]byte{2, 1}, "class:8 port:16"), V: v})
 	}
 }
 
@@ -110,7 +110,7 @@ func bitOf(s *model.Switch, path model.Path) uint32 {
 func hearOnTofino(s *model.Switch, p *model.Packet) {
 	p.End()
 	if p.Told != nil {
-		countBytes(s, p, int(p.Told["in port"]), p.Class, uint32(p.Told["departed"]))
+		countBytes(s, p, int(p.Told["in_port"]), p.Class, uint32(p.Told["departed"]))
 		return
 	}
 	c, n, window := p.Local, s.Config.Neighbours[p.InPort], uint32(s.Constant("WINDOW"))
@@ -323,8 +323,7 @@ func departOnTofino(s *model.Switch, p *model.Packet) {
 		s.SetWord("departed.told_at", i, now)
 	}
 	s.SetWord("departed.bytes", i, bytes-uint32(p.Length))
-	part := model.BE.AppendUint32(model.BE.AppendUint16(nil, uint16(p.InPort)), told)
-	p.Tell(told != 0, part, model.Fields{"in port": int64(p.InPort), "departed": int64(told)})
+	p.Tell(told != 0, "in_port:16 departed:32", model.Fields{"in_port": int64(p.InPort), "departed": int64(told)})
 }
 
 // messageOnTofino makes a copy into a warning. What it was a copy of follows.
