@@ -70,20 +70,3 @@ func markOnTofino(s *model.Switch, p *model.Packet) {
 		s.MarkCE(p)
 	}
 }
-
-// PCNRate is PCN's reaction point (Algorithm 1). Rates are in any unit.
-type PCNRate struct {
-	SendRate, LineRate float64
-	W, WMin, WMax      float64
-}
-
-// CNP is lines 4 to 11 of Algorithm 1.
-func (r *PCNRate) CNP(ce bool, recRate float64) {
-	if ce { // line 4
-		r.SendRate = min(r.SendRate, recRate*(1-r.WMin)) // line 6
-		r.W = r.WMin                                     // line 7
-	} else {
-		r.SendRate = r.SendRate*(1-r.W) + r.LineRate*r.W // line 10
-		r.W = r.W*(1-r.W) + r.WMax*r.W                   // line 11
-	}
-}

@@ -32,9 +32,6 @@ func path() model.Register {
 	return r
 }
 
-// FlowcellBytes is the size of a flowcell (Presto, section 3.1).
-const FlowcellBytes model.Bytes = 64 << 10
-
 // A Flowcell is what Presto keeps for one flow.
 type Flowcell struct {
 	Known bool // the flow has sent before

@@ -12,7 +12,7 @@ func TestPrestoStartsAFlowcellEvery64KB(t *testing.T) {
 	f := Flowcell{}
 	var paths []model.Path
 	for range 132 {
-		paths = append(paths, f.Packet(1000, FlowcellBytes, 2, 3))
+		paths = append(paths, f.Packet(1000, 64<<10, 2, 3))
 	}
 	// 65 packets of 1000 bytes are the most that fit into 65,536.
 	for i, p := range paths {

@@ -58,11 +58,6 @@ var registers = map[string]model.Register{
 		Draw: func(g *model.Drawer, _ int) int64 {
 			return g.Now + g.Near(20_000, 0, g.Pace) - model.Pick[model.Time](g, 0, 0, 3_000)
 		},
-		Get: func(s *model.Switch, i int) (int64, bool) {
-			until, on := warnings(s).Until[warnKey(s, i)]
-			return until, on
-		},
-		Set:  func(s *model.Switch, i int, v int64) { warnings(s).Until[warnKey(s, i)] = v },
 		Same: func(*model.Switch, int, func(string, int) int64) bool { return true }}, // see warned
 	"warned":     warnedRow("warned", func(_ *model.Switch, i int) int { return i }),
 	"warned_all": warnedRow("warned_all", func(s *model.Switch, _ int) int { return s.Leaves }),
@@ -76,16 +71,6 @@ var registers = map[string]model.Register{
 	"warned_all.since":       {Draw: drawSince},
 }
 
-// warnKey is the path and scope of a cell of warned_until: a row for each
-// leaf, and one for all.
-func warnKey(s *model.Switch, i int) WarnKey {
-	scope := i / s.PathCells
-	if scope == s.Leaves {
-		scope = ScopeAll
-	}
-	return WarnKey{Port: i % s.PathCells, Scope: scope}
-}
-
 // warnedRow is a register of the paths that were warned of, in a row of
 // warned_until. The program forgets a warning that has run out when it next
 // looks.
@@ -95,15 +80,15 @@ func warnedRow(register string, row func(s *model.Switch, i int) int) model.Regi
 		Get: func(s *model.Switch, i int) (int64, bool) {
 			paths := make([]bool, s.PathCells)
 			for p := range paths {
-				_, paths[p] = warnings(s).Until[warnKey(s, row(s, i)*s.PathCells+p)]
+				paths[p] = *s.Cell("warned_until", row(s, i)*s.PathCells+p) != 0
 			}
 			return model.Mask(paths), true
 		},
 		Same: func(s *model.Switch, i int, cell func(string, int) int64) bool {
 			for p, on := range model.Unmask(cell(register, i), s.PathCells) {
 				k := row(s, i)*s.PathCells + p
-				until, warned := warnings(s).Until[warnKey(s, k)]
-				if on = on && int32(cell("warned_until", k)-s.Now) > 0; on != (warned && s.Now < until) || on && model.Mod32(until) != cell("warned_until", k) {
+				until := *s.Cell("warned_until", k)
+				if on = on && int32(cell("warned_until", k)-s.Now) > 0; on != (s.Now < until) || on && model.Mod32(until) != cell("warned_until", k) {
 					return false
 				}
 			}

@@ -8,7 +8,7 @@ package rlb
 import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
-	model.Add(model.Scheme{Name: "rlb", State: func(s *model.Switch) any { return &Warnings{Until: map[WarnKey]model.Time{}} },
+	model.Add(model.Scheme{Name: "rlb",
 		PassTime: "Compath.pass_time", Fresh: "Compath.fresh",
 		Local:  map[byte]*model.Header{kindWarning: model.NewHeader("priority:8 active:8 hops:8 origin:16 port:16 scope:16 hold:32")},
 		Frames: 8,
@@ -34,8 +34,6 @@ const (
 	warnMessage = iota
 	calmMessage
 )
-
-func warnings(s *model.Switch) *Warnings { return model.Own[*Warnings](s, "rlb") }
 
 // warner is what the registers say of an ingress queue.
 func warner(s *model.Switch, i int) *Warner {
@@ -93,28 +91,10 @@ func calm(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// hear takes in a message of a neighbour, and passes it on.
-func hear(s *model.Switch, p *model.Packet) {
-	if p.Local == nil || p.Local["kind"] != kindWarning {
-		return
-	}
-	p.End()
-	m, n := p.Local, s.Config.Neighbours[p.InPort]
-	c := CNM{Switch: int(m["origin"]), Port: int(m["port"]), Scope: int(m["scope"]), On: m["active"] == 1, Hold: m["hold"], Hops: int(m["hops"])}
-	if c.Scope == ScopeAll || c.Scope < s.Leaves {
-		warnings(s).Receive(c, n.Path, p.Now)
-	}
-	if r, ok := c.Relay(); ok && n.Group != 0 {
-		s.Note("warning passed on")
-		m["hops"] = int64(r.Hops)
-		p.Multicast(s, n.Group)
-	}
-}
-
 // reroute is Algorithm 1 for a packet that has a choice.
 func reroute(s *model.Switch, p *model.Packet) {
 	trc := TRC(model.Mod32(*s.Cell("recirc_sent", 0)-*s.Cell("recirc_returned", 0)), model.Ratio{Num: s.Setting("Compath", "byte_time"), Den: 1024}, s.Setting("Compath", "pass_time"))
-	warned := func(q model.Path) bool { return warnings(s).Warned(q, int(p.Leaf), p.Now) }
+	warned := func(q model.Path) bool { return warned(s, q, p.Leaf) }
 	faulty := model.Unmask(*s.Cell("faulty", 0), s.PathCells)
 	free := func(q model.Path) bool { return !warned(q) && !faulty[q] }
 	rtt := func(q model.Path) model.Time { return *s.Cell("path_rtt", s.PathCell(p.Leaf, q)) }

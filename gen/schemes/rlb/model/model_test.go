@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/model"
 )
 
@@ -87,27 +88,33 @@ func TestWarnerSpeaksOncePerInterval(t *testing.T) {
 }
 
 func TestWarningsKeepScopeAndExpire(t *testing.T) {
-	w := Warnings{Until: map[WarnKey]model.Time{}}
-	c := CNM{Switch: 9, Port: 3, Scope: ScopeAll, On: true, Hold: 100, Hops: 1}
-	w.Receive(c, 5, 1000)
-	if !w.Warned(5, 1, 1099) || w.Warned(5, 1, 1100) || w.Warned(4, 1, 1000) {
+	s := model.NewSwitch(model.NewProgram(&manifest.Manifest{Sizes: manifest.Sizes{Leaves: 9, Paths: 8}}),
+		&model.Config{Neighbours: map[int]model.Neighbour{1: {Path: 5}, 2: {Path: 6, Group: 4}}}, 0, 0, nil)
+	heard := func(port int, now model.Time, c model.Fields) (relayed bool) {
+		s.Now, c["kind"] = now, kindWarning
+		var o model.Outcome
+		hear(s, &model.Packet{Frame: &model.Frame{Local: c}, InPort: port, Now: now, Outcome: &o})
+		return o.Group == 4
+	}
+	warned := func(path model.Path, leaf int64, now model.Time) bool { s.Now = now; return warned(s, path, leaf) }
+
+	if heard(1, 1000, model.Fields{"scope": ScopeAll, "active": 1, "hold": 100, "hops": 1}) {
+		t.Error("relayed to nobody")
+	}
+	if !warned(5, 1, 1099) || warned(5, 1, 1100) || warned(4, 1, 1000) {
 		t.Error("a warning about all leaves holds for its port and time")
 	}
-	c.Scope, c.Hops = 7, 1
-	r, ok := c.Relay()
-	if !ok || r.Scope != 7 || r.Hops != 0 || r.Port != 3 {
-		t.Errorf("relayed: %+v %v", r, ok)
+	c := model.Fields{"scope": 7, "active": 1, "hold": 100, "hops": 1}
+	if !heard(2, 2000, c) || c["scope"] != 7 || c["hops"] != 0 {
+		t.Errorf("relayed: %v", c)
 	}
-	if _, ok := r.Relay(); ok {
+	if heard(2, 2000, c) {
 		t.Error("relayed beyond the hop limit")
 	}
-	w.Receive(r, 6, 2000)
-	if !w.Warned(6, 7, 2000) || w.Warned(6, 8, 2000) {
+	if !warned(6, 7, 2000) || warned(6, 8, 2000) {
 		t.Error("a warning about one leaf holds for that leaf")
 	}
-	r.On = false
-	w.Receive(r, 6, 2001)
-	if w.Warned(6, 7, 2002) {
+	if c["active"] = 0; heard(2, 2001, c) || warned(6, 7, 2002) {
 		t.Error("taken back, but still there")
 	}
 }

@@ -132,52 +132,43 @@ func (w *Warner) Tell(calm, q model.Bytes) bool {
 // ScopeAll is the scope of a warning about packets to any leaf.
 const ScopeAll = 0xffff
 
-// A CNM is a congestion notification message.
-type CNM struct {
-	Switch, Port int // origin: the switch and its predicted ingress port
-	Scope        int // a destination leaf, or ScopeAll
-	On           bool
-	Hold         model.Time // how long it counts at the receiver
-	Hops         int        // how many more switches may hear of it
-}
-
-// Warnings is what a switch remembers of the messages that it received: for
-// each egress port and destination leaf, until when packets should stay away.
-type Warnings struct {
-	Until map[WarnKey]model.Time
-}
-
-// A WarnKey names a path at this switch.
-type WarnKey struct{ Port, Scope int }
-
-// Receive takes a message in at the port that leads to its sender, which is
-// the egress port that the sender's predicted ingress port hangs on.
-func (w *Warnings) Receive(c CNM, port int, now model.Time) {
-	if c.On {
-		w.Until[WarnKey{port, c.Scope}] = now + c.Hold
-	} else {
-		delete(w.Until, WarnKey{port, c.Scope})
+// warnedUntil is until when packets to a leaf, or to all, should stay away from
+// a path of this switch; 0 without a warning.
+func warnedUntil(s *model.Switch, path model.Path, scope int64) *model.Time {
+	if scope == ScopeAll {
+		scope = int64(s.Leaves)
 	}
+	return s.Cell("warned_until", int(scope)*s.PathCells+path)
 }
 
-// Warned reports h_PFC of the path through port to a leaf. A warning counts until
-// its hold time is over.
-func (w *Warnings) Warned(port, leaf int, now model.Time) bool {
-	for _, scope := range []int{ScopeAll, leaf} {
-		if until, on := w.Until[WarnKey{port, scope}]; on && now < until {
-			return true
-		}
-	}
-	return false
+// warned reports h_PFC of a path to a leaf. A warning counts until its hold time
+// is over.
+func warned(s *model.Switch, path model.Path, leaf int64) bool {
+	return s.Now < *warnedUntil(s, path, ScopeAll) || s.Now < *warnedUntil(s, path, leaf)
 }
 
-// Relay is hop-by-hop propagation. A leaf warns of packets on their way to
-// itself, so its message keeps its scope when a spine passes it on to the
-// other leaves. Relay reports false if the message goes no further.
-func (c CNM) Relay() (CNM, bool) {
-	if c.Hops == 0 {
-		return CNM{}, false
+// hear takes in a message of a neighbour at the port that leads to it, which is
+// the egress port that its predicted ingress port hangs on, and passes it on.
+func hear(s *model.Switch, p *model.Packet) {
+	m := p.Local
+	if m == nil || m["kind"] != kindWarning {
+		return
 	}
-	c.Hops--
-	return c, true
+	p.End()
+	n := s.Config.Neighbours[p.InPort]
+	if scope := m["scope"]; scope == ScopeAll || scope < int64(s.Leaves) {
+		*warnedUntil(s, n.Path, scope) = m["active"] * (s.Now + m["hold"])
+	}
+	relay(s, p, n.Group)
+}
+
+// relay is hop-by-hop propagation, as far as a message has hops left. A leaf
+// warns of packets on their way to itself, so its message keeps its scope when a
+// spine passes it on to the other leaves.
+func relay(s *model.Switch, p *model.Packet, group int) {
+	if group != 0 && p.Local["hops"] != 0 {
+		s.Note("warning passed on")
+		p.Local["hops"]--
+		p.Multicast(s, group)
+	}
 }

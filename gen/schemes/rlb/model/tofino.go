@@ -122,11 +122,7 @@ func hearOnTofino(s *model.Switch, p *model.Packet) {
 			note(s, "warned", int(c["scope"]), uint32(p.Now), window, bitOf(s, n.Path))
 		}
 	}
-	if n.Group != 0 && c["hops"] != 0 {
-		s.Note("warning passed on")
-		c["hops"]--
-		p.Multicast(s, n.Group)
-	}
+	relay(s, p, n.Group)
 }
 
 // SlowClasses is how many classes of long round trips there are: longer than
