@@ -13,14 +13,14 @@ import (
 var (
 	ingressStages = map[string][]string{
 		// start: every packet, before it is known where it goes. arrive: packets
-		// that have a way out. flow: packets with several ways. choose: the same,
+		// that have a route. flow: packets with several paths. choose: the same,
 		// the first time: the base scheme. rethink: the same, schemes on top of
 		// it. hold: packets that have a port, unless they pass again. settle:
-		// packets with several ways, likewise. leave: packets that have a port,
+		// packets with several paths, likewise. leave: packets that have a port,
 		// likewise. queue: the same, at last.
 		"v1model": {"start", "arrive", "flow", "choose", "rethink", "hold", "settle", "leave", "queue"},
 		// start: every packet and all feedback. learn: the same, once it is known
-		// where packets go. choose: packets with several ways. settle: every packet
+		// where packets go. choose: packets with several paths. settle: every packet
 		// and all feedback again. leave: the same, once packets have a port.
 		"tna": {"start", "learn", "choose", "settle", "leave"},
 	}
@@ -192,7 +192,7 @@ func (g *generator) tnaIngress() pipe {
 	}
 	w.line("meta.out_port = meta.first_port + meta.step;")
 	if g.needs["egress_qlen"] {
-		w.line("meta.way = (bit<8>) meta.path;")
+		w.line("meta.path_out = (bit<8>) meta.path;")
 	}
 	if w.depth > 2 {
 		w.close()

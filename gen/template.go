@@ -401,8 +401,8 @@ func (g *generator) zero(hook string) (string, error) {
 			continue
 		}
 		value := "0"
-		if m[2] == "way" {
-			value = "NO_WAY"
+		if m[2] == "path_out" {
+			value = "NO_PATH"
 		}
 		if m[1] == "bool" {
 			value = "false"

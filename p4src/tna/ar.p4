@@ -27,7 +27,7 @@ const bit<8> PROTOCOL_TCP = 6;
 
 const bit<10> FEEDBACK_SESSION = 1000; // leads to the recirculation ports of all pipelines
 const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queue
-const bit<8> NO_WAY = 0xff;
+const bit<8> NO_PATH = 0xff;
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -71,7 +71,7 @@ header bridge_t {
     bit<3>          priority;
     @padding bit<7> pad1;
     port_t          out_port;
-    bit<8>          way;      // the choice; NO_WAY if there was none
+    bit<8>          path;     // the choice; NO_PATH if there was none
     bit<8>          last;     // of the paths of the choice
 }
 
@@ -80,7 +80,7 @@ header feedback_t {
     bit<8>          kind;     // INTERNAL_FEEDBACK
     @padding bit<5> pad0;
     bit<3>          priority; // of the queues meant
-    bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
+    bit<8>          path;     // the choice that leads to this queue; NO_PATH for none
     bit<32>         qlen;     // bytes that the packet left behind in it
     bit<8>          last;     // of the paths that there were
 }
@@ -109,7 +109,7 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
+    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
@@ -127,7 +127,7 @@ struct metadata_t {
     bit<32> flow_hash;  // of the five-tuple
     bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
     // egress_qlen
-    bit<8>  way;        // the choice, for egress; NO_WAY if there was none
+    bit<8>  path_out;   // the choice, for egress; NO_PATH if there was none
     // ar
     bit<8>  drawn;      // path at random
     bit<32> band;       // of its queue, or of the queue that is reported: 0 to 7
@@ -177,7 +177,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.share = 0;
         meta.flow_hash = 0;
         meta.hash_shift = 0;
-        meta.way = NO_WAY;
+        meta.path_out = NO_PATH;
         meta.drawn = 0;
         meta.band = 0;
         meta.best_band = 0;
@@ -202,7 +202,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
     state parse_feedback {
         packet.extract(hdr.feedback);
         meta.priority = hdr.feedback.priority;
-        meta.drawn = hdr.feedback.way;
+        meta.drawn = hdr.feedback.path;
         meta.last = hdr.feedback.last;
         transition accept;
     }
@@ -506,7 +506,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     table reported_path {
         key = {
             hdr.feedback.isValid() : exact @name("feedback");
-            meta.drawn : exact @name("way");
+            meta.drawn : exact @name("path");
         }
         actions = { candidate_is; @defaultonly NoAction; }
         const default_action = NoAction();
@@ -559,13 +559,13 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     table band_of_path {
         key = {
             hdr.feedback.isValid() : ternary @name("feedback");
-            hdr.feedback.way : ternary @name("way");
+            hdr.feedback.path : ternary @name("path");
             meta.last_path : ternary @name("last_path");
         }
         actions = { keep; look; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, NO_WAY, _) : NoAction();
+            (true, NO_PATH, _) : NoAction();
             (true, _, _) : keep();
             (false, _, 0) : NoAction();
             (false, _, _) : look();
@@ -576,13 +576,13 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     table best_path {
         key = {
             hdr.feedback.isValid() : ternary @name("feedback");
-            hdr.feedback.way : ternary @name("way");
+            hdr.feedback.path : ternary @name("path");
             meta.last_path : ternary @name("last_path");
         }
         actions = { report_to_best; ask_best; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, NO_WAY, _) : NoAction();
+            (true, NO_PATH, _) : NoAction();
             (true, _, _) : report_to_best();
             (false, _, 0) : NoAction();
             (false, _, _) : ask_best();
@@ -593,13 +593,13 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     table worst_path {
         key = {
             hdr.feedback.isValid() : ternary @name("feedback");
-            hdr.feedback.way : ternary @name("way");
+            hdr.feedback.path : ternary @name("path");
             meta.last_path : ternary @name("last_path");
         }
         actions = { report_to_worst; ask_worst; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, NO_WAY, _) : NoAction();
+            (true, NO_PATH, _) : NoAction();
             (true, _, _) : report_to_worst();
             (false, _, 0) : NoAction();
             (false, _, _) : ask_worst();
@@ -610,13 +610,13 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     table flow {
         key = {
             hdr.feedback.isValid() : ternary @name("feedback");
-            hdr.feedback.way : ternary @name("way");
+            hdr.feedback.path : ternary @name("path");
             meta.last_path : ternary @name("last_path");
         }
         actions = { stay; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, NO_WAY, _) : NoAction();
+            (true, NO_PATH, _) : NoAction();
             (true, _, _) : NoAction();
             (false, _, 0) : NoAction();
             (false, _, _) : stay();
@@ -759,7 +759,7 @@ control Send(inout headers_t hdr,
         hdr.bridge.kind = INTERNAL_PACKET;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
-        hdr.bridge.way = meta.way;
+        hdr.bridge.path = meta.path_out;
         hdr.bridge.last = meta.last;
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
@@ -787,7 +787,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         ar.apply(hdr, meta);
         if (meta.last_path > 0) {
             meta.out_port = meta.first_port + meta.step;
-            meta.way = (bit<8>) meta.path;
+            meta.path_out = (bit<8>) meta.path;
         }
         send.apply(hdr, meta, deparser, tm);
     }
@@ -834,7 +834,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
     apply {
-        if (hdr.bridge.way != NO_WAY) {
+        if (hdr.bridge.path != NO_PATH) {
             meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }
@@ -945,7 +945,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
         if (eg_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<feedback_t>(meta.session, {
                 meta.copy_kind, 0, hdr.bridge.priority,
-                hdr.bridge.way, meta.qlen,
+                hdr.bridge.path, meta.qlen,
                 hdr.bridge.last
             });
         }

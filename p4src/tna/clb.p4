@@ -28,7 +28,7 @@ const bit<8> PROTOCOL_TCP = 6;
 
 const bit<10> FEEDBACK_SESSION = 1000; // leads to the recirculation ports of all pipelines
 const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queue
-const bit<8> NO_WAY = 0xff;
+const bit<8> NO_PATH = 0xff;
 const bit<8> KIND_TAG = 0x10;
 const bit<2> ECN_CE = 3;
 
@@ -73,7 +73,7 @@ header bridge_t {
     bit<3>          priority;
     @padding bit<7> pad1;
     port_t          out_port;
-    bit<8>          way;      // the choice; NO_WAY if there was none
+    bit<8>          path;     // the choice; NO_PATH if there was none
     bit<8>          last;     // of the paths of the choice
 }
 
@@ -82,7 +82,7 @@ header feedback_t {
     bit<8>          kind;     // INTERNAL_FEEDBACK
     @padding bit<5> pad0;
     bit<3>          priority; // of the queues meant
-    bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
+    bit<8>          path;     // the choice that leads to this queue; NO_PATH for none
     bit<32>         qlen;     // bytes that the packet left behind in it
     bit<8>          last;     // of the paths that there were
 }
@@ -117,7 +117,7 @@ struct metadata_t {
     // base
     bit<32> dst_addr;    // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;        // where to: a leaf, if there is a choice of ways to it
+    leaf_t  leaf;        // where to: a leaf, if there is a choice of paths to it
     port_t  first_port;  // the ports of the choice are first_port to
     path_t  last_path;   // first_port + last_path
     path_t  path;        // the choice: out_port - first_port
@@ -136,7 +136,7 @@ struct metadata_t {
     bit<32> flow_hash;   // of the five-tuple
     bit<8>  hash_shift;  // which of its bits choose here: not those of the tier below
     // egress_qlen
-    bit<8>  way;         // the choice, for egress; NO_WAY if there was none
+    bit<8>  path_out;    // the choice, for egress; NO_PATH if there was none
     // flowlet
     time_t  gap_start;   // a flow last seen earlier begins a flowlet
     bit<1>  new_flowlet;
@@ -188,7 +188,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.share = 0;
         meta.flow_hash = 0;
         meta.hash_shift = 0;
-        meta.way = NO_WAY;
+        meta.path_out = NO_PATH;
         meta.gap_start = 0;
         meta.new_flowlet = 0;
         meta.drawn = 0;
@@ -605,9 +605,9 @@ control Clb(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (hdr.feedback.isValid()) {
-            if (hdr.feedback.way != NO_WAY) {
+            if (hdr.feedback.path != NO_PATH) {
                 clb.apply();
-                meta.before = keep_qlen.execute(reported.get({ hdr.feedback.way[2:0], hdr.feedback.priority }));
+                meta.before = keep_qlen.execute(reported.get({ hdr.feedback.path[2:0], hdr.feedback.priority }));
                 compare();
                 if (meta.lacks != 0) {
                     if (meta.growth == 0) {
@@ -620,8 +620,8 @@ control Clb(inout headers_t hdr, inout metadata_t meta) {
                 } else {
                     long_growing_queue();
                 }
-                meta.candidate = hdr.feedback.way;
-                keep_rank.execute(ranked.get({ hdr.feedback.way[2:0], hdr.feedback.priority }));
+                meta.candidate = hdr.feedback.path;
+                keep_rank.execute(ranked.get({ hdr.feedback.path[2:0], hdr.feedback.priority }));
                 better.execute(reported_of.get({ hdr.feedback.last[2:0], hdr.feedback.priority }));
             }
         } else if (meta.last_path > 0) {
@@ -693,7 +693,7 @@ control Send(inout headers_t hdr,
         hdr.bridge.kind = INTERNAL_PACKET;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
-        hdr.bridge.way = meta.way;
+        hdr.bridge.path = meta.path_out;
         hdr.bridge.last = meta.last;
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
@@ -731,7 +731,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         keep_path.apply(meta);
         if (meta.last_path > 0) {
             meta.out_port = meta.first_port + meta.step;
-            meta.way = (bit<8>) meta.path;
+            meta.path_out = (bit<8>) meta.path;
         }
         send.apply(hdr, meta, deparser, tm);
     }
@@ -778,7 +778,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
     apply {
-        if (hdr.bridge.way != NO_WAY) {
+        if (hdr.bridge.path != NO_PATH) {
             meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }
@@ -889,7 +889,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
         if (eg_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<feedback_t>(meta.session, {
                 meta.copy_kind, 0, hdr.bridge.priority,
-                hdr.bridge.way, meta.qlen,
+                hdr.bridge.path, meta.qlen,
                 hdr.bridge.last
             });
         }

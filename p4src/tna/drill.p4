@@ -24,7 +24,7 @@ const bit<8> INTERNAL_FEEDBACK = 1;
 
 const bit<10> FEEDBACK_SESSION = 1000; // leads to the recirculation ports of all pipelines
 const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queue
-const bit<8> NO_WAY = 0xff;
+const bit<8> NO_PATH = 0xff;
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -68,7 +68,7 @@ header bridge_t {
     bit<3>          priority;
     @padding bit<7> pad1;
     port_t          out_port;
-    bit<8>          way;      // the choice; NO_WAY if there was none
+    bit<8>          path;     // the choice; NO_PATH if there was none
 }
 
 // From egress to ingress.
@@ -76,7 +76,7 @@ header feedback_t {
     bit<8>          kind;     // INTERNAL_FEEDBACK
     @padding bit<5> pad0;
     bit<3>          priority; // of the queues meant
-    bit<8>          way;      // the choice that leads to this queue; NO_WAY for none
+    bit<8>          path;     // the choice that leads to this queue; NO_PATH for none
     bit<32>         qlen;     // bytes that the packet left behind in it
 }
 
@@ -98,7 +98,7 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
+    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
@@ -108,7 +108,7 @@ struct metadata_t {
     // clock
     time_t  now;
     // egress_qlen
-    bit<8>  way;        // the choice, for egress; NO_WAY if there was none
+    bit<8>  path_out;   // the choice, for egress; NO_PATH if there was none
     // drill
     bit<8>  share_a;    // DRILL's candidates: two at random
     bit<8>  share_b;
@@ -153,7 +153,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.step = 0;
         meta.priority = 0;
         meta.now = 0;
-        meta.way = NO_WAY;
+        meta.path_out = NO_PATH;
         meta.share_a = 0;
         meta.share_b = 0;
         meta.sample_a = 0;
@@ -179,8 +179,8 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
     state parse_feedback {
         packet.extract(hdr.feedback);
         meta.priority = hdr.feedback.priority;
-        meta.sample_a = hdr.feedback.way;
-        meta.sample_b = hdr.feedback.way;
+        meta.sample_a = hdr.feedback.path;
+        meta.sample_b = hdr.feedback.path;
         transition accept;
     }
 
@@ -476,12 +476,12 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     table queue_a {
         key = {
             hdr.feedback.isValid() : ternary @name("feedback");
-            hdr.feedback.way : ternary @name("way");
+            hdr.feedback.path : ternary @name("path");
         }
         actions = { told_queue_a; ask_queue_a; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, NO_WAY) : NoAction();
+            (true, NO_PATH) : NoAction();
             (true, _) : told_queue_a();
             (false, _) : ask_queue_a();
         }
@@ -499,12 +499,12 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     table queue_b {
         key = {
             hdr.feedback.isValid() : ternary @name("feedback");
-            hdr.feedback.way : ternary @name("way");
+            hdr.feedback.path : ternary @name("path");
         }
         actions = { told_queue_b; ask_queue_b; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, NO_WAY) : NoAction();
+            (true, NO_PATH) : NoAction();
             (true, _) : told_queue_b();
             (false, _) : ask_queue_b();
         }
@@ -562,7 +562,7 @@ control Send(inout headers_t hdr,
         hdr.bridge.kind = INTERNAL_PACKET;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
-        hdr.bridge.way = meta.way;
+        hdr.bridge.path = meta.path_out;
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
         if (meta.out_port != 0) {
@@ -587,7 +587,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         drill.apply(hdr, meta);
         if (meta.last_path > 0) {
             meta.out_port = meta.first_port + meta.step;
-            meta.way = (bit<8>) meta.path;
+            meta.path_out = (bit<8>) meta.path;
         }
         send.apply(hdr, meta, deparser, tm);
     }
@@ -634,7 +634,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) queue;
 
     apply {
-        if (hdr.bridge.way != NO_WAY) {
+        if (hdr.bridge.path != NO_PATH) {
             meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }
@@ -745,7 +745,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
         if (eg_intr_md_for_dprsr.mirror_type == 1) {
             mirror.emit<feedback_t>(meta.session, {
                 meta.copy_kind, 0, hdr.bridge.priority,
-                hdr.bridge.way, meta.qlen
+                hdr.bridge.path, meta.qlen
             });
         }
         if (meta.ipv4_changed) {

@@ -227,7 +227,7 @@ struct metadata_t {
     // base
     bit<32> dst_addr;      // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;          // where to: a leaf, if there is a choice of ways to it
+    leaf_t  leaf;          // where to: a leaf, if there is a choice of paths to it
     port_t  first_port;    // the ports of the choice are first_port to
     path_t  last_path;     // first_port + last_path
     path_t  path;          // the choice: out_port - first_port
@@ -931,7 +931,7 @@ control KeepPath(inout metadata_t meta) {
         meta.step = same_path.execute(meta.flow_hash[11:0]);
     }
 
-    table flowlet_way {
+    table flowlet_step {
         key = {
             meta.hop : ternary @name("hop");
             meta.passes : ternary @name("passes");
@@ -947,7 +947,7 @@ control KeepPath(inout metadata_t meta) {
     }
 
     apply {
-        flowlet_way.apply();
+        flowlet_step.apply();
         meta.path = meta.step[2:0];
     }
 } // control KeepPath
@@ -1052,7 +1052,7 @@ control Predict(inout metadata_t meta) {
     }
 
     apply {
-        // What has no way is dropped here, and would never leave the queue.
+        // What has no route is dropped here, and would never leave the queue.
         if (meta.passes != 0 || meta.hop == 0) {
             meta.amount = 0;
         }

@@ -128,7 +128,7 @@ header feedback_t {
     bit<3>          priority; // of the queues meant
     bit<8>          hop;      // HOP_CHOICE: the queue is that of
     @padding bit<5> pad4;
-    path_t          way;      // this choice
+    path_t          path;     // this choice
     bit<32>         qlen;     // bytes that the packet left behind in it
     bit<8>          last;     // of the paths that there were
     @padding bit<7> pad2;
@@ -203,7 +203,7 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
+    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
@@ -361,7 +361,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
 
     state parse_feedback {
         packet.extract(hdr.feedback);
-        meta.drawn = 5w0 ++ hdr.feedback.way;
+        meta.drawn = 5w0 ++ hdr.feedback.path;
         meta.last = hdr.feedback.last;
         meta.in_port = hdr.feedback.in_port;
         meta.amount = hdr.feedback.departed;
@@ -808,7 +808,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     table reported_path {
         key = {
             hdr.feedback.isValid() : exact @name("feedback");
-            meta.drawn : exact @name("way");
+            meta.drawn : exact @name("path");
         }
         actions = { candidate_is; @defaultonly NoAction; }
         const default_action = NoAction();
@@ -1123,7 +1123,7 @@ control Predict(inout metadata_t meta) {
     }
 
     apply {
-        // What has no way is dropped here, and would never leave the queue.
+        // What has no route is dropped here, and would never leave the queue.
         if (meta.passes == 0 && meta.hop != 0) {
             Readqlen.apply();
         }

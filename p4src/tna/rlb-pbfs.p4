@@ -145,7 +145,7 @@ header feedback_t {
     bit<3>          priority; // of the queues meant
     bit<8>          hop;      // HOP_CHOICE: the queue is that of
     @padding bit<5> pad4;
-    path_t          way;      // this choice
+    path_t          path;     // this choice
     bit<32>         qlen;     // bytes that the packet left behind in it
     @padding bit<7> pad2;
     port_t          in_port;
@@ -247,7 +247,7 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
+    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
@@ -424,8 +424,8 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.amount = hdr.feedback.departed;
         meta.hop = HOP_OTHER;
         meta.priority = hdr.feedback.priority;
-        meta.sample_a = 5w0 ++ hdr.feedback.way;
-        meta.sample_b = 5w0 ++ hdr.feedback.way;
+        meta.sample_a = 5w0 ++ hdr.feedback.path;
+        meta.sample_b = 5w0 ++ hdr.feedback.path;
         transition accept;
     }
 
@@ -1060,7 +1060,7 @@ control Predict(inout metadata_t meta) {
     }
 
     apply {
-        // What has no way is dropped here, and would never leave the queue.
+        // What has no route is dropped here, and would never leave the queue.
         if (meta.passes == 0 && meta.hop != 0) {
             Readqlen.apply();
         }

@@ -182,7 +182,7 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of ways to it
+    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
     port_t  first_port; // the ports of the choice are first_port to
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
@@ -739,7 +739,7 @@ control Predict(inout metadata_t meta) {
     }
 
     apply {
-        // What has no way is dropped here, and would never leave the queue.
+        // What has no route is dropped here, and would never leave the queue.
         if (meta.passes == 0 && meta.hop != 0) {
             Readqlen.apply();
         }

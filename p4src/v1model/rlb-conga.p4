@@ -121,7 +121,7 @@ struct metadata_t {
     // base
     bit<32> dst_addr;         // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;             // where to: a leaf, if there is a choice of ways to it
+    leaf_t  leaf;             // where to: a leaf, if there is a choice of paths to it
     port_t  first_port;       // the ports of the choice are first_port to
     path_t  last_path;        // first_port + last_path
     path_t  path;             // the choice: out_port - first_port

@@ -20,7 +20,7 @@ func adaptive(s *model.Switch) bool { return s.Is("rlb_adaptive") }
 // forget is after how long an ingress queue counts as empty.
 const forget = 10_000_000
 
-// countOnTofino counts a packet that has a way the first time, and warns if its
+// countOnTofino counts a packet that has a route the first time, and warns if its
 // queue is watched. With section IV each pass looks.
 func countOnTofino(s *model.Switch, p *model.Packet) {
 	if p.Passes == 0 {
