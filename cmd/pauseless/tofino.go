@@ -180,17 +180,17 @@ has such a report as tofino.json.`,
 			if output != "table" && output != "json" {
 				return usageErrorf(cmd, "-o is table or json, not %q", output)
 			}
-			programs, err := tofino.Read(args[0])
-			if err != nil {
-				return err
+			programs, missing := tofino.Read(args[0])
+			if len(programs) == 0 {
+				return missing
 			}
 			r := tofino.NewReport(programs, buildsOn)
 			if output == "json" {
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
-				return e.Encode(r.Rows())
+				return errors.Join(e.Encode(r.Rows()), missing)
 			}
-			return r.WriteText(cmd.OutOrStdout())
+			return errors.Join(r.WriteText(cmd.OutOrStdout()), missing)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")

@@ -6,6 +6,7 @@ package tofino
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -226,9 +227,11 @@ func exists(file string) bool {
 // Read finds every resources.json below a folder, with the context.json of the
 // folder above it. A program is called as the folder of its output, or as its
 // file says if that is the folder given. Where there is none, the folder's
-// tofino.json is read, a report that was kept.
+// tofino.json is read, a report that was kept. What compiled is returned even if
+// something else did not, which the error names.
 func Read(dir string) ([]*Program, error) {
 	var list []*Program
+	var missing error
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "resources.json" {
 			return err
@@ -243,7 +246,8 @@ func Read(dir string) ([]*Program, error) {
 		}
 		beside := filepath.Join(filepath.Dir(path), "..", "context.json")
 		if data, err = os.ReadFile(beside); err != nil {
-			return fmt.Errorf("%w: bfas writes it, with the instructions of stateful ALUs", err)
+			missing = errors.Join(missing, fmt.Errorf("%w: bfas writes it, with the instructions of stateful ALUs; did the program compile?", err))
+			return nil
 		}
 		if err := p.AddInstructions(beside, data); err != nil {
 			return err
@@ -259,7 +263,7 @@ func Read(dir string) ([]*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 {
+	if len(list) == 0 && missing == nil {
 		// A folder of results has the report alone.
 		if rows := filepath.Join(dir, "tofino.json"); exists(rows) {
 			return ReadRows(rows)
@@ -267,5 +271,5 @@ func Read(dir string) ([]*Program, error) {
 		return nil, fmt.Errorf("no resources.json below %s: compile with p4c-barefoot -g, or with \"pauseless tofino build\"", dir)
 	}
 	sort.Slice(list, func(i, k int) bool { return list[i].Name < list[k].Name })
-	return list, nil
+	return list, missing
 }

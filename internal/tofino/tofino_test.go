@@ -158,8 +158,9 @@ func TestReport(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "drill", "pipe", "context.json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "context.json: no such file") {
-		t.Errorf("without a context.json: error is %v", err)
+	// What did not compile keeps no other program out of the report.
+	if rest, err := Read(dir); err == nil || !strings.Contains(err.Error(), "drill/pipe/context.json: no such file") || len(rest) != 1 || rest[0].Name != "rlb-drill" {
+		t.Errorf("without a context.json: %v, error is %v", rest, err)
 	}
 	if _, err := Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no resources.json below") {
 		t.Errorf("an empty folder: error is %v", err)
