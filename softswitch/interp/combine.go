@@ -22,13 +22,7 @@ func (o *optimiser) combine(live []bitset) bool {
 	if !slices.Contains(gone, true) {
 		return false
 	}
-	old := o.code
-	o.rewrite(func(code []instr, i int) []instr {
-		if gone[i] {
-			return code
-		}
-		return append(code, old[i])
-	})
+	o.remove(gone)
 	return true
 }
 

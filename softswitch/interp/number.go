@@ -109,13 +109,7 @@ func (o *optimiser) number() bool {
 	if !changed {
 		return false
 	}
-	old := o.code
-	o.rewrite(func(code []instr, i int) []instr {
-		if gone[i] {
-			return code
-		}
-		return append(code, old[i])
-	})
+	o.remove(gone)
 	return true
 }
 

@@ -493,6 +493,17 @@ func (o *optimiser) rewrite(f func(code []instr, i int) []instr) {
 	o.findSections()
 }
 
+// remove takes out the instructions that are gone.
+func (o *optimiser) remove(gone []bool) {
+	old := o.code
+	o.rewrite(func(code []instr, i int) []instr {
+		if gone[i] {
+			return code
+		}
+		return append(code, old[i])
+	})
+}
+
 // insertLoads puts a load before the first use of each field that is not
 // loaded with its header, and a note behind each assignment.
 func (o *optimiser) insertLoads() {
@@ -603,14 +614,13 @@ func (o *optimiser) liveness() []bitset {
 // dropDead drops instructions whose results are not read, and reports whether
 // there were some.
 func (o *optimiser) dropDead(live []bitset) bool {
-	old := o.code
-	o.rewrite(func(code []instr, i int) []instr {
-		if e := o.effectsOf(i); e.pure && len(e.defs) > 0 && !slices.ContainsFunc(e.defs, live[i+1].has) {
-			return code
-		}
-		return append(code, old[i])
-	})
-	return len(o.code) < len(old)
+	gone := make([]bool, len(o.code))
+	for i := range gone {
+		e := o.effectsOf(i)
+		gone[i] = e.pure && len(e.defs) > 0 && !slices.ContainsFunc(e.defs, live[i+1].has)
+	}
+	o.remove(gone)
+	return slices.Contains(gone, true)
 }
 
 // prune leaves out fields that extraction loads and nothing reads.

@@ -4,7 +4,6 @@ package judge
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/pauseless/pauseless/internal/model"
@@ -14,125 +13,83 @@ import (
 // and that difference: fewer events, fewer cells that are not zero, shorter
 // frames and rounder numbers.
 func (j *Judge) Shrink(c *model.Case) (*model.Case, *Mismatch) {
-	diff := j.Run(c)
-	try := func(d *model.Case) bool {
-		m := j.Run(d)
-		if m != nil {
-			c, diff = d, m
+	s := &shrinker{j, c, j.Run(c), true}
+	for s.again {
+		s.again = false
+		if n := s.diff.Event; n < len(s.c.Events) {
+			s.try(func(d *model.Case) { d.Events = d.Events[:n] })
 		}
-		return m != nil
+		for i := len(s.c.Events) - 1; i >= 0; i-- {
+			s.try(func(d *model.Case) { leaveOut(d, i) })
+		}
+		s.leaveOutMore()
+		s.leaveOutCells()
+		s.simplify()
 	}
-	for again := true; again; {
-		again = false
-		if n := diff.Event; n < len(c.Events) {
-			d := *c
-			d.Events = slices.Clone(c.Events[:n])
-			again = try(&d) || again
-		}
-		for i := len(c.Events) - 1; i >= 0; i-- {
-			again = try(without(c, i)) || again
-		}
-		again = shrinkEvents(&c, try) || again
-		// Cells in halves, quarters and so on.
-		for size := (len(c.Cells) + 1) / 2; size > 0; size /= 2 {
-			for i := 0; i+size <= len(c.Cells); {
-				d := *c
-				d.Cells = slices.Delete(slices.Clone(c.Cells), i, i+size)
-				if !try(&d) {
-					i += size
-				} else {
-					again = true
-				}
-			}
-		}
-		again = j.simplify(&c, try) || again
-	}
-	shrinkConfig(&c, try)
-	for _, table := range slices.Sorted(maps.Keys(c.Config.Tables)) {
-		for _, i := range slices.Sorted(maps.Keys(c.Config.Tables[table])) {
-			d, config := *c, *c.Config
-			config.Tables = maps.Clone(config.Tables)
-			config.Tables[table] = maps.Clone(config.Tables[table])
-			delete(config.Tables[table], i)
-			d.Config = &config
-			if i != model.Default {
-				try(&d)
-			}
-		}
-	}
-	return c, diff
+	s.leaveOutConfig()
+	return s.c, s.diff
 }
 
-// without is a case without one of its events.
-func without(c *model.Case, i int) *model.Case {
-	d := *c
-	d.Events = slices.Delete(slices.Clone(c.Events), i, i+1)
-	if i < len(d.Events) {
-		d.Events[i].After += c.Events[i].After
-	}
-	return &d
+// A shrinker has the simplest case so far.
+type shrinker struct {
+	j     *Judge
+	c     *model.Case
+	diff  *Mismatch
+	again bool // something has become simpler
 }
 
-// shrinkEvents leaves out an event together with another one, the departure of
+// try keeps a change of the case if it still shows a difference.
+func (s *shrinker) try(change func(*model.Case)) bool {
+	d := *s.c
+	change(&d)
+	diff := s.j.Run(&d)
+	if diff != nil {
+		s.c, s.diff, s.again = &d, diff, true
+	}
+	return diff != nil
+}
+
+// leaveOut leaves out an event.
+func leaveOut(c *model.Case, i int) {
+	after := c.Events[i].After
+	c.Events = slices.Delete(slices.Clone(c.Events), i, i+1)
+	if i < len(c.Events) {
+		c.Events[i].After += after
+	}
+}
+
+// leaveOutMore leaves out an event together with another one, the departure of
 // the packet it was the arrival of, say; or with other random numbers, since
 // each packet draws some.
-func shrinkEvents(c **model.Case, try func(*model.Case) bool) bool {
-	for i := len((*c).Events) - 1; i >= 0; i-- {
-		d := without(*c, i)
-		for j := len(d.Events) - 1; j >= i; j-- {
-			if try(without(d, j)) {
-				return true
+func (s *shrinker) leaveOutMore() {
+	for i := len(s.c.Events) - 1; i >= 0; i-- {
+		for k := len(s.c.Events) - 2; k >= i; k-- {
+			if s.try(func(d *model.Case) { leaveOut(d, i); leaveOut(d, k) }) {
+				return
 			}
 		}
-		for d.Seed = range uint64(16) {
-			if try(d) {
-				return true
+		for seed := range uint64(16) {
+			if s.try(func(d *model.Case) { leaveOut(d, i); d.Seed = seed }) {
+				return
 			}
 		}
 	}
-	return false
 }
 
-// shrinkConfig leaves out entries of the configuration.
-func shrinkConfig(c **model.Case, try func(*model.Case) bool) {
-	for f := range reflect.TypeFor[model.Config]().NumField() {
-		field := func() reflect.Value { return reflect.ValueOf((*c).Config).Elem().Field(f) }
-		with := func(v reflect.Value) bool {
-			d := **c
-			config := *d.Config
-			reflect.ValueOf(&config).Elem().Field(f).Set(v)
-			d.Config = &config
-			return try(&d)
-		}
-		switch field().Kind() {
-		case reflect.Map:
-			if field().Type().Elem().Kind() == reflect.Map {
-				continue // tables are shrunk by entries
-			}
-			for _, key := range field().MapKeys() {
-				m := reflect.MakeMap(field().Type())
-				for _, k := range field().MapKeys() {
-					if k.Interface() != key.Interface() {
-						m.SetMapIndex(k, field().MapIndex(k))
-					}
-				}
-				with(m)
-			}
-		case reflect.Slice:
-			for i := field().Len() - 1; i >= 0; i-- {
-				v := reflect.MakeSlice(field().Type(), 0, 0)
-				v = reflect.AppendSlice(v, field().Slice(0, i))
-				with(reflect.AppendSlice(v, field().Slice(i+1, field().Len())))
+// leaveOutCells leaves out cells in halves, quarters and so on.
+func (s *shrinker) leaveOutCells() {
+	for size := (len(s.c.Cells) + 1) / 2; size > 0; size /= 2 {
+		for i := 0; i+size <= len(s.c.Cells); {
+			if !s.try(func(d *model.Case) { d.Cells = slices.Delete(slices.Clone(d.Cells), i, i+size) }) {
+				i += size
 			}
 		}
 	}
 }
 
 // simplify tries simpler values one by one.
-func (j *Judge) simplify(c **model.Case, try func(*model.Case) bool) bool {
-	changed := false
-	for i := range (*c).Events {
-		e := (*c).Events[i]
+func (s *shrinker) simplify() {
+	for i := range s.c.Events {
 		for _, f := range []func(*model.Event) bool{
 			func(e *model.Event) bool { ok := e.Elided > 0; e.Elided = 0; return ok },
 			func(e *model.Event) bool { ok := e.After > 1; e.After = 1; return ok },
@@ -142,18 +99,54 @@ func (j *Judge) simplify(c **model.Case, try func(*model.Case) bool) bool {
 			func(e *model.Event) bool { ok := e.Ahead != 0; e.Ahead = 0; return ok },
 			func(e *model.Event) bool { ok := e.Waited != 0 && !e.Near; e.Waited = 0; return ok },
 		} {
-			e := e
-			if !f(&e) {
-				continue
-			}
-			d := **c
-			d.Events = slices.Clone(d.Events)
-			d.Events[i] = e
-			if try(&d) {
-				changed = true
+			e := s.c.Events[i]
+			if f(&e) && s.try(func(d *model.Case) { d.Events = slices.Clone(d.Events); d.Events[i] = e }) {
 				break
 			}
 		}
 	}
-	return changed
+}
+
+// leaveOutConfig leaves out entries of the configuration, but no default
+// actions.
+func (s *shrinker) leaveOutConfig() {
+	with := func(change func(*model.Config)) {
+		s.try(func(d *model.Case) {
+			c := *d.Config
+			change(&c)
+			d.Config = &c
+		})
+	}
+	for i := len(s.c.Config.Hosts) - 1; i >= 0; i-- {
+		with(func(c *model.Config) { c.Hosts = slices.Delete(slices.Clone(c.Hosts), i, i+1) })
+	}
+	for i := len(s.c.Config.Nets) - 1; i >= 0; i-- {
+		with(func(c *model.Config) { c.Nets = slices.Delete(slices.Clone(c.Nets), i, i+1) })
+	}
+	for port := range s.c.Config.Neighbours {
+		with(func(c *model.Config) { c.Neighbours = without(c.Neighbours, port) })
+	}
+	for group := range s.c.Config.Groups {
+		with(func(c *model.Config) { c.Groups = without(c.Groups, group) })
+	}
+	for port := range s.c.Config.Forward {
+		with(func(c *model.Config) { c.Forward = without(c.Forward, port) })
+	}
+	for table, entries := range s.c.Config.Tables {
+		for i := range entries {
+			if i != model.Default {
+				with(func(c *model.Config) {
+					c.Tables = maps.Clone(c.Tables)
+					c.Tables[table] = without(c.Tables[table], i)
+				})
+			}
+		}
+	}
+}
+
+// without is a map without one of its keys.
+func without[M ~map[K]V, K comparable, V any](m M, key K) M {
+	m = maps.Clone(m)
+	delete(m, key)
+	return m
 }
