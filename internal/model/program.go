@@ -143,6 +143,15 @@ func (p *Program) Constant(name string) int64 {
 	return p.Constants[i].Value
 }
 
+// Parameter is the value of a parameter that the program was generated with.
+func (p *Program) Parameter(name string) float64 {
+	v, err := p.Value(name, p.Network)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return v
+}
+
 // Registers are the program's, by name or register.field.
 func (p *Program) Registers() []RegisterCells { return p.registers }
 

@@ -123,12 +123,8 @@ func hear(s *model.Switch, p *model.Packet) {
 	if !ok {
 		return
 	}
-	width, err := s.Value("ar.band", s.Network)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
 	i, known := int(p.Told["ar_last"])*8+p.Class, int64(path)+1
-	band := min(queue>>int64(math.Round(math.Log2(width))), highest)
+	band := min(queue>>int64(math.Round(math.Log2(s.Parameter("ar.band")))), highest)
 	*s.Cell("ar_band", path*8+p.Class) = band
 	news(s, i, known, band)
 	above := max(band-*s.Cell("ar_best.band", i), 0)

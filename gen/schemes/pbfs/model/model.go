@@ -11,10 +11,9 @@ func init() {
 		BTH: func(f *model.Frame, _ int) bool { return f.Marked() },
 		Registers: map[string]model.Register{
 			"slot_number": {Theme: model.Pausing, Draw: drawSlot,
-				Get: func(s *model.Switch, i int) (int64, bool) { n, _, ok := slotOf(s, i); return n, ok },
+				Get: func(s *model.Switch, i int) (int64, bool) { return *s.Cell("slot_number", i), slotOf(s, i) != nil },
 				Set: func(s *model.Switch, i int, v int64) {
-					r := rings(s)
-					r.in[i], r.ring[i/ringSize][v] = v, &Slot{}
+					*s.Cell("slot_number", i), rings(s)[i/ringSize][v] = v, &Slot{}
 				}},
 			"slot_bytes":  field(func(s *Slot) *model.Bytes { return &s.I }, 6000, model.Pausing),
 			"slot_marked": field(func(s *Slot) *model.Bytes { return &s.Marked }, 2000, model.Anything),
@@ -100,27 +99,18 @@ func (r Ring) Congested(c PBFS, n int64) (Postcard, bool) {
 // ringSize is how many slots the program remembers of a port.
 const ringSize = 16
 
-type allRings struct {
-	ring []Ring
-	in   []int64 // slot of a cell of the rings
-}
-
 func newRings(s *model.Switch) any {
-	r := &allRings{make([]Ring, s.Ports), make([]int64, ringSize*s.Ports)}
-	for i := range r.ring {
-		r.ring[i] = Ring{}
+	r := make([]Ring, s.Ports)
+	for i := range r {
+		r[i] = Ring{}
 	}
 	return r
 }
 
-func rings(s *model.Switch) *allRings { return model.Own[*allRings](s, "pbfs") }
+func rings(s *model.Switch) []Ring { return model.Own[[]Ring](s, "pbfs") }
 
-// slotOf finds what a cell of the rings holds.
-func slotOf(s *model.Switch, i int) (int64, *Slot, bool) {
-	n := rings(s).in[i]
-	slot, ok := rings(s).ring[i/ringSize][n]
-	return n, slot, ok
-}
+// slotOf finds what a cell of the rings holds, nil for nothing.
+func slotOf(s *model.Switch, i int) *Slot { return rings(s)[i/ringSize][*s.Cell("slot_number", i)] }
 
 // field is a register of one number of each slot; on a Tofino it has another
 // meaning, and no slots.
@@ -136,7 +126,7 @@ func field(of func(*Slot) *model.Bytes, most int64, theme model.Theme) model.Reg
 			if s.Tofino {
 				return *s.Cell("slot_qlen", i), true
 			}
-			if _, slot, ok := slotOf(s, i); ok {
+			if slot := slotOf(s, i); slot != nil {
 				return *of(slot), true
 			}
 			return 0, false
@@ -144,7 +134,7 @@ func field(of func(*Slot) *model.Bytes, most int64, theme model.Theme) model.Reg
 		Set: func(s *model.Switch, i int, v int64) {
 			if s.Tofino {
 				*s.Cell("slot_qlen", i) = v
-			} else if _, slot, ok := slotOf(s, i); ok {
+			} else if slot := slotOf(s, i); slot != nil {
 				*of(slot) = v
 			}
 		}}
@@ -168,11 +158,10 @@ func drawSlot(g *model.Drawer, i int) int64 {
 
 // fastStart is for a packet that has its port.
 func fastStart(s *model.Switch, p *model.Packet) {
-	r, n := rings(s), slot(s.Program, s.Config, p.Now)
+	ring, n := rings(s)[p.OutPort], slot(s.Program, s.Config, p.Now)
 	marked := p.BTH != nil && p.Marked()
-	ring := r.ring[p.OutPort]
 	ring.Packet(n, p.Length, *s.Cell("egress_qlen", s.Out(p)), marked)
-	in := &r.in[ringSize*p.OutPort+int(n&(ringSize-1))]
+	in := s.Cell("slot_number", ringSize*p.OutPort+int(n&(ringSize-1)))
 	if *in != n { // a ring has no room for more
 		delete(ring, *in)
 	}

@@ -7,7 +7,6 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "plb", EveryPacket: true, AllPorts: true,
-		State:  newState,
 		Base:   &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1, Early: true, Always: true},
 		Header: model.NewHeader("dst_leaf:16 probe:8 load:8 echo_load:8 tolerable:32"),
 		Fill: func(g *model.Drawer, h model.Fields) {
@@ -56,18 +55,8 @@ const (
 	probeMessage
 )
 
-// active is p_active of all paths.
-type active []bool
-
-func newState(s *model.Switch) any {
-	a := make(active, s.Leaves*s.PathCells)
-	for i := range a {
-		a[i] = true
-	}
-	return a
-}
-
-func isActive(s *model.Switch, i int) *bool { return &model.Own[active](s, "plb")[i] }
+// kickedOut is p_active the other way round: 1 for a path that is not.
+func kickedOut(s *model.Switch, i int) *int64 { return s.Cell("plb: kicked out", i) }
 
 // A PathState is the state of a path (section 3.2).
 type PathState int
@@ -190,7 +179,7 @@ const sojournShift = 3
 
 // path is what the switch knows of a path.
 func path(s *model.Switch, i int) Path {
-	return Path{RTT: *s.Cell("path_rtt", i), Util: *s.Cell("path_load", i), Active: *isActive(s, i)}
+	return Path{RTT: *s.Cell("path_rtt", i), Util: *s.Cell("path_load", i), Active: *kickedOut(s, i) == 0}
 }
 
 // rank is Algorithm 2's order of the paths in one number: the state in the upper
@@ -228,7 +217,9 @@ func pathRank() model.Register {
 			}
 			return rank(s, path(s, i)), true
 		},
-		Set: func(s *model.Switch, i int, v int64) { *s.Cell("path_rank", i), *isActive(s, i) = v, v != 0 && v != 1 },
+		Set: func(s *model.Switch, i int, v int64) {
+			*s.Cell("path_rank", i), *kickedOut(s, i) = v, model.Bit(v == 0 || v == 1)
+		},
 	}
 }
 
@@ -268,7 +259,7 @@ func learn(s *model.Switch, p *model.Packet) {
 		}
 		if h["echoed"] == 1 {
 			i := s.PathCell(src, int(h["echo_path"]))
-			*s.Cell("path_load", i), *isActive(s, i) = h["echo_load"], true
+			*s.Cell("path_load", i), *kickedOut(s, i) = h["echo_load"], 0
 		}
 	}
 	if h["probe"] == 1 {
@@ -287,7 +278,7 @@ func hearKickOut(s *model.Switch, p *model.Packet) {
 	if p.Hop == model.ToHost {
 		p.End()
 		if p.Local["leaf"] < int64(s.Leaves) {
-			*isActive(s, s.PathCell(p.Local["leaf"], int(p.Local["path"]))) = false
+			*kickedOut(s, s.PathCell(p.Local["leaf"], int(p.Local["path"]))) = 1
 		}
 	}
 }
@@ -320,7 +311,7 @@ func meetPause(s *model.Switch, p *model.Packet) {
 		p.Keep["waits"] = 1 // line 6
 	case p.Hop == model.ToChoice && s.Config.Leaf >= 0: // its source leaf is here
 		s.Note("kick-out")
-		*isActive(s, s.PathCell(p.Leaf, p.Path)) = false // line 11
+		*kickedOut(s, s.PathCell(p.Leaf, p.Path)) = 1 // line 11
 	case p.IP != nil: // the message goes to its source address
 		// Tell the source leaf, but not for every packet: at most once in a while
 		// of a path, which is known by a hash.

@@ -22,12 +22,8 @@ const (
 // othersWindow is the time in which all paths are measured: as many probe
 // intervals as there may be paths, rounded up to a power of two.
 func othersWindow(s *model.Switch) uint32 {
-	interval, err := s.Value("plb.probe_interval", s.Network)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	window := uint32(1)
-	for window < uint32(interval)*uint32(s.Paths) {
+	window, interval := uint32(1), uint32(s.Parameter("plb.probe_interval"))
+	for window < interval*uint32(s.Paths) {
 		window *= 2
 	}
 	return window

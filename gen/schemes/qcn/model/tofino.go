@@ -17,15 +17,8 @@ func (c QCN) longest() model.Bytes { return model.Ratio{Num: 115, Den: 100}.Time
 
 // generated is the configuration that the program was generated for, which its
 // constant tables have.
-func generated(s *model.Switch) (c QCN) {
-	for name, to := range map[string]*int64{"qcn.equilibrium": &c.Qeq, "qcn.weight": &c.W, "qcn.sample": &c.Base} {
-		v, err := s.Value(name, s.Network)
-		if err != nil {
-			panic("BUG: " + err.Error())
-		}
-		*to = int64(v)
-	}
-	return c
+func generated(s *model.Switch) QCN {
+	return QCN{int64(s.Parameter("qcn.equilibrium")), int64(s.Parameter("qcn.weight")), int64(s.Parameter("qcn.sample"))}
 }
 
 // levelOnTofino is the feedback of a queue that a sample leaves behind, in six

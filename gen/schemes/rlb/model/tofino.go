@@ -237,12 +237,8 @@ func limit(s *model.Switch, p *model.Packet, heard uint32, other *model.Path) fu
 	}
 	room := max(0, s.Setting("Stoprecir", "xoff")-int64(int32(p.QueueIn))-s.Setting("Stoprecir", "inflow"))
 	budget := room >> bits.Len(uint(s.Network.MTU-1))
-	passTime, err := s.Value("rlb.pass_time", s.Network)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
 	return func() bool {
-		worth, _ := worth(s, heard, p.Path, *other, int64(passTime))
+		worth, _ := worth(s, heard, p.Path, *other, int64(s.Parameter("rlb.pass_time")))
 		switch {
 		case before >= budget:
 			s.Note("denied by Eq. 5")
