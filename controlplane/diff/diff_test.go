@@ -152,6 +152,46 @@ func TestWhatReallyDiffersIsToldApart(t *testing.T) {
 	}
 }
 
+// What the text format has no words for is compared, too: ports that members
+// depend on, backups of replicas, bursts in excess, and meters whose rates are
+// zero, which are not those that are not configured.
+func TestWhatHasNoWordsIsToldApart(t *testing.T) {
+	s := program(t)
+	for _, c := range []struct {
+		line   string
+		change func(*p4v1.Entity)
+	}{
+		{"meter police[1]", func(e *p4v1.Entity) { e.GetMeterEntry().Config = &p4v1.MeterConfig{} }},
+		{"meter police[1] = cir 1 burst 1 pir 1 burst 1", func(e *p4v1.Entity) { e.GetMeterEntry().Config.Eburst = 1 }},
+		{"group spread 1 -> 1", func(e *p4v1.Entity) {
+			e.GetActionProfileGroup().Members[0].WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: []byte{1}}
+		}},
+		{"paths leaf=1 -> {forward(1)}", func(e *p4v1.Entity) {
+			//lint:ignore SA1019 servers in use do not know the younger field
+			e.GetTableEntry().GetAction().GetActionProfileActionSet().ActionProfileActions[0].WatchKind = &p4v1.ActionProfileAction_Watch{Watch: 1}
+		}},
+		{"multicast 1 -> 1", func(e *p4v1.Entity) {
+			e.GetPacketReplicationEngineEntry().GetMulticastGroupEntry().Replicas[0].BackupReplicas = []*p4v1.BackupReplica{{Port: []byte{2}}}
+		}},
+	} {
+		e := parse(t, s, c.line)
+		other := proto.Clone(e).(*p4v1.Entity)
+		c.change(other)
+		if diff.Equal(e, other) || !diff.Equal(other, proto.Clone(other).(*p4v1.Entity)) {
+			t.Errorf("%v and %v are equal", e, other)
+		}
+	}
+	// The older field says the same as the younger.
+	a := parse(t, s, "group spread 1 -> 1")
+	b := proto.Clone(a).(*p4v1.Entity)
+	a.GetActionProfileGroup().Members[0].WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: []byte{1}}
+	//lint:ignore SA1019 servers in use do not know the younger field
+	b.GetActionProfileGroup().Members[0].WatchKind = &p4v1.ActionProfileGroup_Member_Watch{Watch: 1}
+	if !diff.Equal(a, b) {
+		t.Errorf("%v and %v are told apart", a, b)
+	}
+}
+
 func BenchmarkCompute(b *testing.B) {
 	s := program(b)
 	var list []*p4v1.Entity

@@ -163,7 +163,8 @@ func appendValue(b []byte, e *p4v1.Entity) []byte {
 		b = append32(b, uint32(e.ActionProfileGroup.MaxSize))
 		var parts []string
 		for _, m := range e.ActionProfileGroup.Members {
-			parts = append(parts, string(append32(nil, m.MemberId, uint32(m.Weight))))
+			//lint:ignore SA1019 servers in use do not know the younger field
+			parts = append(parts, string(appendWatch(append32(nil, m.MemberId, uint32(m.Weight)), m.GetWatchPort(), m.GetWatch())))
 		}
 		return appendSorted(b, parts)
 	case *p4v1.Entity_PacketReplicationEngineEntry:
@@ -198,16 +199,42 @@ func appendSorted(b []byte, parts []string) []byte {
 	return b
 }
 
+// appendReplicas appends replicas in any order, each with its backups, whose
+// order decides which is tried first.
 func appendReplicas(b []byte, list []*p4v1.Replica) []byte {
 	parts := make([]string, len(list))
 	for i, r := range list {
-		parts[i] = string(append32(nil, schema.ReplicaPort(r), r.Instance))
+		part := append32(nil, schema.ReplicaPort(r), r.Instance)
+		for _, backup := range r.BackupReplicas {
+			part = append32(appendBytes(part, backup.Port), backup.Instance)
+		}
+		parts[i] = string(part)
 	}
 	return appendSorted(b, parts)
 }
 
+// appendMeter tells a meter that is not configured, and so passes everything,
+// from one whose rates are zero, and so passes nothing.
 func appendMeter(b []byte, c *p4v1.MeterConfig) []byte {
-	return append64(append64(append64(append64(b, c.GetCir()), c.GetCburst()), c.GetPir()), c.GetPburst())
+	if c == nil {
+		return b
+	}
+	for _, v := range []int64{c.Cir, c.Cburst, c.Pir, c.Pburst, c.Eburst} {
+		b = append64(b, v)
+	}
+	return b
+}
+
+// appendWatch appends the port that a member of a group depends on, in
+// whichever of its two fields it is; nothing if there is none.
+func appendWatch(b, port []byte, old int32) []byte {
+	if len(port) > 0 {
+		return appendBytes(b, port)
+	}
+	if old == 0 {
+		return b
+	}
+	return appendBytes(b, binary.BigEndian.AppendUint32(nil, uint32(old)))
 }
 
 func appendTableAction(b []byte, a *p4v1.TableAction) []byte {
@@ -221,7 +248,8 @@ func appendTableAction(b []byte, a *p4v1.TableAction) []byte {
 	case *p4v1.TableAction_ActionProfileActionSet:
 		var parts []string
 		for _, x := range a.ActionProfileActionSet.GetActionProfileActions() {
-			parts = append(parts, string(append32(appendAction(nil, x.Action), uint32(x.Weight))))
+			//lint:ignore SA1019 servers in use do not know the younger field
+			parts = append(parts, string(appendWatch(append32(appendAction(nil, x.Action), uint32(x.Weight)), x.GetWatchPort(), x.GetWatch())))
 		}
 		return appendSorted(append(b, 's'), parts)
 	}
