@@ -537,8 +537,13 @@ func stamp(s *Switch, p *Packet) {
 		s.Note("stamp")
 		h["stamped"], h["stamp"], *last = 1, Mod32(p.Now), p.Now
 	}
+	s.Echo(p, p.Now)
+}
+
+// Echo writes the echo that waits for a ride to a leaf, if there is one.
+func (s *Switch) Echo(p *Packet, now Time) {
 	if waiting := s.Cell("echo_path", int(p.Leaf)); *waiting != 0 {
-		h["echoed"], h["echo_path"], h["echo"] = 1, *waiting-1, Mod32(p.Now-*s.Cell("echo_age", int(p.Leaf)))
+		p.Fabric["echoed"], p.Fabric["echo_path"], p.Fabric["echo"] = 1, *waiting-1, Mod32(now-*s.Cell("echo_age", int(p.Leaf)))
 		*waiting = 0
 	}
 }

@@ -352,6 +352,11 @@ func (p *Packet) Cut(n int) { p.limit = n }
 // End drops the packet.
 func (p *Packet) End() { p.ends = true }
 
+// ToNeighbour makes the packet a message to a neighbour, with what is behind it.
+func (p *Packet) ToNeighbour(src uint64, local Fields, rest []byte) {
+	p.Frame = &Frame{Dst: 0x0180c200000e, Src: src, Type: TypeLocal, Rest: rest, Elided: p.Elided, Local: local}
+}
+
 // Multicast sends the packet to a group of ports, in the highest class.
 func (p *Packet) Multicast(s *Switch, group int) {
 	p.Outcome.Drop, p.Outcome.Group = false, group

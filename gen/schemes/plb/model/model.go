@@ -317,7 +317,7 @@ func meetPause(s *model.Switch, p *model.Packet) {
 		// of a path, which is known by a hash.
 		told := s.Cell("told_at", messageCell(h["src_leaf"], h["dst_leaf"], h["path"]))
 		if model.Mod32(p.Now-*told) >= cost["tell_again"] &&
-			p.Request(&model.Message{Of: "plb", Kind: kickOutMessage, Session: p.InPort, V: model.Fields{"path": h["path"], "leaf": h["dst_leaf"]}}) {
+			p.Request(&model.Message{Of: "plb", Kind: kickOutMessage, Session: p.InPort, V: model.Fields{"path": h["path"], "leaf": h["dst_leaf"], "host": p.IP.Src()}}) {
 			s.Note("kick-out told")
 			*told = p.Now
 		}
@@ -349,15 +349,20 @@ func probe(s *model.Switch, p *model.Packet) {
 }
 
 func message(_ *model.Switch, p *model.Packet) {
-	m, f := p.Message(), p.Frame
+	m := p.Message()
 	if m.Kind == probeMessage {
-		f.Fabric = model.Fields{"src_leaf": m.V["from"], "path": m.V["path"], "stamped": 1, "stamp": model.Mod32(p.Left), "dst_leaf": m.V["to"], "probe": 1, "tolerable": 1<<32 - 1}
+		p.Fabric = model.Fields{"src_leaf": m.V["from"], "path": m.V["path"], "stamped": 1, "stamp": model.Mod32(p.Left), "dst_leaf": m.V["to"], "probe": 1, "tolerable": 1<<32 - 1}
 		p.Cut(64)
 		return
 	}
-	p.Frame = &model.Frame{Dst: 0x0180c200000e, Src: f.Src, Type: model.TypeLocal, Rest: f.Rest, Elided: f.Elided,
-		Local: model.Fields{"kind": kindKickOut, "path": m.V["path"], "leaf": m.V["leaf"], "host": f.IP.Src()}}
+	kickOutFrame(p, p.Rest)
 	p.Cut(60)
+}
+
+// kickOutFrame is the message to leave a path.
+func kickOutFrame(p *model.Packet, rest []byte) {
+	v := p.Message().V
+	p.ToNeighbour(p.Src, model.Fields{"kind": kindKickOut, "path": v["path"], "leaf": v["leaf"], "host": v["host"]}, rest)
 }
 
 // depart is lines 6 to 8 of Algorithm 1 for a packet that waited, and what the

@@ -227,11 +227,7 @@ func beginOnTofino(s *model.Switch, p *model.Packet) {
 
 // messageOnTofino makes a copy into a message to leave a path. What it was a
 // copy of follows, but for Ethernet's header.
-func messageOnTofino(_ *model.Switch, p *model.Packet) {
-	v := p.Message().V
-	p.Frame = &model.Frame{Dst: 0x0180c200000e, Src: p.Src, Type: model.TypeLocal, Rest: p.Raw[14:], Elided: p.Elided,
-		Local: model.Fields{"kind": kindKickOut, "path": v["path"], "leaf": v["leaf"], "host": v["host"]}}
-}
+func messageOnTofino(_ *model.Switch, p *model.Packet) { kickOutFrame(p, p.Raw[14:]) }
 
 // readOnTofino is what the destination leaf keeps of a header, to echo it. A
 // probe ends there.
@@ -266,10 +262,7 @@ func writeOnTofino(s *model.Switch, p *model.Packet) {
 		h["probe"], h["tolerable"] = 1, 1<<32-1
 		return
 	}
-	if waiting := s.Cell("echo_path", leaf); *waiting != 0 {
-		h["echoed"], h["echo_path"], h["echo"] = 1, *waiting-1, model.Mod32(int64(now)-*s.Cell("echo_age", leaf))
-		*waiting = 0
-	}
+	s.Echo(p, int64(now))
 }
 
 // departOnTofino has the packet pay for its wait, and tells ingress what to

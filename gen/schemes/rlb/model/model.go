@@ -177,8 +177,8 @@ func warning(s *model.Switch, p *model.Packet, port int, class int64, on bool, r
 		p.End()
 		return
 	}
-	p.Frame = &model.Frame{Dst: 0x0180c200000e, Src: uint64(c["mac"]), Type: model.TypeLocal, Rest: rest, Elided: p.Elided,
-		Local: model.Fields{"kind": kindWarning, "priority": class, "active": model.Bit(on), "hops": c["hops"], "origin": c["switch_id"], "port": int64(port), "scope": c["scope"], "hold": c["hold"]}}
+	p.ToNeighbour(uint64(c["mac"]), model.Fields{"kind": kindWarning, "priority": class, "active": model.Bit(on), "hops": c["hops"],
+		"origin": c["switch_id"], "port": int64(port), "scope": c["scope"], "hold": c["hold"]}, rest)
 	if s.Tofino {
 		s.Counted["warnings_sent"]++
 	} else {
