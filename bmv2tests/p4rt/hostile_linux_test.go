@@ -68,7 +68,7 @@ func TestHostileClients(t *testing.T) {
 	}
 	defer sw.Wait()
 	defer sw.Process.Kill()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
 			break

@@ -130,14 +130,15 @@ func (s *Server) Restart(t TB, keep bool) {
 	s.streams = make(map[*stream]bool)
 	s.mu.Unlock()
 	// The port was ours a moment ago; the system may take as long to agree.
-	var err error
-	for range 100 {
-		if err = s.listen(s.addr); err == nil {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		err := s.listen(s.addr)
+		if err == nil {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
 	}
-	t.Fatal(err)
 }
 
 // Cut breaks all streams, as a network that forgets connections does.
