@@ -154,11 +154,10 @@ func AsUDP(b []byte) UDP {
 	return UDP(b)
 }
 
-func (b UDP) SrcPort() uint16  { return be.Uint16(b[0:]) }
-func (b UDP) DstPort() uint16  { return be.Uint16(b[2:]) }
-func (b UDP) Len() int         { return int(be.Uint16(b[4:])) }
-func (b UDP) Checksum() uint16 { return be.Uint16(b[6:]) }
-func (b UDP) Payload() []byte  { return b[UDPLen:] }
+func (b UDP) SrcPort() uint16 { return be.Uint16(b[0:]) }
+func (b UDP) DstPort() uint16 { return be.Uint16(b[2:]) }
+func (b UDP) Len() int        { return int(be.Uint16(b[4:])) }
+func (b UDP) Payload() []byte { return b[UDPLen:] }
 
 // Set fills the header of a datagram of n bytes, header included, with the
 // checksum left out (zero), as RoCEv2 senders do.

@@ -86,9 +86,8 @@ const (
 	SyndromeNAKPSNSequence uint8 = 0x60
 )
 
-func (b AETH) Syndrome() uint8 { return b[0] }
-func (b AETH) IsNAK() bool     { return b[0]>>5 == 3 }
-func (b AETH) MSN() uint32     { return be.Uint32(b) & 0xffffff }
+func (b AETH) IsNAK() bool { return b[0]>>5 == 3 }
+func (b AETH) MSN() uint32 { return be.Uint32(b) & 0xffffff }
 
 // Set fills the whole header.
 func (b AETH) Set(syndrome uint8, msn uint32) {
