@@ -134,7 +134,7 @@ func TestTCPRepeatsAfterDuplicates(t *testing.T) {
 	o, _ = w.connect(a, b, Flow{Size: 8000})
 	w.until(20 * vtime.Millisecond)
 	if o.Ended() < w.cfg.RTO || a.Stats.Timeouts != 1 || o.Resent() != 1 {
-		t.Errorf("ended at %v after %d timeouts, %d sent again", o.Ended(), a.Stats.Timeouts, o.Resent())
+		t.Errorf("ended at %v after %d timeouts, %d retransmissions", o.Ended(), a.Stats.Timeouts, o.Resent())
 	}
 }
 

@@ -422,7 +422,7 @@ func (n *Network) Dialer(from string) func(context.Context, string) (net.Conn, e
 			if !n.separated(from, to) {
 				break
 			}
-			// A SYN that is lost is sent again.
+			// A SYN that is lost is retransmitted.
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
