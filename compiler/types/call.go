@@ -168,7 +168,7 @@ func (c *Checker) callBuiltin(x *operand, e *syntax.CallExpr, call *Call, name s
 	case "minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes":
 		width := Width
 		if name[1] == 'i' {
-			width = MinWidth
+			width = minWidth
 		}
 		n, ok := width(t)
 		if !ok {
@@ -178,7 +178,7 @@ func (c *Checker) callBuiltin(x *operand, e *syntax.CallExpr, call *Call, name s
 		if name[len(name)-2] == 'e' {
 			n = (n + 7) / 8
 		}
-		x.set(constant, Int, MakeInt(int64(n)))
+		x.set(constant, Int, makeInt(int64(n)))
 	}
 	if len(e.Args) > 0 {
 		c.errorf(e.Args[0].Pos(), CodeArgument, "%s takes no arguments", name)

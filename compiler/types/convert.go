@@ -21,7 +21,7 @@ func (c *Checker) convertible(x *operand, t Type) bool {
 		case Int:
 			return isBits(newTypeBase(t)) && x.isConst()
 		case NoHeader:
-			return IsHeader(t) || isUnion(t)
+			return isHeader(t) || isUnion(t)
 		case Default:
 			return ZeroValue(t) != nil
 		case Dontcare:
@@ -315,9 +315,9 @@ func (c *Checker) castValue(x *operand, t Type) Value {
 	case BoolValue:
 		if isBits(to) {
 			if v {
-				return MakeInt(1)
+				return makeInt(1)
 			}
-			return MakeInt(0)
+			return makeInt(0)
 		}
 	case IntValue:
 		switch to := to.(type) {

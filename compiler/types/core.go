@@ -76,7 +76,7 @@ func fixedSize(t Type) bool {
 		return true
 	}
 	most, ok := Width(t)
-	least, _ := MinWidth(t)
+	least, _ := minWidth(t)
 	return ok && most == least && !hasUnion(t)
 }
 

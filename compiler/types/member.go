@@ -186,7 +186,7 @@ func (c *Checker) arrayMember(x *operand, e *syntax.MemberExpr, t *Array) bool {
 		}
 		return true
 	case "size":
-		x.set(constant, smallBits[32], MakeInt(int64(t.Size)))
+		x.set(constant, smallBits[32], makeInt(int64(t.Size)))
 		return true
 	case "push_front", "pop_front":
 		if x.mode != variable {

@@ -16,8 +16,8 @@ func isStruct(t Type, k StructKind) bool {
 	return ok && s.Kind == k
 }
 
-// IsHeader reports whether t is a header type.
-func IsHeader(t Type) bool { return isStruct(t, Header) }
+// isHeader reports whether t is a header type.
+func isHeader(t Type) bool { return isStruct(t, Header) }
 
 func isUnion(t Type) bool { return isStruct(t, HeaderUnion) }
 
@@ -141,18 +141,18 @@ func Width(t Type) (bits int, ok bool) {
 	return 0, false
 }
 
-// MinWidth returns the least number of bits of a value of type t: a varbit
+// minWidth returns the least number of bits of a value of type t: a varbit
 // counts nothing, a union as much as its smallest header.
-func MinWidth(t Type) (bits int, ok bool) {
+func minWidth(t Type) (bits int, ok bool) {
 	switch t := t.(type) {
 	case *Varbit:
 		return 0, true
 	case *Array:
-		n, ok := MinWidth(t.Elem)
+		n, ok := minWidth(t.Elem)
 		return n * t.Size, ok
 	case *Tuple:
 		for _, e := range t.Elems {
-			n, ok := MinWidth(e)
+			n, ok := minWidth(e)
 			if !ok {
 				return 0, false
 			}
@@ -161,7 +161,7 @@ func MinWidth(t Type) (bits int, ok bool) {
 		return bits, true
 	case *Struct:
 		for i, f := range t.Fields {
-			n, ok := MinWidth(f.Type)
+			n, ok := minWidth(f.Type)
 			switch {
 			case !ok:
 				return 0, false

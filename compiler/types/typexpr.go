@@ -357,7 +357,7 @@ func (c *Checker) canContain(k StructKind, t Type, nested bool) bool {
 	switch k {
 	case HeaderUnion:
 		_, param := t.(*TypeParam)
-		return IsHeader(t) || param
+		return isHeader(t) || param
 	case Header:
 		switch t := t.(type) {
 		case *Basic:

@@ -51,8 +51,8 @@ func (v ListValue) String() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// MakeInt returns n as a value.
-func MakeInt(n int64) IntValue { return IntValue{big.NewInt(n)} }
+// makeInt returns n as a value.
+func makeInt(n int64) IntValue { return IntValue{big.NewInt(n)} }
 
 // equalValues reports whether two values of the same type are equal.
 func equalValues(a, b Value) bool {
@@ -119,19 +119,19 @@ func ZeroValue(t Type) Value {
 		case Bool:
 			return BoolValue(false)
 		case Int:
-			return MakeInt(0)
+			return makeInt(0)
 		case String:
 			return StringValue("")
 		case Error:
 			return MemberValue("NoError")
 		}
 	case *Bits:
-		return MakeInt(0)
+		return makeInt(0)
 	case *NewType:
 		return ZeroValue(t.Base)
 	case *Enum:
 		if t.Underlying != nil {
-			return MakeInt(0)
+			return makeInt(0)
 		}
 		return MemberValue(t.Members[0])
 	case *Tuple:

@@ -454,7 +454,7 @@ func (g *Drawer) hasFormulas(t *manifest.Table) bool {
 // parameters and a link at random.
 func (g *Drawer) arguments(t *manifest.Table) Args {
 	values := map[string]float64{
-		"rate": float64(Pick(g, UsualRates...)), "mtu": float64(64 + g.UpTo(1500)), "rtt": float64(g.UpTo(g.Pace)),
+		"rate": float64(Pick(g, usualRates...)), "mtu": float64(64 + g.UpTo(1500)), "rtt": float64(g.UpTo(g.Pace)),
 		"node.leaf": float64(g.Config.Leaf), "node.scope": float64(Pick(g, g.Config.Leaf&0xffff, 0xffff)), "node.relays": float64(g.UpTo(3)),
 		"node.id": float64(g.UpTo(65535)), "node.id12": float64(g.UpTo(4095)), "node.mac": float64(g.UpTo(1 << 40)),
 	}
@@ -490,7 +490,7 @@ func (g *Drawer) amount(unit string) float64 {
 		}
 		return tick * float64(Pick(g, 1, g.Pace, g.Pace, g.UpTo(4*g.Pace)))
 	case "bps":
-		return float64(Pick(g, UsualRates...))
+		return float64(Pick(g, usualRates...))
 	case "fraction":
 		return g.R.Float64()
 	default:

@@ -57,7 +57,7 @@ func init() {
 	Add(Scheme{Name: "ingress_qlen", Registers: map[string]Register{"ingress_qlen": {Theme: Predicting}}})
 	Add(Scheme{Name: "dre",
 		Arguments: map[string]func(*Drawer, Args) int64{"link.weight": func(g *Drawer, _ Args) int64 {
-			return Pick(g, weightOf(Pick(g, UsualRates...)), weightOf(Pick(g, UsualRates...)), g.UpTo(1<<20))
+			return Pick(g, weightOf(Pick(g, usualRates...)), weightOf(Pick(g, usualRates...)), g.UpTo(1<<20))
 		}},
 		Registers: map[string]Register{
 			"link_load":        {Draw: func(g *Drawer, _ int) int64 { return g.Near(70_000, 0xe000, 8192, 0xff00, 65536) }},
@@ -394,16 +394,16 @@ func (s *Switch) LinkLoad(port int, now Time) int64 {
 // window of 2^17 ns.
 const windowBits = 17
 
-// UsualRates are those of links whose products a Tofino can look up.
-var UsualRates = []vtime.Rate{vtime.Gbps, 10 * vtime.Gbps, 25 * vtime.Gbps, 40 * vtime.Gbps, 50 * vtime.Gbps, 100 * vtime.Gbps}
+// usualRates are those of links whose products a Tofino can look up.
+var usualRates = []vtime.Rate{vtime.Gbps, 10 * vtime.Gbps, 25 * vtime.Gbps, 40 * vtime.Gbps, 50 * vtime.Gbps, 100 * vtime.Gbps}
 
-// TofinoUnits are the units of a Tofino.
-var TofinoUnits = manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}
+// tofinoUnits are the units of a Tofino.
+var tofinoUnits = manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}
 
-func weightOf(r vtime.Rate) int64 { return int64(manifest.LoadWeight(TofinoUnits, r)) }
+func weightOf(r vtime.Rate) int64 { return int64(manifest.LoadWeight(tofinoUnits, r)) }
 
 func drawSent(g *Drawer, _ int) int64 {
-	full := int64(Pick(g, UsualRates...).Bytes(TofinoUnits.LoadTime()))
+	full := int64(Pick(g, usualRates...).Bytes(tofinoUnits.LoadTime()))
 	return g.Near(full, full*g.UpTo(8)/8, full*g.UpTo(8)/8/4096*4096)
 }
 
@@ -422,10 +422,10 @@ func (s *Switch) SentPart(p *Packet, parts int64) int64 {
 		*last = int64(before)
 	}
 	part := int64(0)
-	for _, r := range UsualRates {
+	for _, r := range usualRates {
 		if weightOf(r) == weight {
 			const unit = 4096
-			full := int64(r.Bytes(TofinoUnits.LoadTime()))
+			full := int64(r.Bytes(tofinoUnits.LoadTime()))
 			for n := int64(1); n < parts && full*n/parts/unit <= *last/unit; n++ {
 				part = n
 			}
@@ -450,8 +450,8 @@ func (s *Switch) AddSum(bytes, number string, i int, period, n uint32) (before u
 // CellTime is the least power of two of nanoseconds that a cell takes on a
 // port's link, where that has one of the usual rates.
 func (s *Switch) CellTime(port int) uint32 {
-	for _, rate := range UsualRates {
-		if int64(manifest.Quantum(TofinoUnits, rate)) == s.Config.Tables["pfc_port"][port]["unit"] {
+	for _, rate := range usualRates {
+		if int64(manifest.Quantum(tofinoUnits, rate)) == s.Config.Tables["pfc_port"][port]["unit"] {
 			t := uint32(1)
 			for vtime.Time(t)*vtime.Nanosecond < rate.TxTime(manifest.CellBytes) {
 				t *= 2
