@@ -87,6 +87,9 @@ func TestWrongCountsOfLinksAreFound(t *testing.T) {
 	b := newBed(t, pairOfLeaves)
 	b.add(b.flow("h1", "h5", 100_000, 0))
 	b.until(10 * vtime.Microsecond)
+	for _, n := range b.engine.nodes { // conserve has looked: have it look again
+		n.checked--
+	}
 	p := b.pipes[0][0]
 	p.taken.Bytes++
 	if err := b.conserve(); err == nil || !strings.Contains(err.Error(), "bytes on port 1") {

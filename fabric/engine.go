@@ -41,6 +41,7 @@ type node struct {
 	fault    *nodeFault // nil: none
 	received uint64     // frames
 	handled  uint64     // events
+	checked  uint64     // of them, when conserve last looked
 	weight   uint64     // events of late, to balance the load
 	warm     byte
 	pauses   []PauseEvent
@@ -277,8 +278,6 @@ func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now v
 			defer l.Unlock()
 		}
 	}
-	e.crew.start()
-	defer e.crew.stop()
 	next := vtime.Never
 	for _, n := range e.nodes {
 		n.next = n.firstEvent()
@@ -287,6 +286,10 @@ func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now v
 	limit := until
 	if limit < vtime.Never {
 		limit++
+	}
+	if next < limit { // time without events needs no threads
+		e.crew.start()
+		defer e.crew.stop()
 	}
 	for next < limit {
 		end := limit
