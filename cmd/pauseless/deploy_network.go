@@ -19,7 +19,8 @@ import (
 // deployed is what ctl needs to know of a network that deploy has built. It is
 // in a file beside the network's logs.
 type deployed struct {
-	Topology string           `json:"topology"` // file
+	Topology string           `json:"topology"`        // file
+	Scale    int64            `json:"scale,omitempty"` // links are so many times slower
 	Switches []deployedSwitch `json:"switches"`
 }
 
@@ -28,6 +29,9 @@ type deployedSwitch struct {
 	Addr   string `json:"addr"`
 	Device uint64 `json:"device"`
 	Thrift string `json:"thrift,omitempty"`
+	// Metrics is host:port; Interfaces are those of the ports, from 1.
+	Metrics    string   `json:"metrics,omitempty"`
+	Interfaces []string `json:"interfaces,omitempty"`
 }
 
 func deployedFile(name string) string { return filepath.Join(netns.Dir(name), "network.json") }
@@ -38,9 +42,13 @@ func (d *deployment) note() error {
 	if err != nil {
 		return err
 	}
-	n := deployed{Topology: file}
-	for _, t := range d.lab.Targets() {
-		n.Switches = append(n.Switches, deployedSwitch{t.Name, t.Addr, t.DeviceID, t.Thrift})
+	n := deployed{Topology: file, Scale: d.lab.Plan.Scale}
+	for i, t := range d.lab.Targets() {
+		s := deployedSwitch{Name: t.Name, Addr: t.Addr, Device: t.DeviceID, Thrift: t.Thrift, Metrics: d.lab.Plan.Switches[i].Metrics}
+		for _, p := range d.lab.Plan.Switches[i].Ports {
+			s.Interfaces = append(s.Interfaces, p.Interface)
+		}
+		n.Switches = append(n.Switches, s)
 	}
 	text, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
@@ -52,30 +60,39 @@ func (d *deployment) note() error {
 // deployedTargets returns the switches of a network by its name, and the file
 // of its topology.
 func deployedTargets(name string) ([]controlplane.Target, string, error) {
-	up, err := netns.List()
+	n, err := readDeployed(name)
 	if err != nil {
 		return nil, "", err
-	}
-	if !slices.Contains(up, name) {
-		if len(up) == 0 {
-			return nil, "", fmt.Errorf("no network %s is up, nor any other; `pauseless deploy netns` builds one", name)
-		}
-		return nil, "", fmt.Errorf("no network %s is up%s", name, didYouMean(name, up))
-	}
-	text, err := os.ReadFile(deployedFile(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", fmt.Errorf("network %s is not ready yet, or was built by a Mininet script: give --addr", name)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	var n deployed
-	if err := json.Unmarshal(text, &n); err != nil {
-		return nil, "", fmt.Errorf("%s: %w", deployedFile(name), err)
 	}
 	var targets []controlplane.Target
 	for _, s := range n.Switches {
 		targets = append(targets, controlplane.Target{Name: s.Name, Addr: s.Addr, DeviceID: s.Device, Thrift: s.Thrift})
 	}
 	return targets, n.Topology, nil
+}
+
+// readDeployed reads what is known of a network by its name.
+func readDeployed(name string) (*deployed, error) {
+	up, err := netns.List()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(up, name) {
+		if len(up) == 0 {
+			return nil, fmt.Errorf("no network %s is up, nor any other; `pauseless deploy netns` builds one", name)
+		}
+		return nil, fmt.Errorf("no network %s is up%s", name, didYouMean(name, up))
+	}
+	text, err := os.ReadFile(deployedFile(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("network %s is not ready yet, or was built by a Mininet script: give --addr", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var n deployed
+	if err := json.Unmarshal(text, &n); err != nil {
+		return nil, fmt.Errorf("%s: %w", deployedFile(name), err)
+	}
+	return &n, nil
 }

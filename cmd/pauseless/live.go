@@ -13,10 +13,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"github.com/pauseless/pauseless/testbed/record"
 	"github.com/pauseless/pauseless/testbed/result"
@@ -32,6 +35,7 @@ type liveFlags struct {
 	tlsCA               string
 	every               time.Duration
 	threads             int
+	metrics             []string
 }
 
 func newLiveCmd() *cobra.Command {
@@ -45,11 +49,12 @@ time line to play, slow down and step through.
 
 What it shows is a recording (of ` + "`pauseless fabric run --record` or `pauseless demo`" + `),
 a scenario, which it runs meanwhile, or switches (--topology, --network), whose
-registers it reads again and again. It only reads, and listens on loopback if
-not told otherwise.`,
+registers and metrics (--metrics) it reads again and again. Of a network that
+deploy has built it knows where those are, and what its interfaces count. It
+only reads, and listens on loopback if not told otherwise.`,
 		Example: `  pauseless live out/demo/replay.rec
   pauseless live scenario.yaml
-  pauseless live --topology fabric.yaml --every 200ms
+  pauseless live --topology fabric.yaml --metrics l1=127.0.0.1:9100,s1=127.0.0.1:9101 --every 200ms
   pauseless live run.rec --html run.html    # a page that is one file`,
 	}
 	fl := cmd.Flags()
@@ -63,6 +68,7 @@ not told otherwise.`,
 	fl.DurationVar(&f.every, "every", 500*time.Millisecond, "time between two readings of switches")
 	fl.StringSliceVar(&f.addrs, "addr", nil, "a switch, [NAME=]HOST:PORT[/DEVICE], whose name is in --topology")
 	fl.StringSliceVar(&f.thrift, "thrift", nil, "a switch's Thrift server, [NAME=]HOST:PORT, for registers of BMv2")
+	fl.StringSliceVar(&f.metrics, "metrics", nil, "a switch's metrics, [NAME=]HOST:PORT, as of `pauseless switch --http`: for the use of links, PAUSE and queues")
 	fl.StringVar(&f.topology, "topology", "", "`FILE` with the network and its switches' addresses")
 	fl.StringVar(&f.network, "network", "", "a network that `pauseless deploy` brought up, by `NAME`")
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "patience with each call to a switch")
@@ -171,7 +177,11 @@ func (f *liveFlags) switches(cmd *cobra.Command) error {
 	if f.net == nil {
 		return fmt.Errorf("the topology of %s is not there any more", f.network)
 	}
-	p, err := record.NewPoller(cmd.Context(), f.net, fabric, f.every, record.DefaultLimits)
+	o := record.PollOptions{Every: f.every, Limits: record.DefaultLimits}
+	if err := f.counters(cmd, fabric, &o); err != nil {
+		return err
+	}
+	p, err := record.NewPoller(cmd.Context(), f.net, fabric, o)
 	if err != nil {
 		return err
 	}
@@ -191,6 +201,42 @@ func (f *liveFlags) switches(cmd *cobra.Command) error {
 			}
 		}
 	})
+}
+
+// counters finds what counts beside registers: metrics that are named, or what
+// is known of a network on this machine.
+func (f *liveFlags) counters(cmd *cobra.Command, fabric *controlplane.Fabric, o *record.PollOptions) error {
+	o.Counters = make(map[string]record.Counters)
+	if f.network != "" {
+		n, err := readDeployed(f.network)
+		if err != nil {
+			return err
+		}
+		o.Scale = n.Scale
+		for _, s := range n.Switches {
+			switch {
+			case s.Metrics != "":
+				o.Counters[s.Name] = record.NewMetrics(s.Metrics, f.timeout)
+			case len(s.Interfaces) > 0:
+				o.Counters[s.Name] = &record.Interfaces{Names: s.Interfaces}
+			}
+		}
+	}
+	sessions := fabric.Sessions()
+	if len(f.metrics) > len(sessions) {
+		return usageErrorf(cmd, "%d --metrics addresses for %d switches", len(f.metrics), len(sessions))
+	}
+	for i, text := range f.metrics {
+		name, addr, named := strings.Cut(text, "=")
+		if !named {
+			name, addr = sessions[i].Name(), text
+		}
+		if !slices.ContainsFunc(sessions, func(s *controlplane.Session) bool { return s.Name() == name }) {
+			return usageErrorf(cmd, "--metrics: no switch is called %q", name)
+		}
+		o.Counters[name] = record.NewMetrics(addr, f.timeout)
+	}
+	return nil
 }
 
 // serve serves the page until Ctrl-C, with work going on beside it.

@@ -18,6 +18,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/live"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/record"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
@@ -226,5 +227,72 @@ until: 20ms
 		if strings.Count(text, want) == 0 {
 			t.Errorf("nobody said %q:\n%s", want, text)
 		}
+	}
+}
+
+// Real switches are shown with what they count: the use of links from
+// interfaces or metrics, PAUSE from metrics or, of BMv2, over Thrift from the
+// register of the program that pauses in its stead.
+func TestLiveShowsRealSwitches(t *testing.T) {
+	eachKind(t, "zl-show", shown)
+}
+
+func shown(t *testing.T, o live.Options) {
+	s := readScenario(t, `
+name: show
+network:
+  leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}
+  switch: {buffer: 9MB, pfc: {xoff: 16KB}}
+profiles: [drill-bmv2]
+hosts: {cc: {algorithm: none}}
+traffic:
+- incast: {degree: 2, from: "leaf:l2", size: 400KB, to: h1, start: 20us}
+until: 50ms
+`)
+	profile := s.Cases()[0]
+	if o.Local.Kind == local.SoftSwitch { // whose metrics tell its own PAUSE
+		s = readScenario(t, strings.Replace(string(s.Text()), "drill-bmv2", "drill", 1))
+		profile = s.Cases()[0]
+	}
+	o.Started = func(n *live.Network) {
+		plan, err := local.New(profile.Net(), o.Local)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		poll := record.PollOptions{Every: 20 * time.Millisecond, Limits: record.DefaultLimits, Counters: make(map[string]record.Counters), Scale: plan.Scale}
+		for _, sw := range plan.Switches {
+			if sw.Metrics != "" {
+				poll.Counters[sw.Name] = record.NewMetrics(sw.Metrics, time.Minute)
+				continue
+			}
+			in := &record.Interfaces{}
+			for _, p := range sw.Ports {
+				in.Names = append(in.Names, p.Interface)
+			}
+			poll.Counters[sw.Name] = in
+		}
+		p, err := record.NewPoller(t.Context(), plan.Topology, n.Fabric, poll)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		used := make(map[int]bool)
+		until(t, "links are used and paused", func() bool {
+			if err := p.Look(t.Context()); err != nil {
+				t.Error(err)
+				return true
+			}
+			run, _ := p.Snapshot()
+			for ch, use := range run.Use[len(run.Use)-1] {
+				if use > 0 {
+					used[ch] = true
+				}
+			}
+			return len(used) > 2 && len(run.Events) > 0
+		})
+	}
+	if _, err := live.Run(t.Context(), s, o); err != nil {
+		t.Fatal(err)
 	}
 }

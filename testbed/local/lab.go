@@ -144,7 +144,7 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		ports = append(ports, port{Number: m.RecirculationPort, Internal: true, Rate: (RecirculationRate / vtime.Rate(l.Plan.Scale)).String()})
 	}
 	file := map[string]any{
-		"name": s.Name, "device_id": l.deviceID(s), "grpc": s.GRPC, "ports": ports,
+		"name": s.Name, "device_id": l.deviceID(s), "grpc": s.GRPC, "http": s.Metrics, "ports": ports,
 		"buffer": map[string]any{"size": t.Switch.Buffer.String()},
 		"units":  map[string]any{"time": string(m.Units.Time), "depth": string(m.Units.Depth)},
 	}

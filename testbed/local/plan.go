@@ -44,7 +44,8 @@ type Options struct {
 	// second. Zero means the kind's own.
 	PacketRate int
 	// GRPC is the first TCP port for P4Runtime servers, Thrift the first for
-	// Thrift servers: each switch takes the next. Zero means 9559 and 9090.
+	// Thrift servers: each switch takes the next. Zero means 9559 and 9090. Our
+	// switches' metrics are metricsAbove the former.
 	GRPC, Thrift int
 	// Prefix goes in front of the names of the switches' interfaces.
 	Prefix string
@@ -70,7 +71,9 @@ type Switch struct {
 	Name   string
 	GRPC   string // host:port
 	Thrift string // host:port, BMv2 only
-	Ports  []Port // by number
+	// Metrics is where our switches have those for Prometheus, host:port.
+	Metrics string
+	Ports   []Port // by number
 }
 
 // Port is a port of a switch.
@@ -90,6 +93,9 @@ type Host struct {
 	MAC    packet.MAC
 	Switch string // interface of the switch that its link ends at
 }
+
+// metricsAbove is how far the TCP ports of metrics are above those of P4Runtime.
+const metricsAbove = 1000
 
 // maxInterface is the length of an interface's name in Linux.
 const maxInterface = 15
@@ -125,6 +131,8 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 		s := Switch{Node: i, Name: n.Name, GRPC: fmt.Sprintf("127.0.0.1:%d", o.GRPC+len(p.Switches))}
 		if o.Kind == BMv2 {
 			s.Thrift = fmt.Sprintf("127.0.0.1:%d", o.Thrift+len(p.Switches))
+		} else {
+			s.Metrics = fmt.Sprintf("127.0.0.1:%d", o.GRPC+metricsAbove+len(p.Switches))
 		}
 		n.Address = s.GRPC
 		for j, port := range n.Ports {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -13,36 +14,60 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
 // A Poller records what switches elsewhere can be asked for: the queues and
-// counters in their registers. How much links are used, and PAUSE frames, are
-// in no register.
+// counters in their registers and, from their counters, how much links are
+// used and for how long PFC held them.
 type Poller struct {
 	Store
 	fabric *controlplane.Fabric
 	topo   *topo.Topology
 	ch     channels
-	begin  time.Time
-	names  []string            // those of Run.Registers
-	have   map[string][]string // by switch: the registers that it has
-	seen   map[[2]int]uint64   // by node and register
+	now    func() time.Duration // since the beginning
+	o      PollOptions
+	names  []string             // those of Run.Registers
+	have   map[string][]string  // by switch: the registers that it has
+	seen   map[[2]int]uint64    // by node and register
+	counts map[int]*portsCounts // by node
+}
+
+// PollOptions say what else there is to read.
+type PollOptions struct {
+	Every    time.Duration // between two readings
+	Counters map[string]Counters
+	// Scale is how many times slower than in the topology links are; zero is one.
+	Scale  int64
+	Limits Limits
+}
+
+// portsCounts is what a switch had counted when it was read last.
+type portsCounts struct {
+	at    time.Duration
+	ports []PortCounters
 }
 
 // NewPoller asks the switches which registers they have.
-func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, every time.Duration, limits Limits) (*Poller, error) {
-	p := &Poller{fabric: f, topo: t, begin: time.Now(), have: make(map[string][]string), seen: make(map[[2]int]uint64)}
+func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, o PollOptions) (*Poller, error) {
+	begin := time.Now()
+	p := &Poller{fabric: f, topo: t, o: o, now: func() time.Duration { return time.Since(begin) }, have: make(map[string][]string), seen: make(map[[2]int]uint64), counts: make(map[int]*portsCounts)}
 	net := result.NewNetwork(t)
 	p.ch = channelsOf(net, func(i int) int { return len(t.Nodes[i].Ports) })
-	p.limits = limits
+	p.limits = o.Limits
 	p.run = Run{
-		Scenario: t.Name, Arm: "switches", Network: net, EveryNS: every.Nanoseconds(), Live: true,
+		Scenario: t.Name, Arm: "switches", Network: net, EveryNS: o.Every.Nanoseconds(), Live: true,
 		TNS: []int64{}, Use: [][]byte{}, Queues: [][]int64{}, Values: [][]uint64{}, Paths: [][]int32{}, Events: []Event{}, Flows: []Flow{}, Registers: []Register{},
-		Note: "Read from registers: of queues, those that the program keeps, and what came over a link and waits behind it; there are none for the use of links and for PAUSE frames.",
 	}
-	queues := false
+	for name := range o.Counters {
+		if n := t.NodeByName(name); n == nil || n.Kind != topo.Switch {
+			return nil, fmt.Errorf("counters of %s: no such switch is in the topology", name)
+		}
+	}
+	queues, pausing := false, false
 	for _, s := range f.Sessions() {
 		if n := t.NodeByName(s.Name()); n == nil || n.Kind != topo.Switch {
 			return nil, fmt.Errorf("switch %s is not in the topology", s.Name())
@@ -54,61 +79,186 @@ func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, ev
 		for _, r := range sch.Registers {
 			counts := (r.Unit == "packets" || r.Unit == "messages" || r.Unit == "paths") && len(r.Index) == 1 && r.Size <= mostCells
 			queue := r.Unit == "bytes" && len(r.Index) > 0 && r.Index[0].Name == "port" && isQueue(r.Name)
-			if !counts && !queue {
+			held := isPausing(r.Name) && len(r.Index) > 0 && r.Index[0].Name == "port"
+			if !counts && !queue && !held {
 				continue
 			}
 			p.have[s.Name()] = append(p.have[s.Name()], r.Name)
-			if queue {
-				queues = true
+			if queue || held {
+				queues, pausing = queues || queue, pausing || held
 			} else if !slices.Contains(p.names, r.Name) {
 				p.names = append(p.names, r.Name)
 				p.run.Registers = append(p.run.Registers, Register{r.Name, r.Unit})
 			}
 		}
 	}
-	if !queues && len(p.names) == 0 {
-		return nil, errors.New("the switches' programs have no registers that a map could show; `pauseless ctl registers` lists what they have")
+	if !queues && len(p.names) == 0 && len(o.Counters) == 0 {
+		return nil, errors.New("the switches' programs have no registers that a map could show; `pauseless ctl registers` lists what they have. --metrics shows the use of links, PAUSE and queues of `pauseless switch --http`")
 	}
+	p.run.Note = p.note(pausing)
 	return p, nil
+}
+
+// note says where what is shown comes from, and what that leaves out.
+func (p *Poller) note(pausing bool) string {
+	use, held := 0, 0
+	for _, c := range p.o.Counters {
+		use++
+		if c.Pauses() {
+			held++
+		}
+	}
+	var parts []string
+	if all := len(p.topo.Switches()); held == all {
+		parts = append(parts, "Use of links, PAUSE and queues are from the switches' metrics.")
+	} else {
+		parts = append(parts, "Queues are those that registers keep, and what came over a link and waits behind it.")
+		if use == 0 {
+			parts = append(parts, "The use of links is in no register: --metrics reads it from switches that have metrics.")
+		}
+	}
+	switch {
+	case held > 0:
+		parts = append(parts, "A PAUSE stands at the end of the interval in which it was counted, for as long as it held.")
+	case pausing:
+		parts = append(parts, "A PAUSE that was on when its switch was read is shown until the next time.")
+	default:
+		parts = append(parts, "PAUSE is in no register of this program.")
+	}
+	return strings.Join(parts, " ")
+}
+
+// look is one round of readings.
+type look struct {
+	begin  int64 // of the interval, in ns
+	now    int64
+	use    []byte
+	queues map[int64]int64
+	values []uint64
+	events []Event
 }
 
 // Look reads the switches and adds a sample. The error names those that did
 // not answer; the others' values are there all the same.
 func (p *Poller) Look(ctx context.Context) error {
-	queues := make(map[int64]int64)
-	values := []uint64{}
+	l := &look{use: make([]byte, 2*len(p.topo.Links)), queues: make(map[int64]int64), values: []uint64{}, now: p.now().Nanoseconds()}
+	if n := len(p.run.TNS); n > 0 {
+		l.begin = p.run.TNS[n-1] // only we append to it
+	}
 	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(p.o.Counters)) {
+		if err := p.counters(ctx, p.topo.NodeByName(name), p.o.Counters[name], l); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
 	for _, s := range p.fabric.Sessions() {
 		node := p.topo.NodeByName(s.Name()).ID
+		c := p.o.Counters[s.Name()]
 		for _, name := range p.have[s.Name()] {
+			counted := c != nil && c.Pauses() // better than registers
+			if counted && (isQueue(name) || isPausing(name)) {
+				continue
+			}
 			a, err := s.ReadRegister(ctx, name)
 			if err != nil {
 				errs = append(errs, err)
 				break
 			}
 			if isQueue(name) {
-				p.queues(node, a, queues)
+				p.queues(node, a, l.queues)
+				continue
+			}
+			if isPausing(name) {
+				p.pausing(node, a, l)
 				continue
 			}
 			reg := slices.Index(p.names, name)
 			v := total(a.Values, p.run.Registers[reg].Unit == "paths")
 			if k := [2]int{node, reg}; p.seen[k] != v {
 				p.seen[k] = v
-				values = append(values, uint64(node), uint64(reg), v)
+				l.values = append(l.values, uint64(node), uint64(reg), v)
 			}
 		}
 	}
 	list := []int64{}
 	for c := range int64(2 * len(p.topo.Links)) {
-		if queues[c] > 0 {
-			list = append(list, c, queues[c])
+		if l.queues[c] > 0 {
+			list = append(list, c, l.queues[c])
 		}
 	}
+	slices.SortFunc(l.events, func(a, b Event) int { return slices.Compare(a[:], b[:]) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.add(time.Since(p.begin).Nanoseconds(), make([]byte, 2*len(p.topo.Links)), list, values, []int32{})
+	p.happened(l.events)
+	p.add(l.now, l.use, list, l.values, []int32{})
 	return errors.Join(errs...)
 }
+
+// counters adds what a switch has counted since it was read last.
+func (p *Poller) counters(ctx context.Context, node *topo.Node, c Counters, l *look) error {
+	ports, err := c.Read(ctx, len(node.Ports))
+	if err != nil {
+		return err
+	}
+	old, at := p.counts[node.ID], p.now()
+	p.counts[node.ID] = &portsCounts{at, ports}
+	for i := range ports {
+		if c.Pauses() && ports[i].Queue > 0 {
+			l.queues[int64(p.ch.out[node.ID][i])] = ports[i].Queue
+		}
+	}
+	if old == nil || at <= old.at {
+		return nil
+	}
+	took := vtime.Time((at - old.at).Nanoseconds()) * vtime.Nanosecond
+	for i := range ports {
+		now, then := &ports[i], &old.ports[i]
+		out, in := p.ch.out[node.ID][i], p.ch.in[node.ID][i]
+		rate := p.topo.Links[node.Ports[i].Link].Rate / vtime.Rate(max(p.o.Scale, 1))
+		peer := p.o.Counters[p.topo.Nodes[node.Ports[i].Peer].Name]
+		if now.Sent >= then.Sent { // else it has started again
+			l.use[out] = share(now.Sent-then.Sent, rate, took)
+		}
+		// What the peer counts itself is told by the peer.
+		if peer == nil && now.Received >= then.Received {
+			l.use[in] = share(now.Received-then.Received, rate, took)
+		}
+		for class := range packet.Classes {
+			l.held(out, class, now.Paused[class]-then.Paused[class])
+			if peer == nil || !peer.Pauses() {
+				l.held(in, class, now.Pausing[class]-then.Pausing[class])
+			}
+		}
+	}
+	return nil
+}
+
+// held adds that a channel was paused for so long within the interval, and
+// still is at its end, for all that is known.
+func (l *look) held(channel, class int, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	start := max(l.now-d.Nanoseconds(), l.begin)
+	l.events = append(l.events, Event{start, int64(Pause), int64(channel), int64(class), l.now + 1})
+}
+
+// pausing adds a PAUSE for each class that a switch keeps its peer from sending.
+func (p *Poller) pausing(node int, a register.Array, l *look) {
+	per := 1
+	for _, d := range a.Index[1:] {
+		per *= d.Size
+	}
+	for i, v := range a.Values {
+		if port := i / per; v != 0 && port >= 1 && port <= len(p.topo.Nodes[node].Ports) && i%per < packet.Classes {
+			l.events = append(l.events, Event{l.now, int64(Pause), int64(p.ch.in[node][port-1]), int64(i % per), l.now + p.o.Every.Nanoseconds()})
+		}
+	}
+}
+
+// isPausing reports whether a register tells which peers are paused: of a
+// program that does flow control itself, for a switch without it.
+func isPausing(name string) bool { return strings.HasSuffix(name, "pausing_since") }
 
 // isQueue reports whether a register has queues: egress_qlen those of the
 // ports that the program chooses from, ingress_qlen what came in by each.

@@ -4,14 +4,29 @@ package record
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/metrics"
 	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/pauseless/pauseless/testbed/virtual"
 )
@@ -37,7 +52,7 @@ func TestSwitchesAreAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lab.Close()
-	p, err := NewPoller(ctx, c.Net(), lab.Control, time.Second, DefaultLimits)
+	p, err := NewPoller(ctx, c.Net(), lab.Control, PollOptions{Every: time.Second, Limits: DefaultLimits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,5 +111,166 @@ func TestSwitchesAreAsked(t *testing.T) {
 	}
 	if run, _ := p.Snapshot(); len(run.TNS) != 3 {
 		t.Error("the others are not shown")
+	}
+}
+
+// What switches' metrics count is the use of links, for how long PFC held them,
+// and queues: by the sender where it is asked, else by the receiver.
+func TestMetricsOfSwitchesAreRead(t *testing.T) {
+	ctx := context.Background()
+	s, err := scenario.Parse("incast.yaml", []byte(incast))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Cases()[0]
+	prog, err := program.Build(c.Loaded())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := virtual.Open(ctx, virtual.Config{Topology: c.Net(), Program: prog, Hosts: roce.Defaults(), Paths: map[string]int{"h8": 1}, Seed: 1, Event: func(controlplane.Event) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lab.Close()
+	o := PollOptions{Every: 100 * time.Microsecond, Limits: DefaultLimits, Counters: make(map[string]Counters)}
+	for _, id := range c.Net().Switches() {
+		reg := prometheus.NewRegistry()
+		reg.MustRegister(metrics.NewSwitch(lab.Switch(id)))
+		srv := httptest.NewServer(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+		defer srv.Close()
+		o.Counters[c.Net().Nodes[id].Name] = NewMetrics(srv.URL, time.Minute)
+	}
+	p, err := NewPoller(ctx, c.Net(), lab.Control, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.now = func() time.Duration { return time.Duration(lab.Fabric.Now().Nanoseconds()) }
+	flows, err := c.Flows(1)
+	if err == nil {
+		err = lab.Fabric.AddFlows(flows)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const steps = 40
+	sent := make([][]uint64, steps+1)
+	for step := range steps + 1 {
+		if err := lab.Fabric.RunUntil(ctx, vtime.Time(step)*100*vtime.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Look(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range c.Net().Links {
+			for _, end := range []topo.End{l.A, l.B} {
+				sent[step] = append(sent[step], lab.Fabric.Sent(end.Node, end.Port).Bytes)
+			}
+		}
+	}
+	run, _ := p.Snapshot()
+	if err := run.check(); err != nil {
+		t.Fatal(err)
+	}
+	if len(run.TNS) != steps+1 || !strings.Contains(run.Note, "are from the switches' metrics") {
+		t.Errorf("%d samples, %q", len(run.TNS), run.Note)
+	}
+	// Hosts are told by their switch, which has what has arrived; and frames of
+	// PFC count on the link only: up to a tenth of the rate of difference.
+	for i := 1; i <= steps; i++ {
+		for ch := range run.Use[i] {
+			want := share(sent[i][ch]-sent[i-1][ch], c.Net().Links[ch/2].Rate, 100*vtime.Microsecond)
+			if d := int(run.Use[i][ch]) - int(want); d > 26 || d < -26 {
+				t.Errorf("at step %d channel %d is used by %d of 255, want %d", i, ch, run.Use[i][ch], want)
+			}
+		}
+	}
+	// In all, each channel was paused for as long as its two ends say.
+	paused := make(map[int64]int64)
+	for _, s := range run.Pauses(run.TNS[steps]) {
+		paused[s.Channel] += s.EndNS - s.StartNS
+	}
+	some := false
+	for _, id := range c.Net().Switches() {
+		sw := lab.Switch(id)
+		for port := range c.Net().Nodes[id].Ports {
+			sw.Lock()
+			stats := sw.Port(port + 1)
+			sw.Unlock()
+			for class, k := range stats.Class {
+				for ch, want := range map[int]vtime.Time{p.ch.out[id][port]: k.PausedTime, p.ch.in[id][port]: k.PausingTime} {
+					if want == 0 {
+						continue
+					}
+					some = true
+					got := paused[int64(ch)]
+					// Where both ends are switches, the sender tells; a PAUSE is on its
+					// way for 2 us, and a reading may cut it in two.
+					if d := got - want.Nanoseconds(); d > steps*4000 || d < -steps*4000 {
+						t.Errorf("channel %d, class %d, was paused for %d ns, want %d", ch, class, got, want.Nanoseconds())
+					}
+				}
+			}
+		}
+	}
+	if !some {
+		t.Error("nobody was paused")
+	}
+}
+
+// What is no page of a switch's metrics is told, with what to give instead.
+func TestOtherMetricsAreNone(t *testing.T) {
+	for text, want := range map[string]string{
+		"go_goroutines 7\n": "no metrics of a switch's ports", "softswitch_queue_bytes{port=\"99\",class=\"3\"} 1\n": "no metrics of a switch's ports",
+		"{{": "text format parsing error", "404": "404 Not Found; the metrics of `pauseless switch --http HOST:PORT` are wanted",
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if text == "404" {
+				http.NotFound(w, r)
+				return
+			}
+			io.WriteString(w, text)
+		}))
+		if _, err := NewMetrics(srv.URL, time.Minute).Read(t.Context(), 4); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+		srv.Close()
+	}
+}
+
+// A switch that does flow control in its program says in a register whom it
+// keeps from sending: on BMv2 there is nothing else.
+func TestARegisterTellsWhoIsPaused(t *testing.T) {
+	topology, err := topo.Parse("net.yaml", []byte("name: net\nleaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Poller{topo: topology, o: PollOptions{Every: time.Second}}
+	p.ch = channelsOf(result.NewNetwork(topology), func(i int) int { return len(topology.Nodes[i].Ports) })
+	l1 := topology.NodeByName("l1")
+	values := make([]uint64, 64*8)
+	values[2*8+3] = 4711 // class 3 of port 2
+	l := &look{now: 5}
+	p.pausing(l1.ID, register.Array{Name: "x.pausing_since", Values: values, Index: []schema.Dim{{Name: "port", Size: 64}, {Name: "priority", Size: 8}}}, l)
+	want := []Event{{5, int64(Pause), int64(p.ch.in[l1.ID][1]), 3, 5 + int64(time.Second)}}
+	if !slices.Equal(l.events, want) {
+		t.Errorf("events are %v, want %v", l.events, want)
+	}
+}
+
+// Interfaces of this machine count bytes.
+func TestInterfacesCountBytes(t *testing.T) {
+	root := t.TempDir()
+	for name, n := range map[string]string{"l1-eth1/statistics/rx_bytes": "7\n", "l1-eth1/statistics/tx_bytes": "9\n"} {
+		file := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(n), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := (&Interfaces{[]string{"l1-eth1"}, root}).Read(t.Context(), 1)
+	if err != nil || got[0].Sent != 9 || got[0].Received != 7 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := (&Interfaces{[]string{"l9-eth9"}, root}).Read(t.Context(), 1); err == nil {
+		t.Error("an interface that is not there counts")
 	}
 }
