@@ -216,7 +216,7 @@ func (f *liveFlags) counters(cmd *cobra.Command, fabric *controlplane.Fabric, o 
 		for _, s := range n.Switches {
 			switch {
 			case s.Metrics != "":
-				o.Counters[s.Name] = record.NewMetrics(s.Metrics, f.timeout)
+				o.Counters[s.Name] = &record.Metrics{Addr: s.Metrics, Timeout: f.timeout}
 			case len(s.Interfaces) > 0:
 				o.Counters[s.Name] = &record.Interfaces{Names: s.Interfaces}
 			}
@@ -234,7 +234,7 @@ func (f *liveFlags) counters(cmd *cobra.Command, fabric *controlplane.Fabric, o 
 		if !slices.ContainsFunc(sessions, func(s *controlplane.Session) bool { return s.Name() == name }) {
 			return usageErrorf(cmd, "--metrics: no switch is called %q", name)
 		}
-		o.Counters[name] = record.NewMetrics(addr, f.timeout)
+		o.Counters[name] = &record.Metrics{Addr: addr, Timeout: f.timeout}
 	}
 	return nil
 }

@@ -263,7 +263,7 @@ until: 50ms
 		poll := record.PollOptions{Every: 20 * time.Millisecond, Limits: record.DefaultLimits, Counters: make(map[string]record.Counters), Scale: plan.Scale}
 		for _, sw := range plan.Switches {
 			if sw.Metrics != "" {
-				poll.Counters[sw.Name] = record.NewMetrics(sw.Metrics, time.Minute)
+				poll.Counters[sw.Name] = &record.Metrics{Addr: sw.Metrics, Timeout: time.Minute}
 				continue
 			}
 			in := &record.Interfaces{}

@@ -3,19 +3,17 @@
 package record
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"github.com/pauseless/pauseless/internal/packet"
 )
@@ -40,16 +38,8 @@ type PortCounters struct {
 
 // Metrics reads the Prometheus metrics of `pauseless switch --http`.
 type Metrics struct {
-	URL    string
-	Client *http.Client
-}
-
-// NewMetrics returns the metrics at host:port or at a URL.
-func NewMetrics(addr string, timeout time.Duration) *Metrics {
-	if !strings.Contains(addr, "://") {
-		addr = "http://" + addr + "/metrics"
-	}
-	return &Metrics{addr, &http.Client{Timeout: timeout}}
+	Addr    string // host:port
+	Timeout time.Duration
 }
 
 // Pauses implements Counters.
@@ -60,61 +50,91 @@ const maxMetrics = 16 << 20
 
 // Read implements Counters.
 func (m *Metrics) Read(ctx context.Context, ports int) ([]PortCounters, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.URL, nil)
+	// Plain HTTP, a connection each time: http.Client is 0.4 MB of the binary.
+	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.Addr)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := m.Client.Do(req)
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	req, err := http.NewRequest(http.MethodGet, "http://"+m.Addr+"/metrics", nil)
 	if err != nil {
 		return nil, err
+	}
+	req.Close = true
+	if err := req.Write(conn); err != nil {
+		return nil, err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; the metrics of `pauseless switch --http HOST:PORT` are wanted", m.Addr, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s; the metrics of `pauseless switch --http HOST:PORT` are wanted", m.URL, resp.Status)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(resp.Body, maxMetrics))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.URL, err)
+		return nil, fmt.Errorf("%s: %s; the metrics of `pauseless switch --http HOST:PORT` are wanted", m.Addr, resp.Status)
 	}
 	out := make([]PortCounters, ports)
 	found := false
-	each := func(name string, do func(p *PortCounters, class int, labels map[string]string, v float64)) {
-		for _, metric := range families[name].GetMetric() {
-			labels := make(map[string]string)
-			for _, l := range metric.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
-			}
-			port, err := strconv.Atoi(labels["port"])
-			class, cerr := strconv.Atoi(labels["class"])
-			if err != nil || cerr != nil || port < 1 || port > ports || class < 0 || class >= packet.Classes {
-				continue // the port of the controller has no number
-			}
-			found = true
-			do(&out[port-1], class, labels, value(metric))
+	lines := bufio.NewScanner(io.LimitReader(resp.Body, maxMetrics))
+	for lines.Scan() {
+		name, labels, v, ok := sample(lines.Text())
+		port, err := strconv.Atoi(labels["port"])
+		class, cerr := strconv.Atoi(labels["class"])
+		if !ok || err != nil || cerr != nil || port < 1 || port > ports || class < 0 || class >= packet.Classes {
+			continue // the controller's port has no number
 		}
+		p := &out[port-1]
+		switch name {
+		case "softswitch_port_sent_bytes_total":
+			p.Sent += uint64(v)
+		case "softswitch_port_received_bytes_total":
+			p.Received += uint64(v)
+		case "softswitch_queue_bytes":
+			p.Queue += int64(v)
+		case "softswitch_pfc_paused_seconds_total":
+			of := &p.Paused
+			if labels["direction"] == "sent" {
+				of = &p.Pausing
+			}
+			of[class] = time.Duration(v * float64(time.Second))
+		default:
+			continue
+		}
+		found = true
 	}
-	each("softswitch_port_sent_bytes_total", func(p *PortCounters, _ int, _ map[string]string, v float64) { p.Sent += uint64(v) })
-	each("softswitch_port_received_bytes_total", func(p *PortCounters, _ int, _ map[string]string, v float64) { p.Received += uint64(v) })
-	each("softswitch_queue_bytes", func(p *PortCounters, _ int, _ map[string]string, v float64) { p.Queue += int64(v) })
-	each("softswitch_pfc_paused_seconds_total", func(p *PortCounters, class int, labels map[string]string, v float64) {
-		of := &p.Paused
-		if labels["direction"] == "sent" {
-			of = &p.Pausing
-		}
-		of[class] = time.Duration(v * float64(time.Second))
-	})
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Addr, err)
+	}
 	if !found {
-		return nil, fmt.Errorf("%s has no metrics of a switch's ports; those of `pauseless switch --http HOST:PORT` are wanted", m.URL)
+		return nil, fmt.Errorf("%s has no metrics of a switch's ports; those of `pauseless switch --http HOST:PORT` are wanted", m.Addr)
 	}
 	return out, nil
 }
 
-func value(m *dto.Metric) float64 {
-	if c := m.GetCounter(); c != nil {
-		return c.GetValue()
+// sample takes a line of Prometheus' text format apart, as our switch writes
+// it: NAME{LABEL="VALUE",…} NUMBER. Values of labels have no quotes within. The
+// format's own parser is 0.7 MB of the binary.
+func sample(line string) (name string, labels map[string]string, v float64, ok bool) {
+	name, rest, ok := strings.Cut(line, "{")
+	if !ok || !strings.HasPrefix(name, "softswitch_") {
+		return "", nil, 0, false
 	}
-	return m.GetGauge().GetValue()
+	text, number, ok := strings.Cut(rest, "} ")
+	if !ok {
+		return "", nil, 0, false
+	}
+	labels = make(map[string]string)
+	for pair := range strings.SplitSeq(text, ",") {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || len(value) < 2 {
+			return "", nil, 0, false
+		}
+		labels[key] = strings.Trim(value, `"`)
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	return name, labels, v, err == nil && v >= 0
 }
 
 // Interfaces reads what the network interfaces of this machine have counted, by

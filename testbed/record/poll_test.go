@@ -138,7 +138,7 @@ func TestMetricsOfSwitchesAreRead(t *testing.T) {
 		reg.MustRegister(metrics.NewSwitch(lab.Switch(id)))
 		srv := httptest.NewServer(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 		defer srv.Close()
-		o.Counters[c.Net().Nodes[id].Name] = NewMetrics(srv.URL, time.Minute)
+		o.Counters[c.Net().Nodes[id].Name] = &Metrics{srv.Listener.Addr().String(), time.Minute}
 	}
 	p, err := NewPoller(ctx, c.Net(), lab.Control, o)
 	if err != nil {
@@ -221,7 +221,7 @@ func TestMetricsOfSwitchesAreRead(t *testing.T) {
 func TestOtherMetricsAreNone(t *testing.T) {
 	for text, want := range map[string]string{
 		"go_goroutines 7\n": "no metrics of a switch's ports", "softswitch_queue_bytes{port=\"99\",class=\"3\"} 1\n": "no metrics of a switch's ports",
-		"{{": "text format parsing error", "404": "404 Not Found; the metrics of `pauseless switch --http HOST:PORT` are wanted",
+		"softswitch_queue_bytes{port=1} x\n{{": "no metrics of a switch's ports", "404": "404 Not Found; the metrics of `pauseless switch --http HOST:PORT` are wanted",
 	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if text == "404" {
@@ -230,7 +230,7 @@ func TestOtherMetricsAreNone(t *testing.T) {
 			}
 			io.WriteString(w, text)
 		}))
-		if _, err := NewMetrics(srv.URL, time.Minute).Read(t.Context(), 4); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (&Metrics{srv.Listener.Addr().String(), time.Minute}).Read(t.Context(), 4); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 		srv.Close()

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -279,6 +280,9 @@ func TestTraceIsInTheChromeFormat(t *testing.T) {
 	count := make(map[string]int)
 	open := make(map[any]bool)
 	named := make(map[any]bool)
+	type thread struct{ pid, tid any }
+	threads := make(map[thread]bool)
+	over := make(map[thread]float64) // until when its latest slice goes
 	for i, e := range trace.TraceEvents {
 		ph, _ := e["ph"].(string)
 		keys, ok := need[ph]
@@ -299,6 +303,26 @@ func TestTraceIsInTheChromeFormat(t *testing.T) {
 		case "M":
 			if e["name"] == "process_name" {
 				named[e["pid"]] = true
+			} else {
+				threads[thread{e["pid"], e["tid"]}] = true
+			}
+		case "X", "i":
+			at := thread{e["pid"], e["tid"]}
+			if !threads[at] && e["s"] != "p" {
+				t.Fatalf("event %d is of thread %v, which has no name", i, at)
+			}
+			if ph == "i" {
+				break
+			}
+			// Perfetto throws slices of a thread away that overlap and do not nest;
+			// times are in microseconds, and whole nanoseconds.
+			ts, dur := e["ts"].(float64), e["dur"].(float64)
+			if ts < over[at]-1e-6 {
+				t.Fatalf("event %d begins at %v us, before the slice in front of it ends at %v", i, ts, over[at])
+			}
+			over[at] = ts + dur
+			if ns := ts * 1000; math.Abs(ns-math.Round(ns)) > 1e-3 {
+				t.Fatalf("event %d is at %v ns", i, ns)
 			}
 		case "C":
 			for k, v := range e["args"].(map[string]any) {

@@ -96,9 +96,10 @@ export function canvasFigure(parent, {title, height, draw, label}) {
 				canvas.style.width = w + 'px';
 				canvas.style.height = h + 'px';
 			}
-			const ctx = canvas.getContext('2d');
+			const ctx = canvas.getContext('2d', {alpha: false});
 			ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-			ctx.clearRect(0, 0, w, h);
+			ctx.fillStyle = colours().page;
+			ctx.fillRect(0, 0, w, h);
 			f.width = w;
 			f.height = h;
 			draw(ctx, w, h, colours());

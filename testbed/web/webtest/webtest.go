@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +24,14 @@ import (
 // A Page is open in the browser. Whatever it complains of on its console, and
 // whatever it throws, fails the test.
 type Page struct {
-	t   *testing.T
-	ctx context.Context
+	t       testing.TB
+	ctx     context.Context
+	profile string // the browser's own folder
 }
 
 // Open starts a browser and opens a page that says in data-ready when it is
-// there. A path of a file does as an address.
-func Open(t *testing.T, url string, width, height int) *Page {
+// there. A path of a file does as an address; more are options of the browser.
+func Open(t testing.TB, url string, width, height int, more ...chromedp.ExecAllocatorOption) *Page {
 	t.Helper()
 	path := need.Tool(t, "CHROMIUM", "chromium")
 	if !strings.Contains(url, "://") {
@@ -49,6 +51,7 @@ func Open(t *testing.T, url string, width, height int) *Page {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
 		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.WSURLReadTimeout(2*time.Minute), chromedp.UserDataDir(profile), chromedp.WindowSize(width, height))
+	opts = append(opts, more...)
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(alloc,
@@ -61,7 +64,7 @@ func Open(t *testing.T, url string, width, height int) *Page {
 	// What hangs is to fail, not to wait for the test's own deadline.
 	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
-	p := &Page{t, ctx}
+	p := &Page{t, ctx, profile}
 	chromedp.ListenTarget(ctx, func(ev any) {
 		switch ev := ev.(type) {
 		case *runtime.EventExceptionThrown:
@@ -120,4 +123,53 @@ func (p *Page) Screenshot(name string) {
 	if err := outfile.Write(filepath.Join(dir, name+".png"), png, 0o666); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// CPU returns the processor time of the browser's processes, up to now. On a
+// machine that does other things, too, it tells more than the clock.
+func (p *Page) CPU() time.Duration {
+	p.t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	// Only the first of them has the folder on its command line; the others
+	// are its descendants.
+	type process struct {
+		parent string
+		ticks  int64
+	}
+	all := make(map[string]process)
+	first := ""
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(text), ") ")
+		f := strings.Fields(rest)
+		if len(f) < 15 {
+			continue
+		}
+		user, _ := strconv.ParseInt(f[11], 10, 64)
+		system, _ := strconv.ParseInt(f[12], 10, 64)
+		pid := filepath.Base(filepath.Dir(name))
+		all[pid] = process{f[1], user + system}
+		if line, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline")); strings.Contains(string(line), "--user-data-dir="+p.profile) && !strings.Contains(string(line), "--type=") {
+			first = pid
+		}
+	}
+	if first == "" {
+		p.t.Fatal("the browser is not among the processes")
+	}
+	var ticks int64
+	for pid, of := range all {
+		for at := pid; at != "" && at != "1" && at != "0"; at = all[at].parent {
+			if at == first {
+				ticks += of.ticks
+				break
+			}
+		}
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on Linux
 }
