@@ -5,6 +5,7 @@ package scenario
 import (
 	"bytes"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -248,9 +249,15 @@ traffic:
 - poisson: {sizes: websearch, load: 0.5, other_leaf: true}
 measure: 60ms
 `
-	loads, err := mustParse(t, text, Paper).Cases()[0].Loads(1)
+	c := mustParse(t, text, Paper).Cases()[0]
+	loads, err := c.Loads(1)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for range 5 { // to the last digit, which was left to the order of a map
+		if again, err := c.Loads(1); err != nil || !reflect.DeepEqual(again, loads) {
+			t.Fatalf("error %v, loads %v and then %v", err, loads, again)
+		}
 	}
 	var b bytes.Buffer
 	for _, l := range loads {

@@ -3,7 +3,9 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/pauseless/pauseless/fabric"
@@ -15,7 +17,7 @@ import (
 )
 
 // Loads returns what the traffic of a seed offers to the links of each tier,
-// if every switch shared it out evenly over all shortest ways: bytes of the
+// if every switch shared it out evenly over all shortest paths: bytes of the
 // flows that start in the window, with their headers, by the time of the
 // window and the links' rates. Without a window it is the time in which flows
 // start; traffic that starts all at once has no load.
@@ -36,11 +38,13 @@ func (c *Case) Loads(seed uint64) ([]result.Load, error) {
 	}
 	load := make([][2]float64, len(t.Links)) // bytes by link, from A and from B
 	trees := make(map[int]*topo.Tree)
-	for p, n := range bytes {
+	// In order: sums of the same numbers in another order differ in their last digit.
+	pairs := slices.SortedFunc(maps.Keys(bytes), func(a, b pair) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst)) })
+	for _, p := range pairs {
 		if trees[p.dst] == nil {
 			trees[p.dst] = t.TreeTo(p.dst)
 		}
-		spread(t, trees[p.dst], p.src, p.dst, n, load)
+		spread(t, trees[p.dst], p.src, p.dst, bytes[p], load)
 	}
 	return tiers(t, load, (until - from).Seconds()), nil
 }
@@ -71,15 +75,15 @@ func spread(t *topo.Topology, tree *topo.Tree, node, dst int, bytes float64, loa
 	if node == dst {
 		return
 	}
-	ways := tree.Closer(node)
-	for _, p := range ways {
+	nextHops := tree.Closer(node)
+	for _, p := range nextHops {
 		port := t.Nodes[node].Ports[p-1]
 		dir := 0
 		if t.Links[port.Link].B.Node == node && t.Links[port.Link].B.Port == p {
 			dir = 1
 		}
-		load[port.Link][dir] += bytes / float64(len(ways))
-		spread(t, tree, port.Peer, dst, bytes/float64(len(ways)), load)
+		load[port.Link][dir] += bytes / float64(len(nextHops))
+		spread(t, tree, port.Peer, dst, bytes/float64(len(nextHops)), load)
 	}
 }
 
