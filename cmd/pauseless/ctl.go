@@ -34,8 +34,8 @@ func newCtlCmd() *cobra.Command {
 		Long: `Ctl talks to P4Runtime servers: pauseless switch, BMv2's simple_switch_grpc,
 Stratum. Say where they are with --addr, once for each switch, or with a
 topology file that has addresses, or name a network that pauseless deploy has
-built. Reading disturbs nobody; writing needs to be
-the primary controller, with the highest election id.
+built. Anyone may read; only the primary controller, the one with the highest
+election id, may write.
 
 Entries are written as one line, names instead of ids:
 
@@ -44,10 +44,10 @@ Entries are written as one line, names instead of ids:
   Forward default -> drop()
   multicast 1 -> 1, 2, 3
   clone 5 -> 510 truncate 64`,
-		Example: `  pauseless ctl --addr 127.0.0.1:50001 registers Readqlen
-  pauseless ctl --addr l1=127.0.0.1:50001 --addr l2=127.0.0.1:50002 tables
+		Example: `  pauseless ctl --addr 127.0.0.1:9559 registers Readqlen
+  pauseless ctl --addr l1=127.0.0.1:9559 --addr l2=127.0.0.1:9560 tables
   pauseless ctl --topology fabric.yaml watch Readqlen --every 1s
-  pauseless ctl --addr 127.0.0.1:50001 entries add 'Forward dst=10.0.1.0/24 -> forward(port=3)'
+  pauseless ctl --addr 127.0.0.1:9559 entries add 'Forward dst=10.0.1.0/24 -> forward(port=3)'
   pauseless ctl --addr 127.0.0.1:9559 --thrift 127.0.0.1:9090 registers Readqlen   # BMv2`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -135,7 +135,7 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 		}
 		all = c.place(all)
 		if len(all) == 0 {
-			return nil, fmt.Errorf("%s gives no switch an address; add addresses: {l1: \"127.0.0.1:50001\", …}, or use --addr", c.topology)
+			return nil, fmt.Errorf("%s gives no switch an address; add addresses: {l1: \"127.0.0.1:9559\", …}, or use --addr", c.topology)
 		}
 	}
 	if len(all) == 0 {

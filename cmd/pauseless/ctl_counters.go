@@ -26,9 +26,9 @@ func newCtlCountersCmd(c *ctl) *cobra.Command {
 		Long: `Counters reads counter arrays, and the direct counters of tables by the name of
 the table. Of arrays with more than 32 cells only those that are not 0 are
 shown, unless --all is given.`,
-		Example: `  pauseless ctl --addr :50001 counters
-  pauseless ctl --addr :50001 counters rx
-  pauseless ctl --addr :50001 counters reset rx`,
+		Example: `  pauseless ctl --addr :9559 counters
+  pauseless ctl --addr :9559 counters rx
+  pauseless ctl --addr :9559 counters reset rx`,
 		ValidArgsFunction: complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.reading(cmd, func(p *printer, f *controlplane.Fabric) error {
@@ -49,7 +49,7 @@ shown, unless --all is given.`,
 	cmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
 	cmd.AddCommand(&cobra.Command{
 		Use: "reset NAME…", Short: "Set all cells of counters to 0",
-		Example:           `  pauseless ctl --addr :50001 counters reset rx`,
+		Example:           `  pauseless ctl --addr :9559 counters reset rx`,
 		ValidArgsFunction: complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -196,9 +196,9 @@ func newCtlMetersCmd(c *ctl) *cobra.Command {
 		Short: "List meters, or read their rates by name",
 		Long: `Meters reads the rates of meter arrays. Rates are set as entries:
 
-  pauseless ctl --addr :50001 entries modify 'meter police[3] = cir 1000 burst 10 pir 2000 burst 20'`,
-		Example: `  pauseless ctl --addr :50001 meters
-  pauseless ctl --addr :50001 meters police`,
+  pauseless ctl --addr :9559 entries modify 'meter police[3] = cir 1000 burst 10 pir 2000 burst 20'`,
+		Example: `  pauseless ctl --addr :9559 meters
+  pauseless ctl --addr :9559 meters police`,
 		ValidArgsFunction: c.complete(names(meterNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.reading(cmd, func(p *printer, f *controlplane.Fabric) error {

@@ -21,16 +21,16 @@ func newCtlPipelineCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pipeline",
 		Short: "Show, fetch, verify or set the program that switches run",
-		Example: `  pauseless ctl --addr :50001 pipeline get
-  pauseless ctl --addr :50001 pipeline set --p4info p.p4info.txtpb --config p.json`,
+		Example: `  pauseless ctl --addr :9559 pipeline get
+  pauseless ctl --addr :9559 pipeline set --p4info p.p4info.txtpb --config p.json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var info, config string
 	get := &cobra.Command{
 		Use: "get", Short: "Show what the switches run, and save it",
-		Example: `  pauseless ctl --addr :50001 pipeline get
-  pauseless ctl --addr :50001 pipeline get --p4info p.p4info.txtpb --config p.json`,
+		Example: `  pauseless ctl --addr :9559 pipeline get
+  pauseless ctl --addr :9559 pipeline get --p4info p.p4info.txtpb --config p.json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.getPipeline(cmd, info, config) },
 	}
@@ -46,7 +46,7 @@ func (c *ctl) pushCmd(verb, short string, push func(*controlplane.Session, conte
 	var cookie uint64
 	cmd := &cobra.Command{
 		Use: verb + " --p4info FILE --config FILE", Short: short,
-		Example: fmt.Sprintf("  pauseless ctl --addr :50001 pipeline %s --p4info p.p4info.txtpb --config p.json", verb),
+		Example: fmt.Sprintf("  pauseless ctl --addr :9559 pipeline %s --p4info p.p4info.txtpb --config p.json", verb),
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if info == "" || config == "" {

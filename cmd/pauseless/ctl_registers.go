@@ -29,29 +29,29 @@ func newCtlRegistersCmd(c *ctl) *cobra.Command {
 		Long: `Registers reads register arrays, each in one call. Of arrays with more than 32
 cells only those that are not 0 are shown, unless --all is given; JSON has all.
 On BMv2, registers are behind its Thrift server: add --thrift HOST:PORT.`,
-		Example: `  pauseless ctl --addr :50001 registers
-  pauseless ctl --addr :50001 registers Readqlen
-  pauseless ctl --addr :50001 registers 'Readqlen[3]' -o json
-  pauseless ctl --addr :50001 registers set 'Readqlen[3]' 200`,
+		Example: `  pauseless ctl --addr :9559 registers
+  pauseless ctl --addr :9559 registers Readqlen
+  pauseless ctl --addr :9559 registers 'Readqlen[3]' -o json
+  pauseless ctl --addr :9559 registers set 'Readqlen[3]' 200`,
 		ValidArgsFunction: c.complete(known),
 		RunE:              get,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
 	getCmd := &cobra.Command{
 		Use: "get NAME[INDEX]…", Short: "Read register arrays, or one cell",
-		Example:           `  pauseless ctl --addr :50001 registers get Readqlen`,
+		Example:           `  pauseless ctl --addr :9559 registers get Readqlen`,
 		ValidArgsFunction: c.complete(known), RunE: get,
 	}
 	getCmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
 	set := &cobra.Command{
 		Use: "set NAME[INDEX] VALUE", Short: "Write a cell, a range of cells as NAME[3..7], or all as NAME",
-		Example:           `  pauseless ctl --addr :50001 registers set 'Readqlen[3]' 200`,
+		Example:           `  pauseless ctl --addr :9559 registers set 'Readqlen[3]' 200`,
 		ValidArgsFunction: c.completeOne(known),
 		RunE:              c.setRegister,
 	}
 	reset := &cobra.Command{
 		Use: "reset NAME…", Short: "Give all cells their initial value, 0",
-		Example:           `  pauseless ctl --addr :50001 registers reset Readqlen`,
+		Example:           `  pauseless ctl --addr :9559 registers reset Readqlen`,
 		ValidArgsFunction: c.complete(known),
 		RunE:              c.resetRegisters,
 	}

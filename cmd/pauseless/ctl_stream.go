@@ -30,8 +30,8 @@ func newCtlDigestsCmd(c *ctl) *cobra.Command {
 		Long: `Digests switches the program's digests on where they are off, and prints each
 message as it comes, until Ctrl-C. Switches send digests to the primary
 controller only.`,
-		Example: `  pauseless ctl --addr :50001 digests
-  pauseless ctl --addr :50001 digests rlb_warning_t -o json`,
+		Example: `  pauseless ctl --addr :9559 digests
+  pauseless ctl --addr :9559 digests rlb_warning_t -o json`,
 		ValidArgsFunction: c.complete(names(digestNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.listen(cmd, times, func() error { return nil }, func(ctx context.Context, p *printer, s *controlplane.Session) error {
@@ -113,8 +113,8 @@ func newCtlPacketOutCmd(c *ctl) *cobra.Command {
 		Long: `Packet-out has a switch send a packet as if the controller were one of its
 ports. FIELDs are those of the program's packet_out header. The packet is given
 in hexadecimal, or all of a pcap file are sent.`,
-		Example: `  pauseless ctl --addr :50001 packet-out egress_port=3 --hex 'ffffffffffff 020000000001 0806'
-  pauseless ctl --addr :50001 packet-out egress_port=3 --pcap frames.pcap`,
+		Example: `  pauseless ctl --addr :9559 packet-out egress_port=3 --hex 'ffffffffffff 020000000001 0806'
+  pauseless ctl --addr :9559 packet-out egress_port=3 --pcap frames.pcap`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			metadata := make(map[string]string)
 			for _, a := range args {
@@ -177,8 +177,8 @@ func newCtlPacketInCmd(c *ctl) *cobra.Command {
 		Short: "Print the packets that switches send to the controller",
 		Long: `Packet-in prints packets as they come, until Ctrl-C, or writes them to a pcap
 file. Switches send them to the primary controller only.`,
-		Example: `  pauseless ctl --addr :50001 packet-in --times 10
-  pauseless ctl --addr :50001 packet-in --pcap controller.pcap`,
+		Example: `  pauseless ctl --addr :9559 packet-in --times 10
+  pauseless ctl --addr :9559 packet-in --pcap controller.pcap`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var out *os.File

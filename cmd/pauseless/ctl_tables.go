@@ -19,9 +19,9 @@ func newCtlTablesCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tables [NAME…]",
 		Short: "List tables, or their entries",
-		Example: `  pauseless ctl --addr :50001 tables
-  pauseless ctl --addr :50001 tables Forward
-  pauseless ctl --addr :50001 tables Forward -o json`,
+		Example: `  pauseless ctl --addr :9559 tables
+  pauseless ctl --addr :9559 tables Forward
+  pauseless ctl --addr :9559 tables Forward -o json`,
 		ValidArgsFunction: c.complete(names(tableNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.reading(cmd, func(p *printer, f *controlplane.Fabric) error {

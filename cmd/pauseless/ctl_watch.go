@@ -28,7 +28,7 @@ func newCtlWatchCmd(c *ctl) *cobra.Command {
 place, with what changed since the last reading; q or Ctrl-C ends it. Elsewhere,
 or with -o json, each reading is one line of JSON per switch and register. A
 switch that does not answer is named, and asked again at the next turn.`,
-		Example: `  pauseless ctl --addr :50001 watch Readqlen --every 1s
+		Example: `  pauseless ctl --addr :9559 watch Readqlen --every 1s
   pauseless ctl --topology fabric.yaml watch Readqlen --every 100ms > queues.jsonl`,
 		ValidArgsFunction: c.complete(names(registerNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,7 +28,7 @@ func newDemoCmd() *cobra.Command {
 	var threads int
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run the main job: DRILL alone and under RLB on a lossless fabric, with a report",
+		Short: "Compare DRILL with and without RLB on a simulated lossless network, with a report",
 		Long: `Generates the P4 programs of the profiles drill and rlb-drill, compiles them,
 loads them over P4Runtime into the four switches of a small leaf-spine network
 in virtual time, runs the same traffic through both, and compares.

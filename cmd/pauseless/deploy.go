@@ -22,7 +22,10 @@ func newDeployCmd() *cobra.Command {
 ordinary Linux stacks, switches are processes (pauseless switch, or BMv2's
 simple_switch_grpc), links are veth pairs, and a controller keeps the switches
 in order. Rates and delays are those of the topology, slowed down by one number,
-which is printed.`,
+which is printed.
+
+A topology is a file of ours (docs/reference/topology.md), a p4app.json of p4-utils
+or a topology.json of p4lang's tutorials.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
   sudo ip netns exec fabric-h1 ping 10.0.1.1
   sudo pauseless deploy netns --down fabric

@@ -22,12 +22,12 @@ func newDeployRunCmd() *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO] --switch softswitch|bmv2",
-		Short: "Run an experiment on a network of namespaces, as root",
+		Short: "Run a scenario on a network of namespaces, as root",
 		Long: `Run builds the network of a scenario as deploy netns does, once for each profile
 and seed, has our RoCEv2 hosts send its traffic in wall time, and compares the
 profiles: a table, and with --out DIR the flows, time lines and a report. It is
 the same scenario file that runs in virtual time with pauseless fabric run.
-Without a file it is the built-in experiment, which --print shows: incasts beside
+Without a file it is the built-in scenario, which --print shows: incasts beside
 other flows, DRILL against RLB over DRILL, with the flow control that BMv2 lacks
 done by the program.
 
@@ -61,7 +61,7 @@ warnings are counted there, and so are packets that went in and never came out.`
 	}
 	d.networkFlags(cmd)
 	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT` in front of the names of the switches' interfaces")
-	cmd.Flags().BoolVar(&show, "print", false, "print the built-in experiment, as a file to start from")
+	cmd.Flags().BoolVar(&show, "print", false, "print the built-in scenario, as a file to start from")
 	cmd.Flags().StringVar(&out, "out", "", "`DIRECTORY` for flows, time lines and a report")
 	return cmd
 }

@@ -29,8 +29,8 @@ func newExpCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exp",
 		Short: "Run experiments: those that judge the schemes by their papers, or your own",
-		Long: `An experiment is a YAML file: a scenario, the arms that are compared, axes along
-which the question is asked again, and claims that get a verdict. Every run is
+		Long: `An experiment is a YAML file: a scenario, the arms that are compared, axes whose
+points vary the scenario, and claims that get a verdict. Every run is
 kept the moment it is done; the same command goes on where it stopped.
 docs/experiments.md describes the format.`,
 		Args: noArgs,

@@ -41,8 +41,11 @@ With --scale the clock runs slower, so that a topology of 40 Gb/s links can be
 played by switches in software: rates, delays and times are the topology's, and
 the wire carries them scaled down. The flow file is CSV with a first line that
 names its columns: src, dst, bytes, start and, if they are there, class, port
-and coflow.`,
-		Example: `  ip netns exec demo-h1 pauseless host --topology fabric.yaml --name h1 --interface eth0 --scale 5000 --flows flows.csv`,
+and coflow.
+
+Give all hosts the same --epoch, a few seconds ahead. The kernel of a machine on
+which no host runs yet answers RoCEv2 packets with ICMP port unreachable.`,
+		Example: `  ip netns exec demo-h1 pauseless host --topology fabric.yaml --name h1 --interface eth0 --scale 5000 --flows flows.csv --epoch $(( $(date +%s%N) + 3000000000 ))`,
 		Args:    noArgs,
 	}
 	fl := cmd.Flags()

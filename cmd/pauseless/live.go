@@ -44,7 +44,7 @@ func newLiveCmd() *cobra.Command {
 		Use:   "live [RECORDING | SCENARIO.yaml]",
 		Short: "Show a network in the browser: a recording, a running simulation, or real switches",
 		Long: `Serves a page with a map of the network: links by their use, PAUSE on the link
-and class that it holds, queues, warnings on their way, and the ways of flows; a
+and class that it holds, queues, warnings as they travel, and the paths of flows; a
 time line to play, slow down and step through.
 
 What it shows is a recording (of ` + "`pauseless fabric run --record` or `pauseless demo`" + `),

@@ -13,7 +13,7 @@ import (
 func newSchemaCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema KIND",
-		Short: "Print the JSON Schema of profiles, scenarios, experiments or topologies",
+		Short: "Print the JSON Schema of profiles, scenarios, experiments, topologies or files for live",
 		Long: `Schema prints the JSON Schema (draft 2020-12) of a kind of file: ` + strings.Join(reference.Kinds, ", ") + `.
 Editors with a YAML language server complete keys and mark mistakes with it. The
 pages in docs/reference say the same in words.`,

@@ -42,8 +42,8 @@ func newTofinoApplyCmd() *cobra.Command {
 	a := new(tofinoApply)
 	cmd := &cobra.Command{
 		Use:   "apply TOPOLOGY DIR --addr NAME=HOST:PORT",
-		Short: "Make Tofino switches as a topology file wants them, over BF Runtime",
-		Long: `Make Tofino switches as a topology file wants them, over BF Runtime: load the
+		Short: "Bring Tofino switches to what a topology file asks for, over BF Runtime",
+		Long: `Bring Tofino switches to what a topology file asks for, over BF Runtime: load the
 program in DIR, which "pauseless tofino build" wrote, where another one runs;
 set up the ports with the rates of their links and with PFC for the lossless
 class; and write table entries, multicast groups and mirror sessions, as "ctl
@@ -54,8 +54,8 @@ Port N of a switch in the topology is port N of the front panel, channel 0,
 unless --panel says otherwise; which number of the chip that is, the switch is
 asked. With --tables, ports and PFC are left as they are.`,
 		Example: `  pauseless tofino build -o out rlb-drill
-  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --dry-run
-  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --panel 1=9/0 --panel 2=9/1`,
+  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:9560 --dry-run
+  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:9560 --panel 1=9/0 --panel 2=9/1`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 || len(a.addrs) == 0 {
 				return usageErrorf(cmd, "want a topology file, the folder of a compiled program, and --addr NAME=HOST:PORT")
