@@ -205,6 +205,13 @@ func TestExperimentInTheBrowser(t *testing.T) {
 	if got := webtest.Eval[string](p, fmt.Sprintf("document.querySelectorAll('%s .value')[1].textContent", strings.ReplaceAll(part, "'", `"`))); !strings.HasPrefix(got, " 82 µs (") {
 		t.Errorf("the mean is %q", got)
 	}
+	// The scale stands above its lines: zero above zero.
+	if d := webtest.Eval[float64](p, `(() => {
+		const middle = e => { const r = e.getBoundingClientRect(); return r.left + r.width / 2; };
+		return middle([...document.querySelectorAll('.scale text')].find(t => t.textContent === '0')) - middle(document.querySelector('.claims .zero'));
+	})()`); d < -1 || d > 1 {
+		t.Errorf("zero of the scale is %v px beside the line", d)
+	}
 	choose := func(what, value string) {
 		webtest.Eval[any](p, fmt.Sprintf(`(() => { const s = document.querySelector('[data-choose=%s] select'); s.value = %q; s.dispatchEvent(new Event('change')); })()`, what, value))
 	}
