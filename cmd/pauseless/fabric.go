@@ -155,6 +155,9 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 	if err != nil {
 		return nil, 0, err
 	}
+	if f.config != "" {
+		c.Fit(t.Links[t.Nodes[t.Hosts()[0]].Ports[0].Link].Rate)
+	}
 	flows, dialect, err := hpcc.ReadFlows(flowFile, t)
 	if err != nil {
 		return nil, 0, err

@@ -58,6 +58,22 @@ func (m Mark) InCells(payload int) Mark {
 	return m
 }
 
+// Fit makes full packets take as long on links of that rate as in the simulator,
+// which counts in whole nanoseconds and drops the rest: at 100 Gb/s a frame of
+// 1048 bytes takes 83 ns and not 83.84.
+func (c *Config) Fit(r vtime.Rate) {
+	if r <= 0 || c.Hosts.CC.Algorithm == "hpcc" {
+		return // which is held below the link's rate
+	}
+	frame := c.Hosts.MTU + roce.DataOverhead
+	whole := r.TxTime(frame+c.Hosts.Overhead) / vtime.Nanosecond * vtime.Nanosecond
+	bytes := int(r.Bytes(whole))
+	if r.TxTime(bytes) < whole {
+		bytes++
+	}
+	c.Hosts.Overhead = max(bytes-frame, -20)
+}
+
 // MarkFor returns the marks of ports of a rate, if there are any.
 func (c *Config) MarkFor(r vtime.Rate) (Mark, bool) {
 	i := slices.IndexFunc(c.Marks, func(m Mark) bool { return m.Rate == r })
