@@ -98,6 +98,20 @@ func (p *Profile) picked() []*block {
 // closure is what the profile's program is made of on a target.
 func (p *Profile) closure(target string) *closure { return loaded().close(p.picked(), target) }
 
+// FollowThresholds has the program go by PFC thresholds that follow the shared
+// buffer, if it is made of a scheme that can. A program that pauses by itself
+// keeps to its own thresholds.
+func (p *Profile) FollowThresholds() {
+	const key = "thresholds"
+	before := p.Choice(key)
+	p.Choose(key, "dynamic")
+	refused := false
+	p.closure("").refused(func(string, string, ...any) { refused = true })
+	if refused {
+		p.Choose(key, before)
+	}
+}
+
 // Read reads a profile file. An error is a diag.List, or says that there is
 // no such file.
 func Read(name string) (*Profile, error) {

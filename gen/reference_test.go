@@ -130,8 +130,23 @@ func (r *reference) write(b *strings.Builder, block string, m *manifest.Manifest
 // is one.
 func TestSchemeDocumentsNameWhatThereIs(t *testing.T) {
 	known := make(map[string]bool)
+	manifests := make(map[string]*manifest.Manifest)
 	for _, name := range Names() {
-		m := mustGenerate(t, name, "v1model").Manifest
+		manifests[name] = mustGenerate(t, name, "v1model").Manifest
+	}
+	for _, name := range []string{"clb", "rlb-adaptive-drill"} {
+		p, err := Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.FollowThresholds()
+		out, err := Generate(p, "v1model")
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifests[name+" with dynamic thresholds"] = out.Manifest
+	}
+	for _, m := range manifests {
 		for _, x := range m.Tables {
 			known[x.Name] = true
 		}

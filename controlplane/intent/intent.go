@@ -49,6 +49,9 @@ func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4
 		return nil, err
 	}
 	b := &builder{schema: s, topo: t, node: &t.Nodes[node], manifest: m, options: o}
+	if err := b.checkThresholds(); err != nil {
+		return nil, fmt.Errorf("switch %s: %w", b.node.Name, err)
+	}
 	if err := b.findNextHops(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", b.node.Name, err)
 	}
@@ -63,6 +66,24 @@ func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4
 		return nil, fmt.Errorf("switch %s: %w", b.node.Name, b.err)
 	}
 	return append(b.replication, b.entries...), nil
+}
+
+// checkThresholds returns an error if the program follows PFC thresholds that
+// the network does not have, or that it cannot work out.
+func (b *builder) checkThresholds() error {
+	pfc := b.topo.Switch.PFC
+	switch {
+	case !b.manifest.Has("shared_buffer") || pfc.Off:
+		return nil
+	case pfc.Alpha == 0:
+		return fmt.Errorf("program %s follows dynamic PFC thresholds, and those of the topology are static: give switch.pfc.alpha or switch.mmu, or generate the program with thresholds: static", b.manifest.Program)
+	}
+	for port := 1; port <= len(b.node.Ports); port++ {
+		if err := b.port(port).Check(); err != nil {
+			return fmt.Errorf("program %s follows dynamic PFC thresholds, and cannot do so by those of port %d: %w", b.manifest.Program, port, err)
+		}
+	}
+	return nil
 }
 
 // builder collects the entities of one switch and keeps the first error.
@@ -117,6 +138,9 @@ func (b *builder) port(port int) manifest.Network {
 	n.Rate, n.Delay, n.Hops = link.Rate, link.Delay, b.hops()
 	if xoff := b.xoff(); xoff > 0 {
 		n.XOFF = xoff
+	}
+	if p := b.topo.Switch.PFC; p.Alpha > 0 && !p.Off {
+		n.Alpha, n.Shared, n.Reserve = b.topo.AlphaFor(&link), b.topo.Shared(b.node), p.Reserve
 	}
 	return n
 }

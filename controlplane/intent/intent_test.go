@@ -154,6 +154,41 @@ func network(t *testing.T, text string) *topo.Topology {
 	return net
 }
 
+// A program that goes by dynamic PFC thresholds has those of its ports, and is
+// refused where it cannot follow them.
+func TestDynamicThresholds(t *testing.T) {
+	m := &manifest.Manifest{Program: "p", Features: []string{"shared_buffer"}, Tables: []manifest.Table{
+		{Name: "predict", Action: "x", Args: []manifest.Argument{{Name: "alpha_shift", Value: "alpha_shift"}}},
+		{Name: "shared_buffer", Action: "x", Args: []manifest.Argument{{Name: "size", Value: "shared"}, {Name: "reserve", Value: "reserve"}}},
+	}}
+	m.Network = manifest.Network{Rate: 1, FanIn: 3, XOFF: 1, MTU: 1100}
+	for pfc, want := range map[string]string{
+		"{alpha: 0.3}": "alpha is 0.3, must be a power of two from 1/128 to 8",
+		"{xoff: 60KB}": "follows dynamic PFC thresholds, and those of the topology are static",
+	} {
+		net := network(t, leafSpine+"switch: {buffer: 2MB, pfc: "+pfc+"}")
+		b := &builder{topo: net, node: net.NodeByName("l1"), manifest: m}
+		if err := b.checkThresholds(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", pfc, err, want)
+		}
+	}
+	net := network(t, "leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, uplink_rate: 100Gbps, delay: 2us}\nswitch: {buffer: 2MB, mmu: hpcc, pfc: {headroom: 30KB}}")
+	b := &builder{topo: net, node: net.NodeByName("l1"), manifest: m}
+	for port, shift := range map[int]uint64{1: 6, 5: 4} { // 1/8 for hosts, for 2.5 times the rate 1/2
+		args, err := m.Args("predict", b.port(port), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if args[0].Value != shift {
+			t.Errorf("port %d: %v, want an alpha_shift of %d", port, args, shift)
+		}
+	}
+	args, err := m.Args("shared_buffer", b.uplink(), nil)
+	if want := uint64(2_000_000 - 6*(30_000+4096)); err != nil || args[0].Value != want || args[1].Value != 4096 {
+		t.Errorf("shared_buffer has %v, %v, want %d of the buffer and a reserve of 4096", args, err, want)
+	}
+}
+
 func program(t *testing.T, profile string) (*manifest.Manifest, *p4configv1.P4Info) {
 	t.Helper()
 	file := "../../p4src/v1model/" + profile + ".manifest.json"

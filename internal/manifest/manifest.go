@@ -201,6 +201,15 @@ type Network struct {
 	FanIn int        `json:"fan_in" yaml:"fan_in" limits:"1.."`
 	XOFF  vtime.Size `json:"xoff" yaml:"xoff"` // Q_PFC, per ingress port
 	MTU   vtime.Size `json:"mtu" yaml:"mtu"`   // largest frame
+	// Alpha is for dynamic PFC thresholds: an ingress queue is paused when it has
+	// Reserve and Alpha times what is free of Shared. It is a power of two from
+	// 1/128 to 8; zero is 1/8.
+	Alpha float64 `json:"alpha,omitempty" yaml:"alpha"`
+	// Shared is what ingress queues share of the buffer, in no headroom and no
+	// reserve. Zero is as much as makes XOFF the threshold of one busy queue.
+	Shared vtime.Size `json:"shared,omitempty" yaml:"shared"`
+	// Reserve is what each ingress queue may have beside that.
+	Reserve vtime.Size `json:"reserve,omitempty" yaml:"reserve"`
 }
 
 // Read decodes a manifest. Errors name file and line.
@@ -282,6 +291,24 @@ func (n Network) Check() error {
 		return fmt.Errorf("network: xoff is %v, must be above zero", n.XOFF)
 	case n.MTU < 64:
 		return fmt.Errorf("network: mtu is %v, must be at least 64 bytes", n.MTU)
+	case n.Alpha != 0 && CheckAlpha(n.Alpha) != nil:
+		return fmt.Errorf("network: %w", CheckAlpha(n.Alpha))
+	case n.Shared < 0 || n.Shared > maxShared:
+		return fmt.Errorf("network: shared is %v, must be from 0 to %v: programs reckon it in 32 bits, times 8", n.Shared, maxShared)
+	case n.Reserve < 0 || n.Reserve > maxShared:
+		return fmt.Errorf("network: reserve is %v, must be from 0 to %v", n.Reserve, maxShared)
+	}
+	return nil
+}
+
+// maxShared is the largest buffer that eight times of are a number of 32 bits.
+const maxShared vtime.Size = 1<<29 - 1
+
+// CheckAlpha returns an error if programs cannot follow PFC thresholds of a
+// factor, which those of switch chips are.
+func CheckAlpha(alpha float64) error {
+	if part, _ := math.Frexp(alpha); part != 0.5 || alpha < 1.0/128 || alpha > 8 {
+		return fmt.Errorf("alpha is %g, must be a power of two from 1/128 to 8: programs that go by the PFC threshold multiply by shifting", alpha)
 	}
 	return nil
 }

@@ -24,13 +24,23 @@ type Arg struct {
 //	xoff, mtu         in bytes
 //	in_flight         d·C, the bytes on a link
 //	rtt, host_rtt     base round trip between leaves, and between hosts, in ns
+//	alpha_shift       3 - log2 of alpha, of dynamic PFC thresholds
+//	shared, reserve   parts of the buffer that these are about, in bytes
 //	tx_time(bytes)    on the link, in ns
 func (n Network) scope() *scope {
+	alpha, shared := n.Alpha, float64(n.Shared)
+	if alpha == 0 {
+		alpha = 1.0 / 8
+	}
+	if shared == 0 {
+		shared = min(math.Round(float64(n.XOFF)*(1+alpha)/alpha), float64(maxShared))
+	}
 	return &scope{
 		values: map[string]float64{
 			"rate": float64(n.Rate), "delay": ns(n.Delay), "hops": float64(n.Hops), "fan_in": float64(n.FanIn),
 			"xoff": float64(n.XOFF), "mtu": float64(n.MTU), "in_flight": float64(n.Rate.Bytes(n.Delay)),
 			"rtt": ns(n.RTT()), "host_rtt": ns(n.hostRTT()),
+			"alpha_shift": 3 - math.Log2(alpha), "shared": shared, "reserve": float64(n.Reserve),
 		},
 		funcs: map[string]func([]float64) float64{
 			"tx_time": func(x []float64) float64 { return ns(n.Rate.TxTime(int(x[0]))) },

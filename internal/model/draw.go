@@ -334,7 +334,7 @@ func (g *Drawer) scene(c *Case) {
 	}
 	for _, r := range g.registers {
 		if v, ok := s.State[r.Name]; ok && v != 0 {
-			c.Cells = append(c.Cells, CellValue{r.Name, s.Queue, v})
+			c.Cells = append(c.Cells, CellValue{r.Name, min(s.Queue, r.Size-1), v})
 		}
 	}
 	f := &Frame{Dst: 2, Src: 1, Type: TypeIPv4}

@@ -55,6 +55,12 @@ func init() {
 		},
 		Tofino: Stages{Depart: tellQueue, Hear: hearQueue}})
 	Add(Scheme{Name: "ingress_qlen", Registers: map[string]Register{"ingress_qlen": {Theme: Predicting}}})
+	Add(Scheme{Name: "shared_buffer", Registers: map[string]Register{"buffer_used": {Theme: Predicting, Draw: drawUsed}},
+		Arguments: map[string]func(*Drawer, Args) int64{
+			"shared_buffer.size":    SharedSize,
+			"shared_buffer.reserve": func(g *Drawer, _ Args) int64 { return Pick(g, 0, 0, 4096, g.UpTo(g.Scale)) },
+		},
+		V1model: Stages{Count: takeBuffer, Left: leaveBuffer}})
 	Add(Scheme{Name: "dre",
 		Arguments: map[string]func(*Drawer, Args) int64{"link.weight": func(g *Drawer, _ Args) int64 {
 			return Pick(g, weightOf(Pick(g, usualRates...)), weightOf(Pick(g, usualRates...)), g.UpTo(1<<20))
@@ -129,6 +135,7 @@ func (s *Switch) count(p *Packet) {
 			last, watched = x.LastLook(s, i)
 		}
 	}
+	p.QueueWas = *q
 	if watched && p.Now-last > s.Forget() {
 		*q = 0
 	}
@@ -140,6 +147,7 @@ func (s *Switch) count(p *Packet) {
 // uncount takes the packet off its ingress port's queue length.
 func (s *Switch) uncount(p *Packet) {
 	q := s.Cell("ingress_qlen", s.In(p))
+	p.QueueWas = *q
 	*q = max(0, *q-p.Counted)
 	p.QueueIn = *q
 	s.run(Left, p)
@@ -156,6 +164,66 @@ func (s *Switch) uncharge(p *Packet) {
 	if p.Behind == 0 {
 		*q = 0
 	}
+}
+
+// The shared buffer.
+
+// A DynamicThreshold is that of an ingress queue that is paused when it has its
+// reserve and α times what is free of the shared buffer. It is dynamic
+// threshold by Choudhury and Hahne (IEEE/ACM ToN, 1998), as HPCC's simulator and
+// switch chips have it: α is a power of two, 8 / 2^Shift.
+type DynamicThreshold struct {
+	Free, Reserve Bytes
+	Shift         int64
+}
+
+// XOFF is the threshold of the moment.
+func (d DynamicThreshold) XOFF() Bytes { return d.Reserve + (d.Free<<3)>>d.Shift }
+
+// beyond is what an ingress queue has of the shared buffer: what its reserve
+// does not hold.
+func beyond(q, reserve Bytes) Bytes { return max(0, q-reserve) }
+
+// reserveOf is the reserve of a packet's ingress queue: the lossless class alone
+// has one.
+func reserveOf(s *Switch, p *Packet) Bytes {
+	if s.Classes == 8 && p.Class != s.Lossless {
+		return 0
+	}
+	return s.Setting("shared_buffer", "reserve")
+}
+
+// takeBuffer counts what a packet's ingress queue has more, with it, of the
+// shared buffer.
+func takeBuffer(s *Switch, p *Packet) {
+	p.Keep["reserve"] = reserveOf(s, p)
+	used := s.Cell("buffer_used", 0)
+	*used = max(0, *used-beyond(p.QueueWas, p.Keep["reserve"])) + beyond(p.QueueIn, p.Keep["reserve"])
+}
+
+func leaveBuffer(s *Switch, p *Packet) {
+	used := s.Cell("buffer_used", 0)
+	*used = max(0, *used-(beyond(p.QueueWas, p.Keep["reserve"])-beyond(p.QueueIn, p.Keep["reserve"])))
+}
+
+// Threshold is the threshold now of a packet's ingress queue, where all share a
+// buffer of size.
+func (s *Switch) Threshold(p *Packet, size Bytes, shift int64) Bytes {
+	free := max(0, size-*s.Cell("buffer_used", 0))
+	return DynamicThreshold{Free: free, Reserve: p.Keep["reserve"], Shift: shift}.XOFF()
+}
+
+// SharedSize draws the size of a shared buffer.
+func SharedSize(g *Drawer, _ Args) int64 { return Pick[int64](g, 4, 8, 16)*g.Scale + g.UpTo(g.Scale) }
+
+// AlphaShift draws α: that of thresholds that queues may meet, and others.
+func AlphaShift(g *Drawer, _ Args) int64 { return Pick(g, 3, 4, 5, 6, 6, 6, 7, g.UpTo(10)) }
+
+// drawUsed has half of the cases begin with as much in use as the buffer has, or
+// with what makes a threshold about the size of queues.
+func drawUsed(g *Drawer, i int) int64 {
+	size := g.Arg("shared_buffer.size", Default)
+	return max(0, Pick(g, size+g.UpTo(g.Scale), size, size-g.Scale, size-2*g.Scale-g.UpTo(g.Scale), size-8*g.Scale, g.UpTo(size)))
 }
 
 // EgressQueue is the length of the egress queue of one of the packet's paths.

@@ -43,7 +43,7 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 	if p.Passes > 0 {
 		*s.Cell("recirc_returned", 0) = p.mark
 	}
-	if recirculates && p.InPort >= s.Ports {
+	if (recirculates || s.Is("shared_buffer")) && p.InPort >= s.Ports {
 		p.InPort = 0 // the controller's packets count at none of the ports
 	}
 	o.Drop = true

@@ -266,8 +266,11 @@ type Packet struct {
 
 	Counted Bytes // in its ingress queue
 	QueueIn Bytes // its ingress queue with it
-	charged Bytes // in its egress queue
-	mark    int64 // of the recirculation queue
+	// QueueWas is its ingress queue before it came, or before it left: as counted
+	// then, even if that is forgotten now.
+	QueueWas Bytes
+	charged  Bytes // in its egress queue
+	mark     int64 // of the recirculation queue
 
 	// In egress: the queue that it leaves, lengths of that in units of the
 	// target when it came (on a Tofino) and now, when it came and now, and

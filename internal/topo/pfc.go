@@ -9,6 +9,10 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
+// MaxFrame is the longest frame on the wire, a recirculated header included: what
+// headroom is computed for.
+const MaxFrame = 1600
+
 // pfcFrame is a PFC frame on the wire: 64 bytes, preamble and gap.
 const pfcFrame = 84
 
@@ -67,6 +71,16 @@ func (c *PFC) HeadroomFor(l *Link, maxFrame int) vtime.Size {
 		return c.Headroom
 	}
 	return vtime.Size(l.Rate.Bytes(2*l.Delay)) + vtime.Size(3*maxFrame+pfcFrame) + 1
+}
+
+// Shared returns what the ports of a switch share of its buffer: what is in no
+// headroom and no reserve, of which each port has one for its lossless class.
+func (t *Topology) Shared(n *Node) vtime.Size {
+	shared := t.Switch.Buffer
+	for _, p := range n.Ports {
+		shared -= t.Switch.PFC.HeadroomFor(&t.Links[p.Link], MaxFrame) + t.Switch.PFC.Reserve
+	}
+	return shared
 }
 
 // DropAdvice says what to do about packets of a lossless class that were

@@ -41,6 +41,7 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
 		if p.Choice("pfc") == "native" {
 			p.Choose("pfc", "emulated")
+			p.Choose("thresholds", "static") // the program's own
 		}
 	}
 	const rate = "rlb.recirculation_rate"

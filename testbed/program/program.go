@@ -38,7 +38,8 @@ func Load(name string) (*gen.Profile, error) {
 	return p, nil
 }
 
-// Fit makes a profile large enough for a network. Sizes only grow.
+// Fit makes a profile large enough for a network, and has it follow PFC
+// thresholds if they are dynamic there. Sizes only grow.
 func Fit(p *gen.Profile, t *topo.Topology) {
 	leaves, ports, hosts := 0, 0, 0
 	for i := range t.Nodes {
@@ -59,6 +60,9 @@ func Fit(p *gen.Profile, t *topo.Topology) {
 	grow(&p.Sizes.Leaves, leaves)
 	grow(&p.Sizes.Hosts, hosts+leaves)
 	grow(&p.Sizes.Paths, paths(t))
+	if pfc := t.Switch.PFC; pfc.Alpha > 0 && !pfc.Off {
+		p.FollowThresholds()
+	}
 }
 
 // paths returns the most uplinks that a switch has to choose from.

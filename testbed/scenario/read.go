@@ -14,6 +14,7 @@ import (
 
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
@@ -376,6 +377,16 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 	if err := p.Check(); err != nil {
 		f.Errorf(blame(c.Set, err), "%v", err)
 		return
+	}
+	if dynamic := p.Choice("thresholds") == "dynamic"; c.net != nil && !c.net.Switch.PFC.Off && dynamic && c.target == program.V1Model {
+		switch alpha := c.net.Switch.PFC.Alpha; {
+		case alpha == 0:
+			f.Errorf("profile", "profile %s follows dynamic PFC thresholds, and those of the network are static: give its switch.pfc.alpha or switch.mmu, or leave thresholds out of the profile", p.Name)
+			return
+		case manifest.CheckAlpha(alpha) != nil:
+			f.Errorf("profile", "profile %s cannot follow the network's PFC thresholds: %v", p.Name, manifest.CheckAlpha(alpha))
+			return
+		}
 	}
 	if c.net != nil && !c.net.Switch.PFC.Off && c.net.Switch.PFC.Alpha == 0 {
 		if err := p.CheckOn(c.net.Switch.PFC.XOFF); err != nil {

@@ -197,6 +197,7 @@ func TestMistakesAreFoundBeforeAnythingRuns(t *testing.T) {
 		{"traffic:", "target: tofino\ntraffic:", "small.yaml:8:9: target \"tofino\" is none"},
 		{"traffic:", "set: {red.kmim: 3KB}\ntraffic:", "red.kmim"},
 		{"network:", "topology: x.yaml\nnetwork:", "small.yaml:3:11: both network and topology"},
+		{"pfc: {xoff: 60KB}", "pfc: {alpha: 0.3}", "small.yaml:6:12: profile rlb-drill cannot follow the network's PFC thresholds: alpha is 0.3, must be a power of two from 1/128 to 8"},
 		{"until:", "paths: {h9: 1}\nuntil:", "no host is called \"h9\""},
 		{"until:", "paths: {h1: 0}\nuntil:", "0 paths, must be at least one"},
 		{"until:", "judge: [3]\nuntil:", "there is no part 3 of traffic"},

@@ -194,7 +194,7 @@ func recirculation(m *manifest.Manifest) softswitch.Port {
 }
 
 // MaxFrame is the longest frame on the wire, a recirculated header included.
-const MaxFrame = 1600
+const MaxFrame = topo.MaxFrame
 
 // pfc turns the topology's flow control into that of a switch.
 func pfc(c *topo.PFC) softswitch.PFC {

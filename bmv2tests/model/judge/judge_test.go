@@ -82,9 +82,11 @@ func judgeOf(t *testing.T, p *gen.Profile, target string, change func(text strin
 }
 
 // small is a built-in profile of a small switch; on a Tofino sizes are powers
-// of two, as an index is.
+// of two, as an index is. With "@dynamic" behind its name, its PFC thresholds
+// are.
 func small(t *testing.T, name, target string) *gen.Profile {
 	t.Helper()
+	name, thresholds, dynamic := strings.Cut(name, "@")
 	p, err := gen.Builtin(name)
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +94,9 @@ func small(t *testing.T, name, target string) *gen.Profile {
 	p.Sizes.Ports, p.Sizes.Paths, p.Sizes.Leaves, p.Sizes.Hosts, p.Sizes.Flows, p.Sizes.Coflows = 12, 4, 5, 64, 16, 16
 	if target == "tna" {
 		p.Sizes.Ports, p.Sizes.Leaves = 16, 8
+	}
+	if dynamic {
+		p.Choose("thresholds", thresholds)
 	}
 	return p
 }

@@ -12,6 +12,10 @@ import (
 func init() {
 	model.Add(model.Scheme{Name: "clb",
 		Base: &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1},
+		Arguments: map[string]func(*model.Drawer, model.Args) int64{
+			"clb.alpha_shift": model.AlphaShift,
+			"clb.part":        func(g *model.Drawer, _ model.Args) int64 { return model.Pick(g, 682, 512, 1024, g.UpTo(1024)) },
+		},
 		Registers: map[string]model.Register{
 			"clb_growth": {Draw: func(g *model.Drawer, i int) int64 { before := g.Queue(i); return g.Queue(i) - before }},
 			"clb_coflow": {Draw: func(g *model.Drawer, i int) int64 { return int64(g.R.IntN(3)*g.Coflows + i) }},
@@ -112,6 +116,15 @@ type QueueChange struct {
 // Sample ends an interval with a queue of q bytes.
 func (c *QueueChange) Sample(q model.Bytes) { c.Start, c.QDt = q, q-c.Start }
 
+// qThr is Q_thr: as it is set, or, where Q_PFC follows the free buffer, the same
+// part of Q_PFC as it is now.
+func qThr(s *model.Switch, p *model.Packet) model.Bytes {
+	if !s.Is("shared_buffer") {
+		return s.Setting("clb", "queue_threshold")
+	}
+	return model.Ratio{Num: s.Setting("clb", "part"), Den: 1024}.Times(s.Threshold(p, s.Setting("shared_buffer", "size"), s.Setting("clb", "alpha_shift")))
+}
+
 func choose(s *model.Switch, p *model.Packet) model.Path {
 	if s.Tofino {
 		return chooseOnTofino(s, p)
@@ -140,7 +153,7 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 	classes := make([]PathType, p.Paths)
 	for i := range ports {
 		ports[i] = Port{Q: s.EgressQueue(p, i), QDt: *s.Cell("clb_growth", queue(i))}
-		classes[i] = Classify(ports[i], s.Setting("clb", "queue_threshold"))
+		classes[i] = Classify(ports[i], qThr(s, p))
 	}
 	s.Note("class " + string('A'+rune(classes[0])))
 

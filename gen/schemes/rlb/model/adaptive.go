@@ -46,7 +46,7 @@ func mayRecirculate(s *model.Switch, p *model.Packet, trc, diff model.Time) bool
 			p.Digest(int64(port), p.Leaf, w.Passes, w.Packets)
 		}
 		inflow := model.Ratio{Num: s.Setting("Stoprecir", "inflow"), Den: 1024}.Times(trc)
-		w.Window = Window{Start: p.Now, Length: trc, Budget: Eq5(s.Setting("Stoprecir", "xoff"), *s.Cell("ingress_qlen", s.In(p)), inflow, s.Setting("Stoprecir", "mtu"))}
+		w.Window = Window{Start: p.Now, Length: trc, Budget: Eq5(qPFC(s, p), *s.Cell("ingress_qlen", s.In(p)), inflow, s.Setting("Stoprecir", "mtu"))}
 	}
 	switch {
 	case w.Packets >= w.Budget:
@@ -62,6 +62,14 @@ func mayRecirculate(s *model.Switch, p *model.Packet, trc, diff model.Time) bool
 	p.Keep["waited"] += trc
 	w.Recirculated(p.OutPort, int64(p.Passes)+1)
 	return true
+}
+
+// qPFC is Q_PFC of Eq. 5: as it is set, or as it is now.
+func qPFC(s *model.Switch, p *model.Packet) model.Bytes {
+	if !s.Is("shared_buffer") {
+		return s.Setting("Stoprecir", "xoff")
+	}
+	return s.Threshold(p, s.Setting("Stoprecir", "shared"), s.Setting("Stoprecir", "alpha_shift"))
 }
 
 // number is a register that is a number of the windows; the state has it. One

@@ -10,6 +10,14 @@ var arguments = map[string]func(*model.Drawer, model.Args) int64{
 	"predict.floor":   func(g *model.Drawer, _ model.Args) int64 { return g.UpTo(g.Scale) },
 	"predict.warn_at": func(g *model.Drawer, _ model.Args) int64 { return g.Scale/2 + g.UpTo(g.Scale) },
 	"predict.xoff":    func(g *model.Drawer, _ model.Args) int64 { return g.Scale + g.UpTo(g.Scale) },
+	"predict.margin":  func(g *model.Drawer, _ model.Args) int64 { return g.UpTo(g.Scale) },
+	"predict.calm_part": func(g *model.Drawer, _ model.Args) int64 {
+		return model.Pick(g, 512, 512, 1024, g.UpTo(1024))
+	},
+	"predict.alpha_shift":   model.AlphaShift,
+	"Stoprecir.alpha_shift": model.AlphaShift,
+	"Stoprecir.shared":      model.SharedSize,
+	"cnm_out.hold_byte":     func(g *model.Drawer, _ model.Args) int64 { return model.Pick(g, 102, g.UpTo(1024)) },
 	"Compath.pass_time": func(g *model.Drawer, _ model.Args) int64 {
 		if g.Reroutes() {
 			return 1 + g.UpTo(g.Pace/4)
@@ -53,7 +61,7 @@ var arguments = map[string]func(*model.Drawer, model.Args) int64{
 }
 
 var registers = map[string]model.Register{
-	"sampled_at": {Theme: model.Predicting}, "sampled_qlen": {Theme: model.Predicting}, "warning_on": {Theme: model.Predicting},
+	"sampled_at": {Theme: model.Predicting}, "sampled_qlen": {Theme: model.Predicting}, "sampled_room": {Theme: model.Predicting}, "calm_qlen": {Theme: model.Predicting}, "warning_on": {Theme: model.Predicting},
 	"warned_until": {Theme: model.Rerouting, Shares: []int{2, 2, 4}, // some paths shall be free
 		Draw: func(g *model.Drawer, _ int) int64 {
 			return g.Now + g.Near(20_000, 0, g.Pace) - model.Pick[model.Time](g, 0, 0, 3_000)
@@ -112,6 +120,10 @@ func drawSince(g *model.Drawer, _ int) int64 {
 
 // scene is about one of the thresholds of the prediction.
 func scene(g *model.Drawer, s *model.Scene) {
+	if g.Is("shared_buffer") {
+		movingScene(g, s)
+		return
+	}
 	near := func(v model.Bytes) model.Bytes { return max(0, v+g.R.Int64N(3)-1) }
 	calm, q := int64(0), s.After
 	p := model.Args{"floor": 1 << 30, "warn_at": 1 << 30, "xoff": q + g.UpTo(g.Scale), "horizon": g.Pace}

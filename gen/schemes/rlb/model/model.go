@@ -47,6 +47,10 @@ func setWarner(s *model.Switch, i int, w *Warner) {
 // predict asks whether a packet is to warn its sender. Where the program itself
 // sends PAUSE frames, the packet may warn between two looks.
 func predict(s *model.Switch, p *model.Packet) {
+	if s.Is("shared_buffer") {
+		predictMoving(s, p)
+		return
+	}
 	i := s.In(p)
 	watch, watched := s.Config.Tables["Readqlen"][i]
 	p.Keep["calm"] = watch["calm"]
@@ -79,7 +83,11 @@ func predict(s *model.Switch, p *model.Packet) {
 // calm takes a warning back when the queue has become short. A packet is copied
 // once.
 func calm(s *model.Switch, p *model.Packet) {
-	if p.Counted == 0 {
+	switch {
+	case p.Counted == 0:
+		return
+	case s.Is("shared_buffer"):
+		calmMoving(s, p)
 		return
 	}
 	i := s.In(p)
@@ -178,7 +186,7 @@ func warning(s *model.Switch, p *model.Packet, port int, class int64, on bool, r
 		return
 	}
 	p.ToNeighbour(uint64(c["mac"]), model.Fields{"kind": kindWarning, "priority": class, "active": model.Bit(on), "hops": c["hops"],
-		"origin": c["switch_id"], "port": int64(port), "scope": c["scope"], "hold": c["hold"]}, rest)
+		"origin": c["switch_id"], "port": int64(port), "scope": c["scope"], "hold": holdOf(s, p.Message(), c)}, rest)
 	if s.Tofino {
 		s.Counted["warnings_sent"]++
 	} else {
