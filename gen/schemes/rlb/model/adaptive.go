@@ -98,7 +98,8 @@ var windowRegisters = map[string]model.Register{
 		}
 		return g.PathMask(paths)
 	}},
-	"window_start":   number(func(w *windows) *int64 { return &w.Start }, (*model.Drawer).Past),
+	// A window that begins now would have to have ended: its length may be zero.
+	"window_start":   number(func(w *windows) *int64 { return &w.Start }, func(g *model.Drawer, i int) int64 { return min(g.Past(i), g.Now-1) }),
 	"window_length":  number(func(w *windows) *int64 { return &w.Length }, (*model.Drawer).Duration),
 	"window_budget":  number(func(w *windows) *int64 { return &w.Budget }, func(g *model.Drawer, _ int) int64 { return g.R.Int64N(6) }),
 	"window_packets": follows(func(w *windows, _ int) (int64, bool) { return w.Packets, true }),
