@@ -101,7 +101,7 @@ func incast(t *testing.T, pfc string, tap func(*topo.Topology) func(*topo.Node) 
 	return net, l
 }
 
-var dynamicThresholds = map[string]string{"an eighth": "pfc: {alpha: 0.125}", "HPCC's switches": "mmu: hpcc", "ConWeave's switches": "mmu: conweave"}
+var dynamicThresholds = map[string]string{"an eighth": "pfc: {alpha: 0.125}", "HPCC's switches": "mmu: hpcc", "a sixteenth": "pfc: {alpha: 0.0625, reserve: 2KB}"}
 
 // Where the PFC threshold follows the free buffer, RLB went by what it is while
 // one queue alone is busy. Of several that grow, none gets that long: half of

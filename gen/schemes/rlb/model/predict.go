@@ -157,7 +157,7 @@ func hear(s *model.Switch, p *model.Packet) {
 	p.End()
 	n := s.Config.Neighbours[p.InPort]
 	if scope := m["scope"]; scope == ScopeAll || scope < int64(s.Leaves) {
-		*warnedUntil(s, n.Path, scope) = m["active"] * (s.Now + m["hold"])
+		*warnedUntil(s, n.Path, scope) = model.Bit(m["active"] == 1) * (s.Now + m["hold"])
 	}
 	relay(s, p, n.Group)
 }
