@@ -31,6 +31,7 @@ type node struct {
 	timers vtime.Queue
 	in     []*pipe    // by port, from 0
 	mail   [2]mailbag // ports of in with frames sent in windows of each parity
+	mailed []int32    // scratch: the ports of a mailbag
 	out    []*pipe    // by port, from 0
 	heads  []arrival  // heap of the first frames of ports that have one
 	sent   vtime.Time // first arrival of what the node sent in this window
@@ -131,22 +132,7 @@ const (
 // run handles the node's events before time end and returns how many.
 func (n *node) run(end vtime.Time) uint64 {
 	n.sent = vtime.Never
-	last := (n.eng.window - 1) & 1
-	n.mail[last].empty(func(port int) {
-		p := n.in[port]
-		p.taken.Frames += uint64(len(p.box[last]))
-		for _, m := range p.box[last] {
-			p.taken.Bytes += uint64(m.f.Len())
-			if d := m.f.Data; len(d) > 0 {
-				n.warm += d[0] + d[len(d)-1]
-			}
-		}
-		waiting := p.head < len(p.queue)
-		p.take(last)
-		if !waiting {
-			n.pushHead(arrival{p.queue[p.head].at, int32(port)})
-		}
-	})
+	n.collect((n.eng.window - 1) & 1)
 	if n.next = n.firstEvent(); n.next >= end {
 		return 0
 	}
@@ -177,6 +163,38 @@ func (n *node) run(end vtime.Time) uint64 {
 	n.next = n.firstEvent()
 	n.weight += n.handled - before
 	return n.handled - before
+}
+
+// collect takes what was sent to the node in the window of a parity. All of it
+// was last touched by other nodes and has left the processor's cache, and each
+// step leads to the next: so a step is made for all ports before the next one,
+// and the processor waits for many lines of memory at once.
+func (n *node) collect(parity uint64) {
+	ports := n.mailed[:0]
+	n.mail[parity].empty(func(port int) { ports = append(ports, int32(port)) })
+	n.mailed = ports
+	for _, port := range ports {
+		n.warm += byte(n.in[port].head)
+	}
+	for _, port := range ports {
+		n.warm += byte(n.in[port].box[parity][0].at)
+	}
+	for _, port := range ports {
+		p := n.in[port]
+		box := p.box[parity]
+		p.taken.Frames += uint64(len(box))
+		for _, m := range box {
+			p.taken.Bytes += uint64(m.f.Len())
+			if d := m.f.Data; len(d) > 0 {
+				n.warm += d[0] + d[len(d)-1]
+			}
+		}
+		waiting := p.head < len(p.queue)
+		p.take(parity)
+		if !waiting {
+			n.pushHead(arrival{p.queue[p.head].at, port})
+		}
+	}
 }
 
 func (n *node) firstEvent() vtime.Time {
