@@ -289,8 +289,8 @@ func (o *Outcome) judge(c *Claim) {
 		p /= float64(len(pairs))
 	}
 	var all []Judged
-	for i, pair := range pairs {
-		a, b := o.paired(pair, metric)
+	for i := range pairs {
+		a, b := o.meanOver(pairs[i:i+1], metric)
 		all = append(all, o.verdict(c, metric, a, b, p, pairs[i:i+1], points[i]))
 	}
 	if c.Over == "best" {
@@ -337,44 +337,43 @@ func (o *Outcome) PointText(point []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// paired returns the values of two cells for the seeds that both have; b is
-// nil where the claim has a number.
-func (o *Outcome) paired(pair [2]int, metric string) (a, b []float64) {
-	with := &o.Cells[pair[0]]
-	for i, seed := range with.Seeds {
-		if i >= len(with.Values[metric]) || math.IsNaN(float64(with.Values[metric][i])) {
-			continue
+// meanOver returns the means over several pairs of cells for each seed that all
+// of them have, in the order of the first; b is nil where the claim has a number.
+func (o *Outcome) meanOver(pairs [][2]int, metric string) (a, b []float64) {
+	number := pairs[0][1] < 0
+seeds:
+	for _, seed := range o.Cells[pairs[0][0]].Seeds {
+		var x, y float64
+		for _, pair := range pairs {
+			with, ok := o.Cells[pair[0]].value(metric, seed)
+			if !ok {
+				continue seeds
+			}
+			x += with / float64(len(pairs))
+			if number {
+				continue
+			}
+			than, ok := o.Cells[pair[1]].value(metric, seed)
+			if !ok {
+				continue seeds
+			}
+			y += than / float64(len(pairs))
 		}
-		if pair[1] < 0 {
-			a = append(a, float64(with.Values[metric][i]))
-			continue
+		a = append(a, x)
+		if !number {
+			b = append(b, y)
 		}
-		than := &o.Cells[pair[1]]
-		j := slices.Index(than.Seeds, seed)
-		if j < 0 || j >= len(than.Values[metric]) || math.IsNaN(float64(than.Values[metric][j])) {
-			continue
-		}
-		a, b = append(a, float64(with.Values[metric][i])), append(b, float64(than.Values[metric][j]))
 	}
 	return a, b
 }
 
-// meanOver returns the means over several pairs of cells, seed by seed.
-func (o *Outcome) meanOver(pairs [][2]int, metric string) (a, b []float64) {
-	for k, pair := range pairs {
-		x, y := o.paired(pair, metric)
-		if k == 0 {
-			a, b = make([]float64, len(x)), make([]float64, len(y))
-		}
-		a, b = a[:min(len(a), len(x))], b[:min(len(b), len(y))]
-		for i := range a {
-			a[i] += x[i] / float64(len(pairs))
-		}
-		for i := range b {
-			b[i] += y[i] / float64(len(pairs))
-		}
+// value returns what a seed gave, if the cell has it.
+func (c *Cell) value(metric string, seed uint64) (v float64, ok bool) {
+	i, values := slices.Index(c.Seeds, seed), c.Values[metric]
+	if i < 0 || i >= len(values) || math.IsNaN(float64(values[i])) {
+		return 0, false
 	}
-	return a, b
+	return float64(values[i]), true
 }
 
 // verdict judges a claim by paired values, with intervals that err with

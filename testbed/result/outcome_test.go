@@ -115,6 +115,16 @@ func TestClaimsAtPoints(t *testing.T) {
 	}
 }
 
+// Points may lack different seeds: what is said of several points is of the
+// seeds that all of them have.
+func TestPointsArePairedBySeed(t *testing.T) {
+	o, runs := notes(map[string][2][]float64{"0.4": {{-1, 20, 30}, {-1, 40, 60}}, "0.6": {{2, -1, 6}, {4, -1, 12}}})
+	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", Over: "mean"}})
+	if j := o.Claims[0]; j.Seeds != 1 || j.Value != 18 || j.Other != 36 {
+		t.Errorf("%d seeds, %v than %v; want that of seed 3, 18 than 36", j.Seeds, j.Value, j.Other)
+	}
+}
+
 // Seeds are asked for by the width of intervals, for the cells of the claim
 // and no others.
 func TestImpreciseClaimsWantMoreSeeds(t *testing.T) {
