@@ -97,7 +97,7 @@ func TestWhatATofinoCannotDo(t *testing.T) {
 	}{
 		{"one access on each way", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); } else { meta.y = get.execute(2); } }", "", ""},
 		{"two accesses in a row", tnaRegister + "    apply { meta.y = add.execute(1);\n meta.x = get.execute(2); }",
-			"tna-access: register r is accessed twice on a way through here, first in line 28", " meta.x = get.execute(2); }"},
+			"tna-access: register r is accessed twice on one path through the program, first in line 28", " meta.x = get.execute(2); }"},
 		{"a second access behind a branch", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); }\n meta.x = get.execute(2); }", "tna-access", " meta.x = get.execute(2); }"},
 		{"two actions of one table", tnaRegister + "    action a() { meta.y = add.execute(1); }\n    action b() { meta.y = get.execute(1); }\n    table t { key = { hdr.h.a : exact; } actions = { a; b; } }\n    apply { t.apply(); }", "", ""},
 		{"an action and a table", tnaRegister + "    action a() { meta.y = add.execute(1); }\n    table t { key = { hdr.h.a : exact; } actions = { a; } }\n    apply { t.apply();\n meta.x = get.execute(2); }", "tna-access", " meta.x = get.execute(2); }"},

@@ -90,7 +90,7 @@ INGRESS {
     Register<bit<32>, bit<8>>(256) r;
     RegisterAction<bit<32>, bit<8>, bit<32>>(r) act = { void apply(inout bit<32> v) { v = 1; } };
     action a() { act.execute(0); }
-    action b() { act /* ERROR tna-access "register r is accessed twice on a way through here, first in line 92" */.execute(1); }
+    action b() { act /* ERROR tna-access "register r is accessed twice on one path through the program, first in line 92" */.execute(1); }
     apply { a(); b(); }
 }
 INGRESS_DEPARSER { apply { packet.emit(hdr); } }

@@ -104,7 +104,7 @@ func (c *checker) control(d *syntax.ControlDecl) {
 		if len(list) > 1 && (at.path == "" || list[0].pos == list[len(list)-1].pos) {
 			first := c.rep.Set.Position(list[0].pos)
 			c.rep.Errorf(list[1].pos, CodeAccess,
-				"register %s is accessed twice on a way through here, first in line %d: a register is accessed once per packet; keep a copy of it, or have one RegisterAction do both",
+				"register %s is accessed twice on one path through the program, first in line %d: a register is accessed once per packet; keep a copy of it, or have one RegisterAction do both",
 				list[0].register, first.Line)
 		}
 	}

@@ -92,7 +92,7 @@ const CellBytes = 80
 // Sizes bound what a program can be used for.
 type Sizes struct {
 	Ports      int `json:"ports" yaml:"ports" limits:"2..509"`        // ports are numbered from 1 to Ports-1
-	Paths      int `json:"paths" yaml:"paths" limits:"2..64"`         // equal ways to a destination leaf
+	Paths      int `json:"paths" yaml:"paths" limits:"2..64"`         // equal-cost paths to a destination leaf
 	Leaves     int `json:"leaves" yaml:"leaves" limits:"2..4096"`     // leaves, and pods of a three-tier network
 	Hosts      int `json:"hosts" yaml:"hosts" limits:"2..1048576"`    // routes
 	Priorities int `json:"priorities" yaml:"priorities"`              // queues per port

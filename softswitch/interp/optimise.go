@@ -348,7 +348,7 @@ func (o *optimiser) atEnd(s *section, f func(slot int)) {
 }
 
 // locations says, for each field, whether the slot and the packet's bytes have
-// its value on all ways that lead to an instruction.
+// its value on all paths that lead to an instruction.
 type locations struct{ slot, bytes bitset }
 
 // values says for each instruction where the fields' values are before it.

@@ -30,9 +30,6 @@ type ifLink struct {
 	closed atomic.Bool
 }
 
-// vnetLen is the length of struct virtio_net_hdr.
-const vnetLen = 10
-
 // OpenInterface opens a network interface, in promiscuous mode. It needs
 // CAP_NET_RAW.
 func OpenInterface(name string) (Link, error) {

@@ -40,6 +40,9 @@ func insertTag(frame []byte, tag [4]byte) []byte {
 	return append(out, frame[12:]...)
 }
 
+// vnetLen is the length of struct virtio_net_hdr.
+const vnetLen = 10
+
 // finishOffload adds a frame to a batch as it would be on a wire: with its
 // checksum, and in segments.
 func finishOffload(vnet, frame []byte, b *Batch) {

@@ -101,7 +101,8 @@ type block struct {
 type shortDepth struct{ packets, bytes, cells uint32 }
 
 func (d *Depth) short() shortDepth {
-	return shortDepth{uint32(min(d.Packets, math.MaxUint32)), uint32(min(d.Bytes, math.MaxUint32)), uint32(min(d.Cells, math.MaxUint32))}
+	short := func(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
+	return shortDepth{short(int64(d.Packets)), short(d.Bytes), short(d.Cells)}
 }
 
 // Depth returns what the queue held when the packet came.

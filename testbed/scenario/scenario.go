@@ -88,7 +88,7 @@ type Keys struct {
 	// control that goes with it, if none is given, and its tags and marks.
 	Hosts   roce.Config     `yaml:"hosts"`
 	Traffic []workload.Spec `yaml:"traffic"` // what is sent
-	// Paths is how many of the equal ways to a host are used, from the first
+	// Paths is how many of the equal-cost paths to a host are used, from the first
 	// on, by the host's name. Others use all.
 	Paths  map[string]int `yaml:"paths"`
 	Faults []fabric.Fault `yaml:"faults"` // what goes wrong
