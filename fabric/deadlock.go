@@ -41,9 +41,13 @@ func (d *Deadlock) String() string {
 // is only busy resumes some of its ports within the time its buffers take to
 // drain, so a millisecond or two tell the difference.
 func (f *Fabric) Deadlock(atLeast vtime.Time) *Deadlock {
-	for class := range packet.Classes {
-		s := &search{f: f, class: class, before: f.engine.now - atLeast, state: make(map[topo.End]uint8)}
-		for _, id := range f.topo.Switches() {
+	s := &search{f: f, before: f.engine.now - atLeast}
+	for s.class = range packet.Classes {
+		clear(s.state)
+		for id := range f.topo.Nodes {
+			if f.topo.Nodes[id].Kind != topo.Switch {
+				continue
+			}
 			for p := range f.topo.Nodes[id].Ports {
 				if s.visit(topo.End{Node: id, Port: p + 1}) {
 					return s.report()
@@ -92,6 +96,9 @@ func (s *search) visit(e topo.End) bool {
 	s.path = append(s.path, e)
 	if s.state[e] == onPath {
 		return true
+	}
+	if s.state == nil {
+		s.state = make(map[topo.End]uint8)
 	}
 	s.state[e] = onPath
 	in := s.peer(e)
