@@ -30,7 +30,7 @@ type Plan struct {
 	bases    [][]byte           // of the keys, by case
 
 	mu     sync.Mutex
-	volume map[int]float64 // see work
+	volume map[traffic]float64 // see work
 }
 
 // A Job is one run of a plan: one case with one seed.

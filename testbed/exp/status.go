@@ -104,29 +104,40 @@ func (r rate) or(other float64) float64 {
 	return r.seconds / r.work
 }
 
-// work is what a run has to do, as far as that is known before: bytes of the
-// flows of a seed.
+// work is what a run has to do, as far as that is known before: bytes of its
+// flows, which differ much from seed to seed where few are large. Arms of a
+// point have the same traffic, or differ by a factor that does not matter here.
 func (p *Plan) work(j Job) float64 {
+	at := traffic{p.point(j), j.Seed}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if n, ok := p.volume[at]; ok {
+		return n
+	}
+	n, err := p.Case(j).Volume(j.Seed)
+	if err != nil || n <= 0 {
+		n = 1
+	}
 	if p.volume == nil {
-		p.volume = make(map[int]float64)
+		p.volume = make(map[traffic]float64)
 	}
-	if p.volume[j.Case] == 0 {
-		n, err := p.Case(j).Volume(p.Scenario.Seeds[0])
-		if err != nil || n <= 0 {
-			n = 1
-		}
-		p.volume[j.Case] = n
-	}
-	return p.volume[j.Case]
+	p.volume[at] = n
+	return n
 }
+
+// traffic names the traffic of some runs.
+type traffic struct {
+	point string
+	seed  uint64
+}
+
+func (p *Plan) point(j Job) string { return strings.Join(p.Case(j).Point, ", ") }
 
 func (c *costs) add(p *Plan, j Job, seconds float64) {
 	if c.byCase == nil {
 		c.byCase, c.byArm, c.byPoint = make(map[int]rate), make(map[string]rate), make(map[string]rate)
 	}
-	arm, point, work := p.Case(j).Arm, strings.Join(p.Case(j).Point, ", "), p.work(j)
+	arm, point, work := p.Case(j).Arm, p.point(j), p.work(j)
 	c.all = c.all.plus(seconds, work)
 	c.byCase[j.Case] = c.byCase[j.Case].plus(seconds, work)
 	c.byArm[arm] = c.byArm[arm].plus(seconds, work)
@@ -144,7 +155,7 @@ func (c *costs) seconds(p *Plan, j Job) float64 {
 	if all == 0 {
 		return 0
 	}
-	arm, point := c.byArm[p.Case(j).Arm].or(all), c.byPoint[strings.Join(p.Case(j).Point, ", ")].or(all)
+	arm, point := c.byArm[p.Case(j).Arm].or(all), c.byPoint[p.point(j)].or(all)
 	return c.byCase[j.Case].or(arm*point/all) * p.work(j)
 }
 
