@@ -120,12 +120,12 @@ func TestCasesNotYetMadeAreTakenToBeLikeTheirArmAndPoint(t *testing.T) {
 	})
 }
 
-// A seed may have ten times the bytes of another, where few flows are large: what
+// A seed may have several times the bytes of another, where few flows are large: what
 // is left is told by the bytes of the seeds that are left.
 func TestSeedsTakeAsLongAsTheirFlowsAreLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tinyPlan(t, "values: [20KB, 40KB]", "values: [websearch, datamining]", "traffic.0.incast.size", "traffic.0.poisson.sizes",
-			"- incast: {degree: 2, size: 20KB, to: h1, jitter: 1us}", "- poisson: {sizes: websearch, load: 0.5, duration: 100us}", "seeds: [3, 1]", "seeds: [1, 2, 3, 4, 5, 6]")
+			"- incast: {degree: 2, size: 20KB, to: h1, jitter: 1us}", "- poisson: {sizes: websearch, load: 0.5, duration: 1ms}", "seeds: [3, 1]", "seeds: [1, 2, 3, 4, 5, 6]")
 		least, most := math.Inf(1), 0.0
 		takes := func(j Job) time.Duration {
 			bytes, err := p.Case(j).Volume(j.Seed)
@@ -133,7 +133,7 @@ func TestSeedsTakeAsLongAsTheirFlowsAreLarge(t *testing.T) {
 				t.Error(err)
 			}
 			least, most = min(least, bytes), max(most, bytes)
-			return time.Duration(bytes) * time.Millisecond
+			return time.Duration(bytes) * time.Microsecond
 		}
 		begun := time.Now()
 		made := 0
@@ -148,7 +148,7 @@ func TestSeedsTakeAsLongAsTheirFlowsAreLarge(t *testing.T) {
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		if most < 5*least {
+		if most < 2*least {
 			t.Errorf("runs have %.0f to %.0f bytes: all alike", least, most)
 		}
 		if want := time.Since(begun) - at; math.Abs(float64(left-want)) > 0.01*float64(want) {
