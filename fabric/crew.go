@@ -4,7 +4,6 @@ package fabric
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,7 @@ type crew struct {
 	helpers []*member
 	all     []*member // own and helpers
 	events  uint64    // of the last window
+	least   uint64    // events that a window has that is shared out: fewEvents
 	windows uint64    // run together
 
 	epoch   atomic.Uint64 // counts windows that were given to the helpers
@@ -88,15 +88,17 @@ func (s *sleeper) rouse() {
 }
 
 // Windows with fewer events than this are run by one goroutine: meeting the
-// others would take longer.
-const fewEvents = 64
+// others would take longer. The others are started by the first window that has
+// more.
+const fewEvents = 256
 
+// start has the helpers wait for windows.
 func (c *crew) start() {
 	c.quit = false
 	c.sleeper = newSleeper()
 	c.all = append(c.all[:0], &c.own)
 	c.helpers = nil
-	for range min(c.size, runtime.GOMAXPROCS(0)) - 1 {
+	for range c.size - 1 {
 		h := &member{sleeper: newSleeper()}
 		c.helpers = append(c.helpers, h)
 		c.all = append(c.all, h)
@@ -106,10 +108,15 @@ func (c *crew) start() {
 	c.share()
 }
 
+// stop ends the helpers, if there are any.
 func (c *crew) stop() {
+	if len(c.helpers) == 0 {
+		return
+	}
 	c.quit = true
 	c.publish()
 	c.done.Wait()
+	c.helpers = nil
 }
 
 func (c *crew) publish() {
@@ -162,7 +169,10 @@ func (m *member) run(n *node, end vtime.Time) {
 
 // run runs all nodes up to time end and returns when the next event is due.
 func (c *crew) run(end vtime.Time) vtime.Time {
-	if len(c.helpers) == 0 || c.events < fewEvents {
+	if c.size > 1 && len(c.helpers) == 0 && c.events >= c.least {
+		c.start()
+	}
+	if len(c.helpers) == 0 || c.events < c.least {
 		m := &c.own
 		m.next, m.events = vtime.Never, 0
 		for i := range c.groups {

@@ -305,10 +305,7 @@ func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now v
 	if limit < vtime.Never {
 		limit++
 	}
-	if next < limit { // time without events needs no threads
-		e.crew.start()
-		defer e.crew.stop()
-	}
+	defer e.crew.stop()
 	for next < limit {
 		end := limit
 		if e.lookahead < limit-next {

@@ -102,6 +102,7 @@ func storm(t *testing.T, threads int) (*Fabric, []*recorder) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.engine.crew.least = 8
 	return f, rs
 }
 
@@ -126,8 +127,8 @@ func TestSameEventsForAnyThreadsAndSlices(t *testing.T) {
 				got = append(got, r.hash)
 				events += r.n
 			}
-			if events < 10_000 {
-				t.Fatalf("only %d events", events)
+			if c := &f.engine.crew; events < 10_000 || c.size > 1 && slice > 1 && c.windows < 100 {
+				t.Fatalf("only %d events, %d windows of several threads", events, c.windows)
 			}
 			if want == nil {
 				want = got

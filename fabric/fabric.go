@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/pauseless/pauseless/fabric/cc"
@@ -103,8 +104,8 @@ func New(cfg Config) (*Fabric, error) {
 	if cfg.Hosts.Coflows.Scheduler != "" {
 		f.coflows = newCoordinator(f, cfg.Hosts.Coflows)
 	}
-	f.engine.crew.size = max(cfg.Threads, 1)
-	f.engine.crew.groups = f.groups()
+	f.engine.crew.size = min(max(cfg.Threads, 1), runtime.GOMAXPROCS(0))
+	f.engine.crew.least, f.engine.crew.groups = fewEvents, f.groups()
 	if err := f.populate(cfg.Switch); err != nil {
 		return nil, err
 	}

@@ -63,6 +63,7 @@ func newBed(t testing.TB, topology string, options ...option) *bed {
 	if b.Fabric, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
+	b.engine.crew.least = 8 // windows of small networks are shared out, too
 	return b
 }
 
@@ -460,8 +461,12 @@ func TestSameResultsForAnyThreads(t *testing.T) {
 		counts = counts[:1]
 	}
 	for _, n := range counts {
-		if got := mixed(t, n).finish(); !reflect.DeepEqual(got, want) {
+		b := mixed(t, n)
+		if got := b.finish(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%d threads give other results than one", n)
+		}
+		if c := &b.engine.crew; c.size > 1 && c.windows < 100 {
+			t.Errorf("%d threads shared %d windows", n, c.windows)
 		}
 	}
 }
