@@ -12,8 +12,13 @@ import (
 // The kernel takes and gives several frames a call: recvmmsg and sendmmsg,
 // which package unix has no functions for.
 
-// mmsgs is how many frames one call takes or gives at most.
-const mmsgs = batchFrames
+// outMsgs and inMsgs are how many frames one call gives or takes at most. A frame
+// that is taken needs room for the longest that the kernel may hand over: 1 MB a
+// port, which counts against the switch's memory whether it is used or not.
+const (
+	outMsgs = batchFrames
+	inMsgs  = 16
+)
 
 // mmsghdr is struct mmsghdr: a message, and how many bytes were received.
 type mmsghdr struct {
@@ -31,19 +36,18 @@ func mmsg(call, fd uintptr, msgs []mmsghdr) (int, error) {
 	return int(n), nil
 }
 
-// inbox is memory for frames that come in. Pages that no frame has reached take
-// no room.
+// inbox is memory for frames that come in.
 type inbox struct {
-	msgs [mmsgs]mmsghdr
-	iovs [mmsgs]unix.Iovec
-	oobs [mmsgs][64]byte // auxiliary data
-	bufs []byte          // a virtio_net_hdr and a frame each
+	msgs [inMsgs]mmsghdr
+	iovs [inMsgs]unix.Iovec
+	oobs [inMsgs][64]byte // auxiliary data
+	bufs []byte           // a virtio_net_hdr and a frame each
 }
 
 const inboxFrame = vnetLen + maxFrame
 
 func newInbox() *inbox {
-	in := &inbox{bufs: make([]byte, mmsgs*inboxFrame)}
+	in := &inbox{bufs: make([]byte, inMsgs*inboxFrame)}
 	for i := range in.msgs {
 		in.iovs[i].Base = &in.bufs[i*inboxFrame]
 		in.iovs[i].SetLen(inboxFrame)
@@ -72,8 +76,8 @@ func (in *inbox) add(i int, b *Batch) {
 
 // outbox is frames that go out.
 type outbox struct {
-	msgs [mmsgs]mmsghdr
-	iovs [mmsgs][2]unix.Iovec
+	msgs [outMsgs]mmsghdr
+	iovs [outMsgs][2]unix.Iovec
 	head [vnetLen]byte // nothing is left undone
 }
 
@@ -90,7 +94,7 @@ func newOutbox() *outbox {
 
 // fill takes as many frames as there is room for and returns how many.
 func (o *outbox) fill(frames []*packet.Frame) int {
-	n := min(len(frames), mmsgs)
+	n := min(len(frames), outMsgs)
 	for i, f := range frames[:n] {
 		data := f.Data
 		if f.Elided > 0 {
