@@ -193,6 +193,60 @@ Of a verdict that is open, it says whether our interval has the paper's effect i
 	}
 }
 
+// headlines are the claims that README.md shows, at the small scale: of each
+// scheme what its paper says first of it, in the paper's own experiment, and then
+// what came out where links are paused, or with other traffic.
+var headlines = []struct{ scheme, experiment, text, point string }{
+	{"RLB", "rlb-fig12", "less p99 FCT with drill-rlb than with drill", "incast 4MB, nic go-back-n"},
+	{"", "rlb-fig3-victims", "less average FCT with rlb-drill than with drill", ""},
+	{"", "rlb-fig3-victims", "fewer stalled flows with rlb-drill than with drill", ""},
+	{"CLB", "clb-fig9", "less average coflow completion time with clb than with conga", "mean of reading 400us, flows 5; reading 400us, flows 15; reading 400us, flows 30"},
+	{"", "clb-fig9-mixed", "less average coflow completion time with clb than with conga", ""},
+	{"PLB", "plb-fig7-webserver", "less average FCT with plb than with conga", "load 0.8, nic go-back-n"},
+	{"", "plb-fig7-webserver", "less average FCT with plb than with drill", "load 0.8, nic go-back-n"},
+	{"", "plb-fig2-victims", "less average FCT with plb than with drill", ""},
+	{"PCN", "pcn-fig14-w1", "less average FCT with pcn than with dcqcn", ""},
+	{"", "pcn-fig14-websearch", "less average FCT with pcn than with dcqcn", ""},
+	{"", "pcn-fig14-websearch", "fewer PAUSE frames with pcn than with dcqcn", ""},
+	{"PB-FS", "pbfs-fig5", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with dcqcn", ""},
+	{"", "pbfs-fig5-websearch", "less longest egress queue with dcqcn-pbfs than with dcqcn", ""},
+}
+
+const headlineMark = "<!-- headlines: made by make golden -->\n"
+
+// README.md shows headlines with what came out, refuted ones too.
+func TestReadmeShowsHeadlines(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| | claim, with its experiment | paper | here | 95 % interval | verdict |\n|---|---|---:|---:|---:|---|\n")
+	for _, h := range headlines {
+		o := kept(t, h.experiment, scenario.Small)
+		i := slices.IndexFunc(o.Claims, func(c result.Judged) bool { return c.Text == h.text && c.Point == h.point })
+		if i < 0 {
+			t.Fatalf("%s has no claim %q at %q", h.experiment, h.text, h.point)
+		}
+		c := &o.Claims[i]
+		text := h.text
+		if h.point != "" && c.Claim.Over == "" {
+			text += ", " + h.point
+		}
+		paper := "–"
+		if c.Claim.Paper.Given {
+			paper = share(result.Num(c.Claim.Paper.Change))
+		}
+		fmt.Fprintf(&b, "| %s | %s: [%s](docs/results/%s.md) | %s | %s | %s | %s |\n", h.scheme, text, o.File(), o.File(), paper, share(c.Effect), interval(c), c.Verdict)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(readme), headlineMark)
+	if len(parts) != 3 {
+		t.Fatalf("README.md has %q %d times, not twice", headlineMark, len(parts)-1)
+	}
+	parts[1] = b.String()
+	golden.Check(t, "../../README.md", []byte(strings.Join(parts, headlineMark)))
+}
+
 // tally counts verdicts.
 type tally struct {
 	holds, refuted, open int
