@@ -28,10 +28,10 @@ func desired(t testing.TB, n int, more ...string) controlplane.Desired {
 		"acl prio 10 proto=17 dport=4791..4799 -> drop()",
 		"member spread 7 -> forward(port=2)",
 		"member spread 8 -> forward(port=3)",
-		"group spread 2 size 4 -> 7, 8 weight 3",
+		"group spread 2 size 4 -> 7 watch 2, 8 weight 3",
 		"paths leaf=3 -> group 2",
 		"multicast 1 -> 1, 2, 3",
-		"clone 5 -> 510 truncate 64",
+		"clone 5 -> 510 backup 4 truncate 64",
 		"meter police[3] = cir 1000 burst 10 pir 2000 burst 20",
 		"digest alert_t timeout 1ms list 10 ack 10ms",
 	}

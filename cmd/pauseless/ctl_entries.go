@@ -31,11 +31,11 @@ before any is written.
 
   TABLE [prio N] FIELD=COND… -> ACTION(PARAM=VALUE, …)
   TABLE default -> ACTION(…)
-  multicast N -> PORT, PORT/INSTANCE, …
+  multicast N -> PORT, PORT/INSTANCE backup PORT, …
   clone N -> PORT, … [truncate BYTES]
   member PROFILE N -> ACTION(…)
-  group PROFILE N -> MEMBER weight W, …
-  meter NAME[I] = cir N burst N pir N burst N
+  group PROFILE N -> MEMBER weight W watch PORT, …
+  meter NAME[I] = cir N burst N pir N burst N [excess N]
   digest NAME timeout 1ms list 10 ack 10ms
 
 COND is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *.`,

@@ -16,15 +16,19 @@ import (
 //	TABLE default -> ACTION(…)         the default entry
 //	TABLE default                      the default entry as the program has it
 //	TABLE FIELD=COND… -> member N | group N
-//	TABLE FIELD=COND… -> {ACTION(…) weight 2, ACTION(…) weight 1}
+//	TABLE FIELD=COND… -> {ACTION(…) weight 2 watch PORT, ACTION(…) weight 1}
 //	member PROFILE N -> ACTION(…)
-//	group PROFILE N -> MEMBER weight W, …
-//	multicast N -> PORT[/INSTANCE], …
+//	group PROFILE N -> MEMBER [weight W] [watch PORT], …
+//	multicast N -> PORT[/INSTANCE] [backup PORT[/INSTANCE]]…, …
 //	clone N -> PORT[/INSTANCE], … [cos N] [truncate BYTES]
 //	register NAME[I] = VALUE
 //	counter NAME[I] = N packets M bytes
-//	meter NAME[I] = cir N burst N pir N burst N
+//	meter NAME[I] = cir N burst N pir N burst N [excess N]
 //	digest NAME timeout 1ms list 10 ack 10ms
+//
+// A member whose watch port is down gets no packets. Of a replica and its
+// backups, the first whose port is up gets the copy. The excess burst is that
+// of a single-rate meter with three colours.
 //
 // A condition is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *, as
 // the field's match kind allows; values are those of Field.Parse. What is
@@ -157,11 +161,18 @@ func (p *parser) tableAction(t *Table) (*p4v1.TableAction, error) {
 			if err != nil {
 				return nil, err
 			}
-			w, err := p.weight()
+			x := &p4v1.ActionProfileAction{Action: a}
+			if x.Weight, err = p.weight(); err != nil {
+				return nil, err
+			}
+			port, err := p.watch()
 			if err != nil {
 				return nil, err
 			}
-			set.ActionProfileActions = append(set.ActionProfileActions, &p4v1.ActionProfileAction{Action: a, Weight: w})
+			if port != nil {
+				x.WatchKind = &p4v1.ActionProfileAction_WatchPort{WatchPort: port}
+			}
+			set.ActionProfileActions = append(set.ActionProfileActions, x)
 			if !p.accept(",") {
 				break
 			}
@@ -180,6 +191,15 @@ func (p *parser) weight() (int32, error) {
 	}
 	n, err := p.number("weight", 31)
 	return int32(n), err
+}
+
+// watch reads the port that a member depends on; nil if none is given.
+func (p *parser) watch() ([]byte, error) {
+	if !p.accept("watch") {
+		return nil, nil
+	}
+	n, err := p.number("port to watch", 32)
+	return Uint(n), err
 }
 
 // action reads NAME(PARAM=VALUE, …). Without parameters the parentheses may
@@ -315,15 +335,22 @@ func (p *parser) group() (*p4v1.Entity, error) {
 	}
 	if p.accept("->") && p.more() {
 		for {
-			m, err := p.number("member", 32)
+			id, err := p.number("member", 32)
 			if err != nil {
 				return nil, err
 			}
-			w, err := p.weight()
+			m := &p4v1.ActionProfileGroup_Member{MemberId: uint32(id)}
+			if m.Weight, err = p.weight(); err != nil {
+				return nil, err
+			}
+			port, err := p.watch()
 			if err != nil {
 				return nil, err
 			}
-			g.Members = append(g.Members, &p4v1.ActionProfileGroup_Member{MemberId: uint32(m), Weight: w})
+			if port != nil {
+				m.WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: port}
+			}
+			g.Members = append(g.Members, m)
 			if !p.accept(",") {
 				break
 			}
@@ -345,24 +372,41 @@ func (p *parser) replicas() ([]*p4v1.Replica, error) {
 		return out, nil
 	}
 	for {
-		text, err := p.word("a port")
+		port, instance, err := p.replica()
 		if err != nil {
 			return nil, err
 		}
-		portText, instText, hasInst := strings.Cut(text, "/")
-		port, err := strconv.ParseUint(portText, 0, 32)
-		var inst uint64
-		if err == nil && hasInst {
-			inst, err = strconv.ParseUint(instText, 0, 32)
+		r := Replica(port, instance)
+		for p.accept("backup") {
+			port, instance, err := p.replica()
+			if err != nil {
+				return nil, err
+			}
+			r.BackupReplicas = append(r.BackupReplicas, &p4v1.BackupReplica{Port: Uint(uint64(port)), Instance: instance})
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%q is no port, or port/instance", text)
-		}
-		out = append(out, Replica(uint32(port), uint32(inst)))
+		out = append(out, r)
 		if !p.accept(",") {
 			return out, nil
 		}
 	}
+}
+
+// replica reads PORT or PORT/INSTANCE.
+func (p *parser) replica() (port, instance uint32, err error) {
+	text, err := p.word("a port")
+	if err != nil {
+		return 0, 0, err
+	}
+	portText, instText, hasInst := strings.Cut(text, "/")
+	n, err := strconv.ParseUint(portText, 0, 32)
+	var inst uint64
+	if err == nil && hasInst {
+		inst, err = strconv.ParseUint(instText, 0, 32)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("%q is no port, or port/instance", text)
+	}
+	return uint32(n), uint32(inst), nil
 }
 
 func (p *parser) multicast() (*p4v1.Entity, error) {
@@ -524,6 +568,13 @@ func (p *parser) meter() (*p4v1.Entity, error) {
 				return nil, err
 			}
 			*f.v = int64(n)
+		}
+		if p.accept("excess") {
+			n, err := p.number("excess burst", 63)
+			if err != nil {
+				return nil, err
+			}
+			c.Eburst = int64(n)
 		}
 		e.Config = c
 	}

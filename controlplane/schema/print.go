@@ -20,7 +20,7 @@ func (s *Schema) FormatEntity(e *p4v1.Entity) string {
 	return prototext.MarshalOptions{}.Format(e)
 }
 
-func (s *Schema) appendEntity(out []byte, e *p4v1.Entity) ([]byte, bool) {
+func (s *Schema) appendEntity(out []byte, e *p4v1.Entity) (_ []byte, ok bool) {
 	switch e := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:
 		return s.appendTableEntry(out, e.TableEntry)
@@ -44,19 +44,25 @@ func (s *Schema) appendEntity(out []byte, e *p4v1.Entity) ([]byte, bool) {
 			}
 			out = fmt.Appendf(out, " %d", m.MemberId)
 			out = appendWeight(out, m.Weight)
+			//lint:ignore SA1019 servers in use do not know the younger field
+			if out, ok = appendWatch(out, m.GetWatchPort(), m.GetWatch()); !ok {
+				return out, false
+			}
 		}
 		return out, true
 	case *p4v1.Entity_PacketReplicationEngineEntry:
 		if g := e.PacketReplicationEngineEntry.GetMulticastGroupEntry(); g != nil {
 			out = fmt.Appendf(out, "multicast %d -> ", g.MulticastGroupId)
-			return appendReplicas(out, g.Replicas), true
+			return appendReplicas(out, g.Replicas)
 		}
 		c := e.PacketReplicationEngineEntry.GetCloneSessionEntry()
 		if c == nil {
 			return out, false
 		}
 		out = fmt.Appendf(out, "clone %d -> ", c.SessionId)
-		out = appendReplicas(out, c.Replicas)
+		if out, ok = appendReplicas(out, c.Replicas); !ok {
+			return out, false
+		}
 		if c.ClassOfService != 0 {
 			out = fmt.Appendf(out, " cos %d", c.ClassOfService)
 		}
@@ -87,6 +93,9 @@ func (s *Schema) appendEntity(out []byte, e *p4v1.Entity) ([]byte, bool) {
 		out = appendIndexed(out, "meter", s.Name(m.MeterId), m.Index)
 		if c := m.Config; c != nil {
 			out = fmt.Appendf(out, " = cir %d burst %d pir %d burst %d", c.Cir, c.Cburst, c.Pir, c.Pburst)
+			if c.Eburst != 0 {
+				out = fmt.Appendf(out, " excess %d", c.Eburst)
+			}
 		}
 		return out, true
 	case *p4v1.Entity_DigestEntry:
@@ -114,17 +123,41 @@ func appendWeight(out []byte, w int32) []byte {
 	return strconv.AppendInt(append(out, " weight "...), int64(w), 10)
 }
 
-func appendReplicas(out []byte, list []*p4v1.Replica) []byte {
+// appendWatch appends the port that a member depends on, in whichever of its
+// two fields it is; nothing if there is none.
+func appendWatch(out, port []byte, old int32) ([]byte, bool) {
+	n, ok := uint64(old), true
+	switch {
+	case len(port) > 0:
+		n, ok = ToUint(port)
+	case old == 0:
+		return out, true
+	}
+	return strconv.AppendUint(append(out, " watch "...), n, 10), ok
+}
+
+func appendReplicas(out []byte, list []*p4v1.Replica) ([]byte, bool) {
+	replica := func(port uint64, instance uint32) {
+		out = strconv.AppendUint(out, port, 10)
+		if instance != 0 {
+			out = strconv.AppendUint(append(out, '/'), uint64(instance), 10)
+		}
+	}
 	for i, r := range list {
 		if i > 0 {
 			out = append(out, ", "...)
 		}
-		out = strconv.AppendUint(out, uint64(ReplicaPort(r)), 10)
-		if r.Instance != 0 {
-			out = strconv.AppendUint(append(out, '/'), uint64(r.Instance), 10)
+		replica(uint64(ReplicaPort(r)), r.Instance)
+		for _, b := range r.BackupReplicas {
+			port, ok := ToUint(b.Port)
+			if !ok {
+				return out, false
+			}
+			out = append(out, " backup "...)
+			replica(port, b.Instance)
 		}
 	}
-	return out
+	return out, true
 }
 
 // ReplicaPort returns the port of a replica, in whichever of its two fields
@@ -174,6 +207,10 @@ func (s *Schema) appendTableEntry(out []byte, e *p4v1.TableEntry) ([]byte, bool)
 				return out, false
 			}
 			out = appendWeight(out, x.Weight)
+			//lint:ignore SA1019 servers in use do not know the younger field
+			if out, ok = appendWatch(out, x.GetWatchPort(), x.GetWatch()); !ok {
+				return out, false
+			}
 		}
 		out = append(out, '}')
 	default:

@@ -41,17 +41,22 @@ var lines = []string{
 	"paths meta.leaf=3 -> member 7",
 	"paths meta.leaf=3 -> group 2",
 	"paths meta.leaf=3 -> {forward(port=1), forward(port=2) weight 3}",
+	"paths meta.leaf=3 -> {forward(port=1) watch 1, forward(port=2) weight 3 watch 300}",
 	"paths meta.leaf=3 -> group 2 timeout 5s",
 	"member spread 7 -> forward(port=2)",
 	"group spread 2 -> 7, 8 weight 3",
 	"group spread 2 size 4 -> 7",
+	"group spread 2 -> 7 watch 0, 8 weight 3 watch 511, 9",
 	"multicast 1 -> 1, 2/5, 3",
+	"multicast 1 -> 1 backup 2 backup 3/7, 4/1 backup 5",
 	"clone 5 -> 510 truncate 64",
+	"clone 5 -> 510 backup 1 cos 3 truncate 64",
 	"clone 6 -> 1, 2 cos 3",
 	"register Readqlen[3] = 77",
 	"register Readqlen[3]",
 	"counter rx[0] = 12 packets 3400 bytes",
 	"meter police[7] = cir 1000 burst 10 pir 2000 burst 20",
+	"meter police[7] = cir 1000 burst 10 pir 1000 burst 10 excess 40",
 	"digest alert_t timeout 1ms list 10 ack 10ms",
 	"digest alert_t",
 }
@@ -128,10 +133,15 @@ func TestMistakesAreNamed(t *testing.T) {
 		"register Readqlen[0] = 0x80000":       "needs 20 bits, the field has 19",
 		"register Pair[0] = 1":                 "no single number",
 		"meter police[0] = cir 1":              `want "burst", not the end of the line`,
+		"group spread 2 -> 7 watch":            "want port to watch, not the end of the line",
+		"multicast 1 -> 1 backup":              "want a port, not the end of the line",
+		"multicast 1 -> 1 backup x":            `"x" is no port, or port/instance`,
 		"digest alert_t timeout 5":             "is no time such as 10ms",
 		`Forward dst="1 -> drop`:               "column 13: string is not closed",
 		"Forward dst=1 -> drop() drop":         "is left over at the end",
 		"Forward dst=1 -> drop(":               "action drop takes no more than 0 arguments",
+
+		"meter police[0] = cir 1 burst 1 pir 1 burst 1 excess x": `excess burst: "x" is no number`,
 	} {
 		_, err := s.ParseEntity(in)
 		if err == nil || !strings.Contains(err.Error(), want) {
