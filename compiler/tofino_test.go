@@ -20,26 +20,23 @@ import (
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/tofino"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
 // barefoot returns p4c's Tofino backend, or skips the test.
-func barefoot(t *testing.T) string {
+func barefoot(t *testing.T) *tofino.Compiler {
 	t.Helper()
-	at := os.Getenv("P4C_TOFINO")
-	for _, dir := range []string{"bin", "backends/tofino"} {
-		if _, err := os.Stat(filepath.Join(at, dir, "p4c-barefoot")); at != "" && err == nil {
-			return filepath.Join(at, dir, "p4c-barefoot")
-		}
-	}
-	return need.Tool(t, "P4C_TOFINO", "p4c-barefoot")
+	p4c, err := tofino.FindCompiler(os.Getenv("P4C_TOFINO"))
+	need.No(t, err)
+	return p4c
 }
 
 // compileFor is the command that compiles a program with p4c.
-func compileFor(t *testing.T, p4c, program string, more ...string) *exec.Cmd {
+func compileFor(t *testing.T, p4c *tofino.Compiler, program string, more ...string) *exec.Cmd {
 	t.Helper()
-	return exec.Command(p4c, append(more, "--target", "tofino", "--arch", "tna", "--std", "p4-16", "-D__TARGET_TOFINO__=1", "-o", t.TempDir(), program)...)
+	return exec.Command(p4c.Path(), append(append(p4c.Target(), more...), "--std", "p4-16", "-o", t.TempDir(), program)...)
 }
 
 // all says to try everything, which takes p4c minutes.
@@ -98,7 +95,7 @@ func TestVerdictsOfP4C(t *testing.T) {
 // p4InfoByP4C returns the P4Info that p4c writes for a program. p4c writes it
 // before it places tables, which takes far longer and may fail: it is not
 // waited for.
-func p4InfoByP4C(t *testing.T, p4c, program string) *p4configv1.P4Info {
+func p4InfoByP4C(t *testing.T, p4c *tofino.Compiler, program string) *p4configv1.P4Info {
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "p4info.txtpb")
 	cmd := compileFor(t, p4c, program, "--p4runtime-force-std-externs", "--p4runtime-files", pipe)

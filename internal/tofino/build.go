@@ -97,14 +97,20 @@ func (c *Compiler) Path() string { return c.p4c }
 
 // Args are the arguments with which it compiles a program into a folder.
 func (c *Compiler) Args(program, dir string) []string {
-	args := []string{"-g", "--target", "tofino", "--arch", "tna", "-D__TARGET_TOFINO__=1",
+	return append(c.Target(), "-g",
 		"--Wdisable=unknown", // annotations of ours
 		"--bf-rt-schema", filepath.Join(dir, "bfrt.json"),
-		"--p4runtime-force-std-externs", "--p4runtime-files", filepath.Join(dir, "p4info.txtpb"), "-o", dir}
+		"--p4runtime-force-std-externs", "--p4runtime-files", filepath.Join(dir, "p4info.txtpb"), "-o", dir, program)
+}
+
+// Target are the arguments of every compilation: for which target, and where
+// core.p4 and tna.p4 are.
+func (c *Compiler) Target() []string {
+	args := []string{"--target", "tofino", "--arch", "tna", "-D__TARGET_TOFINO__=1"}
 	if c.include != "" {
 		args = append(args, "-I", c.include)
 	}
-	return append(args, program)
+	return args
 }
 
 func (c *Compiler) run(ctx context.Context, program, step, file string, args ...string) (string, error) {

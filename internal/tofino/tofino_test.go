@@ -193,7 +193,7 @@ func TestBuildCallsTheCompiler(t *testing.T) {
 		t.Fatalf("text is %q, error is %v", text, err)
 	}
 	for file, want := range map[string]string{
-		"p4c":  "-g --target tofino --arch tna -D__TARGET_TOFINO__=1 --Wdisable=unknown --bf-rt-schema DIR/bfrt.json --p4runtime-force-std-externs --p4runtime-files DIR/p4info.txtpb -o DIR p4src/tna/drill.p4",
+		"p4c":  "--target tofino --arch tna -D__TARGET_TOFINO__=1 -g --Wdisable=unknown --bf-rt-schema DIR/bfrt.json --p4runtime-force-std-externs --p4runtime-files DIR/p4info.txtpb -o DIR p4src/tna/drill.p4",
 		"bfas": "--no-warn --target tofino -o DIR/pipe DIR/pipe/drill.bfa",
 	} {
 		got, err := os.ReadFile(filepath.Join(out, file))
