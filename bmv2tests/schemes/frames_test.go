@@ -53,7 +53,7 @@ func behindEthernet(f []byte, etherType uint16, header []byte) []byte {
 	return b
 }
 
-// tagged is a frame of IP with a host's wish for a path of its leaf.
+// tagged is an IP frame with a host's tag that names a path of its leaf.
 func tagged(f []byte, path uint8) []byte {
 	tag := make([]byte, packet.TagLen)
 	packet.Tag(tag).Set(path, packet.TagNoPath, 0, packet.EtherTypeIPv4)

@@ -235,18 +235,18 @@ func TestRLBOverHermesPutsTheFabricHeaderBeforeTheTag(t *testing.T) {
 		in := behindEthernet(tagged(down, 1), packet.EtherTypeFabric, []byte{0x88, 0xb6, 0, 1, 1, 14: 0})
 		d.passesAs(3, 1, in, down)
 		d.passesAs(3, 1, tagged(down, 1), down)
-		wish, stamped := tagged(data, 1), 0
+		frame, stamped := tagged(data, 1), 0
 		for range 64 { // on Tofino one packet in eight is stamped
-			port, out := d.through(1, wish)
+			port, out := d.through(1, frame)
 			if port != 4 {
-				t.Errorf("left by port %d, the host wishes for 4", port)
+				t.Errorf("left by port %d, the tag says 4", port)
 			}
 			h := fabric(out)
 			if h == nil {
 				continue
 			}
 			stamped++
-			if be16(h) != packet.EtherTypeLocal || h[4] != 1 || !slices.Equal(h[15:], wish[packet.EthernetLen:]) {
+			if be16(h) != packet.EtherTypeLocal || h[4] != 1 || !slices.Equal(h[15:], frame[packet.EthernetLen:]) {
 				t.Fatalf("came out as %s", dump(out))
 			}
 		}

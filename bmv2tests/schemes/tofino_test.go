@@ -431,7 +431,7 @@ func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 				sw.warn(d, "warned", 0x80, 1)
 				sw.warn(d, "warned_all", 0x20, 0)
 				f := data
-				if d.manifest.Has("hermes") { // also what the host wishes for
+				if d.manifest.Has("hermes") { // also the path of the tag
 					f = tagged(data, uint8(i%4))
 				}
 				port, _ := d.through(1, f)

@@ -23,7 +23,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// step is one fault, or one wish, at a time.
+// step is one fault, or one change of the desired state.
 type step struct {
 	At   time.Duration
 	What string
@@ -42,7 +42,7 @@ type schedule struct {
 
 // whats are the kinds of steps; those that stand twice come twice as often.
 var whats = []string{
-	"wish", "wish", "wish", "overfull",
+	"change", "change", "change", "overfull",
 	"restart switch", "lose switch", "mute switch", "restart controller", "mute controller",
 	"part", "part", "join", "join", "reset", "reset", "half-open", "slow", "cut", "cut", "cut",
 	"stranger", "other role", "pair", "half pair", "clock", "burst", "look", "look",
@@ -144,8 +144,8 @@ func (w *world) desired() controlplane.Desired {
 	return d
 }
 
-// wish changes what is wanted.
-func (w *world) wish(full bool) {
+// change alters the desired state.
+func (w *world) change(full bool) {
 	w.mu.Lock()
 	w.version++
 	w.full = full
@@ -186,7 +186,7 @@ func run(s schedule, pipeline controlplane.Pipeline) (bad, story []string) {
 	w.converge()
 	for _, c := range w.controllers {
 		c.halt(false)
-		c.judge()
+		c.checkEvents()
 	}
 	for _, m := range w.machines {
 		m.halt(false)
@@ -201,10 +201,10 @@ func (w *world) do(st step) {
 	c := w.controllers[st.B%len(w.controllers)]
 	later := time.Duration(st.N) * time.Millisecond / 2
 	switch st.What {
-	case "wish":
-		w.wish(false)
+	case "change":
+		w.change(false)
 	case "overfull":
-		w.wish(true)
+		w.change(true)
 	case "restart switch", "lose switch", "mute switch":
 		if m.g == nil {
 			return
@@ -237,7 +237,7 @@ func (w *world) do(st step) {
 		w.net.Each(m.name, c.name, func(x *simnet.Wire) { x.Slow(st.N % 2) })
 	case "cut":
 		w.net.Each(m.name, c.name, func(x *simnet.Wire) { x.Cut(st.N%2, st.N) })
-		w.wish(false) // something to write
+		w.change(false) // something to write
 	case "clock":
 		m.sw.Lock()
 		m.ahead += []vtime.Time{vtime.Millisecond, vtime.Second, 3600 * vtime.Second}[st.N%3]
@@ -276,7 +276,7 @@ func (w *world) mend() {
 	}
 	w.work.Wait()
 	if w.full || w.Seed%2 == 0 { // else an audit finds what a stranger has left
-		w.wish(false)
+		w.change(false)
 	}
 }
 
@@ -352,9 +352,9 @@ func (w *world) missing() string {
 	return ""
 }
 
-// judge looks at what a controller has said: every loss once, and nothing
+// checkEvents looks at what a controller has reported: every loss once, and nothing
 // twice in a row.
-func (c *controller) judge() {
+func (c *controller) checkEvents() {
 	connected := map[string]bool{}
 	said := map[string]string{}
 	tried := map[string]int{}

@@ -465,11 +465,11 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
         meta.a_longer = meta.qlen_a |-| meta.qlen_b;
     }
 
-    action told_queue_a() {
+    action store_queue_a() {
         hear_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
-    action ask_queue_a() {
+    action read_queue_a() {
         meta.qlen_a = look_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
@@ -478,21 +478,21 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
             hdr.feedback.isValid() : ternary @name("feedback");
             hdr.feedback.path : ternary @name("path");
         }
-        actions = { told_queue_a; ask_queue_a; NoAction; }
+        actions = { store_queue_a; read_queue_a; NoAction; }
         const default_action = NoAction();
         const entries = {
             (true, NO_PATH) : NoAction();
-            (true, _) : told_queue_a();
-            (false, _) : ask_queue_a();
+            (true, _) : store_queue_a();
+            (false, _) : read_queue_a();
         }
         size = 3;
     }
 
-    action told_queue_b() {
+    action store_queue_b() {
         hear_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
-    action ask_queue_b() {
+    action read_queue_b() {
         meta.qlen_b = look_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
@@ -501,12 +501,12 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
             hdr.feedback.isValid() : ternary @name("feedback");
             hdr.feedback.path : ternary @name("path");
         }
-        actions = { told_queue_b; ask_queue_b; NoAction; }
+        actions = { store_queue_b; read_queue_b; NoAction; }
         const default_action = NoAction();
         const entries = {
             (true, NO_PATH) : NoAction();
-            (true, _) : told_queue_b();
-            (false, _) : ask_queue_b();
+            (true, _) : store_queue_b();
+            (false, _) : read_queue_b();
         }
         size = 3;
     }

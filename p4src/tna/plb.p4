@@ -863,7 +863,7 @@ control PathNews(inout headers_t hdr,
         meta.rank = KICKED_OUT;
     }
 
-    table judge_path {
+    table classify_path {
         key = {
             meta.learns : exact @name("learns");
             meta.kicked : exact @name("kicked");
@@ -896,7 +896,7 @@ control PathNews(inout headers_t hdr,
         if (hdr.kick.isValid() && !meta.deliver) {
             go_first();
         }
-        judge_path.apply();
+        classify_path.apply();
         if (meta.choice == 1 && !hdr.fabric.isValid() && !hdr.kick.isValid()) {
             leaves_here();
         } else if (!meta.deliver && hdr.fabric.isValid() && hdr.ipv4.isValid()) {

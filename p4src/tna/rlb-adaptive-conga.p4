@@ -2376,7 +2376,7 @@ control Rlb(inout headers_t hdr,
         meta.fault_window = meta.now >> 16;
     }
 
-    action judge_pass() {
+    action prepare_suspect() {
         meta.suspect = (bit<32>) meta.fault_at;
         meta.fault_window = meta.fault_window - 1;
     }
@@ -2466,7 +2466,7 @@ control Rlb(inout headers_t hdr,
         packets_of_room();
         window_use.apply();
         note_pass();
-        judge_pass();
+        prepare_suspect();
         if (meta.bears[15:15] == 1) {
             meta.fault = suspect_again.execute(0);
         }

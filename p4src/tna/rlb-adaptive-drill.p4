@@ -844,11 +844,11 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
         meta.a_longer = meta.qlen_a |-| meta.qlen_b;
     }
 
-    action told_queue_a() {
+    action store_queue_a() {
         hear_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
-    action ask_queue_a() {
+    action read_queue_a() {
         meta.qlen_a = look_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
@@ -857,20 +857,20 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
             hdr.feedback.isValid() : ternary @name("feedback");
             hdr.feedback.hop : ternary @name("hop");
         }
-        actions = { told_queue_a; ask_queue_a; @defaultonly NoAction; }
+        actions = { store_queue_a; read_queue_a; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, HOP_CHOICE) : told_queue_a();
-            (false, _) : ask_queue_a();
+            (true, HOP_CHOICE) : store_queue_a();
+            (false, _) : read_queue_a();
         }
         size = 2;
     }
 
-    action told_queue_b() {
+    action store_queue_b() {
         hear_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
-    action ask_queue_b() {
+    action read_queue_b() {
         meta.qlen_b = look_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
@@ -879,11 +879,11 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
             hdr.feedback.isValid() : ternary @name("feedback");
             hdr.feedback.hop : ternary @name("hop");
         }
-        actions = { told_queue_b; ask_queue_b; @defaultonly NoAction; }
+        actions = { store_queue_b; read_queue_b; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, HOP_CHOICE) : told_queue_b();
-            (false, _) : ask_queue_b();
+            (true, HOP_CHOICE) : store_queue_b();
+            (false, _) : read_queue_b();
         }
         size = 2;
     }
@@ -2331,7 +2331,7 @@ control Rlb(inout headers_t hdr,
         meta.fault_window = meta.now >> 16;
     }
 
-    action judge_pass() {
+    action prepare_suspect() {
         meta.suspect = (bit<32>) meta.fault_at;
         meta.fault_window = meta.fault_window - 1;
     }
@@ -2421,7 +2421,7 @@ control Rlb(inout headers_t hdr,
         packets_of_room();
         window_use.apply();
         note_pass();
-        judge_pass();
+        prepare_suspect();
         if (meta.bears[15:15] == 1) {
             meta.fault = suspect_again.execute(0);
         }

@@ -250,8 +250,8 @@ struct metadata_t {
     // fabric
     bit<8>  hop;           // HOP_HOST, HOP_CHOICE, HOP_OTHER; or zero
     // hermes
-    bit<8>  wish;          // the path in the host's tag
-    bit<1>  wishes;        // there is one
+    bit<8>  tag_path;      // the path in the host's tag
+    bit<1>  tagged;        // there is one
     // rlb_adaptive
     bit<1>  watched;       // the switch before this port can be warned
     bit<3>  chance;        // the packet may warn if this is zero
@@ -352,8 +352,8 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.flow_hash = 0;
         meta.hash_shift = 0;
         meta.hop = 0;
-        meta.wish = 0;
-        meta.wishes = 0;
+        meta.tag_path = 0;
+        meta.tagged = 0;
         meta.watched = 0;
         meta.chance = 0;
         meta.since = 0;
@@ -739,8 +739,8 @@ control StripTag(inout headers_t hdr, inout metadata_t meta) {
 } // control StripTag
 
 // The host has chosen, and says so in its tag; packets without one go by their
-// hash, and so do those that wish for what is not there. Aggregation switches,
-// which use the upper bits of the hash, have a choice of their own in the tag.
+// hash, and so do those whose path is not there. Aggregation switches, which
+// use the upper bits of the hash, have a choice of their own in the tag.
 control Hermes(inout headers_t hdr, inout metadata_t meta) {
     action hashed_path_is(path_t path) {
         meta.path = path;
@@ -795,65 +795,65 @@ control Hermes(inout headers_t hdr, inout metadata_t meta) {
         size = 35;
     }
 
-    action wish_leaf() {
-        meta.wish = hdr.tag.path;
-        meta.wishes = 1;
+    action read_leaf_path() {
+        meta.tag_path = hdr.tag.path;
+        meta.tagged = 1;
     }
 
-    action wish_upper() {
-        meta.wish = hdr.tag.upper_path;
-        meta.wishes = 1;
+    action read_upper_path() {
+        meta.tag_path = hdr.tag.upper_path;
+        meta.tagged = 1;
     }
 
-    action take_wish(path_t path) {
+    action take_tagged(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
     }
 
-    table wished_path {
+    table tagged_path {
         key = {
             meta.last_path : exact @name("last_path");
-            meta.wishes : exact @name("wishes");
-            meta.wish : exact @name("wish");
+            meta.tagged : exact @name("tagged");
+            meta.tag_path : exact @name("tag_path");
         }
-        actions = { take_wish; @defaultonly NoAction; }
+        actions = { take_tagged; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (1, 1, 0) : take_wish(0);
-            (1, 1, 1) : take_wish(1);
-            (2, 1, 0) : take_wish(0);
-            (2, 1, 1) : take_wish(1);
-            (2, 1, 2) : take_wish(2);
-            (3, 1, 0) : take_wish(0);
-            (3, 1, 1) : take_wish(1);
-            (3, 1, 2) : take_wish(2);
-            (3, 1, 3) : take_wish(3);
-            (4, 1, 0) : take_wish(0);
-            (4, 1, 1) : take_wish(1);
-            (4, 1, 2) : take_wish(2);
-            (4, 1, 3) : take_wish(3);
-            (4, 1, 4) : take_wish(4);
-            (5, 1, 0) : take_wish(0);
-            (5, 1, 1) : take_wish(1);
-            (5, 1, 2) : take_wish(2);
-            (5, 1, 3) : take_wish(3);
-            (5, 1, 4) : take_wish(4);
-            (5, 1, 5) : take_wish(5);
-            (6, 1, 0) : take_wish(0);
-            (6, 1, 1) : take_wish(1);
-            (6, 1, 2) : take_wish(2);
-            (6, 1, 3) : take_wish(3);
-            (6, 1, 4) : take_wish(4);
-            (6, 1, 5) : take_wish(5);
-            (6, 1, 6) : take_wish(6);
-            (7, 1, 0) : take_wish(0);
-            (7, 1, 1) : take_wish(1);
-            (7, 1, 2) : take_wish(2);
-            (7, 1, 3) : take_wish(3);
-            (7, 1, 4) : take_wish(4);
-            (7, 1, 5) : take_wish(5);
-            (7, 1, 6) : take_wish(6);
-            (7, 1, 7) : take_wish(7);
+            (1, 1, 0) : take_tagged(0);
+            (1, 1, 1) : take_tagged(1);
+            (2, 1, 0) : take_tagged(0);
+            (2, 1, 1) : take_tagged(1);
+            (2, 1, 2) : take_tagged(2);
+            (3, 1, 0) : take_tagged(0);
+            (3, 1, 1) : take_tagged(1);
+            (3, 1, 2) : take_tagged(2);
+            (3, 1, 3) : take_tagged(3);
+            (4, 1, 0) : take_tagged(0);
+            (4, 1, 1) : take_tagged(1);
+            (4, 1, 2) : take_tagged(2);
+            (4, 1, 3) : take_tagged(3);
+            (4, 1, 4) : take_tagged(4);
+            (5, 1, 0) : take_tagged(0);
+            (5, 1, 1) : take_tagged(1);
+            (5, 1, 2) : take_tagged(2);
+            (5, 1, 3) : take_tagged(3);
+            (5, 1, 4) : take_tagged(4);
+            (5, 1, 5) : take_tagged(5);
+            (6, 1, 0) : take_tagged(0);
+            (6, 1, 1) : take_tagged(1);
+            (6, 1, 2) : take_tagged(2);
+            (6, 1, 3) : take_tagged(3);
+            (6, 1, 4) : take_tagged(4);
+            (6, 1, 5) : take_tagged(5);
+            (6, 1, 6) : take_tagged(6);
+            (7, 1, 0) : take_tagged(0);
+            (7, 1, 1) : take_tagged(1);
+            (7, 1, 2) : take_tagged(2);
+            (7, 1, 3) : take_tagged(3);
+            (7, 1, 4) : take_tagged(4);
+            (7, 1, 5) : take_tagged(5);
+            (7, 1, 6) : take_tagged(6);
+            (7, 1, 7) : take_tagged(7);
         }
         size = 35;
     }
@@ -868,11 +868,11 @@ control Hermes(inout headers_t hdr, inout metadata_t meta) {
         }
         hashed_path.apply();
         if (hdr.tag.isValid() && meta.hash_shift == 0) {
-            wish_leaf();
+            read_leaf_path();
         } else if (hdr.tag.isValid()) {
-            wish_upper();
+            read_upper_path();
         }
-        wished_path.apply();
+        tagged_path.apply();
     }
 } // control Hermes
 
@@ -2121,7 +2121,7 @@ control Rlb(inout headers_t hdr,
         meta.fault_window = meta.now >> 16;
     }
 
-    action judge_pass() {
+    action prepare_suspect() {
         meta.suspect = (bit<32>) meta.fault_at;
         meta.fault_window = meta.fault_window - 1;
     }
@@ -2207,7 +2207,7 @@ control Rlb(inout headers_t hdr,
         packets_of_room();
         window_use.apply();
         note_pass();
-        judge_pass();
+        prepare_suspect();
         if (meta.bears[15:15] == 1) {
             meta.fault = suspect_again.execute(0);
         }

@@ -771,11 +771,11 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
         meta.a_longer = meta.qlen_a |-| meta.qlen_b;
     }
 
-    action told_queue_a() {
+    action store_queue_a() {
         hear_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
-    action ask_queue_a() {
+    action read_queue_a() {
         meta.qlen_a = look_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
@@ -784,20 +784,20 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
             hdr.feedback.isValid() : ternary @name("feedback");
             hdr.feedback.hop : ternary @name("hop");
         }
-        actions = { told_queue_a; ask_queue_a; @defaultonly NoAction; }
+        actions = { store_queue_a; read_queue_a; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, HOP_CHOICE) : told_queue_a();
-            (false, _) : ask_queue_a();
+            (true, HOP_CHOICE) : store_queue_a();
+            (false, _) : read_queue_a();
         }
         size = 2;
     }
 
-    action told_queue_b() {
+    action store_queue_b() {
         hear_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
-    action ask_queue_b() {
+    action read_queue_b() {
         meta.qlen_b = look_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
@@ -806,11 +806,11 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
             hdr.feedback.isValid() : ternary @name("feedback");
             hdr.feedback.hop : ternary @name("hop");
         }
-        actions = { told_queue_b; ask_queue_b; @defaultonly NoAction; }
+        actions = { store_queue_b; read_queue_b; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (true, HOP_CHOICE) : told_queue_b();
-            (false, _) : ask_queue_b();
+            (true, HOP_CHOICE) : store_queue_b();
+            (false, _) : read_queue_b();
         }
         size = 2;
     }

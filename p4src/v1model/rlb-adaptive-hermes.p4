@@ -544,12 +544,12 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
 // choice of their own in the tag.
 control Hermes(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        bit<8> wish = 0xff;
+        bit<8> tag_path = 0xff;
         if (hdr.tag.isValid()) {
-            wish = meta.hash_shift == 0 ? hdr.tag.path : hdr.tag.upper_path;
+            tag_path = meta.hash_shift == 0 ? hdr.tag.path : hdr.tag.upper_path;
         }
-        if (wish <= (bit<8>) meta.last_path) {
-            meta.path = (path_t) wish;
+        if (tag_path <= (bit<8>) meta.last_path) {
+            meta.path = (path_t) tag_path;
         } else {
             // 16 bits of the hash, scaled to the number of paths.
             bit<32> share = (meta.flow_hash >> meta.hash_shift) & 0xffff;
