@@ -111,7 +111,7 @@ func Connect(ctx context.Context, target Target, options Options) (*Session, err
 // if the target makes no sense.
 func Start(target Target, options Options) (*Session, error) { return start(target, options, false) }
 
-// start opens a session, a quiet one if its first troubles are told by an
+// start opens a session, a quiet one if its first errors are returned by an
 // error.
 func start(target Target, options Options, quiet bool) (*Session, error) {
 	target, options = target.withDefaults(), options.withDefaults()

@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Estimator tells what flows take that have the network for themselves.
+// Estimator computes the completion time of a flow that has the network for itself.
 type Estimator struct {
 	t     *topo.Topology
 	cfg   *roce.Config
@@ -34,8 +34,8 @@ type Estimate struct {
 	FCT     vtime.Time // until the last acknowledgement is back
 	BaseRTT vtime.Time // of one full packet
 	Rate    vtime.Rate // of the slowest link on the way
-	// Paths is how many ways there are up, at the source's leaf and at the
-	// next switch; zero where the way goes down.
+	// Paths is the number of paths up, at the source's leaf and at the
+	// next switch; zero where the route goes down.
 	Paths [2]int
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package format lays out P4_16 text in the one way of this project: four
+// Package format lays out P4_16 text in the style of this project: four
 // spaces for each brace, one space around operators, a brace at the end of
 // its line, the members of headers and structs in columns.
 //

@@ -163,7 +163,7 @@ func declares(inst *instance, o *types.Instance) bool {
 }
 
 // setsFirst reports whether statements assign to x before anything else can
-// look at it, whichever way is taken.
+// look at it, whichever branch is taken.
 func setsFirst(list []ir.Stmt, x ir.Expr) bool {
 	self := newPlaces()
 	self.addExpr(x)

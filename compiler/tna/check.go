@@ -412,7 +412,7 @@ func (a accesses) then(b accesses) accesses {
 	return sum
 }
 
-// or keeps of each register the way with more accesses.
+// or keeps of each register the path with more accesses.
 func (a accesses) or(b accesses) accesses {
 	most := make(accesses, len(a)+len(b))
 	for k, v := range a {

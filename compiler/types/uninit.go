@@ -251,7 +251,7 @@ func (f *flow) stmts(list []syntax.Stmt) {
 	}
 }
 
-// branch follows one of several ways on and adds what it leaves without value
+// branch follows one of several paths and adds what it leaves without value
 // to the set.
 func (f *flow) branch(from bits, join *bits, alive *bool, do func()) {
 	f.unset, f.dead = slices.Clone(from), false

@@ -158,7 +158,7 @@ func (c *Client) Load(ctx context.Context, p *Program) error {
 // Info returns the tables there are, nil before Bind.
 func (c *Client) Info() *Info { return c.info }
 
-// Match is a field of a key: exact unless another way is filled in.
+// Match is a field of a key: exact unless another kind of match is filled in.
 type Match struct {
 	Field     string
 	Value     any // a number; for a range, its lower end

@@ -16,13 +16,13 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// Plan is the way from what a switch has to what it shall have.
+// Plan is the updates that turn what a switch has into what it shall have.
 type Plan struct {
 	// Phases are to be written one after the other; within a phase the order
 	// does not matter. New things are written before old ones go, so that
 	// traffic never meets a gap, unless a table has no room for both.
 	Phases [][]*p4v1.Update
-	// Registers are cells to be written, by whichever way the switch has in
+	// Registers are cells to be written, over whichever interface the switch has
 	// to its registers.
 	Registers []*p4v1.RegisterEntry
 	// Old has the entity before each modification and deletion, by Key.

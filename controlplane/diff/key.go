@@ -213,8 +213,8 @@ func appendReplicas(b []byte, list []*p4v1.Replica) []byte {
 	return appendSorted(b, parts)
 }
 
-// appendMeter tells a meter that is not configured, and so passes everything,
-// from one whose rates are zero, and so passes nothing.
+// appendMeter keeps two meters apart: one that is not configured passes
+// everything, and one whose rates are zero passes nothing.
 func appendMeter(b []byte, c *p4v1.MeterConfig) []byte {
 	if c == nil {
 		return b

@@ -8,7 +8,7 @@ import (
 )
 
 // relay makes the multicast group of a port, whose number it returns: who else
-// is told of a message that comes in there, 0 for nobody. From below, all other
+// receives a message that comes in there, 0 for none. From below, all other
 // switches are; from above, those below. That way a message follows the packets
 // it is about back to their sources and never turns up again.
 func (b *builder) relay(p int) int {

@@ -71,7 +71,7 @@ func (b *builder) defaultEntry(t *manifest.Table) {
 	b.add(schema.Entry{Table: t.Name, Default: true, Action: t.Action, Args: b.arguments(t, b.uplink(), b.nodeValues())})
 }
 
-// portEntry adds the entry of a port: in tables that tell classes apart, of the
+// portEntry adds the entry of a port: in tables with a class in their key, of the
 // lossless class.
 func (b *builder) portEntry(t *manifest.Table, port int) {
 	in, err := b.schema.Table(t.Name)

@@ -59,7 +59,7 @@ type Server struct {
 	faults
 }
 
-// faults are ways of going wrong.
+// faults are the faults that a test can inject.
 type faults struct {
 	delay      time.Duration
 	hung       chan struct{} // answers wait until it is closed

@@ -14,7 +14,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// Store is a way in to the registers of one switch. All cells of an array
+// Store reads and writes the registers of one switch. All cells of an array
 // are read in one call.
 type Store interface {
 	// Backend names the protocol, as in "P4Runtime".
@@ -28,7 +28,7 @@ type Store interface {
 }
 
 // ErrUnsupported is what a Store's errors wrap when the switch has no
-// registers at this way in.
+// registers of this store.
 var ErrUnsupported = errors.New("registers are not supported")
 
 // Array is a register array as it was read.

@@ -59,7 +59,7 @@ func (p *parser) entity() (*p4v1.Entity, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A table may be called like one of the keywords; what follows tells.
+	// A table may be called like one of the keywords; the next token decides.
 	isTable := p.peek(1).is("=") || p.peek(0).is("->") || p.peek(0).is("default") || p.peek(0).is("prio")
 	if !isTable {
 		switch first {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package schema gives a P4Info its names back: it finds tables, actions,
-// registers and the rest by name, turns values written the way people write
+// registers and the rest by name, turns values as people write
 // them (10.0.1.0/24, 02:00:00:00:00:01, 0x12b7, 26) into P4Runtime's byte
 // strings and back, and reads and prints whole entities as one line of text:
 //

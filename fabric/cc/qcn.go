@@ -40,7 +40,7 @@ type qcn struct {
 	s      vtime.Scheduler
 
 	target    vtime.Rate
-	limited   bool // told to fall at least once
+	limited   bool // has received a notification
 	stopped   bool
 	byteStage int
 	timeStage int

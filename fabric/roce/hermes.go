@@ -95,13 +95,13 @@ func (c *Hermes) check() (path string, err error) {
 	return "", nil
 }
 
-// paths is what a host knows of the ways to one leaf.
+// paths is what a host knows of the paths to one leaf.
 type paths struct {
 	h       *Host
 	cfg     Hermes
 	leaf    int
 	base    vtime.Time // round trip of the empty network
-	agg     int        // ways at the aggregation switch, at least one
+	agg     int        // paths at the aggregation switch, at least one
 	state   []pathState
 	flows   int     // under way
 	to      Address // of a host there, for probes
@@ -109,7 +109,7 @@ type paths struct {
 	probing bool
 }
 
-// pathState is what a host knows of one way.
+// pathState is what a host knows of one path.
 type pathState struct {
 	rtt      float64 // average, ps
 	marked   float64 // average share of marked packets
@@ -131,7 +131,7 @@ const senseWeight = 1.0 / 8
 
 func (c *Hermes) markWeight() float64 { return min(senseWeight, c.ECN/3) }
 
-// pathsTo returns what the host knows of the ways to a leaf.
+// pathsTo returns what the host knows of the paths to a leaf.
 func (h *Host) pathsTo(f *Flow, to Address) *paths {
 	if !h.cfg.Hermes.On || f.Paths[0] <= 1 {
 		return nil

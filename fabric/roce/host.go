@@ -31,7 +31,7 @@ type Flow struct {
 	// Path is the rate of the slowest link on the way, for windows.
 	Path   vtime.Rate
 	Coflow uint16 // number in the tag, if hosts tag; zero: none
-	// Leaf is where the receiver is, and Paths how many ways there are up, at
+	// Leaf is where the receiver is, and Paths the number of paths up, at
 	// the sender's leaf and at the next switch, for Hermes.
 	Leaf  int
 	Paths [2]int

@@ -21,7 +21,7 @@ type receiver struct {
 
 	nakAt  vtime.Time // when the packet last asked for may be asked for again
 	nakFor int64      // the packet last asked for; -1: none
-	cnpAt  vtime.Time // when a notification may be sent again
+	cnpAt  vtime.Time // when the next notification may be sent
 
 	started    bool
 	first      vtime.Time // when the first packet came

@@ -45,7 +45,7 @@ const (
 	TCP Recovery = "tcp"
 )
 
-// recoveries are all ways of recovery.
+// recoveries are all kinds of loss recovery.
 var recoveries = []Recovery{GoBackN, SlowRestart, IRN, OutOfOrder, TCP}
 
 func (r Recovery) check() error {

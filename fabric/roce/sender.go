@@ -255,7 +255,7 @@ func (s *sender) tagCoflow() uint16 {
 	return 0
 }
 
-// stamp remembers when a packet was sent, and which way.
+// stamp remembers when a packet was sent, and on which path.
 func (s *sender) stamp(n int64, now vtime.Time) {
 	if inFlight := s.high - s.una; inFlight > int64(len(s.times)) {
 		s.times = spread(s.times, s.una, s.high)
@@ -278,7 +278,7 @@ func spread[T any](ring []T, first, end int64) []T {
 	return bigger
 }
 
-// went returns the way that a packet in flight took.
+// went returns the path that a packet in flight took.
 func (s *sender) went(n int64) int { return int(s.vias[n&int64(len(s.vias)-1)]) }
 
 // acked handles an acknowledgement or a negative one.

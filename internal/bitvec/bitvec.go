@@ -206,7 +206,7 @@ func BitLen(a []uint64) int {
 }
 
 // ParseHex reads a number as BMv2 JSON writes them: hexadecimal digits with
-// an optional 0x and sign. The second result says that it is negative; the
+// an optional 0x and sign. The second result reports whether it is negative; the
 // first is its magnitude.
 func ParseHex(s string) ([]uint64, bool, error) {
 	text := s

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package model is a switch in plain Go that the generated P4 programs are
-// judged by. It has what all programs share: routes, headers, queues, state,
-// the order of the stages of a packet's way, and the measurements that several
-// schemes use. A scheme's own part is the package model in the scheme's folder
-// of gen/schemes: it transcribes the paper, word for word, and registers
+// Package model is a reference switch in plain Go that the generated P4 programs
+// are compared with. It has what all programs share: routes, headers, queues,
+// state, the order of the stages that a packet passes, and the measurements that
+// several schemes use. A scheme's own part is the package model in the scheme's
+// folder of gen/schemes: it transcribes the paper, word for word, and registers
 // itself with Add under the name of the manifest's feature.
 //
 // The transcriptions were written from the papers without looking at the
-// programs: where the two differ, the paper decides. Comments give the paper's
-// line numbers or section. A remark that starts with "Reading:" tells how a
-// place that the paper leaves open, or contradicts itself in, is understood.
+// programs: where the two differ, the paper is right. Comments give the paper's
+// line numbers or section. A remark that starts with "Reading:" says how we read a
+// place where the paper is open or contradicts itself.
 // What a Tofino cannot do as the paper says is a difference of its own, in
 // files called tofino.go, with the reasons in docs/tofino.md.
 //

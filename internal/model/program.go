@@ -155,17 +155,17 @@ func (p *Program) Parameter(name string) float64 {
 // Registers are the program's, by name or register.field.
 func (p *Program) Registers() []RegisterCells { return p.registers }
 
-// TellsSenders reports that switches send messages to the senders of packets.
+// TellsSenders reports whether switches send messages to the senders of packets.
 func (p *Program) TellsSenders() bool {
 	return slices.ContainsFunc(p.Schemes, func(s *Scheme) bool { return s.BTH != nil })
 }
 
-// ParsesINT reports that the parser understands HPCC's telemetry.
+// ParsesINT reports whether the parser understands HPCC's telemetry.
 func (p *Program) ParsesINT() bool {
 	return slices.ContainsFunc(p.Schemes, func(s *Scheme) bool { return s.INT })
 }
 
-// TrueDepth reports that the target's depths must be what is in its queues.
+// TrueDepth reports whether the target's depths must be what is in its queues.
 func (p *Program) TrueDepth() bool {
 	return slices.ContainsFunc(p.Schemes, func(s *Scheme) bool { return s.TrueDepth }) && !p.Tofino
 }

@@ -38,8 +38,8 @@ type Scheme struct {
 
 	// Depth draws a queue in the target's units of depth. TrueDepth: the target's
 	// depths must be what is in the queues. Scene has cases about one of the
-	// scheme's thresholds. PassTime and Fresh name arguments ("table.argument")
-	// that say what waiting costs, and how long what was measured counts.
+	// scheme's thresholds. PassTime and Fresh name arguments ("table.argument"):
+	// the time of a recirculation, and for how long a measurement is valid.
 	PassTime, Fresh string
 	Depth           func(g *Drawer) int64
 	TrueDepth       bool
@@ -64,8 +64,8 @@ type Base struct {
 	Look   func(*Switch, *Packet)
 	Choose func(*Switch, *Packet) Path
 	// Next is the next choice among the paths that are free, for a packet that
-	// shall leave its path; nil for the first free path in turn. Rerouted
-	// tells that the packet has got another Path.
+	// shall leave its path; nil for the first free path in turn. Rerouted is
+	// called when the packet has been given another Path.
 	Next     func(s *Switch, p *Packet, free func(Path) bool) (Path, bool)
 	Rerouted func(*Switch, *Packet)
 
@@ -84,8 +84,8 @@ type Base struct {
 // Stages are what a scheme does with a packet, by the stage that it is at.
 type Stages [stages]func(*Switch, *Packet)
 
-// A Stage is a place on a packet's way. Packets pass them in this order. Within
-// a stage, features take turns in the order of the manifest.
+// A Stage is a step of a packet's processing. Packets pass the stages in this
+// order. Within a stage, features run in the order of the manifest.
 type Stage int
 
 const (

@@ -534,7 +534,7 @@ func (s *Switch) CellTime(port int) uint32 {
 // be taken for one that a pause held, in nanoseconds, on a Tofino.
 const Held = 1000
 
-// HeldUp reports that a packet waited longer than the cells ahead of it take.
+// HeldUp reports whether a packet waited longer than the cells ahead of it take.
 func (s *Switch) HeldUp(p *Packet) bool {
 	return uint32(p.Left-p.Came) > uint32(p.Ahead)*s.CellTime(p.OutPort)+Held
 }

@@ -128,10 +128,10 @@ func (p *IPv4) Dst() int64     { return int64(BE.Uint32(p.B[16:])) }
 func (p *IPv4) Len() int64     { return int64(BE.Uint16(p.B[2:])) }
 func (p *IPv4) protocol() byte { return p.B[9] }
 
-// plain reports that there are no options.
+// plain reports whether there are no options.
 func (p *IPv4) plain() bool { return p.B[0]&0xf == 5 }
 
-// hasPorts reports that an L4 header follows.
+// hasPorts reports whether an L4 header follows.
 func (p *IPv4) hasPorts() bool { return p.plain() && BE.Uint16(p.B[6:])&0x1fff == 0 }
 
 // Update recomputes the checksum of a header that was changed. Options, if
@@ -156,7 +156,7 @@ const (
 	PortRoCE = 4791
 )
 
-// Marked reports that a packet carries the mark by which hosts ask for
+// Marked reports whether a packet carries the mark by which hosts ask for
 // postcards: the lowest bit of its DSCP.
 func (f *Frame) Marked() bool { return f.IP.DSCP()&1 == 1 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/pauseless/pauseless/internal/tool"
 )
 
-// Port returns host:port for a program that must be told where to listen. Until
+// Port returns host:port for a program that needs an address to listen on. Until
 // the test ends, nobody else is given it.
 func Port(t testing.TB) string {
 	t.Helper()

@@ -90,7 +90,7 @@ func (s *Spec) only(f *yamlfile.File) (*Topology, error) {
 	return t, nil
 }
 
-// reporter tells a file what is wrong with the description at path in it.
+// reporter adds diagnostics about the description at path in a file.
 type reporter struct {
 	f      *yamlfile.File
 	path   string
@@ -135,7 +135,7 @@ func (s *Spec) shape(r *reporter) (key string, sh shape) {
 	return key, sh
 }
 
-// Build returns the network, or nil having told f what is wrong with the
+// Build returns the network, or nil and diagnostics in f about what is wrong with the
 // description at path in it; "" is the whole file.
 func (s *Spec) Build(f *yamlfile.File, path string) *Topology {
 	r := &reporter{f: f, path: path}

@@ -8,7 +8,7 @@ package topo
 type Tree struct {
 	t    *Topology
 	host int
-	next []int // first link of the way from each node; -1: none
+	next []int // first link of the path from each node; -1: none
 	hops []int // links on it
 }
 
@@ -35,8 +35,8 @@ func (t *Topology) TreeTo(host int) *Tree {
 	return tr
 }
 
-// From returns the links on the way from a node to the tree's host, or nil if
-// there is no way.
+// From returns the links of the path from a node to the tree's host, or nil if
+// there is no path.
 func (tr *Tree) From(node int) []*Link {
 	var links []*Link
 	for tr.next[node] >= 0 {

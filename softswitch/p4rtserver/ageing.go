@@ -90,7 +90,7 @@ func (a *ageing) Fire(now vtime.Time, _ uint64) {
 	}
 }
 
-// tell tells each primary of the entries that its role has.
+// tell notifies each primary of the entries that its role has.
 func (a *ageing) tell(n *p4v1.IdleTimeoutNotification) {
 	for _, c := range a.s.arb.primaries() {
 		own := &p4v1.IdleTimeoutNotification{Timestamp: n.Timestamp}

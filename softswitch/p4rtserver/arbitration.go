@@ -23,7 +23,7 @@ type arbiter struct {
 	s     *Server
 	mu    sync.Mutex
 	roles map[string]*role
-	left  uint64 // counts streams that have left, to tell which role is oldest
+	left  uint64 // counts streams that have left, to find the role that is oldest
 	// streams counts those that are open.
 	streams atomic.Int64
 }
@@ -333,7 +333,7 @@ func (r *role) proto() *p4v1.Role {
 	return &p4v1.Role{Name: r.name, Config: r.config}
 }
 
-// notify tells all controllers of a role who is primary, but one.
+// notify sends all controllers of a role but one the id of the primary.
 func (r *role) notify(device uint64, except *client) {
 	for _, c := range r.clients {
 		if c != except {

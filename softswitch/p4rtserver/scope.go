@@ -19,7 +19,7 @@ import (
 // specification, which leaves the scheme to servers and controllers). Ours is
 // a google.protobuf.Struct:
 //
-//	entities: [NAME, …]   what the role writes and is told of, by name or
+//	entities: [NAME, …]   what the role writes and gets notifications of, by name or
 //	                      alias in the P4Info; multicast_groups, clone_sessions
 //	packet_in: BOOL       whether it gets packets
 //	packet_out: BOOL      whether it sends packets

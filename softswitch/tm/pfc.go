@@ -159,7 +159,7 @@ func (o *port) tell(class int, quanta uint16) {
 	o.wake()
 }
 
-// renew is the event at half of a pause: the PAUSE is sent again if it lasts.
+// renew is the event at half of a pause: the PAUSE is renewed if it lasts.
 type renew port
 
 func (e *renew) Fire(_ vtime.Time, arg uint64) {

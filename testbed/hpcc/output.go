@@ -86,7 +86,7 @@ func standalone(path []*topo.Link, size, payload int64) int64 {
 	return rtt + int64(whole)
 }
 
-// WritePFC writes when ports were told to stop and to go on: time in
+// WritePFC writes when ports were paused and resumed: time in
 // nanoseconds, node, its kind (0 host, 1 switch), port, and 1 for stop or 0 for
 // go on. A pause that is only renewed, as real switches do and HPCC's simulator
 // does not, is not written again; one that runs out is written as ended.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package playground is the whole way from a profile to a report for a page
+// Package playground is everything from a profile to a report, for a page
 // in the browser that has nothing but this, as WebAssembly: generate, compile,
 // simulate. Texts go in and out; no file is read.
 package playground

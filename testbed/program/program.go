@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program takes a profile all the way to what a switch loads: P4_16
+// Package program makes of a profile what a switch loads: P4_16
 // text, BMv2 JSON, P4Info, and the manifest that says what it all means.
 package program
 

@@ -256,7 +256,7 @@ func (p *Poller) pausing(node int, a register.Array, l *look) {
 	}
 }
 
-// isPausing reports whether a register tells which peers are paused: of a
+// isPausing reports whether a register says which peers are paused: of a
 // program that does flow control itself, for a switch without it.
 func isPausing(name string) bool { return strings.HasSuffix(name, "pausing_since") }
 

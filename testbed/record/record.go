@@ -2,7 +2,7 @@
 
 // Package record follows a run and keeps what a map of the network can show of
 // it: how much each link is used, which link is paused for which class, how
-// long queues are, which warnings go where, and which way flows take. A
+// long queues are, which warnings go where, and which paths flows take. A
 // recording is bounded: when it has too many samples, neighbours are put
 // together; events beyond a limit are counted only.
 package record

@@ -208,7 +208,7 @@ func sum(state *interp.State, name string, count bool) (v uint64) {
 	return v
 }
 
-// drain empties the taps: events in order of time, and the ways of flows.
+// drain empties the taps: events in order of time, and the paths of flows.
 func (r *Recorder) drain() (events []Event, paths []int32, left int64) {
 	r.looks++
 	for _, t := range r.taps {

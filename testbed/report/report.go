@@ -28,7 +28,7 @@ var tmpl = template.Must(template.New("report").Funcs(template.FuncMap{"join": s
 
 // A Source is the runs of one results file.
 type Source struct {
-	Name string // tells it from the others, as the file's folder does
+	Name string // distinguishes it from the others, as the file's folder does
 	Runs []*result.Run
 	// Outcome is that of an experiment. Its runs need not be there.
 	Outcome *result.Outcome
@@ -39,7 +39,7 @@ type Source struct {
 // Options say what stands on the page beside the runs.
 type Options struct {
 	Title string
-	Made  string // by what, and when; empty: not told
+	Made  string // by what, and when; empty: not shown
 }
 
 // Write draws runs as an HTML page. Runs of one scenario are compared with one

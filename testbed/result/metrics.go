@@ -37,7 +37,7 @@ type Observed struct {
 	LastHop  map[string]uint64 // what of Scheme was counted at ports to hosts
 }
 
-// A Steady tells whether a run was in a steady state.
+// A Steady says whether a run was in a steady state.
 type Steady struct {
 	// First and Second are the average slowdowns of the flows that started in
 	// the halves of the window.

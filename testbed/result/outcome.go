@@ -40,7 +40,7 @@ type Outcome struct {
 	LinksLeftOut int    `json:"links_left_out,omitempty"`
 	// Remarks say what makes the outcome worth less than it looks.
 	Remarks []string `json:"remarks,omitempty"`
-	// Partial says that the claims ask for runs for which there was no time.
+	// Partial reports whether the claims ask for runs for which there was no time.
 	Partial bool      `json:"partial,omitempty"`
 	Runs    []RunNote `json:"runs"`
 }
@@ -80,7 +80,7 @@ type Value struct {
 }
 
 // Cell is one arm at one point. Values are by metric and in the order of
-// Seeds; a value that a run cannot tell is not a number.
+// Seeds; a value that a run does not have is NaN.
 type Cell struct {
 	Arm    string           `json:"arm"`
 	Point  []string         `json:"point,omitempty"`

@@ -37,7 +37,7 @@ type Run struct {
 	Steady  *Steady `json:"steady,omitempty"`
 	Summary Summary `json:"summary"`
 	// Metrics are the numbers that arms are compared by, by name. What a run
-	// cannot tell is missing.
+	// does not have is missing.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 	// Links are those that were paused within the window.
 	Links []LinkPauses `json:"links,omitempty"`

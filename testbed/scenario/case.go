@@ -110,7 +110,7 @@ func marking(h *roce.Hermes, m *manifest.Manifest) {
 	h.Marking(vtime.Size(v[0]), vtime.Size(v[1]), v[2], m.Network.Rate)
 }
 
-// Describe returns the arm of the case as results tell it.
+// Describe returns the arm of the case as results name it.
 func (c *Case) Describe(m *manifest.Manifest) result.Arm {
 	h := c.HostsFor(m)
 	return result.Arm{

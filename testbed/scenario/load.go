@@ -115,7 +115,7 @@ func tiers(t *topo.Topology, load [][2]float64, seconds float64) []result.Load {
 	return all
 }
 
-// Volume returns the bytes of the flows that a run waits for, to tell what it
+// Volume returns the bytes of the flows that a run waits for, to estimate what it
 // takes beside others.
 func (c *Case) Volume(seed uint64) (float64, error) {
 	flows, from, until, err := c.loading(seed)

@@ -152,7 +152,7 @@ func (r *runner) cut(src, dst int, now vtime.Time) string {
 	return fmt.Sprint(slices.Compact(names))
 }
 
-// paused names a port on the shortest way from one host to another that is
+// paused names a port on the shortest path from one host to another that is
 // paused, or returns "".
 func (r *runner) paused(src, dst, class int, now vtime.Time) string {
 	t := r.c.net

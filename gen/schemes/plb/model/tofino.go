@@ -83,7 +83,7 @@ func learnOnTofino(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// atSource reports that a packet is at its source leaf: it comes without the
+// atSource reports whether a packet is at its source leaf: it comes without the
 // header.
 func atSource(p *model.Packet) bool {
 	return p.Hop == model.ToChoice && p.Fabric == nil && p.Local == nil
