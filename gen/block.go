@@ -335,7 +335,7 @@ func readBlock(fsys fs.FS, name, file string) (*block, error) {
 // Sections that a block defines, and those that its text mentions.
 var defined = regexp.MustCompile(`(?m)^\{\{-? *define "(\w+)"`)
 
-// check reports needs that nobody meets and sections that nobody asks for.
+// check reports needs that no block meets and sections that no block uses.
 func (c *catalogue) check(b *block, list *diag.List) {
 	needed := func(path, name string) {
 		if err := c.exists(name); err != nil {

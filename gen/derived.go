@@ -20,19 +20,19 @@ type derived struct {
 	DREShift, DRETime   int    // time constant of the load estimator in the target's units, as a power of two and as a number
 	Forget              uint64 // units of time after which a queue without arrivals counts as empty
 
-	PathBits     int // width of a path number
-	PathCells    int // paths that PathBits can number
-	MaskBits     int // width of a set of paths
-	FlowBits     int // width of an index of per-flow state
-	PortBits     int // width of an index of per-port cells
-	PortTop      int // its highest bit
-	CellBits     int // width of an index of per-queue cells
-	LeafBits     int // width of an index of leaves
-	LeafPathBits int // width of an index of leaf and path
-	WayBits      int // width of an index of path and class
-	WayCells     int // indexes that WayBits can number
-	StepBits     int // what a path lacks to the width of a distance between ports
-	MTUShift     int // size of a packet as a power of two, not below the MTU
+	PathBits       int // width of a path number
+	PathCells      int // paths that PathBits can number
+	MaskBits       int // width of a set of paths
+	FlowBits       int // width of an index of per-flow state
+	PortBits       int // width of an index of per-port cells
+	PortTop        int // its highest bit
+	CellBits       int // width of an index of per-queue cells
+	LeafBits       int // width of an index of leaves
+	LeafPathBits   int // width of an index of leaf and path
+	PathQueueBits  int // width of an index of a path's queues
+	PathQueueCells int // indexes that PathQueueBits can number
+	StepBits       int // what a path lacks to the width of a distance between ports
+	MTUShift       int // size of a packet as a power of two, not below the MTU
 
 	RecirculationPort int // its packets pass the pipeline again
 	FeedbackSession   int // mirror session of feedback, above those of ports
@@ -74,8 +74,8 @@ func derive(p *Profile) derived {
 	d.PortTop = d.PortBits - 1
 	d.CellBits = d.PortBits + 3
 	d.LeafPathBits = d.LeafBits + d.PathBits
-	d.WayBits = d.PathBits + 3
-	d.WayCells = 1 << d.WayBits
+	d.PathQueueBits = d.PathBits + 3
+	d.PathQueueCells = 1 << d.PathQueueBits
 	d.StepBits = 9 - d.PathBits
 	return d
 }

@@ -24,9 +24,9 @@
 //
 // Every base load balancer fills the same contract. In stage choose it sets
 // meta.path, from 0 to meta.last_path; on TNA also meta.step, the same as a
-// distance between ports. Hook next_choice tells a scheme on top the next best
+// distance between ports. Hook next_choice gives a scheme on top the next best
 // path: on v1model statements that choose among the free ones, on TNA the name
 // of a field, behind which the first free path in turn is taken. Without that
-// hook it is the first free path behind the packet's. Hook rerouted hears that
-// a packet was moved (v1model; on TNA flows return to their path).
+// hook it is the first free path behind the packet's. Hook rerouted is
+// applied to a packet that was moved (v1model; on TNA flows return to their path).
 package gen

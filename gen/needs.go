@@ -78,8 +78,8 @@ func (all *closure) follow(unless bool) {
 // holds reports whether a condition does.
 func (all *closure) holds(c condition) bool { return c.name == "" || all.needs[c.name] != c.unless }
 
-// need reports whether a block is there, or an option is needed: what
-// templates ask.
+// need reports whether a block is there, or an option is needed. Templates
+// call it.
 func (all *closure) need(name string) (bool, error) {
 	if err := all.exists(name); err != nil {
 		return false, err

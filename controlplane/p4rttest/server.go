@@ -2,7 +2,7 @@
 
 // Package p4rttest is a P4Runtime server in memory, for tests of
 // controllers: it keeps entities, elects a primary, and can be made to fail
-// in the ways that switches and networks do. It forwards nothing.
+// as switches and networks do. It forwards nothing.
 package p4rttest
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package register reads and writes register arrays by name, over whichever
-// way in a switch has: P4Runtime (pauseless switch, Stratum) or BMv2's
+// interface a switch has: P4Runtime (pauseless switch, Stratum) or BMv2's
 // Thrift, since BMv2 answers registers over P4Runtime with "unimplemented".
 package register
 
