@@ -234,9 +234,9 @@ func (g *Drawer) PathMask(paths int) int64 {
 
 // PathsTo is how many paths there are to a leaf; MinPaths are there to all.
 func (g *Drawer) PathsTo(leaf int64) int {
-	for _, n := range g.Config.Nets {
-		if n.Leaf == leaf {
-			return max(n.Paths, 1)
+	for _, r := range g.Config.Routes {
+		if r.Leaf == leaf && !r.ToHost() {
+			return max(r.Paths, 1)
 		}
 	}
 	return 1
@@ -245,8 +245,10 @@ func (g *Drawer) PathsTo(leaf int64) int {
 // MinPaths is the number of paths that there are to all leaves.
 func (g *Drawer) MinPaths() int {
 	least := g.PathCells
-	for _, n := range g.Config.Nets {
-		least = min(least, max(n.Paths, 1))
+	for leaf := range int64(g.Leaves) {
+		if leaf != g.Config.Leaf {
+			least = min(least, g.PathsTo(leaf))
+		}
 	}
 	return least
 }
@@ -352,7 +354,8 @@ func (g *Drawer) scene(c *Case) {
 // that has a choice too, or a spine.
 func (g *Drawer) config() {
 	r := g.R
-	c := &Config{Leaf: -1, Neighbours: map[int]Neighbour{}, Groups: map[int][]int{}, Forward: map[int]bool{}, Tables: map[string]Entries{}}
+	forward, neighbours := Entries{}, Entries{}
+	c := &Config{Leaf: -1, Groups: map[int][]int{}, Tables: map[string]Entries{"Forward": forward, "fabric_port": neighbours}}
 	g.Config = c
 	first := 3 + r.IntN(2)
 	paths := min(2+r.IntN(g.Paths-1), g.Ports-first)
@@ -362,50 +365,56 @@ func (g *Drawer) config() {
 		shift = 16
 	} else {
 		c.Leaf = int64(r.IntN(g.Leaves))
-		c.Hosts = []HostRoute{{Host(c.Leaf, 1), 1}, {Host(c.Leaf, 2), 2}}
 	}
 	for l := range int64(g.Leaves) {
 		switch {
 		case l == c.Leaf:
 		case role == 7: // a spine
-			c.Nets = append(c.Nets, NetRoute{Addr: Host(l, 0), Leaf: l, First: 1 + int(l)%(g.Ports-2)})
+			c.Routes = append(c.Routes, Route{Addr: Host(l, 0), Leaf: l, First: 1 + int(l)%(g.Ports-2)})
 		case role == 6 && l < 2: // below a switch in between
-			c.Nets = append(c.Nets, NetRoute{Addr: Host(l, 0), Leaf: l, First: 1 + int(l)})
+			c.Routes = append(c.Routes, Route{Addr: Host(l, 0), Leaf: l, First: 1 + int(l)})
 		default:
 			n := paths
 			if r.IntN(8) == 0 {
 				n = 1 + r.IntN(paths)
 			}
-			c.Nets = append(c.Nets, NetRoute{Addr: Host(l, 0), Leaf: l, First: first, Paths: n, Shift: shift})
+			c.Routes = append(c.Routes, Route{Addr: Host(l, 0), Leaf: l, First: first, Paths: n, Shift: shift})
 		}
 	}
 	if role == 6 { // the row of uplinks first
-		c.Nets[0], c.Nets[len(c.Nets)-1] = c.Nets[len(c.Nets)-1], c.Nets[0]
+		c.Routes[0], c.Routes[len(c.Routes)-1] = c.Routes[len(c.Routes)-1], c.Routes[0]
+	}
+	if c.Leaf >= 0 {
+		c.Routes = append(c.Routes, Route{Addr: Host(c.Leaf, 1), First: 1}, Route{Addr: Host(c.Leaf, 2), First: 2})
 	}
 	for p := 1; p < g.Ports; p++ {
-		c.Forward[p] = r.IntN(40) != 0
+		if r.IntN(40) != 0 {
+			forward[p] = Args{"port": int64(p)}
+		}
 		up := p >= first
 		if !up && c.Leaf >= 0 || r.IntN(30) == 0 {
 			continue // a host, or something unknown
 		}
-		n := Neighbour{Path: r.IntN(g.PathCells)}
+		n := Args{"path": r.Int64N(int64(g.PathCells)), "relay_group": 0}
 		if up && p-first < g.PathCells {
-			n.Path = p - first
+			n["path"] = int64(p - first)
 		}
 		if c.Leaf < 0 && r.IntN(8) != 0 {
-			n.Group = p
 			for q := 1; q < g.Ports; q++ {
 				if q != p && r.IntN(3) == 0 {
 					c.Groups[p] = append(c.Groups[p], q)
 				}
 			}
-			if c.Groups[p] == nil {
-				n.Group = 0
+			if c.Groups[p] != nil {
+				n["relay_group"] = int64(p)
 			}
 		}
-		c.Neighbours[p] = n
+		neighbours[p] = n
 	}
-	c.Forward[g.Recirculate] = true
+	forward[g.Recirculate] = Args{"port": int64(g.Recirculate)}
+	if g.Tofino {
+		forward[g.Recirculate]["port"] = Recirculation
+	}
 	for _, t := range g.Tables {
 		keys, ok := g.TableKeys[t.Name]
 		if !ok || !g.hasFormulas(&t) || t.Entries == "leaf" && c.Leaf < 0 {
@@ -418,7 +427,7 @@ func (g *Drawer) config() {
 			if keys == 2 {
 				port /= g.Classes
 			}
-			atHost := slices.ContainsFunc(c.Hosts, func(h HostRoute) bool { return h.Port == port })
+			atHost := slices.ContainsFunc(c.Routes, func(r Route) bool { return r.ToHost() && r.First == port })
 			if !g.Tofino || t.Entries != "fabric_ports" || !atHost { // a Tofino's controller fills in those alone
 				entries[i] = g.arguments(&t)
 			}

@@ -53,7 +53,7 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 		s.hearPFC(p)
 		return
 	}
-	if _, known := s.Config.Neighbours[p.InPort]; !known && (p.Local != nil || p.Fabric != nil) {
+	if _, known := s.Config.Neighbour(p.InPort); !known && (p.Local != nil || p.Fabric != nil) {
 		return
 	}
 	if s.run(Hear, p); p.ends {
@@ -104,7 +104,7 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 	} else {
 		s.settle(p)
 	}
-	if s.Config.Forward[p.OutPort] {
+	if s.Config.forwards(p.OutPort) {
 		o.Drop, o.Port, o.Class = false, p.OutPort, p.Class
 	}
 }

@@ -123,14 +123,11 @@ func (d *draws) below(n int64) int64 {
 
 // Config is what the controller tells a switch.
 type Config struct {
-	Leaf  int64 // number of this leaf, −1 for another switch
-	Hosts []HostRoute
-	Nets  []NetRoute
-	// Neighbours are the ports to other switches; hosts hang on the others.
-	Neighbours map[int]Neighbour
-	Groups     map[int][]int // multicast groups
-	Forward    map[int]bool  // ports that packets may leave by
-	// Tables has the entries of the other tables.
+	Leaf   int64 // number of this leaf, −1 for another switch
+	Routes []Route
+	Groups map[int][]int // multicast groups
+	// Tables has the entries of the other tables: fabric_port those of ports that
+	// lead to switches, Forward those of ports that packets may leave by.
 	Tables map[string]Entries
 }
 
@@ -144,27 +141,29 @@ type Args map[string]int64
 // Default is the index of the default action among a table's entries.
 const Default = -1
 
-// HostRoute leads to a host of this leaf.
-type HostRoute struct {
-	Addr int64
-	Port int
-}
-
-// NetRoute leads to the hosts of another leaf: by the ports First to First +
-// Paths − 1, or, where there is no choice, by First alone.
-type NetRoute struct {
-	Addr  int64 // of a /24
-	Leaf  int64
+// A Route leads to a host of this leaf, or to the /24 of another leaf's hosts:
+// by the ports First to First + Paths − 1, or, where there is no choice, by
+// First alone.
+type Route struct {
+	Addr  int64
+	Leaf  int64 // of a network
 	First int
 	Paths int
 	Shift uint // of the hash
 }
 
-// Neighbour is another switch.
-type Neighbour struct {
-	Path  int // that its port is
-	Group int // who else shall hear what it warns of; 0 for nobody
+// ToHost reports whether the route is that of a single host.
+func (r *Route) ToHost() bool { return r.Addr&0xff != 0 }
+
+// Neighbour is the entry of a port to another switch: the path that the port is,
+// and the group that receives what the neighbour warns of, 0 for none.
+func (c *Config) Neighbour(port int) (a Args, known bool) {
+	a, known = c.Tables["fabric_port"][port]
+	return a, known
 }
+
+// forwards reports whether packets may leave by a port.
+func (c *Config) forwards(port int) bool { return c.Tables["Forward"][port] != nil }
 
 // Entry is a table's entry for a port or queue, or its default action.
 func (s *Switch) Entry(table string, i int) (Args, bool) {
@@ -198,20 +197,17 @@ const (
 	ToSwitch
 )
 
-// lookup finds the most specific route.
+// lookup finds the route of an address.
 func (c *Config) lookup(addr int64) route {
-	for _, h := range c.Hosts {
-		if h.Addr == addr {
-			return route{First: h.Port, Paths: 1, Hop: ToHost}
-		}
-	}
-	for _, n := range c.Nets {
+	for _, r := range c.Routes {
 		switch {
-		case n.Addr != addr&^0xff:
-		case n.Paths > 1:
-			return route{Leaf: n.Leaf, First: n.First, Paths: n.Paths, Hop: ToChoice, Tier: int(n.Shift)}
+		case r.Addr != addr && r.Addr != addr&^0xff:
+		case r.ToHost():
+			return route{First: r.First, Paths: 1, Hop: ToHost}
+		case r.Paths > 1:
+			return route{Leaf: r.Leaf, First: r.First, Paths: r.Paths, Hop: ToChoice, Tier: int(r.Shift)}
 		default:
-			return route{First: n.First, Paths: 1, Hop: ToSwitch}
+			return route{First: r.First, Paths: 1, Hop: ToSwitch}
 		}
 	}
 	return route{}

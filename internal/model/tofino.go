@@ -37,7 +37,7 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 
 	// Only switches may send what only switches understand. Their packet is
 	// dropped, and taken for one without that until then.
-	_, known := s.Config.Neighbours[p.InPort]
+	_, known := s.Config.Neighbour(p.InPort)
 	stranger := !known && (p.Local != nil || p.Fabric != nil)
 	destination := p.destination()
 	if stranger {
@@ -79,7 +79,7 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 	}
 	s.run(Leave, p)
 	switch {
-	case stranger || !s.Config.Forward[p.OutPort]:
+	case stranger || !s.Config.forwards(p.OutPort):
 		return
 	case p.Resubmit:
 		o.Again = true

@@ -41,20 +41,21 @@ func newScene(t *testing.T, p *gen.Profile) *scene {
 		t.Fatal("the program does not compile")
 	}
 	c := &model.Config{
-		Hosts:      []model.HostRoute{{Addr: model.Host(0, 1), Port: 1}, {Addr: model.Host(0, 2), Port: 2}},
-		Nets:       []model.NetRoute{{Addr: model.Host(1, 0), Leaf: 1, First: 3, Paths: 4}},
-		Neighbours: map[int]model.Neighbour{3: {Path: 0}, 4: {Path: 1}, 5: {Path: 2}, 6: {Path: 3}},
-		Forward:    map[int]bool{j.p.Recirculate: true},
-		Groups:     map[int][]int{},
-		Tables:     map[string]model.Entries{},
+		Routes: []model.Route{{Addr: model.Host(1, 0), Leaf: 1, First: 3, Paths: 4}, {Addr: model.Host(0, 1), First: 1}, {Addr: model.Host(0, 2), First: 2}},
+		Groups: map[int][]int{},
+		Tables: map[string]model.Entries{},
 	}
 	for table, args := range settings {
 		c.Tables[table] = model.Entries{model.Default: maps.Clone(args)}
 	}
-	for port := 1; port < j.p.Ports; port++ {
-		c.Forward[port] = true
+	s := &scene{t: t, j: j, c: model.Case{Seed: 1, Now: 5 << 32, Config: c}}
+	for path := range 4 {
+		s.neighbour(3+path, path, 0)
 	}
-	return &scene{t: t, j: j, c: model.Case{Seed: 1, Now: 5 << 32, Config: c}}
+	for port := 1; port < j.p.Ports; port++ {
+		s.entry("Forward", port, model.Args{"port": int64(port)})
+	}
+	return s.entry("Forward", j.p.Recirculate, model.Args{"port": int64(j.p.Recirculate)})
 }
 
 // set puts a value into the state, by the register's name.
@@ -70,6 +71,12 @@ func (s *scene) entry(table string, index int, args model.Args) *scene {
 	}
 	s.c.Config.Tables[table][index] = args
 	return s
+}
+
+// neighbour has a switch at a port, which is a path, and a group that receives
+// its warnings.
+func (s *scene) neighbour(port, path, group int) *scene {
+	return s.entry("fabric_port", port, model.Args{"path": int64(path), "relay_group": int64(group)})
 }
 
 // above puts the switch above the leaves: it has no number.
@@ -141,7 +148,7 @@ func TestMarkedPacketsKeepTelemetryBeforeBTH(t *testing.T) {
 func TestSlotBeginsWithTheQueueBeforeItsFirstPacket(t *testing.T) {
 	p := small(t, "pbfs", "v1model")
 	s := newScene(t, p)
-	s.c.Config.Nets[0].Paths = 0 // one way, by port 3
+	s.c.Config.Routes[0].Paths = 0 // one way, by port 3
 	s.set("egress_qlen", s.cell(3), 5000)
 	s.arrives(0, 1, data(0, 1, 26, 2)).agree()
 }
@@ -151,7 +158,7 @@ func TestSlotBeginsWithTheQueueBeforeItsFirstPacket(t *testing.T) {
 func TestQueueBeyondARoundTripIsCongestion(t *testing.T) {
 	p := small(t, "pbfs", "v1model")
 	s := newScene(t, p)
-	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.Routes[0].Paths = 0
 	s.entry("pbfs_port", 3, model.Args{"round_trip_bytes": 78_125, "mbps": 25_000})
 	now := s.slot()
 	first := 16*3 + int(now-8)&15
@@ -219,10 +226,10 @@ func TestWarningsForAllLeavesHoldForAnyNumberOfPaths(t *testing.T) {
 		p := small(t, "rlb-ecmp", "v1model")
 		p.Sizes.Paths = paths
 		s := newScene(t, p)
-		s.c.Config.Nets[0].Paths = paths
+		s.c.Config.Routes[0].Paths = paths
 		warning := &model.Frame{Dst: 1, Src: 2, Type: model.TypeLocal, Local: model.Fields{"kind": 1, "priority": 3, "active": 1, "scope": 0xffff, "hold": 1000}, Rest: make([]byte, 32)}
 		for port := 3; port < 3+paths; port++ {
-			s.c.Config.Neighbours[port] = model.Neighbour{Path: port - 3}
+			s.neighbour(port, port-3, 0)
 			s.arrives(1, port, warning)
 		}
 		s.arrives(1, 1, data(0, 1, 26, 2)).agree("warned path taken")
@@ -270,7 +277,7 @@ func TestPacketsWithOptionsKeepTheirChecksum(t *testing.T) {
 func TestSlotsSurviveTheWrapOfTheClock(t *testing.T) {
 	p := small(t, "pbfs", "v1model")
 	s := newScene(t, p)
-	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.Routes[0].Paths = 0
 	s.entry("pbfs_port", 3, model.Args{"round_trip_bytes": 10, "mbps": 25_000})
 	s.c.Now = 6<<32 - 2000
 	s.arrives(0, 1, data(0, 1, 26, 2)).arrives(4000, 1, data(0, 1, 27, 2)).agree("postcard")
@@ -283,7 +290,7 @@ func TestWarningsPassedOnCountAtTheirPorts(t *testing.T) {
 	p.Choose("int", "on")
 	s := newScene(t, p)
 	s.above()
-	s.c.Config.Neighbours[3] = model.Neighbour{Path: 0, Group: 3}
+	s.neighbour(3, 0, 3)
 	s.c.Config.Groups[3] = []int{4, 5}
 	s.entry("link", 4, model.Args{"weight": 1 << 16})
 	warning := &model.Frame{Dst: 1, Src: 2, Type: model.TypeLocal, Local: model.Fields{"kind": 1, "priority": 3, "active": 1, "hops": 1, "scope": 1, "hold": 1000}, Rest: make([]byte, 32)}
@@ -319,7 +326,7 @@ func TestOnlyIPPacketsTellALeafToLeaveAPath(t *testing.T) {
 	p.Sizes.Priorities = 1 // so that ARP packets are in the paused class
 	s := newScene(t, p)
 	s.above()
-	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.Routes[0].Paths = 0
 	s.entry("pause_cost", 3, model.Args{"byte_time": 1024, "tell_again": 20_000})
 	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", 0, 100)
 	f := &model.Frame{Dst: 2, Src: 1, Type: model.TypeARP, Fabric: model.Fields{"dst_leaf": 1}, ARP: make([]byte, 28)}
@@ -334,7 +341,7 @@ func TestPauseFramesOfKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	p.Units.Depth = manifest.Bytes
 	s := newScene(t, p)
 	s.above()
-	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.Routes[0].Paths = 0
 	s.entry("pfc_threshold", s.j.p.QueueCell(4, 7), model.Args{"xoff": 1000, "xon": 0, "again": 0})
 	s.set("pausing_since", s.j.p.QueueCell(4, 7), s.c.Now-100)
 	message := &model.Frame{Dst: 1, Src: 2, Type: model.TypeLocal, Local: model.Fields{"kind": 2, "path": 2, "host": model.Host(1, 1)}, Rest: make([]byte, 38)}
@@ -348,7 +355,7 @@ func TestKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	p.Choose("pbfs", "on")
 	s := newScene(t, p)
 	s.above()
-	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.Routes[0].Paths = 0
 	s.entry("pause_cost", 3, model.Args{"byte_time": 1024, "tell_again": 20_000})
 	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", 0, 100)
 	f := data(2, 1, 27, 2)
@@ -365,7 +372,7 @@ func TestPauseBeforeKickOut(t *testing.T) {
 	s := newScene(t, p)
 	s.c.Now++ // a pause at time zero is none
 	s.above().entry("hold", model.Default, model.Args{"most": 0})
-	s.c.Config.Nets[0].Paths = 0
+	s.c.Config.Routes[0].Paths = 0
 	s.entry("pause_cost", 3, model.Args{"byte_time": 1024, "tell_again": 20_000})
 	s.entry("pfc_threshold", s.cell(4), model.Args{"xoff": 10, "xon": 0, "again": 0})
 	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", 0, 100)

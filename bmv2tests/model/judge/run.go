@@ -337,7 +337,7 @@ func (r *play) compare() {
 func (j *Judge) describe(c *model.Case) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "program %s, time %d\n", j.p.Program, c.Now)
-	fmt.Fprintf(&b, "leaf %d, hosts %v, nets %v, neighbours %v, groups %v, ports %v\n", c.Config.Leaf, c.Config.Hosts, c.Config.Nets, c.Config.Neighbours, c.Config.Groups, c.Config.Forward)
+	fmt.Fprintf(&b, "leaf %d, routes %+v, groups %v\n", c.Config.Leaf, c.Config.Routes, c.Config.Groups)
 	for _, t := range j.p.Tables {
 		if e := c.Config.Tables[t.Name]; len(e) > 0 {
 			fmt.Fprintf(&b, "table  %s %v\n", t.Name, e)

@@ -117,20 +117,11 @@ func (s *shrinker) leaveOutConfig() {
 			d.Config = &c
 		})
 	}
-	for i := len(s.c.Config.Hosts) - 1; i >= 0; i-- {
-		with(func(c *model.Config) { c.Hosts = slices.Delete(slices.Clone(c.Hosts), i, i+1) })
-	}
-	for i := len(s.c.Config.Nets) - 1; i >= 0; i-- {
-		with(func(c *model.Config) { c.Nets = slices.Delete(slices.Clone(c.Nets), i, i+1) })
-	}
-	for port := range s.c.Config.Neighbours {
-		with(func(c *model.Config) { c.Neighbours = without(c.Neighbours, port) })
+	for i := len(s.c.Config.Routes) - 1; i >= 0; i-- {
+		with(func(c *model.Config) { c.Routes = slices.Delete(slices.Clone(c.Routes), i, i+1) })
 	}
 	for group := range s.c.Config.Groups {
 		with(func(c *model.Config) { c.Groups = without(c.Groups, group) })
-	}
-	for port := range s.c.Config.Forward {
-		with(func(c *model.Config) { c.Forward = without(c.Forward, port) })
 	}
 	for table, entries := range s.c.Config.Tables {
 		for i := range entries {

@@ -290,34 +290,22 @@ func (t *Target) install(p *model.Program, c *model.Config) {
 	if _, ok := t.actions["route"]["to_host"]; ok {
 		toHost = "to_host"
 	}
-	for _, h := range c.Hosts {
-		t.insert("route", []int64{h.Addr}, 32, toHost, model.Args{"port": int64(h.Port)})
-	}
-	for _, n := range c.Nets {
-		if n.Paths < 2 && (n.Paths == 0 || t.tofino) {
-			t.insert("route", []int64{n.Addr}, 24, "to_port", model.Args{"port": int64(n.First)})
-			continue
-		}
-		t.insert("route", []int64{n.Addr}, 24, "to_leaf", model.Args{"leaf": n.Leaf, "first_port": int64(n.First), "last_path": int64(n.Paths - 1), "hash_shift": int64(n.Shift)})
-	}
-	for _, port := range slices.Sorted(maps.Keys(c.Neighbours)) {
-		n := c.Neighbours[port]
-		t.insert("fabric_port", []int64{int64(port)}, 0, "from_switch", model.Args{"path": int64(n.Path), "relay_group": int64(n.Group)})
-	}
-	for _, port := range slices.Sorted(maps.Keys(c.Forward)) {
-		ok, to := c.Forward[port], port
-		if t.tofino && port == p.Recirculate {
-			to = model.Recirculation
-		}
-		if ok {
-			t.insert("Forward", []int64{int64(port)}, 0, "send", model.Args{"port": int64(to)})
+	for _, r := range c.Routes {
+		port := model.Args{"port": int64(r.First)}
+		switch {
+		case r.ToHost():
+			t.insert("route", []int64{r.Addr}, 32, toHost, port)
+		case r.Paths == 0 || r.Paths == 1 && t.tofino:
+			t.insert("route", []int64{r.Addr}, 24, "to_port", port)
+		default:
+			t.insert("route", []int64{r.Addr}, 24, "to_leaf", model.Args{"leaf": r.Leaf, "first_port": int64(r.First), "last_path": int64(r.Paths - 1), "hash_shift": int64(r.Shift)})
 		}
 	}
 	for port := 1; port < p.Ports && t.tofino; port++ {
 		t.insert("port_number", []int64{int64(port)}, 0, "is_port", model.Args{"port": int64(port)})
 	}
 	for _, table := range slices.Sorted(maps.Keys(c.Tables)) {
-		action, entries := t.actionWithArguments(table), c.Tables[table]
+		action, entries := t.filledIn(table), c.Tables[table]
 		for _, i := range slices.Sorted(maps.Keys(entries)) {
 			args := entries[i]
 			switch keys := p.TableKeys[table]; {
@@ -332,14 +320,18 @@ func (t *Target) install(p *model.Program, c *model.Config) {
 	}
 }
 
-// actionWithArguments is the action of a table that the controller fills in.
-func (t *Target) actionWithArguments(table string) string {
+// filledIn is the action of a table that the controller fills in: the one that
+// has arguments, or else is not the default.
+func (t *Target) filledIn(table string) (action string) {
 	for name, a := range t.actions[table] {
 		if len(t.prog.Actions[a].Params) > 0 {
 			return name
 		}
+		if a != t.prog.Tables[t.tables[table]].Default.Action {
+			action = name
+		}
 	}
-	return ""
+	return action
 }
 
 // has reports whether the program has a table.

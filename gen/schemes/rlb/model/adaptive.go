@@ -111,7 +111,7 @@ var windowRegisters = map[string]model.Register{
 		}},
 	"port_passes": {
 		Draw: func(g *model.Drawer, i int) int64 {
-			if n := g.Config.Nets[0]; i < n.First || i >= n.First+n.Paths {
+			if n := g.Config.Routes[0]; i < n.First || i >= n.First+n.Paths {
 				return 0
 			}
 			return g.R.Int64N(4)
@@ -131,7 +131,7 @@ var windowRegisters = map[string]model.Register{
 	"top_port":    follows(func(w *windows, _ int) (int64, bool) { return int64(w.Top()), w.Top() > 0 }),
 	"suspect_port": {
 		Draw: func(g *model.Drawer, _ int) int64 {
-			if n := g.Config.Nets[0]; g.R.IntN(2) == 0 {
+			if n := g.Config.Routes[0]; g.R.IntN(2) == 0 {
 				return int64(n.First) + g.R.Int64N(int64(max(n.Paths, 1)))
 			}
 			return 0

@@ -155,11 +155,11 @@ func hear(s *model.Switch, p *model.Packet) {
 		return
 	}
 	p.End()
-	n := s.Config.Neighbours[p.InPort]
+	n, _ := s.Config.Neighbour(p.InPort)
 	if scope := m["scope"]; scope == ScopeAll || scope < int64(s.Leaves) {
-		*warnedUntil(s, n.Path, scope) = model.Bit(m["active"] == 1) * (s.Now + m["hold"])
+		*warnedUntil(s, model.Path(n["path"]), scope) = model.Bit(m["active"] == 1) * (s.Now + m["hold"])
 	}
-	relay(s, p, n.Group)
+	relay(s, p, int(n["relay_group"]))
 }
 
 // relay is hop-by-hop propagation, as far as a message has hops left. A leaf

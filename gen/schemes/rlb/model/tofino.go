@@ -113,16 +113,17 @@ func hearOnTofino(s *model.Switch, p *model.Packet) {
 		countBytes(s, p, int(p.Told["in_port"]), p.Class, uint32(p.Told["departed"]))
 		return
 	}
-	c, n, window := p.Local, s.Config.Neighbours[p.InPort], uint32(s.Constant("WINDOW"))
+	c, window := p.Local, uint32(s.Constant("WINDOW"))
+	n, _ := s.Config.Neighbour(p.InPort)
 	if c["active"] == 1 {
 		switch {
 		case c["scope"] == ScopeAll:
-			note(s, "warned_all", 0, uint32(p.Now), window, bitOf(s, n.Path))
+			note(s, "warned_all", 0, uint32(p.Now), window, bitOf(s, model.Path(n["path"])))
 		case c["scope"] < int64(s.Leaves):
-			note(s, "warned", int(c["scope"]), uint32(p.Now), window, bitOf(s, n.Path))
+			note(s, "warned", int(c["scope"]), uint32(p.Now), window, bitOf(s, model.Path(n["path"])))
 		}
 	}
-	relay(s, p, n.Group)
+	relay(s, p, int(n["relay_group"]))
 }
 
 // SlowClasses is how many classes of long round trips there are: longer than
