@@ -175,7 +175,7 @@ func TestPlaygroundInTheBrowser(t *testing.T) {
 		t.Error("results.json is no JSON")
 	}
 	p.Do(chromedp.Click("#show-replay", chromedp.ByQuery))
-	time.Sleep(time.Second) // for the picture only
+	webtest.Eval[bool](p, "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))") // the picture has a frame of the replay
 	p.Screenshot("playground")
 	// The link brings the same text.
 	link := webtest.Eval[string](p, "location.href")
