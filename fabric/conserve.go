@@ -4,8 +4,8 @@ package fabric
 
 import "fmt"
 
-// A Holder is a node that can count the frames it holds: in queues, or on
-// their way back to itself.
+// A Holder is a node that can count the frames it holds: in queues, or being
+// recirculated.
 type Holder interface {
 	HeldFrames() int
 }

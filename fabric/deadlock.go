@@ -31,7 +31,7 @@ type Deadlock struct {
 	names []string
 }
 
-// String names the switches in turn.
+// String names the switches in order.
 func (d *Deadlock) String() string {
 	return fmt.Sprintf("deadlock in class %d since %v: %s", d.Class, d.Since, strings.Join(d.names, " → "))
 }
@@ -39,7 +39,7 @@ func (d *Deadlock) String() string {
 // Deadlock looks for a cycle of ports that have been paused without a break
 // for at least so long, and returns the first it finds, or nil. A cycle that
 // is only busy resumes some of its ports within the time its buffers take to
-// drain, so a millisecond or two tell the difference.
+// drain, so a millisecond or two are enough to distinguish them.
 func (f *Fabric) Deadlock(atLeast vtime.Time) *Deadlock {
 	s := &search{f: f, before: f.engine.now - atLeast}
 	for s.class = range packet.Classes {

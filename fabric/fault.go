@@ -16,8 +16,8 @@ import (
 )
 
 // A Fault is something that goes wrong during a run: a link that is cut, that
-// loses or damages frames, or a switch that loses frames without telling
-// anybody, of all traffic (silent random drops) or of some pairs of hosts (a
+// loses or damages frames, or a switch that loses frames without a sign,
+// of all traffic (silent random drops) or of some pairs of hosts (a
 // black hole).
 type Fault struct {
 	From  vtime.Time `yaml:"from"`  // when it begins
@@ -184,7 +184,7 @@ func (f *Fabric) addNodeFault(ft *Fault, until vtime.Time) {
 	n.fault.periods = append(n.fault.periods, p)
 }
 
-// watch tells the node at an end of a link, if it wants to know, when the
+// watch notifies the node at an end of a link, if it is a LinkWatcher, when the
 // link goes down and comes back.
 func (f *Fabric) watch(e topo.End, from, until vtime.Time) {
 	n := f.engine.nodes[e.Node]

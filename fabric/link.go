@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// message is a frame on its way.
+// message is a frame in flight.
 type message struct {
 	at vtime.Time // when its last bit arrives
 	f  *packet.Frame
@@ -49,7 +49,7 @@ type LinkCount struct {
 func (p *pipe) take(parity uint64) {
 	box := p.box[parity]
 	if p.head == len(p.queue) {
-		// All read: trade the empty queue for the full box.
+		// All read: swap the empty queue and the full box.
 		p.box[parity], p.queue, p.head = p.queue[:0], box, 0
 		return
 	}

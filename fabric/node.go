@@ -26,8 +26,8 @@ type Controlled interface {
 	Unlock()
 }
 
-// A LinkWatcher is a node that wants to know when the light on a port goes
-// out or comes back, as a fault of the scenario has it. All ports start up.
+// A LinkWatcher is a node that is notified when the link of a port goes down
+// or comes up, as a fault of the scenario has it. All ports start up.
 type LinkWatcher interface {
 	LinkChanged(port int, up bool)
 }

@@ -5,7 +5,7 @@ package cc
 import "github.com/pauseless/pauseless/internal/vtime"
 
 // QCN (IEEE 802.1Qau, 802.1Q clause 32): a congested switch samples packets
-// and tells their source by how much its queue is too long and grows. The
+// and sends their source how much its queue is too long and grows. The
 // source falls in proportion, and rises by bytes sent and by time.
 type QCN struct {
 	Gd           float64    `yaml:"gd"`            // fall per unit of feedback, of which there are 64

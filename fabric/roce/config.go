@@ -43,7 +43,7 @@ type Config struct {
 	// acknowledgements. Zero: 2 ms and 50 µs.
 	ReorderWait vtime.Time `yaml:"reorder_wait"`
 	// DupAcks is how many packets must have come after a missing one before
-	// TCP repeats it.
+	// TCP retransmits it.
 	DupAcks int `yaml:"dup_acks" limits:"1..65536"`
 	// RTO is how long the sender waits for an acknowledgement before it starts
 	// again from the first packet that has none. Zero: for ever.

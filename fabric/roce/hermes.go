@@ -12,7 +12,7 @@ import (
 )
 
 // Hermes configures the host's part of Hermes (Zhang et al., SIGCOMM 2017):
-// hosts sense each path by round-trip time, marks, timeouts and repeats, from
+// hosts sense each path by round-trip time, marks, timeouts and retransmissions, from
 // their own flows and from probes, and choose a path for every packet with
 // care. A tag in front of the IP header carries the choice to the leaf.
 type Hermes struct {
@@ -37,7 +37,7 @@ type Hermes struct {
 	// are flows; zero: never.
 	Probe vtime.Time `yaml:"probe"`
 	// A path has failed for Penalty after Timeouts in a row, or if the share
-	// of repeats among its packets exceeds Repeats though it is not congested.
+	// of retransmissions among its packets exceeds Repeats though it is not congested.
 	Timeouts int        `yaml:"timeouts" limits:"1.."`
 	Repeats  float64    `yaml:"repeats" limits:"0.."`
 	Penalty  vtime.Time `yaml:"penalty"`

@@ -14,7 +14,7 @@ import (
 // Recovery is what a connection does about lost and reordered packets.
 type Recovery string
 
-// Ways of recovery.
+// Kinds of loss recovery.
 const (
 	// GoBackN is that of RoCEv2 (InfiniBand Architecture, volume 1, reliable
 	// connections): the receiver discards what is out of order and asks for the
@@ -24,12 +24,12 @@ const (
 	GoBackN Recovery = "go-back-n"
 	// SlowRestart is go-back-N as ConnectX adapters ship it, with
 	// roce_slow_restart_en set in their register ROCE_ACCL: a flow that had to
-	// repeat packets goes on slowly. NVIDIA does not say how slowly; here it
+	// retransmit goes on slowly. NVIDIA does not say how slowly; here it
 	// starts with one packet per round trip and doubles that until it is back
 	// at its old rate.
 	SlowRestart Recovery = "slow-restart"
 	// IRN is selective repeat (Mittal et al., SIGCOMM 2018): the receiver
-	// keeps what is out of order, the sender repeats what is missing below, and
+	// keeps what is out of order, the sender retransmits what is missing below, and
 	// at most a bandwidth-delay product is in flight.
 	IRN Recovery = "irn"
 	// OutOfOrder is that of adapters for adaptive routing, which place data in
@@ -41,7 +41,7 @@ const (
 	// (ns3-load-balance: TcpResequenceBuffer under TcpSocketBase): the receiver
 	// holds early packets for ReorderWait, or until there are 64 KB of them;
 	// then each makes a duplicate acknowledgement. After DupAcks of those the
-	// sender repeats what is missing and halves its rate.
+	// sender retransmits what is missing and halves its rate.
 	TCP Recovery = "tcp"
 )
 
@@ -116,9 +116,9 @@ func (b *bitmap) clear(n int64) {
 	}
 }
 
-// repeater is the sending end of a recovery that repeats only what is missing.
+// repeater is the sending end of a recovery that retransmits only what is missing.
 // Whatever is below limit and has not arrived is taken to be lost. It is
-// repeated once in a recovery; what is still missing after that waits for the
+// retransmitted once in a recovery; what is still missing after that waits for the
 // next, or for the timeout.
 type repeater struct {
 	arrived    bitmap // packets above una that have arrived
@@ -130,7 +130,7 @@ type repeater struct {
 	limit      int64
 }
 
-// lost returns the next packet to be repeated, or -1.
+// lost returns the next packet to be retransmitted, or -1.
 func (r *repeater) lost(una int64) int64 {
 	if !r.recovering {
 		return -1
@@ -157,15 +157,15 @@ func (r *repeater) advance(from, una int64) {
 	}
 }
 
-// enter begins a recovery, if none is on. What an earlier one has repeated is
-// still on its way.
+// enter begins a recovery, if none is on. What an earlier one has retransmitted is
+// still in flight.
 func (r *repeater) enter(high int64) {
 	if !r.recovering {
 		r.recovering, r.until = true, high-1
 	}
 }
 
-// again begins a recovery that repeats what an earlier one has repeated.
+// again begins a recovery that retransmits what an earlier one has retransmitted.
 func (r *repeater) again(una, high, limit int64) {
 	r.recovering = false
 	r.enter(high)

@@ -193,7 +193,7 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	bth := f.Data[s.head.bth:]
 	bth[0] = byte(op)
 	psn := uint32(n) & 0xffffff
-	// The receiver may have had all after a packet that is repeated by itself.
+	// The receiver may have had all after a packet that is retransmitted by itself.
 	if request || every == 1 || n%every == every-1 || s.sel != nil && n < high {
 		psn |= 1 << 31
 	}
@@ -445,10 +445,10 @@ type Outgoing sender
 func (o *Outgoing) Ended() vtime.Time { return o.ended }
 
 // Packets returns how many packets the flow has, and how many were sent,
-// repeated ones included.
+// retransmissions included.
 func (o *Outgoing) Packets() (total, sent int64) { return o.total, o.sent }
 
-// Resent returns how many packets were sent that had been sent before.
+// Resent returns the number of retransmissions.
 func (o *Outgoing) Resent() int64 { return o.sent - o.high }
 
 // A Cause is a reason for retransmissions.

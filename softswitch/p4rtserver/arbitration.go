@@ -157,7 +157,7 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 	r.config, r.scope = m.GetRole().GetConfig(), sc
 	if old := r.primary; old != c && old != nil {
 		// From here on, writes of the old primary are refused; those that have
-		// begun are finished before the new one is told.
+		// begun are finished before the new one is notified.
 		r.primary = nil
 		r.highest = id
 		for _, other := range r.clients {

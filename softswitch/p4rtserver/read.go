@@ -85,7 +85,7 @@ type answer struct {
 }
 
 // A page has so many bytes at most, unless one entity has more: clients take
-// messages of 4 MB if nobody tells them otherwise.
+// messages of 4 MB unless configured otherwise.
 const pageBytes = 1 << 20
 
 // entitiesField is the number of ReadResponse.entities.

@@ -15,7 +15,7 @@ import (
 )
 
 // StreamChannel implements the RPC of this name: arbitration, packets, digest
-// acknowledgements, and all that the switch has to tell.
+// acknowledgements, and all notifications of the switch.
 func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
 	if n := s.arb.streams.Add(1); n > maxClients {
 		s.arb.streams.Add(-1)

@@ -126,7 +126,7 @@ func (d *Depth) add(size int64, sign int) {
 	d.Cells += int64(sign) * ((size + CellBytes - 1) / CellBytes)
 }
 
-// Verdict is what a Handler wants done with a packet that left its queue.
+// Verdict is what is to be done with a packet that left its queue.
 type Verdict uint8
 
 // Verdicts.

@@ -108,7 +108,7 @@ type Outcome struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Run runs a scenario, with profiles edited by their names. Progress is told
+// Run runs a scenario, with profiles edited by their names. Progress is reported
 // how far it is.
 func Run(ctx context.Context, text string, edits map[string]Edit, progress func(label string, p fabric.Progress)) Outcome {
 	s, err := scenario.Parse("scenario.yaml", []byte(text))

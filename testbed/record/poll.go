@@ -219,7 +219,7 @@ func (p *Poller) counters(ctx context.Context, node *topo.Node, c Counters, l *l
 		if now.Sent >= then.Sent { // else it has started again
 			l.use[out] = share(now.Sent-then.Sent, rate, took)
 		}
-		// What the peer counts itself is told by the peer.
+		// What the peer counts itself comes from the peer.
 		if peer == nil && now.Received >= then.Received {
 			l.use[in] = share(now.Received-then.Received, rate, took)
 		}

@@ -141,7 +141,7 @@ func answer(w http.ResponseWriter, r *http.Request, v any) {
 }
 
 // headers keeps other pages from using this server. On loopback it answers to
-// loopback's names only: another name that leads here is somebody's trick (DNS
+// loopback's names only: another name that leads here is an attack (DNS
 // rebinding).
 func headers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
