@@ -170,6 +170,9 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 	if err != nil {
 		return nil, 0, err
 	}
+	if kit.INT {
+		p.Choose("int", "on")
+	}
 	hpcc.SamePaths(t, flows, kit.INT)
 	mark(p, c, t)
 	s, err := scenario.New(filepath.Base(flowFile), t, p, flows, c.Hosts, c.Stop)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/testbed/hpcc"
+	"github.com/pauseless/pauseless/testbed/program"
 )
 
 // Other people's simulators judge the fabric. HPCC_SIM and CONWEAVE_SIM name
@@ -239,4 +240,29 @@ func summary(t *testing.T, dir, name string) (o outcome) {
 		}
 	}
 	return o
+}
+
+// HPCC's hosts go by telemetry: the program of an imported experiment fills it
+// in. It did not, and flows kept to their first rate.
+func TestImportedHPCCHasTelemetry(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"topology.txt": "3 1 2\n0\n0 1 100Gbps 1us 0\n0 2 100Gbps 1us 0\n",
+		"flow.txt":     "1\n1 2 3 100 50000 0.00001\n",
+		"config.txt":   "CC_MODE 3\nTOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	f := fabricFlags{config: "config.txt"}
+	s, _, err := f.imported(newFabricRunCmd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var programs program.Cache
+	if prog, err := s.Cases()[0].Build(&programs); err != nil || !prog.Manifest.Has("int") {
+		t.Errorf("the program fills in no telemetry: %v", err)
+	}
 }

@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -54,9 +55,23 @@ func (c *Case) ForV1Model() bool { return c.target == program.V1Model }
 // seeds: cases that are the same have the same.
 func (c *Case) Canonical() []byte { return c.canonical }
 
-// Build generates and compiles the program of the switches.
+// Build generates and compiles the program of the switches. It is an error if
+// the hosts go by telemetry that it does not fill in: their rates would never
+// change.
 func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
-	return cache.BuildFor(c.profile, c.target)
+	prog, err := cache.BuildFor(c.profile, c.target)
+	if err != nil {
+		return nil, err
+	}
+	hosts := hostsFor(prog.Manifest, c.Hosts)
+	kit, err := hosts.CC.Kit(vtime.Gbps) // of any rate
+	if err != nil {
+		return nil, err
+	}
+	if kit.INT && !prog.Manifest.Has("int") {
+		return nil, fmt.Errorf("%v: cc.algorithm %s goes by telemetry, which the program of profile %s does not fill in: put \"int: on\" into the profile, or use profile hpcc", c, hosts.CC.Algorithm, c.profile.Name)
+	}
+	return prog, nil
 }
 
 // Open reports whether traffic goes on until the last judged flow has ended.

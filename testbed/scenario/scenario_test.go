@@ -14,6 +14,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/register"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
@@ -207,6 +208,27 @@ func TestMistakesAreFoundBeforeAnythingRuns(t *testing.T) {
 		text := strings.Replace(small, c.old, c.new, 1)
 		if _, err := Parse("small.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("with %q: got\n%v\nwant\n%s", c.new, err, c.want)
+		}
+	}
+}
+
+// Hosts that go by telemetry, and a program without: their rates never changed,
+// and nothing said so.
+func TestTelemetryIsFilledIn(t *testing.T) {
+	for profile, want := range map[string]string{"hpcc": "", "drill": `int: on`} {
+		s, err := Parse("s.yaml", []byte(`
+name: s
+network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}}
+profiles: [`+profile+`]
+hosts: {cc: {algorithm: hpcc}}
+traffic: [{long: {from: h1, to: h3, size: 1KB}}]
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var programs program.Cache
+		if _, err := s.Cases()[0].Build(&programs); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", profile, err, want)
 		}
 	}
 }
