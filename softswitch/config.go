@@ -100,6 +100,9 @@ type Buffer struct {
 	// not lossless; zero is no limit. BMv2 has 64 packets.
 	QueueBytes   vtime.Size
 	QueuePackets int
+	// EgressAlpha limits them to that share of the free memory; zero is no
+	// limit.
+	EgressAlpha float64
 }
 
 // PFC describes priority-based flow control, IEEE 802.1Qbb.

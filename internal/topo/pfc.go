@@ -17,9 +17,10 @@ const MaxFrame = 1600
 const pfcFrame = 84
 
 // MMUs are the names that MMU knows.
-var MMUs = []string{"hpcc", "conweave"}
+var MMUs = []string{"hpcc", "conweave", "broadcom"}
 
-// MMU returns the flow control of a simulator's switches.
+// MMU returns the buffer management of a simulator's switches, or of switch
+// chips.
 //
 //   - hpcc: a port is paused at an eighth of the free shared buffer, twice as
 //     much for every doubling of its rate, and goes on 3 KiB below; 4 KiB of each
@@ -28,32 +29,46 @@ var MMUs = []string{"hpcc", "conweave"}
 //     it goes on as soon as the queue is below the threshold again; two packets
 //     are not counted. A PAUSE lasts 5 µs, every frame beyond the threshold makes
 //     one, and headroom is used when the shared buffer is full. So there are more
-//     pauses, and shorter ones.
-func MMU(name string) (PFC, bool) {
+//     pauses, and shorter ones. A queue of a lossy class holds at most what is free.
+//   - broadcom, as SONiC sets up a Tomahawk (BUFFER_PROFILE in its
+//     Configuration.md): at an eighth (dynamic_th -3), whatever the rate; it goes
+//     on 2288 bytes below (xon_offset); 1248 bytes of each ingress port and class
+//     are not counted (size); what comes beyond the threshold is in the port's
+//     headroom (xoff). A queue of a lossy class holds at most eight times what is
+//     free (dynamic_th 3).
+func MMU(name string) (SwitchConfig, bool) {
+	c := SwitchConfig{MMU: name}
 	switch name {
 	case "hpcc":
-		return PFC{Alpha: 1.0 / 8, AlphaByRate: true, Resume: 3 * vtime.KiB, Reserve: 4 * vtime.KiB}, true
+		c.PFC = PFC{Alpha: 1.0 / 8, AlphaByRate: true, Resume: 3 * vtime.KiB, Reserve: 4 * vtime.KiB}
 	case "conweave":
-		return PFC{
+		c.EgressAlpha = 1
+		c.PFC = PFC{
 			Alpha: 1.0 / 16, Resume: 1, Reserve: 2 * 1048,
 			HeadroomLast: true, Pause: 5 * vtime.Microsecond, EachFrame: true,
-		}, true
+		}
+	case "broadcom":
+		c.EgressAlpha = 8
+		c.PFC = PFC{Alpha: 1.0 / 8, Resume: 2288, Reserve: 1248}
+	default:
+		return SwitchConfig{}, false
 	}
-	return PFC{}, false
+	return c, true
 }
 
-// fill gives PFC the values of the MMU where it has none.
+// fill gives the configuration the values of its MMU where it has none.
 func (c *SwitchConfig) fill() {
 	m, ok := MMU(c.MMU)
 	if !ok {
 		return
 	}
+	c.EgressAlpha = cmp.Or(c.EgressAlpha, m.EgressAlpha)
 	p := &c.PFC
 	if p.Alpha == 0 {
-		p.Alpha, p.AlphaByRate = m.Alpha, m.AlphaByRate
+		p.Alpha, p.AlphaByRate = m.PFC.Alpha, m.PFC.AlphaByRate
 	}
-	p.Resume, p.Reserve, p.Pause = cmp.Or(p.Resume, m.Resume), cmp.Or(p.Reserve, m.Reserve), cmp.Or(p.Pause, m.Pause)
-	p.HeadroomLast, p.EachFrame = p.HeadroomLast || m.HeadroomLast, p.EachFrame || m.EachFrame
+	p.Resume, p.Reserve, p.Pause = cmp.Or(p.Resume, m.PFC.Resume), cmp.Or(p.Reserve, m.PFC.Reserve), cmp.Or(p.Pause, m.PFC.Pause)
+	p.HeadroomLast, p.EachFrame = p.HeadroomLast || m.PFC.HeadroomLast, p.EachFrame || m.PFC.EachFrame
 }
 
 // DefaultResume is how far a queue must fall below the threshold before its

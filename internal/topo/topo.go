@@ -105,10 +105,14 @@ type Link struct {
 // SwitchConfig is the shared buffer of a switch and its flow control.
 type SwitchConfig struct {
 	Buffer vtime.Size `yaml:"buffer"` // shared by all ports
-	// MMU names the buffer management of a simulator, hpcc or conweave: PFC has
-	// its values where it gives none itself. See MMU.
+	// MMU names the buffer management of a simulator or of switch chips, hpcc,
+	// conweave or broadcom: its values are used where the file gives none itself.
+	// See MMU.
 	MMU string `yaml:"mmu"`
-	PFC PFC    `yaml:"pfc"`
+	// EgressAlpha times the free part of the buffer is what an egress queue of a
+	// class that is not lossless may hold. Zero is no limit.
+	EgressAlpha float64 `yaml:"egress_alpha" limits:"0..64"`
+	PFC         PFC     `yaml:"pfc"`
 }
 
 // PFC configures priority-based flow control (IEEE 802.1Qbb) per ingress port

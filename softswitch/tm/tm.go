@@ -32,6 +32,9 @@ type Config struct {
 	// limit.
 	QueueBytes   int64
 	QueuePackets int
+	// EgressAlpha limits them to that share of the free buffer, if it is not
+	// zero.
+	EgressAlpha float64
 	// Lossless has the classes that PFC protects, Quanta the time in a pause.
 	Lossless uint8
 	Quanta   uint16
@@ -333,6 +336,9 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 	}
 	d := &o.queues[q].depth
 	if m.cfg.QueueBytes > 0 && d.Bytes+size > m.cfg.QueueBytes || m.cfg.QueuePackets > 0 && d.Packets >= m.cfg.QueuePackets {
+		return QueueFull
+	}
+	if a := m.cfg.EgressAlpha; a > 0 && m.cfg.Size > 0 && float64(d.Bytes+size) > a*float64(m.cfg.Size-m.apart-m.shared) {
 		return QueueFull
 	}
 	return Queued

@@ -402,6 +402,25 @@ func TestHeadroomLast(t *testing.T) {
 	}
 }
 
+// A queue of a lossy class holds at most a share of what is free: with a share
+// of one, half of the buffer if it is alone, and a third if there are two. A
+// lossless class is paused and not dropped.
+func TestEgressAlpha(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(3, Port{Rate: gbps, XOFF: 9000, Gap: 1000, Headroom: 1000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 15_000, EgressAlpha: 1})
+	for out := range 3 {
+		b.obey(out, 0xff, 0xffff)
+	}
+	fill := func(out, class int) (n int) {
+		for n < 20 && b.queue(0, out, class, 1000, 'a') == Queued {
+			n++
+		}
+		return n
+	}
+	if got := [...]int{fill(1, 0), fill(2, 0), fill(2, 3)}; got != [...]int{6, 3, 4} {
+		t.Errorf("%d frames of 1000 bytes fit into an empty buffer, then into another queue, then into a lossless one; want 6 of 12, 3 of 6, and as many as the buffer has", got)
+	}
+}
+
 // What comes after XOFF goes to the headroom, and is lost only beyond.
 func TestHeadroom(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000})

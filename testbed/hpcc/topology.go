@@ -45,6 +45,7 @@ func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
 		}
 		isSwitch[id] = true
 	}
+	linked := make(map[int]bool) // hosts
 	type link struct {
 		a, b  int
 		rate  vtime.Rate
@@ -60,6 +61,12 @@ func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
 		rate, delay, loss := r.rate("a link's rate"), r.time("a link's delay"), r.float("a link's error rate", 0, 1)
 		if a == z {
 			r.errorf(at, "node %d has a link to itself", a)
+		}
+		for _, n := range [2]int{a, z} {
+			if linked[n] {
+				r.errorf(at, "host %d has a second link: hosts have one here, while the simulators spread a host's flows over all", n)
+			}
+			linked[n] = !isSwitch[n]
 		}
 		if r.failed() {
 			return nil, r.err()

@@ -152,7 +152,7 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 	t, m := l.cfg.Topology, l.cfg.Program.Manifest
 	cfg := softswitch.Config{
 		Name: n.Name, DeviceID: n.DeviceID,
-		Buffer: softswitch.Buffer{Size: t.Switch.Buffer},
+		Buffer: softswitch.Buffer{Size: t.Switch.Buffer, EgressAlpha: t.Switch.EgressAlpha},
 		PFC:    pfc(&t.Switch.PFC),
 		Units:  softswitch.Units{Time: string(m.Units.Time), Depth: string(m.Units.Depth)},
 		Seed:   l.cfg.Seed<<16 ^ uint64(n.ID),
