@@ -43,8 +43,9 @@ the wire carries them scaled down. The flow file is CSV with a first line that
 names its columns: src, dst, bytes, start and, if they are there, class, port
 and coflow.
 
-Give all hosts the same --epoch, a few seconds ahead. The kernel of a machine on
-which no host runs yet answers RoCEv2 packets with ICMP port unreachable.`,
+Give all hosts the same --epoch, a few seconds ahead. Until a host runs, the
+kernel of its machine answers RoCEv2 packets with ICMP port unreachable, except
+in the namespaces of deploy netns.`,
 		Example: `  ip netns exec demo-h1 pauseless host --topology fabric.yaml --name h1 --interface eth0 --scale 5000 --flows flows.csv --epoch $(( $(date +%s%N) + 3000000000 ))`,
 		Args:    noArgs,
 	}

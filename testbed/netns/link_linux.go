@@ -208,8 +208,35 @@ func joinHost(namespace string, h local.Host, all []local.Host) error {
 				return fmt.Errorf("neighbour %s of %s: %w", other.Name, h.Name, err)
 			}
 		}
-		return nil
+		return dropRoCE()
 	})
+}
+
+// dropRoCE has the kernel of a host drop the packets that our hosts exchange.
+// `pauseless host` sees them all the same, on a packet socket; until it runs, the
+// kernel would answer each with ICMP port unreachable. The rules must come
+// before that for local addresses, which has preference 0.
+func dropRoCE() error {
+	local := netlink.NewRule()
+	local.Family, local.Priority, local.Table = netlink.FAMILY_V4, 2, unix.RT_TABLE_LOCAL
+	err := netlink.RuleAdd(local)
+	for _, port := range []uint16{packet.PortRoCEv2, packet.PortINT, packet.PortPostcard} {
+		if err == nil {
+			r := netlink.NewRule()
+			r.Family, r.Priority, r.Type = netlink.FAMILY_V4, 1, unix.FR_ACT_BLACKHOLE
+			r.IPProto, r.Dport = unix.IPPROTO_UDP, netlink.NewRulePortRange(port, port)
+			err = netlink.RuleAdd(r)
+		}
+	}
+	if err == nil {
+		first := netlink.NewRule()
+		first.Family, first.Priority, first.Table = netlink.FAMILY_V4, 0, unix.RT_TABLE_LOCAL
+		err = netlink.RuleDel(first)
+	}
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
+		return nil // an older kernel: it answers
+	}
+	return err
 }
 
 func setNeighbour(l netlink.Link, h local.Host) error {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -21,9 +22,12 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/local"
 
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -171,6 +175,55 @@ func TestWhatGoesUpComesDown(t *testing.T) {
 	}
 	if err := Down("zt-a"); err == nil || !strings.Contains(err.Error(), "no network zt-a is up") {
 		t.Errorf("down twice: %v", err)
+	}
+}
+
+// The kernel of a host answered RoCEv2 packets with ICMP port unreachable as
+// long as no host ran on it.
+func TestHostsAreSilentAboutRoCE(t *testing.T) {
+	needRoot(t)
+	c, err := config("zt-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := Up(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Down()
+	s, err := Open("", "ztl1-eth1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const answered = 4792
+	to, from := c.Plan.Hosts[0], c.Plan.Hosts[1]
+	for _, port := range []uint16{packet.PortRoCEv2, packet.PortINT, packet.PortPostcard, answered} {
+		ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: from.Addr.Addr().AsSlice(), DstIP: to.Addr.Addr().AsSlice()}
+		udp := &layers.UDP{SrcPort: 1234, DstPort: layers.UDPPort(port)}
+		udp.SetNetworkLayerForChecksum(ip)
+		b := gopacket.NewSerializeBuffer()
+		err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
+			&layers.Ethernet{SrcMAC: from.MAC[:], DstMAC: to.MAC[:], EthernetType: layers.EthernetTypeIPv4}, ip, udp, gopacket.Payload("payload"))
+		if err == nil {
+			err = s.Send(b.Bytes())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got := 0
+	err = s.Each(ctx, func(c Captured) bool {
+		if ip := packet.FindIPv4(c.Data); !c.Out && ip != nil && ip.Protocol() == uint8(layers.IPProtocolICMPv4) {
+			// The ICMP header has 8 bytes; the packet that it is about follows.
+			got = int(binary.BigEndian.Uint16(ip.Payload()[8+20+2:]))
+		}
+		return got == 0
+	})
+	if err != nil || got != answered {
+		t.Errorf("the first ICMP message is about port %d (%v), want %d", got, err, answered)
 	}
 }
 
