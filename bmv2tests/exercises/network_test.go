@@ -44,7 +44,7 @@ import (
 const patience = 2 * time.Minute
 
 // checkout returns the folder of the exercises.
-func checkout(t *testing.T) string {
+func checkout(t testing.TB) string {
 	t.Helper()
 	for _, root := range filepath.SplitList(os.Getenv("PUBLIC_P4")) {
 		dir := filepath.Join(root, "exercises", "basic", "solution")

@@ -11,6 +11,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
@@ -182,6 +183,14 @@ var sessionClauses = []clause{
 		}
 		x.fails(x.setPipeline(99, x.config), codes.InvalidArgument)
 	}, "PI answers with other codes, or takes a P4Info that does not fit"},
+	{"14", "the program may be within p4.tmp.P4DeviceConfig, as p4lang's tutorials send it", func(x *bench) {
+		wrapped := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1) // reassign
+		wrapped = protowire.AppendBytes(protowire.AppendTag(wrapped, 3, protowire.BytesType), x.config.P4DeviceConfig)
+		x.set(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, &p4v1.ForwardingPipelineConfig{P4Info: x.config.P4Info, P4DeviceConfig: wrapped})
+		e := x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 1))
+		x.must(insert(e))
+		x.same(x.got(&p4v1.TableEntry{TableId: e.TableId}), e)
+	}, ""},
 	{"14", "VERIFY_AND_SAVE leaves the data path alone; reads and writes see the new pipeline; COMMIT makes it run", func(x *bench) {
 		old := x.entry("t_exact", x.call("mark_and_count", 0x42), exact(1, 7))
 		x.must(insert(old))

@@ -9,6 +9,8 @@ import (
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/softswitch/interp"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // compiled are the programs compiled last. All switches of a process that are
@@ -48,9 +50,34 @@ func compile(config []byte, opts interp.Options) (*bmv2json.Program, *interp.Pro
 	}
 	compiled.Unlock()
 	c.once.Do(func() {
-		if c.json, c.err = bmv2json.Decode("p4_device_config", config); c.err == nil {
+		if c.json, c.err = bmv2json.Decode("p4_device_config", deviceData(config)); c.err == nil {
 			c.prog, c.err = interp.Compile(c.json, opts)
 		}
 	})
 	return c.json, c.prog, c.err
+}
+
+// deviceData returns the BMv2 JSON of a device configuration. Older clients,
+// p4lang's tutorials and p4-utils among them, send it within a message of PI's,
+// p4.tmp.P4DeviceConfig, whose field device_data has number 3.
+func deviceData(config []byte) []byte {
+	var data []byte
+	for rest := config; len(rest) > 0; {
+		number, kind, n := protowire.ConsumeTag(rest)
+		if n < 0 || number > 3 {
+			return config
+		}
+		value := rest[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, value); n < 0 {
+			return config
+		}
+		if number == 3 && kind == protowire.BytesType {
+			data, _ = protowire.ConsumeBytes(value)
+		}
+		rest = value[n:]
+	}
+	if data == nil {
+		return config
+	}
+	return data
 }
