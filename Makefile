@@ -100,8 +100,8 @@ world: ## schedules of faults for controllers, switches and the network between 
 	$(GO) test -count=1 -v -timeout 24h ./bmv2tests/world -run TestSchedules -args -schedules $(or $(N),1000) -seed $(or $(SEED),1)
 
 conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<checkout of p4lang/p4c>; PUBLIC_P4=<checkouts of others' programs>
-	P4C=$(abspath $(P4C)) PUBLIC_P4="$(PUBLIC_P4)" $(GO) test -count=1 -v -timeout 30m ./bmv2tests/conformance -args -reference
-	PUBLIC_P4="$(PUBLIC_P4)" $(GO) test -count=1 -v -timeout 10m ./bmv2tests/exercises ./internal/topo
+	P4C=$(abspath $(P4C)) PUBLIC_P4="$(PUBLIC_P4)" $(GO) test -count=1 -v -timeout 3h ./bmv2tests/conformance -args -reference
+	PUBLIC_P4="$(PUBLIC_P4)" $(GO) test -count=1 -v -timeout 1h ./bmv2tests/exercises ./internal/topo
 
 model: ## judge every program by the papers' algorithms, 100,000 random cases each; P4C_BM2=<p4c-bm2-ss> has p4c compile them
 	MODEL=1 $(GO) test -count=1 -v -timeout 3h ./bmv2tests/model/judge
