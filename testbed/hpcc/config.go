@@ -287,7 +287,7 @@ func init() {
 		"ENABLE_IRN": func(p *configParser) { p.irn(p.bool()) },
 		"RATE_BOUND": func(p *configParser) { p.only(p.bool(), "hosts always pace") },
 		// The simulator's hosts send acknowledgements of a paused class then, but
-		// its switches queue them with the data all the same: they are not informed.
+		// its switches queue them with the data all the same: they have no such option.
 		"ACK_HIGH_PRIO":          func(p *configParser) { p.bool() },
 		"ALPHA_RESUME_INTERVAL":  func(p *configParser) { p.c.Hosts.CC.DCQCN.AlphaTimer = p.micros() },
 		"RATE_DECREASE_INTERVAL": func(p *configParser) { p.c.Hosts.CC.DCQCN.DecreaseTimer = p.micros() },

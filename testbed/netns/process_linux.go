@@ -98,7 +98,7 @@ func Waited(pid int) time.Duration {
 	return most
 }
 
-// mark is what every process of a network has in its environment: it distinguishes
+// mark is what every process of a network has in its environment: it identifies
 // those whose line in the journal a crash prevented.
 func mark(network string) string { return "PAUSELESS_NETWORK=" + network }
 
