@@ -4,6 +4,7 @@ package bfrt
 
 import (
 	"fmt"
+	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/controlplane/schema"
@@ -30,6 +31,10 @@ func Entries(s *schema.Schema, entities []*p4v1.Entity) ([]Wanted, error) {
 			one, err = tableEntry(s, e.TableEntry)
 			entries = []Entry{one}
 		case *p4v1.Entity_PacketReplicationEngineEntry:
+			if hasBackups(e.PacketReplicationEngineEntry) {
+				err = fmt.Errorf("BF Runtime has no backups of replicas: %s", s.FormatEntity(x))
+				break
+			}
 			entries, err = replication(e.PacketReplicationEngineEntry)
 		case *p4v1.Entity_DigestEntry:
 		default:
@@ -111,6 +116,12 @@ func fieldOf(fields []*schema.Field, id uint32) *schema.Field {
 // mirrorGroups is added to a clone session with several ports for the
 // multicast group that it leads to.
 const mirrorGroups = 0x8000
+
+// hasBackups reports whether a replica has others that take its place.
+func hasBackups(x *p4v1.PacketReplicationEngineEntry) bool {
+	all := slices.Concat(x.GetMulticastGroupEntry().GetReplicas(), x.GetCloneSessionEntry().GetReplicas())
+	return slices.ContainsFunc(all, func(r *p4v1.Replica) bool { return len(r.BackupReplicas) > 0 })
+}
 
 func replication(x *p4v1.PacketReplicationEngineEntry) ([]Entry, error) {
 	if g := x.GetMulticastGroupEntry(); g != nil {
