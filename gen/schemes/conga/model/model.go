@@ -16,7 +16,6 @@ func init() {
 		Registers: map[string]model.Register{
 			"feedback_path":        {Draw: func(g *model.Drawer, i int) int64 { return g.R.Int64N(int64(g.PathsTo(int64(i)))) }},
 			"feedback_due":         {Draw: func(g *model.Drawer, i int) int64 { return g.PathMask(g.PathsTo(int64(i))) }},
-			"congestion_to.fed_at": {Draw: (*model.Drawer).Past},
 			"congestion_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i % g.PathCells)) }},
 		},
 		V1model: model.Stages{model.Learn: learn, model.Write: feedBack, model.Depart: func(s *model.Switch, p *model.Packet) {

@@ -15,7 +15,6 @@ func init() {
 		Base: &model.Base{Look: look, Choose: choose, Next: next, Second: second, Draws: 2, Early: true},
 		Registers: map[string]model.Register{
 			"drill_best":      {Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(int64(g.PathCells)) }},
-			"drill_best.qlen": {Draw: (*model.Drawer).Queue},
 			"drill_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i % g.PathCells)) }},
 		}})
 }

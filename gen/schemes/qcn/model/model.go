@@ -33,7 +33,7 @@ func init() {
 			}},
 			// There is no port 0, and copies that are about no queue are looked at
 			// as if they were of it.
-			"qcn_seen.qlen":   {Draw: (*model.Drawer).Queue, SkipFirst: true},
+			"qcn_seen.qlen":   {SkipFirst: true},
 			"qcn_seen.growth": {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(9000) }, SkipFirst: true},
 		},
 		V1model: model.Stages{model.Leave: sample, model.Rewrite: message},

@@ -70,13 +70,11 @@ var registers = map[string]model.Register{
 	"warned":     warnedRow("warned", func(_ *model.Switch, i int) int { return i }),
 	"warned_all": warnedRow("warned_all", func(s *model.Switch, _ int) int { return s.Leaves }),
 
-	"ingress_qlen.looked_at": {Draw: (*model.Drawer).Past},
-	"departed.bytes":         {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(-g.UpTo(5000)) }},
-	"departed.told_at":       {Draw: (*model.Drawer).Past},
-	"warned.paths":           {Draw: drawHeard, Theme: model.Rerouting, Shares: []int{4, 8}},
-	"warned.since":           {Draw: drawSince, Theme: model.Rerouting, Shares: []int{4, 8}},
-	"warned_all.paths":       {Draw: drawHeard},
-	"warned_all.since":       {Draw: drawSince},
+	"departed.bytes":   {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(-g.UpTo(5000)) }},
+	"warned.paths":     {Draw: drawHeard, Theme: model.Rerouting, Shares: []int{4, 8}},
+	"warned.since":     {Draw: drawSince, Theme: model.Rerouting, Shares: []int{4, 8}},
+	"warned_all.paths": {Draw: drawHeard},
+	"warned_all.since": {Draw: drawSince},
 }
 
 // warnedRow is a register of the paths that were warned of, in a row of
