@@ -14,7 +14,9 @@ package tm
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
+	"github.com/pauseless/pauseless/internal/cache"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -203,7 +205,6 @@ type port struct {
 	drr     drr
 	in      [Queues]account
 	stats   Stats
-	warm    int
 }
 
 type queue struct {
@@ -460,12 +461,8 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 	}
 	p.next = nil
 	if n := qu.head; n != nil {
-		// The next one will leave soon: have the processor fetch what is not in
-		// its cache, and meanwhile go on with this one.
-		o.warm += n.Frame.Elided
-		if n = n.next; n != nil {
-			o.warm += int(n.Enqueued) + int(n.size)
-		}
+		// The next one will leave soon, and its frame has left the processor's cache.
+		cache.Fetch(unsafe.Pointer(n.Frame), unsafe.Pointer(n.next))
 	}
 	qu.depth.add(int64(p.size), -1)
 	o.m.used -= int64(p.size)

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/pauseless/pauseless/internal/cache"
+)
+
+// Fetch may be given what is no memory of ours, and changes nothing.
+func TestFetch(t *testing.T) {
+	b := []byte("as it was")
+	cache.Fetch(unsafe.Pointer(&b[0]), nil)
+	cache.Fetch(nil, unsafe.Pointer(&b[0]))
+	if string(b) != "as it was" {
+		t.Errorf("fetching changed memory to %q", b)
+	}
+}

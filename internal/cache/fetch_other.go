@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !amd64 && !arm64
+
+package cache
+
+import "unsafe"
+
+// Fetch does nothing on this processor.
+func Fetch(_, _ unsafe.Pointer) {}
