@@ -32,11 +32,15 @@ type v1model struct {
 
 	list  []uint64     // scratch: values of a field list
 	saved interp.Saved // scratch: a packet set aside
+	// held is the packet that went to a queue last, as long as the machine still
+	// has what egress needs of it: if it leaves before another packet comes, as
+	// it does where the queue was empty, that is not copied out and in again.
+	held *tm.Packet
 
-	timeUnit vtime.Time
-	depth    func(tm.Depth) uint64
+	timeUnit  vtime.Time
+	depthUnit string
 	// What the program reads of times and queues.
-	readsIngressTime, readsEgressTime, readsTimes, readsDepths bool
+	readsIngressTime, readsEgressTime, readsTimes, readsEnqDepth, readsDeqDepth bool
 }
 
 func newV1Model(s *Switch, st *interp.State) *v1model {
@@ -71,19 +75,23 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 		return slices.ContainsFunc(fields, func(f interp.Field) bool { return f.Max != 0 })
 	}
 	a.readsIngressTime, a.readsEgressTime = reads(a.ingressTime), reads(a.egressTime)
-	a.readsTimes, a.readsDepths = reads(a.enqTime, a.deqDelta), reads(a.enqDepth, a.deqDepth)
+	a.readsTimes, a.readsEnqDepth, a.readsDeqDepth = reads(a.enqTime, a.deqDelta), reads(a.enqDepth), reads(a.deqDepth)
 	if s.cfg.Units.Time == "ns" {
 		a.timeUnit = vtime.Nanosecond
 	}
-	switch s.cfg.Units.Depth {
-	case "cells80":
-		a.depth = func(d tm.Depth) uint64 { return uint64(d.Cells) }
-	case "bytes":
-		a.depth = func(d tm.Depth) uint64 { return uint64(d.Bytes) }
-	default:
-		a.depth = func(d tm.Depth) uint64 { return uint64(d.Packets) }
-	}
+	a.depthUnit = s.cfg.Units.Depth
 	return a
+}
+
+// depth returns the depth of a queue as the program counts it.
+func (a *v1model) depth(d tm.Depth) uint64 {
+	switch a.depthUnit {
+	case "cells80":
+		return uint64(d.Cells)
+	case "bytes":
+		return uint64(d.Bytes)
+	}
+	return uint64(d.Packets)
 }
 
 var _ architecture = (*v1model)(nil)
@@ -98,6 +106,7 @@ func (a *v1model) reenter(p *tm.Packet) { a.ingress(p, instanceRecirc) }
 // recirculated brings the fields of the list p.List in p.State.
 func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 	s, m := a.s, a.m
+	a.keep()
 	m.Now = s.net.Now()
 	list := 0
 	if instance == instanceRecirc {
@@ -196,8 +205,18 @@ func (a *v1model) forward(p *tm.Packet) {
 		return
 	}
 	m.Set(a.instanceType, instanceNormal)
-	p.State = m.Save(p.State)
+	a.held = p
 	s.enqueue(p, spec, int(m.Get(a.priority))&7)
+}
+
+// keep copies what egress needs of the packet that went to a queue last from
+// the machine, which goes on to another. If it was dropped meanwhile, that does
+// no harm.
+func (a *v1model) keep() {
+	if p := a.held; p != nil {
+		p.State = a.m.Save(p.State)
+		a.held = nil
+	}
 }
 
 // replicate queues a copy of the packet for each replica; the packet itself
@@ -252,7 +271,13 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 	s, m := a.s, a.m
 	now := s.net.Now()
 	m.Now = now
-	m.Resume(p.Frame, p.State)
+	if a.held == p {
+		a.held = nil
+		m.Continue()
+	} else {
+		a.keep()
+		m.Resume(p.Frame, p.State)
+	}
 	if a.readsEgressTime {
 		m.Set(a.egressTime, uint64(now/a.timeUnit))
 	}
@@ -260,8 +285,10 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 		m.Set(a.enqTime, uint64(p.Enqueued/a.timeUnit))
 		m.Set(a.deqDelta, min(uint64(now/a.timeUnit-p.Enqueued/a.timeUnit), a.deqDelta.Max))
 	}
-	if a.readsDepths {
+	if a.readsEnqDepth {
 		m.Set(a.enqDepth, min(a.depth(p.Depth()), a.enqDepth.Max))
+	}
+	if a.readsDeqDepth {
 		m.Set(a.deqDepth, min(a.depth(s.tm.Depth(int(p.Out), int(p.Queue))), a.deqDepth.Max))
 	}
 	m.Set(a.qid, uint64(p.Queue))

@@ -6,16 +6,67 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 )
 
 // applyTable is apply in the fastest way there is for the table.
-func (m *Machine) applyTable(t *Table) int {
-	if t.quick.ok && m.Trace == nil {
-		return int(m.applyQuick(t))
+func (m *Machine) applyTable(t *Table) int32 {
+	if !t.quick.ok || m.Trace != nil {
+		return m.apply(t)
 	}
-	return int(m.apply(t))
+	t.Lookups++
+	f := unsafe.Pointer(unsafe.SliceData(m.f))
+	key := *at64(f, t.quick.slot) & t.quick.mask
+	if t.quick.valid != noValid && *at64(f, t.quick.valid) == 0 {
+		key = 0
+	}
+	number := t.lookupQuick(key)
+	args := unsafe.Add(f, 8*m.prog.params)
+	if number == none {
+		copy(m.f[m.prog.params:], t.def.limbs)
+		return t.def.pc
+	}
+	t.Hits++
+	stride := t.records.stride
+	at := int(number) * stride
+	record := t.records.data[at : at+stride]
+	for i := 1; i < len(record); i++ {
+		*(*uint64)(args) = record[i]
+		args = unsafe.Add(args, 8)
+	}
+	return int32(record[0])
+}
+
+// lookupQuick returns the record of a key of a table with a quickKey, or none.
+func (t *Table) lookupQuick(key uint64) uint32 {
+	if t.direct != nil {
+		return t.direct[key] - 1
+	}
+	var number uint32
+	var ok bool
+	if t.recent != nil {
+		slot := t.recent.slot(key)
+		if x := *slot; x>>32 == key && x != 0 {
+			return uint32(x) - 1
+		}
+		if number, ok = t.lpm32.Lookup1(key); ok {
+			number = t.recordOf[number]
+			*slot, t.recent.used = key<<32|uint64(number+1), true
+			return number
+		}
+		return none
+	}
+	if t.exact32 != nil {
+		number, ok = t.exact32.Lookup1(key)
+	} else {
+		number, ok = t.exact.Lookup1(key)
+	}
+	if !ok {
+		return none
+	}
+	return t.recordOf[number]
 }
 
 // apply looks the packet up in a table and returns where its action starts.
@@ -53,47 +104,6 @@ func (m *Machine) apply(t *Table) int32 {
 	}
 	copy(m.f[m.prog.params:], e.limbs)
 	return e.pc
-}
-
-// applyQuick is apply for a table with a quickKey.
-func (m *Machine) applyQuick(t *Table) int32 {
-	t.Lookups++
-	f := m.f
-	key := f[t.quick.slot] & t.quick.mask
-	if t.quick.valid != noValid && f[t.quick.valid] == 0 {
-		key = 0
-	}
-	var number uint32
-	var ok bool
-	switch {
-	case t.direct != nil:
-		number = t.direct[key] - 1
-		ok = number != none
-	case t.lpm32 != nil:
-		if number, ok = t.lpm32.Lookup1(key); ok {
-			number = t.recordOf[number]
-		}
-	case t.exact32 != nil:
-		if number, ok = t.exact32.Lookup1(key); ok {
-			number = t.recordOf[number]
-		}
-	default:
-		if number, ok = t.exact.Lookup1(key); ok {
-			number = t.recordOf[number]
-		}
-	}
-	if !ok {
-		copy(f[m.prog.params:], t.def.limbs)
-		return t.def.pc
-	}
-	t.Hits++
-	at := int(number) * t.records.stride
-	record := t.records.data[at : at+t.records.stride]
-	args := f[m.prog.params:]
-	for i := 1; i < len(record); i++ {
-		args[i-1] = record[i]
-	}
-	return int32(record[0])
 }
 
 // find looks the packet up.

@@ -374,9 +374,20 @@ func (p *Program) check() {
 	}
 	for i := range p.code {
 		x := &p.code[i]
-		in(int(x.d)+relDirty*int(bit(x.op == iTake)), p.slots)
+		in(int(x.d), p.slots)
 		in(int(x.a), p.slots)
-		if x.op != iField && x.op != iPeek && x.op != iTake {
+		switch x.op {
+		case iField, iPeek: // b is a byte
+		case iTake:
+			in(int(x.d)+relDirty, p.slots)
+		case iTakeFields:
+			in(int(x.d)+relDirty, p.slots)
+			in(i+1, len(p.code))
+		case iFields:
+			in(i+x.run()-1, len(p.code))
+		case iMovs:
+			in(i+int(x.b)-1, len(p.code))
+		default:
 			in(int(x.b), p.slots)
 		}
 		if x.op.isJump() {

@@ -237,8 +237,11 @@ func (c *compiler) genDeparser(g int, d *bmv2json.Deparser) {
 			c.errorf(d.Pos, "deparser emits unknown header %s%s", name, diag.DidYouMean(name, keys(c.headers)))
 			continue
 		}
-		c.prog.deparse[g] = append(c.prog.deparse[g], emitted{base: int32(h.base), bytes: int32(h.typ.bits / 8),
-			stores: len(h.typ.stores) != 0, always: len(h.typ.stores) != 0, varbit: h.typ.varbit >= 0, h: h})
+		e := emitted{base: int32(h.base), bytes: int32(h.typ.bits / 8), varbit: h.typ.varbit >= 0, h: h}
+		if len(h.typ.stores) != 0 {
+			e.stores, e.always = allBits, allBits
+		}
+		c.prog.deparse[g] = append(c.prog.deparse[g], e)
 	}
 }
 

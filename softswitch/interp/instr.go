@@ -120,6 +120,12 @@ const (
 	iShlOr // d = a << imm | b
 	iTake  // extraction imm of b bytes to block d, with no field to load
 
+	// What only fuse emits: the instructions behind are part of them.
+	iFields     // several iField of one header: see instr.run
+	iTakeFields // iTake, and the iField or iFields behind it
+	iMovs       // b times iMov
+	iShlOrRead  // iShlOr, and the iRegRead behind it
+
 	iExtract // extraction imm
 	iLook    // d, limbs = imm.n bits of the packet at bit imm.m
 	iAdvance // by a bits
@@ -142,7 +148,7 @@ var opcodeNames = [opcodes]string{
 	"weq", "wlt", "wle", "wnonzero", "wshift", "elem", "load", "store",
 	"addheader", "addvalid", "removeheader", "copyheader", "headereq", "varbit", "vareq", "push", "pop", "copystack",
 	"regread", "regwrite", "random", "hash", "count", "meter", "clone", "mirror", "resubmit", "recirc", "digest", "truncate", "drop", "dropport", "log", "assert",
-	"field", "peek", "ori", "shlor", "take",
+	"field", "peek", "ori", "shlor", "take", "fields", "takefields", "movs", "shlorread",
 	"extract", "look", "advance", "fail", "jmatch", "vset", "switch", "state", "apply", "verify", "update", "trace",
 }
 

@@ -4,6 +4,7 @@ package interp
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -20,6 +21,8 @@ type Machine struct {
 	prog  *Program
 	state *State
 	f     []uint64
+	// narrow has the cells of registers of one limb each, and nothing of others.
+	narrow [][]uint64
 
 	frame *packet.Frame
 	data  []byte // frame.Data
@@ -64,6 +67,12 @@ func NewMachine(s *State) *Machine {
 	p := s.Program
 	m := &Machine{prog: p, state: s, f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1}
 	copy(m.f[p.constBase:], p.consts)
+	m.narrow = make([][]uint64, len(s.Registers))
+	for i, r := range s.Registers {
+		if r.limbs == 1 {
+			m.narrow[i] = r.cells
+		}
+	}
 	if at, ok := p.Field(p.arch.egressSpec); ok {
 		m.egressSpec = at.slot
 	}
@@ -120,7 +129,13 @@ func (m *Machine) Length() int { return int(m.f[m.prog.sys+sysLength]) }
 func (m *Machine) Resume(frame *packet.Frame, s Saved) {
 	m.restore(s)
 	m.frame, m.data = frame, frame.Data
+	m.Continue()
+}
+
+// Continue goes on with a packet that the machine still has, for egress.
+func (m *Machine) Continue() {
 	m.Ask = Requests{}
+	m.steps = 0
 }
 
 // SaveAll copies the whole state of a packet, for a pause in the middle of
@@ -219,47 +234,51 @@ func (m *Machine) Finish() {
 // emitted is a header in the order of a deparser.
 type emitted struct {
 	base, bytes int32 // bytes of the fixed-width fields
-	// always is true if there is something to store in a valid header; otherwise
-	// relDirty says so, if the type has stores.
-	always, stores, varbit bool
-	h                      *header
+	// always is not zero if there is something to store in a valid header;
+	// otherwise the bits stores of relDirty say so, which are all or none.
+	always, stores uint64
+	varbit         bool
+	h              *header
 }
 
 // deparse writes the headers over the parsed part of the packet. Where those
 // that are valid are just those that were parsed, in the same places, only
 // the fields that the program may have changed are written.
 func (m *Machine) deparse(list []emitted) {
-	f := m.f
-	payload := int(f[m.prog.sys+sysPayload])
-	size, inPlace, change := 0, true, false
+	f := unsafe.Pointer(unsafe.SliceData(m.f))
+	payload := int(m.f[m.prog.sys+sysPayload])
+	size, moved, change := uint64(0), uint64(0), uint64(0)
 	for i := range list {
 		h := &list[i]
-		block := (*[3]uint64)(f[h.base:])
+		block := (*[3]uint64)(unsafe.Pointer(at64(f, slot(h.base))))
 		if block[relValid] == 0 {
 			continue
 		}
-		if block[relOffset] != uint64(size)+1 {
-			inPlace = false
-		}
-		if h.always || h.stores && block[relDirty] != 0 {
-			change = true
-		}
-		size += int(h.bytes)
+		moved |= block[relOffset] ^ (size + 1)
+		change |= h.always | block[relDirty]&h.stores
+		size += uint64(h.bytes)
 		if h.varbit {
-			size += int(f[h.base+relVarLen]) / 8
+			size += *at64(f, slot(h.base)+relVarLen) / 8
 		}
 	}
-	if inPlace && size == payload {
-		if !change {
+	if moved == 0 && size == uint64(payload) {
+		if change == 0 {
 			return
 		}
 		for i := range list {
-			if h := &list[i]; h.stores && f[h.base+relValid] != 0 {
-				m.writeStores(h.h, m.data[f[h.base+relOffset]-1:])
+			if h := &list[i]; h.stores != 0 && m.f[h.base+relValid] != 0 {
+				m.writeStores(h.h, m.data[m.f[h.base+relOffset]-1:])
 			}
 		}
 		return
 	}
+	m.rewrite(list, int(size), payload)
+}
+
+// rewrite writes headers of so many bytes where the parsed part of the packet,
+// of payload bytes, was.
+func (m *Machine) rewrite(list []emitted, size, payload int) {
+	f := m.f
 	out := m.scratch[:0]
 	for i := range list {
 		if h := list[i].h; f[h.base+relValid] != 0 {
@@ -396,4 +415,18 @@ func (m *Machine) look(d, width, bit int) bool {
 		m.f[d+limb] = getBits(b, bit+width-64*limb-n, n)
 	}
 	return true
+}
+
+// field returns the field of a header that an iField loads. Beyond the bytes in
+// memory are zeros.
+func (m *Machine) field(in *instr) uint64 {
+	at := m.f[in.a]
+	if at == 0 {
+		return 0
+	}
+	x, b := uint64(0), m.data[at-1+uint64(in.b):]
+	for i, c := range b[:min(8, len(b))] {
+		x |= uint64(c) << (56 - 8*i)
+	}
+	return x << (in.imm & 63) >> (in.imm >> 8 & 63)
 }

@@ -669,8 +669,9 @@ func (o *optimiser) keepOnly(live, code []bitset) {
 	}
 	for g := range gresses {
 		for i := range p.deparse[g] {
-			e := &p.deparse[g][i]
-			e.always = e.stores && !e.h.simple
+			if e := &p.deparse[g][i]; e.h.simple {
+				e.always = 0
+			}
 		}
 	}
 	read, written := o.touched()

@@ -133,3 +133,55 @@ func TestLargeTablesDoWhatTheirEntriesSay(t *testing.T) {
 		}
 	}
 }
+
+// What was looked up is forgotten when entries change: a table of one field
+// gives what its entries say at any time.
+func TestRecentLookupsAreForgotten(t *testing.T) {
+	l := newRoutes("lpm")
+	table := l.json.Pipelines[0].Tables[0]
+	table.Key = table.Key[1:]
+	m := l.machine(t)
+	routes := m.state.Tables[0]
+	if routes.recent == nil {
+		t.Fatal("the table does not keep what was looked up: this tests nothing")
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	type route struct {
+		id  uint32
+		arg byte
+	}
+	var known [29]map[uint32]route // by length of the prefix
+	for i := range known {
+		known[i] = map[uint32]route{}
+	}
+	for step := range 20000 {
+		if dst, bits := uint32(rng.IntN(64)), []int{22, 25, 28}[rng.IntN(3)]; step%5 == 0 {
+			dst &^= 1<<(28-bits) - 1
+			r, ok := known[bits][dst]
+			switch arg := byte(rng.IntN(50)); {
+			case ok && rng.IntN(2) == 0:
+				routes.Delete(r.id)
+				delete(known[bits], dst)
+			case ok:
+				routes.SetAction(r.id, 0, []uint64{uint64(arg)})
+				known[bits][dst] = route{r.id, arg}
+			default:
+				match := routes.Info.Match([]FieldMatch{{Value: []uint64{uint64(dst)}, Prefix: bits}}, 0)
+				id, err := routes.Insert(&match, 0, []uint64{uint64(arg)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				known[bits][dst] = route{id, arg}
+			}
+		}
+		dst, want := uint32(rng.IntN(64)), byte(99)
+		for bits := range known {
+			if r, ok := known[bits][dst&^(1<<(28-bits)-1)]; ok {
+				want = r.arg
+			}
+		}
+		if got := pass(m, binary.BigEndian.AppendUint32([]byte{0x05, 99}, dst<<4))[1]; got != want {
+			t.Fatalf("step %d: a packet to %d becomes %d, want %d", step, dst, got, want)
+		}
+	}
+}

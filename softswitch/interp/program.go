@@ -331,6 +331,9 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 	if err := c.list.Err(); err != nil {
 		return nil, err
 	}
+	if !opts.Plain && !opts.Trace {
+		c.prog.fuse()
+	}
 	c.prog.check()
 	return c.prog, nil
 }

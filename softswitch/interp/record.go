@@ -80,3 +80,24 @@ func (t *Table) dropRecord(id uint32) {
 	t.records.put(t.recordOf[id])
 	t.recordOf[id] = none
 }
+
+// recent has the records of keys of up to 32 bits that were looked up: packets
+// of a flow follow one another.
+type recent struct {
+	slots [recentSlots]uint64 // key, record plus one; 0 is free
+	used  bool
+}
+
+const recentSlots = 256
+
+// slot is where a key has its place.
+func (r *recent) slot(key uint64) *uint64 {
+	return &r.slots[key*0x9e3779b97f4a7c15>>(64-8)%recentSlots]
+}
+
+// forget is called when entries change.
+func (r *recent) forget() {
+	if r != nil && r.used {
+		*r = recent{}
+	}
+}

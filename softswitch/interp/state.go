@@ -167,6 +167,7 @@ type Table struct {
 	key     []uint64       // scratch
 	quick   quickKey       // of a table that applyQuick can apply
 	direct  []uint32       // record of a key plus one, of small exact tables
+	recent  *recent        // of tables whose lookups take several steps
 	argsAt  int            // where the arguments are in Entry.limbs
 	entries []Entry
 	free    []uint32
@@ -416,7 +417,9 @@ func (t *Table) quicken() {
 	switch {
 	case t.exact32 != nil && t.Info.Width <= directBits:
 		t.direct = make([]uint32, 1<<t.Info.Width)
-	case t.exact32 != nil, t.lpm32 != nil, t.exact != nil:
+	case t.lpm32 != nil:
+		t.recent = new(recent)
+	case t.exact32 != nil, t.exact != nil:
 	default:
 		t.quick.ok = false
 	}
@@ -424,6 +427,7 @@ func (t *Table) quicken() {
 
 // SetAction replaces the action of an entry.
 func (t *Table) SetAction(id uint32, action int, args []uint64) {
+	t.recent.forget()
 	e := &t.entries[id]
 	e.action, e.pc = int32(action), -1
 	if action >= 0 {
@@ -442,6 +446,7 @@ func (t *Table) SetAction(id uint32, action int, args []uint64) {
 
 // Delete removes an entry.
 func (t *Table) Delete(id uint32) {
+	t.recent.forget()
 	m := t.Match(&t.entries[id])
 	t.index.Delete(&m)
 	t.dropRecord(id)

@@ -27,6 +27,7 @@ func (m *Machine) run(start int32) {
 	for pc >= 0 {
 		f, code := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(m.prog.code))
 		ip := at(code, uint64(pc))
+		var header uint64 // where in the packet it is
 	loop:
 		in := (*instr)(ip)
 		ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
@@ -151,12 +152,6 @@ func (m *Machine) run(start int32) {
 				*at64(f, in.d) = word(m.data, at) << (in.imm & 63) >> (in.imm >> 8 & 63)
 				goto loop
 			}
-			x, b := uint64(0), m.data[at:]
-			for i, c := range b {
-				x |= uint64(c) << (56 - 8*i)
-			}
-			*at64(f, in.d) = x << (in.imm & 63) >> (in.imm >> 8 & 63)
-			goto loop
 		case iPeek:
 			if at := m.cur + int(in.b); at+8 <= len(m.data) {
 				*at64(f, in.d) = word(m.data, uint64(at)) << (in.imm & 63) >> (in.imm >> 8 & 63)
@@ -168,23 +163,68 @@ func (m *Machine) run(start int32) {
 				m.cur = next
 				goto loop
 			}
-		case iRegRead:
-			if r := m.state.Registers[in.imm]; r.limbs == 1 {
-				if i := *at64(f, in.a); i < uint64(len(r.cells)) {
-					*at64(f, in.d) = r.cells[i]
+		case iTakeFields:
+			if next := m.cur + int(in.b); next <= len(m.data) {
+				header = uint64(m.cur)
+				*at64(f, in.d+relValid), *at64(f, in.d+relOffset), *at64(f, in.d+relDirty) = 1, header+1, 0
+				m.cur = next
+				in = (*instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				goto fields
+			}
+		case iFields:
+			if header = *at64(f, in.a); header != 0 {
+				header--
+				goto fields
+			}
+		case iMovs:
+			for n := in.b; ; n-- {
+				*at64(f, in.d) = *at64(f, in.a) & in.imm
+				if n == 1 {
 					goto loop
 				}
+				in = (*instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+			}
+		case iShlOrRead:
+			i := *at64(f, in.a)<<(in.imm&63) | *at64(f, in.b)
+			*at64(f, in.d) = i
+			in = (*instr)(ip)
+			if cells := m.narrow[in.imm]; i < uint64(len(cells)) {
+				*at64(f, in.d) = cells[i]
+				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+			}
+			goto loop
+		case iRegRead:
+			if cells, i := m.narrow[in.imm], *at64(f, in.a); i < uint64(len(cells)) {
+				*at64(f, in.d) = cells[i]
+				goto loop
 			}
 		case iRegWrite:
-			if r := m.state.Registers[in.imm]; r.limbs == 1 {
-				if i := *at64(f, in.a); i < uint64(len(r.cells)) {
-					r.cells[i] = *at64(f, in.b)
-				}
+			if cells, i := m.narrow[in.imm], *at64(f, in.a); i < uint64(len(cells)) {
+				cells[i] = *at64(f, in.b)
 				goto loop
 			}
 		}
+		goto other
+
+	fields:
+		if header+uint64(in.lastByte())+8 <= uint64(len(m.data)) {
+			b := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.data)), header)
+			for n := in.run(); ; n-- {
+				x := binary.BigEndian.Uint64((*[8]byte)(unsafe.Add(b, uintptr(in.b)))[:])
+				*at64(f, in.d) = x << (in.imm & 63) >> (in.imm >> 8 & 63)
+				if n == 1 {
+					goto loop
+				}
+				in = (*instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+			}
+		}
+
+	other:
 		if in.op == iApply {
-			pc = m.applyTable(m.state.Tables[in.imm])
+			pc = int(m.applyTable(m.state.Tables[in.imm]))
 			continue
 		}
 		pc = m.step(in, int((uintptr(ip)-uintptr(code))/unsafe.Sizeof(instr{})))
@@ -364,11 +404,18 @@ func (m *Machine) step(in *instr, pc int) int {
 			m.Ask.ParserError = m.prog.errShort
 			pc = int(m.parseEnd)
 		}
-	case iTake:
+	case iTake, iTakeFields:
 		if code := m.extract(&m.prog.extracts[in.imm], 0); code >= 0 {
 			m.Ask.ParserError = code
 			pc = int(m.parseEnd)
 		}
+
+	case iField, iFields: // near the end of what is in memory, or of a header that is nowhere
+		for n := range in.run() {
+			x := &m.prog.code[pc-1+n]
+			f[x.d] = m.field(x)
+		}
+		pc += in.run() - 1
 
 	case iExtract:
 		x := &m.prog.extracts[in.imm]

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+// fuse has the first instruction of a run do the work of those behind it, so
+// that the loop goes once round where it went several times. These stay where
+// they are, for who jumps to them.
+//
+// Runs are fields of one header, behind its extraction or not; moves; and the
+// reading of a register whose index is joined from two values.
+func (p *Program) fuse() {
+	for i := len(p.code) - 1; i >= 0; i-- {
+		in, next := &p.code[i], &instr{}
+		if i+1 < len(p.code) {
+			next = &p.code[i+1]
+		}
+		switch {
+		case in.op == iField:
+			n, last := 1, int(in.b)
+			if (next.op == iField || next.op == iFields) && next.a == in.a && in.d != in.a && next.run() < 255 {
+				in.op = iFields
+				n += next.run()
+				last = max(last, next.lastByte())
+			}
+			in.imm = in.imm&0xffff | uint64(n)<<16 | uint64(last)<<24
+		case in.op == iTake && (next.op == iField || next.op == iFields) && next.a == in.d+relOffset:
+			in.op = iTakeFields
+		case in.op == iMov && next.op == iMov:
+			in.op, in.b = iMovs, 2
+		case in.op == iMov && next.op == iMovs && next.b < firstConst:
+			in.op, in.b = iMovs, next.b+1
+		case in.op == iShlOr && next.op == iRegRead && next.a == in.d:
+			in.op = iShlOrRead
+		}
+	}
+}
+
+// run returns how many fields are loaded from an iField or iFields on, and
+// lastByte where in the header the last of their words begins.
+func (i *instr) run() int      { return int(i.imm >> 16 & 0xff) }
+func (i *instr) lastByte() int { return int(i.imm >> 24 & 0xffff) }
