@@ -15,6 +15,8 @@ type algorithm struct {
 	hash func(b []byte, memo *hashMemo) uint64
 	// sum is true if it is the Internet checksum.
 	sum bool
+	// crc is what quickCRC needs of a CRC, nil for others.
+	crc *crc
 }
 
 // hashMemo is what one calculation remembers from packet to packet.
@@ -25,12 +27,12 @@ type hashMemo struct {
 }
 
 var algorithms = map[string]*algorithm{
-	"crc16":        {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crc16(b)) }},
-	"crc32":        {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crc32.ChecksumIEEE(b)) }},
+	"crc16":        {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crc16(b)) }, crc: &crcARC},
+	"crc32":        {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crc32.ChecksumIEEE(b)) }, crc: &crcIEEE},
 	"crcCCITT":     {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crcCCITT(b)) }},
 	"crc8_custom":  {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crc8(b)) }},
-	"crc16_custom": {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crc16(b)) }},
-	"crc32_custom": {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crc32.ChecksumIEEE(b)) }},
+	"crc16_custom": {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crc16(b)) }, crc: &crcARC},
+	"crc32_custom": {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(crc32.ChecksumIEEE(b)) }, crc: &crcIEEE},
 	"crc64_custom": {hash: func(b []byte, _ *hashMemo) uint64 { return crc64(b) }},
 	"csum16":       {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(fold(sum16(b))) }, sum: true},
 	"cksum16":      {hash: func(b []byte, _ *hashMemo) uint64 { return uint64(fold(sum16(b))) }, sum: true},
@@ -120,6 +122,50 @@ func crc16(b []byte) uint16 {
 		x = crc16Table[byte(x)^c] ^ x>>8
 	}
 	return x
+}
+
+// crc is a reflected CRC of up to 32 bits, four bytes at a time: tables has
+// what a byte makes of the result that none, one, two and three others follow.
+type crc struct {
+	tables [4][256]uint32
+	invert uint32 // the start, and what the result differs by
+}
+
+func newCRC(invert uint32, first func(i int) uint32) (k crc) {
+	k.invert = invert
+	for i := range 256 {
+		x := first(i)
+		for t := range k.tables {
+			k.tables[t][i] = x
+			x = x>>8 ^ first(int(x&0xff))
+		}
+	}
+	return k
+}
+
+var (
+	crcIEEE = newCRC(allOnes32, func(i int) uint32 { return crc32.IEEETable[i] })
+	crcARC  = newCRC(0, func(i int) uint32 { return uint32(crc16Table[i]) })
+)
+
+const allOnes32 = 1<<32 - 1
+
+// quickCRC computes a CRC from slots.
+func (m *Machine) quickCRC(k *calc) uint64 {
+	c := k.algo.crc
+	t := &c.tables
+	x := c.invert
+	for _, w := range k.words {
+		v, n := m.f[w.slot], w.bytes
+		for ; n >= 4; n -= 4 {
+			x ^= bits.ReverseBytes32(uint32(v >> (8*n - 32)))
+			x = t[3][byte(x)] ^ t[2][byte(x>>8)] ^ t[1][byte(x>>16)] ^ t[0][x>>24]
+		}
+		for ; n > 0; n-- {
+			x = t[0][byte(x)^byte(v>>(8*n-8))] ^ x>>8
+		}
+	}
+	return uint64(x ^ c.invert)
 }
 
 // crcCCITT is CRC-16/CCITT-FALSE: polynomial 0x1021, start 0xffff.

@@ -4,6 +4,7 @@ package interp
 
 import (
 	"hash/crc32"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -60,6 +61,27 @@ func fnvEmpty() uint32 {
 	h += h << 3
 	h ^= h >> 17
 	return h + h<<5
+}
+
+// A CRC that is computed from slots is that of the bytes they stand for,
+// whatever is in the slots above a field's width.
+func TestCRCsOfSlotsAreThoseOfBytes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, name := range []string{"crc16", "crc16_custom", "crc32", "crc32_custom"} {
+		algo := algorithms[name]
+		for range 1000 {
+			k := &calc{algo: algo, aligned: true}
+			m := &Machine{f: make([]uint64, 6)}
+			for i := range rng.IntN(len(m.f)) {
+				m.f[i] = rng.Uint64()
+				k.inputs = append(k.inputs, calcInput{slot: slot(i), limbs: 1, width: 8 * (1 + rng.IntN(8)), valid: noValid})
+			}
+			k.planCRC()
+			if got, want := m.quickCRC(k), algo.hash(m.input(k), nil); got != want {
+				t.Fatalf("%s of %x in %+v = %#x, want %#x", name, m.f, k.words, got, want)
+			}
+		}
+	}
 }
 
 func TestHashesThatRemember(t *testing.T) {

@@ -237,6 +237,9 @@ func (m *Machine) hash(n int) uint64 {
 	if k.sums != nil && m.allValid(k.valid) {
 		return m.quickSum(k)
 	}
+	if k.words != nil && m.allValid(k.valid) {
+		return m.quickCRC(k)
+	}
 	return k.algo.hash(m.input(k), &m.state.memos[n])
 }
 

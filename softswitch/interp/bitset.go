@@ -49,21 +49,22 @@ func (b bitset) each(f func(i int)) {
 	}
 }
 
-// spans are ranges of slots that are cleared together.
-type spans []struct{ from, to int }
+// A cleared is the first of slots that are cleared together, so few that the
+// compiler writes the stores out.
+type cleared = *[clearedSlots]uint64
 
-// add adds a slot behind all others. Clearing a few more costs less than
-// another range.
-func (l *spans) add(s int) {
-	if n := len(*l) - 1; n >= 0 && s <= (*l)[n].to+8 {
-		(*l)[n].to = s + 1
-		return
-	}
-	*l = append(*l, struct{ from, to int }{s, s + 1})
-}
+const clearedSlots = 8
 
-func (l spans) clear(f []uint64) {
-	for i := range l {
-		clear(f[l[i].from:l[i].to])
-	}
+// clearing returns where to clear slots so that all in the set, but for those
+// from end on, are zero; others become zero along with them.
+func (b bitset) clearing(end int) (at []slot) {
+	next := 0
+	b.each(func(s int) {
+		if s < next || s >= end {
+			return
+		}
+		at = append(at, slot(s))
+		next = s + clearedSlots
+	})
+	return at
 }

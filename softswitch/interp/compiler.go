@@ -297,6 +297,9 @@ func (c *compiler) loopless(i int) bool {
 func (c *compiler) finish() {
 	p := c.prog
 	base := c.tempMax
+	if base < p.fieldsEnd+clearedSlots { // what is cleared along with the last field is no constant
+		base = p.fieldsEnd + clearedSlots
+	}
 	p.slots = base + len(c.constList)
 	if p.slots > firstConst {
 		c.errorf(c.json.Pos, "the program takes %d slots, more than %d", p.slots, firstConst)

@@ -27,6 +27,8 @@ type calc struct {
 	// in valid are valid.
 	sums  []sumPart
 	valid []slot
+	// words are the inputs as a CRC takes them, on the same condition.
+	words []crcWord
 }
 
 // calcInput is one input.
@@ -108,6 +110,9 @@ func (c *compiler) addCalculation(k *bmv2json.Calculation) int {
 	if calc.algo.sum {
 		calc.planSum()
 	}
+	if calc.algo.crc != nil {
+		calc.planCRC()
+	}
 	c.prog.calcs = append(c.prog.calcs, calc)
 	return len(c.prog.calcs) - 1
 }
@@ -143,6 +148,30 @@ func (k *calc) planSum() {
 			k.sums = nil // rare: the slow way adds constants
 			return
 		}
+	}
+}
+
+// crcWord is a slot's part in a CRC: its low bytes, the highest first.
+type crcWord struct {
+	slot  slot
+	bytes uint8
+}
+
+// planCRC prepares the quick way to a CRC: over fields of whole bytes, a slot
+// each.
+func (k *calc) planCRC() {
+	if !k.aligned || k.payload {
+		return
+	}
+	for _, in := range k.inputs {
+		if in.header != nil || in.value != nil || in.limbs != 1 {
+			k.words = nil
+			return
+		}
+		if in.valid != noValid && !containsSlot(k.valid, in.valid) {
+			k.valid = append(k.valid, in.valid)
+		}
+		k.words = append(k.words, crcWord{in.slot, uint8(in.width / 8)})
 	}
 }
 

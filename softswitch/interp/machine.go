@@ -4,6 +4,7 @@ package interp
 
 import (
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
@@ -93,7 +94,10 @@ func (m *Machine) Set(f Field, v uint64) { m.f[f.slot] = v & f.Max }
 
 // Start takes a packet as it came: metadata is zero, no header is valid.
 func (m *Machine) Start(f *packet.Frame, length int) {
-	m.prog.fresh.clear(m.f)
+	slots := unsafe.Pointer(unsafe.SliceData(m.f))
+	for _, s := range m.prog.fresh {
+		*cleared(unsafe.Pointer(at64(slots, s))) = [clearedSlots]uint64{}
+	}
 	m.frame, m.data, m.cur = f, f.Data, 0
 	m.Ask = Requests{}
 	m.f[m.prog.sys+sysLength] = uint64(length)
@@ -312,10 +316,9 @@ func (m *Machine) emit(out []byte, h *header) []byte {
 		m.writeStores(h, out[at:])
 		return out
 	}
-	for range n {
-		out = append(out, 0)
-	}
+	out = slices.Grow(out, n)[:at+n]
 	b := out[at:]
+	clear(b)
 	if varBits > 0 {
 		from, to := int(m.f[h.base+relVarOff]), h.typ.fields[h.typ.varbit].bit
 		for done := 0; done < varBits; done += 8 {

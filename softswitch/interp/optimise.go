@@ -91,14 +91,16 @@ func (c *compiler) optimise() {
 // keepAll is what keepOnly does, for code that is as it was generated.
 func (c *compiler) keepAll() {
 	p := c.prog
+	all := newBitset(p.fieldsEnd)
 	for s := range p.fieldsEnd {
-		p.fresh.add(s)
+		all.add(s)
 		if s < p.shared {
 			p.kept.zero = append(p.kept.zero, slot(s))
 		} else {
 			p.kept.add(s, 64)
 		}
 	}
+	p.fresh = all.clearing(p.fieldsEnd)
 	p.keptWords = p.kept.slots()
 }
 
@@ -659,11 +661,7 @@ func (o *optimiser) keepOnly(live, code []bitset) {
 	if o.arch == &tna {
 		fresh.or(code[o.section(sectionParse, out).start])
 	}
-	fresh.each(func(s int) {
-		if s < p.fieldsEnd {
-			p.fresh.add(s)
-		}
-	})
+	p.fresh = fresh.clearing(p.fieldsEnd)
 	for _, h := range o.order {
 		h.simple = o.simple[h]
 	}

@@ -59,7 +59,7 @@ type Program struct {
 	// a v1model program only the first parser and the second deparser exist.
 	parse, pipeline, finish, parseEnd [gresses]int32
 
-	fresh     spans     // cleared before a packet is parsed
+	fresh     []slot    // where slots are cleared before a packet is parsed: see cleared
 	kept      keptSet   // kept in a queue, whatever headers are valid
 	keptOf    []keptSet // and with headers
 	keptWords int       // the most that takes

@@ -165,7 +165,7 @@ type Table struct {
 	lpm32   *table.LPM32   // …
 	lpm     *table.LPM     // …
 	key     []uint64       // scratch
-	quick   quickKey       // of a table that applyQuick can apply
+	quick   quickKey       // of a table that applyTable applies without apply
 	direct  []uint32       // record of a key plus one, of small exact tables
 	recent  *recent        // of tables whose lookups take several steps
 	argsAt  int            // where the arguments are in Entry.limbs
