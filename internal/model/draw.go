@@ -110,7 +110,7 @@ func Generate(p *Program, series, n uint64) *Case {
 		g.scene(c)
 	}
 	events := 2 + g.R.IntN(9)
-	if p.Tofino { // egress needs some to tell ingress of what was
+	if p.Tofino { // egress needs some to report to ingress what was
 		events = 3 + g.R.IntN(12)
 	}
 	for range events {
@@ -546,7 +546,7 @@ func (g *Drawer) event() Event {
 			e.Waited = Held + g.R.Int64N(3) - 1
 		}
 		if g.Is("egress_qlen") && g.R.IntN(3) == 0 {
-			e.After, e.Pick = TellAgain-1+g.UpTo(2), 0 // a queue is just due to be told of, or not yet
+			e.After, e.Pick = ReportAgain-1+g.UpTo(2), 0 // a report of a queue is just due, or not yet
 		}
 	}
 	return e
@@ -630,7 +630,7 @@ func (g *Drawer) ip(f *Frame, leaf int64) {
 	b := make([]byte, 20)
 	b[0] = 0x45
 	dscp := Pick(g, 26, 26, 26, 26, 26, 48, 56, 0, r.IntN(64))
-	if r.IntN(2) == 0 && g.TellsSenders() {
+	if r.IntN(2) == 0 && g.NotifiesSenders() {
 		dscp |= 1
 	}
 	b[1] = byte(dscp<<2) | byte(Pick(g, 0, 1, 2, 2, 2, 3))

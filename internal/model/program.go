@@ -155,8 +155,8 @@ func (p *Program) Parameter(name string) float64 {
 // Registers are the program's, by name or register.field.
 func (p *Program) Registers() []RegisterCells { return p.registers }
 
-// TellsSenders reports whether switches send messages to the senders of packets.
-func (p *Program) TellsSenders() bool {
+// NotifiesSenders reports whether switches send messages to the senders of packets.
+func (p *Program) NotifiesSenders() bool {
 	return slices.ContainsFunc(p.Schemes, func(s *Scheme) bool { return s.BTH != nil })
 }
 

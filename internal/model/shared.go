@@ -53,7 +53,7 @@ func init() {
 				Get: func(s *Switch, i int) (int64, bool) { return *s.Cell("egress_qlen", i), true },
 				Set: func(*Switch, int, int64) {}},
 		},
-		Tofino: Stages{Depart: tellQueue, Hear: hearQueue}})
+		Tofino: Stages{Depart: reportQueue, Hear: hearQueue}})
 	Add(Scheme{Name: "ingress_qlen", Registers: map[string]Register{"ingress_qlen": {Theme: Predicting}}})
 	Add(Scheme{Name: "shared_buffer", Registers: map[string]Register{"buffer_used": {Theme: Predicting, Draw: drawUsed}},
 		Arguments: map[string]func(*Drawer, Args) int64{
@@ -234,14 +234,14 @@ func (s *Switch) EgressQueue(p *Packet, path Path) Bytes {
 	return *s.Cell("egress_qlen", s.QueueCell(p.First+path, p.Class))
 }
 
-// TellAgain is the time between two copies by which egress tells ingress of the
+// ReportAgain is the time between two copies by which egress tells ingress of the
 // same queue: they are further apart than that, in nanoseconds.
-const TellAgain = 1000
+const ReportAgain = 1000
 
 // Due reports whether ingress is to hear of a queue again.
 func (s *Switch) Due(p *Packet) bool {
 	last, now := s.Cell("queue_told_at", p.OutPort*8+p.Class), Mod32(s.clock(p))
-	if Mod32(now-*last) <= TellAgain {
+	if Mod32(now-*last) <= ReportAgain {
 		return false
 	}
 	*last = now
@@ -260,19 +260,19 @@ func (s *Switch) clock(p *Packet) Time {
 // Clock is the time that egress of a Tofino goes by, of 32 bits.
 func (s *Switch) Clock(p *Packet) uint32 { return uint32(s.clock(p)) }
 
-// tellQueue tells ingress of a Tofino of the queue of a path: of cells that the
+// reportQueue reports to ingress of a Tofino the queue of a path: the cells that the
 // packet leaves behind.
-func tellQueue(s *Switch, p *Packet) {
+func reportQueue(s *Switch, p *Packet) {
 	list := "path:8 queue:32"
 	if s.Recirculate != 0 {
 		list = "hop:8 " + list
 	}
-	p.Tell(p.Hop == ToChoice && s.Due(p), list, Fields{"hop": int64(p.Hop), "path": int64(p.Path), "queue": p.Behind * manifest.CellBytes})
+	p.Report(p.Hop == ToChoice && s.Due(p), list, Fields{"hop": int64(p.Hop), "path": int64(p.Path), "queue": p.Behind * manifest.CellBytes})
 }
 
 // hearQueue is what ingress makes of it.
 func hearQueue(s *Switch, p *Packet) {
-	if path, queue, ok := p.ToldQueue(); ok {
+	if path, queue, ok := p.ReportedQueue(); ok {
 		*s.Cell("egress_qlen", path*8+p.Class) = queue
 	}
 }

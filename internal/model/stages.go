@@ -166,7 +166,7 @@ func (s *Switch) copyOf(p *Packet, cloned *bool, session *int) *Packet {
 // it causes.
 func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
 	s.Now = p.Left
-	p.ends, p.Meta, p.tell, p.tellings = false, map[string]int64{}, false, nil
+	p.ends, p.Meta, p.reports, p.report = false, map[string]int64{}, false, nil
 	p.Link = p.Queue.Port
 	if s.Tofino {
 		p.Link = p.OutPort
@@ -193,10 +193,10 @@ func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
 	if p.Counted != 0 {
 		s.uncount(p)
 	}
-	if p.tell {
+	if p.reports {
 		s.Note("queue told")
-		p.Request(&Message{Session: FeedbackSession, Head: append([]byte{1, byte(p.Class)}, p.tellings...),
-			Packet: &Packet{Told: p.Meta, Class: p.Class}})
+		p.Request(&Message{Session: FeedbackSession, Head: append([]byte{1, byte(p.Class)}, p.report...),
+			Packet: &Packet{Reported: p.Meta, Class: p.Class}})
 	}
 	s.run(Last, p)
 	o.Drop = p.ends

@@ -29,7 +29,7 @@ type Switch struct {
 
 // NewSwitch returns a switch that remembers nothing: its counters are zero and
 // all its times are start, long ago. (Programs have clocks of 32 bits: they do
-// not tell what was two seconds ago from what is now, and the judge does not
+// not distinguish what was two seconds ago from what is now, and the judge does not
 // ask them to.)
 func NewSwitch(p *Program, c *Config, seed uint64, start Time, seen map[string]int) *Switch {
 	s := &Switch{Program: p, Config: c, Seen: seen, Counted: map[string]uint64{}, Queued: map[Queue]int{}, rng: draws{seed}, start: start, own: map[string]any{}}
@@ -290,9 +290,9 @@ type Packet struct {
 	Outcome *Outcome // of ingress, as far as it is decided
 
 	Probe    bool             // it is there to measure a path
-	Told     map[string]int64 // what egress says to ingress
-	tellings []byte
-	tell     bool
+	Reported map[string]int64 // by egress to ingress
+	report   []byte
+	reports  bool
 
 	Head    []byte   // of a copy on a Tofino
 	Raw     []byte   // behind that
@@ -364,20 +364,20 @@ func (p *Packet) Multicast(s *Switch, group int) {
 	}
 }
 
-// Digest tells the controller.
+// Digest sends a message to the controller.
 func (p *Packet) Digest(values ...int64) { p.Outcome.Digest = append(p.Outcome.Digest, values) }
 
-// Tell adds to what egress would say to ingress; it is said if any of those
+// Report adds to what egress reports to ingress; it is sent if any of those
 // who add to it say that it is due.
-func (p *Packet) Tell(due bool, list string, v Fields) {
-	p.tell = p.tell || due
-	p.tellings = v.Append(p.tellings, list)
+func (p *Packet) Report(due bool, list string, v Fields) {
+	p.reports = p.reports || due
+	p.report = v.Append(p.report, list)
 	maps.Copy(p.Meta, v)
 }
 
-// ToldQueue is the queue of a path to choose from that egress tells of.
-func (p *Packet) ToldQueue() (path Path, queue Bytes, ok bool) {
-	return Path(p.Told["path"]), p.Told["queue"], Hop(p.Told["hop"]) == ToChoice
+// ReportedQueue is the queue of a path, among several, that egress reports.
+func (p *Packet) ReportedQueue() (path Path, queue Bytes, ok bool) {
+	return Path(p.Reported["path"]), p.Reported["queue"], Hop(p.Reported["hop"]) == ToChoice
 }
 
 // Out is the place of the packet's egress queue, In that of its ingress queue.

@@ -28,7 +28,7 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 			}
 		}
 	}
-	if p.Told != nil {
+	if p.Reported != nil {
 		draw(true)
 		s.run(Hear, p)
 		draw(false)
@@ -105,7 +105,7 @@ func (s *Switch) header(p *Packet) {
 // Copied says what a copy of a packet is that waits in a queue.
 func (s *Switch) Copied(p *Packet, data []byte, elided int) {
 	p.Raw = data
-	if p.Frame = (&Frame{Rest: data, Elided: elided}); p.Told == nil {
+	if p.Frame = (&Frame{Rest: data, Elided: elided}); p.Reported == nil {
 		p.Frame = s.Parse(data, elided)
 	}
 }

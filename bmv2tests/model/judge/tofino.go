@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// What a Tofino's program says and is told, in the judge's words.
+// How a Tofino's program is run, with the intrinsic metadata around a packet.
 
 // gressTime is where both gresses read the time.
 func (t *Target) gressTime(name string, now model.Time) {
@@ -83,7 +83,7 @@ func (t *Target) tofinoIngress(frame *packet.Frame, again bool, port int, now mo
 	return o, h, copied
 }
 
-// tofinoEgress runs a frame through egress, told of its queue: in cells, and
+// tofinoEgress runs a frame through egress, with the depth of its queue in cells and
 // how long it waited.
 func (t *Target) tofinoEgress(frame *packet.Frame, p *model.Packet) (o model.Departure, again, copied *held) {
 	const out = "egress_intrinsic_metadata_"

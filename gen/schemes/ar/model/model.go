@@ -29,7 +29,7 @@ func init() {
 			"ar_worst.path":  {Draw: pathOfLast},
 		},
 		Tofino: model.Stages{model.Hear: hear, model.Depart: func(s *model.Switch, p *model.Packet) {
-			p.Tell(false, "ar_last:8", model.Fields{"ar_last": int64(max(p.Paths-1, 0))})
+			p.Report(false, "ar_last:8", model.Fields{"ar_last": int64(max(p.Paths-1, 0))})
 		}}})
 }
 
@@ -119,11 +119,11 @@ func news(s *model.Switch, i int, path, band int64) {
 
 // hear takes in the report of a queue.
 func hear(s *model.Switch, p *model.Packet) {
-	path, queue, ok := p.ToldQueue()
+	path, queue, ok := p.ReportedQueue()
 	if !ok {
 		return
 	}
-	i, known := int(p.Told["ar_last"])*8+p.Class, int64(path)+1
+	i, known := int(p.Reported["ar_last"])*8+p.Class, int64(path)+1
 	band := min(queue>>int64(math.Round(math.Log2(s.Parameter("ar.band")))), highest)
 	*s.Cell("ar_band", path*8+p.Class) = band
 	news(s, i, known, band)

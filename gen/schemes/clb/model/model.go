@@ -32,7 +32,7 @@ func init() {
 			"clb_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i / 8)) }},
 		},
 		Tofino: model.Stages{model.Hear: hearOnTofino, model.Depart: func(s *model.Switch, p *model.Packet) {
-			p.Tell(false, "clb_last:8", model.Fields{"clb_last": int64(p.Paths - 1)})
+			p.Report(false, "clb_last:8", model.Fields{"clb_last": int64(p.Paths - 1)})
 		}}})
 }
 

@@ -4,7 +4,7 @@ package clb
 
 import "github.com/pauseless/pauseless/internal/model"
 
-// CLB on a Tofino (docs/tofino.md): a path's queue is what egress last told, its
+// CLB on a Tofino (docs/tofino.md): a path's queue is what egress last reported, its
 // rank is class and place in it in one number, and Algorithm 2 goes path by
 // path: one drawn at random becomes the best if it is no worse, or if it is the
 // best and has a new rank.
@@ -28,12 +28,12 @@ func best(s *model.Switch, p *model.Packet, last, path model.Path) model.Path {
 }
 
 func hearOnTofino(s *model.Switch, p *model.Packet) {
-	if path, queue, ok := p.ToldQueue(); ok {
+	if path, queue, ok := p.ReportedQueue(); ok {
 		s.Note("rank")
 		before := s.Cell("clb_qlen", path*8+p.Class)
 		s.SetWord("clb_rank", path*8+p.Class, Rank(queue, *before, s.Setting("clb", "queue_threshold")))
 		*before = queue
-		best(s, p, model.Path(p.Told["clb_last"]), path)
+		best(s, p, model.Path(p.Reported["clb_last"]), path)
 	}
 }
 

@@ -37,7 +37,7 @@ type CongestionEntry struct {
 }
 
 // PathMetric is the congestion of a path: the larger of the local link's and
-// what the far leaf told us about the rest. An old metric counts as zero
+// what the far leaf reported about the rest. An old metric counts as zero
 // (section 3.3, "Metric aging").
 func PathMetric(local int64, remote CongestionEntry, now, aging model.Time) int64 {
 	if now-remote.At > aging {

@@ -52,7 +52,7 @@ func fastStartOnTofino(s *model.Switch, p *model.Packet) {
 	arriving := s.Word("window_bytes_last", i) + minus(queue, first) + slots*last
 
 	// More arrives than the port can send in a round trip, less what was queued.
-	// A packet is copied once: what ingress is told goes first.
+	// A packet is copied once: a report to ingress goes first.
 	k := s.Config.Tables["pbfs_port"][i]
 	if k["mbps"] != 0 && marked && !p.Requested() && arriving > minus(uint32(k["round_trip_bytes"]), first) {
 		request(s, p, Postcard{Ip: model.Bytes(arriving), Q1: model.Bytes(first), RecentBytes: model.Bytes(last),

@@ -313,7 +313,7 @@ func meetPause(s *model.Switch, p *model.Packet) {
 		s.Note("kick-out")
 		*kickedOut(s, s.PathCell(p.Leaf, p.Path)) = 1 // line 11
 	case p.IP != nil: // the message goes to its source address
-		// Tell the source leaf, but not for every packet: at most once in a while
+		// Notify the source leaf, but not for every packet: at most once in a while
 		// of a path, which is known by a hash.
 		told := s.Cell("told_at", messageCell(h["src_leaf"], h["dst_leaf"], h["path"]))
 		if model.Mod32(p.Now-*told) >= cost["tell_again"] &&
@@ -324,7 +324,7 @@ func meetPause(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// messageCell is the place of what was told about a path between two leaves.
+// messageCell is the place of a path between two leaves in told_at.
 func messageCell(from, to, path int64) int {
 	return int(model.CRC16([]byte{byte(from >> 8), byte(from), byte(to >> 8), byte(to), byte(path)})) & 1023
 }

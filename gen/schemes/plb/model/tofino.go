@@ -38,12 +38,12 @@ func news(s *model.Switch, leaf int64, path model.Path, rank int64) (best bool) 
 
 func hearOnTofino(s *model.Switch, p *model.Packet) {
 	switch {
-	case p.Told == nil:
-	case p.Told["kick"] == 1:
-		kickOut(s, p.Told)
+	case p.Reported == nil:
+	case p.Reported["kick"] == 1:
+		kickOut(s, p.Reported)
 	default: // packets leave the port
-		i := int(p.Told["port"])*8 + p.Class
-		*s.Cell("silence.since", i), *s.Cell("expected", i) = model.Mod32(p.Now), p.Told["expected"]
+		i := int(p.Reported["port"])*8 + p.Class
+		*s.Cell("silence.since", i), *s.Cell("expected", i) = model.Mod32(p.Now), p.Reported["expected"]
 	}
 }
 
@@ -125,7 +125,7 @@ func leaveOnTofino(s *model.Switch, p *model.Packet) {
 	case !source:
 		p.Keep["tolerable"] = 0
 	}
-	probe := source && probeTurn(s, p)
+	probe := source && probeDue(s, p)
 	meetPauseOnTofino(s, p, source)
 	if !probe || p.Requested() {
 		return
@@ -141,16 +141,16 @@ func leaveOnTofino(s *model.Switch, p *model.Packet) {
 func bridge(s *model.Switch, p *model.Packet) []byte {
 	const probe = 5
 	b := model.BE.AppendUint16([]byte{probe, byte(p.Class)}, uint16(p.OutPort))
-	if s.TellsSenders() {
+	if s.NotifiesSenders() {
 		b = model.BE.AppendUint16(b, uint16(p.InPort))
 	}
 	b = append(b, byte(model.Bit(p.Hop == model.ToHost)), byte(model.Bit(p.Hop == model.ToChoice)), byte(p.Path))
 	return model.BE.AppendUint32(model.BE.AppendUint16(b, uint16(p.Leaf)), uint32(p.Keep["tolerable"]))
 }
 
-// probeTurn reports whether a path to a leaf is to be probed, the next one in
+// probeDue reports whether a path to a leaf is to be probed, the next one in
 // turn.
-func probeTurn(s *model.Switch, p *model.Packet) bool {
+func probeDue(s *model.Switch, p *model.Packet) bool {
 	last, path := s.Cell("probed_at", int(p.Leaf)), s.Cell("probe_path", int(p.Leaf))
 	if !model.Since(uint32(*last), uint32(p.Now), uint32(s.Setting("probe", "interval"))) {
 		return false
@@ -209,7 +209,7 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 	if source {
 		s.Note("kick-out")
 		p.Request(&model.Message{Session: manifest.FeedbackSession, Head: kick.Append([]byte{2, 6}, head),
-			Packet: &model.Packet{Told: kick, Class: p.Class}})
+			Packet: &model.Packet{Reported: kick, Class: p.Class}})
 	} else {
 		s.Note("kick-out told")
 		p.Request(&model.Message{Of: "plb", Session: p.InPort, Head: kick.Append([]byte{2, 5}, head), V: kick})
@@ -219,9 +219,9 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 // beginOnTofino: the average wait is written down by the copy that tells of it,
 // on its way to ingress.
 func beginOnTofino(s *model.Switch, p *model.Packet) {
-	if p.Told["held"] == 1 {
+	if p.Reported["held"] == 1 {
 		s.Note("average wait")
-		*s.Cell("sojourn", int(p.Told["port"])*8+p.Class) = p.Told["average"]
+		*s.Cell("sojourn", int(p.Reported["port"])*8+p.Class) = p.Reported["average"]
 	}
 }
 
@@ -291,6 +291,6 @@ func departOnTofino(s *model.Switch, p *model.Packet) {
 	if s.Config.Tables["link"][p.OutPort]["weight"] == 0 || !s.Due(p) {
 		return
 	}
-	p.Tell(true, "port:16 held:8 average:32 expected:32", model.Fields{"port": int64(p.OutPort), "held": model.Bit(held), "average": int64(uint32(avg.Avg)),
+	p.Report(true, "port:16 held:8 average:32 expected:32", model.Fields{"port": int64(p.OutPort), "held": model.Bit(held), "average": int64(uint32(avg.Avg)),
 		"expected": int64(max(uint32(avg.Avg), uint32(p.Behind)*s.CellTime(p.OutPort)))})
 }

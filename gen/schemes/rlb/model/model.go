@@ -163,12 +163,12 @@ func reroute(s *model.Switch, p *model.Packet) {
 }
 
 // message makes a copy into a warning, or into the end of one. Where the program
-// itself sends PAUSE frames, the end is told only if it is still one.
+// itself sends PAUSE frames, the end is sent only if it is still one.
 func message(s *model.Switch, p *model.Packet) {
 	m, port := p.Message(), p.Queue.Port
 	if i := s.QueueCell(port, int(m.V["class"])); m.Kind == calmMessage && s.Is("pfc_emulated") {
 		w := warner(s, i)
-		over := w.Tell(m.V["calm"], *s.Cell("ingress_qlen", i))
+		over := w.Over(m.V["calm"], *s.Cell("ingress_qlen", i))
 		setWarner(s, i, w)
 		if !over {
 			s.Note("warning stands")

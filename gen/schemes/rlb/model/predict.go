@@ -118,13 +118,13 @@ func (w *Warner) Depart(calm, before, after model.Bytes) bool {
 	return true
 }
 
-// Tell is called where a warning that was taken back is about to be said to be
+// Over is called where a warning that was taken back is about to be said to be
 // over, with the queue as it is then. It reports whether that is still so. If
 // the queue is as long as calm again, the warning stands.
 //
 // Ours, for BMv2: its ingress and egress are threads, and messages wait in a
 // queue. A new warning may have been sent meanwhile.
-func (w *Warner) Tell(calm, q model.Bytes) bool {
+func (w *Warner) Over(calm, q model.Bytes) bool {
 	w.Warned = w.Warned || q >= calm
 	return q < calm
 }

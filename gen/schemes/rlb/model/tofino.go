@@ -109,8 +109,8 @@ func bitOf(s *model.Switch, path model.Path) uint32 {
 // neighbour, which it passes on to a group.
 func hearOnTofino(s *model.Switch, p *model.Packet) {
 	p.End()
-	if p.Told != nil {
-		countBytes(s, p, int(p.Told["in_port"]), p.Class, uint32(p.Told["departed"]))
+	if p.Reported != nil {
+		countBytes(s, p, int(p.Reported["in_port"]), p.Class, uint32(p.Reported["departed"]))
 		return
 	}
 	c, window := p.Local, uint32(s.Constant("WINDOW"))
@@ -277,8 +277,8 @@ func findFault(s *model.Switch, p *model.Packet) uint32 {
 // beginOnTofino draws the number by which a packet is stamped, for copies and
 // what recirculates too. Where there are other messages, a condition is before.
 func beginOnTofino(s *model.Switch, p *model.Packet) {
-	packet := p.Told == nil && p.Message() == nil && p.Queue.Port != manifest.TofinoRecirculation
-	if packet || !s.TellsSenders() {
+	packet := p.Reported == nil && p.Message() == nil && p.Queue.Port != manifest.TofinoRecirculation
+	if packet || !s.NotifiesSenders() {
 		p.Meta["chance"] = s.Below(8)
 	}
 }
@@ -308,7 +308,7 @@ func writeOnTofino(s *model.Switch, p *model.Packet) {
 func departOnTofino(s *model.Switch, p *model.Packet) {
 	i, now, told := p.InPort*8+p.Class, s.Clock(p), uint32(0)
 	bytes := s.Word("departed.bytes", i)
-	if since := now - s.Word("departed.told_at", i); since > model.TellAgain {
+	if since := now - s.Word("departed.told_at", i); since > model.ReportAgain {
 		if since <= forget {
 			told = bytes
 		}
@@ -316,7 +316,7 @@ func departOnTofino(s *model.Switch, p *model.Packet) {
 		s.SetWord("departed.told_at", i, now)
 	}
 	s.SetWord("departed.bytes", i, bytes-uint32(p.Length))
-	p.Tell(told != 0, "in_port:16 departed:32", model.Fields{"in_port": int64(p.InPort), "departed": int64(told)})
+	p.Report(told != 0, "in_port:16 departed:32", model.Fields{"in_port": int64(p.InPort), "departed": int64(told)})
 }
 
 // messageOnTofino makes a copy into a warning. What it was a copy of follows.
