@@ -219,10 +219,13 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 			}
 			defer end()
 		}
-		outcomes := make([]*result.Outcome, len(plans))
+		outcomes, sweep := make([]*result.Outcome, len(plans)), new(exp.Sweep)
 		err = exp.Spread(o.Budget, len(plans), time.Now, func(i int, part time.Duration) (bool, error) {
 			p, mine := plans[i], o
 			mine.Budget = part
+			if len(plans) > 1 && o.Budget == 0 {
+				mine.Sweep, mine.After = sweep, plans[i+1:]
+			}
 			if len(plans) > 1 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "experiment %d of %d: %s\n", i+1, len(plans), p.Scenario.Name)
 			}
@@ -280,6 +283,7 @@ func runPlan(cmd *cobra.Command, p *exp.Plan, store *exp.Store, o exp.Options) (
 		fmt.Fprintln(stderr, line)
 	}
 	bar := newExpBar(stderr)
+	bar.more = len(o.After) > 0
 	o.Tell = bar.tell
 	out, err := exp.Run(cmd.Context(), p, store, o)
 	bar.end()
@@ -358,8 +362,13 @@ func keepOutcome(dir string, o *result.Outcome) error {
 func newExpStatusCmd() *cobra.Command {
 	var f expFlags
 	cmd := &cobra.Command{
-		Use:     "status NAME|FILE.yaml|all...",
-		Short:   "Say what is done, running, failed and left of experiments, and how long it takes",
+		Use:   "status NAME|FILE.yaml|all...",
+		Short: "Say what is done, running, failed and left of experiments, and how long it takes",
+		Long: `Says of each experiment how many runs are done, under way, failed and left, and
+how long it takes until it is over, with the seeds that its claims are going to
+ask for: one time if that is likely within a quarter of what is left, otherwise
+a range in which it lies nine times out of ten. It may be asked while another
+process makes the runs.`,
 		Example: "  pauseless exp status rlb-fig3-victims\n  pauseless exp status all --scale paper",
 	}
 	f.add(cmd)
@@ -370,11 +379,13 @@ func newExpStatusCmd() *cobra.Command {
 			return err
 		}
 		store, w := exp.LookStore(f.store), cmd.OutOrStdout()
+		var all []*exp.Status
 		for _, p := range plans {
 			s, err := p.Status(store, *parallel)
 			if err != nil {
 				return err
 			}
+			all = append(all, s)
 			fmt.Fprintf(w, "%s, scale %s: %d runs done, %d running, %d failed, %d left", p.Scenario.Name, p.Scenario.Scale, s.Done, len(s.Running), s.Failed, s.Left)
 			if s.Asked > 0 {
 				fmt.Fprintf(w, ", %d waiting for workers", s.Asked)
@@ -383,8 +394,8 @@ func newExpStatusCmd() *cobra.Command {
 				fmt.Fprintf(w, ", up to %d more if the claims need them", s.Further)
 			}
 			switch left := s.Failed + s.Left + s.Asked + len(s.Running); {
-			case left > 0 && s.ETA >= 0:
-				fmt.Fprintf(w, "; %v to go, over at %s", s.ETA.Round(time.Second), time.Now().Add(s.ETA).Format("15:04:05"))
+			case left > 0 && s.Until.Known():
+				fmt.Fprintf(w, "; %v to go, over %s", s.Until, overAt(s.Until))
 			case left > 0:
 				fmt.Fprint(w, "; how long it takes shows when one is done")
 			}
@@ -397,9 +408,22 @@ func newExpStatusCmd() *cobra.Command {
 				fmt.Fprintf(w, "  failed: %s: %s\n", name, text)
 			}
 		}
+		if left := exp.AllLeft(store, plans, all); len(plans) > 1 && left.Known() {
+			fmt.Fprintf(w, "all: %v to go, over %s\n", left, overAt(left))
+		}
 		return nil
 	}
 	return cmd
+}
+
+// overAt says at what time something is over.
+func overAt(l exp.Left) string {
+	at := func(d time.Duration) string { return time.Now().Add(d).Format("15:04:05") }
+	if d, ok := l.About(); ok {
+		return "at " + at(d)
+	}
+	least, most := l.Between()
+	return "between " + at(least) + " and " + at(most)
 }
 
 func newExpShowCmd() *cobra.Command {

@@ -31,10 +31,12 @@ type expBar struct {
 	shown    time.Time
 	kept     int // runs that are in the store
 	over     int
-	left     time.Duration
+	left     exp.Left
+	all      exp.Left // with the experiments after this
 	total    int
 	going    map[exp.Job]exp.Event
 	drawn    bool
+	more     bool // experiments come after this
 }
 
 func newExpBar(w io.Writer) *expBar {
@@ -44,7 +46,7 @@ func newExpBar(w io.Writer) *expBar {
 
 // tell takes note of an event.
 func (b *expBar) tell(e exp.Event) {
-	b.total, b.left = e.Total, e.Left
+	b.total, b.left, b.all = e.Total, e.Left, e.All
 	line := ""
 	switch e.Kind {
 	case exp.Begun, exp.Going:
@@ -96,8 +98,11 @@ func (b *expBar) draw() {
 	}
 	slices.Sort(names)
 	left := ""
-	if b.over > 0 && b.left >= 0 {
-		left = fmt.Sprintf(", about %v to go", b.left.Round(time.Second))
+	if text := b.left.String(); b.over > 0 && text != "" {
+		left = fmt.Sprintf(", %s to go", text)
+		if all := b.all.String(); all != "" && b.more {
+			left += fmt.Sprintf(" (%s for all)", all)
+		}
 	}
 	text := fmt.Sprintf("%d of %d runs are done%s; under way: %s", b.over, b.total, left, strings.Join(names, "; "))
 	if !b.terminal {

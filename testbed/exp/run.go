@@ -26,6 +26,10 @@ type Options struct {
 	Maker Maker
 	// Budget, if not zero, is the time after which no further run is begun.
 	Budget time.Duration
+	// Sweep, if set, is what the plan is part of, and After are those that come
+	// after it: for telling how long all take.
+	Sweep *Sweep
+	After []*Plan
 	// Tell, if set, is called with what happens, from one goroutine at a
 	// time.
 	Tell func(Event)
@@ -59,9 +63,10 @@ type Event struct {
 	At    fabric.Progress // of one that is going on
 	Err   error
 	Note  *result.RunNote
-	// Left is how long the runs take that are left, by what others took; it is
-	// negative as long as there is nothing to tell it by.
-	Left time.Duration
+	// Left is how long it takes until the experiment is over.
+	Left Left
+	// All is how long it takes until those after it are over, too.
+	All Left
 }
 
 // Kind is a kind of event.
@@ -85,7 +90,16 @@ var ErrBudget = errors.New("the budget is spent")
 // claims need to be precise. The outcome is about all runs that could be made.
 // If ctx is done, what is done is in the store.
 func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, error) {
-	r := &running{p: p, st: st, o: o, done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), begun: time.Now()}
+	r := &running{p: p, st: st, o: o, done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), took: make(map[Job]float64), begun: time.Now()}
+	if o.Tell != nil {
+		r.costs = newCosts(p, st)
+		seen := make(map[string]bool)
+		for _, after := range o.After {
+			r.after += after.ahead(st, seen)
+		}
+	}
+	all := false
+	defer func() { p.leave(st, r.took, all) }()
 	jobs := p.Jobs()
 	for {
 		r.total = len(r.done) + len(jobs)
@@ -106,6 +120,7 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 			}
 		}
 		if len(jobs) == 0 {
+			all = true
 			return out, nil
 		}
 		r.tell(Event{Kind: Added, Total: len(r.done) + len(jobs)})
@@ -124,32 +139,39 @@ type running struct {
 	done     map[Job]result.RunNote
 	jobs     []Job             // all that are known
 	at       map[Job]time.Time // when those under way were begun
-	costs    costs
+	took     map[Job]float64   // seconds
+	costs    *costs            // nil if nobody is told
+	parallel int               // how many were thought to be made at a time
+	atOnce   int               // how many runs workers made at a time while there were more
 	index    int
 	told     time.Time
-	estimate time.Duration
+	estimate Left
+	all      Left
+	after    float64 // seconds that the runs of those after it took before
 }
 
-// left estimates how long the runs take that are left.
-func (r *running) left() time.Duration {
-	var jobs []Job
-	var elapsed []time.Duration
+// left estimates how long it takes until all runs are over.
+func (r *running) left() Left {
+	var runs []waiting
 	for _, j := range r.jobs {
 		if _, ok := r.done[j]; ok {
 			continue
 		}
-		jobs = append(jobs, j)
+		w := waiting{job: j}
 		if at, ok := r.at[j]; ok {
-			elapsed = append(elapsed, max(time.Since(at), 1))
-		} else {
-			elapsed = append(elapsed, 0)
+			w.elapsed = max(time.Since(at), 1).Seconds()
 		}
+		runs = append(runs, w)
 	}
 	parallel := r.o.Parallel
 	if r.o.Maker != nil { // not as many as are asked for: those under way, and the one that has just ended
-		parallel = len(r.at) + 1
+		if len(runs) > len(r.at) || r.atOnce == 0 {
+			r.atOnce = len(r.at) + 1
+		}
+		parallel = r.atOnce
 	}
-	return r.costs.left(r.p, jobs, elapsed, parallel)
+	r.parallel = parallel
+	return r.costs.left(runs, parallel)
 }
 
 func (r *running) tell(e Event) {
@@ -161,16 +183,21 @@ func (r *running) tell(e Event) {
 	if e.Name == "" && e.Job.Key != "" {
 		e.Name = r.p.Name(e.Job)
 	}
-	if (e.Kind == Over || e.Kind == Going) && (r.told.IsZero() || time.Since(r.told) >= tellEvery) {
+	if (e.Kind == Over || e.Kind == Going) && (r.told.IsZero() || time.Since(r.told) >= max(tellEvery, 100*r.costs.cost)) {
 		e.Left, r.told = r.left(), time.Now()
-		r.estimate = e.Left
+		r.estimate, r.all = e.Left, e.Left
+		if r.o.Sweep != nil {
+			r.all = r.o.Sweep.all(e.Left, r.after, r.parallel)
+		}
 	} else {
 		e.Left = r.estimate
 	}
+	e.All = r.all
 	r.o.Tell(e)
 }
 
-// tellEvery is how often the time that is left is estimated anew.
+// tellEvery is how often the time that is left is estimated anew, if that takes
+// less than a hundredth of it.
 const tellEvery = time.Second
 
 // batch makes some runs, as many at a time as there shall be.
@@ -236,7 +263,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 			return fmt.Errorf("%w; what is done is kept, and the same command goes on", err)
 		} else if rec != nil {
 			n := r.named(j, rec.Run)
-			r.finish(j, n, rec.TookS)
+			r.finish(j, n, rec)
 			e := event(Found)
 			e.Note = &n
 			r.tell(e)
@@ -298,7 +325,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 		r.st.Fail(j.Key, r.p.Name(j), err)
 		c := r.p.Case(j)
 		n := result.RunNote{Arm: c.Arm, Point: c.Point, Seed: j.Seed, Key: j.Key, State: result.Failed, Error: err.Error()}
-		r.finish(j, n, 0)
+		r.finish(j, n, nil)
 		e := event(Broken)
 		e.Err, e.Took = err, took
 		r.tell(e)
@@ -311,7 +338,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 		r.o.Maker.Kept(ctx, j)
 	}
 	n := r.named(j, rec.Run)
-	r.finish(j, n, rec.TookS)
+	r.finish(j, n, rec)
 	e := event(Over)
 	e.Took, e.Note = time.Duration(rec.TookS*float64(time.Second)), &n
 	r.tell(e)
@@ -330,15 +357,22 @@ func (r *running) named(j Job, run *result.Run) result.RunNote {
 	return n
 }
 
-// finish takes note of a run that is over and took so many seconds; zero is
-// not known.
-func (r *running) finish(j Job, n result.RunNote, seconds float64) {
+// finish takes note of a run that is over; rec is nil if it failed.
+func (r *running) finish(j Job, n result.RunNote, rec *Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done[j] = n
 	delete(r.at, j)
-	if seconds > 0 && r.o.Tell != nil {
-		r.costs.add(r.p, j, seconds)
+	var seconds, work float64
+	if rec != nil {
+		seconds, work = rec.TookS, float64(rec.Run.Summary.Hops)
+	}
+	if seconds > 0 {
+		r.took[j] = seconds
+	}
+	if r.costs != nil {
+		r.costs.add(j, &n, seconds, work)
+		r.o.Sweep.add(seconds, r.costs.told(j))
 	}
 }
 

@@ -158,7 +158,7 @@ func TestWhatIsDoneIsKept(t *testing.T) {
 		t.Fatalf("interrupted, got %v", err)
 	}
 	s, err := p.Status(st, 1)
-	if err != nil || s.Done != 3 || s.Left != 5 || len(s.Running) != 0 || s.ETA < 0 {
+	if err != nil || s.Done != 3 || s.Left != 5 || len(s.Running) != 0 || !s.Until.Known() {
 		t.Fatalf("error %v, status %+v; want 3 done, 5 left", err, s)
 	}
 	// A file that was cut short is told by its name, and made again once it is gone.

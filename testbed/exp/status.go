@@ -3,7 +3,8 @@
 package exp
 
 import (
-	"container/heap"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +19,12 @@ type Status struct {
 	Asked int
 	// Further is up to how many runs claims may ask for beyond those.
 	Further int
-	// ETA is how long the runs take that are known to be left, if as many are
-	// made at a time as now; negative if there is nothing to tell it by.
-	ETA time.Duration
+	// Until is how long it takes until all is over, if as many runs are made at
+	// a time as now.
+	Until Left
+
+	costs    *costs
+	parallel int
 	// Failures are the errors of failed runs, by name.
 	Failures map[string]string
 	Outcome  *result.Outcome // of what is done
@@ -30,10 +34,15 @@ type Status struct {
 func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 	s := &Status{Failures: make(map[string]string)}
 	done := make(map[Job]result.RunNote)
-	var c costs
+	c := newCosts(p, st)
 	jobs := p.Jobs()
-	var left []Job
-	var elapsed []time.Duration
+	var left []waiting
+	type over struct {
+		job Job
+		rec *Record
+		at  time.Time
+	}
+	var overs []over
 	for len(jobs) > 0 {
 		known := len(done)
 		for _, j := range jobs {
@@ -44,20 +53,20 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 			switch m, alive := st.running(j.Key); {
 			case rec != nil:
 				done[j] = note(j, rec.Run)
-				c.add(p, j, rec.TookS)
+				overs = append(overs, over{j, rec, st.since(j.Key)})
 			case alive && m != nil && m.Asked && m.Worker == "":
 				s.Asked++
-				left, elapsed = append(left, j), append(elapsed, 0)
+				left = append(left, waiting{job: j})
 			case alive && m != nil:
 				s.Running = append(s.Running, *m)
-				left, elapsed = append(left, j), append(elapsed, time.Since(m.Since))
+				left = append(left, waiting{j, max(time.Since(m.Since), 1).Seconds()})
 			case st.Failed(j.Key) != "":
 				s.Failed++
 				s.Failures[p.Name(j)] = st.Failed(j.Key)
-				left, elapsed = append(left, j), append(elapsed, 0)
+				left = append(left, waiting{job: j})
 			default:
 				s.Left++
-				left, elapsed = append(left, j), append(elapsed, 0)
+				left = append(left, waiting{job: j})
 			}
 		}
 		s.Outcome = p.Outcome(done)
@@ -77,31 +86,43 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 	if n := len(s.Running); n > 0 {
 		parallel = n
 	}
-	s.ETA = c.left(p, left, elapsed, parallel)
+	if len(left) > 0 {
+		slices.SortStableFunc(overs, func(a, b over) int { return a.at.Compare(b.at) })
+		for _, o := range overs {
+			n := done[o.job]
+			c.add(o.job, &n, o.rec.TookS, float64(o.rec.Run.Summary.Hops))
+		}
+		s.Until = c.left(left, parallel)
+	}
+	s.costs, s.parallel = c, parallel
 	return s, nil
 }
 
-// costs estimates what runs take by what others took: seconds for a unit of
-// work, which differ from arm to arm and from point to point.
-type costs struct {
-	all     rate
-	byCase  map[int]rate
-	byArm   map[string]rate
-	byPoint map[string]rate
-}
-
-// rate is what some runs took, and the work that they had.
-type rate struct{ seconds, work float64 }
-
-func (r rate) plus(seconds, work float64) rate { return rate{r.seconds + seconds, r.work + work} }
-
-// or returns the seconds for a unit of work, or another figure if no run has
-// been made.
-func (r rate) or(other float64) float64 {
-	if r.work == 0 {
-		return other
+// AllLeft returns how long it takes until several experiments are over, given the
+// status of each; nothing is known if one that has not begun was never run.
+func AllLeft(st *Store, plans []*Plan, all []*Status) (l Left) {
+	var sweep Sweep
+	var after float64
+	seen := make(map[string]bool)
+	one, parallel := Left{draws: make([]float64, 200)}, 1
+	for i, p := range plans {
+		s := all[i]
+		for _, m := range s.costs.made {
+			sweep.add(m.seconds, s.costs.told(m.job))
+		}
+		switch left := s.Left + s.Failed + s.Asked + len(s.Running); {
+		case left == 0:
+		case s.Done == 0 || !s.Until.Known():
+			after += p.ahead(st, seen)
+		default: // under way: draws are in order, so those of several must not go together
+			rng := rand.New(rand.NewPCG(3, uint64(i)))
+			for k := range one.draws {
+				one.draws[k] += s.Until.draws[rng.IntN(len(s.Until.draws))]
+			}
+		}
+		parallel = max(parallel, s.parallel)
 	}
-	return r.seconds / r.work
+	return sweep.all(one, after, parallel)
 }
 
 // work is what a run has to do, as far as that is known before: bytes of its
@@ -132,80 +153,3 @@ type traffic struct {
 }
 
 func (p *Plan) point(j Job) string { return strings.Join(p.Case(j).Point, ", ") }
-
-func (c *costs) add(p *Plan, j Job, seconds float64) {
-	if c.byCase == nil {
-		c.byCase, c.byArm, c.byPoint = make(map[int]rate), make(map[string]rate), make(map[string]rate)
-	}
-	arm, point, work := p.Case(j).Arm, p.point(j), p.work(j)
-	c.all = c.all.plus(seconds, work)
-	c.byCase[j.Case] = c.byCase[j.Case].plus(seconds, work)
-	c.byArm[arm] = c.byArm[arm].plus(seconds, work)
-	c.byPoint[point] = c.byPoint[point].plus(seconds, work)
-}
-
-// seconds returns what a run will take, or a negative number if nothing is
-// known. A case that has not been run is taken to differ from the others as its
-// arm and its point do.
-func (c *costs) seconds(p *Plan, j Job) float64 {
-	if c.all.work == 0 {
-		return -1
-	}
-	all := c.all.or(0)
-	if all == 0 {
-		return 0
-	}
-	arm, point := c.byArm[p.Case(j).Arm].or(all), c.byPoint[p.point(j)].or(all)
-	return c.byCase[j.Case].or(arm*point/all) * p.work(j)
-}
-
-// left returns how long some runs take, so many at a time, begun in this order
-// as soon as there is room. Those that have been under way for some time come
-// first.
-func (c *costs) left(p *Plan, jobs []Job, elapsed []time.Duration, parallel int) time.Duration {
-	free := make(ends, 0, max(parallel, 1)) // when each that makes runs has ended its last, in seconds from now
-	var last float64
-	for _, underWay := range []bool{true, false} {
-		for i, j := range jobs {
-			if elapsed[i] > 0 != underWay {
-				continue
-			}
-			s := c.seconds(p, j)
-			if s < 0 {
-				return -1
-			}
-			var end float64
-			switch {
-			case underWay: // one that takes longer than was thought takes a little longer still
-				end = max(s-elapsed[i].Seconds(), s/10)
-				heap.Push(&free, end)
-			case len(free) < parallel:
-				end = s
-				heap.Push(&free, end)
-			default:
-				end = free[0] + s
-				free[0] = end
-				heap.Fix(&free, 0)
-			}
-			last = max(last, end)
-		}
-	}
-	return time.Duration(last * float64(time.Second))
-}
-
-// ends is a heap of times.
-type ends []float64
-
-func (e ends) Len() int           { return len(e) }
-func (e ends) Less(i, j int) bool { return e[i] < e[j] }
-func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-
-// Push implements heap.Interface.
-func (e *ends) Push(x any) { *e = append(*e, x.(float64)) }
-
-// Pop implements heap.Interface.
-func (e *ends) Pop() any {
-	x := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return x
-}

@@ -83,6 +83,14 @@ func (s *Store) Has(key string) bool {
 	return err == nil
 }
 
+// since returns when a run was kept.
+func (s *Store) since(key string) (at time.Time) {
+	if info, err := os.Stat(s.path(key)); err == nil {
+		at = info.ModTime()
+	}
+	return at
+}
+
 // Get returns a run, or nil if it is not there, without what takes room:
 // flows, time lines, pauses and registers. A file that cannot be read is told,
 // and counts as missing once it is removed.

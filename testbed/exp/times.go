@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exp
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/pauseless/pauseless/internal/outfile"
+)
+
+// times are what runs of an experiment took, in seconds: by case, in the order
+// of the seeds; zero is not known. They are a guess at what the next take, and
+// nothing depends on them but that.
+//
+// As text they are a line NAME SCALE, and then one for each case:
+//
+//	drill, none, go-back-n: 1.21 0.94 1.3
+type times map[string][]float64
+
+// timesOf are the times of the experiments that come along, by name and scale,
+// as an earlier `exp run all` left them: texts of several times, one after the
+// other.
+//
+//go:embed times.txt
+var timesText []byte
+
+var timesKnown = sync.OnceValue(func() map[string]times { return parseTimes(timesText) })
+
+func parseTimes(text []byte) map[string]times {
+	all := make(map[string]times)
+	var t times
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		at := strings.LastIndex(line, ": ")
+		if at < 0 {
+			if t = all[line]; t == nil {
+				t = make(times)
+				all[line] = t
+			}
+			continue
+		}
+		for _, word := range strings.Fields(line[at+2:]) {
+			if v, err := strconv.ParseFloat(word, 64); err == nil && v >= 0 && v < 1e9 && t != nil {
+				t[line[:at]] = append(t[line[:at]], v)
+			}
+		}
+	}
+	return all
+}
+
+func (p *Plan) title() string { return p.Scenario.Name + " " + p.Scenario.Scale }
+
+// before returns what runs took the last time that a store had this experiment,
+// or if it had not, when its file was last kept here.
+func (p *Plan) before(st *Store) times {
+	if data, err := os.ReadFile(p.timesFile(st)); err == nil {
+		if t := parseTimes(data)[p.title()]; len(t) > 0 {
+			return t
+		}
+	}
+	return timesKnown()[p.title()]
+}
+
+func (p *Plan) timesFile(st *Store) string {
+	return filepath.Join(st.dir, p.Scenario.Name+"-"+p.Scenario.Scale, "times.txt")
+}
+
+// leave writes what runs took, for the next time; all says that they are the
+// whole experiment. If it cannot be written, nothing else depends on it.
+func (p *Plan) leave(st *Store, took map[Job]float64, all bool) {
+	t := make(times)
+	if !all {
+		for name, list := range p.before(st) {
+			t[name] = slices.Clone(list)
+		}
+	}
+	for j, seconds := range took {
+		name, n := p.caseName(j.Case), p.nth(j.Seed)
+		if n < 0 {
+			continue
+		}
+		for len(t[name]) <= n {
+			t[name] = append(t[name], 0)
+		}
+		t[name][n] = seconds
+	}
+	if len(took) == 0 {
+		return
+	}
+	var b bytes.Buffer
+	fmt.Fprintln(&b, p.title())
+	for i := range p.Scenario.Cases() {
+		name := p.caseName(i)
+		if len(t[name]) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "%s:", name)
+		for _, v := range t[name] {
+			fmt.Fprintf(&b, " %.3g", v)
+		}
+		fmt.Fprintln(&b)
+	}
+	name := p.timesFile(st)
+	if os.MkdirAll(filepath.Dir(name), 0o777) == nil {
+		outfile.Write(name, b.Bytes(), 0o666)
+	}
+}
+
+func (p *Plan) caseName(i int) string { return fmt.Sprint(p.Scenario.Cases()[i]) }
+
+// nth is the inverse of seed, or -1.
+func (p *Plan) nth(seed uint64) int {
+	for n := range max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds) {
+		if p.seed(n) == seed {
+			return n
+		}
+	}
+	return -1
+}

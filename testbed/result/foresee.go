@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+)
+
+// Cells returns the cells that a claim rests on, by index.
+func (j *Judged) Cells() (cells []int) {
+	for _, pair := range j.cells {
+		for _, i := range pair {
+			if i >= 0 {
+				cells = append(cells, i)
+			}
+		}
+	}
+	return cells
+}
+
+// Foresee draws what a claim may look like with more seeds than it has, and
+// returns a function that tells whether it is precise with so many, which are
+// asked for in increasing order. Its cells have so many seeds that were made.
+// What a seed adds to the effect has a standard deviation of about usual, which
+// counts as much as one seed.
+func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int) bool {
+	within, n := j.Claim.within(), j.Seeds
+	half, effect := Interval{Low: float64(j.Low), High: float64(j.High)}.Half(), float64(j.Effect)
+	if n >= 2 && math.IsInf(half, 0) || n < 2 && made >= 2 {
+		return func(int) bool { return j.Precise } // a base that cannot be told from zero, or a metric that is missing
+	}
+	squares, freedom := 0.0, 0
+	if n >= 2 && !math.IsNaN(half) {
+		s := half * math.Sqrt(float64(n)) / student95(n-1)
+		squares, freedom = s*s*float64(n-1), n-1
+	} else {
+		effect, n = usual*rng.NormFloat64(), 0
+	}
+	sigma := math.Sqrt((squares + usual*usual) / chiSquare(rng, freedom+1))
+	key, _ := j.Claim.Relation()
+	_, bound := j.Claim.Number()
+	return func(seeds int) bool {
+		if seeds < 2 || seeds <= n && seeds == j.Seeds {
+			return j.Precise
+		}
+		if n == 0 { // the first tells the mean
+			squares = sigma * sigma * chiSquare(rng, seeds-1)
+		} else if more := seeds - n; more > 0 {
+			squares += sigma * sigma * chiSquare(rng, more)
+			effect += sigma * math.Sqrt(1/float64(n)-1/float64(seeds)) * rng.NormFloat64()
+		}
+		n = seeds
+		half := student95(n-1) * math.Sqrt(squares/float64(n-1)/float64(n))
+		lo, hi := effect-half, effect+half
+		if key == "more" {
+			lo, hi = -hi, -lo
+		}
+		told := lo > 0 || hi < 0 || lo > -within && !bound
+		if key == "same" {
+			told = lo >= -within && hi <= within || lo > within || hi < -within
+		}
+		return half <= within/2 || half <= within && told
+	}
+}
+
+// chiSquare draws from the distribution of that name.
+func chiSquare(rng *rand.Rand, freedom int) (sum float64) {
+	for range freedom {
+		z := rng.NormFloat64()
+		sum += z * z
+	}
+	return max(sum, 1e-3)
+}
+
+var students sync.Map // by degrees of freedom
+
+// student95 is studentT for an interval of 95 %.
+func student95(freedom int) float64 {
+	if t, ok := students.Load(freedom); ok {
+		return t.(float64)
+	}
+	t := studentT(0.05, freedom)
+	students.Store(freedom, t)
+	return t
+}
