@@ -4,6 +4,7 @@ package fabric
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,15 +13,14 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// crew is the goroutines that run the nodes of a window. Each has nodes of its
-// own, a leaf along with its hosts, so that their state stays in its
-// processor's cache; one that is done helps the others. Who runs a node
-// changes nothing: a node touches only itself and the side of its pipes that
-// is its own.
+// crew is the goroutines that run the nodes of a window. Each has groups of its
+// own, so that their state stays in its processor's cache; one that is done
+// helps the others. Who runs a node changes nothing: a node touches only itself
+// and the side of its pipes that is its own.
 type crew struct {
 	size    int
-	groups  []group
-	end     vtime.Time
+	sides   []*side
+	window  window
 	own     member
 	helpers []*member
 	all     []*member // own and helpers
@@ -35,20 +35,43 @@ type crew struct {
 	done    sync.WaitGroup
 }
 
-// group is nodes that are best run by one goroutine.
+// window is what is to be run next: the switches of a side up to time end, and
+// each one's hosts, when it has been run, up to time hosts.
+type window struct {
+	side       *side
+	end, hosts vtime.Time
+}
+
+// group is a switch along with the hosts on it, which are run by one goroutine
+// unless another has nothing left to do.
 type group struct {
-	nodes  []*node
+	nodes  []*node // the switch first
 	weight uint64
+	cursor atomic.Int32 // next of nodes to be run
+	ready  atomic.Bool  // the switch has been run
+	_      [64]byte
 }
 
 // member is a goroutine of the crew.
 type member struct {
 	sleeper
-	nodes  []*node
-	cursor atomic.Int64 // next of nodes to be run
-	next   vtime.Time   // first event after the window, of the nodes it ran
-	events uint64       // it handled in the window
+	groups [2][]*group // by side
+	due    due
+	events uint64 // it handled in the window
 	_      [64]byte
+}
+
+// due is when something happens next after a window.
+type due struct {
+	switches vtime.Time // first event of a switch of the side
+	hosts    vtime.Time // and of a host
+	across   vtime.Time // first frame to reach a switch of the other side
+}
+
+func (d *due) reset() { d.switches, d.hosts, d.across = vtime.Never, vtime.Never, vtime.Never }
+
+func (d *due) add(o *due) {
+	d.switches, d.hosts, d.across = min(d.switches, o.switches), min(d.hosts, o.hosts), min(d.across, o.across)
 }
 
 // sleeper is a goroutine that waits for a condition that others bring about:
@@ -141,96 +164,116 @@ func (c *crew) help(h *member, seen uint64) {
 	}
 }
 
-// work runs m's nodes, and then those of others that nobody has begun.
+// work runs m's groups, and then what nobody has begun of those of others.
 func (c *crew) work(m *member) {
-	m.next, m.events = vtime.Never, 0
-	m.runFrom(m, c.end)
+	m.due.reset()
+	m.events = 0
+	m.runFrom(m, &c.window)
 	for _, o := range c.all {
 		if o != m {
-			m.runFrom(o, c.end)
+			m.runFrom(o, &c.window)
 		}
 	}
 }
 
-func (m *member) runFrom(o *member, end vtime.Time) {
-	for {
-		i := int(o.cursor.Add(1)) - 1
-		if i >= len(o.nodes) {
-			return
+func (m *member) runFrom(o *member, w *window) {
+	for _, g := range o.groups[w.side.id] {
+		for {
+			i := int(g.cursor.Add(1)) - 1
+			if i >= len(g.nodes) {
+				break
+			}
+			if i > 0 {
+				for !g.ready.Load() {
+					runtime.Gosched()
+				}
+			}
+			m.run(g, i, w)
+			if i == 0 {
+				g.ready.Store(true)
+			}
 		}
-		m.run(o.nodes[i], end)
 	}
 }
 
-func (m *member) run(n *node, end vtime.Time) {
-	m.events += n.run(end)
-	m.next = min(m.next, n.next)
+// run runs a node of a group.
+func (m *member) run(g *group, i int, w *window) {
+	n := g.nodes[i]
+	if i == 0 {
+		m.events += n.run(w.end)
+		m.due.switches, m.due.across = min(m.due.switches, n.next), min(m.due.across, n.sent)
+		return
+	}
+	m.events += n.run(w.hosts)
+	m.due.hosts, m.due.switches = min(m.due.hosts, n.next), min(m.due.switches, n.sent)
 }
 
-// run runs all nodes up to time end and returns when the next event is due.
-func (c *crew) run(end vtime.Time) vtime.Time {
+// run runs a window and returns what is due after it.
+func (c *crew) run(w window) due {
 	if c.size > 1 && len(c.helpers) == 0 && c.events >= c.least {
 		c.start()
 	}
 	if len(c.helpers) == 0 || c.events < c.least {
 		m := &c.own
-		m.next, m.events = vtime.Never, 0
-		for i := range c.groups {
-			for _, n := range c.groups[i].nodes {
-				m.run(n, end)
+		m.due.reset()
+		m.events = 0
+		for _, g := range w.side.groups {
+			for i := range g.nodes {
+				m.run(g, i, &w)
 			}
 		}
 		c.events = m.events
-		return m.next
+		return m.due
 	}
 	if c.windows++; c.windows%1024 == 16 {
 		c.share()
 	}
-	c.end = end
-	for _, m := range c.all {
-		m.cursor.Store(0)
+	c.window = w
+	for _, g := range w.side.groups {
+		g.cursor.Store(0)
+		g.ready.Store(len(c.sides) == 1)
 	}
 	c.working.Store(int64(len(c.helpers)))
 	c.publish()
 	c.work(&c.own)
 	c.wait(func() bool { return c.working.Load() == 0 })
-	next, events := vtime.Never, uint64(0)
+	var d due
+	d.reset()
+	c.events = 0
 	for _, m := range c.all {
-		next = min(next, m.next)
-		events += m.events
+		d.add(&m.due)
+		c.events += m.events
 	}
-	c.events = events
-	return next
+	return d
 }
 
-// share gives each member its nodes: the group with the most recent work goes to the
-// one that has least, and so on.
+// share gives each member its groups of each side: the one with the most recent
+// work goes to the member that has least, and so on.
 func (c *crew) share() {
-	if len(c.helpers) == 0 {
-		return
-	}
-	for i := range c.groups {
-		g := &c.groups[i]
-		g.weight = 0
-		for _, n := range g.nodes {
-			g.weight += n.weight
-			n.weight /= 2
-		}
-	}
-	slices.SortStableFunc(c.groups, func(a, b group) int { return cmp.Compare(b.weight, a.weight) })
 	loads := make([]uint64, len(c.all))
-	for _, m := range c.all {
-		m.nodes = m.nodes[:0]
-	}
-	for _, g := range c.groups {
-		least := 0
-		for i := range loads {
-			if loads[i] < loads[least] {
-				least = i
+	for _, s := range c.sides {
+		for _, g := range s.groups {
+			g.weight = 0
+			for _, n := range g.nodes {
+				g.weight += n.weight
+				n.weight /= 2
 			}
 		}
-		loads[least] += g.weight + 1
-		c.all[least].nodes = append(c.all[least].nodes, g.nodes...)
+		slices.SortStableFunc(s.groups, func(a, b *group) int { return cmp.Compare(b.weight, a.weight) })
+		for i, m := range c.all {
+			m.groups[s.id], loads[i] = m.groups[s.id][:0], 0
+		}
+		for _, g := range s.groups {
+			least := 0
+			for i := range loads {
+				if loads[i] < loads[least] {
+					least = i
+				}
+			}
+			loads[least] += g.weight + 1
+			m := c.all[least]
+			m.groups[s.id] = append(m.groups[s.id], g)
+		}
 	}
 }
 

@@ -38,5 +38,6 @@
 // them at the window's end (conservative synchronisation with the link delay
 // as look-ahead). Running one node for a whole window also keeps its tables
 // and registers in the processor's cache, which is why the same scheme serves
-// a single thread.
+// a single thread. Switches of two sides that have no links but to each other
+// run in turns, for windows of two link delays.
 package fabric

@@ -34,8 +34,8 @@ type node struct {
 	mailed []int32    // scratch: the ports of a mailbag
 	out    []*pipe    // by port, from 0
 	heads  []arrival  // heap of the first frames of ports that have one
-	sent   vtime.Time // first arrival of what the node sent in this window
-	next   vtime.Time // first event of the node, or that it caused, after this window
+	sent   vtime.Time // first arrival elsewhere of a frame that the node sent in this window
+	next   vtime.Time // first event of the node after this window, but for those frames
 	pool   packet.Pool
 
 	tap      Tap        // nil: none
@@ -90,7 +90,7 @@ func (n *node) Send(port int, f *packet.Frame, end vtime.Time) {
 		}
 	}
 	n.sent = min(n.sent, at)
-	parity := n.eng.window & 1
+	parity := n.eng.fill
 	box := &p.box[parity]
 	if len(*box) == 0 {
 		p.to.mail[parity].add(p.port)
@@ -132,7 +132,7 @@ const (
 // run handles the node's events before time end and returns how many.
 func (n *node) run(end vtime.Time) uint64 {
 	n.sent = vtime.Never
-	n.collect((n.eng.window - 1) & 1)
+	n.collect(n.eng.drain)
 	if n.next = n.firstEvent(); n.next >= end {
 		return 0
 	}
@@ -198,7 +198,7 @@ func (n *node) collect(parity uint64) {
 }
 
 func (n *node) firstEvent() vtime.Time {
-	t := min(n.timers.Next(), n.sent)
+	t := n.timers.Next()
 	if len(n.heads) > 0 {
 		t = min(t, n.heads[0].at)
 	}
@@ -279,54 +279,63 @@ func (n *node) fixHead(a arrival) {
 
 // engine runs nodes window by window.
 type engine struct {
-	nodes     []*node
-	now       vtime.Time
-	lookahead vtime.Time // shortest delay of all links: the length of a window
-	window    uint64     // number of the current or last window
-	crew      crew
-	reserve   reserve
+	nodes       []*node
+	now         vtime.Time
+	lookahead   vtime.Time // shortest delay of all links
+	window      uint64     // number of the current or last window
+	fill, drain uint64     // boxes of pipes that are written and read in it
+	crew        crew
+	reserve     reserve
 }
 
 // runUntil handles all events up to and including time until. It returns
 // early, between two windows, when ctx is done; tick is called now and then.
-func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now vtime.Time)) error {
+func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now vtime.Time)) (err error) {
+	next := vtime.Never
 	for _, n := range e.nodes {
 		if l, ok := n.impl.(Controlled); ok {
 			l.Lock()
 			defer l.Unlock()
 		}
+		next = min(next, n.firstEvent())
 	}
-	next := vtime.Never
-	for _, n := range e.nodes {
-		n.next = n.firstEvent()
-		next = min(next, n.next)
+	for _, s := range e.crew.sides {
+		next = min(next, s.next()) // of frames that have not been read
 	}
+	next = max(next, e.now)
 	limit := until
 	if limit < vtime.Never {
 		limit++
 	}
+	for _, s := range e.crew.sides {
+		s.begin(e.now, next)
+	}
 	defer e.crew.stop()
-	for next < limit {
-		end := limit
-		if e.lookahead < limit-next {
-			end = next + e.lookahead
+	for {
+		w, ok := e.plan(limit)
+		if !ok {
+			break
 		}
 		e.window++
-		next = e.crew.run(end)
-		e.now = min(end, until)
-		if e.window%256 == 0 {
-			if err := ctx.Err(); err != nil {
-				e.settle()
-				return err
+		e.run(w)
+		if e.window%256 != 0 {
+			continue
+		}
+		if err == nil && ctx.Err() != nil {
+			// Some nodes are ahead; the others catch up with them.
+			err, limit = ctx.Err(), 0
+			for _, s := range e.crew.sides {
+				limit = max(limit, s.switches, s.hosts)
 			}
-			if tick != nil {
-				tick(e.now)
-			}
+			until = min(until, limit)
+		}
+		if tick != nil {
+			tick(min(e.now, until))
 		}
 	}
 	e.now = until
 	e.settle()
-	return nil
+	return err
 }
 
 // settle brings all clocks to the engine's time.

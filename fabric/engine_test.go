@@ -80,9 +80,9 @@ const ring = `graph: {rate: 40Gbps, delay: 100ps, switches: [{name: a}, {name: b
   hosts: [{name: x, on: a}], links: [{a: a, b: b}, {a: b, b: c}, {a: c, b: d}, {a: d, b: a}, {a: a, b: c, delay: 170ps}]}`
 
 // storm builds a fabric of recorders in which many frames bounce.
-func storm(t *testing.T, threads int) (*Fabric, []*recorder) {
+func storm(t *testing.T, text string, life, threads int) (*Fabric, []*recorder) {
 	t.Helper()
-	net, err := topo.Parse("ring.yaml", []byte(ring))
+	net, err := topo.Parse("ring.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func storm(t *testing.T, threads int) (*Fabric, []*recorder) {
 			}
 			rs = append(rs, r)
 			for i := range 20 {
-				net.At(vtime.Time(i*n.ID), r, uint64(200+i%50))
+				net.At(vtime.Time(i*n.ID), r, uint64(life+i%50))
 			}
 			return r, nil
 		}})
@@ -114,7 +114,7 @@ func TestSameEventsForAnyThreadsAndSlices(t *testing.T) {
 	}
 	for _, threads := range counts {
 		for _, slice := range slicesOf {
-			f, rs := storm(t, threads)
+			f, rs := storm(t, ring, 200, threads)
 			const end = 30_000
 			for f.Now() < end {
 				if err := f.RunUntil(context.Background(), min(f.Now()+min(slice, end), end)); err != nil {
@@ -134,6 +134,58 @@ func TestSameEventsForAnyThreadsAndSlices(t *testing.T) {
 				want = got
 			} else if !slices.Equal(got, want) {
 				t.Errorf("%d threads, slices of %v: other events than with one thread", threads, slice)
+			}
+		}
+	}
+}
+
+// Switches of two sides, and hosts, that send to one another.
+const square = `graph: {rate: 40Gbps, delay: 100ps, switches: [{name: a}, {name: b}, {name: c}, {name: d}],
+  hosts: [{name: x, on: a}, {name: y, on: a}, {name: z, on: c}], links: [{a: a, b: b}, {a: b, b: c, delay: 170ps}, {a: c, b: d}, {a: d, b: a, delay: 7ns}]}`
+
+func TestSameEventsForOneSideAndTwo(t *testing.T) {
+	const end = 60_000
+	var want []uint64
+	for _, sides := range []int{1, 2} {
+		for _, threads := range []int{1, 2} {
+			for _, slice := range []vtime.Time{end, 137, 1037} {
+				f, rs := storm(t, square, 20, threads)
+				f.engine.crew.sides = f.oneSide()
+				if sides == 2 {
+					f.engine.crew.sides = f.twoSides()
+				}
+				for _, r := range rs {
+					r.skip = 0
+				}
+				for _, name := range []string{"x", "y", "z"} {
+					n := f.topo.NodeByName(name)
+					r := newRecorder(n, f.engine.nodes[n.ID])
+					f.engine.nodes[n.ID].impl = r
+					for i := range 100 {
+						f.engine.nodes[n.ID].At(vtime.Time(97*i), r, 20)
+					}
+					if name == "x" { // when all has been quiet
+						f.engine.nodes[n.ID].At(end-10_000, r, 60)
+					}
+					rs = append(rs, r)
+				}
+				for f.Now() < end {
+					if err := f.RunUntil(context.Background(), min(f.Now()+slice, end)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var got []uint64
+				for _, r := range rs {
+					got = append(got, r.hash)
+					if r.n < 100 {
+						t.Fatalf("a node handled only %d events", r.n)
+					}
+				}
+				if want == nil {
+					want = got
+				} else if !slices.Equal(got, want) {
+					t.Errorf("%d sides, %d threads, slices of %v: other events", sides, threads, slice)
+				}
 			}
 		}
 	}
@@ -214,7 +266,7 @@ func TestOneInstantHasTimersThenFramesByPort(t *testing.T) {
 }
 
 func TestRunUntilHandlesEventsUpToAndAtItsTime(t *testing.T) {
-	f, rs := storm(t, 1)
+	f, rs := storm(t, ring, 200, 1)
 	rs[1].keep = true
 	if err := f.RunUntil(context.Background(), 30); err != nil {
 		t.Fatal(err)
@@ -228,7 +280,7 @@ func TestRunUntilHandlesEventsUpToAndAtItsTime(t *testing.T) {
 }
 
 func TestCancelledRunStopsAndMayGoOn(t *testing.T) {
-	f, rs := storm(t, 2)
+	f, rs := storm(t, ring, 200, 2)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := f.RunUntil(ctx, 30_000); err != nil {
@@ -242,7 +294,7 @@ func TestCancelledRunStopsAndMayGoOn(t *testing.T) {
 	if err := f.RunUntil(context.Background(), 30_000); err != nil {
 		t.Fatal(err)
 	}
-	whole, ws := storm(t, 1)
+	whole, ws := storm(t, ring, 200, 1)
 	if err := whole.RunUntil(context.Background(), 30_000); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +306,7 @@ func TestCancelledRunStopsAndMayGoOn(t *testing.T) {
 }
 
 func TestLateOrOverlappingFramesAreBugs(t *testing.T) {
-	f, rs := storm(t, 1)
+	f, rs := storm(t, ring, 200, 1)
 	_ = f
 	mustPanic := func(what string, do func()) {
 		t.Helper()

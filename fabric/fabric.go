@@ -105,7 +105,7 @@ func New(cfg Config) (*Fabric, error) {
 		f.coflows = newCoordinator(f, cfg.Hosts.Coflows)
 	}
 	f.engine.crew.size = min(max(cfg.Threads, 1), runtime.GOMAXPROCS(0))
-	f.engine.crew.least, f.engine.crew.groups = fewEvents, f.groups()
+	f.engine.crew.least, f.engine.crew.sides = fewEvents, f.sides()
 	if err := f.populate(cfg.Switch); err != nil {
 		return nil, err
 	}
@@ -167,20 +167,6 @@ func (f *Fabric) wire() error {
 		}
 	}
 	return nil
-}
-
-// groups returns each switch along with the hosts on it.
-func (f *Fabric) groups() []group {
-	groups := make([]group, len(f.topo.Nodes))
-	for i, n := range f.engine.nodes {
-		n.weight = uint64(len(n.in))
-		home := i
-		if tn := &f.topo.Nodes[i]; tn.Kind == topo.Host {
-			home = tn.Ports[0].Peer
-		}
-		groups[home].nodes = append(groups[home].nodes, n)
-	}
-	return slices.DeleteFunc(groups, func(g group) bool { return len(g.nodes) == 0 })
 }
 
 // populate makes hosts and switches.
