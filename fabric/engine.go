@@ -123,10 +123,10 @@ func (m mailbag) empty(do func(port int)) {
 // Pools of nodes are filled up and drained between these marks, so that
 // frames go back from where data ends to where it starts.
 const (
-	poolLow  = 64
-	poolFill = 320
-	poolKeep = 320
-	poolHigh = 640
+	poolLow  = 16
+	poolFill = 64
+	poolKeep = 64
+	poolHigh = 128
 )
 
 // run handles the node's events before time end and returns how many.
