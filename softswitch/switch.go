@@ -135,6 +135,29 @@ func (s *Switch) Lock() { s.mu.Lock() }
 // Unlock gives it back.
 func (s *Switch) Unlock() { s.mu.Unlock() }
 
+// An Urgent network forwards on a thread that has priority. Urge gives the
+// caller's thread as much until done is called, on the same goroutine.
+type Urgent interface {
+	Urge() (done func())
+}
+
+// Hold takes the switch for a control plane in between, and returns what gives it
+// back. A thread that holds the lock while it waits for a processor would have the
+// data path wait, too: where that has priority, so has the caller.
+func (s *Switch) Hold() (release func()) {
+	u, ok := s.net.(Urgent)
+	if !ok {
+		s.mu.Lock()
+		return s.mu.Unlock
+	}
+	done := u.Urge()
+	s.mu.Lock()
+	return func() {
+		s.mu.Unlock()
+		done()
+	}
+}
+
 // Now returns the switch's time.
 func (s *Switch) Now() vtime.Time { return s.net.Now() }
 

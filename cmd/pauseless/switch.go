@@ -210,6 +210,7 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 		return err
 	}
 	runner := port.NewRunner(sw, links)
+	runner.Log = log
 	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations, Memory: memory})
 	if err := preload(cmd, c, sw, srv); err != nil {
 		return errors.Join(err, closeAll(links))

@@ -159,8 +159,7 @@ func (d *device) lock() func() {
 	if !d.live {
 		return func() {}
 	}
-	d.s.sw.Lock()
-	return d.s.sw.Unlock
+	return d.s.sw.Hold()
 }
 
 // wallNanos returns nanoseconds since the epoch, for time stamps of messages

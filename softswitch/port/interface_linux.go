@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
+	"sync"
 	"sync/atomic"
-	"syscall"
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -21,13 +20,17 @@ import (
 // link does it: programs see frames as they would be on a wire.
 type ifLink struct {
 	name string
-	file *os.File // in the runtime's poller, so that Close ends Read
-	conn syscall.RawConn
-	in   *inbox
-	out  *outbox
-	// closed is set by Close: what calls that are under way fail with then is
-	// not always os.ErrClosed.
-	closed atomic.Bool
+	fd   int // frames come in by; not in the runtime's poller: see poller
+	tx   int // frames go out by; it takes none in, and nobody waits for it
+
+	reading sync.Mutex // guards in and, for a Read, the socket
+	in      *inbox     // of Read
+	event   int        // tells a Read that waits of Close
+
+	writing sync.Mutex // guards out and, for a Write, the socket
+	out     *outbox
+
+	closed atomic.Bool // set by Close
 }
 
 // OpenInterface opens a network interface, in promiscuous mode. It needs
@@ -62,9 +65,15 @@ func OpenInterface(name string) (Link, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("interface %s: %w", name, err), unix.Close(fd))
 	}
-	l := &ifLink{name: name, file: os.NewFile(uintptr(fd), name), in: newInbox(), out: newOutbox()}
-	if l.conn, err = l.file.SyscallConn(); err != nil {
-		return nil, errors.Join(err, l.file.Close())
+	l := &ifLink{name: name, fd: fd, tx: -1, event: -1, out: newOutbox()}
+	if l.tx, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err == nil {
+		err = unix.Bind(l.tx, &unix.SockaddrLinklayer{Ifindex: ifi.Index})
+	}
+	if err == nil {
+		l.event, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("interface %s: %w", name, err), l.Close())
 	}
 	return l, nil
 }
@@ -75,27 +84,30 @@ func htons(x uint16) uint16 {
 	return binary.NativeEndian.Uint16(b[:])
 }
 
-// Read implements Link.
+// Read implements Link. A switch reads its interfaces with a poller instead.
 func (l *ifLink) Read(b *Batch) error {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if l.in == nil {
+		l.in = newInbox()
+	}
 	for b.Len() == 0 {
-		var n int
-		var rerr error
-		err := l.conn.Read(func(fd uintptr) bool {
-			n, rerr = mmsg(unix.SYS_RECVMMSG, fd, l.in.msgs[:])
-			return !errors.Is(rerr, unix.EAGAIN)
-		})
-		switch {
-		case err != nil && l.closed.Load():
+		if l.closed.Load() {
 			return net.ErrClosed
-		case err != nil:
-			return fmt.Errorf("interface %s: %w", l.name, err)
-		case errors.Is(rerr, unix.ENETDOWN), errors.Is(rerr, unix.EINTR):
-			continue // the interface may come up again
-		case rerr != nil:
-			return fmt.Errorf("interface %s: %w", l.name, rerr)
 		}
-		for i := range n {
-			l.in.add(i, b)
+		n, err := l.in.receive(l)
+		if err != nil {
+			return err
+		}
+		for _, f := range l.in.frames(n, nil) {
+			b.Add(f)
+		}
+		if n > 0 {
+			continue
+		}
+		wait := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}, {Fd: int32(l.event), Events: unix.POLLIN}}
+		if _, err := unix.Poll(wait, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("interface %s: %w", l.name, err)
 		}
 	}
 	return nil
@@ -130,25 +142,20 @@ func vlanTag(oob []byte) (tag [4]byte, ok bool) {
 // Write implements Link. A frame that the interface has no room for is lost,
 // as on any link.
 func (l *ifLink) Write(frames []*packet.Frame) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.closed.Load() {
+		return net.ErrClosed
+	}
 	for len(frames) > 0 {
 		n := l.out.fill(frames)
 		for sent := 0; sent < n; {
-			var k int
-			var serr error
-			err := l.conn.Write(func(fd uintptr) bool {
-				k, serr = mmsg(unix.SYS_SENDMMSG, fd, l.out.msgs[sent:n])
-				return true
-			})
-			switch {
-			case err != nil && l.closed.Load():
-				return net.ErrClosed
+			switch k, err := mmsg(unix.SYS_SENDMMSG, l.tx, l.out.msgs[sent:n]); {
+			case errors.Is(err, unix.EINTR):
+			case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENETDOWN), errors.Is(err, unix.EMSGSIZE), errors.Is(err, unix.EINVAL):
+				sent++ // longer than the MTU, or no room: as the kernel has counted it
 			case err != nil:
 				return fmt.Errorf("interface %s: %w", l.name, err)
-			case errors.Is(serr, unix.EINTR):
-			case errors.Is(serr, unix.EAGAIN), errors.Is(serr, unix.ENOBUFS), errors.Is(serr, unix.ENETDOWN), errors.Is(serr, unix.EMSGSIZE), errors.Is(serr, unix.EINVAL):
-				sent++ // longer than the MTU, or no room: as the kernel has counted it
-			case serr != nil:
-				return fmt.Errorf("interface %s: %w", l.name, serr)
 			default:
 				sent += k
 			}
@@ -160,9 +167,21 @@ func (l *ifLink) Write(frames []*packet.Frame) error {
 
 // Close implements Link.
 func (l *ifLink) Close() error {
-	l.closed.Store(true)
-	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return err
+	if l.closed.Swap(true) {
+		return nil
 	}
-	return nil
+	var err error
+	if l.event >= 0 {
+		_, err = unix.Write(l.event, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	}
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	for _, fd := range []int{l.fd, l.tx, l.event} {
+		if fd >= 0 {
+			err = errors.Join(err, unix.Close(fd))
+		}
+	}
+	return err
 }

@@ -3,6 +3,8 @@
 package port
 
 import (
+	"errors"
+	"fmt"
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -13,11 +15,11 @@ import (
 // which package unix has no functions for.
 
 // outMsgs and inMsgs are how many frames one call gives or takes at most. A frame
-// that is taken needs room for the longest that the kernel may hand over: 1 MB a
-// port, which counts against the switch's memory whether it is used or not.
+// that is taken needs room for the longest that the kernel may hand over: 2 MB a
+// switch, whatever its ports.
 const (
 	outMsgs = batchFrames
-	inMsgs  = 16
+	inMsgs  = 32
 )
 
 // mmsghdr is struct mmsghdr: a message, and how many bytes were received.
@@ -26,10 +28,11 @@ type mmsghdr struct {
 	n uint32
 }
 
-// mmsg is recvmmsg or sendmmsg on a socket that does not block. It returns how
-// many messages there were; an error is that of the first.
-func mmsg(call, fd uintptr, msgs []mmsghdr) (int, error) {
-	n, _, errno := unix.Syscall6(call, fd, uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), 0, 0, 0)
+// mmsg is recvmmsg or sendmmsg on a socket that does not block, which is why Go's
+// scheduler is not told of the call. It returns how many messages there were; an
+// error is that of the first.
+func mmsg(call uintptr, fd int, msgs []mmsghdr) (int, error) {
+	n, _, errno := unix.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), 0, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -42,12 +45,13 @@ type inbox struct {
 	iovs [inMsgs]unix.Iovec
 	oobs [inMsgs][64]byte // auxiliary data
 	bufs []byte           // a virtio_net_hdr and a frame each
+	cut  *Batch           // frames that were not complete
 }
 
 const inboxFrame = vnetLen + maxFrame
 
 func newInbox() *inbox {
-	in := &inbox{bufs: make([]byte, inMsgs*inboxFrame)}
+	in := &inbox{bufs: make([]byte, inMsgs*inboxFrame), cut: &Batch{}}
 	for i := range in.msgs {
 		in.iovs[i].Base = &in.bufs[i*inboxFrame]
 		in.iovs[i].SetLen(inboxFrame)
@@ -59,35 +63,55 @@ func newInbox() *inbox {
 	return in
 }
 
-// add adds the frame of a message to a batch, and makes room for another.
-func (in *inbox) add(i int, b *Batch) {
-	m := &in.msgs[i]
-	data, oob := in.bufs[i*inboxFrame:][:m.n], in.oobs[i][:m.Controllen]
-	m.SetControllen(len(in.oobs[i]))
-	if len(data) < vnetLen+packet.EthernetLen {
-		return
+// receive takes the frames that wait at a link, and returns how many.
+func (in *inbox) receive(l *ifLink) (int, error) {
+	n, err := mmsg(unix.SYS_RECVMMSG, l.fd, in.msgs[:])
+	switch {
+	case err == nil, errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR), errors.Is(err, unix.ENETDOWN):
+		return n, nil // an interface that is down may come up again
 	}
-	frame := data[vnetLen:]
-	if tag, ok := vlanTag(oob); ok {
-		frame = insertTag(frame, tag)
+	return 0, fmt.Errorf("interface %s: %w", l.name, err)
+}
+
+// frames appends the frames of n messages to a list, and makes room for others.
+// The frames are there until the next call of receive.
+func (in *inbox) frames(n int, list [][]byte) [][]byte {
+	in.cut.reset()
+	for i := range n {
+		m := &in.msgs[i]
+		data, oob := in.bufs[i*inboxFrame:][:m.n], in.oobs[i][:m.Controllen]
+		m.SetControllen(len(in.oobs[i]))
+		if len(data) < vnetLen+packet.EthernetLen {
+			continue
+		}
+		head, frame := data[:vnetLen], data[vnetLen:]
+		if tag, ok := vlanTag(oob); ok {
+			frame = insertTag(frame, tag)
+		}
+		if complete(head) {
+			list = append(list, frame)
+			continue
+		}
+		first := in.cut.Len()
+		finishOffload(head, frame, in.cut)
+		for j := first; j < in.cut.Len(); j++ {
+			list = append(list, in.cut.Frame(j))
+		}
 	}
-	finishOffload(data[:vnetLen], frame, b)
+	return list
 }
 
 // outbox is frames that go out.
 type outbox struct {
 	msgs [outMsgs]mmsghdr
-	iovs [outMsgs][2]unix.Iovec
-	head [vnetLen]byte // nothing is left undone
+	iovs [outMsgs]unix.Iovec
 }
 
 func newOutbox() *outbox {
 	o := &outbox{}
 	for i := range o.msgs {
-		o.iovs[i][0].Base = &o.head[0]
-		o.iovs[i][0].SetLen(vnetLen)
-		o.msgs[i].Iov = &o.iovs[i][0]
-		o.msgs[i].SetIovlen(2)
+		o.msgs[i].Iov = &o.iovs[i]
+		o.msgs[i].SetIovlen(1)
 	}
 	return o
 }
@@ -100,8 +124,8 @@ func (o *outbox) fill(frames []*packet.Frame) int {
 		if f.Elided > 0 {
 			data = wire(f)
 		}
-		o.iovs[i][1].Base = unsafe.SliceData(data)
-		o.iovs[i][1].SetLen(len(data))
+		o.iovs[i].Base = unsafe.SliceData(data)
+		o.iovs[i].SetLen(len(data))
 	}
 	return n
 }

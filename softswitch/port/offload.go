@@ -43,6 +43,9 @@ func insertTag(frame []byte, tag [4]byte) []byte {
 // vnetLen is the length of struct virtio_net_hdr.
 const vnetLen = 10
 
+// complete reports whether a frame is as it would be on a wire.
+func complete(vnet []byte) bool { return vnet[0]&vnetNeedsCsum == 0 && vnet[1]&^gsoECN == gsoNone }
+
 // finishOffload adds a frame to a batch as it would be on a wire: with its
 // checksum, and in segments.
 func finishOffload(vnet, frame []byte, b *Batch) {

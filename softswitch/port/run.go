@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -33,13 +35,17 @@ type Runner struct {
 	batch   [][]byte // frames of the batch that is taken
 	out     map[int][]*packet.Frame
 	dirty   []int // ports with something in out, in order
-	wake    chan struct{}
+	urgent  atomic.Bool
+	waiter  waiter         // while the switch runs
 	lost    map[int]uint64 // frames that a link did not take
+
+	// Log is told what the switch has to do without. It is set before Run.
+	Log *slog.Logger
 }
 
 // NewRunner attaches a switch to links, by number of the port.
 func NewRunner(sw *softswitch.Switch, links map[int]Link) *Runner {
-	r := &Runner{sw: sw, links: links, start: time.Now(), out: map[int][]*packet.Frame{}, wake: make(chan struct{}, 1), lost: map[int]uint64{}}
+	r := &Runner{sw: sw, links: links, start: time.Now(), out: map[int][]*packet.Frame{}, lost: map[int]uint64{}, Log: slog.New(slog.DiscardHandler)}
 	sw.Attach(r)
 	return r
 }
@@ -67,9 +73,8 @@ func (r *Runner) poke() {
 	if r.inSlice {
 		return
 	}
-	select {
-	case r.wake <- struct{}{}:
-	default:
+	if r.waiter != nil {
+		r.waiter.wake()
 	}
 }
 
@@ -81,6 +86,14 @@ func (r *Runner) Send(port int, f *packet.Frame, _ vtime.Time) {
 	}
 	r.out[port] = append(r.out[port], f)
 	r.poke()
+}
+
+// Urge implements softswitch.Urgent.
+func (r *Runner) Urge() (done func()) {
+	if !r.urgent.Load() {
+		return func() {}
+	}
+	return urge()
 }
 
 // Frames implements softswitch.Network.
@@ -96,73 +109,161 @@ var ErrDone = errors.New("all ports have ended")
 
 // Run lets the switch run until ctx is done, a link fails, or no link will
 // bring any more frames. It closes the links.
-func (r *Runner) Run(ctx context.Context) (err error) {
-	full, empty := make(chan *Batch, 2*len(r.links)), make(chan *Batch, 2*len(r.links)+1)
-	for range 2 * len(r.links) {
-		empty <- NewBatch()
+func (r *Runner) Run(ctx context.Context) error {
+	w, err := newWaiter(r.links)
+	if err != nil {
+		return errors.Join(err, r.closeLinks())
 	}
+	ended := make(chan error)
+	go func() { ended <- r.loop(ctx, w) }() // whose thread may be one of its own
+	return <-ended
+}
+
+func (r *Runner) closeLinks() error {
+	var err error
+	for _, l := range r.links {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+func (r *Runner) loop(ctx context.Context, w waiter) (err error) {
+	r.urgent.Store(w.begin(r.Log))
+	full, empty := make(chan *Batch, 2*len(r.links)), make(chan *Batch, 2*len(r.links))
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
 	for number, l := range r.links {
-		readers.Go(func() { read(number, l, full, empty, stop) })
+		if w.polled(l) {
+			continue
+		}
+		empty <- NewBatch()
+		empty <- NewBatch()
+		readers.Go(func() { read(number, l, full, empty, stop, w) })
 	}
+	r.setWaiter(w)
+	woken := context.AfterFunc(ctx, w.wake)
 	defer func() {
+		woken()
+		r.setWaiter(nil)
 		close(stop)
-		for _, l := range r.links {
-			err = errors.Join(err, l.Close())
-		}
+		err = errors.Join(err, r.closeLinks())
 		readers.Wait()
+		err = errors.Join(err, w.close())
 	}()
-	timer := time.NewTimer(time.Hour)
 	open := len(r.links)
-	for {
-		var b *Batch
-		select {
-		case b = <-full:
-		case <-timer.C:
-		case <-r.wake:
-		case <-ctx.Done():
-			return nil
-		}
-		r.sw.Lock()
-		r.inSlice = true
-		for n := 0; b != nil; n++ {
-			ended, err := r.take(b)
-			if err != nil {
-				r.inSlice = false
-				r.sw.Unlock()
-				return err
-			}
-			if ended {
-				open--
-			}
-			b.reset()
-			empty <- b
-			b = nil
-			if n < 8 { // a controller waits no longer than this
-				select {
-				case b = <-full:
-				default:
-				}
-			}
-		}
-		r.fire()
-		err := r.flush()
-		next := r.events.Next()
-		r.inSlice = false
-		r.sw.Unlock()
+	for ctx.Err() == nil {
+		ended, next, err := r.slice(w, full, empty)
 		if err != nil {
 			return err
 		}
-		if open == 0 && next == vtime.Never {
+		if open -= ended; open == 0 && next == vtime.Never {
 			return ErrDone
 		}
-		timer.Reset(r.wait(next))
+		d := r.wait(next)
+		if len(full) > 0 {
+			d = 0
+		}
+		if err := w.wait(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Runner) setWaiter(w waiter) {
+	r.sw.Lock()
+	defer r.sw.Unlock()
+	r.waiter = w
+}
+
+// slice lets the switch work on what has come, under its lock. It returns how
+// many links have ended, and when the next event is due.
+func (r *Runner) slice(w waiter, full, empty chan *Batch) (ended int, next vtime.Time, err error) {
+	r.sw.Lock()
+	defer r.sw.Unlock()
+	r.inSlice = true
+	defer func() { r.inSlice = false }()
+	if err := w.take(r); err != nil {
+		return 0, 0, err
+	}
+	for range 8 { // a controller waits no longer than this
+		select {
+		case b := <-full:
+			end, err := r.take(b)
+			if err != nil {
+				return 0, 0, err
+			}
+			if end {
+				ended++
+			}
+			b.reset()
+			empty <- b
+			continue
+		default:
+		}
+		break
+	}
+	r.fire()
+	return ended, r.events.Next(), r.flush()
+}
+
+// A waiter is what the loop waits with.
+type waiter interface {
+	// begin is called by the goroutine that will wait. It reports whether its thread
+	// has priority from now on.
+	begin(log *slog.Logger) (urgent bool)
+	// wait returns after a call of wake, when there is something to take, after d,
+	// or for no reason.
+	wait(d time.Duration) error
+	wake()
+	// take gives the switch the frames that have come by links for which polled is
+	// true. The others are read by goroutines.
+	take(r *Runner) error
+	polled(l Link) bool
+	close() error
+}
+
+// chanWaiter waits for goroutines only.
+type chanWaiter struct {
+	woken chan struct{}
+	timer *time.Timer
+}
+
+func newChanWaiter() *chanWaiter {
+	return &chanWaiter{make(chan struct{}, 1), time.NewTimer(time.Hour)}
+}
+
+func (*chanWaiter) begin(*slog.Logger) bool { return false }
+
+func (w *chanWaiter) wait(d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	w.timer.Reset(d)
+	select {
+	case <-w.woken:
+	case <-w.timer.C:
+	}
+	return nil
+}
+
+func (w *chanWaiter) wake() {
+	select {
+	case w.woken <- struct{}{}:
+	default:
 	}
 }
 
+func (*chanWaiter) take(*Runner) error { return nil }
+func (*chanWaiter) polled(Link) bool   { return false }
+
+func (w *chanWaiter) close() error {
+	w.timer.Stop()
+	return nil
+}
+
 // read hands over batches of frames from a link.
-func read(number int, l Link, full, empty chan *Batch, stop chan struct{}) {
+func read(number int, l Link, full, empty chan *Batch, stop chan struct{}, w waiter) {
 	for {
 		var b *Batch
 		select {
@@ -178,6 +279,7 @@ func read(number int, l Link, full, empty chan *Batch, stop chan struct{}) {
 		case <-stop:
 			return
 		}
+		w.wake()
 		if ended {
 			return
 		}
@@ -186,17 +288,11 @@ func read(number int, l Link, full, empty chan *Batch, stop chan struct{}) {
 
 // take gives a batch to the switch. It reports whether the link has ended.
 func (r *Runner) take(b *Batch) (ended bool, err error) {
-	r.now = max(r.now, r.elapsed())
 	r.batch = r.batch[:0]
 	for i := range b.Len() {
 		r.batch = append(r.batch, b.Frame(i))
 	}
-	r.sw.Prefetch(r.batch)
-	for i := range b.Len() {
-		f := r.pool.Get()
-		f.Data = append(f.Data, b.Frame(i)...)
-		r.sw.Receive(b.port, f)
-	}
+	r.receive(b.port, r.batch)
 	switch {
 	case b.err == nil:
 		return false, nil
@@ -204,6 +300,17 @@ func (r *Runner) take(b *Batch) (ended bool, err error) {
 		return true, nil
 	}
 	return true, fmt.Errorf("port %d: %w", b.port, b.err)
+}
+
+// receive gives frames of a port to the switch, which keeps nothing of them.
+func (r *Runner) receive(port int, frames [][]byte) {
+	r.now = max(r.now, r.elapsed())
+	r.sw.Prefetch(frames)
+	for _, data := range frames {
+		f := r.pool.Get()
+		f.Data = append(f.Data, data...)
+		r.sw.Receive(port, f)
+	}
 }
 
 // fire fires the events whose time has come.
