@@ -118,7 +118,9 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	c.a.free -= n
 	c.a.mu.Unlock()
 	c.a.held.Store(v, n)
+	done := c.a.s.takePlace()
 	err := c.CodecV2.Unmarshal(data, v)
+	done()
 	if err != nil {
 		c.a.release(v)
 	}

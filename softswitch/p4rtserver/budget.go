@@ -4,6 +4,7 @@ package p4rtserver
 
 import (
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -18,9 +19,9 @@ import (
 // DefaultMemory is Options.Memory if that is zero.
 const DefaultMemory = 4_000_000_000
 
-// callPlaces is how many calls that take long are worked on at once: the data path
-// shares its processors with them.
-const callPlaces = 2
+// callPlaces is how many calls that take long are worked on at once, decoding their
+// messages included: one processor stays for the data path.
+var callPlaces = max(1, min(runtime.NumCPU()-1, 4))
 
 // Every size that a peer decides has a bound. docs/security.md has this table.
 const (
