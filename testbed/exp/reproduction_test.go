@@ -94,6 +94,7 @@ var lines = []struct{ figure, experiments, page string }{
 func TestReproductionSaysWhatCameOut(t *testing.T) {
 	tallies := make(map[string]tally) // by file
 	var claims strings.Builder
+	var causes struct{ shown, open, unknown int }
 	missing := make(map[string]bool) // at the paper's scale
 	for _, name := range Names() {
 		s, err := Load(name)
@@ -116,7 +117,15 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 			n := tally{partial: o.Partial}
 			for i := range o.Claims {
 				n.add(o.Claims[i].Verdict)
-				writeClaim(&claims, o, other, &o.Claims[i])
+				switch why := writeClaim(&claims, o, other, &o.Claims[i]); {
+				case !o.Claims[i].Claim.Paper.Given || o.Claims[i].Verdict == result.Holds:
+				case why == notKnown:
+					causes.unknown++
+				case why == openWithPaper:
+					causes.open++
+				default:
+					causes.shown++
+				}
 			}
 			tallies[o.File()] = n
 		}
@@ -171,16 +180,19 @@ How many claims hold, are refuted, and are inconclusive, at the two scales. A st
 	}
 	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are run, %d of them at the paper's scale.\n", len(lines), run, full)
 	writeCosts(t, &b, missing)
-	fmt.Fprint(&b, `
+	fmt.Fprintf(&b, `
 ## Claims
 
-A row for each claim and scale: the effect that the paper states, ours with its 95 % interval, paired by seed, and the verdict. The last
+A row for each claim and scale: the effect that the paper states, ours with its 95 %% interval, paired by seed, and the verdict. The last
 column has the cause where an experiment shows it; "not known" is said of claims with an effect in the paper that do not hold here.
-Of a verdict that is open, it says whether our interval has the paper's effect in it.
+Of a verdict that is open, it says whether our interval has the paper's effect in it, which is no cause.
 
-| experiment | claim | paper | here | 95 % interval | seeds | verdict | cause |
+Of the claims with an effect in the paper that do not hold, %d have a cause that an experiment shows, %d are open with the paper's effect
+in the interval, and of %d the cause is not known.
+
+| experiment | claim | paper | here | 95 %% interval | seeds | verdict | cause |
 |---|---|---:|---:|---:|---:|---|---|
-`)
+`, causes.shown, causes.open, causes.unknown)
 	b.WriteString(claims.String())
 	golden.Check(t, "../../docs/reproduction.md", []byte(b.String()))
 	readme, err := os.ReadFile("../../README.md")
@@ -264,7 +276,8 @@ func (n *tally) add(verdict string) {
 	}
 }
 
-func writeClaim(b *strings.Builder, o, paper *result.Outcome, c *result.Judged) {
+// writeClaim writes the row of a claim and returns its cause.
+func writeClaim(b *strings.Builder, o, paper *result.Outcome, c *result.Judged) string {
 	text := c.Text
 	if c.Point != "" {
 		text += ", " + c.Point
@@ -276,7 +289,9 @@ func writeClaim(b *strings.Builder, o, paper *result.Outcome, c *result.Judged) 
 	if c.Why != "" {
 		verdict += ": " + c.Why
 	}
-	fmt.Fprintf(b, "| [%s](results/%s.md) | %s | %s | %s | %s | %d | %s | %s |\n", o.File(), o.File(), text, c.Claim.Paper, share(c.Effect), interval(c), c.Seeds, verdict, cause(o, paper, c))
+	why := cause(o, paper, c)
+	fmt.Fprintf(b, "| [%s](results/%s.md) | %s | %s | %s | %s | %d | %s | %s |\n", o.File(), o.File(), text, c.Claim.Paper, share(c.Effect), interval(c), c.Seeds, verdict, why)
+	return why
 }
 
 type cost struct {
@@ -380,29 +395,72 @@ func kept(t *testing.T, name, scale string) *result.Outcome {
 	return &o
 }
 
-// shown are causes that an experiment of their own shows: why claims of an
-// experiment, or of all whose name begins so, do not hold.
-var shown = []struct {
-	experiment   string
-	metric, than string // of the claim; any, if empty
-	idle         bool   // only of claims that rest on runs without pauses: see idle
-	by, cause    string
-	proof        string // the metric whose claims in by must all hold; any, if empty
-}{
-	{"pcn-fig17", "jain", "", false, "pcn-fig17-period", "the time between two reports, in which a flow at its fair share has one packet", ""},
-	{"rlb-", "", "", true, "rlb-fig3-victims", "no port is paused there, so there is nothing to avoid; where one is, fewer flows stall", "stalled_flows"},
-	{"plb-", "", "", true, "plb-fig2-victims", "no port is paused there, so there is nothing to avoid; where one is, flows are shorter", "avg_fct_us"},
-	{"clb-", "stalled_ratio", "", true, "clb-fig9-mixed", "no port is paused there, so there is nothing to avoid; where ports are, fewer flows stall", "stalled_flows"},
-	{"clb-fig9", "avg_cct_us", "conga", false, "clb-nic", "go-back-N: per packet, as the paper has it, with hosts that place packets out of order, coflows are shorter", ""},
-	{"clb-fig10", "avg_cct_us", "conga", false, "clb-nic", "go-back-N: per packet, as the paper has it, with hosts that place packets out of order, coflows are shorter", ""},
-	{"clb-", "", "", true, "clb-fig9-mixed", "no port is paused there, so there is nothing to avoid; where ports are, coflows are shorter", "avg_cct_us"},
+// A known cause is why claims of an experiment do not hold, as an experiment of
+// its own shows.
+type known struct {
+	experiment                string // or the beginning of the names of several: "rlb-"
+	metric, with, than, point string // of the claim; any, if empty. The point has this in it
+	idle                      bool   // only of claims that rest on runs in which hardly a flow meets a pause: see idle
+	flat                      bool   // only of claims whose opposite is not true either
+	cause                     string // after what idle says, if it is asked
+	by                        string
+	proof                     proof
+}
+
+// A proof names the claims of an experiment that must all hold, by metric and
+// arms; any, if empty.
+type proof struct{ metric, with, than string }
+
+func (p proof) has(c *result.Judged) bool {
+	_, metric := c.Claim.Relation()
+	return (p.metric == "" || p.metric == metric) && (p.with == "" || p.with == c.Claim.With) && (p.than == "" || p.than == c.Claim.Than)
+}
+
+const (
+	victims  = "so there is nothing to avoid; where one path is paused, fewer flows stall"
+	together = "an incast takes all paths to its receiver, so that all are warned of together; "
+	reorder  = together + "leaving one puts packets out of order that were not"
+	nowhere  = together + "leaving one changes neither order nor completion times"
+	moves    = "flows that are moved for a long round trip: with ECMP, which moves none, they take less time than with PLB, and with a PLB that moves them for pauses only, too"
+	nics     = "go-back-N: per packet, as the paper has it, with hosts that place packets out of order, coflows are shorter"
+	bursts   = "incasts of 64 KB are sent before any control acts: alone they make as many PAUSE frames with each of them as with none"
+	growth   = "algorithm 2 goes by growth before it goes by length: by length alone, coflows are as short as with Hermes"
+)
+
+// shown are the known causes; of several that fit, the first is told.
+var shown = []known{
+	{experiment: "pcn-fig17", metric: "jain", cause: "the time between two reports, in which a flow at its fair share has one packet", by: "pcn-fig17-period"},
+	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", cause: "a burst takes 183 us on its receiver's link, and not 624 us with any of them: so much cannot be gained", by: "pcn-fig12-bound"},
+	{experiment: "pcn-fig14-w1", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
+	{experiment: "pcn-fig14-w2", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
+	{experiment: "pcn-abstract", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
+	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "what is lost without PFC is sent again; with a buffer that nothing overflows, flows are shorter", by: "rlb-fig3-loss"},
+	{experiment: "rlb-", idle: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "letflow-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow"}},
+	{experiment: "rlb-fig12", with: "letflow-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "hermes-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes"}},
+	{experiment: "rlb-fig12", with: "hermes-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes"}},
+	{experiment: "rlb-fig12-incast", with: "rlb-letflow", point: "go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "drill-rlb", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill"}},
+	{experiment: "rlb-fig12", with: "drill-rlb", point: "incast 4MB, nic go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill"}},
+	{experiment: "rlb-fig12-incast", with: "rlb-drill", point: "go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill"}},
+	{experiment: "plb-", idle: true, cause: "so there is nothing to avoid; where one path is paused, flows are shorter", by: "plb-fig2-victims", proof: proof{metric: "avg_fct_us"}},
+	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still"},
+	{experiment: "plb-fig7-webserver", than: "hermes", cause: moves, by: "plb-fig7-still"},
+	{experiment: "clb-fig11", metric: "stalled_ratio", than: "conga", cause: "flows of a coflow meet on the link of its one receiver; with 15 receivers fewer stall, and fewer than with CONGA", by: "clb-fig11-receivers", proof: proof{metric: "stalled_ratio", than: "conga"}},
+	{experiment: "clb-fig11", than: "varys", cause: "with Varys, hosts take turns on the receiver's link, whatever switches do: over CLB, too, flows do not stall then", by: "clb-fig11-receivers", proof: proof{with: "clb-varys"}},
+	{experiment: "clb-", metric: "stalled_ratio", idle: true, cause: "so there is nothing to avoid; where ports are paused, fewer flows stall", by: "clb-fig9-mixed", proof: proof{metric: "stalled_flows"}},
+	{experiment: "clb-fig9", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
+	{experiment: "clb-fig10", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
+	{experiment: "clb-fig9", metric: "avg_cct_us", than: "hermes", point: "400ns", cause: growth, by: "clb-fig9-growth", proof: proof{with: "clb-length"}},
+	{experiment: "clb-", idle: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
 }
 
 func TestCausesAreShown(t *testing.T) {
 	for _, s := range shown {
 		n := 0
 		for _, c := range kept(t, s.by, scenario.Small).Claims {
-			if _, metric := c.Claim.Relation(); s.proof != "" && metric != s.proof {
+			if !s.proof.has(&c) {
 				continue
 			}
 			n++
@@ -411,10 +469,16 @@ func TestCausesAreShown(t *testing.T) {
 			}
 		}
 		if n == 0 {
-			t.Errorf("%s has no claim about %s", s.by, s.proof)
+			t.Errorf("%s has no claims of %+v", s.by, s.proof)
 		}
 	}
 }
+
+// What stands where no experiment shows a cause.
+const (
+	notKnown      = "not known"
+	openWithPaper = "open: the interval has the paper's effect in it"
+)
 
 // cause says why a claim does not hold, as far as an experiment shows it. One
 // that does not hold with go-back-N, or at the small scale, and does if nothing
@@ -426,22 +490,40 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 	if holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)) {
 		return "go-back-N: it holds with hosts that place packets out of order"
 	}
+	if holds(o, c, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)) {
+		return "hosts that place packets out of order: it holds with go-back-N"
+	}
 	if paper != nil && holds(paper, c, c.Point) {
 		return "the small scale: it holds at the paper's"
 	}
+	if alike(o, c) {
+		return "both did the same in every run: what sets them apart never acted"
+	}
 	_, metric := c.Claim.Relation()
 	for _, s := range shown {
-		if o.Experiment != s.by && strings.HasPrefix(o.Experiment, s.experiment) && (s.metric == "" || s.metric == metric) && (s.than == "" || s.than == c.Claim.Than) && (!s.idle || idle(o, c)) {
-			return fmt.Sprintf("%s: [%s](results/%s.md)", s.cause, s.by, s.by)
+		why := ""
+		if s.idle {
+			if why = idle(o, c); why == "" {
+				continue
+			}
+			why += ", "
+		}
+		if s.flat && opposite(c) {
+			continue
+		}
+		of := o.Experiment == s.experiment || strings.HasSuffix(s.experiment, "-") && strings.HasPrefix(o.Experiment, s.experiment)
+		if of && o.Experiment != s.by && strings.Contains(c.Point, s.point) &&
+			(s.metric == "" || s.metric == metric) && (s.with == "" || s.with == c.Claim.With) && (s.than == "" || s.than == c.Claim.Than) {
+			return fmt.Sprintf("%s%s: [%s](results/%s.md)", why, s.cause, s.by, s.by)
 		}
 	}
 	switch paper := c.Claim.Paper; {
 	case !paper.Given:
 		return ""
 	case c.Verdict == result.Inconclusive && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
-		return "open: the interval has the paper's effect in it"
+		return openWithPaper
 	}
-	return "not known"
+	return notKnown
 }
 
 // holds reports whether a claim holds at another point or in another outcome.
@@ -455,27 +537,75 @@ func holds(o *result.Outcome, c *result.Judged, point string) bool {
 	return false
 }
 
-// idle reports whether the runs of a claim that compares two arms have less than
-// one PAUSE frame in the mean. Of a claim whose opposite is true it says no: that
-// is not what nothing would come to.
-func idle(o *result.Outcome, c *result.Judged) bool {
-	if c.Verdict == result.Refuted && c.Why == "" || c.Claim.With == c.Claim.Than {
-		return false
-	}
+// pointsOf returns the points of a claim.
+func pointsOf(c *result.Judged) []string {
 	at, _, _ := strings.Cut(strings.TrimPrefix(c.Point, "mean of "), " (best of")
-	points := strings.Split(at, "; ")
-	n := 0
+	return strings.Split(at, "; ")
+}
+
+// alike reports whether two arms have the same values of all metrics that both
+// have with all seeds that both have, at all points of a claim.
+func alike(o *result.Outcome, c *result.Judged) bool {
+	points, found := pointsOf(c), false
+	for i := range o.Cells {
+		a := &o.Cells[i]
+		if a.Arm != c.Claim.With || !slices.Contains(points, o.PointText(a.Point)) {
+			continue
+		}
+		for k := range o.Cells {
+			b := &o.Cells[k]
+			if i == k || b.Arm != c.Claim.Than || !slices.Equal(a.Point, b.Point) {
+				continue
+			}
+			for n, seed := range a.Seeds {
+				m := slices.Index(b.Seeds, seed)
+				for metric, values := range a.Values {
+					if m < 0 {
+						break
+					}
+					other := b.Values[metric]
+					if len(other) <= m { // a register of one of the programs
+						continue
+					}
+					if values[n] != other[m] && !(math.IsNaN(float64(values[n])) && math.IsNaN(float64(other[m]))) {
+						return false
+					}
+					found = true
+				}
+			}
+		}
+	}
+	return found
+}
+
+// opposite reports whether the opposite of a claim is true.
+func opposite(c *result.Judged) bool { return c.Verdict == result.Refuted && c.Why == "" }
+
+// idle says that hardly a flow meets a pause in the runs of a claim, with
+// either arm, or nothing. Of a claim whose opposite is true it says nothing: that
+// is not what nothing would come to.
+func idle(o *result.Outcome, c *result.Judged) string {
+	if opposite(c) || c.Claim.With == c.Claim.Than {
+		return ""
+	}
+	points := pointsOf(c)
+	why := ""
 	for i := range o.Cells {
 		l := &o.Cells[i]
 		if l.Arm != c.Claim.With && l.Arm != c.Claim.Than || !slices.Contains(points, o.PointText(l.Point)) {
 			continue
 		}
-		n++
-		if frames, ok := l.Mean["pause_frames"]; !ok || !(frames < 1) {
-			return false
+		frames, ok := l.Mean["pause_frames"]
+		switch {
+		case ok && frames < 1 && (why == "" || why == "no port is paused there"):
+			why = "no port is paused there"
+		case ok && (frames < 1 || l.Mean["stalled_flows"] < l.Mean["flows"]/100):
+			why = "fewer than one flow in a hundred meets a pause there"
+		default:
+			return ""
 		}
 	}
-	return n > 0
+	return why
 }
 
 // share writes a change.

@@ -399,8 +399,8 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 	if len(a) == 0 {
 		j.Value, j.Other = Num(math.NaN()), Num(math.NaN())
 	}
-	if len(a) > 0 && Mean(b) == 0 && difference.Low == 0 && difference.High == 0 {
-		effect = Interval{} // nothing, both times
+	if len(a) > 0 && difference.Low == 0 && difference.High == 0 {
+		effect = Interval{} // equal with every seed, also where the base cannot be told from zero
 	}
 	j.Effect, j.Low, j.High = Num(effect.Value), Num(effect.Low), Num(effect.High)
 	within := c.within()

@@ -39,6 +39,7 @@ func TestVerdictsFollowFromIntervals(t *testing.T) {
 	equal := [2][]float64{{100.5, 102.5, 97, 99.5}, {100, 103, 97.5, 99}}
 	noisy := [2][]float64{{50, 180, 60, 110}, {100, 103, 97, 99}}
 	none := [2][]float64{{0, 0, 0}, {0, 0, 0}}
+	rare := [2][]float64{{0, 3, 0}, {0, 3, 0}} // the same, though the mean cannot be told from zero
 	nothing := [2][]float64{{0, 0, 0}, {5, 7, 6}}
 	one := [2][]float64{{60}, {100}}
 	stuck := [2][]float64{{60, -1, 58}, {100, 103, 97}}
@@ -58,6 +59,8 @@ func TestVerdictsFollowFromIntervals(t *testing.T) {
 		{better, Claim{Same: "p99_fct_us"}, Refuted, ""},
 		{noisy, Claim{Less: "p99_fct_us"}, Inconclusive, "both signs"},
 		{none, Claim{Less: "pause_frames"}, Refuted, ""},
+		{rare, Claim{Less: "pause_frames"}, Refuted, "no gain of 10 % or more"},
+		{rare, Claim{Same: "pause_frames"}, Holds, ""},
 		{nothing, Claim{Less: "pause_frames"}, Holds, ""},
 		{one, Claim{Less: "p99_fct_us"}, Inconclusive, "one seed"},
 		{stuck, Claim{Less: "p99_fct_us"}, Inconclusive, "1 of its runs did not finish"},
