@@ -84,6 +84,13 @@ completions: build ## write shell completions to out/completions
 	bin/pauseless completion zsh >out/completions/_pauseless
 	bin/pauseless completion fish >out/completions/pauseless.fish
 
+.PHONY: snapshot
+GORELEASER ?= goreleaser
+snapshot: ## build the files of a release into dist, without publishing them: GORELEASER=<goreleaser v2>
+	@if command -v $(GORELEASER) >/dev/null; then \
+		$(GORELEASER) release --snapshot --clean && dist/pauseless_linux_amd64_v1/pauseless --version && dpkg-deb -I dist/*_amd64.deb; \
+	else echo "SKIP: goreleaser is not on PATH, and GORELEASER is not set"; fi
+
 golden: ## rewrite the golden files; read the diff before you commit it
 	UPDATE_GOLDEN=1 $(GO) test ./gen
 	UPDATE_GOLDEN=1 $(GO) test ./bmv2tests/schemes -run TestCommittedP4Info

@@ -42,11 +42,11 @@ func newCompileCmd() *cobra.Command {
 		Use:   "compile PROGRAM.p4",
 		Short: "Compile a P4_16 program for v1model or TNA to JSON and P4Info",
 		Long: `Compile a P4_16 program of the v1model architecture to BMv2 JSON, or one of the
-Tofino Native Architecture to what "pauseless switch" runs: the architecture is
-that which the program includes.
+Tofino Native Architecture for "pauseless switch". The file that the program
+includes, v1model.p4 or tna.p4, decides which.
 
 Without -o, --p4info and --print the program is only checked. The files core.p4,
-v1model.p4 and tna.p4 come with the compiler; those found by -I are taken first.
+v1model.p4 and tna.p4 are built in; files found by -I take precedence.
 P4Info is written as text, or in binary to a file whose name ends in .bin or .pb.
 Controllers with older stubs refuse its newer fields: --p4info-version 1.3 leaves
 them out, for p4runtime-go-client and p4runtime-shell for example.

@@ -32,12 +32,12 @@ func newCtlCmd() *cobra.Command {
 		Use:   "ctl",
 		Short: "Control running switches: tables, registers, packets, pipelines",
 		Long: `Ctl talks to P4Runtime servers: pauseless switch, BMv2's simple_switch_grpc,
-Stratum. Say where they are with --addr, once for each switch, or with a
-topology file that has addresses, or name a network that pauseless deploy has
-built. Anyone may read; only the primary controller, the one with the highest
+Stratum. Give their addresses with --addr, once for each switch, with a topology
+file that has addresses, or with the name of a network that pauseless deploy has
+built. Everyone may read; only the primary controller, the one with the highest
 election id, may write.
 
-Entries are written as one line, names instead of ids:
+An entry is one line of text, with names instead of ids:
 
   Forward dst=10.0.1.0/24 -> forward(port=3)
   acl prio 10 proto=17 dport=4791..4799 src=10.0.0.0/8 -> drop()

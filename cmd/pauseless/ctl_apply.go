@@ -39,18 +39,17 @@ func newCtlApplyCmd(c *ctl) *cobra.Command {
 		Use:   "apply TOPOLOGY --profile NAME",
 		Short: "Make switches as a topology file wants them",
 		Long: `Apply computes from the topology what each switch needs (forwarding, paths, leaf
-ids, clone sessions, multicast groups, thresholds), compares it with what the
-switch has, and writes the difference: first what is new, then what has to go.
-Running it again changes nothing. The program is that of a profile, or your own
-with --p4info, --config and --manifest; --number says how a Tofino with Stratum
-numbers its ports. Where a --thrift address says that the
-switches are BMv2s, it is compiled for BMv2: times in µs, depths in packets, flow
-control by the program itself. Switches are reached at the addresses
-in the file, or at --addr NAME=HOST:PORT.
+ids, clone sessions, multicast groups, thresholds), compares it with the state of
+the switch, and writes the difference: first additions, then deletions. Running
+it again changes nothing. The program is that of a profile, or your own with
+--p4info, --config and --manifest; --number maps ports to those of a Tofino with
+Stratum. With --thrift the switches are BMv2s, and the program is compiled for
+BMv2: times in µs, depths in packets, flow control by the program itself. The
+addresses of switches are those in the file, or of --addr NAME=HOST:PORT.
 
-With --keep it stays: it puts switches in order when they come back from a
-restart, when somebody else has written, and when the topology file changes.
-With --keep --standby it waits until the controller in charge is gone.`,
+With --keep it keeps running, and configures switches again when they restart,
+when another controller has written, and when the topology file changes. With
+--keep --standby it waits until there is no primary controller.`,
 		Example: `  pauseless ctl apply fabric.yaml --profile rlb-drill --dry-run
   pauseless ctl apply fabric.yaml --profile rlb-drill
   pauseless ctl apply fabric.yaml --profile rlb-drill --keep --election-id 10

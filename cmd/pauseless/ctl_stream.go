@@ -240,11 +240,11 @@ func newCtlAlertsCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
 		Short: "Print what an operator should know, as it happens",
-		Long: `Alerts watches all switches and prints, until Ctrl-C, when one is lost or back,
-which controller is in charge, and what the data plane has to say (digests). It
-takes part in no election and disturbs no controller. Switches that know no
-roles, BMv2 for one, send digests to the controller in charge alone: there they
-are in the output of ctl apply --keep.`,
+		Long: `Alerts watches all switches and prints, until Ctrl-C, lost and restored
+connections, changes of the primary controller, and digests of the data plane. It
+never becomes the primary, and does not affect other controllers. Switches
+without roles, such as BMv2, send digests only to the primary: there they are in
+the output of ctl apply --keep.`,
 		Example: `  pauseless ctl --topology fabric.yaml alerts
   pauseless ctl --topology fabric.yaml alerts -o json >> alerts.jsonl`,
 		Args: noArgs,

@@ -25,9 +25,9 @@ func newCtlWatchCmd(c *ctl) *cobra.Command {
 		Use:   "watch NAME[INDEX]…",
 		Short: "Read registers again and again",
 		Long: `Watch reads registers at a steady pace. On a terminal the table is redrawn in
-place, with what changed since the last reading; q or Ctrl-C ends it. Elsewhere,
-or with -o json, each reading is one line of JSON per switch and register. A
-switch that does not answer is named, and asked again at the next turn.`,
+place and shows what changed since the last reading; q or Ctrl-C ends it.
+Otherwise, or with -o json, each reading is one line of JSON per switch and
+register. A switch that does not answer is reported, and read again the next time.`,
 		Example: `  pauseless ctl --addr :9559 watch Readqlen --every 1s
   pauseless ctl --topology fabric.yaml watch Readqlen --every 100ms > queues.jsonl`,
 		ValidArgsFunction: c.complete(names(registerNames)),

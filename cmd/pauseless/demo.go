@@ -33,7 +33,7 @@ func newDemoCmd() *cobra.Command {
 loads them over P4Runtime into the four switches of a small leaf-spine network
 in virtual time, runs the same traffic through both, and compares.
 
-The scenario is that of ` + "`pauseless demo --print`" + `; change a copy and run it with
+` + "`pauseless demo --print`" + ` prints the scenario; change a copy and run it with
 ` + "`pauseless fabric run`" + `.`,
 		Example: "  pauseless demo\n  pauseless demo --print > mine.yaml",
 		Args:    noArgs,

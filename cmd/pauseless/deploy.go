@@ -21,8 +21,8 @@ func newDeployCmd() *cobra.Command {
 		Long: `Deploy builds a topology on this machine: hosts are network namespaces with
 ordinary Linux stacks, switches are processes (pauseless switch, or BMv2's
 simple_switch_grpc), links are veth pairs, and a controller keeps the switches
-in order. Rates and delays are those of the topology, slowed down by one number,
-which is printed.
+in their desired state. The network runs slower than the topology, by a factor
+that is printed.
 
 A topology is a file of ours (docs/reference/topology.md), a p4app.json of p4-utils
 or a topology.json of p4lang's tutorials.`,

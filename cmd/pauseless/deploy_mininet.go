@@ -24,8 +24,8 @@ func newDeployMininetCmd() *cobra.Command {
 		Short: "Build it in Mininet, with a script that is yours to read and change",
 		Long: `Mininet writes a Python script for Debian's mininet, which starts the switches,
 writes their entries and gives you Mininet's command line, and runs it, as root.
-With --script it only writes it, which needs neither root nor Mininet. --down
-takes a network down by its name, or that of its topology file, also after a
+With --script it only writes the script, which needs neither root nor Mininet.
+--down removes a network by its name, or that of its topology file, also after a
 crash.`,
 		Example: `  sudo pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill
   pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill --script --dir out

@@ -24,12 +24,12 @@ func newDeployNetnsCmd() *cobra.Command {
 		Use:   "netns TOPOLOGY --switch softswitch|bmv2 --profile NAME",
 		Short: "Build it of network namespaces and veth pairs, as root",
 		Long: `Netns builds the network, loads the program into its switches, writes their
-entries and keeps them so, until Ctrl-C; then it takes everything down. With
---detach it leaves it all running and returns. --down takes a network down by
-its name, or that of its topology file, also after a crash.
+entries and keeps them until Ctrl-C; then it removes everything. With --detach
+everything keeps running in the background. --down removes a network by its name,
+or that of its topology file, also after a crash.
 
-Each host is a namespace NETWORK-HOST with the topology's IP and MAC addresses;
-it knows the addresses of all others, since switches know no ARP. The switches'
+Each host is a namespace NETWORK-HOST with the topology's IP and MAC addresses.
+It has static neighbour entries, since switches do not handle ARP. The switches'
 interfaces (l1-eth3) are those of this machine: capture them with any tool, or
 with pauseless deploy capture.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill

@@ -24,16 +24,16 @@ func newDeployRunCmd() *cobra.Command {
 		Use:   "run [SCENARIO] --switch softswitch|bmv2",
 		Short: "Run a scenario on a network of namespaces, as root",
 		Long: `Run builds the network of a scenario as deploy netns does, once for each profile
-and seed, has our RoCEv2 hosts send its traffic in wall time, and compares the
-profiles: a table, and with --out DIR the flows, time lines and a report. It is
-the same scenario file that runs in virtual time with pauseless fabric run.
-Without a file it is the built-in scenario, which --print shows: incasts beside
-other flows, DRILL against RLB over DRILL, with the flow control that BMv2 lacks
-done by the program.
+and seed, lets our RoCEv2 hosts send its traffic in real time, and compares the
+profiles in a table. With --out DIR it writes the flows, time lines and a report.
+The scenario file is the same as for pauseless fabric run, in virtual time.
+Without a file it uses the built-in scenario, which --print prints: incasts and
+other flows, DRILL against RLB over DRILL, with flow control by the program,
+since BMv2 has none.
 
-Times in the results are the topology's; on the wall everything takes longer by
-the scale, which is printed. Frames on all links are watched: PFC frames and
-warnings are counted there, and so are packets that went in and never came out.`,
+Times in the results are those of the topology; in real time everything takes
+longer by the scale, which is printed. Frames on all links are observed, to count
+PFC frames, warnings, and packets that were lost.`,
 		Example: `  sudo pauseless deploy run --switch bmv2 --out results
   sudo pauseless deploy run incast.yaml --switch bmv2
   sudo pauseless deploy run incast.yaml --switch softswitch --out results`,

@@ -28,10 +28,10 @@ import (
 func newExpCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exp",
-		Short: "Run experiments: those that judge the schemes by their papers, or your own",
+		Short: "Run experiments: those of the papers, or your own",
 		Long: `An experiment is a YAML file: a scenario, the arms that are compared, axes whose
-points vary the scenario, and claims that get a verdict. Every run is
-kept the moment it is done; the same command goes on where it stopped.
+points vary the scenario, and claims that get a verdict. Every run is stored as
+soon as it is done; the same command continues where it stopped.
 docs/experiments.md describes the format.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -162,14 +162,14 @@ func newExpRunCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run NAME|FILE.yaml|all...",
 		Short: "Run experiments and judge their claims",
-		Long: `Makes every run of the experiments that has not been made yet, adds seeds until
-the claims are as precise as they ask for, and prints means with their 95 %
+		Long: `Executes every run of the experiments that is not in the store yet, adds seeds
+until the claims are as precise as they ask for, and prints means with their 95 %
 intervals and a verdict for each claim: holds, refuted or inconclusive. A claim
 that does not hold is a result, not an error.
 
-Runs are kept in the store the moment they are done. Stopped by Ctrl-C, a full
-disk or a power cut, the same command goes on where it stopped. The outcome is
-in STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
+Runs are stored as soon as they are done. After Ctrl-C, a full disk or a power
+failure, the same command continues where it stopped. The outcome is in
+STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
 
 The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb-fig7-websearch --workers nats://10.0.0.1:4222",
@@ -180,11 +180,11 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 	all := fl.Bool("all-metrics", false, "print every metric")
 	fl.StringVarP(&output, "output", "o", "table", "what to print: table or json")
 	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
-	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to make at the same time")
+	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
 	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
 	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers make the runs, or local: start one here")
 	addServer(cmd, &server)
-	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is begun, as in 30m; several experiments share it")
+	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is started, for instance 30m; shared by all experiments")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case output != "table" && output != "json":
@@ -363,12 +363,12 @@ func newExpStatusCmd() *cobra.Command {
 	var f expFlags
 	cmd := &cobra.Command{
 		Use:   "status NAME|FILE.yaml|all...",
-		Short: "Say what is done, running, failed and left of experiments, and how long it takes",
-		Long: `Says of each experiment how many runs are done, under way, failed and left, and
-how long it takes until it is over, with the seeds that its claims are going to
-ask for: one time if that is likely within a quarter of what is left, otherwise
-a range in which it lies nine times out of ten. It may be asked while another
-process makes the runs.`,
+		Short: "Print how many runs of experiments are done, running, failed and left, and the time left",
+		Long: `Prints for each experiment how many runs are done, running, failed and left, and
+the time left, including the seeds that its claims are expected to need: one
+number if it is likely to be right within a quarter, otherwise a range that
+contains the time left nine times out of ten. It may be called while another
+process executes the runs.`,
 		Example: "  pauseless exp status rlb-fig3-victims\n  pauseless exp status all --scale paper",
 	}
 	f.add(cmd)
@@ -431,7 +431,7 @@ func newExpShowCmd() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "show NAME|FILE.yaml|all...",
-		Short:   "Print what has come out of experiments so far",
+		Short:   "Print the results of experiments so far",
 		Example: "  pauseless exp show rlb-fig3-victims\n  pauseless exp show rlb-fig3-victims --all-metrics",
 	}
 	f.add(cmd)
@@ -479,7 +479,7 @@ func newExpExportCmd() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "export NAME|FILE.yaml|all...",
-		Short: "Write all that the runs of experiments found as CSV and Parquet",
+		Short: "Write the results of all runs of experiments as CSV and Parquet",
 		Long: `Writes the tables runs, claims, flows (a row per judged flow), lines (time lines,
 of files that say sample) and pauses of the runs that are done, as CSV and as
 Parquet, with outcome.json and manifest.json. docs/experiments.md shows how to

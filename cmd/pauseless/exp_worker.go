@@ -26,7 +26,7 @@ func addServer(cmd *cobra.Command, o *farm.Options) {
 	fl.StringVar(&o.Credentials, "creds", "", "file with NATS credentials")
 	fl.StringVar(&o.CA, "tls-ca", "", "file with certificates of authorities for TLS")
 	fl.StringVar(&o.Cert, "tls-cert", "", "file with the certificate of this client")
-	fl.StringVar(&o.Key, "tls-key", "", "file with its key")
+	fl.StringVar(&o.Key, "tls-key", "", "file with the private key")
 	fl.DurationVar(&o.Lease, "lease", 30*time.Second, "for how long a worker may be silent before another gets its run")
 }
 
@@ -35,16 +35,16 @@ func newExpWorkerCmd() *cobra.Command {
 	var w farm.Worker
 	cmd := &cobra.Command{
 		Use:   "worker URL",
-		Short: "Make runs of experiments that `exp run --workers` offers at a NATS server",
-		Long: `Takes jobs from a NATS server with JetStream, makes the runs and gives it what
-they found. As many workers as wanted may come, go and die: every run counts
-once. A worker must be the same program as the one that offers the jobs, and
-files that an experiment refers to must be there under the same names.`,
+		Short: "Execute runs that `exp run --workers` offers on a NATS server",
+		Long: `Takes jobs from a NATS server with JetStream, executes the runs and returns the
+results. Any number of workers may start and stop at any time: every run counts
+once. A worker must be the same build of the program as the one that offers the
+jobs, and files that an experiment refers to must exist under the same names.`,
 		Example: "  pauseless exp worker nats://10.0.0.1:4222\n  pauseless exp worker tls://nats.example.org:4222 --creds worker.creds --idle 10m",
 	}
 	addServer(cmd, &o)
 	fl := cmd.Flags()
-	fl.IntVar(&w.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to make at the same time")
+	fl.IntVar(&w.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
 	fl.IntVar(&w.Threads, "threads", 1, "goroutines of each run")
 	fl.DurationVar(&w.Idle, "idle", 0, "end when there was nothing to do for so long (default: never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -56,7 +56,7 @@ func newFabricRunCmd() *cobra.Command {
 Instead of a scenario it takes a topology and a flow file in the formats of the
 HPCC simulator and its descendants, and writes FCT and PFC files in theirs.
 
-Ctrl-C stops the run and keeps what there is, marked partial.`,
+Ctrl-C stops the run; the results so far are kept and marked partial.`,
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
   pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,
@@ -73,8 +73,8 @@ Ctrl-C stops the run and keeps what there is, marked partial.`,
 	fl.StringVar(&f.fct, "fct", "", "file for flow completion times in the HPCC format")
 	fl.StringVar(&f.pfc, "pfc", "", "file for PFC events in the HPCC format")
 	fl.StringVarP(&f.dir, "dir", "d", "", "folder for results.json, flows-*.csv and report.html")
-	fl.StringVar(&f.record, "record", "", "file for a recording, which `pauseless live` plays")
-	fl.StringVar(&f.trace, "trace", "", "file for a trace that ui.perfetto.dev and chrome://tracing show")
+	fl.StringVar(&f.record, "record", "", "write a recording for pauseless live into `FILE`")
+	fl.StringVar(&f.trace, "trace", "", "write a trace for ui.perfetto.dev into `FILE`")
 	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
 	threadsFlag(fl, &f.threads, "goroutines that run the network; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }

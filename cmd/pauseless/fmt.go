@@ -18,7 +18,7 @@ func newFmtCmd() *cobra.Command {
 	var write, list bool
 	cmd := &cobra.Command{
 		Use:   "fmt [FILE.p4 ...]",
-		Short: "Lay out P4_16 text",
+		Short: "Format P4_16 programs",
 		Long: `Lay out P4_16 text: four spaces for each brace, one space around operators, the
 members of headers and structs in columns. Comments and preprocessor directives
 stay. What is formatted does not change when it is formatted again.

@@ -71,9 +71,9 @@ func newGenNewCmd() *cobra.Command {
 		Use:   "new NAME [-o DIR]",
 		Short: "Write the folder of a new scheme: a working example, with comments",
 		Long: `Write the folder of a new scheme, DIR/NAME: a working example with comments, in
-which each flowlet takes the shorter queue of two paths at random. Every verb
-knows the schemes below DIR if it is told --schemes DIR, or if the environment
-has PAUSELESS_SCHEMES=DIR. docs/own-scheme.md goes on from here.`,
+which each flowlet takes the shorter queue of two paths at random. Every command
+finds the schemes below DIR with --schemes DIR, or with PAUSELESS_SCHEMES=DIR in
+the environment. docs/own-scheme.md is the tutorial.`,
 		Example: `  pauseless gen new nearest -o schemes
   pauseless --schemes schemes gen --profile nearest -o out`,
 		Args:        cobra.ExactArgs(1),

@@ -31,17 +31,17 @@ func newHostCmd() *cobra.Command {
 	f := hostFlags{}
 	cmd := &cobra.Command{
 		Use:   "host",
-		Short: "Be a RoCEv2 host on a real interface",
-		Long: `Runs one host of a topology on an interface of this machine, in wall time: the
-same packets, acknowledgements and congestion control as in the fabric, against
-whatever switch is at the other end. All hosts are given the same flow file; each
-does its part of it, as sender and as receiver.
+		Short: "Run a RoCEv2 host on a real interface",
+		Long: `Runs one host of a topology on an interface of this machine, in real time, with
+the same packets, acknowledgements and congestion control as in the simulated
+fabric, and any switch at the other end. All hosts get the same flow file; each
+executes its own part of it, as sender and as receiver.
 
-With --scale the clock runs slower, so that a topology of 40 Gb/s links can be
-played by switches in software: rates, delays and times are the topology's, and
-the wire carries them scaled down. The flow file is CSV with a first line that
-names its columns: src, dst, bytes, start and, if they are there, class, port
-and coflow.
+With --scale the clock runs slower, so that software switches can take the place
+of a network with 40 Gb/s links: rates, delays and times are given as in the
+topology, and scaled down on the wire. The flow file is CSV with a first line that
+names its columns: src, dst, bytes, start and, optionally, class, port and
+coflow.
 
 Give all hosts the same --epoch, a few seconds ahead. Until a host runs, the
 kernel of its machine answers RoCEv2 packets with ICMP port unreachable, except
@@ -51,15 +51,15 @@ in the namespaces of deploy netns.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.topology, "topology", "", "topology file")
-	fl.StringVar(&f.name, "name", "", "which host to be")
+	fl.StringVar(&f.name, "name", "", "name of the host in the topology")
 	fl.StringVar(&f.iface, "interface", "", "interface to use")
 	fl.StringVar(&f.flows, "flows", "", "flow file, the same for all hosts")
 	fl.StringVar(&f.algorithm, "cc", "dcqcn", "congestion control: "+strings.Join(cc.Algorithms(), ", "))
-	fl.StringVar(&f.recovery, "recovery", string(roce.GoBackN), "what to do about lost and early packets: go-back-n, slow-restart, irn, out-of-order or tcp")
-	fl.Int64Var(&f.scale, "scale", 1, "how many times slower than the topology the wire is")
-	fl.Int64Var(&f.epoch, "epoch", 0, "wall time that is time zero, in Unix nanoseconds, the same for all hosts (default now)")
-	fl.DurationVar(&f.limit, "for", 0, "stop after so much wall time even if flows are left (default never)")
-	fl.DurationVar(&f.linger, "linger", 0, "stay for so much wall time to answer repeated packets (default a receiver's: as long as a sender waits for an acknowledgement, and a second)")
+	fl.StringVar(&f.recovery, "recovery", string(roce.GoBackN), "handling of lost and early packets: go-back-n, slow-restart, irn, out-of-order or tcp")
+	fl.Int64Var(&f.scale, "scale", 1, "factor by which the wire is slower than the topology")
+	fl.Int64Var(&f.epoch, "epoch", 0, "real time of time zero, in Unix nanoseconds, the same for all hosts (default now)")
+	fl.DurationVar(&f.limit, "for", 0, "stop after this real time even if flows are left (default never)")
+	fl.DurationVar(&f.linger, "linger", 0, "stay for this real time to answer retransmissions (default for a receiver: the retransmission timeout and a second)")
 	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd) }
 	return cmd

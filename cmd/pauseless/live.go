@@ -43,34 +43,34 @@ func newLiveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live [RECORDING | SCENARIO.yaml]",
 		Short: "Show a network in the browser: a recording, a running simulation, or real switches",
-		Long: `Serves a page with a map of the network: links by their use, PAUSE on the link
-and class that it holds, queues, warnings as they travel, and the paths of flows; a
-time line to play, slow down and step through.
+		Long: `Serves a page with a map of the network: the utilisation of links, PAUSE on the
+link and class that it stops, queues, warnings in flight, and the paths of flows,
+with a time line to play, slow down and step through.
 
-What it shows is a recording (of ` + "`pauseless fabric run --record` or `pauseless demo`" + `),
-a scenario, which it runs meanwhile, or switches (--topology, --network), whose
-registers and metrics (--metrics) it reads again and again. Of a network that
-deploy has built it knows where those are, and what its interfaces count. It
-only reads, and listens on loopback if not told otherwise.`,
+It shows a recording (of ` + "`pauseless fabric run --record` or `pauseless demo`" + `), a
+scenario while it runs, or switches (--topology, --network), whose registers and
+metrics (--metrics) it reads periodically. For a network of pauseless deploy,
+--network gives all addresses, and counters of interfaces are read, too. Live
+never changes the network, and listens on the loopback interface by default.`,
 		Example: `  pauseless live out/demo/replay.rec
   pauseless live scenario.yaml
   pauseless live --topology fabric.yaml --metrics l1=127.0.0.1:9100,s1=127.0.0.1:9101 --every 200ms
-  pauseless live run.rec --html run.html    # a page that is one file`,
+  pauseless live run.rec --html run.html    # one self-contained HTML file`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:9880", "`ADDRESS` of the page")
 	fl.StringVar(&f.tlsCert, "tls-cert", "", "certificate of the page's server, a PEM `FILE`")
 	fl.StringVar(&f.tlsKey, "tls-key", "", "its private key, a PEM `FILE`")
-	fl.StringVar(&f.tlsCA, "tls-ca", "", "certificates that browsers' must be signed by, a PEM `FILE`")
+	fl.StringVar(&f.tlsCA, "tls-ca", "", "CA certificates; browsers need a certificate signed by one, a PEM `FILE`")
 	fl.StringVar(&f.html, "html", "", "write the page with the recording into `FILE` instead of serving it")
 	fl.StringVar(&f.trace, "trace", "", "write the recording as a trace for ui.perfetto.dev into `FILE` instead of serving it")
 	threadsFlag(fl, &f.threads, "goroutines that run a scenario")
 	fl.DurationVar(&f.every, "every", 500*time.Millisecond, "time between two readings of switches")
 	fl.StringSliceVar(&f.addrs, "addr", nil, "a switch, [NAME=]HOST:PORT[/DEVICE], whose name is in --topology")
 	fl.StringSliceVar(&f.thrift, "thrift", nil, "a switch's Thrift server, [NAME=]HOST:PORT, for registers of BMv2")
-	fl.StringSliceVar(&f.metrics, "metrics", nil, "a switch's metrics, [NAME=]HOST:PORT, as of `pauseless switch --http`: for the use of links, PAUSE and queues")
+	fl.StringSliceVar(&f.metrics, "metrics", nil, "a switch's metrics, [NAME=]HOST:PORT, of pauseless switch --http, for utilisation of links, PAUSE and queues")
 	fl.StringVar(&f.topology, "topology", "", "`FILE` with the network and its switches' addresses")
-	fl.StringVar(&f.network, "network", "", "a network that `pauseless deploy` brought up, by `NAME`")
+	fl.StringVar(&f.network, "network", "", "`NAME` of a network that pauseless deploy has built")
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "patience with each call to a switch")
 	fl.StringVar(&f.ca, "switch-tls-ca", "", "talk TLS with switches and trust the certificates in this PEM `FILE`")
 	fl.StringVar(&f.cert, "switch-tls-cert", "", "client certificate for switches, a PEM `FILE`")

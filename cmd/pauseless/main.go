@@ -57,7 +57,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pauseless",
-		Short:         "P4 data planes that keep lossless Ethernet moving when links pause",
+		Short:         "P4 data planes for lossless Ethernet, with the tools to run and evaluate them",
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -65,7 +65,7 @@ func newRootCmd() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var schemes string
-	root.PersistentFlags().StringVar(&schemes, "schemes", os.Getenv("PAUSELESS_SCHEMES"), "directory of schemes beside those built in; PAUSELESS_SCHEMES if not given")
+	root.PersistentFlags().StringVar(&schemes, "schemes", os.Getenv("PAUSELESS_SCHEMES"), "directory of further schemes; default PAUSELESS_SCHEMES")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if _, without := cmd.Annotations[withoutSchemes]; schemes == "" || without {
 			return nil

@@ -4,7 +4,10 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -12,11 +15,21 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// What the compose file starts are command lines that there are, and its
-// topology is one.
+// goreleaser accepts the configuration of releases. `make snapshot` builds them.
+func TestReleaseConfiguration(t *testing.T) {
+	cmd := exec.Command(need.Tool(t, "GORELEASER", "goreleaser"), "check")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// What the compose file starts are valid command lines, and its topology is
+// one. The controller's had its topology as a flag of ctl, and ended at once.
 func TestComposeFile(t *testing.T) {
 	text, err := os.ReadFile("../../packaging/compose.yaml")
 	if err != nil {
@@ -43,6 +56,19 @@ func TestComposeFile(t *testing.T) {
 		}
 		if err != nil || !cmd.Runnable() {
 			t.Errorf("%s: %v: %v", name, s.Command, err)
+		}
+		if name == "controller" {
+			root := newRootCmd()
+			for i, arg := range s.Command {
+				s.Command[i] = strings.Replace(arg, "/etc/pauseless", "../../packaging", 1)
+			}
+			root.SetArgs(s.Command)
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			var wrong usageError
+			if err := root.ExecuteContext(ended); errors.As(err, &wrong) {
+				t.Error(err)
+			}
 		}
 	}
 	if ours != 2 {

@@ -26,10 +26,9 @@ func newReportCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RESULTS.json…",
 		Short: "Show results of runs as one HTML page",
-		Long: `Writes one HTML file that needs nothing else: what came out in a sentence per
-comparison, a table with intervals, and figures that can be pointed at, zoomed
-and saved as SVG. Runs of one scenario are compared with one another, seed by
-seed; several files are put together.`,
+		Long: `Writes one self-contained HTML file: a sentence per comparison, a table with
+intervals, and interactive figures that can be saved as SVG. Runs of one scenario
+are compared with each other, seed by seed; several files are combined.`,
 		Example: "  pauseless report out/demo/results.json -o demo.html\n  pauseless report out/exp/rlb-fig12-small/outcome.json\n  pauseless report a/results.json b/results.json -o both.html --title 'before and after'",
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")

@@ -20,8 +20,8 @@ func newSTFCmd() *cobra.Command {
 	var trace bool
 	cmd := &cobra.Command{
 		Use:   "stf PROGRAM.{p4,json} TEST.stf",
-		Short: "Run a switch test of p4c's format",
-		Long: `Run a switch test: table entries, packets to send and packets to expect, in the
+		Short: "Run a packet test in p4c's STF format",
+		Long: `Run a packet test: table entries, packets to send and packets to expect, in the
 format of p4c's tests.
 
 The program is P4_16, which is compiled, or BMv2 JSON. The switch is ours, or
@@ -75,7 +75,7 @@ simple_switch of p4lang/behavioral-model.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&target, "target", "softswitch", "the switch to test: softswitch or bmv2")
-	f.BoolVar(&trace, "trace", false, "print what each packet goes through")
+	f.BoolVar(&trace, "trace", false, "print the parser states, tables and actions of each packet")
 	f.StringVar(&dir, "bmv2", os.Getenv("BMV2"), "folder with simple_switch, $BMV2 or PATH if not given")
 	return cmd
 }

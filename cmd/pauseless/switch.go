@@ -44,13 +44,13 @@ func newSwitchCmd() *cobra.Command {
 		Short: "Run a v1model switch on real ports",
 		Long: `Run a v1model switch on real ports, controlled over P4Runtime.
 
-The program is P4_16, which is compiled, or BMv2 JSON (with --p4info, so that a
-controller can find its way); without one the switch waits for a controller to
-bring it. Ports are:
+The program is P4_16, which is compiled, or BMv2 JSON (with --p4info, for
+controllers). Without a program the switch waits for a controller to push one.
+Ports are:
 
 ` + kindsHelp() + `
-A YAML file (--config) can say all that flags say, and more: rates, queues, the
-buffer, flow control, units of metadata. Flags go before it.
+A YAML file (--config) can set everything that flags set, and more: rates, queues,
+the buffer, flow control, units of metadata. Flags override it.
 
 If all ports read from pcap files, the switch ends when these do.`,
 		Example: `  pauseless switch router.p4 --port 1@if:veth0 --port 2@if:veth2
@@ -96,21 +96,21 @@ If all ports read from pcap files, the switch ends when these do.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&file, "config", "", "YAML file that describes the switch")
-	f.StringArrayVarP(&ports, "port", "p", nil, "a port, NUMBER@KIND:ARGUMENT; give it for each")
-	f.StringArrayVar(&rates, "rate", nil, "speed of a port, NUMBER=RATE as in 1=10Gbps; none is as fast as it goes")
+	f.StringArrayVarP(&ports, "port", "p", nil, "a port, NUMBER@KIND:ARGUMENT; repeatable")
+	f.StringArrayVar(&rates, "rate", nil, "rate of a port, NUMBER=RATE as in 1=10Gbps; unlimited if not given")
 	f.IntVar(&flags.DeviceID, "device-id", 1, "P4Runtime device id")
 	f.StringVar(&flags.P4Info, "p4info", "", "P4Info of a JSON program, in protobuf text format")
 	f.StringVar(&flags.Entries, "entries", "", "entries to start with: a p4.v1.WriteRequest in protobuf text format")
 	f.StringVar(&flags.GRPC, "grpc", "127.0.0.1:9559", "address of the P4Runtime server; \"\" for none")
-	f.StringVar(&flags.HTTP, "http", "", "address of /metrics (Prometheus) and /healthz; / says where to look; none if not given")
+	f.StringVar(&flags.HTTP, "http", "", "address of /metrics (Prometheus) and /healthz, with an index at /; none if not given")
 	f.StringVar(&flags.TLS.Cert, "tls-cert", "", "certificate of the P4Runtime server")
 	f.StringVar(&flags.TLS.Key, "tls-key", "", "its key")
-	f.StringVar(&flags.TLS.CA, "tls-ca", "", "certificates that controllers' must be signed by")
-	f.IntVar(&flags.CPUPort, "cpu-port", softswitch.DefaultCPUPort, "port that leads to the controller")
-	f.IntVar(&flags.DropPort, "drop-port", softswitch.DefaultDropPort, "egress_spec that drops")
+	f.StringVar(&flags.TLS.CA, "tls-ca", "", "CA certificates; controllers need a certificate signed by one")
+	f.IntVar(&flags.CPUPort, "cpu-port", softswitch.DefaultCPUPort, "port of the controller")
+	f.IntVar(&flags.DropPort, "drop-port", softswitch.DefaultDropPort, "egress_spec that drops a packet")
 	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers")
 	flags.Memory = p4rtserver.DefaultMemory * vtime.Byte
-	f.Var((*sizeFlag)(&flags.Memory), "memory", "bound of what the switch keeps: tables, groups, packets, streams, digests; more is refused")
+	f.Var((*sizeFlag)(&flags.Memory), "memory", "limit of the memory for tables, groups, packets, streams and digests; more is refused")
 	f.StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
 	f.BoolVar(&verbose, "counters", false, "print the counters at the end")
 	return cmd

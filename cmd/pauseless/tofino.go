@@ -21,9 +21,9 @@ import (
 func newTofinoCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tofino",
-		Short: "Compile the programs for Tofino, and see how much of the chip they take",
-		Long: `Compile the programs for Tofino with p4c's open Tofino backend, and see how
-much of the chip they take.`,
+		Short: "Compile programs for Tofino and report the resources they use",
+		Long: `Compile the programs for Tofino with p4c's open Tofino backend, and report the
+resources they use.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -34,7 +34,7 @@ much of the chip they take.`,
 func newTofinoCheckCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
-		Short: "Check programs for what a Tofino cannot do",
+		Short: "Check programs for what a Tofino cannot execute",
 		Long: `Check programs of the Tofino Native Architecture: their types, and that they ask
 for nothing that a Tofino 1 cannot do, such as two accesses to a register by one
 packet, a comparison of two variables, or a fifth RegisterAction. Each error has
@@ -159,8 +159,8 @@ func newTofinoReportCmd() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "report DIR [-o table|json]",
-		Short: "Show how much of the chip compiled programs take",
-		Long: `Show how much of the chip compiled programs take, from every resources.json
+		Short: "Report the resources that compiled programs use",
+		Long: `Report the resources that compiled programs use, from every resources.json
 below DIR and the context.json beside it: stages, match crossbar, hash bits,
 gateways, SRAM, map RAM, TCAM, action instructions (VLIW), stateful ALUs and
 their instructions, and logical tables, used and as a share of all stages; what
@@ -202,7 +202,7 @@ func newTofinoPackCmd() *cobra.Command {
 	var pipes []uint
 	cmd := &cobra.Command{
 		Use:   "pack DIR -o FILE [--pipes 0,1]",
-		Short: "Pack a compiled program as Stratum takes it over P4Runtime",
+		Short: "Pack a compiled program for Stratum, which takes it over P4Runtime",
 		Long: `Pack a compiled program, in the folder that "pauseless tofino build" wrote, into
 the form in which Stratum takes it as P4Runtime's device configuration: a
 BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,

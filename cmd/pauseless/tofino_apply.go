@@ -42,20 +42,20 @@ func newTofinoApplyCmd() *cobra.Command {
 	a := new(tofinoApply)
 	cmd := &cobra.Command{
 		Use:   "apply TOPOLOGY DIR --addr NAME=HOST:PORT",
-		Short: "Bring Tofino switches to what a topology file asks for, over BF Runtime",
-		Long: `Bring Tofino switches to what a topology file asks for, over BF Runtime: load the
-program in DIR, which "pauseless tofino build" wrote, where another one runs;
-set up the ports with the rates of their links and with PFC for the lossless
-class; and write table entries, multicast groups and mirror sessions, as "ctl
-apply" does over P4Runtime. It reads what the switch has and writes the
-difference: running it again changes nothing.
+		Short: "Configure Tofino switches for a topology, over BF Runtime",
+		Long: `Configure Tofino switches for a topology, over BF Runtime: load the program in
+DIR, which "pauseless tofino build" wrote, unless it runs already; set up the
+ports with the rates of their links and with PFC for the lossless class; and write
+table entries, multicast groups and mirror sessions, as "ctl apply" does over
+P4Runtime. It reads the state of the switch and writes the difference: running it
+again changes nothing.
 
 Port N of a switch in the topology is port N of the front panel, channel 0,
-unless --panel says otherwise; which number of the chip that is, the switch is
-asked. With --tables, ports and PFC are left as they are.`,
+unless --panel changes it; the number of the port on the chip is read from the
+switch. With --tables, ports and PFC are not changed.`,
 		Example: `  pauseless tofino build -o out rlb-drill
-  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:9560 --dry-run
-  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:9560 --panel 1=9/0 --panel 2=9/1`,
+  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --dry-run
+  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --panel 1=9/0 --panel 2=9/1`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 || len(a.addrs) == 0 {
 				return usageErrorf(cmd, "want a topology file, the folder of a compiled program, and --addr NAME=HOST:PORT")
@@ -72,7 +72,7 @@ asked. With --tables, ports and PFC are left as they are.`,
 	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
 	f.BoolVar(&a.tables, "tables", false, "leave ports and PFC as they are")
 	f.Uint32Var(&a.device, "device", 0, "number of the device")
-	f.Uint32Var(&a.client, "client", 1, "number of this client; each client of a device has another")
+	f.Uint32Var(&a.client, "client", 1, "number of this client, unique among the clients of a device")
 	f.DurationVar(&a.timeout, "timeout", time.Minute, "how long a switch may take")
 	return cmd
 }
