@@ -126,8 +126,12 @@ function badges(ctx, c, i) {
 			return v > 0 && badgeText[r.name] ? [badgeText[r.name] + si(v)] : [];
 		});
 		if (!words.length) return;
+		const text = words.join(' '), x = map.nodes[k].x + map.nodes[k].r + 5, y = map.nodes[k].y - map.nodes[k].r * 0.75 - 9;
+		ctx.lineWidth = 4; // the page around the letters, so that links do not cross them
+		ctx.strokeStyle = c.page;
+		ctx.strokeText(text, x, y);
 		ctx.fillStyle = c.warn;
-		ctx.fillText(words.join(' '), map.nodes[k].x + map.nodes[k].r + 5, map.nodes[k].y - map.nodes[k].r * 0.75 - 9);
+		ctx.fillText(text, x, y);
 	});
 }
 
