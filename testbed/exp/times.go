@@ -118,7 +118,10 @@ func (p *Plan) caseName(i int) string { return fmt.Sprint(p.Scenario.Cases()[i])
 
 // nth is the inverse of seed, or -1.
 func (p *Plan) nth(seed uint64) int {
-	for n := range max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds) {
+	if n := seed - p.Scenario.Seeds[0]; n < uint64(p.seeds()) && p.seed(int(n)) == seed {
+		return int(n) // they are usually consecutive, and there may be many
+	}
+	for n := range p.seeds() {
 		if p.seed(n) == seed {
 			return n
 		}
