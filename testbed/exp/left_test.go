@@ -107,7 +107,7 @@ func play(t *testing.T, name string, known bool) (all []told) {
 	if m.outcome, err = result.ReadOutcome(f); err != nil {
 		t.Fatal(err)
 	}
-	in := false
+	in, seeds := false, 0
 	for line := range strings.Lines(tookText) {
 		line = strings.TrimSpace(line)
 		at := strings.LastIndex(line, ": ")
@@ -116,11 +116,14 @@ func play(t *testing.T, name string, known bool) (all []told) {
 			continue
 		}
 		if in {
-			for n, word := range strings.Fields(line[at+2:]) {
+			words := strings.Fields(line[at+2:])
+			for n, word := range words {
 				m.took[fmt.Sprintf("%s, seed %d", line[:at], p.seed(n))] = word
 			}
+			seeds = max(seeds, len(words))
 		}
 	}
+	s.MaxSeeds = min(s.MaxSeeds, seeds) // the sweep may have been made when the file asked for fewer
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2, Maker: m, Tell: func(e Event) {
