@@ -118,10 +118,13 @@ type costs struct {
 	links  bool             // claims are about single links
 	// workless says that of some run only the time is known.
 	workless bool
-	store    *Store
-	jobs     map[[2]int]Job
-	kept     map[Job]bool  // runs that were asked for whether the store has them
-	cost     time.Duration // of the last estimate
+	// limit says that some case had as many seeds before as it may have now: the
+	// others were not kept from it by another limit.
+	limit bool
+	store *Store
+	jobs  map[[2]int]Job
+	kept  map[Job]bool  // runs that were asked for whether the store has them
+	cost  time.Duration // of the last estimate
 }
 
 // made is a run that was made: what it took and its work, in traversals.
@@ -143,6 +146,7 @@ func newCosts(p *Plan, st *Store) *costs {
 		if len(before[p.caseName(i)]) == 0 {
 			c.before = nil // it was another experiment
 		}
+		c.limit = c.limit || len(before[p.caseName(i)]) == p.seeds()
 	}
 	for i := range p.Scenario.Claims {
 		_, name := p.Scenario.Claims[i].Relation()
@@ -423,7 +427,7 @@ func (c *costs) further(rng *rand.Rand, asks []ask, count []int, run func(Job), 
 	if len(asks) == 0 {
 		return
 	}
-	like := c.before != nil && rng.Float64() < asBefore
+	like := c.before != nil && c.limit && rng.Float64() < asBefore
 	var precise []func(int) bool
 	if !like {
 		usual := 0.05 * math.Exp(rng.NormFloat64()) // of seeds of this experiment
