@@ -178,8 +178,8 @@ var simulators = []simulator{
 		variable: "CONWEAVE_SIM", program: "network-load-balance", config: conweaveConfig, generator: "traffic_gen", python: "python3",
 		cases: []comparison{
 			{name: "ecmp", lines: "LB_MODE 0\n", seeds: 1, traffic: aliStorage, chance: fewEpisodes},
-			{name: "letflow", lines: "LB_MODE 6\n", seeds: 1, traffic: aliStorage, chance: fewEpisodes},
-			{name: "conga", lines: "LB_MODE 3\n", seeds: 1, traffic: aliStorage, chance: fewEpisodes},
+			{name: "letflow", lines: "LB_MODE 6\n", seeds: 1, traffic: aliStorage},
+			{name: "conga", lines: "LB_MODE 3\n", seeds: 1, traffic: aliStorage},
 			{name: "incast of ecmp", lines: "LB_MODE 0\n", seeds: 2, incast: allLeaves},
 			{name: "incast of letflow", lines: "LB_MODE 6\n", seeds: 8, incast: allLeaves},
 			{name: "incast of ecmp without PFC", lines: "LB_MODE 0\nENABLE_PFC 0\nENABLE_IRN 1\n", seeds: 4, incast: allLeaves},
