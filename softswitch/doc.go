@@ -22,6 +22,10 @@
 //
 // Package port runs a Switch on real interfaces and pcap files.
 //
+// # Without time
+//
+// Pipelines runs ingress and egress alone; its caller is the traffic manager.
+//
 // # What a packet goes through
 //
 // MAC (PFC is obeyed here) → parser → verify checksums → ingress → clones,

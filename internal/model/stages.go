@@ -12,7 +12,7 @@ func (s *Switch) Ingress(p *Packet) (o Outcome, copied *Packet) {
 	} else {
 		s.ingress(p, &o)
 	}
-	return o, s.copyOf(p, &o.Cloned, &o.Session)
+	return o, s.copyOf(p)
 }
 
 // run has all features do what they do at a stage.
@@ -145,18 +145,17 @@ func (s *Switch) putOn(p *Packet) {
 }
 
 // copyOf makes the copy of a packet that became a message.
-func (s *Switch) copyOf(p *Packet, cloned *bool, session *int) *Packet {
+func (s *Switch) copyOf(p *Packet) *Packet {
 	m := p.message
 	if m == nil {
 		return nil
 	}
 	p.message = nil
-	*cloned, *session = true, m.Session
 	c := m.Packet
 	if c == nil {
 		c = &Packet{message: m, InPort: p.InPort, Keep: map[string]int64{}}
 	}
-	if c.Head = m.Head; !s.Tofino {
+	if c.Session, c.Head = m.Session, m.Head; !s.Tofino {
 		c.Frame = s.Parse(p.asCame, p.Elided)
 	}
 	return c
@@ -200,7 +199,7 @@ func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
 	}
 	s.run(Last, p)
 	o.Drop = p.ends
-	copied = s.copyOf(p, &o.Cloned, &o.Session)
+	copied = s.copyOf(p)
 	return s.finish(p, o), copied
 }
 

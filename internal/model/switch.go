@@ -219,10 +219,8 @@ type Queue struct{ Port, Class int }
 // Outcome is what ingress decides about a packet.
 type Outcome struct {
 	Drop        bool
-	Port, Class int // queue
-	Group       int // multicast group; 0 for none
-	Cloned      bool
-	Session     int
+	Port, Class int  // queue
+	Group       int  // multicast group; 0 for none
 	Again       bool // resubmitted
 	Digest      [][]int64
 }
@@ -232,8 +230,6 @@ type Departure struct {
 	Drop, Recirculate bool
 	Data              []byte
 	Elided            int
-	Cloned            bool
-	Session           int
 }
 
 // Cut makes what follows the first n bytes go away.
@@ -294,6 +290,7 @@ type Packet struct {
 	report   []byte
 	reports  bool
 
+	Session int      // of a copy
 	Head    []byte   // of a copy on a Tofino
 	Raw     []byte   // behind that
 	message *Message // that the packet is, or that a copy of it becomes

@@ -475,6 +475,16 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 	return p
 }
 
+// Take takes the first packet of a queue out of it, whatever the port does. It is
+// for callers that send themselves and never call Run.
+func (m *Manager) Take(port, q int) *Packet { return m.ports[port].dequeue(q, m.sched.Now()) }
+
+// Pretend has a packet that was taken seem to have found ahead in its queue, and
+// the queue to hold behind.
+func (m *Manager) Pretend(p *Packet, ahead, behind Depth) {
+	p.depth, m.ports[p.Out].queues[p.Queue].depth = ahead.short(), behind
+}
+
 // Depth returns what a queue holds.
 func (m *Manager) Depth(port, q int) Depth { return m.ports[port].queues[q].depth }
 

@@ -5,16 +5,16 @@
 //
 // A Case is a random state of a switch and a sequence of arrivals and
 // departures of packets at random times. It is played twice: to the program,
-// which package interp runs as the test switch does, and to a model.Switch
-// made of the transcriptions in the schemes' folders. After each step the two
-// must agree on the decision (queue, drop, copies, clones, digests), on the
-// bytes of the packet that leaves, on every cell of every register and on what
-// tables have counted. What a program has, and how it is drawn at random,
-// follows from its manifest; shrink.go reduces a case that shows a difference
-// to a minimal one. target.go and tofino.go are the two targets.
+// which our switch runs (softswitch.Pipelines), and to a model.Switch made of the
+// transcriptions in the schemes' folders. After each step the two must agree on
+// what is queued where (packets, copies, clones) and on digests, on the bytes of
+// the packet that leaves, on every cell of every register and on what tables
+// have counted. What a program has, and how it is drawn at random, follows from
+// its manifest; shrink.go reduces a case that shows a difference to a minimal
+// one.
 //
-// Between ingress and egress stands no traffic manager but the judge: which
-// packet departs when, and what the target says about its queue, is drawn too.
+// The judge is the switch's traffic manager: which packet departs when, and what
+// the target says about its queue, is drawn too.
 // Random numbers of a program come from its seed, and the model draws the same
 // ones in the same order, so there is exactly one right outcome.
 package judge

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/model"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
 // A Judge compares a program with the model.
@@ -25,7 +26,11 @@ type Judge struct {
 
 // NewJudge judges a program by the model of the features in its manifest.
 func NewJudge(p *model.Program, prog *Program) (*Judge, error) {
-	j := &Judge{p: p, target: prog.New(p), Seen: map[string]int{}}
+	target, err := prog.New(p)
+	if err != nil {
+		return nil, err
+	}
+	j := &Judge{p: p, target: target, Seen: map[string]int{}}
 	p.TableKeys = map[string]int{}
 	for name, i := range prog.tables {
 		p.TableKeys[name] = len(j.target.st.Tables[i].Info.Key)
@@ -61,9 +66,11 @@ func (m *Mismatch) String() string {
 
 // waiting is a packet in a queue, as both sides have it.
 type waiting struct {
-	p    *model.Packet
-	h    *held
-	came model.Time
+	model.Queue
+	p *model.Packet
+	h *tm.Packet
+	// On a Tofino, the bytes of a copy.
+	bytes *model.Departure
 }
 
 // play is one run of a case.
@@ -94,8 +101,10 @@ func (j *Judge) Run(c *model.Case) *Mismatch {
 		r.event = i + 1
 		r.now += e.After
 		r.s.Idle(r.now)
+		r.t.SetNow(r.t.time(r.now))
 		if e.Data != nil {
-			r.ingress(r.s.NewPacket(e.Data, e.Elided, e.Port, r.now), &packet.Frame{Data: model.Clone(e.Data), Elided: e.Elided}, nil, e.Port)
+			got := r.t.Ingress(e.Port, &packet.Frame{Data: model.Clone(e.Data), Elided: e.Elided})
+			r.ingress(r.s.NewPacket(e.Data, e.Elided, e.Port, r.now), model.Departure{Data: e.Data, Elided: e.Elided}, got)
 		} else {
 			r.depart(e)
 		}
@@ -160,72 +169,89 @@ func (r *play) differ(what string, model, p4 any) {
 	}
 }
 
-// ingress passes a packet through ingress on both sides. again is what the
-// program keeps of one that it has seen before; port is the target's.
-func (r *play) ingress(p *model.Packet, f *packet.Frame, again *held, port int) {
+// ingress compares what ingress makes of a packet, with what the program has
+// queued.
+func (r *play) ingress(p *model.Packet, asCame model.Departure, got []*tm.Packet) {
 	r.Steps++
-	asCame := model.Departure{Data: model.Clone(f.Data), Elided: f.Elided}
-	got, h, cloned := r.t.ingress(f, again, port, r.now)
-	want, message := r.s.Ingress(p)
-	if !reflect.DeepEqual(want, got) {
-		r.differ("ingress decides", want, got)
+	var want []waiting
+	var digests [][]int64
+	for again := true; again; {
+		o, copied := r.s.Ingress(p)
+		digests, again = append(digests, o.Digest...), o.Again
+		if copied != nil {
+			want = append(want, r.copied(copied, asCame)...)
+		}
+		switch {
+		case o.Drop:
+		case o.Again:
+			p.Frame, p.Resubmitted = r.s.Parse(asCame.Data, asCame.Elided), true
+		case o.Group != 0:
+			for _, port := range r.c.Config.Groups[o.Group] {
+				each := *p
+				each.Frame, each.OutPort = r.s.Parse(r.s.Bytes(p.Frame), p.Elided), 0
+				want = append(want, waiting{Queue: model.Queue{Port: port, Class: o.Class}, p: &each})
+			}
+		default:
+			want = append(want, waiting{Queue: model.Queue{Port: o.Port, Class: o.Class}, p: p})
+		}
+	}
+	if !reflect.DeepEqual(digests, r.t.digest) {
+		r.differ("digests", digests, r.t.digest)
+	}
+	r.t.digest = nil
+	r.enqueue("ingress", want, got)
+}
+
+// copied says where the copy of a packet goes. On a Tofino it is the packet
+// behind a header, cut to a length.
+func (r *play) copied(p *model.Packet, of model.Departure) []waiting {
+	w := waiting{p: p}
+	if r.p.Tofino {
+		w.bytes = &model.Departure{Data: append(model.Clone(p.Head), of.Data...), Elided: of.Elided}
+		w.bytes.Cut(r.t.copies)
+		r.s.Copied(p, w.bytes.Data[len(p.Head):], w.bytes.Elided)
+	}
+	var known bool
+	if w.Queue, known = r.t.sessions[p.Session]; !known {
+		return nil
+	}
+	return []waiting{w}
+}
+
+// enqueue compares what is queued, and takes note of it.
+func (r *play) enqueue(what string, want []waiting, got []*tm.Packet) {
+	var wanted, found []model.Queue
+	for _, w := range want {
+		wanted = append(wanted, w.Queue)
+	}
+	for _, h := range got {
+		found = append(found, model.Queue{Port: int(h.Port), Class: int(h.Queue)})
+	}
+	if !slices.Equal(wanted, found) {
+		r.differ(what+" queues", wanted, found)
 		return
 	}
-	if message != nil {
-		r.copied(message, asCame, cloned, got.Session)
-	}
-	switch {
-	case got.Drop:
-	case got.Again:
-		p.Frame, p.Resubmitted = r.s.Parse(asCame.Data, asCame.Elided), true
-		r.ingress(p, &packet.Frame{Data: asCame.Data, Elided: asCame.Elided}, &held{}, port)
-	case got.Group != 0:
-		for _, port := range r.c.Config.Groups[got.Group] {
-			each := *p
-			each.Frame, each.OutPort = r.s.Parse(r.s.Bytes(p.Frame), p.Elided), 0
-			r.enqueue(model.Queue{Port: port, Class: got.Class}, &each, h.copyOf())
+	for i, w := range want {
+		w.h = got[i]
+		if r.p.Tofino && w.h.Class != w.h.Queue {
+			r.differ("class that is charged", w.h.Queue, w.h.Class)
 		}
-	default:
-		r.enqueue(model.Queue{Port: got.Port, Class: got.Class}, p, h)
+		if w.bytes != nil && !sameFrame(*w.bytes, frameOf(w.h)) {
+			r.differ("copy", fmt.Sprintf("%x", w.bytes.Data), fmt.Sprintf("%x", w.h.Frame.Data))
+		}
+		if _, ok := r.queues[w.Queue]; !ok {
+			at, _ := slices.BinarySearchFunc(r.order, w.Queue, func(a, b model.Queue) int {
+				return cmp.Or(a.Port-b.Port, a.Class-b.Class)
+			})
+			r.order = slices.Insert(r.order, at, w.Queue)
+		}
+		r.queues[w.Queue] = append(r.queues[w.Queue], w)
+		r.s.Queued[w.Queue]++
 	}
 }
 
-// copied queues a copy. On a Tofino it is the packet behind a header, cut to a
-// length.
-func (r *play) copied(p *model.Packet, of model.Departure, h *held, session int) {
-	if r.p.Tofino {
-		head := p.Head
-		want := model.Departure{Data: append(model.Clone(head), of.Data...), Elided: of.Elided}
-		want.Cut(r.t.copies)
-		if !sameFrame(want, model.Departure{Data: h.frame.Data, Elided: h.frame.Elided}) {
-			r.differ("copy", fmt.Sprintf("%x", want.Data), fmt.Sprintf("%x", h.frame.Data))
-			return
-		}
-		r.s.Copied(p, want.Data[len(head):], want.Elided)
-	}
-	// Session p leads to port p, in the highest class; 256 + p too, in the class
-	// of data; on a Tofino, one leads to ingress.
-	q := model.Queue{Port: session, Class: 7}
-	switch {
-	case r.p.Tofino && session == model.FeedbackSession:
-		q.Port = model.Recirculation
-	case session >= 256:
-		q = model.Queue{Port: session - 256, Class: 3}
-	}
-	if q.Port != 0 || !r.p.Tofino {
-		r.enqueue(q, p, h)
-	}
-}
-
-func (r *play) enqueue(q model.Queue, p *model.Packet, h *held) {
-	if _, ok := r.queues[q]; !ok {
-		at, _ := slices.BinarySearchFunc(r.order, q, func(a, b model.Queue) int {
-			return cmp.Or(a.Port-b.Port, a.Class-b.Class)
-		})
-		r.order = slices.Insert(r.order, at, q)
-	}
-	r.queues[q] = append(r.queues[q], waiting{p, h, r.now})
-	r.s.Queued[q]++
+func frameOf(p *tm.Packet) model.Departure {
+	return model.Departure{Data: model.Clone(p.Frame.Data), Elided: p.Frame.Elided}
 }
 
 // ready lists the queues that a packet may leave now. Where depths must be
@@ -251,7 +277,7 @@ func (r *play) depart(e *model.Event) {
 	r.queues[q] = r.queues[q][1:]
 	r.s.Queued[q]--
 	p := w.p
-	p.Queue, p.Ahead, p.Behind, p.Came, p.Left = q, e.Ahead, e.Depth, w.came, r.now
+	p.Queue, p.Ahead, p.Behind, p.Came, p.Left = q, e.Ahead, e.Depth, model.Time(w.h.Enqueued/r.t.tick), r.now
 	if e.Depth < 0 {
 		p.Behind = int64(len(r.queues[q]))
 	}
@@ -260,30 +286,42 @@ func (r *play) depart(e *model.Event) {
 		if e.Near {
 			waited += p.Ahead * int64(r.s.CellTime(q.Port))
 		}
-		p.Came, p.Whole = r.now-waited&(1<<18-1), model.Bytes(w.h.frame.Len())
+		p.Came, p.Whole = r.now-waited&(1<<18-1), model.Bytes(w.h.Frame.Len())
+		w.h.Enqueued = r.t.time(p.Came)
 	}
 	r.Steps++
-	got, again, cloned := r.t.egress(w.h, p)
-	want, message := r.s.Egress(p)
+	verdict, copies := r.t.egress(w.h, p.Ahead, p.Behind)
+	o, copied := r.s.Egress(p)
+	want := tm.Send
 	switch {
-	case want.Drop != got.Drop || want.Recirculate != got.Recirculate || want.Cloned != got.Cloned || want.Session != got.Session:
-		want.Data, got.Data = nil, nil
-		r.differ(fmt.Sprintf("egress at port %d class %d decides", q.Port, q.Class), want, got)
+	case o.Recirculate:
+		want = tm.Recirculate
+	case o.Drop:
+		want = tm.Drop
+	}
+	if verdict != want {
+		r.differ(fmt.Sprintf("egress at port %d class %d decides (0: send, 1: drop, 2: recirculate)", q.Port, q.Class), want, verdict)
 		return
-	case !want.Drop && !want.Recirculate && !sameFrame(want, got):
+	}
+	var sent model.Departure
+	if verdict != tm.Drop {
+		sent = frameOf(w.h)
+	}
+	if verdict == tm.Send && !sameFrame(o, sent) {
 		r.differ(fmt.Sprintf("packet sent from port %d", q.Port),
-			fmt.Sprintf("%s\n          %x", r.p.Describe(want.Data, want.Elided), head(want.Data)),
-			fmt.Sprintf("%s\n          %x", r.p.Describe(got.Data, got.Elided), head(got.Data)))
-		return
+			fmt.Sprintf("%s\n          %x", r.p.Describe(o.Data, o.Elided), head(o.Data)),
+			fmt.Sprintf("%s\n          %x", r.p.Describe(sent.Data, sent.Elided), head(sent.Data)))
 	}
-	if message != nil {
-		r.copied(message, want, cloned, got.Session)
+	var messages []waiting
+	if copied != nil {
+		messages = r.copied(copied, o)
 	}
-	if got.Recirculate {
+	r.enqueue("egress", messages, copies)
+	if verdict == tm.Recirculate && r.diff == nil {
 		if !r.p.Tofino {
-			p = r.s.Recirculated(p, model.Clone(again.frame.Data), again.frame.Elided)
+			p = r.s.Recirculated(p, model.Clone(sent.Data), sent.Elided)
 		}
-		r.ingress(p, again.frame, again, cmp.Or(q.Port*int(model.Bit(r.p.Tofino)), p.InPort))
+		r.ingress(p, sent, r.t.Reenter(w.h))
 	}
 }
 

@@ -8,9 +8,12 @@ import (
 	"slices"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/model"
-	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
 // Program is a compiled P4 program.
@@ -51,22 +54,19 @@ func plain(name string) string {
 	return name
 }
 
-// A Target is a program at work: the pipelines of a target without the queues
-// and ports around them, which the judge plays. What comes between ingress
-// and egress, and when, is thus entirely in its hand. tofino.go has what is
-// different there.
+// A Target is a program at work in our switch. The judge is its traffic manager.
 type Target struct {
 	*Program
-	st *interp.State
-	m  *interp.Machine
+	*softswitch.Pipelines
+	st   *interp.State
+	tick vtime.Time
 
-	tofino bool
-	copies int // of packets are cut to so many bytes, on a Tofino
+	sessions map[int]model.Queue // where their copies go
+	copies   int                 // are cut to so many bytes; 0: they are not
+	digest   [][]int64           // of the packet in ingress
 
 	inserted []entry // by insert
 	changed  []int   // tables whose default action setDefault replaced
-
-	inPort, spec, outPort, instance, length, inTime, outTime, group, priority, enqTime, delta, depth field
 }
 
 // An entry of a table, by their numbers.
@@ -75,42 +75,58 @@ type entry struct {
 	id    uint32
 }
 
-type field struct {
-	interp.Field
-	ok bool
+// New returns the program in its first state.
+func (p *Program) New(of *model.Program) (*Target, error) {
+	t := &Target{Program: p, tick: vtime.Nanosecond, sessions: map[int]model.Queue{}}
+	if of.Microseconds {
+		t.tick = vtime.Microsecond
+	}
+	cfg := softswitch.Config{Name: p.Name, Units: softswitch.Units{Time: string(of.Units.Time)}}
+	recirculation, first := of.Recirculate, 0
+	if of.Tofino {
+		recirculation, first = model.Recirculation, 1
+		t.sessions[model.FeedbackSession] = model.Queue{Port: recirculation, Class: messageClass}
+		if t.copies = 100; of.ParsesINT() { // telemetry is in the way of what copies need
+			t.copies = 142
+		}
+	} else {
+		t.session(softswitch.DefaultCPUPort)
+	}
+	for port := first; port < of.Ports; port++ {
+		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: port})
+		t.session(port)
+	}
+	if recirculation != 0 {
+		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: recirculation, Internal: true})
+	}
+	var err error
+	if t.Pipelines, err = softswitch.NewPipelines(cfg, p.prog); err != nil {
+		return nil, err
+	}
+	t.st = t.State()
+	for id, q := range t.sessions {
+		t.SetSession(uint32(id), []softswitch.Replica{{Port: q.Port}}, q.Class, t.copies)
+	}
+	t.Control(softswitch.Control{Digest: func(_ int, values [][]uint64) {
+		var list []int64
+		for _, v := range values {
+			list = append(list, int64(v[0]))
+		}
+		t.digest = append(t.digest, list)
+	}})
+	return t, nil
 }
 
-// New returns the program in its first state.
-func (p *Program) New(of *model.Program) *Target {
-	t := &Target{Program: p, st: interp.NewState(p.prog, 0), tofino: of.Tofino, copies: 100}
-	if of.ParsesINT() { // telemetry is in the way of what copies need
-		t.copies = 142
-	}
-	t.m = interp.NewMachine(t.st)
-	if t.tofino {
-		return t
-	}
-	t.m.DropPort = DropPort
-	for _, f := range []struct {
-		to   *field
-		name string
-	}{
-		{&t.inPort, "standard_metadata.ingress_port"},
-		{&t.spec, "standard_metadata.egress_spec"},
-		{&t.outPort, "standard_metadata.egress_port"},
-		{&t.instance, "standard_metadata.instance_type"},
-		{&t.length, "standard_metadata.packet_length"},
-		{&t.inTime, "intrinsic_metadata.ingress_global_timestamp"},
-		{&t.outTime, "intrinsic_metadata.egress_global_timestamp"},
-		{&t.group, "intrinsic_metadata.mcast_grp"},
-		{&t.priority, "intrinsic_metadata.priority"},
-		{&t.enqTime, "queueing_metadata.enq_timestamp"},
-		{&t.delta, "queueing_metadata.deq_timedelta"},
-		{&t.depth, "queueing_metadata.deq_qdepth"},
-	} {
-		f.to.Field, f.to.ok = p.prog.Field(f.name)
-	}
-	return t
+// time is a time of the model.
+func (t *Target) time(ticks model.Time) vtime.Time { return vtime.Time(ticks) * t.tick }
+
+// messageClass is the class of messages between switches.
+const messageClass = 7
+
+// session makes two sessions to a port: one of messages, and one of packets in
+// the class of data.
+func (t *Target) session(port int) {
+	t.sessions[port], t.sessions[256+port] = model.Queue{Port: port, Class: messageClass}, model.Queue{Port: port, Class: manifest.LosslessClass}
 }
 
 // reset takes away what the controller wrote, and starts the random numbers
@@ -139,153 +155,23 @@ func (t *Target) counted(table, action string) (packets uint64) {
 	return packets
 }
 
-func (t *Target) set(f *field, v uint64) {
-	if f.ok {
-		t.m.Set(f.Field, v)
-	}
-}
-
-func (t *Target) get(f *field) uint64 {
-	if !f.ok {
-		return 0
-	}
-	return t.m.Get(f.Field)
-}
-
-// Values of standard_metadata.instance_type.
-const (
-	isNormal = 0
-	isIClone = 1
-	isEClone = 2
-	isRecirc = 4
-	isCopy   = 5
-)
-
-// DropPort is the egress_spec that drops.
-const DropPort = 511
-
-// held is what the target keeps of a packet in a queue, or on its way from
-// egress to ingress.
-type held struct {
-	frame *packet.Frame
-	state interp.Saved
-	list  int // field list that a recirculated packet brings, with its values
-	keep  []uint64
-}
-
-// ingress runs a packet through ingress. again is nil for one from a link.
-func (t *Target) ingress(frame *packet.Frame, again *held, port int, now model.Time) (o model.Outcome, h, clone *held) {
-	if t.tofino {
-		return t.tofinoIngress(frame, again != nil && again.frame == nil, port, now)
-	}
-	m := t.m
-	asCame := (&packet.Pool{}).Clone(frame)
-	m.Start(frame, frame.Len())
-	if again == nil {
-		t.set(&t.inPort, uint64(port))
-		t.set(&t.inTime, uint64(now))
-		t.set(&t.instance, isNormal)
-	} else {
-		m.SetList(again.list, again.keep)
-		t.set(&t.instance, isRecirc)
-	}
-	t.set(&t.length, uint64(frame.Len()))
-	m.Parse()
-	m.Ingress()
-	ask := m.Ask
-	if d := t.digest(ask); d != nil {
-		o.Digest = append(o.Digest, d)
-	}
-	group, spec, class := int(t.get(&t.group)), int(t.get(&t.spec)), int(t.get(&t.priority))&7
-	switch {
-	case group != 0:
-		o.Group, o.Class = group, class
-		t.set(&t.instance, isCopy)
-	case spec == DropPort:
-		o.Drop = true
-	default:
-		o.Port, o.Class = spec, class
-		t.set(&t.instance, isNormal)
-	}
-	if !o.Drop {
-		h = &held{frame: frame, state: m.Save(nil)}
-	}
-	if ask.Clone {
-		o.Cloned, o.Session = true, int(ask.CloneSession)
-		keep := m.List(ask.CloneList, nil)
-		m.Start(asCame, asCame.Len())
-		t.set(&t.inPort, uint64(port))
-		m.Parse()
-		m.ResetMetadata()
-		m.SetList(ask.CloneList, keep)
-		t.set(&t.instance, isIClone)
-		clone = &held{frame: asCame, state: m.Save(nil)}
-	}
-	return o, h, clone
-}
-
-// digest returns the fields of a digest in order, if one was asked for.
-func (t *Target) digest(ask interp.Requests) []int64 {
-	if ask.Digest == 0 {
-		return nil
-	}
-	_, values, _ := t.m.Digest(ask.Digest)
-	var list []int64
-	for _, v := range values {
-		list = append(list, int64(v[0]))
-	}
-	return list
-}
-
-// copyOf returns a copy of a packet in a queue, for multicast.
-func (h *held) copyOf() *held {
-	return &held{frame: (&packet.Pool{}).Clone(h.frame), state: slices.Clone(h.state)}
-}
-
-// egress runs a packet that leaves a queue through egress.
-func (t *Target) egress(h *held, p *model.Packet) (o model.Departure, again, clone *held) {
-	if t.tofino {
-		return t.tofinoEgress(h.frame, p)
-	}
-	m := t.m
-	m.Resume(h.frame, h.state)
-	t.set(&t.outTime, uint64(p.Left))
-	t.set(&t.enqTime, uint64(p.Came))
-	t.set(&t.delta, uint64(p.Left-p.Came))
-	t.set(&t.depth, uint64(p.Behind))
-	t.set(&t.outPort, uint64(p.Queue.Port))
-	t.set(&t.spec, DropPort+1)
-	t.set(&t.length, uint64(m.Length()))
-	m.Egress()
-	ask := m.Ask
-	if ask.Clone {
-		o.Cloned, o.Session = true, int(ask.CloneSession)
-		keep := m.List(ask.CloneList, nil)
-		saved := m.SaveAll(nil)
-		m.ResetMetadata()
-		m.SetList(ask.CloneList, keep)
-		t.set(&t.instance, isEClone)
-		clone = &held{frame: (&packet.Pool{}).Clone(h.frame), state: m.Save(nil)}
-		m.ResumeAll(h.frame, saved)
-		m.Ask = ask
-	}
-	if t.get(&t.spec) == DropPort {
-		o.Drop = true
-		return o, nil, clone
-	}
-	m.Finish()
-	if ask.Recirculate != 0 {
-		o.Recirculate = true
-		again = &held{frame: h.frame, list: ask.Recirculate, keep: m.List(ask.Recirculate, nil)}
-		return o, again, clone
-	}
-	o.Data, o.Elided = h.frame.Data, h.frame.Elided
-	return o, nil, clone
+// egress takes a packet from its queue to the link or back, with depths in the
+// target's unit, whichever it is.
+func (t *Target) egress(p *tm.Packet, ahead, behind int64) (tm.Verdict, []*tm.Packet) {
+	depth := func(n int64) tm.Depth { return tm.Depth{Packets: int(n), Bytes: n, Cells: n} }
+	return t.Egress(p, depth(ahead), depth(behind))
 }
 
 // install gives a program the entries of a configuration: routes and ports that
 // all programs have, and those of its own tables by the names of arguments.
 func (t *Target) install(p *model.Program, c *model.Config) {
+	for group := range p.Ports {
+		var replicas []softswitch.Replica
+		for _, port := range c.Groups[group] {
+			replicas = append(replicas, softswitch.Replica{Port: port})
+		}
+		t.SetGroup(uint32(group), replicas)
+	}
 	toHost := "to_port"
 	if _, ok := t.actions["route"]["to_host"]; ok {
 		toHost = "to_host"
@@ -295,13 +181,13 @@ func (t *Target) install(p *model.Program, c *model.Config) {
 		switch {
 		case r.ToHost():
 			t.insert("route", []int64{r.Addr}, 32, toHost, port)
-		case r.Paths == 0 || r.Paths == 1 && t.tofino:
+		case r.Paths == 0 || r.Paths == 1 && p.Tofino:
 			t.insert("route", []int64{r.Addr}, 24, "to_port", port)
 		default:
 			t.insert("route", []int64{r.Addr}, 24, "to_leaf", model.Args{"leaf": r.Leaf, "first_port": int64(r.First), "last_path": int64(r.Paths - 1), "hash_shift": int64(r.Shift)})
 		}
 	}
-	for port := 1; port < p.Ports && t.tofino; port++ {
+	for port := 1; port < p.Ports && p.Tofino; port++ {
 		t.insert("port_number", []int64{int64(port)}, 0, "is_port", model.Args{"port": int64(port)})
 	}
 	for _, table := range slices.Sorted(maps.Keys(c.Tables)) {
