@@ -29,7 +29,8 @@ func TestReleaseConfiguration(t *testing.T) {
 }
 
 // What the compose file starts are valid command lines, and its topology is
-// one. The controller's had its topology as a flag of ctl, and ended at once.
+// one; ports are published on loopback only. The controller's had its topology as a flag of
+// ctl, and ended at once.
 func TestComposeFile(t *testing.T) {
 	text, err := os.ReadFile("../../packaging/compose.yaml")
 	if err != nil {
@@ -39,6 +40,7 @@ func TestComposeFile(t *testing.T) {
 		Services map[string]struct {
 			Build   string
 			Command []string
+			Ports   []string
 		}
 	}
 	if err := yaml.Unmarshal(text, &file); err != nil {
@@ -46,6 +48,11 @@ func TestComposeFile(t *testing.T) {
 	}
 	ours := 0
 	for name, s := range file.Services {
+		for _, port := range s.Ports {
+			if !strings.HasPrefix(port, "127.0.0.1:") {
+				t.Errorf("%s: port %s is published to every network, without password or certificate", name, port)
+			}
+		}
 		if s.Build == "" {
 			continue
 		}

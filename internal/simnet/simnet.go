@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simnet is a network in memory, for programs that run in one process
-// under a clock that only goes on when everybody waits (testing/synctest): TCP
-// as it is seen from above, with the faults that networks have.
+// Package simnet is a network in memory, for tests in which all programs run in
+// one process under the clock of testing/synctest. It offers net.Conns with the
+// behaviour of TCP, and the faults of real networks.
 package simnet
 
 import (
@@ -18,26 +18,26 @@ import (
 	"time"
 )
 
-// Network joins machines by name. A connection delivers bytes in order and
-// once, as TCP does, each piece late by a random time: pieces of different
-// connections overtake each other.
+// Network connects machines, which have names. A connection delivers bytes in
+// order and once, as TCP does. Each piece has a random delay, so that pieces of
+// different connections overtake each other.
 type Network struct {
 	mu        sync.Mutex
 	rng       *rand.Rand
 	listeners map[string]*listener
 	conns     map[*Wire]bool
-	apart     map[[2]string]bool // machines that do not hear one another
-	ports     int                // given to those who dial
-	hosts     int                // named by Listen
+	apart     map[[2]string]bool // pairs of machines that are separated
+	ports     int                // number of the last port of a dialer
+	hosts     int                // number of the last machine that Listen named
 }
 
-// New returns a network where all hear one another. How long something is under
-// way comes from rng.
+// New returns a network in which all machines are connected. Delays are drawn
+// from rng.
 func New(rng *rand.Rand) *Network {
 	return &Network{rng: rng, listeners: map[string]*listener{}, conns: map[*Wire]bool{}, apart: map[[2]string]bool{}}
 }
 
-// delay is how long a piece is under way: mostly 1 ms, now and then 40.
+// delay returns the delay of a piece: mostly 1 ms, sometimes 40 ms.
 func (n *Network) delay() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,8 +61,8 @@ func (n *Network) separated(a, b string) bool {
 	return n.apart[pair(a, b)]
 }
 
-// Part separates two machines, or joins them again: then what was sent
-// meanwhile arrives.
+// Part separates two machines, or joins them again; what they sent in between
+// arrives then.
 func (n *Network) Part(a, b string, apart bool) {
 	n.mu.Lock()
 	n.apart[pair(a, b)] = apart
@@ -76,8 +76,8 @@ func (n *Network) Part(a, b string, apart bool) {
 	}
 }
 
-// between returns the connections of two machines, all of one if the other is
-// empty. The lock is held.
+// between returns the connections between two machines, or all connections of a
+// if b is empty. The caller holds the lock.
 func (n *Network) between(a, b string) []*Wire {
 	var list []*Wire
 	for w := range n.conns {
@@ -89,7 +89,7 @@ func (n *Network) between(a, b string) []*Wire {
 	return list
 }
 
-// Each calls do with the connections of two machines.
+// Each calls do with each connection between two machines.
 func (n *Network) Each(a, b string, do func(*Wire)) {
 	n.mu.Lock()
 	list := n.between(a, b)
@@ -105,7 +105,7 @@ type Wire struct {
 	ends [2]*end
 }
 
-// Reset breaks a connection, and both ends know.
+// Reset breaks a connection. Both ends get an error.
 func (w *Wire) Reset() {
 	for _, e := range w.ends {
 		e.out.fail(syscall.ECONNRESET)
@@ -113,7 +113,7 @@ func (w *Wire) Reset() {
 	w.gone()
 }
 
-// Mute loses all that is sent from now on, and nobody knows.
+// Mute drops all data from now on. Neither end gets an error.
 func (w *Wire) Mute() {
 	for _, e := range w.ends {
 		e.out.mu.Lock()
@@ -122,7 +122,7 @@ func (w *Wire) Mute() {
 	}
 }
 
-// Slow has one direction deliver 100 bytes every 50 ms.
+// Slow limits one direction to 100 bytes every 50 ms.
 func (w *Wire) Slow(direction int) {
 	h := w.ends[direction].out
 	h.mu.Lock()
@@ -130,7 +130,7 @@ func (w *Wire) Slow(direction int) {
 	h.mu.Unlock()
 }
 
-// Cut breaks the connection after so many bytes more in one direction.
+// Cut breaks the connection after that many further bytes in one direction.
 func (w *Wire) Cut(direction, after int) {
 	h := w.ends[direction].out
 	h.mu.Lock()
@@ -144,7 +144,7 @@ func (w *Wire) gone() {
 	w.n.mu.Unlock()
 }
 
-// window is how many bytes may be under way or unread in one direction.
+// window is the number of bytes that may be in flight or unread in one direction.
 const window = 1 << 16
 
 // half is one direction of a connection.
@@ -154,8 +154,8 @@ type half struct {
 
 	mu     sync.Mutex
 	change *sync.Cond
-	queue  [][]byte // under way, in order; nil is the end
-	due    int      // how many of queue have arrived, but for a separation
+	queue  [][]byte // pieces in flight, in order; nil is the end
+	due    int      // pieces of queue whose delay is over; separated machines get them later
 	unread []byte
 	size   int // bytes in queue and unread
 	last   time.Time
@@ -165,7 +165,7 @@ type half struct {
 	shut   bool  // closed for writing
 	mute   bool
 	slow   bool
-	cut    int // if above zero, breaks after one less
+	cut    int // if above zero, the connection breaks after cut-1 bytes
 	// Deadlines of the reader and the writer.
 	read, write time.Time
 }
@@ -185,7 +185,7 @@ func (h *half) fail(err error) {
 	h.change.Broadcast()
 }
 
-// send puts a piece on its way; nil is the end.
+// send sends a piece; nil is the end.
 func (h *half) send(b []byte) {
 	if h.mute {
 		return
@@ -208,7 +208,7 @@ func (h *half) send(b []byte) {
 	})
 }
 
-// flush delivers what has arrived, unless the machines are separated.
+// flush delivers the pieces whose delay is over, unless the machines are separated.
 func (h *half) flush() {
 	if h.w.n.separated(h.from, h.to) {
 		return
@@ -313,7 +313,7 @@ func (e *end) Write(b []byte) (int, error) {
 	}
 	h.mu.Unlock()
 	if breaks {
-		time.AfterFunc(2*time.Millisecond, e.w.Reset) // what was sent may arrive
+		time.AfterFunc(2*time.Millisecond, e.w.Reset) // data in flight may still arrive
 	}
 	return sent, nil
 }
@@ -362,7 +362,7 @@ func (h *half) deadline(d *time.Time, t time.Time) error {
 	return nil
 }
 
-// listener takes connections to a machine.
+// listener accepts connections to a machine.
 type listener struct {
 	n    *Network
 	host string
@@ -371,9 +371,9 @@ type listener struct {
 	once sync.Once
 }
 
-// Listen takes connections to a machine, of which each has one such place. A
-// machine without a name is given one; it is the listener's address. The error
-// wraps syscall.EADDRINUSE.
+// Listen returns a listener for connections to a machine. If host is empty, Listen
+// chooses a name, which is the listener's address. A machine has at most one
+// listener; for a second one, the error wraps syscall.EADDRINUSE.
 func (n *Network) Listen(host string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -410,7 +410,7 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// Dialer returns what one machine connects with.
+// Dialer returns a function with which a machine connects to others.
 func (n *Network) Dialer(from string) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, to string) (net.Conn, error) {
 		for {

@@ -55,7 +55,7 @@ func FindCompiler(prefix string) (*Compiler, error) {
 	return c, nil
 }
 
-// A Failure is a program that the compiler does not take, with what it said.
+// A Failure is an error of the compiler about a program, with its output.
 type Failure struct {
 	Program, Step, Text string
 	Code                int
@@ -70,7 +70,7 @@ func meaning(f *Failure) string {
 	if f.Step != "p4c-barefoot" {
 		return ""
 	}
-	return map[int]string{1: ", it does not fit or is not taken", 2: ", invocation", 3: ", an error in the program", 4: ", an error of the compiler"}[f.Code]
+	return map[int]string{1: ", the program does not fit or is not supported", 2: ", wrong arguments", 3: ", an error in the program", 4: ", an internal error of the compiler"}[f.Code]
 }
 
 // Build compiles a program into a folder: bfrt.json, p4info.txtpb, and in pipe
@@ -92,19 +92,20 @@ func (c *Compiler) Build(ctx context.Context, program, dir string) (warnings str
 	return text, nil
 }
 
-// Path is that of p4c-barefoot.
+// Path returns the path of p4c-barefoot.
 func (c *Compiler) Path() string { return c.p4c }
 
-// Args are the arguments with which it compiles a program into a folder.
+// Args returns the arguments with which p4c-barefoot compiles a program into a
+// folder.
 func (c *Compiler) Args(program, dir string) []string {
 	return append(c.Target(), "-g",
-		"--Wdisable=unknown", // annotations of ours
+		"--Wdisable=unknown", // pauseless' own annotations
 		"--bf-rt-schema", filepath.Join(dir, "bfrt.json"),
 		"--p4runtime-force-std-externs", "--p4runtime-files", filepath.Join(dir, "p4info.txtpb"), "-o", dir, program)
 }
 
-// Target are the arguments of every compilation: for which target, and where
-// core.p4 and tna.p4 are.
+// Target returns the arguments of every compilation: the target, and the folders
+// of core.p4 and tna.p4.
 func (c *Compiler) Target() []string {
 	args := []string{"--target", "tofino", "--arch", "tna", "-D__TARGET_TOFINO__=1"}
 	if c.include != "" {

@@ -8,24 +8,24 @@ import (
 	"text/tabwriter"
 )
 
-// Report sets programs side by side.
+// Report compares programs.
 type Report struct {
 	Compiler   string
 	Programs   []*Program
 	Increments []Increment
 }
 
-// Increment is what a program takes more than the one that it builds on.
+// Increment is the difference between a program and the one that it builds on.
 type Increment struct {
 	Program, Base string
 	Stages        int
-	Percent       [resources]float64 // of all there is; below zero if it takes less
+	Percent       [resources]float64 // of the total; below zero if the program uses less
 }
 
-// TableI is table I of the RLB paper: what its authors' programs take, in
-// percent, with RLB as the addition to another scheme. Its "ALU Instruction" is
-// held against the instructions of stateful ALUs, of which each has four; all
-// of the table's shares are multiples neither of theirs nor of ALUs'.
+// TableI is table I of the RLB paper: the resources of its authors' programs in
+// percent, where RLB is an addition to another scheme. Its "ALU Instruction" is
+// compared with the instructions of stateful ALUs, of which each ALU has four.
+// The shares in the table are not multiples of one instruction or one ALU.
 var TableI = []Paper{
 	{"Presto", map[Resource]float64{Crossbar: 2.19, HashBits: 3.28, Gateways: 2.92, SRAM: 2.16, VLIW: 1.74, Instruction: 3.21}},
 	{"DRILL", map[Resource]float64{Crossbar: 4.24, HashBits: 4.05, Gateways: 3.13, SRAM: 3.74, VLIW: 2.52, Instruction: 5.16}},
@@ -39,8 +39,8 @@ type Paper struct {
 	Percent map[Resource]float64
 }
 
-// NewReport compares programs with those that base names for them; base
-// returns "" for a program that builds on none.
+// NewReport compares each program with the one that base returns for it, or with
+// none if base returns "".
 func NewReport(programs []*Program, base func(program string) string) *Report {
 	r := &Report{Programs: programs}
 	by := make(map[string]*Program)

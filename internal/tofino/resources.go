@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tofino runs the open Tofino compiler (p4c-barefoot and bfas of
-// p4lang/p4c) on programs, and reads how much of the chip they take.
+// p4lang/p4c) on programs, and reads the resources that they use.
 package tofino
 
 import (
@@ -21,24 +21,24 @@ type Resource int
 // The resources, in the order of tables.
 const (
 	Crossbar    Resource = iota // bytes of the match input crossbar, exact and ternary
-	HashBits                    // of the hash functions
-	Gateways                    // that decide on conditions
+	HashBits                    // bits of the hash functions
+	Gateways                    // units that evaluate conditions
 	SRAM                        // blocks of 128 Kb
-	MapRAM                      // blocks beside them, of counters, meters and registers
+	MapRAM                      // blocks of counters, meters and registers, beside SRAM
 	TCAM                        // blocks of 44 bits by 512
 	VLIW                        // action instructions
-	StatefulALU                 // which registers and meters use
-	Instruction                 // of stateful ALUs, four each: a RegisterAction takes one
+	StatefulALU                 // units of registers and meters
+	Instruction                 // instructions of stateful ALUs, four each: a RegisterAction uses one
 	TableID                     // logical tables
 	resources
 )
 
-// Names are those of the compiler's own summaries.
+// names has the names of the compiler's own summaries.
 var names = [resources]string{"crossbar", "hash bits", "gateways", "SRAM", "map RAM", "TCAM", "VLIW", "stateful ALUs", "ALU instructions", "tables"}
 
 func (r Resource) String() string { return names[r] }
 
-// Use is how much of each resource is used, and how much there is.
+// Use has the used amount and the total of each resource.
 type Use struct {
 	Used, Of [resources]int
 }
@@ -51,17 +51,17 @@ func (u *Use) Percent(r Resource) float64 {
 	return 100 * float64(u.Used[r]) / float64(u.Of[r])
 }
 
-// Program is what a program takes.
+// Program has the resources that a program uses.
 type Program struct {
 	Name     string
 	Compiler string // its version
-	Stages   int    // that it wants: the last one with a table, counted from 1
-	Of       int    // that there are; a program that wants more does not fit
+	Stages   int    // number of the last stage with a table, from 1
+	Of       int    // stages of the chip; a program with more does not fit
 	Total    Use
 	ByStage  []Use
 }
 
-// file is resources.json, as much of it as is asked for. The compiler's
+// file has the parts of resources.json that are used here. The compiler's
 // resources_schema.py describes it.
 type file struct {
 	Name      string `json:"program_name"`
@@ -139,7 +139,7 @@ func (s *stageFile) use() Use {
 	return u
 }
 
-// Parse reads a resources.json. Errors name the file and what is wrong in it.
+// Parse reads a resources.json. Errors name the file and the cause.
 func Parse(name string, data []byte) (*Program, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -165,18 +165,19 @@ func Parse(name string, data []byte) (*Program, error) {
 		}
 		for r := range resources {
 			p.Total.Used[r] += u.Used[r]
-			// Stages without a table may be left out; all have the same.
+			// The file may leave out stages without a table. All stages have the same
+			// totals.
 			p.Total.Of[r] = max(p.Total.Of[r], u.Of[r]*mau.Stages)
 		}
 	}
 	return p, nil
 }
 
-// slotsPerALU is how many instructions a stateful ALU can choose from.
+// slotsPerALU is the number of instructions of a stateful ALU.
 const slotsPerALU = 4
 
-// contextFile is context.json, as much of it as is asked for: what the driver is
-// told of the program. resources.json has no instructions of stateful ALUs.
+// contextFile has the parts of context.json that are used here. The driver reads
+// that file. It has the instructions of stateful ALUs, which resources.json lacks.
 type contextFile struct {
 	Tables []struct {
 		Type   string `json:"table_type"`
@@ -191,7 +192,7 @@ type contextFile struct {
 }
 
 // AddInstructions counts the instructions of stateful ALUs in the context.json
-// of the same program: those that actions call.
+// of the same program, as far as actions call them.
 func (p *Program) AddInstructions(name string, data []byte) error {
 	var c contextFile
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -224,11 +225,11 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// Read finds every resources.json below a folder, with the context.json of the
-// folder above it. A program is called as the folder of its output, or as its
-// file says if that is the folder given. Where there is none, the folder's
-// tofino.json is read, a report that was kept. What compiled is returned even if
-// something else did not, which the error names.
+// Read reads every resources.json below a folder, and the context.json of the
+// folder above it. A program has the name of its output folder; if that is the
+// folder given, it has the name in the file. If there is no resources.json, Read
+// reads the folder's tofino.json, a stored report. If some programs did not
+// compile, Read returns the others and an error that names those.
 func Read(dir string) ([]*Program, error) {
 	var list []*Program
 	var missing error

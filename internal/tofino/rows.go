@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-// ReadRows reads a report that Rows gave, as JSON: what "pauseless tofino
-// report -o json" printed. What there is of a resource follows from the
-// program that uses most of it.
+// ReadRows reads a report that "pauseless tofino report -o json" printed: the
+// JSON of Rows. The total of each resource is computed from the program that uses
+// most of it.
 func ReadRows(file string) ([]*Program, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -19,7 +19,7 @@ func ReadRows(file string) ([]*Program, error) {
 	}
 	var rows []Row
 	if err := json.Unmarshal(data, &rows); err != nil || len(rows) == 0 {
-		return nil, fmt.Errorf("%s: no report of tofino report -o json (%v)", file, err)
+		return nil, fmt.Errorf("%s is not a report of `pauseless tofino report -o json`: %v", file, err)
 	}
 	var of, most [resources]int
 	for _, r := range rows {

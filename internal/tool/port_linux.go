@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HoldPort returns host:port of the loopback interface, for a program that must
-// be told where to listen. Until release is called, the kernel gives the port to
-// nobody who asks for any; who asks for this one gets it, more than once if
-// need be.
+// HoldPort returns host:port of the loopback interface, for a program that needs
+// an address to listen on. Until release is called, the kernel does not give the
+// port to programs that bind to any free port. Programs can bind to this one,
+// several times if needed.
 func HoldPort() (addr string, release func(), err error) {
-	// A socket that is bound and does not listen lets others bind that, too, may
-	// share addresses: servers do.
+	// While a socket is bound with SO_REUSEADDR and does not listen, other sockets
+	// with that option, as those of servers, can bind to the same address.
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return "", nil, fmt.Errorf("socket: %w", err)

@@ -6,8 +6,9 @@ package tool
 
 import "net"
 
-// HoldPort returns host:port of the loopback interface that nobody listens on.
-// Another program may be given it before it is used: only Linux holds it.
+// HoldPort returns host:port of the loopback interface on which no program
+// listens. The kernel may give the port to another program before it is used:
+// only on Linux it is reserved.
 func HoldPort() (addr string, release func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

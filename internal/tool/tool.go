@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tool finds the programs of others that pauseless runs: p4c, BMv2's
+// Package tool finds the external programs that pauseless runs: p4c and BMv2's
 // switches.
 package tool
 
@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// Find returns the path of a program. It is looked for at a given place or, if
-// that is "", at the one that an environment variable names, or else on PATH.
-// A place is the program's file or its folder. Variable may be "".
+// Find returns the path of a program. It looks at the given place or, if that is
+// "", at the place in an environment variable or, if that is not set, on PATH. A
+// place is the program's file or its folder. Variable may be "".
 func Find(place, variable, name string) (string, error) {
 	says := place
 	if place == "" && variable != "" {

@@ -33,22 +33,23 @@ type Spec struct {
 	Addresses  map[string]string `yaml:"addresses"` // switch name → host:port
 }
 
-// Change makes some links between switches differ from what the shape says.
+// Change changes some links between switches of the shape.
 type Change struct {
-	// Link is "l1-s2", all links between two switches; where it is left out,
-	// all links between switches are meant, or Share of them, drawn by Seed.
+	// Link is "l1-s2", all links between two switches. If it is left out, the
+	// change applies to all links between switches, or to Share of them, drawn
+	// with Seed.
 	Link  string  `yaml:"link"`
 	Share float64 `yaml:"share" limits:"0..1"` // from 0 to 1; zero means all
 	Seed  uint64  `yaml:"seed"`                // of the draw
 
 	Rate   vtime.Rate `yaml:"rate"`               // zero: as it was
-	Delay  vtime.Time `yaml:"delay"`              // zero: as it was
-	Loss   float64    `yaml:"loss" limits:"0..1"` // zero: as it was
+	Delay  vtime.Time `yaml:"delay"`              // zero: not changed
+	Loss   float64    `yaml:"loss" limits:"0..1"` // zero: not changed
 	Remove bool       `yaml:"remove"`             // the link does not exist
 }
 
-// NewSpec returns a description that has no shape yet and the default buffer
-// and flow control: 9 MB shared, and a pause at 256 KB per ingress port.
+// NewSpec returns a description without a shape, with the default buffer and flow
+// control: 9 MB shared, and PAUSE at 256 KB per ingress port.
 func NewSpec() *Spec {
 	return &Spec{Switch: SwitchConfig{Buffer: 9 * vtime.MB, PFC: PFC{XOFF: 256 * vtime.KB}}}
 }
@@ -81,7 +82,7 @@ func Parse(name string, data []byte) (*Topology, error) {
 	return s.only(f)
 }
 
-// only builds the network that is all of a file.
+// only builds the network of a file that has nothing else.
 func (s *Spec) only(f *yamlfile.File) (*Topology, error) {
 	t := s.Build(f, "")
 	if err := f.Err(); err != nil {
@@ -109,8 +110,8 @@ func (r *reporter) errorf(path, format string, args ...any) {
 	r.f.Errorf(path, format, args...)
 }
 
-// shape returns the one shape of the description and its key, having reported
-// any other number of them.
+// shape returns the shape of the description and its key. It reports an error
+// unless there is exactly one.
 func (s *Spec) shape(r *reporter) (key string, sh shape) {
 	var keys []string
 	found := func(k string, given bool, v shape) {
@@ -130,13 +131,13 @@ func (s *Spec) shape(r *reporter) (key string, sh shape) {
 	found("parking_lot", s.ParkingLot != nil, s.ParkingLot)
 	found("graph", s.Graph != nil, s.Graph)
 	if sh == nil {
-		r.errorf("", "no network: one of %s is needed", strings.Join(keys, ", "))
+		r.errorf("", "no network: give one of %s", strings.Join(keys, ", "))
 	}
 	return key, sh
 }
 
-// Build returns the network, or nil and diagnostics in f about what is wrong with the
-// description at path in it; "" is the whole file.
+// Build returns the network, or nil after adding diagnostics to f. The description
+// is at path in f; "" means the whole file.
 func (s *Spec) Build(f *yamlfile.File, path string) *Topology {
 	r := &reporter{f: f, path: path}
 	key, sh := s.shape(r)
@@ -203,7 +204,7 @@ func (t *Topology) names(k Kind) []string {
 	return names
 }
 
-// change applies a Change and returns what is wrong with it, or "".
+// change applies a Change. It returns an error's text, or "".
 func (b *Builder) change(c *Change) string {
 	switch {
 	case c.Share < 0 || c.Share > 1:
@@ -213,7 +214,7 @@ func (b *Builder) change(c *Change) string {
 	case c.Rate < 0 || c.Delay < 0:
 		return "rate and delay must be above zero"
 	case c.Rate == 0 && c.Delay == 0 && c.Loss == 0 && !c.Remove:
-		return "changes nothing: give rate, delay, loss or remove"
+		return "the change is empty: give rate, delay, loss or remove"
 	}
 	links := b.linksBetweenSwitches(c.Link)
 	if len(links) == 0 {
@@ -237,7 +238,7 @@ func (b *Builder) change(c *Change) string {
 	return ""
 }
 
-// linksBetweenSwitches returns those of a name, or all.
+// linksBetweenSwitches returns the links that a name selects, or all if it is "".
 func (b *Builder) linksBetweenSwitches(name string) []int {
 	var ids []int
 	for i := range b.t.Links {

@@ -8,9 +8,9 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Graph is any network, node by node and link by link.
+// Graph is a list of nodes and links, for any network.
 type Graph struct {
-	Rate     vtime.Rate    `yaml:"rate"`  // of links that say nothing else
+	Rate     vtime.Rate    `yaml:"rate"`  // of links without a rate of their own
 	Delay    vtime.Time    `yaml:"delay"` // likewise
 	Switches []GraphSwitch `yaml:"switches"`
 	Hosts    []GraphHost   `yaml:"hosts"`
@@ -21,12 +21,12 @@ type Graph struct {
 type GraphSwitch struct {
 	Name string `yaml:"name"` // of the switch
 	// Tier is 1 for a switch with hosts, 2 for the next layer and so on.
-	// Zero: as many links as the nearest host is away.
+	// Zero means the number of links to the nearest host.
 	Tier int `yaml:"tier" limits:"0..16"`
 }
 
-// GraphHost is a host of a Graph, or Count of them with numbers from 1 after
-// their names.
+// GraphHost is a host of a Graph, or Count hosts, whose names are Name with a
+// number from 1.
 type GraphHost struct {
 	Name  string     `yaml:"name"`                     // of the host; with Count, what the number follows
 	Count int        `yaml:"count" limits:"0..262144"` // hosts like this one; zero means one

@@ -20,11 +20,10 @@ const (
 	mininetDelay = vtime.Microsecond
 )
 
-// mininetNet is a network for Mininet: all of a topology.json of p4lang's
-// tutorials, or what a p4app.json of p4-utils has under "topology". Of it we
-// take nodes, links and port numbers. What belongs to Mininet's hosts, such as
-// addresses, and what its switches run is for others to read; we have a plan
-// of addresses of our own, and profiles.
+// mininetNet is a network for Mininet: a topology.json of p4lang's tutorials, or
+// the value of "topology" in a p4app.json of p4-utils. Nodes, links and port
+// numbers are used. The addresses of hosts and the programs of switches are
+// ignored: pauseless has its own address plan, and profiles.
 type mininetNet struct {
 	Hosts    map[string]mininetHost   `yaml:"hosts"`
 	Switches map[string]mininetSwitch `yaml:"switches"`
@@ -79,8 +78,8 @@ type mininetLink struct {
 	weight string
 }
 
-// isMininet reports whether a file is a network for Mininet, and where in the
-// file that begins.
+// isMininet reports whether a file is a network for Mininet, and returns the path
+// of the network in the file.
 func isMininet(f *yamlfile.File) (path string, ok bool) {
 	root := f.Raw("")
 	if root.Has("topology") {
@@ -113,7 +112,7 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 		return nil, err
 	}
 	if routers := f.Raw(join(path, "routers")).Keys(); len(routers) > 0 {
-		r.errorf("routers", "%s is a router that runs FRRouting, which there is none of here: only hosts and switches", routers[0])
+		r.errorf("routers", "%s is a router that runs FRRouting, which is not supported: only hosts and switches are", routers[0])
 		return nil, f.Err()
 	}
 	for _, name := range f.Raw(join(path, "hosts")).Keys() {
@@ -126,7 +125,7 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 	for i, n := range r.b.t.Nodes {
 		for p, port := range n.Ports {
 			if port.Link < 0 && !r.failed {
-				r.errorf("links", "%s has a port %d, but no port %d: ports count from 1 without gaps", r.b.t.Nodes[i].Name, len(n.Ports), p+1)
+				r.errorf("links", "%s has a port %d, but no port %d: ports are numbered from 1 without gaps", r.b.t.Nodes[i].Name, len(n.Ports), p+1)
 			}
 		}
 		if n.Kind == Switch && len(n.Ports) == 0 && !r.failed {
@@ -146,7 +145,8 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 	return t, nil
 }
 
-// otherKeys are those beside "topology", which say what p4-utils does with it.
+// otherKeys returns the keys besides "topology", which are instructions to
+// p4-utils.
 func otherKeys(f *yamlfile.File) map[string]yamlfile.Raw {
 	keys := make(map[string]yamlfile.Raw)
 	for _, key := range f.Raw("").Keys() {
@@ -205,7 +205,7 @@ func (r *mininetReader) links() {
 		}
 		if m.weight != weight && !told {
 			told = true
-			r.errorf(at, "links with different weights: here a path is shortest if it has the fewest links")
+			r.errorf(at, "links have different weights, which are not supported: the shortest path is the one with the fewest links")
 		}
 		if known {
 			r.connect(at, ends, &m)
@@ -223,7 +223,7 @@ func (r *mininetReader) end(at, text string) (node, port int) {
 	if n, err := strconv.Atoi(p); ok && err == nil {
 		if id, known := r.nodes[name]; known {
 			if n < 1 || n > maxLinks {
-				r.errorf(at, "port %d of %s: ports count from 1", n, name)
+				r.errorf(at, "port %d of %s: ports are numbered from 1", n, name)
 				return -1, 0
 			}
 			return id, n
@@ -241,11 +241,11 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s, "", false
 }
 
-// linkParams are the known ones, as p4-utils has them.
+// linkParams are the properties of links in p4-utils.
 var linkParams = []string{"port1", "port2", "bw", "delay", "loss", "weight", "max_queue_size", "intfName1", "intfName2", "addr1", "addr2",
 	"params1", "params2", "sw_ip1", "sw_ip2", "auto_arp_tables", "auto_gw_arp"}
 
-// params reads what a link, or the default, says with keys.
+// params reads the properties of a link, or of the default link.
 func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
 	for _, key := range raw.Keys() {
 		at, text := at+"."+key, raw.Text(key)
@@ -269,7 +269,7 @@ func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
 		case "weight":
 			m.weight = text
 		case "max_queue_size":
-			r.errorf(at, "%s: a link has no queue of its own here, the ports of a switch share a buffer: take it out", key)
+			r.errorf(at, "%s: links have no queues here, since the ports of a switch share a buffer: remove the key", key)
 		default:
 			if !slices.Contains(linkParams, key) {
 				r.errorf(at, "unknown key %q%s", key, diag.DidYouMean(key, linkParams))
@@ -288,9 +288,9 @@ func (r *mininetReader) bandwidth(at, text string, m *mininetLink) {
 	m.rate = vtime.Rate(mbps * float64(vtime.Mbps))
 }
 
-// latency reads a delay as "2ms". Without a unit, it has the one given; if
-// that is none, it must have its own: netem would count microseconds, and
-// p4-utils means milliseconds. Zero stays the default.
+// latency reads a delay such as "2ms". A number without a unit has the given
+// unit. If unit is "", the unit is required, since netem assumes microseconds and
+// p4-utils means milliseconds. Zero means the default.
 func (r *mininetReader) latency(at, text string, m *mininetLink, unit string) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		if n == 0 {
@@ -310,8 +310,7 @@ func (r *mininetReader) latency(at, text string, m *mininetLink, unit string) {
 	m.delay = d
 }
 
-// connect makes a link. A switch's port without a number is the one behind
-// all that it has by then.
+// connect adds a link. If a switch's end has no port number, it gets the next one.
 func (r *mininetReader) connect(at string, ends [2]int, m *mininetLink) {
 	if ends[0] == ends[1] {
 		r.errorf(at, "%s is connected to itself", r.b.t.Nodes[ends[0]].Name)

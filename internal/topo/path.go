@@ -2,9 +2,9 @@
 
 package topo
 
-// Tree holds shortest paths, in hops, from every node to one host. Where
-// there are several it keeps the first; equal-cost paths of a regular network
-// have equal links.
+// Tree holds the shortest path, in hops, from every node to one host. If there
+// are several, it keeps the first; in a regular network, equal-cost paths have
+// equal links.
 type Tree struct {
 	t    *Topology
 	host int
@@ -49,7 +49,8 @@ func (tr *Tree) From(node int) []*Link {
 	return links
 }
 
-// NextHops returns how many links of a node lead closer to the tree's host.
+// NextHops returns the number of a node's links that lead closer to the tree's
+// host.
 func (tr *Tree) NextHops(node int) int { return len(tr.Closer(node)) }
 
 // Closer returns the ports of a node, from 1, that lead closer to the tree's

@@ -9,33 +9,34 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// MaxFrame is the longest frame on the wire, a recirculated header included: what
-// headroom is computed for.
+// MaxFrame is the length of the longest frame on a link, including a recirculated
+// header. Headroom is computed for it.
 const MaxFrame = 1600
 
-// pfcFrame is a PFC frame on the wire: 64 bytes, preamble and gap.
+// pfcFrame is the length of a PFC frame on a link: 64 bytes, preamble and gap.
 const pfcFrame = 84
 
 // MMUs are the names that MMU knows.
 var MMUs = []string{"hpcc", "conweave", "broadcom"}
 
-// MMU returns the buffer management of a simulator's switches, or of switch
-// chips.
+// MMU returns the configuration of a named buffer management: that of a
+// simulator's switches, or of switch chips.
 //
-//   - hpcc: a port is paused at an eighth of the free shared buffer, twice as
-//     much for every doubling of its rate, and goes on 3 KiB below; 4 KiB of each
-//     ingress port and class are not counted.
-//   - conweave, after Broadcom's switches: at a sixteenth, whatever the rate, and
-//     it goes on as soon as the queue is below the threshold again; two packets
-//     are not counted. A PAUSE lasts 5 µs, every frame beyond the threshold makes
-//     one, and headroom is used when the shared buffer is full. So there are more
-//     pauses, and shorter ones. A queue of a lossy class holds at most what is free.
-//   - broadcom, as SONiC sets up a Tomahawk (BUFFER_PROFILE in its
-//     Configuration.md): at an eighth (dynamic_th -3), whatever the rate; it goes
-//     on 2288 bytes below (xon_offset); 1248 bytes of each ingress port and class
-//     are not counted (size); what comes beyond the threshold is in the port's
-//     headroom (xoff). A queue of a lossy class holds at most eight times what is
-//     free (dynamic_th 3).
+//   - hpcc: the threshold is an eighth of the free shared buffer, doubled for
+//     every doubling of the port's rate. The port resumes 3 KiB below it. 4 KiB of
+//     each ingress port and class are not counted.
+//   - conweave, after Broadcom's switches: the threshold is a sixteenth of the free
+//     buffer at every rate, and the port resumes as soon as the queue is below it.
+//     Two packets are not counted. A PAUSE lasts 5 µs, every frame beyond the
+//     threshold causes one, and headroom is used when the shared buffer is full.
+//     So pauses are more frequent and shorter. A queue of a lossy class is limited
+//     to the size of the free buffer.
+//   - broadcom, as SONiC configures a Tomahawk (BUFFER_PROFILE in its
+//     Configuration.md): the threshold is an eighth of the free buffer (dynamic_th
+//     -3) at every rate. The port resumes 2288 bytes below it (xon_offset). 1248
+//     bytes of each ingress port and class are not counted (size). Frames beyond
+//     the threshold are in the port's headroom (xoff). A queue of a lossy class is
+//     limited to eight times the free buffer (dynamic_th 3).
 func MMU(name string) (SwitchConfig, bool) {
 	c := SwitchConfig{MMU: name}
 	switch name {
@@ -56,7 +57,7 @@ func MMU(name string) (SwitchConfig, bool) {
 	return c, true
 }
 
-// fill gives the configuration the values of its MMU where it has none.
+// fill sets the values that are not given to those of the configuration's MMU.
 func (c *SwitchConfig) fill() {
 	m, ok := MMU(c.MMU)
 	if !ok {
@@ -71,16 +72,15 @@ func (c *SwitchConfig) fill() {
 	p.HeadroomLast, p.EachFrame = p.HeadroomLast || m.PFC.HeadroomLast, p.EachFrame || m.PFC.EachFrame
 }
 
-// DefaultResume is how far a queue must fall below the threshold before its
-// sender may go on, where the configuration does not say: two full frames.
+// DefaultResume returns the default of PFC.Resume: two full frames.
 func DefaultResume(maxFrame int) vtime.Size { return vtime.Size(2 * maxFrame) }
 
-// HeadroomFor returns how many bytes of a link go beyond the threshold at
-// most, where the configuration does not say: the frame of maxFrame bytes on
-// the wire that made its switch pause the sender, what is sent while the PFC
-// frame waits for the end of another, is sent itself, crosses the link, finds
-// the sender in the middle of a frame, and while the last of that crosses the
-// link.
+// HeadroomFor returns the headroom of a link: the configured one or, if there is
+// none, the largest number of bytes that can arrive beyond the threshold. That is
+// the frame of maxFrame bytes that exceeds the threshold, and all that arrives
+// while the PFC frame waits for the end of another frame, is sent, crosses the
+// link, waits until the sender ends its present frame, and while the end of that
+// crosses the link.
 func (c *PFC) HeadroomFor(l *Link, maxFrame int) vtime.Size {
 	if c.Headroom > 0 {
 		return c.Headroom
@@ -88,8 +88,8 @@ func (c *PFC) HeadroomFor(l *Link, maxFrame int) vtime.Size {
 	return vtime.Size(l.Rate.Bytes(2*l.Delay)) + vtime.Size(3*maxFrame+pfcFrame) + 1
 }
 
-// Shared returns what the ports of a switch share of its buffer: what is in no
-// headroom and no reserve, of which each port has one for its lossless class.
+// Shared returns the part of a switch's buffer that its ports share: the buffer
+// without the headroom and the reserve of each port's lossless class.
 func (t *Topology) Shared(n *Node) vtime.Size {
 	shared := t.Switch.Buffer
 	for _, p := range n.Ports {
@@ -98,25 +98,25 @@ func (t *Topology) Shared(n *Node) vtime.Size {
 	return shared
 }
 
-// DropAdvice says what to do about packets of a lossless class that were
-// dropped. Thresholds are not to blame: where they add up to more than the
-// buffer, ports are paused when it is full, and headroom is there for the rest.
-// It is too small only where a file says so.
+// DropAdvice returns advice for a run in which packets of a lossless class were
+// dropped. Thresholds cannot be the cause: if they add up to more than the buffer,
+// ports are paused when it is full, and the headroom takes the rest. The headroom
+// can be too small only if a file sets it.
 func (t *Topology) DropAdvice(maxFrame int) string {
 	given, most := t.Switch.PFC.Headroom, vtime.Size(0)
 	for i := range t.Links {
 		most = max(most, (&PFC{}).HeadroomFor(&t.Links[i], maxFrame))
 	}
 	if given > 0 && given < most {
-		return fmt.Sprintf("switch.pfc.headroom is %v, and the longest and fastest link needs %v: raise it, or leave it out and it is computed", given, most)
+		return fmt.Sprintf("switch.pfc.headroom is %v, and the longest and fastest link needs %v: raise it, or leave it out to have it computed", given, most)
 	}
-	return "headroom is as much as the links need, so a PAUSE was lost or late: look at the scenario's faults"
+	return "the headroom is sufficient for the links, so a PAUSE was lost or late: check the scenario's faults"
 }
 
-// AlphaFor returns the share of the free buffer at which the sender on a link
-// is paused, or zero if the threshold is static. With AlphaByRate it doubles
-// for every doubling of the link's rate over that of the slowest host's link,
-// up to one.
+// AlphaFor returns the share of the free buffer at which the sender on a link is
+// paused, or zero if the threshold is static. With AlphaByRate the share doubles
+// for every doubling of the link's rate above that of the slowest host's link, up
+// to one.
 func (t *Topology) AlphaFor(l *Link) float64 {
 	a := t.Switch.PFC.Alpha
 	if !t.Switch.PFC.AlphaByRate || a == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
-// A shape is a kind of network that a file describes by a few numbers.
+// A shape is a regular network that a file describes by a few numbers.
 type shape interface {
 	// check reports what is wrong with the numbers, under the shape's key.
 	check(key string, r *reporter)
@@ -21,9 +21,9 @@ type shape interface {
 
 // LeafSpine is a two-tier network: every leaf has Parallel links to every
 // spine. Hosts are called h1, h2, …, leaves l1, …, spines s1, …; hosts come
-// first in Nodes, then leaves, then spines. A leaf's ports lead to its hosts
-// and then to the spines in turn, parallel links side by side; port p of a
-// spine leads to leaf p, if links are not parallel.
+// first in Nodes, then leaves, then spines. A leaf's first ports lead to its
+// hosts, the next ones to the spines in order, with parallel links next to each
+// other. Without parallel links, port p of a spine leads to leaf p.
 type LeafSpine struct {
 	Leaves       int        `yaml:"leaves" limits:"1..1024"`        // number of leaves
 	Spines       int        `yaml:"spines" limits:"1..256"`         // number of spines
@@ -60,11 +60,11 @@ func (ls *LeafSpine) Build(name string, sw SwitchConfig) (*Topology, error) {
 	return b.Build(name, sw)
 }
 
-// Clos is a three-tier network of pods: within a pod every top-of-rack switch
-// is joined to every aggregation switch, and aggregation switches are joined
-// to cores. With CoresPerAgg, the j-th aggregation switch of every pod has the
-// j-th group of so many cores; otherwise it has all. Nodes are called h, t, a
-// and c.
+// Clos is a three-tier network of pods: within a pod every top-of-rack switch is
+// connected to every aggregation switch, and aggregation switches are connected
+// to cores. With CoresPerAgg, the j-th aggregation switch of every pod is
+// connected to the j-th group of that many cores; otherwise to all. Nodes are
+// called h, t, a and c.
 type Clos struct {
 	Pods        int        `yaml:"pods" limits:"1..128"`           // number of pods
 	Tors        int        `yaml:"tors" limits:"1..128"`           // per pod
@@ -84,7 +84,7 @@ func (c *Clos) check(key string, r *reporter) {
 	if c.CoresPerAgg > c.Cores {
 		r.errorf(key+".cores_per_agg", "cores_per_agg is %d, must be at most the %d cores", c.CoresPerAgg, c.Cores)
 	} else if c.CoresPerAgg > 0 && c.Aggs*c.CoresPerAgg%max(c.Cores, 1) != 0 {
-		r.errorf(key+".cores_per_agg", "%d aggregation switches with %d cores each do not share %d cores out evenly", c.Aggs, c.CoresPerAgg, c.Cores)
+		r.errorf(key+".cores_per_agg", "%d aggregation switches with %d cores each do not divide %d cores evenly", c.Aggs, c.CoresPerAgg, c.Cores)
 	}
 	checkTotal(key, r, c.Pods*(c.Tors*(c.HostsPerTor+c.Aggs*max(c.Parallel, 1))+c.Aggs*c.Cores))
 	checkLinks(key, r, c.Rate, c.Delay)
@@ -135,8 +135,8 @@ func (ft *FatTree) build(b *Builder) {
 	c.build(b)
 }
 
-// Dumbbell is two switches, l1 and l2, joined by one link. Hosts h1, h2, …
-// are on the left, the rest on the right.
+// Dumbbell is two switches, l1 and l2, connected by one link. Hosts h1, h2, … are
+// on the left, the others on the right.
 type Dumbbell struct {
 	Left            int        `yaml:"left" limits:"1..254"`  // hosts on the left
 	Right           int        `yaml:"right" limits:"1..254"` // hosts on the right
@@ -159,8 +159,8 @@ func (d *Dumbbell) build(b *Builder) {
 	b.Connect(sides[0], sides[1], orRate(d.BottleneckRate, d.Rate), orTime(d.BottleneckDelay, d.Delay))
 }
 
-// ParkingLot is a row of switches, l1, l2, …, with hosts on each: h1, … on
-// the first, and so on.
+// ParkingLot is a row of switches, l1, l2, …, with hosts on each. The first hosts,
+// from h1 on, are on l1, the next ones on l2, and so on.
 type ParkingLot struct {
 	Bottlenecks     int        `yaml:"bottlenecks" limits:"1..256"`      // links between switches
 	HostsPerSwitch  int        `yaml:"hosts_per_switch" limits:"1..254"` // hosts of each switch
@@ -192,7 +192,7 @@ func checkCounts(key string, r *reporter, shape any) {
 	}
 }
 
-// maxLinks bounds a network, against a slip of the finger.
+// maxLinks is the greatest number of links, as a check against typing errors.
 const maxLinks = 1 << 18
 
 func checkTotal(key string, r *reporter, links int) {
@@ -240,7 +240,7 @@ func (b *Builder) addSwitches(name string, n int, tier Tier) []int {
 	return ids
 }
 
-// attach shares hosts out to switches, in order.
+// attach distributes hosts to switches, in order.
 func (b *Builder) attach(hosts, switches []int, rate vtime.Rate, delay vtime.Time) {
 	per := len(hosts) / len(switches)
 	for i, h := range hosts {
@@ -248,7 +248,7 @@ func (b *Builder) attach(hosts, switches []int, rate vtime.Rate, delay vtime.Tim
 	}
 }
 
-// connectAll joins two nodes by parallel links; zero means one.
+// connectAll connects two nodes by parallel links; zero means one.
 func (b *Builder) connectAll(a, z, parallel int, rate vtime.Rate, delay vtime.Time) {
 	for range max(parallel, 1) {
 		b.Connect(a, z, rate, delay)

@@ -105,12 +105,12 @@ type Link struct {
 // SwitchConfig is the shared buffer of a switch and its flow control.
 type SwitchConfig struct {
 	Buffer vtime.Size `yaml:"buffer"` // shared by all ports
-	// MMU names the buffer management of a simulator or of switch chips, hpcc,
-	// conweave or broadcom: its values are used where the file gives none itself.
-	// See MMU.
+	// MMU names the buffer management of a simulator or of switch chips: hpcc,
+	// conweave or broadcom. Its values are the defaults of the keys that the file
+	// leaves out. See MMU.
 	MMU string `yaml:"mmu"`
-	// EgressAlpha times the free part of the buffer is what an egress queue of a
-	// class that is not lossless may hold. Zero is no limit.
+	// EgressAlpha times the free part of the buffer is the limit of an egress
+	// queue of a class that is not lossless. Zero means no limit.
 	EgressAlpha float64 `yaml:"egress_alpha" limits:"0..64"`
 	PFC         PFC     `yaml:"pfc"`
 }
@@ -119,32 +119,32 @@ type SwitchConfig struct {
 // and priority.
 type PFC struct {
 	Off bool `yaml:"off"` // no PFC: the buffer overflows
-	// XOFF is the ingress queue length from which on the sender is paused. If
-	// Alpha is set, the threshold is dynamic instead: Alpha times the free
-	// part of the buffer.
+	// XOFF is the ingress queue length at which the sender is paused. If Alpha is
+	// set, the threshold is dynamic instead: Alpha times the free part of the
+	// buffer.
 	XOFF  vtime.Size `yaml:"xoff"`
 	Alpha float64    `yaml:"alpha" limits:"0..64"`
 	// AlphaByRate doubles Alpha for every doubling of a port's rate over that
 	// of the slowest host, up to one, as HPCC's switches do.
 	AlphaByRate bool `yaml:"alpha_by_rate"`
-	// Resume is how far below the threshold, static or dynamic, the queue must
-	// fall before the sender may go on. Zero means two full frames, which is
-	// about what switches ship (docs/fabric.md).
+	// Resume is the distance below the threshold, static or dynamic, to which the
+	// queue must fall before the sender may resume. Zero means two full frames,
+	// which is close to the defaults of switches (docs/fabric.md).
 	Resume vtime.Size `yaml:"resume"`
-	// Headroom is set aside per ingress port and priority for what is still
-	// on its way when a pause is sent. Zero means: computed from the link's
-	// rate and delay.
+	// Headroom is reserved per ingress port and priority for the bytes in flight
+	// when a PAUSE is sent. Zero means that it is computed from the link's rate
+	// and delay.
 	Headroom vtime.Size `yaml:"headroom"`
-	// Reserve is what each ingress port and priority may always hold.
+	// Reserve is the part of the buffer that each ingress port and priority has for
+	// itself.
 	Reserve vtime.Size `yaml:"reserve"`
-	// HeadroomLast has a port use headroom only when what all share is full.
-	// Otherwise what comes beyond its threshold is in its headroom.
+	// HeadroomLast makes a port use its headroom only when the shared buffer is
+	// full. Otherwise frames beyond its threshold are in its headroom.
 	HeadroomLast bool `yaml:"headroom_last"`
 	// Pause is the time in a PAUSE. Zero means 65535 quanta.
 	Pause vtime.Time `yaml:"pause"`
-	// EachFrame answers every frame that comes beyond the threshold with a
-	// PAUSE. Otherwise there is one, and it is renewed when half of its time is
-	// over.
+	// EachFrame sends a PAUSE for every frame beyond the threshold. Otherwise one
+	// is sent, and renewed when half of its time is over.
 	EachFrame bool `yaml:"each_frame"`
 }
 
@@ -158,8 +158,8 @@ func (t *Topology) NodeByName(name string) *Node {
 	return nil
 }
 
-// Pair returns the two nodes that "a-b" names, or nil. Names may have hyphens
-// of their own.
+// Pair returns the two nodes that "a-b" names, or nil. Names of nodes may have
+// hyphens.
 func (t *Topology) Pair(name string) (a, b *Node) {
 	for i := range name {
 		if name[i] != '-' {
@@ -193,14 +193,14 @@ func LeafPrefix(leaf int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(leaf >> 8), byte(leaf), 0}), 24)
 }
 
-// Limits of the address plan: 10.leaf.leaf.host.
+// Limits of the address plan 10.leaf.leaf.host.
 const (
 	maxLeaves       = 1 << 16
 	maxHostsPerLeaf = 254
 )
 
-// A Builder puts a Topology together. Its methods record the first mistake,
-// which Build returns.
+// A Builder builds a Topology. Its methods record the first error, which Build
+// returns.
 type Builder struct {
 	t       Topology
 	removed []int // links
@@ -210,8 +210,8 @@ type Builder struct {
 // AddHost adds a host and returns its ID.
 func (b *Builder) AddHost(name string) int { return b.add(Node{Name: name, Kind: Host}) }
 
-// AddSwitch adds a switch of a tier and returns its ID. Tier 0 stands for as
-// many links as the nearest host is away.
+// AddSwitch adds a switch of a tier and returns its ID. Tier 0 means the number of
+// links to the nearest host.
 func (b *Builder) AddSwitch(name string, tier Tier) int {
 	return b.add(Node{Name: name, Kind: Switch, Tier: tier})
 }
@@ -250,8 +250,7 @@ func (b *Builder) fail(format string, args ...any) {
 	}
 }
 
-// remove takes links away. Ports and links keep their order and are numbered
-// anew.
+// remove removes links. Ports and links keep their order and get new numbers.
 func (b *Builder) remove() {
 	if len(b.removed) == 0 {
 		return
@@ -270,7 +269,7 @@ func (b *Builder) remove() {
 	}
 }
 
-// setTiers gives a tier to switches that have none.
+// setTiers sets the tier of switches that have none.
 func (b *Builder) setTiers() {
 	t := &b.t
 	var queue []int
@@ -297,7 +296,7 @@ func (b *Builder) setTiers() {
 	}
 }
 
-// Build numbers leaves, gives out addresses and device IDs, checks the whole
+// Build numbers the leaves, assigns addresses and device IDs, checks the topology
 // and returns it.
 func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 	b.remove()
@@ -343,7 +342,7 @@ func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 		n.Leaf = leaf
 		hostsOn[leaf]++
 		if hostsOn[leaf] > maxHostsPerLeaf || leaf >= maxLeaves {
-			b.fail("more than %d hosts on a leaf or %d leaves: no addresses left", maxHostsPerLeaf, maxLeaves)
+			b.fail("more than %d hosts on a leaf or %d leaves: the address plan has no more addresses", maxHostsPerLeaf, maxLeaves)
 			continue
 		}
 		a := LeafPrefix(leaf).Addr().As4()

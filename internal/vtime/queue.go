@@ -2,10 +2,10 @@
 
 package vtime
 
-// appointment is an event that a node asked for.
+// appointment is a scheduled event of a node.
 type appointment struct {
 	at  Time
-	seq uint64 // in the order the node asked
+	seq uint64 // increases with every event that the node schedules
 	ev  Event
 	arg uint64
 }
@@ -14,17 +14,17 @@ func (a *appointment) before(b *appointment) bool {
 	return a.at < b.at || a.at == b.at && a.seq < b.seq
 }
 
-// Queue holds the events that one node has asked for, the next one first:
-// in order of time and, within one instant, in the order they were asked for.
-// The zero value is an empty queue. It is for one goroutine at a time.
+// Queue holds the scheduled events of one node, ordered by time and, within one
+// instant, by the order in which they were scheduled. The zero value is an empty
+// queue. A Queue must not be used by several goroutines at once.
 //
-// A node of a fabric waits for few events, one per busy port and one or two
-// per flow. A heap with four children per entry is then one to three levels
-// deep and faster than calendar and ladder queues, which pay off with
-// thousands of events (docs/performance.md).
+// A node of a fabric has few scheduled events, one per busy port and one or two
+// per flow. A heap with four children per entry is then one to three levels deep,
+// and faster than calendar and ladder queues, which are better with thousands of
+// events (docs/performance.md).
 //
-// Most events ask for another one. The place of the first entry therefore
-// stays open after it has been taken, and the next Push fills it.
+// Most events schedule another one. Pop therefore leaves the place of the first
+// entry empty, and the next Push fills it.
 type Queue struct {
 	heap []appointment
 	seq  uint64
@@ -44,7 +44,7 @@ func (q *Queue) Next() Time {
 	return q.heap[0].at
 }
 
-// Push adds an event: ev is to be fired with arg at time at.
+// Push adds an event: ev is called with arg at time at.
 func (q *Queue) Push(at Time, ev Event, arg uint64) {
 	q.seq++
 	a := appointment{at, q.seq, ev, arg}
@@ -68,7 +68,7 @@ func (q *Queue) Push(at Time, ev Event, arg uint64) {
 	h[i] = a
 }
 
-// Len returns how many events there are.
+// Len returns the number of events.
 func (q *Queue) Len() int {
 	if q.open {
 		return len(q.heap) - 1
@@ -76,15 +76,15 @@ func (q *Queue) Len() int {
 	return len(q.heap)
 }
 
-// Pop takes the first event out of the queue and returns it. It must follow a
-// call to Next that returned a time other than Never, without a Push between.
+// Pop removes the first event and returns it. It must be called after Next has
+// returned a time other than Never, without a Push in between.
 func (q *Queue) Pop() (at Time, ev Event, arg uint64) {
 	q.open = true
 	a := &q.heap[0]
 	return a.at, a.ev, a.arg
 }
 
-// close puts the last entry in the place of the one that was taken.
+// close moves the last entry to the place of the entry that Pop has removed.
 func (q *Queue) close() {
 	q.open = false
 	end := len(q.heap) - 1
@@ -96,7 +96,7 @@ func (q *Queue) close() {
 	}
 }
 
-// down puts a in the first place and moves it down to where it belongs.
+// down puts a in the first place and moves it down until the heap is in order.
 func (q *Queue) down(a appointment) {
 	h := q.heap
 	i := 0

@@ -97,20 +97,20 @@ func (t *Time) UnmarshalText(text []byte) (err error) {
 // MarshalText writes what String writes.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// An Event is something that happens at a time it asked for. The argument is
-// the one given to Scheduler.At, so that one long-lived Event (a port, a
-// flow) serves many appointments without an allocation each.
+// An Event is called at a scheduled time. The argument is the one given to
+// Scheduler.At, so that one long-lived Event (a port, a flow) can be scheduled
+// many times without allocations.
 type Event interface {
 	Fire(now Time, arg uint64)
 }
 
-// A Scheduler tells the time and keeps appointments, in order of time and,
-// within one instant, in the order they were made. It belongs to one node
-// and is used from that node's own calls only.
+// A Scheduler is a clock that calls events in the order of their times and, within
+// one instant, in the order in which they were scheduled. It belongs to one node,
+// and only that node's own calls use it.
 type Scheduler interface {
 	// Now returns the time of the event being handled.
 	Now() Time
-	// At has ev fired with arg at time t, which must not be before Now.
+	// At schedules a call of ev with arg at time t, which must not be before Now.
 	At(t Time, ev Event, arg uint64)
 }
 
@@ -125,8 +125,8 @@ const (
 	Gbps              = 1000 * Mbps
 )
 
-// TxTime returns how long n bytes take at rate r, rounded up to a picosecond.
-// A rate of zero or less is a link that never sends: Never.
+// TxTime returns the transmission time of n bytes at rate r, rounded up to a
+// picosecond. If the rate is zero or less, it returns Never.
 func (r Rate) TxTime(n int) Time {
 	if r <= 0 {
 		return Never
@@ -148,7 +148,7 @@ func (r Rate) TxTime(n int) Time {
 	return Time(q)
 }
 
-// Bytes returns how many whole bytes pass at rate r during t.
+// Bytes returns the number of whole bytes sent at rate r during t.
 func (r Rate) Bytes(t Time) int64 {
 	if r <= 0 || t <= 0 {
 		return 0
@@ -265,8 +265,8 @@ func splitUnit(s string) (num, unit string) {
 	return s[:i], strings.TrimSpace(s[i:])
 }
 
-// scale returns num×unit exactly, for a decimal number with an optional
-// fraction; finer digits than one of the result are refused.
+// scale returns num×unit exactly, for a decimal number with an optional fraction.
+// It returns an error if the product is not a whole number.
 func scale(num string, unit int64) (int64, error) {
 	whole, frac, _ := strings.Cut(num, ".")
 	if whole == "" && frac == "" {

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Raw is a value that is kept as it stands in the file. It is read into
-// nothing by itself; File.Over lays it over other parts of a file.
+// Raw is a value of a file that is not decoded. File.Over lays it over other
+// parts of a file.
 type Raw struct{ node *yaml.Node }
 
 // Given reports whether there is a value.
@@ -33,7 +33,8 @@ func (r Raw) Keys() []string {
 	return keys
 }
 
-// Key returns the value under a key, which is not there if there is none.
+// Key returns the value under a key. If there is none, Given of the result is
+// false.
 func (r Raw) Key(key string) Raw {
 	if r.node == nil {
 		return Raw{}
@@ -41,7 +42,7 @@ func (r Raw) Key(key string) Raw {
 	return Raw{child(r.node, key)}
 }
 
-// Items returns the elements of a list, and nil of what is none.
+// Items returns the elements of a list, or nil if the value is not a list.
 func (r Raw) Items() []Raw {
 	if r.node == nil || resolve(r.node).Kind != yaml.SequenceNode {
 		return nil
@@ -53,8 +54,8 @@ func (r Raw) Items() []Raw {
 	return items
 }
 
-// Text returns the value under a key, or the value itself if the key is
-// empty, as it is written; "" if there is no single value.
+// Text returns the text of the value under a key, or of the value itself if the
+// key is "". It returns "" if that is not a single value.
 func (r Raw) Text(key string) string {
 	n := r.node
 	if n != nil && key != "" {
@@ -69,8 +70,7 @@ func (r Raw) Text(key string) string {
 	return n.Value
 }
 
-// Value returns a raw value of one word, which has the position of the value
-// that it was made from.
+// Value returns a raw value with a given text and the position of r.
 func (r Raw) Value(text string) Raw {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	if r.node != nil {
@@ -79,7 +79,8 @@ func (r Raw) Value(text string) Raw {
 	return Raw{n}
 }
 
-// Raw returns the value at path, which is not there if the file lacks it.
+// Raw returns the value at path. If the file has none, Given of the result is
+// false.
 func (f *File) Raw(path string) Raw {
 	if n, all := f.find(path); all {
 		return Raw{n}
@@ -90,7 +91,7 @@ func (f *File) Raw(path string) Raw {
 // Copy returns the file without the diagnostics so far.
 func (f *File) Copy() *File { return &File{Name: f.Name, name: f.name, root: f.root} }
 
-// Without returns a copy of the file that lacks some keys at its top.
+// Without returns a copy of the file without some of its top-level keys.
 func (f *File) Without(keys ...string) *File {
 	c := f.Copy()
 	root := resolve(f.root)
@@ -107,14 +108,14 @@ func (f *File) Without(keys ...string) *File {
 	return c
 }
 
-// literal are the keys below which names have dots of their own.
+// literal are the keys under which names may have dots.
 var literal = []string{"set", "paths", "addresses"}
 
-// Over returns a copy of the file with the keys of an overlay in place of its
-// own, but for those in skip. Where both have keys below a key, they are
-// merged; any other value replaces what is there. A key with dots is a path,
-// in which numbers, from 0, count the elements of a list. What is wrong with
-// the overlay is reported to the copy, at the overlay's own place.
+// Over returns a copy of the file in which the values of an overlay replace the
+// file's own, except those under the keys in skip. If both values are mappings,
+// they are merged. A key with dots is a path; a number in it is the index of a
+// list element, from 0. Errors in the overlay are added to the copy, with their
+// positions in the overlay.
 func (f *File) Over(r Raw, skip ...string) *File {
 	c := f.Copy()
 	n := resolve(r.node)
@@ -126,8 +127,8 @@ func (f *File) Over(r Raw, skip ...string) *File {
 	return c
 }
 
-// Put returns a copy of the file with a value at path; at is the place that is
-// to blame if the path leads nowhere.
+// Put returns a copy of the file with a value at path. An error about the path has
+// the position of at.
 func (f *File) Put(path string, r, at Raw) *File {
 	c := f.Copy()
 	c.root = c.put(f.root, split(path, false), r.node, at.node, false)
@@ -169,8 +170,8 @@ func split(path string, isLiteral bool) []string {
 	return keys
 }
 
-// put returns n with a value at a path below it; at is to blame for what is
-// wrong with the path.
+// put returns n with a value at a path below it. Errors about the path have the
+// position of at.
 func (f *File) put(n *yaml.Node, path []string, value, at *yaml.Node, isLiteral bool) *yaml.Node {
 	if len(path) == 0 {
 		return f.merge(n, value, isLiteral, nil)
@@ -212,8 +213,8 @@ func shallow(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// Canonical returns the file as JSON whose keys are in order and whose values
-// are the words of the file: two files that say the same are the same bytes.
+// Canonical returns the file as JSON, with keys in order and values as they are
+// written. Two files with the same content give the same bytes.
 func (f *File) Canonical() []byte { return []byte(f.CanonicalAt("")) }
 
 func plain(n *yaml.Node, depth int) any {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package yamlfile reads YAML configuration (profiles, topologies, scenarios)
-// into Go structs so that every mistake is reported at its line and column,
-// several in one run: unknown keys with the nearest known one, values of the
-// wrong type or out of range, keys given twice.
+// into Go structs. It reports all errors in one run, with their lines and columns:
+// unknown keys with the nearest known one, values of the wrong type or out of
+// range, and keys given twice.
 //
 // Fields are matched by their `yaml:"name"` tag; a field without one is not
 // read from the file. Types that implement encoding.TextUnmarshaler, such as
-// vtime.Rate, read scalars. What the file leaves out keeps the value it had.
+// vtime.Rate, read scalars. Fields that the file leaves out keep their values.
 package yamlfile
 
 import (
@@ -44,9 +44,9 @@ type File struct {
 }
 
 // Read parses the named file and decodes its one document into v, a pointer
-// to a struct. The caller checks what the values mean, reporting with Errorf,
-// and then asks Err whether all is well. Read fails only where there is
-// nothing to go on with: no such file, or no YAML.
+// to a struct. The caller checks the meaning of the values, reports errors with
+// Errorf, and then calls Err. Read returns an error only if the file does not
+// exist or is not YAML.
 func Read(name string, v any) (*File, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -55,12 +55,12 @@ func Read(name string, v any) (*File, error) {
 	return Parse(name, data, v)
 }
 
-// maxBytes bounds a configuration file, against a wrong file name rather
-// than an attack.
+// maxBytes is the greatest size of a configuration file, as a check against wrong
+// file names.
 const maxBytes = 64 << 20
 
-// Parse is Read for a text in memory. With a nil v the file is not read into
-// anything yet; Into does that.
+// Parse is Read for a text in memory. If v is nil, the file is parsed and not
+// decoded; Into decodes it.
 func Parse(name string, data []byte, v any) (*File, error) {
 	f := &File{Name: name, name: &name}
 	if len(data) > maxBytes {
@@ -84,7 +84,7 @@ func Parse(name string, data []byte, v any) (*File, error) {
 	return f, nil
 }
 
-// Into reads the file into v, a pointer to a struct, as Parse does.
+// Into decodes the file into v, a pointer to a struct.
 func (f *File) Into(v any) { f.decode(f.root, reflect.ValueOf(v).Elem(), "", 0) }
 
 func (f *File) fail(line int, format string, args ...any) error {
@@ -106,11 +106,11 @@ func splitLine(err error) (int, string) {
 // Err returns all diagnostics as a diag.List, or nil if there is no error.
 func (f *File) Err() error { return f.list.Err() }
 
-// Errorf reports a value that is well formed but makes no sense. The path
-// names it: keys as in the file, list elements by number, joined by dots:
-// "links.3.rate". Where the file leaves the value out, the nearest part of
-// the path that is there gets the blame. A value that could not be decoded has
-// its error already, and gets no second one.
+// Errorf reports a value that is well formed and wrong. The path names it: the
+// keys of the file and the indexes of list elements, joined by dots, as in
+// "links.3.rate". If the file leaves the value out, the error has the position of
+// the longest part of the path that the file has. If the value could not be
+// decoded, it has an error already, and Errorf adds none.
 func (f *File) Errorf(path, format string, args ...any) {
 	pos := f.Pos(path)
 	for _, d := range f.list {
@@ -133,7 +133,8 @@ func (f *File) Has(path string) bool {
 	return all
 }
 
-// find returns the node at path, or the nearest part of it that is there.
+// find returns the node at the longest part of path that the file has, and reports
+// whether that is all of it.
 func (f *File) find(path string) (n *yaml.Node, all bool) {
 	n = f.root
 	if path == "" {
@@ -177,7 +178,8 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// maxDepth bounds nesting; aliases could make a document endless.
+// maxDepth is the greatest depth of nesting; with aliases, a document could be
+// infinitely deep.
 const maxDepth = 32
 
 // decode stores the value of node n in v. The path names it in messages.
@@ -261,14 +263,14 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value, path string, depth in
 	})
 }
 
-// A field of a struct, and the limits of its value: its tag `limits:"1..64"`,
-// of which either end may be left out.
+// A field of a struct, and the limits of its value from its tag, as in
+// `limits:"1..64"`; either end may be left out.
 type field struct {
 	reflect.Value
 	limits string
 }
 
-// outOfLimits says what is wrong with a number, or nothing.
+// outOfLimits returns an error's text if a number is out of its limits, or "".
 func outOfLimits(key string, v reflect.Value, limits string) string {
 	if limits == "" {
 		return ""
@@ -302,9 +304,9 @@ func outOfLimits(key string, v reflect.Value, limits string) string {
 	return fmt.Sprintf("%s is %v, must be from %s to %s", key, v, low, up)
 }
 
-// OutOfLimits returns what is wrong with the numbers of a struct, by key: those
-// that are not within the limits of their fields' tags, `limits:"1..64"`. Of
-// numbers in a file that says so, too.
+// OutOfLimits returns the errors of a struct's numbers, by key: of those that are
+// not within the limits of their fields' tags, `limits:"1..64"`. Decoding a file
+// reports the same errors.
 func OutOfLimits(v any) map[string]string {
 	fields := make(map[string]field)
 	var names []string
@@ -318,8 +320,8 @@ func OutOfLimits(v any) map[string]string {
 	return bad
 }
 
-// inlineMap returns the map of struct v whose keys, those that it has, count as
-// keys of the struct: the field tagged `yaml:",inline"`.
+// inlineMap returns the map of struct v whose keys count as keys of the struct:
+// the field tagged `yaml:",inline"`.
 func inlineMap(v reflect.Value) reflect.Value {
 	for i := range v.NumField() {
 		if v.Type().Field(i).Tag.Get("yaml") == ",inline" && v.Field(i).Kind() == reflect.Map {
@@ -345,7 +347,8 @@ func collectFields(v reflect.Value, fields map[string]field, names *[]string) {
 	}
 }
 
-// eachPair calls do for the pairs of a mapping whose keys are new.
+// eachPair calls do for the pairs of a mapping. It reports keys that are given
+// twice, and skips them.
 func (f *File) eachPair(n *yaml.Node, do func(key, value *yaml.Node)) {
 	seen := make(map[string]int)
 	for i := 0; i+1 < len(n.Content); i += 2 {
