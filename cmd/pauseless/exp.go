@@ -219,12 +219,12 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 			}
 			defer end()
 		}
-		outcomes, sweep := make([]*result.Outcome, len(plans)), new(exp.Sweep)
-		err = exp.Spread(o.Budget, len(plans), time.Now, func(i int, part time.Duration) (bool, error) {
+		outcomes, sweep := make([]*result.Outcome, len(plans)), new(exp.Batch)
+		err = exp.ShareBudget(o.Budget, len(plans), time.Now, func(i int, part time.Duration) (bool, error) {
 			p, mine := plans[i], o
 			mine.Budget = part
 			if len(plans) > 1 && o.Budget == 0 {
-				mine.Sweep, mine.After = sweep, plans[i+1:]
+				mine.Batch, mine.After = sweep, plans[i+1:]
 			}
 			if len(plans) > 1 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "experiment %d of %d: %s\n", i+1, len(plans), p.Scenario.Name)
@@ -284,7 +284,7 @@ func runPlan(cmd *cobra.Command, p *exp.Plan, store *exp.Store, o exp.Options) (
 	}
 	bar := newExpBar(stderr)
 	bar.more = len(o.After) > 0
-	o.Tell = bar.tell
+	o.OnEvent = bar.tell
 	out, err := exp.Run(cmd.Context(), p, store, o)
 	bar.end()
 	if errors.Is(err, context.Canceled) {
@@ -378,7 +378,7 @@ process executes the runs.`,
 		if err != nil {
 			return err
 		}
-		store, w := exp.LookStore(f.store), cmd.OutOrStdout()
+		store, w := exp.ReadStore(f.store), cmd.OutOrStdout()
 		var all []*exp.Status
 		for _, p := range plans {
 			s, err := p.Status(store, *parallel)
@@ -417,7 +417,7 @@ process executes the runs.`,
 }
 
 // overAt says at what time something is over.
-func overAt(l exp.Left) string {
+func overAt(l exp.Estimate) string {
 	at := func(d time.Duration) string { return time.Now().Add(d).Format("15:04:05") }
 	if d, ok := l.About(); ok {
 		return "at " + at(d)
@@ -445,7 +445,7 @@ func newExpShowCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		store, w := exp.LookStore(f.store), cmd.OutOrStdout()
+		store, w := exp.ReadStore(f.store), cmd.OutOrStdout()
 		for _, p := range plans {
 			s, err := p.Status(store, 1)
 			if err != nil {
@@ -496,7 +496,7 @@ read them with DuckDB, pandas and R.`,
 		if dir != "" && len(plans) > 1 {
 			return usageErrorf(cmd, "--dir is for one experiment")
 		}
-		store := exp.LookStore(f.store)
+		store := exp.ReadStore(f.store)
 		for _, p := range plans {
 			s, err := p.Status(store, 1)
 			if err != nil {

@@ -31,8 +31,8 @@ type expBar struct {
 	shown    time.Time
 	kept     int // runs that are in the store
 	over     int
-	left     exp.Left
-	all      exp.Left // with the experiments after this
+	left     exp.Estimate
+	all      exp.Estimate // with the experiments after this
 	total    int
 	going    map[exp.Job]exp.Event
 	drawn    bool
@@ -49,12 +49,12 @@ func (b *expBar) tell(e exp.Event) {
 	b.total, b.left, b.all = e.Total, e.Left, e.All
 	line := ""
 	switch e.Kind {
-	case exp.Begun, exp.Going:
+	case exp.Started, exp.Progressing:
 		b.going[e.Job] = e
-	case exp.Found:
+	case exp.Cached:
 		b.kept++
 		b.over++
-	case exp.Over:
+	case exp.Finished:
 		b.kept++
 		b.over++
 		line = fmt.Sprintf("run %d of %d: %s: %.1f s", e.Index, e.Total, e.Name, e.Took.Seconds())
@@ -62,14 +62,14 @@ func (b *expBar) tell(e exp.Event) {
 			line += fmt.Sprintf("; %d flows cannot proceed: %s", len(n.Stuck), n.Stuck[0].String())
 		}
 		delete(b.going, e.Job)
-	case exp.Broken:
+	case exp.RunFailed:
 		b.over++
 		text, _, _ := strings.Cut(e.Err.Error(), "\n")
 		line = fmt.Sprintf("run %d of %d: %s: failed: %s", e.Index, e.Total, e.Name, text)
 		delete(b.going, e.Job)
 	case exp.Waiting:
 		line = fmt.Sprintf("run %d of %d: %s: another process is at it; waiting for its result", e.Index, e.Total, e.Name)
-	case exp.Added:
+	case exp.SeedsAdded:
 		line = fmt.Sprintf("claims are not precise enough yet: now %d runs", e.Total)
 	}
 	if line != "" {
@@ -80,7 +80,7 @@ func (b *expBar) tell(e exp.Event) {
 	if !b.terminal {
 		every = 10 * time.Second
 	}
-	if e.Kind == exp.Going && time.Since(b.shown) >= every || line != "" && b.terminal {
+	if e.Kind == exp.Progressing && time.Since(b.shown) >= every || line != "" && b.terminal {
 		b.draw()
 	}
 }

@@ -61,7 +61,7 @@ jobs, and files that an experiment refers to must exist under the same names.`,
 		}
 		defer f.Close()
 		fmt.Fprintf(cmd.ErrOrStderr(), "worker of build %s at %s, %d runs at a time\n", exp.Version(), o.URL, w.Parallel)
-		w.Tell = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
+		w.Log = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 		return f.Work(cmd.Context(), w)
 	}
 	return cmd

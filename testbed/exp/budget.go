@@ -4,15 +4,14 @@ package exp
 
 import "time"
 
-// Spread shares a budget out among n experiments: each in turn has an equal
-// part of what is left, so that the first cannot take it all and what one does
-// not need goes to those after it. While something is left, those that could
-// not make all their runs go on with it, in the same way.
+// ShareBudget divides a time budget among n experiments. Each experiment in
+// order gets an equal part of the time that remains, so the first cannot use all
+// of it, and time that one does not need goes to those after it. If time remains
+// after the last, the experiments with missing runs share it in the same way.
 //
-// Run makes the runs of experiment i for which part is enough, and reports
-// whether there are more to make. A budget of zero is no limit. The clock is
-// the caller's.
-func Spread(budget time.Duration, n int, now func() time.Time, run func(i int, part time.Duration) (more bool, err error)) error {
+// Run makes as many runs of experiment i as fit into part, and reports whether
+// runs are missing. A budget of zero is no limit. Now is the clock.
+func ShareBudget(budget time.Duration, n int, now func() time.Time, run func(i int, part time.Duration) (more bool, err error)) error {
 	var waiting []int
 	for i := range n {
 		waiting = append(waiting, i)
@@ -27,7 +26,7 @@ func Spread(budget time.Duration, n int, now func() time.Time, run func(i int, p
 				if left <= 0 && !first {
 					return nil
 				}
-				part = max(left/time.Duration(len(waiting)-k), 1) // what is in the store costs nothing
+				part = max(left/time.Duration(len(waiting)-k), 1) // runs in the store take no time
 			}
 			more, err := run(i, part)
 			if err != nil {

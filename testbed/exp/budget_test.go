@@ -14,7 +14,7 @@ import (
 func spread(t *testing.T, budget int, takes ...int) []int {
 	t.Helper()
 	now, got := time.Unix(0, 0), make([]int, len(takes))
-	err := Spread(time.Duration(budget)*time.Second, len(takes), func() time.Time { return now }, func(i int, part time.Duration) (bool, error) {
+	err := ShareBudget(time.Duration(budget)*time.Second, len(takes), func() time.Time { return now }, func(i int, part time.Duration) (bool, error) {
 		for begun := now; got[i] < takes[i] && (budget == 0 || now.Sub(begun) < part); got[i]++ {
 			now = now.Add(time.Second) // a run takes a second, and is not cut off
 		}
@@ -55,7 +55,7 @@ func TestABudgetIsSpreadOverExperiments(t *testing.T) {
 	}
 	fails := errors.New("fails")
 	var asked []int
-	err := Spread(time.Second, 3, func() time.Time { return time.Unix(0, 0) }, func(i int, _ time.Duration) (bool, error) {
+	err := ShareBudget(time.Second, 3, func() time.Time { return time.Unix(0, 0) }, func(i int, _ time.Duration) (bool, error) {
 		asked = append(asked, i)
 		if i == 1 {
 			return false, fails

@@ -60,11 +60,11 @@ func fillDisk(t *testing.T, dir string) {
 	}
 	p := tinyPlan(t)
 	begun, over := 0, 0
-	_, err = Run(context.Background(), p, st, Options{Tell: func(e Event) {
+	_, err = Run(context.Background(), p, st, Options{OnEvent: func(e Event) {
 		switch e.Kind {
-		case Over:
+		case Finished:
 			over++
-		case Begun:
+		case Started:
 			if begun++; begun == 4 { // a run is under way, and somebody else takes all the room
 				f, err := os.OpenFile(ballast, os.O_WRONLY|os.O_APPEND, 0)
 				if err != nil {
@@ -91,8 +91,8 @@ func fillDisk(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	made := 0
-	if got := outcome(t, p, st, Options{Tell: func(e Event) {
-		if e.Kind == Begun {
+	if got := outcome(t, p, st, Options{OnEvent: func(e Event) {
+		if e.Kind == Started {
 			made++
 		}
 	}}); got != want || made != 5 {

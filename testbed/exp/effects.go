@@ -7,66 +7,65 @@ import (
 	"math/rand/v2"
 )
 
-// What a run takes is its work, in switch traversals, times the seconds of a
-// traversal. The logarithm of either is a sum: of what is known before, of what
-// all runs have in common, of a multiple of the logarithm of the run's bytes, of
-// an effect of each of these, and of a rest.
+// The duration of a run is its work, in switch traversals, times the seconds per
+// traversal. The logarithm of each of the two is modelled as a sum: a known
+// offset, a mean of all runs, a multiple of the logarithm of the run's bytes, one
+// random effect of each kind below, and a residual.
 const (
 	byArm   = iota
 	byPoint // of the grid
-	byCase  // what arm and point together have beyond either
+	byCase  // interaction of arm and point
 	bySeed
 	byTraffic // point and seed: arms of a point have the same flows
-	byLoad    // of the machine, for runs that ended at about the same time
+	byLoad    // load of the machine, common to runs that ended at about the same time
 	kinds
 )
 
-// spreads are the standard deviations of the effects and, last, of the rest, as
-// far as runs do not tell otherwise: about those of the experiments that come
-// along. Work does not depend on the machine, which is what makes the two
-// different.
+// spreads are the prior standard deviations of the effects and, last, of the
+// residual. They are close to those of the built-in experiments. Work does not
+// depend on the machine, so it has priors of its own.
 type spreads [kinds + 1]float64
 
 var (
 	workSpreads = spreads{0.2, 0.35, 0.12, 0.06, 0.06, none, 0.08}
 	rateSpreads = spreads{0.35, 0.15, 0.1, none, none, 0.07, 0.07}
-	// knownSpreads are for the seconds of runs if an earlier run of the
-	// experiment tells what they take but for the machine, and what has changed.
+	// knownSpreads are for the seconds of runs if the durations of an earlier run of
+	// the experiment are known: machine and build may differ.
 	knownSpreads = spreads{0.1, 0.06, 0.06, 0.02, 0.03, 0.07, 0.08}
 )
 
 const (
-	none       = 1e-4 // spread of an effect that there is not
-	trust      = 3    // how many effects, or runs, a spread above is worth
-	slopePrior = 0.8  // what power of its bytes a run takes
-	lasting    = 0.8  // how much of the load of late there is later
-	tail       = 4    // degrees of freedom of Student's distribution for what no run has shown
+	none            = 1e-4 // spread of an effect that is left out
+	priorWeight     = 3    // weight of a prior spread, in effects or runs
+	slopePrior      = 0.8  // prior mean of the exponent of a run's bytes
+	loadPersistence = 0.8  // share of the present load that persists
+	tail            = 4    // degrees of freedom of Student's distribution for levels without a run
 )
 
 // observed is a run that was made.
 type observed struct {
 	level [kinds]int
 	x     float64 // logarithm of its bytes, about the mean
-	y     float64 // logarithm of what it took, less what is known before
+	y     float64 // logarithm of its duration or work, less the known offset
 }
 
-// effects are all that is not known about what runs take: a sample, given what
-// some runs took.
+// effects are a sample of the unknowns of the model, given the runs that were
+// made.
 type effects struct {
 	rng    *rand.Rand
 	runs   []observed
-	rest   []float64 // by run: y less what explains it
+	rest   []float64 // residuals by run
 	mean   float64
 	slope  float64
 	level  [kinds][]float64
 	spread spreads
 	prior  spreads
-	// meanSpread is that of mean, if no run tells it.
+	// meanSpread is the prior standard deviation of mean.
 	meanSpread float64
 }
 
-// newEffects returns the sample from which others follow. Sizes are the numbers
-// of levels.
+// newEffects returns a first sample; step makes the next. Sizes are the numbers of
+// levels.
 func newEffects(rng *rand.Rand, runs []observed, sizes [kinds]int, prior spreads, meanSpread float64) *effects {
 	e := &effects{rng: rng, runs: runs, rest: make([]float64, len(runs)), spread: prior, prior: prior, slope: slopePrior, meanSpread: meanSpread}
 	for k := range e.level {
@@ -117,7 +116,7 @@ func (e *effects) step() {
 	e.spread[kinds] = e.drawSpread(kinds, squares, float64(len(e.runs)))
 }
 
-// shift draws a coefficient anew and returns by how much it has changed.
+// shift draws a new value of a coefficient and returns the change.
 func (e *effects) shift(prior, old, spread, noise float64, of func(*observed) float64) float64 {
 	precision := 1 / (spread * spread)
 	sum := prior * precision
@@ -135,8 +134,8 @@ func (e *effects) shift(prior, old, spread, noise float64, of func(*observed) fl
 
 // drawSpread draws a standard deviation given the sum of n squares.
 func (e *effects) drawSpread(k int, squares, n float64) float64 {
-	squares += trust * e.prior[k] * e.prior[k]
-	return math.Sqrt(squares / chiSquare(e.rng, n+trust))
+	squares += priorWeight * e.prior[k] * e.prior[k]
+	return math.Sqrt(squares / chiSquare(e.rng, n+priorWeight))
 }
 
 // chiSquare draws from the distribution of that name, by Wilson and Hilferty's
@@ -146,8 +145,8 @@ func chiSquare(rng *rand.Rand, freedom float64) float64 {
 	return freedom * math.Pow(max(1-c+rng.NormFloat64()*math.Sqrt(c), 0.05), 3)
 }
 
-// explained returns the logarithm of what a run takes without its rest and the
-// machine's load, less what is known before.
+// explained returns the logarithm of a run's duration or work without residual,
+// load and known offset.
 func (e *effects) explained(r *observed) float64 {
 	v := e.mean + e.slope*r.x
 	for k := range byLoad {
@@ -156,11 +155,11 @@ func (e *effects) explained(r *observed) float64 {
 	return v
 }
 
-// ahead draws the load of the machine from now on, which is like that of late.
+// ahead draws the future load of the machine, which resembles the present one.
 func (e *effects) ahead() float64 {
 	var late float64
 	if level := e.level[byLoad]; len(level) > 0 {
 		late = level[len(level)-1]
 	}
-	return lasting*late + e.spread[byLoad]*e.rng.NormFloat64()
+	return loadPersistence*late + e.spread[byLoad]*e.rng.NormFloat64()
 }

@@ -57,11 +57,11 @@ func TestTheTimeOfArrivalIsRightWithinAQuarter(t *testing.T) {
 			var all []guess
 			seen := make(map[int]bool)
 			begun := time.Now()
-			if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 4, Maker: sleeper(func(j Job) time.Duration { return takes[j] }), Tell: func(e Event) {
-				if e.Kind == Over {
+			if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 4, Maker: sleeper(func(j Job) time.Duration { return takes[j] }), OnEvent: func(e Event) {
+				if e.Kind == Finished {
 					seen[e.Job.Case] = true
 				}
-				if e.Kind == Over && len(seen) == len(cases) {
+				if e.Kind == Finished && len(seen) == len(cases) {
 					d, ok := e.Left.About()
 					all = append(all, guess{time.Since(begun), d, ok})
 				}
@@ -111,8 +111,8 @@ func TestCasesNotYetMadeAreTakenToBeLikeTheirArmAndPoint(t *testing.T) {
 		}
 		var at, left time.Duration
 		begun := time.Now()
-		if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 1, Maker: sleeper(takes), Tell: func(e Event) {
-			if e.Kind != Over {
+		if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 1, Maker: sleeper(takes), OnEvent: func(e Event) {
+			if e.Kind != Finished {
 				return
 			}
 			arms[p.Case(e.Job).Arm], points[p.Case(e.Job).Point[0]] = true, true
@@ -148,8 +148,8 @@ func TestSeedsTakeAsLongAsTheirFlowsAreLarge(t *testing.T) {
 		made := 0
 		var at time.Duration
 		var left float64
-		if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 1, Maker: sleeper(takes), Tell: func(e Event) {
-			if e.Kind != Over {
+		if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 1, Maker: sleeper(takes), OnEvent: func(e Event) {
+			if e.Kind != Finished {
 				return
 			}
 			if made++; made == 2*len(p.Scenario.Cases()) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exp has the experiments that judge the schemes by what their papers
-// claim, one file each, and runs experiments: those, or a reader's own.
+// Package exp has the built-in experiments, one file each, that test what the
+// papers claim about their schemes. It runs these and a user's own experiments.
 //
 // A Plan is an experiment at a scale with the programs of its cases. A run of
 // it is a pure function of its Job, whose key is the hash of all that it
 // depends on: the programs, what the file says of the case, the seed and this
-// build. A Store keeps runs under their keys the moment they are done, so that
-// nothing is made twice and nothing is lost. Run makes what is missing, adds
-// seeds until the claims are precise, and judges them.
+// build. A Store keeps each run under its key as soon as it is done, so no run is
+// lost or made twice. Run makes the missing runs, adds seeds until the claims are
+// precise enough, and decides the claims.
 package exp
 
 import (
@@ -52,8 +52,8 @@ func Source(name string) ([]byte, error) {
 // Load returns an experiment, ready to run, at the scale of the paper.
 func Load(name string) (*scenario.Scenario, error) { return LoadAt(name, scenario.Paper) }
 
-// LoadAt returns an experiment at a scale: one of those that come along, or a
-// file.
+// LoadAt returns an experiment at a scale. Name is that of a built-in experiment or
+// of a file.
 func LoadAt(name, scale string) (*scenario.Scenario, error) {
 	text, err := Source(name)
 	if err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// Manifest says what an outcome was made of: enough to make it again, and to
-// tell it from another.
+// Manifest describes how an outcome was made: enough to repeat it, and to
+// distinguish it from another.
 type Manifest struct {
 	Format     string          `json:"format"`
 	Experiment string          `json:"experiment"`
@@ -36,7 +36,7 @@ type Build struct {
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	SHA256   string `json:"sha256"` // of the program, as far as keys have it
+	SHA256   string `json:"sha256"` // prefix of the program's hash, as in the keys
 }
 
 // Unit is what a metric counts in.
@@ -50,7 +50,7 @@ type Unit struct {
 type ManifestCase struct {
 	result.Arm
 	Point []string `json:"point,omitempty"`
-	// Says is what the file says of it, overlays included.
+	// Says is the scenario of the case, with its overlays applied.
 	Says       json.RawMessage    `json:"says"`
 	Program    string             `json:"program_sha256"`
 	Parameters map[string]float64 `json:"parameters"` // of the switches' program

@@ -23,7 +23,7 @@ import (
 // Plan is an experiment at a scale, with the programs of its cases.
 type Plan struct {
 	Scenario *scenario.Scenario
-	// Command is what makes the outcome.
+	// Command is the command line that repeats the experiment.
 	Command string
 
 	programs []*program.Program // by case
@@ -40,8 +40,8 @@ type Job struct {
 	Key  string // in the store
 }
 
-// Version names the code that runs are made by: the SHA-256 of this very
-// program. Runs of another build are not taken for the same.
+// Version identifies the code that makes the runs: the first 8 bytes of the SHA-256
+// of this executable. It is part of a run's key, so builds do not share runs.
 var Version = sync.OnceValue(func() string {
 	name, err := os.Executable()
 	if err != nil {
@@ -73,8 +73,8 @@ func NewPlan(s *scenario.Scenario, command string) (*Plan, error) {
 	return p, nil
 }
 
-// keyBase returns all that a run of the case depends on but its seed and this
-// program.
+// keyBase returns everything that a run of the case depends on, except its seed
+// and this executable.
 func keyBase(c *scenario.Case, prog *program.Program) ([]byte, error) {
 	manifest, err := json.Marshal(prog.Manifest)
 	if err != nil {
@@ -110,8 +110,8 @@ func (p *Plan) Job(i int, seed uint64) Job {
 	return Job{i, seed, sum(fmt.Appendf(nil, "%s\n%d\n%s", Version(), seed, p.bases[i]))}
 }
 
-// Jobs returns the jobs that an experiment begins with, seed by seed: stopped
-// early, it has complete pairs.
+// Jobs returns the first jobs of an experiment in the order of the seeds, so that
+// an experiment that is stopped early has complete pairs.
 func (p *Plan) Jobs() (jobs []Job) {
 	for _, seed := range p.Scenario.Seeds {
 		for i := range p.Scenario.Cases() {
@@ -130,8 +130,7 @@ func (p *Plan) Program(j Job) *program.Program { return p.programs[j.Case] }
 // Name names a job: "drill, 0.6, seed 3".
 func (p *Plan) Name(j Job) string { return fmt.Sprintf("%v, seed %d", p.Case(j), j.Seed) }
 
-// Outcome returns what came out of some runs, of which there may be more to
-// come.
+// Outcome returns the outcome of some runs. It need not be all runs.
 func (p *Plan) Outcome(done map[Job]result.RunNote) *result.Outcome {
 	s := p.Scenario
 	o := &result.Outcome{
@@ -160,8 +159,7 @@ func (p *Plan) Outcome(done map[Job]result.RunNote) *result.Outcome {
 	return o
 }
 
-// rank is the place of a seed: those of the file as they stand there, then
-// the others.
+// rank orders seeds: those of the file in the order of the file, then the others.
 func (p *Plan) rank(seed uint64) int {
 	if i := slices.Index(p.Scenario.Seeds, seed); i >= 0 {
 		return i
@@ -169,9 +167,9 @@ func (p *Plan) rank(seed uint64) int {
 	return len(p.Scenario.Seeds)
 }
 
-// More returns the jobs that claims are not precise enough without, given the
-// outcome so far; none if they are, or if there are seeds enough.
-func (p *Plan) More(o *result.Outcome) (jobs []Job) {
+// MoreSeeds returns the jobs with further seeds that claims need to be precise
+// enough, given the outcome so far: none if all are, or at the limit of seeds.
+func (p *Plan) MoreSeeds(o *result.Outcome) (jobs []Job) {
 	s := p.Scenario
 	for _, i := range o.Wanting() {
 		cell := &o.Cells[i]
@@ -209,8 +207,8 @@ func note(j Job, r *result.Run) result.RunNote {
 	return n
 }
 
-// Loads returns what the traffic offers to the links at each point of the
-// grid, by the first arm and the first seed.
+// Loads returns the load that the traffic offers to the links at each point of
+// the grid, for the first arm and the first seed.
 func (p *Plan) Loads() ([]result.Load, error) {
 	var all []result.Load
 	first := p.Scenario.Cases()[0].Arm
@@ -230,8 +228,8 @@ func (p *Plan) Loads() ([]result.Load, error) {
 	return all, nil
 }
 
-// LoadLines says in words what the traffic offers, with a warning where it is
-// more than the links carry.
+// LoadLines describes the offered loads in words, with a warning where they
+// exceed the links' capacity.
 func LoadLines(p *Plan, loads []result.Load) (lines []string) {
 	for i := 0; i < len(loads); {
 		text, over := "offered load", ""
@@ -260,8 +258,8 @@ func LoadLines(p *Plan, loads []result.Load) (lines []string) {
 	return lines
 }
 
-// Runs returns runs of an outcome as they were made, with flows and time
-// lines, one at a time.
+// Runs iterates over the runs of an outcome, with flows and time lines. It holds
+// one run in memory at a time.
 func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] {
 	return func(yield func(*result.Run, error) bool) {
 		networks := make(map[int]*result.Network) // by case: runs are kept without
@@ -291,14 +289,14 @@ func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] 
 	}
 }
 
-// packed is a plan on its way to another process.
+// packed is a plan as sent to another process.
 type packed struct {
 	File, Dir, Scale, Command string
 	Text                      []byte
 }
 
-// Pack returns all that another process of this build needs to make the plan,
-// and a name for it. Files that the experiment refers to are not part of it.
+// Pack returns what another process of the same build needs to make the plan, and
+// a name for it. It does not include files that the experiment refers to.
 func (p *Plan) Pack() (name string, data []byte) {
 	s := p.Scenario
 	data, err := json.Marshal(packed{s.File, s.Dir, s.Scale, p.Command, s.Text()})

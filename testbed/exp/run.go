@@ -16,8 +16,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// Options say how to run an experiment, which does not change what comes out,
-// but for Budget.
+// Options say how to run an experiment. None but Budget changes the outcome.
 type Options struct {
 	// Parallel is how many runs are made at the same time, Threads how many
 	// goroutines each has; zero means one.
@@ -26,30 +25,29 @@ type Options struct {
 	Maker Maker
 	// Budget, if not zero, is the time after which no further run is begun.
 	Budget time.Duration
-	// Sweep, if set, is what the plan is part of, and After are those that come
-	// after it: for telling how long all take.
-	Sweep *Sweep
+	// Batch, if set, is the batch that the plan is part of, and After are the plans
+	// after it. Both serve to estimate the time of all.
+	Batch *Batch
 	After []*Plan
-	// Tell, if set, is called with what happens, from one goroutine at a
-	// time.
-	Tell func(Event)
+	// OnEvent, if set, is called with each event. Calls do not overlap.
+	OnEvent func(Event)
 }
 
-// A Maker has runs made elsewhere. What it returns is the same as what
-// Plan.Record does, but for the time it took. A RunError is the run's own, any
-// other ends the experiment. Begun may be called when a worker begins the run,
-// with its name. Kept is called when the store has what Make returned.
+// A Maker makes runs in other processes. Make returns the same record as
+// Plan.Record, except for the time taken. A RunError concerns this run only; any
+// other error ends the experiment. Make may call begun with the name of the worker
+// that begins the run. Kept is called after the store has kept the record.
 type Maker interface {
 	Make(ctx context.Context, p *Plan, j Job, begun func(worker string)) (*Record, error)
 	Kept(context.Context, Job)
 }
 
-// RunError is an error of a run: another may well succeed.
+// RunError is the error of one run. Others may succeed.
 type RunError struct{ Cause error }
 
 func (e RunError) Error() string { return e.Cause.Error() }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e RunError) Unwrap() error { return e.Cause }
 
 // Event is something that happens to a run.
@@ -59,14 +57,14 @@ type Event struct {
 	Name  string // of the job
 	Index int    // of the run, from 1, among Total that are known so far
 	Total int
-	Took  time.Duration   // of a run that is over
-	At    fabric.Progress // of one that is going on
+	Took  time.Duration   // of a finished run
+	At    fabric.Progress // of a run under way
 	Err   error
 	Note  *result.RunNote
-	// Left is how long it takes until the experiment is over.
-	Left Left
-	// All is how long it takes until those after it are over, too.
-	All Left
+	// Left is the remaining time of the experiment.
+	Left Estimate
+	// All is the remaining time of the experiment and those after it.
+	All Estimate
 }
 
 // Kind is a kind of event.
@@ -74,32 +72,32 @@ type Kind uint8
 
 // Kinds of event.
 const (
-	Begun   Kind = iota
-	Going        // now and then
-	Over         // the run is kept
-	Found        // it was there already
-	Broken       // it failed: Err
-	Waiting      // another process is at it
-	Added        // seeds were added: Total is new
+	Started     Kind = iota
+	Progressing      // a run is under way; sent at intervals
+	Finished         // the run is kept
+	Cached           // the store had the run
+	RunFailed        // it failed: Err
+	Waiting          // another process is making the run
+	SeedsAdded       // seeds were added: Total has changed
 )
 
-// ErrBudget reports that not all runs were made because the time was up.
+// ErrBudget reports that runs are missing because the budget is spent.
 var ErrBudget = errors.New("the budget is spent")
 
-// Run makes all runs of a plan that are not in the store, and those that its
-// claims need to be precise. The outcome is about all runs that could be made.
-// If ctx is done, what is done is in the store.
+// Run makes the runs of a plan that are not in the store, and the runs with
+// further seeds that its claims need. The outcome includes all runs that could be
+// made. If ctx is cancelled, the finished runs are in the store.
 func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, error) {
-	r := &running{p: p, st: st, o: o, done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), took: make(map[Job]float64), begun: time.Now()}
-	if o.Tell != nil {
-		r.costs = newCosts(p, st)
+	r := &runner{p: p, st: st, o: o, done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), took: make(map[Job]float64), begun: time.Now()}
+	if o.OnEvent != nil {
+		r.costs = newCostModel(p, st)
 		seen := make(map[string]bool)
 		for _, after := range o.After {
 			r.after += after.ahead(st, seen)
 		}
 	}
 	all := false
-	defer func() { p.leave(st, r.took, all) }()
+	defer func() { p.saveTimes(st, r.took, all) }()
 	jobs := p.Jobs()
 	for {
 		r.total = len(r.done) + len(jobs)
@@ -114,7 +112,7 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 		}
 		out := p.Outcome(r.done)
 		jobs = jobs[:0]
-		for _, j := range p.More(out) {
+		for _, j := range p.MoreSeeds(out) {
 			if _, ok := r.done[j]; !ok {
 				jobs = append(jobs, j)
 			}
@@ -123,48 +121,48 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 			all = true
 			return out, nil
 		}
-		r.tell(Event{Kind: Added, Total: len(r.done) + len(jobs)})
+		r.emit(Event{Kind: SeedsAdded, Total: len(r.done) + len(jobs)})
 	}
 }
 
-// running is an experiment that is under way.
-type running struct {
+// runner is the state of an experiment under way.
+type runner struct {
 	p     *Plan
 	st    *Store
 	o     Options
 	begun time.Time
 	total int
 
-	mu       sync.Mutex
-	done     map[Job]result.RunNote
-	jobs     []Job             // all that are known
-	at       map[Job]time.Time // when those under way were begun
-	took     map[Job]float64   // seconds
-	costs    *costs            // nil if nobody is told
-	parallel int               // how many were thought to be made at a time
-	atOnce   int               // how many runs workers made at a time while there were more
-	index    int
-	told     time.Time
-	estimate Left
-	all      Left
-	after    float64 // seconds that the runs of those after it took before
+	mu        sync.Mutex
+	done      map[Job]result.RunNote
+	jobs      []Job             // all that are known
+	at        map[Job]time.Time // when those under way were begun
+	took      map[Job]float64   // seconds
+	costs     *costModel        // nil without OnEvent
+	parallel  int               // runs at a time, of the last estimate
+	atOnce    int               // runs at a time by workers, while enough were left
+	index     int
+	estimated time.Time
+	estimate  Estimate
+	all       Estimate
+	after     float64 // seconds that the runs of the plans after it took last time
 }
 
-// left estimates how long it takes until all runs are over.
-func (r *running) left() Left {
-	var runs []waiting
+// left estimates the remaining time.
+func (r *runner) left() Estimate {
+	var runs []pending
 	for _, j := range r.jobs {
 		if _, ok := r.done[j]; ok {
 			continue
 		}
-		w := waiting{job: j}
+		w := pending{job: j}
 		if at, ok := r.at[j]; ok {
 			w.elapsed = max(time.Since(at), 1).Seconds()
 		}
 		runs = append(runs, w)
 	}
 	parallel := r.o.Parallel
-	if r.o.Maker != nil { // not as many as are asked for: those under way, and the one that has just ended
+	if r.o.Maker != nil { // workers may be fewer than Parallel: count those under way and the one that has just ended
 		if len(runs) > len(r.at) || r.atOnce == 0 {
 			r.atOnce = len(r.at) + 1
 		}
@@ -174,8 +172,8 @@ func (r *running) left() Left {
 	return r.costs.left(runs, parallel)
 }
 
-func (r *running) tell(e Event) {
-	if r.o.Tell == nil {
+func (r *runner) emit(e Event) {
+	if r.o.OnEvent == nil {
 		return
 	}
 	r.mu.Lock()
@@ -183,25 +181,25 @@ func (r *running) tell(e Event) {
 	if e.Name == "" && e.Job.Key != "" {
 		e.Name = r.p.Name(e.Job)
 	}
-	if (e.Kind == Over || e.Kind == Going) && (r.told.IsZero() || time.Since(r.told) >= max(tellEvery, 100*r.costs.cost)) {
-		e.Left, r.told = r.left(), time.Now()
+	if (e.Kind == Finished || e.Kind == Progressing) && (r.estimated.IsZero() || time.Since(r.estimated) >= max(estimateEvery, 100*r.costs.cost)) {
+		e.Left, r.estimated = r.left(), time.Now()
 		r.estimate, r.all = e.Left, e.Left
-		if r.o.Sweep != nil {
-			r.all = r.o.Sweep.all(e.Left, r.after, r.parallel)
+		if r.o.Batch != nil {
+			r.all = r.o.Batch.all(e.Left, r.after, r.parallel)
 		}
 	} else {
 		e.Left = r.estimate
 	}
 	e.All = r.all
-	r.o.Tell(e)
+	r.o.OnEvent(e)
 }
 
-// tellEvery is how often the time that is left is estimated anew, if that takes
-// less than a hundredth of it.
-const tellEvery = time.Second
+// estimateEvery is the least interval between estimates. It is longer if an
+// estimate takes more than a hundredth of it.
+const estimateEvery = time.Second
 
-// batch makes some runs, as many at a time as there shall be.
-func (r *running) batch(ctx context.Context, jobs []Job) error {
+// batch makes some runs, Options.Parallel at a time.
+func (r *runner) batch(ctx context.Context, jobs []Job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	feed := make(chan Job)
@@ -230,7 +228,7 @@ feeding:
 			r.mu.Lock()
 			first = ErrBudget
 			r.mu.Unlock()
-			continue // what is in the store costs nothing
+			continue // runs in the store take no time
 		}
 		select {
 		case feed <- j:
@@ -246,9 +244,9 @@ feeding:
 	return first
 }
 
-// one makes a run, unless the store has it. An error ends the experiment; a
-// run that fails does not.
-func (r *running) one(ctx context.Context, j Job) error {
+// one makes a run, unless the store has it. An error ends the experiment. A failed
+// run is not an error.
+func (r *runner) one(ctx context.Context, j Job) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -264,16 +262,16 @@ func (r *running) one(ctx context.Context, j Job) error {
 		} else if rec != nil {
 			n := r.named(j, rec.Run)
 			r.finish(j, n, rec)
-			e := event(Found)
+			e := event(Cached)
 			e.Note = &n
-			r.tell(e)
+			r.emit(e)
 			return nil
 		}
 		c, ok, err := r.st.Claim(j.Key, r.p.Name(j), r.o.Maker != nil)
 		if err != nil {
-			return r.st.noRoom("no result can be kept", err)
+			return r.st.writeError("no result can be kept", err)
 		}
-		if ok && r.st.Has(j.Key) { // another has just made it
+		if ok && r.st.Has(j.Key) { // another process has just made it
 			c.Release()
 			continue
 		}
@@ -283,7 +281,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 			break
 		}
 		if !waited {
-			r.tell(event(Waiting))
+			r.emit(event(Waiting))
 		}
 		select {
 		case <-ctx.Done():
@@ -296,7 +294,7 @@ func (r *running) one(ctx context.Context, j Job) error {
 		r.mu.Lock()
 		r.at[j] = time.Now()
 		r.mu.Unlock()
-		r.tell(event(Begun))
+		r.emit(event(Started))
 	}
 	var rec *Record
 	var err error
@@ -308,9 +306,9 @@ func (r *running) one(ctx context.Context, j Job) error {
 	} else {
 		begin()
 		rec, err = r.p.Record(ctx, j, scenario.Options{Threads: r.o.Threads, Progress: func(at fabric.Progress) {
-			e := event(Going)
+			e := event(Progressing)
 			e.At = at
-			r.tell(e)
+			r.emit(e)
 		}})
 	}
 	took := time.Since(begun)
@@ -326,39 +324,39 @@ func (r *running) one(ctx context.Context, j Job) error {
 		c := r.p.Case(j)
 		n := result.RunNote{Arm: c.Arm, Point: c.Point, Seed: j.Seed, Key: j.Key, State: result.Failed, Error: err.Error()}
 		r.finish(j, n, nil)
-		e := event(Broken)
+		e := event(RunFailed)
 		e.Err, e.Took = err, took
-		r.tell(e)
+		r.emit(e)
 		return nil
 	}
 	if err := r.st.Put(rec); err != nil {
-		return r.st.noRoom(r.p.Name(j)+" cannot be kept", err)
+		return r.st.writeError(r.p.Name(j)+" cannot be kept", err)
 	}
 	if r.o.Maker != nil {
 		r.o.Maker.Kept(ctx, j)
 	}
 	n := r.named(j, rec.Run)
 	r.finish(j, n, rec)
-	e := event(Over)
+	e := event(Finished)
 	e.Took, e.Note = time.Duration(rec.TookS*float64(time.Second)), &n
-	r.tell(e)
+	r.emit(e)
 	return nil
 }
 
-// waitForOthers is how often to look whether another process has made a run.
+// waitForOthers is the interval of looking for a run that another process makes.
 const waitForOthers = 200 * time.Millisecond
 
-// named notes a run under the names of this plan: an arm of another
-// experiment may have made it.
-func (r *running) named(j Job, run *result.Run) result.RunNote {
+// named returns the note of a run under the names of this plan. Another experiment
+// may have made the run under other names.
+func (r *runner) named(j Job, run *result.Run) result.RunNote {
 	n := note(j, run)
 	c := r.p.Case(j)
 	n.Arm, n.Point = c.Arm, c.Point
 	return n
 }
 
-// finish takes note of a run that is over; rec is nil if it failed.
-func (r *running) finish(j Job, n result.RunNote, rec *Record) {
+// finish notes a finished run. Rec is nil if it failed.
+func (r *runner) finish(j Job, n result.RunNote, rec *Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done[j] = n
@@ -372,7 +370,7 @@ func (r *running) finish(j Job, n result.RunNote, rec *Record) {
 	}
 	if r.costs != nil {
 		r.costs.add(j, &n, seconds, work)
-		r.o.Sweep.add(seconds, r.costs.told(j))
+		r.o.Batch.add(seconds, r.costs.lastSeconds(j))
 	}
 }
 
@@ -386,8 +384,7 @@ func (p *Plan) Record(ctx context.Context, j Job, o scenario.Options) (*Record, 
 	return &Record{Key: j.Key, Build: Version(), TookS: time.Since(begun).Seconds(), Run: run}, nil
 }
 
-// Make makes a run. It depends on nothing but the job: the same job gives the
-// same run.
+// Make makes a run, a pure function of the job.
 func (p *Plan) Make(ctx context.Context, j Job, o scenario.Options) (run *result.Run, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -401,6 +398,6 @@ func (p *Plan) Make(ctx context.Context, j Job, o scenario.Options) (run *result
 	if err != nil {
 		return nil, err
 	}
-	run.Network = nil // the manifest has it
+	run.Network = nil // it is in the manifest
 	return run, nil
 }

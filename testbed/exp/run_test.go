@@ -86,8 +86,8 @@ func TestTheOutcomeIsThatOfTheRunsAndNothingElse(t *testing.T) {
 		t.Error("four at a time give another outcome than one at a time")
 	}
 	made := 0
-	if got := outcome(t, tinyPlan(t), st, Options{Tell: func(e Event) {
-		if e.Kind == Begun {
+	if got := outcome(t, tinyPlan(t), st, Options{OnEvent: func(e Event) {
+		if e.Kind == Started {
 			made++
 		}
 	}}); got != want || made > 0 {
@@ -149,8 +149,8 @@ func TestABudgetEndsAnExperimentBetweenRuns(t *testing.T) {
 func TestWhatIsDoneIsKept(t *testing.T) {
 	p, st := tinyPlan(t), newStore(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := Run(ctx, p, st, Options{Tell: func(e Event) {
-		if e.Kind == Over && e.Index == 3 {
+	_, err := Run(ctx, p, st, Options{OnEvent: func(e Event) {
+		if e.Kind == Finished && e.Index == 3 {
 			cancel()
 		}
 	}})
@@ -199,8 +199,8 @@ func TestKilledProcessesLoseOnlyWhatIsUnderWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := tinyPlan(t)
-		Run(context.Background(), p, st, Options{Tell: func(e Event) {
-			if e.Kind == Begun && e.Index == 4 {
+		Run(context.Background(), p, st, Options{OnEvent: func(e Event) {
+			if e.Kind == Started && e.Index == 4 {
 				os.Stdout.WriteString("now\n")
 				select {} // until it is killed
 			}
@@ -219,7 +219,7 @@ func TestKilledProcessesLoseOnlyWhatIsUnderWay(t *testing.T) {
 	if _, err := out.Read(make([]byte, 4)); err != nil {
 		t.Fatal(err)
 	}
-	p, st := tinyPlan(t), LookStore(dir)
+	p, st := tinyPlan(t), ReadStore(dir)
 	s, err := p.Status(st, 1)
 	if err != nil || s.Done != 3 || len(s.Running) != 1 {
 		t.Errorf("while it runs: error %v, %d done, %d running", err, s.Done, len(s.Running))
@@ -234,8 +234,8 @@ func TestKilledProcessesLoseOnlyWhatIsUnderWay(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
-			if _, err := Run(context.Background(), p, st, Options{Parallel: 2, Tell: func(e Event) {
-				if e.Kind == Begun {
+			if _, err := Run(context.Background(), p, st, Options{Parallel: 2, OnEvent: func(e Event) {
+				if e.Kind == Started {
 					mu.Lock()
 					made[e.Job]++
 					mu.Unlock()
@@ -268,7 +268,7 @@ func TestAMarkThatIsBeingWrittenIsAClaim(t *testing.T) {
 	if _, ok, err := st.Claim(key, "a run", false); ok || err != nil {
 		t.Errorf("claimed %v, error %v, while another process writes its mark", ok, err)
 	}
-	old := time.Now().Add(-2 * silence)
+	old := time.Now().Add(-2 * staleAfter)
 	if err := os.Chtimes(mark, old, old); err != nil {
 		t.Fatal(err)
 	}

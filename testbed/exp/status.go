@@ -11,32 +11,31 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// Status says how far an experiment has got.
+// Status is the progress of an experiment.
 type Status struct {
 	Done, Failed, Left int
 	Running            []Mark
-	// Asked is how many runs wait for a worker to begin them.
+	// Asked is how many runs wait for a worker.
 	Asked int
-	// Further is up to how many runs claims may ask for beyond those.
+	// Further is how many further runs claims may need at most.
 	Further int
-	// Until is how long it takes until all is over, if as many runs are made at
-	// a time as now.
-	Until Left
+	// Until is the remaining time with the present number of runs at a time.
+	Until Estimate
 
-	costs    *costs
+	costs    *costModel
 	parallel int
 	// Failures are the errors of failed runs, by name.
 	Failures map[string]string
 	Outcome  *result.Outcome // of what is done
 }
 
-// Status looks at a store without touching it.
+// Status returns the progress of the experiment in a store. It changes nothing.
 func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 	s := &Status{Failures: make(map[string]string)}
 	done := make(map[Job]result.RunNote)
-	c := newCosts(p, st)
+	c := newCostModel(p, st)
 	jobs := p.Jobs()
-	var left []waiting
+	var left []pending
 	type over struct {
 		job Job
 		rec *Record
@@ -56,23 +55,23 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 				overs = append(overs, over{j, rec, st.since(j.Key)})
 			case alive && m != nil && m.Asked && m.Worker == "":
 				s.Asked++
-				left = append(left, waiting{job: j})
+				left = append(left, pending{job: j})
 			case alive && m != nil:
 				s.Running = append(s.Running, *m)
-				left = append(left, waiting{j, max(time.Since(m.Since), 1).Seconds()})
+				left = append(left, pending{j, max(time.Since(m.Since), 1).Seconds()})
 			case st.Failed(j.Key) != "":
 				s.Failed++
 				s.Failures[p.Name(j)] = st.Failed(j.Key)
-				left = append(left, waiting{job: j})
+				left = append(left, pending{job: j})
 			default:
 				s.Left++
-				left = append(left, waiting{job: j})
+				left = append(left, pending{job: j})
 			}
 		}
 		s.Outcome = p.Outcome(done)
 		// Seeds that were added already count as well.
 		if jobs = nil; len(left) == 0 && len(done) > known {
-			for _, j := range p.More(s.Outcome) {
+			for _, j := range p.MoreSeeds(s.Outcome) {
 				if _, ok := done[j]; !ok {
 					jobs = append(jobs, j)
 				}
@@ -98,23 +97,23 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 	return s, nil
 }
 
-// AllLeft returns how long it takes until several experiments are over, given the
-// status of each; nothing is known if one that has not begun was never run.
-func AllLeft(st *Store, plans []*Plan, all []*Status) (l Left) {
-	var sweep Sweep
+// AllLeft returns the remaining time of several experiments, given the status of
+// each. It is unknown if one has not begun and was never run before.
+func AllLeft(st *Store, plans []*Plan, all []*Status) (l Estimate) {
+	var batch Batch
 	var after float64
 	seen := make(map[string]bool)
-	one, parallel := Left{draws: make([]float64, 200)}, 1
+	one, parallel := Estimate{draws: make([]float64, 200)}, 1
 	for i, p := range plans {
 		s := all[i]
 		for _, m := range s.costs.made {
-			sweep.add(m.seconds, s.costs.told(m.job))
+			batch.add(m.seconds, s.costs.lastSeconds(m.job))
 		}
 		switch left := s.Left + s.Failed + s.Asked + len(s.Running); {
 		case left == 0:
 		case s.Done == 0 || !s.Until.Known():
 			after += p.ahead(st, seen)
-		default: // under way: draws are in order, so those of several must not go together
+		default: // under way: draws are sorted, so they must be shuffled before they are added
 			rng := rand.New(rand.NewPCG(3, uint64(i)))
 			for k := range one.draws {
 				one.draws[k] += s.Until.draws[rng.IntN(len(s.Until.draws))]
@@ -122,12 +121,12 @@ func AllLeft(st *Store, plans []*Plan, all []*Status) (l Left) {
 		}
 		parallel = max(parallel, s.parallel)
 	}
-	return sweep.all(one, after, parallel)
+	return batch.all(one, after, parallel)
 }
 
-// work is what a run has to do, as far as that is known before: bytes of its
-// flows, which differ much from seed to seed where few are large. Arms of a
-// point have the same traffic, or differ by a factor that does not matter here.
+// work is an advance measure of a run's work: the bytes of its flows. They differ
+// much between seeds if few flows are large. Arms of a point have the same traffic,
+// or differ by a factor, which does not matter here.
 func (p *Plan) work(j Job) float64 {
 	at := traffic{p.point(j), j.Seed}
 	p.mu.Lock()
@@ -146,7 +145,7 @@ func (p *Plan) work(j Job) float64 {
 	return n
 }
 
-// traffic names the traffic of some runs.
+// traffic identifies the traffic of a run.
 type traffic struct {
 	point string
 	seed  uint64

@@ -21,13 +21,12 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// Store keeps runs under their keys, a file each. A run is there as a whole
-// or not at all, whatever happens. Several processes may use a store at the
-// same time.
+// Store keeps runs under their keys, one file each. Files are written atomically.
+// Several processes may use a store at the same time.
 //
 //	runs/ab/abcd….json.gz   runs that are done
-//	running/abcd….json      who is at it; the time of the file is that of the last sign of life
-//	failed/abcd….json       the error of a run that failed last time
+//	running/abcd….json      the process that makes a run; it renews the file's time as a heartbeat
+//	failed/abcd….json       the error of a run that failed
 type Store struct{ dir string }
 
 // Record is a run as it is kept.
@@ -38,21 +37,21 @@ type Record struct {
 	Run   *result.Run `json:"run"`
 }
 
-// Mark says who is at a run, or why it failed.
+// Mark names the process that makes a run, or the error of a failed run.
 type Mark struct {
 	Name  string    `json:"name"`
 	Host  string    `json:"host,omitempty"`
 	PID   int       `json:"pid,omitempty"`
 	Since time.Time `json:"since"`
-	// Asked says that workers were asked for the run, and Worker which of them
-	// has begun it, if any.
+	// Asked reports that the run was offered to workers. Worker is the one that has
+	// begun it, if any.
 	Asked  bool   `json:"asked,omitempty"`
 	Worker string `json:"worker,omitempty"`
 	Error  string `json:"error,omitempty"`
 }
 
-// OpenStore opens a store, making its folders if they are missing, and tries
-// whether files can be written there.
+// OpenStore opens a store. It makes missing folders and checks that files can be
+// written.
 func OpenStore(dir string) (*Store, error) {
 	s := &Store{dir}
 	for _, sub := range []string{"runs", "running", "failed"} {
@@ -69,9 +68,8 @@ func OpenStore(dir string) (*Store, error) {
 	return s, nil
 }
 
-// LookStore opens a store for reading only. It may be missing: then nothing
-// is in it.
-func LookStore(dir string) *Store { return &Store{dir} }
+// ReadStore opens a store for reading only. A missing store is empty.
+func ReadStore(dir string) *Store { return &Store{dir} }
 
 func (s *Store) path(key string) string {
 	return filepath.Join(s.dir, "runs", key[:2], key+".json.gz")
@@ -91,12 +89,12 @@ func (s *Store) since(key string) (at time.Time) {
 	return at
 }
 
-// Get returns a run, or nil if it is not there, without what takes room:
-// flows, time lines, pauses and registers. A file that cannot be read is told,
-// and counts as missing once it is removed.
+// Get returns a run without its large fields (flows, time lines, pauses and
+// registers), or nil if the store does not have it. A file that cannot be read is
+// an error that names it: once it is removed, the run is made again.
 func (s *Store) Get(key string) (*Record, error) { return s.read(key, false) }
 
-// GetAll returns a run as it was made, or nil if it is not there.
+// GetAll returns a run with all fields, or nil if the store does not have it.
 func (s *Store) GetAll(key string) (*Record, error) { return s.read(key, true) }
 
 func (s *Store) read(key string, all bool) (*Record, error) {
@@ -139,7 +137,7 @@ func decode(r io.Reader, key string, all bool) (*Record, error) {
 	return &rec, err
 }
 
-// bulk are the fields of a run that take room.
+// bulk are the large fields of a run.
 type bulk struct {
 	Flows     []result.Flow     `json:"flows"`
 	Lines     []result.Line     `json:"lines,omitempty"`
@@ -148,8 +146,8 @@ type bulk struct {
 	Registers []result.Register `json:"registers,omitempty"`
 }
 
-// Encode returns a record as a store keeps it: two lines of JSON, the second
-// with what takes room. The same record gives the same bytes.
+// Encode returns a record in the store's format: two lines of JSON in gzip, the
+// second with the large fields. It is deterministic.
 func (r *Record) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -167,7 +165,7 @@ func (r *Record) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Put keeps a run. When it returns without an error, the run is on the disk.
+// Put writes a run. When it returns nil, the run is on the disk (fsync).
 func (s *Store) Put(r *Record) error {
 	data, err := r.Encode()
 	if err != nil {
@@ -190,14 +188,14 @@ func (s *Store) put(key string, data []byte) error {
 
 func (s *Store) mark(kind, key string) string { return filepath.Join(s.dir, kind, key+".json") }
 
-// heartbeat is how often a process that is at a run says so, and silence after
-// how long it counts as lost.
+// A process renews its mark every heartbeat. A mark older than staleAfter is
+// abandoned.
 const (
-	heartbeat = 5 * time.Second
-	silence   = 30 * time.Second
+	heartbeat  = 5 * time.Second
+	staleAfter = 30 * time.Second
 )
 
-// A Claim is that this process is at a run. It is kept alive until it is
+// A Claim marks a run as being made by this process. It is renewed until it is
 // released.
 type Claim struct {
 	path string
@@ -208,7 +206,7 @@ type Claim struct {
 	over bool
 }
 
-// Release gives the run up, or says that it is over.
+// Release removes the claim, whether or not the run was made.
 func (c *Claim) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,8 +217,8 @@ func (c *Claim) Release() {
 	}
 }
 
-// Begun notes that a worker has begun the run, which it was asked for. The note
-// is for Status; if it cannot be written, nothing else depends on it.
+// Begun notes the worker that has begun the run. Only Status reads the note, so a
+// failure to write it is ignored.
 func (c *Claim) Begun(worker string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,8 +231,8 @@ func (c *Claim) Begun(worker string) {
 	}
 }
 
-// Claim takes a run for this process, unless another is at it; asked says that
-// workers will be asked for it.
+// Claim claims a run for this process. It returns ok false if another process has
+// claimed it. Asked reports that the run will be offered to workers.
 func (s *Store) Claim(key, name string, asked bool) (claim *Claim, ok bool, err error) {
 	path := s.mark("running", key)
 	host, _ := os.Hostname()
@@ -246,7 +244,7 @@ func (s *Store) Claim(key, name string, asked bool) (claim *Claim, ok bool, err 
 	for range 2 {
 		err := outfile.First(path, text, 0o666)
 		if errors.Is(err, fs.ErrExist) {
-			if dead, err := s.bury(key); err != nil || !dead {
+			if dead, err := s.removeStale(key); err != nil || !dead {
 				return nil, false, err
 			}
 			continue
@@ -272,10 +270,10 @@ func (s *Store) Claim(key, name string, asked bool) (claim *Claim, ok bool, err 
 	return nil, false, nil
 }
 
-// bury removes the mark of a process that is gone, and reports whether there is
-// none now. Of several who find it, one removes it: the others could take away
-// what the next has just written.
-func (s *Store) bury(key string) (bool, error) {
+// removeStale removes an abandoned mark, and reports whether the run is free. A
+// lock ensures that only one process removes it: a second could remove the mark of
+// a new claim.
+func (s *Store) removeStale(key string) (bool, error) {
 	path := s.mark("running", key)
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -301,7 +299,7 @@ func (s *Store) bury(key string) (bool, error) {
 	return true, nil
 }
 
-// running returns who is at a run, and whether they still are.
+// running returns the mark of a run, and whether its process is alive.
 func (s *Store) running(key string) (*Mark, bool) {
 	path := s.mark("running", key)
 	info, err := os.Stat(path)
@@ -311,17 +309,17 @@ func (s *Store) running(key string) (*Mark, bool) {
 	return s.marked(path, info)
 }
 
-// marked returns whose mark a file is, and whether they are still at the run. A
-// mark that cannot be read is being written, or removed.
+// marked reads a mark and reports whether its process is alive. A mark that cannot
+// be read is being written or removed.
 func (s *Store) marked(path string, info fs.FileInfo) (*Mark, bool) {
 	m := readMark(path)
 	if m == nil {
-		return nil, time.Since(info.ModTime()) < silence
+		return nil, time.Since(info.ModTime()) < staleAfter
 	}
 	if host, _ := os.Hostname(); m.Host == host {
 		return m, syscall.Kill(m.PID, 0) != syscall.ESRCH
 	}
-	return m, time.Since(info.ModTime()) < silence
+	return m, time.Since(info.ModTime()) < staleAfter
 }
 
 func readMark(path string) *Mark {
@@ -336,14 +334,14 @@ func readMark(path string) *Mark {
 	return &m
 }
 
-// Fail notes why a run failed.
+// Fail notes the error of a failed run.
 func (s *Store) Fail(key, name string, cause error) {
 	if data, err := json.Marshal(Mark{Name: name, Since: time.Now(), Error: cause.Error()}); err == nil {
 		outfile.Write(s.mark("failed", key), data, 0o666)
 	}
 }
 
-// Failed returns why a run failed last time, or "".
+// Failed returns the error of a run that failed, or "".
 func (s *Store) Failed(key string) string {
 	if m := readMark(s.mark("failed", key)); m != nil {
 		return m.Error
@@ -351,8 +349,8 @@ func (s *Store) Failed(key string) string {
 	return ""
 }
 
-// noRoom says what to do about a result that could not be written.
-func (s *Store) noRoom(what string, err error) error {
+// writeError adds to an error of writing a result what to do about it.
+func (s *Store) writeError(what string, err error) error {
 	text := "the same command goes on"
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		text = fmt.Sprintf("make room where %s is, and the same command goes on", s.dir)

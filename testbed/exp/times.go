@@ -16,18 +16,16 @@ import (
 	"github.com/pauseless/pauseless/internal/outfile"
 )
 
-// times are what runs of an experiment took, in seconds: by case, in the order
-// of the seeds; zero is not known. They are a guess at what the next take, and
-// nothing depends on them but that.
+// times are the durations of an experiment's runs in seconds, by case, in the order
+// of the seeds. Zero is unknown. Only estimates depend on them.
 //
 // As text they are a line NAME SCALE, and then one for each case:
 //
 //	drill, none, go-back-n: 1.21 0.94 1.3
 type times map[string][]float64
 
-// timesOf are the times of the experiments that come along, by name and scale,
-// as an earlier `exp run all` left them: texts of several times, one after the
-// other.
+// timesText has the times of the built-in experiments, as an `exp run all` left
+// them: the texts of all times, one after the other.
 //
 //go:embed times.txt
 var timesText []byte
@@ -58,9 +56,9 @@ func parseTimes(text []byte) map[string]times {
 
 func (p *Plan) title() string { return p.Scenario.Name + " " + p.Scenario.Scale }
 
-// before returns what runs took the last time that a store had this experiment,
-// or if it had not, when its file was last kept here.
-func (p *Plan) before(st *Store) times {
+// lastTimes returns the times of the last run of the experiment in a store or, if
+// there is none, the built-in times.
+func (p *Plan) lastTimes(st *Store) times {
 	if data, err := os.ReadFile(p.timesFile(st)); err == nil {
 		if t := parseTimes(data)[p.title()]; len(t) > 0 {
 			return t
@@ -73,12 +71,12 @@ func (p *Plan) timesFile(st *Store) string {
 	return filepath.Join(st.dir, p.Scenario.Name+"-"+p.Scenario.Scale, "times.txt")
 }
 
-// leave writes what runs took, for the next time; all says that they are the
-// whole experiment. If it cannot be written, nothing else depends on it.
-func (p *Plan) leave(st *Store, took map[Job]float64, all bool) {
+// saveTimes writes the durations of runs for later estimates. All reports that they
+// are the whole experiment. A failure to write is ignored.
+func (p *Plan) saveTimes(st *Store, took map[Job]float64, all bool) {
 	t := make(times)
 	if !all {
-		for name, list := range p.before(st) {
+		for name, list := range p.lastTimes(st) {
 			t[name] = slices.Clone(list)
 		}
 	}

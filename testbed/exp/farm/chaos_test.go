@@ -216,8 +216,8 @@ func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
 			}
 		})
 		over := 0
-		got := outcome(t, p, store(t), exp.Options{Parallel: 100, Maker: farm, Tell: func(e exp.Event) {
-			if e.Kind == exp.Over {
+		got := outcome(t, p, store(t), exp.Options{Parallel: 100, Maker: farm, OnEvent: func(e exp.Event) {
+			if e.Kind == exp.Finished {
 				if over++; over == 6 {
 					stop()
 					addr, stop = start(t, dir)
@@ -262,11 +262,11 @@ func TestPartitionsChangeNothing(t *testing.T) {
 			})
 		}
 		begun, cuts, over := 0, 0, 0
-		got := outcome(t, p, store(t), exp.Options{Parallel: 100, Maker: farm, Tell: func(e exp.Event) {
+		got := outcome(t, p, store(t), exp.Options{Parallel: 100, Maker: farm, OnEvent: func(e exp.Event) {
 			switch e.Kind {
-			case exp.Over:
+			case exp.Finished:
 				over++
-			case exp.Begun:
+			case exp.Started:
 				if begun++; begun%3 != 0 {
 					return
 				}

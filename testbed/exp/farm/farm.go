@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package farm has runs of experiments made by workers, on this machine or on
-// others, that share the work over NATS JetStream.
+// Package farm distributes the runs of experiments to workers, on this machine or
+// on others, over NATS JetStream.
 //
 // A job is a message on a subject of its own, pauseless.jobs.BUILD.KEY, in a
-// work queue that takes one message per subject: a job waits once, however
-// often it is asked for. A worker holds it by a lease that it renews while it
-// runs; a worker that dies, hangs or is cut off loses the lease and another
-// gets the job. What it finds goes into an object store under the key, before
-// the job is taken off the queue. A run is a pure function of its key, so if
-// two make the same run they find the same, and either counts.
+// work queue that takes one message per subject, so a job is queued once, however
+// often it is published. A worker holds it by a lease that it renews while it
+// runs. If a worker dies, hangs or is cut off, its lease expires and another worker
+// gets the job. The result is written into an object store under the key before the
+// job is acknowledged. A run is a pure function of its key, so two workers that make
+// the same run have the same result, and either is used.
 //
-// The build is part of subject and key. Workers of another build than the
-// one that asks are refused when they start.
+// The build is part of subject and key. Workers of another build than the one that
+// offers jobs are refused when they start.
 package farm
 
 import (
@@ -37,8 +37,8 @@ type Options struct {
 	Credentials string // file with a user's credentials
 	CA          string // file with certificates of authorities, for TLS
 	Cert, Key   string // files with this client's certificate, for TLS
-	// Lease is for how long a worker may be silent before another gets its job;
-	// zero is 30 s.
+	// Lease is how long a worker may be silent before another gets its job; zero is
+	// 30 s.
 	Lease time.Duration
 	// Build names the program; empty is exp.Version. Tests set it.
 	Build string
@@ -58,14 +58,14 @@ type Farm struct {
 
 	mu      sync.Mutex
 	waiting map[string][]chan struct{}     // for keys of jobs
-	begun   map[string]func(worker string) // what to do when one is begun
+	begun   map[string]func(worker string) // callbacks for jobs that a worker begins
 	sent    map[*exp.Plan]string           // plans that the server has, with their names there
 }
 
-// keep is for how long the server keeps what nobody asks for.
+// keep is how long the server keeps messages and results that are not fetched.
 const keep = 14 * 24 * time.Hour
 
-// Connect reaches the server and makes what it lacks.
+// Connect connects to the server and creates its streams and stores if missing.
 func Connect(ctx context.Context, o Options) (*Farm, error) {
 	opts := []nats.Option{nats.Name("pauseless " + exp.Version()), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.Timeout(5 * time.Second)}
 	if o.Credentials != "" {
@@ -121,8 +121,8 @@ func (f *Farm) open(ctx context.Context) (err error) {
 	return err
 }
 
-// call does something at the server that takes a moment. A reply that was
-// lost when the server went away must not be waited for for ever.
+// call makes one request to the server, with a timeout: the reply is lost if the
+// server goes away.
 func (f *Farm) call(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, max(2*f.lease, 2*time.Second))
 	defer cancel()
@@ -134,8 +134,8 @@ func (f *Farm) Close() { f.nc.Close() }
 
 func (f *Farm) subject(key string) string { return "pauseless.jobs." + f.build + "." + key }
 
-// begins is where a worker says that it begins a job. Who is not there to hear
-// it misses nothing but a line of the status.
+// begins is the subject on which a worker announces that it begins a job. Only
+// status lines depend on it.
 func (f *Farm) begins(key string) string { return "pauseless.begun." + f.build + "." + key }
 
 // job is a message of the queue.
@@ -146,8 +146,8 @@ type job struct {
 	Key  string `json:"key"`
 }
 
-// Offer announces that this build has jobs, and begins to look for results. It
-// must be called before Make.
+// Offer announces that this build has jobs, and watches for results until ctx is
+// done. It must be called before Make.
 func (f *Farm) Offer(ctx context.Context) error {
 	if _, err := f.builds.PutString(ctx, f.build, "offers jobs"); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (f *Farm) Offer(ctx context.Context) error {
 	return nil
 }
 
-// wake tells those who wait for a job that there is news of it.
+// wake wakes the callers of Make that wait for a job.
 func (f *Farm) wake(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -208,7 +208,7 @@ func (f *Farm) wake(key string) {
 	delete(f.waiting, key)
 }
 
-// Make has a worker make a run. It implements exp.Maker.
+// Make queues a run and waits for its result. It implements exp.Maker.
 func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(worker string)) (*exp.Record, error) {
 	plan, err := f.send(ctx, p)
 	if err != nil {
@@ -226,7 +226,7 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(work
 		delete(f.begun, j.Key)
 		f.mu.Unlock()
 	}()
-	// A failure of before does not count: it is tried again.
+	// An earlier failure is forgotten: the run is tried again.
 	f.call(ctx, func(ctx context.Context) error {
 		if _, err := f.failed.Get(ctx, j.Key); err != nil {
 			return err
@@ -242,29 +242,28 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(work
 		if rec != nil || err != nil {
 			return rec, err
 		}
-		// One that is there already is as good. It is asked for again and again,
-		// since another who asked for the same may have taken what came of it.
+		// If the job is queued already, the server refuses the message. It is published
+		// again in each round, since another client may have taken the result.
 		f.call(ctx, func(ctx context.Context) error {
 			_, err := f.js.Publish(ctx, f.subject(j.Key), message)
 			return err
 		})
 		select {
 		case <-news:
-		case <-time.After(f.lease / 3): // no news may have come while the server was gone
+		case <-time.After(f.lease / 3): // the notice may be lost if the server was away
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// Kept has the server forget what a worker found: its keeper is the one who
-// asked.
+// Kept deletes a result from the server: the caller has kept it.
 func (f *Farm) Kept(ctx context.Context, j exp.Job) {
 	f.call(ctx, func(ctx context.Context) error { return f.results.Delete(ctx, j.Key) })
 }
 
-// result fetches what a worker found, or nil if there is nothing yet. A server
-// that is gone for a while is waited for.
+// result fetches a result, or nil if there is none yet. Errors of the connection
+// count as no result: the caller tries again.
 func (f *Farm) result(ctx context.Context, key string) (*exp.Record, error) {
 	var data []byte
 	if err := f.call(ctx, func(ctx context.Context) (err error) {
@@ -283,7 +282,7 @@ func (f *Farm) result(ctx context.Context, key string) (*exp.Record, error) {
 	return nil, ctx.Err()
 }
 
-// send gives the server a plan, once, and returns its name there.
+// send uploads a plan once, and returns its name on the server.
 func (f *Farm) send(ctx context.Context, p *exp.Plan) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -300,11 +299,10 @@ func (f *Farm) send(ctx context.Context, p *exp.Plan) (string, error) {
 	return name, nil
 }
 
-// refused says why a worker of this build has no business here, or returns
-// nil.
+// refused returns an error if only other builds offer jobs.
 func (f *Farm) refused(ctx context.Context) error {
-	// The client's Keys heeds no context: where the server goes away meanwhile,
-	// it waits for ever.
+	// The client's Keys ignores its context: it blocks if the server goes away. One
+	// listing decides: with two, a build could appear in between.
 	var builds []string
 	if err := f.call(ctx, func(ctx context.Context) error {
 		keys, err := f.builds.ListKeys(ctx)

@@ -87,7 +87,7 @@ func (m *message) DoubleAck(context.Context) error  { m.fate = append(m.fate, "a
 func shop() (*Farm, *bench) {
 	f := &Farm{build: "b", lease: time.Minute, waiting: map[string][]chan struct{}{}, sent: map[*exp.Plan]string{},
 		plans: memory{objects: map[string][]byte{}}, results: memory{objects: map[string][]byte{}}, failed: keys{values: map[string]string{}}}
-	return f, &bench{f: f, w: Worker{Tell: func(string) {}}, plans: map[string]*exp.Plan{}}
+	return f, &bench{f: f, w: Worker{Log: func(string) {}}, plans: map[string]*exp.Plan{}}
 }
 
 // FuzzMessages: whatever lies in the queue, or in the stores of plans and

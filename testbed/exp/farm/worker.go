@@ -20,16 +20,16 @@ import (
 // Worker makes runs.
 type Worker struct {
 	Parallel, Threads int // runs at a time, goroutines of each; zero is one
-	// Idle, if not zero, is how long to wait for a job before going home.
+	// Idle, if not zero, is how long to wait for a job before Work returns.
 	Idle time.Duration
-	// Tell, if set, is called with what is being run, and how it went.
-	Tell func(text string)
+	// Log, if set, is called with a line for each run: what it was and its outcome.
+	Log func(text string)
 
-	// make, if set, is what makes runs; tests set it.
+	// make, if set, replaces bench.make. Tests set it.
 	make func(*job) (name string, rec *exp.Record, err error)
 }
 
-// Work takes jobs and makes their runs until ctx is done.
+// Work fetches jobs and makes their runs until ctx is done.
 func (f *Farm) Work(ctx context.Context, w Worker) error {
 	if err := f.refused(ctx); err != nil {
 		return err
@@ -41,8 +41,8 @@ func (f *Farm) Work(ctx context.Context, w Worker) error {
 	if err != nil {
 		return err
 	}
-	if w.Tell == nil {
-		w.Tell = func(string) {}
+	if w.Log == nil {
+		w.Log = func(string) {}
 	}
 	b := &bench{f: f, w: w, cons: cons, plans: make(map[string]*exp.Plan)}
 	var wg sync.WaitGroup
@@ -53,7 +53,7 @@ func (f *Farm) Work(ctx context.Context, w Worker) error {
 	return nil
 }
 
-// bench is where a worker works.
+// bench is the state of a worker.
 type bench struct {
 	f    *Farm
 	w    Worker
@@ -72,7 +72,7 @@ func (b *bench) loop(ctx context.Context) {
 		}
 		msg, err := b.cons.Next(jetstream.FetchMaxWait(wait))
 		if err != nil {
-			// Nothing to do, or the server is gone for a while.
+			// No job, or the server is away.
 			if !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
 				pause(ctx, time.Second)
 			}
@@ -95,18 +95,18 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// handle makes the run of a message. It is acknowledged when the server has
-// what was found.
+// handle makes the run of a message. The message is acknowledged once the server
+// has the result.
 func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 	var j job
 	if err := json.Unmarshal(msg.Data(), &j); err != nil {
-		b.w.Tell(fmt.Sprintf("a message is no job: %v", err))
+		b.w.Log(fmt.Sprintf("a message is no job: %v", err))
 		msg.Term()
 		return
 	}
 	if msg.Subject() != b.f.subject(j.Key) {
-		// To make it would take another's job off the queue.
-		b.w.Tell(fmt.Sprintf("a message is no job: it asks for %q on the subject %s", j.Key, msg.Subject()))
+		// Acknowledging it would remove another job from the queue.
+		b.w.Log(fmt.Sprintf("a message is no job: it asks for %q on the subject %s", j.Key, msg.Subject()))
 		msg.Term()
 		return
 	}
@@ -114,7 +114,7 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 		_, err := b.f.results.GetInfo(ctx, j.Key)
 		return err
 	}) == nil {
-		b.until(ctx, msg.DoubleAck) // another has made it
+		b.until(ctx, msg.DoubleAck) // another worker has made it
 		return
 	}
 	host, _ := os.Hostname()
@@ -137,22 +137,22 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 	close(done)
 	wg.Wait()
 	if ctx.Err() != nil {
-		msg.Nak() // somebody else may have it at once
+		msg.Nak() // another worker gets it at once
 		return
 	}
 	if noPlan := (errNoPlan{}); errors.As(err, &noPlan) {
-		b.w.Tell(err.Error())
+		b.w.Log(err.Error())
 		msg.NakWithDelay(b.f.lease / 3)
 		return
 	}
 	if err != nil {
-		b.w.Tell(fmt.Sprintf("%s: failed: %v", name, err))
+		b.w.Log(fmt.Sprintf("%s: failed: %v", name, err))
 		b.until(ctx, func(ctx context.Context) error { _, e := b.f.failed.PutString(ctx, j.Key, err.Error()); return e })
 	} else {
-		b.w.Tell(fmt.Sprintf("%s: %.1f s", name, rec.TookS))
+		b.w.Log(fmt.Sprintf("%s: %.1f s", name, rec.TookS))
 		data, err := rec.Encode()
 		if err != nil {
-			b.w.Tell(err.Error())
+			b.w.Log(err.Error())
 			return
 		}
 		b.until(ctx, func(ctx context.Context) error { _, e := b.f.results.PutBytes(ctx, j.Key, data); return e })
@@ -166,8 +166,7 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 	})
 }
 
-// until tries until it is done, or until the lease has certainly gone to
-// another.
+// until retries until do succeeds, or until the lease has certainly expired.
 func (b *bench) until(ctx context.Context, do func(context.Context) error) {
 	for end := time.Now().Add(2 * b.f.lease); ctx.Err() == nil && time.Now().Before(end); pause(ctx, 200*time.Millisecond) {
 		if b.f.call(ctx, do) == nil {
@@ -196,11 +195,11 @@ func (b *bench) make(ctx context.Context, j *job) (name string, rec *exp.Record,
 	return p.Name(mine), rec, err
 }
 
-// errNoPlan reports that the server did not give a plan: the job is somebody
-// else's.
+// errNoPlan reports that the server has no such plan. The job is left to another
+// worker.
 type errNoPlan struct{ error }
 
-// plan returns a plan by its name on the server, compiled once.
+// plan fetches a plan by its name on the server and compiles it once.
 func (b *bench) plan(ctx context.Context, name string) (*exp.Plan, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,68 +14,68 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// Left is how long it takes until runs are over: equally likely times in seconds,
-// in order. It is empty as long as there is nothing to tell it by.
-type Left struct{ draws []float64 }
+// Estimate is the probability distribution of a remaining time: a sorted sample in
+// seconds. It is empty if nothing is known.
+type Estimate struct{ draws []float64 }
 
 const (
-	near = 0.25 // how far off a guess may be, as a share of what is left
-	sure = 0.95 // the probability with which a guess must be that near to be told
+	tolerance  = 0.25 // how far a single time may be off, as a share of the true one
+	confidence = 0.95 // probability that it is within the tolerance, to be given
 )
 
-// Known reports whether there is anything to tell.
-func (l Left) Known() bool { return len(l.draws) > 0 }
+// Known reports whether there is an estimate.
+func (l Estimate) Known() bool { return len(l.draws) > 0 }
 
-// About returns the time that is nearest, if it is likely enough within a quarter
-// of what is left.
-func (l Left) About() (time.Duration, bool) {
+// About returns a single time, if it is within the tolerance of the true one with
+// enough probability.
+func (l Estimate) About() (time.Duration, bool) {
 	best, most, from, to := 0.0, -1, 0, 0
 	for _, d := range l.draws {
-		guess := d * (1 + near) // the greatest that is near enough to d
-		for from < len(l.draws) && l.draws[from] < guess/(1+near)*(1-1e-9) {
+		guess := d * (1 + tolerance) // the greatest that is within the tolerance of d
+		for from < len(l.draws) && l.draws[from] < guess/(1+tolerance)*(1-1e-9) {
 			from++
 		}
-		for to < len(l.draws) && l.draws[to] <= guess/(1-near) {
+		for to < len(l.draws) && l.draws[to] <= guess/(1-tolerance) {
 			to++
 		}
 		if to-from > most {
 			best, most = guess, to-from
 		}
 	}
-	if !l.Known() || float64(most) < sure*float64(len(l.draws)) {
+	if !l.Known() || float64(most) < confidence*float64(len(l.draws)) {
 		return 0, false
 	}
-	// Of all that are as near, the middle is the best.
+	// Of the equally good, the median is the best.
 	if middle := l.quantile(0.5); l.within(middle) >= most-1 {
 		best = middle
 	}
 	return seconds(best), true
 }
 
-func (l Left) within(guess float64) (n int) {
+func (l Estimate) within(guess float64) (n int) {
 	for _, d := range l.draws {
-		if math.Abs(guess-d) <= near*d {
+		if math.Abs(guess-d) <= tolerance*d {
 			n++
 		}
 	}
 	return n
 }
 
-// Between returns two times between which what is left lies, nine times out of
-// ten.
-func (l Left) Between() (least, most time.Duration) {
+// Between returns the interval that has the remaining time with a probability of
+// 90 %.
+func (l Estimate) Between() (least, most time.Duration) {
 	return seconds(l.quantile(0.05)), seconds(l.quantile(0.95))
 }
 
-func (l Left) quantile(p float64) float64 {
+func (l Estimate) quantile(p float64) float64 {
 	if !l.Known() {
 		return 0
 	}
 	return l.draws[min(int(p*float64(len(l.draws))), len(l.draws)-1)]
 }
 
-// String says it in words; "" if nothing is known.
-func (l Left) String() string {
+// String returns the estimate in words, or "" if nothing is known.
+func (l Estimate) String() string {
 	if !l.Known() {
 		return ""
 	}
@@ -106,36 +106,36 @@ func rounded(d time.Duration) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// costs has what runs took, to foresee what others take.
-type costs struct {
+// costModel predicts the durations of runs from those of finished runs.
+type costModel struct {
 	p      *Plan
 	before times // of an earlier run of the experiment, or nil
 	points map[string]int
 	arms   map[string]int
 	made   []made
-	notes  []result.RunNote // with what the claims are about
+	notes  []result.RunNote // with the metrics of the claims
 	cases  []int            // of the notes
 	links  bool             // claims are about single links
-	// workless says that of some run only the time is known.
+	// workless reports that the work of some run is unknown.
 	workless bool
-	// limit says that some case had as many seeds before as it may have now: the
-	// others were not kept from it by another limit.
+	// limit reports that some case had the maximum of seeds last time, so no lower
+	// limit applied then.
 	limit bool
 	store *Store
 	jobs  map[[2]int]Job
-	kept  map[Job]bool  // runs that were asked for whether the store has them
+	kept  map[Job]bool  // whether the store had a run when first looked up
 	cost  time.Duration // of the last estimate
 }
 
-// made is a run that was made: what it took and its work, in traversals.
+// made is a finished run with its duration and its work in switch traversals.
 type made struct {
 	job           Job
 	seconds, work float64
 }
 
-func newCosts(p *Plan, st *Store) *costs {
-	before := p.before(st)
-	c := &costs{p: p, before: before, store: st, jobs: make(map[[2]int]Job), kept: make(map[Job]bool), points: make(map[string]int), arms: make(map[string]int)}
+func newCostModel(p *Plan, st *Store) *costModel {
+	before := p.lastTimes(st)
+	c := &costModel{p: p, before: before, store: st, jobs: make(map[[2]int]Job), kept: make(map[Job]bool), points: make(map[string]int), arms: make(map[string]int)}
 	for i, x := range p.Scenario.Cases() {
 		if point := p.point(Job{Case: i}); !has(c.points, point) {
 			c.points[point] = len(c.points)
@@ -144,7 +144,7 @@ func newCosts(p *Plan, st *Store) *costs {
 			c.arms[x.Arm] = len(c.arms)
 		}
 		if len(before[p.caseName(i)]) == 0 {
-			c.before = nil // it was another experiment
+			c.before = nil // the experiment has changed
 		}
 		c.limit = c.limit || len(before[p.caseName(i)]) == p.seeds()
 	}
@@ -157,9 +157,9 @@ func newCosts(p *Plan, st *Store) *costs {
 
 func has[K comparable, V any](m map[K]V, k K) bool { _, ok := m[k]; return ok }
 
-// add takes note of a run that took so many seconds; zero is not known. Runs come in
-// the order in which they ended.
-func (c *costs) add(j Job, n *result.RunNote, seconds, work float64) {
+// add notes a finished run. Zero seconds are unknown. Runs are added in the order in
+// which they ended.
+func (c *costModel) add(j Job, n *result.RunNote, seconds, work float64) {
 	c.workless = c.workless || work <= 0
 	if seconds > 0 {
 		c.made = append(c.made, made{j, seconds, work})
@@ -179,7 +179,7 @@ func (c *costs) add(j Job, n *result.RunNote, seconds, work float64) {
 }
 
 // job returns the job of a case with the n-th seed.
-func (c *costs) job(i, n int) Job {
+func (c *costModel) job(i, n int) Job {
 	at := [2]int{i, n}
 	j, ok := c.jobs[at]
 	if !ok {
@@ -189,9 +189,9 @@ func (c *costs) job(i, n int) Job {
 	return j
 }
 
-// has reports whether the store had a run when that was asked first: it takes no
-// time then.
-func (c *costs) has(j Job) bool {
+// has reports whether the store had the run when first looked up. Such a run takes
+// no time.
+func (c *costModel) has(j Job) bool {
 	is, asked := c.kept[j]
 	if !asked {
 		is = c.store.Has(j.Key)
@@ -200,25 +200,25 @@ func (c *costs) has(j Job) bool {
 	return is
 }
 
-// told returns the seconds that a run took before, or zero.
-func (c *costs) told(j Job) float64 {
+// lastSeconds returns the seconds that a run took last time, or zero.
+func (c *costModel) lastSeconds(j Job) float64 {
 	if list, n := c.before[c.p.caseName(j.Case)], c.p.nth(j.Seed); n >= 0 && n < len(list) {
 		return list[n]
 	}
 	return 0
 }
 
-// seeds is how many seeds a case may have.
+// seeds is the maximum of seeds of a case.
 func (p *Plan) seeds() int { return max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds) }
 
-// look describes a run: what explains it, and the logarithm of its seconds as far
-// as known before.
-func (c *costs) look(j Job) (r observed, offset float64) {
+// describe returns the explaining variables of a run, and the logarithm of its
+// known seconds.
+func (c *costModel) describe(j Job) (r observed, offset float64) {
 	x := c.p.Case(j)
 	n := max(c.p.nth(j.Seed), 0)
 	point := c.points[c.p.point(j)]
 	r.level = [kinds]int{byArm: c.arms[x.Arm], byPoint: point, byCase: j.Case, bySeed: n, byTraffic: point*c.p.seeds() + n}
-	if seconds := c.told(j); seconds > 0 {
+	if seconds := c.lastSeconds(j); seconds > 0 {
 		return r, math.Log(seconds)
 	}
 	if list := c.before[c.p.caseName(j.Case)]; len(list) > 0 {
@@ -234,29 +234,29 @@ func (c *costs) look(j Job) (r observed, offset float64) {
 	return r, 0
 }
 
-// waiting is a run that is not over, under way for so many seconds, if so.
-type waiting struct {
+// pending is a run that is not finished; elapsed is not zero if it is under way.
+type pending struct {
 	job     Job
 	elapsed float64
 }
 
-// left estimates how long it takes until all runs are over, so many at a time,
-// with those that the claims are going to ask for.
-func (c *costs) left(runs []waiting, parallel int) (l Left) {
+// left estimates the time until all pending runs and those with further seeds that
+// claims need are finished, given the number of runs at a time.
+func (c *costModel) left(runs []pending, parallel int) (l Estimate) {
 	defer func(begun time.Time) { c.cost = time.Since(begun) }(time.Now())
 	if len(c.made) == 0 && c.before == nil {
 		return l
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(len(c.made))))
 	sizes := [kinds]int{byArm: len(c.arms), byPoint: len(c.points), byCase: len(c.p.Scenario.Cases()), bySeed: c.p.seeds(), byTraffic: len(c.points) * c.p.seeds()}
-	parts := min(max(len(c.made)/4, 1), loads)
+	parts := min(max(len(c.made)/4, 1), loadPeriods)
 	var work, rate []observed
 	var middle float64
 	for i, m := range c.made {
 		if c.workless {
 			m.work = m.seconds
 		}
-		r, offset := c.look(m.job)
+		r, offset := c.describe(m.job)
 		r.level[byLoad] = i * parts / len(c.made)
 		middle += r.x / float64(len(c.made))
 		w := r
@@ -292,7 +292,7 @@ func (c *costs) left(runs []waiting, parallel int) (l Left) {
 		offset, elapsed float64
 	}
 	known := make([]ahead, 0, len(runs))
-	count := make([]int, len(c.p.Scenario.Cases())) // of seeds, once those are made
+	count := make([]int, len(c.p.Scenario.Cases())) // of seeds, with the pending ones
 	for _, i := range c.cases {
 		count[i]++
 	}
@@ -302,24 +302,24 @@ func (c *costs) left(runs []waiting, parallel int) (l Left) {
 			count[w.job.Case]++
 			continue
 		}
-		r, offset := c.look(w.job)
+		r, offset := c.describe(w.job)
 		if c.before == nil {
 			r.x -= middle
 		}
 		known = append(known, ahead{r, offset, w.elapsed})
 		count[w.job.Case]++
 	}
-	asks := c.asks(made)
+	open := c.openClaims(made)
 	for range 30 {
 		step()
 	}
 	draws := min(max(200_000/(len(runs)+len(c.made)+1), 20), 150)
 	for range draws {
 		step()
-		load := rates.ahead() + amiss*rng.NormFloat64()
+		load := rates.ahead() + modelError*rng.NormFloat64()
 		take := func(r *observed, offset float64) float64 {
 			plain := *r
-			plain.x = 0 // bytes make work
+			plain.x = 0 // bytes explain the work
 			y := offset + rates.explained(&plain) + load + rates.spread[kinds]*rng.NormFloat64()
 			if works != nil {
 				y += works.explained(r) + works.spread[kinds]*rng.NormFloat64()
@@ -339,7 +339,7 @@ func (c *costs) left(runs []waiting, parallel int) (l Left) {
 			}
 			last = max(last, end)
 		}
-		for i := range known { // those under way have begun
+		for i := range known { // those under way
 			if k := &known[i]; k.elapsed > 0 {
 				s := take(&k.observed, k.offset)
 				for range 20 {
@@ -358,13 +358,13 @@ func (c *costs) left(runs []waiting, parallel int) (l Left) {
 				begin(take(&k.observed, k.offset))
 			}
 		}
-		c.further(rng, asks, slices.Clone(count), func(j Job) {
-			r, offset := c.look(j)
+		c.addSeeds(rng, open, slices.Clone(count), func(j Job) {
+			r, offset := c.describe(j)
 			if c.before == nil {
 				r.x -= middle
 			}
 			begin(take(&r, offset))
-		}, func() { // all have to be over before claims ask for more
+		}, func() { // claims are decided when all are finished
 			first, free = last, free[:0]
 		})
 		l.draws = append(l.draws, last)
@@ -373,26 +373,26 @@ func (c *costs) left(runs []waiting, parallel int) (l Left) {
 	return l
 }
 
-// amiss is the standard deviation of what is wrong with all this.
-const amiss = 0.06
+// modelError is the standard deviation of the error of the model itself.
+const modelError = 0.06
 
-// loads is in how many parts, of four runs or more, the runs are taken in the order
-// in which they ended. The load of the machine is the same in a part.
-const loads = 10
+// loadPeriods is the maximum of periods, of four runs or more, in each of which the
+// load of the machine is taken to be constant.
+const loadPeriods = 10
 
-func (c *costs) index(arm string, point []string) int {
+func (c *costModel) index(arm string, point []string) int {
 	return slices.IndexFunc(c.p.Scenario.Cases(), func(x *scenario.Case) bool { return x.Arm == arm && slices.Equal(x.Point, point) })
 }
 
-// ask is a claim and the cases that it rests on.
-type ask struct {
+// openClaim is a claim that may need further seeds, with its cases.
+type openClaim struct {
 	claim *result.Judged
 	cases []int
-	made  int // seeds that all of them have
+	made  int // seeds that all cases have
 }
 
-// asks returns the claims that may ask for further seeds.
-func (c *costs) asks(made []int) (asks []ask) {
+// openClaims returns the claims that may need further seeds.
+func (c *costModel) openClaims(made []int) (open []openClaim) {
 	if c.p.Scenario.MaxSeeds <= len(c.p.Scenario.Seeds) {
 		return nil
 	}
@@ -406,39 +406,39 @@ func (c *costs) asks(made []int) (asks []ask) {
 	o.Axes = c.p.Scenario.Axes()
 	o.Fill(notes, c.p.Scenario.Claims)
 	for i := range o.Claims {
-		a := ask{claim: &o.Claims[i], made: math.MaxInt}
+		a := openClaim{claim: &o.Claims[i], made: math.MaxInt}
 		for _, cell := range a.claim.Cells() {
 			if at := c.index(o.Cells[cell].Arm, o.Cells[cell].Point); at >= 0 {
 				a.cases = append(a.cases, at)
 				a.made = min(a.made, made[at])
 			}
 		}
-		asks = append(asks, a)
+		open = append(open, a)
 	}
-	return asks
+	return open
 }
 
-// asBefore is how likely an experiment needs as many seeds as the last time.
-const asBefore = 0.9
+// sameSeeds is the probability that an experiment needs as many seeds as last time.
+const sameSeeds = 0.9
 
-// further has the seeds made that claims may ask for, round by round, and each
-// ended.
-func (c *costs) further(rng *rand.Rand, asks []ask, count []int, run func(Job), end func()) {
-	if len(asks) == 0 {
+// addSeeds simulates the rounds of further seeds that claims may need. It calls end
+// at the end of each round.
+func (c *costModel) addSeeds(rng *rand.Rand, open []openClaim, count []int, run func(Job), end func()) {
+	if len(open) == 0 {
 		return
 	}
-	like := c.before != nil && c.limit && rng.Float64() < asBefore
+	like := c.before != nil && c.limit && rng.Float64() < sameSeeds
 	var precise []func(int) bool
 	if !like {
 		usual := 0.05 * math.Exp(rng.NormFloat64()) // of seeds of this experiment
-		for _, a := range asks {
+		for _, a := range open {
 			precise = append(precise, a.claim.Foresee(rng, a.made, usual))
 		}
 	}
 	most := c.p.Scenario.MaxSeeds
 	for {
 		wants := make([]bool, len(count))
-		for i, a := range asks {
+		for i, a := range open {
 			if like {
 				break
 			}

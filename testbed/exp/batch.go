@@ -9,18 +9,17 @@ import (
 	"sync"
 )
 
-// A Sweep is several experiments, one after the other. It tells how long it takes
-// until all are over, as far as earlier runs tell what those take that have not
-// begun.
-type Sweep struct {
+// A Batch is several experiments that run one after the other. It estimates the
+// time of all from the durations of earlier runs.
+type Batch struct {
 	mu sync.Mutex
-	// took and before are the seconds of the runs that were made, and what
-	// they were before, in the order in which they ended.
+	// took and before are the seconds of finished runs, now and last time, in the
+	// order in which they ended.
 	took, before []float64
 }
 
-// add takes note of what a run took, and what it took before.
-func (s *Sweep) add(took, before float64) {
+// add notes the seconds of a run, now and last time.
+func (s *Batch) add(took, before float64) {
 	if s == nil || took <= 0 || before <= 0 {
 		return
 	}
@@ -30,15 +29,15 @@ func (s *Sweep) add(took, before float64) {
 }
 
 const (
-	recent   = 400  // runs that tell what the machine is like
-	blocks   = 4    // parts of those, which tell how steady it is
-	atOnce   = 0.96 // share of the time in which as many runs are under way as can be
-	paceLike = 0.05 // how far experiments are from what they were before, at least
+	recent      = 400  // latest runs that the machine's speed is taken from
+	blocks      = 4    // parts of those; their spread shows how steady the speed is
+	utilisation = 0.96 // share of the time in which all cores are busy
+	leastSpread = 0.05 // least standard deviation of an experiment's time from last time's
 )
 
-// all returns what is left of an experiment and of those after it, whose runs
-// took so many seconds before.
-func (s *Sweep) all(one Left, after float64, parallel int) (l Left) {
+// all returns the remaining time of an experiment and of those after it, whose
+// runs took so many seconds last time.
+func (s *Batch) all(one Estimate, after float64, parallel int) (l Estimate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.took)
@@ -60,20 +59,20 @@ func (s *Sweep) all(one Left, after float64, parallel int) (l Left) {
 		d := pace(i*len(took)/blocks, (i+1)*len(took)/blocks) - middle
 		squares += d * d / blocks
 	}
-	spread := math.Hypot(paceLike, math.Sqrt(squares)/2)
+	spread := math.Hypot(leastSpread, math.Sqrt(squares)/2)
 	rng := rand.New(rand.NewPCG(2, uint64(n)))
 	for _, i := range rng.Perm(len(one.draws)) {
-		l.draws = append(l.draws, one.draws[i]+after*math.Exp(middle+spread*rng.NormFloat64())/float64(max(parallel, 1))/atOnce)
+		l.draws = append(l.draws, one.draws[i]+after*math.Exp(middle+spread*rng.NormFloat64())/float64(max(parallel, 1))/utilisation)
 	}
 	slices.Sort(l.draws)
 	return l
 }
 
-// ahead returns the seconds that runs took before which a plan has and a store
-// has not, or not a number if that is not known. Seen are runs that count already:
-// experiments may have runs in common.
+// ahead returns the seconds that the missing runs of a plan took last time, or NaN
+// if they are not known. Seen has the runs counted before: experiments may share
+// runs.
 func (p *Plan) ahead(st *Store, seen map[string]bool) (sum float64) {
-	before := p.before(st)
+	before := p.lastTimes(st)
 	for i := range p.Scenario.Cases() {
 		list := before[p.caseName(i)]
 		if len(list) == 0 {

@@ -74,13 +74,13 @@ const slower = 60
 // told is what was said to be left, and what was.
 type told struct {
 	at, total time.Duration
-	left      Left
+	left      Estimate
 }
 
 func (g told) right() bool {
 	d, ok := g.left.About()
 	left := g.total - g.at
-	return ok && math.Abs(float64(d-left)) <= near*float64(left)
+	return ok && math.Abs(float64(d-left)) <= tolerance*float64(left)
 }
 
 // play runs an experiment in virtual time and returns what was told from a fifth
@@ -126,8 +126,8 @@ func play(t *testing.T, name string, known bool) (all []told) {
 	s.MaxSeeds = min(s.MaxSeeds, seeds) // the sweep may have been made when the file asked for fewer
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2, Maker: m, Tell: func(e Event) {
-			if e.Kind == Over {
+		if _, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2, Maker: m, OnEvent: func(e Event) {
+			if e.Kind == Finished {
 				all = append(all, told{at: time.Since(begun), left: e.Left})
 			}
 		}}); err != nil {
@@ -178,15 +178,15 @@ func TestTimesOfArrivalOfARealSweepAreRightWithinAQuarter(t *testing.T) {
 func TestStatusTellsWhatTheRunnerTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, st := tinyPlan(t, "seeds: [3, 1]", "seeds: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"), newStore(t)
-		var last Left
+		var last Estimate
 		begun := 0
 		if _, err := Run(context.Background(), p, st, Options{Parallel: 2, Maker: sleeper(func(j Job) time.Duration {
 			return time.Duration(60+10*j.Case+int(j.Seed)) * time.Second
-		}), Tell: func(e Event) {
-			if e.Kind == Over {
+		}), OnEvent: func(e Event) {
+			if e.Kind == Finished {
 				last = e.Left
 			}
-			if e.Kind != Begun {
+			if e.Kind != Started {
 				return
 			}
 			if begun++; begun%10 != 0 {
