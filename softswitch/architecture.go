@@ -40,7 +40,7 @@ func (s *Switch) copyOf(p *tm.Packet) *tm.Packet {
 
 // internal reports whether a port, by its place, has no link.
 func (s *Switch) internal(place int) bool {
-	return place == s.nowhere || place < len(s.cfg.Ports) && s.cfg.Ports[place].Internal
+	return s.inside[place]
 }
 
 // watchPort takes members that watch a port in or out of the choice of their

@@ -56,6 +56,7 @@ type Switch struct {
 	cpu     int    // places of the controller's port,
 	nowhere int    // and of one for all ports that are not there
 	links   []bool // up, by place
+	inside  []bool // ports that packets do not leave the switch by, by place
 
 	groups   map[uint32]*group
 	sessions map[uint32]*session
@@ -92,7 +93,7 @@ func New(cfg Config) (*Switch, error) {
 		}
 		s.index[p.Number] = len(ports)
 		s.numbers = append(s.numbers, p.Number)
-		s.links = append(s.links, true)
+		s.links, s.inside = append(s.links, true), append(s.inside, p.Internal)
 		t := p.thresholds(&cfg.PFC)
 		ports = append(ports, tm.Port{
 			Rate: p.Rate, Overhead: p.Overhead, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency,
@@ -105,7 +106,7 @@ func New(cfg Config) (*Switch, error) {
 	s.cpu = len(ports)
 	add(Port{Number: cfg.CPUPort, Internal: true})
 	s.nowhere = len(ports)
-	s.links = append(s.links, true)
+	s.links, s.inside = append(s.links, true), append(s.inside, true)
 	ports = append(ports, tm.Port{NoPFC: true})
 	m, err := tm.New(tm.Config{
 		Ports: ports, Size: int64(cfg.Buffer.Size), QueueBytes: int64(cfg.Buffer.QueueBytes), QueuePackets: cfg.Buffer.QueuePackets, EgressAlpha: cfg.Buffer.EgressAlpha,

@@ -36,7 +36,7 @@ func BenchmarkTraversal(b *testing.B) {
 				for b.Loop() {
 					f := s.pool.Get()
 					f.Data = append(f.Data, place.frame[:60]...)
-					f.Elided = len(place.frame) - 60
+					f.Elided = int32(len(place.frame) - 60)
 					s.sw.Receive(place.in, f)
 					s.drain()
 					s.at += 300 * vtime.Nanosecond

@@ -961,8 +961,8 @@ func FuzzReceive(f *testing.F) {
 			o, _ := w.connect(a, b, Flow{Size: 20_000, Class: 3, Leaf: 1, Paths: [2]int{4}})
 			w.until(3 * vtime.Microsecond)
 			for range 3 {
-				a.Receive(1, &packet.Frame{Data: slices.Clone(data), Elided: int(elided)})
-				b.Receive(1, &packet.Frame{Data: slices.Clone(data), Elided: int(elided)})
+				a.Receive(1, &packet.Frame{Data: slices.Clone(data), Elided: int32(elided)})
+				b.Receive(1, &packet.Frame{Data: slices.Clone(data), Elided: int32(elided)})
 				w.until(w.now + vtime.Microsecond)
 			}
 			// Unless it was made to believe that it is over, the flow ends.

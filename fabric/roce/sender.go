@@ -198,7 +198,7 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 		psn |= 1 << 31
 	}
 	binary.BigEndian.PutUint32(bth[8:], psn)
-	f.Elided = payload + icrcLen
+	f.Elided = int32(payload + icrcLen)
 	if s.pbfs != nil {
 		s.pbfs.mark(packet.IPv4(f.Data[s.head.ip:]))
 	}

@@ -16,7 +16,7 @@ type Frame struct {
 	// Elided counts the payload bytes after Data that are on the wire but not
 	// in memory. They are zero. A simulated host sends 60 bytes of headers
 	// and 1000 elided ones; every rate, queue and counter uses Len.
-	Elided int
+	Elided int32
 	// Stalled is true if the frame has waited in a queue which PFC had paused.
 	// Traffic managers set it as a measurement; it is not on the wire.
 	Stalled bool
@@ -24,14 +24,14 @@ type Frame struct {
 
 // Len returns the length of the frame on the wire in bytes, elided bytes
 // included, preamble and frame check sequence not.
-func (f *Frame) Len() int { return len(f.Data) + f.Elided }
+func (f *Frame) Len() int { return len(f.Data) + int(f.Elided) }
 
 // Truncate cuts the frame to at most n bytes on the wire.
 func (f *Frame) Truncate(n int) {
 	switch {
 	case n >= f.Len():
 	case n >= len(f.Data):
-		f.Elided = n - len(f.Data)
+		f.Elided = int32(n - len(f.Data))
 	default:
 		f.Data, f.Elided = f.Data[:n], 0
 	}
@@ -53,12 +53,17 @@ func (f *Frame) Strip(n int) { f.Data = f.Data[:copy(f.Data, f.Data[n:])] }
 type Pool struct {
 	free []*Frame
 	out  int64
+	tall bool // a frame came back that had more than shortBytes
 }
 
-// headroomBytes is what a frame can hold before it grows for the first time: the
-// headers of all schemes but telemetry. With the frame itself they
-// fill a size class of Go's allocator; networks under load have many frames.
-const headroomBytes = 88
+// Networks under load have many frames, so a frame has as much room as the
+// frames that came back so far needed: that for the headers of a packet or an
+// acknowledgement without any scheme's, or that for those of all schemes but
+// telemetry. With the frame itself, each fills a size class of Go's allocator.
+const (
+	shortBytes = 64
+	tallBytes  = 96
+)
 
 // Get returns an empty frame, with capacity for the usual headers.
 func (p *Pool) Get() *Frame {
@@ -68,20 +73,33 @@ func (p *Pool) Get() *Frame {
 		p.free = p.free[:n-1]
 		return f
 	}
-	b := new(block)
+	if p.tall {
+		b := new(tallBlock)
+		b.frame.Data = b.data[:0]
+		return &b.frame
+	}
+	b := new(shortBlock)
 	b.frame.Data = b.data[:0]
 	return &b.frame
 }
 
-// block is a frame and its bytes, side by side: a frame that comes to another
-// processor's cache brings its headers along.
-type block struct {
+// shortBlock and tallBlock are a frame and its bytes, side by side: a frame that
+// comes to another processor's cache brings its headers along.
+type shortBlock struct {
 	frame Frame
-	data  [headroomBytes]byte
+	data  [shortBytes]byte
+}
+
+type tallBlock struct {
+	frame Frame
+	data  [tallBytes]byte
 }
 
 // Put takes f back. The caller must not use it again.
 func (p *Pool) Put(f *Frame) {
+	if cap(f.Data) > shortBytes {
+		p.tall = true
+	}
 	f.Data, f.Elided, f.Stalled = f.Data[:0], 0, false
 	p.out--
 	p.free = append(p.free, f)

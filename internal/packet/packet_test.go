@@ -117,3 +117,20 @@ func TestIPv4IsFoundBehindOtherHeaders(t *testing.T) {
 		t.Errorf("found %v in a frame cut short", ip)
 	}
 }
+
+// Frames that came back with more bytes than a new one has room for say that
+// others will need as much: they have it beside them, and do not grow.
+func TestPoolMakesRoomForWhatCameBack(t *testing.T) {
+	var p Pool
+	f := p.Get()
+	f.Data = append(f.Data, make([]byte, shortBytes)...)
+	if cap(f.Data) != shortBytes {
+		t.Errorf("a frame has room for %d bytes, want %d", cap(f.Data), shortBytes)
+	}
+	f.Data = append(f.Data, 0)
+	p.Put(f)
+	p.Get()
+	if f = p.Get(); cap(f.Data) != tallBytes {
+		t.Errorf("after one with %d bytes a frame has room for %d, want %d", shortBytes+1, cap(f.Data), tallBytes)
+	}
+}

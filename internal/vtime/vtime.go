@@ -148,6 +148,15 @@ func (r Rate) TxTime(n int) Time {
 	return Time(q)
 }
 
+// PerByte returns how long a byte takes at rate r, or zero if that is not a
+// whole number of picoseconds. It is for those who would divide for each packet.
+func (r Rate) PerByte() Time {
+	if byteTime := 8 * int64(Second); r > 0 && byteTime%int64(r) == 0 {
+		return Time(byteTime / int64(r))
+	}
+	return 0
+}
+
 // Bytes returns the number of whole bytes sent at rate r during t.
 func (r Rate) Bytes(t Time) int64 {
 	if r <= 0 || t <= 0 {

@@ -46,6 +46,14 @@ func TestTxTimeIsExactOrRoundedUp(t *testing.T) {
 		if got := c.rate.TxTime(c.n); got != c.want {
 			t.Errorf("%v.TxTime(%d) = %d ps, want %d", c.rate, c.n, got, c.want)
 		}
+		if got := c.rate.PerByte(); got != 0 && c.want != Never && Time(c.n)*got != c.want {
+			t.Errorf("%v.PerByte() = %d ps, but %d bytes take %d", c.rate, got, c.n, c.want)
+		}
+	}
+	for rate, want := range map[Rate]Time{40 * Gbps: 200, 400 * Gbps: 20, 3: 0, 0: 0, 8 * Gbps: 1000, 7 * Gbps: 0} {
+		if got := rate.PerByte(); got != want {
+			t.Errorf("%v.PerByte() = %d ps, want %d", rate, got, want)
+		}
 	}
 	if got := (40 * Gbps).Bytes(2 * Microsecond); got != 10_000 {
 		t.Errorf("40 Gb/s for 2 µs = %d bytes, want 10000", got)

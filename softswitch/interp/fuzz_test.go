@@ -54,7 +54,7 @@ func runFuzzed(prog *Program, data []byte, held bool) string {
 		prog.guesses[i].key(data)
 	}
 	for _, elided := range []int{0, 100} {
-		frame := &packet.Frame{Data: append([]byte(nil), data...), Elided: elided}
+		frame := &packet.Frame{Data: append([]byte(nil), data...), Elided: int32(elided)}
 		m.Start(frame, frame.Len())
 		m.Parse()
 		m.Ingress()

@@ -221,7 +221,7 @@ func (m *Machine) materialise(n int) bool {
 	}
 	more := m.cur + n - len(m.data)
 	m.frame.Data = append(m.frame.Data, make([]byte, more)...)
-	m.frame.Elided -= more
+	m.frame.Elided -= int32(more)
 	m.data = m.frame.Data
 	return true
 }

@@ -92,7 +92,7 @@ func (l *pcapLink) Write(frames []*packet.Frame) error {
 	}
 	now := time.Now()
 	for _, f := range frames {
-		if err := l.w.Write(now, f.Data, f.Elided); err != nil {
+		if err := l.w.Write(now, f.Data, int(f.Elided)); err != nil {
 			return fmt.Errorf("%s: %w", l.out.Name(), err)
 		}
 	}

@@ -57,7 +57,7 @@ func (n *Net) Frames() *packet.Pool { return &n.pool }
 func (n *Net) Inject(port int, data []byte, zeros int) {
 	f := n.pool.Get()
 	f.Data = append(f.Data, data...)
-	f.Elided = zeros
+	f.Elided = int32(zeros)
 	n.sw.Receive(port, f)
 }
 

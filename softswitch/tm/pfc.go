@@ -15,8 +15,8 @@ type account struct {
 	headroom int64
 	max      int64 // of both
 	pausing  bool  // the sender was sent a PAUSE
-	since    vtime.Time
-	renewal  uint64 // number of the pause, so that an old renewal is known
+	// What came in and what left, for Stats.
+	rxPackets, rxBytes, txPackets, txBytes uint64
 }
 
 func (a *account) bytes() int64 { return a.base + a.headroom }
@@ -49,9 +49,9 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 	if p.charge != 0 {
 		m.uncharge(p)
 	}
-	a := &in.in[class]
+	a := &in.class(class).account
 	p.charge, p.class = int32(size), int8(class)
-	lossless := m.lossless(in, class)
+	lossless := in.protects(class)
 	over := a.base + size
 	if lossless {
 		over -= in.Reserve
@@ -69,7 +69,7 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 	}
 	if lossless && (!a.pausing || m.cfg.EachFrame) && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
 		if !a.pausing {
-			a.pausing, a.since = true, m.sched.Now()
+			a.pausing, in.pauses[class].pausing = true, m.sched.Now()
 		}
 		in.tell(class, in.quanta())
 	}
@@ -79,13 +79,13 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 // resumes nobody.
 func (m *Manager) uncharge(p *Packet) {
 	in := &m.ports[p.In]
-	a := &in.in[p.class]
+	a := &in.class(int(p.class)).account
 	charge := int64(p.charge)
 	fromHeadroom := min(a.headroom, charge)
 	a.headroom -= fromHeadroom
 	rest := charge - fromHeadroom
 	over := a.base
-	if m.lossless(in, int(p.class)) {
+	if in.protects(int(p.class)) {
 		over -= in.Reserve
 	}
 	m.shared -= min(rest, max(0, over))
@@ -98,12 +98,12 @@ func (m *Manager) uncharge(p *Packet) {
 func (m *Manager) discharge(p *Packet) {
 	m.uncharge(p)
 	in := &m.ports[p.In]
-	a := &in.in[p.class]
+	a := &in.class(int(p.class)).account
 	if m.watch.Ingress != nil {
 		m.watch.Ingress(int(p.In), int(p.class), a.bytes())
 	}
 	if over := a.base - in.Reserve; a.pausing && a.headroom == 0 && (over <= 0 || over+in.Gap <= m.threshold(in)) {
-		a.forget(in, int(p.class), m.sched.Now())
+		in.forget(int(p.class), m.sched.Now())
 		in.tell(int(p.class), 0)
 		m.Run()
 	}
@@ -119,18 +119,18 @@ func (m *Manager) Transfer(p *Packet, in int) {
 }
 
 // forget ends a pause of the sender.
-func (a *account) forget(in *port, class int, now vtime.Time) {
-	if a.pausing {
+func (o *port) forget(class int, now vtime.Time) {
+	if a := &o.class(class).account; a.pausing {
 		a.pausing = false
-		a.renewal++
-		in.stats.Class[class].PausingTime += now - a.since
+		o.pauses[class].renewal++
+		o.stats.Class[class].PausingTime += now - o.pauses[class].pausing
 	}
 }
 
 // quanta returns the time in a PAUSE.
 func (o *port) quanta() uint16 {
-	if p := o.m.cfg.Pause; p > 0 && o.Rate > 0 {
-		one := packet.PauseTime(1, o.Rate)
+	if p := o.m.cfg.Pause; p > 0 && o.cfg.Rate > 0 {
+		one := packet.PauseTime(1, o.cfg.Rate)
 		return uint16(min(max((p+one/2)/one, 1), math.MaxUint16))
 	}
 	return o.m.cfg.Quanta
@@ -140,21 +140,21 @@ func (o *port) quanta() uint16 {
 func (o *port) tell(class int, quanta uint16) {
 	m := o.m
 	f := m.h.Frames().Get()
-	f.Data = packet.AppendPFC(f.Data, o.MAC, 1<<class, quanta)
+	f.Data = packet.AppendPFC(f.Data, o.cfg.MAC, 1<<class, quanta)
 	o.control = append(o.control, f)
 	o.stats.PFCSent++
 	if quanta > 0 {
 		o.stats.Class[class].PauseSent++
-		a := &o.in[class]
+		a := &o.pauses[class]
 		a.renewal++
-		if half := packet.PauseTime(quanta, o.Rate) / 2; o.Rate > 0 && !m.cfg.EachFrame {
+		if half := packet.PauseTime(quanta, o.cfg.Rate) / 2; o.cfg.Rate > 0 && !m.cfg.EachFrame {
 			m.sched.At(m.sched.Now()+half, (*renew)(o), uint64(class)|a.renewal<<3)
 		}
 	} else {
 		o.stats.Class[class].ResumeSent++
 	}
 	if m.watch.Pause != nil {
-		m.watch.Pause(o.number, class, false, quanta > 0)
+		m.watch.Pause(int(o.number), class, false, quanta > 0)
 	}
 	o.wake()
 }
@@ -165,7 +165,7 @@ type renew port
 func (e *renew) Fire(_ vtime.Time, arg uint64) {
 	o := (*port)(e)
 	class := int(arg & 7)
-	if a := &o.in[class]; a.pausing && a.renewal&(1<<61-1) == arg>>3 {
+	if o.class(class).pausing && o.pauses[class].renewal&(1<<61-1) == arg>>3 {
 		o.tell(class, o.quanta())
 		o.m.Run()
 	}
@@ -187,18 +187,18 @@ func (m *Manager) Obey(portNumber int, f packet.PFC) {
 			continue
 		}
 		o.stats.Class[class].PauseGot++
-		qu := &o.queues[class]
+		pause := &o.pauses[class]
 		if o.paused&(1<<class) == 0 {
 			o.paused |= 1 << class
-			qu.since = now
+			pause.since = now
 			if m.watch.Pause != nil {
 				m.watch.Pause(portNumber, class, true, true)
 			}
 		}
-		qu.until = vtime.Never
-		if o.Rate > 0 {
-			qu.until = now + packet.PauseTime(quanta, o.Rate)
-			m.sched.At(qu.until, (*pauseOver)(o), uint64(class))
+		pause.until = vtime.Never
+		if o.cfg.Rate > 0 {
+			pause.until = now + packet.PauseTime(quanta, o.cfg.Rate)
+			m.sched.At(pause.until, (*pauseOver)(o), uint64(class))
 		}
 	}
 	o.wake()
@@ -210,7 +210,7 @@ type pauseOver port
 
 func (e *pauseOver) Fire(now vtime.Time, arg uint64) {
 	o := (*port)(e)
-	if o.paused&(1<<arg) != 0 && o.queues[arg].until <= now {
+	if o.paused&(1<<arg) != 0 && o.pauses[arg].until <= now {
 		o.resume(int(arg), now)
 		o.m.Run()
 	}
@@ -222,11 +222,10 @@ func (o *port) resume(class int, now vtime.Time) {
 		return
 	}
 	o.paused &^= 1 << class
-	qu := &o.queues[class]
-	o.stats.Class[class].PausedTime += now - qu.since
-	qu.resumed = now
+	o.stats.Class[class].PausedTime += now - o.pauses[class].since
+	o.class(class).resumed = now
 	if o.m.watch.Pause != nil {
-		o.m.watch.Pause(o.number, class, true, false)
+		o.m.watch.Pause(int(o.number), class, true, false)
 	}
 	o.wake()
 }
@@ -234,13 +233,13 @@ func (o *port) resume(class int, now vtime.Time) {
 // Ingress returns what a class of a port holds of the buffer, and the most it
 // ever held.
 func (m *Manager) Ingress(port, class int) (now, most int64) {
-	a := &m.ports[port].in[class]
+	a := &m.classes[class][port].account
 	return a.bytes(), a.max
 }
 
 // Count counts a frame that came in, to the class it is charged to.
 func (m *Manager) Count(port, class, bytes int) {
-	c := &m.ports[port].stats.Class[class]
-	c.RxPackets++
-	c.RxBytes += uint64(bytes)
+	a := &m.classes[class][port].account
+	a.rxPackets++
+	a.rxBytes += uint64(bytes)
 }

@@ -6,31 +6,32 @@ import "math/bits"
 
 // drr is deficit round robin among the weighted queues of a port.
 type drr struct {
-	weighted uint8 // queues with a weight
-	quantum  [Queues]int64
-	deficit  [Queues]int64
-	turn     int  // whose turn it is
-	fresh    bool // it has not had its quantum in this turn
+	quantum [Queues]int64
+	deficit [Queues]int64
+	turn    int  // whose turn it is
+	fresh   bool // it has not had its quantum in this turn
 }
 
 // quantumBytes is what a queue of weight one may send in a turn.
 const quantumBytes = 1600
 
-func (d *drr) init(weights [Queues]int) {
+// init returns the queues that have a weight.
+func (d *drr) init(weights [Queues]int) (weighted uint8) {
 	for q, w := range weights {
 		if w > 0 {
-			d.weighted |= 1 << q
+			weighted |= 1 << q
 			d.quantum[q] = int64(w) * quantumBytes
 		}
 	}
 	d.fresh = true
+	return weighted
 }
 
 // pick returns the queue to send from next, or −1: the highest one without a
 // weight, or else the one whose turn it is.
 func (o *port) pick() int {
 	can := o.filled &^ o.paused
-	if strict := can &^ o.drr.weighted; strict != 0 {
+	if strict := can &^ o.weighted; strict != 0 {
 		return bits.Len8(strict) - 1
 	}
 	if can == 0 {
@@ -44,7 +45,7 @@ func (o *port) pick() int {
 				d.deficit[q] += d.quantum[q]
 				d.fresh = false
 			}
-			if size := int64(o.queues[q].head.size); d.deficit[q] >= size {
+			if size := int64(o.class(q).head.size); d.deficit[q] >= size {
 				d.deficit[q] -= size
 				return q
 			}

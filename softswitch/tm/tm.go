@@ -14,6 +14,7 @@ package tm
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/cache"
@@ -171,8 +172,10 @@ type Manager struct {
 	sched vtime.Scheduler
 	h     Handler
 	ports []port
-	used  int64 // bytes in the buffer
-	max   int64
+	// classes has the classes of all ports, those of the same number together.
+	classes [Queues][]class
+	used    int64 // bytes in the buffer
+	max     int64
 	// shared is how many of the used bytes are in neither reserve nor headroom;
 	// apart is what these take of the buffer.
 	shared, apart int64
@@ -189,30 +192,68 @@ type Watcher struct {
 	Ingress func(port, class int, bytes int64)
 }
 
+// port is a port at work. A switch of a large network has lost its ports from
+// the processor's cache whenever its turn comes. So what packets need is close
+// together: of the port that they leave by in one line of 64 bytes, of the one
+// that they came by in the next, side by side for all ports. What they need of
+// classes is in Manager.classes, and what few packets need is elsewhere.
 type port struct {
-	Port
-	m       *Manager
-	number  int
-	queues  [Queues]queue
-	filled  uint8 // queues that hold packets
-	paused  uint8 // queues that the peer has paused
-	down    bool
-	ready   bool // is in Manager.ready
-	armed   bool // an event at busyTil is on its way
-	busyTil vtime.Time
-	control []*packet.Frame // PFC frames, before all queues
-	flying  []*Packet       // recirculated, in order
-	drr     drr
-	in      [Queues]account
-	stats   Stats
+	m        *Manager
+	busyTil  vtime.Time
+	perByte  vtime.Time // at cfg.Rate; zero: not a whole number of picoseconds
+	overhead int32
+	number   int32
+	filled   uint8           // queues that hold packets
+	paused   uint8           // queues that the peer has paused
+	weighted uint8           // queues with a weight
+	down     bool            // the link is
+	ready    bool            // is in Manager.ready
+	armed    bool            // an event at busyTil is on its way
+	control  []*packet.Frame // PFC frames, before all queues
+
+	limits
+	*rest
 }
 
+// limits is what a port that packets come in by allows of each class: see Port.
+type limits struct {
+	XOFF, Gap, Reserve, Headroom int64
+	Alpha                        float64
+	lossless                     uint8 // classes that PFC protects here
+	_                            [8]byte
+}
+
+// rest is what few packets need of a port.
+type rest struct {
+	cfg    Port
+	flying []*Packet // recirculated, in order
+	drr    drr
+	pauses [Queues]pause
+	stats  Stats // but for what classes count
+}
+
+// class is one class of a port: the packets that leave by it, and those that
+// came in by it.
+type class struct {
+	queue
+	account
+}
+
+// class returns one of the port's classes.
+func (o *port) class(c int) *class { return &o.m.classes[c][o.number] }
+
 type queue struct {
-	head, tail *Packet
-	depth      Depth
-	max        Depth
-	// until is when a pause ends; resumed when the last one did.
-	until, since, resumed vtime.Time
+	head, tail           *Packet
+	depth                Depth
+	maxPackets, maxBytes int64
+	resumed              vtime.Time // when the last pause by the peer ended
+}
+
+// pause is the times of pauses of a class.
+type pause struct {
+	until, since vtime.Time // of the last one by the peer, which ends at until
+	pausing      vtime.Time // when the sender was sent a PAUSE
+	renewal      uint64     // number of that, so that an old renewal is known
 }
 
 // Stats counts what passed a port.
@@ -231,15 +272,22 @@ type ClassStats struct {
 // New returns a traffic manager. Attach comes before anything else.
 func New(cfg Config, h Handler) (*Manager, error) {
 	m := &Manager{cfg: cfg, h: h, ports: make([]port, len(cfg.Ports))}
+	for c := range m.classes {
+		m.classes[c] = make([]class, len(m.ports))
+	}
+	rests := make([]rest, len(m.ports))
 	for i := range m.ports {
 		p := &m.ports[i]
-		p.Port, p.m, p.number = cfg.Ports[i], m, i
-		p.drr.init(p.Weights)
-		for c := range Queues {
-			if m.lossless(p, c) {
-				m.apart += p.Headroom + p.Reserve
-			}
+		c := &cfg.Ports[i]
+		p.rest = &rests[i]
+		p.cfg, p.m, p.number, p.overhead = *c, m, int32(i), int32(c.Overhead)
+		p.perByte = c.Rate.PerByte()
+		p.limits = limits{XOFF: c.XOFF, Gap: c.Gap, Reserve: c.Reserve, Headroom: c.Headroom, Alpha: c.Alpha}
+		if !c.NoPFC {
+			p.limits.lossless = cfg.Lossless
 		}
+		p.weighted = p.drr.init(c.Weights)
+		m.apart += int64(bits.OnesCount8(p.limits.lossless)) * (p.Headroom + p.Reserve)
 	}
 	if cfg.Size > 0 && m.apart >= cfg.Size {
 		return nil, fmt.Errorf("headroom and reserve of all ports take %d bytes of a buffer of %d: it must be larger, or the links fewer, slower or shorter", m.apart, cfg.Size)
@@ -292,7 +340,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	}
 	m.chargeTo(p, class, size)
 	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), m.sched.Now(), int32(size), nil
-	qu := &o.queues[q]
+	qu := &o.class(q).queue
 	p.depth = qu.depth.short()
 	if qu.tail == nil {
 		qu.head = p
@@ -302,8 +350,8 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	}
 	qu.tail = p
 	qu.depth.add(size, 1)
-	qu.max.Packets = max(qu.max.Packets, qu.depth.Packets)
-	qu.max.Bytes = max(qu.max.Bytes, qu.depth.Bytes)
+	qu.maxPackets = max(qu.maxPackets, int64(qu.depth.Packets))
+	qu.maxBytes = max(qu.maxBytes, qu.depth.Bytes)
 	m.used += size
 	m.max = max(m.max, m.used)
 	if m.watch.Queue != nil {
@@ -313,10 +361,8 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	return Queued
 }
 
-// lossless reports whether PFC protects a class that comes in by a port.
-func (m *Manager) lossless(in *port, class int) bool {
-	return m.cfg.Lossless&(1<<class) != 0 && !in.NoPFC
-}
+// protects reports whether PFC protects a class that comes in by a port.
+func (l *limits) protects(class int) bool { return l.lossless&(1<<class) != 0 }
 
 // admit returns Queued if there is room for a packet, or why there is none.
 func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
@@ -325,8 +371,8 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 		return LinkDown
 	case m.cfg.Size > 0 && m.used+size > m.cfg.Size:
 		return BufferFull
-	case m.lossless(in, class):
-		a := &in.in[class]
+	case in.protects(class):
+		a := &in.class(class).account
 		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
 			(a.base-int64(p.charge)+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast || a.base-int64(p.charge)+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
@@ -335,7 +381,7 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 	case m.cfg.Size > 0 && m.shared+size > m.cfg.Size-m.apart:
 		return BufferFull
 	}
-	d := &o.queues[q].depth
+	d := &o.class(q).depth
 	if m.cfg.QueueBytes > 0 && d.Bytes+size > m.cfg.QueueBytes || m.cfg.QueuePackets > 0 && d.Packets >= m.cfg.QueuePackets {
 		return QueueFull
 	}
@@ -349,7 +395,7 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 func (o *port) wake() {
 	if !o.ready {
 		o.ready = true
-		o.m.ready = append(o.m.ready, o.number)
+		o.m.ready = append(o.m.ready, int(o.number))
 	}
 }
 
@@ -382,7 +428,7 @@ func (o *port) send() {
 			f := o.control[0]
 			o.control = o.control[:copy(o.control, o.control[1:])]
 			o.busyTil = now + o.takes(f)
-			m.h.Transmit(o.number, f, o.busyTil)
+			m.h.Transmit(int(o.number), f, o.busyTil)
 			continue
 		}
 		q := o.pick()
@@ -394,27 +440,31 @@ func (o *port) send() {
 		case Drop:
 		case Recirculate:
 			o.busyTil = now + o.takes(p.Frame)
-			p.Enqueued = o.busyTil + o.Latency // when it is back
+			p.Enqueued = o.busyTil + o.cfg.Latency // when it is back
 			o.flying = append(o.flying, p)
 			m.sched.At(p.Enqueued, (*reenter)(o), 0)
 		case Send:
 			f := p.Frame
-			c := &o.stats.Class[q]
-			c.TxPackets++
-			c.TxBytes += uint64(f.Len())
+			c := &o.class(q).account
+			c.txPackets++
+			c.txBytes += uint64(f.Len())
 			o.busyTil = now + o.takes(f)
 			m.Put(p)
-			m.h.Transmit(o.number, f, o.busyTil)
+			m.h.Transmit(int(o.number), f, o.busyTil)
 		}
 	}
 }
 
 // takes returns how long a frame is on the link.
 func (o *port) takes(f *packet.Frame) vtime.Time {
-	if o.Rate <= 0 {
+	n := f.Len() + int(o.overhead)
+	switch {
+	case o.perByte > 0:
+		return vtime.Time(n) * o.perByte
+	case o.cfg.Rate <= 0:
 		return 0
 	}
-	return o.Rate.TxTime(f.Len() + o.Overhead)
+	return o.cfg.Rate.TxTime(n)
 }
 
 // arm asks for an event when the link is free, where there is more to send.
@@ -452,7 +502,7 @@ func (e *reenter) Fire(now vtime.Time, _ uint64) {
 
 // dequeue takes the first packet of a queue.
 func (o *port) dequeue(q int, now vtime.Time) *Packet {
-	qu := &o.queues[q]
+	qu := &o.class(q).queue
 	p := qu.head
 	qu.head = p.next
 	if qu.head == nil {
@@ -470,7 +520,7 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 		p.Frame.Stalled = true
 	}
 	if o.m.watch.Queue != nil {
-		o.m.watch.Queue(o.number, q, qu.depth)
+		o.m.watch.Queue(int(o.number), q, qu.depth)
 	}
 	return p
 }
@@ -482,21 +532,24 @@ func (m *Manager) Take(port, q int) *Packet { return m.ports[port].dequeue(q, m.
 // Pretend has a packet that was taken seem to have found ahead in its queue, and
 // the queue to hold behind.
 func (m *Manager) Pretend(p *Packet, ahead, behind Depth) {
-	p.depth, m.ports[p.Out].queues[p.Queue].depth = ahead.short(), behind
+	p.depth, m.classes[p.Queue][p.Out].depth = ahead.short(), behind
 }
 
 // Depth returns what a queue holds.
-func (m *Manager) Depth(port, q int) Depth { return m.ports[port].queues[q].depth }
+func (m *Manager) Depth(port, q int) Depth { return m.classes[q][port].depth }
 
 // MaxDepth returns the most that a queue ever held, in packets and in bytes.
-func (m *Manager) MaxDepth(port, q int) Depth { return m.ports[port].queues[q].max }
+func (m *Manager) MaxDepth(port, q int) Depth {
+	qu := &m.classes[q][port].queue
+	return Depth{Packets: int(qu.maxPackets), Bytes: qu.maxBytes}
+}
 
 // Waiting returns the bytes of a class that came in by one port and wait for
 // another.
 func (m *Manager) Waiting(in, out, class int) int64 {
 	var n int64
 	for q := range Queues {
-		for p := m.ports[out].queues[q].head; p != nil; p = p.next {
+		for p := m.classes[q][out].head; p != nil; p = p.next {
 			if int(p.In) == in && int(p.class) == class {
 				n += int64(p.size)
 			}
@@ -513,11 +566,13 @@ func (m *Manager) Stats(port int) Stats {
 	o := &m.ports[port]
 	s := o.stats
 	for c := range Queues {
+		a, k := &o.class(c).account, &s.Class[c]
+		k.RxPackets, k.RxBytes, k.TxPackets, k.TxBytes = a.rxPackets, a.rxBytes, a.txPackets, a.txBytes
 		if o.paused&(1<<c) != 0 {
-			s.Class[c].PausedTime += m.sched.Now() - o.queues[c].since
+			k.PausedTime += m.sched.Now() - o.pauses[c].since
 		}
-		if o.in[c].pausing {
-			s.Class[c].PausingTime += m.sched.Now() - o.in[c].since
+		if a.pausing {
+			k.PausingTime += m.sched.Now() - o.pauses[c].pausing
 		}
 	}
 	return s
@@ -532,7 +587,7 @@ func (m *Manager) Flush(drop func(*Packet)) {
 		}
 		o.flying = o.flying[:0]
 		for q := range Queues {
-			for o.queues[q].head != nil {
+			for o.class(q).head != nil {
 				drop(o.dequeue(q, m.sched.Now()))
 			}
 		}
@@ -546,7 +601,7 @@ func (m *Manager) Held() (n int) {
 		o := &m.ports[i]
 		n += len(o.flying) + len(o.control)
 		for q := range Queues {
-			n += o.queues[q].depth.Packets
+			n += o.class(q).depth.Packets
 		}
 	}
 	return n
@@ -563,8 +618,8 @@ func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
 	now := m.sched.Now()
 	for c := range Queues {
 		o.resume(c, now)
-		o.in[c].forget(o, c, now)
-		for !up && o.queues[c].head != nil {
+		o.forget(c, now)
+		for !up && o.class(c).head != nil {
 			p := o.dequeue(c, now)
 			o.stats.Class[c].Drops++
 			drop(p)

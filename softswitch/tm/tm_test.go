@@ -86,7 +86,7 @@ func (b *bed) queue(in, out, q, size int, tag byte) Cause {
 	p := b.m.Get()
 	p.Frame = b.pool.Get()
 	p.Frame.Data = append(p.Frame.Data, tag)
-	p.Frame.Elided = size - 1
+	p.Frame.Elided = int32(size - 1)
 	p.In = int32(in)
 	c := b.m.Enqueue(p, out, q)
 	if c != Queued {
@@ -498,7 +498,7 @@ func TestThresholdsBeyondTheBuffer(t *testing.T) {
 		}
 		b.m.Run()
 		for i := range n {
-			paused[i] = b.m.ports[i].in[3].pausing
+			paused[i] = b.m.classes[3][i].pausing
 		}
 	}
 }
@@ -676,7 +676,7 @@ func TestAccountsAddUp(t *testing.T) {
 		}
 		for p := range cfg.Ports {
 			for q := range Queues {
-				if b.m.ports[p].in[q].pausing {
+				if b.m.classes[q][p].pausing {
 					t.Errorf("seed %d: the sender to port %d, class %d is paused for ever", seed, p, q)
 				}
 			}

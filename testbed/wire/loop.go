@@ -54,7 +54,7 @@ func (l *loop) Frames() *packet.Pool { return &l.pool }
 // zeros.
 func (l *loop) Send(_ int, f *packet.Frame, _ vtime.Time) {
 	l.out = append(l.out[:0], f.Data...)
-	for n := f.Elided; n > 0; {
+	for n := int(f.Elided); n > 0; {
 		k := min(n, len(zeros))
 		l.out = append(l.out, zeros[:k]...)
 		n -= k

@@ -103,7 +103,7 @@ func (j *Judge) Run(c *model.Case) *Mismatch {
 		r.s.Idle(r.now)
 		r.t.SetNow(r.t.time(r.now))
 		if e.Data != nil {
-			got := r.t.Ingress(e.Port, &packet.Frame{Data: model.Clone(e.Data), Elided: e.Elided})
+			got := r.t.Ingress(e.Port, &packet.Frame{Data: model.Clone(e.Data), Elided: int32(e.Elided)})
 			r.ingress(r.s.NewPacket(e.Data, e.Elided, e.Port, r.now), model.Departure{Data: e.Data, Elided: e.Elided}, got)
 		} else {
 			r.depart(e)
@@ -251,7 +251,7 @@ func (r *play) enqueue(what string, want []waiting, got []*tm.Packet) {
 }
 
 func frameOf(p *tm.Packet) model.Departure {
-	return model.Departure{Data: model.Clone(p.Frame.Data), Elided: p.Frame.Elided}
+	return model.Departure{Data: model.Clone(p.Frame.Data), Elided: int(p.Frame.Elided)}
 }
 
 // ready lists the queues that a packet may leave now. Where depths must be
