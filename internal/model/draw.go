@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/manifest"
-	"github.com/pauseless/pauseless/internal/packet"
 )
 
 // A Case is a state of the switch and what happens to it.
@@ -132,6 +131,9 @@ func (g *Drawer) Near(most int64, points ...int64) int64 {
 	}
 	return max(0, points[g.R.IntN(len(points))]+g.R.Int64N(5)-2)
 }
+
+// Beside is a size, or one byte less or more.
+func (g *Drawer) Beside(v Bytes) Bytes { return max(0, v+g.R.Int64N(3)-1) }
 
 // Arg is an argument of a table's entry for a queue or of the default action;
 // 0 if there is none.
@@ -341,9 +343,9 @@ func (g *Drawer) scene(c *Case) {
 	}
 	f := &Frame{Dst: 2, Src: 1, Type: TypeIPv4}
 	g.ip(f, g.hotLeaf)
-	f.IP.B[0], f.IP.B[1] = 0x45, 26<<2|f.IP.B[1]&3
-	f.IP.Update(nil)
+	f.IP["ihl"], f.IP["dscp"] = 5, 26
 	f.Rest = f.Rest[len(f.Rest)-20:]
+	f.UpdateChecksum()
 	first := Event{Port: g.hot, Data: g.Bytes(f)}
 	first.Data = append(first.Data, make([]byte, max(0, 64-len(first.Data)))...)
 	first.Elided = int(length) - len(first.Data)
@@ -472,17 +474,16 @@ func (g *Drawer) arguments(t *manifest.Table) Args {
 			values[p.Name] = g.amount(p.Unit)
 		}
 	}
+	computed, err := g.Args(t.Name, g.Network, values)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
 	args := Args{}
-	for _, a := range t.Args {
+	for _, a := range computed {
+		args[a.Name] = int64(a.Value)
 		if draw := g.draws[t.Name+"."+a.Name]; draw != nil {
 			args[a.Name] = draw(g, args)
-			continue
 		}
-		v, err := g.Evaluate(a.Value, g.Network, values)
-		if err != nil {
-			panic(fmt.Sprintf("BUG: table %s, argument %s: %v", t.Name, a.Name, err))
-		}
-		args[a.Name] = int64(v)
 	}
 	return args
 }
@@ -588,8 +589,7 @@ func (g *Drawer) arrival(e *Event) {
 		}
 	case kind < 16:
 		f.Type = TypeARP
-		f.ARP = make([]byte, 28)
-		BE.PutUint32(f.ARP[24:], uint32(Host(leaf, 1+g.UpTo(2))))
+		f.ARP = Fields{"target": Host(leaf, 1+g.UpTo(2))}
 	case kind < 17:
 		f.Type = Pick[uint16](g, 0x86dd, TypePFC, TypeLocal, TypeFabric)
 		f.Rest = []byte{byte(g.UpTo(3))}
@@ -627,45 +627,31 @@ func (g *Drawer) arrival(e *Event) {
 // ip draws an IPv4 packet of one of a few flows.
 func (g *Drawer) ip(f *Frame, leaf int64) {
 	r := g.R
-	b := make([]byte, 20)
-	b[0] = 0x45
-	dscp := Pick(g, 26, 26, 26, 26, 26, 48, 56, 0, r.IntN(64))
+	dscp := Pick[int64](g, 26, 26, 26, 26, 26, 48, 56, 0, r.Int64N(64))
 	if r.IntN(2) == 0 && g.NotifiesSenders() {
 		dscp |= 1
 	}
-	b[1] = byte(dscp<<2) | byte(Pick(g, 0, 1, 2, 2, 2, 3))
-	BE.PutUint16(b[2:], uint16(60+g.UpTo(1000)))
-	BE.PutUint16(b[4:], uint16(g.UpTo(65535)))
-	b[8], b[9] = 64, Pick[byte](g, 17, 17, 17, 17, 6, 1)
-	BE.PutUint32(b[12:], uint32(Host(int64(r.IntN(g.Leaves)), 1+g.UpTo(2))))
-	BE.PutUint32(b[16:], uint32(Host(leaf, 1+g.UpTo(2))))
+	f.IP = Fields{"version": 4, "ihl": 5, "dscp": dscp, "ecn": Pick[int64](g, 0, 1, 2, 2, 2, 3), "length": 60 + g.UpTo(1000), "id": g.UpTo(65535),
+		"ttl": 64, "protocol": Pick[int64](g, 17, 17, 17, 17, 6, 1), "src": Host(r.Int64N(int64(g.Leaves)), 1+g.UpTo(2)), "dst": Host(leaf, 1+g.UpTo(2))}
 	if r.IntN(30) == 0 {
-		BE.PutUint16(b[6:], uint16(g.UpTo(3)))
+		f.IP["fragment"] = g.UpTo(3)
 	}
-	f.IP = &IPv4{b}
-	var options []byte
 	if r.IntN(30) == 0 {
-		b[0] = 0x46
-		options = []byte{1, 1, 1, 0}
+		f.IP["ihl"] = 6
+		f.Rest = []byte{1, 1, 1, 0} // options
 	}
-	udp := BE.AppendUint16(nil, uint16(49152+g.UpTo(3)))
-	udp = BE.AppendUint16(udp, Pick[uint16](g, PortRoCE, PortRoCE, PortRoCE, PortINT, PortINT, 80))
-	udp = append(udp, 0, 100, 0, 0)
-	f.Rest = append(options, udp...)
-	if BE.Uint16(udp[2:]) == PortINT {
-		hops := g.UpTo(6)
-		f.Rest = BE.AppendUint16(f.Rest, uint16(hops<<12|g.UpTo(4095)))
-		for i := range int64(5) {
-			record := uint64(0)
-			if i < hops {
-				record = r.Uint64()
-			}
-			f.Rest = BE.AppendUint64(f.Rest, record)
+	udp := Fields{"src": 49152 + g.UpTo(3), "dst": Pick[int64](g, PortRoCE, PortRoCE, PortRoCE, PortINT, PortINT, 80), "length": 100}
+	f.Rest = UDP.Append(f.Rest, udp)
+	if udp["dst"] == PortINT {
+		t := Fields{"hops": g.UpTo(6), "path": g.UpTo(4095)}
+		for i := range min(t["hops"], 5) {
+			t[fmt.Sprint("hop", i)] = int64(r.Uint64())
 		}
+		f.Rest = telemetry.Append(f.Rest, t)
 	}
 	f.Rest = append(f.Rest, Pick[byte](g, 0x04, 0x0a, 0x10, 0x11, 0x81, byte(g.UpTo(255)))) // BTH
 	for range 11 {
 		f.Rest = append(f.Rest, byte(g.UpTo(255)))
 	}
-	BE.PutUint16(b[10:], packet.Checksum(append(Clone(b), options...)))
+	f.UpdateChecksum()
 }

@@ -27,11 +27,10 @@ func TestDREFollowsTheRate(t *testing.T) {
 func TestPausesEnd(t *testing.T) {
 	// At 40 Gb/s a quantum is 12.8 ns.
 	quantum := Ratio{128, 10}
-	var e PausedPort
-	if e.Receive(100, quantum, 1000); !e.Paused(2279) || e.Paused(2280) {
-		t.Error("100 quanta last 1280 ns")
+	if end := PauseEnds(100, quantum, 1000); end != 2280 {
+		t.Errorf("100 quanta last 1280 ns, not %d", end-1000)
 	}
-	if e.Receive(0, quantum, 2000); e.Paused(2000) {
+	if PauseEnds(0, quantum, 2000) != 2000 {
 		t.Error("zero quanta resume")
 	}
 }

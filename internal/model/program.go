@@ -28,6 +28,8 @@ type Program struct {
 
 	TableKeys map[string]int // fields of the keys of the program's tables
 
+	fabric    *Header          // between leaves
+	local     map[byte]*Header // messages between neighbours, by their kind
 	registers []RegisterCells
 	draws     map[string]func(*Drawer, Args) int64 // of arguments, by table.argument
 	// Arguments ("table.argument") that are sizes of queues and spans of time by
@@ -44,7 +46,6 @@ type RegisterCells struct {
 	Size  int
 	Bits  int
 	Shift int // of the field in the program's cell
-	Dims  []string
 	Register
 }
 
@@ -74,7 +75,8 @@ func NewProgram(m *manifest.Manifest) *Program {
 		}
 	}
 	overrides := map[string]Register{}
-	p.draws = map[string]func(*Drawer, Args) int64{}
+	p.draws, p.local = map[string]func(*Drawer, Args) int64{}, map[byte]*Header{}
+	fabric := fabricList
 	for _, name := range m.Features {
 		s := Registered(name)
 		if s == nil {
@@ -86,23 +88,27 @@ func NewProgram(m *manifest.Manifest) *Program {
 		if s.Base != nil {
 			p.Base = s.Base
 		}
+		fabric += " " + s.Header
+		for kind, list := range s.Local {
+			p.local[kind] = NewHeader(list)
+		}
 		maps.Copy(overrides, s.Registers)
 		maps.Copy(p.draws, s.Arguments)
 	}
+	p.fabric = NewHeader(fabric)
 	for _, r := range m.Registers {
 		fields := r.Fields
 		if len(fields) == 0 {
 			fields = []string{""}
 		}
-		size, dims := 1, []string{}
+		size := 1
 		for _, d := range r.Index {
 			size *= d.Size
-			dims = append(dims, d.Name)
 		}
 		for k, f := range fields {
 			name := strings.TrimSuffix(r.Name+"."+f, ".")
 			p.registers = append(p.registers, RegisterCells{
-				Name: name, Of: r.Name, Doc: r.Doc, Unit: unit(r.Unit, k, f), Size: size, Bits: r.Bits, Shift: r.Bits * (len(fields) - 1 - k), Dims: dims, Register: overrides[name],
+				Name: name, Of: r.Name, Doc: r.Doc, Unit: unit(r.Unit, k, f), Size: size, Bits: r.Bits, Shift: r.Bits * (len(fields) - 1 - k), Register: overrides[name],
 			})
 		}
 	}

@@ -17,12 +17,13 @@ type Scheme struct {
 	Registers map[string]Register
 	Arguments map[string]func(g *Drawer, a Args) int64
 
-	// Header is the scheme's part of the header between leaves, which Fill
-	// fills in at random. Local are its messages between neighbours by their
-	// first byte; Draw makes a random one, in so many of 100 frames.
-	Header *Header
+	// Header is the scheme's part of the header between leaves, as NewHeader
+	// takes it, which Fill fills in at random. Local are its messages between
+	// neighbours by their kind, the first byte; Draw makes a random one, in so many
+	// of 100 frames.
+	Header string
 	Fill   func(g *Drawer, h Fields)
-	Local  map[byte]*Header
+	Local  map[byte]string
 	Frames int
 	Draw   func(g *Drawer, leaf int64) Fields
 	// BTH reports whether the parser goes on to the base transport header of

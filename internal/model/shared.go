@@ -83,7 +83,7 @@ func init() {
 	Add(Scheme{Name: "flowlet",
 		Registers: map[string]Register{"flowlet_path": FlowPath()}})
 	Add(Scheme{Name: "rtt",
-		Header: NewHeader("stamped:1 echoed:1 reserved:6 stamp:32 echo_path:8 echo:32"),
+		Header: "stamped:1 echoed:1 reserved:6 stamp:32 echo_path:8 echo:32",
 		Fill: func(g *Drawer, h Fields) {
 			h["stamped"], h["echoed"] = g.UpTo(1), g.UpTo(1)
 			h["stamp"], h["echo"] = Mod32(g.Now-g.Duration(0)), Mod32(g.Now-g.Duration(0)-1)
@@ -168,18 +168,6 @@ func (s *Switch) uncharge(p *Packet) {
 
 // The shared buffer.
 
-// A DynamicThreshold is that of an ingress queue that is paused when it has its
-// reserve and α times what is free of the shared buffer. It is dynamic
-// threshold by Choudhury and Hahne (IEEE/ACM ToN, 1998), as HPCC's simulator and
-// switch chips have it: α is a power of two, 8 / 2^Shift.
-type DynamicThreshold struct {
-	Free, Reserve Bytes
-	Shift         int64
-}
-
-// XOFF is the threshold of the moment.
-func (d DynamicThreshold) XOFF() Bytes { return d.Reserve + (d.Free<<3)>>d.Shift }
-
 // beyond is what an ingress queue has of the shared buffer: what its reserve
 // does not hold.
 func beyond(q, reserve Bytes) Bytes { return max(0, q-reserve) }
@@ -207,10 +195,12 @@ func leaveBuffer(s *Switch, p *Packet) {
 }
 
 // Threshold is the threshold now of a packet's ingress queue, where all share a
-// buffer of size.
+// buffer of size: its reserve and α times what is free of the buffer. It is
+// dynamic threshold by Choudhury and Hahne (IEEE/ACM ToN, 1998), as HPCC's
+// simulator and switch chips have it: α is a power of two, 8 / 2^shift.
 func (s *Switch) Threshold(p *Packet, size Bytes, shift int64) Bytes {
 	free := max(0, size-*s.Cell("buffer_used", 0))
-	return DynamicThreshold{Free: free, Reserve: p.Keep["reserve"], Shift: shift}.XOFF()
+	return p.Keep["reserve"] + (free<<3)>>shift
 }
 
 // SharedSize draws the size of a shared buffer.
@@ -284,13 +274,13 @@ func hearQueue(s *Switch, p *Packet) {
 func (s *Switch) MarkCE(p *Packet) {
 	if s.ECNCapable(p) {
 		s.Note("mark")
-		p.IP.B[1] |= 3
-		p.IP.Update(p.Rest)
+		p.IP["ecn"] = 3
+		p.UpdateChecksum()
 	}
 }
 
 // ECNCapable reports whether a packet may be marked.
-func (s *Switch) ECNCapable(p *Packet) bool { return p.IP != nil && p.IP.ECN() != 0 && p.IP.plain() }
+func (s *Switch) ECNCapable(p *Packet) bool { return p.IP != nil && p.IP["ecn"] != 0 && p.plain() }
 
 // Priority-based flow control, IEEE 802.1Qbb.
 
@@ -301,32 +291,17 @@ func (s *Switch) hearPFC(p *Packet) {
 		return
 	}
 	i := s.QueueCell(p.InPort, s.Lossless)
-	quanta := p.PFC["pause"+string(rune('0'+s.Lossless))]
-	var port PausedPort
-	port.Receive(quanta, Ratio{e["unit"], 1024}, p.Now)
-	*s.Cell("paused_until", i), *s.Cell("resume_at", i) = port.Until, port.Until
+	until := PauseEnds(p.PFC["pause"+string(rune('0'+s.Lossless))], Ratio{e["unit"], 1024}, p.Now)
+	*s.Cell("paused_until", i), *s.Cell("resume_at", i) = until, until
 	s.Idle(p.Now)
 }
 
-// A PausedPort is the sending side of a link: one class of one egress port.
-type PausedPort struct {
-	Until Time
-}
-
-// Receive takes a PFC frame for the class in: it pauses for so many quanta of
-// 512 bit times, or resumes if that is zero.
-func (p *PausedPort) Receive(quanta int64, quantum Ratio, now Time) {
-	p.Until = now + quantum.Times(quanta)
-}
-
-// Paused reports whether the class may not send.
-func (p *PausedPort) Paused(now Time) bool { return now < p.Until }
+// PauseEnds is when a pause of so many quanta of 512 bit times is over; zero
+// resumes.
+func PauseEnds(quanta int64, quantum Ratio, now Time) Time { return now + quantum.Times(quanta) }
 
 // Paused reports whether an egress queue may not send.
-func (s *Switch) Paused(i int, now Time) bool {
-	port := PausedPort{*s.Cell("paused_until", i)}
-	return port.Paused(now)
-}
+func (s *Switch) Paused(i int, now Time) bool { return now < *s.Cell("paused_until", i) }
 
 // Flowlets (LetFlow, section 3; CONGA, section 3.4).
 
@@ -388,13 +363,9 @@ func (s *Switch) FollowOrTake(p *Packet, begins bool, path Path) Path {
 // are 256, other parts of the hash in each tier.
 func (s *Switch) HashPath(p *Packet) Path {
 	if !s.Tofino {
-		return Path(int64(uint16(p.Hash>>p.Tier)) * int64(p.Paths) >> 16)
+		return Path(int64(uint16(p.Hash>>p.Shift)) * int64(p.Paths) >> 16)
 	}
-	shift := map[int]int{0: 8, 8: 16}[p.Tier]
-	if shift == 0 {
-		shift = 24
-	}
-	return Share(int64(p.Hash>>shift&255), p.Paths)
+	return Share(int64(p.Hash>>min(p.Shift+8, 24)&255), p.Paths)
 }
 
 // NextOnTofino is the next choice of the base scheme on a Tofino.
@@ -402,7 +373,16 @@ func (s *Switch) NextOnTofino(p *Packet, free func(Path) bool) (Path, bool) {
 	if s.Base.Second == nil {
 		return FirstFree(p, free)
 	}
-	q := s.Base.Second(s, p)
+	return firstFree(p, s.Base.Second(s, p), free)
+}
+
+// FirstFree is the first path after the packet's that is free.
+func FirstFree(p *Packet, free func(Path) bool) (Path, bool) {
+	return firstFree(p, InTurn(p.Path, p.Paths), free)
+}
+
+// firstFree is the first other path, from one in turn, that is free.
+func firstFree(p *Packet, q Path, free func(Path) bool) (Path, bool) {
 	for range p.Paths {
 		if q != p.Path && free(q) {
 			return q, true
@@ -412,14 +392,13 @@ func (s *Switch) NextOnTofino(p *Packet, free func(Path) bool) (Path, bool) {
 	return 0, false
 }
 
-// FirstFree is the first path after the packet's that is free.
-func FirstFree(p *Packet, free func(Path) bool) (Path, bool) {
-	for q := InTurn(p.Path, p.Paths); q != p.Path; q = InTurn(q, p.Paths) {
-		if free(q) {
-			return q, true
-		}
+// AnotherDraw is a path at random; if that is not free, the first free path in
+// turn.
+func AnotherDraw(s *Switch, p *Packet, free func(Path) bool) (Path, bool) {
+	if q := Path(s.Below(int64(p.Paths))); free(q) {
+		return q, true
 	}
-	return 0, false
+	return FirstFree(p, free)
 }
 
 // Loads of links.

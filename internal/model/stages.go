@@ -28,9 +28,9 @@ func (s *Switch) run(at Stage, p *Packet) {
 func (p *Packet) destination() int64 {
 	switch {
 	case p.IP != nil:
-		return p.IP.Dst()
+		return p.IP["dst"]
 	case p.ARP != nil:
-		return int64(BE.Uint32(p.ARP[24:]))
+		return p.ARP["target"]
 	case p.Local != nil:
 		return p.Local["host"]
 	}
@@ -61,13 +61,13 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 	}
 
 	// Where to.
-	p.route = s.Config.lookup(p.destination())
+	p.Route, p.Hop = s.Config.lookup(p.destination())
 	if p.Hop == Nowhere {
 		return
 	}
 	p.OutPort = p.First
 	if p.IP != nil && s.Classes == 8 {
-		p.Class = p.IP.DSCP() >> 3
+		p.Class = int(p.IP["dscp"] >> 3)
 	}
 	if p.Hop == ToHost {
 		if p.Fabric != nil {

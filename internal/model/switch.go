@@ -149,7 +149,7 @@ type Route struct {
 	Leaf  int64 // of a network
 	First int
 	Paths int
-	Shift uint // of the hash
+	Shift uint // of the hash: other parts of it count above the leaves
 }
 
 // ToHost reports whether the route is that of a single host.
@@ -177,15 +177,6 @@ func (s *Switch) Entry(table string, i int) (Args, bool) {
 // Setting is an argument of a table's default action; 0 where there is none.
 func (s *Switch) Setting(table, arg string) int64 { return s.Config.Tables[table][Default][arg] }
 
-// route is where packets for an address go.
-type route struct {
-	Leaf  int64 // if there is a choice of paths to it
-	First int   // port of the first path
-	Paths int   // that there are
-	Hop   Hop
-	Tier  int // 0 at a leaf: other parts of the hash count above it
-}
-
 // A Hop is where a packet goes next.
 type Hop int
 
@@ -197,20 +188,21 @@ const (
 	ToSwitch
 )
 
-// lookup finds the route of an address.
-func (c *Config) lookup(addr int64) route {
+// lookup finds the route of an address. There is one path, unless there is a
+// choice.
+func (c *Config) lookup(addr int64) (Route, Hop) {
 	for _, r := range c.Routes {
 		switch {
 		case r.Addr != addr && r.Addr != addr&^0xff:
 		case r.ToHost():
-			return route{First: r.First, Paths: 1, Hop: ToHost}
+			return Route{First: r.First, Paths: 1}, ToHost
 		case r.Paths > 1:
-			return route{Leaf: r.Leaf, First: r.First, Paths: r.Paths, Hop: ToChoice, Tier: int(r.Shift)}
+			return r, ToChoice
 		default:
-			return route{First: r.First, Paths: 1, Hop: ToSwitch}
+			return Route{First: r.First, Paths: 1}, ToSwitch
 		}
 	}
-	return route{}
+	return Route{}, Nowhere
 }
 
 // Queue is one of the queues between ingress and egress.
@@ -251,7 +243,8 @@ type Packet struct {
 	Passes  int  // recirculations so far
 	Again   bool // it is to pass once more
 
-	route
+	Route
+	Hop   Hop
 	Path  Path
 	Hash  uint32  // of the five-tuple
 	Drawn []int64 // Base.Draws

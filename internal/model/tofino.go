@@ -44,11 +44,11 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 		p.Local, p.Fabric = nil, nil
 		s.Note("stranger")
 	}
-	p.route = s.Config.lookup(destination)
+	p.Route, p.Hop = s.Config.lookup(destination)
 	p.Class, p.Length, p.OutPort = 0, 0, p.First
 	switch {
 	case p.IP != nil:
-		p.Class, p.Length, p.Hash = p.IP.DSCP()>>3, p.IP.Len(), p.fiveTuple()
+		p.Class, p.Length, p.Hash = int(p.IP["dscp"]>>3), p.IP["length"], p.fiveTuple()
 	case p.ARP != nil:
 		p.Length = 60
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/model"
-	"github.com/pauseless/pauseless/internal/packet"
 )
 
 // Errors that the judge found, by their smallest cases. Each names what was
@@ -87,15 +86,12 @@ func (s *scene) above() *scene {
 }
 
 // data is an IPv4 packet of RoCEv2 from host 1 of a leaf to host 1 of another.
-func data(from, to int64, dscp, ecn int) *model.Frame {
-	b := make([]byte, 20)
-	b[0], b[1], b[8], b[9] = 0x45, byte(dscp<<2|ecn), 64, 17
-	model.BE.PutUint16(b[2:], 100)
-	model.BE.PutUint32(b[12:], uint32(model.Host(from, 1)))
-	model.BE.PutUint32(b[16:], uint32(model.Host(to, 1)))
-	model.BE.PutUint16(b[10:], packet.Checksum(b))
-	udp := []byte{0xc0, 0, 4791 >> 8, 4791 & 255, 0, 80, 0, 0}
-	return &model.Frame{Dst: 2, Src: 1, Type: model.TypeIPv4, IP: &model.IPv4{B: b}, Rest: append(udp, make([]byte, 40)...)}
+func data(from, to int64, dscp, ecn int64) *model.Frame {
+	f := &model.Frame{Dst: 2, Src: 1, Type: model.TypeIPv4, IP: model.Fields{"version": 4, "ihl": 5, "dscp": dscp, "ecn": ecn, "length": 100, "ttl": 64, "protocol": 17,
+		"src": model.Host(from, 1), "dst": model.Host(to, 1)}}
+	f.UpdateChecksum()
+	f.Rest = append(model.UDP.Append(nil, model.Fields{"src": 0xc000, "dst": model.PortRoCE, "length": 80}), make([]byte, 40)...)
+	return f
 }
 
 func (s *scene) arrives(after model.Time, port int, f *model.Frame) *scene {
@@ -267,9 +263,9 @@ func TestPacketsWithOptionsKeepTheirChecksum(t *testing.T) {
 	s := newScene(t, small(t, "ecmp", "v1model"))
 	s.entry("red", model.Default, model.Args{"kmin": 0, "kmax": 0, "ramp": 0})
 	f := data(0, 1, 26, 2)
-	f.IP.B[0] = 0x46
+	f.IP["ihl"] = 6
 	f.Rest = append([]byte{1, 1, 1, 0}, f.Rest...)
-	f.IP.Update(f.Rest)
+	f.UpdateChecksum()
 	s.arrives(0, 1, f).departs(1, 0, 9).agree()
 }
 
@@ -329,8 +325,7 @@ func TestOnlyIPPacketsTellALeafToLeaveAPath(t *testing.T) {
 	s.c.Config.Routes[0].Paths = 0
 	s.entry("pause_cost", 3, model.Args{"byte_time": 1024, "tell_again": 20_000})
 	s.set("paused_until", s.cell(3), s.c.Now+10_000).set("sojourn", 0, 100)
-	f := &model.Frame{Dst: 2, Src: 1, Type: model.TypeARP, Fabric: model.Fields{"dst_leaf": 1}, ARP: make([]byte, 28)}
-	model.BE.PutUint32(f.ARP[24:], uint32(model.Host(1, 1)))
+	f := &model.Frame{Dst: 2, Src: 1, Type: model.TypeARP, Fabric: model.Fields{"dst_leaf": 1}, ARP: model.Fields{"target": model.Host(1, 1)}}
 	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree()
 }
 

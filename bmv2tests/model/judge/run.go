@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -35,19 +36,13 @@ func NewJudge(p *model.Program, prog *Program) (*Judge, error) {
 	for name, i := range prog.tables {
 		p.TableKeys[name] = len(j.target.st.Tables[i].Info.Key)
 	}
-	known := map[string]bool{}
+	var known []string
 	for _, r := range p.Registers() {
-		known[r.Of] = true
+		known = append(known, r.Of)
 	}
-	for name := range prog.registers {
-		if !known[name] {
-			return nil, fmt.Errorf("program %s: register %s is not in the manifest", prog.Name, name)
-		}
-	}
-	for name := range known {
-		if _, ok := prog.registers[name]; !ok {
-			return nil, fmt.Errorf("program %s: there is no register %s, as the manifest says", prog.Name, name)
-		}
+	slices.Sort(known)
+	if has := slices.Sorted(maps.Keys(prog.registers)); !slices.Equal(has, slices.Compact(known)) {
+		return nil, fmt.Errorf("program %s has registers %v, but its manifest %v: compile the program that the manifest was made with", prog.Name, has, known)
 	}
 	return j, nil
 }
@@ -90,8 +85,7 @@ type play struct {
 // Run plays a case on both sides and returns the first difference, or nil.
 func (j *Judge) Run(c *model.Case) *Mismatch {
 	r := &play{Judge: j, c: c, s: model.NewSwitch(j.p, c.Config, c.Seed, c.Now-1<<30, j.Seen), t: j.target, queues: map[model.Queue][]waiting{}, now: c.Now}
-	r.t.reset(c.Seed)
-	r.t.install(j.p, c.Config)
+	r.t.start(j.p, c.Config, c.Seed)
 	r.state()
 	for _, x := range j.p.Counters {
 		r.counted = append(r.counted, r.t.counted(x.Table, x.Action))

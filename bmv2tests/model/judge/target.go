@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/manifest"
@@ -47,12 +48,7 @@ func Load(name string, file *bmv2json.Program) (*Program, error) {
 }
 
 // plain is a name without the dot of an @name at the top level.
-func plain(name string) string {
-	if name != "" && name[0] == '.' {
-		return name[1:]
-	}
-	return name
-}
+func plain(name string) string { return strings.TrimPrefix(name, ".") }
 
 // A Target is a program at work in our switch. The judge is its traffic manager.
 type Target struct {
@@ -64,18 +60,10 @@ type Target struct {
 	sessions map[int]model.Queue // where their copies go
 	copies   int                 // are cut to so many bytes; 0: they are not
 	digest   [][]int64           // of the packet in ingress
-
-	inserted []entry // by insert
-	changed  []int   // tables whose default action setDefault replaced
+	undo     []func()            // takes away what start wrote
 }
 
-// An entry of a table, by their numbers.
-type entry struct {
-	table int
-	id    uint32
-}
-
-// New returns the program in its first state.
+// New returns the program in a switch.
 func (p *Program) New(of *model.Program) (*Target, error) {
 	t := &Target{Program: p, tick: vtime.Nanosecond, sessions: map[int]model.Queue{}}
 	if of.Microseconds {
@@ -129,19 +117,6 @@ func (t *Target) session(port int) {
 	t.sessions[port], t.sessions[256+port] = model.Queue{Port: port, Class: messageClass}, model.Queue{Port: port, Class: manifest.LosslessClass}
 }
 
-// reset takes away what the controller wrote, and starts the random numbers
-// from seed. Registers stay: who resets sets them all.
-func (t *Target) reset(seed uint64) {
-	t.st.Seed(seed)
-	for _, e := range t.inserted {
-		t.st.Tables[e.table].Delete(e.id)
-	}
-	for _, i := range t.changed {
-		t.st.Tables[i].ResetDefault()
-	}
-	t.inserted, t.changed = t.inserted[:0], t.changed[:0]
-}
-
 func (t *Target) register(name string) *interp.Register { return t.st.Registers[t.registers[name]] }
 
 // counted is how often entries of a table have taken an action.
@@ -162,9 +137,15 @@ func (t *Target) egress(p *tm.Packet, ahead, behind int64) (tm.Verdict, []*tm.Pa
 	return t.Egress(p, depth(ahead), depth(behind))
 }
 
-// install gives a program the entries of a configuration: routes and ports that
-// all programs have, and those of its own tables by the names of arguments.
-func (t *Target) install(p *model.Program, c *model.Config) {
+// start begins anew, with random numbers from a seed and the entries of a
+// configuration: routes and ports that all programs have, and those of its own
+// tables by the names of arguments. Who starts sets all registers.
+func (t *Target) start(p *model.Program, c *model.Config, seed uint64) {
+	for _, f := range t.undo {
+		f()
+	}
+	t.undo = t.undo[:0]
+	t.st.Seed(seed)
 	for group := range p.Ports {
 		var replicas []softswitch.Replica
 		for _, port := range c.Groups[group] {
@@ -178,29 +159,38 @@ func (t *Target) install(p *model.Program, c *model.Config) {
 	}
 	for _, r := range c.Routes {
 		port := model.Args{"port": int64(r.First)}
+		to := func(prefix int, action string, args model.Args) {
+			t.insert("route", action, args, interp.FieldMatch{Value: []uint64{uint64(r.Addr)}, Prefix: prefix})
+		}
 		switch {
 		case r.ToHost():
-			t.insert("route", []int64{r.Addr}, 32, toHost, port)
+			to(32, toHost, port)
 		case r.Paths == 0 || r.Paths == 1 && p.Tofino:
-			t.insert("route", []int64{r.Addr}, 24, "to_port", port)
+			to(24, "to_port", port)
 		default:
-			t.insert("route", []int64{r.Addr}, 24, "to_leaf", model.Args{"leaf": r.Leaf, "first_port": int64(r.First), "last_path": int64(r.Paths - 1), "hash_shift": int64(r.Shift)})
+			to(24, "to_leaf", model.Args{"leaf": r.Leaf, "first_port": int64(r.First), "last_path": int64(r.Paths - 1), "hash_shift": int64(r.Shift)})
 		}
 	}
-	for port := 1; port < p.Ports && p.Tofino; port++ {
-		t.insert("port_number", []int64{int64(port)}, 0, "is_port", model.Args{"port": int64(port)})
+	exact := func(v int) interp.FieldMatch { return interp.FieldMatch{Value: []uint64{uint64(v)}} }
+	_, numbered := t.tables["port_number"] // on a Tofino
+	for port := 1; port < p.Ports && numbered; port++ {
+		t.insert("port_number", "is_port", model.Args{"port": int64(port)}, exact(port))
 	}
 	for _, table := range slices.Sorted(maps.Keys(c.Tables)) {
+		if _, ok := t.tables[table]; !ok {
+			continue
+		}
 		action, entries := t.filledIn(table), c.Tables[table]
 		for _, i := range slices.Sorted(maps.Keys(entries)) {
-			args := entries[i]
-			switch keys := p.TableKeys[table]; {
+			switch {
 			case i == model.Default:
-				t.setDefault(table, action, args)
-			case keys == 2:
-				t.insert(table, []int64{int64(i / p.Classes), int64(i % p.Classes)}, 0, action, args)
+				to := t.st.Tables[t.tables[table]]
+				to.SetDefault(t.args(table, action, entries[i]))
+				t.undo = append(t.undo, to.ResetDefault)
+			case p.TableKeys[table] == 2:
+				t.insert(table, action, entries[i], exact(i/p.Classes), exact(i%p.Classes))
 			default:
-				t.insert(table, []int64{int64(i)}, 0, action, args)
+				t.insert(table, action, entries[i], exact(i))
 			}
 		}
 	}
@@ -220,41 +210,16 @@ func (t *Target) filledIn(table string) (action string) {
 	return action
 }
 
-// has reports whether the program has a table.
-func (t *Program) has(table string) bool { _, ok := t.tables[table]; return ok }
-
-// setDefault gives a table a default action, if the program has the table.
-func (t *Target) setDefault(table, action string, args model.Args) {
-	if t.has(table) {
-		a, packed := t.args(table, action, args)
-		i := t.tables[table]
-		t.st.Tables[i].SetDefault(a, packed)
-		t.changed = append(t.changed, i)
-	}
-}
-
-// insert adds an entry, if the program has the table. The key is an address
-// and the length of its prefix, or one or two exact fields.
-func (t *Target) insert(table string, key []int64, prefix int, action string, args model.Args) {
-	if !t.has(table) {
-		return
-	}
+// insert adds an entry to a table, which must have as many fields in its key.
+func (t *Target) insert(table, action string, args model.Args, key ...interp.FieldMatch) {
+	to := t.st.Tables[t.tables[table]]
+	m := to.Info.Match(key, 0)
 	a, packed := t.args(table, action, args)
-	number := t.tables[table]
-	tab := t.st.Tables[number]
-	match := make([]interp.FieldMatch, len(tab.Info.Key))
-	if len(key) < len(match) {
-		panic(fmt.Sprintf("BUG: table %s has %d keys", table, len(match)))
-	}
-	for i := range match {
-		match[i] = interp.FieldMatch{Value: []uint64{uint64(key[i])}, Prefix: prefix}
-	}
-	m := tab.Info.Match(match, 0)
-	id, err := tab.Insert(&m, a, packed)
+	id, err := to.Insert(&m, a, packed)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	t.inserted = append(t.inserted, entry{number, id})
+	t.undo = append(t.undo, func() { to.Delete(id) })
 }
 
 func (t *Target) args(table, action string, args model.Args) (int, []uint64) {

@@ -119,14 +119,13 @@ func message(s *model.Switch, p *model.Packet) {
 
 // scene is about one of the thresholds.
 func scene(g *model.Drawer, s *model.Scene) {
-	near := func(v model.Bytes) model.Bytes { return max(0, v+g.R.Int64N(3)-1) }
 	xoff, xon := int64(1<<30), int64(0)
 	switch g.R.IntN(4) {
 	case 0, 1:
-		xoff = near(s.After)
+		xoff = g.Beside(s.After)
 		s.Set("pausing_since", model.Pick(g, 0, g.Now-g.Pace))
 	case 2:
-		xon = near(s.Before)
+		xon = g.Beside(s.Before)
 		s.Set("pausing_since", g.Now-g.Pace)
 	}
 	g.Config.Tables["pfc_threshold"][s.Queue] = model.Args{"xoff": xoff, "xon": xon, "again": model.Pick(g, g.Pace, g.Pace+1)}

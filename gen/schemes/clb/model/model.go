@@ -26,7 +26,6 @@ func init() {
 				return g.UpTo(3)
 			}},
 			// On a Tofino egress tells of the queues.
-			"clb_qlen":      {},
 			"clb_rank":      {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(3)<<30 | g.Queue(i)&(1<<30-1) }},
 			"clb_best.rank": {Draw: (*model.Drawer).Queue},
 			"clb_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i / 8)) }},

@@ -9,7 +9,7 @@ import "github.com/pauseless/pauseless/internal/model"
 func init() {
 	model.Add(model.Scheme{Name: "conga", EveryPacket: true,
 		Base:   &model.Base{Look: look, Choose: choose, Next: next, Second: second, Rerouted: model.FollowFlowlet, Draws: 1, Always: true},
-		Header: model.NewHeader("congestion:8 fed_path:8 fed_value:8"),
+		Header: "congestion:8 fed_path:8 fed_value:8",
 		Fill: func(g *model.Drawer, h model.Fields) {
 			h["congestion"], h["fed_path"], h["fed_value"] = g.UpTo(7), g.UpTo(int64(g.PathCells)), g.UpTo(7)
 		},

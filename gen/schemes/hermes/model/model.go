@@ -15,7 +15,7 @@ func init() {
 func choose(s *model.Switch, p *model.Packet) model.Path {
 	if p.Tag != nil {
 		path := p.Tag["path"]
-		if p.Tier != 0 {
+		if p.Shift != 0 {
 			path = p.Tag["upper_path"]
 		}
 		if path < int64(p.Paths) {

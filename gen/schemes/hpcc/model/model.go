@@ -4,7 +4,11 @@
 // section 4.1): each hop adds a record when the packet leaves.
 package telemetry
 
-import "github.com/pauseless/pauseless/internal/model"
+import (
+	"fmt"
+
+	"github.com/pauseless/pauseless/internal/model"
+)
 
 func init() {
 	model.Add(model.Scheme{Name: "int", INT: true,
@@ -32,6 +36,9 @@ func (p *Port) Transmit(now model.Time, length, queue model.Bytes) Hop {
 	return Hop{B: p.B, TS: now, TxBytes: p.TxBytes, QLen: queue}
 }
 
+// hops is how many records there is room for.
+const hops = 5
+
 // addRecord adds a record in HPCC's format: rate code, 24 bits of nanoseconds,
 // 20 bits of units of 128 bytes, 16 bits of units of 80 bytes.
 func addRecord(s *model.Switch, p *model.Packet) {
@@ -40,8 +47,8 @@ func addRecord(s *model.Switch, p *model.Packet) {
 	port := Port{t["rate"], *sent}
 	h := port.Transmit(p.Left, p.FrameLen, p.Behind)
 	*sent = port.TxBytes
-	x := p.INT
-	if x == nil || x.Hops >= len(x.Hop) || !known {
+	x := p.Telemetry
+	if x == nil || x["hops"] >= hops || !known {
 		return
 	}
 	if s.Microseconds {
@@ -51,7 +58,7 @@ func addRecord(s *model.Switch, p *model.Packet) {
 		h.QLen = (h.QLen + 79) / 80
 	}
 	s.Note("telemetry")
-	x.Hop[x.Hops] = uint64(h.B)<<60 | uint64(h.TS&(1<<24-1))<<36 | uint64(uint32(h.TxBytes)>>7&(1<<20-1))<<16 | uint64(min(h.QLen, 0xffff))
-	x.Hops++
-	x.Path ^= uint16(t["switch_id"])
+	x[fmt.Sprint("hop", x["hops"])] = h.B<<60 | h.TS&(1<<24-1)<<36 | h.TxBytes>>7&(1<<20-1)<<16 | min(h.QLen, 0xffff)
+	x["hops"]++
+	x["path"] ^= t["switch_id"]
 }

@@ -6,7 +6,7 @@ package letflow
 import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
-	model.Add(model.Scheme{Name: "letflow", Base: &model.Base{Choose: choose, Next: next, Rerouted: model.FollowFlowlet, Draws: 1}})
+	model.Add(model.Scheme{Name: "letflow", Base: &model.Base{Choose: choose, Next: model.AnotherDraw, Rerouted: model.FollowFlowlet, Draws: 1}})
 }
 
 // Decide is LetFlow's whole decision: a new flowlet goes to a random path.
@@ -24,12 +24,4 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 		return s.FollowOrTake(p, s.BeginsFlowlet(p), model.Share(p.Drawn[0], p.Paths))
 	}
 	return s.SetFlowlet(p, Decide(s.Flowlet(p), p.Now, s.Setting("flowlet", "gap"), func() model.Path { return int(s.Below(int64(p.Paths))) }))
-}
-
-// next is another draw; if that is not free, the first free path in turn.
-func next(s *model.Switch, p *model.Packet, free func(model.Path) bool) (model.Path, bool) {
-	if q := model.Path(s.Below(int64(p.Paths))); free(q) {
-		return q, true
-	}
-	return model.FirstFree(p, free)
 }

@@ -7,17 +7,18 @@ package pbfs
 import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
-	model.Add(model.Scheme{Name: "pbfs", AllPorts: true, State: newRings,
+	model.Add(model.Scheme{Name: "pbfs", AllPorts: true,
 		BTH: func(f *model.Frame, _ int) bool { return f.Marked() },
 		Registers: map[string]model.Register{
-			"slot_number": {Theme: model.Pausing, Draw: drawSlot,
-				Get: func(s *model.Switch, i int) (int64, bool) { return *s.Cell("slot_number", i), slotOf(s, i) != nil },
-				Set: func(s *model.Switch, i int, v int64) {
-					*s.Cell("slot_number", i), rings(s)[i/ringSize][v] = v, &Slot{}
-				}},
-			"slot_bytes":  field(func(s *Slot) *model.Bytes { return &s.I }, 6000, model.Pausing),
-			"slot_marked": field(func(s *Slot) *model.Bytes { return &s.Marked }, 2000, model.Anything),
-			"slot_qlen":   field(func(s *Slot) *model.Bytes { return &s.Q }, 30_000, model.Anything),
+			"slot_number": {Theme: model.Pausing, Draw: drawSlot},
+			"slot_bytes":  {Theme: model.Pausing, Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(6000) }},
+			"slot_marked": {Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(2000) }},
+			"slot_qlen": {Draw: func(g *model.Drawer, i int) int64 {
+				if g.Tofino {
+					return g.Queue(i)
+				}
+				return g.R.Int64N(30_000)
+			}},
 
 			"slot_bytes.bytes": {Draw: drawBytes}, "slot_bytes.number": {Draw: drawNumber(slotBits)},
 			"slot_marked.bytes": {Draw: drawBytes}, "slot_marked.number": {Draw: drawNumber(slotBits)},
@@ -99,45 +100,13 @@ func (r Ring) Congested(c PBFS, n int64) (Postcard, bool) {
 // ringSize is how many slots the program remembers of a port.
 const ringSize = 16
 
-func newRings(s *model.Switch) any {
-	r := make([]Ring, s.Ports)
-	for i := range r {
-		r[i] = Ring{}
+// ringOf is the memory of a port. A slot's cell is that of its number's low bits.
+func ringOf(s *model.Switch, port int) Ring {
+	r := Ring{}
+	for i := ringSize * port; i < ringSize*(port+1); i++ {
+		r[*s.Cell("slot_number", i)] = &Slot{*s.Cell("slot_bytes", i), *s.Cell("slot_marked", i), *s.Cell("slot_qlen", i)}
 	}
 	return r
-}
-
-func rings(s *model.Switch) []Ring { return model.Own[[]Ring](s, "pbfs") }
-
-// slotOf finds what a cell of the rings holds, nil for nothing.
-func slotOf(s *model.Switch, i int) *Slot { return rings(s)[i/ringSize][*s.Cell("slot_number", i)] }
-
-// field is a register of one number of each slot; on a Tofino it has another
-// meaning, and no slots.
-func field(of func(*Slot) *model.Bytes, most int64, theme model.Theme) model.Register {
-	return model.Register{Theme: theme,
-		Draw: func(g *model.Drawer, i int) int64 {
-			if g.Tofino {
-				return g.Queue(i)
-			}
-			return g.R.Int64N(most)
-		},
-		Get: func(s *model.Switch, i int) (int64, bool) {
-			if s.Tofino {
-				return *s.Cell("slot_qlen", i), true
-			}
-			if slot := slotOf(s, i); slot != nil {
-				return *of(slot), true
-			}
-			return 0, false
-		},
-		Set: func(s *model.Switch, i int, v int64) {
-			if s.Tofino {
-				*s.Cell("slot_qlen", i) = v
-			} else if slot := slotOf(s, i); slot != nil {
-				*of(slot) = v
-			}
-		}}
 }
 
 // slot is the number of a time slot.
@@ -158,14 +127,11 @@ func drawSlot(g *model.Drawer, i int) int64 {
 
 // fastStart is for a packet that has its port.
 func fastStart(s *model.Switch, p *model.Packet) {
-	ring, n := rings(s)[p.OutPort], slot(s.Program, s.Config, p.Now)
+	ring, n := ringOf(s, p.OutPort), slot(s.Program, s.Config, p.Now)
 	marked := p.BTH != nil && p.Marked()
 	ring.Packet(n, p.Length, *s.Cell("egress_qlen", s.Out(p)), marked)
-	in := s.Cell("slot_number", ringSize*p.OutPort+int(n&(ringSize-1)))
-	if *in != n { // a ring has no room for more
-		delete(ring, *in)
-	}
-	*in = n
+	i := ringSize*p.OutPort + int(n&(ringSize-1))
+	*s.Cell("slot_number", i), *s.Cell("slot_bytes", i), *s.Cell("slot_marked", i), *s.Cell("slot_qlen", i) = n, ring[n].I, ring[n].Marked, ring[n].Q
 	if capacity, known := s.Config.Tables["pbfs_port"][p.OutPort]; marked && known {
 		if c, congested := ring.Congested(PBFS{N: 8, Recent: 2, BDP: capacity["round_trip_bytes"]}, n); congested {
 			request(s, p, c, capacity["mbps"])
@@ -186,14 +152,10 @@ const postcard = "ip:32 q1:32 mbps:32 recent:32 marked:32"
 
 // message is a postcard to the sender of a packet.
 func message(s *model.Switch, p *model.Packet) {
-	f := p.Frame
-	n := f.ToSender(56, 28)
-	model.BE.PutUint16(n.UDP[2:], 54792)
-	b := make([]byte, 8, 28)
-	b[0] = 1
-	model.BE.PutUint16(b[2:], uint16(s.Setting("postcard", "switch_id")))
-	copy(b[5:8], f.BTH[5:8])
-	n.Tail = p.Message().V.Append(b, postcard)
+	n := p.ToSender(56, 28)
+	n.UDP["dst"] = 54792
+	head := model.Fields{"version": 1, "switch_id": s.Setting("postcard", "switch_id"), "pair": p.BTH["pair"]}
+	n.Tail = p.Message().V.Append(head.Append(nil, "version:8 reserved:8 switch_id:16 pair:32"), postcard)
 	p.Frame = n
 	if !s.Tofino {
 		p.Cut(14 + 20 + 8 + 28)

@@ -8,13 +8,13 @@ import "github.com/pauseless/pauseless/internal/model"
 func init() {
 	model.Add(model.Scheme{Name: "plb", EveryPacket: true, AllPorts: true,
 		Base:   &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1, Early: true, Always: true},
-		Header: model.NewHeader("dst_leaf:16 probe:8 load:8 echo_load:8 tolerable:32"),
+		Header: "dst_leaf:16 probe:8 load:8 echo_load:8 tolerable:32",
 		Fill: func(g *model.Drawer, h model.Fields) {
 			full := g.Arg("path_class.full", model.Default)
 			h["dst_leaf"], h["probe"], h["tolerable"] = g.R.Int64N(int64(g.Leaves)), model.Pick[int64](g, 0, 0, 0, 1), g.Duration(0)
 			h["load"], h["echo_load"] = min(g.Near(256, full), 255), min(g.Near(256, full), 255)
 		},
-		Local:  map[byte]*model.Header{kindKickOut: model.NewHeader("path:8 leaf:16 host:32")},
+		Local:  map[byte]string{kindKickOut: "kind:8 path:8 leaf:16 host:32"},
 		Frames: 6,
 		Draw: func(g *model.Drawer, leaf int64) model.Fields {
 			if g.Config.Leaf >= 0 {
@@ -31,7 +31,6 @@ func init() {
 
 			// On a Tofino.
 			"path_best.rank":   {Init: func(*model.Switch, int) int64 { return KickedOut }, Draw: drawRank},
-			"path_best.path":   {Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(int64(g.PathCells)) }},
 			"other_rtt.rtt":    {Draw: (*model.Drawer).Duration},
 			"other_rtt.window": {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now) >> g.R.IntN(20) }},
 			"silence.since": {Draw: func(g *model.Drawer, i int) int64 {
@@ -317,7 +316,7 @@ func meetPause(s *model.Switch, p *model.Packet) {
 		// of a path, which is known by a hash.
 		told := s.Cell("told_at", messageCell(h["src_leaf"], h["dst_leaf"], h["path"]))
 		if model.Mod32(p.Now-*told) >= cost["tell_again"] &&
-			p.Request(&model.Message{Of: "plb", Kind: kickOutMessage, Session: p.InPort, V: model.Fields{"path": h["path"], "leaf": h["dst_leaf"], "host": p.IP.Src()}}) {
+			p.Request(&model.Message{Of: "plb", Kind: kickOutMessage, Session: p.InPort, V: model.Fields{"path": h["path"], "leaf": h["dst_leaf"], "host": p.IP["src"]}}) {
 			s.Note("kick-out told")
 			*told = p.Now
 		}

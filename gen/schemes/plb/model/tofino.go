@@ -139,13 +139,13 @@ func leaveOnTofino(s *model.Switch, p *model.Packet) {
 
 // bridge is what ingress puts before a probe for egress.
 func bridge(s *model.Switch, p *model.Packet) []byte {
-	const probe = 5
-	b := model.BE.AppendUint16([]byte{probe, byte(p.Class)}, uint16(p.OutPort))
+	list := "kind:8 class:8 port:16 "
 	if s.NotifiesSenders() {
-		b = model.BE.AppendUint16(b, uint16(p.InPort))
+		list += "in:16 "
 	}
-	b = append(b, byte(model.Bit(p.Hop == model.ToHost)), byte(model.Bit(p.Hop == model.ToChoice)), byte(p.Path))
-	return model.BE.AppendUint32(model.BE.AppendUint16(b, uint16(p.Leaf)), uint32(p.Keep["tolerable"]))
+	return model.Fields{"kind": 5, "class": int64(p.Class), "port": int64(p.OutPort), "in": int64(p.InPort), "path": int64(p.Path), "leaf": p.Leaf,
+		"to_host": model.Bit(p.Hop == model.ToHost), "to_choice": model.Bit(p.Hop == model.ToChoice), "tolerable": p.Keep["tolerable"],
+	}.Append(nil, list+"to_host:8 to_choice:8 path:8 leaf:16 tolerable:32")
 }
 
 // probeDue reports whether a path to a leaf is to be probed, the next one in
@@ -197,7 +197,7 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 		return
 	}
 	if p.IP != nil {
-		kick["host"] = p.IP.Src()
+		kick["host"] = p.IP["src"]
 	}
 	told := s.Cell("told_at", messageCell(from, kick["leaf"], kick["path"]))
 	if !model.Since(uint32(*told), now, uint32(cost["tell_again"])) {

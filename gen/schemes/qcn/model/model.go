@@ -116,7 +116,7 @@ func setPoint(s *model.Switch, i int, c *CongestionPoint) {
 }
 
 // isData tells data by its opcode.
-func isData(bth []byte) bool { const ack = 0x11; return bth != nil && bth[0] < ack }
+func isData(bth model.Fields) bool { const ack = 0x11; return bth != nil && bth["opcode"] < ack }
 
 // sample is the congestion point for a packet that has its port. One that
 // makes a message already is no sample: the next one is.
@@ -138,12 +138,10 @@ func sample(s *model.Switch, p *model.Packet) {
 // packet of RoCEv2 (annex A17.9.3), as if from the receiver.
 func message(s *model.Switch, p *model.Packet) {
 	n := p.Frame.ToSender(48, 32)
-	n.BTH = model.Clone(p.BTH)
-	n.BTH[0], n.BTH[1], n.BTH[4] = 0x81, 0, 0x40
-	clear(n.BTH[8:])
+	n.BTH = model.Fields{"opcode": 0x81, "key": p.BTH["key"], "congestion": 0x40, "pair": p.BTH["pair"]}
 	n.Tail = make([]byte, 20)
 	n.Tail[4] = byte(p.Message().V["level"])
-	binary.LittleEndian.PutUint32(n.Tail[16:], icrc(n.IP.B, n.UDP, slices.Concat(n.BTH, n.Tail[:16])))
+	binary.LittleEndian.PutUint32(n.Tail[16:], icrc(model.IPv4.Append(nil, n.IP), model.UDP.Append(nil, n.UDP), append(model.BTH.Append(nil, n.BTH), n.Tail[:16]...)))
 	p.Frame = n
 	if !s.Tofino {
 		p.Cut(14 + 20 + 8 + 32)
@@ -153,7 +151,6 @@ func message(s *model.Switch, p *model.Packet) {
 // icrc is the invariant CRC of a RoCEv2 packet (annex A17.3.3): what switches
 // may change counts as ones, and so do eight bytes before it.
 func icrc(ip, udp, rest []byte) uint32 {
-	ip, udp, rest = model.Clone(ip), model.Clone(udp), model.Clone(rest)
 	for _, masked := range []*byte{&ip[1], &ip[8], &ip[10], &ip[11], &udp[6], &udp[7], &rest[4]} {
 		*masked = 0xff
 	}

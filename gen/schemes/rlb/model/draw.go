@@ -122,23 +122,22 @@ func scene(g *model.Drawer, s *model.Scene) {
 		movingScene(g, s)
 		return
 	}
-	near := func(v model.Bytes) model.Bytes { return max(0, v+g.R.Int64N(3)-1) }
 	calm, q := int64(0), s.After
 	p := model.Args{"floor": 1 << 30, "warn_at": 1 << 30, "xoff": q + g.UpTo(g.Scale), "horizon": g.Pace}
 	s.Set("sampled_at", g.Now-g.Pace)
 	switch g.R.IntN(7) {
 	case 0: // Q_PFC is reached at the horizon
 		p["floor"] = g.UpTo(1000)
-		s.Set("sampled_qlen", near(2*q-p["xoff"]))
+		s.Set("sampled_qlen", g.Beside(2*q-p["xoff"]))
 	case 1:
-		p["warn_at"] = near(q)
+		p["warn_at"] = g.Beside(q)
 	case 2:
-		p["floor"], p["horizon"] = near(q), 1<<30
+		p["floor"], p["horizon"] = g.Beside(q), 1<<30
 	case 3: // it grows, or does not
-		p["floor"], p["xoff"] = 0, near(q)
-		s.Set("sampled_qlen", near(q))
+		p["floor"], p["xoff"] = 0, g.Beside(q)
+		s.Set("sampled_qlen", g.Beside(q))
 	case 4:
-		calm = near(s.Before)
+		calm = g.Beside(s.Before)
 		s.Set("warning_on", 1)
 	}
 	g.Config.Tables["Readqlen"][s.Queue] = model.Args{"interval": model.Pick(g, g.Pace, g.Pace, g.Pace+1), "calm": calm}

@@ -102,7 +102,6 @@ func holdOf(s *model.Switch, m *model.Message, entry model.Args) model.Time {
 
 // movingScene is about one of the thresholds where these follow the buffer.
 func movingScene(g *model.Drawer, s *model.Scene) {
-	near := func(v model.Bytes) model.Bytes { return max(0, v+g.R.Int64N(3)-1) }
 	q, part := s.After, int64(512)
 	room := 1 + g.UpTo(g.Scale)
 	p := model.Args{"floor": 1 << 30, "margin": 0, "horizon": g.Pace, "alpha_shift": 3}
@@ -110,22 +109,22 @@ func movingScene(g *model.Drawer, s *model.Scene) {
 	switch g.R.IntN(7) {
 	case 0: // Q_PFC is reached at the horizon
 		p["floor"] = g.UpTo(1000)
-		s.Set("sampled_room", near(2*room))
+		s.Set("sampled_room", g.Beside(2*room))
 	case 1: // Q_th
-		p["margin"] = near(room)
+		p["margin"] = g.Beside(room)
 	case 2: // d·C
 		room = 3 * q
-		p["floor"], p["horizon"] = near(q), 1<<30
+		p["floor"], p["horizon"] = g.Beside(q), 1<<30
 		s.Set("sampled_room", 4*q)
 	case 3: // half of Q_PFC
-		room = near(q)
+		room = g.Beside(q)
 		p["margin"] = 1 << 30
 	case 4: // the queue becomes short
-		p["floor"], p["margin"], part = 0, near(room+q-s.Before), 1024
+		p["floor"], p["margin"], part = 0, g.Beside(room+q-s.Before), 1024
 		s.Set("warning_on", g.UpTo(1))
 	case 5: // Q_PFC moves, or does not
 		p["floor"], p["horizon"] = 0, 1<<30
-		s.Set("sampled_room", near(room))
+		s.Set("sampled_room", g.Beside(room))
 	}
 	p["calm_part"] = part
 	reserve := min(model.Pick[int64](g, 0, 4096), q)

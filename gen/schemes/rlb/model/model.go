@@ -10,7 +10,7 @@ import "github.com/pauseless/pauseless/internal/model"
 func init() {
 	model.Add(model.Scheme{Name: "rlb",
 		PassTime: "Compath.pass_time", Fresh: "Compath.fresh",
-		Local:  map[byte]*model.Header{kindWarning: model.NewHeader("priority:8 active:8 hops:8 origin:16 port:16 scope:16 hold:32")},
+		Local:  map[byte]string{kindWarning: "kind:8 priority:8 active:8 hops:8 origin:16 port:16 scope:16 hold:32"},
 		Frames: 8,
 		Draw: func(g *model.Drawer, leaf int64) model.Fields {
 			return model.Fields{"kind": kindWarning, "priority": g.UpTo(7), "active": model.Pick[int64](g, 0, 1, 1), "hops": g.UpTo(3), "origin": g.UpTo(100),

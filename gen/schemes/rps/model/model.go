@@ -8,7 +8,7 @@ package rps
 import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
-	model.Add(model.Scheme{Name: "rps", Base: &model.Base{Choose: choose, Next: next, Draws: 1}})
+	model.Add(model.Scheme{Name: "rps", Base: &model.Base{Choose: choose, Next: model.AnotherDraw, Draws: 1}})
 }
 
 // choose draws a path for each packet: on a Tofino, one of 256 parts.
@@ -17,12 +17,4 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 		return model.Share(p.Drawn[0], p.Paths)
 	}
 	return model.Path(s.Below(int64(p.Paths)))
-}
-
-// next is another draw; if that is not free, the first free path in turn.
-func next(s *model.Switch, p *model.Packet, free func(model.Path) bool) (model.Path, bool) {
-	if q := model.Path(s.Below(int64(p.Paths))); free(q) {
-		return q, true
-	}
-	return model.FirstFree(p, free)
 }
