@@ -59,7 +59,7 @@ func (x *Pipelines) Ingress(port int, f *packet.Frame) []*tm.Packet {
 // too. The packet seems to have found ahead in its queue and leaves behind. If it
 // recirculates, Reenter is next.
 func (x *Pipelines) Egress(p *tm.Packet, ahead, behind tm.Depth) (tm.Verdict, []*tm.Packet) {
-	x.tm.Pretend(p, ahead, behind)
+	x.tm.SetDepths(p, ahead, behind)
 	v := x.arch.egress(p)
 	return v, x.take()
 }

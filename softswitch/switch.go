@@ -218,7 +218,7 @@ func (s *Switch) Receive(port int, f *packet.Frame) {
 		panic(fmt.Sprintf("BUG: switch %s has no port %d to receive on", s.cfg.Name, port))
 	}
 	if pfc := packet.AsPFC(f.Data); pfc != nil && s.cfg.PFC.Lossless != 0 && in != s.cpu {
-		s.tm.Obey(in, pfc)
+		s.tm.HandlePFC(in, pfc)
 		if !s.cfg.PFC.CopyToPipeline {
 			s.net.Frames().Put(f)
 			return

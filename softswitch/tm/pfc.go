@@ -9,13 +9,13 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// account is what one class of one ingress port holds of the buffer.
+// account counts the bytes that one class of one ingress port has in the buffer.
 type account struct {
-	base     int64 // in the reserve and the shared part
+	base     int64 // in the reserve and in the shared part
 	headroom int64
 	max      int64 // of both
-	pausing  bool  // the sender was sent a PAUSE
-	// What came in and what left, for Stats.
+	pausing  bool  // a PAUSE was sent and lasts
+	// Received and sent, for Stats.
 	rxPackets, rxBytes, txPackets, txBytes uint64
 }
 
@@ -34,16 +34,16 @@ func (m *Manager) threshold(in *port) int64 {
 	return max(t, 0)
 }
 
-// exhausted reports whether a packet would take what is set aside as headroom.
-// Thresholds may add up to more than the buffer has: where what they share is
-// full, every port pauses its sender, and its headroom is there for what is on
-// its way. That is what keeps a lossless class lossless.
+// exhausted reports whether a packet would use bytes that are reserved as headroom.
+// The sum of the thresholds may exceed the buffer. When the shared part is full,
+// every port pauses its sender, and its headroom takes the packets in flight. So no
+// packet of a lossless class is dropped.
 func (m *Manager) exhausted(in *port, size int64) bool {
 	return in.Headroom > 0 && m.cfg.Size > 0 && m.shared+size > m.cfg.Size-m.apart
 }
 
-// chargeTo charges a packet to the account it came in by. One that is
-// charged already, because it was recirculated, is charged anew.
+// chargeTo charges a packet to the account of its ingress port. A recirculated
+// packet is charged already; its charge is replaced.
 func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 	in := &m.ports[p.In]
 	if p.charge != 0 {
@@ -71,12 +71,12 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 		if !a.pausing {
 			a.pausing, in.pauses[class].pausing = true, m.sched.Now()
 		}
-		in.tell(class, in.quanta())
+		in.sendPFC(class, in.quanta())
 	}
 }
 
-// uncharge takes a packet off its account, from the headroom first, and
-// resumes nobody.
+// uncharge removes a packet from its account, from the headroom first. It sends no
+// RESUME.
 func (m *Manager) uncharge(p *Packet) {
 	in := &m.ports[p.In]
 	a := &in.class(int(p.class)).account
@@ -93,8 +93,8 @@ func (m *Manager) uncharge(p *Packet) {
 	p.charge = 0
 }
 
-// discharge takes a packet off its account and resumes the sender if that
-// makes room.
+// discharge removes a packet from its account, and resumes the sender if the account
+// falls to XON.
 func (m *Manager) discharge(p *Packet) {
 	m.uncharge(p)
 	in := &m.ports[p.In]
@@ -104,13 +104,13 @@ func (m *Manager) discharge(p *Packet) {
 	}
 	if over := a.base - in.Reserve; a.pausing && a.headroom == 0 && (over <= 0 || over+in.Gap <= m.threshold(in)) {
 		in.forget(int(p.class), m.sched.Now())
-		in.tell(int(p.class), 0)
+		in.sendPFC(int(p.class), 0)
 		m.Run()
 	}
 }
 
-// Transfer takes a packet off its account, for another: it comes in anew, by
-// another port.
+// Transfer removes a packet from its account, because it enters again by another
+// port.
 func (m *Manager) Transfer(p *Packet, in int) {
 	if p.charge != 0 {
 		m.discharge(p)
@@ -118,7 +118,7 @@ func (m *Manager) Transfer(p *Packet, in int) {
 	p.In, p.Class = int32(in), -1
 }
 
-// forget ends a pause of the sender.
+// forget ends a pause of the sender without a RESUME.
 func (o *port) forget(class int, now vtime.Time) {
 	if a := &o.class(class).account; a.pausing {
 		a.pausing = false
@@ -127,7 +127,7 @@ func (o *port) forget(class int, now vtime.Time) {
 	}
 }
 
-// quanta returns the time in a PAUSE.
+// quanta returns the pause time in a PAUSE, in quanta of 512 bit times.
 func (o *port) quanta() uint16 {
 	if p := o.m.cfg.Pause; p > 0 && o.cfg.Rate > 0 {
 		one := packet.PauseTime(1, o.cfg.Rate)
@@ -136,8 +136,8 @@ func (o *port) quanta() uint16 {
 	return o.m.cfg.Quanta
 }
 
-// tell sends a PFC frame: a pause of so many quanta, or, with zero, its end.
-func (o *port) tell(class int, quanta uint16) {
+// sendPFC sends a PFC frame: PAUSE with a time in quanta, or RESUME with zero.
+func (o *port) sendPFC(class int, quanta uint16) {
 	m := o.m
 	f := m.h.Frames().Get()
 	f.Data = packet.AppendPFC(f.Data, o.cfg.MAC, 1<<class, quanta)
@@ -159,20 +159,20 @@ func (o *port) tell(class int, quanta uint16) {
 	o.wake()
 }
 
-// renew is the event at half of a pause: the PAUSE is renewed if it lasts.
+// renew is the event at half of a pause. It renews the PAUSE if it is still needed.
 type renew port
 
 func (e *renew) Fire(_ vtime.Time, arg uint64) {
 	o := (*port)(e)
 	class := int(arg & 7)
 	if o.class(class).pausing && o.pauses[class].renewal&(1<<61-1) == arg>>3 {
-		o.tell(class, o.quanta())
+		o.sendPFC(class, o.quanta())
 		o.m.Run()
 	}
 }
 
-// Obey does what a PFC frame that came in says.
-func (m *Manager) Obey(portNumber int, f packet.PFC) {
+// HandlePFC applies a received PFC frame.
+func (m *Manager) HandlePFC(portNumber int, f packet.PFC) {
 	o := &m.ports[portNumber]
 	o.stats.PFCGot++
 	now := m.sched.Now()
@@ -205,7 +205,7 @@ func (m *Manager) Obey(portNumber int, f packet.PFC) {
 	m.Run()
 }
 
-// pauseOver is the event at the end of a pause that was not renewed.
+// pauseOver is the event at the end of a pause by the peer that was not renewed.
 type pauseOver port
 
 func (e *pauseOver) Fire(now vtime.Time, arg uint64) {
@@ -230,14 +230,14 @@ func (o *port) resume(class int, now vtime.Time) {
 	o.wake()
 }
 
-// Ingress returns what a class of a port holds of the buffer, and the most it
-// ever held.
+// Ingress returns the bytes that a class of an ingress port has in the buffer, and
+// their maximum so far.
 func (m *Manager) Ingress(port, class int) (now, most int64) {
 	a := &m.classes[class][port].account
 	return a.bytes(), a.max
 }
 
-// Count counts a frame that came in, to the class it is charged to.
+// Count counts a received frame for the class that it is charged to.
 func (m *Manager) Count(port, class, bytes int) {
 	a := &m.classes[class][port].account
 	a.rxPackets++

@@ -8,11 +8,11 @@ import "math/bits"
 type drr struct {
 	quantum [Queues]int64
 	deficit [Queues]int64
-	turn    int  // whose turn it is
-	fresh   bool // it has not had its quantum in this turn
+	current int  // queue being served
+	fresh   bool // it has not had its quantum in this round
 }
 
-// quantumBytes is what a queue of weight one may send in a turn.
+// quantumBytes is what a queue of weight one may send per round.
 const quantumBytes = 1600
 
 // init returns the queues that have a weight.
@@ -27,8 +27,8 @@ func (d *drr) init(weights [Queues]int) (weighted uint8) {
 	return weighted
 }
 
-// pick returns the queue to send from next, or −1: the highest one without a
-// weight, or else the one whose turn it is.
+// pick returns the queue to send from next, or −1: the highest queue without a
+// weight, or else the next by deficit round robin.
 func (o *port) pick() int {
 	can := o.filled &^ o.paused
 	if strict := can &^ o.weighted; strict != 0 {
@@ -39,7 +39,7 @@ func (o *port) pick() int {
 	}
 	d := &o.drr
 	for {
-		q := d.turn
+		q := d.current
 		if can&(1<<q) != 0 {
 			if d.fresh {
 				d.deficit[q] += d.quantum[q]
@@ -50,9 +50,9 @@ func (o *port) pick() int {
 				return q
 			}
 		} else if o.filled&(1<<q) == 0 {
-			d.deficit[q] = 0 // an empty queue saves nothing up
+			d.deficit[q] = 0 // an empty queue keeps no deficit
 		}
-		d.turn = (d.turn + 1) % Queues
+		d.current = (d.current + 1) % Queues
 		d.fresh = true
 	}
 }

@@ -2,13 +2,11 @@
 
 // Package tm is the traffic manager of a switch: a packet buffer shared by
 // all ports, eight queues a port with strict priority or deficit round robin,
-// accounts of what each ingress port holds of the buffer, and priority-based
-// flow control (IEEE 802.1Qbb) on those accounts. It knows frames and queues,
-// not programs; what happens to a packet when it leaves a queue is for its
-// Handler to say.
+// accounts of the bytes of each ingress port in the buffer, and priority-based
+// flow control (IEEE 802.1Qbb) on those accounts. It handles frames and queues, not
+// programs. Its Handler decides what happens to a packet that leaves a queue.
 //
-// All of it runs on a vtime.Scheduler: in virtual time between the events of
-// a fabric, or in wall time.
+// It runs on a vtime.Scheduler, in the virtual time of a fabric or in wall time.
 package tm
 
 import (
@@ -23,7 +21,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Queues is how many queues a port has, one for each class of PFC.
+// Queues is the number of queues of a port, one for each class of PFC.
 const Queues = packet.Classes
 
 // Config describes a traffic manager.
@@ -35,50 +33,47 @@ type Config struct {
 	// limit.
 	QueueBytes   int64
 	QueuePackets int
-	// EgressAlpha limits them to that share of the free buffer, if it is not
-	// zero.
+	// EgressAlpha, if not zero, limits them to this multiple of the free buffer.
 	EgressAlpha float64
-	// Lossless has the classes that PFC protects, Quanta the time in a pause.
+	// Lossless has the classes that PFC protects. Quanta is the time in a PAUSE.
 	Lossless uint8
 	Quanta   uint16
-	// Pause is that time, whatever a port's rate, if it is not zero.
+	// Pause, if not zero, is that time for ports of any rate.
 	Pause vtime.Time
-	// EachFrame answers every frame beyond the threshold with a PAUSE, and
-	// renews none. HeadroomLast has headroom used only where the shared part is
-	// full.
+	// EachFrame sends a PAUSE for every frame beyond the threshold, and renews none.
+	// HeadroomLast uses headroom only when the shared part is full.
 	EachFrame, HeadroomLast bool
 }
 
-// Port describes a port of a traffic manager. Ports are known by their place
-// in Config.Ports.
+// Port describes a port of a traffic manager. Ports are numbered by their index in
+// Config.Ports.
 type Port struct {
 	Rate     vtime.Rate // zero: frames take no time
-	Overhead int        // bytes a frame costs beyond its own
+	Overhead int        // bytes on the link in addition to the frame
 	Weights  [Queues]int
 	MAC      packet.MAC
 	// NoPFC is set for ports that have no peer to pause: the controller's, and
 	// those that recirculate.
 	NoPFC bool
-	// Latency is from the end of a packet's time here to Handler.Reenter.
+	// Latency is the time from the end of transmission to Handler.Reenter.
 	Latency vtime.Time
-	// Thresholds of each class that comes in here: see softswitch.Thresholds.
-	// Gap is from XOFF down to XON.
+	// Thresholds of each ingress class: see softswitch.Thresholds. Gap is XOFF − XON.
 	XOFF, Gap, Reserve, Headroom int64
 	Alpha                        float64
 }
 
-// A Packet is a frame with what is known about it inside the switch. A network
-// under load has many: its fields are as narrow as their values.
+// A Packet is a frame with its metadata inside the switch. A network under load has
+// many packets, so the fields are as narrow as their values allow.
 type Packet struct {
 	Frame *packet.Frame
-	// State is what the program keeps with the packet.
+	// State is the program's state of the packet.
 	State []uint64
 	next  *Packet
-	// Out and Queue are where the packet waits, Enqueued since when.
+	// Out and Queue are the queue that has the packet, Enqueued the time of enqueueing.
 	Enqueued vtime.Time
 	depth    shortDepth
-	// In is the port that the packet came in by, and Class what it is charged
-	// to there; a negative Class follows the queue.
+	// In is the ingress port, and Class the class that is charged there. A negative
+	// Class stands for that of the queue.
 	In, Out int32
 	// Port and List are for the Handler: the port as the program numbers it, and
 	// the field list that comes along with a recirculated packet.
@@ -95,9 +90,9 @@ type Packet struct {
 	Uncounted bool
 }
 
-// block is a packet with room for the state of a simple program, 128 bytes in
-// all: what leaves a queue has mostly left the processor's cache, and comes
-// back as a whole.
+// block is a packet with room for the state of a simple program, 128 bytes together.
+// A packet that leaves a queue is mostly no longer in the processor's cache, and two
+// cache lines load it as a whole.
 type block struct {
 	Packet
 	room [5]uint64
@@ -111,12 +106,12 @@ func (d *Depth) short() shortDepth {
 	return shortDepth{short(int64(d.Packets)), short(d.Bytes), short(d.Cells)}
 }
 
-// Depth returns what the queue held when the packet came.
+// Depth returns the depth of the queue when the packet was enqueued.
 func (p *Packet) Depth() Depth {
 	return Depth{int(p.depth.packets), int64(p.depth.bytes), int64(p.depth.cells)}
 }
 
-// Depth is how much a queue holds, in all units.
+// Depth is the depth of a queue in all units.
 type Depth struct {
 	Packets int
 	Bytes   int64
@@ -132,14 +127,14 @@ func (d *Depth) add(size int64, sign int) {
 	d.Cells += int64(sign) * ((size + CellBytes - 1) / CellBytes)
 }
 
-// Verdict is what is to be done with a packet that left its queue.
+// Verdict is what to do with a packet that has left its queue.
 type Verdict uint8
 
 // Verdicts.
 const (
-	Send        Verdict = iota // its frame goes out
-	Drop                       // the handler has the packet
-	Recirculate                // after its time on the port it comes back by Handler.Reenter
+	Send        Verdict = iota // send its frame
+	Drop                       // the handler has taken the packet
+	Recirculate                // pass it to Handler.Reenter after its transmission time
 )
 
 // A Handler is the switch around the traffic manager.
@@ -150,11 +145,11 @@ type Handler interface {
 	Transmit(port int, f *packet.Frame, end vtime.Time)
 	// Reenter takes a recirculated packet, still charged to its account.
 	Reenter(p *Packet)
-	// Frames is where frames come from and go to.
+	// Frames allocates and takes back frames.
 	Frames() *packet.Pool
 }
 
-// Cause says why a packet was not queued.
+// Cause is why a packet was not queued.
 type Cause uint8
 
 // Causes.
@@ -269,7 +264,7 @@ type ClassStats struct {
 	PausedTime, PausingTime                       vtime.Time // of pauses that are over
 }
 
-// New returns a traffic manager. Attach comes before anything else.
+// New returns a traffic manager. Attach must be called before any other method.
 func New(cfg Config, h Handler) (*Manager, error) {
 	m := &Manager{cfg: cfg, h: h, ports: make([]port, len(cfg.Ports))}
 	for c := range m.classes {
@@ -295,10 +290,10 @@ func New(cfg Config, h Handler) (*Manager, error) {
 	return m, nil
 }
 
-// Attach gives the manager its clock.
+// Attach sets the manager's clock.
 func (m *Manager) Attach(s vtime.Scheduler) { m.sched = s }
 
-// Watch has w notified of changes from now on.
+// Watch sets the watcher.
 func (m *Manager) Watch(w Watcher) { m.watch = w }
 
 // Get returns an empty packet.
@@ -314,8 +309,7 @@ func (m *Manager) Get() *Packet {
 	return p
 }
 
-// Put takes back a packet, and takes its charge off. Its frame is not
-// touched.
+// Put frees a packet and removes its charge. It does not free the frame.
 func (m *Manager) Put(p *Packet) {
 	if p.charge != 0 {
 		m.discharge(p)
@@ -325,8 +319,8 @@ func (m *Manager) Put(p *Packet) {
 	m.free = p
 }
 
-// Enqueue puts a packet in a queue, or says why not; then the caller still has
-// it. It is sent no earlier than Run.
+// Enqueue puts a packet into a queue, or returns why it cannot: then the caller
+// keeps the packet. Run sends it.
 func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	o := &m.ports[out]
 	size := int64(p.Frame.Len())
@@ -361,7 +355,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	return Queued
 }
 
-// protects reports whether PFC protects a class that comes in by a port.
+// protects reports whether PFC protects a class of an ingress port.
 func (l *limits) protects(class int) bool { return l.lossless&(1<<class) != 0 }
 
 // admit returns Queued if there is room for a packet, or why there is none.
@@ -391,7 +385,7 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 	return Queued
 }
 
-// wake has Run look at the port.
+// wake marks a port as ready for Run.
 func (o *port) wake() {
 	if !o.ready {
 		o.ready = true
@@ -399,10 +393,10 @@ func (o *port) wake() {
 	}
 }
 
-// Run sends what can be sent now. It is to be called after Enqueue, when the
-// caller is ready for Handler.Egress.
+// Run sends what can be sent now. The caller calls it after Enqueue, when it is ready
+// for calls of Handler.Egress.
 func (m *Manager) Run() {
-	if m.running { // from a Handler: the loop below goes on
+	if m.running { // called from a Handler: the outer call continues
 		return
 	}
 	m.running = true
@@ -455,7 +449,7 @@ func (o *port) send() {
 	}
 }
 
-// takes returns how long a frame is on the link.
+// takes returns the transmission time of a frame.
 func (o *port) takes(f *packet.Frame) vtime.Time {
 	n := f.Len() + int(o.overhead)
 	switch {
@@ -467,8 +461,8 @@ func (o *port) takes(f *packet.Frame) vtime.Time {
 	return o.cfg.Rate.TxTime(n)
 }
 
-// arm asks for an event when the link is free, where there is more to send.
-// An idle port costs no events.
+// arm schedules an event for when the link is free, if there is more to send. An idle
+// port has no events.
 func (o *port) arm() {
 	if !o.armed && (o.filled&^o.paused != 0 || len(o.control) > 0) {
 		o.armed = true
@@ -486,7 +480,7 @@ func (e *linkFree) Fire(vtime.Time, uint64) {
 	o.m.Run()
 }
 
-// reenter is the event at which a recirculated packet is back.
+// reenter is the event at which a recirculated packet returns.
 type reenter port
 
 func (e *reenter) Fire(now vtime.Time, _ uint64) {
@@ -500,7 +494,7 @@ func (e *reenter) Fire(now vtime.Time, _ uint64) {
 	o.m.Run()
 }
 
-// dequeue takes the first packet of a queue.
+// dequeue removes the first packet of a queue.
 func (o *port) dequeue(q int, now vtime.Time) *Packet {
 	qu := &o.class(q).queue
 	p := qu.head
@@ -525,13 +519,13 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 	return p
 }
 
-// Take takes the first packet of a queue out of it, whatever the port does. It is
-// for callers that send themselves and never call Run.
+// Take removes the first packet of a queue, whatever the state of the port. It is for
+// callers that send packets themselves and never call Run.
 func (m *Manager) Take(port, q int) *Packet { return m.ports[port].dequeue(q, m.sched.Now()) }
 
-// Pretend has a packet that was taken seem to have found ahead in its queue, and
-// the queue to hold behind.
-func (m *Manager) Pretend(p *Packet, ahead, behind Depth) {
+// SetDepths sets the depth that a taken packet found at enqueueing, and the present
+// depth of its queue. The judge tests programs with depths of its own.
+func (m *Manager) SetDepths(p *Packet, ahead, behind Depth) {
 	p.depth, m.classes[p.Queue][p.Out].depth = ahead.short(), behind
 }
 
@@ -544,8 +538,8 @@ func (m *Manager) MaxDepth(port, q int) Depth {
 	return Depth{Packets: int(qu.maxPackets), Bytes: qu.maxBytes}
 }
 
-// Waiting returns the bytes of a class that came in by one port and wait for
-// another.
+// Waiting returns the bytes of a class from one ingress port that wait for another
+// port.
 func (m *Manager) Waiting(in, out, class int) int64 {
 	var n int64
 	for q := range Queues {
@@ -558,10 +552,10 @@ func (m *Manager) Waiting(in, out, class int) int64 {
 	return n
 }
 
-// Used returns the bytes in the buffer, and the most there ever were.
+// Used returns the bytes in the buffer, and their maximum so far.
 func (m *Manager) Used() (now, most int64) { return m.used, m.max }
 
-// Stats returns what passed a port, pauses that last included.
+// Stats returns the counters of a port. They include pauses that last.
 func (m *Manager) Stats(port int) Stats {
 	o := &m.ports[port]
 	s := o.stats
@@ -578,7 +572,7 @@ func (m *Manager) Stats(port int) Stats {
 	return s
 }
 
-// Flush empties all queues; each packet goes to drop.
+// Flush empties all queues. It calls drop for each packet.
 func (m *Manager) Flush(drop func(*Packet)) {
 	for i := range m.ports {
 		o := &m.ports[i]
@@ -594,8 +588,8 @@ func (m *Manager) Flush(drop func(*Packet)) {
 	}
 }
 
-// Held returns how many frames wait in queues, are recirculated, or are PFC
-// frames that wait for the link.
+// Held returns the number of frames in the switch: in queues, in recirculation, and
+// PFC frames that wait for the link.
 func (m *Manager) Held() (n int) {
 	for i := range m.ports {
 		o := &m.ports[i]

@@ -138,7 +138,7 @@ func (b *bed) pfc(port int) string {
 
 // obey has a port receive a PFC frame.
 func (b *bed) obey(port int, classes uint8, quanta uint16) {
-	b.m.Obey(port, packet.AsPFC(packet.AppendPFC(nil, packet.MAC{}, classes, quanta)))
+	b.m.HandlePFC(port, packet.AsPFC(packet.AppendPFC(nil, packet.MAC{}, classes, quanta)))
 }
 
 const gbps = vtime.Gbps
