@@ -17,6 +17,7 @@ import (
 // program's own text, and nowhere else:
 //
 //	@name(".x") @kind("ports") @entries("all_ports") @brief("...")   table
+//	@name(".x") @kind("enumeration") @brief("...") @fill("...")      table that formulas fill
 //	@name(".x") @index("port,priority:8") @unit("bytes") @brief("...") register
 //	@name(".x") @counter("name", "unit", "...")                      action that a table counts
 //	@value("bytes(x.y)")                                             parameter of an action
@@ -32,7 +33,8 @@ var (
 	factStruct   = regexp.MustCompile(`(?s)\nstruct (\w+) \{\n(.*?)\n\}`)
 	factDigest   = regexp.MustCompile(`^@digest @brief\("([^"]*)"\)$`)
 	factField    = regexp.MustCompile(`(?m)^    ([\w<>]+) +(\w+);`)
-	factTable    = regexp.MustCompile(`@name\("\.(\w+)"\) @kind\("(\w+)"\)([^\n]*)\n\s*@brief\("([^"]*)"\)\s+table \w+ \{`)
+	factTable    = regexp.MustCompile(`@name\("\.(\w+)"\) @kind\("(\w+)"\)([^\n]*)\n\s*@brief\("([^"]*)"\)((?:\s+@fill\("[^"]*"\))*)\s+table \w+ \{`)
+	factFill     = regexp.MustCompile(`@fill\("([^"]*)"\)`)
 	factRegister = regexp.MustCompile(`@name\("\.(\w+)"\) @index\("([^"]*)"\) @unit\("([^"]*)"\)\s+@brief\("([^"]*)"\)\s+[Rr]egister<(\w+(?:<\d+>)?)[^(]*>\((\d+)`)
 	factAction   = regexp.MustCompile(`@name\("\.(\w+)"\)([^\n]*)\n\s*action (\w+)\(([^{]*)\) \{`)
 	factValue    = regexp.MustCompile(`@value\("([^"]*)"\)[^,]*?(\w+)\s*(?:,|$)`)
@@ -126,6 +128,9 @@ func (g *generator) facts(text string) (*facts, error) {
 			} else {
 				t.Sessions = append(t.Sessions, x[2])
 			}
+		}
+		for _, x := range factFill.FindAllStringSubmatch(text[m[10]:m[11]], -1) {
+			t.Fill = append(t.Fill, manifest.Fill(x[1]))
 		}
 		of(t.Name)
 		f.actionOf(&t, text[m[1]:], actions, m[0])

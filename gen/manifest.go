@@ -76,8 +76,33 @@ func (g *generator) finish(text string) (string, error) {
 		}
 		return strings.Join(list, ", ")
 	})
+	text = sizeOf.ReplaceAllStringFunc(text, func(place string) string {
+		name := sizeOf.FindStringSubmatch(place)[1]
+		n, err := g.filledSize(name)
+		if err != nil {
+			failed = err
+		}
+		return fmt.Sprint(n)
+	})
 	return text, failed
 }
+
+// filledSize is how many entries the formulas of a table make at most: for all
+// paths, and links of as many rates as are usual.
+func (g *generator) filledSize(table string) (int, error) {
+	t := g.manifest.Table(table)
+	if t == nil || len(t.Fill) == 0 {
+		return 0, fmt.Errorf("table %s has no @fill, by which its size is known", table)
+	}
+	entries, err := g.manifest.Filled(t, g.Sizes.Paths, manifest.LinkRates)
+	return len(entries), err
+}
+
+// filled is the size of a table that formulas fill: a place for finish to fill,
+// which knows them.
+func (g *generator) filled(table string) string { return "SIZE_OF<" + table + ">" }
+
+var sizeOf = regexp.MustCompile(`SIZE_OF<(\w+)>`)
 
 // tablesOfParameters says of each parameter in which tables it can be changed:
 // those that have an argument made of it.

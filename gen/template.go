@@ -96,6 +96,7 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"pathBit":     func(path int) string { return fmt.Sprintf("%#x", uint64(1)<<(g.MaskBits-1-path)) },
 		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits, uint64(1)<<(g.MaskBits-1-path)) },
 		"args":        g.args,
+		"filled":      g.filled,
 		"value":       g.value,
 		"constant":    g.constant,
 		"mod":         func(a, b int) int { return a % b },
@@ -107,14 +108,14 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"none":   func() uint64 { return 0 },
 		"set":    func(n int, v uint64) string { return fmt.Sprintf("%#0*x", (n+3)/4+2, v) },
 		// Cells of registers.
-		"index":     g.index,
-		"cell":      g.cell,
-		"cells":     func() int { return g.Sizes.Ports * g.Sizes.Priorities },
-		"pathcell":  g.pathCell,
-		"pathcells": func() int { return g.Sizes.Leaves * g.PathCells },
-		"flowcell":  g.flowCell,
-		"indexes":   func() string { return indexesHere },
-		"linkRates": rateList, "levels": g.levels, "cellShifts": g.cellShifts, "cellTimes": g.cellTimes,
+		"index":      g.index,
+		"cell":       g.cell,
+		"cells":      func() int { return g.Sizes.Ports * g.Sizes.Priorities },
+		"pathcell":   g.pathCell,
+		"pathcells":  func() int { return g.Sizes.Leaves * g.PathCells },
+		"flowcell":   g.flowCell,
+		"indexes":    func() string { return indexesHere },
+		"cellShifts": g.cellShifts, "cellTimes": g.cellTimes,
 	}
 }
 

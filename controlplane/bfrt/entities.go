@@ -3,6 +3,7 @@
 package bfrt
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -58,6 +59,23 @@ func Entries(s *schema.Schema, entities []*p4v1.Entity) ([]Wanted, error) {
 // comes first, here the smallest.
 const priorities = 1 << 24
 
+// anyValue matches all values of a field: P4Runtime leaves such fields out, BF
+// Runtime wants them all.
+func anyValue(f *schema.Field) Match {
+	m := Match{Field: f.Name, Value: 0}
+	switch f.Match {
+	case schema.LPM:
+		m.LPM = true
+	case schema.Range:
+		high := bytes.Repeat([]byte{0xff}, (f.Bits+7)/8)
+		high[0] >>= uint(len(high)*8 - f.Bits)
+		m.High = high
+	default:
+		m.Mask = 0
+	}
+	return m
+}
+
 func tableEntry(s *schema.Schema, x *p4v1.TableEntry) (Entry, error) {
 	t := schema.ByID[schema.Table](s, x.TableId)
 	if t == nil {
@@ -80,6 +98,11 @@ func tableEntry(s *schema.Schema, x *p4v1.TableEntry) (Entry, error) {
 			e.Match = append(e.Match, Match{Field: f.Name, Value: v.Range.Low, High: v.Range.High})
 		default:
 			return e, fmt.Errorf("table %s: BF Runtime has no match like that of field %s", t.Name, f.Name)
+		}
+	}
+	for _, f := range t.Fields {
+		if !x.IsDefaultAction && !slices.ContainsFunc(x.Match, func(m *p4v1.FieldMatch) bool { return m.FieldId == f.ID }) {
+			e.Match = append(e.Match, anyValue(f))
 		}
 	}
 	if x.Priority > 0 {

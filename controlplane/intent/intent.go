@@ -38,8 +38,8 @@ type Options struct {
 }
 
 // Build returns the entities of switch node (an index into t.Nodes), the same
-// for the same arguments: replication first, then tables in the order of the
-// manifest, digests.
+// for the same arguments: replication first, then tables that formulas fill, routes, tables in the
+// order of the manifest, digests.
 func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4Info, o Options) ([]*p4v1.Entity, error) {
 	if node < 0 || node >= len(t.Nodes) || t.Nodes[node].Kind != topo.Switch {
 		return nil, fmt.Errorf("node %d is no switch of topology %s", node, t.Name)
@@ -55,6 +55,7 @@ func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4
 	if err := b.findNextHops(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", b.node.Name, err)
 	}
+	b.enumerations() // before the routes that packets need them for
 	b.route()
 	b.forward()
 	b.portNumbers()

@@ -18,7 +18,7 @@ import (
 
 // An Expr is a formula over numbers, as in "max(xoff - in_flight, 0)": how the
 // default of a parameter follows from the network, and how an argument of an
-// action follows from parameters. It has Go's operators + - * / and
+// action follows from parameters. It has Go's operators + - * / % and
 // comparisons, which are 1 or 0, names, names with a dot, and functions.
 type Expr string
 
@@ -41,6 +41,9 @@ var mathFuncs = map[string]struct {
 	"round": {1, func(x []float64) float64 { return math.Round(x[0]) }},
 	"log2":  {1, func(x []float64) float64 { return math.Log2(x[0]) }},
 	"pow":   {2, func(x []float64) float64 { return math.Pow(x[0], x[1]) }},
+	// path_set(width, first, count, of) is count paths of so many, in turn from
+	// first on, as bits: the highest of width is path 0.
+	"path_set": {4, pathSet},
 	// cond(c, a, b) is a if c is not 0, or else b.
 	"cond": {3, func(x []float64) float64 {
 		if x[0] != 0 {
@@ -48,6 +51,18 @@ var mathFuncs = map[string]struct {
 		}
 		return x[2]
 	}},
+}
+
+func pathSet(x []float64) float64 {
+	width, first, count, of := int(x[0]), int(x[1]), int(x[2]), int(x[3])
+	if first < 0 || of < 1 || of > width || width > 52 {
+		return math.NaN()
+	}
+	set := uint64(0)
+	for i := range count {
+		set |= 1 << (width - 1 - (first+i)%of)
+	}
+	return float64(set)
 }
 
 // trees are the formulas parsed so far: there are few, and controllers and
@@ -164,6 +179,8 @@ func (s *scope) binary(n *ast.BinaryExpr) (float64, error) {
 		return x * y, nil
 	case token.QUO:
 		return x / y, nil
+	case token.REM:
+		return math.Mod(x, y), nil
 	case token.GTR:
 		return truth(x > y)
 	case token.LSS:

@@ -104,7 +104,8 @@ type Sizes struct {
 type Table struct {
 	Name string `json:"name"`
 	// Kind says who fills it: "routes" and "ports" are computed from the
-	// topology, "settings" hold parameters, "constant" cannot be changed.
+	// topology, "settings" hold parameters, "enumeration" follows from formulas
+	// (Fill), "constant" cannot be changed.
 	Kind string `json:"kind"`
 	Doc  string `json:"doc"`
 	// Entries says which entries the topology asks for: one for each of all_ports
@@ -118,6 +119,9 @@ type Table struct {
 	// Args are its arguments, as they follow from parameters.
 	Action string     `json:"action,omitempty"`
 	Args   []Argument `json:"args,omitempty"`
+	// Fill are formulas of all entries. Of two entries that match the same packet,
+	// that of the formula that comes first wins.
+	Fill []Fill `json:"fill,omitempty"`
 }
 
 // Argument is one of an action's, in the target's units.

@@ -58,6 +58,7 @@ func (n Network) scope() *scope {
 //	byte_rate(rate)   bytes in 1024 units of time
 //	quantum(rate)     512 bit times in 1/1024 of a unit of time
 //	load_weight(rate) what a byte adds to the load of a link, in 2^-16
+//	load_bytes(rate)  bytes in the time that the load of a link is averaged over
 func (m *Manifest) scope(n Network, more map[string]float64) *scope {
 	s := n.scope()
 	for name, v := range more {
@@ -72,6 +73,7 @@ func (m *Manifest) scope(n Network, more map[string]float64) *scope {
 		"byte_rate":   m.Units.byteRate,
 		"quantum":     func(x float64) uint64 { return Quantum(m.Units, vtime.Rate(x)) },
 		"load_weight": func(x float64) uint64 { return LoadWeight(m.Units, vtime.Rate(x)) },
+		"load_bytes":  func(x float64) uint64 { return uint64(vtime.Rate(x).Bytes(m.Units.LoadTime())) },
 		"rate_code":   func(x float64) uint64 { return uint64(packet.INTRateCode(vtime.Rate(x))) },
 	} {
 		s.funcs[name] = func(x []float64) float64 { return float64(f(x[0])) }

@@ -442,7 +442,7 @@ func (s *Switch) LinkLoad(port int, now Time) int64 {
 const windowBits = 17
 
 // usualRates are those of links whose products a Tofino can look up.
-var usualRates = []vtime.Rate{vtime.Gbps, 10 * vtime.Gbps, 25 * vtime.Gbps, 40 * vtime.Gbps, 50 * vtime.Gbps, 100 * vtime.Gbps}
+var usualRates = manifest.LinkRates
 
 // tofinoUnits are the units of a Tofino.
 var tofinoUnits = manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}

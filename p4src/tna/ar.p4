@@ -428,12 +428,15 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         }
     };
 
+    @name(".pick_path_is")
     action pick_path_is(bit<8> path, bit<32> plus_one) {
         meta.drawn = path;
         meta.candidate = plus_one;
     }
 
-    // A part of 256 scaled to the number of paths.
+    @name(".pick_path") @kind("enumeration")
+    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_path_is(path, path + 1) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -441,43 +444,6 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         }
         actions = { pick_path_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 0 .. 127) : pick_path_is(0, 1);
-            (1, 128 .. 255) : pick_path_is(1, 2);
-            (2, 0 .. 85) : pick_path_is(0, 1);
-            (2, 86 .. 170) : pick_path_is(1, 2);
-            (2, 171 .. 255) : pick_path_is(2, 3);
-            (3, 0 .. 63) : pick_path_is(0, 1);
-            (3, 64 .. 127) : pick_path_is(1, 2);
-            (3, 128 .. 191) : pick_path_is(2, 3);
-            (3, 192 .. 255) : pick_path_is(3, 4);
-            (4, 0 .. 51) : pick_path_is(0, 1);
-            (4, 52 .. 102) : pick_path_is(1, 2);
-            (4, 103 .. 153) : pick_path_is(2, 3);
-            (4, 154 .. 204) : pick_path_is(3, 4);
-            (4, 205 .. 255) : pick_path_is(4, 5);
-            (5, 0 .. 42) : pick_path_is(0, 1);
-            (5, 43 .. 85) : pick_path_is(1, 2);
-            (5, 86 .. 127) : pick_path_is(2, 3);
-            (5, 128 .. 170) : pick_path_is(3, 4);
-            (5, 171 .. 213) : pick_path_is(4, 5);
-            (5, 214 .. 255) : pick_path_is(5, 6);
-            (6, 0 .. 36) : pick_path_is(0, 1);
-            (6, 37 .. 73) : pick_path_is(1, 2);
-            (6, 74 .. 109) : pick_path_is(2, 3);
-            (6, 110 .. 146) : pick_path_is(3, 4);
-            (6, 147 .. 182) : pick_path_is(4, 5);
-            (6, 183 .. 219) : pick_path_is(5, 6);
-            (6, 220 .. 255) : pick_path_is(6, 7);
-            (7, 0 .. 31) : pick_path_is(0, 1);
-            (7, 32 .. 63) : pick_path_is(1, 2);
-            (7, 64 .. 95) : pick_path_is(2, 3);
-            (7, 96 .. 127) : pick_path_is(3, 4);
-            (7, 128 .. 159) : pick_path_is(4, 5);
-            (7, 160 .. 191) : pick_path_is(5, 6);
-            (7, 192 .. 223) : pick_path_is(6, 7);
-            (7, 224 .. 255) : pick_path_is(7, 8);
-        }
         size = 35;
     }
 
@@ -499,10 +465,14 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         meta.band = min(meta.band, 7);
     }
 
+    @name(".candidate_is")
     action candidate_is(bit<32> plus_one) {
         meta.candidate = plus_one;
     }
 
+    @name(".reported_path") @kind("enumeration")
+    @brief("path that a report is about, plus one")
+    @fill("(1, path) : candidate_is(path + 1) for path in 0 .. paths - 1")
     table reported_path {
         key = {
             hdr.feedback.isValid() : exact @name("feedback");
@@ -510,16 +480,6 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         }
         actions = { candidate_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (true, 0) : candidate_is(1);
-            (true, 1) : candidate_is(2);
-            (true, 2) : candidate_is(3);
-            (true, 3) : candidate_is(4);
-            (true, 4) : candidate_is(5);
-            (true, 5) : candidate_is(6);
-            (true, 6) : candidate_is(7);
-            (true, 7) : candidate_is(8);
-        }
         size = 8;
     }
 
@@ -624,12 +584,16 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         size = 4;
     }
 
+    @name(".path_is")
     action path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
     }
 
-    // A flow that is on no path yet takes the best one.
+    @name(".path_of_flow") @kind("enumeration")
+    @brief("path that a flow is on; one that is on none takes the best path")
+    @fill("(last, path + 1, _) : path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
+    @fill("(last, 0, path + 1) : path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table path_of_flow {
         key = {
             meta.last_path : exact @name("last_path");
@@ -638,78 +602,6 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         }
         actions = { path_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 1, _) : path_is(0);
-            (1, 0, 1) : path_is(0);
-            (1, 2, _) : path_is(1);
-            (1, 0, 2) : path_is(1);
-            (2, 1, _) : path_is(0);
-            (2, 0, 1) : path_is(0);
-            (2, 2, _) : path_is(1);
-            (2, 0, 2) : path_is(1);
-            (2, 3, _) : path_is(2);
-            (2, 0, 3) : path_is(2);
-            (3, 1, _) : path_is(0);
-            (3, 0, 1) : path_is(0);
-            (3, 2, _) : path_is(1);
-            (3, 0, 2) : path_is(1);
-            (3, 3, _) : path_is(2);
-            (3, 0, 3) : path_is(2);
-            (3, 4, _) : path_is(3);
-            (3, 0, 4) : path_is(3);
-            (4, 1, _) : path_is(0);
-            (4, 0, 1) : path_is(0);
-            (4, 2, _) : path_is(1);
-            (4, 0, 2) : path_is(1);
-            (4, 3, _) : path_is(2);
-            (4, 0, 3) : path_is(2);
-            (4, 4, _) : path_is(3);
-            (4, 0, 4) : path_is(3);
-            (4, 5, _) : path_is(4);
-            (4, 0, 5) : path_is(4);
-            (5, 1, _) : path_is(0);
-            (5, 0, 1) : path_is(0);
-            (5, 2, _) : path_is(1);
-            (5, 0, 2) : path_is(1);
-            (5, 3, _) : path_is(2);
-            (5, 0, 3) : path_is(2);
-            (5, 4, _) : path_is(3);
-            (5, 0, 4) : path_is(3);
-            (5, 5, _) : path_is(4);
-            (5, 0, 5) : path_is(4);
-            (5, 6, _) : path_is(5);
-            (5, 0, 6) : path_is(5);
-            (6, 1, _) : path_is(0);
-            (6, 0, 1) : path_is(0);
-            (6, 2, _) : path_is(1);
-            (6, 0, 2) : path_is(1);
-            (6, 3, _) : path_is(2);
-            (6, 0, 3) : path_is(2);
-            (6, 4, _) : path_is(3);
-            (6, 0, 4) : path_is(3);
-            (6, 5, _) : path_is(4);
-            (6, 0, 5) : path_is(4);
-            (6, 6, _) : path_is(5);
-            (6, 0, 6) : path_is(5);
-            (6, 7, _) : path_is(6);
-            (6, 0, 7) : path_is(6);
-            (7, 1, _) : path_is(0);
-            (7, 0, 1) : path_is(0);
-            (7, 2, _) : path_is(1);
-            (7, 0, 2) : path_is(1);
-            (7, 3, _) : path_is(2);
-            (7, 0, 3) : path_is(2);
-            (7, 4, _) : path_is(3);
-            (7, 0, 4) : path_is(3);
-            (7, 5, _) : path_is(4);
-            (7, 0, 5) : path_is(4);
-            (7, 6, _) : path_is(5);
-            (7, 0, 6) : path_is(5);
-            (7, 7, _) : path_is(6);
-            (7, 0, 7) : path_is(6);
-            (7, 8, _) : path_is(7);
-            (7, 0, 8) : path_is(7);
-        }
         size = 70;
     }
 

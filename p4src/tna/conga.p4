@@ -466,18 +466,23 @@ control Flowlet(inout metadata_t meta) {
 control Draw(inout headers_t hdr, inout metadata_t meta) {
     Random<bit<8>>() dice;
 
+    @name(".pick_path_fed_back")
     action pick_path_fed_back() {
         meta.drawn = hdr.fabric.fed_path - 1;
         meta.congestion = (bit<32>) hdr.fabric.fed_value;
         meta.when = meta.now;
     }
 
+    @name(".pick_path_is")
     action pick_path_is(bit<8> path) {
         meta.drawn = path;
         meta.when = meta.now - meta.when;
     }
 
-    // A part of 256 scaled to the number of paths.
+    @name(".pick_path") @kind("enumeration")
+    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @fill("(0, _, 1) : pick_path_fed_back()")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1, _) : pick_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -486,44 +491,6 @@ control Draw(inout headers_t hdr, inout metadata_t meta) {
         }
         actions = { pick_path_is; pick_path_fed_back; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (0, 0 .. 255, true) : pick_path_fed_back();
-            (1, 0 .. 127, _) : pick_path_is(0);
-            (1, 128 .. 255, _) : pick_path_is(1);
-            (2, 0 .. 85, _) : pick_path_is(0);
-            (2, 86 .. 170, _) : pick_path_is(1);
-            (2, 171 .. 255, _) : pick_path_is(2);
-            (3, 0 .. 63, _) : pick_path_is(0);
-            (3, 64 .. 127, _) : pick_path_is(1);
-            (3, 128 .. 191, _) : pick_path_is(2);
-            (3, 192 .. 255, _) : pick_path_is(3);
-            (4, 0 .. 51, _) : pick_path_is(0);
-            (4, 52 .. 102, _) : pick_path_is(1);
-            (4, 103 .. 153, _) : pick_path_is(2);
-            (4, 154 .. 204, _) : pick_path_is(3);
-            (4, 205 .. 255, _) : pick_path_is(4);
-            (5, 0 .. 42, _) : pick_path_is(0);
-            (5, 43 .. 85, _) : pick_path_is(1);
-            (5, 86 .. 127, _) : pick_path_is(2);
-            (5, 128 .. 170, _) : pick_path_is(3);
-            (5, 171 .. 213, _) : pick_path_is(4);
-            (5, 214 .. 255, _) : pick_path_is(5);
-            (6, 0 .. 36, _) : pick_path_is(0);
-            (6, 37 .. 73, _) : pick_path_is(1);
-            (6, 74 .. 109, _) : pick_path_is(2);
-            (6, 110 .. 146, _) : pick_path_is(3);
-            (6, 147 .. 182, _) : pick_path_is(4);
-            (6, 183 .. 219, _) : pick_path_is(5);
-            (6, 220 .. 255, _) : pick_path_is(6);
-            (7, 0 .. 31, _) : pick_path_is(0);
-            (7, 32 .. 63, _) : pick_path_is(1);
-            (7, 64 .. 95, _) : pick_path_is(2);
-            (7, 96 .. 127, _) : pick_path_is(3);
-            (7, 128 .. 159, _) : pick_path_is(4);
-            (7, 160 .. 191, _) : pick_path_is(5);
-            (7, 192 .. 223, _) : pick_path_is(6);
-            (7, 224 .. 255, _) : pick_path_is(7);
-        }
         size = 36;
     }
 
@@ -753,12 +720,14 @@ control Estimate(inout headers_t hdr,
         size = 64;
     }
 
+    @name(".level_is")
     action level_is(bit<8> level) {
         meta.level = level;
     }
 
-    // By weight, of links of 1Gbps, 10Gbps, 25Gbps, 40Gbps, 50Gbps, 100Gbps,
-    // and by bytes in units of 4096.
+    @name(".link_level") @kind("enumeration")
+    @brief("load of a link of a rate, in steps, by bytes in units of 4096")
+    @fill("(load_weight(rate), floor(full * n / 8 / 4096) .. cond(n == 7, 4095, floor(full * (n + 1) / 8 / 4096) - 1)) : level_is(n) for rate in rates, full = load_bytes(rate), n in 1 .. 7")
     table link_level {
         key = {
             meta.weight : exact @name("weight");
@@ -766,47 +735,6 @@ control Estimate(inout headers_t hdr,
         }
         actions = { level_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (262144, 0 .. 0) : level_is(1);
-            (262144, 1 .. 1) : level_is(3);
-            (262144, 2 .. 2) : level_is(5);
-            (262144, 3 .. 4095) : level_is(7);
-            (26214, 5 .. 9) : level_is(1);
-            (26214, 10 .. 14) : level_is(2);
-            (26214, 15 .. 19) : level_is(3);
-            (26214, 20 .. 24) : level_is(4);
-            (26214, 25 .. 29) : level_is(5);
-            (26214, 30 .. 34) : level_is(6);
-            (26214, 35 .. 4095) : level_is(7);
-            (10486, 12 .. 24) : level_is(1);
-            (10486, 25 .. 36) : level_is(2);
-            (10486, 37 .. 49) : level_is(3);
-            (10486, 50 .. 61) : level_is(4);
-            (10486, 62 .. 74) : level_is(5);
-            (10486, 75 .. 86) : level_is(6);
-            (10486, 87 .. 4095) : level_is(7);
-            (6554, 20 .. 39) : level_is(1);
-            (6554, 40 .. 59) : level_is(2);
-            (6554, 60 .. 79) : level_is(3);
-            (6554, 80 .. 99) : level_is(4);
-            (6554, 100 .. 119) : level_is(5);
-            (6554, 120 .. 139) : level_is(6);
-            (6554, 140 .. 4095) : level_is(7);
-            (5243, 25 .. 49) : level_is(1);
-            (5243, 50 .. 74) : level_is(2);
-            (5243, 75 .. 99) : level_is(3);
-            (5243, 100 .. 124) : level_is(4);
-            (5243, 125 .. 149) : level_is(5);
-            (5243, 150 .. 174) : level_is(6);
-            (5243, 175 .. 4095) : level_is(7);
-            (2621, 50 .. 99) : level_is(1);
-            (2621, 100 .. 149) : level_is(2);
-            (2621, 150 .. 199) : level_is(3);
-            (2621, 200 .. 249) : level_is(4);
-            (2621, 250 .. 299) : level_is(5);
-            (2621, 300 .. 349) : level_is(6);
-            (2621, 350 .. 4095) : level_is(7);
-        }
         size = 39;
     }
 

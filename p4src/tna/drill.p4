@@ -328,11 +328,14 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
         }
     };
     Random<bit<8>>() dice_a;
+    @name(".pick_a_is")
     action pick_a_is(bit<8> path) {
         meta.sample_a = path;
     }
 
-    // A part of 256 scaled to the number of paths.
+    @name(".pick_a") @kind("enumeration")
+    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_a_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_a {
         key = {
             meta.last_path : exact @name("last_path");
@@ -340,43 +343,6 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
         }
         actions = { pick_a_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 0 .. 127) : pick_a_is(0);
-            (1, 128 .. 255) : pick_a_is(1);
-            (2, 0 .. 85) : pick_a_is(0);
-            (2, 86 .. 170) : pick_a_is(1);
-            (2, 171 .. 255) : pick_a_is(2);
-            (3, 0 .. 63) : pick_a_is(0);
-            (3, 64 .. 127) : pick_a_is(1);
-            (3, 128 .. 191) : pick_a_is(2);
-            (3, 192 .. 255) : pick_a_is(3);
-            (4, 0 .. 51) : pick_a_is(0);
-            (4, 52 .. 102) : pick_a_is(1);
-            (4, 103 .. 153) : pick_a_is(2);
-            (4, 154 .. 204) : pick_a_is(3);
-            (4, 205 .. 255) : pick_a_is(4);
-            (5, 0 .. 42) : pick_a_is(0);
-            (5, 43 .. 85) : pick_a_is(1);
-            (5, 86 .. 127) : pick_a_is(2);
-            (5, 128 .. 170) : pick_a_is(3);
-            (5, 171 .. 213) : pick_a_is(4);
-            (5, 214 .. 255) : pick_a_is(5);
-            (6, 0 .. 36) : pick_a_is(0);
-            (6, 37 .. 73) : pick_a_is(1);
-            (6, 74 .. 109) : pick_a_is(2);
-            (6, 110 .. 146) : pick_a_is(3);
-            (6, 147 .. 182) : pick_a_is(4);
-            (6, 183 .. 219) : pick_a_is(5);
-            (6, 220 .. 255) : pick_a_is(6);
-            (7, 0 .. 31) : pick_a_is(0);
-            (7, 32 .. 63) : pick_a_is(1);
-            (7, 64 .. 95) : pick_a_is(2);
-            (7, 96 .. 127) : pick_a_is(3);
-            (7, 128 .. 159) : pick_a_is(4);
-            (7, 160 .. 191) : pick_a_is(5);
-            (7, 192 .. 223) : pick_a_is(6);
-            (7, 224 .. 255) : pick_a_is(7);
-        }
         size = 35;
     }
 
@@ -394,11 +360,14 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
         }
     };
     Random<bit<8>>() dice_b;
+    @name(".pick_b_is")
     action pick_b_is(bit<8> path) {
         meta.sample_b = path;
     }
 
-    // A part of 256 scaled to the number of paths.
+    @name(".pick_b") @kind("enumeration")
+    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_b_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_b {
         key = {
             meta.last_path : exact @name("last_path");
@@ -406,43 +375,6 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
         }
         actions = { pick_b_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 0 .. 127) : pick_b_is(0);
-            (1, 128 .. 255) : pick_b_is(1);
-            (2, 0 .. 85) : pick_b_is(0);
-            (2, 86 .. 170) : pick_b_is(1);
-            (2, 171 .. 255) : pick_b_is(2);
-            (3, 0 .. 63) : pick_b_is(0);
-            (3, 64 .. 127) : pick_b_is(1);
-            (3, 128 .. 191) : pick_b_is(2);
-            (3, 192 .. 255) : pick_b_is(3);
-            (4, 0 .. 51) : pick_b_is(0);
-            (4, 52 .. 102) : pick_b_is(1);
-            (4, 103 .. 153) : pick_b_is(2);
-            (4, 154 .. 204) : pick_b_is(3);
-            (4, 205 .. 255) : pick_b_is(4);
-            (5, 0 .. 42) : pick_b_is(0);
-            (5, 43 .. 85) : pick_b_is(1);
-            (5, 86 .. 127) : pick_b_is(2);
-            (5, 128 .. 170) : pick_b_is(3);
-            (5, 171 .. 213) : pick_b_is(4);
-            (5, 214 .. 255) : pick_b_is(5);
-            (6, 0 .. 36) : pick_b_is(0);
-            (6, 37 .. 73) : pick_b_is(1);
-            (6, 74 .. 109) : pick_b_is(2);
-            (6, 110 .. 146) : pick_b_is(3);
-            (6, 147 .. 182) : pick_b_is(4);
-            (6, 183 .. 219) : pick_b_is(5);
-            (6, 220 .. 255) : pick_b_is(6);
-            (7, 0 .. 31) : pick_b_is(0);
-            (7, 32 .. 63) : pick_b_is(1);
-            (7, 64 .. 95) : pick_b_is(2);
-            (7, 96 .. 127) : pick_b_is(3);
-            (7, 128 .. 159) : pick_b_is(4);
-            (7, 160 .. 191) : pick_b_is(5);
-            (7, 192 .. 223) : pick_b_is(6);
-            (7, 224 .. 255) : pick_b_is(7);
-        }
         size = 35;
     }
 

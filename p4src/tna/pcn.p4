@@ -258,12 +258,15 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
 
 // Each flow keeps to one path.
 control Ecmp(inout metadata_t meta) {
+    @name(".hashed_path_is")
     action hashed_path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
     }
 
-    // A part of 256 scaled to the number of paths.
+    @name(".hashed_path") @kind("enumeration")
+    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : hashed_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table hashed_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -271,43 +274,6 @@ control Ecmp(inout metadata_t meta) {
         }
         actions = { hashed_path_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 0 .. 127) : hashed_path_is(0);
-            (1, 128 .. 255) : hashed_path_is(1);
-            (2, 0 .. 85) : hashed_path_is(0);
-            (2, 86 .. 170) : hashed_path_is(1);
-            (2, 171 .. 255) : hashed_path_is(2);
-            (3, 0 .. 63) : hashed_path_is(0);
-            (3, 64 .. 127) : hashed_path_is(1);
-            (3, 128 .. 191) : hashed_path_is(2);
-            (3, 192 .. 255) : hashed_path_is(3);
-            (4, 0 .. 51) : hashed_path_is(0);
-            (4, 52 .. 102) : hashed_path_is(1);
-            (4, 103 .. 153) : hashed_path_is(2);
-            (4, 154 .. 204) : hashed_path_is(3);
-            (4, 205 .. 255) : hashed_path_is(4);
-            (5, 0 .. 42) : hashed_path_is(0);
-            (5, 43 .. 85) : hashed_path_is(1);
-            (5, 86 .. 127) : hashed_path_is(2);
-            (5, 128 .. 170) : hashed_path_is(3);
-            (5, 171 .. 213) : hashed_path_is(4);
-            (5, 214 .. 255) : hashed_path_is(5);
-            (6, 0 .. 36) : hashed_path_is(0);
-            (6, 37 .. 73) : hashed_path_is(1);
-            (6, 74 .. 109) : hashed_path_is(2);
-            (6, 110 .. 146) : hashed_path_is(3);
-            (6, 147 .. 182) : hashed_path_is(4);
-            (6, 183 .. 219) : hashed_path_is(5);
-            (6, 220 .. 255) : hashed_path_is(6);
-            (7, 0 .. 31) : hashed_path_is(0);
-            (7, 32 .. 63) : hashed_path_is(1);
-            (7, 64 .. 95) : hashed_path_is(2);
-            (7, 96 .. 127) : hashed_path_is(3);
-            (7, 128 .. 159) : hashed_path_is(4);
-            (7, 160 .. 191) : hashed_path_is(5);
-            (7, 192 .. 223) : hashed_path_is(6);
-            (7, 224 .. 255) : hashed_path_is(7);
-        }
         size = 35;
     }
 

@@ -718,11 +718,14 @@ control Flowlet(inout metadata_t meta) {
 control Draw(inout metadata_t meta) {
     Random<bit<8>>() dice;
 
+    @name(".pick_path_is")
     action pick_path_is(bit<8> path) {
         meta.drawn = path;
     }
 
-    // A part of 256 scaled to the number of paths.
+    @name(".pick_path") @kind("enumeration")
+    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -730,43 +733,6 @@ control Draw(inout metadata_t meta) {
         }
         actions = { pick_path_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 0 .. 127) : pick_path_is(0);
-            (1, 128 .. 255) : pick_path_is(1);
-            (2, 0 .. 85) : pick_path_is(0);
-            (2, 86 .. 170) : pick_path_is(1);
-            (2, 171 .. 255) : pick_path_is(2);
-            (3, 0 .. 63) : pick_path_is(0);
-            (3, 64 .. 127) : pick_path_is(1);
-            (3, 128 .. 191) : pick_path_is(2);
-            (3, 192 .. 255) : pick_path_is(3);
-            (4, 0 .. 51) : pick_path_is(0);
-            (4, 52 .. 102) : pick_path_is(1);
-            (4, 103 .. 153) : pick_path_is(2);
-            (4, 154 .. 204) : pick_path_is(3);
-            (4, 205 .. 255) : pick_path_is(4);
-            (5, 0 .. 42) : pick_path_is(0);
-            (5, 43 .. 85) : pick_path_is(1);
-            (5, 86 .. 127) : pick_path_is(2);
-            (5, 128 .. 170) : pick_path_is(3);
-            (5, 171 .. 213) : pick_path_is(4);
-            (5, 214 .. 255) : pick_path_is(5);
-            (6, 0 .. 36) : pick_path_is(0);
-            (6, 37 .. 73) : pick_path_is(1);
-            (6, 74 .. 109) : pick_path_is(2);
-            (6, 110 .. 146) : pick_path_is(3);
-            (6, 147 .. 182) : pick_path_is(4);
-            (6, 183 .. 219) : pick_path_is(5);
-            (6, 220 .. 255) : pick_path_is(6);
-            (7, 0 .. 31) : pick_path_is(0);
-            (7, 32 .. 63) : pick_path_is(1);
-            (7, 64 .. 95) : pick_path_is(2);
-            (7, 96 .. 127) : pick_path_is(3);
-            (7, 128 .. 159) : pick_path_is(4);
-            (7, 160 .. 191) : pick_path_is(5);
-            (7, 192 .. 223) : pick_path_is(6);
-            (7, 224 .. 255) : pick_path_is(7);
-        }
         size = 35;
     }
 
@@ -1493,12 +1459,14 @@ control Estimate(inout headers_t hdr,
         size = 64;
     }
 
+    @name(".level_is")
     action level_is(bit<8> level) {
         meta.level = level;
     }
 
-    // By weight, of links of 1Gbps, 10Gbps, 25Gbps, 40Gbps, 50Gbps, 100Gbps,
-    // and by bytes in units of 4096.
+    @name(".link_level") @kind("enumeration")
+    @brief("load of a link of a rate, in steps, by bytes in units of 4096")
+    @fill("(load_weight(rate), floor(full * n / 20 / 4096) .. cond(n == 19, 4095, floor(full * (n + 1) / 20 / 4096) - 1)) : level_is(floor(n * 255 / 20)) for rate in rates, full = load_bytes(rate), n in 1 .. 19")
     table link_level {
         key = {
             meta.weight : exact @name("weight");
@@ -1506,107 +1474,6 @@ control Estimate(inout headers_t hdr,
         }
         actions = { level_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (262144, 0 .. 0) : level_is(51);
-            (262144, 1 .. 1) : level_is(114);
-            (262144, 2 .. 2) : level_is(178);
-            (262144, 3 .. 4095) : level_is(242);
-            (26214, 2 .. 3) : level_is(12);
-            (26214, 4 .. 5) : level_is(25);
-            (26214, 6 .. 7) : level_is(38);
-            (26214, 8 .. 9) : level_is(51);
-            (26214, 10 .. 11) : level_is(63);
-            (26214, 12 .. 13) : level_is(76);
-            (26214, 14 .. 15) : level_is(89);
-            (26214, 16 .. 17) : level_is(102);
-            (26214, 18 .. 19) : level_is(114);
-            (26214, 20 .. 21) : level_is(127);
-            (26214, 22 .. 23) : level_is(140);
-            (26214, 24 .. 25) : level_is(153);
-            (26214, 26 .. 27) : level_is(165);
-            (26214, 28 .. 29) : level_is(178);
-            (26214, 30 .. 31) : level_is(191);
-            (26214, 32 .. 33) : level_is(204);
-            (26214, 34 .. 35) : level_is(216);
-            (26214, 36 .. 37) : level_is(229);
-            (26214, 38 .. 4095) : level_is(242);
-            (10486, 5 .. 9) : level_is(12);
-            (10486, 10 .. 14) : level_is(25);
-            (10486, 15 .. 19) : level_is(38);
-            (10486, 20 .. 24) : level_is(51);
-            (10486, 25 .. 29) : level_is(63);
-            (10486, 30 .. 34) : level_is(76);
-            (10486, 35 .. 39) : level_is(89);
-            (10486, 40 .. 44) : level_is(102);
-            (10486, 45 .. 49) : level_is(114);
-            (10486, 50 .. 54) : level_is(127);
-            (10486, 55 .. 59) : level_is(140);
-            (10486, 60 .. 64) : level_is(153);
-            (10486, 65 .. 69) : level_is(165);
-            (10486, 70 .. 74) : level_is(178);
-            (10486, 75 .. 79) : level_is(191);
-            (10486, 80 .. 84) : level_is(204);
-            (10486, 85 .. 89) : level_is(216);
-            (10486, 90 .. 94) : level_is(229);
-            (10486, 95 .. 4095) : level_is(242);
-            (6554, 8 .. 15) : level_is(12);
-            (6554, 16 .. 23) : level_is(25);
-            (6554, 24 .. 31) : level_is(38);
-            (6554, 32 .. 39) : level_is(51);
-            (6554, 40 .. 47) : level_is(63);
-            (6554, 48 .. 55) : level_is(76);
-            (6554, 56 .. 63) : level_is(89);
-            (6554, 64 .. 71) : level_is(102);
-            (6554, 72 .. 79) : level_is(114);
-            (6554, 80 .. 87) : level_is(127);
-            (6554, 88 .. 95) : level_is(140);
-            (6554, 96 .. 103) : level_is(153);
-            (6554, 104 .. 111) : level_is(165);
-            (6554, 112 .. 119) : level_is(178);
-            (6554, 120 .. 127) : level_is(191);
-            (6554, 128 .. 135) : level_is(204);
-            (6554, 136 .. 143) : level_is(216);
-            (6554, 144 .. 151) : level_is(229);
-            (6554, 152 .. 4095) : level_is(242);
-            (5243, 10 .. 19) : level_is(12);
-            (5243, 20 .. 29) : level_is(25);
-            (5243, 30 .. 39) : level_is(38);
-            (5243, 40 .. 49) : level_is(51);
-            (5243, 50 .. 59) : level_is(63);
-            (5243, 60 .. 69) : level_is(76);
-            (5243, 70 .. 79) : level_is(89);
-            (5243, 80 .. 89) : level_is(102);
-            (5243, 90 .. 99) : level_is(114);
-            (5243, 100 .. 109) : level_is(127);
-            (5243, 110 .. 119) : level_is(140);
-            (5243, 120 .. 129) : level_is(153);
-            (5243, 130 .. 139) : level_is(165);
-            (5243, 140 .. 149) : level_is(178);
-            (5243, 150 .. 159) : level_is(191);
-            (5243, 160 .. 169) : level_is(204);
-            (5243, 170 .. 179) : level_is(216);
-            (5243, 180 .. 189) : level_is(229);
-            (5243, 190 .. 4095) : level_is(242);
-            (2621, 20 .. 39) : level_is(12);
-            (2621, 40 .. 59) : level_is(25);
-            (2621, 60 .. 79) : level_is(38);
-            (2621, 80 .. 99) : level_is(51);
-            (2621, 100 .. 119) : level_is(63);
-            (2621, 120 .. 139) : level_is(76);
-            (2621, 140 .. 159) : level_is(89);
-            (2621, 160 .. 179) : level_is(102);
-            (2621, 180 .. 199) : level_is(114);
-            (2621, 200 .. 219) : level_is(127);
-            (2621, 220 .. 239) : level_is(140);
-            (2621, 240 .. 259) : level_is(153);
-            (2621, 260 .. 279) : level_is(165);
-            (2621, 280 .. 299) : level_is(178);
-            (2621, 300 .. 319) : level_is(191);
-            (2621, 320 .. 339) : level_is(204);
-            (2621, 340 .. 359) : level_is(216);
-            (2621, 360 .. 379) : level_is(229);
-            (2621, 380 .. 4095) : level_is(242);
-        }
         size = 99;
     }
 

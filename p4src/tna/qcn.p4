@@ -399,12 +399,15 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
 
 // Each flow keeps to one path.
 control Ecmp(inout metadata_t meta) {
+    @name(".hashed_path_is")
     action hashed_path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
     }
 
-    // A part of 256 scaled to the number of paths.
+    @name(".hashed_path") @kind("enumeration")
+    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : hashed_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table hashed_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -412,43 +415,6 @@ control Ecmp(inout metadata_t meta) {
         }
         actions = { hashed_path_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 0 .. 127) : hashed_path_is(0);
-            (1, 128 .. 255) : hashed_path_is(1);
-            (2, 0 .. 85) : hashed_path_is(0);
-            (2, 86 .. 170) : hashed_path_is(1);
-            (2, 171 .. 255) : hashed_path_is(2);
-            (3, 0 .. 63) : hashed_path_is(0);
-            (3, 64 .. 127) : hashed_path_is(1);
-            (3, 128 .. 191) : hashed_path_is(2);
-            (3, 192 .. 255) : hashed_path_is(3);
-            (4, 0 .. 51) : hashed_path_is(0);
-            (4, 52 .. 102) : hashed_path_is(1);
-            (4, 103 .. 153) : hashed_path_is(2);
-            (4, 154 .. 204) : hashed_path_is(3);
-            (4, 205 .. 255) : hashed_path_is(4);
-            (5, 0 .. 42) : hashed_path_is(0);
-            (5, 43 .. 85) : hashed_path_is(1);
-            (5, 86 .. 127) : hashed_path_is(2);
-            (5, 128 .. 170) : hashed_path_is(3);
-            (5, 171 .. 213) : hashed_path_is(4);
-            (5, 214 .. 255) : hashed_path_is(5);
-            (6, 0 .. 36) : hashed_path_is(0);
-            (6, 37 .. 73) : hashed_path_is(1);
-            (6, 74 .. 109) : hashed_path_is(2);
-            (6, 110 .. 146) : hashed_path_is(3);
-            (6, 147 .. 182) : hashed_path_is(4);
-            (6, 183 .. 219) : hashed_path_is(5);
-            (6, 220 .. 255) : hashed_path_is(6);
-            (7, 0 .. 31) : hashed_path_is(0);
-            (7, 32 .. 63) : hashed_path_is(1);
-            (7, 64 .. 95) : hashed_path_is(2);
-            (7, 96 .. 127) : hashed_path_is(3);
-            (7, 128 .. 159) : hashed_path_is(4);
-            (7, 160 .. 191) : hashed_path_is(5);
-            (7, 192 .. 223) : hashed_path_is(6);
-            (7, 224 .. 255) : hashed_path_is(7);
-        }
         size = 35;
     }
 
@@ -610,14 +576,16 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta) {
         meta.sampled_bytes = meta.sampled_bytes + meta.sampled_growth;
     }
 
+    @name(".bring_nearer")
     action bring_nearer(bit<32> bytes) {
         meta.nearer = bytes;
     }
 
     // Divides the period by 1 to 8. Periods vary by 15 percent, lest samples
     // keep time with senders.
-    @name(".qcn_period") @kind("constant")
+    @name(".qcn_period") @kind("enumeration")
     @brief("how often samples are taken, by the upper bits of the feedback")
+    @fill("(level, dice) : bring_nearer(floor(150000 * 1.15) - floor(150000 / (level + 1) * (0.85 + 0.3 * (dice + 0.5) / 16))) for level in 0 .. 7, dice in 0 .. 15")
     table qcn_period {
         key = {
             hdr.sample.feedback[5:3] : exact @name("level");
@@ -625,136 +593,6 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta) {
         }
         actions = { bring_nearer; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (0, 0) : bring_nearer(43594);
-            (0, 1) : bring_nearer(40782);
-            (0, 2) : bring_nearer(37969);
-            (0, 3) : bring_nearer(35157);
-            (0, 4) : bring_nearer(32344);
-            (0, 5) : bring_nearer(29532);
-            (0, 6) : bring_nearer(26719);
-            (0, 7) : bring_nearer(23907);
-            (0, 8) : bring_nearer(21094);
-            (0, 9) : bring_nearer(18282);
-            (0, 10) : bring_nearer(15469);
-            (0, 11) : bring_nearer(12657);
-            (0, 12) : bring_nearer(9844);
-            (0, 13) : bring_nearer(7032);
-            (0, 14) : bring_nearer(4219);
-            (0, 15) : bring_nearer(1407);
-            (1, 0) : bring_nearer(108047);
-            (1, 1) : bring_nearer(106641);
-            (1, 2) : bring_nearer(105235);
-            (1, 3) : bring_nearer(103829);
-            (1, 4) : bring_nearer(102422);
-            (1, 5) : bring_nearer(101016);
-            (1, 6) : bring_nearer(99610);
-            (1, 7) : bring_nearer(98204);
-            (1, 8) : bring_nearer(96797);
-            (1, 9) : bring_nearer(95391);
-            (1, 10) : bring_nearer(93985);
-            (1, 11) : bring_nearer(92579);
-            (1, 12) : bring_nearer(91172);
-            (1, 13) : bring_nearer(89766);
-            (1, 14) : bring_nearer(88360);
-            (1, 15) : bring_nearer(86954);
-            (2, 0) : bring_nearer(129532);
-            (2, 1) : bring_nearer(128594);
-            (2, 2) : bring_nearer(127657);
-            (2, 3) : bring_nearer(126719);
-            (2, 4) : bring_nearer(125782);
-            (2, 5) : bring_nearer(124844);
-            (2, 6) : bring_nearer(123907);
-            (2, 7) : bring_nearer(122969);
-            (2, 8) : bring_nearer(122032);
-            (2, 9) : bring_nearer(121094);
-            (2, 10) : bring_nearer(120157);
-            (2, 11) : bring_nearer(119219);
-            (2, 12) : bring_nearer(118282);
-            (2, 13) : bring_nearer(117344);
-            (2, 14) : bring_nearer(116407);
-            (2, 15) : bring_nearer(115469);
-            (3, 0) : bring_nearer(140274);
-            (3, 1) : bring_nearer(139571);
-            (3, 2) : bring_nearer(138868);
-            (3, 3) : bring_nearer(138165);
-            (3, 4) : bring_nearer(137461);
-            (3, 5) : bring_nearer(136758);
-            (3, 6) : bring_nearer(136055);
-            (3, 7) : bring_nearer(135352);
-            (3, 8) : bring_nearer(134649);
-            (3, 9) : bring_nearer(133946);
-            (3, 10) : bring_nearer(133243);
-            (3, 11) : bring_nearer(132540);
-            (3, 12) : bring_nearer(131836);
-            (3, 13) : bring_nearer(131133);
-            (3, 14) : bring_nearer(130430);
-            (3, 15) : bring_nearer(129727);
-            (4, 0) : bring_nearer(146719);
-            (4, 1) : bring_nearer(146157);
-            (4, 2) : bring_nearer(145594);
-            (4, 3) : bring_nearer(145032);
-            (4, 4) : bring_nearer(144469);
-            (4, 5) : bring_nearer(143907);
-            (4, 6) : bring_nearer(143344);
-            (4, 7) : bring_nearer(142782);
-            (4, 8) : bring_nearer(142219);
-            (4, 9) : bring_nearer(141657);
-            (4, 10) : bring_nearer(141094);
-            (4, 11) : bring_nearer(140532);
-            (4, 12) : bring_nearer(139969);
-            (4, 13) : bring_nearer(139407);
-            (4, 14) : bring_nearer(138844);
-            (4, 15) : bring_nearer(138282);
-            (5, 0) : bring_nearer(151016);
-            (5, 1) : bring_nearer(150547);
-            (5, 2) : bring_nearer(150079);
-            (5, 3) : bring_nearer(149610);
-            (5, 4) : bring_nearer(149141);
-            (5, 5) : bring_nearer(148672);
-            (5, 6) : bring_nearer(148204);
-            (5, 7) : bring_nearer(147735);
-            (5, 8) : bring_nearer(147266);
-            (5, 9) : bring_nearer(146797);
-            (5, 10) : bring_nearer(146329);
-            (5, 11) : bring_nearer(145860);
-            (5, 12) : bring_nearer(145391);
-            (5, 13) : bring_nearer(144922);
-            (5, 14) : bring_nearer(144454);
-            (5, 15) : bring_nearer(143985);
-            (6, 0) : bring_nearer(154085);
-            (6, 1) : bring_nearer(153684);
-            (6, 2) : bring_nearer(153282);
-            (6, 3) : bring_nearer(152880);
-            (6, 4) : bring_nearer(152478);
-            (6, 5) : bring_nearer(152076);
-            (6, 6) : bring_nearer(151675);
-            (6, 7) : bring_nearer(151273);
-            (6, 8) : bring_nearer(150871);
-            (6, 9) : bring_nearer(150469);
-            (6, 10) : bring_nearer(150067);
-            (6, 11) : bring_nearer(149666);
-            (6, 12) : bring_nearer(149264);
-            (6, 13) : bring_nearer(148862);
-            (6, 14) : bring_nearer(148460);
-            (6, 15) : bring_nearer(148059);
-            (7, 0) : bring_nearer(156387);
-            (7, 1) : bring_nearer(156036);
-            (7, 2) : bring_nearer(155684);
-            (7, 3) : bring_nearer(155333);
-            (7, 4) : bring_nearer(154981);
-            (7, 5) : bring_nearer(154629);
-            (7, 6) : bring_nearer(154278);
-            (7, 7) : bring_nearer(153926);
-            (7, 8) : bring_nearer(153575);
-            (7, 9) : bring_nearer(153223);
-            (7, 10) : bring_nearer(152872);
-            (7, 11) : bring_nearer(152520);
-            (7, 12) : bring_nearer(152168);
-            (7, 13) : bring_nearer(151817);
-            (7, 14) : bring_nearer(151465);
-            (7, 15) : bring_nearer(151114);
-        }
         size = 128;
     }
 
@@ -877,11 +715,14 @@ control Weigh(inout headers_t hdr,
         meta.congestion = meta.growth |-| meta.equilibrium;
     }
 
+    @name(".feed_back")
     action feed_back(bit<8> steps) {
         meta.feedback = steps;
     }
 
-    // In 64 steps.
+    @name(".quantise") @kind("enumeration")
+    @brief("feedback in 64 steps")
+    @fill("(0, ceil(n * 130000 / (63 * 32)) .. ceil((n + 1) * 130000 / (63 * 32)) - 1) : feed_back(n) for n in 0 .. 62")
     table quantise {
         key = {
             meta.congestion[31:17] : ternary @name("high_bits");
@@ -889,71 +730,6 @@ control Weigh(inout headers_t hdr,
         }
         actions = { feed_back; }
         const default_action = feed_back(63);
-        const entries = {
-            (0, 0 .. 64) : feed_back(0);
-            (0, 65 .. 128) : feed_back(1);
-            (0, 129 .. 193) : feed_back(2);
-            (0, 194 .. 257) : feed_back(3);
-            (0, 258 .. 322) : feed_back(4);
-            (0, 323 .. 386) : feed_back(5);
-            (0, 387 .. 451) : feed_back(6);
-            (0, 452 .. 515) : feed_back(7);
-            (0, 516 .. 580) : feed_back(8);
-            (0, 581 .. 644) : feed_back(9);
-            (0, 645 .. 709) : feed_back(10);
-            (0, 710 .. 773) : feed_back(11);
-            (0, 774 .. 838) : feed_back(12);
-            (0, 839 .. 902) : feed_back(13);
-            (0, 903 .. 967) : feed_back(14);
-            (0, 968 .. 1031) : feed_back(15);
-            (0, 1032 .. 1096) : feed_back(16);
-            (0, 1097 .. 1160) : feed_back(17);
-            (0, 1161 .. 1225) : feed_back(18);
-            (0, 1226 .. 1289) : feed_back(19);
-            (0, 1290 .. 1354) : feed_back(20);
-            (0, 1355 .. 1418) : feed_back(21);
-            (0, 1419 .. 1483) : feed_back(22);
-            (0, 1484 .. 1547) : feed_back(23);
-            (0, 1548 .. 1612) : feed_back(24);
-            (0, 1613 .. 1676) : feed_back(25);
-            (0, 1677 .. 1741) : feed_back(26);
-            (0, 1742 .. 1805) : feed_back(27);
-            (0, 1806 .. 1870) : feed_back(28);
-            (0, 1871 .. 1934) : feed_back(29);
-            (0, 1935 .. 1999) : feed_back(30);
-            (0, 2000 .. 2063) : feed_back(31);
-            (0, 2064 .. 2127) : feed_back(32);
-            (0, 2128 .. 2192) : feed_back(33);
-            (0, 2193 .. 2256) : feed_back(34);
-            (0, 2257 .. 2321) : feed_back(35);
-            (0, 2322 .. 2385) : feed_back(36);
-            (0, 2386 .. 2450) : feed_back(37);
-            (0, 2451 .. 2514) : feed_back(38);
-            (0, 2515 .. 2579) : feed_back(39);
-            (0, 2580 .. 2643) : feed_back(40);
-            (0, 2644 .. 2708) : feed_back(41);
-            (0, 2709 .. 2772) : feed_back(42);
-            (0, 2773 .. 2837) : feed_back(43);
-            (0, 2838 .. 2901) : feed_back(44);
-            (0, 2902 .. 2966) : feed_back(45);
-            (0, 2967 .. 3030) : feed_back(46);
-            (0, 3031 .. 3095) : feed_back(47);
-            (0, 3096 .. 3159) : feed_back(48);
-            (0, 3160 .. 3224) : feed_back(49);
-            (0, 3225 .. 3288) : feed_back(50);
-            (0, 3289 .. 3353) : feed_back(51);
-            (0, 3354 .. 3417) : feed_back(52);
-            (0, 3418 .. 3482) : feed_back(53);
-            (0, 3483 .. 3546) : feed_back(54);
-            (0, 3547 .. 3611) : feed_back(55);
-            (0, 3612 .. 3675) : feed_back(56);
-            (0, 3676 .. 3740) : feed_back(57);
-            (0, 3741 .. 3804) : feed_back(58);
-            (0, 3805 .. 3869) : feed_back(59);
-            (0, 3870 .. 3933) : feed_back(60);
-            (0, 3934 .. 3998) : feed_back(61);
-            (0, 3999 .. 4062) : feed_back(62);
-        }
         size = 63;
     }
 

@@ -686,12 +686,15 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
 
 // Each flow keeps to one path.
 control Ecmp(inout metadata_t meta) {
+    @name(".hashed_path_is")
     action hashed_path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
     }
 
-    // A part of 256 scaled to the number of paths.
+    @name(".hashed_path") @kind("enumeration")
+    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : hashed_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table hashed_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -699,43 +702,6 @@ control Ecmp(inout metadata_t meta) {
         }
         actions = { hashed_path_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 0 .. 127) : hashed_path_is(0);
-            (1, 128 .. 255) : hashed_path_is(1);
-            (2, 0 .. 85) : hashed_path_is(0);
-            (2, 86 .. 170) : hashed_path_is(1);
-            (2, 171 .. 255) : hashed_path_is(2);
-            (3, 0 .. 63) : hashed_path_is(0);
-            (3, 64 .. 127) : hashed_path_is(1);
-            (3, 128 .. 191) : hashed_path_is(2);
-            (3, 192 .. 255) : hashed_path_is(3);
-            (4, 0 .. 51) : hashed_path_is(0);
-            (4, 52 .. 102) : hashed_path_is(1);
-            (4, 103 .. 153) : hashed_path_is(2);
-            (4, 154 .. 204) : hashed_path_is(3);
-            (4, 205 .. 255) : hashed_path_is(4);
-            (5, 0 .. 42) : hashed_path_is(0);
-            (5, 43 .. 85) : hashed_path_is(1);
-            (5, 86 .. 127) : hashed_path_is(2);
-            (5, 128 .. 170) : hashed_path_is(3);
-            (5, 171 .. 213) : hashed_path_is(4);
-            (5, 214 .. 255) : hashed_path_is(5);
-            (6, 0 .. 36) : hashed_path_is(0);
-            (6, 37 .. 73) : hashed_path_is(1);
-            (6, 74 .. 109) : hashed_path_is(2);
-            (6, 110 .. 146) : hashed_path_is(3);
-            (6, 147 .. 182) : hashed_path_is(4);
-            (6, 183 .. 219) : hashed_path_is(5);
-            (6, 220 .. 255) : hashed_path_is(6);
-            (7, 0 .. 31) : hashed_path_is(0);
-            (7, 32 .. 63) : hashed_path_is(1);
-            (7, 64 .. 95) : hashed_path_is(2);
-            (7, 96 .. 127) : hashed_path_is(3);
-            (7, 128 .. 159) : hashed_path_is(4);
-            (7, 160 .. 191) : hashed_path_is(5);
-            (7, 192 .. 223) : hashed_path_is(6);
-            (7, 224 .. 255) : hashed_path_is(7);
-        }
         size = 35;
     }
 
@@ -981,12 +947,18 @@ control HearWarnings(inout headers_t hdr,
         }
     };
 
+    @name(".bits_are")
     action bits_are(bit<32> bits_of_path) {
         meta.mark = bits_of_path;
     }
 
-    // The path that a warning came by, or that an echo is about. Half of the
-    // echoes say how long it is, the others how long it is not.
+    // Half of the echoes say how long their path is, the others how long it is
+    // not.
+    @name(".path_bit") @kind("enumeration")
+    @brief("path that a warning came by, or that an echo is about, as bits")
+    @fill("(1, 0, path, _, _, _, _, _) : bits_are(path_set(8, path, 1, 8)) for path in 0 .. paths - 1")
+    @fill("(0, 1, _, path, 1, 0 < class, 1 < class, 2 < class) : bits_are(pow(2, 15 - path) * (pow(2, 8 * class) - 1) / 255) for path in 0 .. paths - 1, class in 0 .. 3")
+    @fill("(0, 1, _, path, 0, 0 < class, 1 < class, 2 < class) : bits_are(pow(2, 15 - path) * (pow(2, 24) - pow(2, 8 * class)) / 255) for path in 0 .. paths - 1, class in 0 .. 3")
     table path_bit {
         key = {
             hdr.cnm.isValid() : exact @name("warning");
@@ -1000,80 +972,6 @@ control HearWarnings(inout headers_t hdr,
         }
         actions = { bits_are; }
         const default_action = bits_are(0);
-        const entries = {
-            (true, false, 0, _, _, _, _, _) : bits_are(0x80);
-            (true, false, 1, _, _, _, _, _) : bits_are(0x40);
-            (true, false, 2, _, _, _, _, _) : bits_are(0x20);
-            (true, false, 3, _, _, _, _, _) : bits_are(0x10);
-            (true, false, 4, _, _, _, _, _) : bits_are(0x8);
-            (true, false, 5, _, _, _, _, _) : bits_are(0x4);
-            (true, false, 6, _, _, _, _, _) : bits_are(0x2);
-            (true, false, 7, _, _, _, _, _) : bits_are(0x1);
-            (false, true, _, 0, 1, 0, 0, 0) : bits_are(0x0);
-            (false, true, _, 0, 0, 0, 0, 0) : bits_are(0x80808000);
-            (false, true, _, 0, 1, 1, 0, 0) : bits_are(0x8000);
-            (false, true, _, 0, 0, 1, 0, 0) : bits_are(0x80800000);
-            (false, true, _, 0, 1, 1, 1, 0) : bits_are(0x808000);
-            (false, true, _, 0, 0, 1, 1, 0) : bits_are(0x80000000);
-            (false, true, _, 0, 1, 1, 1, 1) : bits_are(0x80808000);
-            (false, true, _, 0, 0, 1, 1, 1) : bits_are(0x0);
-            (false, true, _, 1, 1, 0, 0, 0) : bits_are(0x0);
-            (false, true, _, 1, 0, 0, 0, 0) : bits_are(0x40404000);
-            (false, true, _, 1, 1, 1, 0, 0) : bits_are(0x4000);
-            (false, true, _, 1, 0, 1, 0, 0) : bits_are(0x40400000);
-            (false, true, _, 1, 1, 1, 1, 0) : bits_are(0x404000);
-            (false, true, _, 1, 0, 1, 1, 0) : bits_are(0x40000000);
-            (false, true, _, 1, 1, 1, 1, 1) : bits_are(0x40404000);
-            (false, true, _, 1, 0, 1, 1, 1) : bits_are(0x0);
-            (false, true, _, 2, 1, 0, 0, 0) : bits_are(0x0);
-            (false, true, _, 2, 0, 0, 0, 0) : bits_are(0x20202000);
-            (false, true, _, 2, 1, 1, 0, 0) : bits_are(0x2000);
-            (false, true, _, 2, 0, 1, 0, 0) : bits_are(0x20200000);
-            (false, true, _, 2, 1, 1, 1, 0) : bits_are(0x202000);
-            (false, true, _, 2, 0, 1, 1, 0) : bits_are(0x20000000);
-            (false, true, _, 2, 1, 1, 1, 1) : bits_are(0x20202000);
-            (false, true, _, 2, 0, 1, 1, 1) : bits_are(0x0);
-            (false, true, _, 3, 1, 0, 0, 0) : bits_are(0x0);
-            (false, true, _, 3, 0, 0, 0, 0) : bits_are(0x10101000);
-            (false, true, _, 3, 1, 1, 0, 0) : bits_are(0x1000);
-            (false, true, _, 3, 0, 1, 0, 0) : bits_are(0x10100000);
-            (false, true, _, 3, 1, 1, 1, 0) : bits_are(0x101000);
-            (false, true, _, 3, 0, 1, 1, 0) : bits_are(0x10000000);
-            (false, true, _, 3, 1, 1, 1, 1) : bits_are(0x10101000);
-            (false, true, _, 3, 0, 1, 1, 1) : bits_are(0x0);
-            (false, true, _, 4, 1, 0, 0, 0) : bits_are(0x0);
-            (false, true, _, 4, 0, 0, 0, 0) : bits_are(0x8080800);
-            (false, true, _, 4, 1, 1, 0, 0) : bits_are(0x800);
-            (false, true, _, 4, 0, 1, 0, 0) : bits_are(0x8080000);
-            (false, true, _, 4, 1, 1, 1, 0) : bits_are(0x80800);
-            (false, true, _, 4, 0, 1, 1, 0) : bits_are(0x8000000);
-            (false, true, _, 4, 1, 1, 1, 1) : bits_are(0x8080800);
-            (false, true, _, 4, 0, 1, 1, 1) : bits_are(0x0);
-            (false, true, _, 5, 1, 0, 0, 0) : bits_are(0x0);
-            (false, true, _, 5, 0, 0, 0, 0) : bits_are(0x4040400);
-            (false, true, _, 5, 1, 1, 0, 0) : bits_are(0x400);
-            (false, true, _, 5, 0, 1, 0, 0) : bits_are(0x4040000);
-            (false, true, _, 5, 1, 1, 1, 0) : bits_are(0x40400);
-            (false, true, _, 5, 0, 1, 1, 0) : bits_are(0x4000000);
-            (false, true, _, 5, 1, 1, 1, 1) : bits_are(0x4040400);
-            (false, true, _, 5, 0, 1, 1, 1) : bits_are(0x0);
-            (false, true, _, 6, 1, 0, 0, 0) : bits_are(0x0);
-            (false, true, _, 6, 0, 0, 0, 0) : bits_are(0x2020200);
-            (false, true, _, 6, 1, 1, 0, 0) : bits_are(0x200);
-            (false, true, _, 6, 0, 1, 0, 0) : bits_are(0x2020000);
-            (false, true, _, 6, 1, 1, 1, 0) : bits_are(0x20200);
-            (false, true, _, 6, 0, 1, 1, 0) : bits_are(0x2000000);
-            (false, true, _, 6, 1, 1, 1, 1) : bits_are(0x2020200);
-            (false, true, _, 6, 0, 1, 1, 1) : bits_are(0x0);
-            (false, true, _, 7, 1, 0, 0, 0) : bits_are(0x0);
-            (false, true, _, 7, 0, 0, 0, 0) : bits_are(0x1010100);
-            (false, true, _, 7, 1, 1, 0, 0) : bits_are(0x100);
-            (false, true, _, 7, 0, 1, 0, 0) : bits_are(0x1010000);
-            (false, true, _, 7, 1, 1, 1, 0) : bits_are(0x10100);
-            (false, true, _, 7, 0, 1, 1, 0) : bits_are(0x1000000);
-            (false, true, _, 7, 1, 1, 1, 1) : bits_are(0x1010100);
-            (false, true, _, 7, 0, 1, 1, 1) : bits_are(0x0);
-        }
         size = 72;
     }
 
@@ -1195,6 +1093,7 @@ control HearWarnings(inout headers_t hdr,
 control Rlb(inout headers_t hdr,
             inout metadata_t meta,
             inout ingress_intrinsic_metadata_for_deparser_t deparser) {
+    @name(".take_other")
     action take_other(bit<1> found, path_t path, bit<1> slow, time_t worth) {
         meta.found = found;
         meta.gain = slow;
@@ -1203,9 +1102,12 @@ control Rlb(inout headers_t hdr,
         meta.other_step = (port_t) path;
     }
 
-    // The first free path after the chosen one, in turn, if that is warned.
-    @name(".next_path") @kind("constant")
-    @brief("first free path in turn")
+    @name(".next_path") @kind("enumeration")
+    @brief("first free path behind the chosen one, in turn, if that is warned")
+    @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), slow &&& slow + path_set(8, path, 1, 8)) : take_other(1, other, 1, 15000) for last in 1 .. paths - 1, path in 0 .. last, k in 1 .. last, other = (path + k) % (last + 1), slow = pow(2, 23 - other)")
+    @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), slow &&& slow + path_set(8, path, 1, 8)) : take_other(1, other, 1, 3000) for last in 1 .. paths - 1, path in 0 .. last, k in 1 .. last, other = (path + k) % (last + 1), slow = pow(2, 15 - other)")
+    @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), slow &&& slow + path_set(8, path, 1, 8)) : take_other(1, other, 1, 0) for last in 1 .. paths - 1, path in 0 .. last, k in 1 .. last, other = (path + k) % (last + 1), slow = pow(2, 7 - other)")
+    @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), _) : take_other(1, other, 0, 0) for last in 1 .. paths - 1, path in 0 .. last, k in 1 .. last, other = (path + k) % (last + 1)")
     table next_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -1215,680 +1117,6 @@ control Rlb(inout headers_t hdr,
         }
         actions = { take_other; }
         const default_action = take_other(0, 0, 0, 0);
-        const entries = {
-            (1, 0, 0x0080 &&& 0x00c0, 0x400000 &&& 0x400080) : take_other(1, 1, 1, 15000);
-            (1, 0, 0x0080 &&& 0x00c0, 0x4000 &&& 0x4080) : take_other(1, 1, 1, 3000);
-            (1, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1, 0);
-            (1, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0, 0);
-            (1, 1, 0x0040 &&& 0x00c0, 0x800000 &&& 0x800040) : take_other(1, 0, 1, 15000);
-            (1, 1, 0x0040 &&& 0x00c0, 0x8000 &&& 0x8040) : take_other(1, 0, 1, 3000);
-            (1, 1, 0x0040 &&& 0x00c0, 0x0080 &&& 0x00c0) : take_other(1, 0, 1, 0);
-            (1, 1, 0x0040 &&& 0x00c0, _) : take_other(1, 0, 0, 0);
-            (2, 0, 0x0080 &&& 0x00c0, 0x400000 &&& 0x400080) : take_other(1, 1, 1, 15000);
-            (2, 0, 0x0080 &&& 0x00c0, 0x4000 &&& 0x4080) : take_other(1, 1, 1, 3000);
-            (2, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1, 0);
-            (2, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0, 0);
-            (2, 0, 0x00c0 &&& 0x00e0, 0x200000 &&& 0x200080) : take_other(1, 2, 1, 15000);
-            (2, 0, 0x00c0 &&& 0x00e0, 0x2000 &&& 0x2080) : take_other(1, 2, 1, 3000);
-            (2, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1, 0);
-            (2, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0, 0);
-            (2, 1, 0x0040 &&& 0x0060, 0x200000 &&& 0x200040) : take_other(1, 2, 1, 15000);
-            (2, 1, 0x0040 &&& 0x0060, 0x2000 &&& 0x2040) : take_other(1, 2, 1, 3000);
-            (2, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1, 0);
-            (2, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0, 0);
-            (2, 1, 0x0060 &&& 0x00e0, 0x800000 &&& 0x800040) : take_other(1, 0, 1, 15000);
-            (2, 1, 0x0060 &&& 0x00e0, 0x8000 &&& 0x8040) : take_other(1, 0, 1, 3000);
-            (2, 1, 0x0060 &&& 0x00e0, 0x0080 &&& 0x00c0) : take_other(1, 0, 1, 0);
-            (2, 1, 0x0060 &&& 0x00e0, _) : take_other(1, 0, 0, 0);
-            (2, 2, 0x0020 &&& 0x00a0, 0x800000 &&& 0x800020) : take_other(1, 0, 1, 15000);
-            (2, 2, 0x0020 &&& 0x00a0, 0x8000 &&& 0x8020) : take_other(1, 0, 1, 3000);
-            (2, 2, 0x0020 &&& 0x00a0, 0x0080 &&& 0x00a0) : take_other(1, 0, 1, 0);
-            (2, 2, 0x0020 &&& 0x00a0, _) : take_other(1, 0, 0, 0);
-            (2, 2, 0x00a0 &&& 0x00e0, 0x400000 &&& 0x400020) : take_other(1, 1, 1, 15000);
-            (2, 2, 0x00a0 &&& 0x00e0, 0x4000 &&& 0x4020) : take_other(1, 1, 1, 3000);
-            (2, 2, 0x00a0 &&& 0x00e0, 0x0040 &&& 0x0060) : take_other(1, 1, 1, 0);
-            (2, 2, 0x00a0 &&& 0x00e0, _) : take_other(1, 1, 0, 0);
-            (3, 0, 0x0080 &&& 0x00c0, 0x400000 &&& 0x400080) : take_other(1, 1, 1, 15000);
-            (3, 0, 0x0080 &&& 0x00c0, 0x4000 &&& 0x4080) : take_other(1, 1, 1, 3000);
-            (3, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1, 0);
-            (3, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0, 0);
-            (3, 0, 0x00c0 &&& 0x00e0, 0x200000 &&& 0x200080) : take_other(1, 2, 1, 15000);
-            (3, 0, 0x00c0 &&& 0x00e0, 0x2000 &&& 0x2080) : take_other(1, 2, 1, 3000);
-            (3, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1, 0);
-            (3, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0, 0);
-            (3, 0, 0x00e0 &&& 0x00f0, 0x100000 &&& 0x100080) : take_other(1, 3, 1, 15000);
-            (3, 0, 0x00e0 &&& 0x00f0, 0x1000 &&& 0x1080) : take_other(1, 3, 1, 3000);
-            (3, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1, 0);
-            (3, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0, 0);
-            (3, 1, 0x0040 &&& 0x0060, 0x200000 &&& 0x200040) : take_other(1, 2, 1, 15000);
-            (3, 1, 0x0040 &&& 0x0060, 0x2000 &&& 0x2040) : take_other(1, 2, 1, 3000);
-            (3, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1, 0);
-            (3, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0, 0);
-            (3, 1, 0x0060 &&& 0x0070, 0x100000 &&& 0x100040) : take_other(1, 3, 1, 15000);
-            (3, 1, 0x0060 &&& 0x0070, 0x1000 &&& 0x1040) : take_other(1, 3, 1, 3000);
-            (3, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1, 0);
-            (3, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0, 0);
-            (3, 1, 0x0070 &&& 0x00f0, 0x800000 &&& 0x800040) : take_other(1, 0, 1, 15000);
-            (3, 1, 0x0070 &&& 0x00f0, 0x8000 &&& 0x8040) : take_other(1, 0, 1, 3000);
-            (3, 1, 0x0070 &&& 0x00f0, 0x0080 &&& 0x00c0) : take_other(1, 0, 1, 0);
-            (3, 1, 0x0070 &&& 0x00f0, _) : take_other(1, 0, 0, 0);
-            (3, 2, 0x0020 &&& 0x0030, 0x100000 &&& 0x100020) : take_other(1, 3, 1, 15000);
-            (3, 2, 0x0020 &&& 0x0030, 0x1000 &&& 0x1020) : take_other(1, 3, 1, 3000);
-            (3, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1, 0);
-            (3, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0, 0);
-            (3, 2, 0x0030 &&& 0x00b0, 0x800000 &&& 0x800020) : take_other(1, 0, 1, 15000);
-            (3, 2, 0x0030 &&& 0x00b0, 0x8000 &&& 0x8020) : take_other(1, 0, 1, 3000);
-            (3, 2, 0x0030 &&& 0x00b0, 0x0080 &&& 0x00a0) : take_other(1, 0, 1, 0);
-            (3, 2, 0x0030 &&& 0x00b0, _) : take_other(1, 0, 0, 0);
-            (3, 2, 0x00b0 &&& 0x00f0, 0x400000 &&& 0x400020) : take_other(1, 1, 1, 15000);
-            (3, 2, 0x00b0 &&& 0x00f0, 0x4000 &&& 0x4020) : take_other(1, 1, 1, 3000);
-            (3, 2, 0x00b0 &&& 0x00f0, 0x0040 &&& 0x0060) : take_other(1, 1, 1, 0);
-            (3, 2, 0x00b0 &&& 0x00f0, _) : take_other(1, 1, 0, 0);
-            (3, 3, 0x0010 &&& 0x0090, 0x800000 &&& 0x800010) : take_other(1, 0, 1, 15000);
-            (3, 3, 0x0010 &&& 0x0090, 0x8000 &&& 0x8010) : take_other(1, 0, 1, 3000);
-            (3, 3, 0x0010 &&& 0x0090, 0x0080 &&& 0x0090) : take_other(1, 0, 1, 0);
-            (3, 3, 0x0010 &&& 0x0090, _) : take_other(1, 0, 0, 0);
-            (3, 3, 0x0090 &&& 0x00d0, 0x400000 &&& 0x400010) : take_other(1, 1, 1, 15000);
-            (3, 3, 0x0090 &&& 0x00d0, 0x4000 &&& 0x4010) : take_other(1, 1, 1, 3000);
-            (3, 3, 0x0090 &&& 0x00d0, 0x0040 &&& 0x0050) : take_other(1, 1, 1, 0);
-            (3, 3, 0x0090 &&& 0x00d0, _) : take_other(1, 1, 0, 0);
-            (3, 3, 0x00d0 &&& 0x00f0, 0x200000 &&& 0x200010) : take_other(1, 2, 1, 15000);
-            (3, 3, 0x00d0 &&& 0x00f0, 0x2000 &&& 0x2010) : take_other(1, 2, 1, 3000);
-            (3, 3, 0x00d0 &&& 0x00f0, 0x0020 &&& 0x0030) : take_other(1, 2, 1, 0);
-            (3, 3, 0x00d0 &&& 0x00f0, _) : take_other(1, 2, 0, 0);
-            (4, 0, 0x0080 &&& 0x00c0, 0x400000 &&& 0x400080) : take_other(1, 1, 1, 15000);
-            (4, 0, 0x0080 &&& 0x00c0, 0x4000 &&& 0x4080) : take_other(1, 1, 1, 3000);
-            (4, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1, 0);
-            (4, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0, 0);
-            (4, 0, 0x00c0 &&& 0x00e0, 0x200000 &&& 0x200080) : take_other(1, 2, 1, 15000);
-            (4, 0, 0x00c0 &&& 0x00e0, 0x2000 &&& 0x2080) : take_other(1, 2, 1, 3000);
-            (4, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1, 0);
-            (4, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0, 0);
-            (4, 0, 0x00e0 &&& 0x00f0, 0x100000 &&& 0x100080) : take_other(1, 3, 1, 15000);
-            (4, 0, 0x00e0 &&& 0x00f0, 0x1000 &&& 0x1080) : take_other(1, 3, 1, 3000);
-            (4, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1, 0);
-            (4, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0, 0);
-            (4, 0, 0x00f0 &&& 0x00f8, 0x80000 &&& 0x80080) : take_other(1, 4, 1, 15000);
-            (4, 0, 0x00f0 &&& 0x00f8, 0x0800 &&& 0x0880) : take_other(1, 4, 1, 3000);
-            (4, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1, 0);
-            (4, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0, 0);
-            (4, 1, 0x0040 &&& 0x0060, 0x200000 &&& 0x200040) : take_other(1, 2, 1, 15000);
-            (4, 1, 0x0040 &&& 0x0060, 0x2000 &&& 0x2040) : take_other(1, 2, 1, 3000);
-            (4, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1, 0);
-            (4, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0, 0);
-            (4, 1, 0x0060 &&& 0x0070, 0x100000 &&& 0x100040) : take_other(1, 3, 1, 15000);
-            (4, 1, 0x0060 &&& 0x0070, 0x1000 &&& 0x1040) : take_other(1, 3, 1, 3000);
-            (4, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1, 0);
-            (4, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0, 0);
-            (4, 1, 0x0070 &&& 0x0078, 0x80000 &&& 0x80040) : take_other(1, 4, 1, 15000);
-            (4, 1, 0x0070 &&& 0x0078, 0x0800 &&& 0x0840) : take_other(1, 4, 1, 3000);
-            (4, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1, 0);
-            (4, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0, 0);
-            (4, 1, 0x0078 &&& 0x00f8, 0x800000 &&& 0x800040) : take_other(1, 0, 1, 15000);
-            (4, 1, 0x0078 &&& 0x00f8, 0x8000 &&& 0x8040) : take_other(1, 0, 1, 3000);
-            (4, 1, 0x0078 &&& 0x00f8, 0x0080 &&& 0x00c0) : take_other(1, 0, 1, 0);
-            (4, 1, 0x0078 &&& 0x00f8, _) : take_other(1, 0, 0, 0);
-            (4, 2, 0x0020 &&& 0x0030, 0x100000 &&& 0x100020) : take_other(1, 3, 1, 15000);
-            (4, 2, 0x0020 &&& 0x0030, 0x1000 &&& 0x1020) : take_other(1, 3, 1, 3000);
-            (4, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1, 0);
-            (4, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0, 0);
-            (4, 2, 0x0030 &&& 0x0038, 0x80000 &&& 0x80020) : take_other(1, 4, 1, 15000);
-            (4, 2, 0x0030 &&& 0x0038, 0x0800 &&& 0x0820) : take_other(1, 4, 1, 3000);
-            (4, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1, 0);
-            (4, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0, 0);
-            (4, 2, 0x0038 &&& 0x00b8, 0x800000 &&& 0x800020) : take_other(1, 0, 1, 15000);
-            (4, 2, 0x0038 &&& 0x00b8, 0x8000 &&& 0x8020) : take_other(1, 0, 1, 3000);
-            (4, 2, 0x0038 &&& 0x00b8, 0x0080 &&& 0x00a0) : take_other(1, 0, 1, 0);
-            (4, 2, 0x0038 &&& 0x00b8, _) : take_other(1, 0, 0, 0);
-            (4, 2, 0x00b8 &&& 0x00f8, 0x400000 &&& 0x400020) : take_other(1, 1, 1, 15000);
-            (4, 2, 0x00b8 &&& 0x00f8, 0x4000 &&& 0x4020) : take_other(1, 1, 1, 3000);
-            (4, 2, 0x00b8 &&& 0x00f8, 0x0040 &&& 0x0060) : take_other(1, 1, 1, 0);
-            (4, 2, 0x00b8 &&& 0x00f8, _) : take_other(1, 1, 0, 0);
-            (4, 3, 0x0010 &&& 0x0018, 0x80000 &&& 0x80010) : take_other(1, 4, 1, 15000);
-            (4, 3, 0x0010 &&& 0x0018, 0x0800 &&& 0x0810) : take_other(1, 4, 1, 3000);
-            (4, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1, 0);
-            (4, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0, 0);
-            (4, 3, 0x0018 &&& 0x0098, 0x800000 &&& 0x800010) : take_other(1, 0, 1, 15000);
-            (4, 3, 0x0018 &&& 0x0098, 0x8000 &&& 0x8010) : take_other(1, 0, 1, 3000);
-            (4, 3, 0x0018 &&& 0x0098, 0x0080 &&& 0x0090) : take_other(1, 0, 1, 0);
-            (4, 3, 0x0018 &&& 0x0098, _) : take_other(1, 0, 0, 0);
-            (4, 3, 0x0098 &&& 0x00d8, 0x400000 &&& 0x400010) : take_other(1, 1, 1, 15000);
-            (4, 3, 0x0098 &&& 0x00d8, 0x4000 &&& 0x4010) : take_other(1, 1, 1, 3000);
-            (4, 3, 0x0098 &&& 0x00d8, 0x0040 &&& 0x0050) : take_other(1, 1, 1, 0);
-            (4, 3, 0x0098 &&& 0x00d8, _) : take_other(1, 1, 0, 0);
-            (4, 3, 0x00d8 &&& 0x00f8, 0x200000 &&& 0x200010) : take_other(1, 2, 1, 15000);
-            (4, 3, 0x00d8 &&& 0x00f8, 0x2000 &&& 0x2010) : take_other(1, 2, 1, 3000);
-            (4, 3, 0x00d8 &&& 0x00f8, 0x0020 &&& 0x0030) : take_other(1, 2, 1, 0);
-            (4, 3, 0x00d8 &&& 0x00f8, _) : take_other(1, 2, 0, 0);
-            (4, 4, 0x0008 &&& 0x0088, 0x800000 &&& 0x800008) : take_other(1, 0, 1, 15000);
-            (4, 4, 0x0008 &&& 0x0088, 0x8000 &&& 0x8008) : take_other(1, 0, 1, 3000);
-            (4, 4, 0x0008 &&& 0x0088, 0x0080 &&& 0x0088) : take_other(1, 0, 1, 0);
-            (4, 4, 0x0008 &&& 0x0088, _) : take_other(1, 0, 0, 0);
-            (4, 4, 0x0088 &&& 0x00c8, 0x400000 &&& 0x400008) : take_other(1, 1, 1, 15000);
-            (4, 4, 0x0088 &&& 0x00c8, 0x4000 &&& 0x4008) : take_other(1, 1, 1, 3000);
-            (4, 4, 0x0088 &&& 0x00c8, 0x0040 &&& 0x0048) : take_other(1, 1, 1, 0);
-            (4, 4, 0x0088 &&& 0x00c8, _) : take_other(1, 1, 0, 0);
-            (4, 4, 0x00c8 &&& 0x00e8, 0x200000 &&& 0x200008) : take_other(1, 2, 1, 15000);
-            (4, 4, 0x00c8 &&& 0x00e8, 0x2000 &&& 0x2008) : take_other(1, 2, 1, 3000);
-            (4, 4, 0x00c8 &&& 0x00e8, 0x0020 &&& 0x0028) : take_other(1, 2, 1, 0);
-            (4, 4, 0x00c8 &&& 0x00e8, _) : take_other(1, 2, 0, 0);
-            (4, 4, 0x00e8 &&& 0x00f8, 0x100000 &&& 0x100008) : take_other(1, 3, 1, 15000);
-            (4, 4, 0x00e8 &&& 0x00f8, 0x1000 &&& 0x1008) : take_other(1, 3, 1, 3000);
-            (4, 4, 0x00e8 &&& 0x00f8, 0x0010 &&& 0x0018) : take_other(1, 3, 1, 0);
-            (4, 4, 0x00e8 &&& 0x00f8, _) : take_other(1, 3, 0, 0);
-            (5, 0, 0x0080 &&& 0x00c0, 0x400000 &&& 0x400080) : take_other(1, 1, 1, 15000);
-            (5, 0, 0x0080 &&& 0x00c0, 0x4000 &&& 0x4080) : take_other(1, 1, 1, 3000);
-            (5, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1, 0);
-            (5, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0, 0);
-            (5, 0, 0x00c0 &&& 0x00e0, 0x200000 &&& 0x200080) : take_other(1, 2, 1, 15000);
-            (5, 0, 0x00c0 &&& 0x00e0, 0x2000 &&& 0x2080) : take_other(1, 2, 1, 3000);
-            (5, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1, 0);
-            (5, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0, 0);
-            (5, 0, 0x00e0 &&& 0x00f0, 0x100000 &&& 0x100080) : take_other(1, 3, 1, 15000);
-            (5, 0, 0x00e0 &&& 0x00f0, 0x1000 &&& 0x1080) : take_other(1, 3, 1, 3000);
-            (5, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1, 0);
-            (5, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0, 0);
-            (5, 0, 0x00f0 &&& 0x00f8, 0x80000 &&& 0x80080) : take_other(1, 4, 1, 15000);
-            (5, 0, 0x00f0 &&& 0x00f8, 0x0800 &&& 0x0880) : take_other(1, 4, 1, 3000);
-            (5, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1, 0);
-            (5, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0, 0);
-            (5, 0, 0x00f8 &&& 0x00fc, 0x40000 &&& 0x40080) : take_other(1, 5, 1, 15000);
-            (5, 0, 0x00f8 &&& 0x00fc, 0x0400 &&& 0x0480) : take_other(1, 5, 1, 3000);
-            (5, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : take_other(1, 5, 1, 0);
-            (5, 0, 0x00f8 &&& 0x00fc, _) : take_other(1, 5, 0, 0);
-            (5, 1, 0x0040 &&& 0x0060, 0x200000 &&& 0x200040) : take_other(1, 2, 1, 15000);
-            (5, 1, 0x0040 &&& 0x0060, 0x2000 &&& 0x2040) : take_other(1, 2, 1, 3000);
-            (5, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1, 0);
-            (5, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0, 0);
-            (5, 1, 0x0060 &&& 0x0070, 0x100000 &&& 0x100040) : take_other(1, 3, 1, 15000);
-            (5, 1, 0x0060 &&& 0x0070, 0x1000 &&& 0x1040) : take_other(1, 3, 1, 3000);
-            (5, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1, 0);
-            (5, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0, 0);
-            (5, 1, 0x0070 &&& 0x0078, 0x80000 &&& 0x80040) : take_other(1, 4, 1, 15000);
-            (5, 1, 0x0070 &&& 0x0078, 0x0800 &&& 0x0840) : take_other(1, 4, 1, 3000);
-            (5, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1, 0);
-            (5, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0, 0);
-            (5, 1, 0x0078 &&& 0x007c, 0x40000 &&& 0x40040) : take_other(1, 5, 1, 15000);
-            (5, 1, 0x0078 &&& 0x007c, 0x0400 &&& 0x0440) : take_other(1, 5, 1, 3000);
-            (5, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : take_other(1, 5, 1, 0);
-            (5, 1, 0x0078 &&& 0x007c, _) : take_other(1, 5, 0, 0);
-            (5, 1, 0x007c &&& 0x00fc, 0x800000 &&& 0x800040) : take_other(1, 0, 1, 15000);
-            (5, 1, 0x007c &&& 0x00fc, 0x8000 &&& 0x8040) : take_other(1, 0, 1, 3000);
-            (5, 1, 0x007c &&& 0x00fc, 0x0080 &&& 0x00c0) : take_other(1, 0, 1, 0);
-            (5, 1, 0x007c &&& 0x00fc, _) : take_other(1, 0, 0, 0);
-            (5, 2, 0x0020 &&& 0x0030, 0x100000 &&& 0x100020) : take_other(1, 3, 1, 15000);
-            (5, 2, 0x0020 &&& 0x0030, 0x1000 &&& 0x1020) : take_other(1, 3, 1, 3000);
-            (5, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1, 0);
-            (5, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0, 0);
-            (5, 2, 0x0030 &&& 0x0038, 0x80000 &&& 0x80020) : take_other(1, 4, 1, 15000);
-            (5, 2, 0x0030 &&& 0x0038, 0x0800 &&& 0x0820) : take_other(1, 4, 1, 3000);
-            (5, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1, 0);
-            (5, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0, 0);
-            (5, 2, 0x0038 &&& 0x003c, 0x40000 &&& 0x40020) : take_other(1, 5, 1, 15000);
-            (5, 2, 0x0038 &&& 0x003c, 0x0400 &&& 0x0420) : take_other(1, 5, 1, 3000);
-            (5, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : take_other(1, 5, 1, 0);
-            (5, 2, 0x0038 &&& 0x003c, _) : take_other(1, 5, 0, 0);
-            (5, 2, 0x003c &&& 0x00bc, 0x800000 &&& 0x800020) : take_other(1, 0, 1, 15000);
-            (5, 2, 0x003c &&& 0x00bc, 0x8000 &&& 0x8020) : take_other(1, 0, 1, 3000);
-            (5, 2, 0x003c &&& 0x00bc, 0x0080 &&& 0x00a0) : take_other(1, 0, 1, 0);
-            (5, 2, 0x003c &&& 0x00bc, _) : take_other(1, 0, 0, 0);
-            (5, 2, 0x00bc &&& 0x00fc, 0x400000 &&& 0x400020) : take_other(1, 1, 1, 15000);
-            (5, 2, 0x00bc &&& 0x00fc, 0x4000 &&& 0x4020) : take_other(1, 1, 1, 3000);
-            (5, 2, 0x00bc &&& 0x00fc, 0x0040 &&& 0x0060) : take_other(1, 1, 1, 0);
-            (5, 2, 0x00bc &&& 0x00fc, _) : take_other(1, 1, 0, 0);
-            (5, 3, 0x0010 &&& 0x0018, 0x80000 &&& 0x80010) : take_other(1, 4, 1, 15000);
-            (5, 3, 0x0010 &&& 0x0018, 0x0800 &&& 0x0810) : take_other(1, 4, 1, 3000);
-            (5, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1, 0);
-            (5, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0, 0);
-            (5, 3, 0x0018 &&& 0x001c, 0x40000 &&& 0x40010) : take_other(1, 5, 1, 15000);
-            (5, 3, 0x0018 &&& 0x001c, 0x0400 &&& 0x0410) : take_other(1, 5, 1, 3000);
-            (5, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : take_other(1, 5, 1, 0);
-            (5, 3, 0x0018 &&& 0x001c, _) : take_other(1, 5, 0, 0);
-            (5, 3, 0x001c &&& 0x009c, 0x800000 &&& 0x800010) : take_other(1, 0, 1, 15000);
-            (5, 3, 0x001c &&& 0x009c, 0x8000 &&& 0x8010) : take_other(1, 0, 1, 3000);
-            (5, 3, 0x001c &&& 0x009c, 0x0080 &&& 0x0090) : take_other(1, 0, 1, 0);
-            (5, 3, 0x001c &&& 0x009c, _) : take_other(1, 0, 0, 0);
-            (5, 3, 0x009c &&& 0x00dc, 0x400000 &&& 0x400010) : take_other(1, 1, 1, 15000);
-            (5, 3, 0x009c &&& 0x00dc, 0x4000 &&& 0x4010) : take_other(1, 1, 1, 3000);
-            (5, 3, 0x009c &&& 0x00dc, 0x0040 &&& 0x0050) : take_other(1, 1, 1, 0);
-            (5, 3, 0x009c &&& 0x00dc, _) : take_other(1, 1, 0, 0);
-            (5, 3, 0x00dc &&& 0x00fc, 0x200000 &&& 0x200010) : take_other(1, 2, 1, 15000);
-            (5, 3, 0x00dc &&& 0x00fc, 0x2000 &&& 0x2010) : take_other(1, 2, 1, 3000);
-            (5, 3, 0x00dc &&& 0x00fc, 0x0020 &&& 0x0030) : take_other(1, 2, 1, 0);
-            (5, 3, 0x00dc &&& 0x00fc, _) : take_other(1, 2, 0, 0);
-            (5, 4, 0x0008 &&& 0x000c, 0x40000 &&& 0x40008) : take_other(1, 5, 1, 15000);
-            (5, 4, 0x0008 &&& 0x000c, 0x0400 &&& 0x0408) : take_other(1, 5, 1, 3000);
-            (5, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : take_other(1, 5, 1, 0);
-            (5, 4, 0x0008 &&& 0x000c, _) : take_other(1, 5, 0, 0);
-            (5, 4, 0x000c &&& 0x008c, 0x800000 &&& 0x800008) : take_other(1, 0, 1, 15000);
-            (5, 4, 0x000c &&& 0x008c, 0x8000 &&& 0x8008) : take_other(1, 0, 1, 3000);
-            (5, 4, 0x000c &&& 0x008c, 0x0080 &&& 0x0088) : take_other(1, 0, 1, 0);
-            (5, 4, 0x000c &&& 0x008c, _) : take_other(1, 0, 0, 0);
-            (5, 4, 0x008c &&& 0x00cc, 0x400000 &&& 0x400008) : take_other(1, 1, 1, 15000);
-            (5, 4, 0x008c &&& 0x00cc, 0x4000 &&& 0x4008) : take_other(1, 1, 1, 3000);
-            (5, 4, 0x008c &&& 0x00cc, 0x0040 &&& 0x0048) : take_other(1, 1, 1, 0);
-            (5, 4, 0x008c &&& 0x00cc, _) : take_other(1, 1, 0, 0);
-            (5, 4, 0x00cc &&& 0x00ec, 0x200000 &&& 0x200008) : take_other(1, 2, 1, 15000);
-            (5, 4, 0x00cc &&& 0x00ec, 0x2000 &&& 0x2008) : take_other(1, 2, 1, 3000);
-            (5, 4, 0x00cc &&& 0x00ec, 0x0020 &&& 0x0028) : take_other(1, 2, 1, 0);
-            (5, 4, 0x00cc &&& 0x00ec, _) : take_other(1, 2, 0, 0);
-            (5, 4, 0x00ec &&& 0x00fc, 0x100000 &&& 0x100008) : take_other(1, 3, 1, 15000);
-            (5, 4, 0x00ec &&& 0x00fc, 0x1000 &&& 0x1008) : take_other(1, 3, 1, 3000);
-            (5, 4, 0x00ec &&& 0x00fc, 0x0010 &&& 0x0018) : take_other(1, 3, 1, 0);
-            (5, 4, 0x00ec &&& 0x00fc, _) : take_other(1, 3, 0, 0);
-            (5, 5, 0x0004 &&& 0x0084, 0x800000 &&& 0x800004) : take_other(1, 0, 1, 15000);
-            (5, 5, 0x0004 &&& 0x0084, 0x8000 &&& 0x8004) : take_other(1, 0, 1, 3000);
-            (5, 5, 0x0004 &&& 0x0084, 0x0080 &&& 0x0084) : take_other(1, 0, 1, 0);
-            (5, 5, 0x0004 &&& 0x0084, _) : take_other(1, 0, 0, 0);
-            (5, 5, 0x0084 &&& 0x00c4, 0x400000 &&& 0x400004) : take_other(1, 1, 1, 15000);
-            (5, 5, 0x0084 &&& 0x00c4, 0x4000 &&& 0x4004) : take_other(1, 1, 1, 3000);
-            (5, 5, 0x0084 &&& 0x00c4, 0x0040 &&& 0x0044) : take_other(1, 1, 1, 0);
-            (5, 5, 0x0084 &&& 0x00c4, _) : take_other(1, 1, 0, 0);
-            (5, 5, 0x00c4 &&& 0x00e4, 0x200000 &&& 0x200004) : take_other(1, 2, 1, 15000);
-            (5, 5, 0x00c4 &&& 0x00e4, 0x2000 &&& 0x2004) : take_other(1, 2, 1, 3000);
-            (5, 5, 0x00c4 &&& 0x00e4, 0x0020 &&& 0x0024) : take_other(1, 2, 1, 0);
-            (5, 5, 0x00c4 &&& 0x00e4, _) : take_other(1, 2, 0, 0);
-            (5, 5, 0x00e4 &&& 0x00f4, 0x100000 &&& 0x100004) : take_other(1, 3, 1, 15000);
-            (5, 5, 0x00e4 &&& 0x00f4, 0x1000 &&& 0x1004) : take_other(1, 3, 1, 3000);
-            (5, 5, 0x00e4 &&& 0x00f4, 0x0010 &&& 0x0014) : take_other(1, 3, 1, 0);
-            (5, 5, 0x00e4 &&& 0x00f4, _) : take_other(1, 3, 0, 0);
-            (5, 5, 0x00f4 &&& 0x00fc, 0x80000 &&& 0x80004) : take_other(1, 4, 1, 15000);
-            (5, 5, 0x00f4 &&& 0x00fc, 0x0800 &&& 0x0804) : take_other(1, 4, 1, 3000);
-            (5, 5, 0x00f4 &&& 0x00fc, 0x0008 &&& 0x000c) : take_other(1, 4, 1, 0);
-            (5, 5, 0x00f4 &&& 0x00fc, _) : take_other(1, 4, 0, 0);
-            (6, 0, 0x0080 &&& 0x00c0, 0x400000 &&& 0x400080) : take_other(1, 1, 1, 15000);
-            (6, 0, 0x0080 &&& 0x00c0, 0x4000 &&& 0x4080) : take_other(1, 1, 1, 3000);
-            (6, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1, 0);
-            (6, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0, 0);
-            (6, 0, 0x00c0 &&& 0x00e0, 0x200000 &&& 0x200080) : take_other(1, 2, 1, 15000);
-            (6, 0, 0x00c0 &&& 0x00e0, 0x2000 &&& 0x2080) : take_other(1, 2, 1, 3000);
-            (6, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1, 0);
-            (6, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0, 0);
-            (6, 0, 0x00e0 &&& 0x00f0, 0x100000 &&& 0x100080) : take_other(1, 3, 1, 15000);
-            (6, 0, 0x00e0 &&& 0x00f0, 0x1000 &&& 0x1080) : take_other(1, 3, 1, 3000);
-            (6, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1, 0);
-            (6, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0, 0);
-            (6, 0, 0x00f0 &&& 0x00f8, 0x80000 &&& 0x80080) : take_other(1, 4, 1, 15000);
-            (6, 0, 0x00f0 &&& 0x00f8, 0x0800 &&& 0x0880) : take_other(1, 4, 1, 3000);
-            (6, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1, 0);
-            (6, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0, 0);
-            (6, 0, 0x00f8 &&& 0x00fc, 0x40000 &&& 0x40080) : take_other(1, 5, 1, 15000);
-            (6, 0, 0x00f8 &&& 0x00fc, 0x0400 &&& 0x0480) : take_other(1, 5, 1, 3000);
-            (6, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : take_other(1, 5, 1, 0);
-            (6, 0, 0x00f8 &&& 0x00fc, _) : take_other(1, 5, 0, 0);
-            (6, 0, 0x00fc &&& 0x00fe, 0x20000 &&& 0x20080) : take_other(1, 6, 1, 15000);
-            (6, 0, 0x00fc &&& 0x00fe, 0x0200 &&& 0x0280) : take_other(1, 6, 1, 3000);
-            (6, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : take_other(1, 6, 1, 0);
-            (6, 0, 0x00fc &&& 0x00fe, _) : take_other(1, 6, 0, 0);
-            (6, 1, 0x0040 &&& 0x0060, 0x200000 &&& 0x200040) : take_other(1, 2, 1, 15000);
-            (6, 1, 0x0040 &&& 0x0060, 0x2000 &&& 0x2040) : take_other(1, 2, 1, 3000);
-            (6, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1, 0);
-            (6, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0, 0);
-            (6, 1, 0x0060 &&& 0x0070, 0x100000 &&& 0x100040) : take_other(1, 3, 1, 15000);
-            (6, 1, 0x0060 &&& 0x0070, 0x1000 &&& 0x1040) : take_other(1, 3, 1, 3000);
-            (6, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1, 0);
-            (6, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0, 0);
-            (6, 1, 0x0070 &&& 0x0078, 0x80000 &&& 0x80040) : take_other(1, 4, 1, 15000);
-            (6, 1, 0x0070 &&& 0x0078, 0x0800 &&& 0x0840) : take_other(1, 4, 1, 3000);
-            (6, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1, 0);
-            (6, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0, 0);
-            (6, 1, 0x0078 &&& 0x007c, 0x40000 &&& 0x40040) : take_other(1, 5, 1, 15000);
-            (6, 1, 0x0078 &&& 0x007c, 0x0400 &&& 0x0440) : take_other(1, 5, 1, 3000);
-            (6, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : take_other(1, 5, 1, 0);
-            (6, 1, 0x0078 &&& 0x007c, _) : take_other(1, 5, 0, 0);
-            (6, 1, 0x007c &&& 0x007e, 0x20000 &&& 0x20040) : take_other(1, 6, 1, 15000);
-            (6, 1, 0x007c &&& 0x007e, 0x0200 &&& 0x0240) : take_other(1, 6, 1, 3000);
-            (6, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : take_other(1, 6, 1, 0);
-            (6, 1, 0x007c &&& 0x007e, _) : take_other(1, 6, 0, 0);
-            (6, 1, 0x007e &&& 0x00fe, 0x800000 &&& 0x800040) : take_other(1, 0, 1, 15000);
-            (6, 1, 0x007e &&& 0x00fe, 0x8000 &&& 0x8040) : take_other(1, 0, 1, 3000);
-            (6, 1, 0x007e &&& 0x00fe, 0x0080 &&& 0x00c0) : take_other(1, 0, 1, 0);
-            (6, 1, 0x007e &&& 0x00fe, _) : take_other(1, 0, 0, 0);
-            (6, 2, 0x0020 &&& 0x0030, 0x100000 &&& 0x100020) : take_other(1, 3, 1, 15000);
-            (6, 2, 0x0020 &&& 0x0030, 0x1000 &&& 0x1020) : take_other(1, 3, 1, 3000);
-            (6, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1, 0);
-            (6, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0, 0);
-            (6, 2, 0x0030 &&& 0x0038, 0x80000 &&& 0x80020) : take_other(1, 4, 1, 15000);
-            (6, 2, 0x0030 &&& 0x0038, 0x0800 &&& 0x0820) : take_other(1, 4, 1, 3000);
-            (6, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1, 0);
-            (6, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0, 0);
-            (6, 2, 0x0038 &&& 0x003c, 0x40000 &&& 0x40020) : take_other(1, 5, 1, 15000);
-            (6, 2, 0x0038 &&& 0x003c, 0x0400 &&& 0x0420) : take_other(1, 5, 1, 3000);
-            (6, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : take_other(1, 5, 1, 0);
-            (6, 2, 0x0038 &&& 0x003c, _) : take_other(1, 5, 0, 0);
-            (6, 2, 0x003c &&& 0x003e, 0x20000 &&& 0x20020) : take_other(1, 6, 1, 15000);
-            (6, 2, 0x003c &&& 0x003e, 0x0200 &&& 0x0220) : take_other(1, 6, 1, 3000);
-            (6, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : take_other(1, 6, 1, 0);
-            (6, 2, 0x003c &&& 0x003e, _) : take_other(1, 6, 0, 0);
-            (6, 2, 0x003e &&& 0x00be, 0x800000 &&& 0x800020) : take_other(1, 0, 1, 15000);
-            (6, 2, 0x003e &&& 0x00be, 0x8000 &&& 0x8020) : take_other(1, 0, 1, 3000);
-            (6, 2, 0x003e &&& 0x00be, 0x0080 &&& 0x00a0) : take_other(1, 0, 1, 0);
-            (6, 2, 0x003e &&& 0x00be, _) : take_other(1, 0, 0, 0);
-            (6, 2, 0x00be &&& 0x00fe, 0x400000 &&& 0x400020) : take_other(1, 1, 1, 15000);
-            (6, 2, 0x00be &&& 0x00fe, 0x4000 &&& 0x4020) : take_other(1, 1, 1, 3000);
-            (6, 2, 0x00be &&& 0x00fe, 0x0040 &&& 0x0060) : take_other(1, 1, 1, 0);
-            (6, 2, 0x00be &&& 0x00fe, _) : take_other(1, 1, 0, 0);
-            (6, 3, 0x0010 &&& 0x0018, 0x80000 &&& 0x80010) : take_other(1, 4, 1, 15000);
-            (6, 3, 0x0010 &&& 0x0018, 0x0800 &&& 0x0810) : take_other(1, 4, 1, 3000);
-            (6, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1, 0);
-            (6, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0, 0);
-            (6, 3, 0x0018 &&& 0x001c, 0x40000 &&& 0x40010) : take_other(1, 5, 1, 15000);
-            (6, 3, 0x0018 &&& 0x001c, 0x0400 &&& 0x0410) : take_other(1, 5, 1, 3000);
-            (6, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : take_other(1, 5, 1, 0);
-            (6, 3, 0x0018 &&& 0x001c, _) : take_other(1, 5, 0, 0);
-            (6, 3, 0x001c &&& 0x001e, 0x20000 &&& 0x20010) : take_other(1, 6, 1, 15000);
-            (6, 3, 0x001c &&& 0x001e, 0x0200 &&& 0x0210) : take_other(1, 6, 1, 3000);
-            (6, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : take_other(1, 6, 1, 0);
-            (6, 3, 0x001c &&& 0x001e, _) : take_other(1, 6, 0, 0);
-            (6, 3, 0x001e &&& 0x009e, 0x800000 &&& 0x800010) : take_other(1, 0, 1, 15000);
-            (6, 3, 0x001e &&& 0x009e, 0x8000 &&& 0x8010) : take_other(1, 0, 1, 3000);
-            (6, 3, 0x001e &&& 0x009e, 0x0080 &&& 0x0090) : take_other(1, 0, 1, 0);
-            (6, 3, 0x001e &&& 0x009e, _) : take_other(1, 0, 0, 0);
-            (6, 3, 0x009e &&& 0x00de, 0x400000 &&& 0x400010) : take_other(1, 1, 1, 15000);
-            (6, 3, 0x009e &&& 0x00de, 0x4000 &&& 0x4010) : take_other(1, 1, 1, 3000);
-            (6, 3, 0x009e &&& 0x00de, 0x0040 &&& 0x0050) : take_other(1, 1, 1, 0);
-            (6, 3, 0x009e &&& 0x00de, _) : take_other(1, 1, 0, 0);
-            (6, 3, 0x00de &&& 0x00fe, 0x200000 &&& 0x200010) : take_other(1, 2, 1, 15000);
-            (6, 3, 0x00de &&& 0x00fe, 0x2000 &&& 0x2010) : take_other(1, 2, 1, 3000);
-            (6, 3, 0x00de &&& 0x00fe, 0x0020 &&& 0x0030) : take_other(1, 2, 1, 0);
-            (6, 3, 0x00de &&& 0x00fe, _) : take_other(1, 2, 0, 0);
-            (6, 4, 0x0008 &&& 0x000c, 0x40000 &&& 0x40008) : take_other(1, 5, 1, 15000);
-            (6, 4, 0x0008 &&& 0x000c, 0x0400 &&& 0x0408) : take_other(1, 5, 1, 3000);
-            (6, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : take_other(1, 5, 1, 0);
-            (6, 4, 0x0008 &&& 0x000c, _) : take_other(1, 5, 0, 0);
-            (6, 4, 0x000c &&& 0x000e, 0x20000 &&& 0x20008) : take_other(1, 6, 1, 15000);
-            (6, 4, 0x000c &&& 0x000e, 0x0200 &&& 0x0208) : take_other(1, 6, 1, 3000);
-            (6, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : take_other(1, 6, 1, 0);
-            (6, 4, 0x000c &&& 0x000e, _) : take_other(1, 6, 0, 0);
-            (6, 4, 0x000e &&& 0x008e, 0x800000 &&& 0x800008) : take_other(1, 0, 1, 15000);
-            (6, 4, 0x000e &&& 0x008e, 0x8000 &&& 0x8008) : take_other(1, 0, 1, 3000);
-            (6, 4, 0x000e &&& 0x008e, 0x0080 &&& 0x0088) : take_other(1, 0, 1, 0);
-            (6, 4, 0x000e &&& 0x008e, _) : take_other(1, 0, 0, 0);
-            (6, 4, 0x008e &&& 0x00ce, 0x400000 &&& 0x400008) : take_other(1, 1, 1, 15000);
-            (6, 4, 0x008e &&& 0x00ce, 0x4000 &&& 0x4008) : take_other(1, 1, 1, 3000);
-            (6, 4, 0x008e &&& 0x00ce, 0x0040 &&& 0x0048) : take_other(1, 1, 1, 0);
-            (6, 4, 0x008e &&& 0x00ce, _) : take_other(1, 1, 0, 0);
-            (6, 4, 0x00ce &&& 0x00ee, 0x200000 &&& 0x200008) : take_other(1, 2, 1, 15000);
-            (6, 4, 0x00ce &&& 0x00ee, 0x2000 &&& 0x2008) : take_other(1, 2, 1, 3000);
-            (6, 4, 0x00ce &&& 0x00ee, 0x0020 &&& 0x0028) : take_other(1, 2, 1, 0);
-            (6, 4, 0x00ce &&& 0x00ee, _) : take_other(1, 2, 0, 0);
-            (6, 4, 0x00ee &&& 0x00fe, 0x100000 &&& 0x100008) : take_other(1, 3, 1, 15000);
-            (6, 4, 0x00ee &&& 0x00fe, 0x1000 &&& 0x1008) : take_other(1, 3, 1, 3000);
-            (6, 4, 0x00ee &&& 0x00fe, 0x0010 &&& 0x0018) : take_other(1, 3, 1, 0);
-            (6, 4, 0x00ee &&& 0x00fe, _) : take_other(1, 3, 0, 0);
-            (6, 5, 0x0004 &&& 0x0006, 0x20000 &&& 0x20004) : take_other(1, 6, 1, 15000);
-            (6, 5, 0x0004 &&& 0x0006, 0x0200 &&& 0x0204) : take_other(1, 6, 1, 3000);
-            (6, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : take_other(1, 6, 1, 0);
-            (6, 5, 0x0004 &&& 0x0006, _) : take_other(1, 6, 0, 0);
-            (6, 5, 0x0006 &&& 0x0086, 0x800000 &&& 0x800004) : take_other(1, 0, 1, 15000);
-            (6, 5, 0x0006 &&& 0x0086, 0x8000 &&& 0x8004) : take_other(1, 0, 1, 3000);
-            (6, 5, 0x0006 &&& 0x0086, 0x0080 &&& 0x0084) : take_other(1, 0, 1, 0);
-            (6, 5, 0x0006 &&& 0x0086, _) : take_other(1, 0, 0, 0);
-            (6, 5, 0x0086 &&& 0x00c6, 0x400000 &&& 0x400004) : take_other(1, 1, 1, 15000);
-            (6, 5, 0x0086 &&& 0x00c6, 0x4000 &&& 0x4004) : take_other(1, 1, 1, 3000);
-            (6, 5, 0x0086 &&& 0x00c6, 0x0040 &&& 0x0044) : take_other(1, 1, 1, 0);
-            (6, 5, 0x0086 &&& 0x00c6, _) : take_other(1, 1, 0, 0);
-            (6, 5, 0x00c6 &&& 0x00e6, 0x200000 &&& 0x200004) : take_other(1, 2, 1, 15000);
-            (6, 5, 0x00c6 &&& 0x00e6, 0x2000 &&& 0x2004) : take_other(1, 2, 1, 3000);
-            (6, 5, 0x00c6 &&& 0x00e6, 0x0020 &&& 0x0024) : take_other(1, 2, 1, 0);
-            (6, 5, 0x00c6 &&& 0x00e6, _) : take_other(1, 2, 0, 0);
-            (6, 5, 0x00e6 &&& 0x00f6, 0x100000 &&& 0x100004) : take_other(1, 3, 1, 15000);
-            (6, 5, 0x00e6 &&& 0x00f6, 0x1000 &&& 0x1004) : take_other(1, 3, 1, 3000);
-            (6, 5, 0x00e6 &&& 0x00f6, 0x0010 &&& 0x0014) : take_other(1, 3, 1, 0);
-            (6, 5, 0x00e6 &&& 0x00f6, _) : take_other(1, 3, 0, 0);
-            (6, 5, 0x00f6 &&& 0x00fe, 0x80000 &&& 0x80004) : take_other(1, 4, 1, 15000);
-            (6, 5, 0x00f6 &&& 0x00fe, 0x0800 &&& 0x0804) : take_other(1, 4, 1, 3000);
-            (6, 5, 0x00f6 &&& 0x00fe, 0x0008 &&& 0x000c) : take_other(1, 4, 1, 0);
-            (6, 5, 0x00f6 &&& 0x00fe, _) : take_other(1, 4, 0, 0);
-            (6, 6, 0x0002 &&& 0x0082, 0x800000 &&& 0x800002) : take_other(1, 0, 1, 15000);
-            (6, 6, 0x0002 &&& 0x0082, 0x8000 &&& 0x8002) : take_other(1, 0, 1, 3000);
-            (6, 6, 0x0002 &&& 0x0082, 0x0080 &&& 0x0082) : take_other(1, 0, 1, 0);
-            (6, 6, 0x0002 &&& 0x0082, _) : take_other(1, 0, 0, 0);
-            (6, 6, 0x0082 &&& 0x00c2, 0x400000 &&& 0x400002) : take_other(1, 1, 1, 15000);
-            (6, 6, 0x0082 &&& 0x00c2, 0x4000 &&& 0x4002) : take_other(1, 1, 1, 3000);
-            (6, 6, 0x0082 &&& 0x00c2, 0x0040 &&& 0x0042) : take_other(1, 1, 1, 0);
-            (6, 6, 0x0082 &&& 0x00c2, _) : take_other(1, 1, 0, 0);
-            (6, 6, 0x00c2 &&& 0x00e2, 0x200000 &&& 0x200002) : take_other(1, 2, 1, 15000);
-            (6, 6, 0x00c2 &&& 0x00e2, 0x2000 &&& 0x2002) : take_other(1, 2, 1, 3000);
-            (6, 6, 0x00c2 &&& 0x00e2, 0x0020 &&& 0x0022) : take_other(1, 2, 1, 0);
-            (6, 6, 0x00c2 &&& 0x00e2, _) : take_other(1, 2, 0, 0);
-            (6, 6, 0x00e2 &&& 0x00f2, 0x100000 &&& 0x100002) : take_other(1, 3, 1, 15000);
-            (6, 6, 0x00e2 &&& 0x00f2, 0x1000 &&& 0x1002) : take_other(1, 3, 1, 3000);
-            (6, 6, 0x00e2 &&& 0x00f2, 0x0010 &&& 0x0012) : take_other(1, 3, 1, 0);
-            (6, 6, 0x00e2 &&& 0x00f2, _) : take_other(1, 3, 0, 0);
-            (6, 6, 0x00f2 &&& 0x00fa, 0x80000 &&& 0x80002) : take_other(1, 4, 1, 15000);
-            (6, 6, 0x00f2 &&& 0x00fa, 0x0800 &&& 0x0802) : take_other(1, 4, 1, 3000);
-            (6, 6, 0x00f2 &&& 0x00fa, 0x0008 &&& 0x000a) : take_other(1, 4, 1, 0);
-            (6, 6, 0x00f2 &&& 0x00fa, _) : take_other(1, 4, 0, 0);
-            (6, 6, 0x00fa &&& 0x00fe, 0x40000 &&& 0x40002) : take_other(1, 5, 1, 15000);
-            (6, 6, 0x00fa &&& 0x00fe, 0x0400 &&& 0x0402) : take_other(1, 5, 1, 3000);
-            (6, 6, 0x00fa &&& 0x00fe, 0x0004 &&& 0x0006) : take_other(1, 5, 1, 0);
-            (6, 6, 0x00fa &&& 0x00fe, _) : take_other(1, 5, 0, 0);
-            (7, 0, 0x0080 &&& 0x00c0, 0x400000 &&& 0x400080) : take_other(1, 1, 1, 15000);
-            (7, 0, 0x0080 &&& 0x00c0, 0x4000 &&& 0x4080) : take_other(1, 1, 1, 3000);
-            (7, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1, 0);
-            (7, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0, 0);
-            (7, 0, 0x00c0 &&& 0x00e0, 0x200000 &&& 0x200080) : take_other(1, 2, 1, 15000);
-            (7, 0, 0x00c0 &&& 0x00e0, 0x2000 &&& 0x2080) : take_other(1, 2, 1, 3000);
-            (7, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1, 0);
-            (7, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0, 0);
-            (7, 0, 0x00e0 &&& 0x00f0, 0x100000 &&& 0x100080) : take_other(1, 3, 1, 15000);
-            (7, 0, 0x00e0 &&& 0x00f0, 0x1000 &&& 0x1080) : take_other(1, 3, 1, 3000);
-            (7, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1, 0);
-            (7, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0, 0);
-            (7, 0, 0x00f0 &&& 0x00f8, 0x80000 &&& 0x80080) : take_other(1, 4, 1, 15000);
-            (7, 0, 0x00f0 &&& 0x00f8, 0x0800 &&& 0x0880) : take_other(1, 4, 1, 3000);
-            (7, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1, 0);
-            (7, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0, 0);
-            (7, 0, 0x00f8 &&& 0x00fc, 0x40000 &&& 0x40080) : take_other(1, 5, 1, 15000);
-            (7, 0, 0x00f8 &&& 0x00fc, 0x0400 &&& 0x0480) : take_other(1, 5, 1, 3000);
-            (7, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : take_other(1, 5, 1, 0);
-            (7, 0, 0x00f8 &&& 0x00fc, _) : take_other(1, 5, 0, 0);
-            (7, 0, 0x00fc &&& 0x00fe, 0x20000 &&& 0x20080) : take_other(1, 6, 1, 15000);
-            (7, 0, 0x00fc &&& 0x00fe, 0x0200 &&& 0x0280) : take_other(1, 6, 1, 3000);
-            (7, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : take_other(1, 6, 1, 0);
-            (7, 0, 0x00fc &&& 0x00fe, _) : take_other(1, 6, 0, 0);
-            (7, 0, 0x00fe &&& 0x00ff, 0x10000 &&& 0x10080) : take_other(1, 7, 1, 15000);
-            (7, 0, 0x00fe &&& 0x00ff, 0x0100 &&& 0x0180) : take_other(1, 7, 1, 3000);
-            (7, 0, 0x00fe &&& 0x00ff, 0x0001 &&& 0x0081) : take_other(1, 7, 1, 0);
-            (7, 0, 0x00fe &&& 0x00ff, _) : take_other(1, 7, 0, 0);
-            (7, 1, 0x0040 &&& 0x0060, 0x200000 &&& 0x200040) : take_other(1, 2, 1, 15000);
-            (7, 1, 0x0040 &&& 0x0060, 0x2000 &&& 0x2040) : take_other(1, 2, 1, 3000);
-            (7, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1, 0);
-            (7, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0, 0);
-            (7, 1, 0x0060 &&& 0x0070, 0x100000 &&& 0x100040) : take_other(1, 3, 1, 15000);
-            (7, 1, 0x0060 &&& 0x0070, 0x1000 &&& 0x1040) : take_other(1, 3, 1, 3000);
-            (7, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1, 0);
-            (7, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0, 0);
-            (7, 1, 0x0070 &&& 0x0078, 0x80000 &&& 0x80040) : take_other(1, 4, 1, 15000);
-            (7, 1, 0x0070 &&& 0x0078, 0x0800 &&& 0x0840) : take_other(1, 4, 1, 3000);
-            (7, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1, 0);
-            (7, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0, 0);
-            (7, 1, 0x0078 &&& 0x007c, 0x40000 &&& 0x40040) : take_other(1, 5, 1, 15000);
-            (7, 1, 0x0078 &&& 0x007c, 0x0400 &&& 0x0440) : take_other(1, 5, 1, 3000);
-            (7, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : take_other(1, 5, 1, 0);
-            (7, 1, 0x0078 &&& 0x007c, _) : take_other(1, 5, 0, 0);
-            (7, 1, 0x007c &&& 0x007e, 0x20000 &&& 0x20040) : take_other(1, 6, 1, 15000);
-            (7, 1, 0x007c &&& 0x007e, 0x0200 &&& 0x0240) : take_other(1, 6, 1, 3000);
-            (7, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : take_other(1, 6, 1, 0);
-            (7, 1, 0x007c &&& 0x007e, _) : take_other(1, 6, 0, 0);
-            (7, 1, 0x007e &&& 0x007f, 0x10000 &&& 0x10040) : take_other(1, 7, 1, 15000);
-            (7, 1, 0x007e &&& 0x007f, 0x0100 &&& 0x0140) : take_other(1, 7, 1, 3000);
-            (7, 1, 0x007e &&& 0x007f, 0x0001 &&& 0x0041) : take_other(1, 7, 1, 0);
-            (7, 1, 0x007e &&& 0x007f, _) : take_other(1, 7, 0, 0);
-            (7, 1, 0x007f &&& 0x00ff, 0x800000 &&& 0x800040) : take_other(1, 0, 1, 15000);
-            (7, 1, 0x007f &&& 0x00ff, 0x8000 &&& 0x8040) : take_other(1, 0, 1, 3000);
-            (7, 1, 0x007f &&& 0x00ff, 0x0080 &&& 0x00c0) : take_other(1, 0, 1, 0);
-            (7, 1, 0x007f &&& 0x00ff, _) : take_other(1, 0, 0, 0);
-            (7, 2, 0x0020 &&& 0x0030, 0x100000 &&& 0x100020) : take_other(1, 3, 1, 15000);
-            (7, 2, 0x0020 &&& 0x0030, 0x1000 &&& 0x1020) : take_other(1, 3, 1, 3000);
-            (7, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1, 0);
-            (7, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0, 0);
-            (7, 2, 0x0030 &&& 0x0038, 0x80000 &&& 0x80020) : take_other(1, 4, 1, 15000);
-            (7, 2, 0x0030 &&& 0x0038, 0x0800 &&& 0x0820) : take_other(1, 4, 1, 3000);
-            (7, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1, 0);
-            (7, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0, 0);
-            (7, 2, 0x0038 &&& 0x003c, 0x40000 &&& 0x40020) : take_other(1, 5, 1, 15000);
-            (7, 2, 0x0038 &&& 0x003c, 0x0400 &&& 0x0420) : take_other(1, 5, 1, 3000);
-            (7, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : take_other(1, 5, 1, 0);
-            (7, 2, 0x0038 &&& 0x003c, _) : take_other(1, 5, 0, 0);
-            (7, 2, 0x003c &&& 0x003e, 0x20000 &&& 0x20020) : take_other(1, 6, 1, 15000);
-            (7, 2, 0x003c &&& 0x003e, 0x0200 &&& 0x0220) : take_other(1, 6, 1, 3000);
-            (7, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : take_other(1, 6, 1, 0);
-            (7, 2, 0x003c &&& 0x003e, _) : take_other(1, 6, 0, 0);
-            (7, 2, 0x003e &&& 0x003f, 0x10000 &&& 0x10020) : take_other(1, 7, 1, 15000);
-            (7, 2, 0x003e &&& 0x003f, 0x0100 &&& 0x0120) : take_other(1, 7, 1, 3000);
-            (7, 2, 0x003e &&& 0x003f, 0x0001 &&& 0x0021) : take_other(1, 7, 1, 0);
-            (7, 2, 0x003e &&& 0x003f, _) : take_other(1, 7, 0, 0);
-            (7, 2, 0x003f &&& 0x00bf, 0x800000 &&& 0x800020) : take_other(1, 0, 1, 15000);
-            (7, 2, 0x003f &&& 0x00bf, 0x8000 &&& 0x8020) : take_other(1, 0, 1, 3000);
-            (7, 2, 0x003f &&& 0x00bf, 0x0080 &&& 0x00a0) : take_other(1, 0, 1, 0);
-            (7, 2, 0x003f &&& 0x00bf, _) : take_other(1, 0, 0, 0);
-            (7, 2, 0x00bf &&& 0x00ff, 0x400000 &&& 0x400020) : take_other(1, 1, 1, 15000);
-            (7, 2, 0x00bf &&& 0x00ff, 0x4000 &&& 0x4020) : take_other(1, 1, 1, 3000);
-            (7, 2, 0x00bf &&& 0x00ff, 0x0040 &&& 0x0060) : take_other(1, 1, 1, 0);
-            (7, 2, 0x00bf &&& 0x00ff, _) : take_other(1, 1, 0, 0);
-            (7, 3, 0x0010 &&& 0x0018, 0x80000 &&& 0x80010) : take_other(1, 4, 1, 15000);
-            (7, 3, 0x0010 &&& 0x0018, 0x0800 &&& 0x0810) : take_other(1, 4, 1, 3000);
-            (7, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1, 0);
-            (7, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0, 0);
-            (7, 3, 0x0018 &&& 0x001c, 0x40000 &&& 0x40010) : take_other(1, 5, 1, 15000);
-            (7, 3, 0x0018 &&& 0x001c, 0x0400 &&& 0x0410) : take_other(1, 5, 1, 3000);
-            (7, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : take_other(1, 5, 1, 0);
-            (7, 3, 0x0018 &&& 0x001c, _) : take_other(1, 5, 0, 0);
-            (7, 3, 0x001c &&& 0x001e, 0x20000 &&& 0x20010) : take_other(1, 6, 1, 15000);
-            (7, 3, 0x001c &&& 0x001e, 0x0200 &&& 0x0210) : take_other(1, 6, 1, 3000);
-            (7, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : take_other(1, 6, 1, 0);
-            (7, 3, 0x001c &&& 0x001e, _) : take_other(1, 6, 0, 0);
-            (7, 3, 0x001e &&& 0x001f, 0x10000 &&& 0x10010) : take_other(1, 7, 1, 15000);
-            (7, 3, 0x001e &&& 0x001f, 0x0100 &&& 0x0110) : take_other(1, 7, 1, 3000);
-            (7, 3, 0x001e &&& 0x001f, 0x0001 &&& 0x0011) : take_other(1, 7, 1, 0);
-            (7, 3, 0x001e &&& 0x001f, _) : take_other(1, 7, 0, 0);
-            (7, 3, 0x001f &&& 0x009f, 0x800000 &&& 0x800010) : take_other(1, 0, 1, 15000);
-            (7, 3, 0x001f &&& 0x009f, 0x8000 &&& 0x8010) : take_other(1, 0, 1, 3000);
-            (7, 3, 0x001f &&& 0x009f, 0x0080 &&& 0x0090) : take_other(1, 0, 1, 0);
-            (7, 3, 0x001f &&& 0x009f, _) : take_other(1, 0, 0, 0);
-            (7, 3, 0x009f &&& 0x00df, 0x400000 &&& 0x400010) : take_other(1, 1, 1, 15000);
-            (7, 3, 0x009f &&& 0x00df, 0x4000 &&& 0x4010) : take_other(1, 1, 1, 3000);
-            (7, 3, 0x009f &&& 0x00df, 0x0040 &&& 0x0050) : take_other(1, 1, 1, 0);
-            (7, 3, 0x009f &&& 0x00df, _) : take_other(1, 1, 0, 0);
-            (7, 3, 0x00df &&& 0x00ff, 0x200000 &&& 0x200010) : take_other(1, 2, 1, 15000);
-            (7, 3, 0x00df &&& 0x00ff, 0x2000 &&& 0x2010) : take_other(1, 2, 1, 3000);
-            (7, 3, 0x00df &&& 0x00ff, 0x0020 &&& 0x0030) : take_other(1, 2, 1, 0);
-            (7, 3, 0x00df &&& 0x00ff, _) : take_other(1, 2, 0, 0);
-            (7, 4, 0x0008 &&& 0x000c, 0x40000 &&& 0x40008) : take_other(1, 5, 1, 15000);
-            (7, 4, 0x0008 &&& 0x000c, 0x0400 &&& 0x0408) : take_other(1, 5, 1, 3000);
-            (7, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : take_other(1, 5, 1, 0);
-            (7, 4, 0x0008 &&& 0x000c, _) : take_other(1, 5, 0, 0);
-            (7, 4, 0x000c &&& 0x000e, 0x20000 &&& 0x20008) : take_other(1, 6, 1, 15000);
-            (7, 4, 0x000c &&& 0x000e, 0x0200 &&& 0x0208) : take_other(1, 6, 1, 3000);
-            (7, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : take_other(1, 6, 1, 0);
-            (7, 4, 0x000c &&& 0x000e, _) : take_other(1, 6, 0, 0);
-            (7, 4, 0x000e &&& 0x000f, 0x10000 &&& 0x10008) : take_other(1, 7, 1, 15000);
-            (7, 4, 0x000e &&& 0x000f, 0x0100 &&& 0x0108) : take_other(1, 7, 1, 3000);
-            (7, 4, 0x000e &&& 0x000f, 0x0001 &&& 0x0009) : take_other(1, 7, 1, 0);
-            (7, 4, 0x000e &&& 0x000f, _) : take_other(1, 7, 0, 0);
-            (7, 4, 0x000f &&& 0x008f, 0x800000 &&& 0x800008) : take_other(1, 0, 1, 15000);
-            (7, 4, 0x000f &&& 0x008f, 0x8000 &&& 0x8008) : take_other(1, 0, 1, 3000);
-            (7, 4, 0x000f &&& 0x008f, 0x0080 &&& 0x0088) : take_other(1, 0, 1, 0);
-            (7, 4, 0x000f &&& 0x008f, _) : take_other(1, 0, 0, 0);
-            (7, 4, 0x008f &&& 0x00cf, 0x400000 &&& 0x400008) : take_other(1, 1, 1, 15000);
-            (7, 4, 0x008f &&& 0x00cf, 0x4000 &&& 0x4008) : take_other(1, 1, 1, 3000);
-            (7, 4, 0x008f &&& 0x00cf, 0x0040 &&& 0x0048) : take_other(1, 1, 1, 0);
-            (7, 4, 0x008f &&& 0x00cf, _) : take_other(1, 1, 0, 0);
-            (7, 4, 0x00cf &&& 0x00ef, 0x200000 &&& 0x200008) : take_other(1, 2, 1, 15000);
-            (7, 4, 0x00cf &&& 0x00ef, 0x2000 &&& 0x2008) : take_other(1, 2, 1, 3000);
-            (7, 4, 0x00cf &&& 0x00ef, 0x0020 &&& 0x0028) : take_other(1, 2, 1, 0);
-            (7, 4, 0x00cf &&& 0x00ef, _) : take_other(1, 2, 0, 0);
-            (7, 4, 0x00ef &&& 0x00ff, 0x100000 &&& 0x100008) : take_other(1, 3, 1, 15000);
-            (7, 4, 0x00ef &&& 0x00ff, 0x1000 &&& 0x1008) : take_other(1, 3, 1, 3000);
-            (7, 4, 0x00ef &&& 0x00ff, 0x0010 &&& 0x0018) : take_other(1, 3, 1, 0);
-            (7, 4, 0x00ef &&& 0x00ff, _) : take_other(1, 3, 0, 0);
-            (7, 5, 0x0004 &&& 0x0006, 0x20000 &&& 0x20004) : take_other(1, 6, 1, 15000);
-            (7, 5, 0x0004 &&& 0x0006, 0x0200 &&& 0x0204) : take_other(1, 6, 1, 3000);
-            (7, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : take_other(1, 6, 1, 0);
-            (7, 5, 0x0004 &&& 0x0006, _) : take_other(1, 6, 0, 0);
-            (7, 5, 0x0006 &&& 0x0007, 0x10000 &&& 0x10004) : take_other(1, 7, 1, 15000);
-            (7, 5, 0x0006 &&& 0x0007, 0x0100 &&& 0x0104) : take_other(1, 7, 1, 3000);
-            (7, 5, 0x0006 &&& 0x0007, 0x0001 &&& 0x0005) : take_other(1, 7, 1, 0);
-            (7, 5, 0x0006 &&& 0x0007, _) : take_other(1, 7, 0, 0);
-            (7, 5, 0x0007 &&& 0x0087, 0x800000 &&& 0x800004) : take_other(1, 0, 1, 15000);
-            (7, 5, 0x0007 &&& 0x0087, 0x8000 &&& 0x8004) : take_other(1, 0, 1, 3000);
-            (7, 5, 0x0007 &&& 0x0087, 0x0080 &&& 0x0084) : take_other(1, 0, 1, 0);
-            (7, 5, 0x0007 &&& 0x0087, _) : take_other(1, 0, 0, 0);
-            (7, 5, 0x0087 &&& 0x00c7, 0x400000 &&& 0x400004) : take_other(1, 1, 1, 15000);
-            (7, 5, 0x0087 &&& 0x00c7, 0x4000 &&& 0x4004) : take_other(1, 1, 1, 3000);
-            (7, 5, 0x0087 &&& 0x00c7, 0x0040 &&& 0x0044) : take_other(1, 1, 1, 0);
-            (7, 5, 0x0087 &&& 0x00c7, _) : take_other(1, 1, 0, 0);
-            (7, 5, 0x00c7 &&& 0x00e7, 0x200000 &&& 0x200004) : take_other(1, 2, 1, 15000);
-            (7, 5, 0x00c7 &&& 0x00e7, 0x2000 &&& 0x2004) : take_other(1, 2, 1, 3000);
-            (7, 5, 0x00c7 &&& 0x00e7, 0x0020 &&& 0x0024) : take_other(1, 2, 1, 0);
-            (7, 5, 0x00c7 &&& 0x00e7, _) : take_other(1, 2, 0, 0);
-            (7, 5, 0x00e7 &&& 0x00f7, 0x100000 &&& 0x100004) : take_other(1, 3, 1, 15000);
-            (7, 5, 0x00e7 &&& 0x00f7, 0x1000 &&& 0x1004) : take_other(1, 3, 1, 3000);
-            (7, 5, 0x00e7 &&& 0x00f7, 0x0010 &&& 0x0014) : take_other(1, 3, 1, 0);
-            (7, 5, 0x00e7 &&& 0x00f7, _) : take_other(1, 3, 0, 0);
-            (7, 5, 0x00f7 &&& 0x00ff, 0x80000 &&& 0x80004) : take_other(1, 4, 1, 15000);
-            (7, 5, 0x00f7 &&& 0x00ff, 0x0800 &&& 0x0804) : take_other(1, 4, 1, 3000);
-            (7, 5, 0x00f7 &&& 0x00ff, 0x0008 &&& 0x000c) : take_other(1, 4, 1, 0);
-            (7, 5, 0x00f7 &&& 0x00ff, _) : take_other(1, 4, 0, 0);
-            (7, 6, 0x0002 &&& 0x0003, 0x10000 &&& 0x10002) : take_other(1, 7, 1, 15000);
-            (7, 6, 0x0002 &&& 0x0003, 0x0100 &&& 0x0102) : take_other(1, 7, 1, 3000);
-            (7, 6, 0x0002 &&& 0x0003, 0x0001 &&& 0x0003) : take_other(1, 7, 1, 0);
-            (7, 6, 0x0002 &&& 0x0003, _) : take_other(1, 7, 0, 0);
-            (7, 6, 0x0003 &&& 0x0083, 0x800000 &&& 0x800002) : take_other(1, 0, 1, 15000);
-            (7, 6, 0x0003 &&& 0x0083, 0x8000 &&& 0x8002) : take_other(1, 0, 1, 3000);
-            (7, 6, 0x0003 &&& 0x0083, 0x0080 &&& 0x0082) : take_other(1, 0, 1, 0);
-            (7, 6, 0x0003 &&& 0x0083, _) : take_other(1, 0, 0, 0);
-            (7, 6, 0x0083 &&& 0x00c3, 0x400000 &&& 0x400002) : take_other(1, 1, 1, 15000);
-            (7, 6, 0x0083 &&& 0x00c3, 0x4000 &&& 0x4002) : take_other(1, 1, 1, 3000);
-            (7, 6, 0x0083 &&& 0x00c3, 0x0040 &&& 0x0042) : take_other(1, 1, 1, 0);
-            (7, 6, 0x0083 &&& 0x00c3, _) : take_other(1, 1, 0, 0);
-            (7, 6, 0x00c3 &&& 0x00e3, 0x200000 &&& 0x200002) : take_other(1, 2, 1, 15000);
-            (7, 6, 0x00c3 &&& 0x00e3, 0x2000 &&& 0x2002) : take_other(1, 2, 1, 3000);
-            (7, 6, 0x00c3 &&& 0x00e3, 0x0020 &&& 0x0022) : take_other(1, 2, 1, 0);
-            (7, 6, 0x00c3 &&& 0x00e3, _) : take_other(1, 2, 0, 0);
-            (7, 6, 0x00e3 &&& 0x00f3, 0x100000 &&& 0x100002) : take_other(1, 3, 1, 15000);
-            (7, 6, 0x00e3 &&& 0x00f3, 0x1000 &&& 0x1002) : take_other(1, 3, 1, 3000);
-            (7, 6, 0x00e3 &&& 0x00f3, 0x0010 &&& 0x0012) : take_other(1, 3, 1, 0);
-            (7, 6, 0x00e3 &&& 0x00f3, _) : take_other(1, 3, 0, 0);
-            (7, 6, 0x00f3 &&& 0x00fb, 0x80000 &&& 0x80002) : take_other(1, 4, 1, 15000);
-            (7, 6, 0x00f3 &&& 0x00fb, 0x0800 &&& 0x0802) : take_other(1, 4, 1, 3000);
-            (7, 6, 0x00f3 &&& 0x00fb, 0x0008 &&& 0x000a) : take_other(1, 4, 1, 0);
-            (7, 6, 0x00f3 &&& 0x00fb, _) : take_other(1, 4, 0, 0);
-            (7, 6, 0x00fb &&& 0x00ff, 0x40000 &&& 0x40002) : take_other(1, 5, 1, 15000);
-            (7, 6, 0x00fb &&& 0x00ff, 0x0400 &&& 0x0402) : take_other(1, 5, 1, 3000);
-            (7, 6, 0x00fb &&& 0x00ff, 0x0004 &&& 0x0006) : take_other(1, 5, 1, 0);
-            (7, 6, 0x00fb &&& 0x00ff, _) : take_other(1, 5, 0, 0);
-            (7, 7, 0x0001 &&& 0x0081, 0x800000 &&& 0x800001) : take_other(1, 0, 1, 15000);
-            (7, 7, 0x0001 &&& 0x0081, 0x8000 &&& 0x8001) : take_other(1, 0, 1, 3000);
-            (7, 7, 0x0001 &&& 0x0081, 0x0080 &&& 0x0081) : take_other(1, 0, 1, 0);
-            (7, 7, 0x0001 &&& 0x0081, _) : take_other(1, 0, 0, 0);
-            (7, 7, 0x0081 &&& 0x00c1, 0x400000 &&& 0x400001) : take_other(1, 1, 1, 15000);
-            (7, 7, 0x0081 &&& 0x00c1, 0x4000 &&& 0x4001) : take_other(1, 1, 1, 3000);
-            (7, 7, 0x0081 &&& 0x00c1, 0x0040 &&& 0x0041) : take_other(1, 1, 1, 0);
-            (7, 7, 0x0081 &&& 0x00c1, _) : take_other(1, 1, 0, 0);
-            (7, 7, 0x00c1 &&& 0x00e1, 0x200000 &&& 0x200001) : take_other(1, 2, 1, 15000);
-            (7, 7, 0x00c1 &&& 0x00e1, 0x2000 &&& 0x2001) : take_other(1, 2, 1, 3000);
-            (7, 7, 0x00c1 &&& 0x00e1, 0x0020 &&& 0x0021) : take_other(1, 2, 1, 0);
-            (7, 7, 0x00c1 &&& 0x00e1, _) : take_other(1, 2, 0, 0);
-            (7, 7, 0x00e1 &&& 0x00f1, 0x100000 &&& 0x100001) : take_other(1, 3, 1, 15000);
-            (7, 7, 0x00e1 &&& 0x00f1, 0x1000 &&& 0x1001) : take_other(1, 3, 1, 3000);
-            (7, 7, 0x00e1 &&& 0x00f1, 0x0010 &&& 0x0011) : take_other(1, 3, 1, 0);
-            (7, 7, 0x00e1 &&& 0x00f1, _) : take_other(1, 3, 0, 0);
-            (7, 7, 0x00f1 &&& 0x00f9, 0x80000 &&& 0x80001) : take_other(1, 4, 1, 15000);
-            (7, 7, 0x00f1 &&& 0x00f9, 0x0800 &&& 0x0801) : take_other(1, 4, 1, 3000);
-            (7, 7, 0x00f1 &&& 0x00f9, 0x0008 &&& 0x0009) : take_other(1, 4, 1, 0);
-            (7, 7, 0x00f1 &&& 0x00f9, _) : take_other(1, 4, 0, 0);
-            (7, 7, 0x00f9 &&& 0x00fd, 0x40000 &&& 0x40001) : take_other(1, 5, 1, 15000);
-            (7, 7, 0x00f9 &&& 0x00fd, 0x0400 &&& 0x0401) : take_other(1, 5, 1, 3000);
-            (7, 7, 0x00f9 &&& 0x00fd, 0x0004 &&& 0x0005) : take_other(1, 5, 1, 0);
-            (7, 7, 0x00f9 &&& 0x00fd, _) : take_other(1, 5, 0, 0);
-            (7, 7, 0x00fd &&& 0x00ff, 0x20000 &&& 0x20001) : take_other(1, 6, 1, 15000);
-            (7, 7, 0x00fd &&& 0x00ff, 0x0200 &&& 0x0201) : take_other(1, 6, 1, 3000);
-            (7, 7, 0x00fd &&& 0x00ff, 0x0002 &&& 0x0003) : take_other(1, 6, 1, 0);
-            (7, 7, 0x00fd &&& 0x00ff, _) : take_other(1, 6, 0, 0);
-        }
         size = 672;
     }
 
@@ -1966,11 +1194,14 @@ control Rlb(inout headers_t hdr,
         size = 1;
     }
 
+    @name(".fault_bit_is")
     action fault_bit_is(mask_t bit_of_path) {
         meta.fault_bit = bit_of_path;
     }
 
-    // The path of a packet that is evidence of a fault.
+    @name(".fault_path") @kind("enumeration")
+    @brief("path of a packet that is evidence of a fault, as a bit")
+    @fill("(1, path) : fault_bit_is(path_set(8, path, 1, 8)) for path in 0 .. paths - 1")
     table fault_path {
         key = {
             meta.fault : exact @name("fault");
@@ -1978,16 +1209,6 @@ control Rlb(inout headers_t hdr,
         }
         actions = { fault_bit_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 0) : fault_bit_is(0x80);
-            (1, 1) : fault_bit_is(0x40);
-            (1, 2) : fault_bit_is(0x20);
-            (1, 3) : fault_bit_is(0x10);
-            (1, 4) : fault_bit_is(0x8);
-            (1, 5) : fault_bit_is(0x4);
-            (1, 6) : fault_bit_is(0x2);
-            (1, 7) : fault_bit_is(0x1);
-        }
         size = 8;
     }
 
@@ -2325,25 +1546,19 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
         size = 5;
     }
 
+    @name(".stamp_is")
     action stamp_is(bit<32> path) {
         meta.stamp = meta.now | path;
         meta.chance = dice.get();
     }
 
+    @name(".stamp_path") @kind("enumeration")
+    @brief("stamp that says the path of a packet")
+    @fill("(path) : stamp_is(path) for path in 0 .. paths - 1")
     table stamp_path {
         key = { hdr.bridge.path : ternary @name("path"); }
         actions = { stamp_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            0 : stamp_is(0);
-            1 : stamp_is(1);
-            2 : stamp_is(2);
-            3 : stamp_is(3);
-            4 : stamp_is(4);
-            5 : stamp_is(5);
-            6 : stamp_is(6);
-            7 : stamp_is(7);
-        }
         size = 8;
     }
 

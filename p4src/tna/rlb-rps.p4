@@ -581,12 +581,15 @@ control Neighbour(inout headers_t hdr,
 
 // Each packet takes a path at random: hosts have to bear with reordering.
 control Rps(inout metadata_t meta) {
+    @name(".sprayed_path_is")
     action sprayed_path_is(path_t path) {
         meta.path = path;
         meta.step = (port_t) path;
     }
 
-    // A part of 256 scaled to the number of paths.
+    @name(".sprayed_path") @kind("enumeration")
+    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : sprayed_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table sprayed_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -594,43 +597,6 @@ control Rps(inout metadata_t meta) {
         }
         actions = { sprayed_path_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            (1, 0 .. 127) : sprayed_path_is(0);
-            (1, 128 .. 255) : sprayed_path_is(1);
-            (2, 0 .. 85) : sprayed_path_is(0);
-            (2, 86 .. 170) : sprayed_path_is(1);
-            (2, 171 .. 255) : sprayed_path_is(2);
-            (3, 0 .. 63) : sprayed_path_is(0);
-            (3, 64 .. 127) : sprayed_path_is(1);
-            (3, 128 .. 191) : sprayed_path_is(2);
-            (3, 192 .. 255) : sprayed_path_is(3);
-            (4, 0 .. 51) : sprayed_path_is(0);
-            (4, 52 .. 102) : sprayed_path_is(1);
-            (4, 103 .. 153) : sprayed_path_is(2);
-            (4, 154 .. 204) : sprayed_path_is(3);
-            (4, 205 .. 255) : sprayed_path_is(4);
-            (5, 0 .. 42) : sprayed_path_is(0);
-            (5, 43 .. 85) : sprayed_path_is(1);
-            (5, 86 .. 127) : sprayed_path_is(2);
-            (5, 128 .. 170) : sprayed_path_is(3);
-            (5, 171 .. 213) : sprayed_path_is(4);
-            (5, 214 .. 255) : sprayed_path_is(5);
-            (6, 0 .. 36) : sprayed_path_is(0);
-            (6, 37 .. 73) : sprayed_path_is(1);
-            (6, 74 .. 109) : sprayed_path_is(2);
-            (6, 110 .. 146) : sprayed_path_is(3);
-            (6, 147 .. 182) : sprayed_path_is(4);
-            (6, 183 .. 219) : sprayed_path_is(5);
-            (6, 220 .. 255) : sprayed_path_is(6);
-            (7, 0 .. 31) : sprayed_path_is(0);
-            (7, 32 .. 63) : sprayed_path_is(1);
-            (7, 64 .. 95) : sprayed_path_is(2);
-            (7, 96 .. 127) : sprayed_path_is(3);
-            (7, 128 .. 159) : sprayed_path_is(4);
-            (7, 160 .. 191) : sprayed_path_is(5);
-            (7, 192 .. 223) : sprayed_path_is(6);
-            (7, 224 .. 255) : sprayed_path_is(7);
-        }
         size = 35;
     }
 
@@ -849,11 +815,15 @@ control HearWarnings(inout headers_t hdr,
         }
     };
 
+    @name(".bits_are")
     action bits_are(bit<32> bits_of_path) {
         meta.mark = bits_of_path;
     }
 
-    // The path that a warning came by, or that an echo is about.
+    @name(".path_bit") @kind("enumeration")
+    @brief("path that a warning came by, or that an echo is about, as bits")
+    @fill("(1, 0, path, _) : bits_are(path_set(8, path, 1, 8)) for path in 0 .. paths - 1")
+    @fill("(0, 1, _, path) : bits_are(pow(2, 15 - path)) for path in 0 .. paths - 1")
     table path_bit {
         key = {
             hdr.cnm.isValid() : exact @name("warning");
@@ -863,24 +833,6 @@ control HearWarnings(inout headers_t hdr,
         }
         actions = { bits_are; }
         const default_action = bits_are(0);
-        const entries = {
-            (true, false, 0, _) : bits_are(0x80);
-            (false, true, _, 0) : bits_are(0x8000);
-            (true, false, 1, _) : bits_are(0x40);
-            (false, true, _, 1) : bits_are(0x4000);
-            (true, false, 2, _) : bits_are(0x20);
-            (false, true, _, 2) : bits_are(0x2000);
-            (true, false, 3, _) : bits_are(0x10);
-            (false, true, _, 3) : bits_are(0x1000);
-            (true, false, 4, _) : bits_are(0x8);
-            (false, true, _, 4) : bits_are(0x800);
-            (true, false, 5, _) : bits_are(0x4);
-            (false, true, _, 5) : bits_are(0x400);
-            (true, false, 6, _) : bits_are(0x2);
-            (false, true, _, 6) : bits_are(0x200);
-            (true, false, 7, _) : bits_are(0x1);
-            (false, true, _, 7) : bits_are(0x100);
-        }
         size = 16;
     }
 
@@ -997,6 +949,7 @@ control HearWarnings(inout headers_t hdr,
 // Algorithm 1. A packet whose path is warned takes the next one that is not, or
 // waits for its own by recirculation, if the other is slow and its own is not.
 control Rlb(inout headers_t hdr, inout metadata_t meta) {
+    @name(".take_other")
     action take_other(bit<1> found, path_t path, bit<1> slow) {
         meta.found = found;
         meta.gain = slow;
@@ -1004,9 +957,10 @@ control Rlb(inout headers_t hdr, inout metadata_t meta) {
         meta.other_step = (port_t) path;
     }
 
-    // The first free path after the chosen one, in turn, if that is warned.
-    @name(".next_path") @kind("constant")
-    @brief("first free path in turn")
+    @name(".next_path") @kind("enumeration")
+    @brief("first free path behind the chosen one, in turn, if that is warned")
+    @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), slow &&& slow + path_set(8, path, 1, 8)) : take_other(1, other, 1) for last in 1 .. paths - 1, path in 0 .. last, k in 1 .. last, other = (path + k) % (last + 1), slow = pow(2, 7 - other)")
+    @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), _) : take_other(1, other, 0) for last in 1 .. paths - 1, path in 0 .. last, k in 1 .. last, other = (path + k) % (last + 1)")
     table next_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -1016,344 +970,6 @@ control Rlb(inout headers_t hdr, inout metadata_t meta) {
         }
         actions = { take_other; }
         const default_action = take_other(0, 0, 0);
-        const entries = {
-            (1, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
-            (1, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
-            (1, 1, 0x0040 &&& 0x00c0, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
-            (1, 1, 0x0040 &&& 0x00c0, _) : take_other(1, 0, 0);
-            (2, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
-            (2, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
-            (2, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
-            (2, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
-            (2, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
-            (2, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
-            (2, 1, 0x0060 &&& 0x00e0, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
-            (2, 1, 0x0060 &&& 0x00e0, _) : take_other(1, 0, 0);
-            (2, 2, 0x0020 &&& 0x00a0, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
-            (2, 2, 0x0020 &&& 0x00a0, _) : take_other(1, 0, 0);
-            (2, 2, 0x00a0 &&& 0x00e0, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
-            (2, 2, 0x00a0 &&& 0x00e0, _) : take_other(1, 1, 0);
-            (3, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
-            (3, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
-            (3, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
-            (3, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
-            (3, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
-            (3, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
-            (3, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
-            (3, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
-            (3, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
-            (3, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
-            (3, 1, 0x0070 &&& 0x00f0, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
-            (3, 1, 0x0070 &&& 0x00f0, _) : take_other(1, 0, 0);
-            (3, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
-            (3, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
-            (3, 2, 0x0030 &&& 0x00b0, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
-            (3, 2, 0x0030 &&& 0x00b0, _) : take_other(1, 0, 0);
-            (3, 2, 0x00b0 &&& 0x00f0, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
-            (3, 2, 0x00b0 &&& 0x00f0, _) : take_other(1, 1, 0);
-            (3, 3, 0x0010 &&& 0x0090, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
-            (3, 3, 0x0010 &&& 0x0090, _) : take_other(1, 0, 0);
-            (3, 3, 0x0090 &&& 0x00d0, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
-            (3, 3, 0x0090 &&& 0x00d0, _) : take_other(1, 1, 0);
-            (3, 3, 0x00d0 &&& 0x00f0, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
-            (3, 3, 0x00d0 &&& 0x00f0, _) : take_other(1, 2, 0);
-            (4, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
-            (4, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
-            (4, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
-            (4, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
-            (4, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
-            (4, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
-            (4, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1);
-            (4, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0);
-            (4, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
-            (4, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
-            (4, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
-            (4, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
-            (4, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1);
-            (4, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0);
-            (4, 1, 0x0078 &&& 0x00f8, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
-            (4, 1, 0x0078 &&& 0x00f8, _) : take_other(1, 0, 0);
-            (4, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
-            (4, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
-            (4, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1);
-            (4, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0);
-            (4, 2, 0x0038 &&& 0x00b8, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
-            (4, 2, 0x0038 &&& 0x00b8, _) : take_other(1, 0, 0);
-            (4, 2, 0x00b8 &&& 0x00f8, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
-            (4, 2, 0x00b8 &&& 0x00f8, _) : take_other(1, 1, 0);
-            (4, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1);
-            (4, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0);
-            (4, 3, 0x0018 &&& 0x0098, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
-            (4, 3, 0x0018 &&& 0x0098, _) : take_other(1, 0, 0);
-            (4, 3, 0x0098 &&& 0x00d8, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
-            (4, 3, 0x0098 &&& 0x00d8, _) : take_other(1, 1, 0);
-            (4, 3, 0x00d8 &&& 0x00f8, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
-            (4, 3, 0x00d8 &&& 0x00f8, _) : take_other(1, 2, 0);
-            (4, 4, 0x0008 &&& 0x0088, 0x0080 &&& 0x0088) : take_other(1, 0, 1);
-            (4, 4, 0x0008 &&& 0x0088, _) : take_other(1, 0, 0);
-            (4, 4, 0x0088 &&& 0x00c8, 0x0040 &&& 0x0048) : take_other(1, 1, 1);
-            (4, 4, 0x0088 &&& 0x00c8, _) : take_other(1, 1, 0);
-            (4, 4, 0x00c8 &&& 0x00e8, 0x0020 &&& 0x0028) : take_other(1, 2, 1);
-            (4, 4, 0x00c8 &&& 0x00e8, _) : take_other(1, 2, 0);
-            (4, 4, 0x00e8 &&& 0x00f8, 0x0010 &&& 0x0018) : take_other(1, 3, 1);
-            (4, 4, 0x00e8 &&& 0x00f8, _) : take_other(1, 3, 0);
-            (5, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
-            (5, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
-            (5, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
-            (5, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
-            (5, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
-            (5, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
-            (5, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1);
-            (5, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0);
-            (5, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : take_other(1, 5, 1);
-            (5, 0, 0x00f8 &&& 0x00fc, _) : take_other(1, 5, 0);
-            (5, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
-            (5, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
-            (5, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
-            (5, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
-            (5, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1);
-            (5, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0);
-            (5, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : take_other(1, 5, 1);
-            (5, 1, 0x0078 &&& 0x007c, _) : take_other(1, 5, 0);
-            (5, 1, 0x007c &&& 0x00fc, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
-            (5, 1, 0x007c &&& 0x00fc, _) : take_other(1, 0, 0);
-            (5, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
-            (5, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
-            (5, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1);
-            (5, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0);
-            (5, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : take_other(1, 5, 1);
-            (5, 2, 0x0038 &&& 0x003c, _) : take_other(1, 5, 0);
-            (5, 2, 0x003c &&& 0x00bc, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
-            (5, 2, 0x003c &&& 0x00bc, _) : take_other(1, 0, 0);
-            (5, 2, 0x00bc &&& 0x00fc, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
-            (5, 2, 0x00bc &&& 0x00fc, _) : take_other(1, 1, 0);
-            (5, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1);
-            (5, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0);
-            (5, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : take_other(1, 5, 1);
-            (5, 3, 0x0018 &&& 0x001c, _) : take_other(1, 5, 0);
-            (5, 3, 0x001c &&& 0x009c, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
-            (5, 3, 0x001c &&& 0x009c, _) : take_other(1, 0, 0);
-            (5, 3, 0x009c &&& 0x00dc, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
-            (5, 3, 0x009c &&& 0x00dc, _) : take_other(1, 1, 0);
-            (5, 3, 0x00dc &&& 0x00fc, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
-            (5, 3, 0x00dc &&& 0x00fc, _) : take_other(1, 2, 0);
-            (5, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : take_other(1, 5, 1);
-            (5, 4, 0x0008 &&& 0x000c, _) : take_other(1, 5, 0);
-            (5, 4, 0x000c &&& 0x008c, 0x0080 &&& 0x0088) : take_other(1, 0, 1);
-            (5, 4, 0x000c &&& 0x008c, _) : take_other(1, 0, 0);
-            (5, 4, 0x008c &&& 0x00cc, 0x0040 &&& 0x0048) : take_other(1, 1, 1);
-            (5, 4, 0x008c &&& 0x00cc, _) : take_other(1, 1, 0);
-            (5, 4, 0x00cc &&& 0x00ec, 0x0020 &&& 0x0028) : take_other(1, 2, 1);
-            (5, 4, 0x00cc &&& 0x00ec, _) : take_other(1, 2, 0);
-            (5, 4, 0x00ec &&& 0x00fc, 0x0010 &&& 0x0018) : take_other(1, 3, 1);
-            (5, 4, 0x00ec &&& 0x00fc, _) : take_other(1, 3, 0);
-            (5, 5, 0x0004 &&& 0x0084, 0x0080 &&& 0x0084) : take_other(1, 0, 1);
-            (5, 5, 0x0004 &&& 0x0084, _) : take_other(1, 0, 0);
-            (5, 5, 0x0084 &&& 0x00c4, 0x0040 &&& 0x0044) : take_other(1, 1, 1);
-            (5, 5, 0x0084 &&& 0x00c4, _) : take_other(1, 1, 0);
-            (5, 5, 0x00c4 &&& 0x00e4, 0x0020 &&& 0x0024) : take_other(1, 2, 1);
-            (5, 5, 0x00c4 &&& 0x00e4, _) : take_other(1, 2, 0);
-            (5, 5, 0x00e4 &&& 0x00f4, 0x0010 &&& 0x0014) : take_other(1, 3, 1);
-            (5, 5, 0x00e4 &&& 0x00f4, _) : take_other(1, 3, 0);
-            (5, 5, 0x00f4 &&& 0x00fc, 0x0008 &&& 0x000c) : take_other(1, 4, 1);
-            (5, 5, 0x00f4 &&& 0x00fc, _) : take_other(1, 4, 0);
-            (6, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
-            (6, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
-            (6, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
-            (6, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
-            (6, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
-            (6, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
-            (6, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1);
-            (6, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0);
-            (6, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : take_other(1, 5, 1);
-            (6, 0, 0x00f8 &&& 0x00fc, _) : take_other(1, 5, 0);
-            (6, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : take_other(1, 6, 1);
-            (6, 0, 0x00fc &&& 0x00fe, _) : take_other(1, 6, 0);
-            (6, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
-            (6, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
-            (6, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
-            (6, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
-            (6, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1);
-            (6, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0);
-            (6, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : take_other(1, 5, 1);
-            (6, 1, 0x0078 &&& 0x007c, _) : take_other(1, 5, 0);
-            (6, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : take_other(1, 6, 1);
-            (6, 1, 0x007c &&& 0x007e, _) : take_other(1, 6, 0);
-            (6, 1, 0x007e &&& 0x00fe, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
-            (6, 1, 0x007e &&& 0x00fe, _) : take_other(1, 0, 0);
-            (6, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
-            (6, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
-            (6, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1);
-            (6, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0);
-            (6, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : take_other(1, 5, 1);
-            (6, 2, 0x0038 &&& 0x003c, _) : take_other(1, 5, 0);
-            (6, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : take_other(1, 6, 1);
-            (6, 2, 0x003c &&& 0x003e, _) : take_other(1, 6, 0);
-            (6, 2, 0x003e &&& 0x00be, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
-            (6, 2, 0x003e &&& 0x00be, _) : take_other(1, 0, 0);
-            (6, 2, 0x00be &&& 0x00fe, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
-            (6, 2, 0x00be &&& 0x00fe, _) : take_other(1, 1, 0);
-            (6, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1);
-            (6, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0);
-            (6, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : take_other(1, 5, 1);
-            (6, 3, 0x0018 &&& 0x001c, _) : take_other(1, 5, 0);
-            (6, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : take_other(1, 6, 1);
-            (6, 3, 0x001c &&& 0x001e, _) : take_other(1, 6, 0);
-            (6, 3, 0x001e &&& 0x009e, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
-            (6, 3, 0x001e &&& 0x009e, _) : take_other(1, 0, 0);
-            (6, 3, 0x009e &&& 0x00de, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
-            (6, 3, 0x009e &&& 0x00de, _) : take_other(1, 1, 0);
-            (6, 3, 0x00de &&& 0x00fe, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
-            (6, 3, 0x00de &&& 0x00fe, _) : take_other(1, 2, 0);
-            (6, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : take_other(1, 5, 1);
-            (6, 4, 0x0008 &&& 0x000c, _) : take_other(1, 5, 0);
-            (6, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : take_other(1, 6, 1);
-            (6, 4, 0x000c &&& 0x000e, _) : take_other(1, 6, 0);
-            (6, 4, 0x000e &&& 0x008e, 0x0080 &&& 0x0088) : take_other(1, 0, 1);
-            (6, 4, 0x000e &&& 0x008e, _) : take_other(1, 0, 0);
-            (6, 4, 0x008e &&& 0x00ce, 0x0040 &&& 0x0048) : take_other(1, 1, 1);
-            (6, 4, 0x008e &&& 0x00ce, _) : take_other(1, 1, 0);
-            (6, 4, 0x00ce &&& 0x00ee, 0x0020 &&& 0x0028) : take_other(1, 2, 1);
-            (6, 4, 0x00ce &&& 0x00ee, _) : take_other(1, 2, 0);
-            (6, 4, 0x00ee &&& 0x00fe, 0x0010 &&& 0x0018) : take_other(1, 3, 1);
-            (6, 4, 0x00ee &&& 0x00fe, _) : take_other(1, 3, 0);
-            (6, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : take_other(1, 6, 1);
-            (6, 5, 0x0004 &&& 0x0006, _) : take_other(1, 6, 0);
-            (6, 5, 0x0006 &&& 0x0086, 0x0080 &&& 0x0084) : take_other(1, 0, 1);
-            (6, 5, 0x0006 &&& 0x0086, _) : take_other(1, 0, 0);
-            (6, 5, 0x0086 &&& 0x00c6, 0x0040 &&& 0x0044) : take_other(1, 1, 1);
-            (6, 5, 0x0086 &&& 0x00c6, _) : take_other(1, 1, 0);
-            (6, 5, 0x00c6 &&& 0x00e6, 0x0020 &&& 0x0024) : take_other(1, 2, 1);
-            (6, 5, 0x00c6 &&& 0x00e6, _) : take_other(1, 2, 0);
-            (6, 5, 0x00e6 &&& 0x00f6, 0x0010 &&& 0x0014) : take_other(1, 3, 1);
-            (6, 5, 0x00e6 &&& 0x00f6, _) : take_other(1, 3, 0);
-            (6, 5, 0x00f6 &&& 0x00fe, 0x0008 &&& 0x000c) : take_other(1, 4, 1);
-            (6, 5, 0x00f6 &&& 0x00fe, _) : take_other(1, 4, 0);
-            (6, 6, 0x0002 &&& 0x0082, 0x0080 &&& 0x0082) : take_other(1, 0, 1);
-            (6, 6, 0x0002 &&& 0x0082, _) : take_other(1, 0, 0);
-            (6, 6, 0x0082 &&& 0x00c2, 0x0040 &&& 0x0042) : take_other(1, 1, 1);
-            (6, 6, 0x0082 &&& 0x00c2, _) : take_other(1, 1, 0);
-            (6, 6, 0x00c2 &&& 0x00e2, 0x0020 &&& 0x0022) : take_other(1, 2, 1);
-            (6, 6, 0x00c2 &&& 0x00e2, _) : take_other(1, 2, 0);
-            (6, 6, 0x00e2 &&& 0x00f2, 0x0010 &&& 0x0012) : take_other(1, 3, 1);
-            (6, 6, 0x00e2 &&& 0x00f2, _) : take_other(1, 3, 0);
-            (6, 6, 0x00f2 &&& 0x00fa, 0x0008 &&& 0x000a) : take_other(1, 4, 1);
-            (6, 6, 0x00f2 &&& 0x00fa, _) : take_other(1, 4, 0);
-            (6, 6, 0x00fa &&& 0x00fe, 0x0004 &&& 0x0006) : take_other(1, 5, 1);
-            (6, 6, 0x00fa &&& 0x00fe, _) : take_other(1, 5, 0);
-            (7, 0, 0x0080 &&& 0x00c0, 0x0040 &&& 0x00c0) : take_other(1, 1, 1);
-            (7, 0, 0x0080 &&& 0x00c0, _) : take_other(1, 1, 0);
-            (7, 0, 0x00c0 &&& 0x00e0, 0x0020 &&& 0x00a0) : take_other(1, 2, 1);
-            (7, 0, 0x00c0 &&& 0x00e0, _) : take_other(1, 2, 0);
-            (7, 0, 0x00e0 &&& 0x00f0, 0x0010 &&& 0x0090) : take_other(1, 3, 1);
-            (7, 0, 0x00e0 &&& 0x00f0, _) : take_other(1, 3, 0);
-            (7, 0, 0x00f0 &&& 0x00f8, 0x0008 &&& 0x0088) : take_other(1, 4, 1);
-            (7, 0, 0x00f0 &&& 0x00f8, _) : take_other(1, 4, 0);
-            (7, 0, 0x00f8 &&& 0x00fc, 0x0004 &&& 0x0084) : take_other(1, 5, 1);
-            (7, 0, 0x00f8 &&& 0x00fc, _) : take_other(1, 5, 0);
-            (7, 0, 0x00fc &&& 0x00fe, 0x0002 &&& 0x0082) : take_other(1, 6, 1);
-            (7, 0, 0x00fc &&& 0x00fe, _) : take_other(1, 6, 0);
-            (7, 0, 0x00fe &&& 0x00ff, 0x0001 &&& 0x0081) : take_other(1, 7, 1);
-            (7, 0, 0x00fe &&& 0x00ff, _) : take_other(1, 7, 0);
-            (7, 1, 0x0040 &&& 0x0060, 0x0020 &&& 0x0060) : take_other(1, 2, 1);
-            (7, 1, 0x0040 &&& 0x0060, _) : take_other(1, 2, 0);
-            (7, 1, 0x0060 &&& 0x0070, 0x0010 &&& 0x0050) : take_other(1, 3, 1);
-            (7, 1, 0x0060 &&& 0x0070, _) : take_other(1, 3, 0);
-            (7, 1, 0x0070 &&& 0x0078, 0x0008 &&& 0x0048) : take_other(1, 4, 1);
-            (7, 1, 0x0070 &&& 0x0078, _) : take_other(1, 4, 0);
-            (7, 1, 0x0078 &&& 0x007c, 0x0004 &&& 0x0044) : take_other(1, 5, 1);
-            (7, 1, 0x0078 &&& 0x007c, _) : take_other(1, 5, 0);
-            (7, 1, 0x007c &&& 0x007e, 0x0002 &&& 0x0042) : take_other(1, 6, 1);
-            (7, 1, 0x007c &&& 0x007e, _) : take_other(1, 6, 0);
-            (7, 1, 0x007e &&& 0x007f, 0x0001 &&& 0x0041) : take_other(1, 7, 1);
-            (7, 1, 0x007e &&& 0x007f, _) : take_other(1, 7, 0);
-            (7, 1, 0x007f &&& 0x00ff, 0x0080 &&& 0x00c0) : take_other(1, 0, 1);
-            (7, 1, 0x007f &&& 0x00ff, _) : take_other(1, 0, 0);
-            (7, 2, 0x0020 &&& 0x0030, 0x0010 &&& 0x0030) : take_other(1, 3, 1);
-            (7, 2, 0x0020 &&& 0x0030, _) : take_other(1, 3, 0);
-            (7, 2, 0x0030 &&& 0x0038, 0x0008 &&& 0x0028) : take_other(1, 4, 1);
-            (7, 2, 0x0030 &&& 0x0038, _) : take_other(1, 4, 0);
-            (7, 2, 0x0038 &&& 0x003c, 0x0004 &&& 0x0024) : take_other(1, 5, 1);
-            (7, 2, 0x0038 &&& 0x003c, _) : take_other(1, 5, 0);
-            (7, 2, 0x003c &&& 0x003e, 0x0002 &&& 0x0022) : take_other(1, 6, 1);
-            (7, 2, 0x003c &&& 0x003e, _) : take_other(1, 6, 0);
-            (7, 2, 0x003e &&& 0x003f, 0x0001 &&& 0x0021) : take_other(1, 7, 1);
-            (7, 2, 0x003e &&& 0x003f, _) : take_other(1, 7, 0);
-            (7, 2, 0x003f &&& 0x00bf, 0x0080 &&& 0x00a0) : take_other(1, 0, 1);
-            (7, 2, 0x003f &&& 0x00bf, _) : take_other(1, 0, 0);
-            (7, 2, 0x00bf &&& 0x00ff, 0x0040 &&& 0x0060) : take_other(1, 1, 1);
-            (7, 2, 0x00bf &&& 0x00ff, _) : take_other(1, 1, 0);
-            (7, 3, 0x0010 &&& 0x0018, 0x0008 &&& 0x0018) : take_other(1, 4, 1);
-            (7, 3, 0x0010 &&& 0x0018, _) : take_other(1, 4, 0);
-            (7, 3, 0x0018 &&& 0x001c, 0x0004 &&& 0x0014) : take_other(1, 5, 1);
-            (7, 3, 0x0018 &&& 0x001c, _) : take_other(1, 5, 0);
-            (7, 3, 0x001c &&& 0x001e, 0x0002 &&& 0x0012) : take_other(1, 6, 1);
-            (7, 3, 0x001c &&& 0x001e, _) : take_other(1, 6, 0);
-            (7, 3, 0x001e &&& 0x001f, 0x0001 &&& 0x0011) : take_other(1, 7, 1);
-            (7, 3, 0x001e &&& 0x001f, _) : take_other(1, 7, 0);
-            (7, 3, 0x001f &&& 0x009f, 0x0080 &&& 0x0090) : take_other(1, 0, 1);
-            (7, 3, 0x001f &&& 0x009f, _) : take_other(1, 0, 0);
-            (7, 3, 0x009f &&& 0x00df, 0x0040 &&& 0x0050) : take_other(1, 1, 1);
-            (7, 3, 0x009f &&& 0x00df, _) : take_other(1, 1, 0);
-            (7, 3, 0x00df &&& 0x00ff, 0x0020 &&& 0x0030) : take_other(1, 2, 1);
-            (7, 3, 0x00df &&& 0x00ff, _) : take_other(1, 2, 0);
-            (7, 4, 0x0008 &&& 0x000c, 0x0004 &&& 0x000c) : take_other(1, 5, 1);
-            (7, 4, 0x0008 &&& 0x000c, _) : take_other(1, 5, 0);
-            (7, 4, 0x000c &&& 0x000e, 0x0002 &&& 0x000a) : take_other(1, 6, 1);
-            (7, 4, 0x000c &&& 0x000e, _) : take_other(1, 6, 0);
-            (7, 4, 0x000e &&& 0x000f, 0x0001 &&& 0x0009) : take_other(1, 7, 1);
-            (7, 4, 0x000e &&& 0x000f, _) : take_other(1, 7, 0);
-            (7, 4, 0x000f &&& 0x008f, 0x0080 &&& 0x0088) : take_other(1, 0, 1);
-            (7, 4, 0x000f &&& 0x008f, _) : take_other(1, 0, 0);
-            (7, 4, 0x008f &&& 0x00cf, 0x0040 &&& 0x0048) : take_other(1, 1, 1);
-            (7, 4, 0x008f &&& 0x00cf, _) : take_other(1, 1, 0);
-            (7, 4, 0x00cf &&& 0x00ef, 0x0020 &&& 0x0028) : take_other(1, 2, 1);
-            (7, 4, 0x00cf &&& 0x00ef, _) : take_other(1, 2, 0);
-            (7, 4, 0x00ef &&& 0x00ff, 0x0010 &&& 0x0018) : take_other(1, 3, 1);
-            (7, 4, 0x00ef &&& 0x00ff, _) : take_other(1, 3, 0);
-            (7, 5, 0x0004 &&& 0x0006, 0x0002 &&& 0x0006) : take_other(1, 6, 1);
-            (7, 5, 0x0004 &&& 0x0006, _) : take_other(1, 6, 0);
-            (7, 5, 0x0006 &&& 0x0007, 0x0001 &&& 0x0005) : take_other(1, 7, 1);
-            (7, 5, 0x0006 &&& 0x0007, _) : take_other(1, 7, 0);
-            (7, 5, 0x0007 &&& 0x0087, 0x0080 &&& 0x0084) : take_other(1, 0, 1);
-            (7, 5, 0x0007 &&& 0x0087, _) : take_other(1, 0, 0);
-            (7, 5, 0x0087 &&& 0x00c7, 0x0040 &&& 0x0044) : take_other(1, 1, 1);
-            (7, 5, 0x0087 &&& 0x00c7, _) : take_other(1, 1, 0);
-            (7, 5, 0x00c7 &&& 0x00e7, 0x0020 &&& 0x0024) : take_other(1, 2, 1);
-            (7, 5, 0x00c7 &&& 0x00e7, _) : take_other(1, 2, 0);
-            (7, 5, 0x00e7 &&& 0x00f7, 0x0010 &&& 0x0014) : take_other(1, 3, 1);
-            (7, 5, 0x00e7 &&& 0x00f7, _) : take_other(1, 3, 0);
-            (7, 5, 0x00f7 &&& 0x00ff, 0x0008 &&& 0x000c) : take_other(1, 4, 1);
-            (7, 5, 0x00f7 &&& 0x00ff, _) : take_other(1, 4, 0);
-            (7, 6, 0x0002 &&& 0x0003, 0x0001 &&& 0x0003) : take_other(1, 7, 1);
-            (7, 6, 0x0002 &&& 0x0003, _) : take_other(1, 7, 0);
-            (7, 6, 0x0003 &&& 0x0083, 0x0080 &&& 0x0082) : take_other(1, 0, 1);
-            (7, 6, 0x0003 &&& 0x0083, _) : take_other(1, 0, 0);
-            (7, 6, 0x0083 &&& 0x00c3, 0x0040 &&& 0x0042) : take_other(1, 1, 1);
-            (7, 6, 0x0083 &&& 0x00c3, _) : take_other(1, 1, 0);
-            (7, 6, 0x00c3 &&& 0x00e3, 0x0020 &&& 0x0022) : take_other(1, 2, 1);
-            (7, 6, 0x00c3 &&& 0x00e3, _) : take_other(1, 2, 0);
-            (7, 6, 0x00e3 &&& 0x00f3, 0x0010 &&& 0x0012) : take_other(1, 3, 1);
-            (7, 6, 0x00e3 &&& 0x00f3, _) : take_other(1, 3, 0);
-            (7, 6, 0x00f3 &&& 0x00fb, 0x0008 &&& 0x000a) : take_other(1, 4, 1);
-            (7, 6, 0x00f3 &&& 0x00fb, _) : take_other(1, 4, 0);
-            (7, 6, 0x00fb &&& 0x00ff, 0x0004 &&& 0x0006) : take_other(1, 5, 1);
-            (7, 6, 0x00fb &&& 0x00ff, _) : take_other(1, 5, 0);
-            (7, 7, 0x0001 &&& 0x0081, 0x0080 &&& 0x0081) : take_other(1, 0, 1);
-            (7, 7, 0x0001 &&& 0x0081, _) : take_other(1, 0, 0);
-            (7, 7, 0x0081 &&& 0x00c1, 0x0040 &&& 0x0041) : take_other(1, 1, 1);
-            (7, 7, 0x0081 &&& 0x00c1, _) : take_other(1, 1, 0);
-            (7, 7, 0x00c1 &&& 0x00e1, 0x0020 &&& 0x0021) : take_other(1, 2, 1);
-            (7, 7, 0x00c1 &&& 0x00e1, _) : take_other(1, 2, 0);
-            (7, 7, 0x00e1 &&& 0x00f1, 0x0010 &&& 0x0011) : take_other(1, 3, 1);
-            (7, 7, 0x00e1 &&& 0x00f1, _) : take_other(1, 3, 0);
-            (7, 7, 0x00f1 &&& 0x00f9, 0x0008 &&& 0x0009) : take_other(1, 4, 1);
-            (7, 7, 0x00f1 &&& 0x00f9, _) : take_other(1, 4, 0);
-            (7, 7, 0x00f9 &&& 0x00fd, 0x0004 &&& 0x0005) : take_other(1, 5, 1);
-            (7, 7, 0x00f9 &&& 0x00fd, _) : take_other(1, 5, 0);
-            (7, 7, 0x00fd &&& 0x00ff, 0x0002 &&& 0x0003) : take_other(1, 6, 1);
-            (7, 7, 0x00fd &&& 0x00ff, _) : take_other(1, 6, 0);
-        }
         size = 336;
     }
 
@@ -1639,25 +1255,19 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
         size = 5;
     }
 
+    @name(".stamp_is")
     action stamp_is(bit<32> path) {
         meta.stamp = meta.now | path;
         meta.chance = dice.get();
     }
 
+    @name(".stamp_path") @kind("enumeration")
+    @brief("stamp that says the path of a packet")
+    @fill("(path) : stamp_is(path) for path in 0 .. paths - 1")
     table stamp_path {
         key = { hdr.bridge.path : ternary @name("path"); }
         actions = { stamp_is; @defaultonly NoAction; }
         const default_action = NoAction();
-        const entries = {
-            0 : stamp_is(0);
-            1 : stamp_is(1);
-            2 : stamp_is(2);
-            3 : stamp_is(3);
-            4 : stamp_is(4);
-            5 : stamp_is(5);
-            6 : stamp_is(6);
-            7 : stamp_is(7);
-        }
         size = 8;
     }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,12 @@ func compile(t *testing.T, name, target string, text []byte) *Program {
 	return prog
 }
 
+// fills are the formulas of a table's entries in the text of a program.
+var (
+	fills = regexp.MustCompile(`@name\("\.(\w+)"\) @kind\("enumeration"\)\s+@brief\("[^"]*"\)((?:\s+@fill\("[^"]*"\))+)`)
+	fill  = regexp.MustCompile(`@fill\("([^"]*)"\)`)
+)
+
 // judgeOf returns the judge of a profile's program, which change may change; nil
 // if that does not compile.
 func judgeOf(t *testing.T, p *gen.Profile, target string, change func(text string) string) *Judge {
@@ -69,6 +76,13 @@ func judgeOf(t *testing.T, p *gen.Profile, target string, change func(text strin
 	text := string(out.P4)
 	if change != nil {
 		text = change(text)
+		for _, m := range fills.FindAllStringSubmatch(text, -1) {
+			t := out.Manifest.Table(m[1])
+			t.Fill = nil
+			for _, f := range fill.FindAllStringSubmatch(m[2], -1) {
+				t.Fill = append(t.Fill, manifest.Fill(f[1]))
+			}
+		}
 	}
 	prog := compile(t, p.Name, target, []byte(text))
 	if prog == nil {

@@ -92,6 +92,9 @@ func (p *Program) New(of *model.Program) (*Target, error) {
 		return nil, err
 	}
 	t.st = t.State()
+	if err := t.fill(of); err != nil {
+		return nil, err
+	}
 	for id, q := range t.sessions {
 		t.SetSession(uint32(id), []softswitch.Replica{{Port: q.Port}}, q.Class, t.copies)
 	}
@@ -103,6 +106,44 @@ func (p *Program) New(of *model.Program) (*Target, error) {
 		t.digest = append(t.digest, list)
 	}})
 	return t, nil
+}
+
+// fill gives the tables that formulas fill their entries, which stay: for all
+// paths and the usual rates of links.
+func (t *Target) fill(p *model.Program) error {
+	for i := range p.Tables {
+		from := &p.Tables[i]
+		entries, err := p.Filled(from, p.Sizes.Paths, manifest.LinkRates)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			to := t.st.Tables[t.tables[from.Name]]
+			var key []interp.FieldMatch
+			for i, k := range e.Keys {
+				all := []uint64{1<<to.Info.Key[i].Width - 1}
+				f := interp.FieldMatch{Value: []uint64{k.A}, Mask: all, Low: []uint64{k.A}, High: []uint64{k.A}}
+				switch k.Kind {
+				case manifest.AnyValue:
+					f.Mask, f.Low, f.High = []uint64{0}, []uint64{0}, all
+				case manifest.Masked:
+					f.Mask = []uint64{k.B}
+				case manifest.Between:
+					f.High = []uint64{k.B}
+				}
+				key = append(key, f)
+			}
+			var args [][]uint64
+			for _, v := range e.Args {
+				args = append(args, []uint64{v})
+			}
+			m, a := to.Info.Match(key, int32(e.Priority)), t.actions[from.Name][e.Action]
+			if _, err := to.Insert(&m, a, t.prog.PackArgs(a, args)); err != nil {
+				return fmt.Errorf("table %s: %w", from.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // time is a time of the model.

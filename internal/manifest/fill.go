@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// A Fill is the formula of a table's entries, written like an entry of P4:
+//
+//	(last, path, _) : take(path) for last in 1 .. paths - 1, path in 0 .. last
+//	(load_weight(rate), low .. low + 9) : level_is(n) for rate in rates, n in 1 .. 7, low = 10 * n
+//
+// A key is a value, VALUE &&& MASK, LOW .. HIGH or _; keys are in the table's
+// order, arguments in the action's. Behind for are names, each with the values
+// that it takes for every value of those before. An entry whose range is empty
+// is left out. Beside what every Expr may have there are
+//
+//	paths   how many paths the switch has to a leaf, at most
+//	rates   those of its links
+type Fill string
+
+// Filled is an entry that a Fill makes. Entries that match the same packet differ in Priority: the
+// greatest wins.
+type Filled struct {
+	Keys     []FilledKey
+	Action   string
+	Args     []uint64
+	Priority int
+}
+
+// FilledKey is what an entry wants of a field.
+type FilledKey struct {
+	Kind KeyKind
+	A, B uint64 // the value, with its mask; or lowest and highest
+}
+
+// KeyKind is how a field is matched.
+type KeyKind uint8
+
+// Kinds of keys.
+const (
+	AnyValue KeyKind = iota
+	OneValue
+	Masked
+	Between
+)
+
+// LinkRates are usual rates of links: programs have room for entries for so many.
+var LinkRates = []vtime.Rate{vtime.Gbps, 10 * vtime.Gbps, 25 * vtime.Gbps, 40 * vtime.Gbps, 50 * vtime.Gbps, 100 * vtime.Gbps}
+
+var (
+	fillForm = regexp.MustCompile(`^\((.*)\) : (\w+)\((.*?)\)(?: for (.*))?$`)
+	fillName = regexp.MustCompile(`^(\w+) (in|=) (.+)$`)
+)
+
+// fill is a Fill taken apart.
+type fill struct {
+	keys   []fillKey
+	action string
+	args   []Expr
+	names  []fillVariable
+}
+
+type fillKey struct {
+	kind KeyKind
+	a, b Expr
+}
+
+// fillVariable takes the values from low to high; those of rates if low is "".
+type fillVariable struct {
+	name      string
+	low, high Expr
+}
+
+func (f Fill) parse() (*fill, error) {
+	m := fillForm.FindStringSubmatch(string(f))
+	if m == nil {
+		return nil, fmt.Errorf("%q is no formula of entries: want (KEYS) : ACTION(ARGUMENTS) for NAME in LOW .. HIGH, …", string(f))
+	}
+	p := &fill{action: m[2]}
+	for _, text := range commas(m[1]) {
+		k := fillKey{kind: OneValue, a: Expr(text)}
+		if value, mask, ok := strings.Cut(text, " &&& "); ok {
+			k = fillKey{Masked, Expr(value), Expr(mask)}
+		} else if low, high, ok := strings.Cut(text, " .. "); ok {
+			k = fillKey{Between, Expr(low), Expr(high)}
+		} else if text == "_" {
+			k = fillKey{}
+		}
+		p.keys = append(p.keys, k)
+	}
+	for _, text := range commas(m[3]) {
+		p.args = append(p.args, Expr(text))
+	}
+	for _, text := range commas(m[4]) {
+		n := fillName.FindStringSubmatch(text)
+		if n == nil {
+			return nil, fmt.Errorf("%q: %q is neither NAME in LOW .. HIGH nor NAME = FORMULA", string(f), text)
+		}
+		v := fillVariable{n[1], Expr(n[3]), Expr(n[3])}
+		if low, high, ok := strings.Cut(n[3], " .. "); n[2] == "in" && ok {
+			v.low, v.high = Expr(low), Expr(high)
+		} else if n[2] == "in" {
+			if n[3] != "rates" {
+				return nil, fmt.Errorf("%q: %s takes values of %q; want LOW .. HIGH or rates", string(f), n[1], n[3])
+			}
+			v.low = ""
+		}
+		p.names = append(p.names, v)
+	}
+	return p, nil
+}
+
+// commas splits a list at the commas that are in no parentheses.
+func commas(text string) []string {
+	var list []string
+	depth, from := 0, 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth == 0:
+			list = append(list, strings.TrimSpace(text[from:i]))
+			from = i + 1
+		}
+	}
+	if rest := strings.TrimSpace(text[from:]); rest != "" {
+		list = append(list, rest)
+	}
+	return list
+}
+
+// Filled returns the entries that the formulas of a table make, for a switch
+// that has up to so many paths to a leaf, and links of these rates.
+func (m *Manifest) Filled(t *Table, paths int, rates []vtime.Rate) ([]Filled, error) {
+	var list []Filled
+	for i, f := range t.Fill {
+		e := filling{priority: len(t.Fill) - i, rates: rates, scope: m.scope(m.Network, map[string]float64{"paths": float64(paths)})}
+		p, err := f.parse()
+		if err == nil {
+			e.fill = p
+			err = e.each(p.names)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("table %s of %s: %w", t.Name, m.Program, err)
+		}
+		list = append(list, e.made...)
+	}
+	return list, nil
+}
+
+// filling makes the entries of one formula.
+type filling struct {
+	*fill
+	*scope
+	priority int
+	rates    []vtime.Rate
+	made     []Filled
+}
+
+// each gives the names all their values, the first varying slowest.
+func (e *filling) each(names []fillVariable) error {
+	if len(names) == 0 {
+		return e.entry()
+	}
+	v := names[0]
+	if v.low == "" {
+		for _, r := range e.rates {
+			e.values[v.name] = float64(r)
+			if err := e.each(names[1:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	low, err := v.low.eval(e.scope)
+	if err != nil {
+		return err
+	}
+	high, err := v.high.eval(e.scope)
+	if err != nil {
+		return err
+	}
+	for x := low; x <= high; x++ {
+		e.values[v.name] = x
+		if err := e.each(names[1:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry makes one entry of the values that names have.
+func (e *filling) entry() error {
+	out := Filled{Action: e.action, Priority: e.priority}
+	for _, k := range e.keys {
+		key := FilledKey{Kind: k.kind}
+		var err error
+		if k.kind == Between {
+			empty, err := Expr(string(k.a) + " > " + string(k.b)).eval(e.scope)
+			if err != nil {
+				return err
+			}
+			if empty != 0 {
+				return nil
+			}
+		}
+		if k.kind != AnyValue {
+			if key.A, err = e.whole(k.a); err != nil {
+				return err
+			}
+		}
+		if k.kind == Masked || k.kind == Between {
+			if key.B, err = e.whole(k.b); err != nil {
+				return err
+			}
+		}
+		out.Keys = append(out.Keys, key)
+	}
+	for _, a := range e.args {
+		v, err := e.whole(a)
+		if err != nil {
+			return err
+		}
+		out.Args = append(out.Args, v)
+	}
+	e.made = append(e.made, out)
+	return nil
+}
+
+// whole is the value of a formula that must be a whole number, not below zero.
+func (e *filling) whole(f Expr) (uint64, error) {
+	v, err := f.eval(e.scope)
+	if err != nil {
+		return 0, err
+	}
+	if v < 0 || v >= 1<<53 || v != float64(uint64(v)) {
+		return 0, fmt.Errorf("%q is %v where a whole number is wanted, for %s", string(f), v, e.where())
+	}
+	return uint64(v), nil
+}
+
+// where lists the values that names have.
+func (e *filling) where() string {
+	var list []string
+	for _, v := range e.names {
+		if x, ok := e.values[v.name]; ok {
+			list = append(list, fmt.Sprintf("%s = %v", v.name, x))
+		}
+	}
+	return strings.Join(list, ", ")
+}
