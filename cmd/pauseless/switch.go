@@ -176,9 +176,12 @@ next:
 // leastMemory is what a switch needs for small programs.
 const leastMemory = 64_000_000
 
-// leastThreads is how many goroutines may run at once at least, if there is
-// half a processor for each: more would be in the garbage collector's hands.
+// leastThreads is how many goroutines may run at once at least.
 const leastThreads = 8
+
+// gcPercent has the garbage collector, which stops the world twice, run half as
+// often as usual.
+const gcPercent = 200
 
 // sizeFlag is a vtime.Size as a flag.
 type sizeFlag vtime.Size
@@ -196,7 +199,10 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 	// Go has its goroutines take turns of 10 ms on each of its threads, the
 	// kernel wakes a thread that mostly waits at once. With threads to spare,
 	// packets do not wait for controllers.
-	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), min(2*runtime.NumCPU(), leastThreads)))
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), leastThreads))
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	cfg, specs, err := c.config()
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 	}
 	var tables []table
 	var arrays []array
-	c.sw.Lock()
+	release := c.sw.Hold()
 	st := c.sw.Stats()
 	ports := make([]softswitch.PortStats, len(c.nums))
 	for i, n := range c.nums {
@@ -111,7 +111,7 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 			arrays = append(arrays, a)
 		}
 	}
-	c.sw.Unlock()
+	release()
 
 	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)

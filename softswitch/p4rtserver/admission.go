@@ -14,6 +14,7 @@ import (
 	_ "google.golang.org/grpc/encoding/proto" // registers the codec that is wrapped
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 )
@@ -48,9 +49,7 @@ const arrival = time.Minute
 
 // tap is asked before a call is read.
 func (a *admission) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
-	switch info.FullMethodName {
-	case p4v1.P4Runtime_Write_FullMethodName, p4v1.P4Runtime_SetForwardingPipelineConfig_FullMethodName, p4v1.P4Runtime_Read_FullMethodName:
-	default:
+	if !large(info.FullMethodName) {
 		return ctx, nil
 	}
 	from := peerOf(ctx)
@@ -117,14 +116,48 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	c.a.free -= n
 	c.a.mu.Unlock()
-	c.a.held.Store(v, n)
 	done := c.a.s.takePlace()
 	err := c.CodecV2.Unmarshal(data, v)
-	done()
+	c.a.held.Store(v, decoded{n, done()})
 	if err != nil {
 		c.a.release(v)
 	}
 	return err
+}
+
+// decoded is what it took to decode a message.
+type decoded struct {
+	bytes int64
+	time  time.Duration
+}
+
+// charge has the sender of a message pay for the time that it took.
+func (a *admission) charge(ctx context.Context, v any) {
+	if d, ok := a.held.Load(v); ok {
+		a.s.pace(ctx).spend(d.(decoded).time)
+	}
+}
+
+// TagRPC is called before a call's message is decoded: it waits until the
+// caller's kind may take time.
+func (a *admission) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	if large(info.FullMethodName) {
+		_ = a.s.pace(ctx).wait(ctx) // a call that has ended will find out
+	}
+	return ctx
+}
+
+func (*admission) HandleRPC(context.Context, stats.RPCStats)                         {}
+func (*admission) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (*admission) HandleConn(context.Context, stats.ConnStats)                       {}
+
+// large reports whether a method's messages may be.
+func large(method string) bool {
+	switch method {
+	case p4v1.P4Runtime_Write_FullMethodName, p4v1.P4Runtime_SetForwardingPipelineConfig_FullMethodName, p4v1.P4Runtime_Read_FullMethodName:
+		return true
+	}
+	return false
 }
 
 // release notes that a message is not needed any more.
@@ -135,7 +168,7 @@ func (a *admission) release(v any) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.free += n.(int64)
+	a.free += n.(decoded).bytes
 	a.changed.Broadcast()
 }
 
@@ -150,6 +183,7 @@ type received struct {
 
 func (r *received) RecvMsg(m any) error {
 	err := r.ServerStream.RecvMsg(m)
+	r.a.charge(r.Context(), m)
 	r.swap(m)
 	return err
 }

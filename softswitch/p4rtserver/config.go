@@ -16,14 +16,18 @@ import (
 )
 
 // SetForwardingPipelineConfig implements the RPC of this name.
-func (s *Server) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
+func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
 	if err := s.checkDevice(r.DeviceId); err != nil {
 		return nil, err
 	}
 	if _, err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId); err != nil {
 		return nil, err
 	}
-	defer s.takePlace()()
+	free, err := s.paced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
 	var p *pipeline
 	switch r.Action {
 	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
@@ -137,8 +141,7 @@ func (d *device) markConst(bt *boundTable, m *table.Match) {
 
 // commit has the switch run a device.
 func (s *Server) commit(d *device) {
-	s.sw.Lock()
-	defer s.sw.Unlock()
+	defer s.sw.Hold()()
 	s.sw.LoadState(d.state)
 	d.live = true
 	for id, g := range d.groups {

@@ -232,8 +232,7 @@ func (q *digestQueue) forgetAll() {
 
 // digestAck takes a controller's acknowledgement.
 func (s *Server) digestAck(c *client, a *p4v1.DigestListAck) error {
-	s.sw.Lock()
-	defer s.sw.Unlock()
+	defer s.sw.Hold()()
 	if s.digests.d == nil || s.digests.d.pipeline.digests[a.DigestId] == nil {
 		return status.Errorf(codes.InvalidArgument, "unknown digest id %d", a.DigestId)
 	}

@@ -61,11 +61,13 @@ func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 		grpc.MaxHeaderListSize(1 << 16),
 		grpc.InTapHandle(s.admit.tap),
 		grpc.ForceServerCodecV2(s.admit.codec()),
+		grpc.StatsHandler(s.admit),
 		// A controller that died with its machine is found out in less than two
 		// seconds, so that another may take its place.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Second, Timeout: 800 * time.Millisecond}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+			s.admit.charge(ctx, req)
 			defer s.admit.release(req)
 			defer ended(cfg, log, info.FullMethod, time.Now(), &err)
 			if cfg.Wrap != nil {

@@ -3,6 +3,7 @@
 package p4rtserver
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -33,7 +34,7 @@ func (s *Server) Read(r *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) err
 	}
 	a := &answer{share: &s.budget.answers, part: part}
 	defer a.forget()
-	failure := s.gather(r, a)
+	failure := s.gather(stream.Context(), r, a)
 	if failure == nil || status.Code(failure) == codes.Unknown { // as much as could be read
 		if err := a.send(stream); err != nil {
 			return err
@@ -44,8 +45,12 @@ func (s *Server) Read(r *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) err
 
 // gather reads what a request selects, under the lock that orders reads and
 // writes.
-func (s *Server) gather(r *p4v1.ReadRequest, a *answer) error {
-	defer s.takePlace()()
+func (s *Server) gather(ctx context.Context, r *p4v1.ReadRequest, a *answer) error {
+	free, err := s.paced(ctx)
+	if err != nil {
+		return err
+	}
+	defer free()
 	s.writes.RLock()
 	defer s.writes.RUnlock()
 	d, err := s.current()

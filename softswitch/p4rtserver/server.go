@@ -60,7 +60,10 @@ type Server struct {
 	budget *budget
 	admit  *admission
 	places chan struct{}
-	arb    arbiter
+	// What takes time of the processors, and is bounded: calls of primaries, those
+	// of others, and messages of streams.
+	chosen, others, messages pace
+	arb                      arbiter
 	// digests belongs to the data path: it is used under the switch's lock.
 	digests digester
 	ageing  ageing
@@ -80,6 +83,7 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 		opts.Memory = DefaultMemory
 	}
 	s := &Server{sw: sw, opts: opts, log: opts.Logger, budget: newBudget(opts.Memory), places: make(chan struct{}, callPlaces)}
+	s.chosen.burst, s.others.burst, s.messages.burst = primaryBurst, otherBurst, otherBurst
 	s.admit = newAdmission(s)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -98,10 +102,32 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 }
 
 // takePlace waits for one of the places for calls that are worked on at the same
-// time, and returns the function that frees it.
-func (s *Server) takePlace() (done func()) {
+// time, and returns the function that frees it and tells how long it was taken.
+func (s *Server) takePlace() (done func() time.Duration) {
 	s.places <- struct{}{}
-	return func() { <-s.places }
+	start := time.Now()
+	return func() time.Duration {
+		<-s.places
+		return time.Since(start)
+	}
+}
+
+// paced is takePlace for a call, which waits until its kind may take time again.
+func (s *Server) paced(ctx context.Context) (done func(), err error) {
+	p := s.pace(ctx)
+	if err := p.wait(ctx); err != nil {
+		return nil, err
+	}
+	free := s.takePlace()
+	return func() { p.spend(free()) }, nil
+}
+
+// pace returns that of a call.
+func (s *Server) pace(ctx context.Context) *pace {
+	if s.arb.hasPrimary(peerOf(ctx)) {
+		return &s.chosen
+	}
+	return &s.others
 }
 
 // Register adds the service to a gRPC server.

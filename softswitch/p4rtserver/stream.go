@@ -50,6 +50,10 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 				ended <- err
 				return
 			}
+			if m.GetArbitration() != nil || !s.arb.hasPrimary(c.peer) {
+				s.messages.spend(messageTime)
+				_ = s.messages.wait(stream.Context()) // Recv will find out
+			}
 			select {
 			case received <- m:
 			case <-c.gone:
@@ -247,8 +251,7 @@ func (s *Server) packetOut(c *client, m *p4v1.PacketOut) error {
 	if err != nil {
 		return err
 	}
-	s.sw.Lock()
-	defer s.sw.Unlock()
+	defer s.sw.Hold()()
 	s.sw.PacketOut(data)
 	return nil
 }

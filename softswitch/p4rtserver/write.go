@@ -23,7 +23,7 @@ type op interface {
 }
 
 // Write implements the RPC of this name.
-func (s *Server) Write(_ context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
+func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
 	if err := s.checkDevice(r.DeviceId); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,11 @@ func (s *Server) Write(_ context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResp
 	default:
 		return nil, status.Errorf(codes.InvalidArgument, "unknown atomicity %v", r.Atomicity)
 	}
-	defer s.takePlace()()
+	free, err := s.paced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
 	s.writes.Lock()
 	defer s.writes.Unlock()
 	role, err := s.arb.checkPrimary(r.Role, writeRoleID(r), r.ElectionId)
