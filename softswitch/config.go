@@ -123,6 +123,10 @@ type PFC struct {
 	// HeadroomLast has headroom used only when the shared part of the buffer is
 	// full, instead of for all that comes beyond the threshold.
 	HeadroomLast bool
+	// DropAlpha limits each egress queue of a lossless class to that share of
+	// what is free of the whole buffer. What comes beyond is dropped. Zero is no
+	// limit.
+	DropAlpha float64
 	// CopyToPipeline passes received PFC frames to the program as well, after
 	// the MAC has obeyed them.
 	CopyToPipeline bool

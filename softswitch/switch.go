@@ -110,7 +110,7 @@ func New(cfg Config) (*Switch, error) {
 	ports = append(ports, tm.Port{NoPFC: true})
 	m, err := tm.New(tm.Config{
 		Ports: ports, Size: int64(cfg.Buffer.Size), QueueBytes: int64(cfg.Buffer.QueueBytes), QueuePackets: cfg.Buffer.QueuePackets, EgressAlpha: cfg.Buffer.EgressAlpha,
-		Lossless: cfg.PFC.Lossless, Quanta: cfg.PFC.Quanta, Pause: cfg.PFC.Pause, EachFrame: cfg.PFC.EachFrame, HeadroomLast: cfg.PFC.HeadroomLast,
+		Lossless: cfg.PFC.Lossless, Quanta: cfg.PFC.Quanta, Pause: cfg.PFC.Pause, EachFrame: cfg.PFC.EachFrame, HeadroomLast: cfg.PFC.HeadroomLast, DropAlpha: cfg.PFC.DropAlpha,
 	}, (*handler)(s))
 	if err != nil {
 		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)

@@ -182,6 +182,7 @@ var simulators = []simulator{
 			{name: "conga", lines: "LB_MODE 3\n", seeds: 1, traffic: aliStorage},
 			{name: "incast of ecmp", lines: "LB_MODE 0\n", seeds: 2, incast: allLeaves},
 			{name: "incast of letflow", lines: "LB_MODE 6\n", seeds: 8, incast: allLeaves},
+			{name: "incast of drill", lines: "LB_MODE 2\n", seeds: 12, incast: allLeaves},
 			{name: "incast of ecmp without PFC", lines: "LB_MODE 0\nENABLE_PFC 0\nENABLE_IRN 1\n", seeds: 4, incast: allLeaves},
 		},
 	},

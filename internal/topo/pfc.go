@@ -29,8 +29,8 @@ var MMUs = []string{"hpcc", "conweave", "broadcom"}
 //     buffer at every rate, and the port resumes as soon as the queue is below it.
 //     Two packets are not counted. A PAUSE lasts 5 µs, every frame beyond the
 //     threshold causes one, and headroom is used when the shared buffer is full.
-//     So pauses are more frequent and shorter. A queue of a lossy class is limited
-//     to the size of the free buffer.
+//     So pauses are more frequent and shorter. A queue, also of a lossless class, is
+//     limited to the size of the free buffer, and frames beyond it are dropped.
 //   - broadcom, as SONiC configures a Tomahawk (BUFFER_PROFILE in its
 //     Configuration.md): the threshold is an eighth of the free buffer (dynamic_th
 //     -3) at every rate. The port resumes 2288 bytes below it (xon_offset). 1248
@@ -46,7 +46,7 @@ func MMU(name string) (SwitchConfig, bool) {
 		c.EgressAlpha = 1
 		c.PFC = PFC{
 			Alpha: 1.0 / 16, Resume: 1, Reserve: 2 * 1048,
-			HeadroomLast: true, Pause: 5 * vtime.Microsecond, EachFrame: true,
+			HeadroomLast: true, Pause: 5 * vtime.Microsecond, EachFrame: true, DropAlpha: 1,
 		}
 	case "broadcom":
 		c.EgressAlpha = 8
@@ -69,6 +69,7 @@ func (c *SwitchConfig) fill() {
 		p.Alpha, p.AlphaByRate = m.PFC.Alpha, m.PFC.AlphaByRate
 	}
 	p.Resume, p.Reserve, p.Pause = cmp.Or(p.Resume, m.PFC.Resume), cmp.Or(p.Reserve, m.PFC.Reserve), cmp.Or(p.Pause, m.PFC.Pause)
+	p.DropAlpha = cmp.Or(p.DropAlpha, m.PFC.DropAlpha)
 	p.HeadroomLast, p.EachFrame = p.HeadroomLast || m.PFC.HeadroomLast, p.EachFrame || m.PFC.EachFrame
 }
 

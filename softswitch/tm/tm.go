@@ -43,6 +43,9 @@ type Config struct {
 	// EachFrame sends a PAUSE for every frame beyond the threshold, and renews none.
 	// HeadroomLast uses headroom only when the shared part is full.
 	EachFrame, HeadroomLast bool
+	// DropAlpha limits queues of lossless classes to that share of what is free
+	// of the whole buffer; zero is no limit.
+	DropAlpha float64
 }
 
 // Port describes a port of a traffic manager. Ports are numbered by their index in
@@ -370,6 +373,9 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
 			(a.base-int64(p.charge)+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast || a.base-int64(p.charge)+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
+		}
+		if a := m.cfg.DropAlpha; a > 0 && m.cfg.Size > 0 && float64(o.queues[q].depth.Bytes+size) > a*float64(m.cfg.Size-m.used) {
+			return QueueFull
 		}
 		return Queued
 	case m.cfg.Size > 0 && m.shared+size > m.cfg.Size-m.apart:

@@ -421,6 +421,22 @@ func TestEgressAlpha(t *testing.T) {
 	}
 }
 
+// With DropAlpha a queue of a lossless class, too, holds at most a share of what
+// is free, here of the whole buffer.
+func TestDropAlpha(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(3, Port{Rate: gbps, XOFF: 14_000, Gap: 1000, Headroom: 1000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 15_000, DropAlpha: 1})
+	for out, want := range []int{0: 8, 1: 4} {
+		b.obey(out+1, 0xff, 0xffff)
+		n, cause := 0, Queued
+		for ; n < 20 && cause == Queued; n++ {
+			cause = b.queue(0, out+1, 3, 1000, 'a')
+		}
+		if n-1 != want || cause != QueueFull {
+			t.Errorf("%d frames of 1000 bytes fit at port %d, then %v; want %d and a full queue", n-1, out+1, cause, want)
+		}
+	}
+}
+
 // What comes after XOFF goes to the headroom, and is lost only beyond.
 func TestHeadroom(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000})

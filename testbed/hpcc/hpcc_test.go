@@ -169,7 +169,7 @@ PMAX_MAP 3 100000000000 0.20 200000000000 0.20 400000000000 0.20
 	if h := c.Hosts; h.AckClass != 7 || h.NAKInterval != 4*vtime.Microsecond || h.RTO != 4*vtime.Millisecond {
 		t.Errorf("hosts are %+v", h)
 	}
-	if p := c.Switch.PFC; !p.EachFrame || !p.HeadroomLast || p.Pause != 5*vtime.Microsecond || c.Switch.MMU != "conweave" || p.Alpha != 1.0/16 || p.AlphaByRate || p.Resume != 1 || p.Reserve != 2096 || p.Off {
+	if p := c.Switch.PFC; !p.EachFrame || !p.HeadroomLast || p.Pause != 5*vtime.Microsecond || c.Switch.MMU != "conweave" || p.Alpha != 1.0/16 || p.AlphaByRate || p.Resume != 1 || p.Reserve != 2096 || p.DropAlpha != 1 || p.Off {
 		t.Errorf("switches are %+v", c.Switch)
 	}
 	if _, ok := c.MarkFor(400 * vtime.Gbps); ok {

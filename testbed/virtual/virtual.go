@@ -204,6 +204,7 @@ func pfc(c *topo.PFC) softswitch.PFC {
 	p := softswitch.PFC{Lossless: 1 << manifest.LosslessClass, Classify: &classOfDSCP}
 	p.XOFF, p.Alpha, p.Reserve = c.XOFF, c.Alpha, c.Reserve
 	p.Pause, p.EachFrame, p.HeadroomLast = c.Pause, c.EachFrame, c.HeadroomLast
+	p.DropAlpha = c.DropAlpha
 	if c.Alpha > 0 {
 		p.XOFF = 0
 	}
