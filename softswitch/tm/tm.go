@@ -374,7 +374,7 @@ func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 			(a.base-int64(p.charge)+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast || a.base-int64(p.charge)+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
 		}
-		if a := m.cfg.DropAlpha; a > 0 && m.cfg.Size > 0 && float64(o.queues[q].depth.Bytes+size) > a*float64(m.cfg.Size-m.used) {
+		if a := m.cfg.DropAlpha; a > 0 && m.cfg.Size > 0 && float64(o.class(q).depth.Bytes+size) > a*float64(m.cfg.Size-m.used) {
 			return QueueFull
 		}
 		return Queued
