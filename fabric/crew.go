@@ -277,20 +277,41 @@ func (c *crew) share() {
 	}
 }
 
-// reserve holds the frames that nodes have too many of.
+// reserve holds the frames that nodes have too many of, in pools of up to
+// reservePool frames: one pool of all frames would be copied as it grows, and
+// leave the copies to the collector.
 type reserve struct {
-	mu   sync.Mutex
-	pool packet.Pool
+	mu    sync.Mutex
+	pools []packet.Pool
+	top   int // those before are full, those after it empty
 }
+
+const reservePool = 1024
 
 // level brings a node's pool back between the marks, as far as the reserve
 // has frames.
 func (r *reserve) level(p *packet.Pool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n := p.Len(); n > poolKeep {
-		r.pool.Take(p, n-poolKeep)
-	} else if n < poolFill {
-		p.Take(&r.pool, poolFill-n)
+	if len(r.pools) == 0 {
+		r.pools = append(r.pools, packet.NewPool(reservePool))
+	}
+	if p.Len() < poolFill && r.pools[r.top].Len() == 0 && r.top > 0 {
+		r.top--
+	}
+	top := &r.pools[r.top]
+	n := p.Len()
+	if n < poolFill {
+		p.Take(top, poolFill-n)
+		return
+	}
+	for ; n > poolKeep; n = p.Len() {
+		if top.Len() == reservePool {
+			if r.top++; r.top == len(r.pools) {
+				r.pools = append(r.pools, packet.NewPool(reservePool))
+			}
+			top = &r.pools[r.top]
+		}
+		top.Take(p, min(n-poolKeep, reservePool-top.Len()))
 	}
 }

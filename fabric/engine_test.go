@@ -327,3 +327,63 @@ func TestLateOrOverlappingFramesAreBugs(t *testing.T) {
 	mustPanic("an event in the past", func() { rs[0].net.At(4, rs[0], 0) })
 	mustPanic("a frame in the past", func() { rs[0].net.Send(2, frame(), 4) })
 }
+
+// The reserve gives back all that it got, and takes no memory where it fills and
+// empties around the end of one of its pools.
+func TestReserveKeepsFramesWithoutGrowing(t *testing.T) {
+	var r reserve
+	var p packet.Pool
+	give := func(n int) {
+		var frames []*packet.Frame
+		for range n {
+			frames = append(frames, p.Get())
+		}
+		for _, f := range frames {
+			p.Put(f)
+		}
+		r.level(&p)
+	}
+	total := 0
+	for total < 3*reservePool {
+		before := p.Len()
+		give(500)
+		total += 500 - before
+	}
+	if p.Len() != poolKeep {
+		t.Fatalf("a pool keeps %d frames, want %d", p.Len(), poolKeep)
+	}
+	got := p.Len()
+	for {
+		var empty packet.Pool
+		r.level(&empty)
+		if empty.Len() == 0 {
+			break
+		}
+		got += empty.Len()
+	}
+	if got != total {
+		t.Errorf("the reserve gave %d frames back of %d", got, total)
+	}
+
+	r.level(&p) // the first pool of the reserve is empty now
+	full, empty := packet.NewPool(200), packet.NewPool(200)
+	for range 200 {
+		full.Put(&packet.Frame{})
+	}
+	for range reservePool - poolFill {
+		p.Put(&packet.Frame{})
+	}
+	r.level(&p)
+	if n := testing.AllocsPerRun(100, func() {
+		r.level(&full) // 136 frames, beyond the end of the first pool
+		r.level(&empty)
+		r.level(&empty)
+		full.Take(&empty, empty.Len())
+		r.level(&empty)
+		full.Take(&empty, empty.Len())
+		r.level(&empty)
+		full.Take(&empty, empty.Len())
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -65,6 +65,9 @@ const (
 	tallBytes  = 96
 )
 
+// NewPool returns a pool with room for n frames.
+func NewPool(n int) Pool { return Pool{free: make([]*Frame, 0, n)} }
+
 // Get returns an empty frame, with capacity for the usual headers.
 func (p *Pool) Get() *Frame {
 	p.out++
