@@ -105,6 +105,7 @@ func New(cfg Config) (*Switch, error) {
 	}
 	s.cpu = len(ports)
 	add(Port{Number: cfg.CPUPort, Internal: true})
+	s.inside[s.cpu] = false // the controller takes them
 	s.nowhere = len(ports)
 	s.links, s.inside = append(s.links, true), append(s.inside, true)
 	ports = append(ports, tm.Port{NoPFC: true})
