@@ -37,10 +37,11 @@ type headerType struct {
 	varbit int // index of the variable-length field, or −1
 	// maxBytes bounds a header with a variable-length field; 0 is no bound.
 	maxBytes int
-	size     int    // slots of a block
-	loads    []move // what extraction reads
-	stores   []move // what deparsing writes over the packet's bytes
-	all      []move // what deparsing writes of a header that has none
+	size     int      // slots of a block
+	loads    []move   // what extraction reads
+	stores   []move   // what deparsing writes over the packet's bytes
+	all      []move   // what deparsing writes of a header that has none
+	words    []bytes8 // the same, if it has eight bytes and no variable-length field
 	pos      diag.Pos
 }
 

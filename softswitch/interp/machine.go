@@ -3,8 +3,6 @@
 package interp
 
 import (
-	"math/bits"
-	"slices"
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
@@ -232,124 +230,6 @@ func (m *Machine) Finish() {
 	m.deparse(m.prog.deparse[out])
 	if t := m.f[m.prog.sys+sysTruncate]; t != 0 {
 		m.frame.Truncate(int(t - 1))
-	}
-}
-
-// emitted is a header in the order of a deparser.
-type emitted struct {
-	base, bytes int32 // bytes of the fixed-width fields
-	// always is not zero if there is something to store in a valid header;
-	// otherwise the bits stores of relDirty say so, which are all or none.
-	always, stores uint64
-	varbit         bool
-	h              *header
-}
-
-// deparse writes the headers over the parsed part of the packet. Where those
-// that are valid are just those that were parsed, in the same places, only
-// the fields that the program may have changed are written.
-func (m *Machine) deparse(list []emitted) {
-	f := unsafe.Pointer(unsafe.SliceData(m.f))
-	payload := int(m.f[m.prog.sys+sysPayload])
-	size, moved, change := uint64(0), uint64(0), uint64(0)
-	for i := range list {
-		h := &list[i]
-		block := (*[3]uint64)(unsafe.Pointer(at64(f, slot(h.base))))
-		if block[relValid] == 0 {
-			continue
-		}
-		moved |= block[relOffset] ^ (size + 1)
-		change |= h.always | block[relDirty]&h.stores
-		size += uint64(h.bytes)
-		if h.varbit {
-			size += *at64(f, slot(h.base)+relVarLen) / 8
-		}
-	}
-	if moved == 0 && size == uint64(payload) {
-		if change == 0 {
-			return
-		}
-		for i := range list {
-			if h := &list[i]; h.stores != 0 && m.f[h.base+relValid] != 0 {
-				m.writeStores(h.h, m.data[m.f[h.base+relOffset]-1:])
-			}
-		}
-		return
-	}
-	m.rewrite(list, int(size), payload)
-}
-
-// rewrite writes headers of so many bytes where the parsed part of the packet,
-// of payload bytes, was.
-func (m *Machine) rewrite(list []emitted, size, payload int) {
-	f := m.f
-	out := m.scratch[:0]
-	for i := range list {
-		if h := list[i].h; f[h.base+relValid] != 0 {
-			out = m.emit(out, h)
-		}
-	}
-	m.scratch = out
-	rest := m.data[payload:]
-	switch {
-	case size <= payload:
-		m.frame.Data = append(append(m.frame.Data[:0], out...), rest...)
-	default:
-		grow := size - payload
-		m.frame.Data = append(m.frame.Data, out[:grow]...) // any bytes: for room
-		copy(m.frame.Data[size:], m.frame.Data[payload:len(m.frame.Data)-grow])
-		copy(m.frame.Data, out)
-	}
-	m.data = m.frame.Data
-}
-
-// emit appends the bytes of a header.
-func (m *Machine) emit(out []byte, h *header) []byte {
-	at, varBits := len(out), 0
-	n := h.typ.bits / 8
-	if h.typ.varbit >= 0 {
-		varBits = int(m.f[h.base+relVarLen])
-		n += varBits / 8
-	}
-	if off := m.f[h.base+relOffset]; off != 0 {
-		out = append(out, m.data[off-1:int(off)-1+n]...)
-		m.writeStores(h, out[at:])
-		return out
-	}
-	out = slices.Grow(out, n)[:at+n]
-	b := out[at:]
-	clear(b)
-	if varBits > 0 {
-		from, to := int(m.f[h.base+relVarOff]), h.typ.fields[h.typ.varbit].bit
-		for done := 0; done < varBits; done += 8 {
-			putBits(b, to+done, 8, getBits(m.data, from+done, 8))
-		}
-	}
-	m.write(h.typ.all, h, b)
-	return out
-}
-
-// writeStores stores fields of a header over the bytes that it came with.
-func (m *Machine) writeStores(h *header, b []byte) {
-	if !h.simple {
-		m.write(h.typ.stores, h, b)
-		return
-	}
-	for dirty := m.f[h.base+relDirty]; dirty != 0; dirty &= dirty - 1 {
-		mv := &h.typ.stores[bits.TrailingZeros64(dirty)]
-		mv.store(b, m.f[h.base+int(mv.rel)], 0)
-	}
-}
-
-// write stores fields of a header in its bytes.
-func (m *Machine) write(moves []move, h *header, b []byte) {
-	varBits := 0
-	if h.typ.varbit >= 0 {
-		varBits = int(m.f[h.base+relVarLen])
-	}
-	for i := range moves {
-		mv := &moves[i]
-		mv.store(b, m.f[h.base+int(mv.rel)], varBits)
 	}
 }
 

@@ -56,6 +56,38 @@ func (t *headerType) plan() {
 			}
 		}
 	}
+	if n := t.bits / 8; n >= 8 && t.varbit < 0 {
+		for at := 0; at < n; at += 8 {
+			t.words = append(t.words, t.word(min(at, n-8)))
+		}
+	}
+}
+
+// bytes8 is eight bytes of a header, and what they are made of.
+type bytes8 struct {
+	at    int // first byte
+	parts []part
+}
+
+// part is bits of a slot in a word.
+type part struct {
+	rel         uint16 // slot in the block
+	right, left uint8  // shifts
+	mask        uint64 // between them
+}
+
+// word returns the word that starts at a byte.
+func (t *headerType) word(at int) bytes8 {
+	w := bytes8{at: at}
+	for i := range t.all {
+		m := &t.all[i]
+		end, last := m.bit+int(m.width), 8*at+64
+		from, to := max(m.bit, 8*at), min(end, last)
+		if from < to {
+			w.parts = append(w.parts, part{rel: m.rel, right: uint8(end - to), left: uint8(last - to), mask: maskOf(to - from)})
+		}
+	}
+	return w
 }
 
 // window picks the smallest window inside the first room bytes.
