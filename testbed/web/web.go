@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web has the scripts and styles of the pages. The sources are in src. dist
-// has them bundled with uPlot, the chart library in vendor, by esbuild. `make golden`
-// makes dist, and a test compares it with the sources. The playground is a folder of
-// its own, so its two bundles are not part of this package.
+// Package web has the browser's side of what we show: scripts and styles, as
+// they are put into pages. The sources are in src; dist has them bundled with
+// uPlot, the chart library in vendor, by esbuild. `make golden` makes dist anew,
+// and a test compares.
 package web
 
 import (
@@ -16,18 +16,22 @@ import (
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 )
 
-//go:embed dist/report.js dist/live.js dist/style.css
+//go:embed dist
 var dist embed.FS
 
-// A Page is the script and style of a page that is one file.
+// Bundles are the pages that there are scripts for.
+var Bundles = []string{"report", "live", "playground", "worker"}
+
+// A Page is what goes into a page that is one file.
 type Page struct {
 	Script template.JS
 	Style  template.CSS
-	// Policy is a Content-Security-Policy that allows these two, and loads nothing.
+	// Policy is a Content-Security-Policy under which nothing but the two
+	// above runs and nothing is loaded from anywhere.
 	Policy string
 }
 
-// Inline returns the script of a bundle, report or live, and the style.
+// Inline returns script and style of a bundle.
 func Inline(bundle string) Page {
 	script, style := file(bundle+".js"), file("style.css")
 	return Page{
@@ -47,6 +51,6 @@ func file(name string) string {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	// This would end the script element.
+	// What ends a script element has no place within one.
 	return strings.ReplaceAll(string(text), "</script", `<\/script`)
 }

@@ -13,7 +13,7 @@ import (
 
 // The committed bundles are what esbuild makes of the sources, to the byte.
 func TestBundlesAreBuiltFromTheSources(t *testing.T) {
-	for _, b := range []string{"report", "live", "playground", "worker"} {
+	for _, b := range Bundles {
 		build(t, "src/"+b+".js", "dist/"+b+".js")
 	}
 	build(t, "src/style.css", "dist/style.css")

@@ -386,6 +386,15 @@ func TestControllersPacketsRecirculateToo(t *testing.T) {
 	s.arrives(0, 510, data(0, 1, 26, 2)).departs(1, 0, 0).departs(1, 0, 0).agree("recirculation")
 }
 
+// The switch had dropped what was for its controller after egress.
+func TestMessagesLeaveByTheControllersPort(t *testing.T) {
+	s := newScene(t, small(t, "qcn", "v1model"))
+	s.c.Config.Routes[0].Paths = 0
+	s.set("egress_qlen", s.cell(3), 60_000)
+	// Of the queues of ports 3 and 510, the second has the feedback.
+	s.arrives(0, 510, data(0, 1, 26, 2)).departs(1, 1, 0).agree("feedback")
+}
+
 // On BMv2, the end of a warning was told after the warning of a queue that had
 // become long again, so that the switch before took it for over.
 func TestWarningStandsIfTheQueueIsLongAgain(t *testing.T) {

@@ -75,8 +75,7 @@ type play struct {
 	s       *model.Switch
 	t       *Target
 	queues  map[model.Queue][]waiting
-	order   []model.Queue // sorted
-	counted []uint64      // counters of tables, when the case began
+	counted []uint64 // counters of tables, when the case began
 	now     model.Time
 	event   int
 	diff    *Mismatch
@@ -172,9 +171,7 @@ func (r *play) ingress(p *model.Packet, asCame model.Departure, got []*tm.Packet
 	for again := true; again; {
 		o, copied := r.s.Ingress(p)
 		digests, again = append(digests, o.Digest...), o.Again
-		if copied != nil {
-			want = append(want, r.copied(copied, asCame)...)
-		}
+		want = append(want, r.copied(copied, asCame)...)
 		switch {
 		case o.Drop:
 		case o.Again:
@@ -196,9 +193,12 @@ func (r *play) ingress(p *model.Packet, asCame model.Departure, got []*tm.Packet
 	r.enqueue("ingress", want, got)
 }
 
-// copied says where the copy of a packet goes. On a Tofino it is the packet
-// behind a header, cut to a length.
+// copied says where the copy of a packet goes, if there is one. On a Tofino it is
+// the packet behind a header, cut to a length.
 func (r *play) copied(p *model.Packet, of model.Departure) []waiting {
+	if p == nil {
+		return nil
+	}
 	w := waiting{p: p}
 	if r.p.Tofino {
 		w.bytes = &model.Departure{Data: append(model.Clone(p.Head), of.Data...), Elided: of.Elided}
@@ -233,12 +233,6 @@ func (r *play) enqueue(what string, want []waiting, got []*tm.Packet) {
 		if w.bytes != nil && !sameFrame(*w.bytes, frameOf(w.h)) {
 			r.differ("copy", fmt.Sprintf("%x", w.bytes.Data), fmt.Sprintf("%x", w.h.Frame.Data))
 		}
-		if _, ok := r.queues[w.Queue]; !ok {
-			at, _ := slices.BinarySearchFunc(r.order, w.Queue, func(a, b model.Queue) int {
-				return cmp.Or(a.Port-b.Port, a.Class-b.Class)
-			})
-			r.order = slices.Insert(r.order, at, w.Queue)
-		}
 		r.queues[w.Queue] = append(r.queues[w.Queue], w)
 		r.s.Queued[w.Queue]++
 	}
@@ -252,7 +246,7 @@ func frameOf(p *tm.Packet) model.Departure {
 // true, the target keeps pauses.
 func (r *play) ready() []model.Queue {
 	var list []model.Queue
-	for _, q := range r.order {
+	for _, q := range slices.SortedFunc(maps.Keys(r.queues), func(a, b model.Queue) int { return cmp.Or(a.Port-b.Port, a.Class-b.Class) }) {
 		held := r.p.TrueDepth() && q.Class == r.p.Lossless && q.Port < r.p.Ports && r.s.Paused(r.p.QueueCell(q.Port, q.Class), r.now)
 		if len(r.queues[q]) > 0 && !held {
 			list = append(list, q)
@@ -306,14 +300,10 @@ func (r *play) depart(e *model.Event) {
 			fmt.Sprintf("%s\n          %x", r.p.Describe(o.Data, o.Elided), head(o.Data)),
 			fmt.Sprintf("%s\n          %x", r.p.Describe(sent.Data, sent.Elided), head(sent.Data)))
 	}
-	var messages []waiting
-	if copied != nil {
-		messages = r.copied(copied, o)
-	}
-	r.enqueue("egress", messages, copies)
+	r.enqueue("egress", r.copied(copied, o), copies)
 	if verdict == tm.Recirculate && r.diff == nil {
 		if !r.p.Tofino {
-			p = r.s.Recirculated(p, model.Clone(sent.Data), sent.Elided)
+			p = r.s.Recirculated(p, sent.Data, sent.Elided)
 		}
 		r.ingress(p, sent, r.t.Reenter(w.h))
 	}

@@ -40,19 +40,30 @@ type shrinker struct {
 
 // try keeps a change of the case if it still shows a difference.
 func (s *shrinker) try(change func(*model.Case)) bool {
-	d := *s.c
-	change(&d)
-	diff := s.j.Run(&d)
+	c := clone(s.c)
+	change(c)
+	diff := s.j.Run(c)
 	if diff != nil {
-		s.c, s.diff, s.again = &d, diff, true
+		s.c, s.diff, s.again = c, diff, true
 	}
 	return diff != nil
+}
+
+// clone copies what changes of a case change.
+func clone(c *model.Case) *model.Case {
+	d, config := *c, *c.Config
+	d.Config, d.Cells, d.Events = &config, slices.Clone(c.Cells), slices.Clone(c.Events)
+	config.Routes, config.Groups, config.Tables = slices.Clone(config.Routes), maps.Clone(config.Groups), maps.Clone(config.Tables)
+	for table, entries := range config.Tables {
+		config.Tables[table] = maps.Clone(entries)
+	}
+	return &d
 }
 
 // leaveOut leaves out an event.
 func leaveOut(c *model.Case, i int) {
 	after := c.Events[i].After
-	c.Events = slices.Delete(slices.Clone(c.Events), i, i+1)
+	c.Events = slices.Delete(c.Events, i, i+1)
 	if i < len(c.Events) {
 		c.Events[i].After += after
 	}
@@ -80,7 +91,7 @@ func (s *shrinker) leaveOutMore() {
 func (s *shrinker) leaveOutCells() {
 	for size := (len(s.c.Cells) + 1) / 2; size > 0; size /= 2 {
 		for i := 0; i+size <= len(s.c.Cells); {
-			if !s.try(func(d *model.Case) { d.Cells = slices.Delete(slices.Clone(d.Cells), i, i+size) }) {
+			if !s.try(func(d *model.Case) { d.Cells = slices.Delete(d.Cells, i, i+size) }) {
 				i += size
 			}
 		}
@@ -100,7 +111,7 @@ func (s *shrinker) simplify() {
 			func(e *model.Event) bool { ok := e.Waited != 0 && !e.Near; e.Waited = 0; return ok },
 		} {
 			e := s.c.Events[i]
-			if f(&e) && s.try(func(d *model.Case) { d.Events = slices.Clone(d.Events); d.Events[i] = e }) {
+			if f(&e) && s.try(func(d *model.Case) { d.Events[i] = e }) {
 				break
 			}
 		}
@@ -110,34 +121,17 @@ func (s *shrinker) simplify() {
 // leaveOutConfig leaves out entries of the configuration, but no default
 // actions.
 func (s *shrinker) leaveOutConfig() {
-	with := func(change func(*model.Config)) {
-		s.try(func(d *model.Case) {
-			c := *d.Config
-			change(&c)
-			d.Config = &c
-		})
-	}
 	for i := len(s.c.Config.Routes) - 1; i >= 0; i-- {
-		with(func(c *model.Config) { c.Routes = slices.Delete(slices.Clone(c.Routes), i, i+1) })
+		s.try(func(d *model.Case) { d.Config.Routes = slices.Delete(d.Config.Routes, i, i+1) })
 	}
 	for group := range s.c.Config.Groups {
-		with(func(c *model.Config) { c.Groups = without(c.Groups, group) })
+		s.try(func(d *model.Case) { delete(d.Config.Groups, group) })
 	}
 	for table, entries := range s.c.Config.Tables {
 		for i := range entries {
 			if i != model.Default {
-				with(func(c *model.Config) {
-					c.Tables = maps.Clone(c.Tables)
-					c.Tables[table] = without(c.Tables[table], i)
-				})
+				s.try(func(d *model.Case) { delete(d.Config.Tables[table], i) })
 			}
 		}
 	}
-}
-
-// without is a map without one of its keys.
-func without[M ~map[K]V, K comparable, V any](m M, key K) M {
-	m = maps.Clone(m)
-	delete(m, key)
-	return m
 }
