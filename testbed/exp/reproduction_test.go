@@ -408,23 +408,27 @@ type known struct {
 }
 
 // A proof names the claims of an experiment that must all hold, by metric and
-// arms; any, if empty.
-type proof struct{ metric, with, than string }
+// arms; any, if empty. Their points have its point in them.
+type proof struct{ metric, with, than, point string }
 
 func (p proof) has(c *result.Judged) bool {
 	_, metric := c.Claim.Relation()
-	return (p.metric == "" || p.metric == metric) && (p.with == "" || p.with == c.Claim.With) && (p.than == "" || p.than == c.Claim.Than)
+	return (p.metric == "" || p.metric == metric) && (p.with == "" || p.with == c.Claim.With) && (p.than == "" || p.than == c.Claim.Than) && strings.Contains(c.Point, p.point)
 }
 
 const (
-	victims  = "so there is nothing to avoid; where one path is paused, fewer flows stall"
-	together = "an incast takes all paths to its receiver, so that all are warned of together; "
-	reorder  = together + "leaving one puts packets out of order that were not"
-	nowhere  = together + "leaving one changes neither order nor completion times"
-	moves    = "flows that are moved for a long round trip: with ECMP, which moves none, they take less time than with PLB, and with a PLB that moves them for pauses only, too"
-	nics     = "go-back-N: per packet, as the paper has it, with hosts that place packets out of order, coflows are shorter"
-	bursts   = "incasts of 64 KB are sent before any control acts: alone they make as many PAUSE frames with each of them as with none"
-	growth   = "algorithm 2 goes by growth before it goes by length: by length alone, coflows are as short as with Hermes"
+	victims         = "so there is nothing to avoid; where one path is paused, fewer flows stall"
+	together        = "an incast takes all paths to its receiver, so that all are warned of together; "
+	reorder         = together + "leaving one puts packets out of order that were not"
+	nowhere         = together + "leaving one changes neither order nor completion times"
+	neither         = together + "leaving one does not change completion times there, either"
+	unpaused        = "pauses cost next to nothing there: in a network that never pauses, with the same flows, completion times are the same within 20 %"
+	rise            = "how soon DCQCN's flows rise after a cut: every 25 us by 100 Mb/s, not every 55 us by 40 Mb/s, they make more PAUSE frames than PCN's"
+	moves           = "flows that are moved for a long round trip: with ECMP, which moves none, they take less time than with PLB, and with a PLB that moves them for pauses only, too"
+	nics            = "go-back-N: per packet, as the paper has it, with hosts that place packets out of order, coflows are shorter"
+	bursts          = "incasts of 64 KB are sent before any control acts: alone they make as many PAUSE frames with each of them as with none"
+	unpausedCoflows = "pauses cost little there: in a network that never pauses, with the same flows, coflows take the same time within 20 %"
+	growth          = "algorithm 2 goes by growth before it goes by length: by length alone, coflows are as short as with Hermes"
 )
 
 // shown are the known causes; of several that fit, the first is told.
@@ -436,14 +440,40 @@ var shown = []known{
 	{experiment: "pcn-abstract", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "what is lost without PFC is sent again; with a buffer that nothing overflows, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "rlb-", idle: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "letflow-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow"}},
-	{experiment: "rlb-fig12", with: "letflow-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "hermes-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes"}},
-	{experiment: "rlb-fig12", with: "hermes-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes"}},
-	{experiment: "rlb-fig12-incast", with: "rlb-letflow", point: "go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "drill-rlb", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill"}},
-	{experiment: "rlb-fig12", with: "drill-rlb", point: "incast 4MB, nic go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill"}},
-	{experiment: "rlb-fig12-incast", with: "rlb-drill", point: "go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "letflow-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
+	{experiment: "rlb-fig12", with: "letflow-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "hermes-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
+	{experiment: "rlb-fig12", with: "hermes-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
+	{experiment: "rlb-fig12-incast", with: "rlb-letflow", point: "go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "drill-rlb", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
+	{experiment: "rlb-fig12", with: "drill-rlb", point: "incast 4MB, nic go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
+	{experiment: "rlb-fig12-incast", with: "rlb-drill", point: "go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "drill-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-drill", point: "out-of-order"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "presto-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "out-of-order"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "letflow-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-letflow", point: "out-of-order"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "hermes-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-hermes", point: "out-of-order"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "presto-rlb", point: "incast 4MB, nic go-back-n", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n"}},
+	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-drill", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-drill", point: "irn"}},
+	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-drill", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "avg_fct_us", with: "rlb-drill", point: "irn"}},
+	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-presto", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "irn"}},
+	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "avg_fct_us", with: "rlb-presto", point: "irn"}},
+	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-letflow", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-letflow", point: "irn"}},
+	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-letflow", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "avg_fct_us", with: "rlb-letflow", point: "irn"}},
+	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-presto", point: "go-back-n"}},
+	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.8", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", point: "10 at 0.8"}},
+	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.8", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", point: "10 at 0.8"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "letflow-rlb", point: "incast none", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", point: "12 without incast"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "hermes-rlb", point: "incast none", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused", point: "12 without incast"}},
+	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "hermes-rlb", point: "load 0.2", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused", point: "13 with"}},
+	{experiment: "clb-fig7", metric: "avg_cct_us", than: "conga", point: "coflows 16", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "conga-unpaused", point: "7 with 16"}},
+	{experiment: "clb-fig7", metric: "avg_cct_us", than: "letflow", point: "coflows 16", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "letflow-unpaused", point: "7 with 16"}},
+	{experiment: "clb-fig11-receivers", metric: "avg_cct_us", than: "hermes", point: "receivers 15", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "hermes-unpaused", point: "15 receivers"}},
+	{experiment: "pcn-fig12", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "figure 12"}},
+	{experiment: "pcn-fig14-w1", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "W1"}},
+	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "W2"}},
+	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "W2"}},
+	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "Web Search"}},
 	{experiment: "plb-", idle: true, cause: "so there is nothing to avoid; where one path is paused, flows are shorter", by: "plb-fig2-victims", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still"},
 	{experiment: "plb-fig7-webserver", than: "hermes", cause: moves, by: "plb-fig7-still"},

@@ -59,6 +59,20 @@ func (c *Claim) within() float64 {
 	return float64(c.Within)
 }
 
+// half returns half of the gain that the paper states, if it states one and the
+// claim has it, and zero otherwise.
+func (c *Claim) half() float64 {
+	key, _ := c.Relation()
+	gain := c.Paper.Change
+	if key == "less" {
+		gain = -gain
+	}
+	if _, isNumber := c.Number(); isNumber || key == "same" {
+		return 0
+	}
+	return max(0, gain/2)
+}
+
 // Share is a part of a whole, read as "5 %" or "0.05".
 type Share float64
 

@@ -439,6 +439,8 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		if isNumber {
 			j.Why = "" // exactly the bound
 		}
+	case lo > -c.half():
+		j.Verdict, j.Why = Refuted, fmt.Sprintf("no gain of %.3g %% or more, half of the paper's", 100*c.half())
 	case math.IsInf(lo, 0):
 		j.Why = "too few seeds to tell the base from zero"
 	default:
@@ -448,7 +450,7 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		j.Why = "all seeds give the same"
 	}
 	half := effect.Half()
-	open := j.Verdict == Inconclusive
+	open := j.Verdict == Inconclusive || j.Verdict == Refuted && lo <= -margin && lo < 0 && hi > 0 // the sign is
 	j.Precise = len(a) > 1 && (half <= within/2 || half <= within && !open || math.IsInf(half, 1) && difference.Low == difference.High)
 	return j
 }

@@ -38,6 +38,7 @@ func TestVerdictsFollowFromIntervals(t *testing.T) {
 	worse := [2][]float64{{130, 128, 133, 131}, {100, 103, 97, 99}}
 	equal := [2][]float64{{100.5, 102.5, 97, 99.5}, {100, 103, 97.5, 99}}
 	noisy := [2][]float64{{50, 180, 60, 110}, {100, 103, 97, 99}}
+	loud := [2][]float64{{90, 120, 85, 110}, {100, 103, 97, 99}} // -24 % to +27 %
 	none := [2][]float64{{0, 0, 0}, {0, 0, 0}}
 	rare := [2][]float64{{0, 3, 0}, {0, 3, 0}} // the same, though the mean cannot be told from zero
 	nothing := [2][]float64{{0, 0, 0}, {5, 7, 6}}
@@ -58,6 +59,10 @@ func TestVerdictsFollowFromIntervals(t *testing.T) {
 		{equal, Claim{Same: "p99_fct_us", Within: 0.001}, Inconclusive, "wider than the margin"},
 		{better, Claim{Same: "p99_fct_us"}, Refuted, ""},
 		{noisy, Claim{Less: "p99_fct_us"}, Inconclusive, "both signs"},
+		{loud, Claim{Less: "p99_fct_us"}, Inconclusive, "both signs"},
+		{loud, Claim{Less: "p99_fct_us", Paper: Effect{-0.72, true}}, Refuted, "no gain of 36 % or more, half of the paper's"},
+		{loud, Claim{Less: "p99_fct_us", Paper: Effect{-0.4, true}}, Inconclusive, "both signs"},
+		{loud, Claim{More: "p99_fct_us", Paper: Effect{0.76, true}}, Refuted, "no gain of 38 % or more, half of the paper's"},
 		{none, Claim{Less: "pause_frames"}, Refuted, ""},
 		{rare, Claim{Less: "pause_frames"}, Refuted, "no gain of 10 % or more"},
 		{rare, Claim{Same: "pause_frames"}, Holds, ""},
