@@ -27,7 +27,7 @@ var importers = []struct {
 	reason string
 }{
 	{"internal", []string{"compiler", "softswitch", "fabric", "gen", "controlplane", "testbed", "bmv2tests", "cmd", "p4src"},
-		"leaves: everyone may use them, they use nobody"},
+		"leaves: all may use them, they use no other package"},
 	{"compiler", []string{"testbed", "bmv2tests", "cmd"},
 		"meets the switch at BMv2 JSON + P4Info, so that p4c can take its place"},
 	{"softswitch", []string{"testbed", "bmv2tests", "cmd"},

@@ -2,8 +2,7 @@
 
 // Package bitvec does arithmetic on integers wider than a machine word, as
 // P4 fields and table keys are: little-endian slices of 64-bit limbs, in two's
-// complement modulo 2^(64·len). Nothing here allocates but the functions that
-// return a slice.
+// complement modulo 2^(64·len). Only the functions that return a slice allocate.
 package bitvec
 
 import (
@@ -14,9 +13,9 @@ import (
 // Limbs returns how many limbs hold n bits; at least one.
 func Limbs(n int) int { return max(1, (n+63)/64) }
 
-// Extend copies src to dst. Where dst is longer, it continues with the sign
-// of src if signed, with zeros if not; where it is shorter, it keeps the low
-// limbs. They may overlap only if they start at the same place.
+// Extend copies src to dst. If dst is longer, its other limbs are filled with
+// the sign of src if signed, with zeros otherwise. If dst is shorter, it gets
+// the low limbs. The slices may overlap only if they start at the same place.
 func Extend(dst, src []uint64, signed bool) {
 	n := copy(dst, src)
 	if n == len(dst) {
@@ -41,7 +40,7 @@ func Mask(d []uint64, n int) {
 	clear(d[i+1:])
 }
 
-// SignExtend takes the low n bits, n ≥ 1, for a signed number.
+// SignExtend sets d to the signed number in its low n bits, n ≥ 1.
 func SignExtend(d []uint64, n int) {
 	i := (n - 1) / 64
 	if i >= len(d) {
@@ -170,8 +169,8 @@ func IsZero(a []uint64) bool {
 	return true
 }
 
-// FromBytes sets d to the big-endian number in b, or to its low bits where it
-// does not fit.
+// FromBytes sets d to the big-endian number in b, or to its low bits if it does
+// not fit.
 func FromBytes(d []uint64, b []byte) {
 	clear(d)
 	for i := range b {
@@ -218,7 +217,7 @@ func ParseHex(s string) ([]uint64, bool, error) {
 		text = text[2:]
 	}
 	if text == "" {
-		return nil, false, fmt.Errorf("%q is no hexadecimal number", s)
+		return nil, false, fmt.Errorf("%q is not a hexadecimal number", s)
 	}
 	d := make([]uint64, Limbs(4*len(text)))
 	for i := range text {
@@ -232,7 +231,7 @@ func ParseHex(s string) ([]uint64, bool, error) {
 		case 'A' <= c && c <= 'F':
 			v = uint64(c-'A') + 10
 		default:
-			return nil, false, fmt.Errorf("%q is no hexadecimal number", s)
+			return nil, false, fmt.Errorf("%q is not a hexadecimal number", s)
 		}
 		d[i/16] |= v << (4 * (i % 16))
 	}

@@ -16,7 +16,7 @@ const (
 	badIndex    = 2
 )
 
-// registerError says what a register call's exception means.
+// registerError returns the meaning of a register call's exception.
 func registerError(name string, err error) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -30,7 +30,7 @@ func registerError(name string, err error) error {
 	return err
 }
 
-// maxCells bounds what a switch may say an array's length is.
+// maxCells is the greatest length of an array that is accepted from a switch.
 const maxCells = 1 << 26
 
 // ReadRegister returns all cells of a register array, named in full as in
@@ -43,7 +43,7 @@ func (c *Client) ReadRegister(ctx context.Context, name string) ([]uint64, error
 			return err
 		}
 		if n < 0 || n > maxCells {
-			return fmt.Errorf("the switch says that %s has %d cells", name, n)
+			return fmt.Errorf("the switch returned %d as the number of cells of %s", n, name)
 		}
 		cells = make([]uint64, n)
 		for i := range cells {
@@ -112,7 +112,7 @@ func (c *Client) Ports(ctx context.Context) ([]Port, error) {
 	return ports, err
 }
 
-// Queue names egress queues: one, all of a port, or all there are.
+// Queue selects egress queues: one, all of a port, or all of the switch.
 type Queue struct {
 	Port     int // All: all ports
 	Priority int // as standard_metadata.priority, 0 to 7; All: all of the port
@@ -152,13 +152,13 @@ func (c *Client) queueCall(ctx context.Context, method string, args ...any) erro
 		return err
 	})
 	if err == nil && code != 0 {
-		return fmt.Errorf("%s%v: BMv2 refuses with code %d", method, args, code)
+		return fmt.Errorf("%s%v: BMv2 returned error code %d", method, args, code)
 	}
 	return err
 }
 
-// Elapsed returns the switch's clock: µs since it started, as the program's
-// timestamps count.
+// Elapsed returns the switch's clock in µs since its start, which is the clock of
+// the program's timestamps.
 func (c *Client) Elapsed(ctx context.Context) (us int64, err error) {
 	err = c.repeat(ctx, SimpleSwitch, "get_time_elapsed_us", nil, func(ctx context.Context, _ thrift.TType, p thrift.TProtocol) (err error) {
 		us, err = p.ReadI64(ctx)

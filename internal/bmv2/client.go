@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bmv2 is everything that is particular to BMv2's simple_switch: its
-// Thrift server, which gives what P4Runtime does not give there (registers,
-// queue depths and rates, ports and the clock), and where its programs are
-// found. The part of the interface that the product uses is in bmv2.thrift.
+// Package bmv2 has what is particular to BMv2's simple_switch. It finds BMv2's
+// programs, and it is a client of the Thrift server, through which BMv2 offers
+// what its P4Runtime server does not: registers, queue depths and rates, ports
+// and the clock. The file bmv2.thrift has the part of the interface that is used
+// here.
 package bmv2
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
-// Client is a connection to one switch. Calls are one at a time; a broken
+// Client is a connection to one switch. It makes one call at a time. A broken
 // connection is opened again.
 type Client struct {
 	addr    string
@@ -27,11 +28,11 @@ type Client struct {
 	proto  thrift.TProtocol
 }
 
-// Timeout is how long a call, or connecting, usually may take.
+// Timeout is the usual time limit of a call, and of connecting.
 const Timeout = 5 * time.Second
 
-// Dial connects to the Thrift server at host:port. The timeout bounds
-// connecting, and every call.
+// Dial connects to the Thrift server at host:port. The timeout is the limit of
+// connecting, and of each call.
 func Dial(addr string, timeout time.Duration) (*Client, error) {
 	c := &Client{addr: addr, timeout: timeout}
 	if err := c.open(); err != nil {
@@ -74,15 +75,14 @@ const (
 	SimpleSwitch = "simple_switch"
 )
 
-// Call runs a method of a service. Args are as those of a Struct; success,
-// which may be nil, reads the result. An exception is returned as an *Error.
+// Call calls a method of a service. Args are fields as in a Struct. Success reads
+// the result, and may be nil. An exception is returned as an *Error.
 func (c *Client) Call(ctx context.Context, service, method string, args []any, success Reader) error {
 	return c.call(ctx, service, method, args, success, false)
 }
 
-// repeat is Call for methods that may be done twice: where the connection
-// turns out to be broken, as after a restart of the switch, it is replaced
-// once and the call made again.
+// repeat is Call for idempotent methods. If the connection is broken, for example
+// after a restart of the switch, repeat opens it again once and repeats the call.
 func (c *Client) repeat(ctx context.Context, service, method string, args []any, success Reader) error {
 	return c.call(ctx, service, method, args, success, true)
 }
@@ -103,7 +103,7 @@ func (c *Client) call(ctx context.Context, service, method string, args []any, s
 			return out.exception
 		}
 		if !answered(err) {
-			c.drop() // what is left of the answer would confuse the next call
+			c.drop() // the rest of the answer would be read as that of the next call
 			if used && again && ctx.Err() == nil {
 				continue
 			}
@@ -112,8 +112,8 @@ func (c *Client) call(ctx context.Context, service, method string, args []any, s
 	}
 }
 
-// answered reports whether an error is the server's answer, after which the
-// connection is in order.
+// answered reports whether an error is an answer of the server, so that the
+// connection can still be used.
 func answered(err error) bool {
 	var app thrift.TApplicationException
 	if !errors.As(err, &app) {
@@ -121,13 +121,13 @@ func answered(err error) bool {
 	}
 	switch app.TypeId() {
 	case thrift.WRONG_METHOD_NAME, thrift.BAD_SEQUENCE_ID, thrift.INVALID_MESSAGE_TYPE_EXCEPTION:
-		return false // the answer was another than expected
+		return false // the answer has another type than expected
 	}
 	return true
 }
 
-// Await waits until the server serves the switch: for a moment after the
-// start it listens already and does not.
+// Await waits until the server answers calls: for a moment after its start it
+// accepts connections and does not answer.
 func (c *Client) Await(ctx context.Context) error {
 	for {
 		_, err := c.Elapsed(ctx)
@@ -142,8 +142,8 @@ func (c *Client) Await(ctx context.Context) error {
 	}
 }
 
-// Error is an exception of BMv2: for registers 1 is a name and 2 an index
-// that it does not know.
+// Error is an exception of BMv2. In calls about registers, code 1 means an
+// unknown name and code 2 an index out of range.
 type Error struct{ Code int32 }
 
-func (e *Error) Error() string { return fmt.Sprintf("BMv2 refuses with code %d", e.Code) }
+func (e *Error) Error() string { return fmt.Sprintf("BMv2 returned error code %d", e.Code) }

@@ -265,7 +265,7 @@ func TestQueuesPortsAndClock(t *testing.T) {
 	s.mu.Lock()
 	s.fail = 1
 	s.mu.Unlock()
-	if err := c.SetQueueDepth(ctx, bmv2.Queue{bmv2.All, 0}, 1); err == nil || !strings.Contains(err.Error(), "BMv2 refuses with code 1") {
+	if err := c.SetQueueDepth(ctx, bmv2.Queue{bmv2.All, 0}, 1); err == nil || !strings.Contains(err.Error(), "BMv2 returned error code 1") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
-// Struct is a Thrift struct to be sent: the field of number i is at i−1, nil if not set.
-// Values are bool, int32, int64, float64, []byte, string, Struct or List.
+// Struct is a Thrift struct to be sent: element i−1 is the field with number i, or
+// nil if the field is not set. Elements are bool, int32, int64, float64, []byte,
+// string, Struct or List.
 type Struct []any
 
 // List is a Thrift list to be sent.
@@ -116,7 +117,7 @@ func (r *result) Read(ctx context.Context, p thrift.TProtocol) error {
 	})
 }
 
-// readStruct calls field for each field of the struct at hand.
+// readStruct calls field for each field of the struct that comes next.
 func readStruct(ctx context.Context, p thrift.TProtocol, field func(id int16, typ thrift.TType) error) error {
 	if _, err := p.ReadStructBegin(ctx); err != nil {
 		return err
@@ -138,8 +139,8 @@ func readStruct(ctx context.Context, p thrift.TProtocol, field func(id int16, ty
 	}
 }
 
-// Integers reads a result: it appends all its integers to into, in order, also
-// those in structs.
+// Integers returns a Reader that appends all integers of a result to into, in
+// order, including those in structs.
 func Integers(into *[]int64) Reader {
 	return func(ctx context.Context, typ thrift.TType, p thrift.TProtocol) error {
 		return integers(ctx, p, typ, into)

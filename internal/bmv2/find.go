@@ -9,12 +9,12 @@ import (
 	"github.com/pauseless/pauseless/internal/tool"
 )
 
-// Variable names the environment variable that may say where BMv2's programs
-// are.
+// Variable is the environment variable that may give the place of BMv2's
+// programs: a folder, or one of the programs.
 const Variable = "BMV2"
 
 // Find returns the path of a program of BMv2, as tool.Find does with Variable.
-// Where the place is another of BMv2's programs, it is looked for beside that.
+// If the place is another of BMv2's programs, Find looks in the same folder.
 func Find(place, name string) (string, error) {
 	says := place
 	if place == "" {

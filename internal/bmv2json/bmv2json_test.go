@@ -44,7 +44,7 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"empty", " \n", "f.json:2:1: file is empty [json-syntax]"},
 		{"cut", `{"errors" : [`, "f.json:1:14: file ends in the middle of the JSON value [json-syntax]"},
 		{"comma", "{\n  \"errors\" : [,]\n}", "f.json:2:14: invalid character ',' looking for beginning of value [json-syntax]"},
-		{"trailing", "{} {}", "f.json:1:4: text goes on after the end of the JSON value [json-syntax]"},
+		{"trailing", "{} {}", "f.json:1:4: unexpected text after the end of the JSON value [json-syntax]"},
 		{"not an object", "[1]", "f.json:1:1: the program is an array, want an object [json-shape]"},
 		{"two mistakes", "{\n\"actions\" : [{\"name\" : 7}],\n\"errors\" : [[\"e\"]]}",
 			"f.json:2:24: \"name\" is a number, want a string [json-shape]\n" +

@@ -18,10 +18,10 @@ const (
 	CodeShape  diag.Code = "json-shape"
 )
 
-// Decode reads a file. The name is for error messages, which say file, line
-// and column; the error is a diag.List with all that is wrong. Keys that the
-// format does not have are passed over, as BMv2 does. Decode checks shapes
-// only: that a name refers to something is for the loader to see.
+// Decode reads a file. The name is used in error messages, which have file, line
+// and column. The error is a diag.List of all errors. Decode ignores keys that
+// the format does not have, as BMv2 does. It checks the types of values only; the
+// loader checks that the names refer to objects.
 func Decode(name string, data []byte) (*Program, error) {
 	root, err := parse(name, data)
 	if err != nil {
@@ -31,7 +31,7 @@ func Decode(name string, data []byte) (*Program, error) {
 	p := &Program{}
 	d.decode(root, reflect.ValueOf(p).Elem(), "the program")
 	if len(d.list) == 0 && (len(p.Parsers) == 0 || len(p.Pipelines) == 0) {
-		d.errorf(root, "no BMv2 program: it has no parsers or no pipelines")
+		d.errorf(root, "not a BMv2 program: it has no parsers or no pipelines")
 	}
 	if err := d.list.Err(); err != nil {
 		return nil, err
@@ -39,12 +39,12 @@ func Decode(name string, data []byte) (*Program, error) {
 	return p, nil
 }
 
-// Encode writes the file: equal programs, equal bytes.
+// Encode returns the file. Equal programs give equal bytes.
 func Encode(p *Program) []byte {
 	return append(encode(reflect.ValueOf(p)).append(nil, 0), '\n')
 }
 
-// Types that the file has in a shape of their own, in one direction or both.
+// Types with a special form in the file, for decoding, encoding or both.
 type (
 	decodable interface {
 		decodeNode(d *decoder, n *node, what string)
@@ -58,7 +58,7 @@ func (d *decoder) errorf(n *node, format string, args ...any) {
 	d.list.Errorf(n.pos, CodeShape, format, args...)
 }
 
-// want reports whether n has the given kind, and complains if not.
+// want reports whether n has the given kind, and adds an error otherwise.
 func (d *decoder) want(n *node, k kind, what string) bool {
 	if n.kind != k {
 		d.errorf(n, "%s is %v, want %v", what, n.kind, k)
@@ -101,7 +101,7 @@ func (d *decoder) bool(n *node, what string) bool {
 	return d.want(n, boolean, what) && n.bool
 }
 
-// decode reads n into v. What names the place in messages.
+// decode reads n into v. What describes n in messages.
 func (d *decoder) decode(n *node, v reflect.Value, what string) {
 	if v.CanAddr() {
 		switch c := v.Addr().Interface().(type) {
@@ -151,7 +151,7 @@ func (d *decoder) decode(n *node, v reflect.Value, what string) {
 	}
 }
 
-// parts reads an array of as many elements as there are parts.
+// parts reads an array with one element per part.
 func (d *decoder) parts(n *node, parts []part, what string) {
 	if d.tuple(n, len(parts), len(parts), what) {
 		for i, p := range parts {
@@ -180,14 +180,14 @@ func (d *decoder) object(n *node, to any, what string) {
 	setPos(v, n)
 }
 
-// setPos notes where a struct stood, if it has a place for that.
+// setPos sets the struct's field Pos, if it has one.
 func setPos(v reflect.Value, n *node) {
 	if pos := v.FieldByName("Pos"); pos.IsValid() {
 		pos.Set(reflect.ValueOf(n.pos))
 	}
 }
 
-// field says how a struct field is kept in the file.
+// field describes the form of a struct field in the file.
 type field struct {
 	index     int
 	key       string
@@ -195,8 +195,8 @@ type field struct {
 	required  bool
 }
 
-// fieldsOf returns the fields of a struct that the file has. Names, states
-// and the like, without which an object means nothing, are required.
+// fieldsOf returns the fields of a struct that are in the file. Those without
+// which an object has no meaning, such as names, are required.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
@@ -277,7 +277,7 @@ func encodeParts(parts []part) *node {
 	return n
 }
 
-// nullable names the keys whose empty string is written as null.
+// nullable has the keys whose empty string is written as null.
 var nullable = map[string]bool{
 	"next_state": true, "value": true, "mask": true, "init_table": true, "base_default_next": true,
 	"true_next": true, "false_next": true, "next_node": true, "direct_meters": true,

@@ -38,7 +38,7 @@ type ParserOp struct {
 	Pos diag.Pos
 }
 
-// Transition leads to the state Next ("" accepts) where the key matches.
+// Transition leads to the state Next if the key matches; Next "" accepts.
 type Transition struct {
 	Type  string `json:"type"`  // default, hexstr or parse_vset
 	Value string `json:"value"` // "" for default
@@ -58,8 +58,8 @@ type ParseVSet struct {
 	Pos diag.Pos `json:"-"`
 }
 
-// Deparser lists the headers to emit where they are valid. Its primitives
-// run before the first is emitted.
+// Deparser lists the headers to emit, if they are valid. Its primitives run
+// before the first header is emitted.
 type Deparser struct {
 	Name       string       `json:"name"`
 	ID         int          `json:"id"`
@@ -152,7 +152,7 @@ type NextTable struct{ Action, Node string }
 type Key struct {
 	MatchType string `json:"match_type"` // exact, lpm, ternary, range or valid
 	Name      string `json:"name,omitempty"`
-	// Target is the field, or only a header where MatchType is valid.
+	// Target is the field, or only a header if MatchType is "valid".
 	Target FieldRef `json:"target"`
 	Mask   string   `json:"mask"` // "" for none
 
@@ -175,14 +175,14 @@ type Entry struct {
 	MatchKey    []*Match    `json:"match_key"`
 	ActionEntry ActionEntry `json:"action_entry"`
 	Priority    int         `json:"priority"`
-	// Const marks an entry that the source declares const in a table that is
-	// not. It is an addition of ours, which BMv2 passes over.
+	// Const marks an entry that the source declares const in a table whose
+	// list of entries is not const. It is an extension, which BMv2 ignores.
 	Const bool `json:"const,omitempty"`
 
 	Pos diag.Pos `json:"-"`
 }
 
-// Match is what an entry wants of one field of the key.
+// Match is an entry's condition on one field of the key.
 type Match struct {
 	MatchType string `json:"match_type"`
 	// Key is the value of an exact, lpm, ternary or valid match.
@@ -201,7 +201,7 @@ type ActionEntry struct {
 	ActionData []string `json:"action_data"`
 }
 
-// ActionProfile holds members, and groups of them where it has a selector.
+// ActionProfile holds members and, if it has a selector, groups of them.
 type ActionProfile struct {
 	Name       string      `json:"name"`
 	ID         int         `json:"id"`
@@ -212,13 +212,13 @@ type ActionProfile struct {
 	Pos diag.Pos `json:"-"`
 }
 
-// Selector says how a member of a group is chosen.
+// Selector describes how a member of a group is chosen.
 type Selector struct {
 	Algo  string   `json:"algo"`
 	Input []*Value `json:"input"`
 }
 
-// Conditional goes on at one of two nodes.
+// Conditional continues at one of two nodes.
 type Conditional struct {
 	Name       string      `json:"name"`
 	ID         int         `json:"id"`

@@ -9,14 +9,14 @@ import (
 
 // What the file writes as a tuple, or in a shape that depends on its type.
 
-// A part is an element of a tuple: its description in messages, and where the
-// value goes, a *string, *int or pointer to a type of this package.
+// A part is an element of a tuple: its description in messages, and the
+// destination of the value, a *string, *int or pointer to a type of this package.
 type part struct {
 	what string
 	to   any
 }
 
-// Types that the file writes as tuples of always the same parts.
+// tuple is implemented by types that the file has as arrays of fixed parts.
 type tuple interface{ parts() []part }
 
 func (c *Constant) parts() []part {
@@ -31,8 +31,8 @@ func (m *UnionMember) parts() []part {
 	return []part{{"a member", &m.Name}, {"a header type", &m.Type}}
 }
 
-// parts are those of a field; a header alone, which is no tuple, is for a
-// "valid" match.
+// parts returns the header's and the field's name. A header alone, for a "valid"
+// match, is not a tuple and is handled by decodeNode.
 func (f *FieldRef) parts() []part {
 	return []part{{"a header name", &f.Header}, {"a field name", &f.Field}}
 }
@@ -67,7 +67,7 @@ func (f *HeaderField) decodeNode(d *decoder, n *node, what string) {
 		}
 	}
 	if len(n.kids) > 2 {
-		if sign := n.kids[2]; sign.kind == number { // p4c's way with a bool
+		if sign := n.kids[2]; sign.kind == number { // p4c writes a number for a bool
 			f.Signed = d.int(sign, "the sign of field "+f.Name) != 0
 		} else {
 			f.Signed = d.bool(sign, "the sign of field "+f.Name)
@@ -78,8 +78,8 @@ func (f *HeaderField) decodeNode(d *decoder, n *node, what string) {
 	}
 }
 
-// maxFieldBits bounds the width of a field, against a file that would have a
-// packet take all memory. A header fits a jumbo frame.
+// maxFieldBits is the greatest width of a field: that of a jumbo frame. Without a
+// limit, a packet of a malicious program could take all memory.
 const maxFieldBits = 1 << 20
 
 func (f *HeaderField) encodeNode() *node {
@@ -149,7 +149,7 @@ func (o *ParserOp) encodeNode() *node {
 }
 
 func (t *Transition) decodeNode(d *decoder, n *node, what string) {
-	t.Type = "hexstr" // where an old file leaves it out
+	t.Type = "hexstr" // the default in old files
 	d.object(n, t, what)
 	if t.Type == "hexstr" && t.Value == "default" {
 		t.Type, t.Value = "default", ""
@@ -199,7 +199,7 @@ func (c *Checksum) decodeNode(d *decoder, n *node, what string) {
 	d.object(n, c, what)
 }
 
-// parts are those of a value's "value", nil where it is no tuple.
+// parts returns the parts of a value's "value", or nil if it is not a tuple.
 func (v *Value) parts() []part {
 	switch v.Type {
 	case TypeField, TypeStackField, TypeNextUnion:

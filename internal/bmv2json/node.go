@@ -12,8 +12,8 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// A node is a JSON value with its place in the text: what lies between the
-// structs and the bytes, in both directions.
+// A node is a JSON value with its position in the text. It is the step between
+// structs and bytes, in both directions.
 type node struct {
 	kind kind
 	pos  diag.Pos
@@ -72,7 +72,7 @@ func parse(name string, data []byte) (*node, error) {
 	}
 	r.seekToken()
 	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, r.errorf("text goes on after the end of the JSON value")
+		return nil, r.errorf("unexpected text after the end of the JSON value")
 	}
 	return n, nil
 }
@@ -168,7 +168,7 @@ func (r *reader) value(depth int) (*node, error) {
 	return n, nil
 }
 
-// append writes n as p4c does: two spaces a level, an array of scalars on
+// append appends n in p4c's layout: two spaces per level, an array of scalars on
 // one line.
 func (n *node) append(b []byte, indent int) []byte {
 	newline := func(b []byte, indent int) []byte {
@@ -223,7 +223,7 @@ func (n *node) append(b []byte, indent int) []byte {
 	return append(b, ']')
 }
 
-// appendString writes a string literal, escaping no more than JSON demands.
+// appendString appends a string literal. It escapes only what JSON requires.
 func appendString(b []byte, s string) []byte {
 	var w bytes.Buffer
 	e := json.NewEncoder(&w)

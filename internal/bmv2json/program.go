@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bmv2json is the file format in which a compiled P4 program reaches
-// a v1model switch: BMv2 JSON, version 2, as p4lang/behavioral-model's
-// docs/JSON_format.md describes it and p4c emits it. The compiler fills these
-// structs and encodes them; the switch decodes and runs them.
+// Package bmv2json reads and writes compiled P4 programs for v1model switches:
+// BMv2 JSON, version 2, as p4lang/behavioral-model's docs/JSON_format.md describes
+// it and p4c emits it. The compiler fills the structs and encodes them; the
+// switch decodes and runs them.
 //
 // The structs are plain data, in the order and with the names of the file.
-// Decode keeps the position of every object that a loader may have to
-// complain about; Encode writes the same bytes for the same program, laid out
-// as p4c lays them out.
+// Decode keeps the position of every object that a loader's errors may refer to.
+// Encode writes the same bytes for the same program, in p4c's layout.
 //
 // Names refer to objects by the "name" key, identifiers (ID) are unique among
 // objects of one kind, and "" stands for null where a name is wanted.
@@ -16,15 +15,15 @@ package bmv2json
 
 import "github.com/pauseless/pauseless/internal/diag"
 
-// Version is the version of the format that Encode's users should claim.
+// Version is the version of the format, for Meta.Version.
 var Version = []int{2, 23}
 
 // TNA is the Architecture of programs for the Tofino Native Architecture,
 // which p4lang's format does not know. Such a program has two parsers
 // ("ingress_parser", "egress_parser"), two deparsers ("ingress_deparser",
-// "egress_deparser") that list what they emit, and up to four pipelines:
-// "ingress", "egress", and, with the names of the deparsers, what these do
-// before they emit. Its primitives are also
+// "egress_deparser") with the headers that they emit, and up to four pipelines:
+// "ingress", "egress", and two with the names of the deparsers, which are
+// executed before these emit headers. It has further primitives:
 //
 //	mirror    session, field list: a copy with the list's bits before it
 //	resubmit  field list: in place of the port metadata
@@ -66,13 +65,13 @@ type Program struct {
 	Pos diag.Pos `json:"-"`
 }
 
-// Meta says which version of the format the file has and what wrote it.
+// Meta has the version of the format, and the compiler that wrote the file.
 type Meta struct {
 	Version  []int  `json:"version"`
 	Compiler string `json:"compiler,omitempty"`
 }
 
-// SourceInfo is where in the P4 source an object comes from.
+// SourceInfo is the position of an object in the P4 source.
 type SourceInfo struct {
 	Filename string `json:"filename"`
 	Line     int    `json:"line"`
@@ -123,7 +122,7 @@ type HeaderType struct {
 // variable-length one.
 type HeaderField struct {
 	Name       string
-	Width      int // bits; unused where Varbit
+	Width      int // bits; unused if Varbit
 	Varbit     bool
 	Signed     bool
 	Saturating bool
@@ -230,7 +229,7 @@ type RegisterArray struct {
 	SourceInfo *SourceInfo `json:"source_info,omitempty"`
 	Size       int         `json:"size"`
 	Width      int         `json:"bitwidth"`
-	// Initial, in hexadecimal, is what every cell starts with: zero if empty.
+	// Initial is the initial value of every cell in hexadecimal; "" means zero.
 	Initial string `json:"initial,omitempty"`
 
 	Pos diag.Pos `json:"-"`
@@ -256,7 +255,7 @@ type Checksum struct {
 	Target      FieldRef    `json:"target"`
 	Type        string      `json:"type"` // "generic"
 	Calculation string      `json:"calculation"`
-	// Verify and Update are true where the file leaves them out.
+	// Verify and Update are true if the file leaves them out.
 	Verify bool   `json:"verify"`
 	Update bool   `json:"update"`
 	IfCond *Value `json:"if_cond"`
@@ -264,7 +263,7 @@ type Checksum struct {
 	Pos diag.Pos `json:"-"`
 }
 
-// Extern is an extern instance of a kind that has no list of its own.
+// Extern is an extern instance whose type has no list of its own in the format.
 type Extern struct {
 	Name       string      `json:"name"`
 	ID         int         `json:"id"`

@@ -6,8 +6,7 @@ import "github.com/pauseless/pauseless/internal/diag"
 
 // A Value is the format's {"type": …, "value": …} object: an operand of an
 // expression, a parameter of a primitive or parser operation, an element of a
-// key or of a field list. Which fields are used depends on Type; the table
-// beside the constants says how.
+// key or of a field list. Type decides which fields are used: see the constants.
 type Value struct {
 	Type string
 
@@ -16,9 +15,9 @@ type Value struct {
 	Member string // of a union stack
 	Bool   bool
 	Index  int
-	Width  int      // bits; 0 where the file has none
+	Width  int      // bits; 0 if the file has none
 	Op     *Op      // an operation on operands
-	Inner  *Value   // an operand that is only wrapped, or an index
+	Inner  *Value   // a wrapped operand, or an index
 	List   []*Value // parameters
 
 	Pos diag.Pos
@@ -40,7 +39,7 @@ const (
 	TypeLocal           = "local"              // Index of the action parameter, inside an expression
 	TypeLookahead       = "lookahead"          // Index is the bit offset, Width the bits
 	TypeRegister        = "register"           // Name is the array, Inner the index
-	TypeExpression      = "expression"         // Op, or Inner where the operand is only wrapped
+	TypeExpression      = "expression"         // Op, or Inner for a wrapped operand
 	TypeParams          = "parameters_vector"  // List
 	TypeFieldList       = "field_list"         // List
 	TypeCalculation     = "calculation"        // Name
@@ -97,6 +96,6 @@ func Expr(op string, left, right *Value) *Value {
 	return &Value{Type: TypeExpression, Op: &Op{Op: op, Left: left, Right: right}}
 }
 
-// Wrap returns v inside one more expression object, as parameters of
-// primitives want their expressions.
+// Wrap returns v inside one more expression object: the form of expressions that
+// are parameters of primitives.
 func Wrap(v *Value) *Value { return &Value{Type: TypeExpression, Inner: v} }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache asks the processor to fetch memory into its cache. Unlike a
-// load, that holds up nothing: an instruction that waits for memory keeps
-// those behind it from being completed, of which a processor has some hundreds
-// at a time.
+// Package cache prefetches memory into the processor's cache. Unlike a load, a
+// prefetch stalls nothing: a load that waits for memory keeps later instructions
+// from retiring, of which a processor has a few hundred in flight.
 package cache

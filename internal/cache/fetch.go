@@ -6,8 +6,8 @@ package cache
 
 import "unsafe"
 
-// Fetch asks for two lines from a on, and two from b on. What is not mapped
-// memory does not matter.
+// Fetch prefetches two cache lines from a on, and two from b on. Addresses that
+// are not mapped are ignored.
 //
 //go:noescape
 func Fetch(a, b unsafe.Pointer)

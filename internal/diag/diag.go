@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diag has the one shape in which anything that reads a file says
-// what is wrong with it: position, severity, code and message. The compiler,
-// the profile, topology and scenario readers and the JSON loader all report
-// a List, and the command line prints it with the source line and a caret.
+// Package diag has the type of all errors in files: position, severity, code and
+// message. The compiler, the readers of profiles, topologies and scenarios, and
+// the JSON loader all return a List. The command line prints it with the source
+// lines and a caret.
 package diag
 
 import (
@@ -20,8 +20,8 @@ import (
 // can carry one by value.
 type Pos struct {
 	file *string
-	Line int32 // from 1; 0 where only the file is known
-	Col  int32 // from 1, in bytes; 0 where only the line is known
+	Line int32 // from 1; 0 if only the file is known
+	Col  int32 // from 1, in bytes; 0 if only the line is known
 }
 
 // MakePos returns a position in the file of the given name. Positions of one
@@ -42,7 +42,7 @@ func (p Pos) File() string {
 // IsValid reports whether p names a file.
 func (p Pos) IsValid() bool { return p.file != nil }
 
-// String returns "file:line:col", as much of it as is known.
+// String returns "file:line:col", without the parts that are not known.
 func (p Pos) String() string {
 	switch {
 	case p.file == nil:
@@ -65,7 +65,7 @@ func (p Pos) Compare(q Pos) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
 }
 
-// Severity is whether a diagnostic stops the work.
+// Severity says whether a diagnostic is an error or a warning.
 type Severity uint8
 
 // Severities.
@@ -81,11 +81,11 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Code names a kind of diagnostic for good, as in "undeclared". It is
-// documented once, with an example that a test runs.
+// Code is the permanent name of a kind of diagnostic, such as "undeclared".
+// docs/diagnostics.md describes each, with an example that a test runs.
 type Code string
 
-// Diagnostic is one complaint about one place.
+// Diagnostic is an error or a warning about one position.
 type Diagnostic struct {
 	Pos      Pos
 	Severity Severity
@@ -93,8 +93,8 @@ type Diagnostic struct {
 	Msg      string // lower case, names the thing, may end with what to do: "did you mean …?"
 }
 
-// Error returns "file:line:col: message [code]"; a warning says that it is
-// one.
+// Error returns "file:line:col: message [code]", with "warning: " before the
+// message of a warning.
 func (d *Diagnostic) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: ", d.Pos)
@@ -126,7 +126,7 @@ func (l List) HasErrors() bool {
 	return slices.ContainsFunc(l, func(d *Diagnostic) bool { return d.Severity == Error })
 }
 
-// Sort orders the list by position and drops what is said twice of one place.
+// Sort orders the list by position and drops duplicates.
 func (l *List) Sort() {
 	slices.SortStableFunc(*l, func(a, b *Diagnostic) int { return a.Pos.Compare(b.Pos) })
 	*l = slices.CompactFunc(*l, func(a, b *Diagnostic) bool {
@@ -134,7 +134,7 @@ func (l *List) Sort() {
 	})
 }
 
-// Err returns the sorted list as an error, or nil if it has no errors in it.
+// Err returns the sorted list as an error, or nil if none of it is an error.
 func (l List) Err() error {
 	if !l.HasErrors() {
 		return nil
@@ -152,9 +152,9 @@ func (l List) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Print writes the list, each diagnostic followed by its source line and a
-// caret under the place. The function source returns a file's text, or nil
-// where it is not to be had, in which case line and caret are left out.
+// Print writes the list. Each diagnostic is followed by its source line, with a
+// caret under the position. Source returns a file's text, or nil if it is not
+// available; line and caret are left out then.
 func Print(w io.Writer, l List, source func(file string) []byte) {
 	for _, d := range l {
 		fmt.Fprintln(w, d.Error())
@@ -173,7 +173,7 @@ func Print(w io.Writer, l List, source func(file string) []byte) {
 	}
 }
 
-// blank returns as many spaces as s is wide, with its tabs kept.
+// blank replaces all characters of s by spaces, except tabs.
 func blank(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {

@@ -6,7 +6,7 @@ import "strings"
 
 // DidYouMean returns ` (did you mean "x"?)` for the candidate nearest to name
 // in spelling, or "" if none is near: at most a third of its letters differ.
-// Of equally near ones the first wins.
+// Of several at the same distance, it takes the first.
 func DidYouMean(name string, candidates []string) string {
 	best, limit := "", len(name)/3+1
 	for _, c := range candidates {

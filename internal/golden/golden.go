@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golden compares what a test produced with a committed file. The
-// files change only when a person runs `make golden` and commits the diff.
+// Package golden compares the output of a test with a committed file. The files
+// change only when a person runs `make golden` and commits the diff.
 package golden
 
 import (
@@ -14,8 +14,8 @@ import (
 // update is set by `make golden`: write the files instead of comparing.
 var update = os.Getenv("UPDATE_GOLDEN") == "1"
 
-// Check fails the test if got differs from the golden file, naming the first
-// line that does. Under `make golden` it writes the file.
+// Check fails the test if got differs from the golden file, and prints the first
+// line that differs. Under `make golden` it writes the file.
 func Check(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if update {
@@ -37,7 +37,7 @@ func Check(t *testing.T, file string, got []byte) {
 	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
 	for i := range max(len(g), len(w)) {
 		if at(g, i) != at(w, i) {
-			t.Fatalf("%s:%d differs; if that is meant, run `make golden` and commit\n got: %s\nwant: %s", file, i+1, at(g, i), at(w, i))
+			t.Fatalf("%s:%d differs; if this change is intended, run `make golden` and commit\n got: %s\nwant: %s", file, i+1, at(g, i), at(w, i))
 		}
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// An Expr is a formula over numbers, as in "max(xoff - in_flight, 0)": how the
-// default of a parameter follows from the network, and how an argument of an
-// action follows from parameters. It has Go's operators + - * / % and
-// comparisons, which are 1 or 0, names, names with a dot, and functions.
+// An Expr is a formula over numbers, such as "max(xoff - in_flight, 0)". It
+// computes the default of a parameter from the network, or an argument of an
+// action from parameters. It has Go's operators + - * / % and comparisons,
+// whose value is 1 or 0, names, names with a dot, and functions.
 type Expr string
 
-// scope is what the names and functions of an Expr stand for.
+// scope has the values of the names and functions of an Expr.
 type scope struct {
 	values map[string]float64
 	funcs  map[string]func(args []float64) float64
@@ -65,8 +65,7 @@ func pathSet(x []float64) float64 {
 	return float64(set)
 }
 
-// trees are the formulas parsed so far: there are few, and controllers and
-// tests evaluate each many times.
+// trees caches parsed formulas: there are few, and each is evaluated many times.
 var trees sync.Map // of ast.Expr, by Expr
 
 func (e Expr) parse() (ast.Expr, error) {
@@ -75,7 +74,7 @@ func (e Expr) parse() (ast.Expr, error) {
 	}
 	tree, err := parser.ParseExpr(string(e))
 	if err != nil {
-		return nil, fmt.Errorf("%q is no formula: %v", string(e), err)
+		return nil, fmt.Errorf("%q is not a formula: %v", string(e), err)
 	}
 	trees.Store(e, tree)
 	return tree, nil
@@ -92,13 +91,13 @@ func (e Expr) eval(s *scope) (float64, error) {
 		return 0, fmt.Errorf("%q: %w", string(e), err)
 	}
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is no number here", string(e))
+		return 0, fmt.Errorf("the value of %q is not a finite number", string(e))
 	}
 	return v, nil
 }
 
-// Parameters are the names with a dot in an expression: parameters, and what a
-// switch says of itself.
+// Parameters returns the names with a dot in an expression: those of parameters,
+// and of properties of a switch.
 func (e Expr) Parameters() ([]string, error) {
 	tree, err := e.parse()
 	if err != nil {
@@ -131,7 +130,7 @@ func (s *scope) eval(n ast.Expr) (float64, error) {
 		if v, ok := s.values[n.Name]; ok {
 			return v, nil
 		}
-		return 0, fmt.Errorf("nothing is called %s%s", n.Name, diag.DidYouMean(n.Name, slices.Sorted(maps.Keys(s.values))))
+		return 0, fmt.Errorf("unknown name %s%s", n.Name, diag.DidYouMean(n.Name, slices.Sorted(maps.Keys(s.values))))
 	case *ast.SelectorExpr:
 		if x, ok := n.X.(*ast.Ident); ok {
 			name := x.Name + "." + n.Sel.Name
@@ -139,7 +138,7 @@ func (s *scope) eval(n ast.Expr) (float64, error) {
 				return v, nil
 			}
 			if s.params == nil {
-				return 0, fmt.Errorf("%s has no place here", name)
+				return 0, fmt.Errorf("%s cannot be used in this formula", name)
 			}
 			return s.params(name)
 		}
@@ -152,7 +151,7 @@ func (s *scope) eval(n ast.Expr) (float64, error) {
 	case *ast.CallExpr:
 		return s.call(n)
 	}
-	return 0, fmt.Errorf("%T has no place in a formula", n)
+	return 0, fmt.Errorf("%T cannot be used in a formula", n)
 }
 
 func (s *scope) binary(n *ast.BinaryExpr) (float64, error) {
@@ -188,13 +187,13 @@ func (s *scope) binary(n *ast.BinaryExpr) (float64, error) {
 	case token.EQL:
 		return truth(x == y)
 	}
-	return 0, fmt.Errorf("%s has no place in a formula", n.Op)
+	return 0, fmt.Errorf("%s cannot be used in a formula", n.Op)
 }
 
 func (s *scope) call(n *ast.CallExpr) (float64, error) {
 	name, ok := n.Fun.(*ast.Ident)
 	if !ok {
-		return 0, fmt.Errorf("%T has no place in a formula", n.Fun)
+		return 0, fmt.Errorf("%T cannot be used in a formula", n.Fun)
 	}
 	call, count := s.funcs[name.Name], 1
 	if f, ok := mathFuncs[name.Name]; ok {
@@ -203,7 +202,7 @@ func (s *scope) call(n *ast.CallExpr) (float64, error) {
 	if call == nil {
 		known := append(slices.Collect(maps.Keys(mathFuncs)), slices.Collect(maps.Keys(s.funcs))...)
 		slices.Sort(known)
-		return 0, fmt.Errorf("there is no function %s%s", name.Name, diag.DidYouMean(name.Name, known))
+		return 0, fmt.Errorf("unknown function %s%s", name.Name, diag.DidYouMean(name.Name, known))
 	}
 	if len(n.Args) == 0 || count > 0 && len(n.Args) != count {
 		return 0, fmt.Errorf("%s takes %d arguments, not %d", name.Name, max(count, 1), len(n.Args))

@@ -42,19 +42,19 @@ func TestFormulas(t *testing.T) {
 func TestFormulasThatAreNone(t *testing.T) {
 	m := &Manifest{Program: "p", Units: Units{Nanoseconds, Cells80}}
 	for formula, want := range map[Expr]string{
-		"":                             "is no formula",
-		"1 +":                          "is no formula",
-		"rat":                          `nothing is called rat (did you mean "rate"?)`,
+		"":                             "is not a formula",
+		"1 +":                          "is not a formula",
+		"rat":                          `unknown name rat (did you mean "rate"?)`,
 		"x.y":                          "program p has no parameter x.y",
-		"flor(1)":                      `there is no function flor (did you mean "floor"?)`,
+		"flor(1)":                      `unknown function flor (did you mean "floor"?)`,
 		"floor(1, 2)":                  "floor takes 1 arguments, not 2",
 		"min()":                        "min takes 1 arguments, not 0",
-		"1 / 0":                        "is no number here",
-		"rate << 2":                    "<< has no place in a formula",
-		`"text"`:                       "has no place in a formula",
-		"func() int { return 1 }()":    "has no place in a formula",
-		"a.b.c":                        "has no place in a formula",
-		Expr(strings.Repeat("(", 1e6)): "is no formula",
+		"1 / 0":                        "is not a finite number",
+		"rate << 2":                    "<< cannot be used in a formula",
+		`"text"`:                       "cannot be used in a formula",
+		"func() int { return 1 }()":    "cannot be used in a formula",
+		"a.b.c":                        "cannot be used in a formula",
+		Expr(strings.Repeat("(", 1e6)): "is not a formula",
 	} {
 		if got, err := m.Evaluate(formula, link, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40s is %v, %v, want an error with %q", string(formula), got, err, want)

@@ -54,14 +54,14 @@ func TestFormulasOfEntriesThatAreNone(t *testing.T) {
 		"a()":                                "want (KEYS) : ACTION(ARGUMENTS) for NAME in LOW .. HIGH",
 		"(n) : a() for n 1 .. 2":             `"n 1 .. 2" is neither NAME in LOW .. HIGH nor NAME = FORMULA`,
 		"(n) : a() for n in ports":           `n takes values of "ports"; want LOW .. HIGH or rates`,
-		"(n) : a() for n in 0 .. pths":       `nothing is called pths (did you mean "paths"?)`,
+		"(n) : a() for n in 0 .. pths":       `unknown name pths (did you mean "paths"?)`,
 		"(n) : a(0 - n) for n in 0 .. 3":     `"0 - n" is -1 where a whole number is wanted, for n = 1`,
 		"(n / 2) : a() for n in 0 .. 3":      `"n / 2" is 0.5 where a whole number is wanted, for n = 1`,
-		"(path_set(8, 1, 1, 9)) : a()":       "is no number here",
-		"(path_set(60, 1, 1, 2)) : a()":      "is no number here",
-		"(1 &&& m) : a()":                    "nothing is called m",
-		"(1 .. m) : a()":                     "nothing is called m",
-		"(n) : a(n) for n = 2, m = n % zero": "nothing is called zero",
+		"(path_set(8, 1, 1, 9)) : a()":       "is not a finite number",
+		"(path_set(60, 1, 1, 2)) : a()":      "is not a finite number",
+		"(1 &&& m) : a()":                    "unknown name m",
+		"(1 .. m) : a()":                     "unknown name m",
+		"(n) : a(n) for n = 2, m = n % zero": "unknown name zero",
 	} {
 		m.Tables = []Table{{Name: "t", Fill: []Fill{fill}}}
 		if list, err := m.Filled(&m.Tables[0], 3, nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "table t of p") {

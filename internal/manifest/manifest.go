@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifest describes a generated program: what its tables, registers
-// and parameters mean, in which units, and how the values of its
-// configuration tables follow from the network. The generator writes it
+// Package manifest describes a generated program: the meaning and units of its
+// tables, registers and parameters, and the formulas by which the entries of its
+// configuration tables follow from the network. The generator writes the manifest
 // beside the program as JSON; the control plane computes entries with it.
 package manifest
 
@@ -25,31 +25,31 @@ type Manifest struct {
 	Summary string `json:"summary"`
 	Target  string `json:"target"` // v1model or tna
 	Base    string `json:"base"`   // base load balancer
-	// Features are the blocks that it is made of, Options what is needed of them,
-	// as block.option.
+	// Features are the blocks that the program consists of. Options are the
+	// needed parts of blocks, as block.option.
 	Features []string `json:"features"`
 	Options  []string `json:"options"`
 	Units    Units    `json:"units"`
 	Sizes    Sizes    `json:"sizes"`
-	// RecirculationPort is where the program queues packets that shall pass
-	// the pipeline again; 0 if it never does that.
+	// RecirculationPort is the port to which the program sends packets that
+	// pass the pipeline again; 0 if it does not recirculate packets.
 	RecirculationPort int `json:"recirculation_port,omitempty"`
-	// MirrorBytes is what mirrored packets are cut to on TNA: messages and
-	// feedback fit, with the headers that they are made of.
+	// MirrorBytes is the length to which mirrored packets are truncated on TNA.
+	// Messages and feedback fit, with the headers that they are made from.
 	MirrorBytes int         `json:"mirror_bytes,omitempty"`
-	Network     Network     `json:"network"` // that the defaults follow from
+	Network     Network     `json:"network"` // from which the defaults follow
 	Tables      []Table     `json:"tables"`
 	Registers   []Register  `json:"registers"`
 	Counters    []Counter   `json:"counters,omitempty"`
 	Digests     []Digest    `json:"digests,omitempty"`
 	Parameters  []Parameter `json:"parameters"`
 	Constants   []Constant  `json:"constants,omitempty"`
-	// Notes say where the program differs from the scheme's paper or from the
-	// same profile on another target.
+	// Notes describe differences between the program and the scheme's paper, or
+	// the same profile on another target.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Units are those that the target counts in.
+// Units are the target's units of time and queue depth.
 type Units struct {
 	Time  TimeUnit  `json:"time" yaml:"time"`
 	Depth DepthUnit `json:"depth" yaml:"depth"`
@@ -78,18 +78,17 @@ const (
 // TofinoRecirculation is the recirculation port of a Tofino's first pipeline.
 const TofinoRecirculation = 68
 
-// TofinoPipePorts is how many numbers each pipeline of a Tofino has for its
-// ports: those of the second begin with it.
+// TofinoPipePorts is the distance between the port numbers of one pipeline of a
+// Tofino and those of the next.
 const TofinoPipePorts = 128
 
-// LosslessClass is the class of data packets, DSCP 26: the one that is paused
-// rather than dropped.
+// LosslessClass is the lossless class, which has the data packets with DSCP 26.
 const LosslessClass = 3
 
 // CellBytes is the size of a cell of Tofino's packet memory.
 const CellBytes = 80
 
-// Sizes bound what a program can be used for.
+// Sizes are the limits of a program.
 type Sizes struct {
 	Ports      int `json:"ports" yaml:"ports" limits:"2..509"`        // ports are numbered from 1 to Ports-1
 	Paths      int `json:"paths" yaml:"paths" limits:"2..64"`         // equal-cost paths to a destination leaf
@@ -103,20 +102,21 @@ type Sizes struct {
 // Table is a match-action table that the control plane sees.
 type Table struct {
 	Name string `json:"name"`
-	// Kind says who fills it: "routes" and "ports" are computed from the
-	// topology, "settings" hold parameters, "enumeration" follows from formulas
-	// (Fill), "constant" cannot be changed.
+	// Kind describes the source of its entries: those of "routes" and "ports" are
+	// computed from the topology, those of "settings" hold parameters, those of
+	// "enumeration" follow from formulas (Fill), and those of "constant" cannot be
+	// changed.
 	Kind string `json:"kind"`
 	Doc  string `json:"doc"`
-	// Entries says which entries the topology asks for: one for each of all_ports
-	// or fabric_ports (those to other switches); or the default entry, of each
-	// switch or only of each leaf.
+	// Entries are the entries that follow from the topology: one for each of
+	// all_ports or fabric_ports (those to other switches), or the default entry, of
+	// each switch or only of each leaf.
 	Entries string `json:"entries,omitempty"`
-	// Sessions are clone sessions that go with the table: of all_ports or
-	// fabric_ports.
+	// Sessions are the clone sessions that the table's actions use: one for each of
+	// all_ports or fabric_ports.
 	Sessions []string `json:"sessions,omitempty"`
-	// Action is that of these entries, or the default one of a table of settings;
-	// Args are its arguments, as they follow from parameters.
+	// Action is the action of these entries, or the default action of a table of
+	// settings. Args are the formulas of its arguments.
 	Action string     `json:"action,omitempty"`
 	Args   []Argument `json:"args,omitempty"`
 	// Fill are formulas of all entries. Of two entries that match the same packet,
@@ -124,7 +124,7 @@ type Table struct {
 	Fill []Fill `json:"fill,omitempty"`
 }
 
-// Argument is one of an action's, in the target's units.
+// Argument is an argument of an action, in the target's units.
 type Argument struct {
 	Name  string `json:"name"`
 	Value Expr   `json:"value"`
@@ -136,14 +136,13 @@ type Register struct {
 	Unit  string `json:"unit"`
 	Index []Dim  `json:"index"`
 	Bits  int    `json:"bits"`
-	// Fields are the names of its two fields if a cell is a pair; Unit is that
+	// Fields are the names of the two fields if a cell is a pair. Unit is the unit
 	// of the first.
 	Fields []string `json:"fields,omitempty"`
 	Doc    string   `json:"doc"`
 }
 
-// Counter is what a table counts by itself: how often its entries took an
-// action.
+// Counter is a counter of a table: how often its entries executed an action.
 type Counter struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit"`
@@ -174,45 +173,47 @@ type Parameter struct {
 	// Given is true if the profile gives the value. Otherwise it follows from the
 	// network, and is computed anew for the network of a deployment.
 	Given bool `json:"given,omitempty"`
-	// ByRate are values that the profile gives for links of a rate, as in
-	// "25Gbps"; they go before Value.
+	// ByRate are values that the profile gives for links of a rate, such as
+	// "25Gbps". They take precedence over Value.
 	ByRate map[string]float64 `json:"by_rate,omitempty"`
-	// Default is how it follows from the network.
+	// Default is the formula by which it follows from the network.
 	Default Expr `json:"default"`
-	// Tables are those in which it can be changed at run time; none if it only
-	// counts when the program is generated.
+	// Tables are the tables in which it can be changed at run time. There are none
+	// if it is compiled in.
 	Tables []string `json:"tables,omitempty"`
 	Doc    string   `json:"doc"`
 }
 
-// Constant is a number that was worked out when the program was generated, and
-// is compiled in.
+// Constant is a number that was computed when the program was generated, and is
+// compiled in.
 type Constant struct {
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
-	From  Expr   `json:"from"` // formula that it was made by
+	From  Expr   `json:"from"` // the formula
 	Doc   string `json:"doc"`
 }
 
-// Network is what thresholds follow from: one link, and what shares it.
+// Network has the quantities from which thresholds follow: one link, the path and
+// the buffer.
 type Network struct {
 	Rate  vtime.Rate `json:"rate" yaml:"rate"`                // C
 	Delay vtime.Time `json:"delay" yaml:"delay"`              // d, of one link, one way
 	Hops  int        `json:"hops" yaml:"hops" limits:"1..16"` // links from leaf to leaf, one way
 	// FanIn is n of RLB's Eq. 3 and 5: an ingress queue may grow by d·C·(n−1)
-	// until a warning takes effect. One link feeds it: what is on that, and what
-	// is sent while the warning crosses it, make n = 3.
+	// until a warning takes effect. One link feeds the queue. The bytes on that
+	// link, and those that are sent while the warning crosses it, make n = 3.
 	FanIn int        `json:"fan_in" yaml:"fan_in" limits:"1.."`
 	XOFF  vtime.Size `json:"xoff" yaml:"xoff"` // Q_PFC, per ingress port
 	MTU   vtime.Size `json:"mtu" yaml:"mtu"`   // largest frame
-	// Alpha is for dynamic PFC thresholds: an ingress queue is paused when it has
-	// Reserve and Alpha times what is free of Shared. It is a power of two from
-	// 1/128 to 8; zero is 1/8.
+	// Alpha is the factor of dynamic PFC thresholds: PAUSE is sent when an ingress
+	// queue has Reserve plus Alpha times the free part of Shared. It is a power of
+	// two from 1/128 to 8; zero means 1/8.
 	Alpha float64 `json:"alpha,omitempty" yaml:"alpha"`
-	// Shared is what ingress queues share of the buffer, in no headroom and no
-	// reserve. Zero is as much as makes XOFF the threshold of one busy queue.
+	// Shared is the part of the buffer that ingress queues share, without headroom
+	// and reserves. Zero means the size with which the threshold of a single busy
+	// queue is XOFF.
 	Shared vtime.Size `json:"shared,omitempty" yaml:"shared"`
-	// Reserve is what each ingress queue may have beside that.
+	// Reserve is the part of the buffer that each ingress queue has for itself.
 	Reserve vtime.Size `json:"reserve,omitempty" yaml:"reserve"`
 }
 
@@ -225,7 +226,7 @@ func Read(name string, data []byte) (*Manifest, error) {
 		return nil, readError(name, data, d.InputOffset(), err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, readError(name, data, d.InputOffset(), errors.New("something follows the manifest"))
+		return nil, readError(name, data, d.InputOffset(), errors.New("unexpected text after the manifest"))
 	}
 	if err := m.check(); err != nil {
 		return nil, readError(name, nil, 0, err)
@@ -259,13 +260,13 @@ func (m *Manifest) check() error {
 	}
 	for _, p := range m.Parameters {
 		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) || p.Value < 0 {
-			return fmt.Errorf("parameter %s: %v is no amount", p.Name, p.Value)
+			return fmt.Errorf("parameter %s: %v is not an amount", p.Name, p.Value)
 		}
 	}
 	return m.Network.Check()
 }
 
-// Check says which unit is none.
+// Check returns an error if a unit is unknown.
 func (u Units) Check() error {
 	switch u.Time {
 	case Microseconds, Nanoseconds:
@@ -280,7 +281,7 @@ func (u Units) Check() error {
 	return nil
 }
 
-// Check says what makes no sense.
+// Check returns an error if a value is out of range.
 func (n Network) Check() error {
 	switch {
 	case n.Rate <= 0:
@@ -298,21 +299,21 @@ func (n Network) Check() error {
 	case n.Alpha != 0 && CheckAlpha(n.Alpha) != nil:
 		return fmt.Errorf("network: %w", CheckAlpha(n.Alpha))
 	case n.Shared < 0 || n.Shared > maxShared:
-		return fmt.Errorf("network: shared is %v, must be from 0 to %v: programs reckon it in 32 bits, times 8", n.Shared, maxShared)
+		return fmt.Errorf("network: shared is %v, must be from 0 to %v: programs compute with 8 times its value in 32 bits", n.Shared, maxShared)
 	case n.Reserve < 0 || n.Reserve > maxShared:
 		return fmt.Errorf("network: reserve is %v, must be from 0 to %v", n.Reserve, maxShared)
 	}
 	return nil
 }
 
-// maxShared is the largest buffer that eight times of are a number of 32 bits.
+// maxShared is the largest buffer: 8 times its bytes fit into 32 bits.
 const maxShared vtime.Size = 1<<29 - 1
 
-// CheckAlpha returns an error if programs cannot follow PFC thresholds of a
-// factor, which those of switch chips are.
+// CheckAlpha returns an error unless alpha is a factor of PFC thresholds that
+// programs can compute with. Those of switch chips are.
 func CheckAlpha(alpha float64) error {
 	if part, _ := math.Frexp(alpha); part != 0.5 || alpha < 1.0/128 || alpha > 8 {
-		return fmt.Errorf("alpha is %g, must be a power of two from 1/128 to 8: programs that go by the PFC threshold multiply by shifting", alpha)
+		return fmt.Errorf("alpha is %g, must be a power of two from 1/128 to 8: programs that use the PFC threshold multiply by shifting", alpha)
 	}
 	return nil
 }

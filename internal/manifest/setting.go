@@ -16,7 +16,7 @@ type Arg struct {
 	Value uint64
 }
 
-// scope is what names stand for in formulas about a network:
+// scope returns the names of formulas about a network:
 //
 //	rate              C, in bit/s
 //	delay             d, of one link, in ns
@@ -25,7 +25,7 @@ type Arg struct {
 //	in_flight         d·C, the bytes on a link
 //	rtt, host_rtt     base round trip between leaves, and between hosts, in ns
 //	alpha_shift       3 - log2 of alpha, of dynamic PFC thresholds
-//	shared, reserve   parts of the buffer that these are about, in bytes
+//	shared, reserve   parts of the buffer for dynamic PFC thresholds, in bytes
 //	tx_time(bytes)    on the link, in ns
 func (n Network) scope() *scope {
 	alpha, shared := n.Alpha, float64(n.Shared)
@@ -48,7 +48,7 @@ func (n Network) scope() *scope {
 	}
 }
 
-// scope adds to that of the network what an argument can be made of:
+// scope returns the names of formulas of arguments: those of the network, and
 //
 //	rlb.warn          a parameter, in its own unit
 //	bytes(x)          a size that is not rounded to zero
@@ -57,8 +57,8 @@ func (n Network) scope() *scope {
 //	byte_time(rate)   of one byte, in 1/1024 of the target's unit of time
 //	byte_rate(rate)   bytes in 1024 units of time
 //	quantum(rate)     512 bit times in 1/1024 of a unit of time
-//	load_weight(rate) what a byte adds to the load of a link, in 2^-16
-//	load_bytes(rate)  bytes in the time that the load of a link is averaged over
+//	load_weight(rate) the load that a byte adds to a link, in 2^-16
+//	load_bytes(rate)  bytes in the time over which the load of a link is averaged
 func (m *Manifest) scope(n Network, more map[string]float64) *scope {
 	s := n.scope()
 	for name, v := range more {
@@ -83,27 +83,29 @@ func (m *Manifest) scope(n Network, more map[string]float64) *scope {
 
 func ns(t vtime.Time) float64 { return float64(t) / float64(vtime.Nanosecond) }
 
-// RTT is the base round trip from leaf to leaf: a largest frame there, a
-// smallest one back, stored and forwarded on every hop.
+// RTT returns the base round-trip time between leaves: of a frame of the largest
+// size and the answer in one of the smallest, each stored and forwarded on every
+// hop.
 func (n Network) RTT() vtime.Time {
 	const smallest = 64
 	hop := 2*n.Delay + n.Rate.TxTime(int(n.MTU)) + n.Rate.TxTime(smallest)
 	return vtime.Time(n.Hops) * hop
 }
 
-// hostRTT is the same from host to host, two links more.
+// hostRTT returns the same between hosts, which are two links further apart.
 func (n Network) hostRTT() vtime.Time {
 	n.Hops += 2
 	return n.RTT()
 }
 
-// LoadWeight is what a byte adds to the load of a link of a rate that is full at
-// 65536, in 2^-16: 2^32 by the bytes that pass in the estimator's time.
+// LoadWeight returns the load that a byte adds to a link, in 2^-16, where 65536
+// is the load of a full link: 2^32 divided by the bytes that the link sends in
+// the estimator's time.
 func LoadWeight(u Units, r vtime.Rate) uint64 {
 	return min(uint64(math.Round(8*(1<<32)/(float64(r)*u.LoadTime().Seconds()))), 1<<32-1)
 }
 
-// Quantum is 512 bit times of a link of a rate in 1/1024 of a unit of time.
+// Quantum returns 512 bit times of a link in 1/1024 of a unit of time.
 func Quantum(u Units, r vtime.Rate) uint64 { return u.byteTime(packet.QuantumBits/8, r) }
 
 // Table returns a table by name, or nil.
@@ -116,10 +118,10 @@ func (m *Manifest) Table(name string) *Table {
 	return nil
 }
 
-// Args returns the arguments of a table's action for a link, or the whole
-// network if the table is not per port, in the order of the action's
-// parameters. More are values that formulas may name beside parameters and the
-// network; arguments without a formula are left out.
+// Args returns the arguments of a table's action for a link, or for the whole
+// network if the table is not per port, in the order of the action's parameters.
+// More has further values that formulas may name. Arguments without a formula
+// are left out.
 func (m *Manifest) Args(table string, n Network, more map[string]float64) ([]Arg, error) {
 	t := m.Table(table)
 	if t == nil || t.Action == "" {
@@ -133,15 +135,15 @@ func (m *Manifest) Args(table string, n Network, more map[string]float64) ([]Arg
 			return nil, fmt.Errorf("table %s of %s, argument %s: %w", table, m.Program, a.Name, err)
 		}
 		if v < 0 || v >= 1<<63 {
-			return nil, fmt.Errorf("table %s of %s, argument %s: %q is %v, which is no argument of an action", table, m.Program, a.Name, a.Value, v)
+			return nil, fmt.Errorf("table %s of %s, argument %s: %q is %v, which is not an argument of an action", table, m.Program, a.Name, a.Value, v)
 		}
 		args = append(args, Arg{a.Name, uint64(v)})
 	}
 	return args, nil
 }
 
-// Value returns a parameter in its own unit for a link of the network: what
-// the profile gives, or what follows from the link.
+// Value returns a parameter in its own unit for a link of the network: the value
+// in the profile, or the one that follows from the link.
 func (m *Manifest) Value(name string, n Network) (float64, error) {
 	for i := range m.Parameters {
 		p := &m.Parameters[i]
@@ -159,7 +161,7 @@ func (m *Manifest) Value(name string, n Network) (float64, error) {
 	return 0, fmt.Errorf("program %s has no parameter %s", m.Program, name)
 }
 
-// Evaluate returns the value of a formula as an argument may have it.
+// Evaluate returns the value of a formula in the scope of an argument.
 func (m *Manifest) Evaluate(e Expr, n Network, more map[string]float64) (float64, error) {
 	return e.eval(m.scope(n, more))
 }

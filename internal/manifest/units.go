@@ -33,14 +33,14 @@ func (u DepthUnit) Name() string {
 	return string(u)
 }
 
-// Span converts a span of ns nanoseconds to the target's unit. What is above
-// zero stays so.
+// Span converts a span of ns nanoseconds to the target's unit. A positive span is
+// never rounded to zero.
 func (u Units) Span(ns float64) uint64 {
 	return atLeastOne(ns * float64(vtime.Nanosecond) / float64(u.Time.Length()))
 }
 
-// Queue converts bytes to the target's unit of queue depth; n packets are
-// taken to have mtu bytes each.
+// Queue converts bytes to the target's unit of queue depth. If the unit is
+// packets, each counts as mtu bytes.
 func (u Units) Queue(bytes float64, mtu vtime.Size) uint64 {
 	switch u.Depth {
 	case Packets:
@@ -58,12 +58,13 @@ func atLeastOne(x float64) uint64 {
 	return uint64(math.Round(x))
 }
 
-// byteTime is how many of the target's time units n bytes take, in 1/1024.
+// byteTime returns the transmission time of n bytes in 1/1024 of the target's
+// unit of time.
 func (u Units) byteTime(n int, r vtime.Rate) uint64 {
 	return atLeastOne(1024 * 8 * float64(n) * float64(vtime.Second) / float64(r) / float64(u.Time.Length()))
 }
 
-// byteRate is how many bytes pass in 1024 of the target's time units.
+// byteRate returns the bytes that are sent in 1024 of the target's units of time.
 func (u Units) byteRate(r float64) uint64 {
 	return atLeastOne(r / 8 * float64(u.Time.Length()) / float64(vtime.Second) * 1024)
 }
@@ -77,8 +78,8 @@ func (u Units) LoadShift() int {
 	return 7
 }
 
-// SlotFraction is how many bits of the product of a time and slots per unit
-// are behind the point: the product of 40 and 24 bits shall fit into 64.
+// SlotFraction is the number of fractional bits in the product of a time and the
+// number of slots per unit, so that the product of 40 and 24 bits fits into 64.
 func (u Units) SlotFraction() int {
 	if u.Time == Nanoseconds {
 		return 32
@@ -89,6 +90,7 @@ func (u Units) SlotFraction() int {
 // LoadTime is the time constant of the estimator of a link's load.
 func (u Units) LoadTime() vtime.Time { return u.Time.Length() << u.LoadShift() }
 
-// FeedbackSession is the mirror session of TNA programs by which egress tells
-// ingress of queues: it leads to the recirculation port of each pipeline.
+// FeedbackSession is the mirror session through which egress of TNA programs
+// reports queue lengths to ingress: it leads to the recirculation port of each
+// pipeline.
 const FeedbackSession = 1000

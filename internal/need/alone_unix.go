@@ -19,17 +19,17 @@ var held = struct {
 	files map[string]*os.File
 }{files: map[string]*os.File{}}
 
-// Alone waits until no other process of this user, of whatever checkout, is
-// alone for the same thing: names of networks, or ports. This process is, then,
-// until it ends; it may ask again.
+// Alone waits until no other process of this user holds the lock for the same
+// thing, such as names of networks or ports, and takes it until this process
+// ends. It may be called again. The lock is shared by all checkouts.
 func Alone(thing string) error {
 	held.Lock()
 	defer held.Unlock()
 	if held.files[thing] != nil {
 		return nil
 	}
-	// Others' files in the system's directory for temporary ones may not be
-	// opened, so each user has one.
+	// Files of other users in the directory for temporary files cannot be opened,
+	// so each user has a file of their own.
 	f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("pauseless-%s-%d.lock", thing, os.Getuid())), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package need skips the tests that need what is not there: a program, a
-// right, time. Every skip says what is missing, in one form:
+// Package need skips tests whose requirements are not met: a program, a
+// privilege, time. Every skip says what is missing, in one form:
 //
 //	SKIP: simple_switch_grpc is not on PATH, and BMV2 is not set
 package need
@@ -13,7 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/tool"
 )
 
-// No skips the test if err says that something is missing.
+// No skips the test if err is not nil.
 func No(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -21,7 +21,7 @@ func No(t testing.TB, err error) {
 	}
 }
 
-// Time skips the test under -short; why says what takes so long.
+// Time skips the test under -short. Why is the reason for its long run time.
 func Time(t testing.TB, why string) {
 	t.Helper()
 	if testing.Short() {

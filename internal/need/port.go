@@ -8,8 +8,8 @@ import (
 	"github.com/pauseless/pauseless/internal/tool"
 )
 
-// Port returns host:port for a program that needs an address to listen on. Until
-// the test ends, nobody else is given it.
+// Port returns host:port for a program that needs an address to listen on. It
+// returns the same port to no other test until this one ends.
 func Port(t testing.TB) string {
 	t.Helper()
 	addr, release, err := tool.HoldPort()

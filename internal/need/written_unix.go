@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// Written starts a command and returns what it writes into a file, which must
-// not be there yet. It ends the command then: what else it does may take long.
-// If the command ends before, nothing was written.
+// Written starts a command and returns what it writes to a file, which must not
+// exist yet. Then it kills the command, whose other work may take long. If the
+// command ends without writing the file, Written returns nothing.
 func Written(t testing.TB, cmd *exec.Cmd, file string) []byte {
 	t.Helper()
 	if err := syscall.Mkfifo(file, 0o600); err != nil {
@@ -32,8 +32,9 @@ func Written(t testing.TB, cmd *exec.Cmd, file string) []byte {
 	go func() {
 		defer close(ended)
 		_ = cmd.Wait() // killed
-		// To read a FIFO waits for one who writes, which the command need not
-		// have done. Opened for both, it is there for a reader still to come.
+		// Opening a FIFO for reading waits for a writer, and the command may have
+		// ended without opening it. Opening it for both does not wait, and releases
+		// the reader.
 		if w, err := os.OpenFile(other, os.O_RDWR, 0); err == nil {
 			<-opened
 			w.Close()
@@ -46,7 +47,7 @@ func Written(t testing.TB, cmd *exec.Cmd, file string) []byte {
 		text, err = io.ReadAll(r)
 		r.Close()
 	}
-	_ = cmd.Process.Kill() // it may have ended
+	_ = cmd.Process.Kill() // fails if it has ended
 	<-ended
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Durable is Write for what must not be lost: when it returns without an
-// error, the file is on the disk under its name, and survives a power cut.
+// Durable is Write for files that must survive a power failure: when it returns
+// without an error, the file is on the disk under its name.
 func Durable(name string, data []byte, perm fs.FileMode) error {
 	f, err := begin(name, perm)
 	if err != nil {
@@ -24,8 +24,8 @@ func Durable(name string, data []byte, perm fs.FileMode) error {
 	if err := f.commit(); err != nil {
 		return cannot(name, err)
 	}
-	// The new name is in the folder, which is a file of its own. Where folders
-	// cannot be synced, they need not be.
+	// The new name is part of the folder, which is a file of its own. Systems
+	// where folders cannot be synced do not need it.
 	if d, err := os.Open(filepath.Dir(name)); err == nil {
 		d.Sync()
 		d.Close()
@@ -33,8 +33,8 @@ func Durable(name string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// First writes a new file, and fails with fs.ErrExist if there is one of that
-// name: of several who try, one succeeds.
+// First writes a new file, and fails with fs.ErrExist if the name exists. If
+// several processes call it at the same time, one succeeds.
 func First(name string, data []byte, perm fs.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {

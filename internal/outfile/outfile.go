@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outfile is the one place where files are written.
+// Package outfile writes files; no other package does.
 //
-// A regular file is written as a whole or not at all: a reader sees the old
-// text or the new one. What is not a regular file (a device, a pipe, a socket
-// in the file system) is never replaced: it is opened and written to, so that
-// /dev/null stays what it is. Links are followed, and an existing file keeps
-// its owner and its mode.
+// A regular file is written as a whole or not at all: a reader sees the old text
+// or the new one. Other files (devices, pipes, sockets) are never replaced, but
+// opened and written to, so that /dev/null stays a device. Links are followed, and
+// an existing file keeps its owner and its mode.
 package outfile
 
 import (
@@ -19,7 +18,7 @@ import (
 	"path/filepath"
 )
 
-// Write writes a file. One that is new gets the mode perm, less the umask.
+// Write writes a file. A new file gets the mode perm, less the umask.
 func Write(name string, data []byte, perm fs.FileMode) error {
 	return With(name, perm, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -27,8 +26,8 @@ func Write(name string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// With writes a file with what do writes. If do fails, a regular file is as
-// it was.
+// With writes a file whose content do writes. If do fails, a regular file is not
+// changed.
 func With(name string, perm fs.FileMode, do func(io.Writer) error) error {
 	f, err := begin(name, perm)
 	if err != nil {
@@ -41,15 +40,15 @@ func With(name string, perm fs.FileMode, do func(io.Writer) error) error {
 	return cannot(name, f.commit())
 }
 
-// Stream opens a file that others may read while it grows, such as a capture:
-// it is emptied and written in place. One that is new gets the mode 0666, less
-// the umask.
+// Stream opens a file that others may read while it grows, such as a capture. It
+// truncates the file and writes in place. A new file gets the mode 0666, less the
+// umask.
 func Stream(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	return f, cannot(name, err)
 }
 
-// cannot says which file could not be written, and why.
+// cannot returns an error with the name of the file that cannot be written.
 func cannot(name string, err error) error {
 	if err == nil {
 		return nil
@@ -61,19 +60,19 @@ func cannot(name string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", name, err)
 }
 
-// file is a file that is being written: name itself, or a temporary one that
-// will take its place.
+// file is a file that is being written: the file itself, or a temporary one that
+// will replace it.
 type file struct {
 	*os.File
 	name string // to be replaced; "" if the file is written in place
 }
 
-// begin opens what is written to.
+// begin opens the file, or creates a temporary one.
 func begin(name string, perm fs.FileMode) (*file, error) {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target // the link stays
 	} else if _, err := os.Lstat(name); err == nil {
-		return inPlace(name, perm) // a link to what is not there yet
+		return inPlace(name, perm) // a link to a file that does not exist yet
 	}
 	old, err := os.Stat(name)
 	switch {
@@ -91,7 +90,7 @@ func begin(name string, perm fs.FileMode) (*file, error) {
 		case errors.Is(err, fs.ErrExist):
 			continue
 		case err != nil && old != nil:
-			return inPlace(name, perm) // a directory that takes no new files
+			return inPlace(name, perm) // new files in the directory are not permitted
 		case err != nil:
 			return nil, err
 		}
@@ -99,7 +98,7 @@ func begin(name string, perm fs.FileMode) (*file, error) {
 		if old == nil {
 			return out, nil
 		}
-		if err := like(f, old); err != nil { // it has another owner, and would lose it
+		if err := like(f, old); err != nil { // the temporary file cannot get the owner of the old one
 			out.discard()
 			return inPlace(name, perm)
 		}
@@ -116,7 +115,7 @@ func inPlace(name string, perm fs.FileMode) (*file, error) {
 	return &file{File: f}, nil
 }
 
-// commit closes the file and puts it in its place.
+// commit closes the file and, if it is temporary, gives it its final name.
 func (f *file) commit() error {
 	err := f.Close()
 	if f.name == "" {
@@ -131,7 +130,7 @@ func (f *file) commit() error {
 	return err
 }
 
-// discard closes the file; nothing has happened to the old one.
+// discard closes the file, and removes it if it is temporary.
 func (f *file) discard() {
 	f.Close()
 	if f.name != "" {

@@ -31,7 +31,7 @@ const (
 // Writer writes a file.
 type Writer struct{ w io.Writer }
 
-// NewWriter writes the head of a file, whose times count nanoseconds.
+// NewWriter writes the header of a file with times in nanoseconds.
 func NewWriter(w io.Writer) (*Writer, error) {
 	b := binary.LittleEndian.AppendUint32(nil, nanos)
 	b = binary.LittleEndian.AppendUint16(b, 2) // version 2.4
@@ -43,10 +43,11 @@ func NewWriter(w io.Writer) (*Writer, error) {
 	return &Writer{w}, err
 }
 
-// zeros are elided bytes.
+// zeros are written for elided bytes.
 var zeros [4096]byte
 
-// Write writes a frame: data, and a number of zeros after it.
+// Write writes a frame that consists of data and, after it, as many zeros as
+// elided says.
 func (w *Writer) Write(at time.Time, data []byte, elided int) error {
 	var head [recordSize]byte
 	n := uint32(len(data) + elided)
@@ -72,16 +73,16 @@ func (w *Writer) Write(at time.Time, data []byte, elided int) error {
 type Reader struct {
 	r     *bufio.Reader
 	order binary.ByteOrder
-	unit  time.Duration // of fractions of a second
+	unit  time.Duration // unit of the fractions of a second
 	taken int           // bytes of the frame that was returned last
 }
 
-// NewReader reads the head of a file.
+// NewReader reads the header of a file.
 func NewReader(file io.Reader) (*Reader, error) {
 	r := &Reader{r: bufio.NewReaderSize(file, 1<<18), order: binary.LittleEndian}
 	b, err := r.r.Peek(headerSize)
 	if err != nil {
-		return nil, fmt.Errorf("no pcap file: it has %d bytes", len(b))
+		return nil, fmt.Errorf("not a pcap file: it has only %d bytes", len(b))
 	}
 	magic := r.order.Uint32(b)
 	if magic != micros && magic != nanos {
@@ -94,12 +95,12 @@ func NewReader(file io.Reader) (*Reader, error) {
 	case nanos:
 		r.unit = time.Nanosecond
 	case ngMagic:
-		return nil, fmt.Errorf("a pcapng file; make it a pcap file first: editcap -F pcap IN OUT")
+		return nil, fmt.Errorf("this is a pcapng file; convert it first: editcap -F pcap IN OUT")
 	default:
-		return nil, fmt.Errorf("no pcap file: it begins with %08x", magic)
+		return nil, fmt.Errorf("not a pcap file: it begins with %08x", magic)
 	}
 	if link := r.order.Uint32(b[20:]) & 0xffff; link != linkEthernet {
-		return nil, fmt.Errorf("holds frames of link type %d, not Ethernet", link)
+		return nil, fmt.Errorf("frames have link type %d, want 1, Ethernet", link)
 	}
 	r.taken = headerSize
 	return r, nil
@@ -108,7 +109,7 @@ func NewReader(file io.Reader) (*Reader, error) {
 // Frame is a frame of a file.
 type Frame struct {
 	At   time.Time
-	Data []byte // what was captured; valid until the next call of Next
+	Data []byte // the captured bytes; valid until the next call of Next
 	Size int    // bytes of the frame, at least len(Data)
 }
 
@@ -128,7 +129,7 @@ func (r *Reader) Next() (f Frame, err error) {
 	captured := r.order.Uint32(head[8:])
 	f.At = time.Unix(int64(r.order.Uint32(head)), int64(r.order.Uint32(head[4:]))*int64(r.unit))
 	if captured > MaxFrame {
-		return f, fmt.Errorf("a packet of %d bytes", captured)
+		return f, fmt.Errorf("a frame of %d bytes is too long", captured)
 	}
 	f.Size = max(int(r.order.Uint32(head[12:])), int(captured))
 	all, err := r.r.Peek(recordSize + int(captured))
@@ -140,4 +141,4 @@ func (r *Reader) Next() (f Frame, err error) {
 	return f, nil
 }
 
-var errTruncated = errors.New("ends within a packet")
+var errTruncated = errors.New("the file ends within a frame")

@@ -18,7 +18,7 @@ type Compiler struct {
 	p4c, bfas, include string
 }
 
-// ErrNoCompiler says what is missing.
+// ErrNoCompiler is the error if the compiler is not found.
 var ErrNoCompiler = errors.New("no Tofino compiler: p4c-barefoot and bfas of p4lang/p4c, built with ENABLE_TOFINO")
 
 // FindCompiler looks for the compiler under a prefix: where it is installed,

@@ -35,7 +35,7 @@ func TestACommittedReportIsRead(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", want[i].Program, got[i], want[i])
 		}
 	}
-	if _, err := ReadRows("rows.go"); err == nil || !strings.Contains(err.Error(), "rows.go: no report") {
+	if _, err := ReadRows("rows.go"); err == nil || !strings.Contains(err.Error(), "rows.go is not a report") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func Find(place, variable, name string) (string, error) {
 		place = filepath.Join(place, name)
 	}
 	if _, err := exec.LookPath(place); err != nil {
-		return "", fmt.Errorf("%s is no program: %s should be there", says, name)
+		return "", fmt.Errorf("%s is not a program: %s should be there", says, name)
 	}
 	return place, nil
 }

@@ -42,7 +42,7 @@ type Change struct {
 	Share float64 `yaml:"share" limits:"0..1"` // from 0 to 1; zero means all
 	Seed  uint64  `yaml:"seed"`                // of the draw
 
-	Rate   vtime.Rate `yaml:"rate"`               // zero: as it was
+	Rate   vtime.Rate `yaml:"rate"`               // zero: not changed
 	Delay  vtime.Time `yaml:"delay"`              // zero: not changed
 	Loss   float64    `yaml:"loss" limits:"0..1"` // zero: not changed
 	Remove bool       `yaml:"remove"`             // the link does not exist

@@ -13,8 +13,8 @@ import (
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
-// Links of Mininet that say nothing are as fast as the machine is. Here they
-// have this rate and delay.
+// Rate and delay of links for which the file gives none. In Mininet such links
+// are as fast as the machine.
 const (
 	mininetRate  = 10 * vtime.Gbps
 	mininetDelay = vtime.Microsecond
@@ -69,7 +69,7 @@ type mininetSwitch struct {
 	Class     yamlfile.Raw `yaml:"switch_node"`
 }
 
-// mininetLink is what a link says of itself; ports are 0 where it says nothing.
+// mininetLink has the properties of a link; ports are 0 if the file gives none.
 type mininetLink struct {
 	ports  [2]int
 	rate   vtime.Rate

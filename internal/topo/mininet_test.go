@@ -77,11 +77,11 @@ func TestNetworksForMininetAreRead(t *testing.T) {
 func TestWhatIsWrongInNetworksForMininet(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"h1", "s-1"`, `"h1", "s1"`, `p4app.json:4:20: no node is called "s1" [`},
-		{`"port1": 3, "port2": 3`, `"port1": 4, "port2": 3`, "s-1 has a port 4, but no port 3: ports count from 1 without gaps"},
+		{`"port1": 3, "port2": 3`, `"port1": 4, "port2": 3`, "s-1 has a port 4, but no port 3: ports are numbered from 1 without gaps"},
 		{`"port1": 3, "port2": 3`, `"port1": 2, "port2": 3`, "port 2 of s-1 has a link already"},
 		{`"port1": 3`, `"port1": "x"`, `port1 is "x", must be a number from 1`},
-		{`"weight": 1`, `"weight": 5`, "links with different weights: here a path is shortest if it has the fewest links"},
-		{`"weight": 1`, `"max_queue_size": 100`, "a link has no queue of its own here"},
+		{`"weight": 1`, `"weight": 5`, "links have different weights, which are not supported: the shortest path is the one with the fewest links"},
+		{`"weight": 1`, `"max_queue_size": 100`, "links have no queues here"},
 		{`"weight": 1`, `"wieght": 1`, `unknown key "wieght" (did you mean "weight"?)`},
 		{`"20ms"`, `20`, `delay is 20 without a unit: write "20ms"`},
 		{`"20ms"`, `"soon"`, `delay is "soon": want a time, such as "2ms"`},
@@ -124,7 +124,7 @@ func TestPublicNetworksForMininet(t *testing.T) {
 				return err
 			}
 			_, err = topo.Read(path)
-			lacks := []string{"FRRouting", "has no queue of its own", "different weights", "needs exactly one link", "no hosts"}
+			lacks := []string{"FRRouting", "links have no queues here", "different weights", "needs exactly one link", "no hosts"}
 			switch {
 			case err == nil:
 				read++

@@ -121,14 +121,14 @@ func TestMistakesInShapes(t *testing.T) {
 	for in, want := range map[string]string{
 		"leaf_spine: {leaves: 1024, spines: 256, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us, parallel: 9}":                                    "2360320 links",
 		"fat_tree: {k: 3, rate: 1Gbps, delay: 1us}":                                                                                           "t.yaml:1:15: k is 3",
-		"clos: {pods: 1, tors: 1, aggs: 2, cores: 3, cores_per_agg: 2, hosts_per_tor: 1, rate: 1Gbps, delay: 1us}":                            "do not share 3 cores out evenly",
+		"clos: {pods: 1, tors: 1, aggs: 2, cores: 3, cores_per_agg: 2, hosts_per_tor: 1, rate: 1Gbps, delay: 1us}":                            "do not divide 3 cores evenly",
 		"dumbbell: {left: 1, right: 1, rate: 1Gbps, delay: 1us}\nparking_lot: {bottlenecks: 1, hosts_per_switch: 1, rate: 1Gbps, delay: 1us}": "t.yaml:2:14: parking_lot: the network is described already, as dumbbell",
 		"graph: {switches: [{name: a}], hosts: [{name: h, on: b}]}":                                                                           `t.yaml:1:54: no switch is called "b"`,
 		"graph: {switches: [{name: a}], hosts: [{name: h, on: a}]}":                                                                           "neither the link nor the graph has a rate",
 		"graph: {rate: 1Gbps, delay: 1us, switches: [{name: a}], hosts: [{name: h, on: a}, {name: h, on: a}]}":                                `are called "h"`,
-		"graph: {rate: 1Gbps, delay: 1us, switches: [{name: a, tier: 2}], hosts: [{name: h, on: a}]}":                                         "no tier-1 switch",
+		"graph: {rate: 1Gbps, delay: 1us, switches: [{name: a, tier: 2}], hosts: [{name: h, on: a}]}":                                         "not a tier-1 switch",
 		"leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}\nchange: [{link: l1-s2, remove: true}]":               `t.yaml:2:10: no link between two switches is called "l1-s2"`,
-		"leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}\nchange: [{link: l1-s1}]":                             "changes nothing",
+		"leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}\nchange: [{link: l1-s1}]":                             "the change is empty",
 		"leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}\nchange: [{share: 2, loss: 0.1}]":                     "share is 2",
 	} {
 		if _, err := Parse("t.yaml", []byte(in)); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package topo describes a network: hosts, switches, the links between them
-// and what a switch's buffer can hold. It is plain data that the control
-// plane computes entries from, the fabric builds links from, and the
-// generator takes thresholds from; none of them adds to it.
+// and the switches' buffers. It is plain data: the control plane computes entries
+// from it, the fabric builds links, and the generator computes thresholds.
 package topo
 
 import (
@@ -17,9 +16,9 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// CheckName returns an error if a node may not be called so. This is the one
-// place where such names are checked: they become parts of names of files,
-// namespaces and interfaces, and of command lines.
+// CheckName returns an error if a name is not allowed for a node. All names are
+// checked here, since they become parts of names of files, namespaces and
+// interfaces, and of command lines.
 func CheckName(name string) error {
 	if !validName.MatchString(name) {
 		return fmt.Errorf("name %q: use up to 64 letters, digits, \".\", \"_\" and \"-\", a letter or digit first", name)
@@ -29,7 +28,7 @@ func CheckName(name string) error {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Kind says what a node is.
+// Kind is the kind of a node.
 type Kind uint8
 
 // Kinds of node.
@@ -45,8 +44,8 @@ func (k Kind) String() string {
 	return "switch"
 }
 
-// Tier is how far a node is from the hosts: 0 a host, 1 a switch with hosts
-// below it (leaf, top of rack), 2 a spine or aggregation switch, 3 a core.
+// Tier is the distance of a node from the hosts: 0 for a host, 1 for a switch with
+// hosts (leaf, top of rack), 2 for a spine or aggregation switch, 3 for a core.
 type Tier uint8
 
 // Topology is a validated network. Node IDs are indexes into Nodes, link IDs
@@ -64,18 +63,18 @@ type Node struct {
 	Name string
 	Kind Kind
 	Tier Tier
-	// Ports are numbered from 1 in order: port p is Ports[p-1]. On a switch
-	// those that lead down come first.
+	// Ports are numbered from 1 in order: port p is Ports[p-1]. The first ports of
+	// a switch are those to lower tiers.
 	Ports []Port
-	// Leaf is the number, from 0, of a tier-1 switch among its like, and of
-	// the tier-1 switch that a host hangs on. Otherwise it is -1.
+	// Leaf is the number of a tier-1 switch, from 0. That of a host is the number
+	// of its switch. Other nodes have -1.
 	Leaf int
 	// IP and MAC are a host's addresses; for a switch, MAC is the source of
-	// the frames it makes itself.
+	// the frames that it generates.
 	IP  netip.Addr
 	MAC packet.MAC
-	// DeviceID and Address are where a switch's P4Runtime server is found:
-	// host:port, empty if the one who starts the switch decides.
+	// DeviceID and Address identify a switch's P4Runtime server. Address is
+	// host:port; it is empty if the address is chosen when the switch is started.
 	DeviceID uint64
 	Address  string
 }
@@ -340,7 +339,7 @@ func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 		}
 		leaf := t.Nodes[n.Ports[0].Peer].Leaf
 		if leaf < 0 {
-			b.fail("host %s hangs on %s, which is no tier-1 switch", n.Name, t.Nodes[n.Ports[0].Peer].Name)
+			b.fail("host %s is connected to %s, which is not a tier-1 switch", n.Name, t.Nodes[n.Ports[0].Peer].Name)
 			continue
 		}
 		n.Leaf = leaf

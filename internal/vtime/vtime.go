@@ -148,8 +148,8 @@ func (r Rate) TxTime(n int) Time {
 	return Time(q)
 }
 
-// PerByte returns how long a byte takes at rate r, or zero if that is not a
-// whole number of picoseconds. It is for those who would divide for each packet.
+// PerByte returns the transmission time of a byte at rate r, or zero if that is
+// not a whole number of picoseconds. It saves a division per packet.
 func (r Rate) PerByte() Time {
 	if byteTime := 8 * int64(Second); r > 0 && byteTime%int64(r) == 0 {
 		return Time(byteTime / int64(r))

@@ -55,7 +55,7 @@ func TestAnOverlayThatDoesNotFitIsReportedAtItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = f.Over(f.Raw("bad")).Err()
-	if err == nil || !strings.HasPrefix(err.Error(), `c.yaml:16:3: "2" is no element of a list of 2, which count from 0`) {
+	if err == nil || !strings.HasPrefix(err.Error(), `c.yaml:16:3: "2" is not an index of this list of 2 elements, which are numbered from 0`) {
 		t.Errorf("got %v", err)
 	}
 	if err := f.Over(f.Raw("traffic")).Err(); err == nil {

@@ -249,7 +249,7 @@ func (r *runner) action(t *interp.TableInfo, c *Command) (int, [][]uint64, error
 func number(text string, width int) ([]uint64, error) {
 	x, ok := new(big.Int).SetString(text, 0)
 	if !ok {
-		return nil, fmt.Errorf("%q is no number", text)
+		return nil, fmt.Errorf("%q is not a number", text)
 	}
 	if x.Sign() < 0 || x.BitLen() > width {
 		return nil, fmt.Errorf("%s does not fit %d bits", text, width)

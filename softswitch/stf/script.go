@@ -143,7 +143,7 @@ func numbers(words []string) ([]int, error) {
 	for _, w := range words {
 		n, err := strconv.ParseInt(w, 0, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no number", w)
+			return nil, fmt.Errorf("%q is not a number", w)
 		}
 		list = append(list, int(n))
 	}

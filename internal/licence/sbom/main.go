@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sbom writes what a Go program is made of, as the program itself
-// says: SPDX 2.3 in JSON, with the modules' versions and checksums.
+// Command sbom writes the software bill of materials of a Go program, from the
+// build information in it: SPDX 2.3 in JSON, with the modules' versions and
+// checksums.
 //
 //	go run ./internal/licence/sbom bin/pauseless >bin/pauseless.spdx.json
 package main

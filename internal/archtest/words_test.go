@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archtest
+
+import (
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// avoided returns the words of the second table of docs/terms.md.
+func avoided(t *testing.T) *regexp.Regexp {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/terms.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(text), "## Words that texts do not use")
+	if !ok {
+		t.Fatal("docs/terms.md has no section with the words that texts do not use")
+	}
+	var words []string
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \|$`).FindAllStringSubmatch(table, -1)[1:] {
+		for _, w := range strings.Split(row[1], ", ") {
+			words = append(words, regexp.QuoteMeta(w))
+		}
+	}
+	if len(words) < 8 {
+		t.Fatalf("docs/terms.md names only the words %q", words)
+	}
+	return regexp.MustCompile(`(?i)\b(` + strings.Join(words, "|") + `)\b`)
+}
+
+// generated are the parts of documents that are written from other texts.
+var generated = regexp.MustCompile(`(?s)<!-- (?:reference|results|figures|claims)[^>]*-->.*?<!-- end -->`)
+
+// proseOf returns the parts of a file that its readers see: a document without
+// generated parts and code, or the strings of a Go file that have spaces.
+func proseOf(file string, text []byte) []string {
+	if strings.HasSuffix(file, ".md") {
+		return strings.Split(generated.ReplaceAllString(string(text), ""), "\n")
+	}
+	var list []string
+	var s scanner.Scanner
+	set := token.NewFileSet()
+	s.Init(set.AddFile(file, -1, len(text)), text, nil, 0)
+	for {
+		_, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return list
+		}
+		if tok == token.STRING && strings.Contains(lit, " ") {
+			list = append(list, lit)
+		}
+	}
+}
+
+// Documents and texts of the programs use the words of docs/terms.md.
+func TestTextsUsePlainWords(t *testing.T) {
+	words, seen := avoided(t), 0
+	walk(t, func(path string) {
+		switch name := filepath.ToSlash(path); {
+		case name == "docs/terms.md", name == "docs/schemes/reference.md", strings.HasPrefix(name, "docs/reference/"): // the list; generated
+			return
+		case strings.HasSuffix(name, ".md"):
+		case !strings.HasSuffix(name, ".go"), strings.HasSuffix(name, "_test.go"), strings.HasPrefix(name, "bmv2tests/"), strings.Contains(name, "/model/"):
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		for _, p := range proseOf(path, text) {
+			if w := words.FindString(p); w != "" {
+				t.Errorf("%s: docs/terms.md has other words for %q: %s", path, w, strings.TrimSpace(p))
+			}
+		}
+	})
+	if seen < 300 {
+		t.Errorf("only %d files were read", seen)
+	}
+}
