@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compiler compiles P4_16 programs of the architectures v1model and
-// TNA to JSON and P4Info: that of BMv2, or, for TNA, its format with what our
-// own switch knows besides. It is the façade of the passes, which are packages
-// of their own, each reading only what the one before it has made:
+// Package compiler compiles P4_16 programs of the architectures v1model and TNA
+// to JSON and P4Info. The JSON is BMv2's; for TNA it has extensions that only
+// softswitch knows. The passes are packages of their own, and each reads only the
+// output of the one before it:
 //
 //	preproc  text to tokens: #include, macros
 //	syntax   tokens to a tree
 //	types    checks the tree: names, types, constants
-//	tna      of programs for TNA, refuses what a Tofino cannot do
+//	tna      reports what a Tofino cannot execute, in programs for TNA
 //	lower    the checked tree to an ir.Program: places, states, tables, actions
 //	bmv2     the ir.Program to BMv2 JSON
 //	p4info   the ir.Program to P4Info

@@ -4,8 +4,8 @@ package compiler
 
 import "github.com/pauseless/pauseless/internal/diag"
 
-// CheckTNA checks a program for Tofino: its types, and that it asks for
-// nothing that the hardware cannot do. Compile does so too, and goes on.
+// CheckTNA checks a program for Tofino: its types, and that the hardware can
+// execute it. Compile makes the same checks before it generates code.
 func CheckTNA(opts Options) (*Result, diag.List) {
 	opts.Stop, opts.tofino = AfterCheck, true
 	return Compile(opts)

@@ -170,7 +170,7 @@ func TestMistakesInScriptsAreExplained(t *testing.T) {
 		"check_counter c(0) bytes ~ 1": "unknown comparison",
 		"remove t":                     "remove all",
 		"mirroring_add":                "wants numbers",
-		"mirroring_add a b":            `"a" is no number`,
+		"mirroring_add a b":            `"a" is not a number`,
 		"register_write r 1":           "wants a name and 2 numbers",
 	} {
 		_, err := stf.Parse("test.stf", []byte(script))

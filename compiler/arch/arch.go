@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package arch is what the compiler knows about architectures beyond their
-// declarations in P4: which argument of the package is which block of the
-// switch, and what the blocks' parameters are.
+// Package arch describes architectures beyond their declarations in P4: the
+// blocks of the switch that the arguments of the package are, and the meaning of
+// the blocks' parameters.
 package arch
 
-// Kind says how a value that passes between blocks is kept.
+// Kind is the representation of a value that passes between blocks.
 type Kind uint8
 
 // The kinds of parameters.
@@ -24,12 +24,12 @@ const (
 	Intrinsic
 )
 
-// Param is a parameter of a block. Parameters of the same role, of whatever
-// block, are the same place.
+// Param is a parameter of a block. Parameters with the same role are the same
+// place in all blocks.
 type Param struct {
 	Role string
 	Kind Kind
-	// Prefix is what the names of Headers begin with.
+	// Prefix is the prefix of the names of Headers.
 	Prefix string
 	// Type is the name of the parameter's type, if the architecture has one
 	// for it. Programs may leave such a parameter out.
@@ -74,7 +74,7 @@ type Arch struct {
 	// Properties are the table properties with a meaning beyond the
 	// language's.
 	Properties []string
-	// TableSize is the size of a table that does not say it.
+	// TableSize is the default size of a table.
 	TableSize int
 	// Kinds has the names that v1model has for externs of the same kind.
 	Kinds map[string]string
@@ -125,8 +125,8 @@ var (
 // typed returns the parameter of a type that is named like its role.
 func typed(role string, k Kind) Param { return Param{Role: role, Kind: k, Type: role + "_t"} }
 
-// TNA is the architecture of tna.p4: a Pipeline of two gresses that share
-// nothing but the packet.
+// TNA is the architecture of tna.p4: a Pipeline of ingress and egress, which
+// share only the packet.
 var TNA = &Arch{
 	Name:    "tna",
 	Package: "Switch",
@@ -146,8 +146,8 @@ var TNA = &Arch{
 	},
 }
 
-// Kind returns what kind of object instances of an extern are, as v1model
-// names it.
+// Kind returns the kind of object that an extern's instances are, by its name in
+// v1model.
 func (a *Arch) Kind(extern string) string {
 	if k, ok := a.Kinds[extern]; ok {
 		return k

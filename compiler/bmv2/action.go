@@ -149,7 +149,7 @@ func (c *code) assign(s *ir.Assign) {
 
 func (c *code) choice(s *ir.If) {
 	els, end := &target{}, &target{}
-	if len(s.Then) == 0 { // only the other branch has statements
+	if len(s.Then) == 0 { // only the else branch has statements
 		c.jumpUnless(s, &ir.Unary{Op: notOp, X: s.Cond}, end)
 		c.stmts(s.Else)
 		c.mark(end)

@@ -24,17 +24,17 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// CodeTarget marks what the language has and the target has not.
+// CodeTarget marks what the language allows and the target does not support.
 const CodeTarget diag.Code = "target"
 
 // scalars is the header that holds the variables.
 const scalars = "scalars"
 
-// Options say how the file is to be written.
+// Options are the options of Generate.
 type Options struct {
-	// Name is what the file calls the program.
+	// Name is the program's name in the file.
 	Name string
-	// SourceInfo adds to every object where it comes from.
+	// SourceInfo adds its position in the source to every object.
 	SourceInfo bool
 }
 
@@ -89,8 +89,8 @@ type generator struct {
 	lists   map[int]int        // field lists by their numbers in the program
 	nodes   map[string]bool    // of control graphs
 
-	// Of direct meters: where the result goes and which table they are of;
-	// the latter also of direct counters.
+	// The destination of each direct meter's result, and the table of each
+	// direct meter and counter.
 	results  map[*ir.Object]*bmv2json.FieldRef
 	bindings map[*ir.Object]*ir.Table
 
@@ -120,7 +120,7 @@ func (g *generator) where(sp source.Span) *bmv2json.SourceInfo {
 	}
 }
 
-// unique returns name, or name with a number behind it if that is taken.
+// unique returns name, or name with a number after it if that is taken.
 func (g *generator) unique(name string) string {
 	n, taken := g.names[name]
 	g.names[name] = n + 1
@@ -130,7 +130,7 @@ func (g *generator) unique(name string) string {
 	return g.unique(fmt.Sprintf("%s_%d", name, n))
 }
 
-// newVar makes a variable.
+// newVar creates a variable.
 func (g *generator) newVar(t ir.Type, name string) *ir.VarRef {
 	v := &ir.Var{Name: g.unique(name), Type: t}
 	g.prog.Vars = append(g.prog.Vars, v)
@@ -248,7 +248,7 @@ func (g *generator) headerType(t *ir.HeaderType) {
 	}
 	if bits%8 != 0 {
 		if t.Struct.Kind == types.Header && !g.flexible(t) {
-			g.fail(decl, "header %s has %d bits, the target wants a multiple of 8", t.Name, bits)
+			g.fail(decl, "header %s has %d bits, the target needs a multiple of 8", t.Name, bits)
 		}
 		pad := 8 - bits%8
 		ht.Fields = append(ht.Fields, bmv2json.HeaderField{Name: "_padding", Width: pad})
@@ -260,8 +260,8 @@ func (g *generator) headerType(t *ir.HeaderType) {
 	g.out.HeaderTypes = append(g.out.HeaderTypes, ht)
 }
 
-// flexible reports whether a header is one of TNA whose layout is the
-// compiler's: it is never on a link.
+// flexible reports whether the compiler chooses the layout of a header of TNA,
+// which is never sent on a link.
 func (g *generator) flexible(t *ir.HeaderType) bool {
 	return g.prog.Arch == arch.TNA && hasFlexible(t.Struct)
 }

@@ -143,7 +143,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// Entries have keys as BMv2 wants them for each kind of match.
+// Entries have keys as BMv2 needs them for each kind of match.
 func TestEntries(t *testing.T) {
 	p := compile(t, `action a(bit<8> x, bool y) { hdr.h.a = x; meta.f = y; }
     table t {

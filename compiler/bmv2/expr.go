@@ -116,7 +116,7 @@ func (g *generator) logic(x ir.Expr) *bmv2json.Value {
 		}
 		return bmv2json.Expr(x.Op.String(), g.data(x.X), g.data(x.Y))
 	}
-	panic(fmt.Sprintf("BUG: %T is no bool", x))
+	panic(fmt.Sprintf("BUG: %T is not a bool", x))
 }
 
 // data returns a value as a number, as an operand. A bool is 0 or 1.
@@ -227,7 +227,7 @@ func (g *generator) binary(x *ir.Binary) *bmv2json.Value {
 	return g.cut(v, t)
 }
 
-// cut takes from a value what a variable of type t cannot hold.
+// cut truncates a value to the bits of type t.
 func (g *generator) cut(v *bmv2json.Value, t ir.Type) *bmv2json.Value {
 	switch t.Kind {
 	case ir.Bits:
@@ -282,7 +282,7 @@ func (g *generator) argument(x ir.Expr) *bmv2json.Value {
 	return wrap(g.data(x))
 }
 
-// wrap puts an expression into one more object, as parameters have it.
+// wrap puts an expression into one more object, the form that parameters have.
 func wrap(v *bmv2json.Value) *bmv2json.Value {
 	switch v.Type {
 	case bmv2json.TypeExpression, bmv2json.TypeStackField, bmv2json.TypeUnionStackField:

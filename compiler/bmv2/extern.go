@@ -15,9 +15,9 @@ import (
 
 const notOp = syntax.Not
 
-// externs has what to do for each extern function and method of v1model.p4
-// that can be called in an action, and tnaExterns for those of tna.p4 that
-// lowering has left.
+// externs has a function for each extern function and method of v1model.p4 that
+// can be called in an action. tnaExterns has those of tna.p4 that lowering does
+// not replace.
 var externs = map[string]func(c *code, s *ir.Call){
 	"mark_to_drop":                      (*code).markToDrop,
 	"random":                            (*code).random,
@@ -174,7 +174,7 @@ func (g *generator) calculation(algo string) *bmv2json.Calculation {
 // input returns a value as an input of a calculation, where constants have
 // widths.
 func (c *code) input(s ir.Stmt, x ir.Expr) *bmv2json.Value {
-	if _, ok := x.(*ir.ParamRef); ok { // a calculation does not know the action
+	if _, ok := x.(*ir.ParamRef); ok { // calculations cannot refer to parameters
 		tmp := c.g.newVar(x.Type(), "tmp")
 		c.add(s, "assign", c.g.place(tmp), c.g.argument(x))
 		x = tmp

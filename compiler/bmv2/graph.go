@@ -11,8 +11,8 @@ import (
 )
 
 // pipeline writes a control as a graph of tables, conditionals and action
-// calls. The graph is made from its end: what a statement is followed by is
-// known when its node is made.
+// calls. The graph is built from its end, so that the successor of a statement is
+// known when its node is created.
 func (g *generator) pipeline(c *ir.Control) {
 	p := &bmv2json.Pipeline{Name: c.Role, ID: len(g.out.Pipelines), SourceInfo: g.where(c.Span),
 		Tables: []*bmv2json.Table{}, ActionProfiles: []*bmv2json.ActionProfile{}, Conditionals: []*bmv2json.Conditional{}}
@@ -33,7 +33,7 @@ type graph struct {
 	g      *generator
 	p      *bmv2json.Pipeline
 	name   string
-	labels map[*ir.Label]string // the nodes behind blocks
+	labels map[*ir.Label]string // the nodes after blocks
 	tables map[*ir.Table]*tableNode
 	order  []*tableNode
 	spans  map[*bmv2json.Conditional]source.Pos
@@ -51,8 +51,7 @@ type nextNode struct {
 	node string
 }
 
-// stmts returns the node to begin with for statements that are followed by
-// the node next.
+// stmts returns the first node of statements that are followed by the node next.
 func (gr *graph) stmts(list []ir.Stmt, next string) string {
 	end := len(list)
 	for end > 0 {
@@ -234,7 +233,7 @@ func (gr *graph) apply(s *ir.Apply, next string) string {
 	}
 	if old := gr.tables[s.Table]; old != nil {
 		if !sameNext(old, n) {
-			gr.g.fail(s.Span, "table %s is applied in several places and followed by something else in each, which BMv2 cannot do", s.Table.Name)
+			gr.g.fail(s.Span, "table %s is applied in several places and followed by different statements, which BMv2 does not support", s.Table.Name)
 		}
 		return s.Table.Name
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// maxMasks is how many masks the ranges of one case of a select may become.
+// maxMasks is the greatest number of masks for the ranges of one case of a select.
 const maxMasks = 4096
 
 // parser writes a parser. In v1model a packet that is rejected goes on to
@@ -148,8 +148,8 @@ func (g *generator) extracted(s *ir.Extract) *bmv2json.Value {
 	return nil
 }
 
-// selectKey returns a key as BMv2 can have it; one that must be computed goes
-// into a variable.
+// selectKey returns a key in a form that BMv2 supports. A key that must be
+// computed is assigned to a variable first.
 func (g *generator) selectKey(k ir.Expr, out *bmv2json.ParseState) *bmv2json.Value {
 	switch x := k.(type) {
 	case *ir.VarRef:

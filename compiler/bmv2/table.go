@@ -225,12 +225,12 @@ func maxPriority(t *ir.Table) int64 {
 // needAll checks that an action has all its arguments.
 func (g *generator) needAll(t *ir.Table, c *ir.ActionCall, pos source.Pos) {
 	if len(c.Args) != len(c.Action.Params) {
-		g.rep.Errorf(pos, CodeTarget, "action %s of table %s wants %d arguments, not %d", c.Action.Name, t.Name, len(c.Action.Params), len(c.Args))
+		g.rep.Errorf(pos, CodeTarget, "action %s of table %s needs %d arguments, not %d", c.Action.Name, t.Name, len(c.Action.Params), len(c.Args))
 		panic(giveUp{})
 	}
 }
 
-// match writes what an entry wants of a key.
+// match writes an entry's condition on a key.
 func (g *generator) match(k *ir.Key, ks ir.KeySet, e *ir.Entry) *bmv2json.Match {
 	width := k.X.Type().Width
 	all := types.Mask(width)
@@ -239,7 +239,7 @@ func (g *generator) match(k *ir.Key, ks ir.KeySet, e *ir.Entry) *bmv2json.Match 
 	switch k.Match {
 	case "exact":
 		if ks.Any || ks.Mask != nil || ks.High != nil {
-			g.fail(syntax.Span(e.Decl), "the exact key %s wants one value", k.Name)
+			g.fail(syntax.Span(e.Decl), "the exact key %s needs one value", k.Name)
 		}
 		m.Key = value()
 	case "lpm":
@@ -248,7 +248,7 @@ func (g *generator) match(k *ir.Key, ks ir.KeySet, e *ir.Entry) *bmv2json.Match 
 		case ks.Any:
 			length, m.Key = 0, hex(new(big.Int), width)
 		case ks.High != nil:
-			g.fail(syntax.Span(e.Decl), "the lpm key %s wants a value or a mask", k.Name)
+			g.fail(syntax.Span(e.Decl), "the lpm key %s needs a value or a mask", k.Name)
 		default:
 			m.Key = value()
 			if ks.Mask != nil {
@@ -262,7 +262,7 @@ func (g *generator) match(k *ir.Key, ks ir.KeySet, e *ir.Entry) *bmv2json.Match 
 		case ks.Any:
 			m.Key, m.Mask = hex(new(big.Int), width), hex(new(big.Int), width)
 		case ks.High != nil:
-			g.fail(syntax.Span(e.Decl), "the ternary key %s wants a value or a mask", k.Name)
+			g.fail(syntax.Span(e.Decl), "the ternary key %s needs a value or a mask", k.Name)
 		default:
 			m.Key, m.Mask = value(), hex(all, width)
 			if ks.Mask != nil {
@@ -276,7 +276,7 @@ func (g *generator) match(k *ir.Key, ks ir.KeySet, e *ir.Entry) *bmv2json.Match 
 		case ks.High != nil:
 			m.Start, m.End = value(), hex(ks.High, width)
 		case ks.Mask != nil:
-			g.fail(syntax.Span(e.Decl), "the range key %s wants a value or a range", k.Name)
+			g.fail(syntax.Span(e.Decl), "the range key %s needs a value or a range", k.Name)
 		default:
 			m.Start, m.End = value(), value()
 		}

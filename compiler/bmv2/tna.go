@@ -13,7 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// tnaObjects are the externs of tna.p4 that only their calls are written of.
+// tnaObjects are the externs of tna.p4 of which only the calls are written.
 var tnaObjects = map[string]bool{
 	"RegisterAction": true, "Hash": true, "Random": true, "Checksum": true, "Mirror": true, "Resubmit": true, "Digest": true,
 }
@@ -28,7 +28,7 @@ func (c *code) hashGet(s *ir.Call) {
 	algo := s.Object.Args[0].Member
 	name, ok := hashAlgorithms[algo]
 	if !ok {
-		c.g.fail(s.CallSpan, "our switch does not compute %s hashes: use CRC32, CRC16, CRC8 or IDENTITY", algo)
+		c.g.fail(s.CallSpan, "softswitch does not compute %s hashes: use CRC32, CRC16, CRC8 or IDENTITY", algo)
 	}
 	c.calculate(s, name, s.Args[1], types.Mask(s.Args[0].X.Type().Width))
 }
@@ -52,7 +52,7 @@ func (c *code) randomGet(s *ir.Call) {
 }
 
 // checksumUpdate computes an Internet checksum; if the call says so, zero
-// becomes all ones, as UDP wants it.
+// becomes all ones, as UDP needs it.
 func (c *code) checksumUpdate(s *ir.Call) {
 	dst := s.Args[0].X
 	c.calculate(s, "csum16", s.Args[1], types.Mask(16))
@@ -90,8 +90,8 @@ func (c *code) resubmit(s *ir.Call) {
 	c.add(s, "resubmit", listID(c.headerList(s, 0)))
 }
 
-// typeless fails if the object has a type of its own to be compared with: the
-// deparser's conditions do that.
+// typeless reports an error if the object was constructed with a type. Conditions
+// of the deparser must test the type instead.
 func (c *code) typeless(s *ir.Call) {
 	if len(s.Object.Args) > 0 {
 		c.g.fail(s.Object.Span, "%s with a type is not supported: test the type where %s is called", s.Object.Type.Name, s.Name)
@@ -111,7 +111,7 @@ func (c *code) headerList(s *ir.Call, i int) int {
 		}
 	}
 	if bits%8 != 0 {
-		c.g.fail(s.CallSpan, "the header of %s has %d bits, which are no whole bytes", externName(s), bits)
+		c.g.fail(s.CallSpan, "the header of %s has %d bits, which is not a multiple of 8", externName(s), bits)
 	}
 	return l.ID
 }
@@ -135,7 +135,7 @@ func (c *code) digestPack(s *ir.Call) {
 	c.add(s, "generate_digest", number(0), listID(l.ID))
 }
 
-// initial returns what the cells of a register begin with, "" for zero.
+// initial returns the initial value of a register's cells, "" for zero.
 func (g *generator) initial(o *ir.Object) string {
 	if len(o.Args) < 2 || g.prog.Arch != arch.TNA {
 		return ""
@@ -205,9 +205,9 @@ func (g *generator) notLate(s ir.Stmt, emitted map[ir.HeaderRef]bool) {
 	})
 }
 
-// dropZeros takes out of a parser's first state what sets metadata to zero, as
-// programs for Tofino do with all of it: that is what it is in our switch when
-// a gress begins.
+// dropZeros removes from a parser's first state the assignments that set metadata
+// to zero. Programs for Tofino have them for all metadata; in softswitch, metadata
+// is zero when ingress or egress begins.
 func dropZeros(start *ir.State, states []*ir.State) {
 	for _, s := range states {
 		if s.Next == start || s.Select != nil && slices.ContainsFunc(s.Select.Cases, func(c *ir.SelectCase) bool { return c.Next == start }) {
@@ -259,8 +259,8 @@ func (g *generator) rejectState(out *bmv2json.Parser) {
 	g.states++
 }
 
-// reject returns the name of the next state where a packet is rejected: none,
-// which accepts, in v1model.
+// reject returns the name of the state for rejected packets. In v1model there is
+// none, and the packet is accepted.
 func (g *generator) reject() string {
 	if g.prog.Arch == arch.TNA {
 		return rejected

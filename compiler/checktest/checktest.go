@@ -5,10 +5,10 @@
 //
 //	bit<8> x = y /* ERROR undeclared "y is not declared" */;
 //
-// The comment stands behind the token that the diagnostic points at, and has
+// The comment stands after the token that the diagnostic points at, and has
 // its severity (ERROR or WARN), its code and a part of its message. Every
 // diagnostic must be expected, and every expected one must be given. For one
-// that points behind the last token of the file, the file's end, the comment
+// that points after the last token of the file, the file's end, the comment
 // is the last thing.
 //
 // A file has many such programs, divided by lines of "---". What begins with
@@ -64,15 +64,16 @@ func Split(text string) (list []Chunk) {
 	return list
 }
 
-// Run checks each program of the file as a subtest. The function compile
-// returns what is wrong with a program.
+// Run checks each program of the file as a subtest. The function compile returns
+// the diagnostics of a program.
 func Run(t *testing.T, file string, compile func(name, text string) diag.List) {
 	for _, c := range Chunks(t, file) {
 		t.Run(c.Name, func(t *testing.T) { Check(t, file, c.Text, compile) })
 	}
 }
 
-// Check compares what compile says of a program with what its comments say.
+// Check compares the diagnostics that compile returns for a program with those in
+// the program's comments.
 func Check(t *testing.T, name, text string, compile func(name, text string) diag.List) {
 	t.Helper()
 	want := expectations(t, name, text)
@@ -105,7 +106,7 @@ type expectation struct {
 
 var comment = regexp.MustCompile(`^/\* (ERROR|WARN|ERROR-AT-END) ([a-z0-9-]+) "(.*)" \*/$`)
 
-// expectations returns what the comments of a text want, by place.
+// expectations returns the diagnostics in the comments of a text, by position.
 func expectations(t *testing.T, name, text string) map[string][]expectation {
 	t.Helper()
 	set := &source.Set{}

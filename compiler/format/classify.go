@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// classify finds out what the tokens are that have several meanings.
+// classify determines the meaning of tokens that have several.
 func classify(items []item) {
 	c := &classifier{items: items, types: map[string]bool{}}
 	for i := range items {
@@ -132,7 +132,7 @@ func (c *classifier) angles(k int) {
 }
 
 // typeList passes over types, divided by commas, and returns the place of the
-// > behind them. Marks gets the brackets inside.
+// > after them. Marks gets the brackets inside.
 func (c *classifier) typeList(k int, sure bool, marks *[]int) (int, bool) {
 	for {
 		var ok bool

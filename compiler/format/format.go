@@ -5,12 +5,12 @@
 // its line, the members of headers and structs in columns.
 //
 // It works on tokens, so that comments and preprocessor directives stay where
-// they are and a program need not be complete. Line ends are the writer's but
-// where a rule says otherwise: in a block over several lines every statement
-// has a line of its own, and of blank lines in a row one is left.
+// they are and a program need not be complete. Line ends stay except under two
+// rules: in a block over several lines every statement has a line of its own, and
+// several blank lines become one.
 //
-// What is between the tokens is all that changes; Source checks that, and that
-// no comment is lost.
+// Only the space between tokens changes; Source checks that, and that no comment
+// is lost.
 package format
 
 import (
@@ -22,11 +22,11 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// CodeInternal is that of a mistake of the formatter.
+// CodeInternal marks an internal error of the formatter.
 const CodeInternal diag.Code = "internal"
 
-// Source lays out a text. After errors, which can only be about its tokens,
-// it returns nil.
+// Source formats a text. If there are errors, which are about tokens and brackets
+// only, it returns nil.
 func Source(name string, text []byte) ([]byte, diag.List) {
 	items, rep := read(name, string(text))
 	if rep.Failed() {
@@ -42,7 +42,7 @@ func Source(name string, text []byte) ([]byte, diag.List) {
 	return out, nil
 }
 
-// kind says what an item is.
+// kind is the kind of an item.
 type kind uint8
 
 const (
@@ -62,7 +62,7 @@ type item struct {
 	pos   source.Pos
 	space bool
 
-	// Of tokens, as far as the tokens around say.
+	// For tokens, as far as the surrounding tokens show:
 	match  int  // index of the bracket that belongs to this one, or -1
 	angle  bool // < or > that holds types
 	cast   bool // the ) of a cast
@@ -111,7 +111,7 @@ func read(name, text string) ([]item, *source.Reporter) {
 			}
 			it.kind, it.text = pragma, restOfLine(s, rep, t.Pos, text, start)
 		case t.Kind == syntax.Illegal && it.text == `\` || t.Kind == syntax.Hash || t.Kind == syntax.HashHash:
-			rep.Errorf(t.Pos, syntax.CodeLexical, "%s means nothing here", it.text)
+			rep.Errorf(t.Pos, syntax.CodeLexical, "unexpected %s", it.text)
 		}
 		end = f.Offset(t.End)
 		if it.kind == directive || it.kind == pragma {
@@ -125,8 +125,8 @@ func read(name, text string) ([]item, *source.Reporter) {
 	}
 }
 
-// balanced reports brackets that do not go together, unless there are
-// conditionals: their branches may have brackets that go with those of others.
+// balanced reports brackets without a partner, unless there are conditionals: a
+// bracket's partner may be in another branch.
 func balanced(items []item, rep *source.Reporter) {
 	if rep.Failed() {
 		return
@@ -168,7 +168,7 @@ func trim(s string) string {
 	return short
 }
 
-// lineEnds counts line ends, but not those behind a backslash.
+// lineEnds counts line ends, but not those after a backslash.
 func lineEnds(gap string) int {
 	return strings.Count(gap, "\n") - strings.Count(gap, "\\\n") - strings.Count(gap, "\\\r\n")
 }
@@ -191,8 +191,8 @@ func restOfLine(s *syntax.Scanner, rep *source.Reporter, pos source.Pos, text st
 	}
 }
 
-// lost returns what the second list of items lacks of the first or has beside
-// it, "" if they are the same.
+// lost describes the first difference between two lists of items, or returns ""
+// if they are equal.
 func lost(a, b []item) string {
 	for i := range a {
 		if i >= len(b) {
@@ -208,8 +208,8 @@ func lost(a, b []item) string {
 	return ""
 }
 
-// squeeze returns a text without what may change in a comment: the space at
-// the ends of its lines.
+// squeeze returns a comment without the space at the ends of its lines, which
+// formatting may change.
 func squeeze(s string) string {
 	if !strings.Contains(s, "\n") {
 		return s

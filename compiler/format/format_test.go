@@ -64,7 +64,7 @@ var tests = []struct{ name, text, want string }{
 	{"directive that goes on after the end", "#define A 1 \\", "#define A 1\n"},
 	{"backslash before a space", "#define A\\ \n// b \\  \nc;", "#define A\\ \n// b \\ \nc;\n"},
 	{"comment that goes on after the end", "a; // b \\", "a; // b\n"},
-	{"types behind a comment", "typedef G /* x */<Name> A;", "typedef G /* x */<Name> A;\n"},
+	{"types after a comment", "typedef G /* x */<Name> A;", "typedef G /* x */<Name> A;\n"},
 	{"continued line", "const int \\\n a = 1;", "const int a = 1;\n"},
 	{"operators that would become others", "x = + + ++ y | || z;", "x = + + ++ y | || z;\n"},
 	{"methods", "extern X<T>{X(bit<8> n);\nabstract T f<U>(in U u,@optional out T t);}", "extern X<T> {\n    X(bit<8> n);\n    abstract T f<U>(in U u, @optional out T t);\n}\n"},
@@ -88,8 +88,8 @@ func TestSource(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"const string a = \"x;\n/*": "t.p4:1:18: string is not closed [lexical]",
-		"x \\ y":                    "t.p4:1:3: \\ means nothing here [lexical]",
-		"x { # y":                   "t.p4:1:5: # means nothing here [lexical]",
+		"x \\ y":                    "t.p4:1:3: unexpected \\ [lexical]",
+		"x { # y":                   "t.p4:1:5: unexpected # [lexical]",
 		"x /*":                      "t.p4:1:3: comment is not closed [lexical]",
 		"#if 1 /* x\n\n":            "t.p4:1:1: comment is not closed [lexical]",
 	} {

@@ -72,8 +72,8 @@ func (l *layouter) flush() {
 	}
 }
 
-// newLine ends the line, and leaves one empty if the writer did and it is
-// not next to a brace.
+// newLine ends the line. It keeps an empty line of the text, unless that is next
+// to a brace.
 func (l *layouter) newLine(it *item) {
 	l.flush()
 	if it.lines < 2 || len(l.lines) == 0 || l.lines[len(l.lines)-1] == "" {
@@ -153,7 +153,7 @@ func (l *layouter) comment(i int, it *item) {
 	}
 }
 
-// tight reports whether a comment stands right behind an opening bracket.
+// tight reports whether a comment stands right after an opening bracket.
 func (l *layouter) tight(i int) bool {
 	if l.prev < 0 || l.items[i].kind != comment {
 		return false
@@ -185,7 +185,7 @@ func (l *layouter) longComment(text string) {
 	}
 }
 
-// reopen takes the last line back, to go on with it.
+// reopen makes the last line the current one again.
 func (l *layouter) reopen() {
 	n := len(l.lines) - 1
 	last := l.lines[n]
@@ -253,7 +253,7 @@ func (l *layouter) token(i int, it *item) {
 	}
 }
 
-// begin begins a line before item i, if there is to be one.
+// begin starts a line before item i if the rules require it.
 func (l *layouter) begin(i int, it *item) {
 	if l.prev < 0 {
 		l.margin = 0

@@ -26,7 +26,7 @@ func (m *members) end(l *layouter) {
 	}
 }
 
-// align puts the names, and the comments behind them, in columns.
+// align puts the names, and the comments after them, in columns.
 func (m *members) align(l *layouter) {
 	if m == nil {
 		return

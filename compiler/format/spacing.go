@@ -15,7 +15,8 @@ func (l *layouter) spaced(i int) bool {
 	return l.wantsSpace(i) || p.kind == token && merge(p.text, it.text)
 }
 
-// merge reports whether two tokens with nothing between them would be others.
+// merge reports whether two tokens without a space between them would be read as
+// other tokens.
 func merge(a, b string) bool {
 	const apart = "()[]{},;"
 	if a == "" || b == "" || strings.Contains(apart, a[len(a)-1:]) || strings.Contains(apart, b[:1]) && b != "{#}" || a == ">" && b[0] == '>' {
@@ -68,7 +69,7 @@ func (l *layouter) wantsSpace(i int) bool {
 // spacedColon reports whether the colon before the item was that of ?:.
 func (l *layouter) spacedColon() bool { return l.top().colon }
 
-// joins reports whether a dot or bracket behind a token belongs to it.
+// joins reports whether a dot or bracket after a token belongs to it.
 func (l *layouter) joins(p *item) bool {
 	switch p.tok {
 	case syntax.RParen:
@@ -84,7 +85,7 @@ func (l *layouter) joins(p *item) bool {
 }
 
 // beforeParen reports whether there is a space between a token and the
-// parenthesis behind it.
+// parenthesis after it.
 func (l *layouter) beforeParen(p *item) bool {
 	switch p.tok {
 	case syntax.If, syntax.Switch, syntax.For, syntax.Return, syntax.In, syntax.Else:
@@ -113,8 +114,8 @@ func (l *layouter) beforeParen(p *item) bool {
 	return !l.joins(p)
 }
 
-// annotates reports whether what was written last is the name of an
-// annotation, which may be a keyword.
+// annotates reports whether the last token is the name of an annotation, which
+// may be a keyword.
 func (l *layouter) annotates() bool {
 	return l.prev > 0 && l.items[l.prev-1].kind == token && l.items[l.prev-1].tok == syntax.At
 }

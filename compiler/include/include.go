@@ -13,5 +13,5 @@ import "embed"
 //go:embed *.p4
 var Files embed.FS
 
-// Prefix goes before the names of these files in positions.
+// Prefix is put before the names of these files in positions.
 const Prefix = "p4include/"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ir is a program after everything that a switch does not know has
-// been worked out: types, constants, generic code, functions, instances of
-// controls and parsers within others. What is left are places (header fields
-// and variables), parser states, tables, actions and statements on them.
+// Package ir has programs in the form in which switches execute them. Lowering
+// has evaluated constants, specialised generic code, and inlined functions and
+// the instances of controls and parsers within others. A program consists of
+// places (header fields and variables), parser states, tables, actions, and
+// statements on them.
 //
-// Statements are structured; a return from the middle of code that was
-// inlined is a Leave of the labelled Block around it.
+// Statements are structured; a return from the middle of inlined code is a Leave
+// of the labelled Block around it.
 package ir
 
 import (
@@ -38,7 +39,7 @@ type Type struct {
 	Width int // bits; of a varbit, the most it can have
 }
 
-// ErrorWidth is how many bits a target keeps an error in.
+// ErrorWidth is the width of an error in bits.
 const ErrorWidth = 32
 
 // Frequent types.
@@ -79,9 +80,9 @@ type Program struct {
 	Parsers     []*Parser
 	Controls    []*Control
 	Objects     []*Object
-	// Actions are the actions of all tables. Called are those that controls
-	// call themselves: their code is where the calls were, and of them only
-	// name and declaration are left.
+	// Actions are the actions of all tables. Called are the actions that
+	// controls call directly. They are inlined, and only their names and
+	// declarations remain.
 	Actions []*Action
 	Called  []*Action
 	Main    *types.Instance // the package instance
@@ -196,7 +197,8 @@ type Select struct {
 	Span  source.Span
 }
 
-// SelectCase is taken if all Keys match. With ValueSet, that must have them.
+// SelectCase is taken if all Keys match or, with ValueSet, if the set has the
+// values.
 type SelectCase struct {
 	Keys     []KeySet
 	ValueSet *ValueSet
@@ -208,8 +210,8 @@ type SelectCase struct {
 // range from Value to High.
 type KeySet struct {
 	Value *big.Int
-	Mask  *big.Int // nil wants all bits equal
-	High  *big.Int // nil if it is no range
+	Mask  *big.Int // nil compares all bits
+	High  *big.Int // nil if it is not a range
 	Any   bool
 }
 
@@ -235,7 +237,7 @@ type Control struct {
 
 // Object is an instance of an extern.
 type Object struct {
-	Name string // as the control plane knows it
+	Name string // the name for the control plane
 	Type *types.Extern
 	Kind string // the name of its type in v1model, or of the type itself
 	Args []Arg  // of the constructor
@@ -251,7 +253,7 @@ type Object struct {
 
 // Table is a match-action table.
 type Table struct {
-	Name    string // as the control plane knows it
+	Name    string // the name for the control plane
 	Keys    []*Key
 	Actions []*ActionRef
 	// Default is the default action; nil for none.
@@ -260,11 +262,11 @@ type Table struct {
 	Entries      []*Entry
 	ConstEntries bool
 	HasEntries   bool // there is a list, even if it is empty
-	// LargestWins says which of the entries' priorities is the first.
+	// LargestWins is true if the entry with the largest priority value wins.
 	LargestWins bool
 	Size        int64
 	SizeSet     bool
-	// Props are the properties the architecture gives a meaning, by name.
+	// Props are the properties that the architecture defines, by name.
 	Props map[string]*Prop
 	Decl  *types.TableObj
 	Span  source.Span
@@ -313,7 +315,7 @@ type Entry struct {
 
 // Action is an action that table entries can have.
 type Action struct {
-	Name   string // as the control plane knows it
+	Name   string // the name for the control plane
 	Params []*ActionParam
 	Body   []Stmt
 	Decl   *types.Action

@@ -13,7 +13,7 @@ type Stmt interface {
 	Where() source.Span
 }
 
-// Base is what all statements have.
+// Base is embedded in all statements.
 type Base struct{ Span source.Span }
 
 // Where returns the text the statement was made from.
@@ -82,7 +82,7 @@ type (
 		Body  []Stmt
 	}
 
-	// Leave goes behind the Block of the label.
+	// Leave goes after the Block of the label.
 	Leave struct {
 		Base
 		Label *Label
@@ -99,8 +99,8 @@ type (
 		Update []Stmt
 	}
 
-	// Apply applies a table. Hit and Miss, or else Cases, say what comes
-	// then.
+	// Apply applies a table. Hit and Miss, or Cases, are the statements that
+	// follow.
 	Apply struct {
 		Base
 		Table     *Table
@@ -149,8 +149,8 @@ type (
 	}
 )
 
-// Case is what to do after some of a table's actions; without Actions, after
-// any other.
+// Case has the statements after some of a table's actions or, without Actions,
+// after any other action.
 type Case struct {
 	Actions []*Action
 	Body    []Stmt

@@ -58,7 +58,7 @@ func (l *lowerer) folded(obj *ir.Object) ir.Expr {
 	return fold(fold(l.sumOf(obj)))
 }
 
-// wordSum returns the sum of the 16-bit words that values one behind the other
+// wordSum returns the sum of the 16-bit words that values one after the other
 // make, and how many words there are. The last is filled with zeros.
 func (l *lowerer) wordSum(e *syntax.CallExpr, list []ir.Expr) (sum ir.Expr, words int) {
 	at := 0 // bits that are in words
@@ -78,7 +78,7 @@ func (l *lowerer) wordSum(e *syntax.CallExpr, list []ir.Expr) (sum ir.Expr, word
 		}
 	}
 	if at%8 != 0 {
-		l.unsupported(e, "a checksum of %d bits, which are no whole bytes, is not supported", at)
+		l.unsupported(e, "a checksum of %d bits, which is not a multiple of 8, is not supported", at)
 	}
 	if sum == nil {
 		sum = &ir.Const{T: ir.Bit32, Val: new(big.Int)}

@@ -67,7 +67,7 @@ func (l *lowerer) tableOf(call *syntax.CallExpr) *ir.Table {
 	c := l.info.Call(call)
 	n, ok := c.Recv.(*syntax.NameExpr)
 	if !ok {
-		l.unsupported(call, "%s is no table", syntax.Text(c.Recv))
+		l.unsupported(call, "%s is not a table", syntax.Text(c.Recv))
 	}
 	o := l.info.Use(n).(*types.TableObj)
 	inst := l.frame.instance()
@@ -191,7 +191,7 @@ func (l *lowerer) table(inst *instance, o *types.TableObj) *ir.Table {
 			if slices.Contains(l.arch.Properties, p.Name.Name) {
 				t.Props[p.Name.Name] = l.property(inst, t, p)
 			} else {
-				l.rep.Warnf(p.Pos(), types.CodeTable, "property %s means nothing to this target", p.Name.Name)
+				l.rep.Warnf(p.Pos(), types.CodeTable, "property %s has no effect on this target", p.Name.Name)
 			}
 		}
 	}

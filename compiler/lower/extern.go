@@ -202,7 +202,7 @@ func (l *lowerer) extract(e *syntax.CallExpr, c *types.Call) {
 	}
 	if len(c.Args) > 1 {
 		if varbits != 1 {
-			l.unsupported(e, "extract with a size wants a header with one varbit, %s has %d", syntax.Text(c.Args[0]), varbits)
+			l.unsupported(e, "extract with a size needs a header with one varbit, %s has %d", syntax.Text(c.Args[0]), varbits)
 		}
 		x.Length = l.scalarTo(c.Args[1], c.Params[1].Type)
 	} else if varbits > 0 {

@@ -11,7 +11,7 @@
 // values. What is known is computed at once, and code that can never run is
 // not written at all.
 //
-// Calls are by copy-in and copy-out, as the language wants it, but a copy is
+// Calls are by copy-in and copy-out, as the language needs it, but a copy is
 // left out where that makes no difference (bind.go).
 package lower
 
@@ -46,7 +46,7 @@ func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.P
 	}
 	block, ok := main.Type.(*types.Block)
 	if !ok || block.Kind != types.PackageBlock {
-		rep.Errorf(main.Pos(), CodeMain, "main is no package")
+		rep.Errorf(main.Pos(), CodeMain, "main is not a package")
 		return nil
 	}
 	a := arch.ByPackage(block.Name)
@@ -242,7 +242,7 @@ func (l *lowerer) blocks(main *types.Instance) {
 		inst := l.blockArg(args[i])
 		params := l.paramsOf(b, inst.block)
 		if params == nil {
-			l.fail(args[i].Pos(), CodeMain, "%s has %d parameters, %s wants %d: is the architecture's file up to date?", inst.block.Name, len(inst.block.Params), b.Role, len(b.Params))
+			l.fail(args[i].Pos(), CodeMain, "%s has %d parameters, %s needs %d: is the architecture's file up to date?", inst.block.Name, len(inst.block.Params), b.Role, len(b.Params))
 		}
 		l.role = b.Role
 		f := &frame{parent: inst.frame, vals: map[types.Object]value{}, inst: inst}
@@ -332,7 +332,7 @@ func (l *lowerer) blockArg(e syntax.Expr) *instance {
 			return l.newInstance(c, controlName("", o.Decl.Annotations, o.Decl.Name.Name), nil)
 		}
 	}
-	l.unsupported(e, "%s is no parser or control", syntax.Text(e))
+	l.unsupported(e, "%s is not a parser or control", syntax.Text(e))
 	return nil
 }
 

@@ -152,7 +152,7 @@ func (l *lowerer) fixed(v value) value {
 	return fix(v)
 }
 
-// BMv2 stops when the index of a stack is out of range. The language wants
+// BMv2 stops when the index of a stack is out of range. The language needs
 // that reading gives some value and writing does nothing: we read the last
 // element.
 

@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// unique returns name, or name with a number behind it if that is taken.
+// unique returns name, or name with a number after it if that is taken.
 func (l *lowerer) unique(name string) string {
 	for {
 		n, taken := l.names[name]

@@ -62,7 +62,7 @@ func (l *lowerer) extreme(c *types.Call) value {
 const portMetadataBits = 64
 
 // portMetadata reads the port metadata as a value of the program's own type,
-// and goes behind it.
+// and goes after it.
 func (l *lowerer) portMetadata(e *syntax.CallExpr, c *types.Call) value {
 	offset := 0
 	v := l.copyOf(l.lookahead(e, l.substitute(c.TypeArgs[0]), &offset))
@@ -250,7 +250,7 @@ func (l *lowerer) writeCell(e *syntax.CallExpr, reg *ir.Object, index, from valu
 		Args: []ir.Arg{{X: index.(scalar).x}, {X: l.concat(l.leavesOf(e, from, nil))}}})
 }
 
-// concat puts values one behind the other, as they come in a packet.
+// concat puts values one after the other, as they come in a packet.
 func (l *lowerer) concat(list []ir.Expr) ir.Expr {
 	var all ir.Expr
 	for _, x := range list {

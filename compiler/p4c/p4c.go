@@ -24,7 +24,7 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// Variable names the environment variable that may say where p4c-bm2-ss is.
+// Variable is the environment variable that may give the path of p4c-bm2-ss.
 const Variable = "P4C_BM2"
 
 // Find returns the path of p4c-bm2-ss, from the variable or PATH.
@@ -37,15 +37,15 @@ type Options struct {
 	Defines []string
 }
 
-// Result is what p4c made.
+// Result is the output of p4c.
 type Result struct {
 	JSON   []byte
 	P4Info *p4configv1.P4Info
 	List   diag.List
 }
 
-// Compile compiles a program. The error is about running p4c; what it says of
-// the program is in the result's list, and after errors there is no JSON.
+// Compile compiles a program. The error is about running p4c. Diagnostics of the
+// program are in the result's list; if there are errors, there is no JSON.
 func Compile(ctx context.Context, opts Options) (*Result, error) {
 	bin, err := Find()
 	if err != nil {
@@ -100,8 +100,8 @@ func firstLine(s string) string {
 	return s
 }
 
-// Code is that of a diagnostic for which p4c gives none. Its own codes keep
-// their names behind "p4c-".
+// Code is the code of diagnostics for which p4c gives none. Codes of p4c get the
+// prefix "p4c-".
 const Code diag.Code = "p4c"
 
 var (
@@ -111,10 +111,9 @@ var (
 	detail  = regexp.MustCompile(`^\s*[^\s(][^(]*\(\d+\):[\s:]*(.*)$`)
 )
 
-// ParseDiagnostics reads what p4c writes on its standard error. A message is
-// followed by the source line and carets, which give the column. Where p4c
-// says behind a message what the "actual error" is, that becomes part of it;
-// further places that it shows are left out.
+// ParseDiagnostics reads p4c's standard error. A message is followed by the source
+// line and carets, which give the column. If p4c prints an "actual error" after a
+// message, it becomes part of the message. Further positions are left out.
 func ParseDiagnostics(text string) diag.List {
 	var list diag.List
 	lines := strings.Split(text, "\n")

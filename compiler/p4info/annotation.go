@@ -15,7 +15,7 @@ import (
 // elsewhere are the annotations that P4Info has fields for.
 var elsewhere = []string{"name", "id", "brief", "description"}
 
-// annotations returns annotations as P4Info has them, but for those named.
+// annotations returns annotations in the form of P4Info, except those named.
 func (g *generator) annotations(list []*syntax.Annotation, but ...string) (plain []string, structured []*p4configv1.StructuredAnnotation) {
 	for _, a := range list {
 		if a.Structured {
@@ -77,7 +77,7 @@ func (g *generator) structuredValue(e syntax.Expr) *p4configv1.Expression {
 	return &p4configv1.Expression{}
 }
 
-// documentation returns what @brief and @description say, or nil.
+// documentation returns the texts of @brief and @description, or nil.
 func documentation(list []*syntax.Annotation) *p4configv1.Documentation {
 	var doc *p4configv1.Documentation
 	for _, a := range list {
@@ -97,7 +97,7 @@ func documentation(list []*syntax.Annotation) *p4configv1.Documentation {
 	return doc
 }
 
-// preamble returns what all objects begin with.
+// preamble returns the preamble of an object.
 func (g *generator) preamble(kind p4configv1.P4Ids_Prefix, name string, annots []*syntax.Annotation, but ...string) *p4configv1.Preamble {
 	plain, structured := g.annotations(annots, but...)
 	return &p4configv1.Preamble{
@@ -110,8 +110,7 @@ func (g *generator) preamble(kind p4configv1.P4Ids_Prefix, name string, annots [
 	}
 }
 
-// undeclared reports whether the value of an annotation is a name that stands
-// for nothing.
+// undeclared reports whether the value of an annotation is an undeclared name.
 func undeclared(g *generator, e syntax.Expr) bool {
 	_, name := e.(*syntax.NameExpr)
 	return name && g.info.TypeOf(e) == nil

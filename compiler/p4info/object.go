@@ -93,7 +93,7 @@ func (g *generator) profile(o *ir.Object, selector bool, size int64) {
 		switch a.Name {
 		case "max_group_size", "selector_size_semantics", "max_member_weight":
 			if !selector {
-				g.rep.Warnf(a.Pos(), CodeP4Info, "@%s means nothing for action profile %s, which has no selector", a.Name, o.Name)
+				g.rep.Warnf(a.Pos(), CodeP4Info, "@%s has no effect on action profile %s, which has no selector", a.Name, o.Name)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func (g *generator) profile(o *ir.Object, selector bool, size int64) {
 	if a := syntax.Annot(o.Annotations, "max_group_size"); a != nil {
 		n, ok := annotInt(a)
 		if !ok {
-			g.errorf(a.Pos(), "@max_group_size wants a number")
+			g.errorf(a.Pos(), "@max_group_size needs a number")
 		}
 		out.MaxGroupSize = int32(n)
 	}
@@ -117,16 +117,16 @@ func (g *generator) profile(o *ir.Object, selector bool, size int64) {
 			members = &p4configv1.ActionProfile_SumOfMembers{}
 			out.SelectorSizeSemantics = &p4configv1.ActionProfile_SumOfMembers_{SumOfMembers: members}
 		default:
-			g.errorf(a.Pos(), "@selector_size_semantics wants \"sum_of_weights\" or \"sum_of_members\"")
+			g.errorf(a.Pos(), "@selector_size_semantics needs \"sum_of_weights\" or \"sum_of_members\"")
 		}
 	}
 	if a := syntax.Annot(o.Annotations, "max_member_weight"); a != nil {
 		n, ok := annotInt(a)
 		switch {
 		case !ok:
-			g.errorf(a.Pos(), "@max_member_weight wants a number")
+			g.errorf(a.Pos(), "@max_member_weight needs a number")
 		case members == nil:
-			g.rep.Warnf(a.Pos(), CodeP4Info, "@max_member_weight means nothing without @selector_size_semantics(\"sum_of_members\")")
+			g.rep.Warnf(a.Pos(), CodeP4Info, "@max_member_weight has no effect without @selector_size_semantics(\"sum_of_members\")")
 		default:
 			members.MaxMemberWeight = int32(n)
 		}
@@ -138,7 +138,7 @@ func (g *generator) controllerHeader(h *types.Struct) {
 	a := syntax.Annot(h.Decl.Annotations, "controller_header")
 	name, ok := syntax.AnnotString(a)
 	if !ok {
-		g.errorf(a.Pos(), "@controller_header wants a string, such as \"packet_in\"")
+		g.errorf(a.Pos(), "@controller_header needs a string, such as \"packet_in\"")
 		return
 	}
 	own := typeName(h.Decl.Annotations, h.Name)

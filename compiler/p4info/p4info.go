@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package p4info describes to a P4Runtime controller what of a program it can
-// see: tables, actions and other objects with names, ids and types (P4Runtime
-// specification, section 6). Names, ids and annotations are those that p4c
-// gives, so that a controller need not know which compiler made the program.
+// Package p4info describes the parts of a program that a P4Runtime controller can
+// access: tables, actions and other objects, with names, ids and types (P4Runtime
+// specification, section 6). Names, ids and annotations are the same as p4c's, so
+// that controllers do not depend on the compiler.
 package p4info
 
 import (
@@ -72,7 +72,7 @@ func (g *generator) tables() []*ir.Table {
 	return list
 }
 
-// collect gives all objects their places in the tables of names.
+// collect adds all objects to the tables of names.
 func (g *generator) collect() {
 	for _, p := range g.prog.Parsers {
 		for _, vs := range p.ValueSets {
@@ -112,8 +112,8 @@ func (g *generator) collect() {
 	}
 }
 
-// uniqueNames checks that no two actions and no two tables have one name for
-// the control plane, which @name can bring about.
+// uniqueNames checks that no two actions and no two tables have the same name for
+// the control plane, which is possible with @name.
 func (g *generator) uniqueNames() {
 	actions := map[string]*ir.Action{}
 	for _, a := range slices.Concat(g.prog.Actions, g.prog.Called) {
@@ -150,7 +150,7 @@ func (g *generator) findDigests(list []ir.Stmt) {
 			d.name = typeName(t.Decl.Annotations, t.Name)
 		} else {
 			d.name = "digest_" + itoa(len(g.digests))
-			g.rep.Warnf(call.CallSpan.Start, CodeP4Info, "the digest has no name for the control plane but %s; give digest a struct", d.name)
+			g.rep.Warnf(call.CallSpan.Start, CodeP4Info, "the digest has only the name %s for the control plane; pass a struct to digest", d.name)
 		}
 		g.digests = append(g.digests, d)
 	})
@@ -230,7 +230,7 @@ func (g *generator) typeInfo() *p4configv1.P4TypeInfo {
 
 func isHidden(list []*syntax.Annotation) bool { return syntax.Annot(list, "hidden") != nil }
 
-// typeName returns the name the control plane has for a type or field.
+// typeName returns the control plane's name of a type or field.
 func typeName(list []*syntax.Annotation, name string) string {
 	if a := syntax.Annot(list, "name"); a != nil {
 		if s, ok := syntax.AnnotString(a); ok {

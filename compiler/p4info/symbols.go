@@ -37,17 +37,17 @@ var objectKinds = map[string]p4configv1.P4Ids_Prefix{
 	"action_selector": kindProfile,
 }
 
-// symbols gives objects ids and aliases. An id is the kind and a hash of the
-// name, the next that is free if another object has it; the alias is the
-// shortest end of the name, in whole components, that no other object has.
+// symbols assigns ids and aliases to objects. An id is the kind and a hash of the
+// name, or the next free id if another object has it. The alias is the shortest
+// suffix of the name, in whole components, that no other object has.
 type symbols struct {
 	rep   *source.Reporter
 	ids   map[p4configv1.P4Ids_Prefix]map[string]uint32
 	taken map[uint32]bool
 	names map[string]bool
 	ends  map[string]int // how many names end so
-	// pipe is the name of the pipeline in TNA. p4c's Tofino backend has it
-	// before all names that it hashes but those of actions.
+	// pipe is the name of the pipeline in TNA. p4c's Tofino backend puts it before
+	// all names that it hashes, except those of actions.
 	pipe string
 }
 
@@ -77,9 +77,9 @@ func (s *symbols) add(kind p4configv1.P4Ids_Prefix, name string, annots []*synta
 		prefix := uint32(kind) << 24
 		switch {
 		case id>>24 != 0 && id>>24 != uint32(kind):
-			s.rep.Errorf(pos, CodeP4Info, "the @id of %s begins with the byte 0x%02x, which stands for another kind of object; it should be 0x%02x", name, id>>24, uint32(kind))
+			s.rep.Errorf(pos, CodeP4Info, "the first byte of the @id of %s is 0x%02x, which is that of another kind of object; it must be 0x%02x", name, id>>24, uint32(kind))
 		case s.taken[id|prefix]:
-			s.rep.Errorf(pos, CodeP4Info, "the @id 0x%x of %s is that of another object", id, name)
+			s.rep.Errorf(pos, CodeP4Info, "the @id 0x%x of %s is used for another object", id, name)
 		default:
 			m[name] = id | prefix
 			s.taken[id|prefix] = true
@@ -194,8 +194,8 @@ func (s *symbols) alias(name string) string {
 	}
 }
 
-// fieldIDs numbers parameters, keys and fields: those with @id as that says,
-// the others from 1 by their places, skipping what is taken.
+// fieldIDs returns the ids of parameters, keys and fields: the @id if there is
+// one, otherwise the position from 1, or the next free id.
 func (s *symbols) fieldIDs(n int, annots func(i int) []*syntax.Annotation, pos func(i int) source.Pos) []uint32 {
 	ids := make([]uint32, n)
 	taken := map[uint32]bool{}

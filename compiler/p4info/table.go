@@ -68,7 +68,7 @@ func bytesOf(v *big.Int, width int) []byte {
 
 func (g *generator) actionRef(t *ir.Table, ref *ir.ActionRef) *p4configv1.ActionRef {
 	out := &p4configv1.ActionRef{Id: g.symbols.id(kindAction, ref.Action.Name)}
-	if ref.Ref == nil { // the NoAction that is there because none was given
+	if ref.Ref == nil { // the implicit NoAction
 		out.Annotations = []string{"@defaultonly"}
 		out.Scope = p4configv1.ActionRef_DEFAULT_ONLY
 		return out
@@ -108,7 +108,7 @@ func (g *generator) matchFields(t *ir.Table, out *p4configv1.Table) {
 	}
 }
 
-// properties sets what the table properties of the architecture say.
+// properties sets the fields that table properties of the architecture define.
 func (g *generator) properties(t *ir.Table, out *p4configv1.Table) {
 	if p := t.Props["implementation"]; p != nil && p.Object != nil {
 		out.ImplementationId = g.symbols.id(kindProfile, p.Object.Name)

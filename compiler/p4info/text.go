@@ -12,9 +12,9 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// Text writes a P4Info in the text format of protocol buffers, laid out as
-// p4c lays it out. The writer of the Go library puts in spaces at random, so
-// that nobody relies on it.
+// Text returns a P4Info in the text format of protocol buffers, in p4c's layout.
+// The Go library's own writer adds spaces at random, so that programs do not
+// depend on its output.
 func Text(info *p4configv1.P4Info) []byte {
 	w := &textWriter{}
 	w.b.WriteString("# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n")

@@ -18,8 +18,8 @@ func newTypeName(t types.Type) *p4configv1.P4NamedType {
 	return nil
 }
 
-// translation returns what @p4runtime_translation says of a type: its values
-// have another form on the wire.
+// translation returns the @p4runtime_translation of a type, whose values have
+// another form in P4Runtime.
 func (g *generator) translation(t *types.NewType) *p4configv1.P4NewTypeTranslation {
 	a := syntax.Annot(t.Decl.Annotations, "p4runtime_translation")
 	if a == nil {
@@ -27,7 +27,7 @@ func (g *generator) translation(t *types.NewType) *p4configv1.P4NewTypeTranslati
 	}
 	tokens := a.Tokens
 	bad := func() *p4configv1.P4NewTypeTranslation {
-		g.errorf(a.Pos(), "@p4runtime_translation wants a URI and a type: (\"uri\", bit<W>) or (\"uri\", string)")
+		g.errorf(a.Pos(), "@p4runtime_translation needs a URI and a type: (\"uri\", bit<W>) or (\"uri\", string)")
 		return nil
 	}
 	if len(tokens) < 3 || tokens[0].Kind != syntax.String || tokens[1].Kind != syntax.Comma {

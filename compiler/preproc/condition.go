@@ -27,7 +27,7 @@ func (p *preprocessor) condition(in *input, pos source.Pos) bool {
 		}
 		i++
 		if i >= len(list) || !isName(list[i]) {
-			p.rep.Errorf(t.Pos, CodeDirective, "\"defined\" wants the name of a macro")
+			p.rep.Errorf(t.Pos, CodeDirective, "\"defined\" needs the name of a macro")
 			return false
 		}
 		value := "0"
@@ -78,7 +78,7 @@ func (e *evaluator) peek() syntax.Kind {
 
 func (e *evaluator) ternary() int64 {
 	if e.depth++; e.depth > maxNesting {
-		return e.fail("the condition nests too deep")
+		return e.fail("the condition is nested too deep")
 	}
 	defer func() { e.depth-- }()
 	c := e.binary(1)
@@ -191,7 +191,7 @@ func (e *evaluator) apply(op syntax.Kind, a, b int64) int64 {
 
 func (e *evaluator) unary() int64 {
 	if e.depth++; e.depth > maxNesting {
-		return e.fail("the condition nests too deep")
+		return e.fail("the condition is nested too deep")
 	}
 	defer func() { e.depth-- }()
 	if e.at >= len(e.list) {
@@ -222,7 +222,7 @@ func (e *evaluator) unary() int64 {
 		text := strings.TrimRight(strings.ToLower(t.Text), "lu")
 		v, err := strconv.ParseUint(text, 0, 64)
 		if err != nil {
-			return e.fail("%s is no number the preprocessor knows", t.Text)
+			return e.fail("%s is not a number the preprocessor knows", t.Text)
 		}
 		return int64(v)
 	case isName(t):

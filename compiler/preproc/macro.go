@@ -18,19 +18,19 @@ type macro struct {
 	body   []syntax.Token
 }
 
-// expansion is a macro body being read. While it is, the macro's name means
-// nothing in it.
+// expansion is a macro body that is being read. The macro's own name is not
+// expanded in it.
 type expansion struct {
 	macro *macro
 	list  []syntax.Token
 	at    int
 }
 
-// define obeys #define.
+// define executes #define.
 func (p *preprocessor) define(in *input, pos source.Pos) {
 	list := p.restOfLine(in, 1)
 	if !isName(list[0]) {
-		p.rep.Errorf(pos, CodeMacro, "#define wants the name of a macro")
+		p.rep.Errorf(pos, CodeMacro, "#define needs the name of a macro")
 		return
 	}
 	m := &macro{name: list[0].Text, body: list[1:]}
@@ -49,7 +49,7 @@ func (p *preprocessor) define(in *input, pos source.Pos) {
 			return
 		}
 		if t.Kind == syntax.Hash && m.isFunc && (i+1 == len(m.body) || m.param(m.body[i+1]) < 0) {
-			p.rep.Errorf(t.Pos, CodeMacro, "# stands before something that is no parameter")
+			p.rep.Errorf(t.Pos, CodeMacro, "# must be followed by a parameter")
 			return
 		}
 	}
@@ -95,7 +95,7 @@ func (p *preprocessor) parameters(m *macro) bool {
 	return false
 }
 
-// same reports whether two definitions are equal but for white space.
+// same reports whether two definitions are equal except for white space.
 func same(a, b *macro) bool {
 	if a.isFunc != b.isFunc || a.rest != b.rest || len(a.params) != len(b.params) || len(a.body) != len(b.body) {
 		return false
@@ -150,7 +150,7 @@ func (p *preprocessor) next() syntax.Token {
 
 // expanded returns the next token after expansion.
 func (p *preprocessor) expanded() syntax.Token {
-	var space syntax.TokenFlags // before a macro that was nothing
+	var space syntax.TokenFlags // of the space before macros with empty expansions
 	for {
 		t := p.next()
 		t.Flags |= space
@@ -315,7 +315,7 @@ func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Toke
 			out = p.paste(out, right)
 		case k >= 0 && pasted:
 			out = append(out, args[k]...)
-			if len(args[k]) == 0 { // nothing pasted to something is something
+			if len(args[k]) == 0 { // an empty argument leaves the other operand
 				i++
 				if i+1 < len(body) {
 					i++
@@ -375,7 +375,7 @@ func (p *preprocessor) paste(left, right []syntax.Token) []syntax.Token {
 	return append(append(left[:len(left)-1], t), right[1:]...)
 }
 
-// stringize returns the text of tokens as a string literal has it.
+// stringize returns tokens as the text of a string literal.
 func stringize(list []syntax.Token) string {
 	var b strings.Builder
 	for i, t := range list {

@@ -4,9 +4,9 @@
 // spec 6.2): #include, object-like and function-like macros with # and ##,
 // conditionals, #error, #warning and #line.
 //
-// It works on tokens. Every token keeps the place in the file it came from;
-// the tokens of a macro's expansion have the place of its use, because that
-// is where the programmer can do something about them.
+// It works on tokens. Every token keeps its position in the file. The tokens of a
+// macro's expansion have the position of its use, where the programmer can correct
+// errors.
 package preproc
 
 import (
@@ -39,15 +39,15 @@ const (
 	maxNesting = 1000 // of conditionals and of parentheses in #if
 )
 
-// Options say what is known before the first line of the program.
+// Options are the options of Run.
 type Options struct {
 	// Include are the folders to look for included files in, after the
 	// folder of the including file.
 	Include []string
 	// Defines are macros in the form NAME or NAME=TEXT.
 	Defines []string
-	// Open returns the text of a file; an error that is fs.ErrNotExist lets
-	// the search go on.
+	// Open returns the text of a file. After fs.ErrNotExist, the search
+	// continues in the next folder.
 	Open func(name string) (string, error)
 	// System has the files that come with the compiler. It is searched last.
 	System fs.FS
@@ -89,7 +89,7 @@ type preprocessor struct {
 	ahead  []syntax.Token // read too far, last first
 	stack  []*expansion   // macro bodies being read, innermost last
 	budget int            // tokens produced by expansions so far
-	spent  bool           // and it was too many
+	spent  bool           // the budget is exhausted
 	system map[string]*source.File
 }
 
@@ -144,8 +144,8 @@ func (p *preprocessor) predefine(d string) {
 	p.macros[m.name] = m
 }
 
-// raw returns the next token of the files, having obeyed the directives
-// before it. At the end of the main file it returns EOF.
+// raw executes directives up to the next token of the files, and returns that. At
+// the end of the main file it returns EOF.
 func (p *preprocessor) raw() syntax.Token {
 	for {
 		in := p.files[len(p.files)-1]
@@ -176,8 +176,8 @@ func (p *preprocessor) raw() syntax.Token {
 	}
 }
 
-// skip passes over the lines of a branch that is not taken, up to the
-// directive that ends it.
+// skip skips the lines of a branch that is not taken, up to the directive that
+// ends it.
 func (p *preprocessor) skip(in *input) {
 	for !in.active() {
 		line, at := in.scan.NextLine()
@@ -202,7 +202,7 @@ func (p *preprocessor) skip(in *input) {
 	}
 }
 
-// directive obeys the directive that begins with the token hash.
+// directive executes the directive that begins with the token hash.
 func (p *preprocessor) directive(in *input, hash syntax.Token) {
 	if in.scan.AtLineEnd() {
 		return // a lone # is allowed
@@ -248,7 +248,7 @@ func (p *preprocessor) directive(in *input, hash syntax.Token) {
 		switch name {
 		case "endif":
 			in.conds = in.conds[:n-1]
-			in.scan.SkipLine() // a comment or the macro's name is often there
+			in.scan.SkipLine() // often a comment or the macro's name
 		case "else":
 			c.isElse = true
 			c.active = c.outer && !c.taken
@@ -294,15 +294,15 @@ func (p *preprocessor) operand(in *input, pos source.Pos, directive string) synt
 		t = in.scan.Next()
 	}
 	if !isName(t) {
-		p.rep.Errorf(pos, CodeDirective, "#%s wants the name of a macro", directive)
+		p.rep.Errorf(pos, CodeDirective, "#%s needs the name of a macro", directive)
 		t.Text = ""
 	}
 	in.scan.SkipLine()
 	return t
 }
 
-// restOfLine returns the tokens up to the end of the line; at least min of
-// them, with EOF for those that are not there.
+// restOfLine returns the tokens up to the end of the line, filled up with EOF to
+// at least atLeast tokens.
 func (p *preprocessor) restOfLine(in *input, atLeast int) []syntax.Token {
 	var list []syntax.Token
 	for !in.scan.AtLineEnd() {
@@ -319,7 +319,7 @@ func (p *preprocessor) restOfLine(in *input, atLeast int) []syntax.Token {
 	return list
 }
 
-// line obeys #line: a number and perhaps a file name.
+// line executes #line: a number and, optionally, a file name.
 func (p *preprocessor) line(in *input, args ...syntax.Token) {
 	if len(args) == 1 && !in.scan.AtLineEnd() {
 		args = append(args, p.restOfLine(in, 0)...)
@@ -333,7 +333,7 @@ func (p *preprocessor) line(in *input, args ...syntax.Token) {
 		n = 10*n + int(c-'0')
 	}
 	if args[0].Kind != syntax.Integer || n < 0 {
-		p.rep.Errorf(args[0].Pos, CodeDirective, "#line wants a line number")
+		p.rep.Errorf(args[0].Pos, CodeDirective, "#line needs a line number")
 		return
 	}
 	name := ""
@@ -343,7 +343,7 @@ func (p *preprocessor) line(in *input, args ...syntax.Token) {
 	in.file.SetLine(in.file.Offset(args[0].Pos), name, n)
 }
 
-// include obeys #include "file" and #include <file>.
+// include executes #include "file" and #include <file>.
 func (p *preprocessor) include(in *input, pos source.Pos) {
 	args := p.restOfLine(in, 1)
 	written := args[0].Kind == syntax.String || args[0].Kind == syntax.Less
@@ -361,7 +361,7 @@ func (p *preprocessor) include(in *input, pos source.Pos) {
 		name = p.set.Text(source.Span{Start: args[0].End, End: args[len(args)-1].Pos})
 	}
 	if name == "" {
-		p.rep.Errorf(pos, CodeInclude, "#include wants \"file\" or <file>")
+		p.rep.Errorf(pos, CodeInclude, "#include needs \"file\" or <file>")
 		return
 	}
 	if len(p.files) >= maxInclude {
@@ -374,16 +374,16 @@ func (p *preprocessor) include(in *input, pos source.Pos) {
 	}
 }
 
-// included are how the names of files end that a program may include. Of any
-// other file, such as one with passwords, a message would show lines to those
-// who may have a program compiled but may not read the file.
+// included are the extensions of files that a program may include. Messages show
+// lines of included files. With other files, a user who may compile programs
+// could see files, such as those with passwords, that he may not read.
 var included = []string{".p4", ".p4i", ".p4inc", ".h", ".inc", ".def"}
 
 // Included reports whether a program may include a file of this name.
 func Included(name string) bool { return slices.Contains(included, path.Ext(name)) }
 
-// ErrNotRegular is what Options.Open returns of a pipe or a device.
-var ErrNotRegular = errors.New("it is no regular file")
+// ErrNotRegular is the error of Options.Open for a pipe or a device.
+var ErrNotRegular = errors.New("it is not a regular file")
 
 // find returns the file of the given name, or reports that there is none.
 func (p *preprocessor) find(from *source.File, name string, quoted bool, pos source.Pos) *source.File {
@@ -435,8 +435,7 @@ func (p *preprocessor) find(from *source.File, name string, quoted bool, pos sou
 	return nil
 }
 
-// add takes a file into the set and remembers it, so that a second #include
-// costs nothing.
+// add adds a file to the set and to a cache for further #includes.
 func (p *preprocessor) add(name, text string, pos source.Pos) *source.File {
 	f := p.set.Add(name, text)
 	if f == nil {

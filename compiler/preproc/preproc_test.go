@@ -126,8 +126,8 @@ func TestBounds(t *testing.T) {
 		"doubling of nothing":   {"#define E\n#define D(x) x x\n" + strings.Repeat("D(", 40) + "E" + strings.Repeat(")", 40), ""},
 		"self-inclusion":        {"#include \"self.p4\"", "does self.p4 include itself?"},
 		"conditionals":          {strings.Repeat("#if 1\n", 2000), "conditionals nest deeper than 1000"},
-		"parentheses":           {"#if " + strings.Repeat("(", 5000) + "\n#endif", "the condition nests too deep"},
-		"negations":             {"#if " + strings.Repeat("!", 5000) + "1\n#endif", "the condition nests too deep"},
+		"parentheses":           {"#if " + strings.Repeat("(", 5000) + "\n#endif", "the condition is nested too deep"},
+		"negations":             {"#if " + strings.Repeat("!", 5000) + "1\n#endif", "the condition is nested too deep"},
 		"calls":                 {"#define F(x) x\n" + strings.Repeat("F(", calls) + strings.Repeat(")", calls), ""},
 		"open file":             {"#include \"open.p4\"", "open.p4:1:1: #if without #endif"},
 	} {

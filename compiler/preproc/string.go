@@ -8,11 +8,11 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// longString goes on with a string that is open at the end of its line. P4's
-// strings may span lines, C's may not: to cpp, which p4c runs, what follows is
-// lines like any other. So directives in them are obeyed, a line that is
-// skipped stays as an empty one, macros are expanded, and white space between
-// two tokens becomes one space. The first line stays as it is.
+// longString reads the rest of a string that is open at the end of its line. A
+// string of P4 may span lines, one of C may not: cpp, which p4c runs, treats the
+// further lines like all others. Directives in them are executed, a skipped line
+// becomes an empty one, macros are expanded, and white space between two tokens
+// becomes one space. The first line is not changed.
 //
 // Unlike cpp's, a macro's arguments must end on the line where they begin, and
 // nothing can be included: cpp writes the file's name in quotes there, which
@@ -52,8 +52,8 @@ func (p *preprocessor) longString(in *input, first syntax.Token) syntax.Token {
 	return first
 }
 
-// directiveInString obeys the directive on this line, if there is one that
-// means something within a string.
+// directiveInString executes the directive on this line, if there is one that has
+// an effect within a string.
 func (p *preprocessor) directiveInString(in *input) bool {
 	at := in.scan.Offset()
 	line := strings.TrimLeft(in.scan.SkipLine(), " \t")
@@ -72,7 +72,7 @@ func (p *preprocessor) directiveInString(in *input) bool {
 		in.scan.Seek(hash)
 		p.directive(in, in.scan.Next())
 	case "include":
-		p.rep.Errorf(in.file.Pos(hash), CodeInclude, "nothing can be included within a string")
+		p.rep.Errorf(in.file.Pos(hash), CodeInclude, "#include is not supported within a string")
 	default:
 		return false // for cpp, too, this is text
 	}
@@ -81,7 +81,7 @@ func (p *preprocessor) directiveInString(in *input) bool {
 }
 
 // lineOfString adds the line that begins here to a string and reports whether
-// the string ends on it. The scanner is left at the end of the line or behind
+// the string ends on it. The scanner is left at the end of the line or after
 // the closing quote.
 func (p *preprocessor) lineOfString(in *input, b *strings.Builder) (closed bool) {
 	text := in.file.Text
@@ -94,34 +94,34 @@ func (p *preprocessor) lineOfString(in *input, b *strings.Builder) (closed bool)
 	var list []syntax.Token
 	for {
 		t := in.scan.Next()
-		at, behind := in.file.Offset(t.Pos), in.file.Offset(t.End)
+		at, after := in.file.Offset(t.Pos), in.file.Offset(t.End)
 		if t.Kind == syntax.EOF || at >= end {
 			in.scan.Seek(end)
 			break
 		}
 		if t.Kind == syntax.Illegal && t.Text == "'" { // a character, or all that is left
-			n := strings.IndexByte(text[behind:end], '\'')
+			n := strings.IndexByte(text[after:end], '\'')
 			if n < 0 {
-				n = end - behind - 1
+				n = end - after - 1
 			}
-			behind += n + 1
-			in.scan.Resume(behind)
+			after += n + 1
+			in.scan.Resume(after)
 			t.Kind = syntax.String
 		}
 		if t.Kind == syntax.String || t.Kind == syntax.Comment { // kept as they are
 			t.Kind = syntax.Comment
-			quote := closingQuote(text[start:], at-start, behind-start)
+			quote := closingQuote(text[start:], at-start, after-start)
 			if quote >= 0 {
 				in.scan.Resume(start + quote + 1)
-				in.plain = behind
-				behind = start + quote
+				in.plain = after
+				after = start + quote
 				closed = true
 			}
-			t.Text = strings.ReplaceAll(text[at:behind], "\r", "")
-			if behind > end { // a comment of several lines
+			t.Text = strings.ReplaceAll(text[at:after], "\r", "")
+			if after > end { // a comment of several lines
 				in.scan.SkipLine()
 				end = in.scan.Offset()
-				in.scan.Resume(behind)
+				in.scan.Resume(after)
 			}
 		}
 		list = append(list, t)
@@ -145,8 +145,8 @@ func (p *preprocessor) lineOfString(in *input, b *strings.Builder) (closed bool)
 	return closed
 }
 
-// closingQuote returns where in text[from:to] a string ends, or -1. A
-// backslash before a quote takes its meaning.
+// closingQuote returns the index of the quote that ends a string in text[from:to],
+// or -1. A quote after a backslash does not end it.
 func closingQuote(text string, from, to int) int {
 	for i := from; i < to; i++ {
 		if text[i] != '"' {

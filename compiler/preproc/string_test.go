@@ -26,7 +26,7 @@ var longStrings = []struct{ name, text, want string }{
 	{"escaped quote", "\"\n x \\\"A  A\n A \\\\\" A", "\"\n x \\\"A  A\n 42 \\\\\" A"},
 	{"escaped string within", "\"\n x \\\"A\\\"  A\n\"", "\"\n x \\\"A\\\"  A\n\""},
 	{"quote in a comment", "\"\n // x\" A\nA", "\"\n // x\" A 42"},
-	{"no macro behind the closing quote", "\"\n x\") A\nA", "\"\n x\") A 42"},
+	{"no macro after the closing quote", "\"\n x\") A\nA", "\"\n x\") A 42"},
 	{"joined line", "\"a \\\n b\n c\\\n d A\ne\"", "\"a  b\n\n c d 42\n\ne\""},
 	{"joined line of one string", "\"a \\\n b\" A", "\"a  b\" 42"},
 	{"white space at the end", "\"a \n b \t\n   \n\tc\"", "\"a \n b\n\n c\""},
@@ -61,7 +61,7 @@ func TestLongStrings(t *testing.T) {
 			}
 			_, theirs, _ := strings.Cut(string(out), "# 1 \"<stdin>\"\n")
 			theirs = strings.Trim(theirs, "\n")
-			if end := strings.LastIndexByte(theirs, '"') + 1; end > 0 { // white space of what is no string does not matter
+			if end := strings.LastIndexByte(theirs, '"') + 1; end > 0 { // white space of what is not a string does not matter
 				theirs = theirs[:end] + strings.ReplaceAll(theirs[end:], "\n", " ")
 			}
 			if theirs != c.want {
@@ -75,7 +75,7 @@ func TestLongStringsThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"\"a\n b":                      "t.p4:1:1: string is not closed",
 		"\"a\n#if 1\n b":               "string is not closed",
-		"\"a\n#include \"one.p4\"\n\"": "t.p4:2:1: nothing can be included within a string",
+		"\"a\n#include \"one.p4\"\n\"": "t.p4:2:1: #include is not supported within a string",
 		"#define X \"a\n b\"\n":        "t.p4:1:11: string is not closed: in a directive it must end on its line",
 		"#define F(x) x\n\"\nF(1\n)\"": "the call of macro F is not closed",
 		"\"\n#error not this\n\"":      "t.p4:2:1: #error not this",

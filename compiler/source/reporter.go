@@ -4,15 +4,14 @@ package source
 
 import "github.com/pauseless/pauseless/internal/diag"
 
-// CodeTooMany is that of the error that stands for those beyond MaxErrors.
+// CodeTooMany is the code of the error that replaces those beyond MaxErrors.
 const CodeTooMany diag.Code = "too-many-errors"
 
-// MaxErrors is how many errors a Reporter keeps before it says that there
-// are too many.
+// MaxErrors is the number of errors after which a Reporter reports that there are
+// too many.
 const MaxErrors = 100
 
-// Reporter collects what the passes of a compilation have to say about the
-// text of a Set.
+// Reporter collects the diagnostics of all passes about the text of a Set.
 type Reporter struct {
 	Set  *Set
 	List diag.List
@@ -38,11 +37,11 @@ func (r *Reporter) Warnf(p Pos, code diag.Code, format string, args ...any) {
 	}
 }
 
-// Fail notes an error that is in the list already, put there by other means.
+// Fail counts an error that the caller has added to the list itself.
 func (r *Reporter) Fail() { r.errors++ }
 
 // Failed reports whether an error was reported.
 func (r *Reporter) Failed() bool { return r.errors > 0 }
 
-// Full reports whether there were so many errors that further ones would not help.
+// Full reports whether more than MaxErrors errors were reported.
 func (r *Reporter) Full() bool { return r.errors > MaxErrors }

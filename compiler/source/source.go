@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source holds the text of a program, which may come from several
-// files, and says where in it things are.
+// Package source holds the text of a program, which may come from several files,
+// and the positions in it.
 //
-// A position is one small integer, an offset into the concatenation of all
-// files of a Set, so that tokens and tree nodes carry it for nothing. It is
-// turned into file, line and column only when a message or the source_info of
-// an output asks for them.
+// A position is one small integer, an offset into the concatenation of all files
+// of a Set, so that tokens and tree nodes can carry it at no cost. It is converted
+// to file, line and column only for a message or the source_info of an output.
 package source
 
 import (
@@ -19,16 +18,16 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// Pos is a place in the text of a Set. The zero Pos is nowhere.
+// Pos is a position in the text of a Set. The zero Pos is not valid.
 type Pos int32
 
-// IsValid reports whether p is somewhere.
+// IsValid reports whether p is a position.
 func (p Pos) IsValid() bool { return p > 0 }
 
 // Span is a stretch of text: from Start up to but not including End.
 type Span struct{ Start, End Pos }
 
-// MaxSize is how much text a Set can hold, in bytes.
+// MaxSize is the greatest size of a Set's text, in bytes.
 const MaxSize = 1 << 26
 
 // Set is the text of one compilation. The zero value is empty and ready.
@@ -173,7 +172,7 @@ func (s *Set) Source(name string) []byte {
 	return nil
 }
 
-// Main returns the file that was compiled: the first that is not made of
+// Main returns the file that is compiled: the first one that does not consist of
 // options.
 func (s *Set) Main() *File {
 	if len(s.files) == 0 {

@@ -11,7 +11,7 @@ import (
 // Node is a node of the tree.
 type Node interface {
 	Pos() source.Pos // of the first byte
-	End() source.Pos // behind the last byte
+	End() source.Pos // after the last byte
 }
 
 // Span returns the text that the node covers.
@@ -189,7 +189,7 @@ type (
 		Elems []Expr
 	}
 
-	// SelectExpr is select (…) {…} behind "transition".
+	// SelectExpr is select (…) {…} after "transition".
 	SelectExpr struct {
 		expr
 		Keys  []Expr

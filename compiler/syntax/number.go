@@ -66,7 +66,7 @@ func parseInt(text string, lit *IntLit) string {
 	}
 	v, ok := new(big.Int).SetString(digits, lit.Base)
 	if !ok || digits[0] == '-' || digits[0] == '+' {
-		return whole + " is no number"
+		return whole + " is not a number"
 	}
 	lit.Value = v
 	return ""

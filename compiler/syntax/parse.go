@@ -247,7 +247,7 @@ func (p *parser) skipHead(start int) {
 	}
 }
 
-// sync skips to behind the next semicolon, or to behind the next block or
+// sync skips to after the next semicolon, or to after the next block or
 // before the end of the one around.
 func (p *parser) sync() {
 	depth := 0
@@ -409,7 +409,7 @@ func (p *parser) pragma() *Annotation {
 	a := &Annotation{node: node{start: p.tok.Pos}, Pragma: true}
 	p.next()
 	if p.tok.Flags&LineStart != 0 || p.tok.Text == "" {
-		p.fail("@pragma wants a name")
+		p.fail("@pragma needs a name")
 	}
 	a.Name = p.tok.Text
 	p.next()

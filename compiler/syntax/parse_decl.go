@@ -87,7 +87,7 @@ func (p *parser) functionOrInstance(start source.Pos, annots []*Annotation) Decl
 	return f
 }
 
-// prototype parses name<T>(parameters) behind a result type.
+// prototype parses name<T>(parameters) after a result type.
 func (p *parser) prototype(result TypeExpr) *FuncDecl {
 	f := &FuncDecl{Result: result}
 	f.Name = p.name("a function")
@@ -111,7 +111,7 @@ func (p *parser) declareParams(typeParams []*Ident, lists ...[]*Param) {
 	}
 }
 
-// instance parses (arguments) name [= { … }]; behind a type.
+// instance parses (arguments) name [= { … }]; after a type.
 func (p *parser) instance(start source.Pos, annots []*Annotation, typeStart source.Pos, t TypeExpr) Decl {
 	d := &InstanceDecl{Call: p.constructor(typeStart, t)}
 	d.Name = p.name("an instance")
@@ -124,9 +124,9 @@ func (p *parser) instance(start source.Pos, annots []*Annotation, typeStart sour
 			d.Body = append(d.Body, p.recoverDecl(func() Decl { return p.functionOrInstance(inner, p.annotations()) }))
 		}
 		p.closeScope(mark)
-		p.want(RBrace, "behind the methods of the instance")
+		p.want(RBrace, "after the methods of the instance")
 	}
-	p.want(Semicolon, "behind the instance")
+	p.want(Semicolon, "after the instance")
 	p.declare(d.Name.Name, notType)
 	p.finish(&d.decl, start, annots)
 	return d
@@ -194,9 +194,9 @@ func (p *parser) constDecl(start source.Pos, annots []*Annotation) Decl {
 	p.next()
 	d.Type = p.typeRef()
 	d.Name = p.name("a constant")
-	p.want(Assign, "behind the name of the constant")
+	p.want(Assign, "after the name of the constant")
 	d.Value = p.expression()
-	p.want(Semicolon, "behind the constant")
+	p.want(Semicolon, "after the constant")
 	p.declare(d.Name.Name, notType)
 	p.finish(&d.decl, start, annots)
 	return d
@@ -212,7 +212,7 @@ func (p *parser) externDecl(start source.Pos, annots []*Annotation) Decl {
 	if !isObject {
 		f := p.prototype(p.typeRef())
 		f.Extern = true
-		p.want(Semicolon, "behind the extern function")
+		p.want(Semicolon, "after the extern function")
 		p.finish(&f.decl, start, annots)
 		return f
 	}
@@ -228,7 +228,7 @@ func (p *parser) externDecl(start source.Pos, annots []*Annotation) Decl {
 		}
 	}
 	p.closeScope(mark)
-	p.want(RBrace, "behind the methods")
+	p.want(RBrace, "after the methods")
 	p.finish(&d.decl, start, annots)
 	return d
 }
@@ -250,7 +250,7 @@ func (p *parser) method(extern string) Decl {
 		f = p.prototype(p.typeRef())
 	}
 	f.Abstract = abstract
-	p.want(Semicolon, "behind the method")
+	p.want(Semicolon, "after the method")
 	p.finish(&f.decl, start, annots)
 	return f
 }
@@ -298,7 +298,7 @@ func (p *parser) parserDecl(start source.Pos, annots []*Annotation) Decl {
 				d.Locals = append(d.Locals, l)
 			}
 		}
-		p.want(RBrace, "behind the body of the parser")
+		p.want(RBrace, "after the body of the parser")
 	}
 	p.closeScope(mark)
 	p.finish(&d.decl, start, annots)
@@ -314,14 +314,14 @@ func (p *parser) parserElement() Decl {
 	case p.tok.Kind == ValueSet:
 		d := &ValueSetDecl{}
 		p.next()
-		p.want(Less, "behind value_set")
+		p.want(Less, "after value_set")
 		d.Elem = p.typeRef()
-		p.want(Greater, "behind the type")
+		p.want(Greater, "after the type")
 		p.want(LParen, "before the size")
 		d.Size = p.expression()
-		p.want(RParen, "behind the size")
+		p.want(RParen, "after the size")
 		d.Name = p.name("a value set")
-		p.want(Semicolon, "behind the value set")
+		p.want(Semicolon, "after the value set")
 		p.declare(d.Name.Name, notType)
 		p.finish(&d.decl, start, annots)
 		return d
@@ -343,12 +343,12 @@ func (p *parser) localDecl(start source.Pos, annots []*Annotation) Decl {
 		return p.instance(start, annots, typeStart, t)
 	}
 	d := p.varDecl(start, annots, t)
-	p.want(Semicolon, "behind the variable")
+	p.want(Semicolon, "after the variable")
 	d.end = p.prevEnd()
 	return d
 }
 
-// varDecl parses name [= value] behind a type, without a semicolon.
+// varDecl parses name [= value] after a type, without a semicolon.
 func (p *parser) varDecl(start source.Pos, annots []*Annotation, t TypeExpr) *VarDecl {
 	d := &VarDecl{Type: t}
 	d.Name = p.name("a variable")
@@ -374,7 +374,7 @@ func (p *parser) stateDecl(start source.Pos, annots []*Annotation) Decl {
 		d.Next = p.stateExpression()
 	}
 	p.closeScope(mark)
-	p.want(RBrace, "behind the body of the state")
+	p.want(RBrace, "after the body of the state")
 	p.finish(&d.decl, start, annots)
 	return d
 }
@@ -386,25 +386,25 @@ func (p *parser) stateExpression() Expr {
 		n := &NameExpr{}
 		n.Name = p.name("a state").Name
 		p.done(&n.expr, start)
-		p.want(Semicolon, "behind the state")
+		p.want(Semicolon, "after the state")
 		return n
 	}
 	s := &SelectExpr{}
 	p.next()
-	p.want(LParen, "behind select")
+	p.want(LParen, "after select")
 	p.list(RParen, func() { s.Keys = append(s.Keys, p.expression()) })
 	p.next()
 	p.want(LBrace, "before the cases")
 	for p.tok.Kind != RBrace && p.tok.Kind != EOF {
 		c := &SelectCase{node: node{start: p.tok.Pos}}
 		c.Keys = p.keyset()
-		p.want(Colon, "behind the key set")
+		p.want(Colon, "after the key set")
 		c.Next = p.name("a state")
-		p.want(Semicolon, "behind the state")
+		p.want(Semicolon, "after the state")
 		c.end = p.prevEnd()
 		s.Cases = append(s.Cases, c)
 	}
-	p.want(RBrace, "behind the cases")
+	p.want(RBrace, "after the cases")
 	p.done(&s.expr, start, s.Keys...)
 	return s
 }
@@ -434,7 +434,7 @@ func (p *parser) controlDecl(start source.Pos, annots []*Annotation) Decl {
 			p.errorHere("control %s has no apply block", d.Name.Name)
 			d.Body = &BlockStmt{}
 		}
-		p.want(RBrace, "behind the apply block, which ends the control")
+		p.want(RBrace, "after the apply block, which ends the control")
 	}
 	p.closeScope(mark)
 	p.finish(&d.decl, start, annots)
@@ -462,7 +462,7 @@ func (p *parser) packageDecl(start source.Pos, annots []*Annotation) Decl {
 	d.TypeParams = p.typeParams()
 	d.Params = p.params()
 	p.closeScope(mark)
-	p.want(Semicolon, "behind the package")
+	p.want(Semicolon, "after the package")
 	p.finish(&d.decl, start, annots)
 	return d
 }
@@ -482,14 +482,14 @@ func (p *parser) structDecl(start source.Pos, annots []*Annotation) Decl {
 			f.Type = p.typeRef()
 			f.Name = p.name("a field")
 			f.Type = p.sizes(f.Type)
-			p.want(Semicolon, "behind the field")
+			p.want(Semicolon, "after the field")
 			f.end = p.prevEnd()
 			d.Fields = append(d.Fields, f)
 			return nil
 		})
 	}
 	p.closeScope(mark)
-	p.want(RBrace, "behind the fields")
+	p.want(RBrace, "after the fields")
 	p.finish(&d.decl, start, annots)
 	return d
 }
@@ -507,7 +507,7 @@ func (p *parser) enumDecl(start source.Pos, annots []*Annotation) Decl {
 		m := &EnumMember{node: node{start: p.tok.Pos}}
 		m.Name = p.name("a member")
 		if d.Type != nil {
-			p.want(Assign, "behind a member of an enum with a type")
+			p.want(Assign, "after a member of an enum with a type")
 			m.Value = p.expression()
 		}
 		m.end = p.prevEnd()
@@ -535,7 +535,7 @@ func (p *parser) typedefDecl(start source.Pos, annots []*Annotation) Decl {
 	}
 	d.Name = p.name("a type")
 	p.declare(d.Name.Name, isType)
-	p.want(Semicolon, "behind the type")
+	p.want(Semicolon, "after the type")
 	p.finish(&d.decl, start, annots)
 	return d
 }

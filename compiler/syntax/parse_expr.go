@@ -101,7 +101,7 @@ func (p *parser) unary() Expr {
 			c := &CastExpr{}
 			p.next()
 			c.Type = p.typeRef()
-			p.want(RParen, "behind the type of the cast")
+			p.want(RParen, "after the type of the cast")
 			c.X = p.unary()
 			p.done(&c.expr, start, c.X)
 			p.leave()
@@ -208,7 +208,7 @@ func (p *parser) primary() Expr {
 		t := &TypeNameExpr{Type: p.typeRef()}
 		p.done(&t.expr, start)
 		if p.tok.Kind != Dot && p.tok.Kind != LParen {
-			p.fail("a type is no value")
+			p.fail("a type is not a value")
 		}
 		return t
 	}
@@ -256,7 +256,7 @@ func (p *parser) raise(c *CallExpr) {
 	}
 }
 
-// genericCall parses <types>(arguments) behind x if that is what is here.
+// genericCall parses <types>(arguments) after x if that is what is here.
 func (p *parser) genericCall(start source.Pos, x Expr) Expr {
 	switch x.(type) {
 	case *NameExpr, *MemberExpr:
@@ -287,7 +287,7 @@ func (p *parser) genericCall(start source.Pos, x Expr) Expr {
 	return c
 }
 
-// index parses [i], [hi:lo] or [lo+:width] behind x.
+// index parses [i], [hi:lo] or [lo+:width] after x.
 func (p *parser) index(start source.Pos, x Expr) Expr {
 	p.next()
 	first := p.expression()
@@ -299,12 +299,12 @@ func (p *parser) index(start source.Pos, x Expr) Expr {
 		if s.Plus {
 			s.Hi, s.Lo = s.Lo, s.Hi
 		}
-		p.want(RBracket, "behind the slice")
+		p.want(RBracket, "after the slice")
 		p.done(&s.expr, start, s.X, s.Hi, s.Lo)
 		return s
 	}
 	i := &IndexExpr{X: x, Index: first}
-	p.want(RBracket, "behind the index")
+	p.want(RBracket, "after the index")
 	p.done(&i.expr, start, i.X, i.Index)
 	return i
 }
@@ -344,7 +344,7 @@ func (p *parser) braces() Expr {
 func (p *parser) fieldValue() *FieldValue {
 	f := &FieldValue{node: node{start: p.tok.Pos}}
 	f.Name = p.name("a field")
-	p.want(Assign, "behind the name of the field")
+	p.want(Assign, "after the name of the field")
 	f.Value = p.expression()
 	f.end = p.prevEnd()
 	return f

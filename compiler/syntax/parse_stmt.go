@@ -52,9 +52,9 @@ func (p *parser) statement() Stmt {
 	case If:
 		s := &IfStmt{}
 		p.next()
-		p.want(LParen, "behind if")
+		p.want(LParen, "after if")
 		s.Cond = p.expression()
-		p.want(RParen, "behind the condition")
+		p.want(RParen, "after the condition")
 		s.Then = p.scoped()
 		if p.got(Else) {
 			s.Else = p.scoped()
@@ -69,25 +69,25 @@ func (p *parser) statement() Stmt {
 		if p.tok.Kind != Semicolon {
 			s.X = p.expression()
 		}
-		p.want(Semicolon, "behind return")
+		p.want(Semicolon, "after return")
 		s.setSpan(start, p.prevEnd())
 		return s
 	case Exit:
 		s := &ExitStmt{}
 		p.next()
-		p.want(Semicolon, "behind exit")
+		p.want(Semicolon, "after exit")
 		s.setSpan(start, p.prevEnd())
 		return s
 	case Break:
 		s := &BreakStmt{}
 		p.next()
-		p.want(Semicolon, "behind break")
+		p.want(Semicolon, "after break")
 		s.setSpan(start, p.prevEnd())
 		return s
 	case Continue:
 		s := &ContinueStmt{}
 		p.next()
-		p.want(Semicolon, "behind continue")
+		p.want(Semicolon, "after continue")
 		s.setSpan(start, p.prevEnd())
 		return s
 	case Action, Table, State, Transition, ValueSet:
@@ -96,7 +96,7 @@ func (p *parser) statement() Stmt {
 		}
 	}
 	s := p.simple()
-	p.want(Semicolon, "behind the statement")
+	p.want(Semicolon, "after the statement")
 	return s
 }
 
@@ -219,9 +219,9 @@ func (p *parser) switchStmt() Stmt {
 	s := &SwitchStmt{}
 	start := p.tok.Pos
 	p.next()
-	p.want(LParen, "behind switch")
+	p.want(LParen, "after switch")
 	s.X = p.expression()
-	p.want(RParen, "behind the expression")
+	p.want(RParen, "after the expression")
 	p.want(LBrace, "before the cases")
 	for p.tok.Kind != RBrace && p.tok.Kind != EOF {
 		c := &SwitchCase{node: node{start: p.tok.Pos}}
@@ -230,7 +230,7 @@ func (p *parser) switchStmt() Stmt {
 		} else {
 			c.Label = p.expression()
 		}
-		p.want(Colon, "behind the label")
+		p.want(Colon, "after the label")
 		if p.tok.Kind == LBrace || p.tok.Kind == At {
 			annots := p.annotations()
 			c.Body = p.block()
@@ -239,7 +239,7 @@ func (p *parser) switchStmt() Stmt {
 		c.end = p.prevEnd()
 		s.Cases = append(s.Cases, c)
 	}
-	p.want(RBrace, "behind the cases")
+	p.want(RBrace, "after the cases")
 	s.setSpan(start, p.prevEnd())
 	return s
 }
@@ -248,7 +248,7 @@ func (p *parser) forStmt(start source.Pos, annots []*Annotation) Stmt {
 	mark := len(p.undo)
 	defer func() { p.closeScope(mark) }()
 	p.next()
-	p.want(LParen, "behind for")
+	p.want(LParen, "after for")
 	varStart := p.tok.Pos
 	varAnnots := p.annotations()
 	var v *VarDecl
@@ -262,7 +262,7 @@ func (p *parser) forStmt(start source.Pos, annots []*Annotation) Stmt {
 		v.end = v.Name.end
 		p.declare(v.Name.Name, notType)
 		f := &ForInStmt{Annotations: annots, Var: v, X: p.setExpr()}
-		p.want(RParen, "behind the collection")
+		p.want(RParen, "after the collection")
 		f.Body = p.scoped()
 		f.setSpan(start, p.prevEnd())
 		return f
@@ -284,7 +284,7 @@ func (p *parser) forStmt(start source.Pos, annots []*Annotation) Stmt {
 	})
 	p.next()
 	f.Cond = p.expression()
-	p.want(Semicolon, "behind the condition")
+	p.want(Semicolon, "after the condition")
 	p.list(RParen, func() { f.Update = append(f.Update, p.simple()) })
 	p.next()
 	f.Body = p.scoped()

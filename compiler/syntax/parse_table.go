@@ -18,7 +18,7 @@ func (p *parser) tableDecl(start source.Pos, annots []*Annotation) Decl {
 	if len(d.Props) == 0 && p.tok.Kind == RBrace {
 		p.errorHere("table %s has no properties", d.Name.Name)
 	}
-	p.want(RBrace, "behind the properties of the table")
+	p.want(RBrace, "after the properties of the table")
 	p.declare(d.Name.Name, notType)
 	p.finish(&d.decl, start, annots)
 	return d
@@ -30,7 +30,7 @@ func (p *parser) property() *Property {
 	prop.Const = p.got(Const)
 	kind := p.tok.Kind
 	prop.Name = p.name("a table property")
-	p.want(Assign, "behind the name of the property")
+	p.want(Assign, "after the name of the property")
 	switch kind {
 	case Key:
 		p.propertyList(func() { prop.Keys = append(prop.Keys, p.keyElement()) })
@@ -43,7 +43,7 @@ func (p *parser) property() *Property {
 			annots := p.annotations()
 			a := p.actionRef(start)
 			a.Annotations = annots
-			p.want(Semicolon, "behind the action")
+			p.want(Semicolon, "after the action")
 			prop.Actions = append(prop.Actions, a)
 		})
 		if prop.Actions == nil {
@@ -56,7 +56,7 @@ func (p *parser) property() *Property {
 		}
 	default:
 		prop.Value = p.expression()
-		p.want(Semicolon, "behind the property")
+		p.want(Semicolon, "after the property")
 	}
 	prop.end = p.prevEnd()
 	return prop
@@ -71,16 +71,16 @@ func (p *parser) propertyList(element func()) {
 			return nil
 		})
 	}
-	p.want(RBrace, "behind the list")
+	p.want(RBrace, "after the list")
 }
 
 func (p *parser) keyElement() *KeyElement {
 	k := &KeyElement{node: node{start: p.tok.Pos}}
 	k.X = p.expression()
-	p.want(Colon, "behind the key")
+	p.want(Colon, "after the key")
 	k.Match = p.name("a match kind")
 	k.Annotations = p.annotations()
-	p.want(Semicolon, "behind the key")
+	p.want(Semicolon, "after the key")
 	k.end = p.prevEnd()
 	return k
 }
@@ -117,18 +117,18 @@ func (p *parser) entry() *Entry {
 		paren := p.got(LParen)
 		if paren {
 			e.Priority = p.expression()
-			p.want(RParen, "behind the priority")
+			p.want(RParen, "after the priority")
 		} else {
 			e.Priority = p.integer()
 		}
-		p.want(Colon, "behind the priority")
+		p.want(Colon, "after the priority")
 	}
 	e.start = p.tok.Pos
 	e.Keys = p.keyset()
-	p.want(Colon, "behind the key set")
+	p.want(Colon, "after the key set")
 	e.Action = p.actionRef(p.tok.Pos)
 	e.Annotations = p.annotations()
 	e.end = p.prevEnd()
-	p.want(Semicolon, "behind the entry")
+	p.want(Semicolon, "after the entry")
 	return e
 }

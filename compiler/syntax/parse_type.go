@@ -20,7 +20,7 @@ func (p *parser) typeRef() TypeExpr {
 }
 
 // sizes parses what follows a type, or the name of a field or variable, to
-// make it an array. The specification has sizes behind types only; p4c also
+// make it an array. The specification has sizes after types only; p4c also
 // takes bit<8> x[4].
 func (p *parser) sizes(t TypeExpr) TypeExpr {
 	for p.tok.Kind == LBracket {
@@ -28,7 +28,7 @@ func (p *parser) sizes(t TypeExpr) TypeExpr {
 		a := &ArrayType{Elem: t}
 		a.start = t.Pos()
 		a.Size = p.expression()
-		p.want(RBracket, "behind the size")
+		p.want(RBracket, "after the size")
 		a.end = p.prevEnd()
 		t = a
 	}
@@ -48,16 +48,16 @@ func (p *parser) typeNoArray() TypeExpr {
 		p.next()
 		if p.got(Less) {
 			b.Width = p.width()
-			p.want(Greater, "behind the width")
+			p.want(Greater, "after the width")
 		} else if k == Varbit {
-			p.fail("varbit wants a width: varbit<W>")
+			p.fail("varbit needs a width: varbit<W>")
 		}
 		b.start, b.end = start, p.prevEnd()
 		return b
 	case Tuple:
 		t := &TupleType{}
 		p.next()
-		p.want(Less, "behind tuple")
+		p.want(Less, "after tuple")
 		t.Elems = p.typeArgs()
 		t.start, t.end = start, p.prevEnd()
 		return t
@@ -71,7 +71,7 @@ func (p *parser) typeNoArray() TypeExpr {
 		p.next()
 		args := p.typeArgs()
 		if len(args) != 1 {
-			p.failAt(open, CodeSyntax, "list wants one type argument, not %d", len(args))
+			p.failAt(open, CodeSyntax, "list needs one type argument, not %d", len(args))
 		}
 		t.Elem = args[0]
 		t.start, t.end = start, p.prevEnd()
@@ -80,7 +80,7 @@ func (p *parser) typeNoArray() TypeExpr {
 	return p.namedType()
 }
 
-// width parses the width in bit<width>. The specification wants a number or
+// width parses the width in bit<width>. The specification needs a number or
 // an expression in parentheses; like p4c, the parser takes any expression in
 // which > does not occur.
 func (p *parser) width() Expr {
@@ -106,7 +106,7 @@ func (p *parser) namedType() TypeExpr {
 	return t
 }
 
-// typeArgs parses type arguments and the > behind them; the < is taken.
+// typeArgs parses type arguments and the > after them; the < is taken.
 func (p *parser) typeArgs() []TypeExpr {
 	var list []TypeExpr
 	p.list(Greater, func() { list = append(list, p.typeArg()) })

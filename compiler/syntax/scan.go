@@ -9,11 +9,11 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// CodeLexical marks text that is no token.
+// CodeLexical marks text that is not a token.
 const CodeLexical diag.Code = "lexical"
 
 // Scanner cuts the text of a file into tokens. White space, comments and
-// continued lines only set flags on the token behind them.
+// continued lines only set flags on the token after them.
 type Scanner struct {
 	// Comments makes the scanner return comments as tokens.
 	Comments bool
@@ -137,7 +137,7 @@ func (s *Scanner) SkipLine() string {
 	return s.text[start:s.at]
 }
 
-// continuation returns the length of a backslash and the line end behind it,
+// continuation returns the length of a backslash and the line end after it,
 // or 0.
 func (s *Scanner) continuation(at int) int {
 	rest := s.text[at:]
@@ -252,7 +252,7 @@ func (s *Scanner) string(flags TokenFlags) Token {
 	return s.token(String, flags, start, s.text[start+1:])
 }
 
-// join takes the line ends behind backslashes out of a string that has some.
+// join takes the line ends after backslashes out of a string that has some.
 func join(text string, joined bool) string {
 	if !joined {
 		return text

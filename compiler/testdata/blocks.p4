@@ -50,7 +50,7 @@ control inner(inout S v)(bit<8> n) { apply { v.h.a = n; } }
 parser q(packet_in p) { state start { transition accept; } }
 control c(inout S v, in S w) {
     inner(1) i;
-    inner /* ERROR argument "inner wants an argument for parameter n" */() j;
+    inner /* ERROR argument "inner needs an argument for parameter n" */() j;
     inner(true /* ERROR type-mismatch "parameter n has type bit<8>, but true has type bool" */) k;
     inner /* ERROR type-use "variable l cannot have type control inner; an instance is declared as inner(…) l" */ l;
     q /* ERROR placement "a parser cannot be instantiated in a control" */() r;
@@ -64,7 +64,7 @@ control c(inout S v, in S w) {
     apply {
         i.apply(v);
         i.apply(w /* ERROR not-variable "w cannot be assigned to: it is a parameter with direction in" */);
-        i /* ERROR argument "inner wants an argument for parameter v" */.apply();
+        i /* ERROR argument "inner needs an argument for parameter v" */.apply();
         inner /* ERROR placement "control inner has constructor parameters; declare an instance and apply that" */.apply(v);
         q.apply(v /* ERROR type-mismatch "parameter p has type extern packet_in, but v has type struct S" */);
         y.m(v.h.a);
@@ -94,7 +94,7 @@ d /* ERROR placement "control d has no body and cannot be instantiated" */() top
 inner /* ERROR placement "control inner cannot be instantiated at the top level" */(1) also;
 const bit<8> main /* ERROR placement "main must be an instance of a package" */ = 1;
 ---
-// Name: main is no package
+// Name: main is not a package
 extern X { X(); }
 X() main /* ERROR placement "main must be an instance of a package, not of extern X" */;
 ---
@@ -108,18 +108,18 @@ control c(inout h_t h, in bool f) {
     table none /* ERROR table "table none has no actions" */ { key = { h.a: exact; } }
     table t {
         key = { h.a: exact; h.b: fuzzy /* ERROR undeclared "match kind fuzzy is not declared" */; h.v: exact; h /* ERROR table "a key cannot be h (header h_t)" */: exact; 5 /* ERROR table "key 5 has no width; give it one" */: exact; f: exact; h.b & 3: exact @name("m"); }
-        actions = { a; a /* ERROR duplicate "action a is in the list already" */; b(h.a); b /* ERROR duplicate "action b is in the list already" */ /* ERROR argument "action b wants an argument for parameter x" */; outside; NoAction; nothing /* ERROR undeclared "nothing is not declared" */; h /* ERROR action-reference "h is not an action" */; a /* ERROR duplicate "action a is in the list already" */(1 /* ERROR action-reference "parameter x of action a comes from table entries and is not given in the list" */); }
+        actions = { a; a /* ERROR duplicate "action a is in the list already" */; b(h.a); b /* ERROR duplicate "action b is in the list already" */ /* ERROR argument "action b needs an argument for parameter x" */; outside; NoAction; nothing /* ERROR undeclared "nothing is not declared" */; h /* ERROR action-reference "h is not an action" */; a /* ERROR duplicate "action a is in the list already" */(1 /* ERROR action-reference "parameter x of action a comes from table entries and is not given in the list" */); }
         size = true /* ERROR table "the size of a table must be a number, not true (bool)" */;
         size /* ERROR duplicate "table t has property size already" */ = 5;
         default_action = b(h.a, 1);
     }
-    table u /* ERROR table "the default_action of table u must come behind its actions" */ {
-        default_action = a /* ERROR argument "action a wants an argument for parameter x" */;
+    table u /* ERROR table "the default_action of table u must come after its actions" */ {
+        default_action = a /* ERROR argument "action a needs an argument for parameter x" */;
         actions = { a; @tableonly NoAction; }
     }
     table v { actions = { a; b(h.a); @defaultonly NoAction; } default_action = c /* ERROR undeclared "c is not declared" */; }
     table w { actions = { a; b(h.a); } const default_action = b(h /* ERROR type-mismatch "parameter x has type bit<8>, but h.b has type bit<16>" */.b, 1); }
-    table x /* ERROR entry "table x has no key and cannot have entries" */ { actions = { a; } default_action = a /* ERROR argument "action a wants an argument for parameter x" */(); entries = { 1: a(2); } }
+    table x /* ERROR entry "table x has no key and cannot have entries" */ { actions = { a; } default_action = a /* ERROR argument "action a needs an argument for parameter x" */(); entries = { 1: a(2); } }
     table y {
         key = { h.a: exact; h.b: ternary; }
         actions = { a; @defaultonly NoAction; }
@@ -166,7 +166,7 @@ control c(inout h_t h, in bool f) {
 // Name: table properties in wrong order
 #include <core.p4>
 control c(in bit<8> x) {
-    table t { entries /* ERROR table "the entries of table t must come behind its key" */ = { 1: NoAction; } key = { x: exact; } actions = { NoAction; } }
+    table t { entries /* ERROR table "the entries of table t must come after its key" */ = { 1: NoAction; } key = { x: exact; } actions = { NoAction; } }
     apply { t.apply(); }
 }
 ---
@@ -178,9 +178,9 @@ control c(in bit<8> x) {
 }
 ---
 // Name: annotations
-@ /* ERROR annotation "annotation @name wants one string" */name const bit<8> a = 1;
-@ /* ERROR annotation "annotation @name wants a name that is not empty" */name("") const bit<8> b = 1;
-@ /* ERROR annotation "annotation @name wants one string" */name(x) const bit<8> c = 1;
+@ /* ERROR annotation "annotation @name needs one string" */name const bit<8> a = 1;
+@ /* ERROR annotation "annotation @name needs a name that is not empty" */name("") const bit<8> b = 1;
+@ /* ERROR annotation "annotation @name needs one string" */name(x) const bit<8> c = 1;
 @name("x") @name("y") const bit<8> d = 1;
 @ /* ERROR annotation "annotation @hidden has no body" */hidden("x") const bit<8> e = 1;
 @pkginfo[1, 2] const bit<8> g = 1;

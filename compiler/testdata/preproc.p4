@@ -10,13 +10,13 @@
 #endif
 #if /* ERROR directive "X is not a macro with parameters" */ X(1)
 #endif
-#if defined /* ERROR directive ""defined" wants the name of a macro" */
+#if defined /* ERROR directive ""defined" needs the name of a macro" */
 #endif
 #if defined /* ERROR directive ""defined(" is not closed" */(X
 #endif
 #if /* ERROR directive "unexpected 2 in the condition" */ 1 2
 #endif
-#if /* ERROR directive "9z is no number the preprocessor knows" */ 9z
+#if /* ERROR directive "9z is not a number the preprocessor knows" */ 9z
 #endif
 #if /* ERROR directive "? without : in the condition" */ 1 ? 2
 #endif
@@ -24,10 +24,10 @@
 #endif
 #else /* ERROR directive "#else without #if" */
 #endif /* ERROR directive "#endif without #if" */
-#ifdef /* ERROR directive "#ifdef wants the name of a macro" */
+#ifdef /* ERROR directive "#ifdef needs the name of a macro" */
 #endif
-#undef /* ERROR directive "#undef wants the name of a macro" */ 1
-#line x /* ERROR directive "#line wants a line number" */
+#undef /* ERROR directive "#undef needs the name of a macro" */ 1
+#line x /* ERROR directive "#line needs a line number" */
 #includ /* ERROR directive "unknown directive #includ (did you mean "include"?)" */ "x"
 #frobnicate /* ERROR directive "unknown directive #frobnicate" */
 const int a = # /* ERROR directive ""#" outside of a directive" */ 1;
@@ -44,20 +44,20 @@ const int a = 1;
 #endif
 ---
 // Name: includes
-#include /* ERROR include "#include wants "file" or <file>" */
-#include /* ERROR include "#include wants "file" or <file>" */ 5
+#include /* ERROR include "#include needs "file" or <file>" */
+#include /* ERROR include "#include needs "file" or <file>" */ 5
 #include /* ERROR include "cannot find nowhere.p4 in testdata, the compiler's own files" */ "nowhere.p4"
 #include /* ERROR include "cannot find nowhere.p4 in the compiler's own files" */ <nowhere.p4>
 #define FILE "nowhere.p4"
 #include /* ERROR include "cannot find nowhere.p4 in testdata, the compiler's own files" */ FILE
 ---
 // Name: macros
-#define /* ERROR macro "#define wants the name of a macro" */
-#define /* ERROR macro "#define wants the name of a macro" */ 1
+#define /* ERROR macro "#define needs the name of a macro" */
+#define /* ERROR macro "#define needs the name of a macro" */ 1
 #define defined /* ERROR macro "a macro cannot have the name "defined"" */ 1
 #define A ## /* ERROR macro "## cannot be the first or last thing in a macro" */ x
 #define B x ## /* ERROR macro "## cannot be the first or last thing in a macro" */
-#define C(x) # /* ERROR macro "# stands before something that is no parameter" */y
+#define C(x) # /* ERROR macro "# must be followed by a parameter" */y
 #define D(1 /* ERROR macro "macro parameters are names" */) x
 #define E( /* ERROR macro "the parameter list of macro E is not closed" */x
 #define F(x, y) x + y
@@ -69,7 +69,7 @@ const int b = F /* ERROR macro "macro F takes 2 arguments, not 3" */(1, 2, 3);
 #define H(x) x ## + /* ERROR macro "1 and + do not make one token" */
 const int c = H(1); /* ERROR syntax "want an expression, have ";"" */
 const int d = F /* ERROR macro "the call of macro F is not closed" */(1
-/* ERROR-AT-END syntax "want ";" behind the constant, have end of file" */---
+/* ERROR-AT-END syntax "want ";" after the constant, have end of file" */---
 // Name: messages
 # /* ERROR user-error "#error this cannot be" */error this cannot be
 # /* WARN user-warning "#warning this should not be" */warning this should not be

@@ -28,7 +28,7 @@ INGRESS {
     direct_counter(CounterType.packets) dc;
     direct_counter(CounterType.packets) alone;
     action_profile(8) ap;
-    table t { key = { hdr.h.a: exact; } actions = { NoAction; } counters = dc; favourite /* WARN table "property favourite means nothing to this target" */ = 1; }
+    table t { key = { hdr.h.a: exact; } actions = { NoAction; } counters = dc; favourite /* WARN table "property favourite has no effect on this target" */ = 1; }
     table u { key = { hdr.h.a: exact; } actions = { NoAction; } implementation = ap; default_action = NoAction; }
     table v { key = { hdr.h.a: exact; } actions = { NoAction; } counters /* ERROR target "direct counter ingress.dc is the counters of table ingress.t already" */ = dc; }
     apply { t.apply(); u.apply(); v.apply(); }
@@ -74,7 +74,7 @@ SWITCH
 INGRESS {
     table t { key = { hdr.h.a: exact; } actions = { NoAction; } }
     apply {
-        if (hdr.h.b == 1) { t.apply(); hdr.h.c = 1; } else { t /* ERROR target "table ingress.t is applied in several places and followed by something else in each, which BMv2 cannot do" */.apply(); hdr.h.c = 2; }
+        if (hdr.h.b == 1) { t.apply(); hdr.h.c = 1; } else { t /* ERROR target "table ingress.t is applied in several places and followed by different statements, which BMv2 does not support" */.apply(); hdr.h.c = 2; }
     }
 }
 SWITCH
@@ -113,7 +113,7 @@ SWITCH
 ---
 // Name: digests
 #include "skeleton.p4inc"
-INGRESS { apply { digest /* WARN p4info "the digest has no name for the control plane but digest_0; give digest a struct" */(1, hdr.h.a); digest /* WARN p4info "the digest has no name for the control plane but digest_1; give digest a struct" */(1, { hdr.h.a }); } }
+INGRESS { apply { digest /* WARN p4info "the digest has only the name digest_0 for the control plane; pass a struct to digest" */(1, hdr.h.a); digest /* WARN p4info "the digest has only the name digest_1 for the control plane; pass a struct to digest" */(1, { hdr.h.a }); } }
 SWITCH
 ---
 // Name: names for the control plane
@@ -121,7 +121,7 @@ SWITCH
 INGRESS {
     @name("same") table t { actions = { NoAction; } }
     @name("same") table u /* ERROR p4info "table ingress.same has the same name for the control plane as the one at" */ { actions = { NoAction; } }
-    @id(0x01000001) table x /* ERROR p4info "the @id of ingress.x begins with the byte 0x01, which stands for another kind of object; it should be 0x02" */ { actions = { NoAction; } }
+    @id(0x01000001) table x /* ERROR p4info "the first byte of the @id of ingress.x is 0x01, which is that of another kind of object; it must be 0x02" */ { actions = { NoAction; } }
     @id(0x02000001) table y { actions = { NoAction; } }
     apply { t.apply(); u.apply(); x.apply(); y.apply(); }
 }
@@ -129,16 +129,16 @@ SWITCH
 ---
 // Name: annotations of the control plane
 #include "skeleton.p4inc"
-@ /* ERROR p4info "@controller_header wants a string, such as "packet_in"" */controller_header(1) header cpu_t { bit<8> a; }
+@ /* ERROR p4info "@controller_header needs a string, such as "packet_in"" */controller_header(1) header cpu_t { bit<8> a; }
 @controller_header("packet_in") header in_t { bit<8> a; }
 @pkginfo(name = 1, colour = "red")
 control unused_but_noted(inout in_t h) { apply { } }
 INGRESS {
     action both() { }
-    @ /* ERROR p4info "@selector_size_semantics wants "sum_of_weights" or "sum_of_members"" */selector_size_semantics("best")
-    @ /* ERROR p4info "@max_group_size wants a number" */max_group_size("x")
+    @ /* ERROR p4info "@selector_size_semantics needs "sum_of_weights" or "sum_of_members"" */selector_size_semantics("best")
+    @ /* ERROR p4info "@max_group_size needs a number" */max_group_size("x")
     action_selector(HashAlgorithm.crc16, 32w8, 32w8) s;
-    @ /* WARN p4info "@max_group_size means nothing for action profile ingress.p, which has no selector" */max_group_size(4)
+    @ /* WARN p4info "@max_group_size has no effect on action profile ingress.p, which has no selector" */max_group_size(4)
     action_profile(32w8) p;
     table t { key = { hdr.h.a: exact; hdr.h.b: selector; } actions = { NoAction; @ /* ERROR p4info "action ingress.both of table ingress.t is both @tableonly and @defaultonly" */tableonly @defaultonly both; } implementation = s; }
     table u { key = { hdr.h.a: exact; } actions = { NoAction; } implementation = p; }
@@ -152,15 +152,15 @@ header odd_t { bit<3> a; }
 header two_t { varbit<8> a; varbit<8> b; }
 struct headers { odd_t o; two_t t; bit<8> no; }
 struct metadata { }
-parser p(packet_in b, out headers hdr, inout metadata m, inout standard_metadata_t s) { state start { b.extract(hdr.o); b.extract(hdr /* ERROR argument "header two_t has a varbit field, whose size must be the second argument" */.t); b.extract(hdr /* ERROR argument "extract with a size wants a header with one varbit field, two_t has 2" */.t, 8); transition accept; } }
+parser p(packet_in b, out headers hdr, inout metadata m, inout standard_metadata_t s) { state start { b.extract(hdr.o); b.extract(hdr /* ERROR argument "header two_t has a varbit field, whose size must be the second argument" */.t); b.extract(hdr /* ERROR argument "extract with a size needs a header with one varbit field, two_t has 2" */.t, 8); transition accept; } }
 control v(inout headers hdr, inout metadata m) { apply { } }
 control i(inout headers hdr, inout metadata m, inout standard_metadata_t s) { apply { } }
-control d(packet_out b, in headers hdr) { apply { b /* ERROR argument "emit wants headers, not a value of type struct headers" */.emit(hdr); } }
+control d(packet_out b, in headers hdr) { apply { b /* ERROR argument "emit needs headers, not a value of type struct headers" */.emit(hdr); } }
 V1Switch(p(), v(), i(), i(), v(), d()) main;
 ---
 // Name: headers of whole bytes
 #include <v1model.p4>
-header /* ERROR target "header odd_t has 3 bits, the target wants a multiple of 8" */ odd_t { bit<3> a; }
+header /* ERROR target "header odd_t has 3 bits, the target needs a multiple of 8" */ odd_t { bit<3> a; }
 struct headers { odd_t o; }
 struct metadata { }
 parser p(packet_in b, out headers hdr, inout metadata m, inout standard_metadata_t s) { state start { b.extract(hdr.o); transition accept; } }

@@ -27,7 +27,7 @@ SWITCH
 #include "tna.p4inc"
 struct odd_t { bit<3> a; bit<6> b; }
 INGRESS { apply { } }
-INGRESS_DEPARSER { Mirror() m; apply { m /* ERROR target "the header of Mirror.emit has 9 bits, which are no whole bytes" */.emit<odd_t>(1, { 1, 2 }); packet.emit(hdr); } }
+INGRESS_DEPARSER { Mirror() m; apply { m /* ERROR target "the header of Mirror.emit has 9 bits, which is not a multiple of 8" */.emit<odd_t>(1, { 1, 2 }); packet.emit(hdr); } }
 EGRESS { apply { } }
 EGRESS_DEPARSER { apply { packet.emit(hdr); } }
 SWITCH
@@ -58,7 +58,7 @@ SWITCH
 ---
 // Name: a hash that our switch does not have
 #include "tna.p4inc"
-INGRESS { Hash<bit<8>>(HashAlgorithm_t.CRC64) h; apply { hdr.h.a = h /* ERROR target "our switch does not compute CRC64 hashes: use CRC32, CRC16, CRC8 or IDENTITY" */.get({ hdr.h.b }); } }
+INGRESS { Hash<bit<8>>(HashAlgorithm_t.CRC64) h; apply { hdr.h.a = h /* ERROR target "softswitch does not compute CRC64 hashes: use CRC32, CRC16, CRC8 or IDENTITY" */.get({ hdr.h.b }); } }
 INGRESS_DEPARSER { apply { packet.emit(hdr); } }
 EGRESS { apply { } }
 EGRESS_DEPARSER { apply { packet.emit(hdr); } }
@@ -66,7 +66,7 @@ SWITCH
 ---
 // Name: a checksum of no whole bytes
 #include "tna.p4inc"
-INGRESS { Checksum() c; apply { c /* ERROR unsupported "a checksum of 17 bits, which are no whole bytes, is not supported" */.add({ meta.z, hdr.h.c }); hdr.h.c = c.get(); } }
+INGRESS { Checksum() c; apply { c /* ERROR unsupported "a checksum of 17 bits, which is not a multiple of 8, is not supported" */.add({ meta.z, hdr.h.c }); hdr.h.c = c.get(); } }
 INGRESS_DEPARSER { apply { packet.emit(hdr); } }
 EGRESS { apply { } }
 EGRESS_DEPARSER { apply { packet.emit(hdr); } }

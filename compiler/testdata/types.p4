@@ -31,8 +31,8 @@ typedef tuple<void /* ERROR type-use "a tuple cannot have a part of type void" *
 typedef list<void /* ERROR type-use "a list cannot have elements of type void" */> Y;
 typedef h_t /* ERROR type-arguments "header h_t takes no type arguments" */<bit<8>> Z;
 struct G<A> { A a; }
-typedef G /* ERROR type-arguments "struct G wants 1 type arguments" */ A1;
-typedef G /* ERROR type-arguments "struct G wants 1 type arguments, not 2" */<bit<8>, bit<8>> A2;
+typedef G /* ERROR type-arguments "struct G needs 1 type arguments" */ A1;
+typedef G /* ERROR type-arguments "struct G needs 1 type arguments, not 2" */<bit<8>, bit<8>> A2;
 typedef G /* ERROR type-use "a type argument of G cannot be _" */<_> A3;
 typedef bit<8>[4] A4;
 ---
@@ -114,7 +114,7 @@ const bit<4> e = x[true /* ERROR type-mismatch "the end of a slice must be a num
 const bool f = true /* ERROR operand "true (bool) has no bits to slice" */[0:0];
 const bit<4> g = x[4+:4];
 const bit<4> h = x /* ERROR out-of-range "the slice [5+:4] of x is out of range" */[5+:4];
-const bit<8> i = x /* ERROR operand "x (bit<8>) is no array or tuple and has no index" */[0];
+const bit<8> i = x /* ERROR operand "x (bit<8>) is not an array or tuple and has no index" */[0];
 const tuple<bit<8>, bit<4>> t = { 1, 2 };
 const bit<4> j = t[1];
 const bit<4> k = t[2 /* ERROR out-of-range "the index 2 is out of range: there are 2 elements" */];
@@ -156,7 +156,7 @@ void g(inout bit<8> v) {
     e1(v, v, v, 1);
     e1(1, 2 /* ERROR not-variable "2 cannot be assigned to: it is a constant" */, v, 1);
     e1(v, v, v, v);
-    e1 /* ERROR argument "e1 wants an argument for parameter c" */(v, v);
+    e1 /* ERROR argument "e1 needs an argument for parameter c" */(v, v);
     e1(a = v, b = v, c = v, d = 1);
     e1(a = v, b = v, c = v, e /* ERROR argument "e1 has no parameter e" */ = 1);
     e1(a = v, a /* ERROR argument "parameter a has two arguments" */ = v, b = v, c = v);
@@ -164,14 +164,14 @@ void g(inout bit<8> v) {
     e1(v, _, v, 1);
     e1(_ /* ERROR argument "parameter a has direction in, and only one with direction out can be _" */, v, v, 1);
     v = e2(v);
-    v = e2 /* ERROR type-arguments "e2 wants 1 type arguments, not 2" */<bit<8>, bit<8>>(v);
+    v = e2 /* ERROR type-arguments "e2 needs 1 type arguments, not 2" */<bit<8>, bit<8>>(v);
     v = e2(1 /* ERROR inference "1 has no width, and nothing else gives type T of parameter a one; write it with a width, as in 32w1" */);
     v = e3();
     v = e3<bit<8>>();
     v = e2 /* ERROR no-value "method e2 must be called" */;
     e4(v);
     e4(v, v);
-    e4 /* ERROR argument "e4 wants an argument for parameter a" */();
+    e4 /* ERROR argument "e4 needs an argument for parameter a" */();
     v = f(v, v) + f(v) + f /* ERROR argument "no f takes these 0 arguments" */();
     v /* ERROR call "v (bit<8>) cannot be called" */();
     v.x /* ERROR no-member "v (bit<8>) has no member x" */();
@@ -183,7 +183,7 @@ void g(inout bit<8> v) {
 ---
 // Name: functions
 bit<8> a /* ERROR return-value "function a can end without returning a value" */(in bit<8> x) { if (x == 1) { return 1; } }
-bit<8> b(in bit<8> x) { return /* ERROR return-value "return wants a value of type bit<8>" */; }
+bit<8> b(in bit<8> x) { return /* ERROR return-value "return needs a value of type bit<8>" */; }
 void c() { return 1 /* ERROR return-value "nothing is returned here, but return has a value" */; }
 bit<8> d(in bit<8> x) { return true /* ERROR type-mismatch "the result has type bit<8>, but true has type bool" */; }
 bit<8> e(in bit<8> x) { if (x == 1) { return 1; } else { return 2; } }
@@ -198,7 +198,7 @@ h_t /* ERROR undeclared "type h_t is not declared" */ m() { }
 void n(inout /* ERROR direction "parameter x of type int cannot have a direction" */ int x) { }
 void o(in bit<8> x) { switch (x) { 1: { } 1 /* ERROR duplicate "value 1 has two cases" */: { } default: { } 2 /* ERROR switch "a case follows the default case, which must come last" */: { } } }
 void p(in bit<8> x) { switch (true) { true: { } } switch ("a" /* ERROR switch "switch cannot use "a" (string)" */) { } switch (5 /* ERROR switch "5 has no width to switch on; give it one" */) { } }
-void q(in bit<8> x) { for (bit<8> i = 0; i /* ERROR type-mismatch "the condition has type bool, but i has type bit<8>" */; i = i + 1) { } for (bit<8> i in 1 .. 4) { i /* ERROR not-variable "i cannot be assigned to: it is the variable of a for loop" */ = 2; } for (bool /* ERROR type-mismatch "a loop over a range wants a variable of type bit<W> or int<W>, not bool" */ b in 1 /* ERROR type-mismatch "the start of the range has type bool, but 1 has type int" */ .. 2 /* ERROR type-mismatch "the end of the range has type bool, but 2 has type int" */) { } for (bit<8> i in x /* ERROR type-mismatch "a loop cannot go over x (bit<8>)" */) { } }
+void q(in bit<8> x) { for (bit<8> i = 0; i /* ERROR type-mismatch "the condition has type bool, but i has type bit<8>" */; i = i + 1) { } for (bit<8> i in 1 .. 4) { i /* ERROR not-variable "i cannot be assigned to: it is the variable of a for loop" */ = 2; } for (bool /* ERROR type-mismatch "a loop over a range needs a variable of type bit<W> or int<W>, not bool" */ b in 1 /* ERROR type-mismatch "the start of the range has type bool, but 1 has type int" */ .. 2 /* ERROR type-mismatch "the end of the range has type bool, but 2 has type int" */) { } for (bit<8> i in x /* ERROR type-mismatch "a loop cannot go over x (bit<8>)" */) { } }
 ---
 // Name: generics
 extern void f<T>(in T a, in T b);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tna says what of a program for the Tofino Native Architecture a
-// Tofino 1 cannot do, though the language allows it: at the place where it is
-// asked for, and with what to do instead. It sees programs that the type
-// checker has passed; whether one fits into the stages only p4c's Tofino
-// backend can say.
+// Package tna reports constructs that the language allows and a Tofino 1 cannot
+// execute, in programs for the Tofino Native Architecture. Each error has a
+// position and says what to do instead. The programs must have passed the type
+// checker. Only p4c's Tofino backend can decide whether a program fits into the
+// stages.
 package tna
 
 import (
@@ -19,15 +19,15 @@ import (
 
 // Codes of the errors.
 const (
-	CodeAccess     diag.Code = "tna-access"     // a register is asked twice
+	CodeAccess     diag.Code = "tna-access"     // a register is accessed twice
 	CodeActions    diag.Code = "tna-actions"    // too many RegisterActions
 	CodeComparison diag.Code = "tna-comparison" // < of two variables, or of too many bits, outside of a RegisterAction
 	CodeArithmetic diag.Code = "tna-arithmetic" // *, /, %, or << by a variable
-	CodeALU        diag.Code = "tna-alu"        // more than a stateful ALU compares, takes in or does
-	CodeCell       diag.Code = "tna-cell"       // a cell that is wider than 32 bits or a pair of that
+	CodeALU        diag.Code = "tna-alu"        // too many comparisons or operands for a stateful ALU, or an unsupported operation
+	CodeCell       diag.Code = "tna-cell"       // a cell that is neither of up to 32 bits nor a pair of such numbers
 )
 
-// maxRange is how many bits of a number a gateway compares with a range.
+// maxRange is the number of bits that a gateway compares with a range.
 const maxRange = 12
 
 // Limits of a stateful ALU.
@@ -38,7 +38,7 @@ const (
 	maxBits        = 32
 )
 
-// Check reports what the hardware cannot do.
+// Check reports what the hardware cannot execute.
 func Check(tree *syntax.Program, info *types.Info, rep *source.Reporter) {
 	c := &checker{info: info, rep: rep}
 	for _, d := range tree.Decls {
@@ -93,7 +93,7 @@ func (c *checker) control(d *syntax.ControlDecl) {
 	for _, r := range registers {
 		if list := actions[r]; len(list) > maxActions {
 			c.rep.Errorf(list[maxActions].Pos(), CodeActions,
-				"register %s has %d RegisterActions, a stateful ALU has room for %d: make one of two that differ in a value, and give it that",
+				"register %s has %d RegisterActions, a stateful ALU has room for %d: combine two that differ in a value, and pass that value",
 				r.ObjName(), len(list), maxActions)
 		}
 	}
@@ -104,7 +104,7 @@ func (c *checker) control(d *syntax.ControlDecl) {
 		if len(list) > 1 && (at.path == "" || list[0].pos == list[len(list)-1].pos) {
 			first := c.rep.Set.Position(list[0].pos)
 			c.rep.Errorf(list[1].pos, CodeAccess,
-				"register %s is accessed twice on one path through the program, first in line %d: a register is accessed once per packet; keep a copy of it, or have one RegisterAction do both",
+				"register %s is accessed twice on one path through the program, first in line %d: a register is accessed once per packet; keep a copy of it, or do both in one RegisterAction",
 				list[0].register, first.Line)
 		}
 	}
@@ -117,7 +117,7 @@ func externName(o *types.Instance) string {
 	return ""
 }
 
-// register is what a RegisterAction is about.
+// register returns the register of a RegisterAction.
 func (c *checker) register(d *syntax.InstanceDecl) *types.Instance {
 	if d.Call == nil || len(d.Call.Args) == 0 {
 		return nil
@@ -144,12 +144,12 @@ func (c *checker) cell(d *syntax.InstanceDecl, o *types.Instance) {
 		}
 	}
 	if len(widths) > 2 {
-		c.rep.Errorf(d.Pos(), CodeCell, "a cell of register %s has %d fields, it can be a number or a pair: put the others into another register", o.ObjName(), len(widths))
+		c.rep.Errorf(d.Pos(), CodeCell, "a cell of register %s has %d fields, and must be a number or a pair: move the other fields to another register", o.ObjName(), len(widths))
 		return
 	}
 	for _, w := range widths {
 		if w > maxBits {
-			c.rep.Errorf(d.Pos(), CodeCell, "register %s has numbers of %d bits, a stateful ALU has %d: keep the upper bits apart", o.ObjName(), w, maxBits)
+			c.rep.Errorf(d.Pos(), CodeCell, "register %s has numbers of %d bits, a stateful ALU supports %d: keep the upper bits in another register", o.ObjName(), w, maxBits)
 			return
 		}
 	}
@@ -162,9 +162,9 @@ func width(t types.Type) int {
 	return 1
 }
 
-// alu checks what a RegisterAction computes; operands are the fields that its
-// register's have taken in so far: they come to the stateful ALU by the same
-// bus, whichever of them runs.
+// alu checks the computation of a RegisterAction. Operands are the fields that the
+// register's other RegisterActions use. All of them are on the same bus to the
+// stateful ALU, whichever RegisterAction is executed.
 func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[string]source.Pos) {
 	comparisons := make(map[string]source.Pos)
 	before := len(operands)
@@ -206,12 +206,12 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 		syntax.WalkStmt(f.Body, see)
 	}
 	if len(comparisons) > maxComparisons {
-		c.rep.Errorf(last(comparisons), CodeALU, "%s compares %d times, a stateful ALU compares %d times: compare before or after, and hand the result in or out",
+		c.rep.Errorf(last(comparisons), CodeALU, "%s compares %d times, a stateful ALU compares %d times: compare before or after, and pass the result in or out",
 			d.Name.Name, len(comparisons), maxComparisons)
 	}
 	if len(operands) > maxOperands && before <= maxOperands {
 		c.rep.Errorf(last(operands), CodeALU,
-			"with %s, the RegisterActions of %s take in %d fields, a stateful ALU takes %d whichever of them runs: combine some before, or have them share a field",
+			"with %s, the RegisterActions of %s use %d fields, a stateful ALU has inputs for %d, whichever is executed: combine some before, or let them share a field",
 			d.Name.Name, r.ObjName(), len(operands), maxOperands)
 	}
 }
@@ -253,8 +253,8 @@ func (c *checker) statements(d *syntax.InstanceDecl, s syntax.Stmt, own map[stri
 	return true
 }
 
-// callInALU checks a call in an expression of a RegisterAction, and returns
-// what it takes in.
+// callInALU checks a call in an expression of a RegisterAction, and returns the
+// arguments.
 func (c *checker) callInALU(d *syntax.InstanceDecl, x *syntax.CallExpr) []*syntax.Argument {
 	call := c.info.Call(x)
 	switch {
@@ -265,7 +265,7 @@ func (c *checker) callInALU(d *syntax.InstanceDecl, x *syntax.CallExpr) []*synta
 	case call.Kind == types.CallBuiltin:
 		return nil // isValid
 	}
-	c.rep.Errorf(x.Pos(), CodeALU, "%s calls %s, which a stateful ALU cannot do: call it before, and hand the result in", d.Name.Name, syntax.Text(x.Fun))
+	c.rep.Errorf(x.Pos(), CodeALU, "%s calls %s, which a stateful ALU cannot execute: call it before, and pass the result in", d.Name.Name, syntax.Text(x.Fun))
 	return nil
 }
 
@@ -277,7 +277,7 @@ func last(at map[string]source.Pos) source.Pos {
 	return p
 }
 
-// root is the name that a field belongs to, nil if x is no field.
+// root returns the name that a field belongs to, or nil if x is not a field.
 func root(x syntax.Expr) *syntax.NameExpr {
 	switch x := x.(type) {
 	case *syntax.NameExpr:
@@ -358,10 +358,10 @@ func (c *checker) indices(d *syntax.TableDecl) {
 	}
 }
 
-// bitsOfRange returns how many bits of a variable it takes to compare it with
-// a constant, as one range: those from the last one that is set in the first
-// number beyond the range. A power of two takes none, as the bits from there
-// on are zero or not.
+// bitsOfRange returns the number of bits of a variable that a gateway needs to
+// compare it with a constant, as one range: those from the lowest bit that is set
+// in the first number beyond the range. A power of two needs none, since it is
+// enough to test whether the bits from there on are zero.
 func (c *checker) bitsOfRange(b *syntax.BinaryExpr) int {
 	x, limit := b.X, c.info.ValueOf(b.Y)
 	up := b.Op == syntax.LessEqual || b.Op == syntax.Greater // to the number itself
@@ -412,7 +412,7 @@ func (a accesses) then(b accesses) accesses {
 	return sum
 }
 
-// or keeps of each register the path with more accesses.
+// or keeps for each register the path with more accesses.
 func (a accesses) or(b accesses) accesses {
 	most := make(accesses, len(a)+len(b))
 	for k, v := range a {

@@ -32,9 +32,9 @@ func (c *Checker) annotations(list []*syntax.Annotation) {
 		case "name", "deprecated", "noWarn":
 			s, ok := syntax.AnnotString(a)
 			if !ok {
-				c.errorf(a.Pos(), CodeAnnotation, "annotation @%s wants one string", a.Name)
+				c.errorf(a.Pos(), CodeAnnotation, "annotation @%s needs one string", a.Name)
 			} else if a.Name == "name" && s == "" {
-				c.errorf(a.Pos(), CodeAnnotation, "annotation @name wants a name that is not empty")
+				c.errorf(a.Pos(), CodeAnnotation, "annotation @name needs a name that is not empty")
 			}
 		case "hidden", "tableonly", "defaultonly", "optional", "pure", "noSideEffects":
 			if len(a.Tokens) > 0 {
@@ -43,19 +43,19 @@ func (c *Checker) annotations(list []*syntax.Annotation) {
 		case "field_list":
 			c.structured(a)
 			if len(a.Exprs) == 0 {
-				c.errorf(a.Pos(), CodeAnnotation, "annotation @field_list wants numbers")
+				c.errorf(a.Pos(), CodeAnnotation, "annotation @field_list needs numbers")
 			}
 		case "pkginfo", "platform_property":
 			c.structured(a)
 			if len(a.Fields) == 0 {
-				c.errorf(a.Pos(), CodeAnnotation, "annotation @%s wants values with names", a.Name)
+				c.errorf(a.Pos(), CodeAnnotation, "annotation @%s needs values with names", a.Name)
 			}
 		case "match":
 			c.matchAnnotation(a)
 		case "priority":
 			c.structured(a)
 			if len(a.Exprs) != 1 {
-				c.errorf(a.Pos(), CodeAnnotation, "annotation @priority wants one number")
+				c.errorf(a.Pos(), CodeAnnotation, "annotation @priority needs one number")
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (c *Checker) matchAnnotation(a *syntax.Annotation) {
 			return
 		}
 	}
-	c.errorf(a.Pos(), CodeAnnotation, "annotation @match wants a match kind")
+	c.errorf(a.Pos(), CodeAnnotation, "annotation @match needs a match kind")
 }
 
 // structured checks the values in @name[…].
@@ -88,7 +88,7 @@ func (c *Checker) structured(a *syntax.Annotation) {
 		switch x.val.(type) {
 		case IntValue, BoolValue, StringValue:
 		default:
-			c.errorf(e.Pos(), CodeAnnotation, "annotation @%s wants numbers, strings and booleans known at compile time, not %s", a.Name, syntax.Text(e))
+			c.errorf(e.Pos(), CodeAnnotation, "annotation @%s needs numbers, strings and booleans known at compile time, not %s", a.Name, syntax.Text(e))
 		}
 	}
 	for _, e := range a.Exprs {

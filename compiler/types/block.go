@@ -180,7 +180,7 @@ func (c *Checker) abstractMethods(d *syntax.InstanceDecl, o *Instance) {
 	t, ok := o.Type.(*Extern)
 	if !ok {
 		if o.Type != Invalid {
-			c.errorf(d.Pos(), CodeAbstract, "%s is no extern and has no methods to implement", typeText(o.Type))
+			c.errorf(d.Pos(), CodeAbstract, "%s is not an extern and has no methods to implement", typeText(o.Type))
 		}
 		return
 	}

@@ -258,7 +258,7 @@ func (c *Checker) orderArgs(args []*syntax.Argument, params []*Param, name strin
 	}
 	for i, p := range params {
 		if list[i] == nil && p.Default == nil && !p.Optional {
-			c.errorf(pos, CodeArgument, "%s wants an argument for parameter %s", name, p.Name)
+			c.errorf(pos, CodeArgument, "%s needs an argument for parameter %s", name, p.Name)
 			return nil, false
 		}
 	}

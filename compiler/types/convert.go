@@ -52,7 +52,7 @@ func (c *Checker) fits(from, to Type) bool {
 	return c.convertible(&operand{mode: constant, typ: from, expr: &syntax.ListExpr{}}, to)
 }
 
-// isLiteralValue reports whether e is a list literal, perhaps behind ?:.
+// isLiteralValue reports whether e is a list literal, perhaps after ?:.
 func isLiteralValue(e syntax.Expr) bool {
 	switch e.(type) {
 	case *syntax.ListExpr, *syntax.CondExpr:

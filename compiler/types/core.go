@@ -43,7 +43,7 @@ func (c *Checker) coreCall(e *syntax.CallExpr, call *Call, s Subst) bool {
 			return true
 		}
 		if !ok || h.Kind != Header {
-			return bad(call.Args[0], "extract wants a header, not a value of type %s", typeText(t))
+			return bad(call.Args[0], "extract needs a header, not a value of type %s", typeText(t))
 		}
 		n := 0
 		for _, f := range h.Fields {
@@ -55,15 +55,15 @@ func (c *Checker) coreCall(e *syntax.CallExpr, call *Call, s Subst) bool {
 		case len(call.Params) == 1 && n > 0:
 			return bad(call.Args[0], "header %s has a varbit field, whose size must be the second argument", h.Name)
 		case len(call.Params) == 2 && n != 1:
-			return bad(call.Args[0], "extract with a size wants a header with one varbit field, %s has %d", h.Name, n)
+			return bad(call.Args[0], "extract with a size needs a header with one varbit field, %s has %d", h.Name, n)
 		}
 	case "packet_in.lookahead":
 		if !fixedSize(t) {
-			return bad(e, "lookahead wants a type of fixed size, not %s", typeText(t))
+			return bad(e, "lookahead needs a type of fixed size, not %s", typeText(t))
 		}
 	case "packet_out.emit":
 		if !emittable(t) {
-			return bad(e, "emit wants headers, not a value of type %s", typeText(t))
+			return bad(e, "emit needs headers, not a value of type %s", typeText(t))
 		}
 	}
 	return true

@@ -30,7 +30,7 @@ func (c *Checker) hasValue(x *operand) {
 			c.errorf(x.pos(), CodeNoValue, "%s must be called", t)
 			x.invalidate()
 		case *Action, *Table, *Basic:
-			c.errorf(x.pos(), CodeNoValue, "%s is no value", typeText(t))
+			c.errorf(x.pos(), CodeNoValue, "%s is not a value", typeText(t))
 			x.invalidate()
 		}
 	}
@@ -177,7 +177,7 @@ func (c *Checker) resolve(e *syntax.NameExpr) Object {
 // undeclared reports a name that stands for nothing.
 func (c *Checker) undeclared(e *syntax.NameExpr, s *scope) {
 	if e.Name == "_" {
-		c.errorf(e.Pos(), CodeUndeclared, "_ is no value")
+		c.errorf(e.Pos(), CodeUndeclared, "_ is not a value")
 		return
 	}
 	c.errorf(e.Pos(), CodeUndeclared, "%s is not declared%s", e.Name, diag.DidYouMean(e.Name, namesIn(s)))
@@ -236,7 +236,7 @@ func (c *Checker) list(x *operand, e *syntax.ListExpr, want Type) {
 			elems, dots = elems[:n-1], true
 		}
 	}
-	var wants []Type
+	var needs []Type
 	switch t := want.(type) {
 	case *Struct:
 		if t.Kind == HeaderUnion {
@@ -244,10 +244,10 @@ func (c *Checker) list(x *operand, e *syntax.ListExpr, want Type) {
 			return
 		}
 		for _, f := range t.Fields {
-			wants = append(wants, f.Type)
+			needs = append(needs, f.Type)
 		}
 	case *Tuple:
-		wants = t.Elems
+		needs = t.Elems
 	case *Array:
 		if len(elems) > t.Size || len(elems) < t.Size && !dots {
 			c.errorf(e.Pos(), CodeMismatch, "%d values for %v", len(elems), typeText(t))
@@ -263,11 +263,11 @@ func (c *Checker) list(x *operand, e *syntax.ListExpr, want Type) {
 		c.tuple(x, e)
 		return
 	}
-	if len(elems) > len(wants) || len(elems) < len(wants) && !dots {
-		c.errorf(e.Pos(), CodeMismatch, "%d values for the %d of %v", len(elems), len(wants), typeText(want))
+	if len(elems) > len(needs) || len(elems) < len(needs) && !dots {
+		c.errorf(e.Pos(), CodeMismatch, "%d values for the %d of %v", len(elems), len(needs), typeText(want))
 		return
 	}
-	c.elements(x, elems, func(i int) Type { return wants[i] }, want)
+	c.elements(x, elems, func(i int) Type { return needs[i] }, want)
 	c.fill(x, dots, want)
 }
 

@@ -8,7 +8,7 @@ import "github.com/pauseless/pauseless/compiler/syntax"
 // which those that are written are set and the others are nil.
 func (c *Checker) infer(e *syntax.CallExpr, params []*TypeParam, args []syntax.TypeExpr, name string) (Subst, bool) {
 	if len(args) > 0 && len(args) != len(params) {
-		c.errorf(e.Pos(), CodeTypeArgs, "%s wants %d type arguments, not %d", name, len(params), len(args))
+		c.errorf(e.Pos(), CodeTypeArgs, "%s needs %d type arguments, not %d", name, len(params), len(args))
 		return nil, false
 	}
 	s := make(Subst, len(params))

@@ -165,7 +165,7 @@ func (c *Checker) keyPart(e syntax.Expr, key Type, match string, entry bool) {
 	if d, ok := e.(*syntax.DefaultExpr); ok {
 		c.record(d, Dontcare, nil)
 		if match == "exact" {
-			c.errorf(e.Pos(), CodeEntry, "an exact key wants a value, not %s", syntax.Text(e))
+			c.errorf(e.Pos(), CodeEntry, "an exact key needs a value, not %s", syntax.Text(e))
 		}
 		return
 	}

@@ -255,7 +255,7 @@ func (c *Checker) index(x *operand, e *syntax.IndexExpr) {
 		}
 		elem = t.Elem
 	default:
-		c.errorf(e.Pos(), CodeOperand, "%s is no array or tuple and has no index", x.describe())
+		c.errorf(e.Pos(), CodeOperand, "%s is not an array or tuple and has no index", x.describe())
 		x.invalidate()
 		return
 	}

@@ -42,7 +42,7 @@ func (c *Checker) stmt(s syntax.Stmt) bool {
 		var x operand
 		c.rawExpr(&x, s.Call, nil)
 		if call := c.info.calls[s.Call.ID()]; call != nil && call.Kind == CallConstructor {
-			c.errorf(s.Pos(), CodePlacement, "%s constructs an instance, which is no statement", syntax.Text(s.Call))
+			c.errorf(s.Pos(), CodePlacement, "%s constructs an instance, which is not a statement", syntax.Text(s.Call))
 		}
 	case *syntax.BlockStmt:
 		c.annotations(s.Annotations)
@@ -165,7 +165,7 @@ func (c *Checker) returnStmt(s *syntax.ReturnStmt) {
 	}
 	if s.X == nil {
 		if want != Void && want != Invalid {
-			c.errorf(s.Pos(), CodeFlow, "return wants a value of type %s", typeText(want))
+			c.errorf(s.Pos(), CodeFlow, "return needs a value of type %s", typeText(want))
 		}
 		return
 	}
@@ -318,7 +318,7 @@ func (c *Checker) forIn(s *syntax.ForInStmt) {
 		c.exprOf(&x, r.X, t, "the start of the range")
 		c.exprOf(&y, r.Y, t, "the end of the range")
 		if tb := base(t); t != Invalid && !isBits(tb) {
-			c.errorf(s.Var.Pos(), CodeMismatch, "a loop over a range wants a variable of type bit<W> or int<W>, not %s", typeText(t))
+			c.errorf(s.Var.Pos(), CodeMismatch, "a loop over a range needs a variable of type bit<W> or int<W>, not %s", typeText(t))
 			t = Invalid
 		}
 		c.record(r, &Set{t}, nil)

@@ -36,7 +36,7 @@ func (c *Checker) tableDecl(d *syntax.TableDecl) {
 	}
 	if def := props["default_action"]; def != nil {
 		if a := props["actions"]; a != nil && a.Pos() > def.Pos() {
-			c.errorf(d.Name.Pos(), CodeTable, "the default_action of table %s must come behind its actions", d.Name.Name)
+			c.errorf(d.Name.Pos(), CodeTable, "the default_action of table %s must come after its actions", d.Name.Name)
 		}
 		c.defaultAction(t, def)
 	} else if _, ok := c.top.names["NoAction"].(*ActionObj); !ok {
@@ -53,7 +53,7 @@ func (c *Checker) tableDecl(d *syntax.TableDecl) {
 			} else if k == nil || len(keys) == 0 {
 				c.errorf(d.Name.Pos(), CodeEntry, "table %s has no key and cannot have entries", t.Name)
 			} else if k.Pos() > p.Pos() {
-				c.errorf(p.Pos(), CodeTable, "the entries of table %s must come behind its key", t.Name)
+				c.errorf(p.Pos(), CodeTable, "the entries of table %s must come after its key", t.Name)
 			} else {
 				c.entries(t, p, k, keys, match)
 			}

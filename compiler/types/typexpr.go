@@ -205,13 +205,13 @@ func (c *Checker) specialize(at syntax.Node, t Type, args []syntax.TypeExpr, ope
 	}
 	if len(args) == 0 {
 		if !open {
-			c.errorf(at.Pos(), CodeTypeArgs, "%s wants %d type arguments", typeText(t), len(g.TypeParams))
+			c.errorf(at.Pos(), CodeTypeArgs, "%s needs %d type arguments", typeText(t), len(g.TypeParams))
 			return Invalid
 		}
 		return t
 	}
 	if len(args) != len(g.TypeParams) {
-		c.errorf(at.Pos(), CodeTypeArgs, "%s wants %d type arguments, not %d", typeText(t), len(g.TypeParams), len(args))
+		c.errorf(at.Pos(), CodeTypeArgs, "%s needs %d type arguments, not %d", typeText(t), len(g.TypeParams), len(args))
 		return Invalid
 	}
 	list := make([]Type, len(args))
