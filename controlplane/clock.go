@@ -9,12 +9,12 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2"
 )
 
-// A switch's clock counts as set if it and ours went apart by more than
-// clockJump between two readings that took less than that.
+// A switch's clock counts as set if the difference between it and our clock has
+// changed by more than clockJump between two readings that took less than that.
 const clockJump = 2 * time.Second
 
-// watchClock says when someone sets the clock of a BMv2, which times packets
-// and paces queues by the wall clock of its machine. Others count time by a
+// watchClock raises an event when the clock of a BMv2 is set. BMv2 timestamps
+// packets and paces queues by the wall clock of its machine; other switches use a
 // monotonic clock.
 func (s *Session) watchClock(ctx context.Context) {
 	if s.options.Probe <= 0 || s.target.Thrift == "" {
@@ -22,7 +22,7 @@ func (s *Session) watchClock(ctx context.Context) {
 	}
 	c, err := bmv2.Dial(s.target.Thrift, bmv2.Timeout)
 	if err != nil {
-		return // whoever needs the server will say so
+		return // callers that need the server report the error
 	}
 	defer c.Close()
 	tick := time.NewTicker(s.options.Probe)
@@ -30,11 +30,11 @@ func (s *Session) watchClock(ctx context.Context) {
 	s.compareClocks(ctx, tick.C, time.Now, c.Elapsed)
 }
 
-// compareClocks reads two clocks at each tick: ours, and what has elapsed on
-// the switch's in µs. A jump counts when a second reading confirms it: a
-// switch that was started again is another one, and its stream will break.
+// compareClocks reads two clocks at each tick: ours, and the time elapsed on the
+// switch's in µs. A jump counts only if a second reading confirms it: a restarted
+// switch also shows a jump, and its stream breaks.
 func (s *Session) compareClocks(ctx context.Context, tick <-chan time.Time, ours func() time.Time, elapsed func(context.Context) (int64, error)) {
-	var ahead time.Duration // how far the switch's clock was ahead of ours
+	var ahead time.Duration // by which the switch's clock was ahead of ours
 	begun, known, doubted := ours(), false, false
 	for {
 		before := ours()
@@ -47,7 +47,7 @@ func (s *Session) compareClocks(ctx context.Context, tick <-chan time.Time, ours
 			case !known:
 				ahead, known = now, true
 			case by.Abs() <= clockJump:
-				ahead, doubted = now, false // clocks that are not the same drift
+				ahead, doubted = now, false // different clocks drift
 			case !doubted:
 				doubted = true
 			default:
@@ -65,7 +65,7 @@ func (s *Session) compareClocks(ctx context.Context, tick <-chan time.Time, ours
 
 func (s *Session) clockSet(by time.Duration) {
 	if by > 0 {
-		s.event(ClockSet, nil, "its clock was set forward by %v: BMv2 takes that for time that has passed; what is measured across it is wrong", by)
+		s.event(ClockSet, nil, "its clock was set forward by %v: BMv2 counts that as elapsed time; measurements that include this moment are wrong", by)
 		return
 	}
 	s.event(ClockSet, nil, "its clock was set back by %v: BMv2 sends no packets until it has caught up; restart the switch", -by)

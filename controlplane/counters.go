@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// ReadTableCounter returns how many packets the entries of a table that have
-// an action were hit by, from the table's direct counter.
+// ReadTableCounter returns the number of packets that hit entries with the given
+// action, from the table's direct counter.
 func (s *Session) ReadTableCounter(ctx context.Context, table, action string) (packets uint64, err error) {
 	sch, err := s.LoadSchema(ctx)
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Session) ReadTableCounter(ctx context.Context, table, action string) (p
 		return 0, fmt.Errorf("%s: %w", s.target.Name, err)
 	}
 	if !t.DirectCounter {
-		return 0, fmt.Errorf("%s: table %s does not count", s.target.Name, t.Name)
+		return 0, fmt.Errorf("%s: table %s has no direct counter", s.target.Name, t.Name)
 	}
 	a := slices.IndexFunc(t.Actions, func(a *schema.Action) bool { return a.Name == action || a.Full == action })
 	if a < 0 {

@@ -16,22 +16,22 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Desired is what a switch shall be: the program it runs and all that the
-// controller has put there. Entities not listed are removed, with the
+// Desired is the desired state of a switch: the program that it runs and all
+// entities of the controller. Entities that are not listed are removed, with the
 // exceptions that diff.Compute names.
 type Desired struct {
 	Pipeline Pipeline
 	Entities []*p4v1.Entity
 }
 
-// Change is what has to be done, or was done, to make a switch as desired.
+// Change has the writes that bring a switch to its desired state.
 type Change struct {
-	Push   bool // the pipeline, which empties the switch
+	Push   bool // the pipeline is pushed, which empties the tables
 	Plan   *diff.Plan
 	Schema *schema.Schema
 }
 
-// Empty reports whether nothing has to be done.
+// Empty reports whether there is nothing to write.
 func (c *Change) Empty() bool { return !c.Push && c.Plan.Len() == 0 }
 
 // String counts the changes: "pipeline pushed, 12 added, 1 changed".
@@ -59,8 +59,8 @@ func (c *Change) String() string {
 	return text
 }
 
-// Plan finds what Apply would do, without doing it. It works in a read-only
-// session, too.
+// Plan returns the changes that Apply would make, without making them. It also
+// works in a read-only session.
 func (s *Session) Plan(ctx context.Context, d Desired) (*Change, error) {
 	sch, err := schema.New(d.Pipeline.P4Info)
 	if err != nil {
@@ -89,8 +89,8 @@ func (s *Session) Plan(ctx context.Context, d Desired) (*Change, error) {
 	return c, nil
 }
 
-// Apply makes the switch as desired with the least writes, and returns what
-// it did. Where it fails half-way, calling it again goes on from there.
+// Apply brings the switch to its desired state with the least number of writes,
+// and returns the changes. If it fails, it can be called again.
 func (s *Session) Apply(ctx context.Context, d Desired) (*Change, error) {
 	if err := s.writable(); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (s *Session) Apply(ctx context.Context, d Desired) (*Change, error) {
 		if err := s.SetPipeline(ctx, d.Pipeline); err != nil {
 			return c, err
 		}
-		// The program may come with entries and default actions of its own.
+		// The program may have entries and default actions itself.
 		have, err := s.readState(ctx, c.Schema, d.Entities)
 		if err != nil {
 			return c, err
@@ -123,8 +123,9 @@ func (s *Session) Apply(ctx context.Context, d Desired) (*Change, error) {
 	return c, nil
 }
 
-// writeAgainst writes updates whatever the switch holds: what is there
-// already is modified, what is gone is inserted, or need not be deleted.
+// writeAgainst writes updates to a switch whose state may differ from the one
+// they were computed for: entities that exist are modified, and those that do not
+// are inserted, or not deleted.
 func (s *Session) writeAgainst(ctx context.Context, updates []*p4v1.Update) error {
 	err := s.Write(ctx, updates)
 	var we *WriteError
@@ -152,8 +153,8 @@ func (s *Session) writeAgainst(ctx context.Context, updates []*p4v1.Update) erro
 	return s.Write(ctx, again)
 }
 
-// readState reads all that a controller can have put on a switch, and the
-// registers and meters that are wanted.
+// readState reads all entities that a controller can write, and the registers and
+// meters in want.
 func (s *Session) readState(ctx context.Context, sch *schema.Schema, want []*p4v1.Entity) ([]*p4v1.Entity, error) {
 	entry := func(t *p4v1.TableEntry) *p4v1.Entity {
 		return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: t}}
@@ -196,7 +197,7 @@ func (s *Session) readState(ctx context.Context, sch *schema.Schema, want []*p4v
 		case codes.OK:
 			have = append(have, got...)
 		case codes.Unimplemented, codes.NotFound:
-			// Nothing is known of these; writeAgainst copes.
+			// The state of these is unknown; writeAgainst handles that.
 		default:
 			return nil, err
 		}
@@ -205,8 +206,8 @@ func (s *Session) readState(ctx context.Context, sch *schema.Schema, want []*p4v
 	return append(have, registers...), err
 }
 
-// readWantedRegisters reads the arrays of which cells are wanted, and
-// returns those cells.
+// readWantedRegisters reads the register arrays with cells in want, and returns
+// those cells.
 func (s *Session) readWantedRegisters(ctx context.Context, sch *schema.Schema, want []*p4v1.Entity) ([]*p4v1.Entity, error) {
 	arrays := make(map[uint32]register.Array)
 	var have []*p4v1.Entity
@@ -229,7 +230,7 @@ func (s *Session) readWantedRegisters(ctx context.Context, sch *schema.Schema, w
 		}
 		i := r.GetIndex().GetIndex()
 		if r.Index == nil || i < 0 || i >= int64(len(a.Values)) {
-			return nil, fmt.Errorf("%s: register %s has %d cells; cell %d is wanted", s.target.Name, def.Name, len(a.Values), i)
+			return nil, fmt.Errorf("%s: register %s has %d cells, so there is no cell %d", s.target.Name, def.Name, len(a.Values), i)
 		}
 		have = append(have, &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
 			RegisterId: r.RegisterId, Index: r.Index,
@@ -239,7 +240,7 @@ func (s *Session) readWantedRegisters(ctx context.Context, sch *schema.Schema, w
 	return have, nil
 }
 
-// writeRegisters writes cells, runs of equal ones at once.
+// writeRegisters writes cells. Runs of equal cells are one call.
 func (s *Session) writeRegisters(ctx context.Context, sch *schema.Schema, cells []*p4v1.RegisterEntry) error {
 	store, err := s.Registers(ctx)
 	if err != nil {
@@ -249,7 +250,7 @@ func (s *Session) writeRegisters(ctx context.Context, sch *schema.Schema, cells 
 		r := cells[i]
 		v, ok := schema.ToUint(r.GetData().GetBitstring())
 		if !ok {
-			return fmt.Errorf("%s: register %s: a value of more than 64 bits is wanted", s.target.Name, sch.Name(r.RegisterId))
+			return fmt.Errorf("%s: register %s: the desired value has more than 64 bits", s.target.Name, sch.Name(r.RegisterId))
 		}
 		first := r.GetIndex().GetIndex()
 		last := first

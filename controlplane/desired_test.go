@@ -209,7 +209,7 @@ func TestWantingTheSameTwiceIsAnErrorOnlyIfItDiffers(t *testing.T) {
 			t.Error(err)
 		}
 		_, err := s.Apply(t.Context(), desired(t, 1, "multicast 1 -> 3"))
-		if err == nil || err.Error() != "l1: wanted twice, differently:\n  multicast 1 -> 1, 2, 3\n  multicast 1 -> 3" {
+		if err == nil || err.Error() != "l1: two different entities with the same key:\n  multicast 1 -> 1, 2, 3\n  multicast 1 -> 3" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -338,7 +338,7 @@ func TestAKeeperUndoesForeignWritesAndSaysSo(t *testing.T) {
 		srv.Put(desired(t, 60).Entities[65])
 		srv.Put(desired(t, 0, "multicast 1 -> 9").Entities[10])
 		eventuallyHolds(t, srv, d)
-		if e := ev.await(t, controlplane.Foreign, 1); !strings.HasPrefix(e.Text, "someone else has written to the switch; put back as desired: ") {
+		if e := ev.await(t, controlplane.Foreign, 1); !strings.HasPrefix(e.Text, "another controller has written to the switch; desired state restored: ") {
 			t.Errorf("got %s", e)
 		}
 		// A wrong pipeline is a foreign write, too.

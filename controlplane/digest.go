@@ -16,14 +16,14 @@ import (
 // Digest is one message from the data plane.
 type Digest struct {
 	Name   string
-	Time   time.Time // when the list it came in was sent, by the switch's clock
+	Time   time.Time // at which its list was sent, by the switch's clock
 	Fields []DigestField
 }
 
 // DigestField is one number of a digest.
 type DigestField struct {
 	Name  string
-	Text  string // as people read it
+	Text  string // the number in the form of schema.Field
 	Value []byte
 }
 
@@ -38,10 +38,10 @@ func (d Digest) Uint(name string) uint64 {
 	return 0
 }
 
-// Digests yields the messages that the switch sends from now on, until ctx
-// is done or the session is closed; a list is acknowledged when all of it
-// has been taken. The digest must have been switched on by a DigestEntry
-// (`digest NAME timeout 1ms list 10 ack 10ms`). Only a primary gets any.
+// Digests yields the messages that the switch sends from now on, until ctx is
+// done or the session is closed. A list is acknowledged when all its messages have
+// been yielded. The digest must be enabled by a DigestEntry (`digest NAME timeout
+// 1ms list 10 ack 10ms`). Switches send digests to the primary only.
 func (s *Session) Digests(ctx context.Context) iter.Seq[Digest] {
 	in := s.digests.subscribe(ctx)
 	return func(yield func(Digest) bool) {
@@ -58,8 +58,8 @@ func (s *Session) Digests(ctx context.Context) iter.Seq[Digest] {
 	}
 }
 
-// digest returns what the program says of a digest. Where this session has not
-// seen the program, or has seen another one, the switch is asked for it.
+// digest returns the definition of a digest. If the session does not know the
+// switch's program, it fetches it.
 func (s *Session) digest(ctx context.Context, id uint32) *schema.Digest {
 	if sch := s.Schema(); sch != nil {
 		if def := schema.ByID[schema.Digest](sch, id); def != nil {
@@ -97,7 +97,7 @@ func (s *Session) decodeDigests(l *p4v1.DigestList, def *schema.Digest) []Digest
 
 // flatten returns the numbers of nested data in order.
 func flatten(out [][]byte, d *p4v1.P4Data, depth int) [][]byte {
-	const maxDepth = 16 // what comes from the wire could be nested endlessly
+	const maxDepth = 16 // a message could be nested without limit
 	if depth > maxDepth {
 		return out
 	}

@@ -15,8 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// NotPrimaryError is the answer to a controller that wants to write while
-// another is in charge, or nobody is.
+// NotPrimaryError is the error of a write by a controller that is not the primary.
 type NotPrimaryError struct {
 	Switch  string
 	Mine    ElectionID
@@ -37,8 +36,8 @@ func (e *NotPrimaryError) Error() string {
 		e.Switch, e.Highest, than, e.Mine, e.Highest.next())
 }
 
-// NotConnectedError reports that a switch cannot be reached now. Sessions keep
-// trying.
+// NotConnectedError reports that a switch cannot be reached now. The session
+// continues to try.
 type NotConnectedError struct {
 	Switch, Addr string
 	Cause        error
@@ -50,7 +49,7 @@ func (e *NotConnectedError) Error() string {
 
 func (e *NotConnectedError) Unwrap() error { return e.Cause }
 
-// WriteError says which updates of a write failed. All others were done.
+// WriteError has the updates of a write that failed. All others succeeded.
 type WriteError struct {
 	Switch string
 	Total  int // updates in the write
@@ -64,7 +63,7 @@ type UpdateError struct {
 	Code   codes.Code
 	Msg    string
 	text   string
-	room   string // how much there is in its table, and what to do if that is too little
+	room   string // the size of its table, and what to do if the table is full
 }
 
 func (e *UpdateError) Error() string {
@@ -76,34 +75,34 @@ func (e *UpdateError) Error() string {
 	case e.room == "":
 	case e.Code == codes.ResourceExhausted:
 		msg += "; " + e.room
-	case e.Code == codes.Unknown && e.Update.GetType() == p4v1.Update_INSERT: // BMv2's word for it
+	case e.Code == codes.Unknown && e.Update.GetType() == p4v1.Update_INSERT: // BMv2 returns Unknown if the table is full
 		msg += "; if the table is full: " + e.room
 	}
 	if c := e.Update.GetEntity().GetPacketReplicationEngineEntry().GetCloneSessionEntry(); c.GetPacketLengthBytes() != 0 || c.GetClassOfService() != 0 {
-		msg += "; BMv2's clone sessions know neither truncation nor class of service, the program can do both"
+		msg += "; BMv2's clone sessions support neither truncation nor class of service; use the program for both"
 	}
 	return fmt.Sprintf("%s: %s (%s)", e.text, msg, e.Code)
 }
 
-// explain says what a code of an update means, for switches that say no
-// more.
+// explain returns the meaning of an update's code, for switches that send no
+// message.
 func explain(c codes.Code) string {
 	switch c {
 	case codes.AlreadyExists:
-		return "it is there already"
+		return "it exists already"
 	case codes.NotFound:
-		return "it is not there"
+		return "it does not exist"
 	case codes.ResourceExhausted:
 		return "the table is full"
 	case codes.PermissionDenied:
-		return "the program does not allow it to be changed"
+		return "the program does not allow changing it"
 	case codes.Unimplemented:
 		return "the switch does not support it"
 	}
 	return "the switch gives no reason"
 }
 
-// maxListed bounds how many failures an error message lists.
+// maxListed is the number of failures that an error message lists.
 const maxListed = 5
 
 func (e *WriteError) Error() string {
@@ -149,8 +148,7 @@ func (s *Session) writeError(err error, updates []*p4v1.Update, first, total int
 	return we
 }
 
-// room says how many entries the table of an update holds, and what to do if
-// it is full.
+// room returns the size of an update's table, and what to do if it is full.
 func room(sch *schema.Schema, u *p4v1.Update) string {
 	e := u.GetEntity().GetTableEntry()
 	if sch == nil || e == nil {
@@ -160,7 +158,7 @@ func room(sch *schema.Schema, u *p4v1.Update) string {
 	if t == nil || t.Size == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s holds %d entries: want fewer of them, or give it a larger size in the program", t.Name, t.Size)
+	return fmt.Sprintf("%s holds %d entries: write fewer, or increase its size in the program", t.Name, t.Size)
 }
 
 // updateText prints an update as a line: insert Forward dst=….
@@ -172,8 +170,7 @@ func updateText(sch *schema.Schema, u *p4v1.Update) string {
 	return verb + " " + sch.FormatEntity(u.GetEntity())
 }
 
-// callError adds to an RPC's error what was tried and where, and what to do
-// about it.
+// callError adds to an RPC's error the call, the switch, and what to do.
 func (s *Session) callError(what string, err error) error {
 	if err == nil {
 		return nil
@@ -194,15 +191,15 @@ func (s *Session) callError(what string, err error) error {
 		return fmt.Errorf("%s: %s: %s; has a pipeline been pushed? %w", name, what, plain(err), ErrNoPipeline)
 	}
 	if status.Code(err) == codes.Unknown && (strings.Contains(err.Error(), "first phase of device update") || strings.Contains(err.Error(), "reading table entries from target")) {
-		return fmt.Errorf("%s: %s: %w; BMv2 is so after it has refused a program: restart the switch", name, what, plainError{err})
+		return fmt.Errorf("%s: %s: %w; BMv2 stays in this state after it has refused a program: restart the switch", name, what, plainError{err})
 	}
 	return fmt.Errorf("%s: %s: %w", name, what, plainError{err})
 }
 
-// ErrNoPipeline reports that a switch runs no pipeline yet.
+// ErrNoPipeline is wrapped by errors of calls to a switch that runs no pipeline.
 var ErrNoPipeline = errors.New("push one with SetPipeline or `pauseless ctl pipeline set`")
 
-// plainError prints a gRPC error as a person would.
+// plainError prints a gRPC error without gRPC's framing.
 type plainError struct{ err error }
 
 func (e plainError) Error() string { return plain(e.err) }

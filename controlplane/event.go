@@ -4,24 +4,24 @@ package controlplane
 
 import "fmt"
 
-// EventKind says what happened.
+// EventKind is the kind of an event.
 type EventKind uint8
 
 // Kinds of events.
 const (
-	Connected    EventKind = iota // a stream stands, for the first time or again
+	Connected    EventKind = iota // a stream is open, for the first time or again
 	Lost                          // the stream broke, or the switch does not answer
 	Retrying                      // an attempt to connect again failed
-	Primary                       // this controller may write from now on
+	Primary                       // this controller has become the primary
 	Backup                        // another controller is the primary
 	Orphaned                      // there is no primary; the standby takes over
 	StreamError                   // the switch refused a packet or digest acknowledgement
-	Dropped                       // packets or digests were dropped because nobody took them
-	Reconciled                    // a switch was made as desired, with writes
-	NotAsDesired                  // a switch could not be made as desired
-	Foreign                       // someone else changed the switch
+	Dropped                       // packets or digests were dropped, since the program did not take them in time
+	Reconciled                    // a switch was brought to its desired state, with writes
+	NotAsDesired                  // a switch could not be brought to its desired state
+	Foreign                       // another controller changed the switch
 	Alert                         // the data plane sent a digest
-	ClockSet                      // someone has set a clock that the switch counts time by
+	ClockSet                      // the clock by which the switch counts time was set
 )
 
 var eventKinds = [...]string{"connected", "lost", "retrying", "primary", "backup", "orphaned",
@@ -29,11 +29,11 @@ var eventKinds = [...]string{"connected", "lost", "retrying", "primary", "backup
 
 func (k EventKind) String() string { return eventKinds[k] }
 
-// Event is something an operator should know of.
+// Event is a change that an operator should know of.
 type Event struct {
 	Switch string
 	Kind   EventKind
-	Text   string // a sentence without the switch's name: what, why, and what happens next
+	Text   string // a sentence without the switch's name: the change, its cause, and what happens next
 	Err    error  // the cause, if there is one
 }
 

@@ -16,15 +16,15 @@ type Fabric struct {
 	options Options
 
 	mu       sync.Mutex
-	sessions []*Session // replaced, never changed
+	sessions []*Session // replaced on changes, never modified
 	byName   map[string]*Session
 }
 
-// maxAtOnce bounds how many switches are worked on at the same time.
+// maxAtOnce is the number of switches that Each handles at the same time.
 const maxAtOnce = 64
 
-// Open connects to all targets at once, as Connect does, and fails with all
-// that went wrong if one fails; then no session stays open.
+// Open connects to all targets at once, as Connect does. If some fail, it closes
+// all sessions and returns all errors.
 func Open(ctx context.Context, targets []Target, options Options) (*Fabric, error) {
 	f, err := startAll(targets, options, true)
 	if err != nil {
@@ -79,7 +79,7 @@ func (f *Fabric) add(t Target, quiet bool) (*Session, error) {
 }
 
 // Remove closes the session of a switch by name, if there is one. The switch
-// stays as it is.
+// itself is not changed.
 func (f *Fabric) Remove(name string) {
 	f.mu.Lock()
 	s := f.byName[name]
@@ -101,8 +101,8 @@ func (f *Fabric) Close() error {
 	return nil
 }
 
-// Sessions returns all sessions in the order of the targets; the list is not
-// the caller's to change.
+// Sessions returns all sessions in the order of the targets. The caller must not
+// modify the slice.
 func (f *Fabric) Sessions() []*Session {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,8 +116,8 @@ func (f *Fabric) Session(name string) *Session {
 	return f.byName[name]
 }
 
-// Each calls do for all switches, many at a time, and waits for all. It
-// returns every error, in the order of the targets.
+// Each calls do for all switches, several at a time, and waits for all. It returns
+// all errors, joined in the order of the targets.
 func (f *Fabric) Each(ctx context.Context, do func(context.Context, *Session) error) error {
 	sessions := f.Sessions()
 	errs := make([]error, len(sessions))

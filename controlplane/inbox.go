@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// inboxSize bounds what waits for each consumer.
+// inboxSize is the number of messages that may wait for each consumer.
 const inboxSize = 4096
 
-// inbox hands what comes from a stream to those that iterate over it. Each
-// consumer sees everything from when it began; one that is slow loses the
-// newest, never blocks the stream.
+// inbox distributes the messages of a stream to consumers. Each consumer gets all
+// messages from the time that it subscribed. A slow consumer loses the newest
+// messages, and never blocks the stream.
 type inbox[T any] struct {
 	mu     sync.Mutex
 	subs   map[*subscriber[T]]bool
@@ -25,8 +25,9 @@ type subscriber[T any] struct {
 	dropped int // since the last report
 }
 
-// put hands over v, and returns how many were dropped for want of room, if it
-// is time to say so: when there is room again, or inboxSize are lost.
+// put passes v to all consumers. It returns the number of messages dropped since
+// the last report, if that is to be reported now: when there is room again, or
+// when inboxSize messages are lost.
 func (b *inbox[T]) put(v T) (dropped int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,8 +57,8 @@ func (b *inbox[T]) close() {
 	b.subs = nil
 }
 
-// subscribe begins to collect at once; the result yields what was collected
-// until ctx is done or the inbox is closed.
+// subscribe starts to collect messages at once. The result yields them until ctx
+// is done or the inbox is closed.
 func (b *inbox[T]) subscribe(ctx context.Context) iter.Seq[T] {
 	s := &subscriber[T]{ch: make(chan T, inboxSize)}
 	b.mu.Lock()

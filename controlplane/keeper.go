@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Keeper keeps the switches of a fabric as desired: whenever this controller
-// becomes primary, a switch comes back, the desired state changes or someone
-// else has written, it applies the difference. Its sessions may be backups;
-// it touches only switches of which they are the primary.
+// Keeper keeps the switches of a fabric in their desired states. It applies the
+// difference whenever this controller becomes the primary, a switch reconnects,
+// the desired state changes, or another controller has written. Its sessions may
+// be backups; it writes only to switches of which they are the primary.
 type Keeper struct {
-	// Digest, if set before Run, is given every digest of the switches that
-	// this controller is the primary of.
+	// Digest, if set before Run, is called with every digest of the switches of
+	// which this controller is the primary.
 	Digest func(s *Session, d Digest)
 
 	fabric *Fabric
@@ -26,7 +26,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	desired map[string]*wanted
-	keeping context.Context // of Run; nil before and after
+	keeping context.Context // the context of Run; nil before and after
 	work    sync.WaitGroup
 }
 
@@ -34,16 +34,16 @@ type Keeper struct {
 type wanted struct {
 	Desired
 	session *Session
-	stop    context.CancelFunc // nil while it is not kept
-	done    chan struct{}      // closed when it is not kept any more
-	version int                // 0: nothing is desired yet
-	changed chan struct{}      // closed when a newer version is there
-	kept    int                // version that the switch was last seen to have
-	err     error              // why it does not have the newest
+	stop    context.CancelFunc // nil if the switch is not kept
+	done    chan struct{}      // closed when the switch is no longer kept
+	version int                // 0: there is no desired state yet
+	changed chan struct{}      // closed when there is a newer version
+	kept    int                // last version that the switch was known to have
+	err     error              // cause why it does not have the newest version
 }
 
-// NewKeeper returns a Keeper that keeps nothing yet. It looks for what others have
-// written every audit; zero means every 10 s, below zero never.
+// NewKeeper returns a Keeper without desired states. It looks for writes of other
+// controllers at intervals of audit; zero means 10 s, below zero means never.
 func NewKeeper(f *Fabric, audit time.Duration) *Keeper {
 	if audit == 0 {
 		audit = 10 * time.Second
@@ -55,7 +55,7 @@ func NewKeeper(f *Fabric, audit time.Duration) *Keeper {
 	return k
 }
 
-// Take looks after one more switch of the fabric.
+// Take adds a switch of the fabric.
 func (k *Keeper) Take(s *Session) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -64,8 +64,8 @@ func (k *Keeper) Take(s *Session) {
 	k.begin(w)
 }
 
-// Leave forgets a switch by name, and returns when nothing is done to it any
-// more. It stays as it is.
+// Leave removes a switch by name, and returns when the Keeper has stopped writing
+// to it. The switch itself is not changed.
 func (k *Keeper) Leave(name string) {
 	k.mu.Lock()
 	w := k.desired[name]
@@ -77,7 +77,7 @@ func (k *Keeper) Leave(name string) {
 	}
 }
 
-// begin keeps a switch, if Run has been called. The lock is held.
+// begin starts to keep a switch, if Run has been called. The caller holds the lock.
 func (k *Keeper) begin(w *wanted) {
 	if k.keeping == nil || k.keeping.Err() != nil {
 		return
@@ -100,7 +100,7 @@ func (k *Keeper) begin(w *wanted) {
 	})
 }
 
-// Set changes what a switch shall be.
+// Set changes the desired state of a switch.
 func (k *Keeper) Set(name string, d Desired) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -115,8 +115,7 @@ func (k *Keeper) Set(name string, d Desired) error {
 	return nil
 }
 
-// AwaitKept waits until every switch that something is desired of is as
-// desired.
+// AwaitKept waits until every switch with a desired state has that state.
 func (k *Keeper) AwaitKept(ctx context.Context) error {
 	for {
 		var missing []string
@@ -142,7 +141,8 @@ func (k *Keeper) AwaitKept(ctx context.Context) error {
 	}
 }
 
-// Run keeps the switches as desired until ctx is done. It may be called once.
+// Run keeps the switches in their desired states until ctx is done. It may be
+// called once.
 func (k *Keeper) Run(ctx context.Context) error {
 	k.mu.Lock()
 	k.keeping = ctx
@@ -158,19 +158,19 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// reasons for looking at a switch.
+// Reasons for comparing a switch with its desired state.
 const (
 	becamePrimary = "this controller became primary"
-	newWish       = "the desired state changed"
+	newState      = "the desired state changed"
 	audited       = "someone else has written"
 	tryAgain      = "the last attempt failed"
 )
 
-// keep looks after one switch.
+// keep keeps one switch.
 func (k *Keeper) keep(ctx context.Context, of *wanted) {
 	s := of.session
-	term := 0 // of this controller as primary
-	seen := 0 // version of what is wanted
+	term := 0 // number of the term as primary
+	seen := 0 // version of the desired state
 	var pause time.Duration
 	said := ""
 	reason := becamePrimary
@@ -186,7 +186,7 @@ func (k *Keeper) keep(ctx context.Context, of *wanted) {
 			if st.term != term {
 				reason = becamePrimary
 			} else if w.version != seen && reason != tryAgain {
-				reason = newWish
+				reason = newState
 			}
 			term, seen = st.term, w.version
 			err := k.once(ctx, of, w, reason)
@@ -209,7 +209,7 @@ func (k *Keeper) keep(ctx context.Context, of *wanted) {
 	}
 }
 
-// sleep waits for the next reason to look at the switch, and returns it.
+// sleep waits for the next reason to check the switch, and returns it.
 func (k *Keeper) sleep(ctx context.Context, s *Session, term int, changed <-chan struct{}, pause time.Duration) string {
 	var tick <-chan time.Time
 	reason := audited
@@ -232,13 +232,13 @@ func (k *Keeper) sleep(ctx context.Context, s *Session, term int, changed <-chan
 	case <-lost:
 		return becamePrimary
 	case <-changed:
-		return newWish
+		return newState
 	case <-tick:
 		return reason
 	}
 }
 
-// once applies what is wanted and says what it did.
+// once applies the desired state and reports the changes.
 func (k *Keeper) once(ctx context.Context, of *wanted, w wanted, reason string) error {
 	s := of.session
 	k.slots <- struct{}{}
@@ -257,7 +257,7 @@ func (k *Keeper) once(ctx context.Context, of *wanted, w wanted, reason string) 
 		return nil
 	}
 	if reason == audited {
-		s.event(Foreign, nil, "someone else has written to the switch; put back as desired: %v", c)
+		s.event(Foreign, nil, "another controller has written to the switch; desired state restored: %v", c)
 		return nil
 	}
 	s.event(Reconciled, nil, "as desired: %v (%s)", c, reason)

@@ -17,9 +17,9 @@ type Packet struct {
 	Metadata map[string][]byte // canonical byte strings
 }
 
-// Packets yields the packets that the switch sends to the controller from
-// now on, until ctx is done or the session is closed. Only a primary gets
-// any.
+// Packets yields the packets that the switch sends to the controller from now on,
+// until ctx is done or the session is closed. Switches send packets to the primary
+// only.
 func (s *Session) Packets(ctx context.Context) iter.Seq[Packet] {
 	in := s.packets.subscribe(ctx)
 	return func(yield func(Packet) bool) {
@@ -43,9 +43,9 @@ func (s *Session) Packets(ctx context.Context) iter.Seq[Packet] {
 	}
 }
 
-// PacketOut sends a packet out of the switch. Metadata are values as
-// schema.Field.Parse reads them, by name: {"egress_port": "3"}. A switch
-// that refuses a packet says so in a StreamError event.
+// PacketOut sends a packet to the switch, to be sent out. Metadata are values in
+// the form of schema.Field.Parse, by name: {"egress_port": "3"}. If the switch
+// refuses the packet, there is a StreamError event.
 func (s *Session) PacketOut(ctx context.Context, payload []byte, metadata map[string]string) error {
 	if err := s.writable(); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Session) PacketOut(ctx context.Context, payload []byte, metadata map[st
 		if ok {
 			used++
 		} else {
-			text = "0" // padding, and whatever the caller does not care about
+			text = "0" // padding, and fields that the caller does not give
 		}
 		v, err := f.Parse(text)
 		if err != nil {

@@ -20,12 +20,12 @@ import (
 // Pipeline is a compiled P4 program.
 type Pipeline struct {
 	P4Info *p4configv1.P4Info
-	Config []byte // for BMv2 and pauseless switch, BMv2 JSON
-	Cookie uint64 // zero: a hash of the two
+	Config []byte // BMv2 JSON, for BMv2 and pauseless switch
+	Cookie uint64 // zero means a hash of P4Info and Config
 }
 
-// ID returns the cookie by which a switch's pipeline is recognised: the
-// given one, or a hash of P4Info and configuration.
+// ID returns the cookie that identifies the pipeline on a switch: the given one,
+// or a hash of P4Info and configuration.
 func (p Pipeline) ID() uint64 {
 	if p.Cookie != 0 {
 		return p.Cookie
@@ -41,8 +41,7 @@ func (p Pipeline) ID() uint64 {
 	return max(binary.BigEndian.Uint64(h.Sum(nil)), 1)
 }
 
-// SetPipeline pushes a pipeline and makes it run: tables and registers
-// become empty.
+// SetPipeline pushes a pipeline and starts it. Tables and registers become empty.
 func (s *Session) SetPipeline(ctx context.Context, p Pipeline) error {
 	if err := s.configure(ctx, p, p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT); err != nil {
 		return err
@@ -56,8 +55,8 @@ func (s *Session) SetPipeline(ctx context.Context, p Pipeline) error {
 	return nil
 }
 
-// VerifyPipeline asks whether the switch could run a pipeline, without
-// changing anything.
+// VerifyPipeline checks whether the switch could run a pipeline, without changing
+// the switch.
 func (s *Session) VerifyPipeline(ctx context.Context, p Pipeline) error {
 	return s.configure(ctx, p, p4v1.SetForwardingPipelineConfigRequest_VERIFY)
 }
@@ -81,9 +80,9 @@ func (s *Session) configure(ctx context.Context, p Pipeline, action p4v1.SetForw
 	return s.callError("push the pipeline", err)
 }
 
-// FetchPipeline returns the pipeline that the switch runs; its Config is
-// empty where the switch does not give it away. It returns ErrNoPipeline if
-// there is none.
+// FetchPipeline returns the pipeline that the switch runs. Its Config is empty if
+// the switch does not return it. If there is no pipeline, the error wraps
+// ErrNoPipeline.
 func (s *Session) FetchPipeline(ctx context.Context) (Pipeline, error) {
 	return s.fetch(ctx, p4v1.GetForwardingPipelineConfigRequest_ALL)
 }
@@ -105,8 +104,8 @@ func (s *Session) fetch(ctx context.Context, what p4v1.GetForwardingPipelineConf
 	return Pipeline{P4Info: c.P4Info, Config: c.P4DeviceConfig, Cookie: c.GetCookie().GetCookie()}, nil
 }
 
-// Cookie returns the cookie of the pipeline that the switch runs now, 0 if
-// it was pushed without one or none runs.
+// Cookie returns the cookie of the pipeline that the switch runs now, or 0 if it
+// has none or runs no pipeline.
 func (s *Session) Cookie(ctx context.Context) (uint64, error) {
 	p, err := s.fetch(ctx, p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY)
 	return p.Cookie, err
@@ -133,8 +132,8 @@ func (s *Session) EnsurePipeline(ctx context.Context, p Pipeline) (pushed bool, 
 // Schema returns the names of the pipeline last pushed or fetched, or nil.
 func (s *Session) Schema() *schema.Schema { return s.schema.Load() }
 
-// LoadSchema returns the names of the switch's pipeline, asking the switch
-// for its P4Info if this session has not seen it yet.
+// LoadSchema returns the names of the switch's pipeline. It fetches the P4Info if
+// the session does not have it yet.
 func (s *Session) LoadSchema(ctx context.Context) (*schema.Schema, error) {
 	if sch := s.Schema(); sch != nil {
 		return sch, nil

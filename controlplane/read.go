@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Read returns the entities that match any of those wanted, as the
-// specification's Read and wildcard rules have it. It works for a backup and
-// in a read-only session, too.
+// Read returns the entities that match any of those in want, by the
+// specification's rules for reads and wildcards. It also works in backup and
+// read-only sessions.
 func (s *Session) Read(ctx context.Context, want ...*p4v1.Entity) ([]*p4v1.Entity, error) {
 	var all []*p4v1.Entity
 	err := s.ReadEach(ctx, want, func(part []*p4v1.Entity) error {
@@ -51,8 +51,8 @@ func (s *Session) ReadEach(ctx context.Context, want []*p4v1.Entity, do func([]*
 	}
 }
 
-// readError finds the first thing that went wrong in the details of a read's
-// status, if there are any (specification, Read, Batch Processing).
+// readError returns the first error in the details of a read's status, if there
+// are any (specification, Read, Batch Processing).
 func (s *Session) readError(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err = status.FromContextError(context.DeadlineExceeded).Err()

@@ -10,8 +10,8 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// Registers returns the access to the switch's registers, found by probing
-// at the first call: P4Runtime, then Thrift if the target names an address.
+// Registers returns the store of the switch's registers. At the first call it
+// probes P4Runtime, then Thrift if the target has a Thrift address.
 func (s *Session) Registers(ctx context.Context) (register.Store, error) {
 	sch, err := s.LoadSchema(ctx)
 	if err != nil {
@@ -30,8 +30,7 @@ func (s *Session) Registers(ctx context.Context) (register.Store, error) {
 	return store, nil
 }
 
-// register finds a register array by its name, and the store that has its
-// cells.
+// register returns a register array by its name, and the store of its cells.
 func (s *Session) register(ctx context.Context, name string) (*schema.Register, register.Store, error) {
 	sch, err := s.LoadSchema(ctx)
 	if err != nil {
@@ -64,7 +63,7 @@ func (s *Session) WriteRegister(ctx context.Context, name string, first, last in
 	return register.Set(ctx, store, r, first, last, value)
 }
 
-// ResetRegister gives all cells of a register array their initial value.
+// ResetRegister sets all cells of a register array to their initial value.
 func (s *Session) ResetRegister(ctx context.Context, name string) error {
 	r, store, err := s.register(ctx, name)
 	if err != nil {

@@ -35,7 +35,7 @@ type Session struct {
 	done    chan struct{} // closed when the supervisor has ended
 
 	schema atomic.Pointer[schema.Schema]
-	cookie atomic.Uint64 // of the pipeline last pushed or fetched; 0 unknown
+	cookie atomic.Uint64 // of the pipeline last pushed or fetched; 0 means unknown
 
 	mu      sync.Mutex
 	state   state
@@ -48,7 +48,7 @@ type Session struct {
 	stream p4v1.P4Runtime_StreamChannelClient // nil while there is none
 
 	leaving atomic.Bool // Close has been called
-	patient bool        // nobody waits for the outcome of the first attempt
+	patient bool        // no caller waits for the outcome of the first attempt
 	quiet   atomic.Bool // failures are returned as errors and raise no events
 
 	packets inbox[*p4v1.PacketIn]
@@ -65,30 +65,30 @@ const (
 	roleUnknown role = iota // no answer yet, or no stream
 	rolePrimary
 	roleBackup
-	roleOrphan // as roleBackup, but there is no primary
+	roleOrphan // roleBackup without any primary
 )
 
-// state is what the supervisor knows. It is copied out under the lock.
+// state is the state of the supervisor. It is copied under the lock.
 type state struct {
 	role    role
 	mine    ElectionID // last one sent
-	highest ElectionID // that the switch has announced
+	highest ElectionID // highest ID that the switch has announced
 	cause   error      // why there is no stream
 	fatal   error      // why there will never be one
-	streams int        // how many have stood, this one included
-	lost    bool       // one has stood and is gone
+	streams int        // number of streams so far, including the present one
+	lost    bool       // the last stream is lost
 	bidding bool       // a higher ID has been sent and not yet answered
 	unnamed bool       // takes part without an ID: another controller uses ours
-	term    int        // how many times this controller has become primary
+	term    int        // number of times that this controller has become primary
 }
 
-// maxMessage bounds what a switch may send in one message: pipelines have
+// maxMessage is the greatest size of a message from a switch: pipelines have
 // several megabytes.
 const maxMessage = 256 << 20
 
 // Connect opens a session and waits for the outcome of the election. It
-// fails if the switch cannot be reached, and with a NotPrimaryError if
-// another controller is in charge and Options.Policy is not Standby.
+// fails if the switch cannot be reached, and with a NotPrimaryError if another
+// controller is the primary and Options.Policy is not Standby.
 //
 // The session lives until Close, not until ctx is done.
 func Connect(ctx context.Context, target Target, options Options) (*Session, error) {
@@ -106,13 +106,12 @@ func Connect(ctx context.Context, target Target, options Options) (*Session, err
 	return s, nil
 }
 
-// Start opens a session without waiting for anything: it keeps trying to
-// connect, and takes part in the election, in the background. It fails only
-// if the target makes no sense.
+// Start opens a session without waiting: the session connects and takes part in
+// the election in the background. Start fails only if the target is not valid.
 func Start(target Target, options Options) (*Session, error) { return start(target, options, false) }
 
-// start opens a session, a quiet one if its first errors are returned by an
-// error.
+// start opens a session. A quiet session returns its first errors and raises no
+// events for them.
 func start(target Target, options Options, quiet bool) (*Session, error) {
 	target, options = target.withDefaults(), options.withDefaults()
 	creds := insecure.NewCredentials()
@@ -165,9 +164,9 @@ func (s *Session) connect(ctx context.Context, addr string) (net.Conn, error) {
 	return c, nil
 }
 
-// hangUp closes the connection to a switch that does not answer. If the other
-// end is gone without a word, gRPC would go on using this one until the kernel
-// gives it up, a quarter of an hour later.
+// hangUp closes the connection to a switch that does not answer. If the switch's
+// machine has failed, gRPC would use the connection until the kernel closes it, a
+// quarter of an hour later.
 func (s *Session) hangUp() {
 	s.wireMu.Lock()
 	defer s.wireMu.Unlock()
@@ -176,11 +175,11 @@ func (s *Session) hangUp() {
 	}
 }
 
-// parting is how long Close waits for a switch to end the stream.
+// parting is the time that Close waits for a switch to end the stream.
 const parting = 500 * time.Millisecond
 
-// leave ends the stream in good order. The switch may not have read all that
-// was sent; it would drop the rest if the connection were gone.
+// leave closes the stream and waits until the switch has read all messages. If
+// the connection were closed at once, the switch could drop some.
 func (s *Session) leave() {
 	s.leaving.Store(true)
 	s.sendMu.Lock()
@@ -198,7 +197,7 @@ func (s *Session) leave() {
 	}
 }
 
-// Close ends the session and waits until nothing of it runs any more.
+// Close closes the session and waits for its goroutines.
 func (s *Session) Close() error {
 	s.leave()
 	s.cancel()
@@ -216,10 +215,10 @@ func (s *Session) Close() error {
 // Name returns the switch's name.
 func (s *Session) Name() string { return s.target.Name }
 
-// Target returns where the session leads, with defaults filled in.
+// Target returns the session's target, with defaults filled in.
 func (s *Session) Target() Target { return s.target }
 
-// ElectionID returns the ID that this controller takes part with now.
+// ElectionID returns the present election ID of this controller.
 func (s *Session) ElectionID() ElectionID { return s.get().mine }
 
 // IsPrimary reports whether this controller is the primary now.
@@ -231,7 +230,7 @@ func (s *Session) get() state {
 	return s.state
 }
 
-// set changes the state and wakes all that wait for a change.
+// set changes the state and wakes all goroutines that wait for a change.
 func (s *Session) set(change func(*state)) {
 	s.mu.Lock()
 	change(&s.state)
@@ -254,7 +253,7 @@ func (s *Session) await(ctx context.Context, ok func(state) bool) (state, error)
 		case <-ctx.Done():
 			return st, ctx.Err()
 		case <-s.done:
-			if st = s.get(); ok(st) { // the last that the supervisor had to say
+			if st = s.get(); ok(st) { // the final state
 				return st, nil
 			}
 			return st, fmt.Errorf("%s: session is closed", s.target.Name)
@@ -316,7 +315,7 @@ func (s *Session) notPrimary() error {
 	return &NotPrimaryError{s.target.Name, st.mine, st.highest, st.role == roleOrphan}
 }
 
-// writable returns why nothing can be written now, or nil.
+// writable returns an error if the session cannot write now.
 func (s *Session) writable() error {
 	if s.options.ReadOnly {
 		return fmt.Errorf("%s: the session is read-only", s.target.Name)

@@ -191,8 +191,8 @@ func TestEachFailedUpdateIsNamed(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		want := "l1: 2 of 6 updates failed\n" +
-			"  insert neighbour hdr.ethernet.dst=00:00:00:00:00:04 meta.vlan=1 -> forward(port=4): table is full; neighbour holds 4 entries: want fewer of them, or give it a larger size in the program (ResourceExhausted)\n" +
-			"  insert neighbour hdr.ethernet.dst=00:00:00:00:00:05 meta.vlan=1 -> forward(port=5): table is full; neighbour holds 4 entries: want fewer of them, or give it a larger size in the program (ResourceExhausted)"
+			"  insert neighbour hdr.ethernet.dst=00:00:00:00:00:04 meta.vlan=1 -> forward(port=4): table is full; neighbour holds 4 entries: write fewer, or increase its size in the program (ResourceExhausted)\n" +
+			"  insert neighbour hdr.ethernet.dst=00:00:00:00:00:05 meta.vlan=1 -> forward(port=5): table is full; neighbour holds 4 entries: write fewer, or increase its size in the program (ResourceExhausted)"
 		if err.Error() != want {
 			t.Errorf("got:\n%v\nwant:\n%s", err, want)
 		}
@@ -256,7 +256,7 @@ func TestASwitchWithoutRegistersSaysWhatWouldWork(t *testing.T) {
 		if err := s.SetPipeline(t.Context(), pipeline()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ReadRegister(t.Context(), "Readqlen"); err == nil || !strings.Contains(err.Error(), "they can over its Thrift server: give its address (--thrift") {
+		if _, err := s.ReadRegister(t.Context(), "Readqlen"); err == nil || !strings.Contains(err.Error(), "give the address of its Thrift server") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -278,7 +278,7 @@ func TestASecondControllerWithALowerElectionIDIsToldSo(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "election id 5 is refused (Election id already exists") {
 			t.Errorf("same id: %v", err)
 		}
-		// Who may raise its ID gets by, or learns who is in charge.
+		// A session that may raise its ID evades; others learn the primary.
 		o := options(net, &events{})
 		o.Policy = controlplane.AdoptOrphans
 		_, err = controlplane.Connect(t.Context(), target(srv, 5), o)
@@ -383,7 +383,7 @@ func TestASwitchThatHangsIsGivenUp(t *testing.T) {
 		o.Timeout = 100 * time.Millisecond
 		connect(t, srv, 1, o)
 		srv.Hang(true)
-		if e := ev.await(t, controlplane.Lost, 1); !strings.Contains(e.Text, "no sign of life for 30ms: the switch does not answer any more") {
+		if e := ev.await(t, controlplane.Lost, 1); !strings.Contains(e.Text, "no answer for 30ms: the switch does not answer any more") {
 			t.Errorf("got %s", e)
 		}
 		srv.Hang(false)
@@ -398,7 +398,7 @@ func TestAControllerWaitsUntilTheSwitchHasMissedItsLastConnection(t *testing.T) 
 		s := connect(t, srv, 4, options(net, ev))
 		release := srv.Hold(4)
 		srv.Cut()
-		if e := ev.await(t, controlplane.Retrying, 1); !strings.HasPrefix(e.Text, "election id 4 is in use: by our last connection, if the switch has not missed it yet, or by another controller; trying again in ") {
+		if e := ev.await(t, controlplane.Retrying, 1); !strings.HasPrefix(e.Text, "election id 4 is in use: by our last connection, if the switch has not noticed its end yet, or by another controller; trying again in ") {
 			t.Errorf("got %s", e)
 		}
 		release()
@@ -530,15 +530,15 @@ func TestAnObserverHearsWhoIsInChargeAndNeverIs(t *testing.T) {
 		o := options(net, ev)
 		o.Policy = controlplane.Observe
 		s := connect(t, srv, 9, o)
-		if e := ev.await(t, controlplane.Orphaned, 1); !strings.HasPrefix(e.Text, "no controller is in charge") {
+		if e := ev.await(t, controlplane.Orphaned, 1); !strings.HasPrefix(e.Text, "there is no primary controller") {
 			t.Errorf("got %s", e)
 		}
 		first := connect(t, srv, 1, options(net, &events{}))
-		if e := ev.await(t, controlplane.Backup, 1); e.Text != "the controller with election id 1 is in charge" {
+		if e := ev.await(t, controlplane.Backup, 1); e.Text != "the controller with election id 1 is the primary" {
 			t.Errorf("got %s", e)
 		}
 		connect(t, srv, 5, options(net, &events{}))
-		if e := ev.await(t, controlplane.Backup, 2); e.Text != "the controller with election id 5 is in charge" {
+		if e := ev.await(t, controlplane.Backup, 2); e.Text != "the controller with election id 5 is the primary" {
 			t.Errorf("got %s", e)
 		}
 		first.Close()
@@ -570,7 +570,7 @@ func TestEachRoleHasItsPrimary(t *testing.T) {
 		}
 		b := p4rttest.Start(t, &p4rttest.Server{Net: net, BMv2: true})
 		at.Addr, at.Role = b.Addr(), "listener"
-		if _, err := controlplane.Connect(t.Context(), at, options(net, &events{})); err == nil || err.Error() != "l1: the switch knows no roles: only the controller in charge gets packets and digests" {
+		if _, err := controlplane.Connect(t.Context(), at, options(net, &events{})); err == nil || err.Error() != "l1: the switch does not support roles: it sends packets and digests to the primary controller only" {
 			t.Errorf("got %v", err)
 		}
 		connect(t, b, 1, options(net, &events{})) // its ID is free again
@@ -655,7 +655,7 @@ func TestASlowReaderOfDigestsIsToldWhatItLost(t *testing.T) {
 			srv.SendDigest(&p4v1.DigestList{DigestId: 385875969, ListId: uint64(i), Data: []*p4v1.P4Data{{}}})
 		}
 		e := ev.await(t, controlplane.Dropped, 1)
-		if !strings.HasPrefix(e.Text, "4096 digest lists dropped and not acknowledged: they come faster than they are taken") {
+		if !strings.HasPrefix(e.Text, "4096 digest lists dropped and not acknowledged: they arrive faster than the program reads them") {
 			t.Errorf("got %s", e)
 		}
 		n := 0

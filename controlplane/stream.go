@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// supervise keeps a stream standing until the session is closed.
+// supervise keeps a stream open until the session is closed.
 func (s *Session) supervise(ctx context.Context) {
 	defer close(s.done)
 	pause := s.options.MinBackoff
@@ -35,7 +35,7 @@ func (s *Session) supervise(ctx context.Context) {
 		if status.Code(err) == codes.InvalidArgument && time.Since(begun) < s.staleIDTime() {
 			if time.Since(begun) > staleID && !warned {
 				warned = true
-				s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not missed it yet, or by another controller; trying again for %v", s.get().mine, staleIDAfterCrash)
+				s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not noticed its end yet, or by another controller; trying again for %v", s.get().mine, staleIDAfterCrash)
 			}
 			select {
 			case <-ctx.Done():
@@ -58,9 +58,9 @@ func (s *Session) supervise(ctx context.Context) {
 		switch {
 		case stood:
 			s.event(Lost, err, "lost the connection to %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
-		case pause == s.options.MaxBackoff && attempts&(attempts-1) != 0: // said less and less often
+		case pause == s.options.MaxBackoff && attempts&(attempts-1) != 0: // reported less and less often
 		case status.Code(err) == codes.InvalidArgument:
-			s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not missed it yet, or by another controller; trying again in %v", s.get().mine, pause)
+			s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not noticed its end yet, or by another controller; trying again in %v", s.get().mine, pause)
 		default:
 			s.event(Retrying, err, "cannot reach %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
 		}
@@ -73,15 +73,15 @@ func (s *Session) supervise(ctx context.Context) {
 	}
 }
 
-// staleID is how long a switch may take the election ID of a controller that
-// has just ended for one that is in use.
+// staleID is the time for which a switch may consider the election ID of a
+// controller that has ended as in use.
 const staleID = 500 * time.Millisecond
 
-// staleIDAfterCrash is the same if the controller's machine has failed, too: a
-// switch notices that only after some seconds without a keepalive.
+// staleIDAfterCrash is the same if the controller's machine has failed: a switch
+// notices that only after some seconds without a keepalive.
 const staleIDAfterCrash = 10 * time.Second
 
-// staleIDTime is how long a session goes on trying an ID that is in use.
+// staleIDTime returns the time for which a session tries an ID that is in use.
 func (s *Session) staleIDTime() time.Duration {
 	if s.patient {
 		return staleIDAfterCrash
@@ -89,13 +89,13 @@ func (s *Session) staleIDTime() time.Duration {
 	return staleID
 }
 
-// maxEvasions bounds how many other controllers a session gets out of the way
-// of.
+// maxEvasions is the number of other controllers with the same ID that a session
+// evades.
 const maxEvasions = 16
 
-// evade makes the next attempt get by another controller that uses the same
-// election ID. Who takes over does so with the next ID. Who may not hears
-// without an ID who is in charge, and whether anyone is.
+// evade prepares the next attempt if another controller uses the same election ID.
+// With the policy TakeOver the session uses the next ID. Otherwise it takes part
+// without an ID, to learn whether there is a primary, and which.
 func (s *Session) evade() bool {
 	st := s.get()
 	switch {
@@ -111,20 +111,20 @@ func (s *Session) evade() bool {
 	return true
 }
 
-// fatal returns an error that says what to do, if trying again as before
-// cannot help.
+// fatal returns an error if another attempt would fail, too, or nil. The error
+// says what to do.
 func (s *Session) fatal(err error) error {
 	if errors.Is(err, errNoRoles) {
 		return fmt.Errorf("%s: %w", s.target.Name, err)
 	}
 	st := s.get()
 	if st.streams > 0 {
-		return nil // it has worked, and may again: the switch has not missed our last stream yet, or is about to start
+		return nil // it has worked before: the switch has not noticed the end of our last stream, or is starting
 	}
 	switch status.Code(err) {
 	case codes.InvalidArgument:
 		if s.options.Policy == Observe {
-			return fmt.Errorf("%s: somebody watches it already, and it bears only one (%s)", s.target.Name, plain(err))
+			return fmt.Errorf("%s: another controller without an election id is connected, and the switch accepts only one (%s)", s.target.Name, plain(err))
 		}
 		return fmt.Errorf("%s: election id %v is refused (%s): another connected controller uses it; choose another", s.target.Name, st.mine, plain(err))
 	case codes.NotFound:
@@ -135,14 +135,15 @@ func (s *Session) fatal(err error) error {
 	return nil
 }
 
-// errSilent is why a stream is given up whose switch has stopped answering.
+// errSilent is the cause of closing a stream whose switch has stopped answering.
 var errSilent = errors.New("the switch does not answer any more")
 
-// errNoRoles is why a session with a role ends on a switch that ignores it.
-var errNoRoles = errors.New("the switch knows no roles: only the controller in charge gets packets and digests")
+// errNoRoles is the cause of closing a session with a role on a switch that
+// ignores roles.
+var errNoRoles = errors.New("the switch does not support roles: it sends packets and digests to the primary controller only")
 
-// attempt connects, takes part in the election and serves the stream until
-// it breaks. It returns whether the stream stood, and why it broke.
+// attempt connects, takes part in the election and serves the stream until it
+// breaks. It returns whether the stream was open, and why it broke.
 func (s *Session) attempt(ctx context.Context, since time.Time, failed int) (stood bool, err error) {
 	if err := s.dial(ctx); err != nil {
 		return false, err
@@ -161,8 +162,8 @@ func (s *Session) attempt(ctx context.Context, since time.Time, failed int) (sto
 		s.stream = nil
 		s.sendMu.Unlock()
 	}()
-	// A stream is never refused before something is sent and received: if
-	// the answer to the bid does not come, the attempt has failed.
+	// gRPC reports a refused stream only after a message is sent and received: the
+	// attempt has failed if there is no answer to the bid.
 	s.take(s.get())
 	hurry := time.AfterFunc(s.options.Timeout, func() { cancel(errSilent) })
 	defer hurry.Stop()
@@ -190,7 +191,7 @@ func (s *Session) attempt(ctx context.Context, since time.Time, failed int) (sto
 	}
 }
 
-// dial waits until the transport stands or an attempt at it has failed.
+// dial waits until the transport is connected or an attempt has failed.
 func (s *Session) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
@@ -226,7 +227,7 @@ func (s *Session) wait(ctx context.Context, from connectivity.State, limit time.
 	s.conn.WaitForStateChange(ctx, from)
 }
 
-// welcome notes that a stream stands.
+// welcome notes that a stream is open.
 func (s *Session) welcome(since time.Time, failed int) {
 	var n int
 	s.set(func(st *state) { st.streams++; st.cause = nil; n = st.streams })
@@ -247,7 +248,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// take takes part in the election, with the state's ID if it has one.
+// take takes part in the election, with the ID of the state if there is one.
 func (s *Session) take(st state) {
 	if s.options.Policy == Observe || st.unnamed {
 		s.set(func(st *state) { st.bidding = true })
@@ -271,7 +272,8 @@ func (s *Session) arbitrate(id *p4v1.Uint128) {
 	s.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: u}})
 }
 
-// send puts a message on the stream. A broken stream shows when receiving.
+// send sends a message on the stream. Errors of a broken stream are returned when
+// receiving.
 func (s *Session) send(m *p4v1.StreamMessageRequest) error {
 	s.sendMu.Lock()
 	defer s.sendMu.Unlock()
@@ -281,7 +283,7 @@ func (s *Session) send(m *p4v1.StreamMessageRequest) error {
 	return s.stream.Send(m)
 }
 
-// handle takes a message. An error means that there is no use in going on.
+// handle processes a message. After an error the stream is closed.
 func (s *Session) handle(m *p4v1.StreamMessageResponse) error {
 	switch m := m.Update.(type) {
 	case *p4v1.StreamMessageResponse_Arbitration:
@@ -291,11 +293,11 @@ func (s *Session) handle(m *p4v1.StreamMessageResponse) error {
 		s.arbitrated(m.Arbitration)
 	case *p4v1.StreamMessageResponse_Packet:
 		if n := s.packets.put(m.Packet); n > 0 {
-			s.event(Dropped, nil, "%s dropped: they come faster than they are taken; take them faster, or send fewer to the controller", count(n, "packet"))
+			s.event(Dropped, nil, "%s dropped: they arrive faster than the program reads them; read them faster, or send fewer to the controller", count(n, "packet"))
 		}
 	case *p4v1.StreamMessageResponse_Digest:
 		if n := s.digests.put(m.Digest); n > 0 {
-			s.event(Dropped, nil, "%s dropped and not acknowledged: they come faster than they are taken; take them faster, or raise the digest's list size and timeout", count(n, "digest list"))
+			s.event(Dropped, nil, "%s dropped and not acknowledged: they arrive faster than the program reads them; read them faster, or increase the digest's list size and timeout", count(n, "digest list"))
 		}
 	case *p4v1.StreamMessageResponse_Error:
 		e := m.Error
@@ -304,8 +306,8 @@ func (s *Session) handle(m *p4v1.StreamMessageResponse) error {
 	return nil
 }
 
-// arbitrated takes the switch's word on who is primary (specification,
-// Client Arbitration Notifications).
+// arbitrated processes a message about the primary (specification, Client
+// Arbitration Notifications).
 func (s *Session) arbitrated(u *p4v1.MasterArbitrationUpdate) {
 	r := roleBackup
 	switch codes.Code(u.GetStatus().GetCode()) {
@@ -320,7 +322,7 @@ func (s *Session) arbitrated(u *p4v1.MasterArbitrationUpdate) {
 	s.set(func(now *state) {
 		was, before = now.role, now.highest
 		if now.unnamed && r == rolePrimary {
-			r = roleOrphan // BMv2: nobody else is there, but without an ID we cannot write
+			r = roleOrphan // BMv2: there is no other controller, but without an ID this one cannot write
 		}
 		now.role, now.bidding = r, false
 		if r == rolePrimary && was != r {
@@ -343,9 +345,9 @@ func (s *Session) arbitrated(u *p4v1.MasterArbitrationUpdate) {
 	case s.options.Policy == Observe && (r != was || r == roleBackup && st.highest != before):
 		switch r {
 		case roleOrphan:
-			s.event(Orphaned, nil, "no controller is in charge: what goes wrong stays so until one is (`pauseless ctl apply TOPOLOGY --keep`)")
+			s.event(Orphaned, nil, "there is no primary controller, so errors are not corrected; start one with `pauseless ctl apply TOPOLOGY --keep`")
 		case roleBackup:
-			s.event(Backup, nil, "the controller with election id %v is in charge", st.highest)
+			s.event(Backup, nil, "the controller with election id %v is the primary", st.highest)
 		}
 	case r == was:
 	case r == rolePrimary:
@@ -372,8 +374,8 @@ func (s *Session) raise(st state) ElectionID {
 	return ElectionID{}
 }
 
-// probe asks the connected switch for a sign of life, and gives the stream
-// up when there is none. A switch that answers with an error is alive.
+// probe calls the connected switch periodically, and closes the stream if there is
+// no answer. An error is also an answer.
 func (s *Session) probe(ctx context.Context, giveUp context.CancelCauseFunc) {
 	if s.options.Probe <= 0 {
 		return
@@ -391,7 +393,7 @@ func (s *Session) probe(ctx context.Context, giveUp context.CancelCauseFunc) {
 		_, err := s.client.Capabilities(call, &p4v1.CapabilitiesRequest{})
 		cancel()
 		if ctx.Err() == nil && status.Code(err) == codes.DeadlineExceeded {
-			giveUp(fmt.Errorf("no sign of life for %v: %w", patience*s.options.Probe, errSilent))
+			giveUp(fmt.Errorf("no answer for %v: %w", patience*s.options.Probe, errSilent))
 			return
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// Target is a switch and how to reach it.
+// Target is the address of a switch.
 type Target struct {
 	Name       string     // in messages; the address if empty
 	Addr       string     // host:port of its P4Runtime server
@@ -25,8 +25,8 @@ type Target struct {
 	Role       string     // empty: full access
 	// TLS is the client's configuration; nil means no encryption.
 	TLS *tls.Config
-	// Thrift is host:port of BMv2's Thrift server, which is where BMv2 has
-	// its registers. Empty means that there is none.
+	// Thrift is host:port of BMv2's Thrift server, which gives access to
+	// registers. Empty means that there is none.
 	Thrift string
 }
 
@@ -40,10 +40,9 @@ func (t Target) withDefaults() Target {
 	return t
 }
 
-// ElectionID ranks controllers: of those connected, the one with the highest
-// is the primary (P4Runtime specification, Client Arbitration). A standby
-// that takes over raises High and keeps Low, so give each controller a Low of
-// its own.
+// ElectionID ranks controllers: of those connected, the one with the highest ID is
+// the primary (P4Runtime specification, Client Arbitration). A standby that takes
+// over raises High and keeps Low, so each controller needs a different Low.
 type ElectionID struct{ High, Low uint64 }
 
 // ParseElectionID reads "5", or "1:5" for {1, 5}.
@@ -55,7 +54,7 @@ func ParseElectionID(text string) (ElectionID, error) {
 	h, err1 := strconv.ParseUint(high, 0, 64)
 	l, err2 := strconv.ParseUint(low, 0, 64)
 	if err := cmp.Or(err1, err2); err != nil || h == 0 && l == 0 {
-		return ElectionID{}, fmt.Errorf("election id %q is no number above 0, nor two as in 1:5", text)
+		return ElectionID{}, fmt.Errorf("election id %q is neither a number above 0 nor two numbers as in 1:5", text)
 	}
 	return ElectionID{h, l}, nil
 }
@@ -80,8 +79,8 @@ func (id ElectionID) next() ElectionID {
 	return id
 }
 
-// above returns the lowest ID above o that ends in id's Low: nobody else
-// chooses it.
+// above returns the lowest ID above o with id's Low, which no other controller
+// chooses.
 func (id ElectionID) above(o ElectionID) ElectionID {
 	if id.Low > o.Low {
 		return ElectionID{o.High, id.Low}
@@ -93,7 +92,7 @@ func (id ElectionID) proto() *p4v1.Uint128 { return &p4v1.Uint128{High: id.High,
 
 func electionID(u *p4v1.Uint128) ElectionID { return ElectionID{u.GetHigh(), u.GetLow()} }
 
-// Policy is how a session behaves in an election.
+// Policy is the behaviour of a session in an election.
 type Policy uint8
 
 // Policies.
@@ -101,18 +100,18 @@ const (
 	// MustWin takes part with the target's election ID; not being primary is
 	// an error of Connect.
 	MustWin Policy = iota
-	// AdoptOrphans is MustWin, except that the ID is raised as far as it takes
-	// where nobody is primary: the switch may have seen higher ones before.
+	// AdoptOrphans is MustWin, except that it raises the ID as far as needed if
+	// there is no primary: the switch may have seen higher IDs before.
 	AdoptOrphans
-	// TakeOver raises the ID as far as it takes to be the primary at once.
-	// After that it is MustWin: who overrules it, overrules it.
+	// TakeOver raises the ID as far as needed to become the primary at once.
+	// After that it is MustWin: another controller can take over.
 	TakeOver
-	// Standby is content with being backup, and takes over when the primary is
-	// gone.
+	// Standby accepts being a backup, and takes over when there is no primary any
+	// more.
 	Standby
-	// Observe takes part without an election ID: it hears who is primary and
-	// never is. BMv2 counts it as the lowest ID, so there it is the primary
-	// while nobody else is connected.
+	// Observe takes part without an election ID: it is notified of the primary
+	// and never becomes one. BMv2 treats it as the lowest ID, so there it is the
+	// primary while no other controller is connected.
 	Observe
 )
 
@@ -124,17 +123,17 @@ type Options struct {
 	// several sessions, and must not wait for its session.
 	// Nil means that events go to slog's default logger.
 	Event func(Event)
-	// Policy says what to do where another controller is the primary.
+	// Policy is the behaviour if another controller is the primary.
 	Policy Policy
 	// ReadOnly sessions have no stream and take no part in elections: they
 	// read, but cannot write or see packets and digests.
 	ReadOnly bool
-	// Timeout is how long a single call or the first connection may take.
+	// Timeout is the limit of a single call, and of the first connection.
 	// Zero means 10 s.
 	Timeout time.Duration
-	// Probe is how often a connected switch is asked for a sign of life; a
-	// switch that does not answer for three probes counts as lost. Zero
-	// means 1 s, below zero never.
+	// Probe is the interval between probes of a connected switch. A switch that
+	// does not answer three probes counts as lost. Zero means 1 s, below zero
+	// means no probes.
 	Probe time.Duration
 	// MinBackoff and MaxBackoff bound the pause between attempts to connect
 	// again, which doubles from one to the other. Zero means 50 ms and 2 s.

@@ -16,7 +16,7 @@ func Insert(e *p4v1.Entity) *p4v1.Update {
 	return &p4v1.Update{Type: p4v1.Update_INSERT, Entity: e}
 }
 
-// Modify makes an update that changes an entity that is there.
+// Modify makes an update that changes an existing entity.
 func Modify(e *p4v1.Entity) *p4v1.Update {
 	return &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: e}
 }
@@ -26,15 +26,13 @@ func Delete(e *p4v1.Entity) *p4v1.Update {
 	return &p4v1.Update{Type: p4v1.Update_DELETE, Entity: e}
 }
 
-// maxBatchBytes keeps a request below the 4 MB that gRPC servers accept by
-// default.
+// maxBatchBytes is the limit of a request: gRPC servers accept 4 MB by default.
 const maxBatchBytes = 3 << 20
 
-// Write carries out updates, in order of batches of Options.Batch, each
-// batch in an order that the switch chooses (specification, Batching and
-// Ordering). Updates that fail do not stop the others: they come back in a
-// WriteError. Any other error means that the batches from some point on were
-// not done.
+// Write executes updates in batches of Options.Batch. Batches are executed in
+// order; the switch chooses the order within a batch (specification, Batching and
+// Ordering). Updates that fail do not stop the others, and are returned in a
+// WriteError. After any other error, some of the last batches were not executed.
 func (s *Session) Write(ctx context.Context, updates []*p4v1.Update) error {
 	if err := s.writable(); err != nil {
 		return err
@@ -63,7 +61,7 @@ func (s *Session) Write(ctx context.Context, updates []*p4v1.Update) error {
 	return nil
 }
 
-// batchLen returns how many of the updates go into the next request.
+// batchLen returns the number of updates in the next request.
 func batchLen(updates []*p4v1.Update, limit int) int {
 	size := 0
 	for i, u := range updates {
@@ -96,8 +94,7 @@ func (e *WriteError) Codes() []codes.Code {
 	return list
 }
 
-// AllExist reports whether all that failed are insertions of what is there
-// already.
+// AllExist reports whether all failed updates are insertions of existing entities.
 func (e *WriteError) AllExist() bool {
 	for _, f := range e.Failed {
 		if f.Code != codes.AlreadyExists {

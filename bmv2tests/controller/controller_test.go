@@ -160,7 +160,7 @@ func TestMistakesAreNamedByEverySwitch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Write(ctx, []*p4v1.Update{controlplane.Insert(e)}); err != nil && !strings.Contains(err.Error(), "know neither truncation nor class of service") {
+		if err := s.Write(ctx, []*p4v1.Update{controlplane.Insert(e)}); err != nil && !strings.Contains(err.Error(), "support neither truncation nor class of service") {
 			t.Errorf("a truncated clone: %v", err)
 		}
 		if _, err := controlplane.Connect(ctx, sw.Target, controlplane.Options{Dial: sw.dial}); err == nil || !strings.Contains(err.Error(), "election id 1 is refused") {

@@ -382,7 +382,7 @@ func TestAFullTableIsSaidAloudAndTheRestIsThere(t *testing.T) {
 		}
 		k.Set(sw.Name, state(t, program(t), 50, many...))
 		said.await(t, controlplane.NotAsDesired, "3 of ", 1) // four places, one of them taken
-		said.await(t, controlplane.NotAsDesired, "neighbour holds 4 entries: want fewer of them, or give it a larger size in the program", 1)
+		said.await(t, controlplane.NotAsDesired, "neighbour holds 4 entries: write fewer, or increase its size in the program", 1)
 		d := state(t, program(t), 50, many[:3]...)
 		if c := difference(t, sw, d); c.Plan.Len() > 6 {
 			t.Errorf("more is missing than what had no room: %v", c)
@@ -427,7 +427,7 @@ func TestAWrongPipelineIsReplacedOrNamed(t *testing.T) {
 		said.await(t, controlplane.NotAsDesired, "push the pipeline: ", 1)
 		k.Set(sw.Name, d)
 		if sw.Thrift != "" {
-			said.await(t, controlplane.NotAsDesired, "BMv2 is so after it has refused a program: restart the switch", 1)
+			said.await(t, controlplane.NotAsDesired, "BMv2 stays in this state after it has refused a program: restart the switch", 1)
 			sw.kill()
 			sw.start(t)
 		}

@@ -159,7 +159,7 @@ func (t *Table) DataFields(a *Action) []Field {
 	return list
 }
 
-// Bits is the width of a field on the wire; 0 for one that is no number.
+// Bits is the width of a field on the wire; 0 for one that is not a number.
 func (f *Field) Bits() int {
 	switch k := f.Type.Kind; k {
 	case "bytes":

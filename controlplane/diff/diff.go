@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diff compares the entities that a switch has with those that it
-// shall have, and finds the least updates from the one to the other, in an
-// order in which nothing refers to what is not there.
+// Package diff compares the entities of a switch with the desired ones, and finds
+// the smallest set of updates from one to the other, in an order in which no
+// entity refers to one that does not exist.
 package diff
 
 import (
@@ -16,11 +16,11 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// Plan is the updates that turn what a switch has into what it shall have.
+// Plan has the updates that bring a switch to its desired state.
 type Plan struct {
-	// Phases are to be written one after the other; within a phase the order
-	// does not matter. New things are written before old ones go, so that
-	// traffic never meets a gap, unless a table has no room for both.
+	// Phases are written one after the other; within a phase the order does not
+	// matter. New entities are written before old ones are deleted, so that
+	// traffic always has entries, unless a table has no room for both.
 	Phases [][]*p4v1.Update
 	// Registers are cells to be written, over whichever interface the switch has
 	// to its registers.
@@ -38,15 +38,15 @@ func (p *Plan) Len() int {
 	return n
 }
 
-// Compute finds the plan. What of have is not wanted is deleted, except that
-//   - registers, counters and meters cannot be deleted: those not wanted are
-//     left as they are;
-//   - tables whose entries the program fixes are left alone, and so are
-//     tables that the program fills at start unless an entry is wanted;
-//   - a default entry that is not wanted goes back to the program's if the
-//     P4Info tells what that is, and else is left alone.
+// Compute returns the plan. Entities in have that are not in want are deleted,
+// with these exceptions:
+//   - registers, counters and meters cannot be deleted, and are not changed;
+//   - tables with constant entries are not changed, nor are tables with initial
+//     entries unless want has an entry of theirs;
+//   - a default entry that is not in want is set to the program's if the P4Info
+//     has it, and otherwise not changed.
 //
-// It fails if something is wanted twice, differently.
+// It fails if want has two different entities with the same key.
 func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 	p := &Plan{Old: make(map[string]*p4v1.Entity)}
 	old := make(map[string]*p4v1.Entity, len(have))
@@ -66,7 +66,7 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 		key := Key(e)
 		if twin := wanted[key]; twin != nil {
 			if !Equal(twin, e) {
-				return nil, fmt.Errorf("wanted twice, differently:\n  %s\n  %s", sch.FormatEntity(twin), sch.FormatEntity(e))
+				return nil, fmt.Errorf("two different entities with the same key:\n  %s\n  %s", sch.FormatEntity(twin), sch.FormatEntity(e))
 			}
 			continue
 		}
@@ -102,7 +102,7 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 			u.Type = p4v1.Update_MODIFY
 			direct = append(direct, u)
 		default:
-			return nil, fmt.Errorf("an entity of a kind that cannot be kept up: %s", sch.FormatEntity(e))
+			return nil, fmt.Errorf("entities of this kind cannot be part of a desired state: %s", sch.FormatEntity(e))
 		}
 	}
 	var early, late, lateGroups, lateRest []*p4v1.Update
@@ -172,8 +172,8 @@ func programDefault(t *schema.Table) *p4v1.Entity {
 	}}}
 }
 
-// Print writes the plan the way diff does: + for what is added, - for what
-// goes, and both for what changes. Lines are sorted within their kind.
+// Print writes the plan in the style of diff: + for added and - for deleted
+// entities, and both for modified ones. Lines are sorted within their kind.
 func (p *Plan) Print(w io.Writer, sch *schema.Schema, indent string) error {
 	var lines []line
 	for _, phase := range p.Phases {
@@ -221,8 +221,8 @@ type line struct {
 	out  string
 }
 
-// Counts returns how many updates insert, modify and delete; registers are
-// modified.
+// Counts returns the numbers of insertions, modifications and deletions.
+// Registers count as modifications.
 func (p *Plan) Counts() (insert, modify, del int) {
 	modify = len(p.Registers)
 	for _, phase := range p.Phases {

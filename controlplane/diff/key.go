@@ -11,8 +11,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// Kinds of entities, in the order in which they are created: whatever an
-// entity refers to comes before it.
+// Kinds of entities, in the order in which they are created: an entity comes
+// after those that it refers to.
 type kind byte
 
 const (
@@ -143,9 +143,8 @@ func appendMatch(b []byte, match []*p4v1.FieldMatch) []byte {
 	return b
 }
 
-// Equal reports whether two entities of the same key say the same. It looks
-// only at what a controller configures: not at counts, nor at the metadata
-// that a table entry carries for controllers.
+// Equal reports whether two entities with the same key are equal in all that a
+// controller configures. Counts and the metadata of table entries are ignored.
 func Equal(a, b *p4v1.Entity) bool {
 	return string(appendValue(nil, a)) == string(appendValue(nil, b))
 }
@@ -213,8 +212,8 @@ func appendReplicas(b []byte, list []*p4v1.Replica) []byte {
 	return appendSorted(b, parts)
 }
 
-// appendMeter keeps two meters apart: one that is not configured passes
-// everything, and one whose rates are zero passes nothing.
+// appendMeter distinguishes a meter that is not configured, which passes all
+// packets, from one whose rates are zero, which passes none.
 func appendMeter(b []byte, c *p4v1.MeterConfig) []byte {
 	if c == nil {
 		return b
@@ -225,8 +224,8 @@ func appendMeter(b []byte, c *p4v1.MeterConfig) []byte {
 	return b
 }
 
-// appendWatch appends the port that a member of a group depends on, in
-// whichever of its two fields it is; nothing if there is none.
+// appendWatch appends the port that a member of a group depends on, if there is
+// one, from either of its two fields.
 func appendWatch(b, port []byte, old int32) []byte {
 	if len(port) > 0 {
 		return appendBytes(b, port)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Entities is what of a P4Runtime session the store needs.
+// Entities is the part of a P4Runtime session that the store needs.
 type Entities interface {
 	Read(ctx context.Context, want ...*p4v1.Entity) ([]*p4v1.Entity, error)
 	Write(ctx context.Context, updates []*p4v1.Update) error
@@ -46,7 +46,7 @@ func (s P4Runtime) Read(ctx context.Context, r *schema.Register) ([]uint64, erro
 		}
 		v, ok := number(x.GetData())
 		if !ok {
-			return nil, fmt.Errorf("the switch sent %v for %s[%d], which is no number of up to 64 bits", x.GetData(), r.Name, i)
+			return nil, fmt.Errorf("the switch sent %v for %s[%d], which is not a number of up to 64 bits", x.GetData(), r.Name, i)
 		}
 		values[i] = v
 		seen++
@@ -76,8 +76,8 @@ func number(d *p4v1.P4Data) (uint64, bool) {
 	return 0, false
 }
 
-// data is a cell of which the first member, or all, is value, and the others
-// zero.
+// data returns a cell whose value, or whose first member, is value. Other members
+// are zero.
 func data(r *schema.Register, value uint64) *p4v1.P4Data {
 	if len(r.Members) == 0 {
 		return bitstring(value)

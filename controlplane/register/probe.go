@@ -30,7 +30,7 @@ func Probe(ctx context.Context, sch *schema.Schema, session Entities, thrift str
 		return over, err
 	}
 	if thrift == "" {
-		return nil, fmt.Errorf("registers cannot be read over P4Runtime here, as on every BMv2; they can over its Thrift server: give its address (--thrift 127.0.0.1:9090): %w", ErrUnsupported)
+		return nil, fmt.Errorf("the switch does not support registers over P4Runtime; if it is BMv2, give the address of its Thrift server (--thrift 127.0.0.1:9090): %w", ErrUnsupported)
 	}
 	return dialThrift(ctx, thrift, probe)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package register reads and writes register arrays by name, over whichever
-// interface a switch has: P4Runtime (pauseless switch, Stratum) or BMv2's
-// Thrift, since BMv2 answers registers over P4Runtime with "unimplemented".
+// Package register reads and writes register arrays by name, over P4Runtime
+// (pauseless switch, Stratum) or BMv2's Thrift server: BMv2 answers calls about
+// registers over P4Runtime with "unimplemented".
 package register
 
 import (
@@ -23,24 +23,24 @@ type Store interface {
 	Read(ctx context.Context, r *schema.Register) ([]uint64, error)
 	// Set writes one value to the cells from first to last, both included.
 	Set(ctx context.Context, r *schema.Register, first, last int, value uint64) error
-	// Reset gives all cells their initial value, zero.
+	// Reset sets all cells to their initial value, zero.
 	Reset(ctx context.Context, r *schema.Register) error
 }
 
-// ErrUnsupported is what a Store's errors wrap when the switch has no
-// registers of this store.
+// ErrUnsupported is wrapped by the errors of a Store if the switch does not
+// support registers over its protocol.
 var ErrUnsupported = errors.New("registers are not supported")
 
-// Array is a register array as it was read.
+// Array is a register array with the values that were read.
 type Array struct {
 	Name   string
 	Bits   int
-	Unit   string // "us", "packets", …; empty if the program does not say
+	Unit   string // "us", "packets", …; empty if the program does not give it
 	Index  []schema.Dim
 	Values []uint64
 }
 
-// Read reads an array and attaches what the program says of it.
+// Read reads an array, and adds the program's annotations of it.
 func Read(ctx context.Context, s Store, r *schema.Register) (Array, error) {
 	v, err := s.Read(ctx, r)
 	if err != nil {
@@ -49,17 +49,17 @@ func Read(ctx context.Context, s Store, r *schema.Register) (Array, error) {
 	return Array{r.Name, r.Bits, r.Unit, r.Index, v}, nil
 }
 
-// A Namer turns a coordinate into a name: ("port", 3) into "3 (to s1)". It
-// returns "" where it has none.
+// A Namer returns the name of a coordinate, such as "3 (to s1)" for ("port", 3),
+// or "" if there is none.
 type Namer func(dim string, i int) string
 
-// Label returns what cell i is about: "port=3 (to s1)" or "leaf=2 path=1";
-// "" if the program does not say.
+// Label returns the coordinates of cell i, such as "port=3 (to s1)" or
+// "leaf=2 path=1", or "" if the program does not give them.
 func (a Array) Label(i int, name Namer) string {
 	var parts []string
 	for d, at := range schema.Split(a.Index, i) {
 		if a.Index[d].Name == "one" {
-			continue // there is but one
+			continue // there is only one
 		}
 		parts = append(parts, a.Index[d].Name+"="+name.of(a.Index[d].Name, at))
 	}
@@ -75,9 +75,9 @@ func (n Namer) of(dim string, i int) string {
 	return fmt.Sprint(i)
 }
 
-// Meaning returns what the value of cell i stands for, where it is no plain
-// number: the path that it counts, or those of which it is a mask, the first
-// path the leftmost bit. It is "" otherwise.
+// Meaning returns the meaning of cell i if its value is not a plain number: the
+// path whose number it is, or the paths of a bit mask, whose leftmost bit is the
+// first path. Otherwise it returns "".
 func (a Array) Meaning(i int, name Namer) string {
 	switch a.Unit {
 	case "path":
@@ -98,7 +98,7 @@ func (a Array) Meaning(i int, name Namer) string {
 // last, both included.
 func Set(ctx context.Context, s Store, r *schema.Register, first, last int, value uint64) error {
 	if first < 0 || last < first || r.Size > 0 && last >= r.Size {
-		return fmt.Errorf("%s has cells 0 to %d; there are none from %d to %d", r.Name, r.Size-1, first, last)
+		return fmt.Errorf("%s has cells 0 to %d, not %d to %d", r.Name, r.Size-1, first, last)
 	}
 	if r.Bits > 0 && r.Bits < 64 && value>>r.Bits != 0 {
 		return fmt.Errorf("%s has cells of %d bits; %d does not fit", r.Name, r.Bits, value)

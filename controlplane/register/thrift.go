@@ -15,8 +15,8 @@ type Thrift struct{ Client *bmv2.Client }
 
 var _ Store = Thrift{}
 
-// dialThrift connects and reads one array, so that a server of another kind
-// or another program shows at once.
+// dialThrift connects and reads one array, to detect another kind of server or
+// another program at once.
 func dialThrift(ctx context.Context, addr string, probe *schema.Register) (Store, error) {
 	c, err := bmv2.Dial(addr, bmv2.Timeout)
 	if err != nil {

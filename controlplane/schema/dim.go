@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Dim is one dimension of what an array's index means. A program says so
-// with an annotation on the register, counter or meter:
+// Dim is one dimension of an array's index. A program defines dimensions by an
+// annotation on the register, counter or meter:
 //
 //	@index("port")          cell i belongs to port i
 //	@index("leaf:16,path:8") cell 8·leaf + path
@@ -18,7 +18,7 @@ import (
 // size.
 type Dim struct {
 	Name string
-	Size int // 0: as many as fit
+	Size int // 0 means as many as fit
 }
 
 func parseDims(text string) ([]Dim, error) {
@@ -32,7 +32,7 @@ func parseDims(text string) ([]Dim, error) {
 		if sized {
 			n, err := strconv.Atoi(strings.TrimSpace(size))
 			if err != nil || n < 1 {
-				return nil, fmt.Errorf("size of %s in %q is no number above 0", d.Name, text)
+				return nil, fmt.Errorf("size of %s in %q is not a number above 0", d.Name, text)
 			}
 			d.Size = n
 		} else if len(dims) > 0 {

@@ -213,7 +213,7 @@ func (f *Field) match(m Match) (*p4v1.FieldMatch, error) {
 			n = m.plen
 		}
 		if n < 0 || n > f.Bits {
-			return nil, fmt.Errorf("field %s has %d bits; a prefix of %d makes no sense", f.Name, f.Bits, n)
+			return nil, fmt.Errorf("field %s has %d bits, so a prefix of %d is too long", f.Name, f.Bits, n)
 		}
 		if n == 0 {
 			return nil, nil
@@ -226,7 +226,7 @@ func (f *Field) match(m Match) (*p4v1.FieldMatch, error) {
 			mask = prefixMask(f.Bits, f.Bits)
 		case opPrefix:
 			if m.plen < 0 || m.plen > f.Bits {
-				return nil, fmt.Errorf("field %s has %d bits; a prefix of %d makes no sense", f.Name, f.Bits, m.plen)
+				return nil, fmt.Errorf("field %s has %d bits, so a prefix of %d is too long", f.Name, f.Bits, m.plen)
 			}
 			mask = prefixMask(f.Bits, m.plen)
 		case opMask:

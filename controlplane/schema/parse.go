@@ -31,8 +31,8 @@ import (
 // of a single-rate meter with three colours.
 //
 // A condition is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *, as
-// the field's match kind allows; values are those of Field.Parse. What is
-// left out of a delete (all after ->) need not be given.
+// the field's match kind allows; values are those of Field.Parse. For a delete, the
+// part after -> may be left out.
 func (s *Schema) ParseEntity(line string) (*p4v1.Entity, error) {
 	in, err := scan(line)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Schema) ParseEntity(line string) (*p4v1.Entity, error) {
 		return nil, err
 	}
 	if in.more() {
-		return nil, in.errorf("%s is left over at the end", in.found())
+		return nil, in.errorf("unexpected %s at the end", in.found())
 	}
 	return e, nil
 }
@@ -59,7 +59,7 @@ func (p *parser) entity() (*p4v1.Entity, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A table may be called like one of the keywords; the next token decides.
+	// A table may have the name of a keyword; the next token decides.
 	isTable := p.peek(1).is("=") || p.peek(0).is("->") || p.peek(0).is("default") || p.peek(0).is("prio")
 	if !isTable {
 		switch first {
@@ -260,13 +260,13 @@ func (p *parser) action(find func(string) (*Action, error)) (*p4v1.Action, error
 	return call, nil
 }
 
-// parseCondition reads what a field is compared with. The kind of the result
-// is opText for *, which matches anything.
+// parseCondition reads the condition on a field. The kind of the result is opText
+// for *, which matches any value.
 func (f *Field) parseCondition(text string) (Match, error) {
 	m := Match{Field: f.Name, kind: opEq}
 	if text == "*" {
 		if f.Match == Exact {
-			return m, fmt.Errorf("field %s is matched exactly; * makes no sense", f.Name)
+			return m, fmt.Errorf("field %s is matched exactly; give a value instead of *", f.Name)
 		}
 		return Match{kind: opText}, nil
 	}
@@ -278,7 +278,7 @@ func (f *Field) parseCondition(text string) (Match, error) {
 		if v, n, ok := strings.Cut(text, "/"); ok {
 			plen, err := strconv.Atoi(n)
 			if err != nil {
-				return m, fmt.Errorf("%s: prefix length %q is no number", f.Name, n)
+				return m, fmt.Errorf("%s: prefix length %q is not a number", f.Name, n)
 			}
 			m.kind, m.a, m.plen = opPrefix, v, plen
 			return m, nil
@@ -404,7 +404,7 @@ func (p *parser) replica() (port, instance uint32, err error) {
 		inst, err = strconv.ParseUint(instText, 0, 32)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("%q is no port, or port/instance", text)
+		return 0, 0, fmt.Errorf("%q is not a port or PORT/INSTANCE", text)
 	}
 	return uint32(n), uint32(inst), nil
 }
@@ -469,7 +469,7 @@ func (p *parser) index(name string, size int64) (i int64, err error) {
 		return 0, err
 	}
 	if size > 0 && int64(n) >= size {
-		return 0, fmt.Errorf("%s has %d cells, from 0; there is no %s[%d]", name, size, name, n)
+		return 0, fmt.Errorf("%s has %d cells, numbered from 0; there is no %s[%d]", name, size, name, n)
 	}
 	return int64(n), p.expect("]")
 }
@@ -494,7 +494,7 @@ func (p *parser) register() (*p4v1.Entity, error) {
 			return nil, err
 		}
 		if r.Bits == 0 || len(r.Members) > 0 {
-			return nil, fmt.Errorf("a cell of register %s is no single number", r.Name)
+			return nil, fmt.Errorf("a cell of register %s is not a single number", r.Name)
 		}
 		f := &Field{Name: r.Name, Bits: r.Bits}
 		v, err := f.Parse(text)

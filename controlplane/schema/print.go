@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 )
 
-// FormatEntity prints an entity as the line that ParseEntity reads. What the
-// P4Info does not know is printed as protobuf text.
+// FormatEntity returns an entity as the line that ParseEntity reads. Entities that
+// the P4Info does not describe are printed as protobuf text.
 func (s *Schema) FormatEntity(e *p4v1.Entity) string {
 	if out, ok := s.appendEntity(nil, e); ok {
 		return string(out)
@@ -237,8 +237,8 @@ func (t *Table) appendMatch(out []byte, match []*p4v1.FieldMatch) ([]byte, bool)
 	return out, printed == len(match)
 }
 
-// FormatMatch prints a condition as it stands in an entry's text, without
-// the field's name; nil, which matches anything, as *.
+// FormatMatch returns a condition as in an entry's text, without the field's name.
+// It returns * for nil, which matches any value.
 func (f *Field) FormatMatch(m *p4v1.FieldMatch) string {
 	if m == nil {
 		return "*"

@@ -12,8 +12,8 @@ import (
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
-// runtimeFile is what p4lang's tutorials call runtime JSON: the entries of a
-// switch. Which program it has is said elsewhere here.
+// runtimeFile is the runtime JSON of p4lang's tutorials: the entries of a switch.
+// The names of the program's files are ignored.
 type runtimeFile struct {
 	Target    string         `yaml:"target"`
 	P4Info    yamlfile.Raw   `yaml:"p4info"`
@@ -99,8 +99,8 @@ func replicaList(list []runtimeReplica) string {
 	return strings.Join(texts, ", ")
 }
 
-// runtimeLine returns a table entry as ParseEntity reads it. The lists of a
-// match mean what the kind of the field says.
+// runtimeLine returns a table entry as a line for ParseEntity. The meaning of a
+// list in a match depends on the kind of the field.
 func (s *Schema) runtimeLine(raw yamlfile.Raw, e *runtimeEntry) (string, error) {
 	t, err := s.Table(e.Table)
 	if err != nil {

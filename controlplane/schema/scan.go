@@ -44,7 +44,7 @@ func scan(line string) (*scanner, error) {
 			}
 			text, err := strconv.Unquote(quoted)
 			if err != nil {
-				return nil, fmt.Errorf("column %d: %s is no string", i+1, quoted)
+				return nil, fmt.Errorf("column %d: %s is not a string", i+1, quoted)
 			}
 			s.tokens = append(s.tokens, token{text, true, i + 1})
 			i += len(quoted)
@@ -139,7 +139,7 @@ func (s *scanner) number(what string, bits int) (uint64, error) {
 	}
 	v, err := strconv.ParseUint(text, 0, bits)
 	if err != nil {
-		return 0, fmt.Errorf("column %d: %s: %q is no number of at most %d bits", col.col, what, text, bits)
+		return 0, fmt.Errorf("column %d: %s: %q is not a number of at most %d bits", col.col, what, text, bits)
 	}
 	return v, nil
 }
@@ -153,7 +153,7 @@ func (s *scanner) duration(what string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("column %d: %s: %q is no time such as 10ms", col.col, what, text)
+		return 0, fmt.Errorf("column %d: %s: %q is not a time such as 10ms", col.col, what, text)
 	}
 	return d, nil
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema gives a P4Info its names back: it finds tables, actions,
-// registers and the rest by name, turns values as people write
-// them (10.0.1.0/24, 02:00:00:00:00:01, 0x12b7, 26) into P4Runtime's byte
-// strings and back, and reads and prints whole entities as one line of text:
+// Package schema is an index of a P4Info by names. It finds tables, actions,
+// registers and other objects by name, converts values such as 10.0.1.0/24,
+// 02:00:00:00:00:01, 0x12b7 and 26 to P4Runtime's byte strings and back, and
+// parses and prints entities as one line of text:
 //
 //	Forward dst=10.0.1.0/24 -> forward(port=3)
 //	acl prio 10 proto=17 dport=4791..4799 -> drop()
@@ -12,8 +12,7 @@
 //	clone 5 -> 510 truncate 64
 //	register Thresholds[3] = 200
 //
-// The full syntax is that of ParseEntity. What FormatEntity prints,
-// ParseEntity reads.
+// ParseEntity describes the syntax. It reads the output of FormatEntity.
 package schema
 
 import (
@@ -46,7 +45,7 @@ type Schema struct {
 	ids   map[uint32]any
 }
 
-// MatchKind is how a table compares a field.
+// MatchKind is the match kind of a field.
 type MatchKind uint8
 
 // Match kinds of P4Info.
@@ -81,9 +80,9 @@ type Table struct {
 	Actions []*Action
 	Size    int64
 	Profile *Profile // of an indirect table
-	Const   bool     // entries are fixed by the program
-	Initial bool     // the program comes with entries
-	// ConstDefault is set where the default action cannot be changed.
+	Const   bool     // the program fixes the entries
+	Initial bool     // the program has initial entries
+	// ConstDefault is set if the default action cannot be changed.
 	ConstDefault bool
 	// Default is the default action's ID, 0 where the P4Info does not say.
 	Default       uint32
@@ -119,7 +118,7 @@ type Register struct {
 	Name string
 	Full string
 	Size int
-	Bits int // of a cell, or of its first member; 0 where that is no number
+	Bits int // of a cell, or of its first member; 0 where that is not a number
 	// Members are the bits of the members where a cell is a struct. Values are
 	// those of the first member.
 	Members []int
@@ -154,7 +153,7 @@ type Digest struct {
 	ID     uint32
 	Name   string
 	Full   string
-	Fields []*Field // a single one without name where the digest is no struct
+	Fields []*Field // a single one without name where the digest is not a struct
 }
 
 // ValueSet is a parser value set.
@@ -166,8 +165,8 @@ type ValueSet struct {
 	Fields []*Field
 }
 
-// New indexes a P4Info. It fails where the P4Info contradicts itself: IDs or
-// names given twice, references to nothing, widths below zero.
+// New returns the index of a P4Info. It fails if the P4Info is inconsistent: IDs
+// or names given twice, references to objects that do not exist, widths below zero.
 func New(info *p4configv1.P4Info) (*Schema, error) {
 	if info == nil {
 		return nil, fmt.Errorf("no P4Info")
@@ -181,7 +180,7 @@ func New(info *p4configv1.P4Info) (*Schema, error) {
 	return s, nil
 }
 
-// Kinds of named objects, as messages call them.
+// Kinds of named objects, for messages.
 const (
 	kindTable    = "table"
 	kindAction   = "action"
@@ -193,8 +192,8 @@ const (
 	kindValueSet = "value set"
 )
 
-// Table finds a table by its name: the full one, the alias, or any end of
-// the full name that only one table has.
+// Table finds a table by its full name, its alias, or any suffix of the full name
+// that is unique.
 func (s *Schema) Table(name string) (*Table, error) { return find[Table](s, kindTable, name) }
 
 // Action finds an action by name, as Table does.

@@ -15,7 +15,7 @@ import (
 	"github.com/antoninbas/p4runtime-go-client/pkg/util/conversion"
 )
 
-// Format is how a value is printed. Every format is understood when reading.
+// Format is the format in which a value is printed. Parse reads all formats.
 type Format uint8
 
 // Formats. The P4 annotation @format(…) chooses one; without it the width
@@ -128,11 +128,11 @@ func parseNumber(text string) ([]byte, error) {
 		return addr.AsSlice(), nil
 	}
 	if len(text) > 4096 {
-		return nil, fmt.Errorf("value has %d digits", len(text))
+		return nil, fmt.Errorf("the value has %d digits, which is too long", len(text))
 	}
 	n, ok := new(big.Int).SetString(text, 0)
 	if !ok || n.Sign() < 0 {
-		return nil, fmt.Errorf("%q is no number from 0 up (write 26, 0x1a, 10.0.0.1 or 02:00:00:00:00:01)", text)
+		return nil, fmt.Errorf("%q is not a number from 0 up (write 26, 0x1a, 10.0.0.1 or 02:00:00:00:00:01)", text)
 	}
 	if n.Sign() == 0 {
 		return []byte{0}, nil
@@ -142,18 +142,18 @@ func parseNumber(text string) ([]byte, error) {
 
 func parseMAC(text string) ([]byte, error) {
 	if len(text) != len("00:00:00:00:00:00") {
-		return nil, fmt.Errorf("%q is no MAC address", text)
+		return nil, fmt.Errorf("%q is not a MAC address", text)
 	}
 	for i := 2; i < len(text); i += 3 {
 		if text[i] != ':' {
-			return nil, fmt.Errorf("%q is no MAC address", text)
+			return nil, fmt.Errorf("%q is not a MAC address", text)
 		}
 	}
 	return hex.DecodeString(strings.ReplaceAll(text, ":", ""))
 }
 
-// Print returns a value as the field's format has it. A byte string that is
-// too wide for the format is printed in hexadecimal.
+// Print returns a value in the field's format. A byte string that is too wide for
+// the format is printed in hexadecimal.
 func (f *Field) Print(value []byte) string {
 	return string(appendValue(nil, f.Format, f.Bits, value))
 }
