@@ -172,7 +172,7 @@ func TestPlaygroundInTheBrowser(t *testing.T) {
 		t.Error("the demo's results are not those of the binary")
 	}
 	if !json.Valid([]byte(got)) {
-		t.Error("results.json is no JSON")
+		t.Error("results.json is not JSON")
 	}
 	p.Do(chromedp.Click("#show-replay", chromedp.ByQuery))
 	webtest.Eval[bool](p, "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))") // the picture has a frame of the replay

@@ -37,7 +37,7 @@ var kinds = []struct {
 		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml", nil},
 	{"scenario", "Scenarios", "A scenario is what is run: `pauseless fabric run FILE.yaml`. [Experiments](experiment.md) and what [real switches](live.md) carry are scenarios, too.",
 		newScenario(), readScenario, "../exp/*.yaml", nil},
-	{"experiment", "Experiments", "An experiment is a scenario that asks a question: `pauseless exp run FILE.yaml`. Its `arms` (or `profiles`) are compared along the axes of `vary`, with `seeds` of each, " +
+	{"experiment", "Experiments", "An experiment is a scenario with a question: `pauseless exp run FILE.yaml`. Its `arms` (or `profiles`) are compared along the axes of `vary`, with `seeds` of each, " +
 		"and its `claims` get verdicts. The other keys are those of a [scenario](scenario.md); [docs/experiments.md](../experiments.md) says how to use them.",
 		newScenario(), readScenario, "../exp/*.yaml", []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small", "warmup", "measure", "judge", "until"}},
 	{"live", "Scenarios on real switches", "`pauseless deploy run FILE.yaml` runs a scenario on a network of namespaces, in wall time, one profile after the other; `deploy run --print` shows the one that is built in. " +

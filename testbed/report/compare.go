@@ -250,7 +250,7 @@ func sentence(name, other string, of func(metric string) (with, than []float64))
 	case e.seeds == 1:
 		text += " (one seed: no interval, so no verdict)"
 	case !e.bounded:
-		text += fmt.Sprintf(" (%d seeds tell no interval)", e.seeds)
+		text += fmt.Sprintf(" (no interval from %d seeds)", e.seeds)
 	default:
 		mark = e.mark("less")
 		text += fmt.Sprintf(" (95 %% interval of the change %s to %s, %d seeds", percent(e.low), percent(e.high), e.seeds)

@@ -13,7 +13,7 @@ import (
 )
 
 // number is a value of a figure. Five digits are more than a screen shows; what
-// is no number is null.
+// is not a number is null.
 type number float64
 
 // MarshalJSON implements json.Marshaler.

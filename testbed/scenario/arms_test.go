@@ -88,22 +88,22 @@ func TestMistakesInArmsAreReportedAtTheirPlace(t *testing.T) {
 		{"{name: drill, profile: drill}", "{name: drill, profile: drill, hosts: {recovry: irn}}", `armed.yaml:7:41: hosts: unknown key "recovry"`},
 		{"{name: drill, profile: drill}", "{name: off, profile: drill}", `two arms are called "off"`},
 		{"{name: drill, profile: drill}", "{name: drill}", "an arm has no profile"},
-		{"traffic.0.poisson", "traffic.7.poisson", `armed.yaml:11:21: "7" is no element of a list of 3`},
+		{"traffic.0.poisson", "traffic.7.poisson", `armed.yaml:11:21: "7" is not an index of this list of 3 elements`},
 		{"traffic.0.poisson.load", "traffic.0.poisson.laod", `traffic.0.poisson: unknown key "laod" (did you mean "load"?)`},
 		{"values: [0.2, 0.4]", "values: [0.2, 0.2]", `axis load has "0.2" twice`},
 		{"values: [0.2, 0.4]", "values: [0.2, 20]", "armed.yaml:11:59: load is 20"},
 		{"values: [0.2, 0.4]", "points: []", "either a key and its values or points"},
 		{"axis: rate", "axis: load", `two axes are called "load"`},
-		{"seeds: [7, 8]", "seeds: [7, 7]", "armed.yaml:23:12: seed 7 is there twice"},
+		{"seeds: [7, 8]", "seeds: [7, 7]", "armed.yaml:23:12: seed 7 is given twice"},
 		{"measure: 300us", "measure: 300", `want a time or a number of flows`},
-		{"warmup: 100us\nmeasure: 300us", "", "either duration or flows must be given"},
+		{"warmup: 100us\nmeasure: 300us", "", "give either duration or flows"},
 		{"measure: 300us", "measure: 60ms", "warmup and measure end at 60.1ms, after until"},
 		{"name: off, profile: drill,", "name: off, profile: drill, network.leaf_spine.hosts_per_leaf: 3,", "arms drill and off get different flows"},
 		{"set: {red.kmin: 100KB}", "set: {red.kmim: 100KB}", "red.kmim"},
 		{"until: 50ms", "until: 50ms\nmax_seeds: 1", "max_seeds is 1, and there are 2 seeds already"},
-		{"until: 50ms", "until: 50ms\nclaims: [{with: off, than: drill}]", "a claim says one of less, more and same"},
+		{"until: 50ms", "until: 50ms\nclaims: [{with: off, than: drill}]", "a claim has one of the keys less, more and same"},
 		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us.part4, with: off, than: drill}]", "there is no part 4 of traffic"},
-		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: dril}]", `"dril" is none of the arms of this scenario (did you mean "drill"?)`},
+		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: dril}]", `"dril" is not an arm of this scenario (did you mean "drill"?)`},
 		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: drill, at: {load: 0.3}}]", `axis load has no value "0.3"`},
 		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: drill, paper: lots}]", `effect "lots"`},
 	} {
@@ -115,7 +115,7 @@ func TestMistakesInArmsAreReportedAtTheirPlace(t *testing.T) {
 			t.Errorf("with %q: got\n%v\nwant\n%s", c.new, err, c.want)
 		}
 	}
-	if _, err := ParseAt("armed.yaml", []byte(strings.Replace(armed, "  why: it is a test\n", "", 1)), Small); err == nil || !strings.Contains(err.Error(), "lacks its key why") {
+	if _, err := ParseAt("armed.yaml", []byte(strings.Replace(armed, "  why: it is a test\n", "", 1)), Small); err == nil || !strings.Contains(err.Error(), "small needs the key why") {
 		t.Errorf("a small scale that does not say why: %v", err)
 	}
 }
@@ -228,7 +228,7 @@ traffic:
 		{"faults: [{link: l1-s1, from: 20us, down: true}]\n", "unreachable: [link l1-s1 is down]"},
 		{"faults: [{node: s1, from: 20us, loss: 1}]\n", "unreachable: [s1 loses all frames]"},
 		{"hosts: {rto: 0s}\nfaults: [{link: l1-s1, until: 400us, down: true}]\n", "no retransmission timeout"},
-		{"faults: [{node: s1, loss: 1, pairs: [h1-h3]}]\n", "what is sent does not arrive"},
+		{"faults: [{node: s1, loss: 1, pairs: [h1-h3]}]\n", "packets do not arrive"},
 	} {
 		r := run(t, mustParse(t, text+c.extra, Paper).Cases()[0], 1)
 		if len(r.Stuck) != 1 || !strings.Contains(r.Stuck[0].String(), "h1 to h3, 500000 bytes") || !strings.Contains(r.Stuck[0].Reason, c.want) {

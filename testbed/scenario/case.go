@@ -23,15 +23,15 @@ import (
 type Case struct {
 	Keys
 	Arm   string
-	Point []string // value on each axis, as the file has it
+	Point []string // value on each axis, as written in the file
 	Label string   // of the profile, with its target if the file names one
 
 	scenario  string
 	net       *topo.Topology
 	profile   *gen.Profile
 	target    string
-	canonical []byte        // all that the file says of the case, but for names
-	flows     []fabric.Flow // of scenarios that have no traffic of their own
+	canonical []byte        // all keys of the case, without names
+	flows     []fabric.Flow // flows of scenarios made by New
 }
 
 // String names the case: "drill, load 0.6".
@@ -42,7 +42,7 @@ func (c *Case) String() string {
 // Net returns the network.
 func (c *Case) Net() *topo.Topology { return c.net }
 
-// Profile returns the profile, ready to be compiled.
+// Loaded returns the profile, ready to be compiled.
 func (c *Case) Loaded() *gen.Profile { return c.profile }
 
 // On returns the target that the profile runs on.
@@ -51,13 +51,13 @@ func (c *Case) On() string { return c.target }
 // ForV1Model reports whether the profile runs on v1model.
 func (c *Case) ForV1Model() bool { return c.target == program.V1Model }
 
-// Canonical returns what the file says of the case, but for names and
-// seeds: cases that are the same have the same.
+// Canonical returns all keys of the case, without names and seeds. Equal cases
+// have equal results.
 func (c *Case) Canonical() []byte { return c.canonical }
 
-// Build generates and compiles the program of the switches. It is an error if
-// the hosts go by telemetry that it does not fill in: their rates would never
-// change.
+// Build generates and compiles the program of the switches. It returns an error if
+// the hosts use telemetry that the program does not fill in, since their rates
+// would never change.
 func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
 	prog, err := cache.BuildFor(c.profile, c.target)
 	if err != nil {
@@ -69,15 +69,15 @@ func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
 		return nil, err
 	}
 	if kit.INT && !prog.Manifest.Has("int") {
-		return nil, fmt.Errorf("%v: cc.algorithm %s goes by telemetry, which the program of profile %s does not fill in: put \"int: on\" into the profile, or use profile hpcc", c, hosts.CC.Algorithm, c.profile.Name)
+		return nil, fmt.Errorf("%v: cc.algorithm %s needs telemetry, which the program of profile %s does not fill in: add \"int: on\" to the profile, or use profile hpcc", c, hosts.CC.Algorithm, c.profile.Name)
 	}
 	return prog, nil
 }
 
-// Open reports whether traffic goes on until the last judged flow has ended.
+// Open reports whether traffic continues until the last judged flow has ended.
 func (c *Case) Open() bool { return c.Measure.Given() }
 
-// Flows returns all flows of a seed, of a case whose traffic ends by itself.
+// Flows returns all flows of a seed. The case must not be open.
 func (c *Case) Flows(seed uint64) ([]fabric.Flow, error) {
 	if c.flows != nil {
 		return c.flows, nil
@@ -112,20 +112,20 @@ func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
 	return c
 }
 
-// marking makes Hermes take account of how the program's switches mark packets.
+// marking sets the parameters of Hermes that depend on the program's marking.
 func marking(h *roce.Hermes, m *manifest.Manifest) {
 	var v [3]float64
 	for i, name := range []string{"red.kmin", "red.kmax", "red.pmax"} {
 		x, err := m.Value(name, m.Network)
 		if err != nil {
-			return // it marks none
+			return // the program marks no packets
 		}
 		v[i] = x
 	}
 	h.Marking(vtime.Size(v[0]), vtime.Size(v[1]), v[2], m.Network.Rate)
 }
 
-// Describe returns the arm of the case as results name it.
+// Describe returns the arm of the case for results.
 func (c *Case) Describe(m *manifest.Manifest) result.Arm {
 	h := c.HostsFor(m)
 	return result.Arm{

@@ -16,11 +16,11 @@ import (
 	"github.com/pauseless/pauseless/testbed/workload"
 )
 
-// Loads returns what the traffic of a seed offers to the links of each tier,
-// if every switch shared it out evenly over all shortest paths: bytes of the
-// flows that start in the window, with their headers, by the time of the
-// window and the links' rates. Without a window it is the time in which flows
-// start; traffic that starts all at once has no load.
+// Loads returns the load that the traffic of a seed offers to the links of each
+// tier, assuming that every switch divides it evenly over all shortest paths. It is
+// the bytes of the flows that start in the window, with their headers, divided by
+// the length of the window and the links' rates. Without a window, the time in
+// which flows start is used; traffic that starts all at once has no load.
 func (c *Case) Loads(seed uint64) ([]result.Load, error) {
 	flows, from, until, err := c.loading(seed)
 	if err != nil || until <= from {
@@ -70,7 +70,7 @@ func (c *Case) loading(seed uint64) (flows []fabric.Flow, from, until vtime.Time
 	return flows, 0, until, nil
 }
 
-// spread shares bytes from a node out over the links that lead closer to dst.
+// spread divides bytes from a node over the links that lead closer to dst.
 func spread(t *topo.Topology, tree *topo.Tree, node, dst int, bytes float64, load [][2]float64) {
 	if node == dst {
 		return
@@ -87,7 +87,7 @@ func spread(t *topo.Topology, tree *topo.Tree, node, dst int, bytes float64, loa
 	}
 }
 
-// tiers sums loads up by what the links lead from and to.
+// tiers sums loads by the tiers of the links' ends.
 func tiers(t *topo.Topology, load [][2]float64, seconds float64) []result.Load {
 	var all []result.Load
 	var counts []int
@@ -115,8 +115,8 @@ func tiers(t *topo.Topology, load [][2]float64, seconds float64) []result.Load {
 	return all
 }
 
-// Volume returns the bytes of the flows that a run waits for, to estimate what it
-// takes beside others.
+// Volume returns the bytes of the flows that a run waits for, to estimate its
+// time relative to other runs.
 func (c *Case) Volume(seed uint64) (float64, error) {
 	flows, from, until, err := c.loading(seed)
 	if err != nil {

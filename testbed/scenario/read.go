@@ -29,8 +29,8 @@ var frame = []string{"name", "summary", "source", "profiles", "arms", "vary", "s
 // notOfArms are the keys of a case that arms must share.
 var notOfArms = []string{"traffic", "warmup", "measure", "judge", "seeds", "max_seeds", "vary", "arms", "profiles", "claims", "small"}
 
-// parse reads what the scenario refers to and makes its cases, so that
-// whatever is wrong is known before anything runs.
+// parse reads all files that the scenario refers to and makes its cases, so that
+// all errors are reported before the first run.
 func parse(name string, data []byte, dir, scale string) (*Scenario, error) {
 	f, err := yamlfile.Parse(name, data, nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func parse(name string, data []byte, dir, scale string) (*Scenario, error) {
 				return nil, err
 			}
 			if small.Text("why") == "" {
-				f.Errorf("small", "small lacks its key why: what keeps the question the same at this scale")
+				f.Errorf("small", "small needs the key why: explain why the experiment still answers the question at this scale")
 			}
 		}
 	default:
@@ -56,7 +56,7 @@ func parse(name string, data []byte, dir, scale string) (*Scenario, error) {
 	s := r.s
 	s.Keys = newKeys()
 	f.Into(s)
-	// What could not be read would only be complained of again.
+	// Values that could not be read would be reported again.
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ type reader struct {
 	f    *yamlfile.File
 	s    *Scenario
 	dir  string
-	list diag.List // what is wrong with cases, each thing once
+	list diag.List // errors of cases, without duplicates
 }
 
 // arm is an overlay with a name.
@@ -99,7 +99,7 @@ func (r *reader) arms() (arms []arm) {
 	f, s := r.f, r.s
 	switch {
 	case len(s.Arms) > 0 && f.Has("profiles"):
-		f.Errorf("profiles", "both arms and profiles are given; put the profiles among the arms, as in {profile: drill}")
+		f.Errorf("profiles", "both arms and profiles are given; add the profiles to the arms, as in {profile: drill}")
 	case f.Has("arms") && len(s.Arms) == 0:
 		f.Errorf("arms", "no arms")
 	case len(s.Arms) == 0 && len(s.Profiles) == 0 && s.Profile == "":
@@ -120,7 +120,7 @@ func (r *reader) arms() (arms []arm) {
 		path := fmt.Sprintf("arms.%d", i)
 		for _, key := range over.Keys() {
 			if top, _, _ := strings.Cut(key, "."); slices.Contains(notOfArms, top) {
-				f.Errorf(path, "an arm cannot have its own %s: arms differ in what they do with the same traffic; vary has points for that", top)
+				f.Errorf(path, "an arm cannot have its own %s, since all arms get the same traffic; use points of vary for that", top)
 			}
 		}
 		arms = append(arms, arm{name: over.Text("name"), over: over})
@@ -128,7 +128,7 @@ func (r *reader) arms() (arms []arm) {
 	return arms
 }
 
-// point is a place in the grid: what it lays over the file, axis by axis.
+// point is a point of the grid: an overlay for each axis.
 type point struct {
 	names []string
 	lay   []func(*yamlfile.File) *yamlfile.File
@@ -146,7 +146,7 @@ func (r *reader) points() []point {
 			r.f.Errorf(path, "an axis has either a key and its values or points")
 			continue
 		case len(a.Values) > 0 && len(keys) == 0:
-			r.f.Errorf(path, "values of what? key is missing")
+			r.f.Errorf(path, "key is missing: give the key that the values are for")
 			continue
 		case a.Axis == "" && len(keys) == 0:
 			r.f.Errorf(path, "an axis of points needs a name: axis")
@@ -168,7 +168,7 @@ func (r *reader) points() []point {
 		for j, v := range a.Values {
 			name := v.Text("")
 			if name == "" {
-				r.f.Errorf(fmt.Sprintf("%s.values.%d", path, j), "want one word or number; anything longer is a point")
+				r.f.Errorf(fmt.Sprintf("%s.values.%d", path, j), "want one word or number; use points for longer values")
 				continue
 			}
 			add(name, func(f *yamlfile.File) *yamlfile.File {
@@ -203,17 +203,17 @@ func (r *reader) points() []point {
 	return grid
 }
 
-// maxPoints bounds a grid, against a slip of the finger.
+// maxPoints is the greatest size of a grid, as a check against typing errors.
 const maxPoints = 10000
 
-// laid hands the diagnostics of a file on to the one that was laid over it.
+// laid adds the diagnostics of a file to those of the file with an overlay.
 func laid(before, after *yamlfile.File) *yamlfile.File {
 	after.Adopt(before)
 	return after
 }
 
-// valueOf reads a value as a number in base units, where it is one, and gives
-// the axis its unit.
+// valueOf reads a value. If it is a number, valueOf converts it to base units and
+// sets the unit of the axis.
 func valueOf(text string, a *result.Axis) result.Value {
 	v := result.Value{Text: text}
 	number := func(x float64, unit string) result.Value {
@@ -242,7 +242,7 @@ func (r *reader) seeds() {
 	}
 	for i, seed := range s.Seeds {
 		if slices.Contains(s.Seeds[:i], seed) {
-			r.f.Errorf(fmt.Sprintf("seeds.%d", i), "seed %d is there twice; it would be the same run again", seed)
+			r.f.Errorf(fmt.Sprintf("seeds.%d", i), "seed %d is given twice; both runs would be the same", seed)
 		}
 	}
 	if s.MaxSeeds != 0 && s.MaxSeeds < len(s.Seeds) {
@@ -286,8 +286,8 @@ func (r *reader) cases(arms []arm, grid []point) {
 	}
 }
 
-// one makes a case of a file that says all about it, or returns nil having
-// noted what is wrong.
+// one makes a case from a file with all overlays. After errors, which it notes, it
+// returns nil.
 func (r *reader) one(f *yamlfile.File, networks map[string]*topo.Topology) *Case {
 	c := &Case{Keys: newKeys(), canonical: f.Canonical()}
 	f.Into(&c.Keys)
@@ -325,7 +325,7 @@ func (r *reader) note(f *yamlfile.File) {
 func (r *reader) network(f *yamlfile.File, c *Case, networks map[string]*topo.Topology) {
 	switch {
 	case f.Has("network") && c.Topology != "":
-		f.Errorf("topology", "both network and topology are given; one is enough")
+		f.Errorf("topology", "both network and topology are given; remove one")
 	case f.Has("network"):
 		key := f.CanonicalAt("network")
 		if networks[key] == nil {
@@ -350,7 +350,7 @@ func (r *reader) network(f *yamlfile.File, c *Case, networks map[string]*topo.To
 func (r *reader) profile(f *yamlfile.File, c *Case) {
 	c.target = cmp.Or(c.Target, program.V1Model)
 	if !isTarget(c.target) {
-		f.Errorf("target", "target %q is none; want %s or %s", c.Target, program.V1Model, program.TNA)
+		f.Errorf("target", "target is %q; want %s or %s", c.Target, program.V1Model, program.TNA)
 	}
 	name := c.Profile
 	if name == "" {
@@ -381,10 +381,10 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 	if dynamic := p.Choice("thresholds") == "dynamic"; c.net != nil && !c.net.Switch.PFC.Off && dynamic && c.target == program.V1Model {
 		switch alpha := c.net.Switch.PFC.Alpha; {
 		case alpha == 0:
-			f.Errorf("profile", "profile %s follows dynamic PFC thresholds, and those of the network are static: give its switch.pfc.alpha or switch.mmu, or leave thresholds out of the profile", p.Name)
+			f.Errorf("profile", "profile %s needs dynamic PFC thresholds, and those of the network are static: set switch.pfc.alpha or switch.mmu of the network, or remove thresholds from the profile", p.Name)
 			return
 		case manifest.CheckAlpha(alpha) != nil:
-			f.Errorf("profile", "profile %s cannot follow the network's PFC thresholds: %v", p.Name, manifest.CheckAlpha(alpha))
+			f.Errorf("profile", "profile %s does not support the network's PFC thresholds: %v", p.Name, manifest.CheckAlpha(alpha))
 			return
 		}
 	}
@@ -397,7 +397,7 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 	c.profile = p
 }
 
-// blame returns the setting that an error of a profile is about, or the
+// blame returns the key that an error of a profile is about: one under set, or
 // profile.
 func blame(set map[string]string, err error) string {
 	for _, k := range slices.Sorted(maps.Keys(set)) {
@@ -414,7 +414,7 @@ func (c *Case) check(f *yamlfile.File) {
 	}
 	for i := range c.Faults {
 		if c.net == nil {
-			break // there is an error about it
+			break // an error has been reported
 		}
 		if key, err := c.Faults[i].Check(c.net); err != nil {
 			f.Errorf(join(fmt.Sprintf("faults.%d", i), key), "%v", err)
@@ -425,7 +425,7 @@ func (c *Case) check(f *yamlfile.File) {
 			f.Errorf(join("paths", name), "%d paths, must be at least one", most)
 		}
 		if c.net == nil {
-			continue // that is the error
+			continue // this error is reported elsewhere
 		}
 		if n := c.net.NodeByName(name); n == nil || n.Kind != topo.Host {
 			f.Errorf(join("paths", name), "no host is called %q", name)
@@ -442,7 +442,7 @@ func (c *Case) check(f *yamlfile.File) {
 	case c.Warmup < 0 || c.Warmup >= c.Until:
 		f.Errorf("warmup", "warmup is %v, must be from zero to until, %v", c.Warmup, c.Until)
 	case c.Warmup > 0 && !c.Open():
-		f.Errorf("warmup", "warmup goes with measure, which says for how long or how many flows are judged")
+		f.Errorf("warmup", "warmup needs measure, the length of the window in time or in flows")
 	case c.Measure.Time > 0 && c.Warmup+c.Measure.Time > c.Until:
 		f.Errorf("measure", "warmup and measure end at %v, after until, %v", c.Warmup+c.Measure.Time, c.Until)
 	}
@@ -467,7 +467,7 @@ func (r *reader) claims(given []arm) {
 		path := fmt.Sprintf("claims.%d", i)
 		key, metric := c.Relation()
 		if key == "" {
-			f.Errorf(path, "a claim says one of less, more and same, as in {less: p99_fct_us, with: A, than: B}")
+			f.Errorf(path, "a claim has one of the keys less, more and same, as in {less: p99_fct_us, with: A, than: B}")
 			continue
 		}
 		var net *topo.Topology // links are the same at every point, or else missing
@@ -482,7 +482,7 @@ func (r *reader) claims(given []arm) {
 				continue
 			}
 			if !slices.Contains(arms, side.arm) {
-				f.Errorf(join(path, side.key), "%q is none of the arms of this scenario%s", side.arm, diag.DidYouMean(side.arm, arms))
+				f.Errorf(join(path, side.key), "%q is not an arm of this scenario%s", side.arm, diag.DidYouMean(side.arm, arms))
 			}
 		}
 		r.at(join(path, "at"), c.At)
@@ -493,8 +493,8 @@ func (r *reader) claims(given []arm) {
 	}
 }
 
-// at checks the points of a claim. At the small scale the paper's points need
-// not be there.
+// at checks the points of a claim. The small scale may leave out points of the
+// paper's scale.
 func (r *reader) at(path string, at map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(at)) {
 		var names []string
@@ -536,7 +536,7 @@ func (r *reader) sameTraffic() error {
 			return err
 		}
 		if !slices.Equal(a, b) {
-			return fmt.Errorf("%s: arms %s and %s get different flows, because their networks differ; arms must get the same traffic: put what changes it into vary", r.f.Name, o.Arm, c.Arm)
+			return fmt.Errorf("%s: arms %s and %s get different flows, because their networks differ; all arms must get the same traffic: use vary for keys that change it", r.f.Name, o.Arm, c.Arm)
 		}
 	}
 	return nil

@@ -20,39 +20,38 @@ import (
 	"github.com/pauseless/pauseless/testbed/virtual"
 )
 
-// Options say how to run, which does not change what comes out.
+// Options are the options of Run. They do not change the results.
 type Options struct {
 	Threads int
-	// Begin, if set, is called before each run; Progress now and then, Event
-	// with what the controller says, Read with each array the controller read.
+	// Begin, if set, is called before each run, Progress periodically, Event with
+	// each event of the controller, and Read with each array that it has read.
 	Begin    func(name string, seed uint64, p *program.Program)
 	Progress func(fabric.Progress)
 	Event    func(controlplane.Event)
 	Read     func(sw string, now vtime.Time, a register.Array)
-	// Follow, if set, returns who follows a run.
+	// Follow, if set, returns a Follower of a run, or nil.
 	Follow func(Start) Follower
 }
 
 // Start is a run that is about to begin.
 type Start struct {
-	Scenario, Case string // Case is the arm, and where on the axes
+	Scenario, Case string // Case is the arm and its point on the axes
 	Seed           uint64
 	Topology       *topo.Topology
 	Program        *program.Program
 	Flows          []fabric.Flow
 }
 
-// A Follower looks at a run from beside. Whatever it does, the results are the
-// same.
+// A Follower observes a run. It does not change the results.
 type Follower interface {
-	// Tap returns what sees the frames that reach a node.
+	// Tap returns a function that is called with the frames that reach a node.
 	Tap(n *topo.Node) fabric.Tap
-	// Next returns when it wants to look again.
+	// Next returns the time of the next call of Look.
 	Next() vtime.Time
-	// Look is called when that time has come, and at the end of the run; no
-	// time passes meanwhile.
+	// Look is called at that time and at the end of the run. Virtual time stands
+	// still during the call.
 	Look(lab *virtual.Lab)
-	// End is called once, with what the run found, even if it was stopped.
+	// End is called once with the result, even if the run was stopped.
 	End(*fabric.Results)
 }
 
@@ -81,8 +80,8 @@ func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 
 // Run runs the case once, with the program that Build made. If ctx is done
 // before the end, the run so far is returned, marked partial, with its error.
-// A run in which flows cannot proceed ends without an error: its Stuck says
-// which and why.
+// A run in which flows cannot proceed ends without an error: its Stuck has the
+// flows and the causes.
 func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Options) (*result.Run, error) {
 	if o.Begin != nil {
 		o.Begin(c.String(), seed, prog)
@@ -140,7 +139,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	return run, nil
 }
 
-// runner lets the time of one run pass.
+// runner executes one run.
 type runner struct {
 	c       *Case
 	lab     *virtual.Lab
@@ -148,20 +147,20 @@ type runner struct {
 	lines   *lines
 	rates   []result.Line
 	traffic *traffic
-	// watched are the registers to read that the program has; others may be
-	// another profile's.
+	// watched are the registers to read that the program has; the scenario may
+	// name registers of other profiles.
 	watched []string
 	judged  []int // all judged flows so far
 	pending []int // those of them that are not finished; without a window, all flows
 	moves   progressMeter
 	stuck   []result.Stuck
-	// acked is what was acknowledged of each flow at both ends of the window.
+	// acked has the acknowledged bytes of each flow at both ends of the window.
 	acked    [2][]int64
 	follower Follower // nil: none
 }
 
-// loop runs until all judged flows are finished, no flow can proceed or the
-// time is up, stopping where something is to be looked at.
+// loop runs until all judged flows are finished, no flow can proceed, or the time
+// is over. It stops at times at which something is to be read.
 func (r *runner) loop(ctx context.Context) error {
 	c, f, tr := r.c, r.lab.Fabric, r.traffic
 	sample, watch := c.Sample, c.Watch.Every
@@ -169,6 +168,10 @@ func (r *runner) loop(ctx context.Context) error {
 		watch = 0
 	}
 	nextSample, nextWatch, nextFeed := after(0, sample), after(0, watch), vtime.Time(0)
+	nextLook := vtime.Never
+	if r.follower != nil {
+		nextLook = r.follower.Next()
+	}
 	edges := [2]vtime.Time{tr.window.from, tr.window.until}
 	r.moves.wait = stuckAfter(&r.lab.Hosts)
 	for {
@@ -197,19 +200,23 @@ func (r *runner) loop(ctx context.Context) error {
 		if r.immobile(now) {
 			return nil
 		}
-		next := min(nextSample, nextWatch, nextFeed, now+maxSlice, c.Until)
+		next := min(nextSample, nextWatch, nextLook, nextFeed, now+maxSlice, c.Until)
 		for _, e := range edges {
 			if e > now && c.Open() {
 				next = min(next, e)
 			}
 		}
-		if err := r.follow(ctx, next); err != nil {
+		if err := f.RunUntil(ctx, next); err != nil {
 			return err
 		}
 		if f.Now() == nextSample {
 			r.lines.sample(r.lab)
 			r.sampleRates()
 			nextSample = after(nextSample, sample)
+		}
+		if f.Now() == nextLook {
+			r.follower.Look(r.lab)
+			nextLook = r.follower.Next()
 		}
 		if f.Now() == nextWatch {
 			if err := r.watch(ctx); err != nil {
@@ -220,32 +227,13 @@ func (r *runner) loop(ctx context.Context) error {
 	}
 }
 
-// follow lets time pass until next. A follower looks in between, which is no
-// occasion to end the run: it would end elsewhere than one without a follower.
-func (r *runner) follow(ctx context.Context, next vtime.Time) error {
-	f := r.lab.Fabric
-	if r.follower == nil {
-		return f.RunUntil(ctx, next)
-	}
-	for f.Now() < next {
-		look := r.follower.Next()
-		if err := f.RunUntil(ctx, min(look, next)); err != nil {
-			return err
-		}
-		if f.Now() == look {
-			r.follower.Look(r.lab)
-		}
-	}
-	return nil
-}
-
 // expect takes note of the flows that were added from the given one on.
 func (r *runner) expect(first int) {
 	tr := r.traffic
 	ids := tr.judged(first, tr.added)
 	r.judged = append(r.judged, ids...)
 	if !r.c.Open() {
-		// The run goes on until all flows have ended, judged or not.
+		// The run continues until all flows have ended, judged or not.
 		ids = make([]int, tr.added)
 		for i := range ids {
 			ids[i] = i
@@ -257,7 +245,7 @@ func (r *runner) expect(first int) {
 	r.pending = append(r.pending, ids...)
 }
 
-// settle strikes out pending flows that are finished.
+// settle removes finished flows from pending.
 func (r *runner) settle() {
 	switch f := r.lab.Fabric; {
 	case r.c.Open():
@@ -275,11 +263,11 @@ func acknowledged(f *fabric.Fabric, n int) []int64 {
 	return acked
 }
 
-// maxSlice is the longest time without a look whether all flows are finished.
+// maxSlice is the longest time between two checks whether all flows are finished.
 const maxSlice = 100 * vtime.Microsecond
 
-// deadlockAfter is how long a cycle of ports must stand still to count as
-// deadlocked.
+// deadlockAfter is the time after which a cycle of paused ports counts as a
+// deadlock.
 const deadlockAfter = 2 * vtime.Millisecond
 
 func after(t, interval vtime.Time) vtime.Time {
@@ -305,8 +293,8 @@ func (r *runner) watch(ctx context.Context) error {
 	return nil
 }
 
-// registers reads all registers of the manifest from all switches, and what
-// tables count as registers of one cell.
+// registers reads all registers of the manifest from all switches. Counters of
+// tables are registers of one cell.
 func (r *runner) registers(ctx context.Context, prog *program.Program) ([]result.Register, error) {
 	var all []result.Register
 	for _, s := range r.lab.Control.Sessions() {
@@ -343,8 +331,8 @@ func indexText(dims []schema.Dim) string {
 	return text
 }
 
-// count adds up the registers that count packets and messages over all
-// switches and cells.
+// count returns the sums over all switches and cells of the registers that count
+// packets and messages.
 func count(prog *program.Program, registers []result.Register) map[string]uint64 {
 	sums := make(map[string]uint64)
 	for _, m := range prog.Manifest.Registers {
@@ -366,8 +354,8 @@ func count(prog *program.Program, registers []result.Register) map[string]uint64
 	return sums
 }
 
-// lastHop adds up what registers count at the ports that lead to hosts, of
-// those with one cell for a port.
+// lastHop returns the sums of counting registers with one cell per port, over the
+// ports that lead to hosts.
 func lastHop(t *topo.Topology, registers []result.Register) map[string]uint64 {
 	sums := make(map[string]uint64)
 	for _, r := range registers {
@@ -383,7 +371,7 @@ func lastHop(t *topo.Topology, registers []result.Register) map[string]uint64 {
 	return sums
 }
 
-// longestQueue returns the most bytes that ever waited in an egress queue.
+// longestQueue returns the greatest length of an egress queue in bytes.
 func longestQueue(t *topo.Topology, lab *virtual.Lab) (most int64) {
 	for _, id := range t.Switches() {
 		sw := lab.Switch(id)
@@ -465,7 +453,7 @@ func (r *runner) measure(run *result.Run) {
 	}
 }
 
-// endless reports whether a flow is to last as long as one looks.
+// endless reports whether a flow lasts until the end of the run.
 func (r *runner) endless(i int) bool {
 	part := r.traffic.flows[i].Group
 	return part >= 1 && part <= len(r.c.Traffic) && r.c.Traffic[part-1].Long != nil && r.c.Traffic[part-1].Long.Size == 0

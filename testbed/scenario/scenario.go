@@ -38,83 +38,83 @@ import (
 
 // Scenario is an experiment: a file at one scale.
 type Scenario struct {
-	Name    string `yaml:"name"`    // what results are called
-	Summary string `yaml:"summary"` // a phrase for lists
-	// Source is what the experiment repeats, as in "RLB, figure 12".
+	Name    string `yaml:"name"`    // the name of the results
+	Summary string `yaml:"summary"` // a short description for lists
+	// Source is what the experiment reproduces, as in "RLB, figure 12".
 	Source string `yaml:"source"`
 	Keys
-	// Profiles is short for arms that are nothing but a profile. A name may end
-	// in the target that it is to run on, as in drill@tna.
+	// Profiles is a short form for arms that differ only in the profile. A name may
+	// end in the target that it runs on, as in drill@tna.
 	Profiles []string       `yaml:"profiles"`
-	Arms     []yamlfile.Raw `yaml:"arms"`  // what is compared: overlays of this file, each with a name
+	Arms     []yamlfile.Raw `yaml:"arms"`  // the variants to compare: overlays of this file, each with a name
 	Vary     []Axis         `yaml:"vary"`  // the axes of a grid of runs
-	Seeds    []uint64       `yaml:"seeds"` // of the random numbers; one run for each and case
-	// MaxSeeds is up to how many seeds are added until the claims are as
-	// precise as they ask for; zero: none.
+	Seeds    []uint64       `yaml:"seeds"` // seeds of the random numbers; each case runs once with each
+	// MaxSeeds is the greatest number of seeds. Seeds are added until the claims have
+	// the precision that they require. Zero means that none are added.
 	MaxSeeds int            `yaml:"max_seeds" limits:"0.."`
-	Claims   []result.Claim `yaml:"claims"` // what a paper says should come out
-	// Small is the overlay of the small scale. Its key why says why the question
-	// survives it.
+	Claims   []result.Claim `yaml:"claims"` // results that a paper claims
+	// Small is the overlay of the small scale. Its key why explains why the
+	// experiment still answers the question.
 	Small yamlfile.Raw `yaml:"small"`
 
 	Scale     string `yaml:"-"` // Paper or Small
-	File, Dir string `yaml:"-"` // its name, and the folder that names in it are relative to
+	File, Dir string `yaml:"-"` // the file's name, and the folder for relative names in it
 
 	axes  []result.Axis
 	cases []*Case
 	text  []byte
 }
 
-// The two scales of an experiment. A file without small has one, which is
-// both.
+// The two scales of an experiment. They are the same if the file has no small.
 const (
 	Paper = "paper"
 	Small = "small"
 )
 
-// Keys are what a case is made of: each can be said by the file and by any
-// overlay.
+// Keys are the keys of a case. The file and any overlay can set each of them.
 type Keys struct {
-	// Network is the topology, or Topology names the file that has it.
+	// Network is the topology; alternatively, Topology is the name of its file.
 	Network  *topo.Spec `yaml:"network"`
 	Topology string     `yaml:"topology"`
 	// Profile is the name of a built-in profile, or a file.
 	Profile string `yaml:"profile"`
-	// Target is what the profile runs on: v1model if empty, or tna.
+	// Target is the target of the profile: v1model if empty, or tna.
 	Target string `yaml:"target"`
-	// Set gives parameters of the profile a value, as in red.kmin: 160KB.
+	// Set sets parameters of the profile, as in red.kmin: 160KB.
 	Set map[string]string `yaml:"set"`
-	// Hosts do what the profile needs of them by themselves: the congestion
-	// control that goes with it, if none is given, and its tags and marks.
+	// Hosts configures the hosts. The profile's requirements are set automatically:
+	// its congestion control, if none is given, and its tags and marks.
 	Hosts   roce.Config     `yaml:"hosts"`
-	Traffic []workload.Spec `yaml:"traffic"` // what is sent
-	// Paths is how many of the equal-cost paths to a host are used, from the first
-	// on, by the host's name. Others use all.
+	Traffic []workload.Spec `yaml:"traffic"` // the flows
+	// Paths is the number of equal-cost paths to use to a host, by the host's name.
+	// To other hosts all are used.
 	Paths  map[string]int `yaml:"paths"`
-	Faults []fabric.Fault `yaml:"faults"` // what goes wrong
-	// Until ends a run that is not over before.
+	Faults []fabric.Fault `yaml:"faults"` // faults of links and switches
+	// Until is the time at which a run ends at the latest.
 	Until vtime.Time `yaml:"until"`
-	// Sample is the time between two points of the time lines; zero: none are
-	// kept.
+	// Sample is the time between two points of the time lines. Zero means no time
+	// lines.
 	Sample vtime.Time `yaml:"sample"`
 	Watch  Watch      `yaml:"watch"` // registers that the controller reads while traffic runs
-	// Judge has the numbers of the parts of traffic, from 1, whose flows are
-	// judged; none: all.
+	// Judge has the numbers, from 1, of the parts of traffic whose flows are
+	// judged: only judged flows count in the metrics. Without it all parts are
+	// judged.
 	Judge []int `yaml:"judge"`
-	// Warmup and Measure are the window in which judged flows start. Without
-	// Measure all flows are judged, and traffic must end by itself.
+	// Warmup and Measure are the start and the length of the window in which judged
+	// flows start. Without Measure all flows are judged, and each part of traffic
+	// must have an end.
 	Warmup  vtime.Time `yaml:"warmup"`
 	Measure Measure    `yaml:"measure"`
 }
 
-// Watch has the controller read registers while traffic runs, and once more
+// Watch are registers that the controller reads while traffic runs, and once more
 // at the end.
 type Watch struct {
 	Registers []string   `yaml:"registers"` // names, as in the manifest of the profile
 	Every     vtime.Time `yaml:"every"`     // zero: only at the end
 }
 
-// Axis is a direction of the grid: values of a key, or points with names.
+// Axis is an axis of the grid: values of a key, or points with names.
 type Axis struct {
 	Axis string `yaml:"axis"` // its name; the last part of the key if left out
 	// Key is a path in the file, or several, separated by spaces.
@@ -141,7 +141,7 @@ func ReadAt(name, scale string) (*Scenario, error) {
 	return parse(name, data, filepath.Dir(name), scale)
 }
 
-// Parse is Read for a text in memory. Files it names are looked for in the
+// Parse is Read for a text in memory. Relative names in it are relative to the
 // working directory.
 func Parse(name string, data []byte) (*Scenario, error) { return parse(name, data, ".", Paper) }
 
@@ -150,14 +150,13 @@ func ParseAt(name string, data []byte, scale string) (*Scenario, error) {
 	return parse(name, data, ".", scale)
 }
 
-// ParseIn is ParseAt with a folder that names of files are relative to.
+// ParseIn is ParseAt with a folder for relative names of files.
 func ParseIn(name string, data []byte, dir, scale string) (*Scenario, error) {
 	return parse(name, data, dir, scale)
 }
 
-// New returns a scenario of flows that are already known, the same for every
-// seed, with time lines and watched registers left out. The profile is made
-// to fit the network.
+// New returns a scenario of the given flows, which are the same for every seed,
+// without time lines and watched registers. The profile is adapted to the network.
 func New(name string, t *topo.Topology, p *gen.Profile, flows []fabric.Flow, hosts roce.Config, until vtime.Time) (*Scenario, error) {
 	s := &Scenario{Name: name, Keys: newKeys(), Seeds: []uint64{1}}
 	s.Hosts = hosts
@@ -173,10 +172,10 @@ func New(name string, t *topo.Topology, p *gen.Profile, flows []fabric.Flow, hos
 	return s, nil
 }
 
-// On has all profiles run on a target, v1model or tna.
+// On sets the target of all profiles, v1model or tna.
 func (s *Scenario) On(target string) error {
 	if !isTarget(target) {
-		return fmt.Errorf("target %q is none; want %s or %s", target, program.V1Model, program.TNA)
+		return fmt.Errorf("target is %q; want %s or %s", target, program.V1Model, program.TNA)
 	}
 	for _, c := range s.cases {
 		c.target = target
@@ -184,7 +183,7 @@ func (s *Scenario) On(target string) error {
 	return nil
 }
 
-// Cases returns the cases: the arms in turn, of each its points.
+// Cases returns the cases, in the order of arms and then of points.
 func (s *Scenario) Cases() []*Case { return s.cases }
 
 // Axes returns the axes of the grid, with their values.
@@ -193,7 +192,7 @@ func (s *Scenario) Axes() []result.Axis { return s.axes }
 // Text returns the file.
 func (s *Scenario) Text() []byte { return s.text }
 
-// Reseed gives the scenario so many seeds, from 1 on, in place of its own.
+// Reseed replaces the seeds of the scenario by 1 to n.
 func (s *Scenario) Reseed(n int) {
 	s.Seeds = nil
 	for seed := range n {

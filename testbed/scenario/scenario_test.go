@@ -195,15 +195,15 @@ func TestMistakesAreFoundBeforeAnythingRuns(t *testing.T) {
 		{"name: small\n", "nmae: small\n", `small.yaml:2:1: unknown key "nmae" (did you mean "name"?)`},
 		{"profiles: [rlb-drill]", "profiles: []", "small.yaml:6:11: no profiles"},
 		{"[rlb-drill]", "[rlb-drill@tofino]", "small.yaml:6:12: profile rlb-drill has target \"tofino\"; want v1model or tna"},
-		{"traffic:", "target: tofino\ntraffic:", "small.yaml:8:9: target \"tofino\" is none"},
+		{"traffic:", "target: tofino\ntraffic:", "small.yaml:8:9: target is \"tofino\""},
 		{"traffic:", "set: {red.kmim: 3KB}\ntraffic:", "red.kmim"},
 		{"network:", "topology: x.yaml\nnetwork:", "small.yaml:3:11: both network and topology"},
-		{"pfc: {xoff: 60KB}", "pfc: {alpha: 0.3}", "small.yaml:6:12: profile rlb-drill cannot follow the network's PFC thresholds: alpha is 0.3, must be a power of two from 1/128 to 8"},
+		{"pfc: {xoff: 60KB}", "pfc: {alpha: 0.3}", "small.yaml:6:12: profile rlb-drill does not support the network's PFC thresholds: alpha is 0.3, must be a power of two from 1/128 to 8"},
 		{"until:", "paths: {h9: 1}\nuntil:", "no host is called \"h9\""},
 		{"until:", "paths: {h1: 0}\nuntil:", "0 paths, must be at least one"},
 		{"until:", "judge: [3]\nuntil:", "there is no part 3 of traffic"},
 		{"until:", "claims: [{less: stalled_flow, with: rlb-drill, than: rlb-drill}]\nuntil:", "did you mean \"stalled_flows\"?"},
-		{"until:", "claims: [{less: resent, with: rlb-drill, than: drill}]\nuntil:", "\"drill\" is none of the arms"},
+		{"until:", "claims: [{less: resent, with: rlb-drill, than: drill}]\nuntil:", "\"drill\" is not an arm"},
 	} {
 		text := strings.Replace(small, c.old, c.new, 1)
 		if _, err := Parse("small.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -25,7 +25,7 @@ type progressMeter struct {
 	since map[int]vtime.Time // when that was first seen
 }
 
-// look returns those of the flows that have not moved for the time of wait.
+// look returns the flows that have made no progress for the time of wait.
 func (m *progressMeter) look(f *fabric.Fabric, now vtime.Time, pending []int, flows []fabric.Flow) (still []int) {
 	if m.acked == nil {
 		m.acked, m.since = make(map[int]int64), make(map[int]vtime.Time)
@@ -44,9 +44,9 @@ func (m *progressMeter) look(f *fabric.Fabric, now vtime.Time, pending []int, fl
 	return still
 }
 
-// immobile reports whether the run can only go on without ever ending: a
-// judged flow does not move any more, or, where all flows are waited for, none
-// that has started does and no other will start.
+// immobile reports whether the run would never end: a judged flow makes no
+// progress any more or, if the run waits for all flows, none that has started
+// does and no other flow will start.
 func (r *runner) immobile(now vtime.Time) bool {
 	if now < r.moves.next {
 		return false
@@ -84,7 +84,7 @@ func (r *runner) blocked(i int, reason string) result.Stuck {
 	}
 }
 
-// deadlocked notes that all pending flows wait for a ring of pauses.
+// deadlocked notes that all pending flows wait for a cycle of pauses.
 func (r *runner) deadlocked(d *fabric.Deadlock) {
 	for _, i := range r.pending {
 		if r.traffic.flows[i].Start <= r.lab.Fabric.Now() && !r.lab.Fabric.Ended(i) {
@@ -95,7 +95,7 @@ func (r *runner) deadlocked(d *fabric.Deadlock) {
 	}
 }
 
-// reason says why a flow does not move.
+// reason returns the cause why a flow makes no progress.
 func (r *runner) reason(i int, now vtime.Time) string {
 	fl := r.lab.Fabric.Flow(i)
 	since := r.moves.since[i]
@@ -103,15 +103,15 @@ func (r *runner) reason(i int, now vtime.Time) string {
 		return fmt.Sprintf("unreachable: %s", down)
 	}
 	if p := r.paused(fl.Src, fl.Dst, int(fl.Class), now); p != "" {
-		return fmt.Sprintf("%s is paused and stays so; nothing acknowledged since %v", p, since)
+		return fmt.Sprintf("%s stays paused; nothing acknowledged since %v", p, since)
 	}
 	if r.lab.Hosts.RTO == 0 && (r.lab.Hosts.Recovery != roce.IRN || r.lab.Hosts.RTOLow == 0) {
-		return fmt.Sprintf("no retransmission timeout: hosts.rto is 0, and what was lost last is asked for by nobody; nothing acknowledged since %v", since)
+		return fmt.Sprintf("no retransmission timeout: hosts.rto is 0, and the last packets were lost, which no NACK reports; nothing acknowledged since %v", since)
 	}
-	return fmt.Sprintf("what is sent does not arrive: %d retransmissions, nothing acknowledged since %v", fl.Resent, since)
+	return fmt.Sprintf("packets do not arrive: %d retransmissions, nothing acknowledged since %v", fl.Resent, since)
 }
 
-// cut names what separates two hosts now and for good, or returns "".
+// cut names the faults that separate two hosts from now on, or returns "".
 func (r *runner) cut(src, dst int, now vtime.Time) string {
 	t := r.c.net
 	dead := make(map[int]bool)
@@ -175,8 +175,8 @@ func (r *runner) isJudged(f *fabric.FlowResult) bool {
 	return r.traffic.window.has(f.Start) && r.c.judged(&f.Flow)
 }
 
-// sampleRates adds a point to the time lines of what judged flows got
-// acknowledged, where there are few.
+// sampleRates adds a point to the time lines of judged flows' acknowledged bytes,
+// if there are only a few flows.
 func (r *runner) sampleRates() {
 	if len(r.judged) == 0 || len(r.judged) > fewRates {
 		return
@@ -193,5 +193,5 @@ func (r *runner) sampleRates() {
 	}
 }
 
-// fewRates is up to how many judged flows have time lines of their own.
+// fewRates is the greatest number of judged flows with time lines of their own.
 const fewRates = 64

@@ -12,14 +12,14 @@ import (
 	"github.com/pauseless/pauseless/testbed/workload"
 )
 
-// Measure is how long flows that start are judged: a time, or until so many
-// have started.
+// Measure is the length of the window in which judged flows start: a time, or a
+// number of flows.
 type Measure struct {
 	Time  vtime.Time
 	Flows int
 }
 
-// Given reports whether it says anything.
+// Given reports whether m is not zero.
 func (m Measure) Given() bool { return m.Time > 0 || m.Flows > 0 }
 
 // UnmarshalText reads "20ms" or "5000 flows".
@@ -46,14 +46,14 @@ type window struct{ from, until vtime.Time }
 
 func (w window) has(t vtime.Time) bool { return w.from <= t && t < w.until }
 
-// traffic hands the flows of a run to the fabric.
+// traffic adds the flows of a run to the fabric.
 type traffic struct {
 	c      *Case
 	seed   uint64
 	window window
-	flows  []fabric.Flow // all that are known, in order of their start
-	known  vtime.Time    // until when; Never: there are no more
-	added  int           // of them, given to the fabric
+	flows  []fabric.Flow // flows generated so far, in order of their start
+	known  vtime.Time    // time until which they are generated; Never means all
+	added  int           // number of flows added to the fabric
 	fed    vtime.Time    // until when they have been given
 }
 
@@ -61,8 +61,8 @@ type traffic struct {
 // traffic.
 const feedEvery = vtime.Millisecond
 
-// newTraffic finds the window of a run. Of a case that is not open it has all
-// flows, and the window is for ever.
+// newTraffic determines the window of a run. For a case that is not open, it
+// generates all flows, and the window has no end.
 func (c *Case) newTraffic(seed uint64) (*traffic, error) {
 	tr := &traffic{c: c, seed: seed, window: window{0, vtime.Never}}
 	if !c.Open() {
@@ -91,12 +91,12 @@ func (c *Case) newTraffic(seed uint64) (*traffic, error) {
 			}
 		}
 		if horizon > c.Until {
-			return nil, fmt.Errorf("only %d of the %d flows to be judged start before until, %v", n, c.Measure.Flows, c.Until)
+			return nil, fmt.Errorf("only %d of the %d flows of measure start before until, %v; increase until or the load", n, c.Measure.Flows, c.Until)
 		}
 	}
 }
 
-// know makes the flows that start before a time.
+// know generates the flows that start before a time.
 func (tr *traffic) know(until vtime.Time) error {
 	flows, err := workload.GenerateUntil(tr.c.Traffic, tr.c.net, tr.seed, until)
 	if err != nil {
@@ -109,9 +109,9 @@ func (tr *traffic) know(until vtime.Time) error {
 	return nil
 }
 
-// feed gives the fabric the flows of the next while. It is called at times
-// that do not depend on how a run is watched, and returns when to call it
-// again: flows are numbered, and their starts set, always alike.
+// feed adds the next flows to the fabric, and returns the time of the next call.
+// These times do not depend on how a run is observed, so flows always get the same
+// numbers and starts.
 func (tr *traffic) feed(f *fabric.Fabric) (vtime.Time, error) {
 	if !tr.c.Open() {
 		tr.added = len(tr.flows)
@@ -143,7 +143,7 @@ func (tr *traffic) judged(from, until int) (ids []int) {
 	return ids
 }
 
-// try makes a little of the traffic, to see that it can be made.
+// try generates some of the traffic, to check that it can be generated.
 func (c *Case) try(seed uint64) error {
 	_, err := c.someFlows(seed)
 	return err

@@ -10,18 +10,18 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Coflow makes groups of flows that are of use only when all of them are
-// finished. The applications of the CLB paper (section 4) are
+// Coflow generates groups of flows that are only useful together. The
+// applications of the CLB paper (section 4) are
 //
 //	map-reduce     count: 30, flows: 5…30, size: 16KB, interval: 400us, each: true
 //	cloud storage  count: 5…30, flows: 15, pareto: {low: 10KB, high: 2MB, shape: 1.2}, interval: 400us, each: true
 //	web search     count: 30, flows: 5…30, total: 2MB, spread: 10ms, receivers: 1
 //
-// The paper gives arrivals a Poisson distribution with λ = 2.5 and no unit;
-// the interval above reads it as 2.5 per millisecond.
+// The paper gives arrivals a Poisson distribution with λ = 2.5 without a unit. The
+// interval above assumes 2.5 per millisecond.
 type Coflow struct {
-	// Count is how many coflows there are. Those that follow one another by
-	// Interval may leave it out where the traffic goes on as long as is measured.
+	// Count is the number of coflows. It may be left out if coflows start at
+	// Interval and the scenario has a window: they continue until its end.
 	Count int        `yaml:"count" limits:"1.."`
 	Flows int        `yaml:"flows" limits:"1.."` // of each
 	Size  vtime.Size `yaml:"size"`               // of each flow; or
@@ -32,17 +32,16 @@ type Coflow struct {
 
 	From Hosts `yaml:"from"` // senders; all hosts if left out
 	To   Hosts `yaml:"to"`   // receivers; all hosts if left out
-	// Receivers is how many different hosts receive a coflow, drawn anew for
-	// each; zero: each flow's receiver is drawn by itself.
+	// Receivers is the number of different receivers of a coflow, which are drawn for
+	// each coflow. Zero means that the receiver of each flow is drawn separately.
 	Receivers int        `yaml:"receivers" limits:"0.."`
 	Start     vtime.Time `yaml:"start"` // of the first coflow, or later
-	// Interval is the mean of the exponential time from one coflow to the
-	// next; with Each, from one flow of a coflow to the next, and the coflows
-	// begin together.
+	// Interval is the mean of the exponential time from one coflow to the next.
+	// With Each, it is the time from one flow of a coflow to the next, and all
+	// coflows start together.
 	Interval vtime.Time `yaml:"interval"`
 	Each     bool       `yaml:"each"`
-	// Spread, instead of Interval, has every flow start at a random moment of
-	// so much time.
+	// Spread replaces Interval: every flow starts at a random time within Spread.
 	Spread vtime.Time `yaml:"spread"`
 
 	sizes *Distribution
@@ -79,24 +78,24 @@ func (c *Coflow) check(t *topo.Topology, open bool) (string, error) {
 	}
 	switch {
 	case c.Count == 0 && open && (c.Interval == 0 || c.Each):
-		return "count", fmt.Errorf("count is missing; only coflows that follow one another, by interval and without each, go on without it")
+		return "count", fmt.Errorf("count is missing; only coflows with interval and without each may leave it out")
 	case c.Count < 1 && !(c.Count == 0 && open) || c.Count > maxFlows:
 		return "count", fmt.Errorf("count is %d, must be from 1 to %d", c.Count, maxFlows)
 	case c.Flows < 1 || c.Flows > maxFlows/max(c.Count, 1):
 		return "flows", fmt.Errorf("flows is %d, must be from 1 to %d", c.Flows, maxFlows/max(c.Count, 1))
 	case given != 1 || c.Size < 0 || c.Total < 0:
-		return "", fmt.Errorf("exactly one of size, total, sizes and pareto must be given")
+		return "", fmt.Errorf("give exactly one of size, total, sizes and pareto")
 	case c.Total > 0 && int64(c.Total) < int64(c.Flows):
-		return "total", fmt.Errorf("total is less than a byte for each flow")
+		return "total", fmt.Errorf("total must be at least one byte for each flow")
 	case c.Receivers < 0 || c.Receivers > len(to):
 		return "receivers", fmt.Errorf("receivers is %d, must be at most the %d hosts of to", c.Receivers, len(to))
 	case c.Start < 0 || c.Interval < 0 || c.Spread < 0 || c.Interval > vtime.Second*1000:
 		return "", fmt.Errorf("a time is negative or too long")
 	case c.Interval > 0 && c.Spread > 0:
-		return "spread", fmt.Errorf("either interval or spread may be given")
+		return "spread", fmt.Errorf("give either interval or spread, not both")
 	}
 	if p := c.Pareto; p != nil && (p.Low < 1 || p.High <= p.Low || p.Shape <= 0 || p.Shape > 20) {
-		return "pareto", fmt.Errorf("wants low < high and a shape above 0, as in {low: 10KB, high: 2MB, shape: 1.2}")
+		return "pareto", fmt.Errorf("low must be below high and shape above 0, as in {low: 10KB, high: 2MB, shape: 1.2}")
 	}
 	if c.Sizes != "" {
 		if c.sizes, err = Load(c.Sizes); err != nil {
@@ -121,8 +120,8 @@ func (c *Coflow) flows(g *gen) {
 	to, _ := c.To.pick(g.t)
 	begin, next := c.Start, &g.next
 	if c.Count == 0 {
-		// How many there are depends on how long one looks; the numbers of the
-		// other parts' coflows must not.
+		// The number of coflows depends on the end of the run. The numbers of other
+		// parts' coflows must not.
 		own := uint32(g.base.Group)*maxFlows + uint32(g.base.Group)<<12
 		next = &own
 	}

@@ -35,7 +35,7 @@ type point struct {
 	share float64 // of flows that are no bigger, from 0 to 1
 }
 
-// Names returns the names of the distributions that come along.
+// Names returns the names of the built-in distributions.
 func Names() []string {
 	files, err := fs.Glob(data, "data/*.txt")
 	if err != nil {
@@ -47,8 +47,8 @@ func Names() []string {
 	return files
 }
 
-// Load returns a distribution that comes along, or reads the file of that
-// name if there is none. See Parse for the format.
+// Load returns a built-in distribution or, if there is none of that name, reads
+// the file. See Parse for the format.
 func Load(name string) (*Distribution, error) {
 	if text, err := data.ReadFile("data/" + name + ".txt"); err == nil {
 		return Parse(name, string(text))
@@ -101,7 +101,7 @@ func Parse(name, text string) (*Distribution, error) {
 	}
 	if len(d.points) < 2 {
 		line = 0
-		fail("the file has no two points")
+		fail("the file has fewer than two points")
 		return nil, list.Err()
 	}
 	last := d.points[len(d.points)-1]
@@ -114,7 +114,7 @@ func Parse(name, text string) (*Distribution, error) {
 	}
 	if d.Mean() < 1 {
 		line = 0
-		fail("flows have less than a byte on average")
+		fail("the average size of flows is less than a byte")
 		return nil, list.Err()
 	}
 	return d, nil
@@ -164,7 +164,7 @@ func (d *Distribution) Quantile(u float64) int64 {
 	return max(int64(v), 1)
 }
 
-// Share returns the share of flows of at most so many bytes.
+// Share returns the share of flows of at most the given size.
 func (d *Distribution) Share(bytes float64) float64 {
 	var s float64
 	for i, p := range d.points {

@@ -9,9 +9,9 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Incast has many hosts answer one at the same time, again and again.
+// Incast is a repeated pattern in which many hosts send to one at the same time.
 type Incast struct {
-	Degree int        `yaml:"degree" limits:"1.."` // senders at a time
+	Degree int        `yaml:"degree" limits:"1.."` // number of senders
 	Size   vtime.Size `yaml:"size"`                // of each answer; alternatively
 	Total  vtime.Size `yaml:"total"`               // of all answers together
 	From   Hosts      `yaml:"from"`                // senders are drawn from these, other than the receiver
@@ -22,7 +22,7 @@ type Incast struct {
 	// mean of an exponential distribution.
 	Interval vtime.Time `yaml:"interval"`
 	Random   bool       `yaml:"random"`
-	// Jitter spreads the senders' starts evenly over so much time.
+	// Jitter is the time over which the senders' starts are distributed evenly.
 	Jitter vtime.Time `yaml:"jitter"`
 }
 
@@ -38,9 +38,9 @@ func (in *Incast) check(t *topo.Topology, _ bool) (string, error) {
 	case in.Degree < 1 || in.Degree >= len(from)+1:
 		return "degree", fmt.Errorf("degree is %d, must be from 1 to the %d hosts of from", in.Degree, len(from))
 	case (in.Size > 0) == (in.Total > 0) || in.Size < 0 || in.Total < 0:
-		return "", fmt.Errorf("either size, of each answer, or total, of all, must be given")
+		return "", fmt.Errorf("give either size, of each answer, or total, of all answers")
 	case in.Total > 0 && int64(in.Total) < int64(in.Degree):
-		return "total", fmt.Errorf("total is less than a byte for each sender")
+		return "total", fmt.Errorf("total must be at least one byte for each sender")
 	}
 	to, _ := in.To.pick(t)
 	for _, d := range to {
@@ -58,7 +58,7 @@ func checkRepeats(start vtime.Time, times int, interval, jitter vtime.Time, flow
 	case times < 0 || times*flows > maxFlows:
 		return "times", fmt.Errorf("times is %d, must be from 1 to %d", times, maxFlows/flows)
 	case times > 1 && (interval == 0 || interval > vtime.Never/4/vtime.Time(times)):
-		return "interval", fmt.Errorf("the interval from one time to the next is missing or too long")
+		return "interval", fmt.Errorf("interval is missing or too long")
 	}
 	return "", nil
 }
@@ -78,7 +78,7 @@ func (in *Incast) flows(g *gen) {
 		for k, src := range senders[:in.Degree] {
 			size := int64(in.Size)
 			if size == 0 {
-				// The first few carry a byte more where it does not divide.
+				// If total is not divisible, the first answers have one byte more.
 				size = int64(in.Total) / int64(in.Degree)
 				if int64(k) < int64(in.Total)%int64(in.Degree) {
 					size++
@@ -89,8 +89,8 @@ func (in *Incast) flows(g *gen) {
 	}
 }
 
-// again reports whether a part goes on that has repeated i times, the last
-// time at so and so.
+// again reports whether a part that has repeated i times, the last time at at,
+// repeats once more.
 func (g *gen) again(i int, at vtime.Time, times int, interval vtime.Time) bool {
 	if g.until > 0 && at >= g.until || len(g.out) > maxFlows {
 		return false
@@ -122,7 +122,7 @@ func without(ids []int, id int) []int {
 	return rest
 }
 
-// Burst has every sender start flows at the same moment, again and again.
+// Burst is a repeated pattern in which every sender starts flows at the same time.
 type Burst struct {
 	From     Hosts      `yaml:"from"`               // senders
 	To       Hosts      `yaml:"to"`                 // flows go to these in turn
@@ -132,7 +132,7 @@ type Burst struct {
 	Times    int        `yaml:"times" limits:"0.."` // zero means once
 	Interval vtime.Time `yaml:"interval"`           // from one burst to the next; with Random, its mean
 	Random   bool       `yaml:"random"`             // exponential intervals
-	Jitter   vtime.Time `yaml:"jitter"`             // spreads the flows' starts evenly over so much time
+	Jitter   vtime.Time `yaml:"jitter"`             // time over which the flows' starts are distributed evenly
 }
 
 func (b *Burst) check(t *topo.Topology, _ bool) (string, error) {
@@ -177,7 +177,7 @@ func (b *Burst) flows(g *gen) {
 	}
 }
 
-// Long is flows that last as long as one looks: the i-th sender sends to the
+// Long is flows that last until the end of a run: the i-th sender sends to the
 // i-th receiver.
 type Long struct {
 	From  Hosts      `yaml:"from"`               // senders, each paired with one of To
@@ -187,7 +187,7 @@ type Long struct {
 	Start vtime.Time `yaml:"start"`              // of all flows
 }
 
-// endless is more than a run sends: 8 GB.
+// endless is a size that no run sends completely: 8 GB.
 const endless = 8 * vtime.GB
 
 func (l *Long) check(t *topo.Topology, _ bool) (string, error) {

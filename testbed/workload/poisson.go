@@ -9,23 +9,22 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Poisson has every sender start flows at exponentially distributed
-// intervals, each to a receiver drawn at random, so that payload fills a share
-// of its link.
+// Poisson starts flows of every sender at exponentially distributed intervals,
+// each to a random receiver, so that payload fills a share of the sender's link.
 type Poisson struct {
 	Sizes string     `yaml:"sizes"` // a distribution's name or file
-	Load  float64    `yaml:"load"`  // share of the senders' link rates: above 0, at most 2; 1 is all that the links carry
+	Load  float64    `yaml:"load"`  // share of the senders' link rates: above 0, at most 2; 1 is the capacity of the links
 	Start vtime.Time `yaml:"start"` // of the first flow, or later
-	// Duration is for how long flows start; alternatively Flows says how many
-	// start in all.
+	// Duration is the time in which flows start; alternatively, Flows is their
+	// number.
 	Duration vtime.Time `yaml:"duration"`
 	Flows    int        `yaml:"flows" limits:"0.."`
 	From     Hosts      `yaml:"from"` // senders; all hosts if left out
 	To       Hosts      `yaml:"to"`   // receivers; all hosts if left out
-	// OtherLeaf has flows leave the sender's leaf.
+	// OtherLeaf draws receivers on other leaves only.
 	OtherLeaf bool `yaml:"other_leaf"`
-	// Uplinks makes Load the share of what the leaf's links to other switches
-	// can carry, instead of its hosts' links.
+	// Uplinks makes Load a share of the capacity of the leaf's links to other
+	// switches, instead of its hosts' links.
 	Uplinks bool `yaml:"uplinks"`
 
 	sizes *Distribution
@@ -46,11 +45,11 @@ func (p *Poisson) check(t *topo.Topology, open bool) (string, error) {
 	}
 	switch {
 	case p.Load <= 0 || p.Load > 2:
-		return "load", fmt.Errorf("load is %g, must be above 0 and at most 2; 1 is all that the links carry", p.Load)
+		return "load", fmt.Errorf("load is %g, must be above 0 and at most 2; 1 is the capacity of the links", p.Load)
 	case p.Start < 0:
 		return "start", fmt.Errorf("start is %v", p.Start)
 	case p.Duration < 0 || p.Flows < 0 || p.Duration > 0 && p.Flows > 0 || !open && p.Duration == 0 && p.Flows == 0:
-		return "", fmt.Errorf("either duration or flows must be given")
+		return "", fmt.Errorf("give either duration or flows")
 	case p.Flows > maxFlows:
 		return "flows", fmt.Errorf("flows is %d, must be at most %d", p.Flows, maxFlows)
 	}
@@ -63,7 +62,7 @@ func (p *Poisson) check(t *topo.Topology, open bool) (string, error) {
 		}
 	}
 	if p.Duration > 0 {
-		// Expected flows, against a run that would never end.
+		// Check the expected number of flows before generating them.
 		var n float64
 		for _, h := range from {
 			n += p.Duration.Seconds() * p.Load * p.capacity(t, h) / 8 / p.sizes.Mean()
@@ -109,8 +108,8 @@ func (p *Poisson) capacity(t *topo.Topology, host int) float64 {
 func (p *Poisson) flows(g *gen) {
 	from, _ := p.From.pick(g.t)
 	to, _ := p.To.pick(g.t)
-	// The sender with the earliest next flow starts it; equal times, which
-	// hardly happen, go by number.
+	// The sender with the earliest next flow starts it. Of senders with equal
+	// times, which are rare, the first one does.
 	next := make([]vtime.Time, len(from))
 	mean := make([]float64, len(from))
 	for i, h := range from {

@@ -19,8 +19,8 @@ import (
 // Spec is one part of a workload: class, and exactly one of the others.
 type Spec struct {
 	Class *int `yaml:"class" limits:"0..7"` // priority of the flows; 3 unless given
-	// BySize gives flows another class by their size: that of the first entry
-	// that they are below. Class 3 alone is lossless.
+	// BySize sets the class of flows by their size: the first entry whose size is
+	// larger decides. Only class 3 is lossless.
 	BySize []SizeClass `yaml:"by_size"`
 
 	Poisson *Poisson `yaml:"poisson"`
@@ -31,28 +31,28 @@ type Spec struct {
 	Trace   *Trace   `yaml:"trace"`
 }
 
-// SizeClass is the priority of flows of less than so many bytes.
+// SizeClass is the priority of flows below a size.
 type SizeClass struct {
-	Below vtime.Size `yaml:"below"`               // bytes that the flows have less than
+	Below vtime.Size `yaml:"below"`               // size that the flows are smaller than
 	Class int        `yaml:"class" limits:"0..7"` // their priority
 }
 
-// generator makes the flows of a part.
+// generator generates the flows of a part.
 type generator interface {
-	// check returns the key of the value that is wrong, or "", and why. An
-	// open part may leave out when it ends.
+	// check returns an error and the key of the wrong value, or "". An open part
+	// may leave out its end.
 	check(t *topo.Topology, open bool) (key string, err error)
 	flows(g *gen)
 }
 
-// gen is what a generator draws from and adds to.
+// gen has the random numbers of a generator, and its flows.
 type gen struct {
 	t    *topo.Topology
 	rng  *rand.Rand
 	out  []fabric.Flow
 	base fabric.Flow // class and group of all flows
 	next uint32      // number of the next coflow
-	// until is when a part ends that does not say so itself; zero: it must.
+	// until is the end of parts that have none. Zero means that all must have one.
 	until vtime.Time
 }
 
@@ -67,15 +67,15 @@ func (g *gen) exponential(mean float64) vtime.Time {
 	return vtime.Time(min(g.rng.ExpFloat64()*mean, math.MaxInt64/4))
 }
 
-// An Error says which value of which part is wrong.
+// An Error is about a value of a part.
 type Error struct {
-	Path string // as yamlfile.File.Errorf takes it, below the list of parts
+	Path string // path of the value for yamlfile.File.Errorf, below the list of parts
 	Err  error
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("workload %s: %v", e.Path, e.Err) }
 
-// Unwrap returns what is wrong with the value.
+// Unwrap returns the error without the path.
 func (e *Error) Unwrap() error { return e.Err }
 
 func (s *Spec) generator() (key string, g generator, err error) {
@@ -83,7 +83,7 @@ func (s *Spec) generator() (key string, g generator, err error) {
 		switch {
 		case !given:
 		case g != nil:
-			err = fmt.Errorf("a part is %s or %s, not both", key, k)
+			err = fmt.Errorf("a part has one of %s and %s, not both", key, k)
 		default:
 			key, g = k, v
 		}
@@ -100,16 +100,16 @@ func (s *Spec) generator() (key string, g generator, err error) {
 	return key, g, err
 }
 
-// Generate makes the flows of all parts, in order of their start. A flow's
+// Generate generates the flows of all parts, in order of their start. A flow's
 // Group is the number of its part, from 1. An error is an *Error.
 func Generate(parts []Spec, t *topo.Topology, seed uint64) ([]fabric.Flow, error) {
 	return GenerateUntil(parts, t, seed, 0)
 }
 
-// GenerateUntil makes the flows that start before a time. Parts may leave out
-// when they end: poisson its duration and flows, incast and burst, if they
-// have an interval, their times. With a later time the flows are the same and
-// more. Zero is Generate: all flows of parts that end.
+// GenerateUntil generates the flows that start before a time. Parts may leave out
+// their end: poisson its duration and flows; incast and burst, if they have an
+// interval, their times. A later time adds flows and does not change the others.
+// Zero means Generate: all flows of parts that end.
 func GenerateUntil(parts []Spec, t *topo.Topology, seed uint64, until vtime.Time) ([]fabric.Flow, error) {
 	var all []fabric.Flow
 	coflow := uint32(1)
@@ -155,7 +155,7 @@ func GenerateUntil(parts []Spec, t *topo.Topology, seed uint64, until vtime.Time
 	return all, nil
 }
 
-// maxFlows bounds a workload, against a slip of the finger.
+// maxFlows is the greatest number of flows, as a check against typing errors.
 const maxFlows = 1 << 24
 
 // Hosts selects hosts: "all", or names, ranges and leaves separated by
@@ -237,7 +237,7 @@ func (h Hosts) pickFor(t *topo.Topology, key string) ([]int, string, error) {
 // rate returns the rate of a host's link.
 func rate(t *topo.Topology, host int) vtime.Rate { return t.Links[t.Nodes[host].Ports[0].Link].Rate }
 
-// Files returns the names of the files that the parts are read from.
+// Files returns the names of the files that the parts read.
 func Files(parts []Spec) (names []string) {
 	own := Names()
 	add := func(name string) {

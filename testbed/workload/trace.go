@@ -17,9 +17,9 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Trace replays flows from a CSV file whose first line names its columns: src
-// and dst, host names; bytes; start, a time with its unit; and, if they are
-// there, class, port and coflow.
+// Trace replays flows from a CSV file. Its first line names the columns: src and
+// dst, which are names of hosts, bytes, start, a time with a unit, and optionally
+// class, port and coflow.
 type Trace struct {
 	File  string     `yaml:"file"`  // the CSV file
 	Start vtime.Time `yaml:"start"` // added to the start of each flow
@@ -57,7 +57,7 @@ func (tr *Trace) flows(g *gen) {
 // noClass stands for a class that the file does not give.
 const noClass = 0xff
 
-// ReadTrace reads flows as Trace does, those without a class in class 3.
+// ReadTrace reads the flows of a Trace. Flows without a class have class 3.
 func ReadTrace(name string, t *topo.Topology) ([]fabric.Flow, error) {
 	tr := &Trace{File: name}
 	if _, err := tr.check(t, false); err != nil {

@@ -143,7 +143,7 @@ func TestQuantileInterpolatesAndKeepsSteps(t *testing.T) {
 
 func TestMistakesInDistributions(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                    "no two points",
+		"":                    "fewer than two points",
 		"1 0\n2 0.5\n":        "the last share is 0.5",
 		"1 0\n2\n":            "d.txt:2:1: want a size",
 		"1 0.1\n2 1\n":        "d.txt:1:1: the first share is 0.1",
@@ -453,7 +453,7 @@ func TestMistakesInParts(t *testing.T) {
 		"{poisson: {sizes: websearch, load: 1, flows: 1, from: 'leaf:s1'}}":         `no leaf is called "s1"`,
 		"{incast: {degree: 16, size: 1KB}}":                                         "0.incast.degree: degree is 16, but only 15",
 		"{incast: {degree: 2, size: 1KB, total: 2KB}}":                              "either size, of each answer, or total",
-		"{incast: {degree: 2, size: 1KB, times: 2}}":                                "0.incast.interval: the interval",
+		"{incast: {degree: 2, size: 1KB, times: 2}}":                                "0.incast.interval: interval is missing",
 		"{burst: {from: h1, to: h1, flows: 1, size: 1KB}}":                          "h1 would send to itself",
 		"{burst: {from: h1, to: h2, flows: 0, size: 1KB}}":                          "flows is 0",
 		"{long: {from: h1 h2, to: h2 h3}}":                                          "",

@@ -28,7 +28,7 @@ type Type int
 const (
 	Bool   Type = iota // bool
 	Int                // int64
-	Double             // float64; NaN is no value
+	Double             // float64; NaN is not a value
 	Text               // string
 )
 

@@ -71,7 +71,7 @@ func Open(t testing.TB, url string, width, height int, more ...chromedp.ExecAllo
 			t.Errorf("%s threw: %s", url, ev.ExceptionDetails.Error())
 		case *runtime.EventConsoleAPICalled:
 			if ev.Type == runtime.APITypeError || ev.Type == runtime.APITypeWarning {
-				t.Errorf("%s complains: %s", url, ev.Args[0].Value)
+				t.Errorf("%s reports an error: %s", url, ev.Args[0].Value)
 			}
 		}
 	})
