@@ -69,7 +69,7 @@ them out, for p4runtime-go-client and p4runtime-shell for example.
 	fl.StringArrayVarP(&f.defines, "define", "D", nil, "macro as NAME or NAME=TEXT (repeatable)")
 	fl.StringVarP(&f.out, "output", "o", "", "file for the JSON, - for standard output")
 	fl.StringVar(&f.info, "p4info", "", "file for the P4Info, - for standard output")
-	fl.StringVar(&f.infoVersion, "p4info-version", p4info.Versions[0], "version of P4Runtime whose stubs shall read the P4Info: "+strings.Join(p4info.Versions, " or "))
+	fl.StringVar(&f.infoVersion, "p4info-version", p4info.Versions[0], "version of P4Runtime that the reader of the P4Info knows: "+strings.Join(p4info.Versions, " or "))
 	cmd.RegisterFlagCompletionFunc("p4info-version", cobra.FixedCompletions(p4info.Versions, cobra.ShellCompDirectiveNoFileComp))
 	fl.StringVar(&f.print, "print", "", "print a stage instead: tokens, ast, types or ir")
 	fl.StringVar(&f.with, "compiler", "pauseless", "compiler to use: pauseless or p4c")
@@ -121,7 +121,7 @@ func writeAll(w io.Writer, text string) error {
 
 func compileWithP4C(cmd *cobra.Command, file string, f *compileFlags) error {
 	if f.print != "" {
-		return usageErrorf(cmd, "--print shows stages of our own compiler and does not go with --compiler p4c")
+		return usageErrorf(cmd, "--print shows stages of our own compiler; leave it or --compiler p4c out")
 	}
 	r, err := p4c.Compile(cmd.Context(), p4c.Options{File: file, Include: f.include, Defines: f.defines})
 	if err != nil {
@@ -133,8 +133,8 @@ func compileWithP4C(cmd *cobra.Command, file string, f *compileFlags) error {
 	return writeOutputs(cmd, f, func() []byte { return r.JSON }, r.P4Info)
 }
 
-// reportDiagnostics writes what the compiler has to say; after errors it
-// returns one that says how many.
+// reportDiagnostics writes the compiler's diagnostics. If there are errors
+// among them, it returns an error with their number.
 func reportDiagnostics(cmd *cobra.Command, f *compileFlags, file string, list diag.List, source func(string) []byte) error {
 	if f.diagnostics == "json" {
 		if err := printDiagnosticsJSON(cmd.OutOrStdout(), list); err != nil {
@@ -190,7 +190,7 @@ func printDiagnosticsJSON(w io.Writer, list diag.List) error {
 	return enc.Encode(rows)
 }
 
-// writeOutputs writes the files that were asked for.
+// writeOutputs writes the files that the flags name.
 func writeOutputs(cmd *cobra.Command, f *compileFlags, program func() []byte, info *p4configv1.P4Info) error {
 	if f.out != "" {
 		if err := writeOutput(cmd, f.out, program()); err != nil {

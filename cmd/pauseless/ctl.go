@@ -59,9 +59,9 @@ An entry is one line of text, with names instead of ids:
 	f.StringVar(&c.topology, "topology", "", "topology `FILE` with the switches' addresses")
 	f.StringSliceVar(&c.only, "switch", nil, "only these switches, by `NAME`")
 	f.StringVar(&c.election, "election-id", "1", "election `ID` for writing: a number, or two as in 1:5")
-	f.BoolVar(&c.takeOver, "take-over", false, "for writing, become primary even if another controller is")
+	f.BoolVar(&c.takeOver, "take-over", false, "for writing, become the primary even if another controller is the primary")
 	f.StringVarP(&c.output, "output", "o", "table", "`table or json`")
-	f.DurationVar(&c.timeout, "timeout", 10*time.Second, "patience with each call")
+	f.DurationVar(&c.timeout, "timeout", 10*time.Second, "time limit of each call")
 	f.StringVar(&c.ca, "tls-ca", "", "use TLS and trust the certificates in this PEM `FILE`")
 	f.StringVar(&c.cert, "tls-cert", "", "client certificate, a PEM `FILE`")
 	f.StringVar(&c.key, "tls-key", "", "its private key, a PEM `FILE`")
@@ -92,8 +92,7 @@ An entry is one line of text, with names instead of ids:
 	return cmd
 }
 
-// ctl is what all of ctl's verbs have in common: the switches and how to
-// print.
+// ctl has the flags that all verbs of ctl share: the switches, and how to print.
 type ctl struct {
 	addrs, thrift, only []string
 	topology, network   string
@@ -122,7 +121,7 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 	}
 	switch {
 	case c.network != "" && (len(all) > 0 || c.topology != "" || len(c.thrift) > 0):
-		return nil, usageErrorf(cmd, "--network says where the switches are: leave --addr, --topology and --thrift out")
+		return nil, usageErrorf(cmd, "--network gives the switches' addresses; leave --addr, --topology and --thrift out")
 	case c.network != "":
 		var file string
 		if all, file, err = deployedTargets(c.network); err != nil {
@@ -176,11 +175,11 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 	return some, nil
 }
 
-// placeThrift gives switches their Thrift servers: by name where one is given,
-// otherwise in the order of the switches.
+// placeThrift assigns Thrift servers to switches: by name if the address has
+// one, otherwise in the order of the switches.
 func (c *ctl) placeThrift(cmd *cobra.Command, all []controlplane.Target) error {
 	if len(c.thrift) > len(all) {
-		return usageErrorf(cmd, "%d --thrift addresses for %d switches", len(c.thrift), len(all))
+		return usageErrorf(cmd, "%d --thrift addresses for %d switches; give at most one for each switch", len(c.thrift), len(all))
 	}
 	for i, text := range c.thrift {
 		name, addr, named := strings.Cut(text, "=")
@@ -197,9 +196,9 @@ func (c *ctl) placeThrift(cmd *cobra.Command, all []controlplane.Target) error {
 	return nil
 }
 
-// place puts the switches of the topology that have an address behind those
-// of the command line. One that is on the command line by its name is there
-// at that address.
+// place appends the switches of the topology that have an address to those of
+// the command line. For a switch that both name, the address of the command
+// line is used.
 func (c *ctl) place(given []controlplane.Target) []controlplane.Target {
 	all := given
 	for _, i := range c.net.Switches() {
@@ -232,13 +231,13 @@ func parseTarget(text string) (controlplane.Target, error) {
 	if ok {
 		id, err := strconv.ParseUint(device, 0, 64)
 		if err != nil {
-			return t, fmt.Errorf("device %q is no number", device)
+			return t, fmt.Errorf("device %q is not a number", device)
 		}
 		t.DeviceID = id
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "" {
-		return t, fmt.Errorf("%q is no HOST:PORT", addr)
+		return t, fmt.Errorf("%q is not HOST:PORT", addr)
 	}
 	if host == "" {
 		addr = "127.0.0.1:" + port
@@ -272,7 +271,7 @@ func (c *ctl) tls() (*tls.Config, error) {
 	return conf, nil
 }
 
-// say prints events on standard error.
+// say returns a function that prints events to standard error.
 func (c *ctl) say(cmd *cobra.Command) func(controlplane.Event) {
 	var mu sync.Mutex
 	return func(e controlplane.Event) {
@@ -291,7 +290,7 @@ func (c *ctl) forReading(cmd *cobra.Command) (*controlplane.Fabric, error) {
 	return controlplane.Open(cmd.Context(), targets, controlplane.Options{ReadOnly: true, Timeout: c.timeout, Event: c.say(cmd)})
 }
 
-// reading runs do with sessions that only read, and a printer of what they say.
+// reading runs do with sessions that only read, and with a printer.
 func (c *ctl) reading(cmd *cobra.Command, do func(*printer, *controlplane.Fabric) error) error {
 	p, err := c.printer(cmd)
 	if err != nil {
@@ -305,9 +304,9 @@ func (c *ctl) reading(cmd *cobra.Command, do func(*printer, *controlplane.Fabric
 	return do(p, f)
 }
 
-// forWriting opens sessions as the primary. Where nobody is primary the
-// election id is raised as far as it takes; where somebody is, only with
-// --take-over.
+// forWriting opens sessions as the primary. If a switch has no primary, the
+// session raises its election id as far as needed. If it has one, the session
+// does so only with --take-over.
 func (c *ctl) forWriting(cmd *cobra.Command) (*controlplane.Fabric, error) {
 	targets, err := c.targets(cmd)
 	if err != nil {
@@ -330,12 +329,12 @@ func (c *ctl) openForWriting(cmd *cobra.Command, targets []controlplane.Target) 
 	f, err := controlplane.Open(cmd.Context(), targets, options)
 	var np *controlplane.NotPrimaryError
 	if errors.As(err, &np) {
-		err = fmt.Errorf("%w (--take-over does so)", err)
+		err = fmt.Errorf("%w (use --take-over for that)", err)
 	}
 	return f, err
 }
 
-// writeEach runs do with each switch, as the primary, at the same time.
+// writeEach runs do for all switches at the same time, as their primary.
 func (c *ctl) writeEach(cmd *cobra.Command, do func(context.Context, *controlplane.Session) error) error {
 	f, err := c.forWriting(cmd)
 	if err != nil {
@@ -345,8 +344,9 @@ func (c *ctl) writeEach(cmd *cobra.Command, do func(context.Context, *controlpla
 	return f.Each(cmd.Context(), do)
 }
 
-// listen is writeEach for verbs that print what switches send, until Ctrl-C or
-// after a number of records. Ready is called when the switches are there.
+// listen is writeEach for verbs that print what switches send. It ends at
+// Ctrl-C or, unless times is 0, after that number of records. It calls ready
+// once it is connected to all switches.
 func (c *ctl) listen(cmd *cobra.Command, times int, ready func() error, do func(context.Context, *printer, *controlplane.Session) error) error {
 	p, err := c.printer(cmd)
 	if err != nil {
@@ -370,16 +370,16 @@ func (c *ctl) listen(cmd *cobra.Command, times int, ready func() error, do func(
 	return err
 }
 
-// one returns the only switch of a fabric.
+// one returns the only switch of a fabric, or a usage error if there are more.
 func (c *ctl) one(cmd *cobra.Command, f *controlplane.Fabric) (*controlplane.Session, error) {
 	if n := len(f.Sessions()); n != 1 {
-		return nil, usageErrorf(cmd, "this needs one switch, not %d; choose with --switch NAME", n)
+		return nil, usageErrorf(cmd, "this verb works on one switch, not %d; choose one with --switch NAME", n)
 	}
 	return f.Sessions()[0], nil
 }
 
-// namer returns names for the coordinates of register cells on a switch,
-// from the topology if there is one.
+// namer returns a function that names the coordinates of a switch's register
+// cells after the nodes of the topology. It is nil without a topology.
 func (c *ctl) namer(name string) register.Namer {
 	if c.net == nil {
 		return nil
@@ -406,9 +406,9 @@ func (c *ctl) namer(name string) register.Namer {
 	}
 }
 
-// uplink returns the switch that path i of a leaf leads to first: paths are
-// numbered as the leaf's ports to other switches are. Elsewhere paths depend
-// on where they lead, and the result is "".
+// uplink returns the first switch on path i of a leaf: paths are numbered like
+// the leaf's ports to other switches. It returns "" for other switches, where
+// the numbers of paths depend on the destination.
 func uplink(t *topo.Topology, n *topo.Node, i int) string {
 	if n == nil || n.Leaf < 0 {
 		return ""
@@ -424,9 +424,9 @@ func uplink(t *topo.Topology, n *topo.Node, i int) string {
 	return ""
 }
 
-// complete offers the names that list finds on the first switch, for shell
-// completion, without those that are there already. It gives up silently where
-// there is no switch to ask.
+// complete offers for shell completion the names that list finds on the first
+// switch, except those that are on the command line already. It offers none if
+// no switch answers.
 func (c *ctl) complete(list func(context.Context, *controlplane.Session) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
@@ -449,7 +449,7 @@ func (c *ctl) complete(list func(context.Context, *controlplane.Session) ([]stri
 	}
 }
 
-// completeOne is complete for verbs whose first argument alone is a name.
+// completeOne is complete for verbs of which only the first argument is a name.
 func (c *ctl) completeOne(list func(context.Context, *controlplane.Session) ([]string, error)) cobra.CompletionFunc {
 	many := c.complete(list)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -460,7 +460,8 @@ func (c *ctl) completeOne(list func(context.Context, *controlplane.Session) ([]s
 	}
 }
 
-// names returns a lister of the names that pick finds in a program.
+// names returns a function that lists the names that pick finds in a switch's
+// program.
 func names(pick func(*schema.Schema) []string) func(context.Context, *controlplane.Session) ([]string, error) {
 	return func(ctx context.Context, s *controlplane.Session) ([]string, error) {
 		sch, err := s.LoadSchema(ctx)

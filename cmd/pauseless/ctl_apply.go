@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// apply is the verb that makes a network as its topology file says.
+// apply is the verb that configures a network for its topology file.
 type apply struct {
 	*ctl
 	profile                string
@@ -30,14 +30,14 @@ type apply struct {
 	keep, standby          bool
 	audit                  time.Duration
 	scale                  int64
-	numbers                []string // of ports at the target
+	numbers                []string // PORT=NUMBER: the target's numbers of ports
 }
 
 func newCtlApplyCmd(c *ctl) *cobra.Command {
 	a := &apply{ctl: c}
 	cmd := &cobra.Command{
 		Use:   "apply TOPOLOGY --profile NAME",
-		Short: "Make switches as a topology file wants them",
+		Short: "Configure switches for a topology file",
 		Long: `Apply computes from the topology what each switch needs (forwarding, paths, leaf
 ids, clone sessions, multicast groups, thresholds), compares it with the state of
 the switch, and writes the difference: first additions, then deletions. Running
@@ -68,13 +68,13 @@ when another controller has written, and when the topology file changes. With
 	f.StringVar(&a.info, "p4info", "", "P4Info `FILE` of your own program")
 	f.StringVar(&a.config, "config", "", "its device configuration `FILE`, BMv2 JSON for example")
 	f.StringVar(&a.manifest, "manifest", "", "its manifest `FILE`")
-	f.StringArrayVar(&a.numbers, "number", nil, "with a program for Tofino: number that a port of the topology has there, `PORT=NUMBER`")
+	f.StringArrayVar(&a.numbers, "number", nil, "with a program for Tofino: the chip's number of a port of the topology, `PORT=NUMBER`; may be repeated")
 	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
 	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
-	f.BoolVar(&a.keep, "keep", false, "stay, and keep the switches so")
-	f.BoolVar(&a.standby, "standby", false, "with --keep: wait until no other controller is in charge")
-	f.Int64Var(&a.scale, "scale", 1, "the network runs so many times slower than the topology says, as deployed ones do")
-	f.DurationVar(&a.audit, "audit", 10*time.Second, "with --keep: how often to look for what others have written")
+	f.BoolVar(&a.keep, "keep", false, "keep running, and restore the desired state when it is lost")
+	f.BoolVar(&a.standby, "standby", false, "with --keep: wait until there is no other primary controller")
+	f.Int64Var(&a.scale, "scale", 1, "factor by which the network runs slower than the topology says; deployed networks have one")
+	f.DurationVar(&a.audit, "audit", 10*time.Second, "with --keep: how often to look for entries that others have written")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	return cmd
 }
@@ -91,13 +91,13 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 		return usageErrorf(cmd, "--scale must be at least 1")
 	}
 	if a.standby && !a.keep {
-		return usageErrorf(cmd, "--standby goes with --keep")
+		return usageErrorf(cmd, "--standby needs --keep")
 	}
 	a.topology = file
 	var text []byte
 	if a.keep {
-		// What later texts are compared with must not be newer than what is used
-		// now: the change would be missed.
+		// Read the text for later comparisons before the one that is used now:
+		// in the other order, a change in between would be missed.
 		if text, err = os.ReadFile(file); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 	})
 }
 
-// switches returns those of the topology file.
+// switches returns the switches of the topology file that have an address.
 func (a *apply) switches(cmd *cobra.Command, file string) ([]controlplane.Target, error) {
 	targets, err := a.targets(cmd)
 	if err != nil {
@@ -151,7 +151,7 @@ func (a *apply) switches(cmd *cobra.Command, file string) ([]controlplane.Target
 func (a *apply) wanted(cmd *cobra.Command, targets []controlplane.Target) (map[string]controlplane.Desired, error) {
 	bmv2 := false
 	for _, t := range targets {
-		// Who has a Thrift server is BMv2.
+		// A switch with a Thrift server is BMv2.
 		bmv2 = bmv2 || t.Thrift != ""
 	}
 	pipeline, m, err := a.program(cmd, bmv2)
@@ -175,8 +175,8 @@ func (a *apply) wanted(cmd *cobra.Command, targets []controlplane.Target) (map[s
 	return out, nil
 }
 
-// portNumbers returns what the target calls a port, nil if all are called as in
-// the topology.
+// portNumbers returns a function from a port of the topology to its number at
+// the target. It is nil if all numbers are the same.
 func (a *apply) portNumbers(cmd *cobra.Command) (func(int) int, error) {
 	numbers := make(map[int]int)
 	for _, text := range a.numbers {
@@ -184,7 +184,7 @@ func (a *apply) portNumbers(cmd *cobra.Command) (func(int) int, error) {
 		p, err := strconv.ParseUint(port, 10, 9)
 		n, err2 := strconv.ParseUint(number, 10, 9)
 		if !ok || err != nil || err2 != nil {
-			return nil, usageErrorf(cmd, "--number: %q is no PORT=NUMBER", text)
+			return nil, usageErrorf(cmd, "--number: %q is not PORT=NUMBER", text)
 		}
 		numbers[int(p)] = int(n)
 	}
@@ -236,8 +236,8 @@ func (a *apply) program(cmd *cobra.Command, bmv2 bool) (controlplane.Pipeline, *
 	return built.Pipeline(), built.Manifest, nil
 }
 
-// each does something to all switches at once and prints what came of it, in
-// the order of the switches.
+// each runs do for all switches at once and prints the results in the order of
+// the switches.
 func (a *apply) each(ctx context.Context, p *printer, f *controlplane.Fabric, diff bool, do func(context.Context, *controlplane.Session) (*controlplane.Change, error)) error {
 	changes := make(map[string]*controlplane.Change)
 	var mu sync.Mutex
@@ -286,8 +286,9 @@ func (a *apply) each(ctx context.Context, p *printer, f *controlplane.Fabric, di
 	return err
 }
 
-// runKeeper keeps the switches as desired until it is told to stop, and follows
-// changes of the file that used to have the text last.
+// runKeeper keeps the switches in their desired state until the command is
+// interrupted, and follows changes of the topology file. Last is the text of the
+// file that wanted was computed from.
 func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets []controlplane.Target, wanted map[string]controlplane.Desired) error {
 	policy := controlplane.AdoptOrphans
 	switch {
@@ -304,7 +305,7 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets 
 	defer f.Close()
 	k := controlplane.NewKeeper(f, a.audit)
 	k.Digest = func(s *controlplane.Session, d controlplane.Digest) {
-		say(controlplane.Event{Switch: s.Name(), Kind: controlplane.Alert, Text: "the data plane says: " + digestText(d)})
+		say(controlplane.Event{Switch: s.Name(), Kind: controlplane.Alert, Text: "digest " + digestText(d)})
 	}
 	for name, d := range wanted {
 		if err := k.Set(name, d); err != nil {
@@ -327,7 +328,7 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets 
 		}
 		text, err := os.ReadFile(file)
 		if err != nil || string(text) == string(last) {
-			continue // an editor may be half-way through saving it
+			continue // an editor may be saving it now
 		}
 		last = text
 		if targets, err = a.reread(cmd, file, targets, f, k); err != nil {
@@ -341,10 +342,10 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets 
 // fileInterval is how often --keep looks at the topology file.
 const fileInterval = time.Second
 
-// reread follows a changed topology file: switches that it adds are taken in,
-// those that it leaves out are left as they are, and those that it moves are
-// looked for at their new address. It returns the switches of from now on,
-// which are those of before if there is an error.
+// reread follows a changed topology file. It connects to switches that the file
+// adds, stops looking after those that it no longer has, and reconnects to those
+// whose address has changed. It returns the switches to keep from now on; after
+// an error they are those of before.
 func (a *apply) reread(cmd *cobra.Command, file string, before []controlplane.Target, f *controlplane.Fabric, k *controlplane.Keeper) ([]controlplane.Target, error) {
 	old := a.net
 	targets, err := a.switches(cmd, file)
@@ -366,7 +367,7 @@ func (a *apply) reread(cmd *cobra.Command, file string, before []controlplane.Ta
 			}
 		}
 		if i < 0 {
-			say(controlplane.Event{Switch: t.Name, Kind: controlplane.NotAsDesired, Text: "the file has it no more; it stays as it is, and nobody looks after it"})
+			say(controlplane.Event{Switch: t.Name, Kind: controlplane.NotAsDesired, Text: "is no longer in the file; it keeps its state, and is not checked any more"})
 		}
 		k.Leave(t.Name)
 		f.Remove(t.Name)

@@ -24,8 +24,8 @@ func newCtlCountersCmd(c *ctl) *cobra.Command {
 		Use:   "counters [NAME…]",
 		Short: "List counters, or read them by name",
 		Long: `Counters reads counter arrays, and the direct counters of tables by the name of
-the table. Of arrays with more than 32 cells only those that are not 0 are
-shown, unless --all is given.`,
+the table. Of an array with more than 32 cells, only those that are not 0 are
+shown; --all shows all.`,
 		Example: `  pauseless ctl --addr :9559 counters
   pauseless ctl --addr :9559 counters rx
   pauseless ctl --addr :9559 counters reset rx`,
@@ -46,14 +46,14 @@ shown, unless --all is given.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
+	cmd.Flags().BoolVar(&all, "all", false, "also show cells that are 0")
 	cmd.AddCommand(&cobra.Command{
 		Use: "reset NAME…", Short: "Set all cells of counters to 0",
 		Example:           `  pauseless ctl --addr :9559 counters reset rx`,
 		ValidArgsFunction: complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageErrorf(cmd, "which counter?")
+				return usageErrorf(cmd, "give the name of a counter; `pauseless ctl counters` lists them")
 			}
 			return c.writeEach(cmd, func(ctx context.Context, s *controlplane.Session) error {
 				for _, name := range args {
@@ -133,12 +133,12 @@ func (c *ctl) printCounter(ctx context.Context, p *printer, s *controlplane.Sess
 	return nil
 }
 
-// label says which cell of an array the ith is.
+// label returns the name of cell i of an array.
 func (c *ctl) label(s *controlplane.Session, index []schema.Dim, i int) string {
 	return register.Array{Index: index}.Label(i, c.namer(s.Name()))
 }
 
-// zeros says how many cells are not shown.
+// zeros returns a note about the cells that are not shown, or "" if there are none.
 func zeros(hidden int) string {
 	if hidden == 0 {
 		return ""
@@ -146,7 +146,8 @@ func zeros(hidden int) string {
 	return fmt.Sprintf("%d cells are 0", hidden)
 }
 
-// printDirectCounter prints a table's entries with how often each was hit.
+// printDirectCounter prints a table's entries with the packets and bytes that
+// hit each.
 func printDirectCounter(ctx context.Context, p *printer, s *controlplane.Session, t *schema.Table) error {
 	got, err := s.Read(ctx, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: t.ID, CounterData: &p4v1.CounterData{}}}})
 	if err != nil {
@@ -180,7 +181,7 @@ func resetCounter(ctx context.Context, s *controlplane.Session, name string) err
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name(), err)
 	}
-	// One by one: BMv2 does not know wildcard writes of counters.
+	// One cell at a time: BMv2 has no wildcard writes of counters.
 	var updates []*p4v1.Update
 	for i := range def.Size {
 		updates = append(updates, controlplane.Modify(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
@@ -194,7 +195,9 @@ func newCtlMetersCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "meters [NAME…]",
 		Short: "List meters, or read their rates by name",
-		Long: `Meters reads the rates of meter arrays. Rates are set as entries:
+		Long: `Meters reads the rates and bursts of meter arrays: committed (cir), peak (pir),
+and the excess burst, which only meters of a single rate have. Rates are set as
+entries:
 
   pauseless ctl --addr :9559 entries modify 'meter police[3] = cir 1000 burst 10 pir 2000 burst 20'`,
 		Example: `  pauseless ctl --addr :9559 meters
@@ -252,7 +255,7 @@ func (c *ctl) printMeter(ctx context.Context, p *printer, s *controlplane.Sessio
 		return int(a.GetMeterEntry().GetIndex().GetIndex() - b.GetMeterEntry().GetIndex().GetIndex())
 	})
 	list := p.table(fmt.Sprintf("%s %s [%s/s]", s.Name(), def.Name, def.Unit), inJSON("switch"), inJSON("meter"), both("index"),
-		both("cir"), column{"burst", "cburst"}, both("pir"), column{"burst", "pburst"}, inTable("of"))
+		both("cir"), column{"burst", "cburst"}, both("pir"), column{"burst", "pburst"}, column{"excess", "eburst"}, inTable("of"))
 	unset := def.Size
 	for _, e := range got {
 		m := e.GetMeterEntry()
@@ -261,13 +264,13 @@ func (c *ctl) printMeter(ctx context.Context, p *printer, s *controlplane.Sessio
 		}
 		unset--
 		i := int(m.GetIndex().GetIndex())
-		if err := list.add(s.Name(), def.Name, i, m.Config.Cir, m.Config.Cburst, m.Config.Pir, m.Config.Pburst, c.label(s, def.Index, i)); err != nil {
+		if err := list.add(s.Name(), def.Name, i, m.Config.Cir, m.Config.Cburst, m.Config.Pir, m.Config.Pburst, m.Config.Eburst, c.label(s, def.Index, i)); err != nil {
 			return err
 		}
 	}
 	note := ""
 	if unset > 0 {
-		note = fmt.Sprintf("%d cells have no rates: they colour everything green", unset)
+		note = fmt.Sprintf("%d cells have no rates: they mark every packet green", unset)
 	}
 	list.end(note)
 	return nil

@@ -24,10 +24,10 @@ func newCtlEntriesCmd(c *ctl) *cobra.Command {
 		Use:   "entries",
 		Short: "Add, modify and delete entries by names",
 		Long: `Entries writes table entries, multicast groups, clone sessions, action profile
-members and groups, meters and digests, each given as one line. From a file, one
-per line; # begins a comment. A FILE.json is the runtime JSON of a switch in p4lang's
-tutorials. All lines are checked against the program's P4Info
-before any is written.
+members and groups, meters and digests. Each is one argument, or one line of a
+file, in which # begins a comment. FILE.json is the runtime JSON of a switch in
+p4lang's tutorials. All entries are checked against the program's P4Info before
+any is written.
 
   TABLE [prio N] FIELD=COND… -> ACTION(PARAM=VALUE, …)
   TABLE default -> ACTION(…)
@@ -49,8 +49,8 @@ COND is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *.`,
 	}
 	cmd.AddCommand(
 		c.entriesCmd("add", "Add entries", p4v1.Update_INSERT),
-		c.entriesCmd("modify", "Change what entries do", p4v1.Update_MODIFY),
-		c.entriesCmd("del", "Delete entries; what stands after -> does not matter", p4v1.Update_DELETE),
+		c.entriesCmd("modify", "Change the actions of entries", p4v1.Update_MODIFY),
+		c.entriesCmd("del", "Delete entries; the text after -> is ignored", p4v1.Update_DELETE),
 	)
 	return cmd
 }
@@ -105,8 +105,8 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 
 var done = map[p4v1.Update_Type]string{p4v1.Update_INSERT: "added", p4v1.Update_MODIFY: "changed", p4v1.Update_DELETE: "deleted"}
 
-// reportWritten says what was written, each entry as the switch has it: a
-// prefix without the bits behind it.
+// reportWritten prints what was written. Each entry is printed as the switch has
+// it: the bits of a prefix beyond its length are 0.
 func reportWritten(w io.Writer, name string, sch *schema.Schema, done string, updates []*p4v1.Update) {
 	const few = 10
 	if len(updates) > few {
@@ -118,8 +118,8 @@ func reportWritten(w io.Writer, name string, sch *schema.Schema, done string, up
 	}
 }
 
-// entryLine is an entry and where it was read, which is empty for the
-// command line.
+// entryLine is the text of an entry and the place that it was read from, which
+// is empty for the command line.
 type entryLine struct{ where, text string }
 
 func entryLines(cmd *cobra.Command, args []string, file string) ([]entryLine, error) {
@@ -154,7 +154,7 @@ func entryLines(cmd *cobra.Command, args []string, file string) ([]entryLine, er
 	return lines, nil
 }
 
-// parseEntries reads all lines, or reports the first that is wrong.
+// parseEntries parses all lines, or returns an error for the first that is wrong.
 func parseEntries(sch *schema.Schema, lines []entryLine, typ p4v1.Update_Type) ([]*p4v1.Update, error) {
 	var updates []*p4v1.Update
 	for _, l := range lines {

@@ -36,8 +36,8 @@ func newCtlPipelineCmd(c *ctl) *cobra.Command {
 	}
 	get.Flags().StringVar(&info, "p4info", "", "save the P4Info to a `FILE`, as text")
 	get.Flags().StringVar(&config, "config", "", "save the device configuration (BMv2 JSON) to a `FILE`")
-	cmd.AddCommand(get, c.pushCmd("set", "Make the switches run a program; their tables become empty", (*controlplane.Session).SetPipeline),
-		c.pushCmd("verify", "Ask the switches whether they could run a program", (*controlplane.Session).VerifyPipeline))
+	cmd.AddCommand(get, c.pushCmd("set", "Load a program into the switches; their tables become empty", (*controlplane.Session).SetPipeline),
+		c.pushCmd("verify", "Check whether the switches could run a program, without loading it", (*controlplane.Session).VerifyPipeline))
 	return cmd
 }
 
@@ -62,7 +62,7 @@ func (c *ctl) pushCmd(verb, short string, push func(*controlplane.Session, conte
 	}
 	cmd.Flags().StringVar(&info, "p4info", "", "P4Info `FILE`, text or binary")
 	cmd.Flags().StringVar(&config, "config", "", "device configuration `FILE`, BMv2 JSON for example")
-	cmd.Flags().Uint64Var(&cookie, "cookie", 0, "`NUMBER` to recognise the program by; 0 is a hash of it")
+	cmd.Flags().Uint64Var(&cookie, "cookie", 0, "`NUMBER` that identifies the program; 0 means a hash of it")
 	cmd.MarkFlagFilename("p4info")
 	cmd.MarkFlagFilename("config")
 	return cmd
@@ -96,11 +96,12 @@ func readP4Info(file string) (*p4configv1.P4Info, error) {
 	if strings.HasSuffix(file, ".bin") || strings.HasSuffix(file, ".pb") {
 		err = proto.Unmarshal(text, p)
 	} else {
-		// p4c writes what it calls barefoot's for a Tofino.
+		// p4c's P4Info for a Tofino has fields and messages of Barefoot's own,
+		// which are ignored.
 		err = prototext.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, p)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: no P4Info: %w", file, err)
+		return nil, fmt.Errorf("%s is not a P4Info: %w", file, err)
 	}
 	return p, nil
 }
@@ -147,7 +148,7 @@ func savePipeline(name string, p controlplane.Pipeline, info, config string) err
 	}
 	if config != "" {
 		if len(p.Config) == 0 {
-			return fmt.Errorf("%s does not give its device configuration away", name)
+			return fmt.Errorf("%s does not return its device configuration; leave --config out", name)
 		}
 		return outfile.Write(config, p.Config, 0o644)
 	}

@@ -17,9 +17,9 @@ func newCtlPortsCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ports",
 		Short: "List ports: where they lead, and on BMv2 whether they are up",
-		Long: `Ports lists the switches' ports. P4Runtime has no words for ports: where they
-lead and how fast comes from the topology file, their interfaces and state from
-BMv2's Thrift server. At least one of --topology and --thrift is needed.`,
+		Long: `Ports lists the switches' ports. P4Runtime does not describe ports: their peers
+and rates come from the topology file, their interfaces and state from BMv2's
+Thrift server. Give --topology, --thrift or both.`,
 		Example: `  pauseless ctl --topology fabric.yaml ports
   pauseless ctl --addr :9559 --thrift :9090 ports`,
 		Args: noArgs,
@@ -70,7 +70,7 @@ func (c *ctl) addPorts(ctx context.Context, list *records, t controlplane.Target
 			last = max(last, len(wired))
 		}
 	} else if t.Thrift == "" {
-		return fmt.Errorf("P4Runtime does not tell ports: give --topology FILE, or BMv2's --thrift HOST:PORT")
+		return fmt.Errorf("P4Runtime does not describe ports: give --topology FILE, or BMv2's --thrift HOST:PORT")
 	}
 	for i := 0; i <= last; i++ {
 		to, rate, state := "", "", ""
@@ -101,9 +101,9 @@ func newCtlQueuesCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queues [--port N] [--priority N] --rate PPS | --depth PACKETS",
 		Short: "Set the rates and depths of BMv2's egress queues",
-		Long: `Queues sets how many packets per second BMv2's egress queues send, and how many
-they hold: of one port and priority, of all priorities of a port, or of all
-ports. BMv2 counts both in packets, and drops silently what does not fit.`,
+		Long: `Queues sets the rate of BMv2's egress queues in packets per second, and their
+depth in packets: of one port and priority, of all priorities of a port, or of
+all ports. BMv2 drops packets that do not fit without counting them.`,
 		Example: `  pauseless ctl --addr :9559 --thrift :9090 queues --rate 1000 --depth 10000
   pauseless ctl --addr :9559 --thrift :9090 queues --port 3 --rate 2000`,
 		Args: noArgs,

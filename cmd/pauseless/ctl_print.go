@@ -15,13 +15,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// printer writes what the verbs of ctl find out: for people as tables and
-// lines, for programs as one JSON object a line. It may be used by several
-// goroutines.
+// printer writes the records of ctl's verbs: as tables and lines of text, or as
+// one JSON object per line. Several goroutines may use it.
 type printer struct {
 	w    io.Writer
 	json bool
-	// Text takes what is meant for people only. With JSON it goes nowhere.
+	// Text is the writer for texts that are not records. With JSON it discards them.
 	text io.Writer
 
 	mu          sync.Mutex
@@ -37,7 +36,7 @@ func newPrinter(w io.Writer, json bool) *printer {
 	return p
 }
 
-// printer returns a printer of the format that -o asks for.
+// printer returns a printer of the format that -o gives.
 func (c *ctl) printer(cmd *cobra.Command) (*printer, error) {
 	switch c.output {
 	case "table", "json":
@@ -46,8 +45,8 @@ func (c *ctl) printer(cmd *cobra.Command) (*printer, error) {
 	return nil, usageErrorf(cmd, "-o is table or json, not %q", c.output)
 }
 
-// stopAfter calls done with the nth record; what comes after it is not
-// written. 0 is no limit.
+// stopAfter calls done after the nth record; later records are not written.
+// With n = 0 there is no limit.
 func (p *printer) stopAfter(n int, done func()) { p.limit, p.done = n, done }
 
 // write calls do, which writes one record, unless enough have been written.
@@ -63,31 +62,31 @@ func (p *printer) write(do func() error) error {
 	return do()
 }
 
-// column is a field of records: its head in tables and its key in JSON. One
-// that is empty is not there.
+// column is a field of records: its head in tables and its key in JSON. If one
+// of them is empty, the field is left out there.
 type column struct{ head, key string }
 
 func both(name string) column    { return column{name, name} }
 func inTable(head string) column { return column{head, ""} }
 func inJSON(key string) column   { return column{"", key} }
 
-// records are printed one below the other. Their fields are as the columns
-// say; a nil field is not in JSON, and empty in tables.
+// records are printed one below the other, with a field for each column. A nil
+// field is left out of JSON, and empty in tables.
 type records struct {
 	p       *printer
-	title   string // a line above the table, which is indented then
+	title   string // a line above the table; the table is indented under it
 	columns []column
-	lines   bool // each is a line of its own and written at once; no heads
+	lines   bool // each record is written at once as a line; there are no heads
 	rows    [][]string
 }
 
-// table starts records that people see as a table, with a line above it
-// unless title is empty.
+// table starts records that are printed as a table, with a line above it unless
+// title is empty.
 func (p *printer) table(title string, columns ...column) *records {
 	return &records{p: p, title: title, columns: columns}
 }
 
-// stream starts records that people see as a line each, as soon as they come.
+// stream starts records that are printed as one line each, as soon as they come.
 func (p *printer) stream(columns ...column) *records {
 	return &records{p: p, columns: columns, lines: true}
 }
@@ -140,7 +139,7 @@ func (p pairs) String() string {
 	return strings.Join(words, " ")
 }
 
-// object has them by name, as JSON has them.
+// object returns the values by name, for JSON.
 func (p pairs) object() map[string]string {
 	object := make(map[string]string)
 	for _, x := range p {
@@ -149,7 +148,7 @@ func (p pairs) object() map[string]string {
 	return object
 }
 
-// sortedPairs has the entries of a map in the order of their names.
+// sortedPairs returns the entries of a map in the order of their names.
 func sortedPairs(m map[string]string) pairs {
 	list := pairs{}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -158,7 +157,7 @@ func sortedPairs(m map[string]string) pairs {
 	return list
 }
 
-// cellOf is a field as people read it.
+// cellOf returns the text of a field in tables and lines.
 func cellOf(field any) string {
 	switch v := field.(type) {
 	case nil:
@@ -171,9 +170,9 @@ func cellOf(field any) string {
 	return fmt.Sprint(field)
 }
 
-// end prints the table, and notes below it. Columns are as wide as their
-// widest cell; numbers stand to the right. A table with a title has no heads
-// without rows.
+// end prints the table, and the notes below it. Columns are as wide as their
+// widest cell, and numbers are aligned to the right. A table that has a title and
+// no rows has no heads either.
 func (r *records) end(notes ...string) {
 	indent := ""
 	if r.title != "" {

@@ -26,9 +26,9 @@ func newCtlRegistersCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registers [NAME[INDEX]…]",
 		Short: "List register arrays, or read them by name",
-		Long: `Registers reads register arrays, each in one call. Of arrays with more than 32
-cells only those that are not 0 are shown, unless --all is given; JSON has all.
-On BMv2, registers are behind its Thrift server: add --thrift HOST:PORT.`,
+		Long: `Registers reads register arrays, each in one call. Of an array with more than 32
+cells, only those that are not 0 are shown; --all shows all, and so does -o json.
+BMv2 has registers at its Thrift server only: add --thrift HOST:PORT.`,
 		Example: `  pauseless ctl --addr :9559 registers
   pauseless ctl --addr :9559 registers Readqlen
   pauseless ctl --addr :9559 registers 'Readqlen[3]' -o json
@@ -50,7 +50,7 @@ On BMv2, registers are behind its Thrift server: add --thrift HOST:PORT.`,
 		RunE:              c.setRegister,
 	}
 	reset := &cobra.Command{
-		Use: "reset NAME…", Short: "Give all cells their initial value, 0",
+		Use: "reset NAME…", Short: "Set all cells to their initial value, 0",
 		Example:           `  pauseless ctl --addr :9559 registers reset Readqlen`,
 		ValidArgsFunction: c.complete(known),
 		RunE:              c.resetRegisters,
@@ -85,7 +85,7 @@ func (c *ctl) listRegisters(cmd *cobra.Command) error {
 // cellRange is NAME, NAME[3] or NAME[3..7].
 type cellRange struct {
 	name        string
-	first, last int // -1: all
+	first, last int // -1 means all
 }
 
 func parseCells(text string) (cellRange, error) {
@@ -102,7 +102,7 @@ func parseCells(text string) (cellRange, error) {
 	first, err1 := strconv.Atoi(low)
 	last, err2 := strconv.Atoi(high)
 	if !ok || err1 != nil || err2 != nil || first < 0 || last < first {
-		return r, fmt.Errorf("%q is no NAME, NAME[3] or NAME[3..7]", text)
+		return r, fmt.Errorf("%q is not NAME, NAME[3] or NAME[3..7]", text)
 	}
 	r.first, r.last = first, last
 	return r, nil
@@ -169,10 +169,10 @@ func readArrays(ctx context.Context, f *controlplane.Fabric, ranges []cellRange)
 	return out, err
 }
 
-const fewCells = 32 // are all shown
+const fewCells = 32 // of arrays with at most so many cells, all are shown
 
-// printArray prints the cells asked for of an array: in JSON all in one
-// record, with the time of the reading if there is one; in tables a line each.
+// printArray prints the cells of a range of an array: in JSON as one record, with
+// the time of the reading if at is not nil; in tables as a line each.
 func (c *ctl) printArray(p *printer, name string, a register.Array, r cellRange, all bool, at any) error {
 	first, last := 0, len(a.Values)-1
 	if r.first >= 0 {
@@ -207,7 +207,7 @@ func (c *ctl) printArray(p *printer, name string, a register.Array, r cellRange,
 	return nil
 }
 
-// dimensions are those of an array's index, nil if it has none.
+// dimensions returns the dimensions of an array's index, or nil if it has none.
 func dimensions(a register.Array) any {
 	if len(a.Index) == 0 {
 		return nil
@@ -216,7 +216,7 @@ func dimensions(a register.Array) any {
 	rest := len(a.Values)
 	for i := len(a.Index) - 1; i >= 0; i-- {
 		size := a.Index[i].Size
-		if size == 0 { // as many as fit
+		if size == 0 { // 0 means as many as fit
 			size = rest
 		}
 		rest /= size
@@ -235,7 +235,7 @@ func (c *ctl) setRegister(cmd *cobra.Command, args []string) error {
 	}
 	value, err := strconv.ParseUint(args[1], 0, 64)
 	if err != nil {
-		return usageErrorf(cmd, "value %q is no number of up to 64 bits", args[1])
+		return usageErrorf(cmd, "value %q is not a number of up to 64 bits", args[1])
 	}
 	return c.writeEach(cmd, func(ctx context.Context, s *controlplane.Session) error {
 		def, err := findRegister(ctx, s, r.name)
@@ -264,7 +264,7 @@ func findRegister(ctx context.Context, s *controlplane.Session, name string) (*s
 
 func (c *ctl) resetRegisters(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageErrorf(cmd, "which register?")
+		return usageErrorf(cmd, "give the name of a register; `pauseless ctl registers` lists them")
 	}
 	return c.writeEach(cmd, func(ctx context.Context, s *controlplane.Session) error {
 		for _, name := range args {

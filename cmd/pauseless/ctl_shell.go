@@ -50,8 +50,8 @@ If standard input is not a terminal, its lines are executed until one fails.`,
 	}
 }
 
-// fixedFlags are the flags that hold for every line: those of ctl that were
-// given to the shell.
+// fixedFlags returns the flags of ctl that were given to the shell. They apply to
+// every line.
 func fixedFlags(cmd *cobra.Command) []string {
 	args := []string{"ctl"}
 	for _, f := range []string{"addr", "thrift", "switch", "network", "topology", "election-id", "take-over", "output", "timeout", "tls-ca", "tls-cert", "tls-key"} {
@@ -76,7 +76,7 @@ type shell struct {
 	cmd   *cobra.Command
 	out   io.Writer
 	fixed []string
-	undo  [][]string // lines that take back the last write, in words
+	undo  [][]string // lines that revert the last write, split into words
 }
 
 func (s *shell) script(in io.Reader) error {
@@ -121,7 +121,7 @@ func (s *shell) interactive(in *os.File) error {
 			return err
 		}
 		line, err := t.ReadLine()
-		// A verb that runs has the terminal as it was.
+		// While a verb runs, the terminal is in its original mode.
 		if rerr := term.Restore(int(in.Fd()), state); rerr != nil {
 			return rerr
 		}
@@ -140,7 +140,7 @@ func (s *shell) interactive(in *os.File) error {
 	}
 }
 
-// complete returns what the last word of a line may be.
+// complete returns the completions of the last word of a line.
 func (s *shell) complete(line string) []string {
 	words, err := splitWords(line)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *shell) offered(words []string) []string {
 	}
 	var list []string
 	for word := range strings.Lines(out.String()) {
-		// Names are offered as the program has them, whatever was typed already.
+		// Names are offered in the program's spelling, whatever case was typed.
 		if word = strings.TrimSpace(word); word != "" && word[0] != ':' && strings.HasPrefix(word, words[len(words)-1]) {
 			list = append(list, word)
 		}
@@ -196,7 +196,7 @@ func commonPrefix(words []string) string {
 	return p
 }
 
-// line carries out a line, and reports whether it was the last.
+// line executes a line, and reports whether the session ends.
 func (s *shell) line(text string) (done bool, err error) {
 	words, err := splitWords(text)
 	if err != nil || len(words) == 0 || strings.HasPrefix(words[0], "#") {
@@ -206,10 +206,10 @@ func (s *shell) line(text string) (done bool, err error) {
 	case "exit", "quit":
 		return true, nil
 	case "shell":
-		return false, fmt.Errorf("this is a shell already")
+		return false, fmt.Errorf("this is the shell already; enter another verb, or help")
 	case "undo":
 		if s.undo == nil {
-			return false, fmt.Errorf("nothing to undo: only the last entries add, modify or del, or registers set or reset is")
+			return false, fmt.Errorf("nothing to undo: undo reverts the last entries add, modify or del, or registers set or reset")
 		}
 		lines := s.undo
 		s.undo = nil
@@ -244,8 +244,8 @@ func (s *shell) run(words []string) error {
 	return root.ExecuteContext(s.cmd.Context())
 }
 
-// before returns the lines that will take back a write, from what each switch
-// has now.
+// before returns the lines that would revert a write, computed from the present
+// state of each switch.
 func (s *shell) before(words []string) ([][]string, error) {
 	if len(words) < 3 || strings.HasPrefix(words[2], "-") {
 		return nil, nil
@@ -264,8 +264,8 @@ func (s *shell) before(words []string) ([][]string, error) {
 	return change(f, words)
 }
 
-// registersBefore returns a line for each run of equal cells. What is wrong with
-// the words, the verb itself will say.
+// registersBefore returns a line for each run of equal cells. It ignores errors
+// in the words: the verb itself reports them.
 func (s *shell) registersBefore(f *controlplane.Fabric, words []string) ([][]string, error) {
 	names := words[2:]
 	if words[1] == "set" {
@@ -330,8 +330,8 @@ func (s *shell) entriesBefore(f *controlplane.Fabric, words []string) ([][]strin
 	return lines, nil
 }
 
-// present returns the entry that a switch has under the key of another, or ""
-// if it has none or the line is wrong, which the verb itself will say.
+// present returns the switch's entry with the same key as the entry in text. It
+// returns "" if there is none, and if text is wrong: the verb reports that.
 func (s *shell) present(ctx context.Context, session *controlplane.Session, text string) (string, error) {
 	sch, err := session.LoadSchema(ctx)
 	if err != nil {
@@ -377,7 +377,7 @@ func splitWords(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("a %c is not closed", quote)
+		return nil, fmt.Errorf("missing the closing %c", quote)
 	}
 	if open {
 		words = append(words, word.String())

@@ -27,7 +27,7 @@ func newCtlDigestsCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "digests [NAME…]",
 		Short: "Print the messages that the data plane sends",
-		Long: `Digests switches the program's digests on where they are off, and prints each
+		Long: `Digests enables the program's digests if they are disabled, and prints each
 message as it comes, until Ctrl-C. Switches send digests to the primary
 controller only.`,
 		Example: `  pauseless ctl --addr :9559 digests
@@ -40,7 +40,7 @@ controller only.`,
 		},
 	}
 	cmd.Flags().IntVar(&times, "times", 0, "stop after this many messages; 0 means never")
-	cmd.Flags().DurationVar(&timeout, "delay", 10*time.Millisecond, "how long a switch may collect messages, where the digest is off yet")
+	cmd.Flags().DurationVar(&timeout, "delay", 10*time.Millisecond, "how long a switch may collect messages of a digest that is not enabled yet")
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func digestText(d controlplane.Digest) string {
 	return strings.TrimRight(d.Name+" "+fieldsOf(d).String(), " ")
 }
 
-// switchOn makes a switch send a digest, unless it does already.
+// switchOn enables a digest on a switch, unless it is enabled already.
 func switchOn(ctx context.Context, s *controlplane.Session, d *schema.Digest, delay time.Duration) error {
 	err := s.Write(ctx, []*p4v1.Update{controlplane.Insert(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
 		DigestId: d.ID,
@@ -120,7 +120,7 @@ in hexadecimal, or all of a pcap file are sent.`,
 			for _, a := range args {
 				k, v, ok := strings.Cut(a, "=")
 				if !ok {
-					return usageErrorf(cmd, "%q is no FIELD=VALUE", a)
+					return usageErrorf(cmd, "%q is not FIELD=VALUE", a)
 				}
 				metadata[k] = v
 			}
@@ -142,8 +142,8 @@ in hexadecimal, or all of a pcap file are sent.`,
 					return err
 				}
 			}
-			// The stream is closed only after the switch has read it all: it
-			// answers calls in between.
+			// An answer to a call shows that the switch has read the stream up to
+			// there. Only then may the stream be closed.
 			_, err = s.Cookie(cmd.Context())
 			return err
 		},
@@ -161,7 +161,7 @@ func packetsFrom(cmd *cobra.Command, hexText, file string) ([][]byte, error) {
 	case hexText != "":
 		b, err := hex.DecodeString(strings.Join(strings.Fields(hexText), ""))
 		if err != nil || len(b) == 0 {
-			return nil, usageErrorf(cmd, "--hex: %q is no hexadecimal", hexText)
+			return nil, usageErrorf(cmd, "--hex: %q is not hexadecimal", hexText)
 		}
 		return [][]byte{b}, nil
 	}
@@ -239,12 +239,12 @@ func newCtlAlertsCmd(c *ctl) *cobra.Command {
 	var times int
 	cmd := &cobra.Command{
 		Use:   "alerts",
-		Short: "Print what an operator should know, as it happens",
+		Short: "Print lost connections, changes of the primary and digests, as they happen",
 		Long: `Alerts watches all switches and prints, until Ctrl-C, lost and restored
 connections, changes of the primary controller, and digests of the data plane. It
 never becomes the primary, and does not affect other controllers. Switches
-without roles, such as BMv2, send digests only to the primary: there they are in
-the output of ctl apply --keep.`,
+without roles, such as BMv2, send digests to the primary only: ctl apply --keep
+prints those.`,
 		Example: `  pauseless ctl --topology fabric.yaml alerts
   pauseless ctl --topology fabric.yaml alerts -o json >> alerts.jsonl`,
 		Args: noArgs,
@@ -270,9 +270,9 @@ the output of ctl apply --keep.`,
 				return err
 			}
 			defer f.Close()
-			// Digests go to the primary of every role: this one has a role of its
-			// own, and the lowest election id there is, should the switch ignore
-			// roles.
+			// A switch sends digests to the primary of every role. This session has
+			// a role of its own, and the lowest election id in case the switch
+			// ignores roles.
 			for i := range targets {
 				targets[i].Role = fmt.Sprintf("alerts-%d", os.Getpid())
 				targets[i].ElectionID = controlplane.ElectionID{Low: 1}
@@ -284,7 +284,7 @@ the output of ctl apply --keep.`,
 			defer listeners.Close()
 			var wg sync.WaitGroup
 			for _, s := range listeners.Sessions() {
-				wg.Go(func() { tellDigests(ctx, s, tell) })
+				wg.Go(func() { reportDigests(ctx, s, tell) })
 			}
 			<-ctx.Done()
 			wg.Wait()
@@ -295,13 +295,13 @@ the output of ctl apply --keep.`,
 	return cmd
 }
 
-// tellDigests tells the digests of a switch. It ends where the switch sends
-// none to listeners.
-func tellDigests(ctx context.Context, s *controlplane.Session, tell func(controlplane.Event)) {
+// reportDigests calls report with the digests of a switch. It returns at once if
+// the switch sends digests to the primary only.
+func reportDigests(ctx context.Context, s *controlplane.Session, report func(controlplane.Event)) {
 	if s.AwaitPrimary(ctx) != nil {
 		return
 	}
 	for d := range s.Digests(ctx) {
-		tell(controlplane.Event{Switch: s.Name(), Kind: controlplane.Alert, Text: "the data plane says: " + digestText(d)})
+		report(controlplane.Event{Switch: s.Name(), Kind: controlplane.Alert, Text: "digest " + digestText(d)})
 	}
 }

@@ -41,7 +41,7 @@ func newCtlTablesCmd(c *ctl) *cobra.Command {
 	}
 }
 
-// listTables prints a record per table, with how full it is.
+// listTables prints a record per table, with the number of its entries.
 func listTables(ctx context.Context, p *printer, f *controlplane.Fabric) error {
 	list := p.table("", both("switch"), both("table"), both("match"), both("entries"), both("size"), both("actions"))
 	for _, s := range f.Sessions() {
@@ -91,8 +91,8 @@ func readTable(ctx context.Context, s *controlplane.Session, t *schema.Table) ([
 		}
 		return strings.Compare(sch.FormatEntity(a), sch.FormatEntity(b))
 	})
-	// A switch that does not tell the default entry, or has none, says so with
-	// an error: the entries are worth printing without it.
+	// A switch returns an error if it has no default entry or does not return
+	// it. The other entries are printed in any case.
 	if def, err := query(true); err == nil && len(def) > 0 && def[0].GetTableEntry().GetAction() != nil {
 		got = append(got, def[0])
 	}
@@ -176,8 +176,8 @@ func matchOf(e *p4v1.TableEntry, field uint32) *p4v1.FieldMatch {
 	return nil
 }
 
-// actionOf returns the name and parameters of an entry's action; both are nil
-// where a member or a group decides.
+// actionOf returns the name and parameters of an entry's action. Both are nil if
+// the entry refers to a member or a group.
 func actionOf(sch *schema.Schema, e *p4v1.TableEntry) (name, params any) {
 	a := e.GetAction().GetAction()
 	if a == nil {

@@ -25,15 +25,15 @@ func newCtlWatchCmd(c *ctl) *cobra.Command {
 		Use:   "watch NAME[INDEX]…",
 		Short: "Read registers again and again",
 		Long: `Watch reads registers at a steady pace. On a terminal the table is redrawn in
-place and shows what changed since the last reading; q or Ctrl-C ends it.
+place and shows the cells that changed since the last reading; q or Ctrl-C ends it.
 Otherwise, or with -o json, each reading is one line of JSON per switch and
-register. A switch that does not answer is reported, and read again the next time.`,
+register. If a switch does not answer, an error is printed, and watch goes on.`,
 		Example: `  pauseless ctl --addr :9559 watch Readqlen --every 1s
   pauseless ctl --topology fabric.yaml watch Readqlen --every 100ms > queues.jsonl`,
 		ValidArgsFunction: c.complete(names(registerNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageErrorf(cmd, "watch what? give the name of a register; `pauseless ctl registers` lists them")
+				return usageErrorf(cmd, "give the name of a register; `pauseless ctl registers` lists them")
 			}
 			if every <= 0 {
 				return usageErrorf(cmd, "--every must be above 0")
@@ -43,7 +43,7 @@ register. A switch that does not answer is reported, and read again the next tim
 				return err
 			}
 			return c.reading(cmd, func(p *printer, f *controlplane.Fabric) error {
-				// A name that is wrong now stays wrong.
+				// An unknown name is an error at once: no later reading would find it.
 				if _, err := readArrays(cmd.Context(), f, ranges); err != nil {
 					return err
 				}
@@ -92,7 +92,7 @@ func (w *watch) asLines(ctx context.Context, out, errs io.Writer) error {
 			return nil
 		}
 		if err != nil {
-			fmt.Fprintf(errs, "pauseless: %v; asking again in %v\n", err, w.every)
+			fmt.Fprintf(errs, "pauseless: %v; reading again in %v\n", err, w.every)
 		}
 		for _, s := range w.fabric.Sessions() {
 			for i, a := range arrays[s.Name()] {
@@ -114,7 +114,7 @@ func (w *watch) onTerminal(ctx context.Context, in io.Reader, out *os.File) erro
 	return err
 }
 
-// reading is one turn, as a message of the terminal program.
+// reading is the result of one reading, as a message of the terminal program.
 type reading struct {
 	arrays map[string][]register.Array
 	err    error
@@ -154,7 +154,7 @@ func (w *watch) View() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  every %v  (q ends)\n", w.now.at.Format("15:04:05.0"), w.every)
 	if w.now.err != nil {
-		fmt.Fprintf(&b, "%v; asking again in %v\n", w.now.err, w.every)
+		fmt.Fprintf(&b, "%v; reading again in %v\n", w.now.err, w.every)
 	}
 	for _, s := range w.fabric.Sessions() {
 		for i, a := range w.now.arrays[s.Name()] {

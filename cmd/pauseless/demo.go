@@ -74,9 +74,9 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 	o.Follow = rec.follow
 	runs, err := runScenario(cmd.Context(), s, o, stderr)
 	if err != nil {
-		if len(runs) > 0 { // what was found until then
+		if len(runs) > 0 { // write the results so far
 			if path, werr := writeResults(dir, "Demo: "+s.Summary, runs); werr == nil {
-				fmt.Fprintf(stderr, "report of what there is: %s\n", path)
+				fmt.Fprintf(stderr, "report of the results so far: %s\n", path)
 			}
 		}
 		return err
@@ -104,7 +104,7 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 	return nil
 }
 
-// demoWatch keeps the largest cell of what the controller read of a switch
+// demoWatch keeps the largest value that the controller read of each switch
 // while traffic ran.
 type demoWatch struct {
 	profile string

@@ -37,7 +37,7 @@ or a topology.json of p4lang's tutorials.`,
 	return cmd
 }
 
-// deployment is what both deployers have in common.
+// deployment has the flags and the plan that both deployers share.
 type deployment struct {
 	kind    string
 	profile string
@@ -46,14 +46,14 @@ type deployment struct {
 	prefix  string
 	grpc    int
 	thrift  int
-	bmv2    string // simple_switch_grpc, or the directory that has it
+	bmv2    string // simple_switch_grpc, or its directory
 
 	file string // of the topology
 	net  *topo.Topology
 	lab  *local.Lab
 }
 
-// flags adds those of a network and the program to run in it.
+// flags adds the flags of a network and of the program that it runs.
 func (d *deployment) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.profile, "profile", "", "built-in profile by `NAME`, or its file")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
@@ -70,7 +70,7 @@ func (d *deployment) flags(cmd *cobra.Command) {
 func (d *deployment) networkFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.kind, "switch", "softswitch", "`softswitch or bmv2`")
-	f.StringVar(&d.name, "name", "", "what to call the network; the topology's `NAME` if not given")
+	f.StringVar(&d.name, "name", "", "`NAME` of the network; the topology's name if not given")
 	f.IntVar(&d.pps, "pps", 0, "packets per second of the slowest host link; 1000 for bmv2, 10000 for softswitch if not given")
 	f.IntVar(&d.grpc, "grpc", 9559, "first TCP `PORT` for P4Runtime servers")
 	f.IntVar(&d.thrift, "thrift-port", 9090, "first TCP `PORT` for BMv2's Thrift servers")
@@ -126,7 +126,7 @@ func (d *deployment) switchKind(cmd *cobra.Command) (local.Kind, error) {
 	return kind, nil
 }
 
-// networkName returns the name of a topology, or that of its file.
+// networkName returns the topology's name or, if it has none, its file's.
 func networkName(name, file string) string {
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))

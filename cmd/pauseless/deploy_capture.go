@@ -25,7 +25,7 @@ func newDeployCaptureCmd() *cobra.Command {
 	var length time.Duration
 	cmd := &cobra.Command{
 		Use:   "capture INTERFACE",
-		Short: "See the frames on a link, as root",
+		Short: "Print or save the frames on a link, as root",
 		Long: `Capture prints the frames on an interface of a switch, or of a host with --host,
 until Ctrl-C; or writes them to a pcap file, which Wireshark dissects as RoCEv2
 and PFC.`,
@@ -80,9 +80,9 @@ and PFC.`,
 		},
 	}
 	cmd.Flags().StringVarP(&file, "write", "w", "", "write a pcap `FILE`")
-	cmd.Flags().StringVar(&host, "host", "", "look in the `NAMESPACE` of a host")
-	cmd.Flags().IntVar(&times, "times", 0, "stop after so many frames; 0 means never")
-	cmd.Flags().DurationVar(&length, "for", 0, "stop after so long; 0 means never")
+	cmd.Flags().StringVar(&host, "host", "", "capture in the `NAMESPACE` of a host")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many frames; 0 means never")
+	cmd.Flags().DurationVar(&length, "for", 0, "stop after this time; 0 means never")
 	cmd.MarkFlagFilename("write")
 	return cmd
 }
@@ -92,7 +92,7 @@ func pcapWriter(w io.Writer) (func(netns.Captured) error, error) {
 	return func(c netns.Captured) error { return p.Write(c.Time, c.Data, 0) }, err
 }
 
-// frameText describes a frame in a line: what it is, from whom, to whom.
+// frameText describes a frame in a line: its kind, source and destination.
 func frameText(b []byte) string {
 	if p := packet.AsPFC(b); p != nil {
 		return "PFC " + pauseText(p)
@@ -146,8 +146,8 @@ func newDeployReplayCmd() *cobra.Command {
 		Use:   "replay HOST-NAMESPACE PCAP",
 		Short: "Send the frames of a pcap file from a host, as root",
 		Long: `Replay sends the frames of a pcap file out of a host's interface: at a steady
-rate with --pps, or as they are spaced in the file, --slow times slower. Frames go
-as they are: give them the addresses of hosts of the network.`,
+rate with --pps, or with the gaps that they have in the file, --slow times longer.
+Frames are not changed: they need addresses of the network's hosts.`,
 		Example: `  sudo pauseless deploy replay fabric-h1 trace.pcap --pps 1000
   sudo pauseless deploy replay fabric-h1 trace.pcap --slow 5000`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -171,13 +171,13 @@ as they are: give them the addresses of hosts of the network.`,
 			return err
 		},
 	}
-	cmd.Flags().Float64Var(&pps, "pps", 0, "frames per second; 0 means as they are spaced in the file")
-	cmd.Flags().Float64Var(&slow, "slow", 1, "so many times slower than in the file")
+	cmd.Flags().Float64Var(&pps, "pps", 0, "frames per second; 0 means with the gaps that they have in the file")
+	cmd.Flags().Float64Var(&slow, "slow", 1, "factor by which gaps are longer than in the file")
 	cmd.Flags().IntVar(&loops, "loops", 1, "how often to send the file")
 	return cmd
 }
 
-// readPcap returns the frames of a file, and when each came after the first.
+// readPcap returns the frames of a file, and the time of each after the first.
 func readPcap(name string) (frames [][]byte, after []time.Duration, err error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -21,11 +21,11 @@ func newDeployMininetCmd() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "mininet TOPOLOGY --switch softswitch|bmv2 --profile NAME",
-		Short: "Build it in Mininet, with a script that is yours to read and change",
-		Long: `Mininet writes a Python script for Debian's mininet, which starts the switches,
-writes their entries and gives you Mininet's command line, and runs it, as root.
+		Short: "Build a topology in Mininet, by a script that you can read and change",
+		Long: `Mininet writes a Python script for Debian's mininet and runs it as root. The
+script starts the switches, writes their entries and opens Mininet's command line.
 With --script it only writes the script, which needs neither root nor Mininet.
---down removes a network by its name, or that of its topology file, also after a
+--down removes a network, given by its name or its topology file, also after a
 crash.`,
 		Example: `  sudo pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill
   pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill --script --dir out
@@ -62,15 +62,15 @@ crash.`,
 		},
 	}
 	d.flags(cmd)
-	cmd.Flags().BoolVar(&down, "down", false, "take a network down: its name, or its topology file")
-	cmd.Flags().BoolVar(&write, "script", false, "write the script, and do not run it")
-	cmd.Flags().BoolVar(&test, "test", false, "ping between all hosts, and end")
+	cmd.Flags().BoolVar(&down, "down", false, "remove a network, given by its name or its topology file")
+	cmd.Flags().BoolVar(&write, "script", false, "write the script without running it")
+	cmd.Flags().BoolVar(&test, "test", false, "ping between all hosts, and exit")
 	cmd.Flags().StringVar(&dir, "dir", ".", "`DIRECTORY` to write the script and the switches' configurations to")
 	return cmd
 }
 
-// writeScript writes the script and what it needs beside it, and returns its
-// path.
+// writeScript writes the script and the files that it needs to dir, and returns
+// the script's path.
 func (d *deployment) writeScript(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -22,11 +22,11 @@ func newDeployNetnsCmd() *cobra.Command {
 	var down, detach bool
 	cmd := &cobra.Command{
 		Use:   "netns TOPOLOGY --switch softswitch|bmv2 --profile NAME",
-		Short: "Build it of network namespaces and veth pairs, as root",
+		Short: "Build a topology of network namespaces and veth pairs, as root",
 		Long: `Netns builds the network, loads the program into its switches, writes their
 entries and keeps them until Ctrl-C; then it removes everything. With --detach
-everything keeps running in the background. --down removes a network by its name,
-or that of its topology file, also after a crash.
+everything keeps running in the background. --down removes a network, given by its
+name or its topology file, also after a crash.
 
 Each host is a namespace NETWORK-HOST with the topology's IP and MAC addresses.
 It has static neighbour entries, since switches do not handle ARP. The switches'
@@ -48,14 +48,14 @@ with pauseless deploy capture.`,
 	}
 	d.flags(cmd)
 	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT` in front of the names of the switches' interfaces")
-	cmd.Flags().BoolVar(&down, "down", false, "take a network down: its name, or its topology file")
-	cmd.Flags().BoolVar(&detach, "detach", false, "leave everything running and return")
+	cmd.Flags().BoolVar(&down, "down", false, "remove a network, given by its name or its topology file")
+	cmd.Flags().BoolVar(&detach, "detach", false, "leave the network running in the background")
 	return cmd
 }
 
 func takeDown(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageErrorf(cmd, "which network? `pauseless deploy list` shows them")
+		return usageErrorf(cmd, "give the name of a network; `pauseless deploy list` shows them")
 	}
 	name := args[0]
 	if _, err := os.Stat(name); err == nil {
@@ -74,7 +74,7 @@ func takeDown(cmd *cobra.Command, args []string) error {
 
 func newDeployListCmd() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the networks that are up, or were not taken down",
+		Use: "list", Short: "List the networks that are up, or were left behind by a crash",
 		Example: `  pauseless deploy list`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -110,8 +110,8 @@ func (d *deployment) runNetns(cmd *cobra.Command, detach bool) error {
 	return nil
 }
 
-// control has a controller put the switches in order: in this process until
-// Ctrl-C, or in one of its own that stays.
+// control runs the controller that configures the switches: in this process
+// until Ctrl-C or, with detach, in a process of its own.
 func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) error {
 	ctx, out, errs := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	wanted, err := d.lab.Desired()
@@ -151,7 +151,7 @@ func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) 
 		f.Close()
 		return n.StartController(d.controllerCommand())
 	}
-	fmt.Fprintf(out, "\nCtrl-C takes it down.\n")
+	fmt.Fprintf(out, "\nCtrl-C removes it.\n")
 	<-ctx.Done()
 	stop()
 	<-done
@@ -159,7 +159,7 @@ func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) 
 	return n.Down()
 }
 
-// controllerCommand returns how to run the controller as a process.
+// controllerCommand returns the command and arguments of a controller process.
 func (d *deployment) controllerCommand() (string, []string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -172,7 +172,7 @@ func (d *deployment) controllerCommand() (string, []string, error) {
 	return self, d.applyArgs(file, "--keep"), nil
 }
 
-// applyArgs are the arguments of pauseless that put all switches in order.
+// applyArgs returns the arguments of pauseless that configure all switches.
 func (d *deployment) applyArgs(file string, more ...string) []string {
 	args := []string{"ctl", "apply", file, "--profile", d.profile, "--scale", fmt.Sprint(d.lab.Plan.Scale)}
 	for _, s := range d.lab.Plan.Switches {
@@ -184,7 +184,7 @@ func (d *deployment) applyArgs(file string, more ...string) []string {
 	return append(args, more...)
 }
 
-// describe prints what there is and how to use it.
+// describe prints the hosts and switches, and commands to start with.
 func (d *deployment) describe(cmd *cobra.Command) {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "network %s: %d switches (%s) run %s\n%s\n\n", d.name, len(d.lab.Plan.Switches), d.lab.Plan.Kind, d.lab.Program.Name, d.lab.Plan.ScaleText())

@@ -16,11 +16,11 @@ import (
 	"github.com/pauseless/pauseless/testbed/netns"
 )
 
-// deployed is what ctl needs to know of a network that deploy has built. It is
-// in a file beside the network's logs.
+// deployed describes a network that deploy has built, for ctl and live. It is
+// stored in a file beside the network's logs.
 type deployed struct {
 	Topology string           `json:"topology"`        // file
-	Scale    int64            `json:"scale,omitempty"` // links are so many times slower
+	Scale    int64            `json:"scale,omitempty"` // factor by which links are slower
 	Switches []deployedSwitch `json:"switches"`
 }
 
@@ -36,7 +36,7 @@ type deployedSwitch struct {
 
 func deployedFile(name string) string { return filepath.Join(netns.Dir(name), "network.json") }
 
-// note writes down where the switches are.
+// note writes the file.
 func (d *deployment) note() error {
 	file, err := filepath.Abs(d.file)
 	if err != nil {
@@ -71,7 +71,7 @@ func deployedTargets(name string) ([]controlplane.Target, string, error) {
 	return targets, n.Topology, nil
 }
 
-// readDeployed reads what is known of a network by its name.
+// readDeployed reads the file of a network by its name.
 func readDeployed(name string) (*deployed, error) {
 	up, err := netns.List()
 	if err != nil {
@@ -79,7 +79,7 @@ func readDeployed(name string) (*deployed, error) {
 	}
 	if !slices.Contains(up, name) {
 		if len(up) == 0 {
-			return nil, fmt.Errorf("no network %s is up, nor any other; `pauseless deploy netns` builds one", name)
+			return nil, fmt.Errorf("no network is up, so not %s either; `pauseless deploy netns` builds one", name)
 		}
 		return nil, fmt.Errorf("no network %s is up%s", name, didYouMean(name, up))
 	}

@@ -24,9 +24,9 @@ func newDeployRunCmd() *cobra.Command {
 		Use:   "run [SCENARIO] --switch softswitch|bmv2",
 		Short: "Run a scenario on a network of namespaces, as root",
 		Long: `Run builds the network of a scenario as deploy netns does, once for each profile
-and seed, lets our RoCEv2 hosts send its traffic in real time, and compares the
-profiles in a table. With --out DIR it writes the flows, time lines and a report.
-The scenario file is the same as for pauseless fabric run, in virtual time.
+and seed. RoCEv2 hosts of this program send its traffic in real time. A table
+compares the profiles. With --out DIR, run writes the flows, time lines and a
+report. The scenario file is the same as for pauseless fabric run, in virtual time.
 Without a file it uses the built-in scenario, which --print prints: incasts and
 other flows, DRILL against RLB over DRILL, with flow control by the program,
 since BMv2 has none.
@@ -66,7 +66,7 @@ PFC frames, warnings, and packets that were lost.`,
 	return cmd
 }
 
-// liveScenario is what runs where no file is given.
+// liveScenario is the scenario that runs if no file is given.
 //
 //go:embed live.yaml
 var liveScenario []byte
@@ -102,7 +102,7 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 	}
 	runs, err := live.Run(cmd.Context(), s, o)
 	if cmd.Context().Err() != nil {
-		err = errors.New("stopped before the end; what there is was measured until then")
+		err = errors.New("stopped before the end; the results are those until then")
 	}
 	if len(runs) == 0 {
 		return err

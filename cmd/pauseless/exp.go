@@ -31,8 +31,8 @@ func newExpCmd() *cobra.Command {
 		Short: "Run experiments: those of the papers, or your own",
 		Long: `An experiment is a YAML file: a scenario, the arms that are compared, axes whose
 points vary the scenario, and claims that get a verdict. Every run is stored as
-soon as it is done; the same command continues where it stopped.
-docs/experiments.md describes the format.`,
+soon as it is done. If a command is interrupted, the same command continues where
+it stopped. docs/experiments.md describes the format.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -57,7 +57,7 @@ func newExpListCmd() *cobra.Command {
 			Arms    []string `json:"arms"`
 			Axes    []string `json:"axes,omitempty"`
 			Claims  int      `json:"claims"`
-			Runs    int      `json:"runs"` // at the least, at the paper's scale
+			Runs    int      `json:"runs"` // least number, at the paper's scale
 		}
 		var list []entry
 		width := 0
@@ -94,7 +94,7 @@ func newExpListCmd() *cobra.Command {
 	return cmd
 }
 
-// expFlags are the flags that say which experiments and where they are kept.
+// expFlags are the flags that select experiments and the store of their runs.
 type expFlags struct {
 	scale, store string
 	seeds        int
@@ -102,9 +102,9 @@ type expFlags struct {
 
 func (f *expFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.scale, "scale", scenario.Small, "small, or paper: as large as in the paper")
-	fl.StringVar(&f.store, "store", "out/exp", "folder where runs are kept")
-	fl.IntVar(&f.seeds, "seeds", 0, "how many seeds, from 1 on (default: those of the file)")
+	fl.StringVar(&f.scale, "scale", scenario.Small, "small, or paper for the sizes of the paper")
+	fl.StringVar(&f.store, "store", "out/exp", "folder where runs are stored")
+	fl.IntVar(&f.seeds, "seeds", 0, "run with the seeds 1 to this number (default: the seeds of the file)")
 	cmd.ValidArgsFunction = completeExperiments
 	cmd.RegisterFlagCompletionFunc("scale", cobra.FixedCompletions([]string{scenario.Small, scenario.Paper}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -117,13 +117,13 @@ func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, c
 // plans makes the plans of the experiments that a command line names.
 func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error) {
 	if len(args) == 0 {
-		return nil, usageErrorf(cmd, "want the name of one experiment or more, a file, or all; `pauseless exp list` shows the names")
+		return nil, usageErrorf(cmd, "want names of experiments, files, or all; `pauseless exp list` shows the names")
 	}
 	if f.scale != scenario.Small && f.scale != scenario.Paper {
 		return nil, usageErrorf(cmd, "--scale is %q, want %s or %s", f.scale, scenario.Small, scenario.Paper)
 	}
 	if f.seeds < 0 {
-		return nil, usageErrorf(cmd, "--seeds is %d, must be above zero", f.seeds)
+		return nil, usageErrorf(cmd, "--seeds is %d, want at least 1", f.seeds)
 	}
 	if slices.Equal(args, []string{"all"}) {
 		args = exp.Names()
@@ -161,17 +161,17 @@ func newExpRunCmd() *cobra.Command {
 	var server farm.Options
 	cmd := &cobra.Command{
 		Use:   "run NAME|FILE.yaml|all...",
-		Short: "Run experiments and judge their claims",
+		Short: "Run experiments and print a verdict for each of their claims",
 		Long: `Executes every run of the experiments that is not in the store yet, adds seeds
-until the claims are as precise as they ask for, and prints means with their 95 %
-intervals and a verdict for each claim: holds, refuted or inconclusive. A claim
-that does not hold is a result, not an error.
+until the claims have the precision that the file requires, and prints means with
+their 95 % intervals and a verdict for each claim: holds, refuted or inconclusive.
+A refuted claim is a result, not an error.
 
 Runs are stored as soon as they are done. After Ctrl-C, a full disk or a power
 failure, the same command continues where it stopped. The outcome is in
 STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
 
-The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
+The exit code is 3 if a run could not finish; the flow and the cause are printed.`,
 		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb-fig7-websearch --workers nats://10.0.0.1:4222",
 	}
 	f.add(cmd)
@@ -182,7 +182,7 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
 	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
 	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
-	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers make the runs, or local: start one here")
+	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers execute the runs, or local to start a server here")
 	addServer(cmd, &server)
 	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is started, for instance 30m; shared by all experiments")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -265,14 +265,14 @@ The exit code is 3 if a run could not finish: which flow, and why, is printed.`,
 			}
 		}
 		if unfinished > 0 {
-			return stuckError{fmt.Sprintf("%d runs did not finish; their remarks say why", unfinished)}
+			return stuckError{fmt.Sprintf("%d runs did not finish; the remarks on them give the cause", unfinished)}
 		}
 		return nil
 	}
 	return cmd
 }
 
-// runPlan runs an experiment, telling on stderr how far it has got.
+// runPlan runs an experiment and prints its progress to stderr.
 func runPlan(cmd *cobra.Command, p *exp.Plan, store *exp.Store, o exp.Options) (*result.Outcome, error) {
 	stderr := cmd.ErrOrStderr()
 	loads, err := p.Loads()
@@ -284,11 +284,11 @@ func runPlan(cmd *cobra.Command, p *exp.Plan, store *exp.Store, o exp.Options) (
 	}
 	bar := newExpBar(stderr)
 	bar.more = len(o.After) > 0
-	o.OnEvent = bar.tell
+	o.OnEvent = bar.event
 	out, err := exp.Run(cmd.Context(), p, store, o)
 	bar.end()
 	if errors.Is(err, context.Canceled) {
-		return nil, fmt.Errorf("interrupted: %d runs are kept; the same command goes on", bar.kept)
+		return nil, fmt.Errorf("interrupted: %d runs are stored; the same command continues", bar.kept)
 	}
 	if err != nil {
 		return nil, err
@@ -297,10 +297,11 @@ func runPlan(cmd *cobra.Command, p *exp.Plan, store *exp.Store, o exp.Options) (
 	return out, nil
 }
 
-// figuresFile is what `report` draws of single runs, beside an outcome.json.
+// figuresFile has the data from which `report` draws single runs. It is beside
+// outcome.json.
 const figuresFile = "figures.json"
 
-// writeOutcome writes what came out of an experiment to a folder.
+// writeOutcome writes the outcome of an experiment to a folder.
 func writeOutcome(dir string, p *exp.Plan, store *exp.Store, o *result.Outcome) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -372,7 +373,7 @@ process executes the runs.`,
 		Example: "  pauseless exp status rlb-fig3-victims\n  pauseless exp status all --scale paper",
 	}
 	f.add(cmd)
-	parallel := cmd.Flags().Int("parallel", runtime.GOMAXPROCS(0), "how many runs will be made at the same time, if none are now")
+	parallel := cmd.Flags().Int("parallel", runtime.GOMAXPROCS(0), "how many runs will be executed at the same time, if none are executed now")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		plans, err := f.plans(cmd, args)
 		if err != nil {
@@ -397,7 +398,7 @@ process executes the runs.`,
 			case left > 0 && s.Until.Known():
 				fmt.Fprintf(w, "; %v to go, over %s", s.Until, overAt(s.Until))
 			case left > 0:
-				fmt.Fprint(w, "; how long it takes shows when one is done")
+				fmt.Fprint(w, "; an estimate of the time follows when a run is done")
 			}
 			fmt.Fprintln(w)
 			for _, m := range s.Running {
@@ -416,7 +417,7 @@ process executes the runs.`,
 	return cmd
 }
 
-// overAt says at what time something is over.
+// overAt returns the time of day at which the remaining time is over.
 func overAt(l exp.Estimate) string {
 	at := func(d time.Duration) string { return time.Now().Add(d).Format("15:04:05") }
 	if d, ok := l.About(); ok {
@@ -459,7 +460,7 @@ func newExpShowCmd() *cobra.Command {
 			}
 			fmt.Fprintf(w, "%s: %s\n", p.Scenario.Name, p.Scenario.Summary)
 			if s.Done == 0 {
-				fmt.Fprintf(w, "no run is done; `%s` makes them\n", p.Command)
+				fmt.Fprintf(w, "no run is done; `%s` executes them\n", p.Command)
 				continue
 			}
 			if left := s.Left + s.Failed + s.Asked + len(s.Running); left > 0 {
@@ -481,7 +482,7 @@ func newExpExportCmd() *cobra.Command {
 		Use:   "export NAME|FILE.yaml|all...",
 		Short: "Write the results of all runs of experiments as CSV and Parquet",
 		Long: `Writes the tables runs, claims, flows (a row per judged flow), lines (time lines,
-of files that say sample) and pauses of the runs that are done, as CSV and as
+if the file has the key sample) and pauses of the runs that are done, as CSV and as
 Parquet, with outcome.json and manifest.json. docs/experiments.md shows how to
 read them with DuckDB, pandas and R.`,
 		Example: "  pauseless exp export rlb-fig3-victims\n  pauseless exp export mine.yaml -d tables",
@@ -494,7 +495,7 @@ read them with DuckDB, pandas and R.`,
 			return err
 		}
 		if dir != "" && len(plans) > 1 {
-			return usageErrorf(cmd, "--dir is for one experiment")
+			return usageErrorf(cmd, "--dir takes one experiment; leave it out to use STORE/NAME-SCALE for each")
 		}
 		store := exp.ReadStore(f.store)
 		for _, p := range plans {
@@ -503,7 +504,7 @@ read them with DuckDB, pandas and R.`,
 				return err
 			}
 			if s.Done == 0 {
-				return fmt.Errorf("%s: no run is done; `%s` makes them", p.Scenario.Name, p.Command)
+				return fmt.Errorf("%s: no run is done; `%s` executes them", p.Scenario.Name, p.Command)
 			}
 			to, o := cmp.Or(dir, f.dir(p)), s.Outcome
 			if err := writeOutcome(to, p, store, o); err != nil {

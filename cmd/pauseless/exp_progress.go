@@ -23,16 +23,16 @@ func (e stuckError) Error() string { return e.msg }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// expBar tells how far an experiment has got: a line for every run that is
-// over, and on a terminal a line at the bottom with those that are under way.
+// expBar prints the progress of an experiment: a line for every run that is over
+// and, on a terminal, a line at the bottom with the runs that are being executed.
 type expBar struct {
 	w        io.Writer
 	terminal bool
 	shown    time.Time
-	kept     int // runs that are in the store
+	kept     int // runs in the store
 	over     int
 	left     exp.Estimate
-	all      exp.Estimate // with the experiments after this
+	all      exp.Estimate // including the experiments after this one
 	total    int
 	going    map[exp.Job]exp.Event
 	drawn    bool
@@ -44,8 +44,8 @@ func newExpBar(w io.Writer) *expBar {
 	return &expBar{w: w, terminal: ok && term.IsTerminal(int(f.Fd())), shown: time.Now(), going: make(map[exp.Job]exp.Event)}
 }
 
-// tell takes note of an event.
-func (b *expBar) tell(e exp.Event) {
+// event takes note of an event, and prints it.
+func (b *expBar) event(e exp.Event) {
 	b.total, b.left, b.all = e.Total, e.Left, e.All
 	line := ""
 	switch e.Kind {
@@ -68,7 +68,7 @@ func (b *expBar) tell(e exp.Event) {
 		line = fmt.Sprintf("run %d of %d: %s: failed: %s", e.Index, e.Total, e.Name, text)
 		delete(b.going, e.Job)
 	case exp.Waiting:
-		line = fmt.Sprintf("run %d of %d: %s: another process is at it; waiting for its result", e.Index, e.Total, e.Name)
+		line = fmt.Sprintf("run %d of %d: %s: another process executes it; waiting for its result", e.Index, e.Total, e.Name)
 	case exp.SeedsAdded:
 		line = fmt.Sprintf("claims are not precise enough yet: now %d runs", e.Total)
 	}
@@ -85,7 +85,7 @@ func (b *expBar) tell(e exp.Event) {
 	}
 }
 
-// draw prints what is under way.
+// draw prints the runs that are being executed.
 func (b *expBar) draw() {
 	b.shown = time.Now()
 	var names []string
@@ -104,7 +104,7 @@ func (b *expBar) draw() {
 			left += fmt.Sprintf(" (%s for all)", all)
 		}
 	}
-	text := fmt.Sprintf("%d of %d runs are done%s; under way: %s", b.over, b.total, left, strings.Join(names, "; "))
+	text := fmt.Sprintf("%d of %d runs are done%s; running: %s", b.over, b.total, left, strings.Join(names, "; "))
 	if !b.terminal {
 		fmt.Fprintln(b.w, text)
 		return

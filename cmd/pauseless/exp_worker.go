@@ -20,14 +20,14 @@ import (
 	"github.com/pauseless/pauseless/testbed/exp/farm"
 )
 
-// addServer adds the flags that say how to reach a NATS server.
+// addServer adds the flags for the connection to a NATS server.
 func addServer(cmd *cobra.Command, o *farm.Options) {
 	fl := cmd.Flags()
 	fl.StringVar(&o.Credentials, "creds", "", "file with NATS credentials")
 	fl.StringVar(&o.CA, "tls-ca", "", "file with certificates of authorities for TLS")
 	fl.StringVar(&o.Cert, "tls-cert", "", "file with the certificate of this client")
 	fl.StringVar(&o.Key, "tls-key", "", "file with the private key")
-	fl.DurationVar(&o.Lease, "lease", 30*time.Second, "for how long a worker may be silent before another gets its run")
+	fl.DurationVar(&o.Lease, "lease", 30*time.Second, "time without a message from a worker after which its run is given to another")
 }
 
 func newExpWorkerCmd() *cobra.Command {
@@ -46,7 +46,7 @@ jobs, and files that an experiment refers to must exist under the same names.`,
 	fl := cmd.Flags()
 	fl.IntVar(&w.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
 	fl.IntVar(&w.Threads, "threads", 1, "goroutines of each run")
-	fl.DurationVar(&w.Idle, "idle", 0, "end when there was nothing to do for so long (default: never)")
+	fl.DurationVar(&w.Idle, "idle", 0, "exit after this time without a job (default: never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return usageErrorf(cmd, "want the URL of a NATS server")
@@ -67,10 +67,11 @@ jobs, and files that an experiment refers to must exist under the same names.`,
 	return cmd
 }
 
-// manyJobs is how many runs are asked for at a time of workers.
+// manyJobs is the number of runs that are offered to workers at a time.
 const manyJobs = 1000
 
-// useWorkers has the runs of an experiment made by workers.
+// useWorkers sets up o so that workers execute the runs of an experiment. End
+// closes the connection to the server.
 func useWorkers(cmd *cobra.Command, s farm.Options, store string, o *exp.Options) (end func(), err error) {
 	end = func() {}
 	if s.URL == "local" {

@@ -65,9 +65,9 @@ Ctrl-C stops the run; the results so far are kept and marked partial.`,
 	fl.StringVar(&f.topology, "topology", "", "topology: YAML, or the HPCC format")
 	fl.StringVar(&f.flows, "flows", "", "flow file in the HPCC or ConWeave format")
 	fl.StringVar(&f.config, "config", "", "configuration file in the HPCC or ConWeave format")
-	fl.StringVar(&f.profile, "profile", "", "profile, built in or a file (default ecmp, or what the configuration asks for)")
-	fl.StringVar(&f.target, "target", "", "target that the profile runs on: v1model (default) or tna; a scenario says so itself")
-	fl.StringVar(&f.algorithm, "cc", "", "congestion control: "+strings.Join(cc.Algorithms(), ", ")+" (default dcqcn, or what the configuration asks for)")
+	fl.StringVar(&f.profile, "profile", "", "profile, built in or a file (default: the configuration's, or ecmp)")
+	fl.StringVar(&f.target, "target", "", "target that the profile runs on: v1model (default) or tna; scenarios have the key target instead")
+	fl.StringVar(&f.algorithm, "cc", "", "congestion control: "+strings.Join(cc.Algorithms(), ", ")+" (default: the configuration's, or dcqcn)")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	cmd.RegisterFlagCompletionFunc("cc", cobra.FixedCompletions(cc.Algorithms(), cobra.ShellCompDirectiveNoFileComp))
 	fl.StringVar(&f.fct, "fct", "", "file for flow completion times in the HPCC format")
@@ -113,13 +113,14 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(runErr, rec.write(f.record), rec.trace(f.trace), f.write(cmd.OutOrStdout(), stderr, s, runs, dialect))
 }
 
-// scenario makes the scenario that the command line asks for.
+// scenario returns the scenario of the command line: a file, or another
+// simulator's files.
 func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Scenario, hpcc.Dialect, error) {
 	files := f.topology != "" || f.flows != "" || f.config != ""
 	switch {
 	case len(args) == 1 && !files:
 		if f.profile != "" || f.target != "" || f.algorithm != "" || f.fct != "" || f.pfc != "" {
-			return nil, 0, usageErrorf(cmd, "--profile, --target, --cc, --fct and --pfc go with --topology and --flows; a scenario says such things itself")
+			return nil, 0, usageErrorf(cmd, "--profile, --target, --cc, --fct and --pfc need --topology and --flows; a scenario file has keys for these")
 		}
 		s, err := scenario.Read(args[0])
 		return s, 0, err
@@ -129,7 +130,7 @@ func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Sce
 	return nil, 0, usageErrorf(cmd, "want one scenario file, or --topology and --flows")
 }
 
-// imported makes a scenario of another simulator's files.
+// imported makes a scenario from another simulator's files.
 func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dialect, error) {
 	c := &hpcc.Config{Hosts: roce.Defaults(), Switch: topo.NewSpec().Switch}
 	if f.config != "" {
@@ -206,8 +207,8 @@ func readTopology(name string, sw topo.SwitchConfig) (*topo.Topology, error) {
 	return hpcc.ReadTopology(name, sw)
 }
 
-// mark gives the profile the marking thresholds of the configuration, for
-// every link rate of the network that it has some for.
+// mark sets the profile's marking thresholds to those of the configuration, for
+// every link rate of the network that the configuration has thresholds for.
 func mark(p *gen.Profile, c *hpcc.Config, t *topo.Topology) {
 	if p.Set == nil {
 		p.Set = make(map[string]string)
@@ -231,7 +232,7 @@ func mark(p *gen.Profile, c *hpcc.Config, t *topo.Topology) {
 	}
 }
 
-// write prints the results and writes the files asked for.
+// write prints the results and writes the files that the flags name.
 func (f *fabricFlags) write(out, stderr io.Writer, s *scenario.Scenario, runs []*result.Run, dialect hpcc.Dialect) error {
 	last := runs[len(runs)-1]
 	if f.fct != "" {

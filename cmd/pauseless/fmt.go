@@ -21,7 +21,7 @@ func newFmtCmd() *cobra.Command {
 		Short: "Format P4_16 programs",
 		Long: `Lay out P4_16 text: four spaces for each brace, one space around operators, the
 members of headers and structs in columns. Comments and preprocessor directives
-stay. What is formatted does not change when it is formatted again.
+stay. Formatting a formatted program does not change it.
 
 The result goes to standard output; without files, standard input is read.`,
 		Example: `  pauseless fmt ecmp.p4
@@ -29,11 +29,11 @@ The result goes to standard output; without files, standard input is read.`,
   pauseless fmt -l *.p4      exit with 1 if a file is not formatted, and name it`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if write && list {
-				return usageErrorf(cmd, "-w and -l do not go together")
+				return usageErrorf(cmd, "give -w or -l, not both")
 			}
 			if len(args) == 0 {
 				if write || list {
-					return usageErrorf(cmd, "want the files to format")
+					return usageErrorf(cmd, "want the names of the files to format")
 				}
 				text, err := io.ReadAll(cmd.InOrStdin())
 				if err != nil {
@@ -82,14 +82,15 @@ func formatFiles(cmd *cobra.Command, files []string, write, list bool) error {
 	}
 	switch {
 	case failed > 0:
-		return fmt.Errorf("%d of %d files have errors and are as they were", failed, len(files))
+		return fmt.Errorf("%d of %d files have errors and were not changed", failed, len(files))
 	case differ > 0:
-		return fmt.Errorf("%d of %d files are not formatted: pauseless fmt -w formats them", differ, len(files))
+		return fmt.Errorf("%d of %d files are not formatted; `pauseless fmt -w` formats them", differ, len(files))
 	}
 	return nil
 }
 
-// formatText formats a text, or says on standard error why it cannot.
+// formatText formats a text. If it has errors, they are printed to standard
+// error.
 func formatText(cmd *cobra.Command, name string, text []byte) ([]byte, error) {
 	out, errs := format.Source(name, text)
 	if errs == nil {

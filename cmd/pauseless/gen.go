@@ -27,10 +27,10 @@ func newGenCmd() *cobra.Command {
 		Short: "Write the P4_16 program of a profile, its default entries and its manifest",
 		Long: `Write the P4_16 program of a profile.
 
-A profile names a base load balancer, what is put on top of it, and sizes and
+A profile names a base load balancer, the schemes on top of it, and the sizes and
 units of the target. Three files are written to DIR: NAME.p4, NAME.entries (the
-default entries of the tables that hold parameters) and NAME.manifest.json (what
-tables, registers and parameters mean).`,
+default entries of the tables that hold parameters) and NAME.manifest.json (the
+meaning of tables, registers and parameters).`,
 		Example: `  pauseless gen --list
   pauseless gen --profile rlb-drill -o out
   pauseless gen --profile rlb-drill --show > mine.yaml
@@ -45,7 +45,7 @@ tables, registers and parameters mean).`,
 				}
 				return listProfiles(cmd.OutOrStdout(), out == "json")
 			case profile == "":
-				return usageErrorf(cmd, "which profile? Say --profile NAME or --profile FILE.yaml; --list shows the names")
+				return usageErrorf(cmd, "give --profile NAME or --profile FILE.yaml; --list shows the names")
 			case show:
 				return showProfile(cmd.OutOrStdout(), profile)
 			}
@@ -55,25 +55,25 @@ tables, registers and parameters mean).`,
 	f := cmd.Flags()
 	f.StringVar(&profile, "profile", "", "built-in profile by name, or a file ending in .yaml")
 	f.StringVar(&target, "target", "v1model", "architecture: "+strings.Join(gen.Targets, ", "))
-	f.StringVarP(&out, "output", "o", "", "directory to write to, here if not given; with --list: table or json")
+	f.StringVarP(&out, "output", "o", "", "directory to write to (default: the working directory); with --list: table or json")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(gen.Targets, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&list, "list", false, "list the built-in profiles")
-	f.BoolVar(&show, "show", false, "print a built-in profile and all its parameters, to start from")
+	f.BoolVar(&show, "show", false, "print a built-in profile with all its parameters, as a file to start from")
 	cmd.AddCommand(newGenNewCmd())
 	return cmd
 }
 
-// newGenNewCmd writes a scheme's folder.
+// newGenNewCmd returns the verb that writes a new scheme's folder.
 func newGenNewCmd() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "new NAME [-o DIR]",
 		Short: "Write the folder of a new scheme: a working example, with comments",
-		Long: `Write the folder of a new scheme, DIR/NAME: a working example with comments, in
-which each flowlet takes the shorter queue of two paths at random. Every command
-finds the schemes below DIR with --schemes DIR, or with PAUSELESS_SCHEMES=DIR in
-the environment. docs/own-scheme.md is the tutorial.`,
+		Long: `Write the folder of a new scheme, DIR/NAME: a working example with comments. In it,
+each flowlet draws two paths at random and takes the one with the shorter queue.
+Every command finds the schemes below DIR with --schemes DIR, or with
+PAUSELESS_SCHEMES=DIR in the environment. docs/own-scheme.md is the tutorial.`,
 		Example: `  pauseless gen new nearest -o schemes
   pauseless --schemes schemes gen --profile nearest -o out`,
 		Args:        cobra.ExactArgs(1),
@@ -100,11 +100,11 @@ the environment. docs/own-scheme.md is the tutorial.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", ".", "directory of schemes, in which the folder is made")
+	cmd.Flags().StringVarP(&out, "output", "o", ".", "directory of schemes, where the folder is created")
 	return cmd
 }
 
-// profileOf reads a profile: built in, or from a file.
+// profileOf returns a built-in profile, or reads one from a file.
 func profileOf(name string) (*gen.Profile, error) {
 	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.ContainsRune(name, filepath.Separator) {
 		return gen.Read(name)
@@ -137,9 +137,8 @@ func listProfiles(w io.Writer, asJSON bool) error {
 	return tw.Flush()
 }
 
-// showProfile prints a profile as its file has it and, as comments, every
-// parameter that it does not give: its value for the profile's network, and
-// what that follows from.
+// showProfile prints a profile's file and, as comments, all its parameters: the
+// value for the profile's network, and the formula that it follows from.
 func showProfile(w io.Writer, name string) error {
 	p, err := gen.Builtin(name)
 	if err != nil {
@@ -159,7 +158,7 @@ func showProfile(w io.Writer, name string) error {
 	if len(prog.Manifest.Parameters) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintf(w, "\n# Parameters, for links of %v with a delay of %v. Give others a value in set.\n", p.Network.Rate, p.Network.Delay); err != nil {
+	if _, err := fmt.Fprintf(w, "\n# Parameters, for links of %v with a delay of %v. To change one, give it under set.\n", p.Network.Rate, p.Network.Delay); err != nil {
 		return err
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -173,7 +172,7 @@ func showProfile(w io.Writer, name string) error {
 	return tw.Flush()
 }
 
-// quantity writes a parameter's value as a profile's set takes it.
+// quantity formats a parameter's value as the key set of a profile takes it.
 func quantity(v float64, unit string) string {
 	switch unit {
 	case "bytes":

@@ -34,14 +34,13 @@ func newHostCmd() *cobra.Command {
 		Short: "Run a RoCEv2 host on a real interface",
 		Long: `Runs one host of a topology on an interface of this machine, in real time, with
 the same packets, acknowledgements and congestion control as in the simulated
-fabric, and any switch at the other end. All hosts get the same flow file; each
+fabric. Any switch may be at the other end. All hosts get the same flow file; each
 executes its own part of it, as sender and as receiver.
 
-With --scale the clock runs slower, so that software switches can take the place
-of a network with 40 Gb/s links: rates, delays and times are given as in the
-topology, and scaled down on the wire. The flow file is CSV with a first line that
-names its columns: src, dst, bytes, start and, optionally, class, port and
-coflow.
+With --scale the clock runs slower, so that software switches can replace a
+network with 40 Gb/s links: rates, delays and times are given as in the topology,
+and scaled down on the interface. The flow file is CSV. Its first line names the
+columns: src, dst, bytes, start and, optionally, class, port and coflow.
 
 Give all hosts the same --epoch, a few seconds ahead. Until a host runs, the
 kernel of its machine answers RoCEv2 packets with ICMP port unreachable, except
@@ -56,10 +55,10 @@ in the namespaces of deploy netns.`,
 	fl.StringVar(&f.flows, "flows", "", "flow file, the same for all hosts")
 	fl.StringVar(&f.algorithm, "cc", "dcqcn", "congestion control: "+strings.Join(cc.Algorithms(), ", "))
 	fl.StringVar(&f.recovery, "recovery", string(roce.GoBackN), "handling of lost and early packets: go-back-n, slow-restart, irn, out-of-order or tcp")
-	fl.Int64Var(&f.scale, "scale", 1, "factor by which the wire is slower than the topology")
-	fl.Int64Var(&f.epoch, "epoch", 0, "real time of time zero, in Unix nanoseconds, the same for all hosts (default now)")
-	fl.DurationVar(&f.limit, "for", 0, "stop after this real time even if flows are left (default never)")
-	fl.DurationVar(&f.linger, "linger", 0, "stay for this real time to answer retransmissions (default for a receiver: the retransmission timeout and a second)")
+	fl.Int64Var(&f.scale, "scale", 1, "factor by which the interface is slower than the topology says")
+	fl.Int64Var(&f.epoch, "epoch", 0, "real time at which flows' time 0 is, in Unix nanoseconds, the same for all hosts (default: now)")
+	fl.DurationVar(&f.limit, "for", 0, "stop after this real time even if flows are left (default: never)")
+	fl.DurationVar(&f.linger, "linger", 0, "after the last flow, answer retransmissions for this real time (default for a receiver: the retransmission timeout plus one second)")
 	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd) }
 	return cmd
@@ -83,7 +82,7 @@ func (f *hostFlags) run(cmd *cobra.Command) error {
 		if away < 0 {
 			when = "was %v ago"
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: --epoch "+when+": if that is not meant, the clock here or there was set\n", away.Abs().Round(time.Second))
+		fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: --epoch "+when+": if that is not intended, check the clocks of both machines\n", away.Abs().Round(time.Second))
 	}
 	port, err := wire.Open(f.iface)
 	if err != nil {
@@ -112,7 +111,7 @@ func (f *hostFlags) run(cmd *cobra.Command) error {
 	return err
 }
 
-// config reads what the flags name.
+// config reads the files that the flags name.
 func (f *hostFlags) config() (*wire.Config, error) {
 	t, err := topo.Read(f.topology)
 	if err != nil {
@@ -136,7 +135,7 @@ func (f *hostFlags) config() (*wire.Config, error) {
 	cfg.Hosts.CC.Algorithm = f.algorithm
 	cfg.Hosts.Recovery = roce.Recovery(f.recovery)
 	if f.epoch > 0 {
-		// From here on the monotonic clock counts.
+		// From here on, times are those of the monotonic clock.
 		cfg.Epoch = time.Now().Add(time.Until(time.Unix(0, f.epoch)))
 	}
 	if path, err := cfg.Hosts.Check(); err != nil {

@@ -29,7 +29,7 @@ import (
 
 // liveFlags are the flags of `live`.
 type liveFlags struct {
-	ctl                 // the switches, if they are to be asked
+	ctl                 // the switches to read, if any
 	listen, html, trace string
 	tlsCert, tlsKey     string
 	tlsCA               string
@@ -71,8 +71,8 @@ never changes the network, and listens on the loopback interface by default.`,
 	fl.StringSliceVar(&f.metrics, "metrics", nil, "a switch's metrics, [NAME=]HOST:PORT, of pauseless switch --http, for utilisation of links, PAUSE and queues")
 	fl.StringVar(&f.topology, "topology", "", "`FILE` with the network and its switches' addresses")
 	fl.StringVar(&f.network, "network", "", "`NAME` of a network that pauseless deploy has built")
-	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "patience with each call to a switch")
-	fl.StringVar(&f.ca, "switch-tls-ca", "", "talk TLS with switches and trust the certificates in this PEM `FILE`")
+	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "time limit of each call to a switch")
+	fl.StringVar(&f.ca, "switch-tls-ca", "", "use TLS with switches and trust the certificates in this PEM `FILE`")
 	fl.StringVar(&f.cert, "switch-tls-cert", "", "client certificate for switches, a PEM `FILE`")
 	fl.StringVar(&f.key, "switch-tls-key", "", "its private key, a PEM `FILE`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
@@ -86,9 +86,9 @@ func (f *liveFlags) run(cmd *cobra.Command, args []string) error {
 	case len(args) == 0 && switches && f.html == "" && f.trace == "":
 		return f.switches(cmd)
 	case len(args) == 0 && switches:
-		return usageErrorf(cmd, "--html and --trace want a recording or a scenario")
+		return usageErrorf(cmd, "--html and --trace need a recording or a scenario")
 	default:
-		return usageErrorf(cmd, "want one recording or scenario, or switches by --topology or --network")
+		return usageErrorf(cmd, "want one recording or scenario, or switches given by --topology or --network")
 	}
 	switch filepath.Ext(args[0]) {
 	case ".yaml", ".yml":
@@ -117,7 +117,7 @@ func readRecording(name string) ([]*record.Run, error) {
 	return runs, nil
 }
 
-// write writes the files that are asked for.
+// write writes the files that the flags name.
 func (f *liveFlags) write(cmd *cobra.Command, runs []*record.Run) error {
 	for _, file := range []struct {
 		name string
@@ -175,7 +175,7 @@ func (f *liveFlags) switches(cmd *cobra.Command) error {
 	}
 	defer fabric.Close()
 	if f.net == nil {
-		return fmt.Errorf("the topology of %s is not there any more", f.network)
+		return fmt.Errorf("the topology file of network %s does not exist any more; give --topology FILE", f.network)
 	}
 	o := record.PollOptions{Every: f.every, Limits: record.DefaultLimits}
 	if err := f.counters(cmd, fabric, &o); err != nil {
@@ -192,7 +192,7 @@ func (f *liveFlags) switches(cmd *cobra.Command) error {
 		for {
 			if err := p.Look(ctx); err != nil && ctx.Err() == nil && err.Error() != said {
 				said = err.Error()
-				fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: %v; asking again every %v\n", err, f.every)
+				fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: %v; trying again every %v\n", err, f.every)
 			}
 			select {
 			case <-ctx.Done():
@@ -203,8 +203,8 @@ func (f *liveFlags) switches(cmd *cobra.Command) error {
 	})
 }
 
-// counters finds what counts beside registers: metrics that are named, or what
-// is known of a network on this machine.
+// counters sets up the sources of counters besides registers: the servers of
+// --metrics, or those of a network on this machine.
 func (f *liveFlags) counters(cmd *cobra.Command, fabric *controlplane.Fabric, o *record.PollOptions) error {
 	o.Counters = make(map[string]record.Counters)
 	if f.network != "" {
@@ -239,7 +239,7 @@ func (f *liveFlags) counters(cmd *cobra.Command, fabric *controlplane.Fabric, o 
 	return nil
 }
 
-// serve serves the page until Ctrl-C, with work going on beside it.
+// serve serves the page until Ctrl-C, and runs work at the same time.
 func (f *liveFlags) serve(cmd *cobra.Command, title string, s view.Source, work func(context.Context) error) error {
 	conf, err := f.pageTLS()
 	if err != nil {
@@ -289,7 +289,7 @@ func (f *liveFlags) serve(cmd *cobra.Command, title string, s view.Source, work 
 func (f *liveFlags) pageTLS() (*tls.Config, error) {
 	if f.tlsCert == "" && f.tlsKey == "" {
 		if f.tlsCA != "" {
-			return nil, errors.New("--tls-ca wants --tls-cert and --tls-key")
+			return nil, errors.New("--tls-ca needs --tls-cert and --tls-key")
 		}
 		return nil, nil
 	}
@@ -311,7 +311,7 @@ func (f *liveFlags) pageTLS() (*tls.Config, error) {
 	return conf, nil
 }
 
-// finished are recordings that do not grow.
+// finished is a view.Source of recordings that do not grow.
 type finished []*record.Run
 
 // Recordings implements view.Source.
@@ -323,7 +323,7 @@ func (f finished) Recordings() ([]view.Recording, bool) {
 	return all, false
 }
 
-// polled is the recording of switches.
+// polled is a view.Source with the recording of real switches.
 type polled struct{ *record.Poller }
 
 // Recordings implements view.Source.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Pauseless generates, compiles, runs, controls and judges P4 data planes for
-// lossless Ethernet. See `pauseless --help`.
+// Pauseless generates, compiles, runs, controls and evaluates P4 data planes
+// for lossless Ethernet. See `pauseless --help`.
 package main
 
 import (
@@ -22,16 +22,17 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 // Exit codes of every verb.
 const (
 	exitOK     = 0
-	exitFailed = 1 // the work was understood and failed
-	exitUsage  = 2 // the command line makes no sense
+	exitFailed = 1 // the verb failed
+	exitUsage  = 2 // the command line is wrong
 	exitStuck  = 3 // runs of an experiment did not finish: flows cannot proceed
 )
 
-// run is main without the process: the verbs are tested through it.
+// run executes a command line and returns the exit code. Tests call it.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The first signal asks; a second one ends the program, whatever it waits for.
+	// The first signal cancels the context, so that verbs end in order; a second
+	// one ends the program at once.
 	defer context.AfterFunc(ctx, stop)()
 	root := newRootCmd()
 	root.SetArgs(args)
@@ -65,7 +66,7 @@ func newRootCmd() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var schemes string
-	root.PersistentFlags().StringVar(&schemes, "schemes", os.Getenv("PAUSELESS_SCHEMES"), "directory of further schemes; default PAUSELESS_SCHEMES")
+	root.PersistentFlags().StringVar(&schemes, "schemes", os.Getenv("PAUSELESS_SCHEMES"), "directory of further schemes (default: PAUSELESS_SCHEMES)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if _, without := cmd.Annotations[withoutSchemes]; schemes == "" || without {
 			return nil
@@ -93,11 +94,11 @@ func newRootCmd() *cobra.Command {
 	return root
 }
 
-// withoutSchemes annotates a verb that does without --schemes.
+// withoutSchemes is the annotation of verbs that do not use --schemes.
 const withoutSchemes = "without schemes"
 
-// printError writes an error the way people read it: diagnostics with their
-// source lines, anything else behind the program's name.
+// printError prints an error: diagnostics with their source lines, any other
+// error after the program's name.
 func printError(w io.Writer, err error) {
 	var list diag.List
 	if errors.As(err, &list) {

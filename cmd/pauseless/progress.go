@@ -14,8 +14,8 @@ import (
 	"github.com/pauseless/pauseless/fabric"
 )
 
-// progressBar shows how far a run in virtual time has got: redrawn in place
-// on a terminal, a line now and then elsewhere.
+// progressBar shows the progress of a run in virtual time: a bar that is redrawn
+// in place on a terminal, a line at long intervals elsewhere.
 type progressBar struct {
 	w        io.Writer
 	terminal bool
@@ -45,7 +45,7 @@ const (
 	lineEvery   = 5 * time.Second
 )
 
-// update takes note of how far the run has got.
+// update takes note of the run's progress.
 func (b *progressBar) update(p fabric.Progress) {
 	b.last = p
 	every := lineEvery
@@ -86,7 +86,7 @@ func (b *progressBar) rate() float64 {
 	return float64(b.last.Hops) / max(time.Since(b.begun).Seconds(), 1e-9)
 }
 
-// end removes the bar and says what the run took.
+// end removes the bar and prints the time that the run took.
 func (b *progressBar) end() {
 	if b.terminal && b.drawn {
 		fmt.Fprint(b.w, "\r\x1b[K")

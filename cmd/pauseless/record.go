@@ -18,7 +18,7 @@ type recording struct {
 	running   bool // there may be more
 }
 
-// follow is what scenario.Options.Follow wants.
+// follow returns a recorder for a run; it is scenario.Options.Follow.
 func (r *recording) follow(s scenario.Start) scenario.Follower {
 	rec := record.New(s, record.DefaultLimits)
 	r.mu.Lock()
@@ -45,7 +45,7 @@ func (r *recording) Recordings() ([]view.Recording, bool) {
 	return all, r.running
 }
 
-// runs returns the recordings as they are.
+// runs returns the present state of the recordings.
 func (r *recording) runs() []*record.Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,8 +57,7 @@ func (r *recording) runs() []*record.Run {
 	return runs
 }
 
-// write writes the recordings to a file, trace a trace of them; neither does
-// anything if the name is empty.
+// write writes the recordings to a file, unless the name is empty.
 func (r *recording) write(name string) error {
 	if name == "" {
 		return nil

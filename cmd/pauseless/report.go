@@ -28,7 +28,7 @@ func newReportCmd() *cobra.Command {
 		Short: "Show results of runs as one HTML page",
 		Long: `Writes one self-contained HTML file: a sentence per comparison, a table with
 intervals, and interactive figures that can be saved as SVG. Runs of one scenario
-are compared with each other, seed by seed; several files are combined.`,
+are compared with each other, seed by seed. Several files make one page.`,
 		Example: "  pauseless report out/demo/results.json -o demo.html\n  pauseless report out/exp/rlb-fig12-small/outcome.json\n  pauseless report a/results.json b/results.json -o both.html --title 'before and after'",
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")
@@ -64,8 +64,8 @@ are compared with each other, seed by seed; several files are combined.`,
 	return cmd
 }
 
-// sourceName tells a results file from the others: by its own name if that
-// does, or else by its folder.
+// sourceName returns a name that distinguishes a results file from the others:
+// its own name if it is unique, otherwise its folder's.
 func sourceName(name string, all []string) string {
 	base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	for _, other := range all {
@@ -76,7 +76,7 @@ func sourceName(name string, all []string) string {
 	return base
 }
 
-// made says by which build a page is made, and when.
+// made returns the build that writes a page, and the time.
 func made() string {
 	text := "pauseless"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -98,20 +98,20 @@ func readSource(file, name string) (report.Source, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		o, err := result.ReadOutcome(bytes.NewReader(text))
 		if err != nil {
-			return report.Source{}, fmt.Errorf("%s: no outcome.json, as `pauseless exp run` writes it: %w", file, err)
+			return report.Source{}, fmt.Errorf("%s is not an outcome.json of `pauseless exp run`: %w", file, err)
 		}
 		shapes, err := readShapes(filepath.Join(filepath.Dir(file), figuresFile))
 		return report.Source{Name: name, Outcome: o, Shapes: shapes}, err
 	}
 	runs, err := result.ReadJSON(bytes.NewReader(text))
 	if err != nil {
-		return report.Source{}, fmt.Errorf("%s: no results file, as `pauseless fabric run -d` writes it: %w", file, err)
+		return report.Source{}, fmt.Errorf("%s is not a results.json of `pauseless fabric run -d`: %w", file, err)
 	}
 	return report.Source{Name: name, Runs: runs}, nil
 }
 
-// readShapes reads what an experiment keeps for figures of single runs; nil if
-// there is no such file, as beside outcomes that are committed.
+// readShapes reads the data for figures of single runs. It returns nil if there
+// is no such file: committed outcomes have none.
 func readShapes(file string) (*report.Shapes, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {

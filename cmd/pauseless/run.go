@@ -18,8 +18,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// runScenario runs a scenario with a progress bar on stderr, and returns what
-// it found even if it was interrupted.
+// runScenario runs a scenario with a progress bar on stderr. If it is
+// interrupted, it returns the results so far.
 func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, stderr io.Writer) ([]*result.Run, error) {
 	bar := newProgressBar(stderr)
 	running, number, total := false, 0, len(s.Cases())*len(s.Seeds)
@@ -55,8 +55,8 @@ func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, 
 	return runs, err
 }
 
-// checkFolder makes a folder and tries whether files can be written there, so
-// that a long run is not lost to it.
+// checkFolder creates a folder and checks that files can be written there, before
+// a long run whose results would be lost otherwise.
 func checkFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("results cannot be written to %s: %w", dir, err)

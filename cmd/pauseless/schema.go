@@ -15,7 +15,7 @@ func newSchemaCmd() *cobra.Command {
 		Use:   "schema KIND",
 		Short: "Print the JSON Schema of profiles, scenarios, experiments, topologies or files for live",
 		Long: `Schema prints the JSON Schema (draft 2020-12) of a kind of file: ` + strings.Join(reference.Kinds, ", ") + `.
-Editors with a YAML language server use it to complete keys and mark mistakes.
+Editors with a YAML language server use it to complete keys and to mark errors.
 The pages in docs/reference describe the same keys.`,
 		Example: `  pauseless schema scenario > scenario.schema.json
   sed -i '1i # yaml-language-server: $schema=scenario.schema.json' mine.yaml`,

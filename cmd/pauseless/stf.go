@@ -40,7 +40,7 @@ simple_switch of p4lang/behavioral-model.`,
 				return usageErrorf(cmd, "--target is softswitch or bmv2, not %q", target)
 			}
 			if target == "bmv2" && trace {
-				return usageErrorf(cmd, "--trace goes with --target softswitch")
+				return usageErrorf(cmd, "--trace needs --target softswitch")
 			}
 			json, err := loadProgram(cmd, args[0])
 			if err != nil {
@@ -65,7 +65,7 @@ simple_switch of p4lang/behavioral-model.`,
 			}
 			var list diag.List
 			if errors.As(err, &list) && target == "softswitch" && !trace {
-				fmt.Fprintln(cmd.ErrOrStderr(), "see what each packet goes through with --trace")
+				fmt.Fprintln(cmd.ErrOrStderr(), "add --trace to print the parser states, tables and actions of each packet")
 			}
 			if err == nil {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s: passed\n", args[1])
@@ -76,7 +76,7 @@ simple_switch of p4lang/behavioral-model.`,
 	f := cmd.Flags()
 	f.StringVar(&target, "target", "softswitch", "the switch to test: softswitch or bmv2")
 	f.BoolVar(&trace, "trace", false, "print the parser states, tables and actions of each packet")
-	f.StringVar(&dir, "bmv2", os.Getenv("BMV2"), "folder with simple_switch, $BMV2 or PATH if not given")
+	f.StringVar(&dir, "bmv2", os.Getenv("BMV2"), "folder with simple_switch (default: $BMV2, or PATH)")
 	return cmd
 }
 

@@ -52,7 +52,7 @@ Ports are:
 A YAML file (--config) can set everything that flags set, and more: rates, queues,
 the buffer, flow control, units of metadata. Flags override it.
 
-If all ports read from pcap files, the switch ends when these do.`,
+If all ports read from pcap files, the switch exits at the end of these files.`,
 		Example: `  pauseless switch router.p4 --port 1@if:veth0 --port 2@if:veth2
   pauseless switch --port 1@if:veth0 --grpc 127.0.0.1:9559 --http 127.0.0.1:9100
   pauseless switch router.json --p4info router.p4info.txtpb --entries router.txtpb --port 1@pcap:in.pcap,out.pcap
@@ -111,7 +111,6 @@ If all ports read from pcap files, the switch ends when these do.`,
 	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers")
 	flags.Memory = p4rtserver.DefaultMemory * vtime.Byte
 	f.Var((*sizeFlag)(&flags.Memory), "memory", "limit of the memory for tables, groups, packets, streams and digests; more is refused")
-	f.Float64Var(&flags.Share, "control-share", p4rtserver.DefaultShare, "part of a processor that calls of controllers take in the long run; 1 for no limit")
 	f.StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
 	f.BoolVar(&verbose, "counters", false, "print the counters at the end")
 	return cmd
@@ -125,8 +124,8 @@ func kindsHelp() string {
 	return b.String()
 }
 
-// merge puts flags that were given, and defaults that the file left open,
-// into the configuration.
+// merge sets in the configuration the values of flags that were given, and the
+// defaults of those that neither the file nor the command line gives.
 func merge(cmd *cobra.Command, c, flags *switchFile) {
 	set := func(name string, empty bool, do func()) {
 		if cmd.Flags().Changed(name) || empty {
@@ -144,7 +143,6 @@ func merge(cmd *cobra.Command, c, flags *switchFile) {
 	set("cpu-port", c.CPUPort == 0, func() { c.CPUPort = flags.CPUPort })
 	set("drop-port", c.DropPort == 0, func() { c.DropPort = flags.DropPort })
 	set("memory", c.Memory == 0, func() { c.Memory = flags.Memory })
-	set("control-share", c.Share == 0, func() { c.Share = flags.Share })
 	set("seed", c.Seed == 0, func() { c.Seed = flags.Seed })
 	if c.Buffer.Size == 0 {
 		c.Buffer.Size = c.Memory / 16
@@ -175,10 +173,10 @@ next:
 	return nil
 }
 
-// leastMemory is what a switch needs for small programs.
+// leastMemory is the memory that a switch with a small program needs.
 const leastMemory = 64_000_000
 
-// leastThreads is how many goroutines may run at once at least.
+// leastThreads is the least number of goroutines that may run at once.
 const leastThreads = 8
 
 // gcPercent has the garbage collector, which stops the world twice, run half as
@@ -197,13 +195,10 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 	if memory < leastMemory {
 		return fmt.Errorf("--memory %v is less than the %v that a switch needs", c.Memory, leastMemory*vtime.Byte)
 	}
-	if c.Share <= 0 || c.Share > 1 {
-		return fmt.Errorf("--control-share %v is no part of a processor: it is above 0, and 1 for no limit", c.Share)
-	}
-	debug.SetMemoryLimit(memory) // the garbage collector works harder near it
-	// Go has its goroutines take turns of 10 ms on each of its threads, the
-	// kernel wakes a thread that mostly waits at once. With threads to spare,
-	// packets do not wait for controllers.
+	debug.SetMemoryLimit(memory) // near it, the garbage collector runs more often
+	// Go lets a goroutine run for up to 10 ms before another gets its thread. The
+	// kernel wakes a thread that mostly waits at once. With spare threads, packets
+	// do not wait for controllers.
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), leastThreads))
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -222,7 +217,7 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 	}
 	runner := port.NewRunner(sw, links)
 	runner.Log = log
-	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations, Memory: memory, Share: c.Share})
+	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations, Memory: memory})
 	if err := preload(cmd, c, sw, srv); err != nil {
 		return errors.Join(err, closeAll(links))
 	}
@@ -268,7 +263,7 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 		if cfg.P4DeviceConfig, err = os.ReadFile(c.Program); err != nil {
 			return err
 		}
-		if c.P4Info == "" { // it runs, but a controller could name nothing
+		if c.P4Info == "" { // the program runs, but controllers have no ids to write to it
 			if c.Entries != "" {
 				return usageErrorf(cmd, "--entries for a JSON program need its --p4info")
 			}
@@ -322,8 +317,8 @@ func readText(name string, m proto.Message) error {
 	return nil
 }
 
-// serve starts the servers and returns what stops them. A server that fails
-// ends the switch.
+// serve starts the servers and returns a function that stops them. If a server
+// fails, it calls failed.
 func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *slog.Logger, failed func()) (stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -338,8 +333,8 @@ func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *sl
 		if err != nil {
 			return stop, err
 		}
-		// A peer whose machine is gone is missed by the kernel, too, whatever the
-		// wall clock does, by which gRPC's own keepalive counts.
+		// The kernel's keepalive also finds peers whose machine has vanished. Unlike
+		// gRPC's, it does not depend on the wall clock.
 		lc := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 1}}
 		l, err := lc.Listen(context.Background(), "tcp", c.GRPC)
 		if err != nil {
@@ -380,7 +375,7 @@ func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *sl
 	return stop, nil
 }
 
-// metricsHelp is what / of the metrics server says.
+// metricsHelp is the page / of the metrics server.
 const metricsHelp = `This is a pauseless switch.
 
 /metrics   its counters, for Prometheus
@@ -390,7 +385,7 @@ docs/grafana/pauseless.json is a dashboard for Grafana; docs/switch.md describes
 the counters. To see the network: pauseless live --topology FABRIC.yaml
 `
 
-// printCounters prints what passed each port.
+// printCounters prints the counters of the switch and of each port.
 func printCounters(w io.Writer, sw *softswitch.Switch) {
 	st := sw.Stats()
 	fmt.Fprintf(w, "received %d, sent %d, ingress passes %d\n", st.Received, st.Sent, st.Processed)

@@ -13,7 +13,7 @@ import (
 	"github.com/pauseless/pauseless/softswitch/port"
 )
 
-// switchFile is a switch as a YAML file describes it. Flags go before it.
+// switchFile is the YAML file that describes a switch. Flags override it.
 type switchFile struct {
 	Name     string       `yaml:"name"`
 	DeviceID int          `yaml:"device_id"`
@@ -28,7 +28,6 @@ type switchFile struct {
 	DropPort int          `yaml:"drop_port"`
 	Seed     int          `yaml:"seed"`
 	Memory   vtime.Size   `yaml:"memory"`
-	Share    float64      `yaml:"control_share"`
 	Buffer   struct {
 		Size         vtime.Size `yaml:"size"`
 		QueueBytes   vtime.Size `yaml:"queue_bytes"`
@@ -39,8 +38,8 @@ type switchFile struct {
 		Time  string `yaml:"time"`
 		Depth string `yaml:"depth"`
 	} `yaml:"units"`
-	// Translations has, by URI of translated types, the numbers that the
-	// controller's values stand for.
+	// Translations maps the controller's values of translated types to numbers.
+	// Its keys are the types' URIs.
 	Translations map[string]map[string]uint64 `yaml:"translations"`
 }
 
@@ -85,8 +84,8 @@ type dscpClass struct {
 	Class int `yaml:"class"`
 }
 
-// readSwitchFile reads a configuration and checks what only this program
-// knows of it.
+// readSwitchFile reads a configuration and checks the values that package
+// softswitch does not check with a line number.
 func readSwitchFile(name string) (*switchFile, error) {
 	c := &switchFile{}
 	f, err := yamlfile.Read(name, c)

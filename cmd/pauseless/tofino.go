@@ -35,15 +35,15 @@ func newTofinoCheckCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Check programs for what a Tofino cannot execute",
-		Long: `Check programs of the Tofino Native Architecture: their types, and that they ask
-for nothing that a Tofino 1 cannot do, such as two accesses to a register by one
+		Long: `Check programs of the Tofino Native Architecture: their types, and that they use
+nothing that a Tofino 1 cannot execute, such as two accesses to a register by one
 packet, a comparison of two variables, or a fifth RegisterAction. Each error has
-its place and says what to do instead. Whether a program fits into the stages
-only the compiler can say: see "pauseless tofino build".`,
+its position and says what to do instead. Only p4c can decide whether a program
+fits into the stages: see "pauseless tofino build".`,
 		Example: `  pauseless gen --profile rlb-drill --target tna -o out && pauseless tofino check out/rlb-drill.p4`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageErrorf(cmd, "which programs?")
+				return usageErrorf(cmd, "want one program or more")
 			}
 			return nil
 		},
@@ -52,14 +52,14 @@ only the compiler can say: see "pauseless tofino build".`,
 			for _, f := range args {
 				r, list := compiler.CheckTNA(compiler.Options{File: f})
 				if r.Set.Includes("v1model.p4") && !r.Set.Includes("tna.p4") {
-					return fmt.Errorf("%s is a program for v1model, and not for a Tofino; `pauseless gen --target tna` writes programs for one", f)
+					return fmt.Errorf("%s is a program for v1model, not for a Tofino; `pauseless gen --target tna` writes programs for a Tofino", f)
 				}
 				all = append(all, list...)
 			}
 			if err := all.Err(); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d programs: nothing that a Tofino cannot do\n", len(args))
+			fmt.Fprintf(cmd.OutOrStdout(), "%d programs: no errors\n", len(args))
 			return nil
 		},
 	}
@@ -82,13 +82,13 @@ folder; without it, the two programs are looked for on PATH.`,
   pauseless tofino build -o out drill rlb-drill`,
 		RunE: func(cmd *cobra.Command, profiles []string) error {
 			if out == "" {
-				return usageErrorf(cmd, "where to? Say -o DIR")
+				return usageErrorf(cmd, "give the directory to write to, -o DIR")
 			}
 			return buildTofino(cmd, prefix, out, profiles)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&prefix, "compiler", os.Getenv("P4C_TOFINO"), "where p4c is installed or built; default P4C_TOFINO")
+	f.StringVar(&prefix, "compiler", os.Getenv("P4C_TOFINO"), "folder where p4c is installed or built (default: P4C_TOFINO)")
 	f.StringVarP(&out, "output", "o", "", "directory to write to")
 	return cmd
 }
@@ -100,7 +100,7 @@ func buildTofino(cmd *cobra.Command, prefix, out string, names []string) error {
 	}
 	c, err := tofino.FindCompiler(prefix)
 	if err != nil {
-		return fmt.Errorf("%w; say where it is with --compiler", err)
+		return fmt.Errorf("%w; give its folder with --compiler", err)
 	}
 	var failed error
 	for _, p := range profiles {
@@ -163,10 +163,10 @@ func newTofinoReportCmd() *cobra.Command {
 		Long: `Report the resources that compiled programs use, from every resources.json
 below DIR and the context.json beside it: stages, match crossbar, hash bits,
 gateways, SRAM, map RAM, TCAM, action instructions (VLIW), stateful ALUs and
-their instructions, and logical tables, used and as a share of all stages; what
-each program adds to the one that it builds on; and what table I of the RLB
-paper says of the authors' programs. A folder of results, such as docs/results,
-has such a report as tofino.json.`,
+their instructions, and logical tables, as numbers and as shares of all stages.
+It also shows what each program adds to the one that it builds on, and the figures
+of the authors' programs in table I of the RLB paper. A folder of results, such as
+docs/results, has such a report as tofino.json.`,
 		Example: `  pauseless tofino build -o out && pauseless tofino report out
   pauseless tofino report out -o json
   pauseless tofino report docs/results`,
@@ -202,7 +202,7 @@ func newTofinoPackCmd() *cobra.Command {
 	var pipes []uint
 	cmd := &cobra.Command{
 		Use:   "pack DIR -o FILE [--pipes 0,1]",
-		Short: "Pack a compiled program for Stratum, which takes it over P4Runtime",
+		Short: "Pack a compiled program for Stratum, to push it over P4Runtime",
 		Long: `Pack a compiled program, in the folder that "pauseless tofino build" wrote, into
 the form in which Stratum takes it as P4Runtime's device configuration: a
 BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,
@@ -231,12 +231,12 @@ BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write")
-	cmd.Flags().UintSliceVar(&pipes, "pipes", []uint{0, 1}, "pipelines to run it")
+	cmd.Flags().UintSliceVar(&pipes, "pipes", []uint{0, 1}, "pipelines that run it")
 	return cmd
 }
 
-// buildsOn returns the program that a built-in profile's adds to: without
-// RLB's limits, without RLB, without PB-FS or PCN, or ECMP.
+// buildsOn returns the program that a built-in profile's program extends: the
+// one without RLB's limits, without RLB, without PB-FS or PCN, or ECMP.
 func buildsOn(name string) string {
 	p, err := gen.Builtin(name)
 	switch {

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tofinoApply is the verb that makes Tofino switches as a topology file says,
+// tofinoApply is the verb that configures Tofino switches for a topology file,
 // over BF Runtime.
 type tofinoApply struct {
 	addrs, panel         []string
@@ -66,14 +66,14 @@ switch. With --tables, ports and PFC are not changed.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&a.addrs, "addr", nil, "a switch of the topology and its BF Runtime server, `NAME=HOST:PORT`")
-	f.StringArrayVar(&a.panel, "panel", nil, "where a port is on the front panel, `PORT=CONNECTOR/CHANNEL`")
-	f.UintSliceVar(&a.pipes, "pipes", []uint{0, 1}, "pipelines to run the program")
+	f.StringArrayVar(&a.panel, "panel", nil, "position of a port on the front panel, `PORT=CONNECTOR/CHANNEL`; may be repeated")
+	f.UintSliceVar(&a.pipes, "pipes", []uint{0, 1}, "pipelines that run the program")
 	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
 	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
 	f.BoolVar(&a.tables, "tables", false, "leave ports and PFC as they are")
 	f.Uint32Var(&a.device, "device", 0, "number of the device")
 	f.Uint32Var(&a.client, "client", 1, "number of this client, unique among the clients of a device")
-	f.DurationVar(&a.timeout, "timeout", time.Minute, "how long a switch may take")
+	f.DurationVar(&a.timeout, "timeout", time.Minute, "time limit for each switch")
 	return cmd
 }
 
@@ -151,14 +151,14 @@ func parsePanel(list []string) (map[int]bfrt.Panel, error) {
 			n[i] = int(v)
 		}
 		if !ok || !ok2 {
-			return nil, fmt.Errorf("%q is no PORT=CONNECTOR/CHANNEL, as in 1=9/0", text)
+			return nil, fmt.Errorf("%q is not PORT=CONNECTOR/CHANNEL, as in 1=9/0", text)
 		}
 		ports[n[0]] = bfrt.Panel{Port: n[1], Channel: n[2]}
 	}
 	return ports, nil
 }
 
-// apply makes one switch as it should be, or says what that takes.
+// apply gives one switch its desired state or, with dryRun, prints the changes.
 func (a *tofinoApply) apply(cmd *cobra.Command, t controlplane.Target) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
 	defer cancel()
@@ -209,7 +209,7 @@ func (a *tofinoApply) apply(cmd *cobra.Command, t controlplane.Target) error {
 	return nil
 }
 
-// wanted is all that a switch is to have.
+// wanted returns the desired state of a switch.
 func (a *tofinoApply) wanted(ctx context.Context, c *bfrt.Client, n *topo.Node) ([]bfrt.Wanted, error) {
 	numbers, err := c.PortMap(ctx, n, a.ports)
 	if err != nil {

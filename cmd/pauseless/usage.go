@@ -14,7 +14,7 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// usageError is a command line that makes no sense; the program exits with 2.
+// usageError is an error in the command line; the program exits with 2.
 type usageError struct{ msg string }
 
 func (e usageError) Error() string { return e.msg }
@@ -23,8 +23,8 @@ func usageErrorf(cmd *cobra.Command, format string, args ...any) error {
 	return usageError{fmt.Sprintf(format, args...) + fmt.Sprintf("; see `%s --help`", cmd.CommandPath())}
 }
 
-// noArgs refuses arguments, as a usage error. That of a command which has
-// verbs was meant for one of them.
+// noArgs returns a usage error if there are arguments. For a command that has
+// verbs, the error suggests one of them.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usageErrorf(cmd, "no verb %q%s", args[0], diag.DidYouMean(args[0], verbs))
 }
 
-// atLeastOne is a flag that counts things of which there must be one.
+// atLeastOne is a flag with a number of at least 1.
 type atLeastOne int
 
 func (n *atLeastOne) String() string { return strconv.Itoa(int(*n)) }
@@ -56,7 +56,7 @@ func (n *atLeastOne) Set(text string) error {
 	return nil
 }
 
-// threadsFlag adds --threads, which is 1 if not given.
+// threadsFlag adds the flag --threads, whose default is 1.
 func threadsFlag(f *pflag.FlagSet, threads *int, usage string) {
 	*threads = 1
 	f.Var((*atLeastOne)(threads), "threads", usage)
@@ -69,8 +69,8 @@ var (
 	date    = ""
 )
 
-// versionText says which version this is: what the linker was given, or else
-// what Go noted about the module and its checkout.
+// versionText returns the version: the one set by the linker, or else the one
+// that Go recorded for the module and its checkout.
 func versionText() string {
 	v, c, d := version, commit, date
 	changed := ""

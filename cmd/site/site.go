@@ -264,7 +264,7 @@ func (s *site) target(from *page, link string) (string, error) {
 // shown are the endings of files that browsers show. Others get .txt.
 var shown = []string{".png", ".svg", ".json", ".txt"}
 
-// fileURL returns where a file that is no page stands in the site.
+// fileURL returns where a file that is not a page stands in the site.
 func fileURL(name string) string {
 	if slices.Contains(shown, path.Ext(name)) {
 		return name

@@ -151,10 +151,9 @@ register<time_t>(512) paused_until;
 @brief("packets that the last pause held up may still be queued")
 register<bit<8>>(512) pause_seen;
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -208,7 +207,7 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Records the PAUSE frames of a port's peer; one with time zero is a RESUME.
+// Notes pauses that the peer of a port asks for; a pause of zero ends one.
 control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     time_t quantum;
 
@@ -243,7 +242,7 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control ObservePauses
 
-// The fields that identify a flow.
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {

@@ -12,7 +12,7 @@
 typedef bit<9> port_t;
 typedef bit<3> path_t;
 
-// The metadata that recirculated packets and clones keep.
+// What of the metadata goes with a packet that passes again, and with a clone.
 enum bit<8> keep {
     none = 0,
     message = 2
@@ -178,16 +178,15 @@ bit<32> queue_cell(in port_t port, in bit<3> priority) {
 
 // Bytes of each class now buffered that leave on a port. Ingress adds what it
 // admits; egress subtracts the same, and starts from zero whenever the target
-// reports an empty queue, so that what was dropped in between is forgotten.
-// Clones are never counted: their metadata is zero.
+// says that the queue is empty, so that what was dropped in between is
+// forgotten. Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Where to? Hosts are reached by one port, other leaves by any of several ports
+// in a row. Ethernet addresses and time to live stay as they are: to its hosts
+// the fabric is one segment, and ARP is routed by the address asked for.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -234,7 +233,7 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// The fields that identify a flow.
+// What tells flows apart.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -265,7 +264,7 @@ control Ecmp(inout metadata_t meta) {
 } // control Ecmp
 
 // The congestion point of IEEE 802.1Qau: takes samples of what enters a queue,
-// the more often the more congested it is, and notifies the sender of a sample.
+// the more often the more congested it is, and tells the sender of a sample.
 control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // Of each queue: bytes to come before the next sample, and its length at
     // the last one.
@@ -279,7 +278,7 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     bit<32> left;
 
     // -Fb = Qoff + w·Qdelta, from 0 to limit, in 64 steps; scale is 63 / limit
-    // in 2^-40. Periods vary by 15 percent, or samples would synchronise with
+    // in 2^-40. Periods vary by 15 percent, lest samples keep time with
     // senders.
     @name(".take_sample")
     action take_sample(
@@ -432,7 +431,7 @@ control Feedback(inout headers_t hdr, inout metadata_t meta) {
             hdr.cnp.rate = 0;
             hdr.cnp.feedback = meta.feedback;
             hdr.cnp.reserved = 0;
-            // ICRC: fields that change in the network count as ones.
+            // ICRC: what changes on the way counts as ones.
             bit<32> crc;
             hash(crc, HashAlgorithm.crc32, 32w0,
                 { 64w0xffffffffffffffff, hdr.ipv4.version, hdr.ipv4.ihl, 8w0xff, hdr.ipv4.total_len,
