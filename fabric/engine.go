@@ -286,6 +286,7 @@ type engine struct {
 	fill, drain uint64     // boxes of pipes that are written and read in it
 	crew        crew
 	reserve     reserve
+	events      uint64 // that all nodes handled
 }
 
 // runUntil handles all events up to and including time until. It returns
@@ -318,6 +319,7 @@ func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now v
 		}
 		e.window++
 		e.run(w)
+		e.events += e.crew.events
 		if e.window%256 != 0 {
 			continue
 		}

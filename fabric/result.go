@@ -109,8 +109,13 @@ func (fl *flow) result() FlowResult {
 	return r
 }
 
-// Sent returns what a node's port, numbered from 1, has sent so far.
-func (f *Fabric) Sent(nodeID, port int) LinkCount { return f.engine.nodes[nodeID].out[port-1].sent }
+// Sent returns what has been sent so far over a link of the topology from its end
+// A (0) or B (1).
+func (f *Fabric) Sent(link, end int) LinkCount { return f.pipes[link][end].sent }
+
+// Events returns how many events the fabric has handled: nothing has happened as
+// long as it stays the same.
+func (f *Fabric) Events() uint64 { return f.engine.events }
 
 // Flows returns how many flows there are.
 func (f *Fabric) Flows() int { return len(f.flows) }

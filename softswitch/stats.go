@@ -3,6 +3,8 @@
 package softswitch
 
 import (
+	"math/bits"
+
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch/tm"
@@ -127,8 +129,8 @@ func (s *Switch) Port(number int) PortStats {
 // exist.
 func (s *Switch) QueueBytes(number int) (n int64) {
 	i := s.place(number)
-	for c := range packet.Classes {
-		n += s.tm.Depth(i, c).Bytes
+	for full := s.tm.Filled(i); full != 0; full &= full - 1 {
+		n += s.tm.Depth(i, bits.TrailingZeros8(full)).Bytes
 	}
 	return n
 }

@@ -138,7 +138,7 @@ func TestFormulasThatDoNotGoWithTheProgram(t *testing.T) {
 		{"(1, _) : pick_a_is()", "table pick_a: the formula of its entries has 0 arguments for pick_a_is, which takes 1"},
 		{"(1, _) : pick_c_is(1)", "names action pick_c_is, which the table does not have"},
 		{"(1, 0 .. n) : pick_a_is(n) for n in 0 .. 99", "takes 100 entries for 2 paths and links of 1 rates, and has room for 35"},
-		{"(x, _) : pick_a_is(1)", "nothing is called x"},
+		{"(x, _) : pick_a_is(1)", "unknown name x"},
 	} {
 		net, err := topo.Parse("network.yaml", []byte(leafSpine(2)))
 		if err != nil {

@@ -111,6 +111,7 @@ If all ports read from pcap files, the switch exits at the end of these files.`,
 	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers")
 	flags.Memory = p4rtserver.DefaultMemory * vtime.Byte
 	f.Var((*sizeFlag)(&flags.Memory), "memory", "limit of the memory for tables, groups, packets, streams and digests; more is refused")
+	f.Float64Var(&flags.Share, "control-share", p4rtserver.DefaultShare, "part of a processor that calls of controllers take in the long run; 1 for no limit")
 	f.StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
 	f.BoolVar(&verbose, "counters", false, "print the counters at the end")
 	return cmd
@@ -143,6 +144,7 @@ func merge(cmd *cobra.Command, c, flags *switchFile) {
 	set("cpu-port", c.CPUPort == 0, func() { c.CPUPort = flags.CPUPort })
 	set("drop-port", c.DropPort == 0, func() { c.DropPort = flags.DropPort })
 	set("memory", c.Memory == 0, func() { c.Memory = flags.Memory })
+	set("control-share", c.Share == 0, func() { c.Share = flags.Share })
 	set("seed", c.Seed == 0, func() { c.Seed = flags.Seed })
 	if c.Buffer.Size == 0 {
 		c.Buffer.Size = c.Memory / 16
@@ -195,6 +197,9 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 	if memory < leastMemory {
 		return fmt.Errorf("--memory %v is less than the %v that a switch needs", c.Memory, leastMemory*vtime.Byte)
 	}
+	if c.Share <= 0 || c.Share > 1 {
+		return fmt.Errorf("--control-share %v is not a share of a processor: give a number above 0, up to 1 for no limit", c.Share)
+	}
 	debug.SetMemoryLimit(memory) // near it, the garbage collector runs more often
 	// Go lets a goroutine run for up to 10 ms before another gets its thread. The
 	// kernel wakes a thread that mostly waits at once. With spare threads, packets
@@ -217,7 +222,7 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 	}
 	runner := port.NewRunner(sw, links)
 	runner.Log = log
-	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations, Memory: memory})
+	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations, Memory: memory, Share: c.Share})
 	if err := preload(cmd, c, sw, srv); err != nil {
 		return errors.Join(err, closeAll(links))
 	}

@@ -28,6 +28,7 @@ type switchFile struct {
 	DropPort int          `yaml:"drop_port"`
 	Seed     int          `yaml:"seed"`
 	Memory   vtime.Size   `yaml:"memory"`
+	Share    float64      `yaml:"control_share"`
 	Buffer   struct {
 		Size         vtime.Size `yaml:"size"`
 		QueueBytes   vtime.Size `yaml:"queue_bytes"`

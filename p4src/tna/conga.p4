@@ -19,7 +19,7 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
-// What the first byte of a packet between our own pipelines says.
+// Kinds of packets between pipelines of one switch, in their first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
@@ -71,7 +71,7 @@ header bridge_t {
     @padding bit<7> pad4;
     bit<1>          choice;    // there was one:
     bit<8>          path;
-    leaf_t          leaf;      // on the way to this leaf
+    leaf_t          leaf;      // towards this leaf
     bit<8>          last_path; // of the choice
 }
 
@@ -121,7 +121,7 @@ struct metadata_t {
     path_t  path;        // the choice: out_port - first_port
     bool    deliver;     // the next hop is a host
     // bridge
-    port_t  step;        // the choice again, as a distance between ports
+    port_t  step;        // the same path, as a distance between ports
     bit<3>  priority;    // class, from the packet's DSCP
     // clock
     time_t  now;
@@ -297,11 +297,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for. What
-// is no packet of a host has no destination, and is dropped here unless another
-// control wants it.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address. Packets that no host sent have no destination, and are dropped here
+// unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -315,7 +315,7 @@ control Route(inout headers_t hdr,
         meta.out_port = port;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -378,8 +378,8 @@ control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic)
     }
 } // control Arrive
 
-// Only switches may send what only switches understand: it is dropped where a
-// port has no entry.
+// Only switches may send messages between switches: they are dropped at ports
+// without an entry.
 control Neighbour(inout headers_t hdr,
                   inout metadata_t meta,
                   inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -393,7 +393,7 @@ control Neighbour(inout headers_t hdr,
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each and who else shall hear of warnings, if there are warnings")
+    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; @defaultonly stranger; }
@@ -832,7 +832,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 } // control Fabric
 
-// Each link on the way writes its load into the header if it is larger.
+// Each link on the path writes its load into the header if it is larger.
 control Congestion(inout headers_t hdr, inout egress_metadata_t meta) {
     apply {
         if (hdr.fabric.isValid()) {
@@ -842,7 +842,7 @@ control Congestion(inout headers_t hdr, inout egress_metadata_t meta) {
 } // control Congestion
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 

@@ -18,7 +18,7 @@ typedef bit<32> time_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// What the first byte of a packet between our own pipelines says.
+// Kinds of packets between pipelines of one switch, in their first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_FEEDBACK = 1;
 
@@ -103,7 +103,7 @@ struct metadata_t {
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
     // bridge
-    port_t  step;       // the choice again, as a distance between ports
+    port_t  step;       // the same path, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     // clock
     time_t  now;
@@ -132,7 +132,7 @@ struct egress_metadata_t {
     bit<10> session;      // of the copy that is made
     bit<8>  copy_kind;    // what it begins with
     // egress_qlen
-    bit<1>  queue_due;    // ingress shall hear of the queue
+    bit<1>  queue_due;    // the queue is to be reported to ingress
     // red
     bit<32> above_kmin;
     bit<32> above_kmax;
@@ -228,7 +228,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         }
     }
 
-    // A copy on its way to ingress.
+    // A copy sent to ingress.
     state parse_feedback {
         packet.extract(hdr.feedback);
         transition accept;
@@ -259,11 +259,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for. What
-// is no packet of a host has no destination, and is dropped here unless another
-// control wants it.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address. Packets that no host sent have no destination, and are dropped here
+// unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -547,11 +547,11 @@ control Depth(inout egress_metadata_t meta,
     }
 } // control Depth
 
-// Tells ingress what a packet with a choice leaves behind in its queue, but no
-// more often than once per interval.
+// Reports to ingress how long the queue is behind a packet with a choice of
+// paths, at most once per interval.
 control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
-    @brief("in egress: when ingress was last told of a queue")
+    @brief("in egress: when a queue was last reported to ingress")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -585,7 +585,7 @@ control SendFeedback(inout egress_metadata_t meta,
 } // control SendFeedback
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 

@@ -18,7 +18,7 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
 
-// What the first byte of a packet between our own pipelines says.
+// Kinds of packets between pipelines of one switch, in their first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
@@ -68,8 +68,8 @@ header bridge_t {
     port_t          out_port;
 }
 
-// What a host tells the fabric about a packet. The destination leaf takes it
-// off.
+// A host's instructions to the fabric about a packet. The destination leaf
+// takes it off.
 header tag_t {
     bit<8>  kind;       // KIND_TAG
     bit<8>  path;       // uplink that the host chose, 0xff for none
@@ -97,7 +97,7 @@ struct metadata_t {
     path_t  path;       // the choice: out_port - first_port
     bool    deliver;    // the next hop is a host
     // bridge
-    port_t  step;       // the choice again, as a distance between ports
+    port_t  step;       // the same path, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     // l4
     bit<32> l4_ports;   // source and destination
@@ -248,11 +248,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for. What
-// is no packet of a host has no destination, and is dropped here unless another
-// control wants it.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address. Packets that no host sent have no destination, and are dropped here
+// unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -266,7 +266,7 @@ control Route(inout headers_t hdr,
         meta.out_port = port;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -320,9 +320,9 @@ control StripTag(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control StripTag
 
-// The host has chosen, and says so in its tag; packets without one go by their
-// hash, and so do those whose path is not there. Aggregation switches, which
-// use the upper bits of the hash, have a choice of their own in the tag.
+// The host chooses the path, by its tag; packets without one go by their hash,
+// and so do those whose path is not there. Aggregation switches, which use the
+// upper bits of the hash, have a choice of their own in the tag.
 control Hermes(inout headers_t hdr, inout metadata_t meta) {
     @name(".hashed_path_is")
     action hashed_path_is(path_t path) {
@@ -360,7 +360,7 @@ control Hermes(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".tagged_path") @kind("enumeration")
-    @brief("path that a host has asked for, if there is such a path")
+    @brief("path that a host requested, if there is such a path")
     @fill("(last, 1, path) : take_tagged(path) for last in 1 .. paths - 1, path in 0 .. last")
     table tagged_path {
         key = {
@@ -458,7 +458,7 @@ control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intri
 } // control Depth
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 

@@ -17,7 +17,7 @@ typedef bit<3> path_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// What the first byte of a packet between our own pipelines says.
+// Kinds of packets between pipelines of one switch, in their first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_CARD = 4;
 
@@ -117,7 +117,7 @@ header card_t {
     bit<32> recent_marked;
 }
 
-// What a congested switch tells a sender.
+// The message of a congested switch to a sender.
 header postcard_t {
     bit<8>  version;
     bit<8>  reserved;
@@ -152,7 +152,7 @@ struct metadata_t {
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
     // bridge
-    port_t  step;       // the choice again, as a distance between ports
+    port_t  step;       // the same path, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     // in_port
     port_t  in_port;    // that the packet came in by, the first time
@@ -357,11 +357,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for. What
-// is no packet of a host has no destination, and is dropped here unless another
-// control wants it.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address. Packets that no host sent have no destination, and are dropped here
+// unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -564,7 +564,7 @@ control Wire(inout headers_t hdr,
     }
 } // control Wire
 
-// Adds a record of this port to packets that ask for it: its rate, the time,
+// Adds a record of this port to packets that request it: its rate, the time,
 // the bytes it has sent, and the queue that the packet leaves behind.
 control Telemetry(inout headers_t hdr,
                   inout egress_metadata_t meta,
@@ -939,8 +939,8 @@ control FastStart(inout headers_t hdr,
     }
 } // control FastStart
 
-// Makes a copy into a postcard, on its way back by the port that the packet
-// came by.
+// Makes a copy into a postcard, sent back through the port that the packet came
+// by.
 control Postcard(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".sign")
     action sign(@value("node.id") bit<16> switch_id) {

@@ -17,7 +17,7 @@ typedef bit<3> path_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// What the first byte of a packet between our own pipelines says.
+// Kinds of packets between pipelines of one switch, in their first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
@@ -84,7 +84,7 @@ struct metadata_t {
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
     // bridge
-    port_t  step;       // the choice again, as a distance between ports
+    port_t  step;       // the same path, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     // l4
     bit<32> l4_ports;   // source and destination
@@ -201,11 +201,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for. What
-// is no packet of a host has no destination, and is dropped here unless another
-// control wants it.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address. Packets that no host sent have no destination, and are dropped here
+// unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {

@@ -20,7 +20,7 @@ const bit<16> ETHERTYPE_ARP = 0x0806;
 const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
-// What the first byte of a packet between our own pipelines says.
+// Kinds of packets between pipelines of one switch, in their first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_FEEDBACK = 1;
 const bit<8> INTERNAL_MESSAGE = 2;
@@ -87,7 +87,7 @@ header bridge_t {
     @padding bit<7> pad4;
     bit<1>          choice;    // there was one:
     bit<8>          path;
-    leaf_t          leaf;      // on the way to this leaf
+    leaf_t          leaf;      // towards this leaf
     bit<32>         tolerable; // delay that the path may cost
 }
 
@@ -100,16 +100,16 @@ header message_t {
     @padding bit<7> pad1;
     port_t          port;     // that it leaves by
     bit<8>          path;     // to leave, by the packet's leaf
-    leaf_t          leaf;     // on the way to this one
-    bit<32>         host;     // on the leaf that is told
+    leaf_t          leaf;     // towards this one
+    bit<32>         host;     // on the leaf that the message is for
 }
 
-// Tells the leaf of a host to leave a path.
+// Message to the leaf of a host: leave a path.
 header kick_t {
     bit<8>  kind;     // KIND_KICK_OUT
     bit<8>  path;     // that this leaf chose
     leaf_t  dst_leaf; // to get there
-    bit<32> host;     // on the leaf that is told
+    bit<32> host;     // on the leaf that the message is for
 }
 
 // From egress to ingress.
@@ -137,7 +137,7 @@ header fabric_t {
     leaf_t  src_leaf;
     bit<8>  path;       // that the source leaf chose
     bit<1>  stamped;    // stamp: when this packet passed the source leaf
-    bit<1>  echoed;     // echo: the stamp of a packet that came the other way
+    bit<1>  echoed;     // echo: the stamp of a packet in the other direction
     bit<6>  reserved;   //       on echo_path, put off by its wait for a ride
     bit<32> stamp;
     bit<8>  echo_path;
@@ -190,7 +190,7 @@ struct metadata_t {
     path_t  path;         // the choice: out_port - first_port
     bool    deliver;      // the next hop is a host
     // bridge
-    port_t  step;         // the choice again, as a distance between ports
+    port_t  step;         // the same path, as a distance between ports
     bit<3>  priority;     // class, from the packet's DSCP
     // clock
     time_t  now;
@@ -216,8 +216,8 @@ struct metadata_t {
     bit<1>  new_flowlet;
     bit<8>  drawn;        // path for a new flowlet
     // plb
-    bit<1>  moved;        // the packet comes again, to take another path
-    bit<1>  learns;       // it says something of a path (drawn)
+    bit<1>  moved;        // the packet is resubmitted, to take another path
+    bit<1>  learns;       // it carries a measurement of a path (drawn)
     leaf_t  news_leaf;    // to this leaf
     time_t  rtt;          // of that path, or of the one chosen
     time_t  below_low;    // by which it is below RTT_low
@@ -238,8 +238,8 @@ struct metadata_t {
     bit<1>  onward;       // whatever it is: its port has an entry
     bit<1>  silent;       // as if the port were paused
     bit<1>  costly;       // longer than tolerable
-    time_t  tell_before;  // a leaf last told earlier is told again
-    bit<8>  about_path;   // what is told: path,
+    time_t  tell_before;  // a leaf that had its last message earlier gets another
+    bit<8>  about_path;   // of the message: path,
     leaf_t  about_leaf;   // to this leaf,
     leaf_t  about_from;   // from that
     bit<1>  tells;
@@ -277,7 +277,7 @@ struct egress_metadata_t {
     // plb
     bit<1>  receives;     // the packet brings a stamp to this leaf
     bit<1>  sends;        // or leaves it for another one
-    bit<1>  queue_due;    // ingress shall hear of the queue
+    bit<1>  queue_due;    // the queue is to be reported to ingress
     bit<32> unit;         // time of 512 bits on the link, in 1/1024
     bit<32> ahead;        // cells that were in the queue before the packet
     time_t  waited;
@@ -487,7 +487,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         }
     }
 
-    // A copy on its way to ingress.
+    // A copy sent to ingress.
     state parse_feedback {
         packet.extract(hdr.feedback);
         transition accept;
@@ -548,11 +548,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for. What
-// is no packet of a host has no destination, and is dropped here unless another
-// control wants it.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address. Packets that no host sent have no destination, and are dropped here
+// unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -566,7 +566,7 @@ control Route(inout headers_t hdr,
         meta.out_port = port;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -630,8 +630,8 @@ control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic)
     }
 } // control Arrive
 
-// Only switches may send what only switches understand: it is dropped where a
-// port has no entry.
+// Only switches may send messages between switches: they are dropped at ports
+// without an entry.
 control Neighbour(inout headers_t hdr,
                   inout metadata_t meta,
                   inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -646,7 +646,7 @@ control Neighbour(inout headers_t hdr,
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each and who else shall hear of warnings, if there are warnings")
+    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; @defaultonly stranger; }
@@ -1005,8 +1005,8 @@ control BestPath(inout metadata_t meta) {
     }
 } // control BestPath
 
-// A new flow takes the best path, others keep theirs; so does the packet of one
-// that comes again.
+// A new flow takes the best path, others keep theirs; so does a resubmitted
+// packet.
 control FlowPath(inout metadata_t meta) {
     @name(".flowlet_path") @index("flow") @unit("path")
     @brief("path of its flowlet; 255 for none")
@@ -1038,8 +1038,8 @@ control FlowPath(inout metadata_t meta) {
 } // control FlowPath
 
 // A flow stays on its path until that is congested or kicked out. As a register
-// is asked once per packet, the packet that finds it so comes again to write
-// the other path down.
+// is accessed once per packet, the packet that finds it so is resubmitted to
+// store the other path.
 control Plb(inout headers_t hdr,
             inout metadata_t meta,
             inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -1134,7 +1134,7 @@ control Plb(inout headers_t hdr,
             meta.tolerable = same_tolerable.execute(meta.flow_hash[11:0]);
         }
 
-        // Only a choice can be bad; that the rank is not zero then tells p4c to
+        // Only a choice can be bad; that the rank is not zero then makes p4c
         // keep it until here.
         if (meta.rank != 0 && meta.bad == 1 && meta.moved == 0 && meta.drawn != meta.chosen) {
             come_again();
@@ -1144,9 +1144,9 @@ control Plb(inout headers_t hdr,
 
 // Algorithm 1, at every switch that passes a packet on to another: if the port
 // seems to be paused and the path may not cost the delay expected here, the
-// packet waits all the same, but its leaf is told to leave the path. A port
-// with an entry seems to be paused if packets come for it without a rest, and
-// egress reports none of them.
+// packet waits all the same, but its leaf gets a message to leave the path. A
+// port with an entry seems to be paused if packets come for it without a rest,
+// and egress reports none of them.
 control MeetPause(inout headers_t hdr,
                   inout metadata_t meta,
                   inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -1195,9 +1195,9 @@ control MeetPause(inout headers_t hdr,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) expected_of;
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) reported;
 
-    // When a leaf was last told to leave a path, by a hash of both.
+    // When a leaf was last sent a message to leave a path, by a hash of both.
     @name(".told_at") @index("message") @unit("ns")
-    @brief("when a leaf was last told to leave a path, by a hash of both")
+    @brief("when a leaf was last sent a message to leave a path, by a hash of both")
     Register<time_t, bit<10>>(1024, 0) told_at;
     RegisterAction<time_t, bit<10>, bit<1>>(told_at) tell_once_more = {
         void apply(inout time_t last, out bit<1> due) {
@@ -1223,7 +1223,7 @@ control MeetPause(inout headers_t hdr,
     }
 
     @name(".pause_cost") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports") @sessions("probes")
-    @brief("time of a byte on the link of a port, in 1/1024, and how often a leaf is told to leave a path")
+    @brief("time of a byte on the link of a port, in 1/1024, and the interval of messages to a leaf to leave a path")
     table pause_cost {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { expect_wait; NoAction; }
@@ -1729,12 +1729,12 @@ control Sojourn(inout headers_t hdr,
 
 // What the packet suffered: takes the time that it waited off what its path may
 // cost if a pause held it up, writes the load of the link into the header if it
-// is larger than that of the others, and tells ingress what to expect. A pause
-// shows by its length: a packet was held up if it waited longer than what was
-// queued before it takes to send.
+// is larger than that of the others, and reports to ingress what to expect. A
+// pause shows by its length: a packet was held up if it waited longer than what
+// was queued before it takes to send.
 control PayDelay(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
-    @brief("in egress: when ingress was last told of a queue")
+    @brief("in egress: when a queue was last reported to ingress")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -1883,7 +1883,7 @@ control SendFeedback(inout egress_metadata_t meta,
 } // control SendFeedback
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 

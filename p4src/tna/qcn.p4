@@ -17,7 +17,7 @@ typedef bit<3> path_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// What the first byte of a packet between our own pipelines says.
+// Kinds of packets between pipelines of one switch, in their first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_SAMPLE = 6;
 
@@ -137,7 +137,7 @@ struct metadata_t {
     path_t  last_path;  // first_port + last_path
     path_t  path;       // the choice: out_port - first_port
     // bridge
-    port_t  step;       // the choice again, as a distance between ports
+    port_t  step;       // the same path, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     // in_port
     port_t  in_port;    // that the packet came in by, the first time
@@ -321,11 +321,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for. What
-// is no packet of a host has no destination, and is dropped here unless another
-// control wants it.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address. Packets that no host sent have no destination, and are dropped here
+// unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -581,8 +581,8 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta) {
         meta.nearer = bytes;
     }
 
-    // Divides the period by 1 to 8. Periods vary by 15 percent, lest samples
-    // keep time with senders.
+    // Divides the period by 1 to 8. Periods vary by 15 percent, or samples
+    // would synchronise with senders.
     @name(".qcn_period") @kind("enumeration")
     @brief("how often samples are taken, by the upper bits of the feedback")
     @fill("(level, dice) : bring_nearer(floor(150000 * 1.15) - floor(150000 / (level + 1) * (0.85 + 0.3 * (dice + 0.5) / 16))) for level in 0 .. 7, dice in 0 .. 15")
@@ -774,7 +774,7 @@ control Feedback(inout headers_t hdr,
         hdr.cnp.reserved = 0;
     }
 
-    // ICRC: what changes on the way counts as ones.
+    // ICRC: fields that change in the network count as ones.
     action sum_up() {
         meta.crc = icrc.get({ 64w0xffffffffffffffff, 8w0x45, 8w0xff, CNP_BYTES,
                               hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset, 8w0xff, hdr.ipv4.protocol, 16w0xffff,

@@ -21,7 +21,7 @@ const bit<16> ETHERTYPE_ARP = 0x0806;
 const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
-// What the first byte of a packet between our own pipelines says.
+// Kinds of packets between pipelines of one switch, in their first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_FEEDBACK = 1;
 const bit<8> INTERNAL_MESSAGE = 2;
@@ -95,7 +95,7 @@ header bridge_t {
     bit<8>          hop;      // HOP_HOST, or HOP_CHOICE:
     @padding bit<5> pad5;
     path_t          path;
-    leaf_t          leaf;     // on the way to this leaf
+    leaf_t          leaf;     // towards this leaf
 }
 
 // A copy of a packet, or feedback, that is to become a message.
@@ -114,7 +114,7 @@ header cnm_t {
     bit<8>  kind;     // KIND_WARNING
     bit<8>  priority; // class that is meant
     bit<8>  active;   // 1 from now on, 0 no longer
-    bit<8>  hops;     // how many more switches may hear of it
+    bit<8>  hops;     // how many more switches it may be relayed to
     bit<16> origin;   // switch that says so
     bit<16> port;     // its ingress port
     leaf_t  scope;    // packets on their way to this leaf are meant; or SCOPE_ALL
@@ -167,21 +167,21 @@ header fabric_t {
     leaf_t  src_leaf;
     bit<8>  path;       // that the source leaf chose
     bit<1>  stamped;    // stamp: when this packet passed the source leaf
-    bit<1>  echoed;     // echo: the stamp of a packet that came the other way
+    bit<1>  echoed;     // echo: the stamp of a packet in the other direction
     bit<6>  reserved;   //       on echo_path, put off by its wait for a ride
     bit<32> stamp;
     bit<8>  echo_path;
     bit<32> echo;
 }
 
-// What is heard of paths in a window of time, and when that began.
+// Warnings and long round trips of paths in a window of time, and when that
+// began.
 struct warned_t {
     bit<32> paths;
     time_t  since;
 }
 
-// What a packet takes along on its way through the pipeline again, before its
-// bridge.
+// What a recirculated packet carries before its bridge.
 header again_t {
     bit<8>  kind;   // INTERNAL_AGAIN
     bit<16> passes; // recirculations so far
@@ -209,7 +209,7 @@ struct metadata_t {
     path_t  path;       // the choice: out_port - first_port
     bool    deliver;    // the next hop is a host
     // bridge
-    port_t  step;       // the choice again, as a distance between ports
+    port_t  step;       // the same path, as a distance between ports
     bit<3>  priority;   // class, from the packet's DSCP
     // clock
     time_t  now;
@@ -221,7 +221,7 @@ struct metadata_t {
     bit<8>  copy_kind;  // and what it begins with
     // neighbour
     path_t  by_path;    // that a message came by
-    bit<16> relay;      // who else shall hear of it
+    bit<16> relay;      // group of the switches that it is relayed to
     // l4
     bit<32> l4_ports;   // source and destination
     // share
@@ -247,7 +247,7 @@ struct metadata_t {
     bit<32> amount;     // bytes that the ingress queue grows by; feedback is below zero
     bit<32> qlen;       // ingress_qlen of the port, if it is time to look
     bit<32> to_warn;    // what it lacks to the threshold; below zero beyond it
-    bit<32> mark;       // bits of what is heard of a path
+    bit<32> mark;       // bits of a warning or a round trip of a path
     bit<16> heard;      // paths to the leaf: warned of in the lowest bits; slow above
     mask_t  to_all;     // paths that are warned of for all leaves
     mask_t  blocked;    // for this one or all
@@ -271,7 +271,7 @@ struct egress_metadata_t {
     bit<10> session;      // of the copy that is made
     bit<8>  copy_kind;    // what it begins with
     // egress_qlen
-    bit<1>  queue_due;    // ingress shall hear of the queue
+    bit<1>  queue_due;    // the queue is to be reported to ingress
     // ingress_qlen
     bit<32> departed;
     // fabric
@@ -470,7 +470,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         }
     }
 
-    // A copy on its way to ingress.
+    // A copy sent to ingress.
     state parse_feedback {
         packet.extract(hdr.feedback);
         transition accept;
@@ -482,7 +482,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         transition accept;
     }
 
-    // On its way through the pipeline again.
+    // A recirculated packet.
     state parse_again {
         packet.extract(hdr.again);
         transition accept;
@@ -536,11 +536,11 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
     }
 } // parser EgressParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for. What
-// is no packet of a host has no destination, and is dropped here unless another
-// control wants it.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address. Packets that no host sent have no destination, and are dropped here
+// unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -555,7 +555,7 @@ control Route(inout headers_t hdr,
         meta.hop = HOP_OTHER;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.first_port = port;
@@ -592,7 +592,7 @@ control Route(inout headers_t hdr,
 } // control Route
 
 // From port numbers of the target to those of the topology. Recirculation ports
-// have no entry: what comes from there says itself where it was before.
+// have no entry: recirculated packets carry their first port.
 control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic) {
     @name(".is_port")
     action is_port(port_t port) {
@@ -613,8 +613,8 @@ control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic)
     }
 } // control Arrive
 
-// Only switches may send what only switches understand: it is dropped where a
-// port has no entry.
+// Only switches may send messages between switches: they are dropped at ports
+// without an entry.
 control Neighbour(inout headers_t hdr,
                   inout metadata_t meta,
                   inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -631,7 +631,7 @@ control Neighbour(inout headers_t hdr,
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each and who else shall hear of warnings, if there are warnings")
+    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; @defaultonly stranger; }
@@ -917,7 +917,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control Ar
 
-// The time, when the round trip that an echo tells of would be a long one, and
+// The time, when the round trip that an echo reports would be a long one, and
 // all that is drawn. What is in one action takes one instruction: that is why
 // it is here.
 control Begin(inout headers_t hdr,
@@ -1010,7 +1010,7 @@ control Predict(inout metadata_t meta) {
             meta.priority : exact @name("priority");
         }
         actions = { predict_pause; }
-        default_action = predict_pause(0, 0x3fffffff, 0, 0); // other ports have nobody to warn
+        default_action = predict_pause(0, 0x3fffffff, 0, 0); // other ports have no switch to warn
         size = 512;
     }
 
@@ -1023,8 +1023,8 @@ control Predict(inout metadata_t meta) {
     }
 } // control Predict
 
-// How often the packet may still recirculate; and all that egress is told which
-// is known early.
+// How often the packet may still recirculate; and those fields for egress that
+// are known early.
 control PackUp(inout headers_t hdr,
                inout metadata_t meta,
                inout ingress_intrinsic_metadata_for_tm_t tm) {
@@ -1058,17 +1058,16 @@ control PackUp(inout headers_t hdr,
     }
 } // control PackUp
 
-// Hears warnings of the next switches, and passes them on to those before. All
-// that is heard in a window of time runs out together; the window begins with
-// the first of it. Round-trip times are learnt here too, from what destination
-// leaves echo: whether a path to a leaf is slow. That runs out with the
-// warnings.
+// Receives warnings of the next switches, and relays them to those before. All
+// of a window of time expire together; the window begins with the first.
+// Round-trip times are learnt here too, from what destination leaves echo:
+// whether a path to a leaf is slow. That expires with the warnings.
 control HearWarnings(inout headers_t hdr,
                      inout metadata_t meta,
                      inout ingress_intrinsic_metadata_for_deparser_t deparser,
                      inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".warned") @index("leaf") @unit("paths")
-    @brief("paths to a leaf, a bit each: those that were warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long; and when the window of time began in which that was heard")
+    @brief("paths to a leaf, a bit each: those that were warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long; and when that window of time began")
     Register<warned_t, bit<6>>(64) warned;
     RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_mark = {
         void apply(inout warned_t heard) {
@@ -1359,7 +1358,7 @@ control Send(inout metadata_t meta, inout ingress_intrinsic_metadata_for_tm_t tm
     }
 
     apply {
-        Forward.apply(); // what has no port there, goes nowhere
+        Forward.apply(); // packets without an entry there are dropped
     }
 } // control Send
 
@@ -1422,11 +1421,11 @@ control Depth(inout egress_metadata_t meta,
     }
 } // control Depth
 
-// Tells ingress what a packet with a choice leaves behind in its queue, but no
-// more often than once per interval.
+// Reports to ingress how long the queue is behind a packet with a choice of
+// paths, at most once per interval.
 control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
-    @brief("in egress: when ingress was last told of a queue")
+    @brief("in egress: when a queue was last reported to ingress")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -1447,9 +1446,9 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 } // control ReportQueue
 
-// The packet takes leave of its ingress port. What has left is reported once
-// per interval, so that ingress counts up to an interval's bytes too many; what
-// ingress has forgotten is not reported.
+// The packet no longer counts at its ingress port. What has left is reported
+// once per interval, so that ingress counts up to an interval's bytes too many;
+// what ingress has forgotten is not reported.
 control Depart(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".departed") @index("port,priority:8") @unit("bytes")
     @brief("in egress: bytes from a port that have left and are not yet reported, below zero, and when some were last")
@@ -1502,10 +1501,10 @@ control SendFeedback(inout egress_metadata_t meta,
 } // control SendFeedback
 
 // The header between leaves: the destination leaf learns from it and takes it
-// off, the source leaf puts it on packets that have something to tell. Leaves
-// have themselves as the default action of leaf_role, other switches nothing.
-// One packet in eight is stamped, at random; the lowest bits of a stamp, and of
-// its echo, are the path.
+// off, the source leaf puts it on packets that carry a report. Leaves have
+// themselves as the default action of leaf_role, other switches nothing. One
+// packet in eight is stamped, at random; the lowest bits of a stamp, and of its
+// echo, are the path.
 control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<3>>() dice;
 
@@ -1570,7 +1569,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
         hdr.fabric.setInvalid();
     }
 
-    // What is no stamp, or no echo, is not said to be one.
+    // A header without a stamp or an echo is not marked as having one.
     action put_on(bit<1> stamped, bit<1> echoed) {
         hdr.fabric.setValid();
         hdr.fabric.ether_type = hdr.ethernet.ether_type;
@@ -1665,7 +1664,7 @@ control Warn(inout headers_t hdr, inout egress_intrinsic_metadata_for_deparser_t
     }
 
     @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
-    @brief("what the warnings of a port say")
+    @brief("contents of the warnings of a port")
     table cnm_out {
         key = { hdr.message.port : exact @name("egress_port"); }
         actions = { warn_upstream; @defaultonly nobody; }
@@ -1680,7 +1679,7 @@ control Warn(inout headers_t hdr, inout egress_intrinsic_metadata_for_deparser_t
 } // control Warn
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 

@@ -122,9 +122,9 @@ bit<32> flow_cell(in bit<32> flow_hash) {
 
 // Bytes of each class now buffered that leave on a port, where there is a
 // choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target says that the queue is empty, so that
-// what was dropped in between is forgotten. Clones are never counted: their
-// metadata is zero.
+// starts from zero whenever the target reports an empty queue, so that what was
+// dropped in between is forgotten. Clones are never counted: their metadata is
+// zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
@@ -134,9 +134,10 @@ register<bit<32>>(512) egress_qlen;
 @brief("path of a flow, plus one")
 register<bit<8>>(4096) ar_path;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -175,7 +176,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
-// What tells flows apart.
+// The fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -350,7 +351,7 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
 } // control Dequeue
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

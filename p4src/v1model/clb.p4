@@ -57,8 +57,8 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// What a host tells the fabric about a packet. The destination leaf takes it
-// off.
+// A host's instructions to the fabric about a packet. The destination leaf
+// takes it off.
 header tag_t {
     bit<8>  kind;       // KIND_TAG
     bit<8>  path;       // uplink that the host chose, 0xff for none
@@ -164,9 +164,9 @@ bit<32> coflow_path_cell(in bit<8> coflow, in path_t path) {
 
 // Bytes of each class now buffered that leave on a port, where there is a
 // choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target says that the queue is empty, so that
-// what was dropped in between is forgotten. Clones are never counted: their
-// metadata is zero.
+// starts from zero whenever the target reports an empty queue, so that what was
+// dropped in between is forgotten. Clones are never counted: their metadata is
+// zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
@@ -180,9 +180,10 @@ register<time_t>(4096) flowlet_time;
 @brief("path of its flowlet, plus one")
 register<bit<8>>(4096) flowlet_path;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -194,7 +195,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = port;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -245,7 +246,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control StripTag
 
-// What tells flows apart.
+// The fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -590,7 +591,7 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
 } // control Dequeue
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

@@ -196,9 +196,10 @@ register<bit<8>>(64) feedback_path;
 @brief("paths whose congestion has changed since, the first at the left")
 register<bit<8>>(64) feedback_due;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -210,7 +211,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = port;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -259,15 +260,15 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Only switches may send what only switches understand: it is dropped where a
-// port has no entry.
+// Only switches may send messages between switches: they are dropped at ports
+// without an entry.
 control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".from_switch")
     action from_switch() {
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each and who else shall hear of warnings, if there are warnings")
+    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }
@@ -381,7 +382,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FabricSend
 
-// What tells flows apart.
+// The fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -594,7 +595,7 @@ control Estimate(inout metadata_t meta, inout standard_metadata_t standard_metad
     }
 } // control Estimate
 
-// Each link on the way writes its load into the header if it is larger.
+// Each link on the path writes its load into the header if it is larger.
 control Congestion(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.fabric.isValid()) {
@@ -607,7 +608,7 @@ control Congestion(inout headers_t hdr, inout metadata_t meta) {
 } // control Congestion
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

@@ -14,7 +14,7 @@ typedef bit<16> leaf_t;
 typedef bit<3> path_t;
 typedef bit<32> time_t;
 
-// What of the metadata goes with a packet that passes again, and with a clone.
+// The metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     recirculation = 1,
@@ -111,7 +111,7 @@ struct metadata_t {
     path_t  first_choice;     // path of a recirculated packet
     @field_list(keep.recirculation)
     bit<32> recirc_mark;      // recirc_sent when this packet was the last
-    bool    again;            // it is to pass once more
+    bool    again;            // it is to be recirculated
     // message
     @field_list(keep.message)
     bit<8>  message;          // what a clone is to become
@@ -165,8 +165,8 @@ bit<32> queue_cell(in port_t port, in bit<3> priority) {
 }
 
 // Bytes ever sent to the recirculation port, and how many of them have come
-// back: the difference is its queue. Each packet brings its own mark, so that
-// one lost on the way is forgotten as soon as the next returns.
+// back: the difference is its queue. Each packet brings its own mark, so that a
+// lost one is forgotten as soon as the next returns.
 @name(".recirc_sent") @index("one") @unit("bytes")
 @brief("bytes ever sent to the recirculation port")
 register<bit<32>>(1) recirc_sent;
@@ -187,28 +187,29 @@ register<bit<8>>(512) pause_seen;
 // Bytes of each class now buffered that arrived on a port. Ingress adds what it
 // admits and marks the packet with it, egress subtracts the mark; a packet that
 // recirculates stays counted. A port without arrivals for the time FORGET
-// starts from zero again, should anything have been dropped on the way.
+// starts from zero again, in case packets were dropped in between.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that arrived on a port")
 register<bit<32>>(512) ingress_qlen;
 
 // Bytes of each class now buffered that leave on a port, where there is a
 // choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target says that the queue is empty, so that
-// what was dropped in between is forgotten. Clones are never counted: their
-// metadata is zero.
+// starts from zero whenever the target reports an empty queue, so that what was
+// dropped in between is forgotten. Clones are never counted: their metadata is
+// zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
-// When the peer of a port was last told to pause; zero if it may send.
+// When PAUSE was last sent to the peer of a port; zero if it may send.
 @name(".pausing_since") @index("port,priority:8") @unit("us")
-@brief("when the peer of a port was last told to pause; 0 if it may send")
+@brief("when PAUSE was last sent to the peer of a port; 0 if it may send")
 register<time_t>(512) pausing_since;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -248,7 +249,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
-// A packet that comes back has no time and no port of its own.
+// A recirculated packet has no time and no port of its own.
 control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.passes == 0) {
@@ -261,7 +262,7 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Sends a packet through the pipeline again.
+// Recirculates a packet.
 control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         recirc_sent.read(meta.recirc_mark, 0);
@@ -273,7 +274,7 @@ control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata
     }
 } // control Again
 
-// Notes pauses that the peer of a port asks for; a pause of zero ends one.
+// Records the PAUSE frames of a port's peer; one with time zero is a RESUME.
 control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     time_t quantum;
 
@@ -355,9 +356,9 @@ control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata
     }
 } // control Drill
 
-// Asks the peer of the ingress port to pause, and again while the queue stays
-// long, before the pause runs out. One packet makes one message: another one
-// puts this off to the next packet.
+// Sends PAUSE to the peer of the ingress port, and repeats it while the queue
+// stays long, before the pause expires. One packet makes one message: another
+// one puts this off to the next packet.
 control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".arrived_at") @index("port,priority:8") @unit("us")
     @brief("when a packet of a class last arrived on a port; only where no scheme on top counts arrivals")
@@ -387,7 +388,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
     }
 
     @name(".pfc_threshold") @kind("ports") @entries("all_ports") @sessions("all_ports")
-    @brief("when the sender at a port is asked to pause, and may go on")
+    @brief("ingress queue lengths at which PAUSE and RESUME are sent to the peer of a port")
     table pfc_threshold {
         key = {
             meta.in_port : exact @name("in_port");
@@ -413,8 +414,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
     }
 } // control AskToPause
 
-// Holds packets for a port whose peer asked us to pause, by recirculation: no
-// more than so often.
+// Holds packets for a paused port by recirculation, a limited number of times.
 control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".hold_packet")
     action hold_packet(@value("floor(pfc_emulated.max_holds)") bit<16> most) {
@@ -510,7 +510,7 @@ control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_meta
     }
 } // control PassAgain
 
-// The packet takes leave of its ingress port.
+// The packet no longer counts at its ingress port.
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
@@ -559,7 +559,7 @@ control PauseFrame(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control PauseFrame
 
-// Lets the peer of the ingress port go on once its queue is short.
+// Sends RESUME to the peer of the ingress port once its queue is short.
 control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0 && meta.qlen <= meta.xon) {
@@ -576,7 +576,7 @@ control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadat
 } // control Resume
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

@@ -102,16 +102,17 @@ bit<32> queue_cell(in port_t port, in bit<3> priority) {
 
 // Bytes of each class now buffered that leave on a port, where there is a
 // choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target says that the queue is empty, so that
-// what was dropped in between is forgotten. Clones are never counted: their
-// metadata is zero.
+// starts from zero whenever the target reports an empty queue, so that what was
+// dropped in between is forgotten. Clones are never counted: their metadata is
+// zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -252,7 +253,7 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
 } // control Dequeue
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

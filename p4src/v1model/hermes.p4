@@ -55,8 +55,8 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// What a host tells the fabric about a packet. The destination leaf takes it
-// off.
+// A host's instructions to the fabric about a packet. The destination leaf
+// takes it off.
 header tag_t {
     bit<8>  kind;       // KIND_TAG
     bit<8>  path;       // uplink that the host chose, 0xff for none
@@ -139,9 +139,10 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -153,7 +154,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = port;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -198,7 +199,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control StripTag
 
-// What tells flows apart.
+// The fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -209,9 +210,9 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// The host has chosen, and says so in its tag; packets without one go by their
-// hash. Aggregation switches, which use the upper bits of the hash, have a
-// choice of their own in the tag.
+// The host chooses the path, by its tag; packets without one go by their hash.
+// Aggregation switches, which use the upper bits of the hash, have a choice of
+// their own in the tag.
 control Hermes(inout headers_t hdr, inout metadata_t meta) {
     apply {
         bit<8> tag_path = 0xff;
@@ -272,7 +273,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
 } // control IngressPipe
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

@@ -12,7 +12,7 @@
 typedef bit<9> port_t;
 typedef bit<3> path_t;
 
-// What of the metadata goes with a packet that passes again, and with a clone.
+// The metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     message = 2
@@ -82,7 +82,7 @@ header bth_t {
     bit<32> sequence;
 }
 
-// What a congested switch tells a sender.
+// The message of a congested switch to a sender.
 header postcard_t {
     bit<8>  version;
     bit<8>  reserved;
@@ -197,15 +197,16 @@ bit<32> slot_cell(in port_t port, in bit<32> slot) {
 
 // Bytes of each class now buffered that leave on a port. Ingress adds what it
 // admits; egress subtracts the same, and starts from zero whenever the target
-// says that the queue is empty, so that what was dropped in between is
-// forgotten. Clones are never counted: their metadata is zero.
+// reports an empty queue, so that what was dropped in between is forgotten.
+// Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -259,7 +260,7 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// What tells flows apart.
+// The fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -289,7 +290,7 @@ control Ecmp(inout metadata_t meta) {
     }
 } // control Ecmp
 
-// Remembers for each port what came in 8 slots of time, and tells the sender of
+// Counts for each port what came in 8 slots of time, and notifies the sender of
 // a marked packet if more will have come by the end of a round trip than the
 // port can send.
 control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -486,7 +487,7 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Dequeue
 
-// Makes a clone into a postcard, on its way back by the port that the packet
+// Makes a clone into a postcard, sent back through the port that the packet
 // came by.
 control Postcard(inout headers_t hdr, inout metadata_t meta) {
     @name(".sign")
@@ -535,7 +536,7 @@ control Postcard(inout headers_t hdr, inout metadata_t meta) {
 } // control Postcard
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

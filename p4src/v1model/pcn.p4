@@ -151,9 +151,10 @@ register<time_t>(512) paused_until;
 @brief("packets that the last pause held up may still be queued")
 register<bit<8>>(512) pause_seen;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -207,7 +208,7 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Notes pauses that the peer of a port asks for; a pause of zero ends one.
+// Records the PAUSE frames of a port's peer; one with time zero is a RESUME.
 control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     time_t quantum;
 
@@ -242,7 +243,7 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control ObservePauses
 
-// What tells flows apart.
+// The fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {

@@ -14,7 +14,7 @@ typedef bit<16> leaf_t;
 typedef bit<3> path_t;
 typedef bit<32> time_t;
 
-// What of the metadata goes with a packet that passes again, and with a clone.
+// The metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     message = 2
@@ -90,12 +90,12 @@ header pfc_t {
     bit<16> pause_7;
 }
 
-// Tells the leaf of a host to leave a path.
+// Message to the leaf of a host: leave a path.
 header kick_t {
     bit<8>  kind;     // KIND_KICK_OUT
     bit<8>  path;     // that this leaf chose
     leaf_t  dst_leaf; // to get there
-    bit<32> host;     // on the leaf that is told
+    bit<32> host;     // on the leaf that the message is for
 }
 
 // From the source leaf to the destination leaf; hosts never see it.
@@ -104,7 +104,7 @@ header fabric_t {
     leaf_t  src_leaf;
     bit<8>  path;       // that the source leaf chose
     bit<1>  stamped;    // stamp: when this packet passed the source leaf
-    bit<1>  echoed;     // echo: the stamp of a packet that came the other way
+    bit<1>  echoed;     // echo: the stamp of a packet in the other direction
     bit<6>  reserved;   //       on echo_path, put off by its wait for a ride
     bit<32> stamp;
     bit<8>  echo_path;
@@ -283,8 +283,8 @@ register<time_t>(64) echo_age;
 
 // Bytes of each class now buffered that leave on a port. Ingress adds what it
 // admits; egress subtracts the same, and starts from zero whenever the target
-// says that the queue is empty, so that what was dropped in between is
-// forgotten. Clones are never counted: their metadata is zero.
+// reports an empty queue, so that what was dropped in between is forgotten.
+// Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
@@ -328,9 +328,10 @@ register<bit<32>>(512) path_rank;
 @brief("moving average of the time that packets waited for paused ports")
 register<time_t>(1) sojourn;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -342,7 +343,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = port;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -391,7 +392,7 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Notes pauses that the peer of a port asks for; a pause of zero ends one.
+// Records the PAUSE frames of a port's peer; one with time zero is a RESUME.
 control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     time_t quantum;
 
@@ -426,15 +427,15 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control ObservePauses
 
-// Only switches may send what only switches understand: it is dropped where a
-// port has no entry.
+// Only switches may send messages between switches: they are dropped at ports
+// without an entry.
 control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".from_switch")
     action from_switch() {
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each and who else shall hear of warnings, if there are warnings")
+    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }
@@ -558,7 +559,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FabricSend
 
-// What tells flows apart.
+// The fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -752,11 +753,11 @@ control Plb(inout metadata_t meta) {
 
 // Algorithm 1, at every switch that passes a packet on to another: a packet
 // that meets a pause waits if its path may still cost the delay expected here;
-// if not, it goes on, but its leaf is told to leave the path.
+// if not, it goes on, but its leaf gets a message to leave the path.
 control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    // When a leaf was last told to leave a path, by a hash of both.
+    // When a leaf was last sent a message to leave a path, by a hash of both.
     @name(".told_at") @index("message") @unit("ns")
-    @brief("when a leaf was last told to leave a path, by a hash of both")
+    @brief("when a leaf was last sent a message to leave a path, by a hash of both")
     register<time_t>(1024) told_at;
 
     bit<32> expected;
@@ -774,7 +775,7 @@ control MeetPause(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @name(".pause_cost") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports") @sessions("probes")
-    @brief("time of a byte on the link of a port, in 1/1024, and how often a leaf is told to leave a path")
+    @brief("time of a byte on the link of a port, in 1/1024, and the interval of messages to a leaf to leave a path")
     table pause_cost {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { expect_wait; NoAction; }
@@ -865,7 +866,7 @@ control Probe(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control Probe
 
-// A leaf that is told to leave a path does; others pass the word on.
+// The leaf that such a message is for leaves the path; other switches relay it.
 control HearKickOut(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.kick.isValid()) {
@@ -1043,7 +1044,7 @@ control PayDelay(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 } // control PayDelay
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

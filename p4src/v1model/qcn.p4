@@ -12,7 +12,7 @@
 typedef bit<9> port_t;
 typedef bit<3> path_t;
 
-// What of the metadata goes with a packet that passes again, and with a clone.
+// The metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     message = 2
@@ -178,15 +178,16 @@ bit<32> queue_cell(in port_t port, in bit<3> priority) {
 
 // Bytes of each class now buffered that leave on a port. Ingress adds what it
 // admits; egress subtracts the same, and starts from zero whenever the target
-// says that the queue is empty, so that what was dropped in between is
-// forgotten. Clones are never counted: their metadata is zero.
+// reports an empty queue, so that what was dropped in between is forgotten.
+// Clones are never counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -233,7 +234,7 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// What tells flows apart.
+// The fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -264,7 +265,7 @@ control Ecmp(inout metadata_t meta) {
 } // control Ecmp
 
 // The congestion point of IEEE 802.1Qau: takes samples of what enters a queue,
-// the more often the more congested it is, and tells the sender of a sample.
+// the more often the more congested it is, and notifies the sender of a sample.
 control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // Of each queue: bytes to come before the next sample, and its length at
     // the last one.
@@ -278,7 +279,7 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     bit<32> left;
 
     // -Fb = Qoff + w·Qdelta, from 0 to limit, in 64 steps; scale is 63 / limit
-    // in 2^-40. Periods vary by 15 percent, lest samples keep time with
+    // in 2^-40. Periods vary by 15 percent, or samples would synchronise with
     // senders.
     @name(".take_sample")
     action take_sample(
@@ -431,7 +432,7 @@ control Feedback(inout headers_t hdr, inout metadata_t meta) {
             hdr.cnp.rate = 0;
             hdr.cnp.feedback = meta.feedback;
             hdr.cnp.reserved = 0;
-            // ICRC: what changes on the way counts as ones.
+            // ICRC: fields that change in the network count as ones.
             bit<32> crc;
             hash(crc, HashAlgorithm.crc32, 32w0,
                 { 64w0xffffffffffffffff, hdr.ipv4.version, hdr.ipv4.ihl, 8w0xff, hdr.ipv4.total_len,

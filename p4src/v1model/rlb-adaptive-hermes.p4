@@ -14,7 +14,7 @@ typedef bit<16> leaf_t;
 typedef bit<3> path_t;
 typedef bit<32> time_t;
 
-// What of the metadata goes with a packet that passes again, and with a clone.
+// The metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     recirculation = 1,
@@ -87,7 +87,7 @@ header cnm_t {
     bit<8>  kind;     // KIND_WARNING
     bit<8>  priority; // class that is meant
     bit<8>  active;   // 1 from now on, 0 no longer
-    bit<8>  hops;     // how many more switches may hear of it
+    bit<8>  hops;     // how many more switches it may be relayed to
     bit<16> origin;   // switch that says so
     bit<16> port;     // its ingress port
     leaf_t  scope;    // packets on their way to this leaf are meant; or SCOPE_ALL
@@ -100,15 +100,15 @@ header fabric_t {
     leaf_t  src_leaf;
     bit<8>  path;       // that the source leaf chose
     bit<1>  stamped;    // stamp: when this packet passed the source leaf
-    bit<1>  echoed;     // echo: the stamp of a packet that came the other way
+    bit<1>  echoed;     // echo: the stamp of a packet in the other direction
     bit<6>  reserved;   //       on echo_path, put off by its wait for a ride
     bit<32> stamp;
     bit<8>  echo_path;
     bit<32> echo;
 }
 
-// What a host tells the fabric about a packet. The destination leaf takes it
-// off.
+// A host's instructions to the fabric about a packet. The destination leaf
+// takes it off.
 header tag_t {
     bit<8>  kind;       // KIND_TAG
     bit<8>  path;       // uplink that the host chose, 0xff for none
@@ -118,11 +118,11 @@ header tag_t {
     bit<16> ether_type; // of what follows
 }
 
-// Tells the controller that the switch behind a port is faulty.
+// Reports to the controller that the switch behind a port is faulty.
 @digest @brief("the switch behind the port is faulty, the path is out of use")
 struct fault_t {
     bit<16> port;
-    bit<16> leaf;    // that packets were on their way to
+    bit<16> leaf;    // destination of the packets
     bit<32> passes;  // how often packets were recirculated in the window
     bit<32> packets; // how many packets were
 }
@@ -158,7 +158,7 @@ struct metadata_t {
     path_t  first_choice;     // path of a recirculated packet
     @field_list(keep.recirculation)
     bit<32> recirc_mark;      // recirc_sent when this packet was the last
-    bool    again;            // it is to pass once more
+    bool    again;            // it is to be recirculated
     // message
     @field_list(keep.message)
     bit<8>  message;          // what a clone is to become
@@ -166,7 +166,7 @@ struct metadata_t {
     bit<3>  message_priority;
     // neighbour
     path_t  by_path;          // that a message came by
-    bit<16> relay;            // who else shall hear of it
+    bit<16> relay;            // group of the switches that it is relayed to
     // fabric
     leaf_t  own_leaf;         // number of this switch
     // l4
@@ -272,8 +272,8 @@ bit<32> path_cell(in leaf_t leaf, in path_t path) {
 }
 
 // Bytes ever sent to the recirculation port, and how many of them have come
-// back: the difference is its queue. Each packet brings its own mark, so that
-// one lost on the way is forgotten as soon as the next returns.
+// back: the difference is its queue. Each packet brings its own mark, so that a
+// lost one is forgotten as soon as the next returns.
 @name(".recirc_sent") @index("one") @unit("bytes")
 @brief("bytes ever sent to the recirculation port")
 register<bit<32>>(1) recirc_sent;
@@ -310,7 +310,7 @@ register<time_t>(64) echo_age;
 // Bytes of each class now buffered that arrived on a port. Ingress adds what it
 // admits and marks the packet with it, egress subtracts the mark; a packet that
 // recirculates stays counted. A port without arrivals for the time FORGET
-// starts from zero again, should anything have been dropped on the way.
+// starts from zero again, in case packets were dropped in between.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that arrived on a port")
 register<bit<32>>(512) ingress_qlen;
@@ -321,14 +321,15 @@ register<bit<32>>(512) ingress_qlen;
 @brief("paths out of use until the controller clears their bit, the first at the left")
 register<mask_t>(1) faulty;
 
-// 1 where the switch before us was warned and not yet told that it is over.
+// 1 where the switch before us was warned, and the end of the warning not yet
+// sent.
 @name(".warning_on") @index("port,priority:8") @unit("flag")
-@brief("the switch before a port was warned and not yet told that it is over")
+@brief("the switch before a port was warned, and the end of the warning not yet sent")
 register<bit<8>>(512) warning_on;
 
 // Paths that were warned of, to one leaf and to all; the first path is the
-// leftmost bit. A bit falls when the warning is taken back, or when a packet
-// asks after warned_until. The last row of that is for warned_all.
+// leftmost bit. A bit falls when the warning is taken back, or when a packet is
+// checked after warned_until. The last row of that is for warned_all.
 @name(".warned") @index("leaf") @unit("paths")
 @brief("paths to a leaf that were warned of, the first at the left")
 register<mask_t>(64) warned;
@@ -336,12 +337,13 @@ register<mask_t>(64) warned;
 @brief("paths that were warned of for all leaves")
 register<mask_t>(1) warned_all;
 @name(".warned_until") @index("leaf,path:8") @unit("ns")
-@brief("when a warning runs out; the last row is for warned_all")
+@brief("when a warning expires; the last row is for warned_all")
 register<time_t>(520) warned_until;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -353,7 +355,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = port;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -389,7 +391,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
-// A packet that comes back has no time and no port of its own.
+// A recirculated packet has no time and no port of its own.
 control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.passes == 0) {
@@ -402,7 +404,7 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Sends a packet through the pipeline again.
+// Recirculates a packet.
 control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         recirc_sent.read(meta.recirc_mark, 0);
@@ -414,8 +416,8 @@ control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata
     }
 } // control Again
 
-// Only switches may send what only switches understand: it is dropped where a
-// port has no entry.
+// Only switches may send messages between switches: they are dropped at ports
+// without an entry.
 control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".from_switch")
     action from_switch(@value("port.path") path_t path, @value("port.relay") bit<16> relay_group) {
@@ -424,7 +426,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each and who else shall hear of warnings, if there are warnings")
+    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }
@@ -467,9 +469,8 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FabricReceive
 
-// At the source leaf: puts the header on packets that have something to tell.
-// Leaves have themselves as the default action of leaf_role, other switches
-// nothing.
+// At the source leaf: puts the header on packets that carry a report. Leaves
+// have themselves as the default action of leaf_role, other switches nothing.
 control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     @name(".be_leaf")
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
@@ -528,7 +529,7 @@ control StripTag(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control StripTag
 
-// What tells flows apart.
+// The fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -539,9 +540,9 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// The host has chosen, and says so in its tag; packets without one go by their
-// hash. Aggregation switches, which use the upper bits of the hash, have a
-// choice of their own in the tag.
+// The host chooses the path, by its tag; packets without one go by their hash.
+// Aggregation switches, which use the upper bits of the hash, have a choice of
+// their own in the tag.
 control Hermes(inout headers_t hdr, inout metadata_t meta) {
     apply {
         bit<8> tag_path = 0xff;
@@ -558,7 +559,7 @@ control Hermes(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control Hermes
 
-// A path that is out of use is replaced before anything else is asked.
+// A path that is out of use is replaced before any other check.
 control AvoidFaulty(inout metadata_t meta) {
     mask_t turned;
 
@@ -597,8 +598,9 @@ control AvoidFaulty(inout metadata_t meta) {
 } // control AvoidFaulty
 
 // How much recirculation there may be (Eq. 5), how long it may take (Eq. 6),
-// and who is to blame if there is too much (algorithm 2). All goes by windows
-// of one recirculation time, which packets open when they want to recirculate.
+// and which path is at fault if there is too much (algorithm 2). All goes by
+// windows of one recirculation time, which packets open when they want to
+// recirculate.
 control StopRecirculation(inout metadata_t meta, inout standard_metadata_t standard_metadata,
                           in time_t recirculation_time, in bit<32> gain) {
     // The running window: its start and length, the packets that may
@@ -732,7 +734,7 @@ control StopRecirculation(inout metadata_t meta, inout standard_metadata_t stand
     }
 } // control StopRecirculation
 
-// Hears warnings of the next switches, and passes them on to those before.
+// Receives warnings of the next switches, and relays them to those before.
 control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.cnm.isValid()) {
@@ -986,7 +988,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         warned.read(to_leaf, (bit<32>) meta.leaf);
         warned_all.read(to_all, 0);
         if (((to_leaf | to_all) & chosen) != 0) {
-            // Forget what has run out, path by path: there are no loops.
+            // Clear what has expired, path by path: there are no loops.
             if (((to_leaf | to_all) & 0x80) != 0) {
                 forget(0);
             }
@@ -1296,7 +1298,7 @@ control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_meta
     }
 } // control PassAgain
 
-// The packet takes leave of its ingress port.
+// The packet no longer counts at its ingress port.
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
@@ -1353,7 +1355,7 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 
     @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
-    @brief("what the warnings of a port say")
+    @brief("contents of the warnings of a port")
     table cnm_out {
         key = { standard_metadata.egress_port : exact @name("egress_port"); }
         actions = { warn_upstream; NoAction; }
@@ -1371,7 +1373,7 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 } // control Warn
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

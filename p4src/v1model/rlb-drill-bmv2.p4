@@ -14,7 +14,7 @@ typedef bit<16> leaf_t;
 typedef bit<3> path_t;
 typedef bit<32> time_t;
 
-// What of the metadata goes with a packet that passes again, and with a clone.
+// The metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     recirculation = 1,
@@ -103,7 +103,7 @@ header cnm_t {
     bit<8>  kind;     // KIND_WARNING
     bit<8>  priority; // class that is meant
     bit<8>  active;   // 1 from now on, 0 no longer
-    bit<8>  hops;     // how many more switches may hear of it
+    bit<8>  hops;     // how many more switches it may be relayed to
     bit<16> origin;   // switch that says so
     bit<16> port;     // its ingress port
     leaf_t  scope;    // packets on their way to this leaf are meant; or SCOPE_ALL
@@ -116,7 +116,7 @@ header fabric_t {
     leaf_t  src_leaf;
     bit<8>  path;       // that the source leaf chose
     bit<1>  stamped;    // stamp: when this packet passed the source leaf
-    bit<1>  echoed;     // echo: the stamp of a packet that came the other way
+    bit<1>  echoed;     // echo: the stamp of a packet in the other direction
     bit<6>  reserved;   //       on echo_path, put off by its wait for a ride
     bit<32> stamp;
     bit<8>  echo_path;
@@ -154,7 +154,7 @@ struct metadata_t {
     path_t  first_choice;     // path of a recirculated packet
     @field_list(keep.recirculation)
     bit<32> recirc_mark;      // recirc_sent when this packet was the last
-    bool    again;            // it is to pass once more
+    bool    again;            // it is to be recirculated
     // message
     @field_list(keep.message)
     bit<8>  message;          // what a clone is to become
@@ -162,7 +162,7 @@ struct metadata_t {
     bit<3>  message_priority;
     // neighbour
     path_t  by_path;          // that a message came by
-    bit<16> relay;            // who else shall hear of it
+    bit<16> relay;            // group of the switches that it is relayed to
     // fabric
     leaf_t  own_leaf;         // number of this switch
     // changed
@@ -258,8 +258,8 @@ bit<32> path_cell(in leaf_t leaf, in path_t path) {
 }
 
 // Bytes ever sent to the recirculation port, and how many of them have come
-// back: the difference is its queue. Each packet brings its own mark, so that
-// one lost on the way is forgotten as soon as the next returns.
+// back: the difference is its queue. Each packet brings its own mark, so that a
+// lost one is forgotten as soon as the next returns.
 @name(".recirc_sent") @index("one") @unit("bytes")
 @brief("bytes ever sent to the recirculation port")
 register<bit<32>>(1) recirc_sent;
@@ -306,28 +306,29 @@ register<time_t>(64) echo_age;
 // Bytes of each class now buffered that arrived on a port. Ingress adds what it
 // admits and marks the packet with it, egress subtracts the mark; a packet that
 // recirculates stays counted. A port without arrivals for the time FORGET
-// starts from zero again, should anything have been dropped on the way.
+// starts from zero again, in case packets were dropped in between.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that arrived on a port")
 register<bit<32>>(512) ingress_qlen;
 
 // Bytes of each class now buffered that leave on a port, where there is a
 // choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target says that the queue is empty, so that
-// what was dropped in between is forgotten. Clones are never counted: their
-// metadata is zero.
+// starts from zero whenever the target reports an empty queue, so that what was
+// dropped in between is forgotten. Clones are never counted: their metadata is
+// zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("bytes now buffered that leave on a port")
 register<bit<32>>(512) egress_qlen;
 
-// 1 where the switch before us was warned and not yet told that it is over.
+// 1 where the switch before us was warned, and the end of the warning not yet
+// sent.
 @name(".warning_on") @index("port,priority:8") @unit("flag")
-@brief("the switch before a port was warned and not yet told that it is over")
+@brief("the switch before a port was warned, and the end of the warning not yet sent")
 register<bit<8>>(512) warning_on;
 
 // Paths that were warned of, to one leaf and to all; the first path is the
-// leftmost bit. A bit falls when the warning is taken back, or when a packet
-// asks after warned_until. The last row of that is for warned_all.
+// leftmost bit. A bit falls when the warning is taken back, or when a packet is
+// checked after warned_until. The last row of that is for warned_all.
 @name(".warned") @index("leaf") @unit("paths")
 @brief("paths to a leaf that were warned of, the first at the left")
 register<mask_t>(64) warned;
@@ -335,17 +336,18 @@ register<mask_t>(64) warned;
 @brief("paths that were warned of for all leaves")
 register<mask_t>(1) warned_all;
 @name(".warned_until") @index("leaf,path:8") @unit("us")
-@brief("when a warning runs out; the last row is for warned_all")
+@brief("when a warning expires; the last row is for warned_all")
 register<time_t>(520) warned_until;
 
-// When the peer of a port was last told to pause; zero if it may send.
+// When PAUSE was last sent to the peer of a port; zero if it may send.
 @name(".pausing_since") @index("port,priority:8") @unit("us")
-@brief("when the peer of a port was last told to pause; 0 if it may send")
+@brief("when PAUSE was last sent to the peer of a port; 0 if it may send")
 register<time_t>(512) pausing_since;
 
-// Where to? Hosts are reached by one port, other leaves by any of several ports
-// in a row. Ethernet addresses and time to live stay as they are: to its hosts
-// the fabric is one segment, and ARP is routed by the address asked for.
+// Routes: hosts are reached by one port, other leaves by any of several
+// consecutive ports. Ethernet addresses and time to live stay as they are: to
+// its hosts the fabric is one segment, and ARP is routed by the requested
+// address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -357,7 +359,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = port;
     }
 
-    // The last hop: what only switches understand ends here.
+    // The last hop: messages between switches end here.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -392,7 +394,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 } // control Route
 
-// A packet that comes back has no time and no port of its own.
+// A recirculated packet has no time and no port of its own.
 control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.passes == 0) {
@@ -405,7 +407,7 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Sends a packet through the pipeline again.
+// Recirculates a packet.
 control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         recirc_sent.read(meta.recirc_mark, 0);
@@ -417,7 +419,7 @@ control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata
     }
 } // control Again
 
-// Notes pauses that the peer of a port asks for; a pause of zero ends one.
+// Records the PAUSE frames of a port's peer; one with time zero is a RESUME.
 control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     time_t quantum;
 
@@ -452,8 +454,8 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control ObservePauses
 
-// Only switches may send what only switches understand: it is dropped where a
-// port has no entry.
+// Only switches may send messages between switches: they are dropped at ports
+// without an entry.
 control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".from_switch")
     action from_switch(@value("port.path") path_t path, @value("port.relay") bit<16> relay_group) {
@@ -462,7 +464,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each and who else shall hear of warnings, if there are warnings")
+    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }
@@ -505,9 +507,8 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FabricReceive
 
-// At the source leaf: puts the header on packets that have something to tell.
-// Leaves have themselves as the default action of leaf_role, other switches
-// nothing.
+// At the source leaf: puts the header on packets that carry a report. Leaves
+// have themselves as the default action of leaf_role, other switches nothing.
 control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     @name(".be_leaf")
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
@@ -597,7 +598,7 @@ control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata
     }
 } // control Drill
 
-// Hears warnings of the next switches, and passes them on to those before.
+// Receives warnings of the next switches, and relays them to those before.
 control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.cnm.isValid()) {
@@ -628,8 +629,8 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
 
 // Counts what arrives and looks once per interval how the ingress queue grows.
 // Ports with an entry in predict warn the switch before them. The packet that
-// makes the queue long warns at once: the program asks for a pause with any
-// packet, not only when it looks, and a warning has to come first.
+// makes the queue long warns at once: the program sends PAUSE with any packet,
+// not only when it looks, and a warning has to come first.
 control Predict(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".sampled_at") @index("port,priority:8") @unit("us")
     @brief("when an ingress queue was last looked at")
@@ -862,7 +863,7 @@ control Rlb(inout metadata_t meta) {
         warned.read(to_leaf, (bit<32>) meta.leaf);
         warned_all.read(to_all, 0);
         if (((to_leaf | to_all) & chosen) != 0) {
-            // Forget what has run out, path by path: there are no loops.
+            // Clear what has expired, path by path: there are no loops.
             if (((to_leaf | to_all) & 0x80) != 0) {
                 forget(0);
             }
@@ -978,9 +979,9 @@ control Rlb(inout metadata_t meta) {
     }
 } // control Rlb
 
-// Asks the peer of the ingress port to pause, and again while the queue stays
-// long, before the pause runs out. One packet makes one message: another one
-// puts this off to the next packet.
+// Sends PAUSE to the peer of the ingress port, and repeats it while the queue
+// stays long, before the pause expires. One packet makes one message: another
+// one puts this off to the next packet.
 control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool ask;
 
@@ -996,7 +997,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
     }
 
     @name(".pfc_threshold") @kind("ports") @entries("all_ports") @sessions("all_ports")
-    @brief("when the sender at a port is asked to pause, and may go on")
+    @brief("ingress queue lengths at which PAUSE and RESUME are sent to the peer of a port")
     table pfc_threshold {
         key = {
             meta.in_port : exact @name("in_port");
@@ -1021,8 +1022,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
     }
 } // control AskToPause
 
-// Holds packets for a port whose peer asked us to pause, by recirculation: no
-// more than so often.
+// Holds packets for a paused port by recirculation, a limited number of times.
 control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".hold_packet")
     action hold_packet(@value("floor(pfc_emulated.max_holds)") bit<16> most) {
@@ -1132,7 +1132,7 @@ control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_meta
     }
 } // control PassAgain
 
-// The packet takes leave of its ingress port.
+// The packet no longer counts at its ingress port.
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
@@ -1201,7 +1201,7 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 
     @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
-    @brief("what the warnings of a port say")
+    @brief("contents of the warnings of a port")
     table cnm_out {
         key = { standard_metadata.egress_port : exact @name("egress_port"); }
         actions = { warn_upstream; NoAction; }
@@ -1211,7 +1211,7 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 
     apply {
         // On BMv2, threads run ingress and egress: the queue may have become
-        // long again, and its warning sent, since this message was asked for.
+        // long again, and its warning sent, since this message was requested.
         if (meta.message == MESSAGE_CALM) {
             bit<32> qlen;
             ingress_qlen.read(qlen, queue_cell(standard_metadata.egress_port, meta.message_priority));
@@ -1256,7 +1256,7 @@ control PauseFrame(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control PauseFrame
 
-// Lets the peer of the ingress port go on once its queue is short.
+// Sends RESUME to the peer of the ingress port once its queue is short.
 control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0 && meta.qlen <= meta.xon) {
@@ -1273,7 +1273,7 @@ control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadat
 } // control Resume
 
 // Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP want it: none up to kmin, all above kmax, ever more in between.
+// DCTCP require it: none up to kmin, all above kmax, ever more in between.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 

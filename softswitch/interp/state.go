@@ -86,6 +86,9 @@ func (r *Register) Limbs() int { return r.limbs }
 // value must fit the width.
 func (r *Register) Cell(i int) []uint64 { return r.cells[i*r.limbs : (i+1)*r.limbs] }
 
+// Cells returns the limbs of all cells, for reading.
+func (r *Register) Cells() []uint64 { return r.cells }
+
 // Reset has all cells start again.
 func (r *Register) Reset() {
 	if r.Info.Initial == nil {

@@ -78,6 +78,22 @@ func TestCallsOfStrangersArePaced(t *testing.T) {
 	})
 }
 
+// With a share of 1 nobody waits.
+func TestCallsWithoutLimitAreNotPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw, err := softswitch.New(softswitch.Config{DeviceID: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(sw, Options{Share: 1})
+		s.others.spend(time.Hour)
+		begun := time.Now()
+		if _, err := s.paced(callFrom(t, 2)); err != nil || time.Since(begun) != 0 {
+			t.Errorf("waited %v, %v", time.Since(begun), err)
+		}
+	})
+}
+
 // A call that has been given up waits no longer.
 func TestCallGivenUpDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -29,6 +29,10 @@ type Options struct {
 	// Memory bounds what the server keeps, in bytes: DefaultMemory if zero. What
 	// would go beyond is refused with RESOURCE_EXHAUSTED.
 	Memory int64
+	// Share is how much of one processor calls of all primaries, those of all others,
+	// and messages of streams may each take in the long run: DefaultShare if zero, no
+	// limit if 1.
+	Share float64
 	// Translations has, by URI of translated types, what the controller's values
 	// stand for in the data plane; a number of the controller's is written as
 	// text. Strings of a URI that is not here get numbers as they are used.
@@ -82,7 +86,11 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 	if opts.Memory == 0 {
 		opts.Memory = DefaultMemory
 	}
+	if opts.Share == 0 {
+		opts.Share = DefaultShare
+	}
 	s := &Server{sw: sw, opts: opts, log: opts.Logger, budget: newBudget(opts.Memory), places: make(chan struct{}, callPlaces)}
+	s.chosen.share, s.others.share, s.messages.share = opts.Share, opts.Share, opts.Share
 	s.chosen.burst, s.others.burst, s.messages.burst = primaryBurst, otherBurst, otherBurst
 	s.admit = newAdmission(s)
 	if s.log == nil {

@@ -538,6 +538,9 @@ func (m *Manager) SetDepths(p *Packet, ahead, behind Depth) {
 // Depth returns what a queue holds.
 func (m *Manager) Depth(port, q int) Depth { return m.classes[q][port].depth }
 
+// Filled returns the set of a port's queues that hold packets.
+func (m *Manager) Filled(port int) uint8 { return m.ports[port].filled }
+
 // MaxDepth returns the most that a queue ever held, in packets and in bytes.
 func (m *Manager) MaxDepth(port, q int) Depth {
 	qu := &m.classes[q][port].queue
@@ -600,8 +603,8 @@ func (m *Manager) Held() (n int) {
 	for i := range m.ports {
 		o := &m.ports[i]
 		n += len(o.flying) + len(o.control)
-		for q := range Queues {
-			n += o.class(q).depth.Packets
+		for q := o.filled; q != 0; q &= q - 1 {
+			n += o.class(bits.TrailingZeros8(q)).depth.Packets
 		}
 	}
 	return n

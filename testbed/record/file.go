@@ -4,11 +4,17 @@ package record
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"strconv"
+
+	"github.com/klauspost/compress/flate"
 )
 
 // A file is gzip of a line that says what it is, and then a line of JSON per
@@ -25,22 +31,119 @@ type header struct {
 
 // Write writes recordings.
 func Write(w io.Writer, runs []*Run) error {
-	// Writing must not take longer than the run. Better compression would save
-	// a third of the file for ten times the time.
-	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	// Writing is a part of the run's time. Better compression would save little and
+	// take several times as long; the standard library's takes twice as long. The
+	// frame around it is RFC 1952's: klauspost/compress/gzip is 8 KB of the binary.
+	if _, err := w.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff}); err != nil {
+		return err
+	}
+	z, err := flate.NewWriter(w, flate.BestSpeed)
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(z)
-	if err := enc.Encode(header{format, version}); err != nil {
-		return err
-	}
-	for _, r := range runs {
-		if err := enc.Encode(r); err != nil {
+	sum := crc32.NewIEEE()
+	text := io.MultiWriter(z, sum)
+	size := int64(0)
+	for i := -1; i < len(runs); i++ {
+		// One goroutine makes text, another one compresses it.
+		from, to := io.Pipe()
+		go func() {
+			if i < 0 {
+				to.CloseWithError(json.NewEncoder(to).Encode(header{format, version}))
+			} else {
+				to.CloseWithError(runs[i].encode(to))
+			}
+		}()
+		n, err := io.Copy(text, from)
+		size += n
+		if err != nil {
+			from.CloseWithError(err)
 			return err
 		}
 	}
-	return z.Close()
+	if err := z.Close(); err != nil {
+		return err
+	}
+	_, err = w.Write(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, sum.Sum32()), uint32(size)))
+	return err
+}
+
+// encode writes the line that json.Encoder would, in a quarter of the time: the
+// long lists of numbers are not its.
+func (r *Run) encode(w io.Writer) error {
+	rest := *r
+	rest.TNS, rest.Queues, rest.Values, rest.Paths, rest.Events = nil, nil, nil, nil, nil
+	frame, err := json.Marshal(&rest)
+	if err != nil {
+		return err
+	}
+	t := text{w: w}
+	for _, list := range []struct {
+		name  string
+		write func()
+	}{
+		{"t_ns", func() { numbers(&t, r.TNS) }},
+		{"queues", func() { rows(&t, len(r.Queues), func(i int) []int64 { return r.Queues[i] }) }},
+		{"values", func() { rows(&t, len(r.Values), func(i int) []uint64 { return r.Values[i] }) }},
+		{"paths", func() { rows(&t, len(r.Paths), func(i int) []int32 { return r.Paths[i] }) }},
+		{"events", func() { rows(&t, len(r.Events), func(i int) []int64 { return r.Events[i][:] }) }},
+	} {
+		// In a string the quotes would have backslashes.
+		before, after, ok := bytes.Cut(frame, []byte(`"`+list.name+`":null`))
+		if !ok {
+			panic("BUG: a recording has no " + list.name)
+		}
+		t.b = append(t.b, before...)
+		t.b = append(append(append(t.b, '"'), list.name...), `":`...)
+		list.write()
+		frame = after
+	}
+	t.b = append(append(t.b, frame...), '\n')
+	t.flush()
+	return t.err
+}
+
+// text is JSON on its way to a writer.
+type text struct {
+	w   io.Writer
+	b   []byte
+	err error
+}
+
+func (t *text) flush() {
+	if t.err == nil {
+		_, t.err = t.w.Write(t.b)
+	}
+	t.b = t.b[:0]
+}
+
+func rows[T int32 | int64 | uint64](t *text, n int, row func(i int) []T) {
+	t.b = append(t.b, '[')
+	for i := range n {
+		if i > 0 {
+			t.b = append(t.b, ',')
+		}
+		numbers(t, row(i))
+	}
+	t.b = append(t.b, ']')
+}
+
+func numbers[T int32 | int64 | uint64](t *text, list []T) {
+	t.b = append(t.b, '[')
+	for i, v := range list {
+		if i > 0 {
+			t.b = append(t.b, ',')
+		}
+		if v < 0 {
+			t.b = strconv.AppendInt(t.b, int64(v), 10)
+		} else {
+			t.b = strconv.AppendUint(t.b, uint64(v), 10)
+		}
+	}
+	t.b = append(t.b, ']')
+	if len(t.b) > 1<<16 {
+		t.flush()
+	}
 }
 
 // Read reads what Write wrote. An error says what is wrong with the file.

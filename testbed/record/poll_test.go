@@ -161,9 +161,9 @@ func TestMetricsOfSwitchesAreRead(t *testing.T) {
 		if err := p.Look(ctx); err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range c.Net().Links {
-			for _, end := range []topo.End{l.A, l.B} {
-				sent[step] = append(sent[step], lab.Fabric.Sent(end.Node, end.Port).Bytes)
+		for l := range c.Net().Links {
+			for end := range 2 {
+				sent[step] = append(sent[step], lab.Fabric.Sent(l, end).Bytes)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -53,23 +54,62 @@ var recorded = sync.OnceValues(func() (*Run, *result.Run) {
 // A run that is followed finds the same as one that is not.
 func TestFollowingChangesNothing(t *testing.T) {
 	_, with := recorded()
-	s, err := scenario.Parse("incast.yaml", []byte(incast))
+	same(t, with, run(t, incast, false))
+}
+
+// early is over in the first half of an interval of 100 µs, after which runs look
+// whether they have ended; samples are taken twice as often.
+const early = `
+name: early
+network:
+  leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}
+profiles: [rlb-drill]
+traffic:
+- burst: {from: h1..h3, to: h8, flows: 2, size: 100KB, times: 2, interval: 1ms}
+until: 100ms
+`
+
+// A run that was followed once ended at a sample.
+func TestFollowedRunEndsWhenOthersDo(t *testing.T) {
+	with, without := run(t, early, true), run(t, early, false)
+	last := int64(0)
+	for _, f := range without.Flows {
+		last = max(last, f.StartNS+f.FCTNS)
+	}
+	if last%100_000 > 50_000 {
+		t.Fatalf("the last flow ends at %d ns, where the case shows nothing", last)
+	}
+	same(t, with, without)
+}
+
+func run(t *testing.T, text string, followed bool) *result.Run {
+	t.Helper()
+	s, err := scenario.Parse("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs, err := s.Run(context.Background(), scenario.Options{})
+	var o scenario.Options
+	if followed {
+		o.Follow = func(s scenario.Start) scenario.Follower { return New(s, DefaultLimits) }
+	}
+	runs, err := s.Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runs[0]
+}
+
+func same(t *testing.T, with, without *result.Run) {
+	t.Helper()
 	var a, b bytes.Buffer
 	if err := result.WriteJSON(&a, []*result.Run{with}); err != nil {
 		t.Fatal(err)
 	}
-	if err := result.WriteJSON(&b, runs); err != nil {
+	if err := result.WriteJSON(&b, []*result.Run{without}); err != nil {
 		t.Fatal(err)
 	}
 	if a.String() != b.String() {
-		t.Error("results differ")
+		t.Errorf("results differ: the end is at %v us with a recording, and at %v without", with.Summary.EndUS, without.Summary.EndUS)
 	}
 }
 
@@ -177,6 +217,37 @@ func TestFileReadsAsItWasWritten(t *testing.T) {
 	}
 	if size > 400_000 {
 		t.Errorf("2 times 2 ms of 8 hosts take %d bytes", size)
+	}
+}
+
+// A recording is written by hand, and is the JSON of its type all the same.
+func TestFileIsTheJSONOfTheRun(t *testing.T) {
+	run, _ := recorded()
+	hard := *run
+	hard.Scenario = `a "t_ns":null in the name <&>`
+	hard.Left, hard.Note, hard.Live = 3, "note", true
+	hard.Queues = append([][]int64{{}, {-1, math.MinInt64, math.MaxInt64}}, run.Queues[2:]...)
+	hard.Values = append([][]uint64{{math.MaxUint64}}, run.Values[1:]...)
+	for _, r := range []*Run{run, &hard, {Scenario: "empty", TNS: []int64{}, Queues: [][]int64{}, Values: [][]uint64{}, Paths: [][]int32{}, Events: []Event{}}} {
+		var want, got bytes.Buffer
+		if err := json.NewEncoder(&want).Encode(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.encode(&got); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want.String() {
+			t.Errorf("%s: %d bytes, want %d, and the same", r.Scenario, got.Len(), want.Len())
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	run, _ := recorded()
+	for b.Loop() {
+		if err := Write(io.Discard, []*Run{run}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math/bits"
+	"net/netip"
 	"slices"
 
 	"github.com/pauseless/pauseless/fabric"
@@ -29,8 +30,34 @@ type Recorder struct {
 	last  vtime.Time
 	looks int
 	flows map[flowKey]int32
-	regs  []string   // names of Run.Registers
-	seen  [][]uint64 // their values, by switch
+	regs  []string // names of Run.Registers
+	seen  []seen   // by node
+	// At the sample before the fabric had handled so many events, and this was
+	// found.
+	events uint64
+	latest measured
+	unused []byte // use of no channel at all
+
+	scratch struct {
+		events []Event
+		paths  []int32
+	}
+	// found is in front of flows: the same ones are looked for again and again.
+	found [4096]foundFlow
+}
+
+// measured is an element of Run.Use, Queues and Values.
+type measured struct {
+	use    []byte
+	queues []int64
+	values []uint64
+}
+
+// seen is what was read of a switch's registers.
+type seen struct {
+	state  *interp.State      // that the registers are of
+	regs   []*interp.Register // those of Recorder.regs; nil: it has none
+	values []uint64
 }
 
 // Every is the time between the first samples.
@@ -42,7 +69,7 @@ func New(s scenario.Start, limits Limits) *Recorder {
 	net := result.NewNetwork(t)
 	r := &Recorder{
 		topo: t, ch: channelsOf(net, func(i int) int { return len(t.Nodes[i].Ports) }),
-		bytes: make([]uint64, 2*len(t.Links)), flows: make(map[flowKey]int32), seen: make([][]uint64, len(t.Nodes)),
+		bytes: make([]uint64, 2*len(t.Links)), unused: make([]byte, 2*len(t.Links)), flows: make(map[flowKey]int32), seen: make([]seen, len(t.Nodes)),
 	}
 	r.limits = limits
 	r.run = Run{
@@ -69,7 +96,9 @@ func (r *Recorder) flow(f *fabric.Flow) {
 	if port == 0 {
 		port = fabric.DefaultPort(i)
 	}
-	r.flows[flowKey{r.topo.Nodes[f.Src].IP.As4(), r.topo.Nodes[f.Dst].IP.As4(), port}] = int32(i)
+	key := newFlowKey(r.topo.Nodes[f.Src].IP, r.topo.Nodes[f.Dst].IP, port)
+	r.flows[key] = int32(i)
+	*r.place(key) = foundFlow{} // it may have had an earlier flow
 	r.run.Flows = append(r.run.Flows, Flow{f.Src, f.Dst, f.Size, f.Start.Nanoseconds(), 0})
 }
 
@@ -80,7 +109,7 @@ var _ scenario.Follower = (*Recorder)(nil)
 
 // Tap implements scenario.Follower.
 func (r *Recorder) Tap(n *topo.Node) fabric.Tap {
-	t := &tap{in: r.ch.in[n.ID], out: r.ch.out[n.ID]}
+	t := &tap{in: r.ch.in[n.ID], out: r.ch.out[n.ID], epoch: epochStep}
 	for i := range n.Ports {
 		t.rates = append(t.rates, r.topo.Links[n.Ports[i].Link].Rate)
 	}
@@ -106,15 +135,30 @@ func (r *Recorder) Look(lab *virtual.Lab) {
 		r.flow(&f.Flow)
 	}
 	r.mu.Unlock()
-	use := r.use(lab.Fabric, now-r.last)
-	queues := r.queues(lab)
-	values := r.values(lab)
-	events, paths, left := r.drain()
+	var events []Event
+	var left int64
+	paths := []int32{}
+	if n := lab.Fabric.Events(); n != r.events || r.looks == 0 {
+		r.events = n
+		r.latest = measured{r.use(lab.Fabric, now-r.last), r.queues(lab), r.values(lab)}
+		events, paths, left = r.drain()
+	} else {
+		// Nothing has happened. Samples may share what there is: it never changes.
+		r.latest.use, r.latest.values = r.unused, []uint64{}
+	}
+	r.looks++
+	if r.looks%pathLooks == 0 {
+		for _, t := range r.taps {
+			if t != nil {
+				t.epoch += epochStep
+			}
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.Left += left
 	r.happened(events)
-	r.add(now.Nanoseconds(), use, queues, values, paths)
+	r.add(now.Nanoseconds(), r.latest.use, r.latest.queues, r.latest.values, paths)
 	r.last = now
 }
 
@@ -133,11 +177,12 @@ func (r *Recorder) End(results *fabric.Results) {
 func (r *Recorder) use(f *fabric.Fabric, d vtime.Time) []byte {
 	use := make([]byte, len(r.bytes))
 	for i := range r.topo.Links {
-		l := &r.topo.Links[i]
-		for dir, end := range [2]topo.End{l.A, l.B} {
-			n := f.Sent(end.Node, end.Port).Bytes
-			use[2*i+dir] = share(n-r.bytes[2*i+dir], l.Rate, d)
-			r.bytes[2*i+dir] = n
+		for end := range 2 {
+			c := 2*i + end
+			if n := f.Sent(i, end).Bytes; n != r.bytes[c] {
+				use[c] = share(n-r.bytes[c], r.topo.Links[i].Rate, d)
+				r.bytes[c] = n
+			}
 		}
 	}
 	return use
@@ -171,14 +216,14 @@ func (r *Recorder) values(lab *virtual.Lab) []uint64 {
 	for _, id := range r.topo.Switches() {
 		sw := lab.Switch(id)
 		sw.Lock()
-		state := sw.State()
-		if r.seen[id] == nil {
-			r.seen[id] = make([]uint64, len(r.regs))
+		s := &r.seen[id]
+		if state := sw.State(); state != s.state || s.values == nil {
+			s.find(state, r.regs)
 		}
-		for i, name := range r.regs {
-			v := sum(state, name, r.run.Registers[i].Unit == "paths")
-			if v != r.seen[id][i] {
-				r.seen[id][i] = v
+		for i, reg := range s.regs {
+			v := sum(reg, r.run.Registers[i].Unit == "paths")
+			if v != s.values[i] {
+				s.values[i] = v
 				out = append(out, uint64(id), uint64(i), v)
 			}
 		}
@@ -187,60 +232,101 @@ func (r *Recorder) values(lab *virtual.Lab) []uint64 {
 	return out
 }
 
-// sum adds up a register's cells, or counts the bits that are set in them.
-func sum(state *interp.State, name string, count bool) (v uint64) {
+// find looks registers up in a program's state, which is nil without a program.
+func (s *seen) find(state *interp.State, names []string) {
+	s.state, s.regs = state, make([]*interp.Register, len(names))
+	if s.values == nil {
+		s.values = make([]uint64, len(names))
+	}
 	if state == nil {
-		return 0
+		return
 	}
 	for _, reg := range state.Registers {
-		if reg.Info.Name != name {
-			continue
+		if i := slices.Index(names, reg.Info.Name); i >= 0 {
+			s.regs[i] = reg
 		}
-		for i := range reg.Info.Size {
-			for _, limb := range reg.Cell(i) {
-				if count {
-					limb = uint64(bits.OnesCount64(limb))
-				}
-				v += limb
-			}
+	}
+}
+
+// sum adds up a register's cells, or counts the bits that are set in them.
+func sum(reg *interp.Register, count bool) (v uint64) {
+	if reg == nil {
+		return 0
+	}
+	if !count {
+		for _, limb := range reg.Cells() {
+			v += limb
 		}
+		return v
+	}
+	for _, limb := range reg.Cells() {
+		v += uint64(bits.OnesCount64(limb))
 	}
 	return v
 }
 
-// drain empties the taps: events in order of time, and the paths of flows.
+// drain empties the taps: events in order of time, which are valid until the next
+// call, and the paths of flows.
 func (r *Recorder) drain() (events []Event, paths []int32, left int64) {
-	r.looks++
+	events, paths = r.scratch.events[:0], r.scratch.paths[:0]
 	for _, t := range r.taps {
 		if t == nil {
 			continue
 		}
 		events = append(events, t.events...)
 		for _, h := range t.hops {
-			if flow, ok := r.flows[h.key]; ok {
+			if flow, ok := r.flowOf(h.key); ok {
 				paths = append(paths, flow, h.channel)
 			}
 		}
 		left += t.left
 		t.events, t.hops, t.left = t.events[:0], t.hops[:0], 0
-		if r.looks%pathLooks == 0 {
-			t.epoch++
-		}
-	}
-	if paths == nil {
-		paths = []int32{}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a[0], b[0]) })
-	return events, paths, left
+	r.scratch.events, r.scratch.paths = events, paths
+	return events, append([]int32{}, paths...), left
+}
+
+// flowOf returns the flow with a key.
+func (r *Recorder) flowOf(key flowKey) (flow int32, ok bool) {
+	f := r.place(key)
+	if !f.some || f.key != key {
+		if flow, ok = r.flows[key]; !ok {
+			return 0, false
+		}
+		*f = foundFlow{key, flow, true}
+	}
+	return f.flow, true
+}
+
+// foundFlow is a result of flowOf.
+type foundFlow struct {
+	key  flowKey
+	flow int32
+	some bool
+}
+
+// place returns where in found a key is, if it is.
+func (r *Recorder) place(key flowKey) *foundFlow {
+	return &r.found[(key.addresses*0x9e3779b97f4a7c15^uint64(key.port)<<52)>>52]
 }
 
 // pathLooks is how many samples a flow is noted once for on a channel.
 const pathLooks = 4
 
+// epochStep makes hashes of different epochs differ. It is 2^32 by the golden
+// ratio.
+const epochStep = 0x9e3779b1
+
 // flowKey is how packets of a flow are known.
 type flowKey struct {
-	src, dst [4]byte
-	port     uint16 // UDP source
+	addresses uint64 // IPv4's source and destination
+	port      uint16 // UDP source
+}
+
+func newFlowKey(src, dst netip.Addr, port uint16) flowKey {
+	a, b := src.As4(), dst.As4()
+	return flowKey{uint64(be.Uint32(a[:]))<<32 | uint64(be.Uint32(b[:])), port}
 }
 
 // tap sees the frames that reach a node. Between two samples it keeps a
@@ -251,14 +337,12 @@ type tap struct {
 	events  []Event
 	hops    []hop
 	left    int64
-	epoch   uint64 // of pathLooks samples
 	ipAt    int    // where the last IPv4 header in a frame with other headers was
-	// recent has flows that were seen since the last sample, by a hash: one that
-	// is not found is recorded again, which does no harm.
-	recent [256]struct {
-		flow  uint64
-		epoch uint64
-	}
+	epoch   uint32 // of pathLooks samples, times a large odd number
+	// recent has hashes of a flow, port and epoch that were seen: one that is not
+	// found is recorded again, which does no harm. It is small because each frame
+	// reads a part of it that others have driven out of the processor's cache.
+	recent [256]uint32
 }
 
 // hop is a flow of which a packet arrived on a channel.
@@ -279,18 +363,42 @@ const (
 
 var be = binary.BigEndian
 
-// Arrive implements fabric.Tap.
+// Arrive implements fabric.Tap. Recording costs a run most here.
 func (t *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 	d := f.Data
-	if len(d) < 34 {
+	if len(d) < 36 {
 		return
 	}
-	at := 14
-	switch be.Uint16(d[12:]) {
-	case 0x0800:
-		if f.Len() <= ackLen {
-			return
+	if d := (*[36]byte)(d); d[12] == 0x08 && d[13] == 0x00 {
+		if f.Len() > ackLen {
+			t.flow(port, be.Uint64(d[26:34]), be.Uint16(d[34:36]))
 		}
+		return
+	}
+	t.other(now, port, f)
+}
+
+// flow notes a flow, by its addresses and source port.
+func (t *tap) flow(port int, addresses uint64, sport uint16) {
+	hash := (addresses*0x9e3779b97f4a7c15 ^ uint64(sport)<<32 ^ uint64(port)) * 0x9e3779b97f4a7c15
+	slot, tag := &t.recent[hash>>56], uint32(hash>>24)^t.epoch
+	if *slot != tag {
+		*slot = tag
+		t.hop(port, flowKey{addresses, sport})
+	}
+}
+
+// hop notes that a packet of a flow came by a port.
+func (t *tap) hop(port int, key flowKey) {
+	if len(t.hops) < tapHops {
+		t.hops = append(t.hops, hop{key, int32(t.in[port-1])})
+	}
+}
+
+// other takes frames that do not begin with an IPv4 header.
+func (t *tap) other(now vtime.Time, port int, f *packet.Frame) {
+	d := f.Data
+	switch be.Uint16(d[12:]) {
 	case 0x8808:
 		t.pfc(now, port, d)
 		return
@@ -299,33 +407,15 @@ func (t *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 			t.message(now, port, d)
 			return
 		}
-		fallthrough
 	case packet.EtherTypeFabric:
-		if f.Len() <= ackLen {
-			return
-		}
-		if at = t.ipv4(d, f.Len()); at < 0 {
-			return
-		}
 	default:
 		return
 	}
-	if len(d) < at+22 {
+	if f.Len() <= ackLen {
 		return
 	}
-	addresses, sport := be.Uint64(d[at+12:]), be.Uint16(d[at+20:])
-	flow := addresses*0x9e3779b97f4a7c15 ^ uint64(sport)<<32 ^ uint64(port)
-	slot := &t.recent[flow*0x9e3779b97f4a7c15>>56]
-	if slot.flow == flow && slot.epoch == t.epoch+1 {
-		return
-	}
-	slot.flow, slot.epoch = flow, t.epoch+1
-	if len(t.hops) < tapHops {
-		h := hop{channel: int32(t.in[port-1])}
-		copy(h.key.src[:], d[at+12:])
-		copy(h.key.dst[:], d[at+16:])
-		h.key.port = sport
-		t.hops = append(t.hops, h)
+	if at := t.ipv4(d, f.Len()); at > 0 {
+		t.flow(port, be.Uint64(d[at+12:]), be.Uint16(d[at+20:]))
 	}
 }
 

@@ -168,10 +168,6 @@ func (r *runner) loop(ctx context.Context) error {
 		watch = 0
 	}
 	nextSample, nextWatch, nextFeed := after(0, sample), after(0, watch), vtime.Time(0)
-	nextLook := vtime.Never
-	if r.follower != nil {
-		nextLook = r.follower.Next()
-	}
 	edges := [2]vtime.Time{tr.window.from, tr.window.until}
 	r.moves.wait = stuckAfter(&r.lab.Hosts)
 	for {
@@ -200,23 +196,19 @@ func (r *runner) loop(ctx context.Context) error {
 		if r.immobile(now) {
 			return nil
 		}
-		next := min(nextSample, nextWatch, nextLook, nextFeed, now+maxSlice, c.Until)
+		next := min(nextSample, nextWatch, nextFeed, now+maxSlice, c.Until)
 		for _, e := range edges {
 			if e > now && c.Open() {
 				next = min(next, e)
 			}
 		}
-		if err := f.RunUntil(ctx, next); err != nil {
+		if err := r.follow(ctx, next); err != nil {
 			return err
 		}
 		if f.Now() == nextSample {
 			r.lines.sample(r.lab)
 			r.sampleRates()
 			nextSample = after(nextSample, sample)
-		}
-		if f.Now() == nextLook {
-			r.follower.Look(r.lab)
-			nextLook = r.follower.Next()
 		}
 		if f.Now() == nextWatch {
 			if err := r.watch(ctx); err != nil {
@@ -225,6 +217,25 @@ func (r *runner) loop(ctx context.Context) error {
 			nextWatch = after(nextWatch, watch)
 		}
 	}
+}
+
+// follow lets time pass until next. A follower looks in between, which is no
+// occasion to end the run: it would end elsewhere than one without a follower.
+func (r *runner) follow(ctx context.Context, next vtime.Time) error {
+	f := r.lab.Fabric
+	if r.follower == nil {
+		return f.RunUntil(ctx, next)
+	}
+	for f.Now() < next {
+		look := r.follower.Next()
+		if err := f.RunUntil(ctx, min(look, next)); err != nil {
+			return err
+		}
+		if f.Now() == look {
+			r.follower.Look(r.lab)
+		}
+	}
+	return nil
 }
 
 // expect takes note of the flows that were added from the given one on.
