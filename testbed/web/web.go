@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web has the browser's side of what we show: scripts and styles, as
-// they are put into pages. The sources are in src; dist has them bundled with
-// uPlot, the chart library in vendor, by esbuild. `make golden` makes dist anew,
-// and a test compares.
+// Package web has the scripts and styles of the pages. The sources are in src. dist
+// has them as bundles made by esbuild; uPlot, the chart library in vendor, has a bundle
+// of its own. `make golden` makes dist, and a test compares it with the sources. The playground is a folder of
+// its own, so its two bundles are not part of this package.
 package web
 
 import (
@@ -16,24 +16,21 @@ import (
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 )
 
-//go:embed dist
+//go:embed dist/lib.js dist/report.js dist/live.js dist/style.css
 var dist embed.FS
 
-// Bundles are the pages that there are scripts for.
-var Bundles = []string{"report", "live", "playground", "worker"}
-
-// A Page is what goes into a page that is one file.
+// A Page is the script and style of a page that is one file.
 type Page struct {
 	Script template.JS
 	Style  template.CSS
-	// Policy is a Content-Security-Policy under which nothing but the two
-	// above runs and nothing is loaded from anywhere.
+	// Policy is a Content-Security-Policy that allows these two, and loads nothing.
 	Policy string
 }
 
-// Inline returns script and style of a bundle.
+// Inline returns the script of a bundle, report or live, with the chart library, and
+// the style.
 func Inline(bundle string) Page {
-	script, style := file(bundle+".js"), file("style.css")
+	script, style := file("lib.js")+file(bundle+".js"), file("style.css")
 	return Page{
 		Script: template.JS(script), Style: template.CSS(style),
 		Policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data: blob:; base-uri 'none'; form-action 'none'", hash(script), hash(style)),
@@ -51,6 +48,6 @@ func file(name string) string {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	// What ends a script element has no place within one.
+	// This would end the script element.
 	return strings.ReplaceAll(string(text), "</script", `<\/script`)
 }

@@ -13,7 +13,7 @@ import (
 
 // The committed bundles are what esbuild makes of the sources, to the byte.
 func TestBundlesAreBuiltFromTheSources(t *testing.T) {
-	for _, b := range Bundles {
+	for _, b := range []string{"lib", "report", "live", "playground", "worker"} {
 		build(t, "src/"+b+".js", "dist/"+b+".js")
 	}
 	build(t, "src/style.css", "dist/style.css")

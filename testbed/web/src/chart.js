@@ -3,10 +3,11 @@
 // Line charts on uPlot: values under the pointer or the arrow keys, zoom in
 // step with other charts, series on and off, bands, SVG.
 
-import uPlot from '../vendor/uplot/uPlot.esm.js';
 import {armDash, colours, font} from './theme.js';
 import {digits, el, register, si, time} from './figure.js';
 import {RecordedPath, SVGContext} from './svg.js';
+
+const {uPlot} = globalThis; // of lib.js
 
 const formats = {us: time, share: v => digits(100 * v) + ' %', bytes: v => si(v, 'B'), '': v => si(v)};
 /** The way to print a quantity: us, share, bytes, or any other unit. */
