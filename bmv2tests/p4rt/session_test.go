@@ -29,7 +29,7 @@ var sessionClauses = []clause{
 		x.standing(lower, codes.AlreadyExists, x.election+1)
 		x.silent(higher)
 	}, ""},
-	{"5", "a primary that disconnects leaves the switch without one, and the others are told", func(x *bench) {
+	{"5", "a primary that disconnects leaves the switch without one, and the others are notified", func(x *bench) {
 		backup := x.open(x.election - 1)
 		x.standing(backup, codes.AlreadyExists, x.election)
 		x.stream.CloseSend()
@@ -111,11 +111,11 @@ var sessionClauses = []clause{
 		x.ask(backup, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election)})
 		x.refused(backup, codes.InvalidArgument)
 	}, ""},
-	{"5.3", "the same election id again leaves the primary primary, and tells all", func(x *bench) {
+	{"5.3", "the same election id again leaves the primary primary, and all are notified", func(x *bench) {
 		x.ask(x.session, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election)})
 		x.standing(x.session, codes.OK, x.election)
 	}, "PI does not answer an update that changes nothing"},
-	{"5.3", "a primary that lowers its election id is backup, and all are told that there is no primary", func(x *bench) {
+	{"5.3", "a primary that lowers its election id is backup, and all are notified that there is no primary", func(x *bench) {
 		backup := x.open(x.election - 1)
 		x.standing(backup, codes.AlreadyExists, x.election)
 		x.ask(x.session, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election - 2)})
@@ -325,7 +325,7 @@ var sessionClauses = []clause{
 		_, err = x.client.Capabilities(x.ctx, &p4v1.CapabilitiesRequest{DeviceId: 99})
 		x.fails(err, codes.NotFound)
 	}, "serves an earlier version"},
-	{"11, 12", "a write that has begun is finished before the next primary is told", func(x *bench) {
+	{"11, 12", "a write that has begun is finished before the next primary is notified", func(x *bench) {
 		const n = 4000
 		var batch []*p4v1.Update
 		for i := range uint64(n) {

@@ -355,7 +355,7 @@ var tableClauses = []clause{
 		i.IdleTimeoutNs, i.TimeSinceLastHit = 0, &p4v1.TableEntry_IdleTimeout{}
 		x.refuses(codes.InvalidArgument, insert(i))
 	}, ""},
-	{"9.1.8, 16.4", "an entry that is not hit for its idle timeout is told of; one that is hit is not", func(x *bench) {
+	{"9.1.8, 16.4", "there is a notification about an entry that is not hit for its idle timeout, and none about one that is hit", func(x *bench) {
 		quiet, busy := x.entry("t_idle", x.call("mark", 1), exact(1, 1)), x.entry("t_idle", x.call("mark", 2), exact(1, 2))
 		quiet.IdleTimeoutNs, busy.IdleTimeoutNs = 400e6, 400e6
 		x.must(insert(quiet), insert(busy))

@@ -237,7 +237,7 @@ var translateClauses = []clause{
 			x.refuses(codes.InvalidArgument, change(typ, e))
 		}
 	}, "PI knows no is_const"},
-	{"5.2", "a role writes and is told of what its configuration has, and nothing else: PERMISSION_DENIED", func(x *bench) {
+	{"5.2", "a role can write, and is notified of, only what its configuration has: PERMISSION_DENIED", func(x *bench) {
 		s := x.role("tables", map[string]any{"entities": []any{"t_right", "by_port", "alert_t"}})
 		x.standing(s, codes.OK, 1)
 		as := func(u *p4v1.Update) error {
@@ -276,7 +276,7 @@ var translateClauses = []clause{
 			x.Errorf("a packet-out is answered with %v", e)
 		}
 	}, "PI takes role ids, not names"},
-	{"5.2, 5.4", "a role's configuration is what its primary last said, and all of the role are told", func(x *bench) {
+	{"5.2, 5.4", "a role's configuration is the one that its primary sent last, and all controllers of the role are notified", func(x *bench) {
 		first := x.role("q", map[string]any{"entities": []any{"t_right"}, "pipeline": true})
 		if a := x.arbitration(first); a.GetRole().GetConfig() == nil {
 			x.Errorf("told %v without the configuration", a)
