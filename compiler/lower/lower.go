@@ -51,7 +51,7 @@ func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.P
 	}
 	a := arch.ByPackage(block.Name)
 	if a == nil {
-		rep.Errorf(main.Pos(), CodeMain, "package %s is of no architecture this compiler knows (%s)", block.Name, known())
+		rep.Errorf(main.Pos(), CodeMain, "package %s does not belong to an architecture that this compiler knows (%s)", block.Name, known())
 		return nil
 	}
 	l := &lowerer{

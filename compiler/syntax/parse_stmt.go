@@ -92,7 +92,7 @@ func (p *parser) statement() Stmt {
 		return s
 	case Action, Table, State, Transition, ValueSet:
 		if !p.tok.Kind.isName() || p.peek(1).isName() && p.tok.Kind != State {
-			p.fail("%q does not belong into a block", p.tok.Kind.String())
+			p.fail("%q is not allowed in a block", p.tok.Kind.String())
 		}
 	}
 	s := p.simple()

@@ -300,7 +300,7 @@ var invalid = []string{
 	`control c() { }  /* ERROR syntax "control c has no apply block" */`,
 	`control c() { apply { x = 1 } /* ERROR syntax "after the statement" */ }`,
 	`control c() { apply { x + /* ERROR syntax "want an assignment or a call" */ 1; y == /* ERROR syntax "want an assignment" */ 2; z = 3; } }`,
-	`control c() { apply { table /* ERROR syntax "does not belong into a block" */ t { } } }`,
+	`control c() { apply { table /* ERROR syntax "is not allowed in a block" */ t { } } }`,
 	`control c() { table t { } /* ERROR syntax "table t has no properties" */ apply { } }`,
 	`control c() { table t { key = { a exact /* ERROR syntax "after the key" */; b: lpm; } } apply { } }`,
 	`parser p() { state start { transition select (a) { 1 a /* ERROR syntax "after the key set" */; } } }`,

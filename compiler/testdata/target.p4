@@ -4,7 +4,7 @@
 control c();
 package P(c x);
 control d() { apply { } }
-P(d()) main /* ERROR main "package P is of no architecture this compiler knows (V1Switch of v1model.p4, Switch of tna.p4)" */;
+P(d()) main /* ERROR main "package P does not belong to an architecture that this compiler knows (V1Switch of v1model.p4, Switch of tna.p4)" */;
 ---
 // Name: two lpm keys
 #include "skeleton.p4inc"

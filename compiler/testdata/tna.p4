@@ -102,7 +102,7 @@ SWITCH
 #include "tna.p4inc"
 INGRESS { apply { } }
 package Other<H, M>(IngressT<H, M> ingress);
-Other(Ingress()) main /* ERROR main "package Other is of no architecture this compiler knows" */;
+Other(Ingress()) main /* ERROR main "package Other does not belong to an architecture that this compiler knows" */;
 ---
 // Name: parameters of other names, and some left out
 #include "tna.p4inc"

@@ -6,7 +6,7 @@ const bit<3000> c = 0;
 const varbit<- /* ERROR width "a type cannot have the width -2" */2> d = 0;
 const int<1> e = 0;
 const bit<x /* ERROR undeclared "x is not declared" */> g = 0;
-const bit<true /* ERROR type-mismatch "the width must be a number, true (bool) is none" */> h = 0;
+const bit<true /* ERROR type-mismatch "the width must be a number, which true (bool) is not" */> h = 0;
 typedef bit<(4 + 4)> byte;
 const byte i = 255 /* WARN overflow "256 does not fit bit<8>" */ + 1;
 struct S { bit<8> a; }
@@ -110,7 +110,7 @@ const bit<4> a = x[3:0];
 const bit<4> b = x[8 /* ERROR out-of-range "bit 8 is out of range: x has 8" */:5];
 const bit<4> c = x /* ERROR out-of-range "the slice [0:3] has its ends the wrong way round" */[0:3];
 const bit<4> d = x /* ERROR out-of-range "a slice cannot have the negative end -1" */[3:-1];
-const bit<4> e = x[true /* ERROR type-mismatch "the end of a slice must be a number, true (bool) is none" */:0];
+const bit<4> e = x[true /* ERROR type-mismatch "the end of a slice must be a number, which true (bool) is not" */:0];
 const bool f = true /* ERROR operand "true (bool) has no bits to slice" */[0:0];
 const bit<4> g = x[4+:4];
 const bit<4> h = x /* ERROR out-of-range "the slice [5+:4] of x is out of range" */[5+:4];

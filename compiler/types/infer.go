@@ -165,7 +165,7 @@ func (c *Checker) solution(call *Call, p *TypeParam, t Type, of paramOwner) bool
 				return false
 			}
 		case *Record:
-			c.errorf(a.Pos(), CodeInfer, "nothing says which struct %s is; write it with a cast, as in (S) %s", syntax.Text(a), syntax.Text(a))
+			c.errorf(a.Pos(), CodeInfer, "the struct type of %s is not known; write it with a cast, as in (S) %s", syntax.Text(a), syntax.Text(a))
 			return false
 		case *Block, *Table, *Action:
 			if of == ofFunction || of == ofMethod {

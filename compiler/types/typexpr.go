@@ -132,7 +132,7 @@ func (c *Checker) size(e syntax.Expr, what string) (int, bool) {
 		return 0, false
 	}
 	if !isNumeric(underlyingBits(x.typ)) {
-		c.errorf(e.Pos(), CodeMismatch, "%s must be a number, %s is none", what, x.describe())
+		c.errorf(e.Pos(), CodeMismatch, "%s must be a number, which %s is not", what, x.describe())
 		return 0, false
 	}
 	v, ok := x.val.(IntValue)

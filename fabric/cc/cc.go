@@ -78,14 +78,13 @@ const (
 	Report
 )
 
-// Config chooses a control and its parameters. A parameter that is zero has
-// the default of the algorithm for the link's rate.
+// Config chooses a congestion control and its parameters. A parameter that is zero
+// has the algorithm's default for the link's rate.
 type Config struct {
 	Algorithm string `yaml:"algorithm"` // one of Algorithms; empty: none
-	// MinRate is the rate below which no flow falls; zero: 100 Mb/s, as in the
-	// simulators of DCQCN, TIMELY and HPCC, but 1 Mb/s with PCN, which is the
-	// unit of its reports (section 5.2). A higher one forbids PCN what its
-	// figure 17 shows: 1024 flows on 10 Gb/s.
+	// MinRate is the least rate of a flow. Zero: 100 Mb/s, as in the simulators of
+	// DCQCN, TIMELY and HPCC; with PCN 1 Mb/s, the unit of its reports (section
+	// 5.2), since its figure 17 has 1024 flows on 10 Gb/s.
 	MinRate vtime.Rate `yaml:"min_rate"`
 	Rate    vtime.Rate `yaml:"rate"` // of fixed
 	DCQCN   DCQCN      `yaml:"dcqcn"`

@@ -4,31 +4,31 @@ package cc
 
 import "github.com/pauseless/pauseless/internal/vtime"
 
-// DCQCN (Zhu et al., SIGCOMM 2015): a marked packet halves the rate, more or
-// less, by an estimate alpha of how much is marked; timers bring it back
-// towards the rate before, and then beyond.
+// DCQCN (Zhu et al., SIGCOMM 2015): a notification of a marked packet cuts the rate by
+// up to a half, in proportion to alpha, an estimate of the share of marked packets.
+// Timers raise it to the rate before the cut, and then beyond.
 type DCQCN struct {
 	G          float64    `yaml:"g"`           // weight of a new mark in alpha
-	AlphaTimer vtime.Time `yaml:"alpha_timer"` // alpha is updated this often
-	// DecreaseTimer is how often the rate may be cut; it is cut at the next
-	// tick after a notification. With the paper's parameters there is no such
-	// timer and a notification cuts at once.
+	AlphaTimer vtime.Time `yaml:"alpha_timer"` // interval of updates of alpha
+	// DecreaseTimer is the interval of cuts: the rate is cut at the next tick after a
+	// notification. The paper's parameters have no such timer: each notification cuts
+	// at once.
 	DecreaseTimer vtime.Time `yaml:"decrease_timer"`
-	RiseTimer     vtime.Time `yaml:"rise_timer"`    // the rate is raised this often
-	ByteCounter   vtime.Size `yaml:"byte_counter"`  // and every so many bytes; zero: by time only
-	FastRecovery  int        `yaml:"fast_recovery"` // rises towards the old rate before going beyond
+	RiseTimer     vtime.Time `yaml:"rise_timer"`    // interval of raises
+	ByteCounter   vtime.Size `yaml:"byte_counter"`  // bytes after which the rate is raised as well; zero: by time only
+	FastRecovery  int        `yaml:"fast_recovery"` // raises towards the old rate before those beyond it
 	AI            vtime.Rate `yaml:"ai"`            // added in additive increase
 	HAI           vtime.Rate `yaml:"hai"`           // added in hyper increase
-	// ClampTarget makes each cut forget the rate before the last one, even
-	// when no rise came between.
+	// ClampTarget makes each cut set the target to the rate before it, even without a
+	// raise since the last cut.
 	ClampTarget bool `yaml:"clamp_target"`
 }
 
 func (p DCQCN) or(base DCQCN) DCQCN { return overlay(p, base) }
 
-// DCQCNDefaults returns the parameters that the HPCC simulator gives DCQCN
-// (option dcqcn of its run.py), which follow NVIDIA's firmware: marks are
-// echoed in acknowledgements, and cuts happen on a timer.
+// DCQCNDefaults returns the parameters of DCQCN in the HPCC simulator (option dcqcn
+// of its run.py), which follow NVIDIA's firmware: marks are echoed in
+// acknowledgements, and a timer triggers the cuts.
 func DCQCNDefaults(line vtime.Rate) DCQCN {
 	return DCQCN{
 		G:             1.0 / 256,

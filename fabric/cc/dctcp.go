@@ -4,9 +4,9 @@ package cc
 
 import "github.com/pauseless/pauseless/internal/vtime"
 
-// DCTCP (Alizadeh et al., SIGCOMM 2010), with a rate in place of a window as
-// RDMA simulators have it: the rate falls by half the share of marked
-// packets, at most once per round trip. It needs marks echoed.
+// DCTCP (Alizadeh et al., SIGCOMM 2010), with a rate in place of a window, as
+// in RDMA simulators: the rate falls by half the share of marked
+// packets, at most once per round trip. It needs echoes of marks in acknowledgements.
 type DCTCP struct {
 	G  float64    `yaml:"g"`  // weight of a round trip's share of marks
 	AI vtime.Rate `yaml:"ai"` // added each round trip
@@ -30,11 +30,11 @@ type dctcp struct {
 
 	alpha   float64
 	marks   int64 // in this round trip
-	packets int64 // that it has
-	update  int64 // what was sent when it began
+	packets int64 // in this round trip
+	update  int64 // bytes sent at its start
 	begun   bool
 	cut     bool  // in this round trip
-	cutAt   int64 // what was sent then
+	cutAt   int64 // bytes sent at the cut
 }
 
 var _ Control = (*dctcp)(nil)

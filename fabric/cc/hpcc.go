@@ -7,9 +7,9 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// HPCC (Li et al., SIGCOMM 2019) computes from the records of all switches on
-// the path how much each link is used, and sets rate and window so that the
-// busiest is used by Eta. It needs telemetry in acknowledgements.
+// HPCC (Li et al., SIGCOMM 2019) computes the utilisation of each link on the path
+// from the telemetry records of its switches. It sets rate and window so that the
+// utilisation of the busiest link is Eta. It needs telemetry in acknowledgements.
 type HPCC struct {
 	Eta      float64    `yaml:"eta"`       // target utilisation
 	MaxStage int        `yaml:"max_stage"` // additive increases before a multiplicative one; -1: none
@@ -30,7 +30,7 @@ func (p HPCC) maker(lowest vtime.Rate) maker {
 	}
 }
 
-// hop is what a record says of a link.
+// hop is the record of a link.
 type hop struct {
 	time  uint32 // ns, 24 bits
 	bytes uint32 // in packet.INTByteUnit, 20 bits

@@ -4,10 +4,10 @@ package cc
 
 import "github.com/pauseless/pauseless/internal/vtime"
 
-// PCN (Cheng et al., NSDI 2020): the receiver reports at which rate it gets
-// the flow, and whether the flow itself is congested. A congested flow is set
-// to that rate at once, less WMin; any other rises gently at first, then
-// boldly. Its switches mark only what PFC did not hold back.
+// PCN (Cheng et al., NSDI 2020): the receiver reports the receiving rate of a flow,
+// and whether the flow itself is congested. The rate of a congested flow is set to the
+// receiving rate times 1 − WMin. That of other flows rises slowly at first, then faster.
+// Switches mark only packets that PFC has not delayed.
 type PCN struct {
 	WMin float64 `yaml:"w_min"` // least weight of the line rate in an increase
 	WMax float64 `yaml:"w_max"` // greatest weight of the line rate in an increase

@@ -5,15 +5,15 @@ package cc
 import "github.com/pauseless/pauseless/internal/vtime"
 
 // QCN (IEEE 802.1Qau, 802.1Q clause 32): a congested switch samples packets
-// and sends their source how much its queue is too long and grows. The
-// source falls in proportion, and rises by bytes sent and by time.
+// and sends the excess and the growth of its queue to their source. The source cuts
+// its rate in proportion, and raises it by bytes sent and by time.
 type QCN struct {
-	Gd           float64    `yaml:"gd"`            // fall per unit of feedback, of which there are 64
+	Gd           float64    `yaml:"gd"`            // cut per unit of feedback, which has 64 units
 	ByteCounter  vtime.Size `yaml:"byte_counter"`  // bytes after which the rate rises
 	RiseTimer    vtime.Time `yaml:"rise_timer"`    // time after which the rate rises
-	FastRecovery int        `yaml:"fast_recovery"` // rises halfway back to the old rate before the target grows
+	FastRecovery int        `yaml:"fast_recovery"` // raises halfway to the old rate before the target grows
 	AI           vtime.Rate `yaml:"ai"`            // additive increase of the target
-	HAI          vtime.Rate `yaml:"hai"`           // the same after many rises in a row
+	HAI          vtime.Rate `yaml:"hai"`           // hyper-active increase of the target, after many raises without a cut
 }
 
 func (p QCN) or(base QCN) QCN { return overlay(p, base) }

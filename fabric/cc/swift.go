@@ -8,10 +8,10 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Swift (Kumar et al., SIGCOMM 2020) keeps the delay of a flow at a target: a
-// window that grows by a packet per round trip below it and falls in proportion
-// to the excess above it, at most once per round trip. Windows below one packet
-// are paced.
+// Swift (Kumar et al., SIGCOMM 2020) keeps the delay of a flow at a target. Below the
+// target its window grows by AI packets per round trip. Above it the window falls in
+// proportion to the excess, at most once per round trip. Windows below one packet are
+// paced.
 type Swift struct {
 	// Target is the delay that queues may add to the base round trip, before
 	// the scaling by FSRange.
@@ -19,10 +19,10 @@ type Swift struct {
 	AI      float64    `yaml:"ai"`       // packets per round trip
 	Beta    float64    `yaml:"beta"`     // of the multiplicative decrease
 	MaxMDF  float64    `yaml:"max_mdf"`  // greatest decrease at once, as a share of the window
-	FSRange vtime.Time `yaml:"fs_range"` // how much more delay the smallest windows may cause
-	// FSMin and FSMax are the windows, in packets, between which the target
-	// falls from FSRange more to none more, so that flows with small windows
-	// share a queue fairly.
+	FSRange vtime.Time `yaml:"fs_range"` // addition to the target for the smallest windows
+	// FSMin and FSMax are windows in packets. Between them the addition to the target
+	// falls from FSRange to zero, so that flows with small windows share a queue
+	// fairly.
 	FSMin float64 `yaml:"fs_min"`
 	FSMax float64 `yaml:"fs_max"`
 }

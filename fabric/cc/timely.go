@@ -4,17 +4,17 @@ package cc
 
 import "github.com/pauseless/pauseless/internal/vtime"
 
-// TIMELY (Mittal et al., SIGCOMM 2015) follows the round-trip time and its
-// gradient. It is updated once per round trip.
+// TIMELY (Mittal et al., SIGCOMM 2015) controls the rate by the round-trip time and its
+// gradient, once per round trip.
 type TIMELY struct {
 	Alpha  float64    `yaml:"alpha"`     // weight of a new RTT difference
 	Beta   float64    `yaml:"beta"`      // of the multiplicative decrease
-	Low    vtime.Time `yaml:"low"`       // below this RTT the rate always rises
-	High   vtime.Time `yaml:"high"`      // above it always falls
+	Low    vtime.Time `yaml:"low"`       // RTT below which the rate always rises
+	High   vtime.Time `yaml:"high"`      // RTT above which the rate always falls
 	MinRTT vtime.Time `yaml:"min_rtt"`   // the base round trip
 	AI     vtime.Rate `yaml:"ai"`        // additive increase per round trip
-	HAI    vtime.Rate `yaml:"hai"`       // per round trip, after
-	HAIAt  int        `yaml:"hai_after"` // so many rises in a row
+	HAI    vtime.Rate `yaml:"hai"`       // hyper-active increase per round trip
+	HAIAt  int        `yaml:"hai_after"` // raises without a cut before hyper-active increase
 }
 
 func (p TIMELY) or(base TIMELY) TIMELY { return overlay(p, base) }
@@ -37,9 +37,9 @@ type timely struct {
 	lowest vtime.Rate
 	f      *Flow
 
-	update int64 // what was sent when the rate was last set
+	update int64 // bytes sent at the last update
 	begun  bool
-	last   vtime.Time // RTT then
+	last   vtime.Time // RTT of the last update
 	diff   float64    // average of its differences, ps
 	rises  int        // in a row
 }

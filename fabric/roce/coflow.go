@@ -8,25 +8,25 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Coflows has a coordinator of all hosts schedule their flows by coflow. Below
-// the rate that it allows a flow, congestion control goes on as ever.
+// Coflows makes a coordinator schedule the flows of all hosts by coflow. It limits the
+// rate of each flow; congestion control works below this limit.
 type Coflows struct {
 	Scheduler string `yaml:"scheduler"` // varys or aalo; empty: none
-	// Interval is how often the coordinator looks. A flow waits for the first
-	// look after its start.
+	// Interval is the time between two schedules. A flow waits for the first schedule
+	// after its start.
 	Interval vtime.Time `yaml:"interval"`
 }
 
 // Schedulers of coflows.
 const (
-	// Varys (Chowdhury et al., SIGCOMM 2014) knows sizes: the coflow that would
-	// end first goes first (SEBF), each of its flows just fast enough to end
-	// with the slowest (MADD), and what is left goes to the others. It has no
-	// deadlines and nothing against starvation here.
+	// Varys (Chowdhury et al., SIGCOMM 2014) knows the flow sizes. The coflow that
+	// would end first is first (SEBF), and each of its flows gets the rate at which
+	// it ends with the slowest (MADD). The remaining capacity goes to the others.
+	// Deadlines and protection against starvation are left out.
 	Varys = "varys"
-	// Aalo (Chowdhury and Stoica, SIGCOMM 2015) does not know sizes: the less a
-	// coflow has sent the sooner is its turn (D-CLAS, queues up to 10 MB, 100 MB
-	// and so on), first come first served in a queue. Here a queue has strict
+	// Aalo (Chowdhury and Stoica, SIGCOMM 2015) does not know the flow sizes. The
+	// fewer bytes a coflow has sent, the higher its priority (D-CLAS, queues up to
+	// 10 MB, 100 MB and so on). A queue is first come, first served, and has strict
 	// priority over the next.
 	Aalo = "aalo"
 )
@@ -41,13 +41,13 @@ func (c *Coflows) check() (path string, err error) {
 	return "", nil
 }
 
-// limit is the most that a flow may send at, whatever congestion control says.
+// limit is the maximum rate of a flow, in addition to congestion control.
 type limit struct {
 	on   bool
 	rate vtime.Rate // zero: nothing is sent
 }
 
-// of returns what is left of a rate.
+// of returns the lower of a rate and the limit.
 func (l *limit) of(rate vtime.Rate) vtime.Rate {
 	if l.on {
 		return min(l.rate, rate)
@@ -55,9 +55,8 @@ func (l *limit) of(rate vtime.Rate) vtime.Rate {
 	return rate
 }
 
-// Limit sets the most that a flow may send at, from now on; zero stops it, and
-// what is above zero counts as 1 Mb/s at least. It is called while no time
-// passes.
+// Limit sets the maximum rate of a flow. Zero stops it; a positive limit is at least
+// 1 Mb/s. It is called between events.
 func (o *Outgoing) Limit(rate vtime.Rate) {
 	s := (*sender)(o)
 	if rate > 0 {

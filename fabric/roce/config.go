@@ -6,7 +6,7 @@
 // control. Hosts send and receive real frames, Ethernet, IPv4, UDP and BTH,
 // whose payload is elided from memory.
 //
-// A host asks time and wire of a Network, so the same code runs in the
+// A host uses the clock and the link of a Network. So the same code runs in the
 // virtual time of package fabric and in wall time on a real port.
 package roce
 
@@ -18,50 +18,50 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Network is what a host needs around it: a clock, a wire on port 1 and
-// frames.
+// Network is a host's environment: a clock, a link at port 1 and a pool of frames.
 type Network interface {
 	vtime.Scheduler
-	// Send puts a frame on the wire whose last bit leaves at time end.
+	// Send puts a frame on the link. Its last bit leaves at time end.
 	Send(port int, f *packet.Frame, end vtime.Time)
 	Frames() *packet.Pool
 }
 
-// Config describes hosts. Start from Defaults: a zero is a zero here.
+// Config describes hosts. Start from Defaults: zero values are not replaced.
 type Config struct {
 	MTU int `yaml:"mtu" limits:"64..9000"` // payload bytes of a full packet
-	// Overhead is how many bytes a frame takes on the wire beside its own:
-	// preamble, gap, check sequence. Simulators whose frames are shorter than
-	// real ones are met by less than none.
+	// Overhead is the number of bytes on the link in addition to the frame:
+	// preamble, gap, check sequence. A negative number matches simulators whose
+	// frames are shorter than real ones.
 	Overhead int      `yaml:"overhead" limits:"-20..100"`
-	Recovery Recovery `yaml:"recovery"`                    // what happens to packets that are lost or out of order
+	Recovery Recovery `yaml:"recovery"`                    // handling of lost and out-of-order packets
 	AckEvery int      `yaml:"ack_every" limits:"1..65536"` // packets per acknowledgement
-	// NAKInterval is how soon the receiver may ask again for the same packet.
+	// NAKInterval is the least time between two NAKs for the same packet.
 	NAKInterval vtime.Time `yaml:"nak_interval"`
-	// ReorderWait is how long the expected packet may be missing while later
-	// ones come, before OutOfOrder asks for it and TCP sends duplicate
-	// acknowledgements. Zero: 2 ms and 50 µs.
+	// ReorderWait is how long the expected packet may be missing, while later ones
+	// arrive, before recovery out-of-order sends a NAK and recovery tcp sends
+	// duplicate acknowledgements. Zero: 2 ms and 50 µs, in this order.
 	ReorderWait vtime.Time `yaml:"reorder_wait"`
-	// DupAcks is how many packets must have come after a missing one before
-	// TCP retransmits it.
+	// DupAcks is the number of packets received after a missing one at which TCP
+	// retransmits it.
 	DupAcks int `yaml:"dup_acks" limits:"1..65536"`
-	// RTO is how long the sender waits for an acknowledgement before it starts
-	// again from the first packet that has none. Zero: for ever.
+	// RTO is the retransmission timeout: how long the sender waits for an
+	// acknowledgement before it sends again from the first unacknowledged packet.
+	// Zero: no timeout.
 	RTO vtime.Time `yaml:"rto"`
-	// RTOLow is IRN's shorter wait, where no more than RTOLowPackets are in
+	// RTOLow is IRN's shorter timeout. It applies if at most RTOLowPackets are in
 	// flight.
 	RTOLow        vtime.Time `yaml:"rto_low"`
 	RTOLowPackets int        `yaml:"rto_low_packets"`
-	// Window limits what a flow has in flight, in base bandwidth-delay
-	// products; zero: no limit, unless recovery or congestion control wants
-	// one of one product.
+	// Window limits the bytes of a flow in flight, in bandwidth-delay products of the
+	// base round trip. Zero: no limit, or one product if recovery or congestion
+	// control needs a window.
 	Window float64 `yaml:"window" limits:"0.."`
 	// WindowFollowsRate makes the window proportional to the flow's rate.
 	WindowFollowsRate bool `yaml:"window_follows_rate"`
-	// GlobalRTT takes the longest base round trip of all pairs of hosts for
-	// the base round trip of every flow.
+	// GlobalRTT uses the longest base round trip of all pairs of hosts as that of
+	// every flow.
 	GlobalRTT bool `yaml:"global_rtt"`
-	// Tag has flows of a coflow carry its number in front of the IP header.
+	// Tag makes packets of coflows carry the coflow's number before the IP header.
 	Tag bool `yaml:"tag"`
 
 	// CNPInterval is the least time between two notifications of a flow.
@@ -77,11 +77,11 @@ type Config struct {
 	PBFS      PBFS      `yaml:"pbfs"`
 	SlowStart SlowStart `yaml:"slow_start"`
 	Coflows   Coflows   `yaml:"coflows"`
-	// Hermes has hosts choose the path of each packet.
+	// Hermes makes hosts choose the path of each packet.
 	Hermes Hermes `yaml:"hermes"`
 }
 
-// Defaults returns hosts as most papers have them: 1000-byte packets, an
+// Defaults returns the configuration that most papers use: 1000-byte packets, an
 // acknowledgement for each, go-back-N, no window.
 func Defaults() Config {
 	return Config{
@@ -104,8 +104,8 @@ func Defaults() Config {
 	}
 }
 
-// Check returns what is wrong with the configuration, and the path of the
-// field in a file, or "".
+// Check returns the first error of the configuration, and the path of the field in
+// a file, or "".
 func (c *Config) Check() (path string, err error) {
 	switch {
 	case c.MTU < 64 || c.MTU > 9000:
@@ -119,7 +119,7 @@ func (c *Config) Check() (path string, err error) {
 	case c.SlowStart.On && c.SlowStart.Packets < 1:
 		return "slow_start.packets", fmt.Errorf("packets is %d, must be at least 1", c.SlowStart.Packets)
 	case c.SlowStart.On && c.PBFS.On:
-		return "slow_start.on", fmt.Errorf("slow start and PB-FS are two ways to begin a flow; one is enough")
+		return "slow_start.on", fmt.Errorf("slow start and PB-FS cannot both begin a flow: remove one")
 	case c.AckEvery < 1 || c.AckEvery > 1<<16:
 		return "ack_every", fmt.Errorf("ack_every is %d, must be from 1 to 65536", c.AckEvery)
 	case c.ReorderWait < 0 || c.NAKInterval < 0 || c.RTO < 0 || c.RTOLow < 0 || c.CNPInterval < 0:
@@ -147,7 +147,7 @@ func (c *Config) Check() (path string, err error) {
 }
 
 // DSCP returns the code point of a priority: class selectors, except that the
-// lossless class 3 has 26 (AF31), as RoCE networks are set up.
+// lossless class 3 has 26 (AF31), as is usual in RoCE networks.
 func DSCP(class uint8) uint8 {
 	if class == 3 {
 		return 26
@@ -161,7 +161,7 @@ const (
 	headerLen = packet.EthernetLen + packet.IPv4Len + packet.UDPLen + packet.BTHLen
 	icrcLen   = 4 // invariant CRC, on the wire but left zero
 
-	// DataOverhead is what a data frame has beside its payload.
+	// DataOverhead is the length of a data frame without its payload.
 	DataOverhead = headerLen + icrcLen
 	// AckLen is the length of an acknowledgement.
 	AckLen = headerLen + packet.AETHLen + icrcLen
@@ -169,8 +169,8 @@ const (
 	CNPLen = headerLen + packet.CNPLen - packet.BTHLen + icrcLen
 )
 
-// Sizes returns how many bytes a data frame has beside its payload and how
-// many an acknowledgement has, as the flow's first link sees them.
+// Sizes returns the length of a data frame without its payload, and that of an
+// acknowledgement, both on the flow's first link.
 func (c *Config) Sizes(kit *cc.Kit, f *Flow) (data, ack int) {
 	data, ack = DataOverhead, AckLen
 	if kit.INT {

@@ -12,20 +12,20 @@ import (
 
 // PBFS configures the sender's part of Postcard-Based Fast Start (Aaronson
 // and Cohen, Networking 2024): a new flow starts at line rate, marks some of
-// its first packets, and slows down when congested switches answer them. It
-// works on top of any congestion control, which takes over with the first
-// acknowledgement or notification that changes the rate (section III-A).
+// its first packets, and slows down when congested switches reply with postcards. It
+// works with any congestion control, which takes over with the first acknowledgement
+// or notification that changes the rate (section III-A).
 //
-// Marks of packets that left before the rate was corrected are ignored: they
-// tell of a congestion that the postcard has dealt with, and congestion
-// control would cut the corrected rate once more. The paper does not say so.
+// ECN marks of packets sent before the rate was corrected are ignored: the postcard has
+// corrected the rate for that congestion, and congestion control would cut it once
+// more. The paper does not mention this case.
 type PBFS struct {
 	On       bool       `yaml:"on"`                      // flows begin with PB-FS
 	RTT      vtime.Time `yaml:"rtt"`                     // DC_RTT; zero: the longest base round trip of the network
-	Tau      vtime.Time `yaml:"tau"`                     // flows that last no longer at line rate stay out of it; zero: half RTT
-	Delta    int        `yaml:"delta" limits:"1.."`      // every so many packets one is marked
+	Tau      vtime.Time `yaml:"tau"`                     // flows that take no longer at line rate do not use it; zero: half RTT
+	Delta    int        `yaml:"delta" limits:"1.."`      // packets per marked packet
 	Mu       float64    `yaml:"mu" limits:"0..1"`        // target utilisation
-	MinShare float64    `yaml:"min_share" limits:"0..1"` // of RTT's worth of bytes that is always left to new flows
+	MinShare float64    `yaml:"min_share" limits:"0..1"` // share of the bytes of one RTT that is reserved for new flows
 }
 
 func (p *PBFS) check() (path string, err error) {
@@ -43,23 +43,23 @@ func (p *PBFS) check() (path string, err error) {
 	return "", nil
 }
 
-// fastStart is a flow under PB-FS.
+// fastStart is the PB-FS state of a flow.
 type fastStart struct {
 	*PBFS
 	s       *sender
 	begun   bool               // the first packet has left
 	packets int                // since the last marked one
-	answers map[uint16]float64 // latest rate reduction that each switch asks for
-	silent  bool               // no more marks: a postcard or an acknowledgement has come
+	answers map[uint16]float64 // latest rate reduction requested by each switch
+	silent  bool               // no more marks, since a postcard or an acknowledgement was received
 	over    bool               // congestion control has taken over
 	stale   int64              // packets below this one left before the rate was corrected
 }
 
-// stale reports whether what is known of the network now is still about
-// packets that left before a postcard corrected the rate.
+// stale reports whether the latest feedback is about packets sent before a postcard
+// corrected the rate.
 func (s *sender) stale() bool { return s.pbfs != nil && s.una < s.pbfs.stale }
 
-// updated ends PB-FS once congestion control has set the rate anew.
+// updated ends PB-FS once congestion control has changed the rate.
 func (fs *fastStart) updated(old vtime.Rate, marked bool) {
 	fs.silent = true
 	if fs.s.Rate != old || marked {
@@ -73,8 +73,8 @@ type remote struct {
 	qp uint32
 }
 
-// register makes a flow known by its receiver, if switches may have to say
-// something about it, and prepares it for PB-FS, if it is long enough.
+// register enters a flow under its receiver if switches may send messages about it,
+// and prepares it for PB-FS if it is long enough.
 func (h *Host) register(s *sender, to Address, qp uint32) {
 	p := &h.cfg.PBFS
 	tau := p.Tau
@@ -94,7 +94,7 @@ func (h *Host) register(s *sender, to Address, qp uint32) {
 	}
 }
 
-// mark marks every Delta-th packet until an answer comes.
+// mark marks every Delta-th packet until a reply is received.
 func (fs *fastStart) mark(ip packet.IPv4) {
 	if !fs.begun {
 		fs.begun = true
@@ -110,7 +110,7 @@ func (fs *fastStart) mark(ip packet.IPv4) {
 	}
 }
 
-// postcard handles a switch's answer: algorithm 1 of the paper, with the
+// postcard handles a switch's postcard: algorithm 1 of the paper, with the
 // largest of the switches' latest reductions.
 func (h *Host) postcard(ip packet.IPv4, p packet.Postcard) {
 	if p == nil {
@@ -139,7 +139,7 @@ func (h *Host) postcard(ip packet.IPv4, p packet.Postcard) {
 	s.repace(old)
 }
 
-// reduction returns by what factor new flows must slow down (equations of
+// reduction returns the factor of the rate reduction of new flows (equations of
 // section III-D).
 func (fs *fastStart) reduction(p packet.Postcard) float64 {
 	recent, marked := p.Recent()

@@ -12,32 +12,32 @@ import (
 )
 
 // Hermes configures the host's part of Hermes (Zhang et al., SIGCOMM 2017):
-// hosts sense each path by round-trip time, marks, timeouts and retransmissions, from
-// their own flows and from probes, and choose a path for every packet with
-// care. A tag in front of the IP header carries the choice to the leaf.
+// hosts measure the round-trip time, marks, timeouts and retransmissions of each path
+// by their own flows and by probes, and choose a path for every packet. A tag before
+// the IP header carries the choice to the leaf.
 type Hermes struct {
 	On bool `yaml:"on"` // hosts choose paths as Hermes does
-	// A path is good below RTTLow, and may be congested above RTTHigh, both
-	// counted from the base round trip. A path is better than another if its
-	// round trip is shorter by RTTGap.
+	// A path is good if its round trip is below RTTLow, and may be congested if it is
+	// above RTTHigh, both in addition to the base round trip. A path is better than
+	// another if its round trip is shorter by RTTGap.
 	RTTLow  vtime.Time `yaml:"rtt_low"`
 	RTTHigh vtime.Time `yaml:"rtt_high"`
 	RTTGap  vtime.Time `yaml:"rtt_gap"`
-	// The same for the share of marked packets: ECN is what a queue gets that
-	// takes RTTGap to drain. Zero: 0.4, the paper's value for switches that
-	// mark every packet from a threshold on; see Marking for others. ECNGap is
-	// an eighth of ECN if zero, as in the paper.
+	// Likewise for the share of marked packets: ECN is the share at a queue that takes
+	// RTTGap to drain. Zero: 0.4, the paper's value for switches that mark every
+	// packet beyond a threshold; see Marking for others. ECNGap is an eighth of ECN if
+	// zero, as in the paper.
 	ECN    float64 `yaml:"ecn" limits:"0..1"`
 	ECNGap float64 `yaml:"ecn_gap" limits:"0.."`
-	// A flow leaves a congested path only after Sent bytes, and if it is
-	// slower than Slow of its link.
+	// A flow leaves a congested path only after Sent bytes, and if its rate is below
+	// Slow times that of its link.
 	Sent vtime.Size `yaml:"sent"`
 	Slow float64    `yaml:"slow" limits:"0.."`
-	// Probe is how often the best and two other paths are probed, while there
-	// are flows; zero: never.
+	// Probe is the interval of probes of the best and two other paths while there are
+	// flows. Zero: no probes.
 	Probe vtime.Time `yaml:"probe"`
-	// A path has failed for Penalty after Timeouts in a row, or if the share
-	// of retransmissions among its packets exceeds Repeats though it is not congested.
+	// A path is avoided for Penalty after Timeouts timeouts in a row, or if the share of
+	// retransmissions among its packets exceeds Repeats and it is not congested.
 	Timeouts int        `yaml:"timeouts" limits:"1.."`
 	Repeats  float64    `yaml:"repeats" limits:"0.."`
 	Penalty  vtime.Time `yaml:"penalty"`
@@ -53,10 +53,10 @@ func HermesDefaults() Hermes {
 	}
 }
 
-// Marking sets the thresholds of the share of marked packets, where they are
-// not given, to what switches do that mark packets with a probability: none up
-// to a queue of kmin, all from kmax on, in between with one that rises to pmax.
-// With DCQCN's 1 % at 200 KB the paper's 40 % would never be seen.
+// Marking sets the thresholds of the share of marked packets, if they are not given,
+// for switches that mark with a probability: zero up to a queue of kmin, one above
+// kmax, and rising to pmax in between. With DCQCN's 1 % at 200 KB the paper's 40 %
+// would never be reached.
 func (c *Hermes) Marking(kmin, kmax vtime.Size, pmax float64, rate vtime.Rate) {
 	if c.ECN != 0 || kmax <= kmin {
 		return
@@ -71,7 +71,7 @@ func (c *Hermes) Marking(kmin, kmax vtime.Size, pmax float64, rate vtime.Rate) {
 // hermesECN is the paper's threshold of the share of marked packets.
 const hermesECN = 0.4
 
-// filled returns the parameters with defaults in the place of zeros.
+// filled returns the parameters with defaults in place of zeros.
 func (c Hermes) filled() Hermes {
 	if c.ECN == 0 {
 		c.ECN = hermesECN
@@ -95,7 +95,7 @@ func (c *Hermes) check() (path string, err error) {
 	return "", nil
 }
 
-// paths is what a host knows of the paths to one leaf.
+// paths has a host's measurements of the paths to one leaf.
 type paths struct {
 	h       *Host
 	cfg     Hermes
@@ -109,7 +109,7 @@ type paths struct {
 	probing bool
 }
 
-// pathState is what a host knows of one path.
+// pathState has a host's measurements of one path.
 type pathState struct {
 	rtt      float64 // average, ps
 	marked   float64 // average share of marked packets
@@ -122,7 +122,7 @@ type pathState struct {
 	period   vtime.Time // when it began
 }
 
-// fading is the time after which the load of a path counts for nothing.
+// fading is the time in which the load of a path falls to zero.
 const fading = 100 * vtime.Microsecond
 
 // senseWeight is the weight of a new sample in the averages. A small share of
@@ -131,7 +131,7 @@ const senseWeight = 1.0 / 8
 
 func (c *Hermes) markWeight() float64 { return min(senseWeight, c.ECN/3) }
 
-// pathsTo returns what the host knows of the paths to a leaf.
+// pathsTo returns the host's measurements of the paths to a leaf.
 func (h *Host) pathsTo(f *Flow, to Address) *paths {
 	if !h.cfg.Hermes.On || f.Paths[0] <= 1 {
 		return nil
@@ -185,7 +185,7 @@ func (p *paths) loadOf(now vtime.Time, i int) float64 {
 }
 
 // best returns the path of least load among those of a quality that pass a
-// test, or -1. Equal loads go by the turn of a random number.
+// test, or -1. Of equal loads one is drawn.
 func (p *paths) best(now vtime.Time, q quality, test func(i int) bool) int {
 	best, least := -1, 0.0
 	first := p.h.rng.IntN(len(p.state))
@@ -233,7 +233,7 @@ func (p *paths) choose(now vtime.Time, s *sender) int {
 	return cur
 }
 
-// sending takes note of a packet that leaves on a path.
+// sending notes a packet sent on a path.
 func (p *paths) sending(now vtime.Time, i, bytes int) {
 	s := &p.state[i]
 	s.load = p.loadOf(now, i) + float64(bytes)
@@ -261,7 +261,7 @@ func (p *paths) sense(i int, rtt vtime.Time, marked bool) {
 	s.timeouts = 0
 }
 
-// timeout takes note of a flow that waited for acknowledgements in vain.
+// timeout notes a timeout of a flow on a path.
 func (p *paths) timeout(now vtime.Time, i int) {
 	s := &p.state[i]
 	if s.timeouts++; s.timeouts >= p.h.cfg.Hermes.Timeouts {
@@ -269,8 +269,7 @@ func (p *paths) timeout(now vtime.Time, i int) {
 	}
 }
 
-// repeat takes note of a packet that was lost on a path. A hundred packets are
-// the fewest to judge by.
+// repeat notes a packet lost on a path. A path is evaluated after a hundred packets.
 func (p *paths) repeat(now vtime.Time, i int) {
 	c, s := &p.cfg, &p.state[i]
 	p.periods(now, s)
@@ -291,8 +290,7 @@ func (p *paths) join(now vtime.Time) {
 
 func (p *paths) part() { p.flows-- }
 
-// Fire implements vtime.Event: it is time to probe the best path and two
-// others (power of two choices with memory).
+// Fire implements vtime.Event: it probes the best path and two others (power of two choices with memory).
 func (p *paths) Fire(now vtime.Time, _ uint64) {
 	if p.flows == 0 {
 		p.probing = false
@@ -345,7 +343,7 @@ func (p *paths) setTag(b []byte, i int, coflow uint16) {
 	packet.Tag(b[packet.EthernetLen:]).Set(leaf, agg, coflow, packet.EtherTypeIPv4)
 }
 
-// probed answers a probe, or takes the answer to one's own.
+// probed replies to a probe, or handles the reply to one of this host.
 func (h *Host) probed(now vtime.Time, f *packet.Frame, ip packet.IPv4, bth packet.BTH) {
 	body := bth.Payload()
 	if len(body) < probeLen {

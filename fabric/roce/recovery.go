@@ -11,37 +11,36 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Recovery is what a connection does about lost and reordered packets.
+// Recovery is how a connection handles lost and out-of-order packets.
 type Recovery string
 
 // Kinds of loss recovery.
 const (
 	// GoBackN is that of RoCEv2 (InfiniBand Architecture, volume 1, reliable
-	// connections): the receiver discards what is out of order and asks for the
-	// packet it expects, once; the sender starts again from there at its full
-	// rate. The simulators of DCQCN and HPCC have the receiver ask again after
-	// NAKInterval, which makes up for a negative acknowledgement that was lost.
+	// connections): the receiver discards out-of-order packets and sends one NAK for
+	// the expected packet. The sender sends again from that packet at its full rate.
+	// In the simulators of DCQCN and HPCC the receiver repeats the NAK after
+	// NAKInterval, in case one was lost.
 	GoBackN Recovery = "go-back-n"
-	// SlowRestart is go-back-N as ConnectX adapters ship it, with
-	// roce_slow_restart_en set in their register ROCE_ACCL: a flow that had to
-	// retransmit goes on slowly. NVIDIA does not say how slowly; here it
-	// starts with one packet per round trip and doubles that until it is back
-	// at its old rate.
+	// SlowRestart is go-back-N as shipped in ConnectX adapters, with
+	// roce_slow_restart_en set in their register ROCE_ACCL: after a retransmission a
+	// flow continues slowly. NVIDIA does not document the rate. Here it is one packet
+	// per round trip at first, and doubles until it reaches the old rate.
 	SlowRestart Recovery = "slow-restart"
 	// IRN is selective repeat (Mittal et al., SIGCOMM 2018): the receiver
-	// keeps what is out of order, the sender retransmits what is missing below, and
-	// at most a bandwidth-delay product is in flight.
+	// keeps out-of-order packets, the sender retransmits the missing ones, and at most
+	// a bandwidth-delay product is in flight.
 	IRN Recovery = "irn"
 	// OutOfOrder is that of adapters for adaptive routing, which place data in
 	// memory in any order (ConnectX-5 and later, "Out-of-Order Data
-	// Placement"): nothing is discarded, and the receiver asks for a packet only
-	// when it has been missing for ReorderWait while later ones came.
+	// Placement"): no packet is discarded, and the receiver sends a NAK for a packet
+	// only after it has been missing for ReorderWait while later ones arrived.
 	OutOfOrder Recovery = "out-of-order"
-	// TCP is what the simulator has that Hermes' and RLB's authors build on
-	// (ns3-load-balance: TcpResequenceBuffer under TcpSocketBase): the receiver
-	// holds early packets for ReorderWait, or until there are 64 KB of them;
-	// then each makes a duplicate acknowledgement. After DupAcks of those the
-	// sender retransmits what is missing and halves its rate.
+	// TCP is that of the simulator which the authors of Hermes and RLB extend
+	// (ns3-load-balance: TcpResequenceBuffer under TcpSocketBase): the receiver holds
+	// early packets for ReorderWait, or until it has 64 KB of them. After that, each
+	// triggers a duplicate acknowledgement. After DupAcks of these the sender
+	// retransmits the missing packet and halves its rate.
 	TCP Recovery = "tcp"
 )
 
@@ -59,12 +58,11 @@ func (r Recovery) check() error {
 	return fmt.Errorf("recovery is %q, must be one of %s", r, strings.Join(names, ", "))
 }
 
-// keeps reports whether the receiver keeps packets that are out of order. Its
-// acknowledgements then say which packet caused them.
+// keeps reports whether the receiver keeps out-of-order packets. Its
+// acknowledgements then carry the number of the packet that caused them.
 func (r Recovery) keeps() bool { return r == IRN || r == OutOfOrder || r == TCP }
 
-// sackLen is what such acknowledgements have behind the AETH: the number of
-// the packet that caused them.
+// sackLen is the length of that number, which follows the AETH.
 const sackLen = 4
 
 // reorderWait returns how long a packet must be missing before anything is

@@ -4,19 +4,18 @@ package roce
 
 import "github.com/pauseless/pauseless/internal/vtime"
 
-// SlowStart has new flows begin as TCP's do (RFC 5681): with Packets in the
-// first round trip (RFC 6928), and twice as many in each that follows. It is
-// over when congestion control lowers the rate, when a packet is marked or
-// lost, and when the flow has its link's rate. PB-FS's paper compares with it
-// (section V-C, SS).
+// SlowStart makes new flows start like TCP flows (RFC 5681): with Packets in the first
+// round trip (RFC 6928), and twice as many in each further one. It ends when
+// congestion control lowers the rate, when a packet is marked or lost, and at the rate
+// of the link. PB-FS's paper compares with it (section V-C, SS).
 type SlowStart struct {
 	On      bool `yaml:"on"`      // flows begin with slow start
 	Packets int  `yaml:"packets"` // in the first round trip
 }
 
 // slowStart is the slow start of a flow, or its slow restart after a loss. The
-// rate takes the place of the window: what a window would let out in a burst
-// is spread over the round trip.
+// rate takes the place of the window: the packets of a window are spread over the
+// round trip.
 type slowStart struct {
 	s    *sender
 	on   bool
@@ -25,7 +24,7 @@ type slowStart struct {
 	next int64      // the round trip ends when this packet is acknowledged
 }
 
-// begin starts with so many packets in a round trip.
+// begin starts with a number of packets per round trip.
 func (ss *slowStart) begin(now vtime.Time, packets int) {
 	s := ss.s
 	rtt := max(s.BaseRTT, 1)
@@ -41,7 +40,7 @@ func (ss *slowStart) begin(now vtime.Time, packets int) {
 	ss.set(now, rate)
 }
 
-// set has the flow go on at a rate.
+// set sets the flow's rate.
 func (ss *slowStart) set(now vtime.Time, rate vtime.Rate) {
 	s := ss.s
 	ss.rate = max(rate, s.h.kit.Lowest)
@@ -50,8 +49,7 @@ func (ss *slowStart) set(now vtime.Time, rate vtime.Rate) {
 	s.repace(old)
 }
 
-// acked looks at what congestion control has made of an acknowledgement or a
-// notification.
+// acked follows congestion control's reaction to an acknowledgement or a notification.
 func (ss *slowStart) acked(now vtime.Time, old vtime.Rate, marked bool) {
 	s := ss.s
 	switch {

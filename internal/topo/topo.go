@@ -140,9 +140,9 @@ type PFC struct {
 	// HeadroomLast makes a port use its headroom only when the shared buffer is
 	// full. Otherwise frames beyond its threshold are in its headroom.
 	HeadroomLast bool `yaml:"headroom_last"`
-	// DropAlpha times what is free of the whole buffer is what an egress queue
-	// of a lossless class may hold. What comes beyond is dropped, which fails no
-	// run then. Zero is no limit: nothing lossless is dropped.
+	// DropAlpha times the free part of the whole buffer is the limit of an egress
+	// queue of a lossless class, as in ConWeave's simulator. Packets beyond it are
+	// dropped and counted; such drops do not fail a run. Zero means no limit.
 	DropAlpha float64 `yaml:"drop_alpha" limits:"0..64"`
 	// Pause is the time in a PAUSE. Zero means 65535 quanta.
 	Pause vtime.Time `yaml:"pause"`
