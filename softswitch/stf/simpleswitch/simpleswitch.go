@@ -257,11 +257,27 @@ type Frame struct {
 	Data []byte
 }
 
-// Send sends packets into a port and returns what ports sent on their
-// account: BMv2 ends the stream when all that follows has been done.
+// Send sends packets into a port and returns the frames that ports send because of
+// them: BMv2 ends the stream when it has processed all packets. BMv2 may answer the
+// push of its first pipeline before its data plane has started. Until then it refuses
+// all packets as "not ready", and Send tries again.
 func (s *Switch) Send(packets ...Frame) ([]Frame, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
+	for {
+		frames, err := s.send(ctx, packets)
+		if e := status.Convert(err); e.Code() != codes.Unavailable || e.Message() != "not ready" {
+			return frames, err
+		}
+		select {
+		case <-ctx.Done():
+			return frames, err
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Switch) send(ctx context.Context, packets []Frame) ([]Frame, error) {
 	stream, err := s.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/p4.bm.DataplaneInterface/PacketStream")
 	if err != nil {
 		return nil, err
