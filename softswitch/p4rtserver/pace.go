@@ -13,30 +13,29 @@ import (
 // DefaultShare is Options.Share if that is zero.
 const DefaultShare = 0.1
 
-// What may be taken at once: primaries have time to write a million entries.
+// Time that calls may take at once: enough for primaries to write a million entries.
 const (
 	primaryBurst = 5 * time.Second
 	otherBurst   = time.Second
 )
 
-// messageTime is what a bid counts, and each message of a controller that is not
-// primary, about: decoding it, and an answer. By default
-// that makes 5,000 a second.
+// messageTime is the time that a bid counts, and each message of a controller that
+// is not primary: about that of decoding it and of an answer. By default it permits
+// 5,000 of them a second.
 const messageTime = 20 * time.Microsecond
 
-// pace bounds the time that work of one kind takes of the processors. Packets
-// wait where the garbage collector stops the world, so what is bounded is work,
-// and the garbage that it makes with it.
+// pace is a token bucket of processor time for one kind of work. Packets wait while
+// the garbage collector stops the world, so it limits the work that makes garbage.
 type pace struct {
 	share float64       // of a processor, in the long run
-	burst time.Duration // that may be taken at once
+	burst time.Duration // the time that may be taken at once
 
 	mu   sync.Mutex
-	debt time.Duration // what was taken and not made up for
-	at   time.Time     // when that was so
+	debt time.Duration // time taken and not yet regained
+	at   time.Time     // when debt was computed
 }
 
-// spend adds to what was taken, and returns how long to wait until more may be.
+// spend notes time taken, and returns how long to wait before the next work.
 func (p *pace) spend(d time.Duration) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +45,7 @@ func (p *pace) spend(d time.Duration) (wait time.Duration) {
 	return time.Duration(float64(p.debt-p.burst) / p.share)
 }
 
-// wait returns when more may be taken, or with an error when ctx is done.
+// wait waits until the next work may begin. It returns an error if ctx is cancelled.
 func (p *pace) wait(ctx context.Context) error {
 	if p.share >= 1 {
 		return nil
