@@ -19,8 +19,9 @@ import (
 	"github.com/pauseless/pauseless/testbed/web/webtest"
 )
 
-// The page in a browser: figures are there, values are those of the results,
-// series go on and off in all figures, zooms go together, SVG is well formed.
+// The page in a browser: figures are drawn, values are those of the results, a
+// series is switched off in all figures, zooms are synchronised, and saved SVG
+// is well formed.
 func TestReportInTheBrowser(t *testing.T) {
 	page := write(t, "demo", run("drill", 1, 3), run("drill", 2, 4), run("rlb-drill", 1, 2), run("rlb-drill", 2, 3), run("a<b>&c", 1, 5))
 	file := filepath.Join(t.TempDir(), "report.html")
@@ -32,7 +33,7 @@ func TestReportInTheBrowser(t *testing.T) {
 	if got := webtest.Eval[int](p, "document.querySelectorAll('.chart canvas').length"); got != 12 {
 		t.Errorf("%d figures", got)
 	}
-	// By the keyboard to the last value of the distribution: all flows.
+	// The arrow key moves to the last value of the distribution: all flows.
 	p.Do(chromedp.Focus(".plot", chromedp.ByQuery), chromedp.KeyEvent(strings.Repeat(kb.ArrowRight, 210)))
 	for i, want := range []string{"100 %", "100 %"} {
 		got := webtest.Eval[string](p, fmt.Sprintf("document.querySelectorAll('.chart')[0].querySelectorAll('.value')[%d].textContent", i))
@@ -40,12 +41,12 @@ func TestReportInTheBrowser(t *testing.T) {
 			t.Errorf("the distribution of arm %d ends at %q", i, got)
 		}
 	}
-	// The slowdown of run(…, 3) is 3, of (…, 4) 4: on average 3.5.
+	// The slowdown of run(…, 3) is 3, of run(…, 4) 4; their mean is 3.5.
 	p.Do(chromedp.ScrollIntoView(`[data-number="1"] .plot`, chromedp.ByQuery), chromedp.Focus(`[data-number="1"] .plot`, chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowRight))
 	if got := webtest.Eval[string](p, `document.querySelector('[data-number="1"] .value').textContent`); got != " 3.5 (3 to 4)" {
 		t.Errorf("the slowdown is %q", got)
 	}
-	// An arm that is off is off everywhere.
+	// A click on one arm's button hides the arm in all figures.
 	p.Do(chromedp.Click(`[data-number="1"] button.series`, chromedp.ByQuery))
 	if got := webtest.Eval[int](p, `[...document.querySelectorAll('[data-figure=curves] button.series[aria-pressed=false]')].length`); got != 3 {
 		t.Errorf("drill is off in %d figures, want 3", got)
@@ -56,7 +57,7 @@ func TestReportInTheBrowser(t *testing.T) {
 	if after := webtest.Eval[string](p, axes); after == before {
 		t.Error("a zoom changed nothing")
 	}
-	// What is saved is SVG with text.
+	// The saved pictures are SVG with text.
 	webtest.Eval[any](p, `window.saved = []; URL.createObjectURL = b => { saved.push(b); return '#'; }; HTMLAnchorElement.prototype.click = () => {}; for (const b of document.querySelectorAll('.tools button')) b.click();`)
 	p.Until("saved.length === 12")
 	texts := webtest.Eval[[]string](p, "Promise.all(saved.map(b => b.text()))")
@@ -89,11 +90,12 @@ func TestReportInTheBrowser(t *testing.T) {
 			t.Errorf("picture %d has %d texts and %d shapes", i, words, shapes)
 		}
 	}
-	// A phone, dark: nothing is wider than the screen but tables, which scroll.
+	// On a phone, in the dark theme: nothing is wider than the screen but
+	// tables, which scroll.
 	p.Do(emulation.SetDeviceMetricsOverride(360, 700, 1, false), chromedp.Click("#theme", chromedp.ByQuery))
 	p.Until("document.documentElement.dataset.theme === 'dark' && document.querySelector('.chart').clientWidth < 360")
 	p.Until("document.documentElement.scrollWidth <= 360") // once all has been laid out anew
-	// On paper figures are vectors.
+	// Printed figures are SVG.
 	webtest.Eval[any](p, "dispatchEvent(new Event('beforeprint'))")
 	if got := webtest.Eval[int](p, "document.querySelectorAll('.paper svg').length"); got != 12 {
 		t.Errorf("%d figures on paper", got)
@@ -101,5 +103,5 @@ func TestReportInTheBrowser(t *testing.T) {
 	webtest.Eval[any](p, "dispatchEvent(new Event('afterprint'))")
 }
 
-// axes is the ends of the time lines, as they are shown.
+// axes returns the widths and pixels of the time lines, which a zoom changes.
 const axes = `[...document.querySelectorAll('[data-figure=runs] .u-over')].map(o => o.getBoundingClientRect().width).join() + [...document.querySelectorAll('[data-figure=runs] canvas')].map(c => c.toDataURL()).join()`

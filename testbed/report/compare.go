@@ -12,28 +12,27 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// Answer is a sentence about an arm beside another. Mark is better, worse or
+// Answer is a sentence that compares two arms. Mark is better, worse or
 // undecided.
 type Answer struct{ Text, Mark string }
 
-// Table has a metric a row and an arm a column.
+// Table has one row per metric and one column per arm.
 type Table struct {
-	Title string // empty: it is the only one
+	Title string // empty if there is only one table
 	Heads []string
 	Rows  []Row
 }
 
-// Row is a metric: its mean in every arm, and what changed to the arm's base.
+// Row is a metric: its mean in every arm, and the change from the arm's base.
 type Row struct {
 	Title string
 	Cells []Cell
 }
 
-// Cell is a mean over seeds. Change and Mark are empty for an arm that nothing
-// is compared with.
+// Cell is a mean over seeds. All but Value are empty for an arm without a base.
 type Cell struct{ Value, Change, Interval, Mark, Sign string }
 
-// What an interval says, and the sign that stands for it.
+// The values of Mark.
 const (
 	better    = "better"
 	worse     = "worse"
@@ -42,15 +41,16 @@ const (
 
 var signs = map[string]string{better: "▲", worse: "▼", undecided: "~"}
 
-// effect is the ratio of two means less one, with the 95 % interval if there
-// are seeds enough for one.
+// effect is the ratio of two means less one, with its 95 % interval. Bounded
+// reports whether the interval is finite.
 type effect struct {
 	change, low, high float64
 	seeds             int
 	bounded           bool
 }
 
-// ratio compares paired values by Fieller's interval.
+// ratio compares paired values by Fieller's interval. It returns false without
+// values and if the mean of than is 0.
 func ratio(with, than []float64) (effect, bool) {
 	if len(with) == 0 || result.Mean(than) == 0 {
 		return effect{}, false
@@ -59,8 +59,8 @@ func ratio(with, than []float64) (effect, bool) {
 	return effect{i.Value - 1, i.Low - 1, i.High - 1, len(with), !math.IsInf(i.Low, 0) && !math.IsInf(i.High, 0)}, true
 }
 
-// mark says what the change means where less is better, or more; of other
-// metrics nothing.
+// mark returns better, worse or undecided. Good is less, more, or empty for a
+// metric of which neither is better; the mark is empty then.
 func (e effect) mark(good string) string {
 	switch {
 	case good == "":
@@ -82,11 +82,11 @@ func percent(x float64) string {
 	return strings.Replace(text, "-", "−", 1)
 }
 
-// baseOf returns the arm that another is compared with: what RLB runs over,
-// for rlb-drill that is drill, or else the first arm; empty for that one.
+// baseOf returns the arm that another is compared with: for rlb-drill it is
+// drill if there is such an arm, otherwise the first arm; empty for the first.
 func baseOf(arms []string, arm string) string {
-	if _, under, ok := strings.Cut(arm, "-"); ok && slices.Contains(arms, under) {
-		return under
+	if _, base, ok := strings.Cut(arm, "-"); ok && slices.Contains(arms, base) {
+		return base
 	}
 	if arms[0] == arm {
 		return ""
@@ -106,8 +106,8 @@ func (g *group) base(p *Page, arm int) (armRuns, bool) {
 	return armRuns{}, false
 }
 
-// paired returns a number of the runs of two arms that have a seed in common,
-// in the same order.
+// paired returns a metric of the complete runs of two arms that have a seed in
+// common, in the same order.
 func paired(a, b armRuns, of func(*result.Summary) float64) (x, y []float64) {
 	for _, r := range a.runs {
 		i := slices.IndexFunc(b.runs, func(o *result.Run) bool { return o.Seed == r.Seed && !o.Partial })
@@ -118,7 +118,7 @@ func paired(a, b armRuns, of func(*result.Summary) float64) (x, y []float64) {
 	return x, y
 }
 
-// compare makes the sentences and the table.
+// compare returns the sentences and the table of a group.
 func compare(p *Page, g *group) ([]Answer, Table) {
 	var answers []Answer
 	table := Table{}
@@ -156,7 +156,7 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 	return answers, table
 }
 
-// compare adds what changed to the arm's base.
+// compare adds the change from the arm's base.
 func (c *Cell) compare(with, than []float64, good string) {
 	e, ok := ratio(with, than)
 	if !ok {
@@ -175,8 +175,8 @@ func (c *Cell) compare(with, than []float64, good string) {
 	c.Sign = signs[c.Mark]
 }
 
-// counts are rows that nothing is compared by: flows finished, drops, and what
-// the programs count.
+// counts returns rows without a comparison: flows finished, drops, and the
+// programs' counters.
 func counts(g *group) []Row {
 	var rows []Row
 	row := func(title string, cell func(a armRuns) string) {
@@ -237,8 +237,8 @@ func amount(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// sentence says of an arm how much sooner flows finish than with its base, and
-// what became of the slowest and of the pauses.
+// sentence compares an arm with its base: average and 99th percentile of the
+// completion time, and PAUSE frames.
 func sentence(name, other string, of func(metric string) (with, than []float64)) Answer {
 	e, ok := ratio(of("avg_fct_us"))
 	if !ok {

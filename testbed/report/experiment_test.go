@@ -18,8 +18,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/web/webtest"
 )
 
-// grid is an experiment of two arms at two loads and with two buffers, five
-// seeds each, with its runs.
+// grid returns an experiment of two arms at two loads and with two kinds of
+// NIC, five seeds each, and its runs.
 func grid(claims ...result.Claim) (*result.Outcome, []*result.Run) {
 	o := &result.Outcome{
 		Experiment: "grid", Summary: "at two loads", Command: "pauseless exp run grid",
@@ -67,8 +67,8 @@ func condensed(t *testing.T, runs []*result.Run) *Shapes {
 
 var gridClaims = []result.Claim{{Less: "avg_fct_us", With: "base-rlb", Than: "base", Paper: result.Effect{Change: -0.5, Given: true}}, {More: "pause_frames", With: "base-rlb", Than: "base"}}
 
-// Many claims are summed up, with an interval for each point; the words are
-// there, too.
+// Many claims are summed up in a table with an interval for each point; the
+// sentences are on the page too.
 func TestManyClaimsAreSummedUp(t *testing.T) {
 	o, _ := grid(gridClaims...)
 	var b bytes.Buffer
@@ -76,7 +76,7 @@ func TestManyClaimsAreSummedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"Of 8 verdicts on 2 claims 4 hold, 4 are refuted, 0 are undecided.", "the paper says −50.0 %", "All verdicts in words"} {
+	for _, want := range []string{"Of 8 verdicts on 2 claims 4 hold, 4 are refuted, 0 are undecided.", "the paper says −50.0 %", "All verdicts as sentences"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -92,11 +92,11 @@ func TestManyClaimsAreSummedUp(t *testing.T) {
 		}
 	}
 	if o, _ := grid(gridClaims[0]); verdicts(o) != nil {
-		t.Error("four verdicts are not said one by one")
+		t.Error("four verdicts are summed up in a table, want sentences")
 	}
 }
 
-// An arm is compared with what the claims compare it with, whatever its name.
+// An arm is compared with the arm that its claims name, whatever its own name.
 func TestClaimsSayWhatArmsAreComparedWith(t *testing.T) {
 	o := &result.Outcome{Arms: []result.Arm{{Name: "a"}, {Name: "b"}, {Name: "b-x"}, {Name: "c"}}, Claims: []result.Judged{{Claim: result.Claim{Less: "avg_fct_us", With: "b-x", Than: "b"}}, {Claim: result.Claim{Less: "avg_fct_us", With: "c", Than: "3"}}}}
 	if got, want := basesOf(o), map[string]string{"a": "", "b": "", "b-x": "b", "c": "a"}; !reflect.DeepEqual(got, want) {
@@ -104,7 +104,7 @@ func TestClaimsSayWhatArmsAreComparedWith(t *testing.T) {
 	}
 }
 
-// Without claims an outcome is answered by comparing its arms.
+// The report of an outcome without claims compares its arms.
 func TestAnOutcomeWithoutClaimsComparesItsArms(t *testing.T) {
 	o, _ := grid()
 	p := &Page{}
@@ -114,7 +114,7 @@ func TestAnOutcomeWithoutClaimsComparesItsArms(t *testing.T) {
 	}
 }
 
-// Values that are not all numbers are names, in the order of the file.
+// An axis of which some values are no numbers shows names, in the file's order.
 func TestAnAxisOfNamesAndNumbersIsOneOfNames(t *testing.T) {
 	o, _ := grid()
 	x := (&Page{}).outcome(o, nil)
@@ -124,7 +124,7 @@ func TestAnAxisOfNamesAndNumbersIsOneOfNames(t *testing.T) {
 	}
 }
 
-// What is kept of runs is what a report draws, read again or not.
+// A report of shapes that were written and read again is the same.
 func TestShapesAreReadAsTheyAreWritten(t *testing.T) {
 	o, runs := grid(gridClaims...)
 	s := condensed(t, runs)
@@ -165,7 +165,7 @@ func TestShapesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// Completion times are told to a bin: the share up to an edge is exact.
+// Completion times are counted in bins; the share up to a bin's edge is exact.
 func TestDistributionIsExactAtItsPlaces(t *testing.T) {
 	r := run("drill", 1, 3)
 	s := shapeOf(r)
@@ -186,8 +186,8 @@ func TestDistributionIsExactAtItsPlaces(t *testing.T) {
 	}
 }
 
-// The report of an experiment in a browser: values of figures are the
-// outcome's, another metric and another point can be chosen.
+// The report of an experiment in a browser: the figures' values are the
+// outcome's, and the reader can choose another metric and another point.
 func TestExperimentInTheBrowser(t *testing.T) {
 	o, runs := grid(gridClaims...)
 	var b bytes.Buffer
@@ -199,13 +199,13 @@ func TestExperimentInTheBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := webtest.Open(t, file, 1200, 1000)
-	// The mean of 80 to 84 with RLB at no load, of 130 to 134 at the other.
+	// With RLB the mean of 80 to 84 at no load, of 130 to 134 at the other.
 	part := `[data-choose=sweep] [data-part="0"] `
 	p.Do(chromedp.ScrollIntoView(part+".plot", chromedp.ByQuery), chromedp.Focus(part+".plot", chromedp.ByQuery), chromedp.KeyEvent(strings.Repeat(kb.ArrowRight, 40)))
 	if got := webtest.Eval[string](p, fmt.Sprintf("document.querySelectorAll('%s .value')[1].textContent", strings.ReplaceAll(part, "'", `"`))); !strings.HasPrefix(got, " 82 µs (") {
 		t.Errorf("the mean is %q", got)
 	}
-	// The scale stands above its lines: zero above zero.
+	// The scale is aligned with its lines: zero is above the line of zero.
 	if d := webtest.Eval[float64](p, `(() => {
 		const middle = e => { const r = e.getBoundingClientRect(); return r.left + r.width / 2; };
 		return middle([...document.querySelectorAll('.scale text')].find(t => t.textContent === '0')) - middle(document.querySelector('.claims .zero'));
@@ -224,7 +224,7 @@ func TestExperimentInTheBrowser(t *testing.T) {
 		p.Until(drawn)
 	}
 	p.Screenshot("experiment")
-	// 360 px, and nothing wider.
+	// Nothing is wider than a window of 360 px.
 	p.Do(chromedp.EmulateViewport(360, 700))
 	p.Until("document.querySelector('.chart').clientWidth < 360")
 	p.Until("document.documentElement.scrollWidth <= 360") // once all has been laid out anew

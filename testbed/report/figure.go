@@ -12,11 +12,11 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// number is a value of a figure. Five digits are more than a screen shows; what
-// is not a number is null.
+// number is a value of a figure.
 type number float64
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON writes five digits, which is more than a screen resolves; NaN and
+// infinities become null.
 func (n number) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
 		return []byte("null"), nil
@@ -24,33 +24,33 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', 5, 64), nil
 }
 
-// Axis is the look of an axis. Unit is us, bytes, share, or empty.
+// Axis describes an axis. Unit is us, bytes, share, or empty.
 type Axis struct {
 	Label string `json:"label"`
 	Unit  string `json:"unit,omitempty"`
 	Log   bool   `json:"log,omitempty"`
-	// Names stand at 0, 1, … in place of numbers.
+	// Names label 0, 1, … on an axis of names.
 	Names []string `json:"names,omitempty"`
 }
 
-// Curves is a figure with a line per arm. Several seeds make a line of means
-// in a band from the least to the most.
+// Curves is a figure with a line per arm. With several seeds the line is their
+// mean, and a band shows the least and the greatest value.
 type Curves struct {
 	Title   string   `json:"title"`
 	Caption string   `json:"-"`
 	X       Axis     `json:"x"`
 	Y       Axis     `json:"y"`
-	At      []number `json:"at"` // places on the x axis
+	At      []number `json:"at"` // values of x
 	Arms    []Curve  `json:"arms"`
-	Points  bool     `json:"points,omitempty"` // few places: show them
-	// Intervals says that Lo and Hi are intervals of single places: bars, and no
-	// band.
+	Points  bool     `json:"points,omitempty"` // mark each value
+	// Intervals: Lo and Hi are drawn as a bar at each value of x, not as a band.
 	Intervals bool `json:"intervals,omitempty"`
-	Half      bool `json:"-"` // stands beside another where there is room
-	Number    int  `json:"-"` // its place among the experiment's figures
+	Half      bool `json:"-"` // half the page's width, where the window is wide enough
+	Number    int  `json:"-"` // index in Experiment.Figures
 }
 
-// Curve is the line of an arm.
+// Curve is the line of an arm: values at Curves.At, and the bounds of the band
+// or interval.
 type Curve struct {
 	Arm int      `json:"arm"`
 	V   []number `json:"v"`
@@ -58,8 +58,8 @@ type Curve struct {
 	Hi  []number `json:"hi,omitempty"`
 }
 
-// curve makes the line of the means of seeds, each of which has a value or NaN
-// at every place.
+// curve returns the line of the means of seeds. Each seed has as many values as
+// places, NaN where it has none.
 func curve(arm int, seeds [][]float64, places int) Curve {
 	c := Curve{Arm: arm}
 	for i := range places {
@@ -97,7 +97,8 @@ func band(arms []armShapes) string {
 	return ""
 }
 
-// fctCDF makes the distribution of flow completion times.
+// fctCDF returns the distribution of flow completion times; no figure if no
+// flow finished.
 func fctCDF(arms []armShapes) []Curves {
 	first, last := math.MaxInt, math.MinInt
 	for _, a := range arms {
@@ -136,8 +137,8 @@ func fctCDF(arms []armShapes) []Curves {
 	return []Curves{fig}
 }
 
-// slowdownBySize makes the slowdown of flows of like size: the median, and what
-// one of a hundred exceeds.
+// slowdownBySize returns the slowdown of flows of similar size: median and 99th
+// percentile; no figures for fewer than two bins of size.
 func slowdownBySize(arms []armShapes) []Curves {
 	var bins []int
 	for _, a := range arms {
@@ -159,7 +160,7 @@ func slowdownBySize(arms []armShapes) []Curves {
 		of   func(SizeBin) number
 	}{{"median", func(b SizeBin) number { return b.Median }}, {"99th percentile", func(b SizeBin) number { return b.P99 }}} {
 		fig := Curves{
-			Title: "Slowdown by flow size, " + q.name, Caption: "Completion time over the time that the flow would take alone, of flows of like size." + band(arms),
+			Title: "Slowdown by flow size, " + q.name, Caption: "Completion time over the time in an empty network, for flows of similar size." + band(arms),
 			X: Axis{Label: "flow size", Unit: "bytes", Log: true}, Y: Axis{Label: "slowdown, " + q.name, Log: true}, Points: true, Half: true,
 		}
 		for _, b := range bins {
@@ -184,7 +185,8 @@ func slowdownBySize(arms []armShapes) []Curves {
 	return figures
 }
 
-// Timeline is what a run has over time. Times are in microseconds.
+// Timeline has the queues and pauses of a run over time. Times are in
+// microseconds.
 type Timeline struct {
 	Arm   int      `json:"arm"`
 	Seed  uint64   `json:"seed"`
@@ -195,17 +197,17 @@ type Timeline struct {
 	} `json:"lines"`
 	Rows   []string    `json:"rows"`   // ports that were paused longest
 	Pauses [][4]number `json:"pauses"` // row, class, start, end
-	// Paused has link, direction (0: from its end A) and time of the links of
-	// the network that were paused at all.
+	// Paused has link, direction (0: from end A) and paused time of every link
+	// that was paused.
 	Paused [][3]number `json:"paused"`
 }
 
-// What a page has room for; all is in the results file.
+// maxTimelines limits the size of a page; the results file has all runs.
 const maxTimelines = 24
 
 // timelines returns the time lines of the runs, the first seeds of all arms
-// first, and how many runs are left out.
-func timelines(g *group) (out []Timeline, left int) {
+// first, and how many runs are omitted.
+func timelines(g *group) (out []Timeline, omitted int) {
 	for seed := 0; ; seed++ {
 		some := false
 		for _, a := range g.arms {
@@ -218,25 +220,26 @@ func timelines(g *group) (out []Timeline, left int) {
 				continue
 			}
 			if len(out) == maxTimelines {
-				left++
+				omitted++
 				continue
 			}
 			out = append(out, timeline(a.arm, r, fine))
 		}
 		if !some {
-			return out, left
+			return out, omitted
 		}
 	}
 }
 
 // timeline returns the queues that grew longest and the pauses of the ports
-// that were paused longest; pauses close together are one, if there are many.
+// that were paused longest. If there are more than d.pauses, it joins pauses
+// that are close together.
 func timeline(arm int, r *result.Run, d detail) Timeline {
 	t := Timeline{Arm: arm, Seed: r.Seed, T: []number{}, Rows: []string{}, Pauses: [][4]number{}, Paused: [][3]number{}}
 	lines := longest(r.Lines, d.lines)
 	if len(lines) > 0 {
-		// Of neighbours that fall together the largest is kept, at its time
-		// in the first line.
+		// Each stride of samples becomes one: its maximum, at the stride's
+		// first time.
 		stride := (len(lines[0].TNS) + d.places - 1) / d.places
 		for i := 0; i < len(lines[0].TNS); i += stride {
 			t.T = append(t.T, number(lines[0].TNS[i])/1000)
@@ -256,7 +259,8 @@ func timeline(arm int, r *result.Run, d detail) Timeline {
 	return t
 }
 
-// longest returns the lines that rose highest, all sampled at the same times.
+// longest returns the lines with the highest maximum, at most as many as given.
+// All have the same number of samples.
 func longest(lines []result.Line, most int) []result.Line {
 	peak := func(l result.Line) uint64 { return slices.Max(append([]uint64{0}, l.V...)) }
 	sorted := slices.Clone(lines)
@@ -311,8 +315,8 @@ func (t *Timeline) addPauses(r *result.Run, d detail) {
 	}
 }
 
-// joined makes one pause of those of a port and class that are no further
-// apart than gap nanoseconds.
+// joined joins pauses of a port and class that are at most gap nanoseconds
+// apart.
 func joined(pauses []result.Pause, gap int64) []result.Pause {
 	type key struct {
 		node  string
@@ -333,17 +337,17 @@ func joined(pauses []result.Pause, gap int64) []result.Pause {
 	return out
 }
 
-// LinkRow is a direction of a link and for how long it was paused in each of
-// the experiment's arms, with the first seed.
+// LinkRow is a direction of a link and its paused time in each of the
+// experiment's arms, with the first seed.
 type LinkRow struct {
 	Name  string
 	Cells []string // in µs
 }
 
-// linksShown is how many links the table below the maps has.
+// linksShown limits the table below the maps.
 const linksShown = 12
 
-// pausedLinks says in a table what the maps show in colours.
+// pausedLinks returns the table below the maps: the links paused longest.
 func pausedLinks(x *Experiment, pt *Point) []LinkRow {
 	if pt.Network == nil {
 		return nil

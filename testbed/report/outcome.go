@@ -12,9 +12,9 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// outcome makes an experiment of what `exp run` found: claims and verdicts, a
-// table for every point of the grid, the metrics along its axes, and for every
-// point what single runs show.
+// outcome lays out the outcome of an experiment: claims and verdicts, a table
+// for every point of the grid, the metrics along its axes, and the figures of
+// single runs at every point.
 func (p *Page) outcome(o *result.Outcome, shapes *Shapes) *Experiment {
 	x := &Experiment{Name: o.Experiment, Summary: o.Summary, Source: o.Source, Command: o.Command, Remarks: slices.Clone(o.Remarks), Figures: []Curves{}, Points: []*Point{}}
 	if o.Why != "" {
@@ -53,7 +53,7 @@ func (p *Page) outcome(o *result.Outcome, shapes *Shapes) *Experiment {
 	}
 	for axis := range o.Axes {
 		for _, s := range sweeps(o, x, axis) {
-			s.Figures = x.figure(s.Figures)
+			s.Figures = x.addFigures(s.Figures)
 			x.Sweeps = append(x.Sweeps, s)
 		}
 	}
@@ -67,7 +67,7 @@ func (p *Page) outcome(o *result.Outcome, shapes *Shapes) *Experiment {
 	return x
 }
 
-// point makes what single runs at a point show; nil if there is nothing.
+// point returns the figures of single runs at a point; nil if there are none.
 func (p *Page) point(o *result.Outcome, x *Experiment, shapes *Shapes, point []string) *Point {
 	pt := &Point{Name: o.PointText(point), Runs: []Timeline{}}
 	var arms []armShapes
@@ -79,7 +79,7 @@ func (p *Page) point(o *result.Outcome, x *Experiment, shapes *Shapes, point []s
 			}
 			of.shapes = append(of.shapes, s)
 			if s.Time == nil {
-				pt.Left++
+				pt.Omitted++
 				continue
 			}
 			t := *s.Time
@@ -91,7 +91,7 @@ func (p *Page) point(o *result.Outcome, x *Experiment, shapes *Shapes, point []s
 		}
 		arms = append(arms, of)
 	}
-	pt.Figures = x.figure(append(fctCDF(arms), slowdownBySize(arms)...))
+	pt.Figures = x.addFigures(append(fctCDF(arms), slowdownBySize(arms)...))
 	pt.Links = pausedLinks(x, pt)
 	if len(pt.Figures) == 0 && len(pt.Runs) == 0 {
 		return nil
@@ -99,8 +99,8 @@ func (p *Page) point(o *result.Outcome, x *Experiment, shapes *Shapes, point []s
 	return pt
 }
 
-// basesOf says for each arm which other it is compared with: the one that
-// claims name, or else what it builds on.
+// basesOf returns, for each arm, the arm that it is compared with: that of its
+// first claim, otherwise that of baseOf.
 func basesOf(o *result.Outcome) map[string]string {
 	var names []string
 	for i := range o.Arms {
@@ -117,7 +117,7 @@ func basesOf(o *result.Outcome) map[string]string {
 			base[c.With], named[c.With] = c.Than, true
 		}
 	}
-	for _, name := range names { // what claims compare others with stands for itself
+	for _, name := range names { // an arm that claims use as a base has no base
 		if !named[name] && slices.ContainsFunc(o.Claims, func(j result.Judged) bool { return j.Claim.Than == name }) {
 			base[name] = ""
 		}
@@ -125,7 +125,7 @@ func basesOf(o *result.Outcome) map[string]string {
 	return base
 }
 
-// compareCells answers for an experiment without claims.
+// compareCells returns the sentences for an experiment without claims.
 func (p *Page) compareCells(o *result.Outcome, points [][]string) (answers []Answer) {
 	bases := basesOf(o)
 	for _, point := range points {
@@ -153,7 +153,7 @@ func cellOf(o *result.Outcome, arm string, point []string) *result.Cell {
 	return &o.Cells[i]
 }
 
-// pointTable compares the arms at a point.
+// pointTable returns the table that compares the arms at a point.
 func (p *Page) pointTable(o *result.Outcome, x *Experiment, point []string) Table {
 	t := Table{}
 	bases := basesOf(o)
@@ -211,14 +211,14 @@ func pairedCells(a, b *result.Cell, metric string) (with, than []float64) {
 	return with, than
 }
 
-// What a page shows of a large grid; all is in the outcome.
+// Limits of a page; the outcome has the whole grid.
 const (
 	sweepMetrics = 8
-	sweepFigures = 16 // of a metric
+	sweepFigures = 16 // per metric
 )
 
-// sweeps draws the metrics along an axis, for each combination of the others.
-// What claims are about comes first.
+// sweeps returns the metrics along an axis, for each combination of the other
+// axes' values. Metrics with claims come first.
 func sweeps(o *result.Outcome, x *Experiment, axis int) []Sweep {
 	values := o.Axes[axis].Values
 	if len(values) < 2 {
@@ -237,14 +237,14 @@ func sweeps(o *result.Outcome, x *Experiment, axis int) []Sweep {
 			names, at = append(names, v.Text), append(at, number(i))
 		}
 	}
-	var rest [][]string // points with this axis cut out
+	var rest [][]string // points without this axis
 	for i := range o.Cells {
 		r := slices.Delete(slices.Clone(o.Cells[i].Point), axis, axis+1)
 		if !slices.ContainsFunc(rest, func(q []string) bool { return slices.Equal(q, r) }) {
 			rest = append(rest, r)
 		}
 	}
-	// Nearly all flows finish; the table says where they do not.
+	// Nearly all flows finish; the table shows the exceptions.
 	metrics := slices.DeleteFunc(o.Shown(false), func(m result.Metric) bool { return m.Name == "finished" })
 	claimed := func(m result.Metric) int {
 		return slices.IndexFunc(o.Claims, func(j result.Judged) bool { _, name := j.Claim.Relation(); return name == m.Name })
@@ -287,7 +287,7 @@ func sweeps(o *result.Outcome, x *Experiment, axis int) []Sweep {
 	return all
 }
 
-// unitOf is the unit of a metric as figures know it.
+// unitOf returns an axis's unit for a metric's.
 func unitOf(unit string) string {
 	return cmp.Or(map[string]string{"us": "us", "bytes": "bytes"}[unit], "")
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report shows the results of runs as one HTML file that needs nothing
-// else: what came out in a sentence per comparison, a table, figures, and what
-// made it all. The figures are drawn in the reader's browser by package web's
-// script, from data within the page.
+// Package report writes the results of runs as one self-contained HTML file: a
+// sentence per comparison, tables, figures, and the commands and seeds behind
+// them. Package web's script draws the figures in the browser from data within
+// the page.
 package report
 
 import (
@@ -28,22 +28,22 @@ var tmpl = template.Must(template.New("report").Funcs(template.FuncMap{"join": s
 
 // A Source is the runs of one results file.
 type Source struct {
-	Name string // distinguishes it from the others, as the file's folder does
+	Name string // distinguishes sources with the same runs, e.g. the file's folder
 	Runs []*result.Run
-	// Outcome is that of an experiment. Its runs need not be there.
+	// Outcome is an experiment's; Runs may be empty then. Nil: no experiment.
 	Outcome *result.Outcome
-	// Shapes is what figures show of the outcome's runs; nil if it is not there.
+	// Shapes has the figures' data of the outcome's runs; nil: no such figures.
 	Shapes *Shapes
 }
 
-// Options say what stands on the page beside the runs.
+// Options are the texts of the page that do not come from runs.
 type Options struct {
 	Title string
-	Made  string // by what, and when; empty: not shown
+	Made  string // program, version and date; empty: not shown
 }
 
-// Write draws runs as an HTML page. Runs of one scenario are compared with one
-// another.
+// Write writes an HTML page of runs, and compares the runs of each scenario. It
+// returns an error if there is no run and no outcome, or if w fails.
 func Write(w io.Writer, o Options, sources ...Source) error {
 	p, err := newPage(sources)
 	if err != nil {
@@ -58,10 +58,10 @@ func Write(w io.Writer, o Options, sources ...Source) error {
 	return tmpl.Execute(w, map[string]any{"Title": o.Title, "Made": o.Made, "Web": web.Inline("report"), "Page": p, "Data": template.JS(data)})
 }
 
-// Page is what the report says and draws. What is for the figures is written
-// as JSON; sentences and tables are laid out by the template.
+// Page is the content of a report. Fields with a JSON name are the figures'
+// data; the template lays out the others.
 type Page struct {
-	Arms        []string      `json:"arms"` // of all experiments; an arm's place is its colour
+	Arms        []string      `json:"arms"` // of all experiments; an arm's index selects its colour
 	Experiments []*Experiment `json:"experiments"`
 }
 
@@ -69,12 +69,12 @@ type Page struct {
 type Experiment struct {
 	Name      string     `json:"-"`
 	Summary   string     `json:"-"`
-	Source    string     `json:"-"` // what it repeats
-	Command   string     `json:"-"` // that makes it
+	Source    string     `json:"-"` // the paper and figure that it repeats
+	Command   string     `json:"-"` // that runs it
 	Seeds     []uint64   `json:"-"`
-	Arms      []int      `json:"-"` // into Page.Arms
+	Arms      []int      `json:"-"` // indices of Page.Arms
 	Answers   []Answer   `json:"-"`
-	Verdicts  *Verdicts  `json:"-"` // in place of many answers
+	Verdicts  *Verdicts  `json:"-"` // replaces the list if there are many answers
 	Tables    []Table    `json:"-"`
 	Remarks   []string   `json:"-"`
 	Registers []RegTable `json:"-"`
@@ -90,19 +90,19 @@ type Sweep struct {
 	Figures []Curves
 }
 
-// Point is what figures show of runs that differ in arm and seed only.
+// Point has the figures of runs that differ in arm and seed only.
 type Point struct {
 	Name    string    `json:"-"`
 	Figures []Curves  `json:"-"`
-	Links   []LinkRow `json:"-"` // that were paused longest
-	Left    int       `json:"-"` // runs without a time line, for want of space
+	Links   []LinkRow `json:"-"` // those paused longest
+	Omitted int       `json:"-"` // runs whose time line is omitted to keep the page small
 
 	Network *result.Network `json:"network,omitempty"`
 	Runs    []Timeline      `json:"runs"`
 }
 
-// figure adds a figure to those of the experiment.
-func (x *Experiment) figure(figures []Curves) []Curves {
+// addFigures numbers figures and adds them to the experiment's.
+func (x *Experiment) addFigures(figures []Curves) []Curves {
 	for i := range figures {
 		figures[i].Number = len(x.Figures)
 		x.Figures = append(x.Figures, figures[i])
@@ -110,7 +110,7 @@ func (x *Experiment) figure(figures []Curves) []Curves {
 	return figures
 }
 
-// newPage sorts runs into experiments and arms, and computes everything.
+// newPage groups runs by experiment and arm, and computes the page.
 func newPage(sources []Source) (*Page, error) {
 	p := &Page{}
 	var groups []*group
@@ -142,7 +142,7 @@ func newPage(sources []Source) (*Page, error) {
 	return p, nil
 }
 
-// arm returns the number of an arm.
+// arm returns the index of an arm in p.Arms, which it extends if needed.
 func (p *Page) arm(name string) int {
 	i := slices.Index(p.Arms, name)
 	if i < 0 {
@@ -153,7 +153,7 @@ func (p *Page) arm(name string) int {
 }
 
 // clashes returns the scenarios of which several sources have the same
-// profile with the same seed: there an arm's name says whose it is.
+// profile with the same seed. Their arms' names include the source's name.
 func clashes(sources []Source) map[string]bool {
 	type key struct {
 		scenario, run string
@@ -219,8 +219,8 @@ func (g *group) experiment(p *Page) *Experiment {
 	}
 	answers, table := compare(p, g)
 	x.Answers, x.Tables = answers, []Table{table}
-	pt.Figures = x.figure(append(fctCDF(arms), slowdownBySize(arms)...))
-	pt.Runs, pt.Left = timelines(g)
+	pt.Figures = x.addFigures(append(fctCDF(arms), slowdownBySize(arms)...))
+	pt.Runs, pt.Omitted = timelines(g)
 	pt.Links = pausedLinks(x, pt)
 	x.Points = []*Point{pt}
 	x.Registers = registers(p, g)
@@ -234,7 +234,7 @@ type RegTable struct {
 	Zero  int // arrays that are all zero
 }
 
-// RegRow is one array, its cells that are not zero as "[3]=12".
+// RegRow is one array. Cells has those that are not zero, as "[3]=12".
 type RegRow struct{ Switch, Name, Unit, Index, Cells string }
 
 func registers(p *Page, g *group) []RegTable {
@@ -265,7 +265,7 @@ func registers(p *Page, g *group) []RegTable {
 	return tables
 }
 
-// What a page shows of registers; all is in the results file.
+// Limits of a page; the results file has all registers.
 const (
 	maxRegTables = 8
 	maxCells     = 64

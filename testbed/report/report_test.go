@@ -38,7 +38,7 @@ func write(t *testing.T, title string, runs ...*result.Run) string {
 	return b.String()
 }
 
-// data returns what the page gives its script.
+// data returns the data that the page contains for its script.
 func data(t *testing.T, page string) *Page {
 	t.Helper()
 	m := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindStringSubmatch(page)
@@ -99,7 +99,7 @@ func TestNamesCannotLeaveTheirPlace(t *testing.T) {
 	}
 }
 
-// Two results files of the same runs are told apart by the files' names.
+// Arms of two results files of the same runs include the files' names.
 func TestArmsOfTwoFilesHaveTheirNames(t *testing.T) {
 	var b bytes.Buffer
 	err := Write(&b, Options{}, Source{Name: "before", Runs: []*result.Run{run("drill", 1, 3)}}, Source{Name: "after", Runs: []*result.Run{run("drill", 1, 2), run("ecmp", 1, 2)}})
@@ -111,7 +111,7 @@ func TestArmsOfTwoFilesHaveTheirNames(t *testing.T) {
 	}
 }
 
-// The report says over which server registers were read.
+// The report names the server over which registers were read.
 func TestReportNamesTheServerOfRegisters(t *testing.T) {
 	bmv2 := run("rlb-drill", 0, 2)
 	bmv2.RegistersOver, bmv2.Remarks = "BMv2 Thrift", []string{"the machine was busy"}
@@ -134,14 +134,14 @@ func TestReportIsTheSameEachTime(t *testing.T) {
 func TestReportOfUnfinishedRunHasNoFigures(t *testing.T) {
 	page := write(t, "demo", &result.Run{Profile: "drill", Partial: true, Flows: []result.Flow{{Bytes: 1}}})
 	if strings.Contains(page, "<figure") || !strings.Contains(page, "was stopped before its end") {
-		t.Error("a figure of nothing, or nothing said of it")
+		t.Error("the page has a figure, or does not report that the run was stopped")
 	}
 	if err := Write(io.Discard, Options{Title: "demo"}); err == nil {
-		t.Error("a report of no runs is no error")
+		t.Error("Write accepts a report of no runs")
 	}
 }
 
-// Long runs are shown with fewer places and pauses, and none of the peaks lost.
+// Long runs are shown with fewer samples and pauses, and keep their maxima.
 func TestLongRunsAreThinnedOut(t *testing.T) {
 	r := run("drill", 1, 2)
 	r.Pauses = nil
@@ -154,7 +154,7 @@ func TestLongRunsAreThinnedOut(t *testing.T) {
 	l.V[33_333] = 1_000_000
 	x := data(t, write(t, "demo", r)).Experiments[0].Points[0].Runs[0]
 	if len(x.T) > fine.places || len(x.T) != len(x.Lines[0].V) || len(x.Pauses) > fine.pauses {
-		t.Errorf("%d places, %d pauses", len(x.T), len(x.Pauses))
+		t.Errorf("%d samples, %d pauses", len(x.T), len(x.Pauses))
 	}
 	peak := number(0)
 	for _, v := range x.Lines[0].V {
@@ -165,8 +165,8 @@ func TestLongRunsAreThinnedOut(t *testing.T) {
 	}
 }
 
-// The outcome of an experiment: verdicts first, a table for each point, and a
-// figure along the axis with the intervals as bands.
+// The report of an outcome has verdicts, a table for each point, and a figure
+// along the axis with intervals.
 func TestOutcomeIsShown(t *testing.T) {
 	at := func(x float64) *float64 { return &x }
 	o := &result.Outcome{

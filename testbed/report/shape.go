@@ -17,29 +17,29 @@ import (
 // ShapesFormat is the format of Shapes as JSON.
 const ShapesFormat = "pauseless-figures/1"
 
-// Shapes is what figures show of single runs, in little room: an experiment
-// keeps it beside its outcome, so that a report can be made without the store.
+// Shapes has the figures' data of single runs, condensed. An experiment keeps
+// it beside its outcome, so that a report needs no store of runs.
 type Shapes struct {
 	Format   string            `json:"format"`
 	Runs     []Shape           `json:"runs"`
 	Networks []*result.Network `json:"networks,omitempty"`
 }
 
-// Shape is what figures show of one run.
+// Shape has the figures' data of one run.
 type Shape struct {
 	Arm   string   `json:"arm"`
 	Point []string `json:"point,omitempty"`
 	Seed  uint64   `json:"seed"`
-	// FCT counts finished flows by completion time: bin k has those of at most
-	// 10^(k/fctBins) microseconds, the first of them is FirstFCT.
+	// FCT counts finished flows by completion time. Bin k ends at
+	// 10^(k/fctBins) microseconds; FCT[0] is bin FirstFCT.
 	FirstFCT int   `json:"first_fct,omitempty"`
 	FCT      []int `json:"fct,omitempty"`
-	// Sizes has the slowdown of flows of like size.
+	// Sizes has the slowdown of flows of similar size.
 	Sizes []SizeBin `json:"sizes,omitempty"`
-	// Time is what there is over time; nil if it is left out for want of space.
+	// Time is the time line; nil if it is omitted to save space.
 	Time *Timeline `json:"time,omitempty"`
-	// Network is the place of the run's network among Shapes.Networks, from 1;
-	// 0 if it is not known.
+	// Network is the index of the run's network in Shapes.Networks, from 1; 0 if
+	// it is not known.
 	Network int `json:"network,omitempty"`
 }
 
@@ -51,8 +51,8 @@ type SizeBin struct {
 	P99    number `json:"p99"`
 }
 
-// Bins per decade, of completion times and of flow sizes. Completion times are
-// told to 6 %.
+// Bins per decade, of completion times and of flow sizes. A bin of completion
+// times is 6 % wide.
 const (
 	fctBins  = 40
 	sizeBins = 4
@@ -62,12 +62,12 @@ func fctBin(ns int64) int { return int(math.Ceil(math.Log10(float64(ns)/1000) * 
 
 func fctEdge(bin int) float64 { return math.Pow(10, float64(bin)/fctBins) }
 
-// detail is how much of a run's time is shown.
+// detail limits the size of a time line.
 type detail struct{ lines, places, ports, pauses int }
 
 var (
 	fine   = detail{6, 2000, 12, 4000}
-	coarse = detail{4, 400, 10, 800} // where there may be dozens of runs
+	coarse = detail{4, 400, 10, 800} // for an experiment, which has dozens of runs
 )
 
 // shapeOf returns the shape of a run, without its time line and network.
@@ -115,11 +115,12 @@ func (s *Shape) share(bin int) float64 {
 	return float64(upTo) / float64(all)
 }
 
-// experimentTimelines is how many runs of an experiment have time lines.
+// experimentTimelines limits the runs of an experiment that have a time line.
 const experimentTimelines = 48
 
-// Condense makes shapes of the runs of an experiment, which it looks at one at
-// a time. Of each arm and point the first run has its time line.
+// Condense returns the shapes of an experiment's runs, of which it holds one at
+// a time in memory. The first run of each arm and point has a time line.
+// Condense returns the first error that runs yields.
 func Condense(runs iter.Seq2[*result.Run, error]) (*Shapes, error) {
 	s := &Shapes{Format: ShapesFormat, Runs: []Shape{}}
 	drawn := 0
@@ -142,7 +143,7 @@ func Condense(runs iter.Seq2[*result.Run, error]) (*Shapes, error) {
 	return s, nil
 }
 
-// network returns the place of a network, from 1.
+// network returns the index of a network in s.Networks, from 1.
 func (s *Shapes) network(n *result.Network) int {
 	i := slices.IndexFunc(s.Networks, func(o *result.Network) bool { return reflect.DeepEqual(o, n) })
 	if i < 0 {
@@ -152,7 +153,7 @@ func (s *Shapes) network(n *result.Network) int {
 	return i + 1
 }
 
-// WriteJSON writes the shapes, a line each.
+// WriteJSON writes the shapes as JSON, one run per line.
 func (s *Shapes) WriteJSON(w io.Writer) error {
 	networks, err := json.Marshal(s.Networks)
 	if err != nil {
@@ -176,7 +177,8 @@ func (s *Shapes) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// ReadShapes reads what WriteJSON wrote.
+// ReadShapes reads the JSON that WriteJSON writes. It returns an error if the
+// format is another, or if an index is out of range.
 func ReadShapes(r io.Reader) (*Shapes, error) {
 	var s Shapes
 	if err := json.NewDecoder(r).Decode(&s); err != nil {
@@ -193,7 +195,7 @@ func ReadShapes(r io.Reader) (*Shapes, error) {
 		if t := x.Time; t != nil {
 			for _, l := range t.Lines {
 				if len(l.V) != len(t.T) {
-					return nil, fmt.Errorf("run %d has a line of %d places instead of %d", i, len(l.V), len(t.T))
+					return nil, fmt.Errorf("run %d has a line of %d samples instead of %d", i, len(l.V), len(t.T))
 				}
 			}
 			for _, p := range t.Pauses {

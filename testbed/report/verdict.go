@@ -11,15 +11,15 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// Verdicts is many claims at a glance: a row for each claim with the intervals
-// of its points.
+// Verdicts is a table of claims: a row for each claim, with the intervals of
+// its points.
 type Verdicts struct {
 	Lead  string
 	Ticks []Tick
 	Rows  []VerdictRow
 }
 
-// Tick is a place of the scale that all rows share.
+// Tick is a mark on the scale that all rows share.
 type Tick struct {
 	X    float64
 	Text string
@@ -29,26 +29,26 @@ type Tick struct {
 type VerdictRow struct {
 	Text, Paper, Count string
 	Height             float64
-	PaperX             float64 // below zero: not said
+	PaperX             float64 // below zero if the paper gives no number
 	Marks              []Mark
 }
 
-// Mark is an interval, and what it says in words.
+// Mark is the interval of a claim at one point, and its verdict in words.
 type Mark struct {
 	Y, X, Low, High float64
-	// From and To say that the interval ends within the scale.
+	// From and To report whether the interval's ends lie within the scale.
 	From, To    bool
-	Shown       bool // there is an interval
+	Shown       bool // the change is finite
 	Class, Text string
 }
 
-// The picture of an interval, in its own units.
+// The picture of an interval, in units of its SVG.
 const (
 	scaleWidth = 300
 	markHeight = 11
 	scaleFrom  = -1.0 // a change of -100 %
 	scaleTo    = 1.0
-	fewAnswers = 6 // that are said in sentences
+	fewAnswers = 6 // up to so many verdicts are sentences without a table
 )
 
 func onScale(change float64) float64 {
@@ -64,7 +64,7 @@ func counted(n int, verdict string) string {
 	return fmt.Sprintf("%d %s", n, verdictWords[verdict])
 }
 
-// verdicts sums up claims; nil if there are few enough to be read one by one.
+// verdicts returns the table of claims; nil for up to fewAnswers verdicts.
 func verdicts(o *result.Outcome) *Verdicts {
 	if len(o.Claims) <= fewAnswers {
 		return nil
@@ -121,7 +121,7 @@ func verdicts(o *result.Outcome) *Verdicts {
 	return v
 }
 
-// minus writes a minus sign as wide as a plus.
+// minus replaces the hyphen by a minus sign as wide as a plus.
 func minus(text string) string { return strings.Replace(text, "-", "−", 1) }
 
 // verdict describes the outcome of a claim in a sentence.

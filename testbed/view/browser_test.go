@@ -69,8 +69,8 @@ func pausedAt(r *record.Run, ns int64) int {
 	return len(on)
 }
 
-// The page as one file plays what was recorded: scrubbing, stepping, playing,
-// ports and flows.
+// The self-contained page plays a recording: scrubbing, stepping, playing, ports
+// and flows.
 func TestPageShowsTheRecording(t *testing.T) {
 	var b bytes.Buffer
 	all := runs()
@@ -88,9 +88,9 @@ func TestPageShowsTheRecording(t *testing.T) {
 	}
 	run := all[0]
 	if got := webtest.Eval[int](p, "pauseless.state().events"); got != len(run.Events) {
-		t.Errorf("%d events, recorded are %d", got, len(run.Events))
+		t.Errorf("%d events, want %d", got, len(run.Events))
 	}
-	// At many instants as many directions are paused as the recording says.
+	// At many instants the page shows as many paused directions as the recording has.
 	end := run.TNS[len(run.TNS)-1]
 	most := 0
 	for i := range int64(40) {
@@ -101,27 +101,27 @@ func TestPageShowsTheRecording(t *testing.T) {
 		p.Until(fmt.Sprintf("document.getElementById('state').textContent.startsWith('%d of %d directions paused')", want, 2*len(run.Network.Links)))
 	}
 	if most == 0 {
-		t.Error("nothing was ever paused")
+		t.Error("no link was paused")
 	}
 	// Stepping goes from event to event.
 	webtest.Eval[any](p, "pauseless.go(0)")
 	p.Do(chromedp.Click("#forth", chromedp.ByQuery), chromedp.Click("#forth", chromedp.ByQuery))
 	if got := webtest.Eval[int64](p, "pauseless.state().now"); got != run.Events[1][0] {
-		t.Errorf("two steps lead to %d, the second event is at %d", got, run.Events[1][0])
+		t.Errorf("after two steps the time is %d, want %d, that of the second event", got, run.Events[1][0])
 	}
 	p.Do(chromedp.Click("#back", chromedp.ByQuery))
 	if got := webtest.Eval[int64](p, "pauseless.state().now"); got != run.Events[0][0] {
-		t.Errorf("a step back leads to %d, the first event is at %d", got, run.Events[0][0])
+		t.Errorf("after a step back the time is %d, want %d, that of the first event", got, run.Events[0][0])
 	}
-	// Playing moves time, and the keyboard stops it.
+	// Play advances the time, and a second click stops it.
 	p.Do(chromedp.Click("#play", chromedp.ByQuery))
 	p.Until(fmt.Sprintf("pauseless.state().now > %d", run.Events[0][0]))
-	// On a slow machine it may have come to the end by itself.
+	// On a slow machine it may already have reached the end.
 	webtest.Eval[any](p, "void (pauseless.state().playing && document.getElementById('play').click())")
 	if webtest.Eval[bool](p, "pauseless.state().playing") {
 		t.Error("it still plays")
 	}
-	// A click on a link shows its history, one on a flow its way.
+	// A click on a link shows its history, a click on a flow its path.
 	p.Do(chromedp.ActionFunc(func(ctx context.Context) error {
 		var at []float64
 		if err := chromedp.Evaluate("(() => { const p = pauseless.place(16), r = document.querySelector('#map canvas').getBoundingClientRect(); return [r.left + p.x, r.top + p.y]; })()", &at).Do(ctx); err != nil {
@@ -137,13 +137,13 @@ func TestPageShowsTheRecording(t *testing.T) {
 	p.Until("document.querySelector('#flows button')")
 	p.Do(chromedp.Click("#flows button", chromedp.ByQuery))
 	p.Until("pauseless.state().selected.flow !== undefined")
-	// The other run, dark, on a phone.
+	// The other run, in the dark theme, on a phone.
 	p.Do(emulation.SetDeviceMetricsOverride(360, 700, 1, false), chromedp.SetValue("#run", "1", chromedp.ByQuery), chromedp.Click("#theme", chromedp.ByQuery))
 	p.Until(fmt.Sprintf("pauseless.state().events === %d && document.documentElement.dataset.theme === 'dark'", len(all[1].Events)))
 	p.Until("document.documentElement.scrollWidth <= 360") // once all has been laid out anew
 }
 
-// A page of a server shows what the server has, and follows what grows.
+// A server's page shows the server's recordings, and follows them as they grow.
 func TestPageFollowsTheServer(t *testing.T) {
 	s := &growing{all: runs()}
 	s.grow(3, 2)
@@ -157,7 +157,7 @@ func TestPageFollowsTheServer(t *testing.T) {
 	p.Until(fmt.Sprintf("pauseless.state().runs === 2 && pauseless.state().samples === %d && pauseless.state().events === %d", len(s.all[0].TNS), len(s.all[0].Events)))
 }
 
-// growing is a source of which the first recording grows.
+// growing is a source whose first recording grows.
 type growing struct {
 	mu              sync.Mutex
 	all             []*record.Run

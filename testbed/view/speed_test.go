@@ -54,9 +54,9 @@ func storm(b *testing.B) *record.Run {
 	return r
 }
 
-// BenchmarkReplayOf288Hosts plays a millisecond in a second, in Chromium, for
-// five seconds: how many frames a second are shown, and the processor time that
-// one costs all processes of the browser.
+// BenchmarkReplayOf288Hosts plays a millisecond per second, in Chromium, for five
+// seconds. It reports the frames shown per second, and the processor time per
+// frame of all processes of the browser.
 func BenchmarkReplayOf288Hosts(b *testing.B) {
 	var page bytes.Buffer
 	if err := WritePage(&page, "storm", []*record.Run{storm(b)}); err != nil {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package view shows recordings as a map of the network in the browser: as a
-// page that is one file, or from a server while they still grow. A server
-// only reads; it copies what a browser asks for, so a slow one holds up
-// nobody.
+// Package view shows recordings as a map of the network in the browser: in a
+// self-contained page, or from a server while runs are still recorded. The
+// server copies what a request asks for before it sends it, so that a slow
+// browser delays no run.
 package view
 
 import (
@@ -30,13 +30,13 @@ var page string
 
 var tmpl = template.Must(template.New("live").Parse(page))
 
-// WritePage writes a page that plays recordings and needs nothing else.
+// WritePage writes a self-contained page that plays recordings.
 func WritePage(w io.Writer, title string, runs []*record.Run) error {
 	var b bytes.Buffer
 	if err := record.Write(&b, runs); err != nil {
 		return err
 	}
-	// Base64 has no character that means anything to HTML.
+	// Base64 needs no escaping in HTML.
 	return write(w, title, "page", template.HTML(base64.StdEncoding.EncodeToString(b.Bytes())))
 }
 
@@ -44,24 +44,27 @@ func write(w io.Writer, title, source string, recording template.HTML) error {
 	return tmpl.Execute(w, map[string]any{"Title": title, "Source": source, "Web": web.Inline("live"), "Recording": recording})
 }
 
-// A Source has recordings that may still grow.
+// A Source has the recordings that a server shows.
 type Source interface {
-	// Recordings returns those there are; more says that others may follow.
+	// Recordings returns the recordings so far; more reports whether others may
+	// follow.
 	Recordings() (all []Recording, more bool)
 }
 
-// A Recording is one that may still grow. The version counts how often what
-// was there before has changed.
+// A Recording may still grow.
 type Recording interface {
+	// Snapshot returns the recording so far. The version is the number of times
+	// that earlier samples or events have changed.
 	Snapshot() (r record.Run, version int)
 }
 
-// Handler serves the page and what it asks for:
+// Handler serves the page and its data:
 //
 //	GET /            the page
-//	GET /api/runs    which recordings there are
-//	GET /api/run     one of them: i=its number; with version, samples and
-//	                 events only what came after so many
+//	GET /api/runs    the list of recordings
+//	GET /api/run     recording number i, from 0. If version is the recording's,
+//	                 it leaves out the first samples and events, as many as
+//	                 these parameters say.
 func Handler(title string, s Source) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -112,8 +115,8 @@ func number(r *http.Request, name string) int {
 	return max(n, 0)
 }
 
-// rest leaves what comes behind so many samples and events. What became of
-// flows is sent once, at the end.
+// rest removes the first samples and events. Flows are sent once, at the end
+// of the run.
 func rest(run *record.Run, samples, events int) {
 	samples, events = min(samples, len(run.TNS)), min(events, len(run.Events))
 	run.TNS, run.Use, run.Queues = run.TNS[samples:], run.Use[samples:], run.Queues[samples:]
@@ -123,7 +126,7 @@ func rest(run *record.Run, samples, events int) {
 	}
 }
 
-// answer writes JSON, compressed if the browser takes it.
+// answer writes JSON, compressed if the browser accepts gzip.
 func answer(w http.ResponseWriter, r *http.Request, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -137,12 +140,11 @@ func answer(w http.ResponseWriter, r *http.Request, v any) {
 		defer z.Close()
 		out = z
 	}
-	json.NewEncoder(out).Encode(v) // fails only if nobody listens any more
+	json.NewEncoder(out).Encode(v) // fails only if the browser has closed the connection
 }
 
-// headers keeps other pages from using this server. On loopback it answers to
-// loopback's names only: another name that leads here is an attack (DNS
-// rebinding).
+// headers keeps other web pages from using this server. On loopback it refuses
+// requests whose Host is not loopback's, which prevents DNS rebinding.
 func headers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() {

@@ -39,7 +39,7 @@ func get(t *testing.T, url string, host string) (int, string) {
 	return r.StatusCode, string(body)
 }
 
-func TestServerTellsWhatIsNew(t *testing.T) {
+func TestServerSendsOnlyWhatIsNew(t *testing.T) {
 	s := &growing{all: runs()}
 	s.grow(5, 4)
 	srv := httptest.NewServer(Handler("x", s))
@@ -69,7 +69,7 @@ func TestServerTellsWhatIsNew(t *testing.T) {
 		{"i=0&version=0&samples=3&events=1", 2, 3, false},
 		{"i=0&version=0&samples=5&events=4", 0, 0, false},
 		{"i=0&version=0&samples=99&events=-7", 0, 4, false},
-		{"i=0&version=9&samples=3&events=1", 5, 4, true}, // what the browser has is stale
+		{"i=0&version=9&samples=3&events=1", 5, 4, true}, // another version: the browser needs everything
 	} {
 		if a := read(c.query); len(a.TNS) != c.samples || len(a.Events) != c.events || (len(a.Flows) > 0) != c.flows {
 			t.Errorf("%s: %d samples, %d events, %d flows", c.query, len(a.TNS), len(a.Events), len(a.Flows))
@@ -82,7 +82,7 @@ func TestServerTellsWhatIsNew(t *testing.T) {
 	}
 }
 
-// The server reads only, and answers on loopback to loopback's names only.
+// The server accepts only GET, and on loopback only loopback's names.
 func TestServerIsForReadersOnThisMachine(t *testing.T) {
 	srv := httptest.NewServer(Handler("x", &growing{all: runs()}))
 	defer srv.Close()
@@ -107,7 +107,7 @@ func TestServerIsForReadersOnThisMachine(t *testing.T) {
 	}
 }
 
-// following is a source whose recording a run is writing.
+// following is a source of one recording, which a run is writing.
 type following struct {
 	rec atomic.Pointer[record.Recorder]
 }
@@ -119,9 +119,9 @@ func (f *following) Recordings() ([]Recording, bool) {
 	return nil, true
 }
 
-// A browser that asks and never reads holds up no run, and one that asks all
-// the time sees recordings that are whole.
-func TestBrowsersHoldUpNoRun(t *testing.T) {
+// A browser that sends a request and never reads the answer delays no run. One
+// that polls without pause always gets complete samples.
+func TestBrowsersDelayNoRun(t *testing.T) {
 	s, err := scenario.Parse("incast.yaml", []byte(strings.Replace(incast, "seeds: [1, 2]", "seeds: [1]", 1)))
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestBrowsersHoldUpNoRun(t *testing.T) {
 		_, err := s.Run(context.Background(), scenario.Options{Follow: func(st scenario.Start) scenario.Follower {
 			source.rec.Store(record.New(st, record.DefaultLimits))
 			close(begun)
-			<-asked // so that it does not end before
+			<-asked // so that the run does not end before the first request
 			return source.rec.Load()
 		}})
 		done <- err
@@ -156,7 +156,7 @@ func TestBrowsersHoldUpNoRun(t *testing.T) {
 			t.Fatal(code, err)
 		}
 		if len(run.Use) != len(run.TNS) || len(run.Queues) != len(run.TNS) || len(run.Values) != len(run.TNS) || len(run.Paths) != len(run.TNS) {
-			t.Fatalf("half a sample: %d of %d", len(run.Use), len(run.TNS))
+			t.Fatalf("an incomplete sample: %d of %d", len(run.Use), len(run.TNS))
 		}
 		if n == 0 {
 			close(asked)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web has the scripts and styles of the pages. The sources are in src. dist
-// has them as bundles made by esbuild; uPlot, the chart library in vendor, has a bundle
-// of its own. `make golden` makes dist, and a test compares it with the sources. The playground is a folder of
-// its own, so its two bundles are not part of this package.
+// Package web has the scripts and styles of the pages. The sources are in src,
+// and dist has the bundles that esbuild makes of them; uPlot, the chart library
+// in vendor, is a separate bundle. `make golden` writes dist, and a test compares
+// it with the sources. The playground's two bundles are files of its folder, not
+// of this package.
 package web
 
 import (
@@ -19,16 +20,17 @@ import (
 //go:embed dist/lib.js dist/report.js dist/live.js dist/style.css
 var dist embed.FS
 
-// A Page is the script and style of a page that is one file.
+// A Page is the script and style of a self-contained page.
 type Page struct {
 	Script template.JS
 	Style  template.CSS
-	// Policy is a Content-Security-Policy that allows these two, and loads nothing.
+	// Policy is a Content-Security-Policy that allows this script and style and
+	// forbids loading others.
 	Policy string
 }
 
 // Inline returns the script of a bundle, report or live, with the chart library, and
-// the style.
+// the style. It panics for any other bundle.
 func Inline(bundle string) Page {
 	script, style := file("lib.js")+file(bundle+".js"), file("style.css")
 	return Page{
@@ -48,6 +50,6 @@ func file(name string) string {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	// This would end the script element.
+	// </script would end the element.
 	return strings.ReplaceAll(string(text), "</script", `<\/script`)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/internal/golden"
 )
 
-// The committed bundles are what esbuild makes of the sources, to the byte.
+// The committed bundles are the same bytes that esbuild makes of the sources.
 func TestBundlesAreBuiltFromTheSources(t *testing.T) {
 	for _, b := range []string{"lib", "report", "live", "playground", "worker"} {
 		build(t, "src/"+b+".js", "dist/"+b+".js")
@@ -45,6 +45,6 @@ func TestPolicyAllowsOurScriptAndNothingElse(t *testing.T) {
 		t.Errorf("policy is %q", p.Policy)
 	}
 	if strings.Contains(string(p.Script), "</script") || strings.Contains(string(p.Style), "</style") {
-		t.Error("what is put into the page ends its element")
+		t.Error("the script or style contains the end tag of its element")
 	}
 }

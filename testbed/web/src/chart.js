@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Line charts on uPlot: values under the pointer or the arrow keys, zoom in
-// step with other charts, series on and off, bands, SVG.
+// Line charts on uPlot: values at the pointer or by the arrow keys, zoom
+// synchronised with other charts, series that can be hidden, bands, SVG.
 
 import {armDash, colours, font} from './theme.js';
 import {digits, el, register, si, time} from './figure.js';
@@ -10,7 +10,7 @@ import {RecordedPath, SVGContext} from './svg.js';
 const {uPlot} = globalThis; // of lib.js
 
 const formats = {us: time, share: v => digits(100 * v) + ' %', bytes: v => si(v, 'B'), '': v => si(v)};
-/** The way to print a quantity: us, share, bytes, or any other unit. */
+/** A function that prints a quantity of a unit: us, share, bytes, or any other. */
 export const format = unit => formats[unit] || (v => si(v, unit));
 
 // axis returns the look of an axis. Logarithmic ones have ticks at powers of
@@ -44,9 +44,9 @@ function axis(c, {label, unit, log, values, size}) {
 /**
  * spec: {title, x: {label, unit, log, min, max}, y: {label, unit, log, min, max}, data: [x, …],
  *   series: [{name, colour(mode) => css, index, band: [lo, hi] (arrays), step}],
- *   height, sync (name of the group that zooms and points in step), overlay(u, colours) draws on top,
- *   intervals (bands are intervals of single places, drawn as bars beside one another),
- *   under(us, y, u) says what is under the pointer beyond the series, rows (names of a list along y)}
+ *   height, sync (name of the group whose zoom and pointer are synchronised), overlay(u, colours) draws on top,
+ *   intervals (bands are the intervals of single values, drawn as bars side by side),
+ *   under(us, y, u) returns a text for the place under the pointer, rows (names of a list along y)}
  */
 export function chart(parent, spec) {
 	const {x, y, series} = spec;
@@ -61,12 +61,12 @@ export function chart(parent, spec) {
 	}
 	const hidden = new Set();
 	const home = {min: x.min ?? spec.data[0][0], max: x.max ?? spec.data[0].at(-1)};
-	if (spec.intervals) { // room for what stands beside the first and the last
+	if (spec.intervals) { // room for the bars beside the first and the last value
 		const room = x.names ? 0.5 : (home.max - home.min) * 0.06;
 		home.min -= room;
 		home.max += room;
 	}
-	// Many bands over one another would hide the lines.
+	// Many overlapping bands would hide the lines.
 	const bandAlpha = series.length <= 2 ? '33' : series.length <= 4 ? '22' : '14';
 	let range = {...home}, plot = null;
 
@@ -120,8 +120,8 @@ export function chart(parent, spec) {
 		};
 	}
 
-	// Means with their intervals, side by side at each place. Where places are
-	// numbers, lines join them.
+	// Means with their intervals, side by side at each x. If x are numbers,
+	// lines join them.
 	function drawIntervals(u, mode) {
 		const ratio = uPlot.pxRatio, ctx = u.ctx, shown = series.filter(s => !hidden.has(s.name)), gap = Math.min(7, (x.names ? 300 : 60) / spec.data[0].length / Math.max(shown.length, 1)) * ratio;
 		ctx.save();
@@ -175,7 +175,7 @@ export function chart(parent, spec) {
 		ctx.restore();
 	}
 
-	// values prints what is under the pointer.
+	// values prints the values at the pointer.
 	function values(u) {
 		const {idx, left, top} = u.cursor;
 		if (left < 0 || idx === null || idx === undefined) {
@@ -211,10 +211,10 @@ export function chart(parent, spec) {
 		spec.onToggle?.(name, on);
 	}
 
-	// zoom shows a part of the x axis here and in the charts that follow.
+	// zoom shows a part of the x axis here and in the charts of the group.
 	function zoom(min, max) {
 		setRange(min, max);
-		for (const other of followers.get(spec.sync) || []) if (other !== f) other.setRange(min, max);
+		for (const other of groups.get(spec.sync) || []) if (other !== f) other.setRange(min, max);
 	}
 	function setRange(min, max) {
 		if (min === undefined || !(max > min)) ({min, max} = home);
@@ -253,8 +253,8 @@ export function chart(parent, spec) {
 				i.swatch.style.opacity = hidden.has(i.s.name) ? 0.2 : 1;
 			}
 		},
-		// svg draws the chart once more, on a context that writes SVG. uPlot
-		// asks for its context while it is made, and draws at the end of batch.
+		// svg draws the chart on a context that writes SVG. uPlot's constructor
+		// calls getContext, and uPlot draws at the end of batch.
 		svg() {
 			const w = 760, h = height(w) + 18 * Math.ceil(series.length / 4), ratio = devicePixelRatio || 1;
 			const ctx = new SVGContext(w * ratio, h * ratio);
@@ -273,8 +273,8 @@ export function chart(parent, spec) {
 		},
 	});
 	if (spec.sync) {
-		if (!followers.has(spec.sync)) followers.set(spec.sync, []);
-		followers.get(spec.sync).push(f);
+		if (!groups.has(spec.sync)) groups.set(spec.sync, []);
+		groups.get(spec.sync).push(f);
 	}
 	let width = 0;
 	new ResizeObserver(() => {
@@ -286,5 +286,5 @@ export function chart(parent, spec) {
 	return f;
 }
 
-// followers are the charts by the name of their group.
-const followers = new Map();
+// groups are the synchronised charts by the name of their group.
+const groups = new Map();

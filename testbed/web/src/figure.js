@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What all figures share: the frame with its buttons, sizes, saving as SVG.
+// Common parts of figures: the frame with its buttons, sizes, saving as SVG.
 
 import {colours, onTheme} from './theme.js';
 import {SVGContext} from './svg.js';
 
-/** Makes an element: el('p', {class: 'x', onclick: f}, 'text', child). */
+/** Returns a new element: el('p', {class: 'x', onclick: f}, 'text', child). */
 export function el(tag, attrs = {}, ...children) {
 	const e = document.createElement(tag);
 	for (const [k, v] of Object.entries(attrs)) {
@@ -30,7 +30,7 @@ export function si(v, unit = '') {
 /** A number with three digits, without trailing zeros. */
 export const digits = v => String(Number(v.toPrecision(3)));
 
-/** A time that is given in microseconds. */
+/** A time with its unit; us is in microseconds. */
 export function time(us) {
 	const a = Math.abs(us);
 	if (a >= 1e6) return Number((us / 1e6).toPrecision(6)) + ' s';
@@ -38,7 +38,7 @@ export function time(us) {
 	return Number(us.toPrecision(6)) + ' µs';
 }
 
-/** Hands a text to the reader as a file. */
+/** Offers a text as a download. */
 export function save(name, text, type = 'image/svg+xml') {
 	const url = URL.createObjectURL(new Blob([text], {type}));
 	el('a', {href: url, download: name}).click();
@@ -50,20 +50,20 @@ export const fileName = text => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').r
 // figures are all figures of the page; each has redraw() and svg().
 const figures = [];
 
-/** Makes a figure part of the page: redrawn with the theme, as SVG when printed. */
+/** Adds a figure to the page's: it is redrawn when the theme changes, and printed as SVG. */
 export function register(f) {
 	figures.push(f);
 	return f;
 }
 onTheme(() => figures.forEach(f => f.redraw()));
 
-// On paper figures are vectors, light ones.
+// Figures are printed as SVG in light colours.
 addEventListener('beforeprint', () => {
 	for (const f of figures) {
 		if (!f.root.isConnected) continue;
 		const img = el('div', {class: 'paper'});
 		const svg = new DOMParser().parseFromString(f.svg(), 'image/svg+xml').documentElement;
-		// Ids of clip paths are per file; here they share a page.
+		// The ids of clip paths are unique per figure; make them unique on the page.
 		const own = 'p' + figures.indexOf(f);
 		for (const c of svg.querySelectorAll('clipPath')) c.id = own + c.id;
 		for (const c of svg.querySelectorAll('[clip-path]')) c.setAttribute('clip-path', c.getAttribute('clip-path').replace('#', '#' + own));
@@ -75,8 +75,8 @@ addEventListener('beforeprint', () => {
 addEventListener('afterprint', () => document.querySelectorAll('.paper').forEach(e => e.remove()));
 
 /**
- * A canvas of the full width of its parent that draw(ctx, width, height, colours) paints,
- * on the screen and into SVG files.
+ * A canvas as wide as its parent, painted by draw(ctx, width, height, colours) on the screen
+ * and into SVG files.
  */
 export function canvasFigure(parent, {title, height, draw, label}) {
 	const canvas = el('canvas', {role: 'img', 'aria-label': label || title, tabindex: '0'});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The chart library, in a bundle of its own: report and live both use it.
+// The chart library, a separate bundle that report and live share.
 
 import uPlot from '../vendor/uplot/uPlot.esm.js';
 

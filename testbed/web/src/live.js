@@ -12,13 +12,13 @@ const $ = id => document.getElementById(id);
 themeButton($('theme'));
 
 let runs = [], run = null;
-let now = 0;         // the instant that is shown, in ns
+let now = 0;         // the time that is shown, in ns of the run
 let playing = false, follow = false;
-let speed = 1e6;     // ns of the run in a second of the reader's
+let speed = 1e6;     // ns of the run per second of real time
 let selected = null; // {channel}, {node} or {flow}
 let map = null;
 
-const shades = 12; // so that lines group
+const shades = 12; // few, so that drawMap draws many lines of a colour at once
 const quantised = v => Math.ceil(v * shades) / shades;
 
 // The map.
@@ -28,7 +28,7 @@ const height = w => {
 	return Math.round(Math.max(Math.min(w * 0.5, innerHeight * 0.6, 150 + 150 * tiers), 240));
 };
 const view = canvasFigure($('map'), {
-	title: 'Map of the network', height, label: 'Map of the network at the time shown. Click a port or link for its history. The tables below have the same in words.',
+	title: 'Map of the network', height, label: 'Map of the network at the time shown. Click a port or link for its history. The tables below list the same.',
 	draw: (ctx, w, h, c) => {
 		if (!run) return;
 		map = layout(run.network, w, h);
@@ -54,7 +54,7 @@ const view = canvasFigure($('map'), {
 	},
 });
 
-// along returns a place on a channel's line: share 0 is the sender's edge.
+// along returns a point on a channel's line: share 0 is the sender's edge, 1 the receiver's.
 function along(ch, share, gap = 0) {
 	const p = line(map, ch >> 1, ch & 1), {from, to} = run.ends(ch);
 	const dx = p.x1 - p.x0, dy = p.y1 - p.y0, len = Math.hypot(dx, dy) || 1;
@@ -75,7 +75,7 @@ function queueBars(ctx, c, i) {
 	}
 }
 
-// A paused channel has a bar across at its sender, with the class.
+// A paused channel has a disc with its classes at the sender.
 function pauseSigns(ctx, c, held) {
 	ctx.font = `bold 10px ${font}`;
 	ctx.textAlign = 'center';
@@ -92,14 +92,14 @@ function pauseSigns(ctx, c, held) {
 	}
 }
 
-// A message moves along its link, for as long as it takes there, or a quarter
-// of a second of the reader's.
+// A message moves along its link for 2 µs of the run, but for at least a
+// quarter of a second of real time.
 function messages(ctx, c) {
 	const long = Math.max(2000, speed / 4), drawnAt = new Set();
 	for (let i = first(run.events, now, e => e[0]); i < run.events.length && run.events[i][0] < now + long; i++) {
 		const [at, kind, ch, a] = run.events[i];
 		if (kind === PAUSE) continue;
-		// Where there are many, one stands for its neighbours.
+		// Messages that would overlap are drawn once.
 		const key = `${ch} ${kind} ${Math.floor((at - now) / long * 24)}`;
 		if (drawnAt.has(key)) continue;
 		drawnAt.add(key);
@@ -112,7 +112,7 @@ function messages(ctx, c) {
 	}
 }
 
-// What a switch's program just did stands at the switch.
+// The changes of a switch's counters are shown beside the switch.
 const badgeText = {reroutes: '⇄', recirculations: '↻', warned: '⚠', warned_all: '⚠'};
 function badges(ctx, c, i) {
 	const {values, changes} = run.registersAt(i), n = run.registers.length;
@@ -127,7 +127,7 @@ function badges(ctx, c, i) {
 		});
 		if (!words.length) return;
 		const text = words.join(' '), x = map.nodes[k].x + map.nodes[k].r + 5, y = map.nodes[k].y - map.nodes[k].r * 0.75 - 9;
-		ctx.lineWidth = 4; // the page around the letters, so that links do not cross them
+		ctx.lineWidth = 4; // a border in the page's colour, so that links do not cross the letters
 		ctx.strokeStyle = c.page;
 		ctx.strokeText(text, x, y);
 		ctx.fillStyle = c.warn;
@@ -135,7 +135,8 @@ function badges(ctx, c, i) {
 	});
 }
 
-// outline adds up pauses and queues by pixel, once for what does not change.
+// outline adds up pauses and queues by pixel. It keeps the result until the
+// recording or the width changes.
 let outlined = {};
 function outline(w, x) {
 	const key = `${runs.indexOf(run)} ${run.t.length} ${run.events.length} ${run.end} ${w}`;
@@ -151,14 +152,14 @@ function outline(w, x) {
 	return outlined;
 }
 
-// The time line: how many directions of links are paused, and how much waits.
+// The time line: how many directions of links are paused, and the bytes in queues.
 
 const strip = canvasFigure($('strip'), {
 	title: 'Time line', height: 64, label: 'Over the whole run: how many links are paused, and the bytes in queues',
 	draw(ctx, w, h, c) {
 		if (!run || !run.t.length) return;
 		const x = ns => Math.min(Math.max(Math.round(ns / run.end * w), 0), w), {total, waits, most, longest} = outline(w, x);
-		// One outline each: a rectangle for every pixel takes ten times as long.
+		// One polygon each: a rectangle for every pixel takes ten times as long.
 		const area = (colour, bottom, values, scale) => {
 			ctx.fillStyle = colour;
 			ctx.beginPath();
@@ -186,7 +187,7 @@ strip.canvas.addEventListener('pointerdown', e => {
 	seek(e);
 });
 
-// Going through time.
+// The controls of the time that is shown.
 
 function go(ns, keep = false) {
 	if (!keep) follow = false;
@@ -225,7 +226,7 @@ addEventListener('keydown', e => {
 	e.preventDefault();
 });
 
-let dirty = true, frame = 0, told = 0;
+let dirty = true, frame = 0, described = 0;
 function tick(at) {
 	const since = Math.min(at - frame, 100);
 	frame = at;
@@ -240,10 +241,10 @@ function tick(at) {
 			drawn++;
 			view.redraw();
 			$('now').textContent = time(Math.round(now) / 1000);
-			if (at - told > 250 || !playing) {
-				told = at;
+			if (at - described > 250 || !playing) {
+				described = at;
 				strip.redraw();
-				tell();
+				describe();
 			}
 		}
 	}
@@ -251,9 +252,9 @@ function tick(at) {
 }
 let drawn = 0;
 
-// What is shown, in words: events around the instant, flows that are under way.
+// The same in words: the latest events, and the active flows.
 
-function tell() {
+function describe() {
 	const i = run.sample(now), at = first(run.events, Math.floor(now) + 1, e => e[0]);
 	const paused = [];
 	for (let ch = 0; ch < run.channels; ch++) if (run.paused(ch, now).length) paused.push(linkName(run.network, ch >> 1, ch & 1));
@@ -268,15 +269,15 @@ function tell() {
 
 let flowRows = '';
 function flowTable() {
-	const under = [];
-	for (let k = 0; k < run.flows.length && under.length < 60; k++) {
+	const active = [];
+	for (let k = 0; k < run.flows.length && active.length < 60; k++) {
 		const f = run.flows[k];
-		if (f.start_ns <= now && (!f.fct_ns || f.start_ns + f.fct_ns >= now)) under.push(k);
+		if (f.start_ns <= now && (!f.fct_ns || f.start_ns + f.fct_ns >= now)) active.push(k);
 	}
-	const key = `${run.arm} ${run.seed} ${under.join()} ${selected?.flow}`;
+	const key = `${run.arm} ${run.seed} ${active.join()} ${selected?.flow}`;
 	if (key === flowRows) return;
 	flowRows = key;
-	$('flows').replaceChildren(...under.map(k => {
+	$('flows').replaceChildren(...active.map(k => {
 		const f = run.flows[k], nodes = run.network.nodes;
 		return el('tr', {}, el('td', {}, el('button', {type: 'button', 'aria-pressed': String(selected?.flow === k), onclick: () => select({flow: k})}, `${nodes[f.src].name} to ${nodes[f.dst].name}`)),
 			el('td', {}, si(f.bytes, 'B')), el('td', {}, time(f.start_ns / 1000)), el('td', {}, f.fct_ns ? time(f.fct_ns / 1000) : '–'));
@@ -350,14 +351,14 @@ view.canvas.addEventListener('pointermove', e => {
 	view.canvas.title = !at ? '' : 'node' in at ? run.network.nodes[at.node].name : linkName(run.network, at.link, at.dir);
 });
 
-// Where recordings come from.
+// Sources of recordings.
 
 function show(r) {
 	run = r;
 	selected = null;
 	$('about').replaceChildren();
 	$('title').textContent = r.scenario;
-	$('note').textContent = [r.note, r.left ? `${si(r.left)} events had no place in the recording.` : ''].filter(t => t).join(' ');
+	$('note').textContent = [r.note, r.left ? `${si(r.left)} events are missing: the recording was full.` : ''].filter(t => t).join(' ');
 	$('follow').hidden = !r.live;
 	follow = r.live;
 	go(0, true);
@@ -370,8 +371,7 @@ function choices() {
 }
 $('run').addEventListener('change', e => show(runs[Number(e.target.value)]));
 
-// poll asks the server for what is new. It has as much time as it takes: the
-// server waits for nobody.
+// poll asks the server for new samples and events.
 async function poll() {
 	for (;;) {
 		let live = true;
@@ -412,7 +412,7 @@ async function ask(path) {
 	return r;
 }
 
-/** For other pages of ours: shows recordings that are there. */
+/** Shows a list of Recording. */
 export function showRecordings(list) {
 	runs = list;
 	show(runs[0]);
@@ -421,7 +421,7 @@ export function showRecordings(list) {
 
 requestAnimationFrame(tick);
 document.documentElement.dataset.ready = 'yes';
-// For tests: how many frames were drawn, and what is shown.
+// For tests.
 window.pauseless = {frames: () => drawn, state: () => ({now, playing, selected, runs: runs.length, samples: run?.t.length, events: run?.events.length}), go, place: ch => along(ch, 0.5), node: i => map.nodes[i]};
 
 const file = embedded();

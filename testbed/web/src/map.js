@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The network as a map: hosts below, tiers of switches above, each link as two
-// lines, one for either direction.
+// lines, one per direction.
 
 import {font} from './theme.js';
 
 /**
  * Places the nodes of a network {nodes: [{name, tier}], links: [{a, ap, b, bp}]} in a
- * rectangle. Hosts stand below their switch; the switches of a tier are spread evenly.
+ * rectangle. Hosts are below their switch; the switches of a tier are spaced evenly.
  */
 export function layout(network, width, height) {
 	const {nodes, links} = network, margin = {x: 26, top: 26, bottom: 30};
@@ -20,7 +20,7 @@ export function layout(network, width, height) {
 	}
 	for (let t = 0; t <= tiers; t++) {
 		const row = nodes.map((_, i) => i).filter(i => nodes[i].tier === t);
-		// Hosts go by their switch, so that its links do not cross others'.
+		// Hosts are sorted by their switch, so that links do not cross.
 		if (t === 0) row.sort((a, b) => (up[a][0] ?? -1) - (up[b][0] ?? -1) || a - b);
 		const gaps = row.map((i, k) => t === 0 && k > 0 && up[i][0] !== up[row[k - 1]][0] ? 0.7 : 0);
 		const units = row.length + gaps.reduce((s, g) => s + g, 0), step = (width - 2 * margin.x) / units;
@@ -36,7 +36,7 @@ export function layout(network, width, height) {
 	return {network, width, height, nodes: place, tiers};
 }
 
-/** The line of a link in one direction: 0 is from its end a to its end b. */
+/** The line of a link in one direction: 0 is from end a to end b. */
 export function line(map, l, dir) {
 	const link = map.network.links[l], a = map.nodes[dir ? link.b : link.a], b = map.nodes[dir ? link.a : link.b];
 	const dx = b.x - a.x, dy = b.y - a.y, len = Math.hypot(dx, dy) || 1;
@@ -44,12 +44,12 @@ export function line(map, l, dir) {
 	return {x0: a.x + ox, y0: a.y + oy, x1: b.x + ox, y1: b.y + oy};
 }
 
-/** Paints the map. style(link, direction) gives {colour, width, dash, above}; node(i) gives {stroke, width}. */
+/** Paints the map. style(link, direction) returns {colour, width, dash, above}; node(i) returns {stroke, width}. */
 export function drawMap(ctx, map, c, style, node = () => ({})) {
 	const {links, nodes} = map.network;
-	// Lines that look the same come together; strong ones last, above the
-	// others. Each is a path of its own: browsers draw a convex shape several
-	// times faster than one path of many lines.
+	// Lines are grouped by style; those with the greatest "above" are drawn last.
+	// Each line is a separate path: browsers draw a convex shape several times
+	// faster than one path of many lines.
 	const groups = new Map();
 	for (let l = 0; l < links.length; l++) {
 		for (let dir = 0; dir < 2; dir++) {
@@ -95,7 +95,7 @@ export function drawMap(ctx, map, c, style, node = () => ({})) {
 	for (let i = 0; i < nodes.length; i++) {
 		const p = map.nodes[i], s = node(i), host = nodes[i].tier === 0;
 		if (s.stroke) paint([i], s);
-		// Names where there is room.
+		// A name that is too wide for its place is omitted.
 		const size = 11;
 		const wide = nodes[i].name.length * size * 0.58;
 		if (wide > p.step - 2) continue;
@@ -107,7 +107,7 @@ export function drawMap(ctx, map, c, style, node = () => ({})) {
 	}
 }
 
-/** What is at a place: {node} or {link, dir}, or null. */
+/** The node or link at a point: {node} or {link, dir}, or null. */
 export function under(map, x, y, reach = 8) {
 	for (let i = 0; i < map.nodes.length; i++) {
 		const p = map.nodes[i];
@@ -134,5 +134,5 @@ export function linkName(network, l, dir) {
 	return dir ? `${network.nodes[k.b].name} port ${k.bp} to ${network.nodes[k.a].name}` : `${network.nodes[k.a].name} port ${k.ap} to ${network.nodes[k.b].name}`;
 }
 
-/** The height that suits a map of the given width. */
+/** A function from a map's width to its height. */
 export const mapHeight = network => w => Math.round(Math.min(Math.max(w * 0.4, 200), 130 + 90 * Math.max(...network.nodes.map(n => n.tier), 1)));

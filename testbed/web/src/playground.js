@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The playground's page: three texts, what is wrong with them, and a run.
+// The playground's page: the editor of scenario, profile and P4, its errors, and a run.
 
 import {el} from './figure.js';
 import {themeButton} from './theme.js';
@@ -9,26 +9,24 @@ import {presets} from './presets.js';
 const $ = id => document.getElementById(id);
 themeButton($('theme'));
 
-// What is edited: the scenario, and of profiles their text or their P4.
+// The edited texts: the scenario, and by profile its text or its P4.
 const state = {scenario: Object.values(presets)[0], edits: {}};
 let tab = 'scenario', which = 'rlb-drill';
-const builtin = {}; // by profile: its text and the P4 made of it
+const builtin = {}; // by profile: its text and the P4 generated from it
 
-// The worker, and what it is asked.
+// Calls of the worker.
 
-let worker = null, asked = new Map(), next = 0, up = false;
+let worker = null, pending = new Map(), next = 0;
 function start() {
-	up = false;
-	asked = new Map();
+	pending = new Map();
 	worker = new Worker('worker.js');
 	worker.onmessage = ({data}) => {
 		if (data.id !== undefined) {
-			const {done, fail} = asked.get(data.id);
-			asked.delete(data.id);
+			const {done, fail} = pending.get(data.id);
+			pending.delete(data.id);
 			if (data.error) fail(new Error(data.error));
 			else done(data.result);
 		} else if (data.ready) {
-			up = true;
 			$('status').textContent = '';
 			$('run').disabled = false;
 			window.readyToRun ??= performance.now(); // for tests
@@ -37,7 +35,7 @@ function start() {
 		} else if (data.progress) {
 			const p = data.progress;
 			$('progress').value = p.flows ? p.done / p.flows : 0;
-			$('told').textContent = `${p.label}: ${p.done} of ${p.flows} flows, ${p.ms.toFixed(2)} ms`;
+			$('run-status').textContent = `${p.label}: ${p.done} of ${p.flows} flows, ${p.ms.toFixed(2)} ms`;
 		} else if (data.failed) {
 			$('status').textContent = `failed: ${data.failed}`;
 		}
@@ -45,7 +43,7 @@ function start() {
 	worker.onerror = e => { $('status').textContent = `failed: ${e.message}`; };
 }
 const ask = (call, ...args) => new Promise((done, fail) => {
-	asked.set(next, {done, fail});
+	pending.set(next, {done, fail});
 	worker.postMessage({id: next++, call, args});
 });
 start();
@@ -86,7 +84,7 @@ async function check() {
 	if (tab === 'scenario') found = await ask('check', text);
 	else if (tab === 'profile') found = (await ask('generate', text)).problems;
 	else found = await ask('compile', text);
-	if (mine !== checks) return; // something else has been typed meanwhile
+	if (mine !== checks) return; // a later check has started
 	numbers(found);
 	$('problems').replaceChildren(...found.slice(0, 50).map(p =>
 		el('li', {class: p.severity}, el('button', {type: 'button', onclick: () => goto(p)}, p.line ? `${p.line}:${p.column}` : '–'), ' ', p.text)));
@@ -147,7 +145,7 @@ function running(on) {
 	$('stop').hidden = !on;
 	$('progress').hidden = !on;
 	$('progress').value = 0;
-	$('told').textContent = '';
+	$('run-status').textContent = '';
 }
 $('run').addEventListener('click', async () => {
 	running(true);
@@ -156,12 +154,12 @@ $('run').addEventListener('click', async () => {
 		const out = await ask('run', state.scenario, JSON.stringify(state.edits));
 		running(false);
 		if (out.problems.length) {
-			$('told').textContent = 'not run: see the problems';
+			$('run-status').textContent = 'not run: see the problems';
 			$('problems').replaceChildren(...out.problems.map(p => el('li', {class: p.severity}, p.line ? `${p.line}:${p.column} ` : '', p.text)));
 			return;
 		}
 		window.outcome = out; // for tests
-		$('told').textContent = `done in ${((performance.now() - began) / 1000).toFixed(1)} s`;
+		$('run-status').textContent = `done in ${((performance.now() - began) / 1000).toFixed(1)} s`;
 		for (const u of urls.splice(0)) URL.revokeObjectURL(u);
 		$('save-results').href = file(out.results, 'application/json');
 		$('save-report').href = file(out.report, 'text/html');
@@ -171,13 +169,13 @@ $('run').addEventListener('click', async () => {
 		document.documentElement.dataset.done = String(Number(document.documentElement.dataset.done || 0) + 1);
 	} catch (e) {
 		running(false);
-		$('told').textContent = e.message;
+		$('run-status').textContent = e.message;
 	}
 });
 $('stop').addEventListener('click', () => {
 	worker.terminate();
 	running(false);
-	$('told').textContent = 'stopped';
+	$('run-status').textContent = 'stopped';
 	start();
 });
 function show(what) {
@@ -188,7 +186,7 @@ function show(what) {
 $('show-report').addEventListener('click', () => show('report'));
 $('show-replay').addEventListener('click', () => show('replay'));
 
-// Links carry the state behind #, which no server ever sees.
+// Links carry the state behind #, which browsers do not send to a server.
 
 const pack = async text => {
 	const z = new Uint8Array(await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'))).arrayBuffer());
@@ -204,9 +202,9 @@ $('share').addEventListener('click', async () => {
 	location.hash = await pack(JSON.stringify(state));
 	try {
 		await navigator.clipboard.writeText(location.href);
-		$('told').textContent = 'the link is in the clipboard';
+		$('run-status').textContent = 'the link is in the clipboard';
 	} catch {
-		$('told').textContent = 'the link is in the address bar';
+		$('run-status').textContent = 'the link is in the address bar';
 	}
 });
 
@@ -216,7 +214,7 @@ $('share').addEventListener('click', async () => {
 			const s = JSON.parse(await unpack(location.hash.slice(1)));
 			if (typeof s.scenario === 'string' && s.edits && typeof s.edits === 'object') Object.assign(state, {scenario: s.scenario, edits: s.edits});
 		} catch {
-			$('told').textContent = 'the link is damaged; this is what the playground begins with';
+			$('run-status').textContent = 'the link is damaged; the editor has the default scenario';
 		}
 	}
 	$('text').value = state.scenario;

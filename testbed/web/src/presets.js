@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import demo from '../../../cmd/pauseless/demo.yaml'; // the very file of `pauseless demo`
+import demo from '../../../cmd/pauseless/demo.yaml'; // the scenario of `pauseless demo`
 
-/** Scenarios to begin with, by what stands in the menu. */
+/** The scenarios of the menu, by name. */
 export const presets = {
 	'incast on a small leaf-spine': `name: incast
 summary: Web Search and incast on 2 leaves, 2 spines, 8 hosts at 40 Gb/s
@@ -10,11 +10,11 @@ network:
   leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}
   switch: {buffer: 9MB, pfc: {xoff: 256KB}}
 profiles: [drill, rlb-drill]
-paths: {h8: 1} # of the two paths to h8, the first is all it has
+paths: {h8: 1} # h8 is reached over the first of the two paths only
 traffic:
 - poisson: {sizes: websearch, load: 0.6, duration: 4ms, from: h1..h3, to: h5..h7}
 - burst: {from: h4..h7, to: h8, flows: 8, size: 64KB, times: 4, interval: 1ms}
-judge: [1] # the figures are of the Web Search flows, which the incast harms
+judge: [1] # metrics are of the Web Search flows, which the incast delays
 until: 400ms
 sample: 20us
 `,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Recordings, as package record writes them, and what they say of an instant.
+// Recordings as package record writes them, and the state of the network at a time.
 
 /** The kinds of event. */
 export const PAUSE = 0, WARNING = 1, KICK = 2, MESSAGE = 3;
 
 const bytes = base64 => Uint8Array.from(atob(base64), c => c.charCodeAt(0));
 
-/** Reads a file: gzip of lines of JSON, the first of which says what it is. */
+/** Reads a file: gzip of lines of JSON, the first of which has format and version. */
 export async function readFile(buffer) {
 	const text = await new Response(new Blob([buffer]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
 	const lines = text.split('\n').filter(l => l);
@@ -16,13 +16,13 @@ export async function readFile(buffer) {
 	return lines.slice(1).map(l => new Recording(JSON.parse(l)));
 }
 
-/** The file that is in the page, or null. */
+/** The recordings embedded in the page, or null. */
 export function embedded() {
 	const e = document.getElementById('recording');
 	return e && e.textContent.trim() ? readFile(bytes(e.textContent.trim())) : null;
 }
 
-/** The index of the first of sorted numbers that is not below v. */
+/** The index of the first element of a sorted list whose key, at(element), is not below v. */
 export function first(sorted, v, at = x => x) {
 	let lo = 0, hi = sorted.length;
 	while (lo < hi) {
@@ -50,7 +50,7 @@ export class Recording {
 		this.add(run);
 	}
 
-	/** Adds what came since: samples and events behind those that are there. */
+	/** Appends samples and events. */
 	add(run) {
 		this.left = run.left || 0;
 		this.live = Boolean(run.live);
@@ -72,8 +72,8 @@ export class Recording {
 		this.kept = null;
 	}
 
-	// pause joins PAUSE and RESUME to spans. One that is on ends when its time
-	// is over, if nobody says otherwise.
+	// pause joins PAUSE and RESUME to spans. A PAUSE ends with its time, unless
+	// another PAUSE or a RESUME follows before.
 	pause([at, , channel, cls, until]) {
 		const key = channel * 8 + cls;
 		let span = this.open.get(key);
@@ -86,7 +86,7 @@ export class Recording {
 		this.open.set(key, until ? span : null);
 	}
 
-	/** The index of the sample that an instant falls into. */
+	/** The index of the sample that covers a time. */
 	sample(ns) { return Math.min(first(this.t, ns), this.t.length - 1); }
 
 	/** The classes of a channel that are paused. */
@@ -106,9 +106,9 @@ export class Recording {
 		return m;
 	}
 
-	/** The registers in a sample: value and change, by 'node register'. */
+	/** The registers in a sample: values and changes, by node * registers + register. */
 	registersAt(i) {
-		// Scrubbing goes forth mostly: go on from where we were.
+		// Time mostly goes forward: continue from the last sample.
 		let k = this.kept;
 		if (!k || k.i > i) k = this.kept = {i: -1, values: new Map(), changes: new Map()};
 		while (k.i < i) {
@@ -124,7 +124,7 @@ export class Recording {
 		return k;
 	}
 
-	/** The channels that a flow was seen on around a sample, and in all before. */
+	/** The channels that a flow used in the five samples up to i (now), and in all up to i (ever). */
 	path(flow, i) {
 		const key = `${flow} ${i} ${this.t.length}`;
 		if (this.pathOf?.key === key) return this.pathOf;
@@ -147,22 +147,14 @@ export class Recording {
 		return channel & 1 ? {from: b, to: a} : {from: a, to: b};
 	}
 
-	/** The channel that a node sends on by a port. */
-	channelOf(node, port) {
-		for (let c = 0; c < this.channels; c++) {
-			const {from} = this.ends(c);
-			if (from.node === node && from.port === port) return c;
-		}
-		return -1;
-	}
 
 	/** An event in words. */
 	words([, kind, channel, a, b]) {
 		const {from, to} = this.ends(channel), name = e => `${this.network.nodes[e.node].name} port ${e.port}`;
 		switch (kind) {
-		case PAUSE: return b ? `${name(to)} pauses ${name(from)}, class ${a}` : `${name(to)} lets ${name(from)} go on, class ${a}`;
+		case PAUSE: return b ? `${name(to)} pauses ${name(from)}, class ${a}` : `${name(to)} resumes ${name(from)}, class ${a}`;
 		case WARNING: return a ? `warning from ${name(from)} to ${name(to)}, class ${b}` : `end of a warning from ${name(from)} to ${name(to)}, class ${b}`;
-		case KICK: return `${name(from)} tells ${name(to)} to leave path ${a}`;
+		case KICK: return `${name(from)} asks ${name(to)} to leave path ${a}`;
 		}
 		return `message of kind ${a} from ${name(from)} to ${name(to)}`;
 	}

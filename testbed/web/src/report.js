@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The figures of a report. The page has its sentences and tables already; the
-// data of the figures is in the element "data" (type Page of package report).
+// The figures of a report. Their data is in the element "data" (type Page of
+// package report); sentences and tables are part of the page's HTML.
 
 import {chart} from './chart.js';
 import {canvasFigure, el, time, toolbar} from './figure.js';
@@ -16,7 +16,7 @@ const byArm = [];
 const spread = (name, on) => byArm.forEach(f => f.toggle(name, on));
 const armSeries = (arm, rest) => ({name: page.arms[arm], index: arm, colour: m => armColour(arm, m), ...rest});
 
-/** Adds a chart of the arms to its figure. */
+/** Adds a chart whose series are arms to its figure. */
 function armChart(host, spec) {
 	const f = chart(host, {...spec, onToggle: spread});
 	host.prepend(toolbar(spec.title, f, el('strong', {}, spec.title)));
@@ -31,7 +31,7 @@ function curves(host, fig) {
 	});
 }
 
-// Time lines: the queues of a run, and below, in step, who was paused when.
+// Time lines: the queues of a run, and below them the pauses of its ports.
 function timeline(host, run, group, place) {
 	const title = `${page.arms[run.arm]}, seed ${run.seed}`;
 	const end = Math.max(run.t.at(-1) || 0, ...run.pauses.map(p => p[3]), 1);
@@ -42,7 +42,7 @@ function timeline(host, run, group, place) {
 	});
 	if (queues) queues.root.before(toolbar(`Queues of ${title}`, queues));
 	if (run.rows.length === 0) return;
-	// The points of x only serve the pointer: the bars are drawn on top.
+	// The series is empty and only gives the pointer its range; overlay draws the bars.
 	const bars = chart(host, {
 		title: `Pauses of ${title}`, x, y: {min: -run.rows.length + 0.5, max: 0.5}, rows: run.rows, sync: group, left: 112, height: 62 + 17 * run.rows.length,
 		data: [[0, end]], series: [{name: 'paused by PFC', colour: m => pauseColour(m), v: [null, null]}], hint: 'a bar is a pause',
@@ -106,7 +106,7 @@ for (const host of document.querySelectorAll('[data-figure]')) {
 		curves(body, x.figures[Number(host.dataset.number)]);
 		break;
 	case 'runs': {
-		// One seed at a time, all arms below one another; a queue has its
+		// One seed at a time, the arms below one another. A queue has the same
 		// colour in all of them.
 		const point = x.points[Number(host.dataset.point)];
 		const seeds = [...new Set(point.runs.map(r => r.seed))], queues = [];
@@ -131,7 +131,7 @@ for (const host of document.querySelectorAll('[data-figure]')) {
 	}
 	}
 }
-// Where there are several, one is chosen.
+// A menu shows one of several parts.
 for (const host of document.querySelectorAll('[data-choose]')) {
 	host.querySelector('.choice select')?.addEventListener('change', e => {
 		for (const part of host.querySelectorAll(':scope > [data-part]')) part.hidden = part.dataset.part !== e.target.value;

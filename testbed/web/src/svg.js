@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A drawing context like CanvasRenderingContext2D that writes SVG. Figures are
-// drawn by the same code on the screen and into files, so they look the same.
-// Only what our figures and uPlot use is here.
+// A drawing context like CanvasRenderingContext2D that writes SVG, so that the
+// same code draws figures on the screen and into files. It has only what our
+// figures and uPlot use.
 
 const num = v => String(Math.round(v * 100) / 100);
 const escapes = {'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;'};
 
-/** Makes text safe inside markup, in quotes or not. */
+/** Escapes text for XML, inside and outside of quotes. */
 export const escapeXML = text => String(text).replace(/[&<>"]/g, c => escapes[c]);
 
-/** A Path2D that remembers its steps, as [name, ...coordinates]. */
+/** A Path2D that records its steps as [name, ...coordinates]. */
 export class RecordedPath extends Path2D {
 	constructor(from) {
 		super(from);
@@ -110,7 +110,7 @@ export class SVGContext {
 	fillText(text, x, y) {
 		const s = this.state, [, size, family] = /([\d.]+)px\s+(.*)/.exec(s.font) || ['', '12', 'Arial'];
 		const anchor = {center: 'middle', right: 'end', end: 'end'}[s.textAlign] || 'start';
-		// Baselines are shifted here: few programs know dominant-baseline.
+		// Shift the baseline here: few programs support dominant-baseline.
 		const shift = {top: 0.75, hanging: 0.75, middle: 0.35, bottom: -0.2}[s.textBaseline] || 0;
 		const where = s.angle
 			? `transform="translate(${num(s.dx)} ${num(s.dy)}) rotate(${num(s.angle * 180 / Math.PI)})" x="${num(x)}" y="${num(y + shift * size)}"`

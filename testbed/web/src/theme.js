@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Colours, light and dark. Arms have Okabe and Ito's colours, which most
-// readers can tell apart, a little lighter or darker where the contrast to the
-// page asks for it.
+// Colours, light and dark. Arms have Okabe and Ito's colours, which people with
+// colour vision deficiency can distinguish, made lighter or darker where the
+// contrast to the page requires it.
 
 const palettes = {
 	light: {
@@ -19,7 +19,7 @@ const palettes = {
 
 const key = 'pauseless-theme';
 let forced = '';
-try { forced = localStorage.getItem(key) || ''; } catch { /* a page from a file may not keep anything */ }
+try { forced = localStorage.getItem(key) || ''; } catch { /* a page from a file may have no storage */ }
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const listeners = [];
 
@@ -27,12 +27,12 @@ export const font = 'Arial, Helvetica, sans-serif';
 
 /** 'light' or 'dark'. */
 export const mode = () => forced || (dark.matches ? 'dark' : 'light');
-/** The colours that are in use, or those of a mode. */
+/** The colours of a mode, by default the current one. */
 export const colours = (m = mode()) => palettes[m];
 export const armColour = (i, m) => { const a = colours(m).arms; return a[i % a.length]; };
-/** Arms beyond the palette are told apart by dashes. */
+/** The dash of an arm's line. Arms beyond the palette differ in it. */
 export const armDash = i => [[], [6, 4], [2, 3], [10, 3, 2, 3]][Math.floor(i / palettes.light.arms.length) % 4];
-/** Has f called whenever the colours change. */
+/** Calls f whenever the colours change. */
 export const onTheme = f => listeners.push(f);
 
 const apply = () => {
@@ -51,7 +51,7 @@ export function themeButton(button) {
 	});
 }
 
-/** The colour of a share between 0 and 1 on a scale of colours. */
+/** Interpolates in a list of colours; share is between 0 and 1. */
 export function shade(scale, share) {
 	const at = Math.min(Math.max(share, 0), 1) * (scale.length - 1), i = Math.min(Math.floor(at), scale.length - 2);
 	const rgb = c => [1, 3, 5].map(k => parseInt(c.slice(k, k + 2), 16));

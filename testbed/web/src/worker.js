@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The worker in which the playground's WebAssembly runs. It answers messages
-// {id, call, args} by {id, result}, and tells {progress} in between.
+// The worker that runs the playground's WebAssembly. It answers a message
+// {id, call, args} with {id, result} or {id, error}, and sends {progress} before.
 
 importScripts('wasm_exec.js');
 
@@ -15,7 +15,7 @@ async function load() {
 		postMessage({loading: total ? got / total : 0});
 		out.enqueue(chunk);
 	}});
-	// Some servers say Content-Encoding: gzip, and the browser unpacks by itself.
+	// With Content-Encoding: gzip the browser has already unpacked the file.
 	const packed = file.headers.get('Content-Encoding') !== 'gzip';
 	const body = file.body.pipeThrough(count);
 	const wasm = new Response(packed ? body.pipeThrough(new DecompressionStream('gzip')) : body, {headers: {'Content-Type': 'application/wasm'}});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webtest opens our pages in a real browser, for tests. Without
-// Chromium they are skipped, and say so.
+// Package webtest opens pages in Chromium, for tests. Without Chromium the tests
+// are skipped visibly.
 package webtest
 
 import (
@@ -21,16 +21,17 @@ import (
 	"github.com/pauseless/pauseless/internal/outfile"
 )
 
-// A Page is open in the browser. Whatever it complains of on its console, and
-// whatever it throws, fails the test.
+// A Page is a page open in the browser. An error or warning on its console and
+// an uncaught exception fail the test.
 type Page struct {
 	t       testing.TB
 	ctx     context.Context
-	profile string // the browser's own folder
+	profile string // the browser's user data folder
 }
 
-// Open starts a browser and opens a page that says in data-ready when it is
-// there. A path of a file does as an address; more are options of the browser.
+// Open starts a browser of the given size in pixels, opens a page, and waits
+// for data-ready on its html element. The URL may be a file's path; more are
+// options of the browser.
 func Open(t testing.TB, url string, width, height int, more ...chromedp.ExecAllocatorOption) *Page {
 	t.Helper()
 	path := need.Tool(t, "CHROMIUM", "chromium")
@@ -41,8 +42,7 @@ func Open(t testing.TB, url string, width, height int, more ...chromedp.ExecAllo
 		}
 		url = "file://" + abs
 	}
-	// Not the test's own folder: the browser's processes may still write when it
-	// is to be empty.
+	// Not t.TempDir, whose removal fails if the browser's processes still write.
 	profile, err := os.MkdirTemp("", "pauseless-chromium-")
 	if err != nil {
 		t.Fatal(err)
@@ -55,13 +55,13 @@ func Open(t testing.TB, url string, width, height int, more ...chromedp.ExecAllo
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(alloc,
-		// The protocol of a newer browser has words that the client does not know.
+		// A newer browser sends values that this version of the client cannot decode.
 		chromedp.WithErrorf(func(string, ...any) {}))
 	t.Cleanup(func() {
 		chromedp.Cancel(ctx) // waits until the browser is gone
 		cancel()
 	})
-	// What hangs is to fail, not to wait for the test's own deadline.
+	// A page that hangs fails before the test's own deadline.
 	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
 	p := &Page{t, ctx, profile}
@@ -79,7 +79,7 @@ func Open(t testing.TB, url string, width, height int, more ...chromedp.ExecAllo
 	return p
 }
 
-// Do carries out actions.
+// Do executes actions; an error fails the test.
 func (p *Page) Do(actions ...chromedp.Action) {
 	p.t.Helper()
 	if err := chromedp.Run(p.ctx, actions...); err != nil {
@@ -87,7 +87,7 @@ func (p *Page) Do(actions ...chromedp.Action) {
 	}
 }
 
-// Eval evaluates an expression of JavaScript, which may be a promise.
+// Eval evaluates an expression of JavaScript and awaits a promise.
 func Eval[T any](p *Page, expression string) (v T) {
 	p.t.Helper()
 	if err := chromedp.Run(p.ctx, chromedp.Evaluate(expression, &v, func(q *runtime.EvaluateParams) *runtime.EvaluateParams { return q.WithAwaitPromise(true) })); err != nil {
@@ -96,22 +96,22 @@ func Eval[T any](p *Page, expression string) (v T) {
 	return v
 }
 
-// Until waits until an expression is true, also on a machine that is busy.
+// Until waits up to two minutes until an expression is true.
 func (p *Page) Until(expression string) {
 	p.t.Helper()
 	p.UntilWithin(2*time.Minute, expression)
 }
 
-// UntilWithin is Until with more patience.
-func (p *Page) UntilWithin(patience time.Duration, expression string) {
+// UntilWithin is Until with another limit.
+func (p *Page) UntilWithin(limit time.Duration, expression string) {
 	p.t.Helper()
-	if err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience))); err != nil {
+	if err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(limit))); err != nil {
 		p.t.Fatalf("waiting for %s: %v", expression, err)
 	}
 }
 
-// Screenshot keeps what the window shows, as artefact of the test, if
-// SCREENSHOTS names a folder.
+// Screenshot writes the window's content to name.png in the folder that the
+// environment variable SCREENSHOTS names; without it, nothing.
 func (p *Page) Screenshot(name string) {
 	p.t.Helper()
 	dir := os.Getenv("SCREENSHOTS")
@@ -125,16 +125,16 @@ func (p *Page) Screenshot(name string) {
 	}
 }
 
-// CPU returns the processor time of the browser's processes, up to now. On a
-// machine that does other things, too, it tells more than the clock.
+// CPU returns the processor time of the browser's processes so far. Unlike the
+// elapsed time it does not depend on the machine's other load.
 func (p *Page) CPU() time.Duration {
 	p.t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	// Only the first of them has the folder on its command line; the others
-	// are its descendants.
+	// The first process has the folder on its command line; the others are its
+	// descendants.
 	type process struct {
 		parent string
 		ticks  int64
@@ -144,7 +144,7 @@ func (p *Page) CPU() time.Duration {
 	for _, name := range stats {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		_, rest, _ := strings.Cut(string(text), ") ")
 		f := strings.Fields(rest)
