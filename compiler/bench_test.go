@@ -13,7 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// largest returns the longest program of the project.
+// largest returns the longest program in p4src.
 func largest(tb testing.TB) (name string, text []byte) {
 	tb.Helper()
 	files, err := filepath.Glob("../p4src/v1model/*.p4")
@@ -35,7 +35,7 @@ func largest(tb testing.TB) (name string, text []byte) {
 	return name, text
 }
 
-// generated returns a program of about that many lines: headers, states,
+// generated returns a program of about this many lines: headers, states,
 // controls with actions, tables and conditions.
 func generated(lines int) []byte {
 	const perUnit = 25
@@ -85,7 +85,7 @@ V1Switch(parse(), check(), ingress(), nothing(), check(), emit()) main;
 `, &types, &headers, &states, &controls, &instances, &applies))
 }
 
-// build compiles a program to the bytes of its JSON.
+// build compiles a program and returns the size of its JSON in bytes.
 func build(tb testing.TB, name string, text []byte) int {
 	r, list := Compile(Options{File: name, Source: text})
 	if list.HasErrors() {
@@ -126,8 +126,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// What a compilation allocates, which bounds what it needs, is little for our
-// programs and grows no faster than the program.
+// The memory that a compilation allocates is small for our programs and grows
+// at most linearly with the program.
 func TestMemory(t *testing.T) {
 	name, text := largest(t)
 	if n := allocated(func() { build(t, name, text) }); n > 200<<20 {

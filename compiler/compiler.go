@@ -40,30 +40,29 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// Codes of diagnostics that no pass gives.
+// Codes of diagnostics that belong to no pass.
 const (
 	CodeFile     diag.Code = "file"     // a file cannot be read
-	CodeInternal diag.Code = "internal" // a mistake of the compiler
+	CodeInternal diag.Code = "internal" // an error of the compiler
 )
 
-// Options say what to compile.
+// Options are the options of Compile.
 type Options struct {
-	// File is the name of the program, and where its text is unless Source is
-	// given.
+	// File is the name of the program. Compile reads it unless Source is given.
 	File   string
 	Source []byte
-	// Include are the folders to look for included files in.
+	// Include are the folders to search for included files.
 	Include []string
 	// Defines are macros in the form NAME or NAME=TEXT.
 	Defines []string
-	// Open reads included files; nil means from the file system.
+	// Open reads included files. nil reads from the file system.
 	Open func(name string) (string, error)
-	// NoSourceInfo leaves out of the JSON where its objects come from.
+	// NoSourceInfo leaves source positions out of the JSON.
 	NoSourceInfo bool
 	// Stop ends the compilation after a pass; the zero value runs all.
 	Stop Pass
 
-	tofino bool // what it compiles is for Tofino
+	tofino bool // the program is for Tofino
 }
 
 // Pass names a pass after which a compilation can stop.
@@ -78,12 +77,12 @@ const (
 	AfterLower
 )
 
-// Result is what a compilation has made, as far as it got.
+// Result is the output of a compilation, as far as it succeeded.
 type Result struct {
 	Program *bmv2json.Program
 	P4Info  *p4configv1.P4Info
 
-	// Of the earlier passes.
+	// Output of the earlier passes.
 	Tokens []syntax.Token
 	Tree   *syntax.Program
 	Types  *types.Info
@@ -91,8 +90,8 @@ type Result struct {
 	Set    *source.Set
 }
 
-// Compile compiles a program. The list has errors and warnings, in order of
-// position; after errors the result has no Program.
+// Compile compiles a program. The list has errors and warnings, sorted by
+// position. After errors the result has no Program.
 func Compile(opts Options) (*Result, diag.List) {
 	set := &source.Set{}
 	rep := &source.Reporter{Set: set}
@@ -109,7 +108,7 @@ func Compile(opts Options) (*Result, diag.List) {
 	if rep.Failed() {
 		r.Program, r.P4Info = nil, nil
 		rep.List = slices.DeleteFunc(rep.List, func(d *diag.Diagnostic) bool {
-			return d.Severity == diag.Warning && d.Code == types.CodeUnused // what is wrong may have been meant to use it
+			return d.Severity == diag.Warning && d.Code == types.CodeUnused // code with an error may have used it
 		})
 	}
 	rep.List.Sort()
@@ -158,17 +157,17 @@ func (r *Result) compile(opts Options, rep *source.Reporter) {
 // tnaFile is the file that programs for TNA include.
 const tnaFile = "tna.p4"
 
-// preprocess makes the tokens of a program, and reports whether it could. A
-// program is told its target by a macro, as with p4c: a program that turns
-// out to include tna.p4 is read again for that.
+// preprocess makes the tokens of a program and reports whether it succeeded. As
+// with p4c, a macro distinguishes the targets: a program that includes tna.p4
+// is read again with the macro for Tofino.
 func (r *Result) preprocess(opts Options, text string, rep *source.Reporter) bool {
 	const tofino = "__TARGET_TOFINO__"
-	toldTofino := opts.tofino || slices.ContainsFunc(opts.Defines, func(d string) bool {
+	forTofino := opts.tofino || slices.ContainsFunc(opts.Defines, func(d string) bool {
 		name, _, _ := strings.Cut(d, "=")
 		return name == tofino
 	})
 	target := "__TARGET_BMV2__"
-	if toldTofino {
+	if forTofino {
 		target = tofino + "=1"
 	}
 	includes := opts.Open
@@ -189,16 +188,16 @@ func (r *Result) preprocess(opts Options, text string, rep *source.Reporter) boo
 			System:       include.Files,
 			SystemPrefix: include.Prefix,
 		}, file)
-		if toldTofino || !r.Set.Includes(tnaFile) {
+		if forTofino || !r.Set.Includes(tnaFile) {
 			return true
 		}
-		toldTofino, target = true, tofino+"=1"
+		forTofino, target = true, tofino+"=1"
 		*r.Set = source.Set{}
 		*rep = source.Reporter{Set: r.Set}
 	}
 }
 
-// panicPlace returns the place in the compiler's code of the panic that is
+// panicPlace returns the position in the compiler's code of the panic that is
 // being recovered.
 func panicPlace() string {
 	pc := make([]uintptr, 32)
@@ -216,7 +215,7 @@ func panicPlace() string {
 	}
 }
 
-// readFile reads a file, but not more of it than can be compiled.
+// readFile reads a file up to the largest size that can be compiled.
 func readFile(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -227,8 +226,8 @@ func readFile(name string) (string, error) {
 	return string(b), err
 }
 
-// readInclude reads a file that a program names. What is not a regular file
-// is not opened: a pipe may never have anything to read, a device no end.
+// readInclude reads an included file. It opens only regular files: a pipe may
+// never deliver data, a device never end.
 func readInclude(name string) (string, error) {
 	switch i, err := os.Stat(name); {
 	case err != nil:
@@ -239,7 +238,7 @@ func readInclude(name string) (string, error) {
 	return readFile(name)
 }
 
-// cause strips the operation and the path off a file error.
+// cause returns a file error without its operation and path.
 func cause(err error) error {
 	if p, ok := err.(*fs.PathError); ok {
 		return p.Err

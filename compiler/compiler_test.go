@@ -15,7 +15,7 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// open returns included files of the tests, which are beside the programs.
+// open returns the included files of the tests, which are in the same folder.
 func open(name string) (string, error) {
 	if filepath.Ext(name) != ".p4inc" {
 		return "", fs.ErrNotExist
@@ -24,8 +24,8 @@ func open(name string) (string, error) {
 	return string(b), err
 }
 
-// compile compiles a program of the tests. One without SWITCH or main is
-// checked as a library is.
+// compile compiles a program of the tests. A program without SWITCH or main is
+// checked as a library.
 func compile(name, text string) (*Result, diag.List) {
 	opts := Options{File: name, Source: []byte(text), Open: open}
 	if !strings.Contains(text, "SWITCH") && !strings.Contains(text, "main") {
@@ -34,7 +34,7 @@ func compile(name, text string) (*Result, diag.List) {
 	return Compile(opts)
 }
 
-// Every mistake is reported at its place, with its code, and once.
+// Every error is reported once, at its position and with its code.
 func TestDiagnostics(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.p4")
 	if err != nil || len(files) == 0 {
@@ -50,7 +50,7 @@ func check(name, text string) diag.List {
 	return list
 }
 
-// The places of diagnostics that are not in the program itself.
+// Positions of diagnostics outside of the program's own text.
 func TestPlaces(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"#line", "#line 100 \"other.p4\"\nconst int a = b;", "other.p4:100:15: b is not declared [undeclared]"},
@@ -87,7 +87,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// After so many errors nobody reads on.
+// The compiler stops after a limited number of errors.
 func TestTooManyErrors(t *testing.T) {
 	text := strings.Repeat("const bit<8> a = b +\nc;\n", 300)
 	list := check("t.p4", text)
@@ -96,9 +96,9 @@ func TestTooManyErrors(t *testing.T) {
 	}
 }
 
-// What p4c takes although the language's specification does not: numbers for
-// values of types made by "type", and undefined macros in @pkginfo, as SAI P4
-// has them.
+// TestWhatP4CTakes has code that p4c accepts although the language
+// specification does not: numbers for values of types declared by "type", and
+// undefined macros in @pkginfo, as in SAI P4.
 func TestWhatP4CTakes(t *testing.T) {
 	r, list := compile("sai.p4", `
 type bit<10> vrf_id_t;

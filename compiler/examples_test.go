@@ -20,7 +20,7 @@ import (
 
 const document = "../docs/diagnostics.md"
 
-// withoutExample are codes whose cause is no program.
+// withoutExample are codes that no program text causes.
 var withoutExample = map[diag.Code]bool{CodeFile: true, CodeInternal: true, "p4c": true}
 
 type example struct {
@@ -55,7 +55,7 @@ func examples(t *testing.T) (list []example) {
 	return list
 }
 
-// The example of each code gives that code and no other.
+// The example of each code causes that diagnostic and no other.
 func TestExamples(t *testing.T) {
 	for _, e := range examples(t) {
 		t.Run(string(e.code), func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// Every code of the compiler's packages is documented, and no other.
+// The document has exactly the codes of the compiler's packages.
 func TestEveryCodeIsDocumented(t *testing.T) {
 	documented := map[string]bool{}
 	for _, e := range examples(t) {

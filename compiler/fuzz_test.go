@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/checktest"
 )
 
-// seeds adds the programs of this package's tests and a few of the project's.
+// seeds adds the programs of this package's tests and some of p4src.
 func seeds(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.p4")
 	if err != nil || len(files) == 0 {
@@ -21,7 +21,7 @@ func seeds(f *testing.F) {
 	for _, file := range files {
 		for _, c := range checktest.Chunks(f, file) {
 			if strings.Contains(c.Text, "ERROR too-large") {
-				continue // one at the limits takes long, and fuzzing ends a run after ten seconds
+				continue // programs at the limits are slow, and fuzzing stops a run after ten seconds
 			}
 			f.Add([]byte(strings.TrimLeft(c.Text, "\n")))
 		}
@@ -33,7 +33,7 @@ func seeds(f *testing.F) {
 	f.Add(text)
 }
 
-// Any input gives outputs or errors, in bounded time and memory.
+// Any input yields outputs or errors, in limited time and memory.
 func FuzzCompile(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text []byte) {

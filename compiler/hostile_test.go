@@ -10,7 +10,7 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// chain returns n declarations of which each uses the one before it.
+// chain returns n declarations, each of which uses the previous one.
 func chain(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -19,8 +19,8 @@ func chain(n int, format string) string {
 	return b.String()
 }
 
-// Small programs that would become large ones are given up in bounded memory,
-// with an error or with outputs, but never with that of a mistake here.
+// A small program that would expand to a large one ends with an error or with
+// outputs in limited memory, but never with an internal error.
 func TestHostilePrograms(t *testing.T) {
 	const skeleton = "#include \"skeleton.p4inc\"\n"
 	control := func(top, body string) string { return skeleton + top + "\nINGRESS { " + body + " }\nSWITCH\n" }

@@ -15,7 +15,7 @@ import (
 	"github.com/pauseless/pauseless/internal/golden"
 )
 
-// Each stage of a program that has something of everything prints as before.
+// The output of each pass for a program with all features does not change.
 func TestStages(t *testing.T) {
 	const file = "testdata/print/features.p4"
 	r, list := Compile(Options{File: file})

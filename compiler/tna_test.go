@@ -15,9 +15,9 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// Our programs for Tofino compile for our switch with our own declarations of
-// the architecture, without a warning; they ask for nothing that the chip
-// cannot do. What comes out is the same every time.
+// The generated programs for Tofino compile for softswitch with our
+// declarations of the architecture, without a warning, and stay within the
+// limits of the chip. Two compilations give the same output.
 func TestProgramsForTofinoCompile(t *testing.T) {
 	files, err := filepath.Glob("../p4src/tna/*.p4")
 	if err != nil || len(files) < 15 {
@@ -87,15 +87,15 @@ func tnaAction(name, body string) string {
 	return "    RegisterAction<bit<32>, bit<8>, bit<32>>(r) " + name + " = { void apply(inout bit<32> v, out bit<32> rv) { rv = 0; " + body + " } };\n"
 }
 
-// Each thing that a Tofino cannot do is refused where it is asked for; what is
-// close to it and possible is not.
+// Each construct beyond the limits of a Tofino is reported at its position.
+// Similar constructs within them are accepted.
 func TestWhatATofinoCannotDo(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		want       string // code, and what follows
 		at         string // text of the line that is to blame
 	}{
-		{"one access on each way", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); } else { meta.y = get.execute(2); } }", "", ""},
+		{"one access on each branch", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); } else { meta.y = get.execute(2); } }", "", ""},
 		{"two accesses in a row", tnaRegister + "    apply { meta.y = add.execute(1);\n meta.x = get.execute(2); }",
 			"tna-access: register r is accessed twice on one path through the program, first in line 28", " meta.x = get.execute(2); }"},
 		{"a second access after a branch", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); }\n meta.x = get.execute(2); }", "tna-access", " meta.x = get.execute(2); }"},

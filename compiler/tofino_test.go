@@ -33,18 +33,18 @@ func barefoot(t *testing.T) *tofino.Compiler {
 	return p4c
 }
 
-// compileFor is the command that compiles a program with p4c.
+// compileFor returns the command that compiles a program with p4c.
 func compileFor(t *testing.T, p4c *tofino.Compiler, program string, more ...string) *exec.Cmd {
 	t.Helper()
 	return exec.Command(p4c.Path(), append(append(p4c.Target(), more...), "--std", "p4-16", "-o", t.TempDir(), program)...)
 }
 
-// all says to try everything, which takes p4c minutes.
+// all enables all cases, for which p4c takes minutes.
 var all = os.Getenv("TOFINO_ALL") != ""
 
-// verdicts are bodies of the control Ingress of tnaProgram on which p4c's
-// Tofino backend and our checks are asked for their opinions, the later ones
-// if TOFINO_ALL is set. They refuse the same, but for what unlike says.
+// verdicts are bodies of the control Ingress of tnaProgram. p4c's Tofino
+// backend and our checks accept and reject the same ones, except for the reason
+// in unlike. The later ones run only if TOFINO_ALL is set.
 var verdicts = []struct{ name, text, unlike string }{
 	{"two accesses", tnaRegister + "apply { hdr.h.a = add.execute(1); hdr.h.b = get.execute(2); }",
 		"p4c does not see whether the tables that it makes of this exclude one another"},
@@ -54,7 +54,7 @@ var verdicts = []struct{ name, text, unlike string }{
 	{"an assignment to elsewhere", tnaRegister + tnaAction("c", "meta.x = v;") + "apply { hdr.h.a = c.execute(1); hdr.h.b = meta.x; }", ""},
 	{"two indices of one table", tnaRegister + "action a() { meta.y = add.execute(hdr.h.a[7:0]); } action b() { meta.y = get.execute(hdr.h.b[7:0]); } " +
 		"table t { key = { hdr.h.a : exact; } actions = { a; b; } size = 64; } apply { t.apply(); hdr.h.c = meta.y; }", ""},
-	{"one access on each way", tnaRegister + "apply { if (meta.x == 0) { hdr.h.a = add.execute(1); } else { hdr.h.a = get.execute(2); } }", ""},
+	{"one access on each branch", tnaRegister + "apply { if (meta.x == 0) { hdr.h.a = add.execute(1); } else { hdr.h.a = get.execute(2); } }", ""},
 	{"five RegisterActions", tnaRegister + tnaAction("c", "v = 1;") + tnaAction("e", "v = 2;") + tnaAction("f", "v = 3;") +
 		"apply { if (hdr.h.a == 0) { hdr.h.b = add.execute(1); } else if (hdr.h.a == 1) { hdr.h.b = get.execute(1); } else if (hdr.h.a == 2) { hdr.h.b = c.execute(1); } else if (hdr.h.a == 3) { hdr.h.b = e.execute(1); } else { hdr.h.b = f.execute(1); } }", ""},
 	{"a power of two in a gateway", "apply { if (hdr.h.a <= 127) { hdr.h.b = 1; } }", ""},
@@ -64,8 +64,7 @@ var verdicts = []struct{ name, text, unlike string }{
 	{"48 bits", "Register<bit<48>, bit<8>>(256) q; RegisterAction<bit<48>, bit<8>, bit<32>>(q) c = { void apply(inout bit<48> v, out bit<32> rv) { rv = v[31:0]; v = v + 1; } }; apply { hdr.h.a = c.execute(1); }", ""},
 }
 
-// What our checks refuse, p4c's Tofino backend refuses, and the other way
-// round.
+// Our checks reject the same programs as p4c's Tofino backend.
 func TestVerdictsOfP4C(t *testing.T) {
 	p4c := barefoot(t)
 	need.Time(t, "p4c takes a second for each program")
@@ -92,9 +91,8 @@ func TestVerdictsOfP4C(t *testing.T) {
 	}
 }
 
-// p4InfoByP4C returns the P4Info that p4c writes for a program. p4c writes it
-// before it places tables, which takes far longer and may fail: it is not
-// waited for.
+// p4InfoByP4C returns p4c's P4Info of a program. It does not wait for the
+// placement of tables, which takes far longer and may fail.
 func p4InfoByP4C(t *testing.T, p4c *tofino.Compiler, program string) *p4configv1.P4Info {
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "p4info.txtpb")
@@ -109,9 +107,9 @@ func p4InfoByP4C(t *testing.T, p4c *tofino.Compiler, program string) *p4configv1
 	return info
 }
 
-// sortedP4Info puts the objects of each kind in order of their ids: p4c has
-// tables and externs in an order of its own. It takes out the one thing that
-// we have no use for: a table of port metadata, which p4c makes.
+// sortedP4Info sorts the objects of each kind by id, because p4c has an order
+// of its own for tables and externs. It removes p4c's additional table of port
+// metadata.
 func sortedP4Info(info *p4configv1.P4Info) *p4configv1.P4Info {
 	info = proto.CloneOf(info)
 	info.Externs = slices.DeleteFunc(info.Externs, func(x *p4configv1.Extern) bool { return x.ExternTypeName == "PortMetadata" })
@@ -126,8 +124,7 @@ func byID[T interface{ GetPreamble() *p4configv1.Preamble }](list []T) {
 	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(a.GetPreamble().GetId(), b.GetPreamble().GetId()) })
 }
 
-// A controller finds the same objects under the same names and ids, whichever
-// compiler made the program.
+// The P4Info of both compilers has the same objects, names and ids.
 func TestP4InfoIsThatOfP4C(t *testing.T) {
 	p4c := barefoot(t)
 	need.Time(t, "p4c takes seconds for a program")

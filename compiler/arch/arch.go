@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package arch describes architectures beyond their declarations in P4: the
-// blocks of the switch that the arguments of the package are, and the meaning of
-// the blocks' parameters.
+// Package arch describes what the P4 declarations of an architecture do not
+// express: which block each argument of the package is, and the meaning of the
+// blocks' parameters.
 package arch
 
-// Kind is the representation of a value that passes between blocks.
+// Kind is the representation of a value that is passed between blocks.
 type Kind uint8
 
 // The kinds of parameters.
@@ -14,25 +14,25 @@ const (
 	Packet Kind = iota
 	// Headers is a struct of headers, stacks and unions.
 	Headers
-	// Fields is a struct of the program's own, whose fields are variables.
+	// Fields is a struct of the program, whose fields are variables.
 	Fields
-	// Fixed is a struct that the switch defines; it is kept as a header that
-	// is always valid, under the name of the parameter's role.
+	// Fixed is a struct that the architecture defines. It is stored as a header
+	// that is always valid, named after the parameter's role.
 	Fixed
-	// Intrinsic is a header that the switch puts before the packet, for the
-	// program's parser to extract; it has the name of the parameter's role.
+	// Intrinsic is a header that the switch inserts before the packet and the
+	// program's parser extracts. It is named after the parameter's role.
 	Intrinsic
 )
 
-// Param is a parameter of a block. Parameters with the same role are the same
-// place in all blocks.
+// Param is a parameter of a block. Parameters with the same role are one place
+// in all blocks.
 type Param struct {
 	Role string
 	Kind Kind
 	// Prefix is the prefix of the names of Headers.
 	Prefix string
-	// Type is the name of the parameter's type, if the architecture has one
-	// for it. Programs may leave such a parameter out.
+	// Type is the name of the parameter's type, if the architecture declares one.
+	// Programs may omit such a parameter.
 	Type string
 }
 
@@ -59,24 +59,24 @@ type Block struct {
 
 // Arch is an architecture.
 type Arch struct {
-	// Name is what P4Info calls it.
+	// Name is the architecture's name in P4Info.
 	Name string
 	// Package is the name of the package type that main is an instance of.
 	Package string
-	// Inner is the name of the package type whose instance is the argument of
-	// main and has the blocks as its arguments, if there is one between.
+	// Inner is the name of the package type between main and the blocks: its
+	// instance is the argument of main, and the blocks are its arguments. It is
+	// empty if the blocks are the arguments of main.
 	Inner  string
 	Blocks []Block
-	// Version names the constant with the version of the declarations; the
-	// compiler knows those from First to Last.
+	// Version names the constant with the version of the declarations. The compiler
+	// supports First to Last.
 	Version     string
 	First, Last int64
-	// Properties are the table properties with a meaning beyond the
-	// language's.
+	// Properties are the table properties that the architecture defines.
 	Properties []string
 	// TableSize is the default size of a table.
 	TableSize int
-	// Kinds has the names that v1model has for externs of the same kind.
+	// Kinds maps externs to the names of the equivalent externs of v1model.
 	Kinds map[string]string
 }
 
@@ -122,7 +122,7 @@ var (
 	egressOutput  = typed("egress_intrinsic_metadata_for_output_port", Fixed)
 )
 
-// typed returns the parameter of a type that is named like its role.
+// typed returns a parameter whose type is named after its role.
 func typed(role string, k Kind) Param { return Param{Role: role, Kind: k, Type: role + "_t"} }
 
 // TNA is the architecture of tna.p4: a Pipeline of ingress and egress, which
@@ -146,8 +146,7 @@ var TNA = &Arch{
 	},
 }
 
-// Kind returns the kind of object that an extern's instances are, by its name in
-// v1model.
+// Kind returns the v1model name of an extern's kind.
 func (a *Arch) Kind(extern string) string {
 	if k, ok := a.Kinds[extern]; ok {
 		return k
@@ -155,7 +154,7 @@ func (a *Arch) Kind(extern string) string {
 	return extern
 }
 
-// All are the architectures the compiler knows.
+// All has the supported architectures.
 var All = []*Arch{V1Model, TNA}
 
 // ByPackage returns the architecture whose package type has the name, or nil.

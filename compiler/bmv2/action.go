@@ -7,7 +7,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// action writes an action that table entries can have.
+// action writes an action of a table.
 func (g *generator) action(a *ir.Action) *bmv2json.Action {
 	if old := g.actions[a]; old != nil {
 		return old
@@ -33,7 +33,7 @@ func (g *generator) newAction(name string) *bmv2json.Action {
 }
 
 // straight returns statements without tables as primitives, with jumps for
-// choices and loops.
+// conditionals and loops.
 func (g *generator) straight(list []ir.Stmt) []*bmv2json.Primitive {
 	c := &code{g: g, labels: map[*ir.Label]*target{}, end: &target{}}
 	c.stmts(list)
@@ -53,7 +53,7 @@ type code struct {
 	end    *target
 }
 
-// target is a place to jump to, a number of a primitive.
+// target is the destination of a jump: the index of a primitive.
 type target struct{ at int }
 
 type jump struct {

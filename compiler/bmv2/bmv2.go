@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bmv2 turns an ir.Program into a JSON file: of the v1model
-// architecture into what BMv2 runs, of TNA into what our switch runs.
+// Package bmv2 converts an ir.Program to BMv2 JSON. A program for v1model runs
+// on BMv2, one for TNA on our switch.
 //
-// A control becomes a graph (graph.go): tables, conditionals, and calls of
-// actions that hold the statements between them. A parser is states already;
-// what BMv2 cannot do in a select goes into variables before it (parser.go).
-// BMv2 computes without limits and cuts values only where they are stored;
-// the expressions of expr.go cut them wherever the language does.
+// A control becomes a graph (graph.go) of tables, conditionals, and calls of
+// actions with the statements between them. A parser already consists of
+// states. Keys that BMv2 cannot select on are computed into variables first
+// (parser.go). BMv2 computes with unlimited precision and truncates values only
+// when it stores them; the expressions of expr.go truncate them wherever the
+// language does.
 package bmv2
 
 import (
@@ -24,7 +25,8 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// CodeTarget marks what the language allows and the target does not support.
+// CodeTarget marks a construct that the language allows and the target does not
+// support.
 const CodeTarget diag.Code = "target"
 
 // scalars is the header that holds the variables.
@@ -38,7 +40,8 @@ type Options struct {
 	SourceInfo bool
 }
 
-// Generate writes a program. After errors, which it reports, it returns nil.
+// Generate returns the JSON of a program. After errors, which it reports, it
+// returns nil.
 func Generate(prog *ir.Program, opts Options, rep *source.Reporter) *bmv2json.Program {
 	g := &generator{
 		prog:     prog,
@@ -73,8 +76,7 @@ func Generate(prog *ir.Program, opts Options, rep *source.Reporter) *bmv2json.Pr
 	return g.out
 }
 
-// giveUp is the panic that ends generation early, after an error was
-// reported.
+// giveUp is the panic that ends generation after an error was reported.
 type giveUp struct{}
 
 type generator struct {
@@ -83,9 +85,9 @@ type generator struct {
 	rep  *source.Reporter
 	out  *bmv2json.Program
 
-	names   map[string]int // of actions and nodes that are made here
+	names   map[string]int // of the generated actions and nodes
 	actions map[*ir.Action]*bmv2json.Action
-	headers map[*ir.Header]int // their numbers
+	headers map[*ir.Header]int // their indices
 	lists   map[int]int        // field lists by their numbers in the program
 	nodes   map[string]bool    // of control graphs
 
@@ -106,7 +108,7 @@ func (g *generator) fail(sp source.Span, format string, args ...any) {
 	panic(giveUp{})
 }
 
-// where returns the source_info of a stretch of the program.
+// where returns the source_info of a span.
 func (g *generator) where(sp source.Span) *bmv2json.SourceInfo {
 	if !g.opts.SourceInfo || !sp.Start.IsValid() {
 		return nil
@@ -120,7 +122,7 @@ func (g *generator) where(sp source.Span) *bmv2json.SourceInfo {
 	}
 }
 
-// unique returns name, or name with a number after it if that is taken.
+// unique returns name, with a number appended if it is taken.
 func (g *generator) unique(name string) string {
 	n, taken := g.names[name]
 	g.names[name] = n + 1
@@ -260,7 +262,7 @@ func (g *generator) headerType(t *ir.HeaderType) {
 	g.out.HeaderTypes = append(g.out.HeaderTypes, ht)
 }
 
-// flexible reports whether the compiler chooses the layout of a header of TNA,
+// flexible reports whether the compiler chooses the layout of a TNA header,
 // which is never sent on a link.
 func (g *generator) flexible(t *ir.HeaderType) bool {
 	return g.prog.Arch == arch.TNA && hasFlexible(t.Struct)
@@ -307,8 +309,8 @@ func (g *generator) fieldList(n int) *bmv2json.FieldList {
 	return l
 }
 
-// finishVars writes the variables, as the fields of their header. A varbit
-// is a header of its own.
+// finishVars writes the variables as fields of their header. A varbit has a
+// header of its own.
 func (g *generator) finishVars() {
 	ht := g.out.HeaderTypes[0]
 	bits := 0
@@ -381,7 +383,7 @@ func (g *generator) emits(list []ir.Stmt, d *bmv2json.Deparser) {
 	}
 }
 
-// sortBy orders nodes of a graph by where they come from.
+// sortBy sorts nodes of a graph by source position.
 func sortBy[T any](list []T, pos func(T) source.Pos) {
 	slices.SortStableFunc(list, func(a, b T) int { return int(pos(a)) - int(pos(b)) })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// before is declared before each control ingress.
+// before precedes each control ingress.
 const before = `#include "skeleton.p4inc"
 struct report_t { bit<8> a; bit<16> c; }
 INGRESS {
@@ -43,7 +43,7 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
-// operand returns a value in the way of an expression.
+// operand returns a value as it appears in an expression.
 func operand(v *bmv2json.Value) string {
 	switch {
 	case v == nil:
@@ -108,7 +108,7 @@ func TestPrimitives(t *testing.T) {
 	}
 }
 
-// graph returns the nodes of the ingress pipeline and where each goes on.
+// graph returns the nodes of the ingress pipeline and their successors.
 func graph(t *testing.T, p *bmv2json.Program) string {
 	var b strings.Builder
 	for _, l := range p.Pipelines {
@@ -126,7 +126,7 @@ func graph(t *testing.T, p *bmv2json.Program) string {
 	return b.String()
 }
 
-// The statements of apply become a graph of tables and conditions.
+// The statements of apply become a graph of tables and conditionals.
 func TestGraph(t *testing.T) {
 	const tables = "action a() { } action b() { } table t { key = { hdr.h.a : exact; } actions = { a; b; } default_action = a(); } table u { actions = { a; b; } default_action = b(); } "
 	for _, c := range []struct{ name, body, want string }{
@@ -143,7 +143,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// Entries have keys as BMv2 needs them for each kind of match.
+// Keys of entries have BMv2's form for each match kind.
 func TestEntries(t *testing.T) {
 	p := compile(t, `action a(bit<8> x, bool y) { hdr.h.a = x; meta.f = y; }
     table t {

@@ -9,7 +9,7 @@ import (
 )
 
 // checksums writes a control that verifies or computes checksums. BMv2 has no
-// statements there, only checksums with a condition each.
+// statements there, only checksums, each with a condition.
 func (g *generator) checksums(c *ir.Control) {
 	verify := c.Role == arch.VerifyChecksum
 	want := "update_checksum"

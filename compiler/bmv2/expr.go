@@ -16,11 +16,11 @@ import (
 
 const systemPrefix = include.Prefix
 
-// validField is the field that holds whether a header is valid.
+// validField is the field with the validity of a header.
 const validField = "$valid$"
 
-// hex writes a number with as many digits as its width has; with width 0, as
-// many as it takes.
+// hex formats a number with as many digits as its width requires, or without
+// leading zeros for width 0.
 func hex(v *big.Int, width int) string {
 	sign := ""
 	if v.Sign() < 0 {
@@ -31,7 +31,7 @@ func hex(v *big.Int, width int) string {
 
 func number(n int64) *bmv2json.Value { return bmv2json.Hex(fmt.Sprintf("0x%x", n)) }
 
-// place returns a variable or field as a place; nil if x is none.
+// place returns a variable or field as a place, nil for other expressions.
 func (g *generator) place(x ir.Expr) *bmv2json.Value {
 	switch x := x.(type) {
 	case *ir.VarRef:
@@ -81,7 +81,7 @@ func (g *generator) header(h ir.HeaderRef) *bmv2json.Value {
 	return nil
 }
 
-// logic returns a value of type bool, as an operand.
+// logic returns an operand of type bool.
 func (g *generator) logic(x ir.Expr) *bmv2json.Value {
 	switch x := x.(type) {
 	case *ir.Const:
@@ -119,7 +119,7 @@ func (g *generator) logic(x ir.Expr) *bmv2json.Value {
 	panic(fmt.Sprintf("BUG: %T is not a bool", x))
 }
 
-// data returns a value as a number, as an operand. A bool is 0 or 1.
+// data returns a numeric operand. A bool is 0 or 1.
 func (g *generator) data(x ir.Expr) *bmv2json.Value {
 	t := x.Type()
 	if t.Kind == ir.Bool {
@@ -173,8 +173,8 @@ func (g *generator) unary(x *ir.Unary) *bmv2json.Value {
 	return bmv2json.Expr("~", nil, g.data(x.X))
 }
 
-// maxShift is the widest amount of a shift, in bits, that BMv2 gets as it is:
-// it would compute 1 << 65535 before it cut the result.
+// maxShift is the largest width of a shift amount, in bits, that is passed to
+// BMv2 unchanged: BMv2 would compute 1 << 65535 before truncating the result.
 const maxShift = 8
 
 func (g *generator) binary(x *ir.Binary) *bmv2json.Value {
@@ -220,7 +220,7 @@ func (g *generator) binary(x *ir.Binary) *bmv2json.Value {
 		if _, known := x.Y.(*ir.Const); known {
 			return v
 		}
-		// Division by zero ends BMv2.
+		// Division by zero terminates BMv2.
 		return &bmv2json.Value{Type: bmv2json.TypeExpression, Op: &bmv2json.Op{
 			Op: "?", Left: v, Right: bmv2json.Hex(hex(new(big.Int), t.Width)), Cond: bmv2json.Expr("!=", g.data(x.Y), number(0))}}
 	}
@@ -282,7 +282,7 @@ func (g *generator) argument(x ir.Expr) *bmv2json.Value {
 	return wrap(g.data(x))
 }
 
-// wrap puts an expression into one more object, the form that parameters have.
+// wrap nests an expression in one more object, as parameters require.
 func wrap(v *bmv2json.Value) *bmv2json.Value {
 	switch v.Type {
 	case bmv2json.TypeExpression, bmv2json.TypeStackField, bmv2json.TypeUnionStackField:
@@ -293,8 +293,8 @@ func wrap(v *bmv2json.Value) *bmv2json.Value {
 	return v
 }
 
-// isSimple reports whether x can be a parameter of any primitive: a constant,
-// a parameter, a variable or a field that is always the same.
+// isSimple reports whether x can be a parameter of any primitive: a constant, a
+// parameter, a variable or a fixed field.
 func isSimple(x ir.Expr) bool {
 	switch x := x.(type) {
 	case *ir.Const, *ir.VarRef, *ir.ParamRef, *ir.Text:

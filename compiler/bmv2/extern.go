@@ -16,8 +16,8 @@ import (
 const notOp = syntax.Not
 
 // externs has a function for each extern function and method of v1model.p4 that
-// can be called in an action. tnaExterns has those of tna.p4 that lowering does
-// not replace.
+// an action can call. tnaExterns has those of tna.p4 that lowering does not
+// replace.
 var externs = map[string]func(c *code, s *ir.Call){
 	"mark_to_drop":                      (*code).markToDrop,
 	"random":                            (*code).random,
@@ -32,7 +32,7 @@ var externs = map[string]func(c *code, s *ir.Call){
 	"assume":                            (*code).assert,
 	"log_msg":                           (*code).logMsg,
 	"counter.count":                     (*code).count,
-	"direct_counter.count":              func(*code, *ir.Call) {}, // every hit counts
+	"direct_counter.count":              func(*code, *ir.Call) {}, // implicit in every hit
 	"meter.execute_meter":               (*code).meter,
 	"direct_meter.read":                 func(*code, *ir.Call) {}, // see noteMeters
 	"register.read":                     (*code).registerRead,
@@ -41,7 +41,7 @@ var externs = map[string]func(c *code, s *ir.Call){
 
 var tnaExterns = map[string]func(c *code, s *ir.Call){
 	"counter.count":        (*code).count,
-	"direct_counter.count": func(*code, *ir.Call) {}, // every hit counts
+	"direct_counter.count": func(*code, *ir.Call) {}, // implicit in every hit
 	"register.read":        (*code).registerRead,
 	"register.write":       (*code).registerWrite,
 	"Hash.get":             (*code).hashGet,
@@ -52,7 +52,7 @@ var tnaExterns = map[string]func(c *code, s *ir.Call){
 	"Digest.pack":          (*code).digestPack,
 }
 
-// externName returns the name under which externs has a call.
+// externName returns the name of a call in externs.
 func externName(s *ir.Call) string {
 	if s.Object != nil {
 		return s.Object.Type.Name + "." + s.Name
@@ -75,8 +75,8 @@ func (c *code) call(s *ir.Call) {
 	f(c, s)
 }
 
-// simple returns an argument as a parameter of a primitive that must not be
-// an expression: what is one goes into a variable first.
+// simple returns an argument as a parameter of a primitive that cannot be an
+// expression. An expression is assigned to a variable first.
 func (c *code) simple(s *ir.Call, i int) *bmv2json.Value {
 	x := s.Args[i].X
 	if x == nil {
@@ -94,7 +94,7 @@ func (c *code) simpleExpr(s ir.Stmt, x ir.Expr) *bmv2json.Value {
 	return c.g.argument(x)
 }
 
-// dest returns an argument that is a place to be set.
+// dest returns an argument that is a destination.
 func (c *code) dest(s *ir.Call, i int) *bmv2json.Value {
 	x := s.Args[i].X
 	if x == nil || c.g.place(x) == nil {
@@ -171,7 +171,7 @@ func (g *generator) calculation(algo string) *bmv2json.Calculation {
 	return calc
 }
 
-// input returns a value as an input of a calculation, where constants have
+// input returns a value as an input of a calculation, in which constants have
 // widths.
 func (c *code) input(s ir.Stmt, x ir.Expr) *bmv2json.Value {
 	if _, ok := x.(*ir.ParamRef); ok { // calculations cannot refer to parameters
@@ -186,7 +186,7 @@ func (c *code) input(s ir.Stmt, x ir.Expr) *bmv2json.Value {
 	return v
 }
 
-// leaves appends the simple values of an argument.
+// leaves appends the scalars of an argument.
 func leaves(a ir.Arg, list []ir.Expr) []ir.Expr {
 	if a.X != nil {
 		return append(list, a.X)
@@ -197,7 +197,8 @@ func leaves(a ir.Arg, list []ir.Expr) []ir.Expr {
 	return list
 }
 
-// digest copies the data, because the switch reads it at the end of ingress.
+// digest copies the data, because the switch reads the fields at the end of
+// ingress.
 func (c *code) digest(s *ir.Call) {
 	g := c.g
 	if g.role != arch.Ingress {
@@ -267,7 +268,7 @@ func (c *code) again(s *ir.Call) {
 	c.add(s, op, listID(c.listArg(s, 0).ID))
 }
 
-// listArg returns the field list that an argument names by its number.
+// listArg returns the field list with the number in an argument.
 func (c *code) listArg(s *ir.Call, i int) *bmv2json.FieldList {
 	k, ok := s.Args[i].X.(*ir.Const)
 	if !ok {
@@ -281,7 +282,7 @@ func (c *code) listArg(s *ir.Call, i int) *bmv2json.FieldList {
 	return c.g.fieldList(n)
 }
 
-// emptyList returns the field list without fields.
+// emptyList returns a field list without fields.
 func (g *generator) emptyList() *bmv2json.FieldList {
 	const none = -1
 	if id, ok := g.lists[none]; ok {

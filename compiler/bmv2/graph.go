@@ -11,8 +11,7 @@ import (
 )
 
 // pipeline writes a control as a graph of tables, conditionals and action
-// calls. The graph is built from its end, so that the successor of a statement is
-// known when its node is created.
+// calls. The graph is built backwards, because a node refers to its successor.
 func (g *generator) pipeline(c *ir.Control) {
 	p := &bmv2json.Pipeline{Name: c.Role, ID: len(g.out.Pipelines), SourceInfo: g.where(c.Span),
 		Tables: []*bmv2json.Table{}, ActionProfiles: []*bmv2json.ActionProfile{}, Conditionals: []*bmv2json.Conditional{}}
@@ -33,13 +32,13 @@ type graph struct {
 	g      *generator
 	p      *bmv2json.Pipeline
 	name   string
-	labels map[*ir.Label]string // the nodes after blocks
+	labels map[*ir.Label]string // the successors of blocks
 	tables map[*ir.Table]*tableNode
 	order  []*tableNode
 	spans  map[*bmv2json.Conditional]source.Pos
 }
 
-// tableNode is a table with what comes after it.
+// tableNode is a table with its successors.
 type tableNode struct {
 	t    *ir.Table
 	next []nextNode // __HIT__ and __MISS__, or actions, or "" for any other
@@ -51,11 +50,11 @@ type nextNode struct {
 	node string
 }
 
-// stmts returns the first node of statements that are followed by the node next.
+// stmts returns the first node of statements, whose successor is the node next.
 func (gr *graph) stmts(list []ir.Stmt, next string) string {
 	end := len(list)
 	for end > 0 {
-		// The longest run of statements that one action can do.
+		// The longest run of statements that fits into one action.
 		start := end
 		for start > 0 && isStraight(list[start-1]) {
 			start--
@@ -71,8 +70,8 @@ func (gr *graph) stmts(list []ir.Stmt, next string) string {
 	return next
 }
 
-// isStraight reports whether a statement can be part of an action that is
-// called for it.
+// isStraight reports whether a statement can be part of an action call without
+// tables.
 func isStraight(s ir.Stmt) bool {
 	switch s := s.(type) {
 	case *ir.If, *ir.Block, *ir.Leave, *ir.Apply, *ir.Exit:
@@ -93,7 +92,7 @@ func hasTable(list []ir.Stmt) bool {
 	return found
 }
 
-// leavesLoop reports whether something in the loop ends more than the loop.
+// leavesLoop reports whether a statement in the loop leaves more than the loop.
 func leavesLoop(l *ir.Loop) bool {
 	inside := map[*ir.Label]bool{}
 	ir.WalkStmts([]ir.Stmt{l}, func(s ir.Stmt) {
@@ -132,8 +131,8 @@ func (gr *graph) stmt(s ir.Stmt, next string) string {
 	panic(fmt.Sprintf("BUG: %T in a graph", s))
 }
 
-// blockIsStraight reports whether a block is a loop with its breaks, which
-// one action can do.
+// blockIsStraight reports whether a block is a loop with its breaks, which fits
+// into one action.
 func blockIsStraight(b *ir.Block) bool {
 	loops, ok := 0, true
 	ir.WalkStmts(b.Body, func(s ir.Stmt) {
@@ -150,7 +149,7 @@ func blockIsStraight(b *ir.Block) bool {
 	return !leavesLoop(&ir.Loop{Body: []ir.Stmt{b}})
 }
 
-// conditional makes a node that chooses.
+// conditional adds a conditional node.
 func (gr *graph) conditional(s ir.Stmt, span source.Span, cond ir.Expr, yes, no string) string {
 	if yes == no {
 		return yes
@@ -174,13 +173,13 @@ func (gr *graph) add(c *bmv2json.Conditional, span source.Span) {
 	gr.p.Conditionals = append(gr.p.Conditionals, c)
 }
 
-// nodeName makes the name of a node, which says on which line it is.
+// nodeName returns a name for a node, which contains its line.
 func (gr *graph) nodeName(what string, span source.Span) string {
 	line := gr.g.rep.Set.Position(span.Start).Line
 	return gr.g.unique(fmt.Sprintf("%s.%s_%d", gr.name, what, line))
 }
 
-// actionCall makes a node that runs statements.
+// actionCall adds a node that executes statements.
 func (gr *graph) actionCall(list []ir.Stmt, next string) string {
 	prims := gr.g.straight(list)
 	if len(prims) == 0 {
@@ -194,7 +193,8 @@ func (gr *graph) actionCall(list []ir.Stmt, next string) string {
 	return name
 }
 
-// loop makes a loop that has tables in it, or is left by more than its end.
+// loop adds the nodes of a loop that contains tables, or whose statements leave
+// more than it.
 func (gr *graph) loop(s *ir.Loop, next string) string {
 	c := &bmv2json.Conditional{Name: gr.nodeName("loop", s.Span), SourceInfo: gr.g.where(s.Span), Expression: gr.g.logic(s.Cond), FalseNext: next}
 	gr.add(c, s.Span)
@@ -254,7 +254,7 @@ func sameNext(a, b *tableNode) bool {
 	return true
 }
 
-// finish writes the tables and puts all nodes in the order of the program.
+// finish writes the tables and sorts all nodes by source position.
 func (gr *graph) finish() {
 	g, p := gr.g, gr.p
 	sortBy(gr.order, func(n *tableNode) source.Pos { return n.t.Span.Start })
@@ -275,7 +275,7 @@ func (gr *graph) finish() {
 	}
 }
 
-// computeKeys puts assignments before tables whose keys are not simple.
+// computeKeys inserts assignments for computed keys before their tables.
 func (g *generator) computeKeys(list []ir.Stmt) []ir.Stmt {
 	var out []ir.Stmt
 	for _, s := range list {
@@ -302,8 +302,8 @@ func (g *generator) computeKeys(list []ir.Stmt) []ir.Stmt {
 	return out
 }
 
-// keyExpr returns what BMv2 matches for a key: the key itself if it is a
-// field, or else a variable that computeKeys sets.
+// keyExpr returns the expression that BMv2 matches for a key: the key if it is
+// a field, otherwise the variable that computeKeys assigns.
 func (g *generator) keyExpr(k *ir.Key) ir.Expr {
 	switch x := k.X.(type) {
 	case *ir.VarRef:

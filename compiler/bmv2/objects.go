@@ -76,7 +76,8 @@ func (g *generator) register(o *ir.Object) {
 		Name: o.Name, ID: len(g.out.RegisterArrays), SourceInfo: g.where(o.Span), Size: size, Width: b, Initial: g.initial(o)})
 }
 
-// numberType returns the width of a type that is bits in the end.
+// numberType returns the width of a type that is bits after removing new types
+// and enums.
 func numberType(t types.Type) (int, bool) {
 	for {
 		switch u := t.(type) {
@@ -111,7 +112,7 @@ func (g *generator) directMeter(o *ir.Object) {
 		Type: o.Args[0].Member, Size: g.tableSize(t), Binding: t.Name, ResultTarget: dst})
 }
 
-// noteMeters notes where the results of direct meters go.
+// noteMeters records the destinations of direct meters' results.
 func (g *generator) noteMeters(list []ir.Stmt) {
 	ir.WalkStmts(list, func(s ir.Stmt) {
 		call, ok := s.(*ir.Call)
@@ -131,7 +132,7 @@ func (g *generator) noteMeters(list []ir.Stmt) {
 }
 
 // profile writes the action profile or selector of a table, unless another
-// table of the pipeline has written it.
+// table of the pipeline did.
 func (g *generator) profile(p *bmv2json.Pipeline, t *ir.Table, o *ir.Object) {
 	for _, old := range p.ActionProfiles {
 		if old.Name == o.Name {
@@ -152,7 +153,7 @@ func (g *generator) profile(p *bmv2json.Pipeline, t *ir.Table, o *ir.Object) {
 	p.ActionProfiles = append(p.ActionProfiles, ap)
 }
 
-// selectorInput returns the keys of a table that go into the hash.
+// selectorInput returns the keys of a table that the selector hashes.
 func (g *generator) selectorInput(t *ir.Table) []*bmv2json.Value {
 	input := []*bmv2json.Value{}
 	for _, k := range t.Keys {

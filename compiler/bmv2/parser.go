@@ -12,13 +12,12 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// maxMasks is the greatest number of masks for the ranges of one case of a select.
+// maxMasks limits the number of masks for the ranges of one select case.
 const maxMasks = 4096
 
-// parser writes a parser. In v1model a packet that is rejected goes on to
-// ingress like one that is accepted; only verify and the errors that the
-// parser finds itself leave a trace, in parser_error. So reject is accept. In
-// TNA it is a state that finds an error.
+// parser writes a parser. In v1model a rejected packet continues to ingress
+// like an accepted one, and only parser_error shows the error. So reject is
+// accept. In TNA reject is a state that sets an error.
 func (g *generator) parser(p *ir.Parser) {
 	out := &bmv2json.Parser{Name: p.Role, ID: len(g.out.Parsers), InitState: p.Start.Name}
 	g.out.Parsers = append(g.out.Parsers, out)
@@ -37,7 +36,7 @@ func (g *generator) parser(p *ir.Parser) {
 	}
 }
 
-// reachable returns the states of a parser that can be reached, in order.
+// reachable returns the reachable states of a parser, in order.
 func reachable(p *ir.Parser) []*ir.State {
 	seen := map[*ir.State]bool{}
 	work := []*ir.State{p.Start}
@@ -134,7 +133,7 @@ func (g *generator) parserOps(s ir.Stmt) []*bmv2json.ParserOp {
 	return ops
 }
 
-// extracted returns the header of an extract.
+// extracted returns the header of an extract statement.
 func (g *generator) extracted(s *ir.Extract) *bmv2json.Value {
 	switch h := s.Header.(type) {
 	case *ir.Header:
@@ -148,8 +147,8 @@ func (g *generator) extracted(s *ir.Extract) *bmv2json.Value {
 	return nil
 }
 
-// selectKey returns a key in a form that BMv2 supports. A key that must be
-// computed is assigned to a variable first.
+// selectKey returns a key in a form that BMv2 supports. A computed key is
+// assigned to a variable first.
 func (g *generator) selectKey(k ir.Expr, out *bmv2json.ParseState) *bmv2json.Value {
 	switch x := k.(type) {
 	case *ir.VarRef:
@@ -164,8 +163,8 @@ func (g *generator) selectKey(k ir.Expr, out *bmv2json.ParseState) *bmv2json.Val
 	return g.place(tmp)
 }
 
-// selectCase writes a case of a select: a transition, or several if it has
-// ranges in it.
+// selectCase writes a select case as one transition, or as several if it has
+// ranges.
 func (g *generator) selectCase(s *ir.State, c *ir.SelectCase, widths []int, out *bmv2json.ParseState) {
 	next := ""
 	if c.Next != nil {
@@ -210,7 +209,7 @@ func (g *generator) selectCase(s *ir.State, c *ir.SelectCase, widths []int, out 
 	}
 }
 
-// expandRanges returns the key sets of a case with ranges replaced by masks.
+// expandRanges returns the key sets of a case after replacing ranges by masks.
 func (g *generator) expandRanges(s *ir.State, c *ir.SelectCase, widths []int) [][]ir.KeySet {
 	lists := [][]ir.KeySet{nil}
 	for i, k := range c.Keys {
@@ -232,14 +231,14 @@ func (g *generator) expandRanges(s *ir.State, c *ir.SelectCase, widths []int) []
 	return lists
 }
 
-// masksOf returns masks that together match the numbers from lo to hi.
+// masksOf returns masks that together match the range from lo to hi.
 func masksOf(lo, hi *big.Int, width int) []ir.KeySet {
 	var list []ir.KeySet
 	all := types.Mask(width)
 	one := big.NewInt(1)
 	at := new(big.Int).Set(lo)
 	for at.Cmp(hi) <= 0 {
-		// The largest aligned block that begins here and does not go beyond hi.
+		// The largest aligned block that begins here and ends at most at hi.
 		n := 0
 		for n < width && at.Bit(n) == 0 {
 			end := new(big.Int).Add(at, types.Mask(n+1))

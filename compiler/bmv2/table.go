@@ -25,7 +25,7 @@ func (g *generator) tableSize(t *ir.Table) int {
 	return g.prog.Arch.TableSize
 }
 
-// table writes a table and what follows it.
+// table writes a table and its successors.
 func (g *generator) table(p *bmv2json.Pipeline, n *tableNode) *bmv2json.Table {
 	t := n.t
 	out := &bmv2json.Table{Name: t.Name, ID: g.tables, SourceInfo: g.where(t.Span), Key: []*bmv2json.Key{},
@@ -62,16 +62,16 @@ func (g *generator) table(p *bmv2json.Pipeline, n *tableNode) *bmv2json.Table {
 	return out
 }
 
-// matchesNothing reports whether an entry has a range that ends before it
-// starts.
+// matchesNothing reports whether an entry has an empty range.
 func matchesNothing(e *ir.Entry) bool {
 	return slices.ContainsFunc(e.Keys, func(k ir.KeySet) bool { return k.High != nil && k.High.Cmp(k.Value) < 0 })
 }
 
 func (g *generator) isNoAction(c *ir.ActionCall) bool { return c.Action.Name == "NoAction" }
 
-// keys writes the key of a table and returns the kind of its match: a range
-// makes it range, a ternary or optional ternary, a prefix lpm.
+// keys writes the key of a table and returns its match type: range if a key is
+// a range, otherwise ternary if one is ternary or optional, otherwise lpm if
+// one is lpm.
 func (g *generator) keys(t *ir.Table, out *bmv2json.Table) string {
 	rank := map[string]int{"exact": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
 	worst, prefixes := 0, 0
@@ -140,8 +140,8 @@ func (g *generator) props(p *bmv2json.Pipeline, t *ir.Table, out *bmv2json.Table
 	}
 }
 
-// object returns the object that a property names, which must be of one of
-// the given externs.
+// object returns the object that a property names. Its extern must be one of
+// the given kinds.
 func (g *generator) object(p *ir.Prop, kinds ...string) *ir.Object {
 	if p.Object != nil {
 		for _, k := range kinds {
@@ -154,7 +154,7 @@ func (g *generator) object(p *ir.Prop, kinds ...string) *ir.Object {
 	return nil
 }
 
-// next writes what follows a table.
+// next writes the successors of a table.
 func (g *generator) next(n *tableNode, out *bmv2json.Table) {
 	if n.next[0].on == bmv2json.NextHit {
 		for _, nx := range n.next {
@@ -183,7 +183,7 @@ func (g *generator) actionData(c *ir.ActionCall) []string {
 	return list
 }
 
-// unsigned returns the bits of v.
+// unsigned returns the bits of v as an unsigned number.
 func unsigned(v *big.Int, width int) *big.Int {
 	if v.Sign() < 0 {
 		return new(big.Int).And(v, types.Mask(width))
@@ -222,7 +222,7 @@ func maxPriority(t *ir.Table) int64 {
 	return p
 }
 
-// needAll checks that an action has all its arguments.
+// needAll checks that an action call has all arguments.
 func (g *generator) needAll(t *ir.Table, c *ir.ActionCall, pos source.Pos) {
 	if len(c.Args) != len(c.Action.Params) {
 		g.rep.Errorf(pos, CodeTarget, "action %s of table %s needs %d arguments, not %d", c.Action.Name, t.Name, len(c.Action.Params), len(c.Args))
@@ -230,7 +230,7 @@ func (g *generator) needAll(t *ir.Table, c *ir.ActionCall, pos source.Pos) {
 	}
 }
 
-// match writes an entry's condition on a key.
+// match writes the match key of an entry.
 func (g *generator) match(k *ir.Key, ks ir.KeySet, e *ir.Entry) *bmv2json.Match {
 	width := k.X.Type().Width
 	all := types.Mask(width)
@@ -286,7 +286,7 @@ func (g *generator) match(k *ir.Key, ks ir.KeySet, e *ir.Entry) *bmv2json.Match 
 	return m
 }
 
-// popCount counts the ones of a mask.
+// popCount returns the number of ones in a mask.
 func popCount(v *big.Int) int {
 	n := 0
 	for i := range v.BitLen() {

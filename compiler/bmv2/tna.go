@@ -13,17 +13,16 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// tnaObjects are the externs of tna.p4 of which only the calls are written.
+// tnaObjects are the externs of tna.p4 that exist in the JSON only as calls.
 var tnaObjects = map[string]bool{
 	"RegisterAction": true, "Hash": true, "Random": true, "Checksum": true, "Mirror": true, "Resubmit": true, "Digest": true,
 }
 
-// hashAlgorithms are those that are computed by a calculation, with the name
-// that it has there.
+// hashAlgorithms are the hashes that calculations compute, with BMv2's names.
 var hashAlgorithms = map[string]string{"CRC8": "crc8_custom", "CRC16": "crc16", "CRC32": "crc32"}
 
-// hashGet writes a hash as a calculation and its use. The hash has as many of
-// the algorithm's lower bits as its type.
+// hashGet writes a hash as a calculation and its use. The result has the lower
+// bits that fit the type.
 func (c *code) hashGet(s *ir.Call) {
 	algo := s.Object.Args[0].Member
 	name, ok := hashAlgorithms[algo]
@@ -33,8 +32,8 @@ func (c *code) hashGet(s *ir.Call) {
 	c.calculate(s, name, s.Args[1], types.Mask(s.Args[0].X.Type().Width))
 }
 
-// calculate sets the result of a call to the lower bits of a calculation over
-// an argument; most is the largest that they can be.
+// calculate assigns the lower bits of a calculation over an argument to the
+// result of a call. most is their largest value.
 func (c *code) calculate(s *ir.Call, algo string, data ir.Arg, most *big.Int) {
 	calc := c.g.calculation(algo)
 	calc.SourceInfo = c.g.where(s.CallSpan)
@@ -51,8 +50,8 @@ func (c *code) randomGet(s *ir.Call) {
 	c.add(s, "modify_field_rng_uniform", c.dest(s, 0), number(0), bmv2json.Hex(hex(most, 0)))
 }
 
-// checksumUpdate computes an Internet checksum; if the call says so, zero
-// becomes all ones, as UDP needs it.
+// checksumUpdate computes an Internet checksum. On request it replaces zero by
+// all ones, as UDP requires.
 func (c *code) checksumUpdate(s *ir.Call) {
 	dst := s.Args[0].X
 	c.calculate(s, "csum16", s.Args[1], types.Mask(16))
@@ -66,7 +65,7 @@ func (c *code) checksumUpdate(s *ir.Call) {
 	c.add(s, "assign", c.g.place(dst), c.g.argument(&ir.Mux{Cond: both, X: ones, Y: dst}))
 }
 
-// inDeparser fails unless the block is a deparser, where copies are made.
+// inDeparser fails outside of the deparsers in roles, which make copies.
 func (c *code) inDeparser(s *ir.Call, roles ...string) {
 	for _, r := range roles {
 		if c.g.role == r {
@@ -76,8 +75,8 @@ func (c *code) inDeparser(s *ir.Call, roles ...string) {
 	c.g.fail(s.CallSpan, "%s can only be called in %s", externName(s), roles[0])
 }
 
-// mirror makes a copy of the packet. The header before it is copied now, field
-// by field: the switch reads it when the deparser is done.
+// mirror copies the packet. The fields of its header are copied now, because
+// the switch reads them after the deparser.
 func (c *code) mirror(s *ir.Call) {
 	c.inDeparser(s, arch.IngressDeparser, arch.EgressDeparser)
 	c.typeless(s)
@@ -90,16 +89,16 @@ func (c *code) resubmit(s *ir.Call) {
 	c.add(s, "resubmit", listID(c.headerList(s, 0)))
 }
 
-// typeless reports an error if the object was constructed with a type. Conditions
-// of the deparser must test the type instead.
+// typeless reports an error if the object was constructed with a type. The
+// deparser must test the type in a condition instead.
 func (c *code) typeless(s *ir.Call) {
 	if len(s.Object.Args) > 0 {
 		c.g.fail(s.Object.Span, "%s with a type is not supported: test the type where %s is called", s.Object.Type.Name, s.Name)
 	}
 }
 
-// headerList makes a field list of an argument that is to be a header before
-// the packet, and returns its number.
+// headerList makes a field list of an argument that becomes a header before the
+// packet, and returns its number.
 func (c *code) headerList(s *ir.Call, i int) int {
 	l := &bmv2json.FieldList{ID: len(c.g.out.FieldLists) + 1, Name: c.g.unique("header"), SourceInfo: c.g.where(s.CallSpan), Elements: []*bmv2json.Value{}}
 	c.g.out.FieldLists = append(c.g.out.FieldLists, l)
@@ -116,14 +115,14 @@ func (c *code) headerList(s *ir.Call, i int) int {
 	return l.ID
 }
 
-// snapshot returns a variable with the value that x has now.
+// snapshot returns a variable with the current value of x.
 func (c *code) snapshot(s ir.Stmt, x ir.Expr) *bmv2json.Value {
 	tmp := c.g.newVar(x.Type(), "tmp")
 	c.add(s, "assign", c.g.place(tmp), c.g.argument(x))
 	return c.g.place(tmp)
 }
 
-// digestPack sends a message to the control plane.
+// digestPack sends a digest to the control plane.
 func (c *code) digestPack(s *ir.Call) {
 	c.inDeparser(s, arch.IngressDeparser)
 	c.typeless(s)
@@ -156,8 +155,8 @@ func (g *generator) initial(o *ir.Object) string {
 	return hex(all, width)
 }
 
-// deparserOfGress writes a deparser of TNA: what it emits in order, and what
-// else it does as a pipeline that runs before.
+// deparserOfGress writes a deparser of TNA: the headers that it emits, in
+// order, and its other statements as a pipeline that runs first.
 func (g *generator) deparserOfGress(c *ir.Control) {
 	d := &bmv2json.Deparser{Name: c.Role, ID: len(g.out.Deparsers), SourceInfo: g.where(c.Span), Order: []string{}, Primitives: []*bmv2json.Primitive{}}
 	g.out.Deparsers = append(g.out.Deparsers, d)
@@ -182,7 +181,7 @@ func (g *generator) deparserOfGress(c *ir.Control) {
 }
 
 // notLate fails if a statement emits under a condition, or changes a header
-// that is emitted already.
+// that was emitted.
 func (g *generator) notLate(s ir.Stmt, emitted map[ir.HeaderRef]bool) {
 	changes := func(s ir.Stmt, x ir.Expr) {
 		if f, ok := x.(*ir.FieldRef); ok && emitted[f.Header] {
@@ -205,9 +204,9 @@ func (g *generator) notLate(s ir.Stmt, emitted map[ir.HeaderRef]bool) {
 	})
 }
 
-// dropZeros removes from a parser's first state the assignments that set metadata
-// to zero. Programs for Tofino have them for all metadata; in softswitch, metadata
-// is zero when ingress or egress begins.
+// dropZeros removes assignments of zero to metadata from a parser's first
+// state. Programs for Tofino have them for all metadata. In softswitch,
+// metadata is zero when ingress or egress begins.
 func dropZeros(start *ir.State, states []*ir.State) {
 	for _, s := range states {
 		if s.Next == start || s.Select != nil && slices.ContainsFunc(s.Select.Cases, func(c *ir.SelectCase) bool { return c.Next == start }) {
@@ -230,10 +229,10 @@ func dropZeros(start *ir.State, states []*ir.State) {
 	})
 }
 
-// rejected is the state of a parser that packets go to when they are rejected.
+// rejected is the parser state for rejected packets.
 const rejected = "reject"
 
-// rejectState adds that state if another leads there.
+// rejectState adds that state if a transition leads there.
 func (g *generator) rejectState(out *bmv2json.Parser) {
 	used := false
 	for _, s := range out.States {
@@ -259,8 +258,8 @@ func (g *generator) rejectState(out *bmv2json.Parser) {
 	g.states++
 }
 
-// reject returns the name of the state for rejected packets. In v1model there is
-// none, and the packet is accepted.
+// reject returns the name of the state for rejected packets. v1model has none
+// and accepts them.
 func (g *generator) reject() string {
 	if g.prog.Arch == arch.TNA {
 		return rejected

@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// compileTNA compiles a program for Tofino of what is in Ingress and in its
+// compileTNA compiles a program for Tofino with the given Ingress and its
 // deparser.
 func compileTNA(t *testing.T, ingress, deparser string) *bmv2json.Program {
 	t.Helper()
@@ -29,7 +29,7 @@ func compileTNA(t *testing.T, ingress, deparser string) *bmv2json.Program {
 	return r.Program
 }
 
-// steps returns the primitives of an action in a line each.
+// steps returns one line for each primitive of an action.
 func steps(p *bmv2json.Program, name string) string {
 	var b strings.Builder
 	for _, a := range p.Actions {
@@ -47,8 +47,8 @@ func steps(p *bmv2json.Program, name string) string {
 	return b.String()
 }
 
-// What a deparser does besides emitting is a pipeline; copies take along what
-// the fields are at that moment.
+// Statements of a deparser other than emit are a pipeline. Copies have the
+// values that the fields had at the call.
 func TestDeparserOfTNA(t *testing.T) {
 	p := compileTNA(t, "apply { }", `Mirror() m; Resubmit() r; Digest<fault_t>() f;
     apply {
@@ -98,8 +98,7 @@ mirror 0x0005, 0x00000002
 	}
 }
 
-// Cells have the width of their type and begin with the value of the
-// declaration.
+// Cells have the width of their type and the initial value of the declaration.
 func TestRegistersOfTNA(t *testing.T) {
 	p := compileTNA(t, `Register<bit<32>, bit<8>>(256) zero; Register<bit<32>, bit<8>>(16, 7) seven; Register<pair_t, bit<8>>(64, { 1, 2 }) pair; Register<bit<8>, bit<8>>(64, 0) none;
     apply { if (meta.x == 0) { seven.write(1, 9); } }`, "apply { packet.emit(hdr); }")
@@ -117,8 +116,8 @@ func TestRegistersOfTNA(t *testing.T) {
 	}
 }
 
-// Metadata is zero when a parser begins: what sets it to that is left out, but
-// only before anything else.
+// Assignments of zero to metadata at the start of a parser are removed, but not
+// later ones.
 func TestFirstStateOfTNA(t *testing.T) {
 	p := compileTNA(t, "apply { }", "apply { packet.emit(hdr); }")
 	for _, q := range p.Parsers {

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checktest runs tests that are P4 programs with the diagnostics they
-// must give beside their causes:
+// Package checktest runs tests that are P4 programs with the expected
+// diagnostics beside their causes:
 //
 //	bit<8> x = y /* ERROR undeclared "y is not declared" */;
 //
-// The comment stands after the token that the diagnostic points at, and has
-// its severity (ERROR or WARN), its code and a part of its message. Every
-// diagnostic must be expected, and every expected one must be given. For one
-// that points after the last token of the file, the file's end, the comment
-// is the last thing.
+// The comment follows the token at the diagnostic's position. It has the
+// severity (ERROR or WARN), the code and a part of the message. A test fails if
+// a diagnostic is missing or unexpected. A comment ERROR-AT-END expects the
+// diagnostic at the end of the file.
 //
-// A file has many such programs, divided by lines of "---". What begins with
-// a line "// Name: …" names the case.
+// A file has several programs, separated by lines of "---". A line "// Name: …"
+// names the program.
 package checktest
 
 import (
@@ -28,11 +27,11 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// A Chunk is one program of a file.
+// Chunk is one program of a file.
 type Chunk struct {
 	Name string
-	// Text has as many empty lines in front as stand before the program in
-	// the file, so that lines are those of the file.
+	// Text begins with as many empty lines as precede the program in the file, so
+	// that line numbers are those of the file.
 	Text string
 }
 
@@ -48,7 +47,7 @@ func Chunks(tb testing.TB, file string) []Chunk {
 
 var title = regexp.MustCompile(`(?m)^// Name: (.*)$`)
 
-// Split divides a text at its lines of "---".
+// Split splits a text at its lines of "---".
 func Split(text string) (list []Chunk) {
 	line, before := 1, 0
 	for _, part := range strings.SplitAfter(text, "\n---\n") {
@@ -64,16 +63,16 @@ func Split(text string) (list []Chunk) {
 	return list
 }
 
-// Run checks each program of the file as a subtest. The function compile returns
-// the diagnostics of a program.
+// Run checks each program of the file as a subtest. compile returns the
+// diagnostics of a program.
 func Run(t *testing.T, file string, compile func(name, text string) diag.List) {
 	for _, c := range Chunks(t, file) {
 		t.Run(c.Name, func(t *testing.T) { Check(t, file, c.Text, compile) })
 	}
 }
 
-// Check compares the diagnostics that compile returns for a program with those in
-// the program's comments.
+// Check compares the diagnostics from compile with those that the comments of
+// the program expect.
 func Check(t *testing.T, name, text string, compile func(name, text string) diag.List) {
 	t.Helper()
 	want := expectations(t, name, text)
@@ -106,7 +105,8 @@ type expectation struct {
 
 var comment = regexp.MustCompile(`^/\* (ERROR|WARN|ERROR-AT-END) ([a-z0-9-]+) "(.*)" \*/$`)
 
-// expectations returns the diagnostics in the comments of a text, by position.
+// expectations returns the expected diagnostics in the comments of a text, by
+// position.
 func expectations(t *testing.T, name, text string) map[string][]expectation {
 	t.Helper()
 	set := &source.Set{}
@@ -142,8 +142,8 @@ func expectations(t *testing.T, name, text string) map[string][]expectation {
 	}
 }
 
-// Print returns diagnostics as lines of line:column, severity, message and
-// code, for tables of tests.
+// Print returns one line per diagnostic, line:column, severity, message and
+// code, for test tables.
 func Print(list diag.List) string {
 	var b strings.Builder
 	for _, d := range list {

@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// classify determines the meaning of tokens that have several.
+// classify determines the meaning of ambiguous tokens.
 func classify(items []item) {
 	c := &classifier{items: items, types: map[string]bool{}}
 	for i := range items {
@@ -35,7 +35,7 @@ type classifier struct {
 	types map[string]bool
 }
 
-// at returns the k-th token; beyond the ends it is the end of the file.
+// at returns the k-th token, or the end of the file if k is out of range.
 func (c *classifier) at(k int) *item {
 	if k < 0 || k >= len(c.toks) {
 		return &item{tok: syntax.EOF}
@@ -52,7 +52,7 @@ func (c *classifier) declared() {
 				c.types[c.at(k+1).text] = true
 			}
 		case syntax.Enum, syntax.Typedef, syntax.Type:
-			// the name comes last, before { or ;
+			// the name is the last token before { or ;
 			for j := k + 1; j < k+40 && j < len(c.toks); j++ {
 				if t := c.at(j).tok; t == syntax.LBrace || t == syntax.Semicolon {
 					if c.isName(j - 1) {
@@ -70,13 +70,14 @@ func (c *classifier) isName(k int) bool {
 	return t == syntax.Name || t >= syntax.Actions && t.IsKeyword()
 }
 
-// isTypeName guesses whether a name is that of a type: it is declared as one,
-// ends in _t, or is like T.
+// isTypeName guesses whether a name is a type: it is declared as one, ends in
+// _t, or is like T.
 func (c *classifier) isTypeName(name string) bool {
 	return c.types[name] || strings.HasSuffix(name, "_t") || len(name) <= 2 && name == strings.ToUpper(name) && name[0] >= 'A'
 }
 
-// angles decides whether the < at k holds types, and marks it and its >.
+// angles decides whether the < at k begins type arguments, and marks it and its
+// >.
 func (c *classifier) angles(k int) {
 	less := c.at(k)
 	sure := false
@@ -131,8 +132,8 @@ func (c *classifier) angles(k int) {
 	}
 }
 
-// typeList passes over types, divided by commas, and returns the place of the
-// > after them. Marks gets the brackets inside.
+// typeList skips types separated by commas and returns the index of the > after
+// them. It appends the brackets inside to marks.
 func (c *classifier) typeList(k int, sure bool, marks *[]int) (int, bool) {
 	for {
 		var ok bool
@@ -150,7 +151,7 @@ func (c *classifier) typeList(k int, sure bool, marks *[]int) (int, bool) {
 	}
 }
 
-// typ passes over a type.
+// typ skips a type.
 func (c *classifier) typ(k int, sure bool, marks *[]int) (int, bool) {
 	if c.at(k).tok == syntax.Dot {
 		k++
@@ -197,7 +198,7 @@ func (c *classifier) typ(k int, sure bool, marks *[]int) (int, bool) {
 
 var closers = map[syntax.Kind]syntax.Kind{syntax.RParen: syntax.LParen, syntax.RBracket: syntax.LBracket, syntax.RBrace: syntax.LBrace}
 
-// brackets finds pairs. A bracket whose other one is in another branch of an
+// brackets pairs brackets. A bracket whose partner is in another branch of an
 // #if has none.
 func (c *classifier) brackets() {
 	var stack []int
@@ -214,7 +215,7 @@ func (c *classifier) brackets() {
 	}
 }
 
-// casts finds the parentheses of casts.
+// casts marks the parentheses of casts.
 func (c *classifier) casts() {
 	for k := range c.toks {
 		if c.at(k).tok != syntax.LParen || c.endsOperand(k-1) {
@@ -233,7 +234,7 @@ func (c *classifier) casts() {
 	}
 }
 
-// endsOperand reports whether an operand ends with the token.
+// endsOperand reports whether token k ends an operand.
 func (c *classifier) endsOperand(k int) bool {
 	t := c.at(k)
 	switch t.tok {
@@ -248,7 +249,7 @@ func (c *classifier) endsOperand(k int) bool {
 	return c.isName(k)
 }
 
-// startsOperand reports whether an operand begins with the token.
+// startsOperand reports whether token k begins an operand.
 func (c *classifier) startsOperand(k int) bool {
 	switch c.at(k).tok {
 	case syntax.Integer, syntax.String, syntax.True, syntax.False, syntax.LParen, syntax.LBrace, syntax.This, syntax.Error,
@@ -258,7 +259,7 @@ func (c *classifier) startsOperand(k int) bool {
 	return c.isName(k)
 }
 
-// operators finds those with one operand.
+// operators marks unary operators.
 func (c *classifier) operators() {
 	for k := range c.toks {
 		t := c.at(k)
@@ -275,8 +276,8 @@ func (c *classifier) operators() {
 	}
 }
 
-// blocks finds braces that hold statements, members, states and the like, not
-// values, and those that are on one line.
+// blocks marks braces around statements, members, states and the like, in
+// contrast to values, and those on one line.
 func (c *classifier) blocks() {
 	for k := range c.toks {
 		open := c.at(k)
@@ -311,8 +312,8 @@ func (c *classifier) blocks() {
 	}
 }
 
-// hasStatements reports whether there is a semicolon or the body of a method
-// between two braces, not counting what is in braces between them.
+// hasStatements reports whether there is a semicolon or a method body between
+// two braces, without nested braces.
 func (c *classifier) hasStatements(open, end int) bool {
 	for i := open + 1; i < end; i++ {
 		switch it := &c.items[i]; it.tok {
@@ -330,7 +331,7 @@ func (c *classifier) hasStatements(open, end int) bool {
 	return false
 }
 
-// oneLine reports whether all between two braces is on one line.
+// oneLine reports whether two braces are on one line.
 func (c *classifier) oneLine(open, end int) bool {
 	return !slices.ContainsFunc(c.items[open+1:end+1], func(it item) bool {
 		return it.lines > 0 || it.kind == line || it.kind == directive || it.kind == pragma || strings.Contains(it.text, "\n")

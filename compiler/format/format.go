@@ -4,13 +4,13 @@
 // spaces for each brace, one space around operators, a brace at the end of
 // its line, the members of headers and structs in columns.
 //
-// It works on tokens, so that comments and preprocessor directives stay where
-// they are and a program need not be complete. Line ends stay except under two
-// rules: in a block over several lines every statement has a line of its own, and
-// several blank lines become one.
+// It works on tokens: comments and preprocessor directives stay where they are,
+// and a program need not be complete. Line ends stay except under two rules: in
+// a block over several lines every statement is on its own line, and several
+// blank lines become one.
 //
-// Only the space between tokens changes; Source checks that, and that no comment
-// is lost.
+// Only the space between tokens changes. Source verifies this, and that no
+// comment is lost.
 package format
 
 import (
@@ -25,8 +25,8 @@ import (
 // CodeInternal marks an internal error of the formatter.
 const CodeInternal diag.Code = "internal"
 
-// Source formats a text. If there are errors, which are about tokens and brackets
-// only, it returns nil.
+// Source formats a text. After errors, which concern only tokens and brackets,
+// it returns nil.
 func Source(name string, text []byte) ([]byte, diag.List) {
 	items, rep := read(name, string(text))
 	if rep.Failed() {
@@ -62,9 +62,9 @@ type item struct {
 	pos   source.Pos
 	space bool
 
-	// For tokens, as far as the surrounding tokens show:
-	match  int  // index of the bracket that belongs to this one, or -1
-	angle  bool // < or > that holds types
+	// Properties of tokens, as far as the surrounding tokens show them:
+	match  int  // index of the matching bracket, or -1
+	angle  bool // < or > around types
 	cast   bool // the ) of a cast
 	unary  bool // an operator before its operand
 	second bool // the second > of >>
@@ -72,7 +72,7 @@ type item struct {
 	inline bool // { or } of a block on one line
 }
 
-// read cuts a text into items, the last of which is the end of the file.
+// read splits a text into items, the last of which is the end of the file.
 func read(name, text string) ([]item, *source.Reporter) {
 	set := &source.Set{}
 	rep := &source.Reporter{Set: set}
@@ -98,7 +98,7 @@ func read(name, text string) ([]item, *source.Reporter) {
 			return items, rep
 		case t.Kind == syntax.Comment && strings.HasPrefix(it.text, "//"):
 			it.kind, it.text = line, trim(it.text)
-			if f.Offset(t.End) == len(text) { // there is no line to go on with
+			if f.Offset(t.End) == len(text) { // no line follows
 				it.text = strings.TrimRight(it.text, "\\ \t\r\f\v")
 			}
 		case t.Kind == syntax.Comment:
@@ -117,7 +117,7 @@ func read(name, text string) ([]item, *source.Reporter) {
 		if it.kind == directive || it.kind == pragma {
 			end = start + len(it.text)
 			it.text = trim(it.text)
-			if end == len(text) { // there is no line to go on with
+			if end == len(text) { // no line follows
 				it.text = strings.TrimRight(it.text, "\\ \t\r\f\v")
 			}
 		}
@@ -125,8 +125,8 @@ func read(name, text string) ([]item, *source.Reporter) {
 	}
 }
 
-// balanced reports brackets without a partner, unless there are conditionals: a
-// bracket's partner may be in another branch.
+// balanced reports brackets without a partner. With conditionals it reports
+// none, because the partner may be in another branch.
 func balanced(items []item, rep *source.Reporter) {
 	if rep.Failed() {
 		return
@@ -147,7 +147,7 @@ func balanced(items []item, rep *source.Reporter) {
 			}
 		case syntax.RParen, syntax.RBracket, syntax.RBrace:
 			if n == 0 || stack[n-1].tok != closers[it.tok] {
-				rep.Errorf(it.pos, syntax.CodeSyntax, "%s closes nothing", it.text)
+				rep.Errorf(it.pos, syntax.CodeSyntax, "%s has no opening bracket", it.text)
 				return
 			}
 			stack = stack[:n-1]
@@ -158,8 +158,8 @@ func balanced(items []item, rep *source.Reporter) {
 	}
 }
 
-// trim returns a line without the space at its end. Behind a backslash one is
-// left: without it the line would go on.
+// trim returns a line without trailing space. One space remains after a
+// backslash, which would otherwise continue the line.
 func trim(s string) string {
 	short := strings.TrimRight(s, " \t\r\f\v")
 	if strings.HasSuffix(short, "\\") && short != s {
@@ -168,12 +168,12 @@ func trim(s string) string {
 	return short
 }
 
-// lineEnds counts line ends, but not those after a backslash.
+// lineEnds counts line ends except line continuations.
 func lineEnds(gap string) int {
 	return strings.Count(gap, "\n") - strings.Count(gap, "\\\n") - strings.Count(gap, "\\\r\n")
 }
 
-// restOfLine takes the rest of a line, with comments that begin on it.
+// restOfLine returns the rest of a line, including comments that begin on it.
 func restOfLine(s *syntax.Scanner, rep *source.Reporter, pos source.Pos, text string, start int) string {
 	end := start
 	for {
@@ -208,7 +208,7 @@ func lost(a, b []item) string {
 	return ""
 }
 
-// squeeze returns a comment without the space at the ends of its lines, which
+// squeeze returns a comment without trailing space on its lines, which
 // formatting may change.
 func squeeze(s string) string {
 	if !strings.Contains(s, "\n") {

@@ -99,7 +99,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The generated programs are laid out as they are to be.
+// The generated programs are formatted.
 func TestProgramsOfTheProject(t *testing.T) {
 	files, err := filepath.Glob("../../p4src/*/*.p4")
 	if err != nil || len(files) == 0 {
@@ -116,7 +116,7 @@ func TestProgramsOfTheProject(t *testing.T) {
 	}
 }
 
-// What is formatted stays as it is.
+// Formatting a formatted text does not change it.
 func FuzzSource(f *testing.F) {
 	for _, c := range tests {
 		f.Add([]byte(c.text))

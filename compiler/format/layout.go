@@ -11,33 +11,33 @@ import (
 
 const step = 4 // columns of an indent
 
-// scope is an open bracket, or the whole text.
+// scope is an open bracket or the whole text.
 type scope struct {
 	open      syntax.Kind // of the bracket; EOF for the whole text
 	block     bool
 	inline    bool
-	key       bool // the key or entries of a table, where colons have space around
+	key       bool // the key or entries of a table, where colons have space on both sides
 	labels    bool // of a switch, whose labels end with colons
 	members   *members
-	indent    int // of what begins a line in it
+	indent    int // of lines in it
 	outer     int // of the closing bracket
-	statement int // of the statement in it that is being written
-	next      int // of further lines in it, if it holds no statements
+	statement int // of the current statement in it
+	next      int // of continuation lines, if it holds no statements
 	fresh     bool
-	questions int  // ? without their :
-	colon     bool // the last colon was that of a ?
+	questions int  // ? without a : so far
+	colon     bool // the last colon belonged to a ?
 }
 
 // layouter writes items as lines.
 type layouter struct {
 	items  []item
 	lines  []string
-	cur    strings.Builder // the line being written, without its indent
-	margin int             // its indent
+	cur    strings.Builder // the current line, without its indent
+	margin int             // the indent of the current line
 	stack  []scope
 	saved  [][]scope // at each open #if
 
-	prev      int  // the item written last, -1 at the beginning
+	prev      int  // the last item written, -1 at the beginning
 	aggregate bool // the statement declares a header, struct or union
 	declares  bool // the statement is a declaration with parameters
 	isSwitch  bool
@@ -64,7 +64,7 @@ func layout(items []item) []byte {
 
 func (l *layouter) top() *scope { return &l.stack[len(l.stack)-1] }
 
-// flush ends the line that is being written.
+// flush ends the current line.
 func (l *layouter) flush() {
 	if l.cur.Len() > 0 {
 		l.lines = append(l.lines, strings.Repeat(" ", l.margin)+l.cur.String())
@@ -72,7 +72,7 @@ func (l *layouter) flush() {
 	}
 }
 
-// newLine ends the line. It keeps an empty line of the text, unless that is next
+// newLine ends the line. It keeps an empty line of the text, unless it is next
 // to a brace.
 func (l *layouter) newLine(it *item) {
 	l.flush()
@@ -110,8 +110,7 @@ func (l *layouter) item(i int) {
 	l.prev = i
 }
 
-// conditional keeps the brackets that are open at an #if for each of its
-// branches.
+// conditional saves the brackets that are open at an #if for each branch.
 func (l *layouter) conditional(text string) {
 	word := strings.TrimLeft(text[1:], " \t")
 	n := len(l.saved)
@@ -134,7 +133,7 @@ func (l *layouter) comment(i int, it *item) {
 		l.margin = l.lineIndent(i)
 		own = true
 	} else if l.cur.Len() == 0 && len(l.lines) > 0 {
-		// The token before it has ended its line.
+		// The previous token has ended its line.
 		l.reopen()
 	}
 	if l.cur.Len() > 0 && !l.tight(i) {
@@ -153,7 +152,7 @@ func (l *layouter) comment(i int, it *item) {
 	}
 }
 
-// tight reports whether a comment stands right after an opening bracket.
+// tight reports whether a comment directly follows an opening bracket.
 func (l *layouter) tight(i int) bool {
 	if l.prev < 0 || l.items[i].kind != comment {
 		return false
@@ -162,8 +161,8 @@ func (l *layouter) tight(i int) bool {
 	return p.kind == token && (p.tok == syntax.LParen || p.tok == syntax.LBracket || p.angle && p.tok == syntax.Less)
 }
 
-// longComment writes a comment over several lines. Lines that begin with a
-// star are put under the first; others stay as they are.
+// longComment writes a comment of several lines. Lines that begin with a star
+// are aligned with the first, others do not change.
 func (l *layouter) longComment(text string) {
 	rows := strings.Split(text, "\n")
 	stars := true
@@ -185,7 +184,7 @@ func (l *layouter) longComment(text string) {
 	}
 }
 
-// reopen makes the last line the current one again.
+// reopen continues the last line.
 func (l *layouter) reopen() {
 	n := len(l.lines) - 1
 	last := l.lines[n]
@@ -253,7 +252,7 @@ func (l *layouter) token(i int, it *item) {
 	}
 }
 
-// begin starts a line before item i if the rules require it.
+// begin starts a new line before item i if the rules require one.
 func (l *layouter) begin(i int, it *item) {
 	if l.prev < 0 {
 		l.margin = 0
@@ -288,7 +287,7 @@ func (l *layouter) begin(i int, it *item) {
 	l.margin = l.lineIndent(i)
 }
 
-// startStatement notes that a statement begins with item i.
+// startStatement records that a statement begins with item i.
 func (l *layouter) startStatement(i int, it *item, s *scope) {
 	s.statement = l.margin
 	if l.cur.Len() > 0 {
@@ -355,7 +354,7 @@ func (l *layouter) push(i int, it *item) {
 	case !s.block:
 		n.outer, n.next = s.next, s.next
 	case it.tok == syntax.LParen && l.declares && i+1 < len(l.items) && l.items[i+1].lines == 0 && l.items[i+1].kind != line:
-		// Parameters are put under the first.
+		// Parameters are aligned with the first.
 		n.outer, n.next = s.statement, l.margin+l.cur.Len()
 	default:
 		n.outer, n.next = s.statement, s.statement+step
@@ -363,8 +362,7 @@ func (l *layouter) push(i int, it *item) {
 	l.stack = append(l.stack, n)
 }
 
-// listsKeys reports whether the brace at i opens the key or the entries of a
-// table.
+// listsKeys reports whether the brace at i opens a table's key or entries.
 func (l *layouter) listsKeys(i int) bool {
 	if i < 2 || l.items[i-1].tok != syntax.Assign {
 		return false
@@ -373,7 +371,7 @@ func (l *layouter) listsKeys(i int) bool {
 	return what == syntax.Key || what == syntax.Entries
 }
 
-// pop closes the scope that a written bracket belongs to.
+// pop closes the scope of a closing bracket.
 func (l *layouter) pop(i int, it *item) {
 	if len(l.stack) == 1 || l.top().open != closers[it.tok] {
 		return

@@ -4,9 +4,9 @@ package format
 
 import "strings"
 
-// members are the lines with members of a header or struct.
+// members are the lines of a header's or struct's members.
 type members struct {
-	first int // line at which the member began that is being written
+	first int // first line of the current member
 	rows  []int
 }
 
@@ -16,8 +16,8 @@ func (m *members) begin(l *layouter) {
 	}
 }
 
-// end notes a member that is on one line and has nothing in it but a type and
-// a name, and perhaps annotations without values.
+// end records a member that is on one line and has only a type, a name and
+// annotations without values.
 func (m *members) end(l *layouter) {
 	text := l.cur.String()
 	simple := !strings.ContainsAny(text, "\"/{=") && !(strings.Contains(text, "@") && strings.ContainsAny(text, "(["))
@@ -26,7 +26,7 @@ func (m *members) end(l *layouter) {
 	}
 }
 
-// align puts the names, and the comments after them, in columns.
+// align aligns the names and trailing comments in columns.
 func (m *members) align(l *layouter) {
 	if m == nil {
 		return

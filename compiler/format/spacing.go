@@ -9,13 +9,13 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// spaced reports whether there is a space before item i, which goes on a line.
+// spaced reports whether there is a space before item i on the same line.
 func (l *layouter) spaced(i int) bool {
 	p, it := &l.items[l.prev], &l.items[i]
 	return l.wantsSpace(i) || p.kind == token && merge(p.text, it.text)
 }
 
-// merge reports whether two tokens without a space between them would be read as
+// merge reports whether two adjacent tokens without space would be scanned as
 // other tokens.
 func merge(a, b string) bool {
 	const apart = "()[]{},;"
@@ -28,7 +28,7 @@ func merge(a, b string) bool {
 	return first.Source() != a
 }
 
-// wantsSpace is spaced by the rules of the layout.
+// wantsSpace reports whether the layout rules put a space before item i.
 func (l *layouter) wantsSpace(i int) bool {
 	p, it := &l.items[l.prev], &l.items[i]
 	if p.kind != token {
@@ -66,10 +66,10 @@ func (l *layouter) wantsSpace(i int) bool {
 	return !p.unary
 }
 
-// spacedColon reports whether the colon before the item was that of ?:.
+// spacedColon reports whether the previous colon belongs to ?:.
 func (l *layouter) spacedColon() bool { return l.top().colon }
 
-// joins reports whether a dot or bracket after a token belongs to it.
+// joins reports whether a dot or bracket follows token p without space.
 func (l *layouter) joins(p *item) bool {
 	switch p.tok {
 	case syntax.RParen:
@@ -84,8 +84,8 @@ func (l *layouter) joins(p *item) bool {
 	return p.tok == syntax.Name || p.tok >= syntax.Actions && p.tok.IsKeyword()
 }
 
-// beforeParen reports whether there is a space between a token and the
-// parenthesis after it.
+// beforeParen reports whether there is a space between token p and an opening
+// parenthesis.
 func (l *layouter) beforeParen(p *item) bool {
 	switch p.tok {
 	case syntax.If, syntax.Switch, syntax.For, syntax.Return, syntax.In, syntax.Else:
@@ -114,8 +114,8 @@ func (l *layouter) beforeParen(p *item) bool {
 	return !l.joins(p)
 }
 
-// annotates reports whether the last token is the name of an annotation, which
-// may be a keyword.
+// annotates reports whether the last token is an annotation's name, which may
+// be a keyword.
 func (l *layouter) annotates() bool {
 	return l.prev > 0 && l.items[l.prev-1].kind == token && l.items[l.prev-1].tok == syntax.At
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package include has the P4 files that come with the compiler: the core
-// library and the declarations of the architectures it knows. They have the
-// names and signatures that p4c's have, so that a program compiles with
-// either.
+// Package include has the P4 files of the compiler: the core library and the
+// declarations of the supported architectures. Names and signatures are p4c's,
+// so that a program compiles with either compiler.
 package include
 
 import "embed"
@@ -13,5 +12,5 @@ import "embed"
 //go:embed *.p4
 var Files embed.FS
 
-// Prefix is put before the names of these files in positions.
+// Prefix precedes the names of these files in positions.
 const Prefix = "p4include/"

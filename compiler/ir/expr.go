@@ -8,8 +8,8 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// Expr is an expression. Its evaluation has no effects. Operators have the
-// meaning that the language gives them for the types of their operands.
+// Expr is an expression without side effects. Operators have the language's
+// meaning for the types of their operands.
 type Expr interface {
 	Type() Type
 }
@@ -27,12 +27,11 @@ type (
 		Index Expr
 	}
 
-	// StackNext is the element that is next to be extracted, StackLast the
-	// one extracted last.
+	// StackNext is the next element to extract, StackLast the last extracted.
 	StackNext struct{ Stack *Stack }
 	StackLast struct{ Stack *Stack }
 
-	// The same of a member of a stack of unions.
+	// Members of elements of a stack of unions.
 	UnionStackElem struct {
 		Stack  *UnionStack
 		Index  Expr
@@ -75,7 +74,7 @@ type (
 	Const struct {
 		T   Type
 		Val *big.Int
-		// Member is the name of the enum member or error it stands for.
+		// Member is the name of the enum member or error that the constant represents.
 		Member string
 	}
 
@@ -94,18 +93,18 @@ type (
 	// ParamRef is a parameter of the action.
 	ParamRef struct{ Param *ActionParam }
 
-	// Valid is whether a header is valid, UnionValid whether one of a
-	// union's is.
+	// Valid is the validity of a header, UnionValid whether one header of a union
+	// is valid.
 	Valid      struct{ Header HeaderRef }
 	UnionValid struct{ Union *Union }
 
-	// LastIndex is the index of the last element extracted.
+	// LastIndex is the index of the last extracted element.
 	LastIndex struct {
 		Stack *Stack
 		Union *UnionStack
 	}
 
-	// Lookahead is what comes in the packet, Offset bits from here.
+	// Lookahead is the packet's bits at Offset bits from the current position.
 	Lookahead struct {
 		T      Type
 		Offset int
@@ -182,7 +181,7 @@ func (x *Cast) Type() Type { return x.T }
 // Type returns the type of the value.
 func (x *Slice) Type() Type { return Type{Bits, x.Hi - x.Lo + 1} }
 
-// Walk calls f for x and, while it returns true, for the parts of x.
+// Walk calls f for x and, while f returns true, for the parts of x.
 func Walk(x Expr, f func(Expr) bool) {
 	if x == nil || !f(x) {
 		return

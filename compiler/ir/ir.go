@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ir has programs in the form in which switches execute them. Lowering
+// Package ir represents programs in the form that switches execute. Lowering
 // has evaluated constants, specialised generic code, and inlined functions and
-// the instances of controls and parsers within others. A program consists of
-// places (header fields and variables), parser states, tables, actions, and
-// statements on them.
+// nested instances of controls and parsers. A program consists of places
+// (header fields and variables), parser states, tables, actions, and
+// statements.
 //
-// Statements are structured; a return from the middle of inlined code is a Leave
-// of the labelled Block around it.
+// Statements are structured. A return inside inlined code is a Leave of the
+// enclosing labelled Block.
 package ir
 
 import (
@@ -36,7 +36,7 @@ const (
 // Type is the type of a value at run time.
 type Type struct {
 	Kind  Kind
-	Width int // bits; of a varbit, the most it can have
+	Width int // in bits; the maximum of a varbit
 }
 
 // ErrorWidth is the width of an error in bits.
@@ -86,11 +86,11 @@ type Program struct {
 	Actions []*Action
 	Called  []*Action
 	Main    *types.Instance // the package instance
-	Pipe    string          // name of the one that is main's argument, in TNA
+	Pipe    string          // name of the package instance that is main's argument, in TNA
 }
 
-// HeaderType is the layout of headers, or of a struct that the architecture
-// keeps as one.
+// HeaderType is the layout of headers, or of an architecture's struct that is
+// stored like a header.
 type HeaderType struct {
 	Name   string
 	Fields []*Field
@@ -109,8 +109,7 @@ type Header struct {
 	Name     string
 	Type     *HeaderType
 	Metadata bool
-	// Stack and Index say which element of a stack it is, Union of which
-	// union it is a member.
+	// Stack and Index identify the element of a stack, Union the union of a member.
 	Stack *Stack
 	Index int
 	Union *Union
@@ -156,8 +155,8 @@ type UnionStack struct {
 type Var struct {
 	Name string
 	Type Type
-	// Meta is true if it is part of the user's metadata; Lists are the numbers of
-	// the field lists it is on.
+	// Meta is true for the user's metadata. Lists are the numbers of its field
+	// lists.
 	Meta  bool
 	Lists []int
 }
@@ -178,14 +177,14 @@ type Parser struct {
 	Span      source.Span
 }
 
-// State is a parser state. It ends in a Select or else in Next, where nil
+// State is a parser state. It ends in a Select, or else in Next. A nil Next
 // accepts.
 type State struct {
 	Name   string
 	Body   []Stmt
 	Select *Select
 	Next   *State
-	// Reject makes a state without Select end in rejection.
+	// Reject makes a state without Select reject the packet.
 	Reject bool
 	Decl   *syntax.StateDecl
 }
@@ -206,7 +205,7 @@ type SelectCase struct {
 	Reject   bool
 }
 
-// KeySet is one part of a key set: values v with v & Mask == Value; or a
+// KeySet is one part of a key set: the values v with v & Mask == Value, or a
 // range from Value to High.
 type KeySet struct {
 	Value *big.Int
@@ -224,7 +223,7 @@ type ValueSet struct {
 	Path  string
 }
 
-// Control is a control of the architecture, with all that was in it inlined.
+// Control is a control of the architecture, with all nested instances inlined.
 type Control struct {
 	Name    string
 	Role    string
@@ -245,9 +244,9 @@ type Object struct {
 	Span source.Span
 	// Annotations are those of the declaration.
 	Annotations []*syntax.Annotation
-	// Role is that of the parser or control it is in, "" at the top level.
+	// Role is that of the enclosing parser or control, "" at the top level.
 	Role string
-	// Prop is set if it was made in a table property.
+	// Prop is set for an object constructed in a table property.
 	Prop *syntax.Property
 }
 
@@ -262,7 +261,7 @@ type Table struct {
 	Entries      []*Entry
 	ConstEntries bool
 	HasEntries   bool // there is a list, even if it is empty
-	// LargestWins is true if the entry with the largest priority value wins.
+	// LargestWins is true if the largest priority value has precedence.
 	LargestWins bool
 	Size        int64
 	SizeSet     bool
@@ -292,7 +291,7 @@ type Key struct {
 // ActionRef is an action in the list of a table.
 type ActionRef struct {
 	Action *Action
-	Ref    *syntax.ActionRef // nil for a NoAction that was not written
+	Ref    *syntax.ActionRef // nil for an implicit NoAction
 }
 
 // ActionCall is an action with its arguments.
@@ -305,8 +304,8 @@ type ActionCall struct {
 type Entry struct {
 	Keys []KeySet
 	Call *ActionCall
-	// Priority is nil if the keys need none. Rank is that of @priority, which
-	// is BMv2's own: the smallest wins.
+	// Priority is nil if the keys need none. Rank is the value of @priority, BMv2's
+	// annotation, of which the smallest has precedence.
 	Priority *big.Int
 	Rank     *big.Int
 	Const    bool
@@ -323,7 +322,7 @@ type Action struct {
 	Role   string
 }
 
-// ActionParam is a parameter of an action that entries give.
+// ActionParam is a parameter of an action that entries set.
 type ActionParam struct {
 	Name   string
 	Type   Type

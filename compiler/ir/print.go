@@ -338,7 +338,7 @@ func refText(h HeaderRef) string {
 	return "?"
 }
 
-// ExprText returns an expression as text, with all its parentheses.
+// ExprText returns an expression as fully parenthesised text.
 func ExprText(x Expr) string {
 	switch x := x.(type) {
 	case *Const:

@@ -9,14 +9,14 @@ import (
 
 // Stmt is a statement.
 type Stmt interface {
-	// Where returns the text the statement was made from.
+	// Where returns the source span of the statement.
 	Where() source.Span
 }
 
 // Base is embedded in all statements.
 type Base struct{ Span source.Span }
 
-// Where returns the text the statement was made from.
+// Where returns the source span of the statement.
 func (s *Base) Where() source.Span { return s.Span }
 
 // Statements.
@@ -27,7 +27,7 @@ type (
 		Dst, Src Expr
 	}
 
-	// CopyHeader copies a header with its validity; the others copy all
+	// CopyHeader copies a header including its validity. The others copy all
 	// headers of a stack or union.
 	CopyHeader struct {
 		Base
@@ -53,7 +53,7 @@ type (
 		Valid  bool
 	}
 
-	// Push shifts a stack by N; Pop does it the other way.
+	// Push shifts a stack by N towards higher indices, Pop towards lower ones.
 	Push struct {
 		Base
 		Stack *Stack
@@ -67,7 +67,7 @@ type (
 		N     int
 	}
 
-	// If chooses.
+	// If is a conditional.
 	If struct {
 		Base
 		Cond       Expr
@@ -75,27 +75,26 @@ type (
 		CondSpan   source.Span
 	}
 
-	// Block is statements that a Leave of its label ends.
+	// Block is statements that Leave of its label ends.
 	Block struct {
 		Base
 		Label *Label
 		Body  []Stmt
 	}
 
-	// Leave goes after the Block of the label.
+	// Leave continues after the Block with the label.
 	Leave struct {
 		Base
 		Label *Label
 	}
 
-	// Loop runs Body and then Update while Cond holds. Leave of Break ends
-	// it.
+	// Loop runs Body and then Update while Cond holds. Leave of Break ends it.
 	Loop struct {
 		Base
 		Break  *Label
 		Cond   Expr
-		Before []Stmt // what computing Cond takes, every time
-		Body   []Stmt // a Block for continue, if that is used
+		Before []Stmt // computes Cond, in each iteration
+		Body   []Stmt // a Block if continue is used
 		Update []Stmt
 	}
 
@@ -150,7 +149,7 @@ type (
 )
 
 // Case has the statements after some of a table's actions or, without Actions,
-// after any other action.
+// after all other actions.
 type Case struct {
 	Actions []*Action
 	Body    []Stmt
@@ -158,12 +157,12 @@ type Case struct {
 
 // Arg is an argument of an extern: one of X, List, Header, Member and Object.
 type Arg struct {
-	// X is a simple value or, for an out parameter, place.
+	// X is a scalar or, for an out parameter, a place.
 	X Expr
-	// List are the leaves of a struct, tuple or list, in order. It is not nil
-	// for one without any.
+	// List has the leaves of a struct, tuple or list, in order. It is empty but not
+	// nil if there are none.
 	List []Arg
-	// Header, Stack and Union are places as a whole.
+	// Header, Stack and Union are complete places.
 	Header HeaderRef
 	Stack  *Stack
 	Union  *Union

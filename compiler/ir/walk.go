@@ -2,7 +2,7 @@
 
 package ir
 
-// WalkStmts calls f for all statements of the list and all in them.
+// WalkStmts calls f for all statements of the list, recursively.
 func WalkStmts(list []Stmt, f func(Stmt)) {
 	for _, s := range list {
 		f(s)

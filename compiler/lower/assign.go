@@ -14,7 +14,7 @@ func (l *lowerer) assign(dst, src value) {
 	l.guarded(dst, func() { l.move(dst, src) })
 }
 
-// move is assign where src does not depend on what dst changes on the way.
+// move assigns src to dst. Assigning a part of dst must not change src.
 func (l *lowerer) move(dst, src value) {
 	switch d := dst.(type) {
 	case scalar:
@@ -153,7 +153,7 @@ func (l *lowerer) overlaps(dst, src value) bool {
 type places struct {
 	vars    map[*ir.Var]bool
 	headers map[*ir.Header]bool
-	all     bool // something that is found at run time
+	all     bool // a place that is known only at run time
 }
 
 func newPlaces() *places {
@@ -163,7 +163,7 @@ func newPlaces() *places {
 func (p *places) empty() bool { return !p.all && len(p.vars) == 0 && len(p.headers) == 0 }
 
 // placesOf returns the places that v has or reads. Those of a struct are
-// kept: all headers of a program are passed to many controls.
+// cached, because all headers of a program are passed to many controls.
 func (l *lowerer) placesOf(v value) *places {
 	a, ok := v.(aggregate)
 	if !ok || len(a.elems) == 0 {
@@ -276,7 +276,7 @@ func (p *places) reads(v value) bool {
 	return p.meets(q)
 }
 
-// meets reports whether two sets have a place in common.
+// meets reports whether the two sets have a place in common.
 func (p *places) meets(q *places) bool {
 	if p.all && !q.empty() || q.all && !p.empty() {
 		return true

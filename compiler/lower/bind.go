@@ -17,13 +17,13 @@ func (l *lowerer) bindParam(p *types.Param, v value) {
 	}
 }
 
-// bindArgs binds parameters to arguments in frame f. It returns what must be
-// done when the call is over.
+// bindArgs binds parameters to arguments in frame f. It returns the statements'
+// generator that must run after the call.
 //
-// The language copies arguments in and results out. The copy of an argument
-// is left out, and the parameter simply is the argument, if nothing else in
-// the call can see the difference: if no other argument overlaps it and, in
-// an action, the control's own variables that the body names do not.
+// The language copies arguments in and results out. The copy is left out, and
+// the parameter is an alias of the argument, if no other code in the call can
+// observe the difference: no other argument overlaps it and, in an action, no
+// variable of the control that the body names.
 func (l *lowerer) bindArgs(c *types.Call, args []arg, f *frame) func() {
 	old := l.frame
 	l.frame = f
@@ -63,7 +63,7 @@ func (l *lowerer) bindArgs(c *types.Call, args []arg, f *frame) func() {
 	}
 }
 
-// visible returns the places that the code called can reach besides its
+// visible returns the places that the called code can reach without its
 // parameters.
 func (l *lowerer) visible(c *types.Call, f *frame) (list []*places) {
 	if c.Action == nil {
@@ -75,8 +75,8 @@ func (l *lowerer) visible(c *types.Call, f *frame) (list []*places) {
 	return list
 }
 
-// canAlias reports whether the parameter of argument i can be the argument
-// itself.
+// canAlias reports whether the parameter of argument i can be an alias of the
+// argument.
 func (l *lowerer) canAlias(args []arg, i int, visible []*places) bool {
 	switch v := args[i].v.(type) {
 	case element, sliceOf:
@@ -104,8 +104,8 @@ func (l *lowerer) canAlias(args []arg, i int, visible []*places) bool {
 	return true
 }
 
-// inValue returns what the parameter of argument i, with direction in or
-// none, stands for.
+// inValue returns the value that the parameter of argument i is bound to. Its
+// direction is in or none.
 func (l *lowerer) inValue(args []arg, i int, visible []*places) value {
 	v := args[i].v
 	mine := l.placesOf(v)
@@ -124,8 +124,8 @@ func (l *lowerer) inValue(args []arg, i int, visible []*places) value {
 	return l.copyOf(v)
 }
 
-// isStable reports whether v is a place, or made of places, that can be read
-// as often as one likes.
+// isStable reports whether v can be read repeatedly: it is a place or is made
+// of places.
 func isStable(v value) bool {
 	switch v := v.(type) {
 	case scalar:
@@ -158,8 +158,8 @@ func isStable(v value) bool {
 	return true
 }
 
-// copyIn sets the place of a parameter from its argument, as seen from frame
-// f.
+// copyIn assigns an argument, evaluated in frame f, to the place of its
+// parameter.
 func (l *lowerer) copyIn(f *frame, tmp value, a arg) {
 	old := l.frame
 	l.frame = f
@@ -167,7 +167,8 @@ func (l *lowerer) copyIn(f *frame, tmp value, a arg) {
 	l.frame = old
 }
 
-// copyOut returns what sets an argument from the place of its parameter.
+// copyOut returns a function that assigns the place of a parameter to its
+// argument.
 func (l *lowerer) copyOut(f *frame, a arg, tmp value) func() {
 	return func() {
 		old := l.frame
@@ -178,8 +179,8 @@ func (l *lowerer) copyOut(f *frame, a arg, tmp value) func() {
 }
 
 // bindCopies binds the parameters of an instance that is applied more than
-// once. Its tables and objects are the same every time, so their keys must
-// be, and the parameters are places of their own.
+// once. All calls share its tables and objects, whose keys must therefore be
+// the same, so each parameter has a place of its own.
 func (l *lowerer) bindCopies(inst *instance, c *types.Call, args []arg, f *frame) func() {
 	var outs []func()
 	old := l.frame

@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// maxCalls is how deep calls of functions, actions and blocks nest. There is
-// no recursion in P4, so a program has to be odd to get there.
+// maxCalls limits the nesting of calls of functions, actions and blocks. P4 has
+// no recursion, so only an unusual program reaches it.
 const maxCalls = 200
 
 // call lowers a call and returns its result.
@@ -53,8 +53,8 @@ func (l *lowerer) call(e *syntax.CallExpr) value {
 	return nil
 }
 
-// directInstance returns the instance that T.apply(…) is of: one for all such
-// calls in the code around.
+// directInstance returns the instance for T.apply(…). All such calls in the
+// enclosing code share one.
 func (l *lowerer) directInstance(e *syntax.CallExpr, c *types.Call) *instance {
 	around := l.frame.instance()
 	name := c.Block.Name
@@ -81,7 +81,7 @@ func (l *lowerer) countDirect(inst *instance, b *types.Block) int {
 	return n
 }
 
-// nested counts the calls around and gives up if they are too many.
+// nested counts the enclosing calls and fails if there are more than maxCalls.
 func (l *lowerer) nested(at syntax.Node) {
 	n := 0
 	for f := l.frame; f != nil; f = f.parent {
@@ -92,7 +92,7 @@ func (l *lowerer) nested(at syntax.Node) {
 	}
 }
 
-// callFunction puts the body of a function here.
+// callFunction inlines the body of a function.
 func (l *lowerer) callFunction(e *syntax.CallExpr, c *types.Call) value {
 	l.nested(e)
 	f := c.Func
@@ -125,8 +125,8 @@ func (l *lowerer) callFunction(e *syntax.CallExpr, c *types.Call) value {
 	return place
 }
 
-// soleResult returns the expression that a function is, if its body is nothing
-// but that, and calls nothing.
+// soleResult returns the expression of a function whose body is a single return
+// statement without calls, otherwise nil.
 func (l *lowerer) soleResult(f *types.Func) syntax.Expr {
 	if len(f.Decl.Body.Stmts) != 1 || slices.ContainsFunc(f.Params, func(p *types.Param) bool { return p.Dir >= syntax.DirOut }) {
 		return nil
@@ -147,9 +147,8 @@ func (l *lowerer) soleResult(f *types.Func) syntax.Expr {
 	return ret.X
 }
 
-// inline returns the result of a function that is one expression: that
-// expression, of the arguments. What is named more than once is worked out
-// before.
+// inline returns the result of a function that is one expression, with the
+// arguments put in. An argument that is used more than once is evaluated first.
 func (l *lowerer) inline(x syntax.Expr, result types.Type, c *types.Call, subst types.Subst) (v value) {
 	args := l.arguments(c, subst)
 	l.within(l.global, func(fr *frame) {
@@ -175,7 +174,7 @@ func (l *lowerer) inline(x syntax.Expr, result types.Type, c *types.Call, subst 
 	return v
 }
 
-// callAction puts the body of an action here.
+// callAction inlines the body of an action.
 func (l *lowerer) callAction(e *syntax.CallExpr, c *types.Call) {
 	l.nested(e)
 	a := c.Action
@@ -201,8 +200,8 @@ func (l *lowerer) callAction(e *syntax.CallExpr, c *types.Call) {
 	})
 }
 
-// noteCalled notes that a control calls an action itself. The control plane
-// gets to see it, as p4c has it, though it can do nothing with it.
+// noteCalled records that a control calls an action itself. As with p4c, P4Info
+// lists the action although no table has it.
 func (l *lowerer) noteCalled(a *types.Action) {
 	if l.dead || l.control == nil || l.inAction {
 		return
@@ -220,8 +219,8 @@ func (l *lowerer) noteCalled(a *types.Action) {
 	l.prog.Called = append(l.prog.Called, &ir.Action{Name: name, Decl: a, Span: syntax.Span(a.Decl), Role: l.role})
 }
 
-// instanceFrame returns the frame in which the code of the instance around
-// runs: where its parameters and local variables are bound.
+// instanceFrame returns the frame of the enclosing instance, in which its
+// parameters and local variables are bound.
 func (f *frame) instanceFrame() *frame {
 	for g := f; g != nil; g = g.parent {
 		if g.inst != nil {
@@ -236,11 +235,11 @@ func (l *lowerer) isTopAction(a *types.Action) bool {
 	return ok && o.Top
 }
 
-// applyBlock puts the code of an inner parser or control here.
+// applyBlock inlines the code of an inner parser or control.
 func (l *lowerer) applyBlock(e *syntax.CallExpr, c *types.Call, inst *instance) {
 	l.nested(e)
 	l.prepare(inst)
-	// The call may have been checked against a control type.
+	// The checker may have seen only the control's type.
 	own := *c
 	own.Params = inst.block.Params
 	c = &own
@@ -269,7 +268,7 @@ func (l *lowerer) applyBlock(e *syntax.CallExpr, c *types.Call, inst *instance) 
 	out()
 }
 
-// callBuiltin lowers a method that a type has of its own.
+// callBuiltin lowers a method that is built into a type.
 func (l *lowerer) callBuiltin(e *syntax.CallExpr, c *types.Call) value {
 	switch c.Name {
 	case "minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes":

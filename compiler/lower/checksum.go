@@ -10,9 +10,9 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// Checksums of TNA that are computed step by step, in a parser most of all, are
-// a sum of 16-bit words in a variable, which is zero when a gress begins. It
-// has 32 bits, so that carries are added when it is asked for only.
+// TNA's incremental checksums, which parsers use most, are a sum of 16-bit
+// words in a variable that is zero when a gress begins. The variable has 32
+// bits, so that carries are added only when the checksum is read.
 
 const wordBits = 16
 
@@ -39,7 +39,7 @@ func (l *lowerer) checksumStep(e *syntax.CallExpr, c *types.Call, obj *ir.Object
 	return nil, false
 }
 
-// sumOf returns the variable with a checksum's sum.
+// sumOf returns the variable that holds the sum of a checksum.
 func (l *lowerer) sumOf(obj *ir.Object) *ir.VarRef {
 	v := l.sums[obj]
 	if v == nil {
@@ -49,7 +49,7 @@ func (l *lowerer) sumOf(obj *ir.Object) *ir.VarRef {
 	return v
 }
 
-// folded returns a sum with its carries added, which takes two steps.
+// folded returns a sum with its carries added. This takes two steps.
 func (l *lowerer) folded(obj *ir.Object) ir.Expr {
 	fold := func(x ir.Expr) ir.Expr {
 		low := mkBinary(syntax.And, x, &ir.Const{T: ir.Bit32, Val: types.Mask(wordBits)})
@@ -58,10 +58,10 @@ func (l *lowerer) folded(obj *ir.Object) ir.Expr {
 	return fold(fold(l.sumOf(obj)))
 }
 
-// wordSum returns the sum of the 16-bit words that values one after the other
-// make, and how many words there are. The last is filled with zeros.
+// wordSum returns the sum of the 16-bit words in the concatenation of the
+// values, and the number of words. The last word is padded with zeros.
 func (l *lowerer) wordSum(e *syntax.CallExpr, list []ir.Expr) (sum ir.Expr, words int) {
-	at := 0 // bits that are in words
+	at := 0 // bits that were added
 	for _, x := range list {
 		x = unsigned(mkCast(ir.Type{Kind: ir.Bits, Width: x.Type().Width}, x))
 		for left := x.Type().Width; left > 0; {

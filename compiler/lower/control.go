@@ -81,8 +81,8 @@ func (l *lowerer) tableOf(call *syntax.CallExpr) *ir.Table {
 	return t
 }
 
-// applyTable applies a table; then and els, which may be nil, follow a hit
-// and a miss.
+// applyTable applies a table. then runs after a hit and els after a miss; both
+// may be nil.
 func (l *lowerer) applyTable(call *syntax.CallExpr, then, els func()) {
 	if l.dead {
 		return
@@ -214,8 +214,7 @@ func (l *lowerer) key(k *syntax.KeyElement) *ir.Key {
 	return key
 }
 
-// keyName returns the name that the control plane has for a key (language
-// spec 18.3.3.3).
+// keyName returns the control plane's name of a key (language spec 18.3.3.3).
 func (l *lowerer) keyName(k *syntax.KeyElement) string {
 	if a := syntax.Annot(k.Annotations, "name"); a != nil {
 		if s, ok := syntax.AnnotString(a); ok {
@@ -229,7 +228,7 @@ func (l *lowerer) keyName(k *syntax.KeyElement) string {
 	return ""
 }
 
-// exprName returns the name that the control plane has for an expression.
+// exprName returns the control plane's name of an expression.
 func (l *lowerer) exprName(e syntax.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *syntax.NameExpr:
@@ -267,8 +266,8 @@ func (l *lowerer) exprName(e syntax.Expr) (string, bool) {
 	return "", false
 }
 
-// memberName is exprName for x.f: a field can have another name, and one that
-// begins with a dot is the whole name.
+// memberName is exprName for x.f. A field can have another name, and one that
+// begins with a dot is the complete name.
 func (l *lowerer) memberName(e *syntax.MemberExpr) (string, bool) {
 	name := e.Sel.Name
 	if s, ok := l.info.TypeOf(e.X).(*types.Struct); ok {
@@ -288,7 +287,7 @@ func (l *lowerer) memberName(e *syntax.MemberExpr) (string, bool) {
 	return x + "." + name, ok
 }
 
-// numberName writes a number in the base in which e has it.
+// numberName writes a number in the base that e uses.
 func numberName(v types.IntValue, e syntax.Expr) string {
 	prefix, base := "", 10
 	if lit, ok := e.(*syntax.IntLit); ok {
@@ -353,7 +352,8 @@ func (l *lowerer) defaultAction(inst *instance, t *ir.Table, o *types.TableObj) 
 	t.Default = &ir.ActionCall{Action: a}
 }
 
-// boundAction lowers an action with the arguments that come from entries.
+// boundAction lowers an action with the arguments that an entry or
+// default_action gives.
 func (l *lowerer) boundAction(inst *instance, t *ir.Table, ref *syntax.ActionRef, o *types.TableObj) *ir.ActionCall {
 	var args []*syntax.Argument
 	x := ref.X
@@ -408,8 +408,8 @@ func (l *lowerer) entry(inst *instance, t *ir.Table, e *syntax.Entry, o *types.T
 	return out
 }
 
-// priorities gives the entries of a table their priorities, if its keys need
-// them (language spec 14.2.1.4.1).
+// priorities assigns the entries of a table their priorities, if its match
+// kinds require them (language spec 14.2.1.4.1).
 func (l *lowerer) priorities(t *ir.Table, entries *syntax.Property) {
 	t.LargestWins = true
 	delta := int64(1)
@@ -538,7 +538,7 @@ func (l *lowerer) action(inst *instance, a *types.Action, bound []syntax.Expr) *
 	return act
 }
 
-// top returns an instance that stands for the top level of the program.
+// top returns an instance for the top level of the program.
 func (l *lowerer) top() *instance {
 	if l.global.inst == nil {
 		l.global.inst = &instance{actions: map[string]*ir.Action{}}

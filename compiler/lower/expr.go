@@ -10,12 +10,12 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// exprTo returns the value of e as one of type t.
+// exprTo returns the value of e converted to type t.
 func (l *lowerer) exprTo(e syntax.Expr, t types.Type) value {
 	return l.convert(l.expr(e), t)
 }
 
-// scalarTo returns the value of e, which is of the simple type t.
+// scalarTo returns the value of e, which has the simple type t.
 func (l *lowerer) scalarTo(e syntax.Expr, t types.Type) ir.Expr {
 	v := l.exprTo(e, t)
 	if s, ok := v.(scalar); ok {
@@ -25,10 +25,10 @@ func (l *lowerer) scalarTo(e syntax.Expr, t types.Type) ir.Expr {
 	return nil
 }
 
-// scalarOf returns the value of e, which is of a simple type.
+// scalarOf returns the value of e, which has a simple type.
 func (l *lowerer) scalarOf(e syntax.Expr) ir.Expr { return l.scalarTo(e, l.typeOf(e)) }
 
-// number returns the value of e, which is known.
+// number returns the value of e, which must be known at compile time.
 func (l *lowerer) number(e syntax.Expr) *big.Int {
 	switch v := l.expr(e).(type) {
 	case number:
@@ -42,7 +42,7 @@ func (l *lowerer) number(e syntax.Expr) *big.Int {
 	return nil
 }
 
-// expr returns the value of e. What must happen to get it is written down.
+// expr returns the value of e and emits the statements that compute it.
 func (l *lowerer) expr(e syntax.Expr) value {
 	if v := l.info.ValueOf(e); v != nil {
 		if _, dots := v.(types.DefaultValue); dots {
@@ -275,7 +275,7 @@ func (l *lowerer) operate(at syntax.Node, op syntax.Kind, x, y value) value {
 			}
 			n := new(big.Int).Set(b.v)
 			if limit := big.NewInt(int64(s.x.Type().Width)); n.Cmp(limit) > 0 {
-				n = limit // it leaves nothing, or only the sign
+				n = limit // all bits are shifted out, or only the sign is left
 			}
 			return scalar{mkShift(op, s.x, &ir.Const{T: ir.Bit32, Val: n})}
 		}
@@ -328,7 +328,7 @@ func (l *lowerer) operate(at syntax.Node, op syntax.Kind, x, y value) value {
 	return scalar{mkBinary(op, s.x, t.x)}
 }
 
-// logic returns x && y or x || y, of which y is evaluated only if needed.
+// logic returns x && y or x || y. It evaluates y only if needed.
 func (l *lowerer) logic(e *syntax.BinaryExpr) value {
 	x := l.scalarOf(e.X)
 	if c, ok := x.(*ir.Const); ok && isTrue(c) != (e.Op == syntax.AndAnd) {
@@ -616,9 +616,9 @@ func (l *lowerer) element(e *syntax.IndexExpr, v value) value {
 	return nil
 }
 
-// once returns x or, if it would be written down several times and then all
-// that is in it, a variable with its value: an index that is found at run time
-// is checked, and so are the amounts of shifts and divisors.
+// once returns x, or a variable with its value if x contains an operand that
+// would be repeated: an index found at run time is checked, as are shift
+// amounts and divisors.
 func (l *lowerer) once(x ir.Expr) ir.Expr {
 	repeats := false
 	ir.Walk(x, func(x ir.Expr) bool {

@@ -72,8 +72,8 @@ func (l *lowerer) isCore(c *types.Call) bool {
 	return strings.HasSuffix(l.rep.Set.Position(c.Func.Decl.Pos()).File(), "core.p4")
 }
 
-// externArg turns an argument into one of an extern. What it returns besides
-// is to be done after the call.
+// externArg converts an argument to one of an extern. The returned function
+// must run after the call.
 func (l *lowerer) externArg(a arg) (ir.Arg, func()) {
 	out := ir.Arg{Source: a.t, Span: where(a.e, l.span)}
 	if en, ok := a.t.(*types.Enum); ok && en.Underlying == nil {
@@ -102,8 +102,7 @@ func (l *lowerer) externArg(a arg) (ir.Arg, func()) {
 	return out, nil
 }
 
-// canWrite reports whether v is a place that the switch can write to by
-// itself.
+// canWrite reports whether v is a place that the switch itself can write.
 func canWrite(v value) bool {
 	s, ok := v.(scalar)
 	if !ok {
@@ -211,7 +210,8 @@ func (l *lowerer) extract(e *syntax.CallExpr, c *types.Call) {
 	l.emit(x)
 }
 
-// lookahead returns what the packet has at the offset, as a value of type t.
+// lookahead returns the packet's bits at the offset as a value of type t, and
+// advances the offset.
 func (l *lowerer) lookahead(e syntax.Expr, t types.Type, offset *int) value {
 	if it, ok := irType(t); ok && it.Kind != ir.Varbit && it.Kind != ir.Error {
 		width := it.Width
@@ -245,7 +245,7 @@ func (l *lowerer) lookahead(e syntax.Expr, t types.Type, offset *int) value {
 	return nil
 }
 
-// emitValue emits a header, or all headers in v.
+// emitValue emits a header, or every header in v.
 func (l *lowerer) emitValue(e syntax.Expr, v value) {
 	switch v := v.(type) {
 	case header:

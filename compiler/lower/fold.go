@@ -10,8 +10,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// The functions of this file make expressions and compute at once what is
-// known.
+// The functions of this file build expressions and fold constants.
 
 // typeFor returns the checker's type of a number type.
 func typeFor(t ir.Type) types.Type {

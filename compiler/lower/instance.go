@@ -14,20 +14,20 @@ import (
 // instance is a parser or control with its constructor arguments.
 type instance struct {
 	block *types.Block
-	name  string // as the control plane knows it
-	frame *frame // of constructor parameters, and of what lives as long as it
-	// applied says how often its apply is called in the code around: only
-	// what is called once can take its arguments without copies.
+	name  string // the control plane's name
+	frame *frame // of constructor parameters, and of all that has the instance's lifetime
+	// applied counts the calls of its apply in the enclosing code. Only an instance
+	// with one call can use its arguments without copies.
 	applied int
-	params  map[*types.Param]value // the places of parameters otherwise
+	params  map[*types.Param]value // places of the parameters if applied is above 1
 	tables  map[*types.TableObj]*ir.Table
 	actions map[string]*ir.Action // by declaration and bound arguments
 	direct  map[string]*instance  // of types that are applied directly
-	ready   bool                  // its objects are made
+	ready   bool                  // its objects exist
 }
 
-// controlName returns the name the control plane has for something declared
-// in what it knows as prefix (language spec 18.3.3).
+// controlName returns the control plane's name of a declaration inside the
+// object with the name prefix (language spec 18.3.3).
 func controlName(prefix string, annots []*syntax.Annotation, name string) string {
 	if a := syntax.Annot(annots, "name"); a != nil {
 		if s, ok := syntax.AnnotString(a); ok {
@@ -43,8 +43,8 @@ func controlName(prefix string, annots []*syntax.Annotation, name string) string
 	return prefix + "." + name
 }
 
-// newInstance makes an instance from the call of a constructor, evaluating
-// the arguments in the current frame.
+// newInstance makes an instance from a constructor call. It evaluates the
+// arguments in the current frame.
 func (l *lowerer) newInstance(c *types.Call, name string, parent *instance) *instance {
 	l.count(1)
 	inst := &instance{
@@ -88,7 +88,7 @@ func (l *lowerer) ctorArg(e syntax.Expr, p *types.Param, name string) value {
 	return l.exprTo(e, p.Type)
 }
 
-// newObject makes an extern object that is declared.
+// newObject makes the extern object of a declaration.
 func (l *lowerer) newObject(o *types.Instance, d *syntax.InstanceDecl, name string) value {
 	obj := l.makeObject(l.info.Call(d.Call), o, name, syntax.Span(d.Name))
 	obj.Annotations = d.Annotations
@@ -172,7 +172,7 @@ func (inst *instance) locals() []syntax.Decl {
 	return inst.block.Control.Locals
 }
 
-// walk shows see the expressions in the statements of an instance.
+// walk calls see for the expressions in the statements of an instance.
 func (inst *instance) walk(see func(syntax.Expr) bool) {
 	if inst.block.Kind == types.ParserBlock {
 		for _, s := range inst.block.Parser.States {

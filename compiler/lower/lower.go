@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lower works out what a checked program does on a switch: it builds
-// the instances that main is made of, puts the code of functions, actions and
-// inner controls and parsers in the place of their calls, and takes structs
-// apart into places. The result is an ir.Program.
+// Package lower translates a checked program into an ir.Program: it builds the
+// instances that main consists of, inlines functions, actions and inner
+// controls and parsers, and splits structs into places.
 //
-// It is an interpreter of declarations that writes down statements. Its
-// values (value.go) are known, like numbers and instances, or are expressions
-// for the switch to compute; its environment (frame) binds what is declared to
-// values. What is known is computed at once, and code that can never run is
-// not written at all.
+// It interprets declarations and emits statements. A value (value.go) is known
+// at compile time, like a number or an instance, or is an expression that the
+// switch computes. An environment (frame) binds declarations to values.
+// Constant expressions are folded, and unreachable code is not emitted.
 //
-// Calls are by copy-in and copy-out, as the language needs it, but a copy is
-// left out where that makes no difference (bind.go).
+// Calls are by copy-in and copy-out, as the language requires. A copy is left
+// out where this makes no difference (bind.go).
 package lower
 
 import (
@@ -96,7 +94,7 @@ func known() string {
 	return s
 }
 
-// giveUp is the panic that ends lowering early, after an error was reported.
+// giveUp is the panic that ends lowering after an error was reported.
 type giveUp struct{}
 
 // lowerer is the state of lowering.
@@ -109,7 +107,7 @@ type lowerer struct {
 	global *frame
 	frame  *frame
 
-	names       map[string]int // of variables and headers, for making new ones
+	names       map[string]int // of variables and headers, for unique names
 	headerTypes map[*types.Struct]*ir.HeaderType
 	unionTypes  map[*types.Struct]*ir.UnionType
 	roles       map[string]value // places of the architecture's roles
@@ -120,22 +118,21 @@ type lowerer struct {
 	control *ir.Control // or nil
 	parser  *parserCode // or nil
 
-	// Where statements go: the list, or the current state of a parser.
+	// Destination of statements: the list, or the current state of a parser.
 	out  *[]ir.Stmt
-	dead bool // what comes is never reached
+	dead bool // the next statement is unreachable
 	span source.Span
 
-	// keyStmts are what computing the keys of a table takes before it is
-	// applied.
+	// keyStmts compute the keys of a table before it is applied.
 	keyStmts map[*ir.Table][]ir.Stmt
 
 	inAction bool // the code of an action is being lowered
 	stmts    int
-	copyOuts []func() // of the calls around, for exit
+	copyOuts []func() // of the enclosing calls, for exit
 }
 
-// frame binds objects to values in the code of one declaration, in one
-// instance of it.
+// frame binds the objects of one declaration, in one of its instances, to
+// values.
 type frame struct {
 	parent *frame
 	vals   map[types.Object]value
@@ -145,14 +142,14 @@ type frame struct {
 	loops  []loop
 }
 
-// returnPoint is where return goes.
+// returnPoint is the target of return.
 type returnPoint struct {
 	label  *label
 	result value // a place, or nil
 	t      types.Type
 }
 
-// loop is where break and continue go.
+// loop has the targets of break and continue.
 type loop struct{ brk, cont *label }
 
 func (f *frame) lookup(o types.Object) value {
@@ -174,7 +171,7 @@ func (f *frame) instance() *instance {
 	return nil
 }
 
-// within runs do with a new frame inside of parent.
+// within calls do with a new frame inside parent.
 func (l *lowerer) within(parent *frame, do func(f *frame)) {
 	old := l.frame
 	l.frame = &frame{parent: parent, vals: map[types.Object]value{}}
@@ -186,18 +183,18 @@ func (l *lowerer) errorf(p source.Pos, code diag.Code, format string, args ...an
 	l.rep.Errorf(p, code, format, args...)
 }
 
-// fail reports an error and gives up.
+// fail reports an error and ends lowering.
 func (l *lowerer) fail(p source.Pos, code diag.Code, format string, args ...any) {
 	l.errorf(p, code, format, args...)
 	panic(giveUp{})
 }
 
-// unsupported reports something the language has and this back end has not.
+// unsupported reports a feature of the language that this back end lacks.
 func (l *lowerer) unsupported(n syntax.Node, format string, args ...any) {
 	l.fail(n.Pos(), CodeUnsupported, format, args...)
 }
 
-// declareGlobals binds what is declared at the top level.
+// declareGlobals binds the declarations of the top level.
 func (l *lowerer) declareGlobals(prog *syntax.Program) {
 	for _, d := range prog.Decls {
 		inst, ok := d.(*syntax.InstanceDecl)
@@ -214,8 +211,8 @@ func (l *lowerer) declareGlobals(prog *syntax.Program) {
 	}
 }
 
-// checkVersion checks that the architecture's declarations are of a version
-// that the compiler knows.
+// checkVersion checks that the compiler supports the version of the
+// architecture's declarations.
 func (l *lowerer) checkVersion(prog *syntax.Program) {
 	for _, d := range prog.Decls {
 		k, ok := d.(*syntax.ConstDecl)
@@ -285,9 +282,9 @@ func (l *lowerer) innerArgs(main *types.Instance, args []syntax.Expr) []syntax.E
 	return nil
 }
 
-// paramsOf returns what the parameters of a block are, nil if they are not
-// those of b. Where the architecture has a type for a parameter it is known by
-// that, since some may be left out.
+// paramsOf returns the roles of a block's parameters, or nil if they do not
+// match b. A parameter whose type the architecture declares is recognised by
+// that type, because some parameters may be left out.
 func (l *lowerer) paramsOf(b arch.Block, block *types.Block) []arch.Param {
 	byType := map[string]arch.Param{}
 	var others []arch.Param
@@ -319,7 +316,7 @@ func (l *lowerer) paramsOf(b arch.Block, block *types.Block) []arch.Param {
 	return list
 }
 
-// blockArg returns the instance that an argument of main stands for.
+// blockArg returns the instance that an argument of main denotes.
 func (l *lowerer) blockArg(e syntax.Expr) *instance {
 	switch e := e.(type) {
 	case *syntax.CallExpr:
@@ -336,7 +333,7 @@ func (l *lowerer) blockArg(e syntax.Expr) *instance {
 	return nil
 }
 
-// emit writes down a statement.
+// emit appends a statement.
 func (l *lowerer) emit(s ir.Stmt) {
 	if l.dead {
 		return
@@ -349,18 +346,18 @@ func (l *lowerer) emit(s ir.Stmt) {
 	*l.out = append(*l.out, s)
 }
 
-// count adds to the size of the program, which is bounded.
+// count adds to the size of the program, which is limited.
 func (l *lowerer) count(n int) {
 	if l.stmts += n; l.stmts > maxStmts {
 		l.fail(l.span.Start, CodeTooLarge, "the program has more than %d statements when its functions and controls are put in place", maxStmts)
 	}
 }
 
-// at returns the common part of statements made from what is being lowered.
+// at returns the common part of the statements of the construct being lowered.
 func (l *lowerer) at() ir.Base { return ir.Base{Span: l.span} }
 
-// collect runs do and returns the statements it writes. It reports whether
-// their end can be reached.
+// collect calls do and returns the statements that it emits. It reports whether
+// their end is reachable.
 func (l *lowerer) collect(do func()) (list []ir.Stmt, reached bool) {
 	out, dead := l.out, l.dead
 	l.out, l.dead = &list, false

@@ -12,13 +12,12 @@ import (
 	"github.com/pauseless/pauseless/compiler/ir"
 )
 
-// tests are bodies of the control ingress of ../testdata/skeleton.p4inc and
-// what becomes of its apply block. The declarations of a name "top" stand
-// before the control.
+// tests are bodies of the control ingress of ../testdata/skeleton.p4inc with
+// the lowered apply block. top has declarations before the control.
 var tests = []struct{ name, top, text, want string }{
 	{"assignment", "", "apply { hdr.h.a = hdr.h.b + 1; }",
 		"h.a = (h.b + 8w1)"},
-	{"what is known is computed", "", "apply { const bit<8> k = 3; if (k == 3) { hdr.h.a = k << 1; } else { hdr.h.a = 0; } }",
+	{"constants are folded", "", "apply { const bit<8> k = 3; if (k == 3) { hdr.h.a = k << 1; } else { hdr.h.a = 0; } }",
 		"h.a = 8w6"},
 	{"nothing after exit", "", "apply { if (hdr.h.a == 1) { exit; hdr.h.a = 2; } hdr.h.b = 3; }",
 		"if (h.a == 8w1) {\n  exit\n}\nh.b = 8w3"},
@@ -27,11 +26,11 @@ var tests = []struct{ name, top, text, want string }{
 	{"a slice of a slice", "", "apply { hdr.h.a = hdr.h.c[11:2][8:1]; }", "h.a = h.c[11:2][8:1]"},
 	{"headers", "", "apply { hdr.s[0] = hdr.h; hdr.h.setInvalid(); hdr.s[1] = { 1, 2, 3, 4 }; hdr.s[2] = {#}; }",
 		"s[0] = h\nvalid h = false\nvalid s[1] = true\ns[1].a = 8w1\ns[1].b = 8w2\ns[1].c = 16w3\ns[1].d = 32w4\nvalid s[2] = false"},
-	{"swap by a list", "", "apply { hdr.h = { hdr.h.b, hdr.h.a, 1, 2 }; }",
+	{"swap with a list", "", "apply { hdr.h = { hdr.h.b, hdr.h.a, 1, 2 }; }",
 		"tmp = h.b\ntmp_0 = h.a\nvalid h = true\nh.a = tmp\nh.b = tmp_0\nh.c = 16w1\nh.d = 32w2"},
 	{"stacks", "", "apply { hdr.s.push_front(2); hdr.s.pop_front(1); }", "push s, 2\npop s, 1"},
-	{"index of run time", "", "apply { hdr.h.a = hdr.s[hdr.h.b].a; }", "h.a = s[((h.b < 8w4) ? h.b : 8w3)].a"},
-	{"function in place", "bit<8> f(in bit<8> x) { return x + 1; }", "apply { hdr.h.a = f(hdr.h.b); }",
+	{"index found at run time", "", "apply { hdr.h.a = hdr.s[hdr.h.b].a; }", "h.a = s[((h.b < 8w4) ? h.b : 8w3)].a"},
+	{"inlined function", "bit<8> f(in bit<8> x) { return x + 1; }", "apply { hdr.h.a = f(hdr.h.b); }",
 		"h.a = (h.b + 8w1)"},
 	{"function that names a sum twice", "bit<8> f(in bit<8> x) { return x & (x - 1); }", "apply { hdr.h.a = f(hdr.h.b + 1); }",
 		"tmp = (h.b + 8w1)\nh.a = (tmp & (tmp - 8w1))"},
@@ -41,7 +40,7 @@ var tests = []struct{ name, top, text, want string }{
 		"tmp = (h.b + 8w1)\ng: {\n  h.b = 8w2\n  retval = h.b\n}\nh.a = (tmp + retval)"},
 	{"early return", "bit<8> f(in bit<8> x) { if (x == 1) { return 2; } return 3; }", "apply { hdr.h.a = f(hdr.h.b); }",
 		"f: {\n  if (h.b == 8w1) {\n    retval = 8w2\n    leave f\n  }\n  retval = 8w3\n}\nh.a = retval"},
-	{"in is a copy where it must be", "void f(in bit<8> x, inout bit<8> y) { y = 1; y = x; }", "apply { f(hdr.h.a, hdr.h.a); }",
+	{"an in parameter is copied where needed", "void f(in bit<8> x, inout bit<8> y) { y = 1; y = x; }", "apply { f(hdr.h.a, hdr.h.a); }",
 		"tmp = h.a\ny = h.a\ny = 8w1\ny = tmp\nh.a = y"},
 	{"out is copied after the call", "void f(out bit<8> x, out bit<8> y) { x = 1; y = 2; }", "apply { f(hdr.h.a, hdr.h.a); }",
 		"x = 8w1\ny = 8w2\nh.a = x\nh.a = y"},

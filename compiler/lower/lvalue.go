@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// lvalue returns the place that e is. What its indices have to be computed
-// from is computed once, now.
+// lvalue returns the place that e denotes. Expressions in its indices are
+// evaluated once, immediately.
 func (l *lowerer) lvalue(e syntax.Expr) value {
 	switch e := e.(type) {
 	case *syntax.MemberExpr:
@@ -29,7 +29,7 @@ func (l *lowerer) lvalue(e syntax.Expr) value {
 	return l.expr(e)
 }
 
-// sliceOf returns the bits e of a place.
+// sliceOf returns the bits of a place that e selects.
 func (l *lowerer) sliceOf(e *syntax.SliceExpr) value {
 	s := sliceOf{of: l.lvalue(e.X)}
 	if !e.Plus {
@@ -51,8 +51,7 @@ func (l *lowerer) sliceOf(e *syntax.SliceExpr) value {
 	return s
 }
 
-// hasIndices reports whether there is in place v an index that is found at
-// run time.
+// hasIndices reports whether place v has an index that is found at run time.
 func hasIndices(v value) bool {
 	found := func(ref ir.HeaderRef) bool {
 		switch ref.(type) {
@@ -79,8 +78,8 @@ func hasIndices(v value) bool {
 	return false
 }
 
-// mapIndices returns the place v with f(index, n) for each index of a stack of
-// n elements that is found at run time.
+// mapIndices returns the place v after replacing each index that is found at
+// run time, of a stack with n elements, by f(index, n).
 func mapIndices(v value, f func(index ir.Expr, n int) ir.Expr) value {
 	if !hasIndices(v) {
 		return v
@@ -135,8 +134,8 @@ func mapIndices(v value, f func(index ir.Expr, n int) ir.Expr) value {
 	return do(v)
 }
 
-// fixed returns the place v with the indices that are computed in variables
-// of their own, so that it stays the same place whatever is run.
+// fixed returns the place v with its computed indices copied to variables, so
+// that later statements do not change which place it is.
 func (l *lowerer) fixed(v value) value {
 	keep := func(x ir.Expr, _ int) ir.Expr { return l.copyOf(scalar{x}).(scalar).x }
 	var fix func(v value) value
@@ -152,7 +151,7 @@ func (l *lowerer) fixed(v value) value {
 	return fix(v)
 }
 
-// BMv2 stops when the index of a stack is out of range. The language needs
+// BMv2 stops when the index of a stack is out of range. The language requires
 // that reading gives some value and writing does nothing: we read the last
 // element.
 
@@ -167,7 +166,8 @@ func safe(v value) value {
 	})
 }
 
-// guarded runs do, which writes to the place v, where v exists.
+// guarded calls do, which writes to the place v, under the condition that v
+// exists.
 func (l *lowerer) guarded(v value, do func()) {
 	var all ir.Expr
 	mapIndices(v, func(x ir.Expr, n int) ir.Expr {
@@ -185,7 +185,7 @@ func (l *lowerer) guarded(v value, do func()) {
 	l.ifElse(all, l.span, do, nil)
 }
 
-// inRange returns whether the index x is below n, nil if it always is.
+// inRange returns the condition x < n, or nil if it always holds.
 func inRange(x ir.Expr, n int) ir.Expr {
 	size := big.NewInt(int64(n))
 	t := x.Type()
@@ -198,7 +198,7 @@ func inRange(x ir.Expr, n int) ir.Expr {
 	return mkBinary(syntax.Less, x, &ir.Const{T: x.Type(), Val: size})
 }
 
-// highest returns a number that x does not exceed, taken as unsigned.
+// highest returns an upper bound of x as an unsigned number.
 func highest(x ir.Expr) *big.Int {
 	all := types.Mask(x.Type().Width)
 	switch x := x.(type) {
@@ -216,7 +216,7 @@ func highest(x ir.Expr) *big.Int {
 	return all
 }
 
-// load returns what is at a place.
+// load returns the value at a place.
 func (l *lowerer) load(v value) value {
 	switch v := v.(type) {
 	case element:
@@ -235,8 +235,8 @@ func (l *lowerer) load(v value) value {
 	return safe(v)
 }
 
-// at returns the value of an array element with an index found at run time.
-// Beyond the end of the array it is the last element.
+// at returns the array element with an index found at run time. An index beyond
+// the end selects the last element.
 func (a aggregate) at(index ir.Expr) ir.Expr {
 	n := len(a.elems)
 	x := a.elems[n-1].(scalar).x
@@ -250,8 +250,8 @@ func indexConst(like ir.Expr, i int) ir.Expr {
 	return &ir.Const{T: like.Type(), Val: big.NewInt(int64(i))}
 }
 
-// moveElement assigns to an array element with an index found at run time:
-// whichever it is. Beyond the end of the array nothing happens.
+// moveElement assigns to the array element with an index found at run time. An
+// index beyond the end has no effect.
 func (l *lowerer) moveElement(d element, src value) {
 	for i, e := range d.array.elems {
 		is := mkBinary(syntax.Equal, d.index, indexConst(d.index, i))
@@ -259,7 +259,7 @@ func (l *lowerer) moveElement(d element, src value) {
 	}
 }
 
-// moveSlice assigns to bits of a place.
+// moveSlice assigns to some bits of a place.
 func (l *lowerer) moveSlice(d sliceOf, src value) {
 	s, ok := src.(scalar)
 	v, isBits := l.load(d.of).(scalar)

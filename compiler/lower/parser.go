@@ -11,19 +11,19 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// parserCode is the parser being written. Statements go into its current
-// state; choices and calls of other parsers begin new ones.
+// parserCode is the parser being written. Statements go into its current state.
+// Conditional statements and calls of other parsers begin new states.
 type parserCode struct {
 	p     *ir.Parser
 	state *ir.State
-	// states has those of the instance being lowered, by declaration.
+	// states has the states of the instance being lowered, by declaration.
 	states map[*syntax.StateDecl]*ir.State
-	// accept is where the accept of an inner parser goes; nil in the outer.
+	// accept is the state after an inner parser's accept; nil in the outer parser.
 	accept *ir.State
 }
 
 func (pc *parserCode) newState(l *lowerer, name string) *ir.State {
-	l.count(8) // a state becomes as much output as some statements
+	l.count(8) // a state produces about as much output as 8 statements
 	of := pc.p.Role + " "
 	s := &ir.State{Name: l.unique(of + name)[len(of):]}
 	pc.p.States = append(pc.p.States, s)
@@ -42,7 +42,7 @@ func (l *lowerer) topParser(inst *instance) {
 }
 
 // parserStates lowers the local variables and states of a parser and returns
-// the state to begin with. Accept leads to the given state, or ends.
+// the start state. accept continues in the given state, or ends.
 func (l *lowerer) parserStates(inst *instance, accept *ir.State) *ir.State {
 	pc := l.parser
 	d := inst.block.Parser
@@ -67,8 +67,8 @@ func (l *lowerer) parserStates(inst *instance, accept *ir.State) *ir.State {
 			start = st
 		}
 	}
-	// Variables are set once, before the first state; if that can be entered
-	// again, in a state of their own.
+	// Variables are set once, before the first state. If that state can be entered
+	// again, they are set in a state of their own.
 	init := &ir.State{}
 	pc.state = init
 	l.dead = false
@@ -109,7 +109,7 @@ func (l *lowerer) parserStates(inst *instance, accept *ir.State) *ir.State {
 	return entry
 }
 
-// innerParser puts the states of an inner parser here.
+// innerParser inlines the states of an inner parser.
 func (l *lowerer) innerParser(inst *instance) {
 	pc := l.parser
 	here := pc.state
@@ -118,7 +118,7 @@ func (l *lowerer) innerParser(inst *instance) {
 	pc.state = after
 }
 
-// goTo ends the current state with a transition to the state of the name.
+// goTo ends the current state with a transition to the named state.
 func (l *lowerer) goTo(name string) (next *ir.State, reject bool) {
 	switch name {
 	case "accept":
@@ -134,7 +134,7 @@ func (l *lowerer) goTo(name string) (next *ir.State, reject bool) {
 	panic("BUG: no state " + name)
 }
 
-// transition lowers what ends a state.
+// transition lowers the transition at the end of a state.
 func (l *lowerer) transition(d *syntax.StateDecl) {
 	st := l.parser.state
 	switch next := d.Next.(type) {
@@ -159,8 +159,8 @@ func (l *lowerer) selectExpr(e *syntax.SelectExpr) {
 		sel.Keys = l.leavesOf(k, v, sel.Keys)
 		keyTypes = leafTypes(t, keyTypes)
 	}
-	// Cases whose sets are not known become choices by themselves: they are
-	// lowered to conditions before the select.
+	// A case whose set is not known at compile time becomes a condition before the
+	// select.
 	for _, c := range e.Cases {
 		sc := &ir.SelectCase{}
 		sc.Next, sc.Reject = l.goTo(c.Next.Name)
@@ -175,7 +175,7 @@ func (l *lowerer) selectExpr(e *syntax.SelectExpr) {
 	l.parser.state.Select = sel
 }
 
-// leavesOf appends the simple values that v is made of.
+// leavesOf appends the scalars that v consists of.
 func (l *lowerer) leavesOf(e syntax.Expr, v value, list []ir.Expr) []ir.Expr {
 	switch v := v.(type) {
 	case scalar:
@@ -190,7 +190,7 @@ func (l *lowerer) leavesOf(e syntax.Expr, v value, list []ir.Expr) []ir.Expr {
 	return nil
 }
 
-// leafTypes appends the types of the simple values in a value of type t.
+// leafTypes appends the types of the scalars in a value of type t.
 func leafTypes(t types.Type, list []types.Type) []types.Type {
 	switch u := t.(type) {
 	case *types.Struct:
@@ -207,7 +207,7 @@ func leafTypes(t types.Type, list []types.Type) []types.Type {
 	return append(list, t)
 }
 
-// valueSetOf returns the value set that a key set names, if it does.
+// valueSetOf returns the value set that a key set names, if it names one.
 func (l *lowerer) valueSetOf(e syntax.Expr) (*ir.ValueSet, bool) {
 	n, ok := e.(*syntax.NameExpr)
 	if !ok {
@@ -236,7 +236,7 @@ func (l *lowerer) keySets(e syntax.Expr, keys []types.Type) []ir.KeySet {
 	return l.keyPart(e, keys)
 }
 
-// keyParts handles several parts, of which one can be for several keys.
+// keyParts lowers several parts. One part can match several keys.
 func (l *lowerer) keyParts(elems []syntax.Expr, keys []types.Type) []ir.KeySet {
 	var out []ir.KeySet
 	for i, e := range elems {
@@ -253,7 +253,7 @@ func (l *lowerer) keyParts(elems []syntax.Expr, keys []types.Type) []ir.KeySet {
 	return out
 }
 
-// keyPart returns the sets that one part of a key set stands for.
+// keyPart returns the sets of one part of a key set.
 func (l *lowerer) keyPart(e syntax.Expr, keys []types.Type) []ir.KeySet {
 	if _, ok := e.(*syntax.DefaultExpr); ok {
 		list := make([]ir.KeySet, len(keys))
@@ -323,7 +323,7 @@ func (l *lowerer) valueSet(inst *instance, d *syntax.ValueSetDecl) {
 	l.frame.vals[o] = vs
 }
 
-// parserIf lowers a choice in a parser: to states.
+// parserIf lowers a conditional in a parser to states.
 func (l *lowerer) parserIf(cond ir.Expr, span source.Span, then, els func()) {
 	pc := l.parser
 	yes, no := pc.newState(l, "true"), pc.newState(l, "false")

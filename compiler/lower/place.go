@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// unique returns name, or name with a number after it if that is taken.
+// unique returns name, with a number appended if it is taken.
 func (l *lowerer) unique(name string) string {
 	for {
 		n, taken := l.names[name]
@@ -28,7 +28,8 @@ func (l *lowerer) unique(name string) string {
 	}
 }
 
-// headerType returns the layout of a header, or of a struct kept as one.
+// headerType returns the layout of a header, or of a struct stored like a
+// header.
 func (l *lowerer) headerType(t *types.Struct) *ir.HeaderType {
 	if h := l.headerTypes[t]; h != nil {
 		return h
@@ -40,7 +41,7 @@ func (l *lowerer) headerType(t *types.Struct) *ir.HeaderType {
 	return h
 }
 
-// typeName returns the name of a struct-like type on the target.
+// typeName returns the target's name of a struct-like type.
 func (l *lowerer) typeName(t *types.Struct) string {
 	name := t.Name
 	if t.Decl != nil {
@@ -76,8 +77,8 @@ func (l *lowerer) addFields(h *ir.HeaderType, t types.Type, prefix string, decl 
 	}
 }
 
-// fieldsOf returns the fields of header ref as values of t's fields; next
-// counts the fields of the layout.
+// fieldsOf returns the fields of header ref as values of t's fields. next is
+// the index of the next field in the layout.
 func (l *lowerer) fieldsOf(ref ir.HeaderRef, t types.Type, next *int) value {
 	if _, ok := irType(t); ok {
 		f := &ir.FieldRef{Header: ref, Field: *next}
@@ -107,7 +108,7 @@ func (l *lowerer) field(h header, i int) value {
 	return l.fieldsOf(h.ref, h.t.Fields[i].Type, &next)
 }
 
-// leaves counts the fields that a field of a header takes in its layout.
+// leaves returns how many fields of the layout a header's field takes.
 func leaves(t types.Type) int {
 	if _, ok := irType(t); ok {
 		return 1
@@ -154,14 +155,14 @@ func (l *lowerer) newUnion(t *types.Struct, name string) *ir.Union {
 	return u
 }
 
-// newVar makes a variable. The name must be new.
+// newVar makes a variable. The name must be unused.
 func (l *lowerer) newVar(t ir.Type, name string) *ir.Var {
 	v := &ir.Var{Name: name, Type: t}
 	l.prog.Vars = append(l.prog.Vars, v)
 	return v
 }
 
-// place makes room for a value of type t. The name must be new.
+// place makes a place for a value of type t. The name must be unused.
 func (l *lowerer) place(t types.Type, name string) value {
 	if it, ok := irType(t); ok {
 		return scalar{&ir.VarRef{Var: l.newVar(it, name)}}
@@ -221,10 +222,11 @@ func (l *lowerer) arrayPlace(t *types.Array, name string) value {
 	return stack{s, t}
 }
 
-// temp makes room for a value of type t under a name like that given.
+// temp makes a place for a value of type t with a name derived from the given
+// one.
 func (l *lowerer) temp(t types.Type, name string) value { return l.place(t, l.unique(name)) }
 
-// tempVar makes a variable of a simple type.
+// tempVar makes a variable of a simple type with a derived name.
 func (l *lowerer) tempVar(t ir.Type, name string) *ir.VarRef {
 	return &ir.VarRef{Var: l.newVar(t, l.unique(name))}
 }
@@ -259,7 +261,7 @@ func (l *lowerer) roleValue(p arch.Param, q *types.Param) value {
 	return v
 }
 
-// headersPlace makes room for the headers of the packet.
+// headersPlace makes the place of the packet's headers.
 func (l *lowerer) headersPlace(s *types.Struct, prefix string) value {
 	a := aggregate{t: s}
 	for _, f := range s.Fields {
@@ -283,7 +285,7 @@ func (l *lowerer) headersPlace(s *types.Struct, prefix string) value {
 	return a
 }
 
-// metadataPlace makes room for the user's metadata.
+// metadataPlace makes the place of the user's metadata.
 func (l *lowerer) metadataPlace(s *types.Struct, prefix string, lists []int) value {
 	a := aggregate{t: s}
 	for _, f := range s.Fields {
@@ -303,7 +305,7 @@ func (l *lowerer) metadataPlace(s *types.Struct, prefix string, lists []int) val
 	return a
 }
 
-// markMeta notes that variables are the user's metadata, and on which field
+// markMeta marks variables as the user's metadata and records their field
 // lists.
 func (l *lowerer) markMeta(v value, lists []int) {
 	switch v := v.(type) {

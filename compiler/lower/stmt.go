@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// stmtList lowers statements in the order they come.
+// stmtList lowers statements in order.
 func (l *lowerer) stmtList(list []syntax.Stmt) {
 	for _, s := range list {
 		if l.dead {

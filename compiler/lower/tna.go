@@ -10,10 +10,9 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// callTNA lowers those externs of tna.p4 that are code rather than something
-// the switch does: what a RegisterAction computes between reading and writing
-// a cell, smaller and larger numbers, and hashes that only arrange bits. It
-// reports whether the call is of one of them.
+// callTNA lowers the externs of tna.p4 that become ordinary statements: what a
+// RegisterAction computes between reading and writing a cell, min and max, and
+// hashes that only rearrange bits. It reports whether the call is one of them.
 func (l *lowerer) callTNA(e *syntax.CallExpr, c *types.Call, obj *ir.Object) (value, bool) {
 	if obj == nil {
 		if (c.Func.Name == "min" || c.Func.Name == "max") && len(c.Args) == 2 && len(c.TypeArgs) == 1 {
@@ -45,7 +44,7 @@ func (l *lowerer) callTNA(e *syntax.CallExpr, c *types.Call, obj *ir.Object) (va
 	return nil, false
 }
 
-// extreme returns the smaller or the larger of two numbers.
+// extreme returns the minimum or maximum of two numbers.
 func (l *lowerer) extreme(c *types.Call) value {
 	t := l.substitute(c.TypeArgs[0])
 	op := syntax.Less
@@ -57,12 +56,12 @@ func (l *lowerer) extreme(c *types.Call) value {
 	return scalar{mkMux(mkBinary(op, x, y), x, y)}
 }
 
-// portMetadataBits are what comes between the intrinsic header of ingress and
-// the packet.
+// portMetadataBits is the size of the port metadata, which lies between the
+// intrinsic header of ingress and the packet.
 const portMetadataBits = 64
 
-// portMetadata reads the port metadata as a value of the program's own type,
-// and goes after it.
+// portMetadata reads the port metadata as a value of the program's own type and
+// advances past it.
 func (l *lowerer) portMetadata(e *syntax.CallExpr, c *types.Call) value {
 	offset := 0
 	v := l.copyOf(l.lookahead(e, l.substitute(c.TypeArgs[0]), &offset))
@@ -79,7 +78,7 @@ func (l *lowerer) noRegisters(e *syntax.CallExpr) {
 	}
 }
 
-// execute puts the code of a RegisterAction here.
+// execute inlines the code of a RegisterAction.
 func (l *lowerer) execute(e *syntax.CallExpr, c *types.Call, obj *ir.Object) value {
 	l.nested(e)
 	l.noRegisters(e)
@@ -117,7 +116,7 @@ func (l *lowerer) execute(e *syntax.CallExpr, c *types.Call, obj *ir.Object) val
 		})
 		l.span = span
 	})
-	// A stateful ALU puts out zero where apply does not say what.
+	// A stateful ALU returns zero where apply does not set its result.
 	if s, ok := result.(scalar); ok && !setsFirst(body, s.x) {
 		l.emit(&ir.Assign{Base: l.at(), Dst: s.x, Src: &ir.Const{T: s.x.Type(), Val: new(big.Int)}})
 	}
@@ -136,7 +135,8 @@ func (l *lowerer) execute(e *syntax.CallExpr, c *types.Call, obj *ir.Object) val
 	return result
 }
 
-// implementation returns the method that an object's declaration implements.
+// implementation returns the method that the declaration of an object
+// implements.
 func implementation(o *ir.Object, name string) *types.Func {
 	if o.Decl == nil {
 		return nil
@@ -149,7 +149,7 @@ func implementation(o *ir.Object, name string) *types.Func {
 	return nil
 }
 
-// declares reports whether an object is declared in the block of inst.
+// declares reports whether the block of inst declares an object.
 func declares(inst *instance, o *types.Instance) bool {
 	if inst == nil || inst.block == nil {
 		return false
@@ -162,8 +162,8 @@ func declares(inst *instance, o *types.Instance) bool {
 	return false
 }
 
-// setsFirst reports whether statements assign to x before anything else can
-// look at it, whichever branch is taken.
+// setsFirst reports whether statements assign to x before they read it, on
+// every branch.
 func setsFirst(list []ir.Stmt, x ir.Expr) bool {
 	self := newPlaces()
 	self.addExpr(x)
@@ -223,8 +223,8 @@ func (l *lowerer) readCell(e *syntax.CallExpr, c *types.Call, reg *ir.Object) va
 	return val
 }
 
-// readInto sets a place from a cell. The cell of a struct has the first field
-// in its upper bits.
+// readInto assigns a cell to a place. In the cell of a struct, the first field
+// has the upper bits.
 func (l *lowerer) readInto(e *syntax.CallExpr, reg *ir.Object, index, to value) {
 	x := index.(scalar).x
 	if s, ok := to.(scalar); ok && s.x.Type().IsNumber() {
@@ -244,13 +244,13 @@ func (l *lowerer) readInto(e *syntax.CallExpr, reg *ir.Object, index, to value) 
 	}
 }
 
-// writeCell sets a cell.
+// writeCell assigns to a cell.
 func (l *lowerer) writeCell(e *syntax.CallExpr, reg *ir.Object, index, from value) {
 	l.emit(&ir.Call{Base: l.at(), Name: "write", Object: reg, CallSpan: syntax.Span(e),
 		Args: []ir.Arg{{X: index.(scalar).x}, {X: l.concat(l.leavesOf(e, from, nil))}}})
 }
 
-// concat puts values one after the other, as they come in a packet.
+// concat concatenates values in the order that they have in a packet.
 func (l *lowerer) concat(list []ir.Expr) ir.Expr {
 	var all ir.Expr
 	for _, x := range list {
@@ -266,11 +266,11 @@ func (l *lowerer) concat(list []ir.Expr) ir.Expr {
 	return all
 }
 
-// arrangements are the hashes that are linear and simple enough for an
-// expression: how many bits are combined by exclusive or, zero for none.
+// arrangements are the linear hashes that an expression can compute. The value
+// is the number of bits that exclusive or combines, zero for none.
 var arrangements = map[string]int{"IDENTITY": 0, "XOR8": 8, "XOR16": 16, "XOR32": 32}
 
-// arrange returns a hash of the input's own bits.
+// arrange returns a hash that consists of the input's own bits.
 func (l *lowerer) arrange(e *syntax.CallExpr, c *types.Call, n int) value {
 	it, ok := irType(l.substitute(c.Func.Result))
 	if !ok || it.Kind != ir.Bits {
@@ -297,7 +297,7 @@ func (l *lowerer) arrange(e *syntax.CallExpr, c *types.Call, n int) value {
 	return scalar{mkCast(it, x)}
 }
 
-// valuesOf is leavesOf that also takes headers, as their fields.
+// valuesOf is leavesOf that also takes headers: it appends their fields.
 func (l *lowerer) valuesOf(e syntax.Expr, v value, list []ir.Expr) []ir.Expr {
 	switch v.(type) {
 	case header, headerLit, aggregate:

@@ -12,21 +12,21 @@ import (
 	"github.com/pauseless/pauseless/compiler/ir"
 )
 
-// register is declared before the bodies that begin with it.
+// register precedes the bodies that begin with it.
 const register = "Register<bit<32>, bit<8>>(256, 7) r; RegisterAction<bit<32>, bit<8>, bit<32>>(r) act = { void apply(inout bit<32> v"
 
-// tnaTests are bodies of the control Ingress of ../testdata/tna.p4inc and what
-// becomes of its apply block.
+// tnaTests are bodies of the control Ingress of ../testdata/tna.p4inc with the
+// lowered apply block.
 var tnaTests = []struct{ name, text, want string }{
 	{"a cell is read, changed and written", register + ", out bit<32> rv) { v = v + meta.x; rv = v; } }; apply { meta.y = act.execute(hdr.h.a); }",
 		"call Ingress.r.read(v, ingress.h.a)\nv = (v + ingress_metadata.x)\nrv = v\ncall Ingress.r.write(ingress.h.a, v)\ningress_metadata.y = rv"},
-	{"one that is not changed is not written", register + ", out bit<32> rv) { rv = v; } }; apply { meta.y = act.execute(1); }",
+	{"an unchanged cell is not written", register + ", out bit<32> rv) { rv = v; } }; apply { meta.y = act.execute(1); }",
 		"call Ingress.r.read(v, 8w1)\nrv = v\ningress_metadata.y = rv"},
-	{"nothing need come out", register + ") { v = 3; } }; apply { act.execute(1); }",
+	{"the result is optional", register + ") { v = 3; } }; apply { act.execute(1); }",
 		"call Ingress.r.read(v, 8w1)\nv = 32w3\ncall Ingress.r.write(8w1, v)"},
-	{"zero comes out where nothing is said", register + ", out bit<32> rv) { if (v == 0) { rv = meta.x; } } }; apply { meta.y = act.execute(1); }",
+	{"the result is zero where it is not set", register + ", out bit<32> rv) { if (v == 0) { rv = meta.x; } } }; apply { meta.y = act.execute(1); }",
 		"call Ingress.r.read(v, 8w1)\nrv = 32w0\nif (v == 32w0) {\n  rv = ingress_metadata.x\n}\ningress_metadata.y = rv"},
-	{"but not where both ways say it", register + ", out bit<32> rv) { if (v == 0) { rv = 1; } else { rv = 2; } } }; apply { meta.y = act.execute(1); }",
+	{"no zero where both branches set it", register + ", out bit<32> rv) { if (v == 0) { rv = 1; } else { rv = 2; } } }; apply { meta.y = act.execute(1); }",
 		"call Ingress.r.read(v, 8w1)\nif (v == 32w0) {\n  rv = 32w1\n}\nelse {\n  rv = 32w2\n}\ningress_metadata.y = rv"},
 	{"the first field of a pair is in the upper bits", "Register<pair_t, bit<8>>(256) q; RegisterAction<pair_t, bit<8>, bit<1>>(q) act = { void apply(inout pair_t v, out bit<1> rv) { rv = 0; if (v.lo > v.hi) { v.hi = meta.y; rv = 1; } } }; apply { meta.z = act.execute(hdr.h.b); }",
 		"call Ingress.q.read(cell, ingress.h.b)\nv.lo = cell[63:32]\nv.hi = cell[31:0]\nrv = 1w0\nif (v.lo > v.hi) {\n  v.hi = ingress_metadata.y\n  rv = 1w1\n}\ncall Ingress.q.write(ingress.h.b, (v.lo ++ v.hi))\ningress_metadata.z = rv"},
@@ -40,7 +40,7 @@ var tnaTests = []struct{ name, text, want string }{
 		"if (ingress_metadata.x == 32w0) {\n  call Ingress.r.read(cell, 8w1)\n  ingress_metadata.y = cell\n}\nelse {\n  call Ingress.r.write(8w1, ingress_metadata.x)\n}"},
 	{"the identity is the last bits", "Hash<bit<9>>(HashAlgorithm_t.IDENTITY) h; apply { tm.ucast_egress_port = h.get({ hdr.h.a[5:0], hdr.h.b }); }",
 		"ingress_intrinsic_metadata_for_tm.ucast_egress_port = (bit<9>)(ingress.h.a[5:0] ++ ingress.h.b)"},
-	{"or has zeros before it", "Hash<bit<32>>(HashAlgorithm_t.IDENTITY) h; apply { meta.x = h.get({ hdr.h.a, hdr.h.b }); }",
+	{"the identity is padded with zeros on the left", "Hash<bit<32>>(HashAlgorithm_t.IDENTITY) h; apply { meta.x = h.get({ hdr.h.a, hdr.h.b }); }",
 		"ingress_metadata.x = (bit<32>)(ingress.h.a ++ ingress.h.b)"},
 	{"exclusive or", "Hash<bit<8>>(HashAlgorithm_t.XOR8) h; apply { hdr.h.a = h.get({ hdr.h.c, hdr.h.b[3:0] }); }",
 		"ingress.h.a = (((ingress.h.c ++ ingress.h.b[3:0])[7:0] ^ (ingress.h.c ++ ingress.h.b[3:0])[15:8]) ^ (bit<8>)(ingress.h.c ++ ingress.h.b[3:0])[19:16])"},
@@ -76,9 +76,9 @@ func TestApplyOfTNA(t *testing.T) {
 	}
 }
 
-// The gresses share neither headers nor metadata; what the switch gives and
-// takes has the names that it knows.
-func TestGressesAreApart(t *testing.T) {
+// The gresses share neither headers nor metadata. Intrinsic metadata has the
+// names of the architecture.
+func TestGressesShareNothing(t *testing.T) {
 	text, err := os.ReadFile("../../p4src/tna/rlb-ecmp.p4")
 	if err != nil {
 		t.Fatal(err)

@@ -10,12 +10,12 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// value is what an expression is while lowering.
+// value is the compile-time form of an expression.
 type value any
 
 type (
-	// scalar is a simple value, which the switch computes; or a constant. If
-	// x is a variable or field, it is a place.
+	// scalar is a simple value that the switch computes, or a constant. If x is a
+	// variable or field, it is a place.
 	scalar struct{ x ir.Expr }
 
 	// number is a value of type int.
@@ -30,8 +30,8 @@ type (
 		elems []value
 	}
 
-	// header is a header that is somewhere; headerLit is a valid one that is
-	// made of its fields; noHeader is {#}.
+	// header is a header at a place, headerLit a valid header made of its fields,
+	// and noHeader is {#}.
 	header struct {
 		ref ir.HeaderRef
 		t   *types.Struct
@@ -61,8 +61,8 @@ type (
 		s *ir.UnionStack
 		t *types.Array
 	}
-	// unionAt is an element of a union stack that is found at run time: with
-	// the index, or the last or next.
+	// unionAt is the element of a union stack with an index found at run time, or
+	// its last or next.
 	unionAt struct {
 		s     *ir.UnionStack
 		index ir.Expr
@@ -81,8 +81,8 @@ type (
 		array aggregate
 		index ir.Expr
 	}
-	// sliceOf is a number of bits of a place, from one found at run time or
-	// a constant. Only lvalue makes it.
+	// sliceOf is width bits of a place, from a lowest bit that is constant or found
+	// at run time. Only lvalue makes it.
 	sliceOf struct {
 		of    value
 		low   ir.Expr
@@ -90,7 +90,7 @@ type (
 	}
 )
 
-// boolConst and friends make constants.
+// boolConst and bitConst make constants.
 func boolConst(b bool) *ir.Const {
 	v := new(big.Int)
 	if b {
@@ -103,7 +103,7 @@ func bitConst(width int, v int64) *ir.Const {
 	return &ir.Const{T: ir.Type{Kind: ir.Bits, Width: width}, Val: big.NewInt(v)}
 }
 
-// substitute puts the type arguments of the function being lowered into t.
+// substitute replaces type parameters of the function being lowered in t.
 func (l *lowerer) substitute(t types.Type) types.Type {
 	for f := l.frame; f != nil; f = f.parent {
 		if f.subst != nil {
@@ -116,7 +116,7 @@ func (l *lowerer) substitute(t types.Type) types.Type {
 // typeOf returns the type of an expression in the code being lowered.
 func (l *lowerer) typeOf(e syntax.Expr) types.Type { return l.substitute(l.info.TypeOf(e)) }
 
-// base strips new types and the enum off numbers.
+// base returns the type under new types and the underlying type of an enum.
 func base(t types.Type) types.Type {
 	for {
 		switch u := t.(type) {
@@ -156,7 +156,7 @@ func irType(t types.Type) (ir.Type, bool) {
 	return ir.Type{}, false
 }
 
-// constant returns a value the checker has computed, of type t.
+// constant returns a value of type t that the checker has computed.
 func (l *lowerer) constant(v types.Value, t types.Type) value {
 	switch v := v.(type) {
 	case types.IntValue:
@@ -219,7 +219,7 @@ func partType(t types.Type, i int) types.Type {
 	return types.Invalid
 }
 
-// compose makes a value of type t of its parts.
+// compose makes a value of type t from its parts.
 func (l *lowerer) compose(t types.Type, elems []value) value {
 	switch t := t.(type) {
 	case *types.Struct:
@@ -234,7 +234,7 @@ func (l *lowerer) compose(t types.Type, elems []value) value {
 	return aggregate{t, elems}
 }
 
-// convert makes v a value of type t, which the checker found it can be.
+// convert converts v to type t. The checker has verified that this is possible.
 func (l *lowerer) convert(v value, t types.Type) value {
 	switch v := v.(type) {
 	case number:
@@ -257,7 +257,7 @@ func (l *lowerer) convert(v value, t types.Type) value {
 	return v
 }
 
-// convertList makes a list literal a value of type t.
+// convertList converts a list literal to a value of type t.
 func (l *lowerer) convertList(v aggregate, t types.Type) value {
 	switch t := t.(type) {
 	case *types.Struct:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package p4c runs p4c-bm2-ss, the reference compiler, with the options,
-// outputs and diagnostics of package compiler.
+// Package p4c runs p4c-bm2-ss, the reference compiler, with the options and
+// outputs of package compiler.
 package p4c
 
 import (
@@ -24,13 +24,13 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// Variable is the environment variable that may give the path of p4c-bm2-ss.
+// Variable is the environment variable with the path of p4c-bm2-ss.
 const Variable = "P4C_BM2"
 
 // Find returns the path of p4c-bm2-ss, from the variable or PATH.
 func Find() (string, error) { return tool.Find("", Variable, "p4c-bm2-ss") }
 
-// Options say what to compile.
+// Options are the options of Compile.
 type Options struct {
 	File    string
 	Include []string
@@ -44,8 +44,9 @@ type Result struct {
 	List   diag.List
 }
 
-// Compile compiles a program. The error is about running p4c. Diagnostics of the
-// program are in the result's list; if there are errors, there is no JSON.
+// Compile compiles a program. The error reports that p4c could not run. The
+// result's list has the diagnostics of the program. After errors there is no
+// JSON.
 func Compile(ctx context.Context, opts Options) (*Result, error) {
 	bin, err := Find()
 	if err != nil {
@@ -74,7 +75,7 @@ func Compile(ctx context.Context, opts Options) (*Result, error) {
 		if !errors.As(err, &exit) {
 			return nil, fmt.Errorf("running %s: %w", bin, err)
 		}
-		if !r.List.HasErrors() { // a crash, or an error that is about no place
+		if !r.List.HasErrors() { // a crash, or an error without a position
 			r.List.Errorf(diag.FilePos(opts.File), Code, "p4c-bm2-ss failed (%v): %s", err, firstLine(stderr.String()))
 		}
 		r.List.Sort()
@@ -100,7 +101,7 @@ func firstLine(s string) string {
 	return s
 }
 
-// Code is the code of diagnostics for which p4c gives none. Codes of p4c get the
+// Code is the code of p4c's diagnostics without a code. Codes of p4c get the
 // prefix "p4c-".
 const Code diag.Code = "p4c"
 
@@ -111,9 +112,9 @@ var (
 	detail  = regexp.MustCompile(`^\s*[^\s(][^(]*\(\d+\):[\s:]*(.*)$`)
 )
 
-// ParseDiagnostics reads p4c's standard error. A message is followed by the source
-// line and carets, which give the column. If p4c prints an "actual error" after a
-// message, it becomes part of the message. Further positions are left out.
+// ParseDiagnostics reads p4c's standard error. After a message come the source
+// line and carets, which give the column. An "actual error" after a message
+// becomes part of the message. Further positions are ignored.
 func ParseDiagnostics(text string) diag.List {
 	var list diag.List
 	lines := strings.Split(text, "\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/internal/need"
 )
 
-// What p4c writes, as version 1.2.5.16 does, and what is read from it.
+// The output of version 1.2.5.16, and the diagnostics read from it.
 func TestParseDiagnostics(t *testing.T) {
 	const text = `wrong.p4(3): [--Werror=not-found] error: twoo: declaration not found
 const bit<8> a = twoo;
@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The real one gives both outputs, and errors in our form.
+// The real p4c-bm2-ss gives both outputs, and errors in our form.
 func TestCompile(t *testing.T) {
 	_, err := Find()
 	need.No(t, err)

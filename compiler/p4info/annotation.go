@@ -12,10 +12,10 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// elsewhere are the annotations that P4Info has fields for.
+// elsewhere are the annotations for which P4Info has fields.
 var elsewhere = []string{"name", "id", "brief", "description"}
 
-// annotations returns annotations in the form of P4Info, except those named.
+// annotations returns annotations in the form of P4Info, without those in but.
 func (g *generator) annotations(list []*syntax.Annotation, but ...string) (plain []string, structured []*p4configv1.StructuredAnnotation) {
 	for _, a := range list {
 		if a.Structured {
@@ -30,7 +30,7 @@ func (g *generator) annotations(list []*syntax.Annotation, but ...string) (plain
 	return plain, structured
 }
 
-// annotationText writes an annotation with a space between all tokens.
+// annotationText returns an annotation with a space between all tokens.
 func annotationText(a *syntax.Annotation) string {
 	if len(a.Tokens) == 0 {
 		return "@" + a.Name
@@ -130,7 +130,7 @@ func (g *generator) pkgInfo() {
 			switch {
 			case dst == nil:
 				g.rep.Warnf(f.Pos(), CodeP4Info, "@pkginfo has no key %s", f.Name.Name)
-			case undeclared(g, f.Value): // there was a warning
+			case undeclared(g, f.Value): // the checker has warned
 			case !ok:
 				g.errorf(f.Pos(), "%s in @pkginfo must be a string", f.Name.Name)
 			default:
@@ -151,7 +151,7 @@ func (g *generator) pkgInfo() {
 			switch {
 			case dst == nil:
 				g.rep.Warnf(f.Pos(), CodeP4Info, "@platform_property has no key %s", f.Name.Name)
-			case undeclared(g, f.Value): // there was a warning
+			case undeclared(g, f.Value): // the checker has warned
 			case !ok || !v.IsInt64():
 				g.errorf(f.Pos(), "%s in @platform_property must be a number", f.Name.Name)
 			default:

@@ -61,12 +61,12 @@ func (g *generator) object(o *ir.Object) {
 		g.typeInfo()
 		g.profile(o, true, size(o.Args[1]))
 	case "direct_counter", "direct_meter":
-		g.typeInfo() // they come with their tables
+		g.typeInfo() // their tables describe them
 	}
 }
 
-// indexType returns the name of the new type that indexes an array, if there
-// is one: type argument i.
+// indexType returns the name of the new type that indexes an array, type
+// argument i, or nil.
 func (g *generator) indexType(o *ir.Object, i int) *p4configv1.P4NamedType {
 	if i < 0 || i >= len(o.Type.TypeArgs) {
 		return nil
@@ -162,7 +162,7 @@ func (g *generator) controllerHeader(h *types.Struct) {
 	g.out.ControllerPacketMetadata = append(g.out.ControllerPacketMetadata, out)
 }
 
-// flat is a field of a header, perhaps of a struct in it.
+// flat is a field of a header or of a struct in it.
 type flat struct {
 	name   string
 	t      types.Type
@@ -170,8 +170,8 @@ type flat struct {
 	pos    source.Pos
 }
 
-// flatten appends the simple fields of t. A field of a struct inside has both
-// names with a dot between, and the annotations of both.
+// flatten appends the simple fields of t. A field of a nested struct has both
+// names, joined by a dot, and the annotations of both.
 func flatten(list []flat, t *types.Struct, prefix string, outer []*syntax.Annotation) []flat {
 	for _, f := range t.Fields {
 		annots := slices.Clone(f.Decl.Annotations)

@@ -20,7 +20,7 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// CodeP4Info marks what P4Runtime cannot express.
+// CodeP4Info marks a construct that P4Runtime cannot express.
 const CodeP4Info diag.Code = "p4info"
 
 // Generate returns the P4Info of a program. After errors, which it reports,
@@ -72,7 +72,7 @@ func (g *generator) tables() []*ir.Table {
 	return list
 }
 
-// collect adds all objects to the tables of names.
+// collect adds all objects to the symbols.
 func (g *generator) collect() {
 	for _, p := range g.prog.Parsers {
 		for _, vs := range p.ValueSets {
@@ -112,8 +112,8 @@ func (g *generator) collect() {
 	}
 }
 
-// uniqueNames checks that no two actions and no two tables have the same name for
-// the control plane, which is possible with @name.
+// uniqueNames checks that no two actions and no two tables have the same
+// control plane name, which @name makes possible.
 func (g *generator) uniqueNames() {
 	actions := map[string]*ir.Action{}
 	for _, a := range slices.Concat(g.prog.Actions, g.prog.Called) {
@@ -138,7 +138,7 @@ func (g *generator) sameName(what, name string, a, b source.Pos) {
 	g.errorf(b, "%s %s has the same name for the control plane as the one at %v", what, name, g.rep.Set.Position(a))
 }
 
-// findDigests notes the digests that statements make.
+// findDigests records the digests of statements.
 func (g *generator) findDigests(list []ir.Stmt) {
 	ir.WalkStmts(list, func(s ir.Stmt) {
 		call, ok := s.(*ir.Call)
@@ -205,8 +205,8 @@ func (g *generator) generate() {
 	g.typeInfoIfCalls()
 }
 
-// typeInfoIfCalls sets type_info where p4c does, even if it is empty: in any
-// program whose controls call an extern function.
+// typeInfoIfCalls sets type_info where p4c does, even if it is empty: if a
+// control calls an extern function.
 func (g *generator) typeInfoIfCalls() {
 	see := func(s ir.Stmt) {
 		if c, ok := s.(*ir.Call); ok && c.Object == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pauseless/pauseless/compiler/p4info"
 )
 
-// tests are bodies of a control ingress, and the P4Info that they have
-// after pkg_info. What stands in the column top comes before the control.
+// tests are bodies of a control ingress with the P4Info after pkg_info. top has
+// declarations before the control.
 var tests = []struct{ name, top, body, want string }{
 	{"table", "", "table t { key = { hdr.h.a : exact; hdr.h.c : ternary @name(\"see\"); meta.f : optional; hdr.h.d : lpm; hdr.h.b : range; } actions = { NoAction; } size = 7; } apply { t.apply(); }",
 		`tables { preamble { id: 34728461 name: "ingress.t" alias: "t" } match_fields { id: 1 name: "hdr.h.a" bitwidth: 8 match_type: EXACT } match_fields { id: 2 name: "see" bitwidth: 16 match_type: TERNARY } match_fields { id: 3 name: "meta.f" bitwidth: 1 match_type: OPTIONAL } match_fields { id: 4 name: "hdr.h.d" bitwidth: 32 match_type: LPM } match_fields { id: 5 name: "hdr.h.b" bitwidth: 8 match_type: RANGE } action_refs { id: 21257015 } initial_default_action { action_id: 21257015 } size: 7 } actions { preamble { id: 21257015 name: "NoAction" alias: "NoAction" annotations: "@noWarn(\"unused\")" } }`},

@@ -12,7 +12,7 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// The kinds of objects, which are the first byte of their ids.
+// Kinds of objects, which are the first byte of their ids.
 const (
 	kindAction        = p4configv1.P4Ids_ACTION
 	kindTable         = p4configv1.P4Ids_TABLE
@@ -37,15 +37,15 @@ var objectKinds = map[string]p4configv1.P4Ids_Prefix{
 	"action_selector": kindProfile,
 }
 
-// symbols assigns ids and aliases to objects. An id is the kind and a hash of the
-// name, or the next free id if another object has it. The alias is the shortest
-// suffix of the name, in whole components, that no other object has.
+// symbols assigns ids and aliases to objects. An id is the kind and a hash of
+// the name, or the next free id. The alias is the shortest suffix of the name,
+// in whole components, that is unique.
 type symbols struct {
 	rep   *source.Reporter
 	ids   map[p4configv1.P4Ids_Prefix]map[string]uint32
 	taken map[uint32]bool
 	names map[string]bool
-	ends  map[string]int // how many names end so
+	ends  map[string]int // number of names with this suffix
 	// pipe is the name of the pipeline in TNA. p4c's Tofino backend puts it before
 	// all names that it hashes, except those of actions.
 	pipe string
@@ -62,7 +62,7 @@ func newSymbols(rep *source.Reporter, pipe string) *symbols {
 	}
 }
 
-// add adds an object, whose annotations may have an @id.
+// add adds an object. Its annotations may have an @id.
 func (s *symbols) add(kind p4configv1.P4Ids_Prefix, name string, annots []*syntax.Annotation, pos source.Pos) {
 	m := s.ids[kind]
 	if m == nil {
@@ -129,7 +129,7 @@ func annotInt(a *syntax.Annotation) (int64, bool) {
 	return v.Int64(), true
 }
 
-// assign gives ids to the objects that have none, in order of their names.
+// assign gives ids to the objects without one, in order of their names.
 func (s *symbols) assign() {
 	kinds := make([]int, 0, len(s.ids))
 	for k := range s.ids {
@@ -194,8 +194,8 @@ func (s *symbols) alias(name string) string {
 	}
 }
 
-// fieldIDs returns the ids of parameters, keys and fields: the @id if there is
-// one, otherwise the position from 1, or the next free id.
+// fieldIDs returns the ids of parameters, keys and fields: the @id, otherwise
+// the position from 1, or the next free id.
 func (s *symbols) fieldIDs(n int, annots func(i int) []*syntax.Annotation, pos func(i int) source.Pos) []uint32 {
 	ids := make([]uint32, n)
 	taken := map[uint32]bool{}

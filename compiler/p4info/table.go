@@ -58,7 +58,7 @@ func (g *generator) defaultAction(t *ir.Table, out *p4configv1.Table) {
 	out.InitialDefaultAction = def
 }
 
-// bytesOf returns a number in as many bytes as its width takes.
+// bytesOf returns a number in as many bytes as its width requires.
 func bytesOf(v *big.Int, width int) []byte {
 	if v.Sign() < 0 {
 		v = new(big.Int).And(v, types.Mask(width))
@@ -146,7 +146,7 @@ func (g *generator) paramIDs(a *ir.Action) []uint32 {
 func (g *generator) action(a *ir.Action) {
 	id := g.symbols.id(kindAction, a.Name)
 	if g.seen[id] {
-		return // there is a version of it for other arguments
+		return // the program has a copy of it with other bound arguments
 	}
 	g.seen[id] = true
 	out := &p4configv1.Action{Preamble: g.preamble(kindAction, a.Name, a.Decl.Decl.Annotations)}

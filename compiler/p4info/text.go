@@ -12,9 +12,8 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// Text returns a P4Info in the text format of protocol buffers, in p4c's layout.
-// The Go library's own writer adds spaces at random, so that programs do not
-// depend on its output.
+// Text returns a P4Info in the text format of protocol buffers, in p4c's
+// layout. The Go library's own writer randomises its spaces.
 func Text(info *p4configv1.P4Info) []byte {
 	w := &textWriter{}
 	w.b.WriteString("# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n")
@@ -99,8 +98,8 @@ func (w *textWriter) field(f protoreflect.FieldDescriptor, v protoreflect.Value)
 	}
 }
 
-// quote writes a string as protocol buffers do: bytes that are not printable
-// ASCII in octal.
+// quote returns a string literal of the text format. Bytes other than printable
+// ASCII are octal.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -10,7 +10,7 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// newTypeName returns the name of a type made by "type", or nil.
+// newTypeName returns the name of a type declared by "type", or nil.
 func newTypeName(t types.Type) *p4configv1.P4NamedType {
 	if n, ok := t.(*types.NewType); ok {
 		return &p4configv1.P4NamedType{Name: n.Name}
@@ -18,8 +18,8 @@ func newTypeName(t types.Type) *p4configv1.P4NamedType {
 	return nil
 }
 
-// translation returns the @p4runtime_translation of a type, whose values have
-// another form in P4Runtime.
+// translation returns the @p4runtime_translation of a type, which defines the
+// form of its values in P4Runtime.
 func (g *generator) translation(t *types.NewType) *p4configv1.P4NewTypeTranslation {
 	a := syntax.Annot(t.Decl.Annotations, "p4runtime_translation")
 	if a == nil {
@@ -54,8 +54,8 @@ func (g *generator) translation(t *types.NewType) *p4configv1.P4NewTypeTranslati
 	return out
 }
 
-// width returns the width that P4Info gives for a value of type t: 0 for
-// strings and errors.
+// width returns the width in P4Info of a value of type t: 0 for strings and
+// errors.
 func (g *generator) width(t types.Type, pos source.Pos) int {
 	if n, ok := t.(*types.NewType); ok {
 		if tr := g.translation(n); tr != nil {
@@ -75,8 +75,8 @@ func (g *generator) width(t types.Type, pos source.Pos) int {
 	return w
 }
 
-// typeSpec returns the description of a type and adds the named types in it
-// to type_info.
+// typeSpec returns the description of a type. It adds its named types to
+// type_info.
 func (g *generator) typeSpec(t types.Type, pos source.Pos) *p4configv1.P4DataTypeSpec {
 	spec := &p4configv1.P4DataTypeSpec{}
 	switch t := t.(type) {
@@ -92,7 +92,7 @@ func (g *generator) typeSpec(t types.Type, pos source.Pos) *p4configv1.P4DataTyp
 				info.Error = &p4configv1.P4ErrorTypeSpec{Members: g.info.Errors}
 			}
 		default:
-			g.errorf(pos, "type %v means nothing to the control plane", t)
+			g.errorf(pos, "type %v has no representation in P4Info", t)
 		}
 	case *types.Tuple:
 		tuple := &p4configv1.P4TupleTypeSpec{}
@@ -117,7 +117,7 @@ func (g *generator) typeSpec(t types.Type, pos source.Pos) *p4configv1.P4DataTyp
 		spec.TypeSpec = &p4configv1.P4DataTypeSpec_NewType{NewType: &p4configv1.P4NamedType{Name: typeName(t.Decl.Annotations, t.Name)}}
 		g.newTypeSpec(t, pos)
 	default:
-		g.errorf(pos, "type %v means nothing to the control plane", t)
+		g.errorf(pos, "type %v has no representation in P4Info", t)
 	}
 	return spec
 }
@@ -141,7 +141,7 @@ func bitstring(t types.Type) *p4configv1.P4BitstringLikeTypeSpec {
 func (g *generator) arraySpec(t *types.Array, spec *p4configv1.P4DataTypeSpec, pos source.Pos) {
 	s, ok := t.Elem.(*types.Struct)
 	if !ok || s.Kind == types.PlainStruct {
-		g.errorf(pos, "type %v means nothing to the control plane", t)
+		g.errorf(pos, "type %v has no representation in P4Info", t)
 		return
 	}
 	named := &p4configv1.P4NamedType{Name: typeName(s.Decl.Annotations, s.Name)}

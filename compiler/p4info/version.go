@@ -10,15 +10,14 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// Versions are the versions of P4Runtime for which P4Info can be written, the
-// newest first.
+// Versions are the supported versions of P4Runtime for P4Info, newest first.
 var Versions = []string{"1.5", "1.3"}
 
-// ForVersion returns a P4Info that programs written for a version of P4Runtime can
-// read. For 1.3 it leaves out the fields that 1.4 and 1.5 added: default actions
+// ForVersion returns a P4Info that programs for an older version of P4Runtime
+// can read. For 1.3 it omits the fields that 1.4 and 1.5 added: default actions
 // with arguments, whether a table has initial entries, the units of selectors'
-// sizes, the type of a meter and properties of the platform. These are
-// descriptions, which switches do not need.
+// sizes, the type of a meter and platform properties. Switches do not need
+// them.
 func ForVersion(info *p4configv1.P4Info, version string) (*p4configv1.P4Info, error) {
 	switch version {
 	case Versions[0]:

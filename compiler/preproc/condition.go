@@ -13,7 +13,7 @@ import (
 // condition evaluates the expression of an #if or #elif.
 func (p *preprocessor) condition(in *input, pos source.Pos) bool {
 	list := p.restOfLine(in, 0)
-	// "defined" keeps its operand from being expanded.
+	// The operand of "defined" is not expanded.
 	var kept []syntax.Token
 	for i := 0; i < len(list); i++ {
 		t := list[i]
@@ -51,7 +51,7 @@ func (p *preprocessor) condition(in *input, pos source.Pos) bool {
 	return !e.failed && v != 0
 }
 
-// evaluator computes a preprocessor expression in 64 bits.
+// evaluator evaluates a preprocessor expression with 64-bit numbers.
 type evaluator struct {
 	p      *preprocessor
 	list   []syntax.Token
@@ -106,8 +106,7 @@ var precedence = map[syntax.Kind]int{
 	syntax.Star: 10, syntax.Slash: 10, syntax.Percent: 10,
 }
 
-// operator returns the binary operator that is next and how many tokens it
-// has.
+// operator returns the next binary operator and its number of tokens.
 func (e *evaluator) operator() (syntax.Kind, int) {
 	k := e.peek()
 	if k == syntax.Greater && e.at+1 < len(e.list) {

@@ -9,12 +9,12 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// macro is a macro's definition.
+// macro is the definition of a macro.
 type macro struct {
 	name   string
 	isFunc bool
 	params []string
-	rest   bool // the last parameter takes all that is left (...)
+	rest   bool // the last parameter is variadic (...)
 	body   []syntax.Token
 }
 
@@ -95,7 +95,7 @@ func (p *preprocessor) parameters(m *macro) bool {
 	return false
 }
 
-// same reports whether two definitions are equal except for white space.
+// same reports whether two definitions are equal up to white space.
 func same(a, b *macro) bool {
 	if a.isFunc != b.isFunc || a.rest != b.rest || len(a.params) != len(b.params) || len(a.body) != len(b.body) {
 		return false
@@ -125,8 +125,8 @@ func (m *macro) param(t syntax.Token) int {
 	return -1
 }
 
-// next returns the next token before expansion, from a macro's body if one is
-// being read.
+// next returns the next unexpanded token, from a macro's body if one is being
+// read.
 func (p *preprocessor) next() syntax.Token {
 	if n := len(p.ahead); n > 0 {
 		t := p.ahead[n-1]
@@ -141,14 +141,14 @@ func (p *preprocessor) next() syntax.Token {
 			return t
 		}
 		if e.macro == nil {
-			return syntax.Token{Kind: syntax.EOF} // the end of a list
+			return syntax.Token{Kind: syntax.EOF} // the end of a token list
 		}
 		p.stack = p.stack[:n-1]
 	}
 	return p.raw()
 }
 
-// expanded returns the next token after expansion.
+// expanded returns the next token after macro expansion.
 func (p *preprocessor) expanded() syntax.Token {
 	var space syntax.TokenFlags // of the space before macros with empty expansions
 	for {
@@ -210,8 +210,8 @@ func itoa(n int32) string {
 	return itoa(n/10) + string(rune('0'+n%10))
 }
 
-// expand begins to read the expansion of macro m, named by t. It returns
-// false if m takes arguments and there are none, or wrong ones.
+// expand starts reading the expansion of macro m, which token t names. It
+// returns false if m needs arguments and has none, or wrong ones.
 func (p *preprocessor) expand(m *macro, t syntax.Token) bool {
 	end := t.End
 	var args [][]syntax.Token
@@ -248,8 +248,8 @@ func (p *preprocessor) expand(m *macro, t syntax.Token) bool {
 	return true
 }
 
-// arguments reads the arguments of a call of m up to the closing parenthesis
-// and returns the end of that.
+// arguments reads the arguments of a call of m and the closing parenthesis. It
+// returns the end of the parenthesis.
 func (p *preprocessor) arguments(m *macro, name syntax.Token) (args [][]syntax.Token, end source.Pos, ok bool) {
 	var arg []syntax.Token
 	depth := 0
@@ -294,7 +294,7 @@ func (p *preprocessor) arguments(m *macro, name syntax.Token) (args [][]syntax.T
 	return args, end, true
 }
 
-// substitute returns m's body with its parameters replaced.
+// substitute returns m's body with the arguments put in.
 func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Token {
 	var out []syntax.Token
 	full, done := make([][]syntax.Token, len(args)), make([]bool, len(args)) // the arguments, expanded
@@ -345,7 +345,7 @@ func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Toke
 	return out
 }
 
-// paste joins the last token of left with the first of right.
+// paste joins the last token of left and the first of right.
 func (p *preprocessor) paste(left, right []syntax.Token) []syntax.Token {
 	if len(right) == 0 {
 		return left
@@ -375,7 +375,7 @@ func (p *preprocessor) paste(left, right []syntax.Token) []syntax.Token {
 	return append(append(left[:len(left)-1], t), right[1:]...)
 }
 
-// stringize returns tokens as the text of a string literal.
+// stringize returns tokens as a string literal's text.
 func stringize(list []syntax.Token) string {
 	var b strings.Builder
 	for i, t := range list {
@@ -391,7 +391,7 @@ func stringize(list []syntax.Token) string {
 	return b.String()
 }
 
-// expandList returns the tokens with the macros in them expanded.
+// expandList returns the tokens after macro expansion.
 func (p *preprocessor) expandList(list []syntax.Token) []syntax.Token {
 	ahead := p.ahead
 	p.ahead = nil

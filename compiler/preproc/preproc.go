@@ -4,9 +4,9 @@
 // spec 6.2): #include, object-like and function-like macros with # and ##,
 // conditionals, #error, #warning and #line.
 //
-// It works on tokens. Every token keeps its position in the file. The tokens of a
-// macro's expansion have the position of its use, where the programmer can correct
-// errors.
+// It works on tokens. Every token keeps its position in the file. The tokens of
+// an expansion have the position of the macro's use, where the programmer can
+// correct errors.
 package preproc
 
 import (
@@ -31,7 +31,7 @@ const (
 	CodeTooLarge  diag.Code = "too-large"
 )
 
-// Limits that keep any input within bounds.
+// Limits for any input.
 const (
 	maxTokens  = 1 << 20
 	maxToken   = 1 << 16 // bytes of a token made by ##
@@ -41,17 +41,17 @@ const (
 
 // Options are the options of Run.
 type Options struct {
-	// Include are the folders to look for included files in, after the
-	// folder of the including file.
+	// Include are the folders to search for included files, after the including
+	// file's folder.
 	Include []string
 	// Defines are macros in the form NAME or NAME=TEXT.
 	Defines []string
 	// Open returns the text of a file. After fs.ErrNotExist, the search
 	// continues in the next folder.
 	Open func(name string) (string, error)
-	// System has the files that come with the compiler. It is searched last.
+	// System has the compiler's own files. It is searched last.
 	System fs.FS
-	// SystemPrefix is put before the names of system files in messages.
+	// SystemPrefix precedes the names of system files in messages.
 	SystemPrefix string
 }
 
@@ -86,10 +86,10 @@ type preprocessor struct {
 	opts   Options
 	macros map[string]*macro
 	files  []*input
-	ahead  []syntax.Token // read too far, last first
+	ahead  []syntax.Token // pushed back tokens, last first
 	stack  []*expansion   // macro bodies being read, innermost last
 	budget int            // tokens produced by expansions so far
-	spent  bool           // the budget is exhausted
+	spent  bool           // the budget is exhausted; reported once
 	system map[string]*source.File
 }
 
@@ -98,15 +98,15 @@ type input struct {
 	file  *source.File
 	scan  *syntax.Scanner
 	conds []cond
-	plain int // up to this offset cpp sees the rest of a string: no macro is expanded
+	plain int // before this offset cpp is inside a string: no macro is expanded
 }
 
-// cond is an #if that is open.
+// cond is an open #if.
 type cond struct {
 	pos    source.Pos
-	active bool // this branch is being read
-	taken  bool // a branch was read
-	outer  bool // what is around it is being read
+	active bool // the current branch is active
+	taken  bool // a branch was active
+	outer  bool // the enclosing branch is active
 	isElse bool
 }
 
@@ -144,8 +144,8 @@ func (p *preprocessor) predefine(d string) {
 	p.macros[m.name] = m
 }
 
-// raw executes directives up to the next token of the files, and returns that. At
-// the end of the main file it returns EOF.
+// raw executes directives up to the next token and returns that token. At the
+// end of the main file it returns EOF.
 func (p *preprocessor) raw() syntax.Token {
 	for {
 		in := p.files[len(p.files)-1]
@@ -176,8 +176,7 @@ func (p *preprocessor) raw() syntax.Token {
 	}
 }
 
-// skip skips the lines of a branch that is not taken, up to the directive that
-// ends it.
+// skip skips an inactive branch up to the directive that ends it.
 func (p *preprocessor) skip(in *input) {
 	for !in.active() {
 		line, at := in.scan.NextLine()
@@ -202,7 +201,7 @@ func (p *preprocessor) skip(in *input) {
 	}
 }
 
-// directive executes the directive that begins with the token hash.
+// directive executes a directive. hash is its first token.
 func (p *preprocessor) directive(in *input, hash syntax.Token) {
 	if in.scan.AtLineEnd() {
 		return // a lone # is allowed
@@ -248,7 +247,7 @@ func (p *preprocessor) directive(in *input, hash syntax.Token) {
 		switch name {
 		case "endif":
 			in.conds = in.conds[:n-1]
-			in.scan.SkipLine() // often a comment or the macro's name
+			in.scan.SkipLine() // usually a comment or the macro's name
 		case "else":
 			c.isElse = true
 			c.active = c.outer && !c.taken
@@ -287,7 +286,7 @@ func (p *preprocessor) directive(in *input, hash syntax.Token) {
 var directives = []string{"if", "ifdef", "ifndef", "elif", "else", "endif", "define", "undef", "include", "error",
 	"warning", "line", "pragma"}
 
-// operand reads the one name that #ifdef, #ifndef and #undef take.
+// operand reads the one name after #ifdef, #ifndef and #undef.
 func (p *preprocessor) operand(in *input, pos source.Pos, directive string) syntax.Token {
 	var t syntax.Token
 	if !in.scan.AtLineEnd() {
@@ -301,7 +300,7 @@ func (p *preprocessor) operand(in *input, pos source.Pos, directive string) synt
 	return t
 }
 
-// restOfLine returns the tokens up to the end of the line, filled up with EOF to
+// restOfLine returns the tokens up to the end of the line, padded with EOF to
 // at least atLeast tokens.
 func (p *preprocessor) restOfLine(in *input, atLeast int) []syntax.Token {
 	var list []syntax.Token
@@ -374,18 +373,18 @@ func (p *preprocessor) include(in *input, pos source.Pos) {
 	}
 }
 
-// included are the extensions of files that a program may include. Messages show
-// lines of included files. With other files, a user who may compile programs
-// could see files, such as those with passwords, that he may not read.
+// included are the extensions of files that a program may include. Messages
+// quote lines of included files, so other files would disclose their text, such
+// as passwords, to a user without the right to read them.
 var included = []string{".p4", ".p4i", ".p4inc", ".h", ".inc", ".def"}
 
 // Included reports whether a program may include a file of this name.
 func Included(name string) bool { return slices.Contains(included, path.Ext(name)) }
 
-// ErrNotRegular is the error of Options.Open for a pipe or a device.
+// ErrNotRegular is the error of Options.Open for a pipe or device.
 var ErrNotRegular = errors.New("it is not a regular file")
 
-// find returns the file of the given name, or reports that there is none.
+// find returns the file with the given name, or reports an error.
 func (p *preprocessor) find(from *source.File, name string, quoted bool, pos source.Pos) *source.File {
 	if p.system == nil {
 		p.system = map[string]*source.File{}
@@ -435,7 +434,7 @@ func (p *preprocessor) find(from *source.File, name string, quoted bool, pos sou
 	return nil
 }
 
-// add adds a file to the set and to a cache for further #includes.
+// add adds a file to the set and to the cache for further #includes.
 func (p *preprocessor) add(name, text string, pos source.Pos) *source.File {
 	f := p.set.Add(name, text)
 	if f == nil {

@@ -28,8 +28,7 @@ var system = fstest.MapFS{
 	"more.p4": {Data: []byte("more")},
 }
 
-// run returns the tokens of a text, one line for each line of tokens that
-// begins with one, and what is wrong.
+// run returns the tokens of a text, in the lines of the text, and the errors.
 func run(text string, defines ...string) (string, *source.Reporter) {
 	set := &source.Set{}
 	rep := &source.Reporter{Set: set}
@@ -75,7 +74,7 @@ var tests = []struct{ name, text, want string }{
 	{"line in a macro is that of the use", "#define L __LINE__\n\nL", "3"},
 	{"if", "#if 1 + 2 * 3 == 7 && !defined X && (1 ? 2 : 0)\na\n#else\nb\n#endif", "a"},
 	{"if of bits", "#if (1 << 4 | 3) & ~1 ^ 0x10\na\n#endif", "a"},
-	{"if of what is not there", "#if X\na\n#elif Y == 0\nb\n#endif", "b"},
+	{"if of undefined macros", "#if X\na\n#elif Y == 0\nb\n#endif", "b"},
 	{"if of shifts", "#if 16 >> 2 == 4 && -7 / 2 == -3 && -7 % 2 == -1\na\n#endif", "a"},
 	{"if by comparison", "#if 2 > 1 && 1 >= 1 && 1 <= 2 && 1 != 2 || 0\na\n#endif", "a"},
 	{"if with suffixes", "#if 10UL == 0xA && 012 == 10L\na\n#else\nb\n#endif", "a"},
@@ -108,7 +107,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Whatever grows without end is stopped.
+// Every input that grows without limit ends with an error.
 func TestBounds(t *testing.T) {
 	const tooLarge = "the expansion of macro"
 	double := "#define A0 x x\n"
@@ -116,7 +115,7 @@ func TestBounds(t *testing.T) {
 		n, m := string(rune('A'+i%26))+string(rune('0'+i/26)), string(rune('A'+(i+1)%26))+string(rune('0'+(i+1)/26))
 		double += "#define " + m + " " + n + " " + n + "\n"
 	}
-	calls := 5000 // each reads what is in it
+	calls := 5000 // each call reads its arguments
 	if testing.Short() {
 		calls = 500
 	}
@@ -141,7 +140,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Any text gives tokens that lie in the set, in bounded time.
+// Any text yields tokens within the set, in limited time.
 func FuzzRun(f *testing.F) {
 	for _, c := range tests {
 		f.Add(c.text)
@@ -158,15 +157,15 @@ func FuzzRun(f *testing.F) {
 		}
 		for _, k := range list {
 			if pos := set.Position(k.Pos); !pos.IsValid() {
-				t.Fatalf("token %s is nowhere", k.Source())
+				t.Fatalf("token %s is outside of all files", k.Source())
 			}
 		}
 	})
 }
 
-// A backslash at the end of a line joins the next one to it, within a word,
-// too: sonic-pins' versions.h has such a name.
-func TestALineGoesOnWithinAWord(t *testing.T) {
+// A backslash at the end of a line joins the next one, even within a word:
+// sonic-pins' versions.h has such a name.
+func TestLineContinuationWithinWord(t *testing.T) {
 	got, rep := run("#define LONG_\\\nNAME \\\n  12\\\n34\nLONG_NAME LONG_ \\\nNAME a\\\r\nb c\\\n")
 	if rep.Failed() || strings.TrimSpace(got) != "1234 LONG_ NAME ab c" {
 		t.Errorf("got %q, %v", got, rep.List)

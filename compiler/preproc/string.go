@@ -8,16 +8,16 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// longString reads the rest of a string that is open at the end of its line. A
-// string of P4 may span lines, one of C may not: cpp, which p4c runs, treats the
-// further lines like all others. Directives in them are executed, a skipped line
-// becomes an empty one, macros are expanded, and white space between two tokens
-// becomes one space. The first line is not changed.
+// longString reads the rest of a string that is open at the end of its line. P4
+// strings may span lines, C strings may not: cpp, which p4c runs, treats the
+// further lines like all others. It executes directives, replaces skipped lines
+// by empty ones, expands macros, and reduces white space between tokens to one
+// space. The first line does not change.
 //
-// Unlike cpp's, a macro's arguments must end on the line where they begin, and
-// nothing can be included: cpp writes the file's name in quotes there, which
-// end the string. Nor do we put a space between two tokens of expansions that
-// would otherwise be read as one.
+// Unlike in cpp, the arguments of a macro must end on the line where they
+// begin, and #include is an error: cpp inserts the quoted file name, which ends
+// the string. Also, no space is inserted between two expanded tokens that would
+// otherwise merge.
 func (p *preprocessor) longString(in *input, first syntax.Token) syntax.Token {
 	text := in.file.Text
 	var b strings.Builder
@@ -30,7 +30,7 @@ func (p *preprocessor) longString(in *input, first syntax.Token) syntax.Token {
 			p.rep.Errorf(first.Pos, syntax.CodeLexical, "string is not closed")
 			break
 		}
-		// There are as many lines as before: some were joined, or skipped.
+		// The number of lines must not change: some were joined or skipped.
 		gone := strings.Count(text[from:at], "\n") - strings.Count(b.String()[written:], "\n")
 		b.WriteString(strings.Repeat("\n", 1+gone))
 		from, written = at+1, b.Len()
@@ -52,8 +52,8 @@ func (p *preprocessor) longString(in *input, first syntax.Token) syntax.Token {
 	return first
 }
 
-// directiveInString executes the directive on this line, if there is one that has
-// an effect within a string.
+// directiveInString executes the directive on the current line, if it has one
+// that is effective within a string.
 func (p *preprocessor) directiveInString(in *input) bool {
 	at := in.scan.Offset()
 	line := strings.TrimLeft(in.scan.SkipLine(), " \t")
@@ -74,15 +74,15 @@ func (p *preprocessor) directiveInString(in *input) bool {
 	case "include":
 		p.rep.Errorf(in.file.Pos(hash), CodeInclude, "#include is not supported within a string")
 	default:
-		return false // for cpp, too, this is text
+		return false // text in cpp, too
 	}
 	in.scan.SkipLine()
 	return true
 }
 
-// lineOfString adds the line that begins here to a string and reports whether
-// the string ends on it. The scanner is left at the end of the line or after
-// the closing quote.
+// lineOfString appends the current line to a string and reports whether the
+// string ends on it. It leaves the scanner at the end of the line or after the
+// closing quote.
 func (p *preprocessor) lineOfString(in *input, b *strings.Builder) (closed bool) {
 	text := in.file.Text
 	start := in.scan.Offset()
@@ -99,7 +99,7 @@ func (p *preprocessor) lineOfString(in *input, b *strings.Builder) (closed bool)
 			in.scan.Seek(end)
 			break
 		}
-		if t.Kind == syntax.Illegal && t.Text == "'" { // a character, or all that is left
+		if t.Kind == syntax.Illegal && t.Text == "'" { // a character constant, or the rest of the line
 			n := strings.IndexByte(text[after:end], '\'')
 			if n < 0 {
 				n = end - after - 1
@@ -108,7 +108,7 @@ func (p *preprocessor) lineOfString(in *input, b *strings.Builder) (closed bool)
 			in.scan.Resume(after)
 			t.Kind = syntax.String
 		}
-		if t.Kind == syntax.String || t.Kind == syntax.Comment { // kept as they are
+		if t.Kind == syntax.String || t.Kind == syntax.Comment { // copied unchanged
 			t.Kind = syntax.Comment
 			quote := closingQuote(text[start:], at-start, after-start)
 			if quote >= 0 {
@@ -145,8 +145,8 @@ func (p *preprocessor) lineOfString(in *input, b *strings.Builder) (closed bool)
 	return closed
 }
 
-// closingQuote returns the index of the quote that ends a string in text[from:to],
-// or -1. A quote after a backslash does not end it.
+// closingQuote returns the index of the quote that ends a string in
+// text[from:to], or -1. A quote after a backslash does not end it.
 func closingQuote(text string, from, to int) int {
 	for i := from; i < to; i++ {
 		if text[i] != '"' {

@@ -10,16 +10,16 @@ import (
 	"github.com/pauseless/pauseless/internal/need"
 )
 
-// longStrings are strings of several lines, as cpp gives them to p4c. Each
-// follows the definition of some macros.
+// longStrings are strings of several lines after cpp as p4c runs it.
+// Definitions of macros precede each.
 var longStrings = []struct{ name, text, want string }{
 	{"plain", "\"a  b\n  c   d\n\"", "\"a  b\n  c d\n\""},
 	{"condition", "\"a\n#if A == 42\n b\n#else\n c \"\n#endif\n d\"", "\"a\n\n b\n\n\n\n d\""},
-	{"condition that goes on", "\"a\n#ifdef NONE\n b\n #elif A\n c\n# endif\n\"", "\"a\n\n\n\n c\n\n\""},
+	{"condition with elif", "\"a\n#ifdef NONE\n b\n #elif A\n c\n# endif\n\"", "\"a\n\n\n\n c\n\n\""},
 	{"nested conditions", "\"\n#if 1\n#if 0\nx\n#endif\ny\n#endif\n\"", "\"\n\n\n\n\ny\n\n\""},
 	{"macros from the second line on", "\"A\n A A, (A) -A\n\"", "\"A\n 42 42, (42) -42\n\""},
 	{"macro with arguments", "\"\nF( A   b ) F (1), F\n\"", "\"\n<42 b> <1>, F\n\""},
-	{"macro of nothing", "\"\n x E;\n  E A\n E\n\"", "\"\n x ;\n  42\n\n\""},
+	{"empty macro", "\"\n x E;\n  E A\n E\n\"", "\"\n x ;\n  42\n\n\""},
 	{"definition", "\"\n#define B 3\n B\n#undef B\n B\"", "\"\n\n 3\n\n B\""},
 	{"comments are text", "\"\n x   // A  b\n y /* A\n  z */ A\n\"", "\"\n x // A  b\n y /* A\n  z */ 42\n\""},
 	{"apostrophe", "\"\n it's  A A\n 'A'  A\n\"", "\"\n it's  A A\n 'A' 42\n\""},
@@ -38,7 +38,7 @@ var longStrings = []struct{ name, text, want string }{
 
 const longMacros = "#define A 42\n#define E\n#define F(x) <x>\n"
 
-// Strings of several lines are preprocessed line by line, as cpp does it for p4c.
+// Strings of several lines are preprocessed line by line, as by cpp for p4c.
 func TestLongStrings(t *testing.T) {
 	cpp, err := exec.LookPath("cpp")
 	if err != nil {

@@ -7,8 +7,7 @@ import "github.com/pauseless/pauseless/internal/diag"
 // CodeTooMany is the code of the error that replaces those beyond MaxErrors.
 const CodeTooMany diag.Code = "too-many-errors"
 
-// MaxErrors is the number of errors after which a Reporter reports that there are
-// too many.
+// MaxErrors is the number of errors that a Reporter reports before CodeTooMany.
 const MaxErrors = 100
 
 // Reporter collects the diagnostics of all passes about the text of a Set.

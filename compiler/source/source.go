@@ -3,9 +3,10 @@
 // Package source holds the text of a program, which may come from several files,
 // and the positions in it.
 //
-// A position is one small integer, an offset into the concatenation of all files
-// of a Set, so that tokens and tree nodes can carry it at no cost. It is converted
-// to file, line and column only for a message or the source_info of an output.
+// A position is one small integer, an offset into the concatenation of all
+// files of a Set, so that tokens and tree nodes can store it cheaply. It is
+// converted to file, line and column only for a message or the source_info of
+// an output.
 package source
 
 import (
@@ -24,16 +25,16 @@ type Pos int32
 // IsValid reports whether p is a position.
 func (p Pos) IsValid() bool { return p > 0 }
 
-// Span is a stretch of text: from Start up to but not including End.
+// Span is a range of text from Start to before End.
 type Span struct{ Start, End Pos }
 
-// MaxSize is the greatest size of a Set's text, in bytes.
+// MaxSize is the maximum size of a Set's text, in bytes.
 const MaxSize = 1 << 26
 
 // Set is the text of one compilation. The zero value is empty and ready.
 type Set struct {
 	files []*File
-	last  *File // the file found last: positions come in runs
+	last  *File // the file found last: lookups are often in the same file
 }
 
 // File is one file of a Set.
@@ -46,12 +47,12 @@ type File struct {
 	marks []mark  // in order of offset
 }
 
-// mark is a #line directive: the text from an offset on counts as that of another
-// file or line.
+// mark is a #line directive: it sets the file and line of the text after an
+// offset.
 type mark struct {
 	offset int32
 	name   *string
-	line   int32 // of the line that holds offset
+	line   int32 // of the line with the offset
 }
 
 // Add appends a file. It returns nil if the set would grow beyond MaxSize.
@@ -78,8 +79,8 @@ func (s *Set) Add(name, text string) *File {
 	return f
 }
 
-// Includes reports whether a file of the name, in whatever folder, was added
-// after the first.
+// Includes reports whether a file of this name, in any folder, was added after
+// the first.
 func (s *Set) Includes(name string) bool {
 	return len(s.files) > 0 && slices.ContainsFunc(s.files[1:], func(f *File) bool { return path.Base(filepath.ToSlash(f.Name)) == name })
 }
@@ -92,8 +93,8 @@ func (f *File) Offset(p Pos) int { return int(p - f.base) }
 
 func (f *File) end() Pos { return f.base + Pos(len(f.Text)) }
 
-// SetLine makes the line after the one that holds the offset count as the
-// given line of the named file, as #line does. Calls come in order of offset.
+// SetLine sets the file and line number of the line after the one with the
+// offset, as #line does. Calls must be in order of offset.
 func (f *File) SetLine(offset int, name string, line int) {
 	next := f.line(offset) + 1
 	if next >= len(f.lines) {
@@ -107,7 +108,7 @@ func (f *File) SetLine(offset int, name string, line int) {
 	f.marks = append(f.marks, mark{f.lines[next], p, int32(line)})
 }
 
-// line returns the index of the line that holds the offset.
+// line returns the index of the line with the offset.
 func (f *File) line(offset int) int {
 	return sort.Search(len(f.lines), func(i int) bool { return int(f.lines[i]) > offset }) - 1
 }

@@ -41,7 +41,7 @@ func TestSetLine(t *testing.T) {
 			t.Errorf("offset %d: %s, want %s", offset, got, want)
 		}
 	}
-	f.SetLine(40, "c.p4", 3) // on the last line: there is no line after it
+	f.SetLine(40, "c.p4", 3) // the last line: no line follows
 	if got := s.Position(f.Pos(40)).String(); got != "b.p4:1:3" {
 		t.Errorf("last line: %s", got)
 	}

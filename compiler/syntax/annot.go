@@ -4,8 +4,8 @@ package syntax
 
 import "strings"
 
-// AnnotString returns the string in @name("string"); strings may be joined
-// by ++. It reports whether the body is that.
+// AnnotString returns the string in @name("string"). Strings may be joined by
+// ++. It returns false for any other body.
 func AnnotString(a *Annotation) (string, bool) {
 	if a.Structured {
 		if len(a.Exprs) == 1 {

@@ -22,7 +22,7 @@ type node struct{ start, end source.Pos }
 func (n *node) Pos() source.Pos { return n.start }
 func (n *node) End() source.Pos { return n.end }
 
-// SetSpan says where a node stands that a pass made up.
+// SetSpan sets the position of a node that a pass has created.
 func (n *node) SetSpan(sp source.Span) { n.start, n.end = sp.Start, sp.End }
 
 // Ident is a name where it is declared or selected.
@@ -34,13 +34,13 @@ type Ident struct {
 // Program is a whole program.
 type Program struct {
 	Decls []Decl
-	// Exprs is how many expressions there are: their IDs are below it.
+	// Exprs is the number of expressions: their IDs are below it.
 	Exprs int
 	Errs  bool // there were syntax errors
 }
 
-// Expr is an expression. Its ID is an index for tables that passes keep
-// about the expressions of a program.
+// Expr is an expression. Its ID is an index for the tables that passes keep
+// about expressions.
 type Expr interface {
 	Node
 	ID() int
@@ -58,19 +58,19 @@ func (*expr) anExpr()   {}
 
 // Expressions.
 type (
-	// BadExpr stands where a syntax error was.
+	// BadExpr is in the place of a syntax error.
 	BadExpr struct{ expr }
 
-	// NameExpr is a name; with Global, one with a dot before it, which is
-	// looked up at the top level.
+	// NameExpr is a name. With Global it has a dot before it and is looked up at
+	// the top level.
 	NameExpr struct {
 		expr
 		Name   string
 		Global bool
 	}
 
-	// IntLit is an integer literal; Width is -1 if it gives none. Base is 2, 8,
-	// 10 or 16.
+	// IntLit is an integer literal. Width is -1 without a given width. Base is 2,
+	// 8, 10 or 16.
 	IntLit struct {
 		expr
 		Value  *big.Int
@@ -85,7 +85,7 @@ type (
 		Value bool
 	}
 
-	// StringLit is a string literal, its text uninterpreted.
+	// StringLit is a string literal. Its escape sequences are not interpreted.
 	StringLit struct {
 		expr
 		Value string
@@ -111,10 +111,10 @@ type (
 	// InvalidExpr is {#}, an invalid header.
 	InvalidExpr struct{ expr }
 
-	// DotsExpr is "...", the default value of whatever is wanted.
+	// DotsExpr is "...", the default value of the expected type.
 	DotsExpr struct{ expr }
 
-	// DefaultExpr is "default" or "_" where a set or an argument is wanted.
+	// DefaultExpr is "default" or "_" in the place of a set or an argument.
 	DefaultExpr struct {
 		expr
 		Word bool // it is "default"
@@ -148,7 +148,7 @@ type (
 		X    Expr
 	}
 
-	// TypeNameExpr is a type where an expression is wanted: T.x, T(…).
+	// TypeNameExpr is a type in the place of an expression: T.x, T(…).
 	TypeNameExpr struct {
 		expr
 		Type TypeExpr
@@ -174,8 +174,7 @@ type (
 		Plus      bool // Hi is the width
 	}
 
-	// CallExpr is Fun<TypeArgs>(Args). Fun is a TypeNameExpr if it constructs
-	// something.
+	// CallExpr is Fun<TypeArgs>(Args). Fun is a TypeNameExpr for a constructor.
 	CallExpr struct {
 		expr
 		Fun      Expr
@@ -231,18 +230,17 @@ func (*typ) aType() {}
 
 // Types.
 type (
-	// BadType stands where a syntax error was.
+	// BadType is in the place of a syntax error.
 	BadType struct{ typ }
 
-	// BaseType is bool, bit<W> and so on. Kind is the keyword; Width is nil
-	// where there is none.
+	// BaseType is bool, bit<W> and so on. Kind is the keyword. Width may be nil.
 	BaseType struct {
 		typ
 		Kind  Kind
 		Width Expr
 	}
 
-	// NamedType is a name with perhaps type arguments.
+	// NamedType is a name with optional type arguments.
 	NamedType struct {
 		typ
 		Name   string
@@ -281,9 +279,8 @@ type Annotation struct {
 	Structured bool
 	Pragma     bool
 	Tokens     []Token // of an unstructured body
-	// Exprs or Fields are the values of a structured body. Some annotations
-	// of the architecture have such values in parentheses too: Tokens and one
-	// of these are set then.
+	// Exprs or Fields are the values of a structured body. Some annotations of the
+	// architecture have such values in parentheses: then Tokens is set as well.
 	Exprs  []Expr
 	Fields []*FieldValue
 }

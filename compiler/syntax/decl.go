@@ -29,7 +29,7 @@ func (d *decl) Annots() []*Annotation { return d.Annotations }
 
 // Declarations.
 type (
-	// BadDecl stands where a syntax error was.
+	// BadDecl is in the place of a syntax error.
 	BadDecl struct{ decl }
 
 	// ConstDecl is const Type Name = Value.
@@ -46,7 +46,7 @@ type (
 		Init Expr
 	}
 
-	// InstanceDecl is Type(Args) Name, perhaps with abstract methods in Body.
+	// InstanceDecl is Type(Args) Name, optionally with abstract methods in Body.
 	InstanceDecl struct {
 		decl
 		Call    *CallExpr
@@ -54,9 +54,8 @@ type (
 		Body    []Decl
 	}
 
-	// FuncDecl is a function, method, extern function or constructor
-	// prototype. Body is nil where there is none; Result is nil for a
-	// constructor.
+	// FuncDecl is a function, method, extern function or constructor prototype.
+	// Body is nil in a prototype, Result in a constructor.
 	FuncDecl struct {
 		decl
 		Result     TypeExpr
@@ -81,7 +80,7 @@ type (
 		Methods    []*FuncDecl
 	}
 
-	// ParserDecl is a parser, or without HasBody a parser type.
+	// ParserDecl is a parser or, without HasBody, a parser type.
 	ParserDecl struct {
 		decl
 		TypeParams []*Ident
@@ -92,7 +91,7 @@ type (
 		States     []*StateDecl
 	}
 
-	// ControlDecl is a control, or without HasBody a control type.
+	// ControlDecl is a control or, without HasBody, a control type.
 	ControlDecl struct {
 		decl
 		TypeParams []*Ident
@@ -110,7 +109,7 @@ type (
 		Params     []*Param
 	}
 
-	// StructDecl is a header, header_union or struct, which Kind says.
+	// StructDecl is a header, header_union or struct, depending on Kind.
 	StructDecl struct {
 		decl
 		Kind       Kind
@@ -135,8 +134,8 @@ type (
 		Members []*Ident
 	}
 
-	// TypedefDecl is typedef, or with New, type. Decl is set instead of Type
-	// if a type is declared in it.
+	// TypedefDecl is typedef or, with New, type. If it declares a type, Decl is set
+	// instead of Type.
 	TypedefDecl struct {
 		decl
 		New  bool
@@ -173,15 +172,15 @@ type Field struct {
 	Name        *Ident
 }
 
-// EnumMember is a member of an enum; Value is nil without underlying type.
+// EnumMember is a member of an enum. Value is nil without an underlying type.
 type EnumMember struct {
 	node
 	Name  *Ident
 	Value Expr
 }
 
-// Property is a property of a table. One of Keys, Actions, Entries and Value
-// is set, as the name demands.
+// Property is a property of a table. The name determines which of Keys,
+// Actions, Entries and Value is set.
 type Property struct {
 	node
 	Annotations []*Annotation
@@ -201,7 +200,7 @@ type KeyElement struct {
 	Match       *Ident
 }
 
-// ActionRef is an action in a table's list or entry. Call is the name, or a
+// ActionRef is an action in a table's list or entry. X is the name, or a
 // CallExpr of it.
 type ActionRef struct {
 	node
@@ -231,7 +230,7 @@ func (*stmt) aStmt() {}
 
 // Statements.
 type (
-	// BadStmt stands where a syntax error was.
+	// BadStmt is in the place of a syntax error.
 	BadStmt struct{ stmt }
 
 	// DeclStmt is a constant, variable or instance in a block.
@@ -251,7 +250,7 @@ type (
 		X, Y  Expr
 	}
 
-	// CallStmt is a call, also T.apply(…).
+	// CallStmt is a call, including T.apply(…).
 	CallStmt struct {
 		stmt
 		Call *CallExpr
@@ -309,7 +308,7 @@ type (
 	ContinueStmt struct{ stmt }
 )
 
-// SwitchCase is one case; without Body it falls through.
+// SwitchCase is one case. Without Body it falls through.
 type SwitchCase struct {
 	node
 	Label Expr // a DefaultExpr for default

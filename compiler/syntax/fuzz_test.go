@@ -10,7 +10,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// Tokens come in order, lie in the text, and have the text they say.
+// Tokens are in order, lie in the text, and have its text.
 func FuzzScan(f *testing.F) {
 	for _, c := range scanTests {
 		f.Add(c.text)
@@ -46,7 +46,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// What parses prints as a program that parses to the same.
+// A program that parses is printed as a program that parses to the same tree.
 func FuzzParse(f *testing.F) {
 	for _, c := range parseTests {
 		f.Add(c.text)

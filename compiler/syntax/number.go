@@ -8,22 +8,21 @@ import (
 	"strings"
 )
 
-// Bounds on integer literals. The widest bit string is far below them.
+// Limits of integer literals, far above the widest bit string.
 const (
 	maxLiteral = 4096    // digits
 	maxPrefix  = 1 << 20 // the width in 8w1
 )
 
-// ParseInt returns the value of an integer literal, without regard to its
-// width.
+// ParseInt returns the value of an integer literal without its width.
 func ParseInt(text string) (*big.Int, bool) {
 	var lit IntLit
 	err := parseInt(text, &lit)
 	return lit.Value, err == ""
 }
 
-// parseInt fills in value and type of an integer literal, or returns what is
-// wrong with it (language spec 6.4.3.2).
+// parseInt fills in value and type of an integer literal, or returns an error
+// message (language spec 6.4.3.2).
 func parseInt(text string, lit *IntLit) string {
 	lit.Width, lit.Base = -1, 10
 	whole := text
@@ -72,7 +71,7 @@ func parseInt(text string, lit *IntLit) string {
 	return ""
 }
 
-// smallInt converts digits of a number that surely fits.
+// smallInt converts digits of a number that fits into 63 bits.
 func smallInt(digits string, base int) (int64, bool) {
 	if digits == "" || len(digits) > 12 {
 		return 0, false

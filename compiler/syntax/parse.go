@@ -3,9 +3,9 @@
 // Package syntax has the tokens, the tree and the parser of P4_16 (language
 // spec 1.2.5, appendix "P4 grammar").
 //
-// The grammar cannot be parsed without knowing which names are types: (T) -x
-// is a cast or a subtraction, a < b > (c) a call or two comparisons. The
-// parser therefore keeps the names that are declared where it is, and nothing
+// The grammar depends on which names are types: (T) -x is a cast or a
+// subtraction, a < b > (c) a call or two comparisons. The parser therefore
+// records for each declared name whether it is a type.
 // else about them.
 package syntax
 
@@ -34,7 +34,7 @@ func Parse(tokens []Token, rep *source.Reporter) *Program {
 	p.tok = &p.tokens[0]
 	prog := &Program{}
 	for p.tok.Kind != EOF {
-		if p.got(Semicolon) || p.failed && p.got(RBrace) { // the end of what was given up
+		if p.got(Semicolon) || p.failed && p.got(RBrace) { // ; the end of a construct with an error
 			continue
 		}
 		at := p.at
@@ -65,12 +65,12 @@ type parser struct {
 	exprs  int32
 	depth  int
 	failed bool
-	over   bool // parsing was given up: nothing more is reported
-	trying int  // speculating: errors are not reported
+	over   bool // parsing has ended: no more errors are reported
+	trying int  // speculation depth: errors are not reported
 	angle  bool // in bit<…>, where > ends the expression
 
 	names map[string]nameKind
-	undo  []undo // what to put back into names when a scope ends
+	undo  []undo // entries to restore in names when a scope ends
 }
 
 type undo struct {
@@ -78,7 +78,7 @@ type undo struct {
 	kind nameKind
 }
 
-// bailout is the panic with which parsing of a construct is given up.
+// bailout is the panic that ends parsing of a construct.
 type bailout struct{}
 
 func (p *parser) next() {
@@ -88,7 +88,7 @@ func (p *parser) next() {
 	}
 }
 
-// peek returns the kind of the n-th token from here.
+// peek returns the kind of the token n positions ahead.
 func (p *parser) peek(n int) Kind {
 	if p.at+n < len(p.tokens) {
 		return p.tokens[p.at+n].Kind
@@ -96,7 +96,7 @@ func (p *parser) peek(n int) Kind {
 	return EOF
 }
 
-// prevEnd returns the end of the token before this one.
+// prevEnd returns the end of the previous token.
 func (p *parser) prevEnd() source.Pos {
 	if p.at == 0 {
 		return p.tok.Pos
@@ -120,7 +120,7 @@ func (p *parser) want(k Kind, context string) source.Pos {
 	return pos
 }
 
-// fail reports a syntax error here and gives up the construct.
+// fail reports a syntax error at the current token and ends the construct.
 func (p *parser) fail(format string, args ...any) {
 	p.failAt(p.tok.Pos, CodeSyntax, format, args...)
 }
@@ -134,7 +134,7 @@ func (p *parser) failAt(pos source.Pos, code diag.Code, format string, args ...a
 	panic(bailout{})
 }
 
-// errorHere reports a syntax error here and goes on.
+// errorHere reports a syntax error at the current token and continues.
 func (p *parser) errorHere(format string, args ...any) {
 	if p.trying > 0 {
 		panic(bailout{})
@@ -146,7 +146,7 @@ func (p *parser) errorHere(format string, args ...any) {
 	}
 }
 
-// enter counts nesting; the caller defers or calls leave.
+// enter increments the nesting depth. The caller defers or calls leave.
 func (p *parser) enter() {
 	if p.depth++; p.depth > maxNesting {
 		p.failAt(p.tok.Pos, CodeNesting, "the program nests deeper than %d", maxNesting)
@@ -155,8 +155,7 @@ func (p *parser) enter() {
 
 func (p *parser) leave() { p.depth-- }
 
-// try runs f and, if it cannot parse what is here, takes everything back and
-// returns false.
+// try calls f. If f fails to parse, try restores the state and returns false.
 func (p *parser) try(f func()) (ok bool) {
 	at, depth, scope, angle := p.at, p.depth, len(p.undo), p.angle
 	p.trying++
@@ -176,8 +175,8 @@ func (p *parser) try(f func()) (ok bool) {
 	return true
 }
 
-// recoverDecl runs a production for a declaration; after a syntax error it
-// skips to where the next may begin.
+// recoverDecl parses a declaration. After a syntax error it skips to where the
+// next may begin.
 func (p *parser) recoverDecl(f func() Decl) (d Decl) {
 	depth, scope := p.depth, len(p.undo)
 	start := p.tok.Pos
@@ -225,8 +224,8 @@ func (p *parser) bailed(r any, depth, scope int) {
 	p.sync()
 }
 
-// skipHead skips the rest of the head of a loop, which has semicolons, if it
-// is closed before a block begins or ends.
+// skipHead skips the rest of a loop's head, which has semicolons, if it is
+// closed before a block begins or ends.
 func (p *parser) skipHead(start int) {
 	depth := 0
 	for i := start + 1; i < len(p.tokens)-1; i++ {
@@ -247,8 +246,8 @@ func (p *parser) skipHead(start int) {
 	}
 }
 
-// sync skips to after the next semicolon, or to after the next block or
-// before the end of the one around.
+// sync skips past the next semicolon or block, or to the end of the enclosing
+// block.
 func (p *parser) sync() {
 	depth := 0
 	for {
@@ -275,7 +274,7 @@ func (p *parser) sync() {
 	}
 }
 
-// declare notes that a name is that of a type or not, until the scope ends.
+// declare records until the scope ends whether a name is a type.
 func (p *parser) declare(name string, kind nameKind) {
 	p.undo = append(p.undo, undo{name, p.names[name]})
 	p.names[name] = kind
@@ -306,8 +305,8 @@ func (p *parser) name(what string) *Ident {
 	return id
 }
 
-// list parses elements divided by commas up to the closing token, which it
-// does not take. A comma may follow the last.
+// list parses elements separated by commas up to the closing token, which it
+// does not consume. A trailing comma is allowed.
 func (p *parser) list(end Kind, element func()) {
 	for p.tok.Kind != end {
 		element()
@@ -320,7 +319,7 @@ func (p *parser) list(end Kind, element func()) {
 	}
 }
 
-// annotations parses what is there of annotations.
+// annotations parses zero or more annotations.
 func (p *parser) annotations() []*Annotation {
 	var list []*Annotation
 	for {
@@ -367,7 +366,7 @@ func (p *parser) annotation() *Annotation {
 // hasValues are the annotations with values in parentheses.
 var hasValues = map[string]bool{"field_list": true, "priority": true, "pkginfo": true, "platform_property": true}
 
-// annotationValues parses a list of values with or without names.
+// annotationValues parses a list of values, all with names or all without.
 func (p *parser) annotationValues(a *Annotation, end Kind) {
 	p.list(end, func() {
 		if p.tok.Kind.isName() && p.peek(1) == Assign {
@@ -381,7 +380,8 @@ func (p *parser) annotationValues(a *Annotation, end Kind) {
 	}
 }
 
-// balanced returns the tokens inside the parentheses that begin here.
+// balanced returns the tokens inside the parentheses that begin at the current
+// token.
 func (p *parser) balanced() []Token {
 	open := p.tok.Pos
 	p.next()
@@ -404,7 +404,7 @@ func (p *parser) balanced() []Token {
 	}
 }
 
-// pragma parses @pragma name …, which ends with the line.
+// pragma parses @pragma name …, which ends at the end of the line.
 func (p *parser) pragma() *Annotation {
 	a := &Annotation{node: node{start: p.tok.Pos}, Pragma: true}
 	p.next()

@@ -64,8 +64,7 @@ func (p *parser) identBlock(d *decl, start source.Pos, annots []*Annotation, wha
 	return list
 }
 
-// functionOrInstance parses what begins with a type: a function or an
-// instance.
+// functionOrInstance parses a function or an instance. Both begin with a type.
 func (p *parser) functionOrInstance(start source.Pos, annots []*Annotation) Decl {
 	if !p.tok.Kind.isTypeStart() && !p.tok.Kind.isName() && p.tok.Kind != Dot {
 		p.fail("want a declaration, have %s", p.tok.describe())
@@ -99,7 +98,7 @@ func (p *parser) prototype(result TypeExpr) *FuncDecl {
 	return f
 }
 
-// declareParams declares what a body sees of the head before it.
+// declareParams declares type parameters and parameters in the scope of a body.
 func (p *parser) declareParams(typeParams []*Ident, lists ...[]*Param) {
 	for _, t := range typeParams {
 		p.declare(t.Name, isType)
@@ -132,7 +131,7 @@ func (p *parser) instance(start source.Pos, annots []*Annotation, typeStart sour
 	return d
 }
 
-// constructor turns a type and the arguments that follow into a call.
+// constructor parses the arguments after a type into a call.
 func (p *parser) constructor(start source.Pos, t TypeExpr) *CallExpr {
 	c := &CallExpr{}
 	if n, ok := t.(*NamedType); ok {
@@ -181,7 +180,7 @@ func (p *parser) params() []*Param {
 	return list
 }
 
-// optParams parses (parameters) if they are there.
+// optParams parses optional (parameters).
 func (p *parser) optParams() []*Param {
 	if p.tok.Kind == LParen {
 		return p.params()
@@ -379,7 +378,7 @@ func (p *parser) stateDecl(start source.Pos, annots []*Annotation) Decl {
 	return d
 }
 
-// stateExpression parses what follows "transition".
+// stateExpression parses the expression after "transition".
 func (p *parser) stateExpression() Expr {
 	start := p.tok.Pos
 	if p.tok.Kind != Select {

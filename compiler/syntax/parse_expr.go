@@ -15,7 +15,7 @@ var precedence = [keywordEnd]int8{
 	Star: 10, Slash: 10, Percent: 10,
 }
 
-// done fills in what all expressions have, given the parts.
+// done sets position, ID and height of an expression from its parts.
 func (p *parser) done(e *expr, start source.Pos, parts ...Expr) {
 	e.start, e.end = start, p.prevEnd()
 	e.id = p.exprs
@@ -51,8 +51,8 @@ func (p *parser) expression() Expr {
 	return x
 }
 
-// operator returns the binary operator that is next and how many tokens it
-// has: > and > make a shift if nothing is between them.
+// operator returns the next binary operator and its number of tokens: > and >
+// without space between them are a shift.
 func (p *parser) operator() (Kind, int) {
 	if p.angle && (p.tok.Kind == Greater || p.tok.Kind == GreaterEqual) {
 		return EOF, 0
@@ -111,7 +111,7 @@ func (p *parser) unary() Expr {
 	return p.postfix(start, p.primary())
 }
 
-// atCast reports whether the parenthesis here begins a cast.
+// atCast reports whether a cast begins at the current parenthesis.
 func (p *parser) atCast() bool {
 	t := p.peek(1)
 	if t.isTypeStart() {
@@ -130,7 +130,7 @@ func (p *parser) atCast() bool {
 		return false
 	}
 	if p.peek(i+1) == RParen {
-		// (T).x is no cast, nor can one be followed by an operator.
+		// (T).x is not a cast, and an operator cannot follow a cast.
 		switch p.peek(i + 2) {
 		case Dot, Semicolon, Comma, RParen, RBrace, RBracket:
 			return false
@@ -144,7 +144,7 @@ func (p *parser) atCast() bool {
 	})
 }
 
-// lookahead reports whether f can parse what is here, and takes nothing.
+// lookahead reports whether f can parse the next tokens. It consumes none.
 func (p *parser) lookahead(f func()) bool {
 	at, exprs := p.at, p.exprs
 	ok := p.try(f)
@@ -216,7 +216,7 @@ func (p *parser) primary() Expr {
 	return nil
 }
 
-// postfix parses what may follow x: members, indexes, calls.
+// postfix parses members, indexes and calls after x.
 func (p *parser) postfix(start source.Pos, x Expr) Expr {
 	for {
 		switch p.tok.Kind {
@@ -246,7 +246,7 @@ func (p *parser) postfix(start source.Pos, x Expr) Expr {
 	}
 }
 
-// raise makes the height of a call cover its arguments.
+// raise increases the height of a call to include its arguments.
 func (p *parser) raise(c *CallExpr) {
 	for _, a := range c.Args {
 		c.height = max(c.height, heightOf(a.Value)+1)
@@ -256,7 +256,7 @@ func (p *parser) raise(c *CallExpr) {
 	}
 }
 
-// genericCall parses <types>(arguments) after x if that is what is here.
+// genericCall parses <types>(arguments) after x, if present.
 func (p *parser) genericCall(start source.Pos, x Expr) Expr {
 	switch x.(type) {
 	case *NameExpr, *MemberExpr:
@@ -394,8 +394,8 @@ func (p *parser) integer() Expr {
 	return lit
 }
 
-// keyset parses what labels a case of select or a table entry: one set, or
-// several in parentheses as a TupleExpr.
+// keyset parses the label of a select case or the keys of a table entry: one
+// set, or several in parentheses as a TupleExpr.
 func (p *parser) keyset() Expr {
 	if p.tok.Kind != LParen {
 		return p.simpleKeyset()
@@ -428,7 +428,7 @@ func (p *parser) simpleKeyset() Expr {
 	return p.setExpr()
 }
 
-// setExpr parses an expression, or two with &&& or .. between them.
+// setExpr parses an expression, or two joined by &&& or ...
 func (p *parser) setExpr() Expr {
 	start := p.tok.Pos
 	x := p.expression()

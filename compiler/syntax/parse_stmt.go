@@ -100,7 +100,7 @@ func (p *parser) statement() Stmt {
 	return s
 }
 
-// scoped parses a statement that is a scope of its own.
+// scoped parses a statement in a scope of its own.
 func (p *parser) scoped() Stmt {
 	mark := len(p.undo)
 	s := p.recoverStmt(p.statement)
@@ -114,7 +114,7 @@ func (p *parser) declStmt(start source.Pos, d Decl) Stmt {
 	return s
 }
 
-// simple parses an assignment, call, variable or instance, up to the
+// simple parses an assignment, call, variable or instance, without the
 // semicolon.
 func (p *parser) simple() Stmt {
 	start := p.tok.Pos
@@ -144,11 +144,12 @@ func (p *parser) simple() Stmt {
 	return s
 }
 
-// lvalue parses what can be assigned to or called: no operators.
+// lvalue parses an expression without operators, which can be assigned to or
+// called.
 func (p *parser) lvalue() Expr {
 	start := p.tok.Pos
 	if p.tok.Kind.isName() && p.peek(1) == Less || p.tok.Kind == Tuple || p.tok.Kind == List {
-		// T<…>.apply(…) on a type that takes arguments
+		// T<…>.apply(…) on a type with type arguments
 		var t TypeExpr
 		if p.try(func() {
 			t = p.typeRef()
@@ -164,8 +165,7 @@ func (p *parser) lvalue() Expr {
 	return p.postfix(start, p.primary())
 }
 
-// simpleDecl parses a variable declaration, without semicolon, if one is
-// here.
+// simpleDecl parses a variable declaration without semicolon, if present.
 func (p *parser) simpleDecl(start source.Pos) Decl {
 	k := p.tok.Kind
 	switch {

@@ -2,8 +2,8 @@
 
 package syntax
 
-// isTypeStart reports whether a type must begin here. Names may begin
-// anything and are not counted.
+// isTypeStart reports whether a token of kind k always begins a type. A name
+// does not count, since it may begin anything.
 func (k Kind) isTypeStart() bool {
 	switch k {
 	case Bit, Bool, Error, Int, MatchKind, StringType, Tuple, Varbit, Void:
@@ -19,9 +19,9 @@ func (p *parser) typeRef() TypeExpr {
 	return p.sizes(p.typeNoArray())
 }
 
-// sizes parses what follows a type, or the name of a field or variable, to
-// make it an array. The specification has sizes after types only; p4c also
-// takes bit<8> x[4].
+// sizes parses array sizes after a type, or after the name of a field or
+// variable. The specification allows sizes only after types. p4c also accepts
+// bit<8> x[4].
 func (p *parser) sizes(t TypeExpr) TypeExpr {
 	for p.tok.Kind == LBracket {
 		p.next()
@@ -80,9 +80,9 @@ func (p *parser) typeNoArray() TypeExpr {
 	return p.namedType()
 }
 
-// width parses the width in bit<width>. The specification needs a number or
-// an expression in parentheses; like p4c, the parser takes any expression in
-// which > does not occur.
+// width parses the width in bit<width>. The specification requires a number or
+// an expression in parentheses. Like p4c, the parser accepts any expression
+// without >.
 func (p *parser) width() Expr {
 	defer func(angle bool) { p.angle = angle }(p.angle)
 	p.angle = true
@@ -106,7 +106,8 @@ func (p *parser) namedType() TypeExpr {
 	return t
 }
 
-// typeArgs parses type arguments and the > after them; the < is taken.
+// typeArgs parses type arguments and the closing >. The caller has consumed the
+// <.
 func (p *parser) typeArgs() []TypeExpr {
 	var list []TypeExpr
 	p.list(Greater, func() { list = append(list, p.typeArg()) })
@@ -124,7 +125,7 @@ func (p *parser) typeArg() TypeExpr {
 	return p.typeRef()
 }
 
-// typeParams parses <T, U>, if it is there, and declares the names.
+// typeParams parses an optional <T, U> and declares the names.
 func (p *parser) typeParams() []*Ident {
 	if !p.got(Less) {
 		return nil

@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// Text returns the node as P4_16 text. Expressions come on one line, with
-// parentheses where they are needed.
+// Text returns the node as P4_16 text. An expression is one line, with
+// parentheses where needed.
 func Text(n Node) string {
 	p := &printer{}
 	p.node(n)
 	return p.b.String()
 }
 
-// PrintProgram returns the tree as P4_16 text, every declaration and
-// statement on lines of its own. Comments are gone: it shows what the parser
-// understood.
+// PrintProgram returns the tree as P4_16 text, each declaration and statement
+// on its own line, without comments. It shows how the parser read the program.
 func PrintProgram(prog *Program) string {
 	p := &printer{}
 	for _, d := range prog.Decls {
@@ -74,8 +73,7 @@ func (p *printer) node(n Node) {
 	}
 }
 
-// expr prints x; an operator that binds less tightly than prec gets
-// parentheses.
+// expr prints x, in parentheses if its operator binds less tightly than prec.
 func (p *printer) expr(x Expr, prec int8) {
 	switch x := x.(type) {
 	case nil:
@@ -131,7 +129,7 @@ func (p *printer) expr(x Expr, prec int8) {
 	case *UnaryExpr:
 		p.f("%v", x.Op)
 		if u, ok := x.X.(*UnaryExpr); ok && x.Op == Plus && u.Op == Plus {
-			p.f(" ") // ++ is another operator
+			p.f(" ") // otherwise it would be ++
 		}
 		p.expr(x.X, 11)
 	case *BinaryExpr:
@@ -318,7 +316,7 @@ func (p *printer) annotation(a *Annotation) {
 	}
 }
 
-// TokensText returns tokens as text, with single spaces where the program has
+// TokensText returns tokens as text, with one space where the source has white
 // space.
 func TokensText(list []Token) string {
 	var b strings.Builder
@@ -331,7 +329,7 @@ func TokensText(list []Token) string {
 	return b.String()
 }
 
-// annots returns annotations as they stand before a declaration.
+// annots returns annotations as text before a declaration.
 func annots(list []*Annotation) string {
 	var b strings.Builder
 	for _, a := range list {

@@ -266,7 +266,7 @@ func (p *printer) stmt(s Stmt) {
 	}
 }
 
-// nested prints a statement that another one governs.
+// nested prints the statement that if, else or a loop controls.
 func (p *printer) nested(s Stmt) {
 	if _, ok := s.(*BlockStmt); ok {
 		p.stmt(s)
@@ -303,7 +303,7 @@ func simpleTexts(list []Stmt) string {
 	return strings.Join(texts, ", ")
 }
 
-// blockHead writes a parser or control up to its local declarations, and
+// blockHead prints a parser or control up to its local declarations, and
 // reports whether it has a body.
 func (p *printer) blockHead(head string, body bool, ctor []*Param, locals []Decl) bool {
 	if !body {

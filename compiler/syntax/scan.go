@@ -9,26 +9,26 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// CodeLexical marks text that is not a token.
+// CodeLexical marks text that is no token.
 const CodeLexical diag.Code = "lexical"
 
-// Scanner cuts the text of a file into tokens. White space, comments and
-// continued lines only set flags on the token after them.
+// Scanner splits the text of a file into tokens. White space, comments and line
+// continuations only set flags of the next token.
 type Scanner struct {
 	// Comments makes the scanner return comments as tokens.
 	Comments bool
-	// Lines ends a string with its line, as C has it. One that has no closing
-	// quote there gets the flag Open, and its Text has no line end.
+	// Lines ends a string at the end of its line, as in C. A string without a
+	// closing quote gets the flag Open, and its Text excludes the line end.
 	Lines bool
 
 	file *source.File
 	text string
 	at   int
-	line bool // nothing but space since the line began
+	line bool // only space since the line began
 	rep  *source.Reporter
 }
 
-// NewScanner returns a scanner of the file, which reports to rep.
+// NewScanner returns a scanner of the file. It reports errors to rep.
 func NewScanner(file *source.File, rep *source.Reporter) *Scanner {
 	return &Scanner{file: file, text: file.Text, line: true, rep: rep}
 }
@@ -37,8 +37,7 @@ func (s *Scanner) errorf(offset int, format string, args ...any) {
 	s.rep.Errorf(s.file.Pos(offset), CodeLexical, format, args...)
 }
 
-// Next returns the next token; at the end of the file it returns EOF, again
-// and again.
+// Next returns the next token. At the end of the file, every call returns EOF.
 func (s *Scanner) Next() Token {
 	var flags TokenFlags
 	for s.at < len(s.text) {
@@ -92,8 +91,8 @@ func (s *Scanner) Next() Token {
 	return s.scan(flags)
 }
 
-// AtLineEnd reports whether nothing is left on the line but space and
-// comments that end on it.
+// AtLineEnd reports whether the rest of the line has only space and comments
+// that end on it.
 func (s *Scanner) AtLineEnd() bool {
 	at, line := s.at, s.line
 	defer func() { s.at, s.line = at, line }()
@@ -124,7 +123,7 @@ func (s *Scanner) AtLineEnd() bool {
 	return true
 }
 
-// SkipLine passes over the rest of the line and returns it.
+// SkipLine skips the rest of the line and returns it.
 func (s *Scanner) SkipLine() string {
 	start := s.at
 	for s.at < len(s.text) && s.text[s.at] != '\n' {
@@ -137,8 +136,7 @@ func (s *Scanner) SkipLine() string {
 	return s.text[start:s.at]
 }
 
-// continuation returns the length of a backslash and the line end after it,
-// or 0.
+// continuation returns the length of a backslash followed by a line end, or 0.
 func (s *Scanner) continuation(at int) int {
 	rest := s.text[at:]
 	if strings.HasPrefix(rest, "\\\n") {
@@ -150,7 +148,7 @@ func (s *Scanner) continuation(at int) int {
 	return 0
 }
 
-// comment passes over a comment and reports whether there was one.
+// comment skips a comment and reports whether there was one.
 func (s *Scanner) comment() bool {
 	rest := s.text[s.at:]
 	switch {
@@ -174,7 +172,7 @@ func (s *Scanner) token(k Kind, flags TokenFlags, start int, text string) Token 
 	return Token{k, flags, s.file.Pos(start), s.file.Pos(s.at), text}
 }
 
-// scan returns the token that begins here.
+// scan returns the token at the current offset.
 func (s *Scanner) scan(flags TokenFlags) Token {
 	start := s.at
 	c := s.text[s.at]
@@ -195,7 +193,7 @@ func (s *Scanner) scan(flags TokenFlags) Token {
 		return s.token(Pragma, flags, start, "")
 	}
 	k, n := punctuation(s.text[s.at:])
-	if n == 0 { // annotations may have anything in them
+	if n == 0 { // annotations may contain any character
 		s.at++
 		return s.token(Illegal, flags, start, s.text[start:s.at])
 	}
@@ -203,8 +201,8 @@ func (s *Scanner) scan(flags TokenFlags) Token {
 	return s.token(k, flags, start, "")
 }
 
-// word passes over letters and digits and returns them. A line that goes on by
-// a backslash at its end may break within a word, as in C.
+// word skips letters and digits and returns them. A line continuation may split
+// a word, as in C.
 func (s *Scanner) word() string {
 	start, before := s.at, ""
 	for s.at < len(s.text) {
@@ -252,7 +250,7 @@ func (s *Scanner) string(flags TokenFlags) Token {
 	return s.token(String, flags, start, s.text[start+1:])
 }
 
-// join takes the line ends after backslashes out of a string that has some.
+// join removes line continuations from a string if it has some.
 func join(text string, joined bool) string {
 	if !joined {
 		return text
@@ -260,8 +258,8 @@ func join(text string, joined bool) string {
 	return strings.NewReplacer("\\\n", "", "\\\r\n", "").Replace(text)
 }
 
-// punctuation returns the longest operator or delimiter that s begins with,
-// and its length.
+// punctuation returns the longest operator or delimiter at the start of s, and
+// its length.
 func punctuation(s string) (Kind, int) {
 	for n := min(4, len(s)); n > 0; n-- {
 		if k, ok := punctuations[n][s[:n]]; ok {
@@ -288,10 +286,10 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// NextLine passes over a whole line, which must be at its start or after a
-// token, and returns it with its line end and its offset. It knows comments
-// that span lines, but no strings: it is for text that is not compiled. At
-// the end of the file it returns "".
+// NextLine skips a whole line and returns it with its line end and its offset.
+// The scanner must be at the start of the line or after a token. NextLine
+// handles comments that span lines, but no strings: it is for text that is not
+// compiled. At the end of the file it returns "".
 func (s *Scanner) NextLine() (string, int) {
 	start := s.at
 	for s.at < len(s.text) {
@@ -314,12 +312,11 @@ func (s *Scanner) NextLine() (string, int) {
 	return s.text[start:], start
 }
 
-// Offset returns where the scanner is.
+// Offset returns the current offset in bytes.
 func (s *Scanner) Offset() int { return s.at }
 
-// Seek makes the scanner go on at the offset, which must be the first thing
-// on its line.
+// Seek sets the offset, which must be that of the first token on its line.
 func (s *Scanner) Seek(offset int) { s.at, s.line = offset, true }
 
-// Resume makes the scanner go on at the offset, which is within a line.
+// Resume sets the offset, which is within a line.
 func (s *Scanner) Resume(offset int) { s.at, s.line = offset, false }

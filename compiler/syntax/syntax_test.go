@@ -13,7 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// scan returns the tokens of a text, comments too if they are wanted.
+// scan returns the tokens of a text, on request with comments.
 func scan(text string, comments bool) (*source.Set, *source.Reporter, []syntax.Token) {
 	set := &source.Set{}
 	rep := &source.Reporter{Set: set}
@@ -29,7 +29,7 @@ func scan(text string, comments bool) (*source.Set, *source.Reporter, []syntax.T
 	}
 }
 
-// parse returns what the parser understood of a text, and its errors.
+// parse returns the printed tree of a text, and the errors.
 func parse(text string) (string, diag.List) {
 	_, rep, tokens := scan(text, false)
 	tree := syntax.Parse(tokens, rep)
@@ -128,8 +128,8 @@ func TestTokenFlags(t *testing.T) {
 	}
 }
 
-// parseTests are texts and what the parser prints of them, which shows what
-// belongs to what.
+// parseTests are texts and the parser's trees as text, which show precedence
+// and grouping.
 var parseTests = []struct{ text, want string }{
 	{"const bit<8> a = 1 + 2 * 3 - 4;", "const bit<8> a = 1 + 2 * 3 - 4;"},
 	{"const bit<8> a = (1 + 2) * (3 - 4);", "const bit<8> a = (1 + 2) * (3 - 4);"},
@@ -251,7 +251,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// valid are programs in one line that parse.
+// valid are programs of one line that parse.
 var valid = []string{
 	"", ";;", "const int a = 1;", "const int key = 1; const int apply = key;",
 	"header H { }", "struct list { bit<8> a; }", "const bit<8> x = .y;", "const bit<8> x = T.a;",
@@ -272,7 +272,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// What is printed parses to the same.
+// Printed text parses to the same tree.
 func TestPrintRoundTrip(t *testing.T) {
 	texts := slices.Clone(valid)
 	for _, c := range parseTests {
@@ -289,7 +289,7 @@ func TestPrintRoundTrip(t *testing.T) {
 	}
 }
 
-// invalid are programs with their mistakes beside the causes.
+// invalid are programs with the expected errors beside their causes.
 var invalid = []string{
 	`const bit<8 x /* ERROR syntax "want ">" after the width, have name x" */ = 1;`,
 	`bit<8> f( /* ERROR-AT-END syntax "want a type, have end of file" */`,

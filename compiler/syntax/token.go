@@ -10,7 +10,7 @@ import (
 )
 
 // Token is one lexical element of a program. Text is set for names, literals
-// and comments, and for any token in a preprocessing directive.
+// and comments, and for all tokens in a preprocessing directive.
 type Token struct {
 	Kind  Kind
 	Flags TokenFlags
@@ -19,14 +19,14 @@ type Token struct {
 	Text  string
 }
 
-// TokenFlags says what stood before a token.
+// TokenFlags describe the context of a token.
 type TokenFlags uint8
 
 // Token flags.
 const (
 	LineStart  TokenFlags = 1 << iota // first on its line
 	SpaceAhead                        // white space or a comment before it
-	NoExpand                          // a macro's own name in its expansion
+	NoExpand                          // name of a macro inside its own expansion
 	Open                              // a string that is not closed on its line; see Scanner.Lines
 )
 
@@ -74,7 +74,7 @@ const (
 	GreaterEqual // >=
 	LessEqual    // <=
 	Shl          // <<
-	Shr          // >>, put together by the parser
+	Shr          // >>, joined by the parser
 	Plus         // +
 	PlusPlus     // ++
 	PlusSat      // |+|
@@ -146,7 +146,7 @@ const (
 	Varbit
 	Void
 	Underscore
-	// Keywords that are names as well.
+	// Keywords that can also be names.
 	Actions
 	Apply
 	Entries
@@ -181,7 +181,8 @@ var kindText = [...]string{
 	State: "state", Type: "type",
 }
 
-// String returns the text of a token that has but one, or what it is.
+// String returns the text of a token kind that has only one, otherwise its
+// description.
 func (k Kind) String() string {
 	if int(k) < len(kindText) {
 		return kindText[k]
@@ -204,8 +205,8 @@ func (k Kind) IsKeyword() bool { return keywordStart < k && k < keywordEnd }
 // isName reports whether a token of kind k can be the name of something.
 func (k Kind) isName() bool { return k == Name || Actions <= k && k < keywordEnd }
 
-// BinaryOf returns the binary operator of an assignment operator; for "=" it
-// returns Assign.
+// BinaryOf returns the binary operator of an assignment operator; Assign for
+// "=".
 func (k Kind) BinaryOf() Kind {
 	switch k {
 	case PlusAssign:
@@ -236,7 +237,7 @@ func (k Kind) BinaryOf() Kind {
 	return Assign
 }
 
-// Source returns the token as it can stand in a program.
+// Source returns the token as it appears in a program.
 func (t *Token) Source() string {
 	switch t.Kind {
 	case String:
@@ -247,7 +248,7 @@ func (t *Token) Source() string {
 	return t.Kind.String()
 }
 
-// describe returns the token as messages name it.
+// describe returns the token as error messages show it.
 func (t *Token) describe() string {
 	switch t.Kind {
 	case EOF:
@@ -260,7 +261,7 @@ func (t *Token) describe() string {
 	return strconv.Quote(t.Source())
 }
 
-// PrintTokens returns the tokens, one a line, each with its position.
+// PrintTokens returns one line per token, with its position.
 func PrintTokens(set *source.Set, tokens []Token) string {
 	var b []byte
 	for i := range tokens {

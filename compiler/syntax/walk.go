@@ -2,7 +2,7 @@
 
 package syntax
 
-// Walk calls f for x and, while it returns true, for the expressions in x.
+// Walk calls f for x and, while f returns true, for the expressions in x.
 func Walk(x Expr, f func(Expr) bool) {
 	if x == nil || !f(x) {
 		return

@@ -24,7 +24,7 @@ const (
 	CodeComparison diag.Code = "tna-comparison" // < of two variables, or of too many bits, outside of a RegisterAction
 	CodeArithmetic diag.Code = "tna-arithmetic" // *, /, %, or << by a variable
 	CodeALU        diag.Code = "tna-alu"        // too many comparisons or operands for a stateful ALU, or an unsupported operation
-	CodeCell       diag.Code = "tna-cell"       // a cell that is neither of up to 32 bits nor a pair of such numbers
+	CodeCell       diag.Code = "tna-cell"       // a cell that is neither a number of up to 32 bits nor a pair of such numbers
 )
 
 // maxRange is the number of bits that a gateway compares with a range.
@@ -38,7 +38,7 @@ const (
 	maxBits        = 32
 )
 
-// Check reports what the hardware cannot execute.
+// Check reports constructs that the hardware cannot execute.
 func Check(tree *syntax.Program, info *types.Info, rep *source.Reporter) {
 	c := &checker{info: info, rep: rep}
 	for _, d := range tree.Decls {
@@ -99,8 +99,8 @@ func (c *checker) control(d *syntax.ControlDecl) {
 	}
 	c.arithmetic(d.Body)
 	for at, list := range c.count(d.Body, "") {
-		// What a control inside does is reported with it, unless it is applied
-		// twice.
+		// An inner control that accesses a register twice has its own error. Only
+		// applying it twice is reported here.
 		if len(list) > 1 && (at.path == "" || list[0].pos == list[len(list)-1].pos) {
 			first := c.rep.Set.Position(list[0].pos)
 			c.rep.Errorf(list[1].pos, CodeAccess,
@@ -162,9 +162,9 @@ func width(t types.Type) int {
 	return 1
 }
 
-// alu checks the computation of a RegisterAction. Operands are the fields that the
-// register's other RegisterActions use. All of them are on the same bus to the
-// stateful ALU, whichever RegisterAction is executed.
+// alu checks the computation of a RegisterAction. operands has the fields that
+// the register's other RegisterActions use. All of them are on the same bus to
+// the stateful ALU, whichever RegisterAction is executed.
 func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[string]source.Pos) {
 	comparisons := make(map[string]source.Pos)
 	before := len(operands)
@@ -216,8 +216,8 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 	}
 }
 
-// statements checks that a RegisterAction only assigns and chooses, and what it
-// assigns to: own are its parameters and variables.
+// statements checks that a RegisterAction only assigns and branches, and
+// assigns only to its own parameters and variables, own.
 func (c *checker) statements(d *syntax.InstanceDecl, s syntax.Stmt, own map[string]bool) bool {
 	refuse := func(what string) bool {
 		c.rep.Errorf(s.Pos(), CodeALU, "%s %s: a stateful ALU assigns under up to two conditions, to its cell and its output", d.Name.Name, what)
@@ -253,7 +253,7 @@ func (c *checker) statements(d *syntax.InstanceDecl, s syntax.Stmt, own map[stri
 	return true
 }
 
-// callInALU checks a call in an expression of a RegisterAction, and returns the
+// callInALU checks a call in an expression of a RegisterAction. It returns the
 // arguments.
 func (c *checker) callInALU(d *syntax.InstanceDecl, x *syntax.CallExpr) []*syntax.Argument {
 	call := c.info.Call(x)
@@ -277,7 +277,7 @@ func last(at map[string]source.Pos) source.Pos {
 	return p
 }
 
-// root returns the name that a field belongs to, or nil if x is not a field.
+// root returns the name before the fields of x, or nil if x is not a field.
 func root(x syntax.Expr) *syntax.NameExpr {
 	switch x := x.(type) {
 	case *syntax.NameExpr:
@@ -296,7 +296,7 @@ func orders(op syntax.Kind) bool {
 	return op == syntax.Less || op == syntax.Greater || op == syntax.LessEqual || op == syntax.GreaterEqual
 }
 
-// arithmetic checks expressions of actions and of apply.
+// arithmetic checks the expressions of actions and of apply.
 func (c *checker) arithmetic(body *syntax.BlockStmt) {
 	variable := func(x syntax.Expr) bool { return c.info.ValueOf(x) == nil }
 	syntax.WalkStmt(body, func(x syntax.Expr) bool {
@@ -358,10 +358,10 @@ func (c *checker) indices(d *syntax.TableDecl) {
 	}
 }
 
-// bitsOfRange returns the number of bits of a variable that a gateway needs to
-// compare it with a constant, as one range: those from the lowest bit that is set
-// in the first number beyond the range. A power of two needs none, since it is
-// enough to test whether the bits from there on are zero.
+// bitsOfRange returns the number of bits of a variable that a gateway needs for
+// comparing it with a constant as one range: those from the lowest one bit of
+// the first number beyond the range. A power of two needs none: the bits from
+// there on are compared with zero.
 func (c *checker) bitsOfRange(b *syntax.BinaryExpr) int {
 	x, limit := b.X, c.info.ValueOf(b.Y)
 	up := b.Op == syntax.LessEqual || b.Op == syntax.Greater // to the number itself
@@ -384,8 +384,8 @@ func (c *checker) bitsOfRange(b *syntax.BinaryExpr) int {
 	return t.Width - int(n.TrailingZeroBits())
 }
 
-// An access is a place where a register is accessed; accesses of one path
-// through a program are kept by register.
+// access is a position where a register is accessed. The accesses on one path
+// through a program are grouped by register.
 type access struct {
 	register string
 	pos      source.Pos
@@ -393,7 +393,7 @@ type access struct {
 
 type place struct {
 	register *types.Instance
-	path     string // of the controls that it is in
+	path     string // of the enclosing controls
 }
 
 type accesses map[place][]access
@@ -412,7 +412,7 @@ func (a accesses) then(b accesses) accesses {
 	return sum
 }
 
-// or keeps for each register the path with more accesses.
+// or returns for each register the path with more accesses.
 func (a accesses) or(b accesses) accesses {
 	most := make(accesses, len(a)+len(b))
 	for k, v := range a {

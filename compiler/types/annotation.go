@@ -13,8 +13,8 @@ import (
 // isSystem reports whether a file came with the compiler.
 func isSystem(name string) bool { return strings.HasPrefix(name, include.Prefix) }
 
-// annotations checks the annotations the compiler knows; others may be
-// anything.
+// annotations checks the annotations that the compiler knows. Others may have
+// any form.
 func (c *Checker) annotations(list []*syntax.Annotation) {
 	for i, a := range list {
 		if a.Structured {
@@ -76,7 +76,7 @@ func (c *Checker) structured(a *syntax.Annotation) {
 	seen := map[string]bool{}
 	check := func(e syntax.Expr) {
 		if n, ok := e.(*syntax.NameExpr); ok && c.scope.lookup(n.Name) == nil {
-			// p4c takes it for no value: a macro that the build did not define.
+			// p4c leaves the value out: it may be a macro that the build did not define.
 			c.warnf(e.Pos(), CodeAnnotation, "%s in annotation @%s is not declared: the value is left out; define it with -D", n.Name, a.Name)
 			return
 		}
@@ -103,7 +103,7 @@ func (c *Checker) structured(a *syntax.Annotation) {
 	}
 }
 
-// silence obeys @noWarn until unsilence; it reports whether there was one.
+// silence applies @noWarn until unsilence. It reports whether there was one.
 func (c *Checker) silence(list []*syntax.Annotation) bool {
 	var q map[string]bool
 	for _, a := range list {
@@ -126,7 +126,7 @@ func (c *Checker) silence(list []*syntax.Annotation) bool {
 
 func (c *Checker) unsilence() { c.quiet = c.quiet[:len(c.quiet)-1] }
 
-// deprecated warns of the use of what has the annotation @deprecated.
+// deprecated warns if the used declaration has the annotation @deprecated.
 func (c *Checker) deprecated(pos source.Pos, list []*syntax.Annotation, name string) {
 	if a := syntax.Annot(list, "deprecated"); a != nil {
 		s, _ := syntax.AnnotString(a)

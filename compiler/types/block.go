@@ -32,7 +32,7 @@ func (c *Checker) parserBody(d *syntax.ParserDecl, b *Block) {
 	c.closeScope()
 }
 
-// localDecls checks the declarations before the states or apply.
+// localDecls checks the declarations before the states or the apply block.
 func (c *Checker) localDecls(list []syntax.Decl) {
 	for _, l := range list {
 		if n, ok := l.(syntax.NamedDecl); ok {
@@ -234,8 +234,8 @@ func (c *Checker) abstractMethods(d *syntax.InstanceDecl, o *Instance) {
 // isOptional reports whether an instance need not implement abstract method m.
 func isOptional(m *Func) bool { return syntax.Annot(m.Decl.Annotations, "optional") != nil }
 
-// implemented returns the parameters of abstract method m that f, which may
-// leave out those that are @optional, implements.
+// implemented returns the parameters of abstract method m that f implements. f
+// may leave out parameters that are @optional.
 func implemented(m, f *Func) []*Param {
 	spare := len(m.Params) - len(f.Params)
 	if spare < 0 {
@@ -318,7 +318,7 @@ func (c *Checker) states(d *syntax.ParserDecl) {
 	}
 }
 
-// reachesEnd checks that a parser can come to accept or reject.
+// reachesEnd checks that a parser can reach accept or reject.
 func (c *Checker) reachesEnd(d *syntax.ParserDecl) {
 	next := map[string][]string{}
 	for _, s := range d.States {
@@ -356,7 +356,7 @@ func (c *Checker) reachesEnd(d *syntax.ParserDecl) {
 	}
 }
 
-// transition checks what ends a state.
+// transition checks the transition of a state.
 func (c *Checker) transition(s *syntax.StateDecl) {
 	switch next := s.Next.(type) {
 	case nil:
@@ -368,7 +368,7 @@ func (c *Checker) transition(s *syntax.StateDecl) {
 	}
 }
 
-// target looks up the state that a transition leads to.
+// target looks up the state of a transition.
 func (c *Checker) target(id *syntax.Ident, pos source.Pos) {
 	o := c.ctx.states[id.Name]
 	if o == nil {

@@ -46,8 +46,8 @@ func (c *Checker) call(x *operand, e *syntax.CallExpr, want Type) {
 	}
 }
 
-// skipArgs checks arguments of a call that went wrong for what is wrong with
-// themselves.
+// skipArgs checks the arguments of an invalid call, so that their own errors
+// are reported.
 func (c *Checker) skipArgs(args []*syntax.Argument) {
 	for _, a := range args {
 		var x operand
@@ -55,7 +55,7 @@ func (c *Checker) skipArgs(args []*syntax.Argument) {
 	}
 }
 
-// noTypeArgs reports type arguments where none belong.
+// noTypeArgs reports type arguments of a call that takes none.
 func (c *Checker) noTypeArgs(e *syntax.CallExpr) bool {
 	if len(e.TypeArgs) > 0 {
 		c.errorf(e.Pos(), CodeTypeArgs, "%s takes no type arguments", syntax.Text(e.Fun))
@@ -64,8 +64,8 @@ func (c *Checker) noTypeArgs(e *syntax.CallExpr) bool {
 	return true
 }
 
-// placement reports calls where they must not be (language spec, appendix
-// "Restrictions on compile time and run time calls").
+// placement reports calls that the language forbids at their place (language
+// spec, appendix "Restrictions on compile time and run time calls").
 func (c *Checker) placement(e *syntax.CallExpr, call *Call) {
 	bad := func(format string, args ...any) {
 		c.errorf(e.Pos(), CodePlacement, format, args...)
@@ -105,7 +105,7 @@ func (c *Checker) placement(e *syntax.CallExpr, call *Call) {
 	}
 }
 
-// callBuiltin sets x to the result of a method that a type has of its own.
+// callBuiltin sets x to the result of a method that is built into a type.
 func (c *Checker) callBuiltin(x *operand, e *syntax.CallExpr, call *Call, name string) {
 	recv := e.Fun.(*syntax.MemberExpr).X
 	t := c.info.types[recv.ID()]
@@ -201,7 +201,7 @@ func (c *Checker) applyBlock(x *operand, e *syntax.CallExpr, call *Call, b *Bloc
 	}
 }
 
-// callAction sets x to the call of an action from statements.
+// callAction sets x to the call of an action in statements.
 func (c *Checker) callAction(x *operand, e *syntax.CallExpr, call *Call, a *Action) {
 	call.Kind, call.Action = CallAction, a
 	if !c.noTypeArgs(e) || !c.matchArgs(e, call, a.Params, a.Name) {
@@ -218,7 +218,7 @@ func (c *Checker) callAction(x *operand, e *syntax.CallExpr, call *Call, a *Acti
 	}
 }
 
-// matchArgs puts the arguments of a call into the order of the parameters.
+// matchArgs sorts the arguments of a call by parameter.
 func (c *Checker) matchArgs(e *syntax.CallExpr, call *Call, params []*Param, name string) bool {
 	list, ok := c.orderArgs(e.Args, params, name, e.Pos())
 	if !ok {
@@ -229,8 +229,8 @@ func (c *Checker) matchArgs(e *syntax.CallExpr, call *Call, params []*Param, nam
 	return true
 }
 
-// orderArgs puts arguments into the order of parameters; those that are left
-// out are nil.
+// orderArgs returns the arguments in the order of the parameters, with nil for
+// missing ones.
 func (c *Checker) orderArgs(args []*syntax.Argument, params []*Param, name string, pos source.Pos) ([]syntax.Expr, bool) {
 	list := make([]syntax.Expr, len(params))
 	named := len(args) > 0 && args[0].Name != nil
@@ -373,8 +373,7 @@ func (c *Checker) callFunc(x *operand, e *syntax.CallExpr, call *Call, m *method
 	}
 }
 
-// overload picks the function that takes the arguments by their number and
-// names.
+// overload selects the function by the number and names of the arguments.
 func (c *Checker) overload(e *syntax.CallExpr, list []*Func, name string) *Func {
 	if len(list) == 1 {
 		return list[0]
@@ -398,8 +397,7 @@ func (c *Checker) overload(e *syntax.CallExpr, list []*Func, name string) *Func 
 	return nil
 }
 
-// takes reports whether f can be called with arguments of this number and
-// these names.
+// takes reports whether f accepts arguments of this number and these names.
 func takes(f *Func, args []*syntax.Argument) bool {
 	if len(args) > len(f.Params) {
 		return false

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package types checks a program: what names stand for, what types
-// expressions have, and whether everything is where the language allows it
-// (language spec 1.2.5, sections 7 to 15 and 18).
+// Package types checks a program: it resolves names, determines the types of
+// expressions, and verifies that every construct is where the language allows
+// it (language spec 1.2.5, sections 7 to 15 and 18).
 //
-// The checker goes through the program once, in order, because P4 declares
-// before use. There is a file for each concept; the functions of one shape,
+// P4 declares before use, so the checker visits the program once, in order.
+// There is a file for each concept. Functions of the form
 //
 //	func (c *Checker) f(x *operand, e syntax.Expr, …)
 //
-// set x to what e is. After an error they report it and make x invalid, which
-// goes with everything, so that one mistake is reported once.
+// set x to the operand that e denotes. After an error they report it and make x
+// invalid. No further error is reported for an invalid operand.
 //
-// A literal gets its type from where it stands: {1, 2} is a struct where a
-// struct is wanted and a tuple where nothing is. The parameter "want" of
-// functions says what is wanted, as far as it is known.
+// The context determines the type of a literal: {1, 2} is a struct where a
+// struct is expected, and otherwise a tuple. The parameter "want" is the
+// expected type as far as it is known.
 package types
 
 import (
@@ -23,8 +23,7 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// Check checks a program. The information is there, as far as it could be
-// found, even if there were errors.
+// Check checks a program. After errors the information is incomplete.
 func Check(prog *syntax.Program, rep *source.Reporter) *Info {
 	c := &Checker{
 		rep: rep,
@@ -68,22 +67,22 @@ type Checker struct {
 
 	errors    map[string]bool
 	quiet     []map[string]bool // @noWarn in force
-	calling   syntax.Expr       // what is being called, without its arguments
+	calling   syntax.Expr       // the function of the call being checked, without its arguments
 	declaring *syntax.CallExpr  // the constructor call of a declaration
 }
 
-// context is what the code being checked is part of.
+// context describes the code that encloses the code being checked.
 type context struct {
 	kind   contextKind
 	result Type   // of a function
-	block  *Block // the parser or control around
+	block  *Block // the enclosing parser or control
 	this   *Extern
 	loops  int
 	states map[string]*StateObj
-	// inCall: being checked is the expression of a switch, where
-	// action_run is allowed.
+	// actionRun: the expression of a switch is being checked, where action_run is
+	// allowed.
 	actionRun bool
-	// inCase: being checked is the key set of a case of select.
+	// inCase: the key set of a select case is being checked.
 	inCase bool
 }
 
@@ -116,7 +115,7 @@ func (c *Checker) warnf(p source.Pos, code diag.Code, format string, args ...any
 	c.rep.Warnf(p, code, format, args...)
 }
 
-// within runs f with a context of its own.
+// within calls f with a new context.
 func (c *Checker) within(ctx *context, f func()) {
 	old := c.ctx
 	c.ctx = ctx
@@ -124,7 +123,7 @@ func (c *Checker) within(ctx *context, f func()) {
 	c.ctx = old
 }
 
-// record keeps type and value of an expression.
+// record stores the type and value of an expression.
 func (c *Checker) record(e syntax.Expr, t Type, v Value) {
 	c.info.types[e.ID()] = t
 	c.info.values[e.ID()] = v
@@ -170,7 +169,7 @@ func (c *Checker) topDecl(d syntax.Decl) {
 	}
 }
 
-// finish looks at the program as a whole.
+// finish checks the program as a whole.
 func (c *Checker) finish() {
 	switch main := c.top.names["main"].(type) {
 	case nil:

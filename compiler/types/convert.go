@@ -8,9 +8,9 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// convertible reports whether x becomes a value of type t without a cast. As in
-// p4c, a constant of type int may become one of a type made by "type", of which
-// the language's specification (8.11.2) says nothing.
+// convertible reports whether x converts to type t without a cast. As in p4c, a
+// constant of type int converts to a type declared by "type", about which the
+// language specification (8.11.2) says nothing.
 func (c *Checker) convertible(x *operand, t Type) bool {
 	if Identical(x.typ, t) {
 		return true
@@ -47,12 +47,12 @@ func (c *Checker) convertible(x *operand, t Type) bool {
 	return false
 }
 
-// fits is convertible for a part of a literal of which only the type is left.
+// fits is convertible for a part of a literal, of which only the type is known.
 func (c *Checker) fits(from, to Type) bool {
 	return c.convertible(&operand{mode: constant, typ: from, expr: &syntax.ListExpr{}}, to)
 }
 
-// isLiteralValue reports whether e is a list literal, perhaps after ?:.
+// isLiteralValue reports whether e is a list literal, possibly after ?:.
 func isLiteralValue(e syntax.Expr) bool {
 	switch e.(type) {
 	case *syntax.ListExpr, *syntax.CondExpr:
@@ -104,8 +104,8 @@ func (c *Checker) elementsFit(e syntax.Expr, from *Tuple, t Type) bool {
 	return false
 }
 
-// assign makes x a value of type t, or reports that it cannot be one. What
-// says what the value is for.
+// assign converts x to type t, or reports that this is impossible. what
+// describes the destination in the message.
 func (c *Checker) assign(x *operand, t Type, what string) {
 	if x.mode == invalid || t == Invalid {
 		x.invalidate()
@@ -119,7 +119,7 @@ func (c *Checker) assign(x *operand, t Type, what string) {
 	c.convert(x, t)
 }
 
-// castHint proposes a cast where one would help.
+// castHint suggests a cast where one is possible.
 func castHint(from, to Type) string {
 	from = underlyingBits(from)
 	switch to := to.(type) {
@@ -135,7 +135,7 @@ func castHint(from, to Type) string {
 	return ""
 }
 
-// convert makes x, which is convertible, a value of type t.
+// convert converts x to type t. The caller has checked convertible.
 func (c *Checker) convert(x *operand, t Type) {
 	switch {
 	case x.typ == t:
@@ -193,7 +193,7 @@ func convertList(v ListValue, t Type) Value {
 	return list
 }
 
-// convertValue makes a value one of type t.
+// convertValue converts a value to type t.
 func convertValue(v Value, t Type) Value {
 	switch v := v.(type) {
 	case IntValue:
@@ -245,7 +245,7 @@ func (c *Checker) cast(x *operand, e *syntax.CastExpr) {
 	x.set(m, t, v)
 }
 
-// newTypeBase strips what was made by "type".
+// newTypeBase returns the type under types declared by "type".
 func newTypeBase(t Type) Type {
 	for {
 		n, ok := t.(*NewType)
@@ -256,7 +256,8 @@ func newTypeBase(t Type) Type {
 	}
 }
 
-// base strips what was made by "type", and the enum off numbers.
+// base returns the type under types declared by "type" and the underlying type
+// of an enum.
 func base(t Type) Type { return underlyingBits(newTypeBase(t)) }
 
 // castable reports whether a cast of x to t is allowed (language spec 8.11).
@@ -271,8 +272,8 @@ func castable(x *operand, t Type) bool {
 		}
 		return true
 	}
-	// A new type casts to and from what it is made of, and from numbers that
-	// have no type of their own; p4c lets several such steps be one.
+	// A new type casts to and from its base type, and from numbers without width.
+	// p4c allows several such steps in one cast.
 	_, fromNew := from.(*NewType)
 	_, toNew := t.(*NewType)
 	if fromNew || toNew {

@@ -8,14 +8,14 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// isCoreFile reports whether a declaration is in core.p4, ours or another.
+// isCoreFile reports whether a declaration is in a file named core.p4.
 func (c *Checker) isCoreFile(n syntax.Node) bool {
 	f := c.rep.Set.FileAt(n.Pos())
 	return f != nil && (f.Name == "core.p4" || strings.HasSuffix(f.Name, "/core.p4"))
 }
 
-// coreCall checks what the core library demands of its methods beyond their
-// declarations (language spec, sections 13.8 and 16.1).
+// coreCall checks the core library's requirements on calls of its methods that
+// their declarations do not express (language spec, sections 13.8 and 16.1).
 func (c *Checker) coreCall(e *syntax.CallExpr, call *Call, s Subst) bool {
 	f := call.Func
 	if !c.isCoreFile(f.Decl) {
@@ -97,7 +97,7 @@ func hasUnion(t Type) bool {
 	return false
 }
 
-// emittable reports whether t is made of headers.
+// emittable reports whether t consists of headers only.
 func emittable(t Type) bool {
 	switch t := t.(type) {
 	case *Struct:

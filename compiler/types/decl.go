@@ -109,7 +109,8 @@ func (c *Checker) structDecl(d *syntax.StructDecl) *Struct {
 	case syntax.HeaderUnion:
 		s.Kind = HeaderUnion
 	}
-	// The fields see the type's name, for the message that it is recursive.
+	// The type's name is declared for its fields, for the message that it is
+	// recursive.
 	self := &TypeName{object: obj(d.Name), Type: s}
 	c.info.Defs[d] = self
 	c.info.Types[d] = s
@@ -247,8 +248,8 @@ func (c *Checker) typedefDecl(d *syntax.TypedefDecl) {
 	c.declareType(d, d.Name, t)
 }
 
-// params resolves parameters; ctor is true for those of a constructor, bodied
-// for those of something with a body.
+// params resolves parameters. ctor is true for those of a constructor, bodied
+// for those of a declaration with a body.
 func (c *Checker) params(list []*syntax.Param, ctor, bodied bool, of paramOwner) []*Param {
 	var out []*Param
 	seen := map[string]bool{}
@@ -261,7 +262,7 @@ func (c *Checker) params(list []*syntax.Param, ctor, bodied bool, of paramOwner)
 			c.errorf(p.Name.Pos(), CodeAnnotation, "parameter %s cannot be @optional: that is for externs and the parameters of architectures", q.Name)
 			q.Optional = false
 		}
-		if seen[q.Name] && !bodied { // others are declared in their body
+		if seen[q.Name] && !bodied { // others are declared in the scope of their body
 			c.errorf(p.Name.Pos(), CodeDuplicate, "parameter %s is declared already", q.Name)
 		}
 		seen[q.Name] = true
@@ -273,7 +274,7 @@ func (c *Checker) params(list []*syntax.Param, ctor, bodied bool, of paramOwner)
 	return out
 }
 
-// paramOwner says what has the parameters.
+// paramOwner is the kind of declaration that has the parameters.
 type paramOwner uint8
 
 const (
@@ -412,7 +413,7 @@ func (c *Checker) externDecl(d *syntax.ExternDecl) {
 	c.closeScope()
 }
 
-// overlaps reports whether calls cannot tell f from one of the list.
+// overlaps reports whether some call matches both f and a function of the list.
 func overlaps(list []*Func, f *Func) bool {
 	for _, g := range list {
 		if g.Name == f.Name && len(g.Params) == len(f.Params) && sameNames(g.Params, f.Params) {
@@ -422,7 +423,7 @@ func overlaps(list []*Func, f *Func) bool {
 	return false
 }
 
-// prototype resolves the head of a function.
+// prototype resolves the signature of a function.
 func (c *Checker) prototype(d *syntax.FuncDecl, of paramOwner) *Func {
 	f := &Func{Name: d.Name.Name, Decl: d}
 	c.info.Funcs[d] = f
@@ -448,7 +449,7 @@ func (c *Checker) resultType(d *syntax.FuncDecl) Type {
 	case *Basic:
 		if u == String || u == Int || u == MatchKind {
 			if d.Body == nil && u == String {
-				break // an extern may compute at compile time
+				break // the compiler may evaluate an extern
 			}
 			c.errorf(d.Result.Pos(), CodeTypeUse, "a function cannot return %s", typeText(t))
 			return Invalid

@@ -7,15 +7,13 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// expr sets x to what e is: anything that has a value. A type, function or
-// statement is reported.
+// expr sets x to the value of e. It reports a type, function or statement.
 func (c *Checker) expr(x *operand, e syntax.Expr, want Type) {
 	c.rawExpr(x, e, want)
 	c.hasValue(x)
 }
 
-// hasValue reports x if it is a type, function or anything else without a
-// value.
+// hasValue reports an error if x has no value, such as a type or function.
 func (c *Checker) hasValue(x *operand) {
 	switch x.mode {
 	case novalue:
@@ -36,14 +34,14 @@ func (c *Checker) hasValue(x *operand) {
 	}
 }
 
-// exprOf sets x to the value e of type t, converting it if the language does
-// so on its own. What is says what e is for.
+// exprOf sets x to the value of e, converted implicitly to type t. what
+// describes the purpose of e in messages.
 func (c *Checker) exprOf(x *operand, e syntax.Expr, t Type, what string) {
 	c.expr(x, e, t)
 	c.assign(x, t, what)
 }
 
-// constExpr is exprOf for what must be known at compile time.
+// constExpr is exprOf for an expression that must be known at compile time.
 func (c *Checker) constExpr(x *operand, e syntax.Expr, t Type, what string) {
 	c.exprOf(x, e, t, what)
 	if x.mode != invalid && !x.isConst() && !isObject(x.typ) {
@@ -61,7 +59,7 @@ func isObject(t Type) bool {
 	return false
 }
 
-// rawExpr sets x to what e is, whatever that be, and records it.
+// rawExpr sets x to the operand that e denotes, of any mode, and records it.
 func (c *Checker) rawExpr(x *operand, e syntax.Expr, want Type) {
 	x.expr = e
 	x.set(invalid, Invalid, nil)
@@ -118,7 +116,7 @@ func (c *Checker) rawExpr(x *operand, e syntax.Expr, want Type) {
 	c.record(e, x.typ, x.val)
 }
 
-// name sets x to what a name stands for.
+// name sets x to the operand that a name denotes.
 func (c *Checker) name(x *operand, e *syntax.NameExpr) {
 	o := c.resolve(e)
 	if o == nil {
@@ -158,7 +156,8 @@ func (c *Checker) name(x *operand, e *syntax.NameExpr) {
 	}
 }
 
-// resolve returns what a name stands for, or reports that it is unknown.
+// resolve returns the object of a name, or reports that the name is not
+// declared.
 func (c *Checker) resolve(e *syntax.NameExpr) Object {
 	s := c.scope
 	if e.Global {
@@ -174,7 +173,7 @@ func (c *Checker) resolve(e *syntax.NameExpr) Object {
 	return o
 }
 
-// undeclared reports a name that stands for nothing.
+// undeclared reports a name without a declaration.
 func (c *Checker) undeclared(e *syntax.NameExpr, s *scope) {
 	if e.Name == "_" {
 		c.errorf(e.Pos(), CodeUndeclared, "_ is not a value")
@@ -193,7 +192,7 @@ func namesIn(s *scope) []string {
 	return list
 }
 
-// param sets x to a parameter, seen from inside.
+// param sets x to a parameter, as its body sees it.
 func (c *Checker) param(x *operand, p *Param) {
 	switch {
 	case isObject(p.Type):
@@ -271,8 +270,8 @@ func (c *Checker) list(x *operand, e *syntax.ListExpr, want Type) {
 	c.fill(x, dots, want)
 }
 
-// elements checks values against the types wanted and makes x of type t of
-// them.
+// elements checks values against the expected types and sets x to a value of
+// type t with these elements.
 func (c *Checker) elements(x *operand, elems []syntax.Expr, want func(i int) Type, t Type) {
 	x.set(constant, t, nil)
 	vals := make(ListValue, 0, len(elems))
@@ -297,7 +296,7 @@ func (c *Checker) elements(x *operand, elems []syntax.Expr, want func(i int) Typ
 	}
 }
 
-// fill gives what a list with ... leaves out its default values.
+// fill sets the elements that a list with ... omits to their default values.
 func (c *Checker) fill(x *operand, dots bool, t Type) {
 	vals, ok := x.val.(ListValue)
 	if !dots || !ok {
@@ -317,7 +316,7 @@ func (c *Checker) fill(x *operand, dots bool, t Type) {
 	x.val = append(append(ListValue{}, vals...), zero[len(vals):]...)
 }
 
-// tuple sets x to a list that nothing is known about.
+// tuple sets x to a list without an expected type.
 func (c *Checker) tuple(x *operand, e *syntax.ListExpr) {
 	t := &Tuple{}
 	x.set(constant, t, nil)
@@ -401,7 +400,7 @@ func (c *Checker) structExpr(x *operand, e *syntax.StructExpr, want Type) {
 	}
 }
 
-// recordExpr sets x to a struct expression that nothing is known about.
+// recordExpr sets x to a struct expression without an expected type.
 func (c *Checker) recordExpr(x *operand, e *syntax.StructExpr) {
 	r := &Record{Dots: e.Dots}
 	x.set(constant, r, nil)

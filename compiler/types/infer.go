@@ -4,8 +4,8 @@ package types
 
 import "github.com/pauseless/pauseless/compiler/syntax"
 
-// infer begins the inference of type arguments: it returns a substitution in
-// which those that are written are set and the others are nil.
+// infer starts the inference of type arguments. It returns a substitution with
+// the explicit arguments; the others are nil.
 func (c *Checker) infer(e *syntax.CallExpr, params []*TypeParam, args []syntax.TypeExpr, name string) (Subst, bool) {
 	if len(args) > 0 && len(args) != len(params) {
 		c.errorf(e.Pos(), CodeTypeArgs, "%s needs %d type arguments, not %d", name, len(params), len(args))
@@ -32,9 +32,9 @@ func (c *Checker) infer(e *syntax.CallExpr, params []*TypeParam, args []syntax.T
 	return s, true
 }
 
-// checkArgs checks the arguments of a call, completing the substitution s of
-// params on the way. Literals are looked at last, because they get their types from
-// what the others say.
+// checkArgs checks the arguments of a call and completes the substitution s of
+// params. Literals come last, because their types depend on the other
+// arguments.
 func (c *Checker) checkArgs(e *syntax.CallExpr, call *Call, params []*TypeParam, s Subst, of paramOwner, result, want Type) bool {
 	ok := true
 	args := make([]operand, len(call.Params))
@@ -78,7 +78,7 @@ func (c *Checker) checkArgs(e *syntax.CallExpr, call *Call, params []*TypeParam,
 	return ok
 }
 
-// lateness says in which pass an argument takes part in inference.
+// lateness returns the pass in which an argument takes part in inference.
 func lateness(e syntax.Expr) int {
 	switch {
 	case isIntLiteral(e):
@@ -89,7 +89,7 @@ func lateness(e syntax.Expr) int {
 	return 0
 }
 
-// hasOpen reports whether t has type parameters in it that s does not know.
+// hasOpen reports whether t contains type parameters that s does not resolve.
 func hasOpen(t Type, s Subst) bool {
 	open := map[*TypeParam]Type{}
 	for p, v := range s {
@@ -113,7 +113,7 @@ func isIntLiteral(e syntax.Expr) bool {
 	return false
 }
 
-// solved reports whether all type parameters were found.
+// solved reports whether all type parameters are inferred.
 func (c *Checker) solved(e *syntax.CallExpr, call *Call, params []*TypeParam, s Subst, of paramOwner) bool {
 	for _, p := range params {
 		t := s[p]
@@ -132,7 +132,7 @@ func (c *Checker) solved(e *syntax.CallExpr, call *Call, params []*TypeParam, s 
 	return true
 }
 
-// leavesOut reports whether p is only in the types of parameters without an
+// leavesOut reports whether p occurs only in the types of parameters without an
 // argument.
 func (call *Call) leavesOut(p *TypeParam) bool {
 	named := false
@@ -177,8 +177,8 @@ func (c *Checker) solution(call *Call, p *TypeParam, t Type, of paramOwner) bool
 	return true
 }
 
-// unify makes the parameter type p, in which type parameters of s may occur,
-// equal to the argument's type a by extending s.
+// unify extends s such that the parameter type p, in which type parameters of s
+// may occur, equals the argument's type a.
 func (c *Checker) unify(p, a Type, s Subst) bool {
 	if p == Invalid || a == Invalid || a == Dontcare {
 		return true
@@ -261,8 +261,8 @@ func (c *Checker) unify(p, a Type, s Subst) bool {
 	return c.fits(a, p)
 }
 
-// widen lets a number without width, seen first, become what another
-// argument says.
+// widen replaces the type of an argument without width by that of a later
+// argument.
 func (c *Checker) widen(tp *TypeParam, old, a Type, s Subst) bool {
 	if old == Int && isBits(a) {
 		s[tp] = a
@@ -283,9 +283,9 @@ func (c *Checker) unifyLists(p, a []Type, s Subst) bool {
 	return true
 }
 
-// unifyBlocks makes a parser or control fit the type of a parameter. It may
-// leave out parameters that are optional there: those at the end, or, where
-// the types tell, others.
+// unifyBlocks unifies a parser or control with the type of a parameter. It may
+// omit optional parameters: those at the end or, where the types are distinct,
+// others.
 func (c *Checker) unifyBlocks(p, a *Block, s Subst) bool {
 	if p.Kind != a.Kind {
 		return false
@@ -326,8 +326,8 @@ func (c *Checker) unifyExact(p, a Type, s Subst) bool {
 	return Identical(p, a)
 }
 
-// inferDefaults completes the substitution with what the defaults of
-// parameters without an argument say.
+// inferDefaults completes the substitution from the default values of
+// parameters without an argument.
 func (c *Checker) inferDefaults(call *Call, s Subst) {
 	for i, p := range call.Params {
 		if call.Args[i] == nil && p.Default != nil && hasOpen(p.Type, s) {
@@ -368,7 +368,7 @@ func (c *Checker) conforms(x *operand, b *Block, p *Param) bool {
 	return false
 }
 
-// whyNot says where the parameters of two blocks differ.
+// whyNot describes the first difference between the parameters of two blocks.
 func (c *Checker) whyNot(b, a *Block) string {
 	if len(b.Params) != len(a.Params) {
 		return ": " + itoa(len(b.Params)) + " parameters are wanted, it has " + itoa(len(a.Params))

@@ -4,7 +4,7 @@ package types
 
 import "github.com/pauseless/pauseless/compiler/syntax"
 
-// Info is what the checker found out about a program.
+// Info is the result of checking a program.
 type Info struct {
 	// Main is the instance named main, or nil.
 	Main *Instance
@@ -17,11 +17,11 @@ type Info struct {
 	Structs []*Struct
 	// Defs has the objects of declarations.
 	Defs map[syntax.Decl]Object
-	// Structs and other types of declarations that declare one.
+	// Types has the types of declarations that declare one.
 	Types map[syntax.Decl]Type
 	// Funcs has the functions of declarations.
 	Funcs map[*syntax.FuncDecl]*Func
-	// TypeExprs has the types of written types that lowering needs.
+	// TypeExprs has the types of those type expressions that lowering needs.
 	TypeExprs map[syntax.TypeExpr]Type
 
 	noAction *Action
@@ -34,14 +34,14 @@ type Info struct {
 	calls  map[int]*Call
 }
 
-// CallKind says what a call calls.
+// CallKind is what a call calls.
 type CallKind uint8
 
 // The kinds of calls.
 const (
 	CallFunction CallKind = iota // a function or extern function
 	CallMethod                   // a method of an extern object
-	CallBuiltin                  // isValid, setValid, push_front, …; Name says which
+	CallBuiltin                  // isValid, setValid, push_front, …, in Name
 	CallApply                    // apply of a table, parser or control
 	CallDirect                   // apply of a parser or control type
 	CallAction
@@ -54,13 +54,13 @@ type Call struct {
 	Kind CallKind
 	Name string // of a builtin
 	Func *Func  // function, method or constructor
-	// Action, Block, Extern: what is called or constructed.
+	// Action, Block or Extern is called or constructed.
 	Action *Action
 	Block  *Block
 	Extern *Extern
-	// TypeArgs belong to the type parameters of Func.
+	// TypeArgs are the type arguments of Func.
 	TypeArgs []Type
-	// Params and Args go together; an argument is nil where it was left out.
+	// Params and Args are parallel. An omitted argument is nil.
 	Params []*Param
 	Args   []syntax.Expr
 	// Recv is the expression before the dot, for methods, builtins and apply.
@@ -68,21 +68,22 @@ type Call struct {
 }
 
 // TypeOf returns the type of an expression. In a generic function it may
-// have the function's type parameters in it.
+// contain the function's type parameters.
 func (in *Info) TypeOf(x syntax.Expr) Type { return in.types[x.ID()] }
 
-// ValueOf returns the value of an expression that is known already, or nil.
+// ValueOf returns the value of an expression that is known at compile time, or
+// nil.
 func (in *Info) ValueOf(x syntax.Expr) Value { return in.values[x.ID()] }
 
-// Use returns what a name stands for.
+// Use returns the object that a name denotes.
 func (in *Info) Use(x *syntax.NameExpr) Object { return in.uses[x.ID()] }
 
-// NoAction returns the action that tables without default_action have, or
-// nil if core.p4 is not included.
+// NoAction returns the default action of tables without default_action, or nil
+// if core.p4 is not included.
 func (in *Info) NoAction() *Action { return in.noAction }
 
-// ParamObj returns the object of a parameter inside of what has it.
+// ParamObj returns the object of a parameter in its body.
 func (in *Info) ParamObj(p *Param) *ParamObj { return in.params[p] }
 
-// Call returns what is known about a call.
+// Call returns the resolved call.
 func (in *Info) Call(x *syntax.CallExpr) *Call { return in.calls[x.ID()] }

@@ -53,7 +53,7 @@ func (c *Checker) selectExpr(e *syntax.SelectExpr) {
 	}
 }
 
-// isAll reports whether a key set takes everything.
+// isAll reports whether a key set matches everything.
 func isAll(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.DefaultExpr:
@@ -91,8 +91,8 @@ func selectable(t Type) bool {
 	return false
 }
 
-// keyset checks a key set against the types of the keys. Match has the match
-// kinds of a table's keys, or is nil in select.
+// keyset checks a key set against the types of the keys. match has the match
+// kinds of a table's keys; it is nil in select.
 func (c *Checker) keyset(e syntax.Expr, keys []Type, match []string) {
 	elems := []syntax.Expr{e}
 	if t, ok := e.(*syntax.TupleExpr); ok {
@@ -107,7 +107,7 @@ func (c *Checker) keyset(e syntax.Expr, keys []Type, match []string) {
 		elems = l.Elems
 		c.record(e, &Tuple{keys}, nil)
 	} else if len(keys) != 1 && match == nil {
-		// a value set, or a struct, may stand for all keys
+		// a value set or a struct may match all keys
 		var x operand
 		c.expr(&x, e, nil)
 		if x.mode == invalid {
@@ -143,7 +143,7 @@ func (c *Checker) setFits(s *Set, keys []Type) bool {
 	return identicalLists(flatten(nil, s.Elem), keys)
 }
 
-// flatten appends the types of the fields of t, through its parts.
+// flatten appends the types of the fields of t, recursively.
 func flatten(list []Type, t Type) []Type {
 	switch t := t.(type) {
 	case *Tuple:
@@ -186,7 +186,8 @@ func (c *Checker) keyPart(e syntax.Expr, key Type, match string, entry bool) {
 		c.errorf(e.Pos(), CodeNotConstant, "a key of an entry must be known at compile time, %s is not", syntax.Text(e))
 		return
 	}
-	// A serializable enum and its type go together in either direction.
+	// A serializable enum and its underlying type can be compared in either
+	// direction.
 	if Identical(underlyingBits(key), underlyingBits(x.typ)) && !Identical(key, x.typ) && !isSerEnum(key) {
 		return
 	}

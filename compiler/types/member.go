@@ -8,7 +8,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// builtin names the methods that types have of their own.
+// builtin is a method that is built into a type.
 type builtin struct{ name string }
 
 func (t *builtin) String() string { return "method " + t.name }
@@ -336,8 +336,8 @@ func (c *Checker) sliceBound(e syntax.Expr, what string, width bool) (int, bool)
 	return n, ok
 }
 
-// sliceable returns the type of x, bits or int, that is sliced by e; nil, after
-// an error, if it has no bits.
+// sliceable returns the type of x, bits or int, that e slices. If x has no
+// bits, it reports an error and returns nil.
 func (c *Checker) sliceable(x *operand, e *syntax.SliceExpr) Type {
 	t := underlyingBits(x.typ)
 	if _, ok := t.(*Bits); !ok && t != Int {
@@ -348,7 +348,7 @@ func (c *Checker) sliceable(x *operand, e *syntax.SliceExpr) Type {
 	return t
 }
 
-// plusSlice sets x to y[lo+:width], where lo need not be known.
+// plusSlice sets x to y[lo+:width]. lo may be computed at run time.
 func (c *Checker) plusSlice(x *operand, e *syntax.SliceExpr, width int, ok bool) {
 	var lo operand
 	c.expr(&lo, e.Lo, nil)
@@ -389,7 +389,7 @@ func (c *Checker) plusSlice(x *operand, e *syntax.SliceExpr, width int, ok bool)
 	x.readonly = why
 }
 
-// sliced makes x bits hi to lo of itself.
+// sliced sets x to bits hi to lo of x.
 func (c *Checker) sliced(x *operand, hi, lo int) {
 	m, why := x.mode, x.readonly
 	var v Value

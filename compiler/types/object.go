@@ -7,7 +7,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// Object is what a name stands for.
+// Object is a declared name.
 type Object interface {
 	ObjName() string
 	Pos() source.Pos
@@ -27,8 +27,8 @@ type based interface{ base() *object }
 
 // Objects.
 type (
-	// Const is a constant; Value is nil if it is known only when the block it
-	// is in is instantiated.
+	// Const is a constant. Value is nil if it is known only when the enclosing
+	// block is instantiated.
 	Const struct {
 		object
 		Type  Type
@@ -41,10 +41,10 @@ type (
 		object
 		Type Type
 		Decl *syntax.VarDecl
-		loop bool // of a for … in loop, which cannot be assigned
+		loop bool // of a for … in loop, which cannot be assigned to
 	}
 
-	// ParamObj is a parameter inside of what it is a parameter of.
+	// ParamObj is a parameter in its body.
 	ParamObj struct {
 		object
 		Param *Param
@@ -56,7 +56,7 @@ type (
 		Type Type
 	}
 
-	// FuncSet is a function name with all its overloads.
+	// FuncSet is a function name with all overloads.
 	FuncSet struct {
 		object
 		Funcs []*Func
@@ -66,7 +66,7 @@ type (
 	ActionObj struct {
 		object
 		Action *Action
-		// Top is true if it is declared outside of controls.
+		// Top is true if the action is declared outside of controls.
 		Top bool
 	}
 
@@ -103,7 +103,7 @@ type (
 	MatchKindObj struct{ object }
 )
 
-// scope is the names declared in a block.
+// scope has the names declared in a block.
 type scope struct {
 	parent *scope
 	names  map[string]Object
@@ -121,7 +121,7 @@ func (s *scope) lookup(name string) Object {
 
 func (c *Checker) openScope() { c.scope = &scope{parent: c.scope} }
 
-// closeScope ends the innermost scope and warns of what nobody used in it.
+// closeScope ends the innermost scope and warns of unused names.
 func (c *Checker) closeScope() {
 	for _, o := range c.scope.order {
 		c.unused(o)
@@ -129,7 +129,7 @@ func (c *Checker) closeScope() {
 	c.scope = c.scope.parent
 }
 
-// declare puts an object into the innermost scope.
+// declare adds an object to the innermost scope.
 func (c *Checker) declare(o Object) {
 	name := o.ObjName()
 	if old := c.scope.names[name]; old != nil {

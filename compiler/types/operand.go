@@ -7,26 +7,27 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// mode says what an operand is besides its type.
+// mode is the kind of an operand.
 type mode uint8
 
 const (
-	invalid  mode = iota // reported already
+	invalid  mode = iota // an error was reported
 	novalue              // the call of a void function
 	typexpr              // a type
 	constant             // known at compile time; val is nil if only at instantiation
 	value                // computed
 	variable             // can be assigned to
-	thing                // an instance, table, action, function: what has no value
+	thing                // an object without a value: an instance, table, action or function
 )
 
-// operand is what an expression was found to be.
+// operand is the result of checking an expression.
 type operand struct {
 	mode mode
 	typ  Type
 	val  Value
 	expr syntax.Expr
-	// readonly says, of a value that looks like a variable, why it is none.
+	// readonly is the reason why a value that looks like a variable cannot be
+	// assigned to.
 	readonly string
 }
 
@@ -44,7 +45,7 @@ func (x *operand) set(m mode, t Type, v Value) {
 // isConst reports whether x is known at compile time.
 func (x *operand) isConst() bool { return x.mode == constant }
 
-// describe names an operand in messages.
+// describe returns the operand as messages show it.
 func (x *operand) describe() string {
 	text := syntax.Text(x.expr)
 	if len(text) > 60 {
@@ -59,7 +60,7 @@ func (x *operand) describe() string {
 	return text + " (" + typeText(x.typ) + ")"
 }
 
-// typeText names a type in messages.
+// typeText returns a type as messages show it.
 func typeText(t Type) string {
 	switch t := t.(type) {
 	case *Struct:

@@ -8,8 +8,8 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// maxIntBits bounds values of type int, so that folding constants cannot eat
-// all memory.
+// maxIntBits limits values of type int, and thus the memory of constant
+// folding.
 const maxIntBits = 1 << 16
 
 // unary sets x to -y, +y, ~y or !y.
@@ -114,8 +114,8 @@ func (c *Checker) logic(x *operand, e *syntax.BinaryExpr, y, z *operand) {
 	}
 }
 
-// match makes the types of two operands equal by the implicit casts of the
-// language, and reports whether that could be done.
+// match makes the types of two operands equal by implicit casts. It reports
+// whether they are equal now.
 func (c *Checker) match(y, z *operand) bool {
 	if Identical(y.typ, z.typ) {
 		return true
@@ -141,7 +141,7 @@ func (c *Checker) convertInt(x *operand, t *Bits) {
 	x.typ = t
 	if v, ok := x.val.(IntValue); ok {
 		if !Fits(v.Int, t) {
-			// -1 as bit<8> is common and clear, 256 is a mistake.
+			// -1 as bit<8> is common and clear. 256 is an error.
 			if neg := v.Sign() < 0 && !t.Signed; !neg {
 				c.warnf(x.pos(), CodeOverflow, "%v does not fit %v", v.Int, t)
 			} else if new(big.Int).Not(v.Int).BitLen() >= max(t.Width, 1) {
@@ -153,7 +153,7 @@ func (c *Checker) convertInt(x *operand, t *Bits) {
 	c.record(x.expr, x.typ, x.val)
 }
 
-// arith handles + - * / % & | ^ |+| |-| and the comparisons of size.
+// arith handles + - * / % & | ^ |+| |-| and the ordering comparisons.
 func (c *Checker) arith(x *operand, e *syntax.BinaryExpr, y, z *operand) {
 	if !isNumeric(underlyingBits(y.typ)) || !isNumeric(underlyingBits(z.typ)) {
 		c.badOperands(e, y, z, "")
@@ -207,8 +207,8 @@ func (c *Checker) arith(x *operand, e *syntax.BinaryExpr, y, z *operand) {
 	x.set(m, t, v)
 }
 
-// foldArith computes what arith found to be constant; nil means that it was
-// reported.
+// foldArith folds the operation of constants. It returns nil after reporting an
+// error.
 func (c *Checker) foldArith(e *syntax.BinaryExpr, a, b *big.Int, t Type) Value {
 	v := Fold(e.Op, a, b, t)
 	if i, ok := v.(IntValue); ok && i.BitLen() > maxIntBits {
@@ -218,8 +218,8 @@ func (c *Checker) foldArith(e *syntax.BinaryExpr, a, b *big.Int, t Type) Value {
 	return v
 }
 
-// Fold computes a op b for two numbers of type t, where op is any operator
-// but division by zero, shift or concatenation.
+// Fold computes a op b for two numbers of type t. op is any operator except
+// division by zero, shift or concatenation.
 func Fold(op syntax.Kind, a, b *big.Int, t Type) Value {
 	r := new(big.Int)
 	switch op {
@@ -439,7 +439,7 @@ func (c *Checker) cond(x *operand, e *syntax.CondExpr, want Type) {
 // equality sets x to y == z or y != z.
 func (c *Checker) equality(x *operand, e *syntax.BinaryExpr) {
 	var y, z operand
-	// A literal takes the type of what it is compared with.
+	// A literal takes the type of the other operand.
 	if isLiteral(e.X) && !isLiteral(e.Y) {
 		c.expr(&z, e.Y, nil)
 		c.expr(&y, e.X, z.typ)
@@ -474,7 +474,7 @@ func (c *Checker) equality(x *operand, e *syntax.BinaryExpr) {
 	}
 }
 
-// isLiteral reports whether e has no type of its own.
+// isLiteral reports whether the context determines the type of e.
 func isLiteral(e syntax.Expr) bool {
 	switch e.(type) {
 	case *syntax.ListExpr, *syntax.StructExpr, *syntax.InvalidExpr, *syntax.DotsExpr:

@@ -27,8 +27,8 @@ func isSerEnum(t Type) bool {
 	return ok && e.Underlying != nil
 }
 
-// underlyingBits returns what a serializable enum is made of, and any other
-// type as it is.
+// underlyingBits returns the underlying type of a serializable enum, and any
+// other type unchanged.
 func underlyingBits(t Type) Type {
 	if e, ok := t.(*Enum); ok && e.Underlying != nil {
 		return e.Underlying
@@ -57,8 +57,8 @@ func isRuntime(t Type) bool {
 	return false
 }
 
-// hasTypeParams reports whether a type parameter of the set occurs in t; a
-// nil set means any.
+// hasTypeParams reports whether a type parameter of the set occurs in t. A nil
+// set means any.
 func hasTypeParams(t Type, set map[*TypeParam]Type) bool {
 	switch t := t.(type) {
 	case *TypeParam:
@@ -96,8 +96,8 @@ func anyHas(list []Type, set map[*TypeParam]Type) bool {
 	return false
 }
 
-// Width returns the number of bits of a value of type t, of a varbit the most
-// it can have; ok is false if the type has no such number.
+// Width returns the number of bits of a value of type t, the maximum for a
+// varbit. ok is false if the type has no size.
 func Width(t Type) (bits int, ok bool) {
 	switch t := t.(type) {
 	case *Basic:
@@ -141,8 +141,8 @@ func Width(t Type) (bits int, ok bool) {
 	return 0, false
 }
 
-// minWidth returns the least number of bits of a value of type t: a varbit
-// counts nothing, a union as much as its smallest header.
+// minWidth returns the minimum number of bits of a value of type t. A varbit
+// counts 0, a union its smallest header.
 func minWidth(t Type) (bits int, ok bool) {
 	switch t := t.(type) {
 	case *Varbit:
@@ -178,7 +178,7 @@ func minWidth(t Type) (bits int, ok bool) {
 	return Width(t)
 }
 
-// dirText names a direction in messages.
+// dirText returns a direction as messages show it.
 func dirText(d syntax.Direction) string {
 	if d == syntax.NoDirection {
 		return "no direction"

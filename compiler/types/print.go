@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// Print returns what the checker found as text: a line for every expression
-// of the main file that has a type, in the order of their places.
+// Print returns the checker's result as text: a line for every expression of
+// the main file that has a type, in the order of the source.
 func Print(prog *syntax.Program, info *Info, set *source.Set) string {
 	type line struct {
 		pos  source.Pos

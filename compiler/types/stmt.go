@@ -4,14 +4,13 @@ package types
 
 import "github.com/pauseless/pauseless/compiler/syntax"
 
-// body checks a block that is a body. It reports whether its end can be
-// reached.
+// body checks the block of a body. It reports whether its end is reachable.
 func (c *Checker) body(b *syntax.BlockStmt) bool {
 	return c.stmts(b.Stmts)
 }
 
-// stmts checks statements one after the other and reports whether the end of
-// the last can be reached.
+// stmts checks statements in order and reports whether the end of the last is
+// reachable.
 func (c *Checker) stmts(list []syntax.Stmt) bool {
 	reached, warned := true, false
 	for _, s := range list {
@@ -28,7 +27,7 @@ func (c *Checker) stmts(list []syntax.Stmt) bool {
 	return reached
 }
 
-// stmt checks a statement and reports whether its end can be reached.
+// stmt checks a statement and reports whether its end is reachable.
 func (c *Checker) stmt(s syntax.Stmt) bool {
 	switch s := s.(type) {
 	case *syntax.DeclStmt:
@@ -87,7 +86,7 @@ func (c *Checker) stmt(s syntax.Stmt) bool {
 
 func isBreak(s syntax.Stmt) bool { _, ok := s.(*syntax.BreakStmt); return ok }
 
-// scoped checks a statement that is a scope of its own.
+// scoped checks a statement in a scope of its own.
 func (c *Checker) scoped(s syntax.Stmt) bool {
 	c.openScope()
 	ok := c.stmt(s)
@@ -106,7 +105,7 @@ func (c *Checker) assignment(s *syntax.AssignStmt) {
 		c.exprOf(&y, s.Y, x.typ, syntax.Text(s.X))
 		return
 	}
-	// x op= y is x = x op y with x computed once.
+	// x op= y is x = x op y with x evaluated once.
 	b := &syntax.BinaryExpr{Op: s.Op.BinaryOf(), OpPos: s.OpPos, X: s.X, Y: s.Y}
 	c.expr(&y, s.Y, nil)
 	if x.mode == invalid || y.mode == invalid {
@@ -125,19 +124,19 @@ func (c *Checker) assignment(s *syntax.AssignStmt) {
 	}
 }
 
-// at makes a synthesized expression stand where a statement is.
+// at gives a synthesized expression the position of a statement.
 func at(b *syntax.BinaryExpr, s *syntax.AssignStmt) *syntax.BinaryExpr {
 	b.SetSpan(syntax.Span(s))
 	return b
 }
 
-// lvalue sets x to what can be assigned to, or reports why it cannot.
+// lvalue sets x to a place that can be assigned to, or reports an error.
 func (c *Checker) lvalue(x *operand, e syntax.Expr) {
 	c.expr(x, e, nil)
 	c.mustVary(x)
 }
 
-// mustVary reports x if it cannot be assigned to.
+// mustVary reports an error if x cannot be assigned to.
 func (c *Checker) mustVary(x *operand) {
 	if x.mode == invalid || x.mode == variable {
 		return

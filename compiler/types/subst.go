@@ -7,7 +7,7 @@ import "strings"
 // Subst is a substitution of type parameters.
 type Subst map[*TypeParam]Type
 
-// of returns the types of some parameters, in their order.
+// of returns the types of params in order.
 func (s Subst) of(params []*TypeParam) []Type {
 	args := make([]Type, len(params))
 	for i, p := range params {
@@ -16,7 +16,7 @@ func (s Subst) of(params []*TypeParam) []Type {
 	return args
 }
 
-// instances keeps specialised types, so that equal ones are one pointer.
+// instances caches specialised types, so that equal ones have the same pointer.
 type instances struct {
 	structs map[string]*Struct
 	externs map[string]*Extern
@@ -31,7 +31,7 @@ func (in *instances) init() {
 	in.ids = map[any]string{}
 }
 
-// key returns a text that is the same for identical types and no others.
+// key writes a text that is equal exactly for identical types.
 func (in *instances) key(b *strings.Builder, t Type) {
 	id := func(p any) string {
 		s, ok := in.ids[p]
@@ -193,7 +193,7 @@ func (in *instances) applyFunc(s Subst, f *Func, owner *Extern) *Func {
 	return &g
 }
 
-// specializeStruct puts type arguments into a generic struct.
+// specializeStruct applies type arguments to a generic struct.
 func (in *instances) specializeStruct(t *Struct, args []Type) *Struct {
 	key := in.keyOf(t, args)
 	if r := in.structs[key]; r != nil {
@@ -210,7 +210,7 @@ func (in *instances) specializeStruct(t *Struct, args []Type) *Struct {
 	return r
 }
 
-// specializeExtern puts type arguments into a generic extern.
+// specializeExtern applies type arguments to a generic extern.
 func (in *instances) specializeExtern(t *Extern, args []Type) *Extern {
 	key := in.keyOf(t, args)
 	if r := in.externs[key]; r != nil {
@@ -229,7 +229,7 @@ func (in *instances) specializeExtern(t *Extern, args []Type) *Extern {
 	return r
 }
 
-// specializeBlock puts type arguments into a generic parser, control or
+// specializeBlock applies type arguments to a generic parser, control or
 // package type.
 func (in *instances) specializeBlock(t *Block, args []Type) *Block {
 	key := in.keyOf(t, args)

@@ -194,8 +194,8 @@ func (c *Checker) defaultAction(t *Table, p *syntax.Property) {
 	}
 }
 
-// boundAction checks an action with all its arguments: those of the action
-// list, which are repeated, and those that are otherwise the control plane's.
+// boundAction checks an action with all arguments: those that repeat the action
+// list, and those that otherwise the control plane gives.
 func (c *Checker) boundAction(t *Table, ref *syntax.ActionRef, what string) *ActionRef {
 	switch x := ref.X.(type) {
 	case *syntax.NameExpr:
@@ -322,8 +322,8 @@ func (c *Checker) entries(t *Table, p, key *syntax.Property, keys []Type, match 
 	}
 }
 
-// keyText returns a text that is the same for keys of the same values, if they
-// are known.
+// keyText returns a text that is equal for equal key values. It returns false
+// if the values are not known.
 func (c *Checker) keyText(e syntax.Expr) (string, bool) {
 	list := []syntax.Expr{e}
 	if t, ok := e.(*syntax.TupleExpr); ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// Type is a P4 type. Types that are declared are equal if they are the same
-// pointer; use Identical to compare.
+// Type is a P4 type. Declared types are equal if they are the same pointer. Use
+// Identical to compare types.
 type Type interface{ String() string }
 
 // Basic is a type without parts.
@@ -21,7 +21,7 @@ func (t *Basic) String() string { return t.name }
 
 // The basic types.
 var (
-	Invalid   = &Basic{"invalid type"} // of what is wrong already; goes with everything
+	Invalid   = &Basic{"invalid type"} // after an error; matches every type
 	Void      = &Basic{"void"}
 	Bool      = &Basic{"bool"}
 	Int       = &Basic{"int"} // of any size
@@ -56,20 +56,20 @@ func (t *Varbit) String() string { return fmt.Sprintf("varbit<%d>", t.Width) }
 // TypeParam is a type parameter of a generic declaration.
 type TypeParam struct {
 	Name string
-	// Fresh marks one that stands for _ or for arguments that were left out,
-	// and that inference must find.
+	// Fresh marks a parameter that inference must find: it stands for _ or for
+	// omitted arguments.
 	Fresh bool
 }
 
 func (t *TypeParam) String() string { return t.Name }
 
-// isFresh reports whether t is _, which every type fits.
+// isFresh reports whether t is _, which matches every type.
 func isFresh(t Type) bool {
 	p, ok := t.(*TypeParam)
 	return ok && p.Fresh
 }
 
-// StructKind says what a Struct is.
+// StructKind is the kind of a Struct.
 type StructKind uint8
 
 // The kinds of Struct.
@@ -111,8 +111,8 @@ func (t *Struct) Field(name string) (*Field, int) {
 	return nil, -1
 }
 
-// generic is what generic types have in common: parameters before and
-// arguments after specialisation.
+// generic is the common part of generic types: parameters before and arguments
+// after specialisation.
 type generic struct {
 	TypeParams []*TypeParam
 	TypeArgs   []Type
@@ -154,7 +154,7 @@ func (t *Enum) Member(name string) int {
 	return -1
 }
 
-// NewType is a type made by "type".
+// NewType is a type declared by "type".
 type NewType struct {
 	Name string
 	Decl *syntax.TypedefDecl
@@ -163,7 +163,7 @@ type NewType struct {
 
 func (t *NewType) String() string { return t.Name }
 
-// Array is an array, which of headers or unions is a header stack.
+// Array is an array. An array of headers or unions is a header stack.
 type Array struct {
 	Elem Type
 	Size int
@@ -177,7 +177,7 @@ func (t *Array) IsStack() bool {
 	return ok && s.Kind != PlainStruct
 }
 
-// Tuple is tuple<…>, and the type of {a, b} where nothing else is wanted.
+// Tuple is tuple<…>, and the type of {a, b} without an expected type.
 type Tuple struct{ Elems []Type }
 
 func (t *Tuple) String() string { return "tuple<" + typeList(t.Elems) + ">" }
@@ -192,7 +192,7 @@ type Set struct{ Elem Type }
 
 func (t *Set) String() string { return "set<" + t.Elem.String() + ">" }
 
-// Record is the type of {a = 1, b = 2} where no struct is wanted.
+// Record is the type of {a = 1, b = 2} without an expected struct.
 type Record struct {
 	Names []string
 	Types []Type
@@ -214,7 +214,7 @@ type Param struct {
 	Type     Type
 	Default  syntax.Expr // or nil
 	Optional bool
-	Ctor     bool // it is a constructor's
+	Ctor     bool // of a constructor
 	Decl     *syntax.Param
 }
 
@@ -247,8 +247,8 @@ type Func struct {
 	origin *Func
 }
 
-// Origin returns the function as it is declared, before type arguments of its
-// extern were put in.
+// Origin returns the function as declared, before the type arguments of its
+// extern were applied.
 func (f *Func) Origin() *Func {
 	if f.origin != nil {
 		return f.origin
@@ -294,7 +294,7 @@ func (t *Extern) Origin() *Extern {
 	return t
 }
 
-// BlockKind says what a Block is.
+// BlockKind is the kind of a Block.
 type BlockKind uint8
 
 // The kinds of Block.
@@ -306,8 +306,8 @@ const (
 
 func (k BlockKind) String() string { return [...]string{"parser", "control", "package"}[k] }
 
-// Block is a parser, control or package. Parsers and controls without body
-// are types that others conform to.
+// Block is a parser, control or package. Parsers and controls without body are
+// types.
 type Block struct {
 	Kind       BlockKind
 	Name       string
@@ -361,7 +361,7 @@ type ActionRun struct{ Table *Table }
 
 func (t *ActionRun) String() string { return "action_run of table " + t.Table.Name }
 
-// Method is the type of a method before it is called.
+// method is the type of a method before it is called.
 type method struct {
 	name  string
 	funcs []*Func // overloaded

@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// before is declared before each expression.
+// before precedes each expression.
 const before = `#include <core.p4>
 struct point { bit<8> x; bit<8> y; }
 struct pair<T> { T first; T second; }
@@ -33,7 +33,7 @@ control c(in bit<8> n, in int<8> s, in bool f, in h_t h, in port_t port, in h_t[
     apply {
         `
 
-// exprs are expressions with their types, and their values if they are known.
+// exprs are expressions with their types, and their values if constant.
 var exprs = []struct{ expr, want string }{
 	// Numbers.
 	{"1", "int = 1"},
@@ -138,8 +138,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// typeOf returns the type and value of the expression that the last
-// declaration has in its apply block.
+// typeOf returns the type and value of the expression in the apply block of the
+// last declaration.
 func typeOf(r *compiler.Result, text string) string {
 	control := r.Tree.Decls[len(r.Tree.Decls)-1].(*syntax.ControlDecl)
 	var x syntax.Expr

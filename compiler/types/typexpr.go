@@ -9,21 +9,21 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// Bounds on types, so that no program makes the compiler count to infinity.
+// Limits of types.
 const (
 	maxWidth  = 1 << 16 // bits of a bit string
-	maxLeaves = 1 << 16 // fields of a value, counted through its parts
+	maxLeaves = 1 << 16 // fields of a value, counted recursively
 )
 
-// typ returns the type that is written.
+// typ returns the type of a type expression.
 func (c *Checker) typ(e syntax.TypeExpr) Type {
 	t := c.typArgs(e, false)
 	c.info.TypeExprs[e] = t
 	return t
 }
 
-// typArgs returns the type that is written. With open, a generic type may
-// come without arguments, which are then to be inferred.
+// typArgs returns the type of a type expression. With open, a generic type may
+// omit its arguments, which are then inferred.
 func (c *Checker) typArgs(e syntax.TypeExpr, open bool) Type {
 	switch e := e.(type) {
 	case *syntax.BaseType:
@@ -101,7 +101,7 @@ func (c *Checker) baseType(e *syntax.BaseType) Type {
 	return c.bits(e.Width, n, e.Kind == syntax.Int)
 }
 
-// smallBits has the types bit<0> to bit<128>, which occur everywhere.
+// smallBits has the types bit<0> to bit<128>, which are frequent.
 var smallBits = func() (list [129]*Bits) {
 	for i := range list {
 		list[i] = &Bits{Width: i}
@@ -109,7 +109,7 @@ var smallBits = func() (list [129]*Bits) {
 	return list
 }()
 
-// bits returns bit<width> or int<width>, or reports that there is none.
+// bits returns bit<width> or int<width>, or reports that the width is invalid.
 func (c *Checker) bits(at syntax.Node, width int, signed bool) Type {
 	switch {
 	case width < 0 || width == 0 && signed:
@@ -124,7 +124,7 @@ func (c *Checker) bits(at syntax.Node, width int, signed bool) Type {
 	return &Bits{width, signed}
 }
 
-// size returns the value of an expression that gives a width or size.
+// size returns the value of an expression for a width or size.
 func (c *Checker) size(e syntax.Expr, what string) (int, bool) {
 	var x operand
 	c.expr(&x, e, nil)
@@ -193,7 +193,7 @@ func genericOf(t Type) *generic {
 	return nil
 }
 
-// specialize puts type arguments, as written, into t.
+// specialize applies type arguments to t.
 func (c *Checker) specialize(at syntax.Node, t Type, args []syntax.TypeExpr, open bool) Type {
 	g := genericOf(t)
 	if g == nil || len(g.TypeParams) == 0 {

@@ -17,12 +17,12 @@ type (
 	// them, or of an enum with an underlying type.
 	IntValue struct{ *big.Int }
 
-	// BoolValue and StringValue are what they say.
+	// BoolValue and StringValue are a bool and a string.
 	BoolValue   bool
 	StringValue string
 
-	// MemberValue is a member of an enum without underlying type, an error or
-	// a match kind.
+	// MemberValue is a member of an error, match kind or enum without underlying
+	// type.
 	MemberValue string
 
 	// ListValue has the elements of a tuple, list or array, or the fields of
@@ -32,7 +32,7 @@ type (
 	// NoHeaderValue is {#}.
 	NoHeaderValue struct{}
 
-	// DefaultValue is ..., before it is known of what.
+	// DefaultValue is ..., before its type is known.
 	DefaultValue struct{}
 )
 
@@ -83,7 +83,7 @@ func Mask(width int) *big.Int {
 	return m.Sub(m, one)
 }
 
-// Fits reports whether v is a value of type t as it is.
+// Fits reports whether type t can represent v.
 func Fits(v *big.Int, t *Bits) bool {
 	if !t.Signed {
 		return v.Sign() >= 0 && v.BitLen() <= t.Width
@@ -98,7 +98,7 @@ func Fits(v *big.Int, t *Bits) bool {
 	return v.Cmp(low.Neg(low)) >= 0
 }
 
-// Wrap returns v cut to type t, in two's complement if that is signed.
+// Wrap returns v modulo 2^width, in two's complement if t is signed.
 func Wrap(v *big.Int, t *Bits) *big.Int {
 	if Fits(v, t) {
 		return v
