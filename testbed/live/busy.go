@@ -12,22 +12,22 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// conditions are what a run found this machine like while traffic ran.
+// conditions are measurements of this machine while traffic ran.
 type conditions struct {
 	kind   local.Kind
 	took   time.Duration
-	waited map[string]time.Duration // for a processor: each switch and our hosts, their latest thread
-	set    time.Duration            // by how much the wall clock was set
+	waited map[string]time.Duration // for a processor, by switch or process: the maximum of its threads
+	set    time.Duration            // step of the wall clock
 }
 
-// A run is remarked on if a thread waited for more than a share of
-// its time, or if the clock was set by more than a slew.
+// Above these limits a run has a remark: a thread's share of the time waiting
+// for a processor, and a step of the wall clock.
 const (
 	longWait = 0.5
 	clockSet = 100 * time.Millisecond
 )
 
-// remarks says what makes a run worth less than it looks, and what to do.
+// remarks returns what distorted the results of a run, and how to avoid it.
 func (c *conditions) remarks(s *result.Summary) []string {
 	var out []string
 	if s.Dropped > 0 {
@@ -38,14 +38,14 @@ func (c *conditions) remarks(s *result.Summary) []string {
 			}
 		}
 		slices.Sort(at)
-		where := "on the way to switches or hosts"
+		where := "between switches and hosts"
 		if len(at) > 0 {
 			where = strings.Join(at, ", ")
 		}
-		text := fmt.Sprintf("%d lossless packets were lost: %s, in %v: it says nothing of the program; lower --pps, or give this machine less to do",
+		text := fmt.Sprintf("%d lossless packets were lost: %s, in %v: the results are not the program's; lower --pps, or the machine's other load",
 			s.Dropped, where, c.took.Round(time.Millisecond))
 		if c.kind == local.BMv2 {
-			text += ". What comes while simple_switch_grpc has no processor waits in a ring of 1237 packets a port, and the rest is lost"
+			text += ". While simple_switch_grpc waits for a processor, a ring of 1237 packets per port holds arrivals; further packets are lost"
 		}
 		out = append(out, text)
 	}
@@ -56,7 +56,7 @@ func (c *conditions) remarks(s *result.Summary) []string {
 		}
 	}
 	if slices.Sort(late); len(late) > 0 {
-		out = append(out, fmt.Sprintf("this machine was busy: in %v some waited for a processor (%s): delays are the machine's; lower --pps, or give it less to do",
+		out = append(out, fmt.Sprintf("this machine was busy: in %v processes waited for a processor (%s): delays are the machine's; lower --pps, or the machine's other load",
 			c.took.Round(time.Millisecond), strings.Join(late, ", ")))
 	}
 	if c.set.Abs() > clockSet {
@@ -69,8 +69,8 @@ func (c *conditions) remarks(s *result.Summary) []string {
 	return out
 }
 
-// clockSetBy returns by how much the wall clock was set between two readings
-// of it that are so far apart by the monotonic clock.
+// clockSetBy returns the step of the wall clock between two readings that are
+// so far apart by the monotonic clock.
 func clockSetBy(then, now time.Time, apart time.Duration) time.Duration {
 	return now.Round(0).Sub(then.Round(0)) - apart
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// What a run on a busy machine is worth is said aloud.
+// A run on a busy machine has remarks.
 func TestABusyMachineIsRemarkedOn(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -21,9 +21,9 @@ func TestABusyMachineIsRemarkedOn(t *testing.T) {
 	}{
 		{"quiet", conditions{kind: local.BMv2, waited: map[string]time.Duration{"l1": time.Second}, set: -time.Millisecond}, 0, nil},
 		{"busy", conditions{kind: local.SoftSwitch, waited: map[string]time.Duration{"l1": 4 * time.Second, "s1": 6 * time.Second}}, 0,
-			[]string{"this machine was busy: in 10s some waited for a processor (s1 6s): delays are the machine's; lower --pps, or give it less to do"}},
+			[]string{"this machine was busy: in 10s processes waited for a processor (s1 6s): delays are the machine's; lower --pps, or the machine's other load"}},
 		{"lossy", conditions{kind: local.SoftSwitch, waited: map[string]time.Duration{"l1": 2 * time.Second}}, 131,
-			[]string{"131 lossless packets were lost: 131 at l1 (waited 2s for a processor), in 10s: it says nothing of the program; lower --pps, or give this machine less to do"}},
+			[]string{"131 lossless packets were lost: 131 at l1 (waited 2s for a processor), in 10s: the results are not the program's; lower --pps, or the machine's other load"}},
 		{"clock", conditions{kind: local.BMv2, set: time.Hour}, 0,
 			[]string{"this machine's clock was set by 1h0m0s while traffic ran: BMv2 paces its queues by that clock; run it again"}},
 	} {
@@ -38,15 +38,15 @@ func TestABusyMachineIsRemarkedOn(t *testing.T) {
 		}
 	}
 	lost := (&conditions{kind: local.BMv2}).remarks(&result.Summary{Dropped: 1})
-	if len(lost) != 1 || !strings.Contains(lost[0], "a ring of 1237 packets a port") {
+	if len(lost) != 1 || !strings.Contains(lost[0], "a ring of 1237 packets per port") {
 		t.Errorf("on BMv2: %q", lost)
 	}
 }
 
-func TestBothClocksTellThatOneWasSet(t *testing.T) {
+func TestStepOfTheWallClockIsDetected(t *testing.T) {
 	then := time.Now()
 	for _, by := range []time.Duration{0, time.Hour, -time.Hour} {
-		now := then.Round(0).Add(5*time.Second + by) // as if the wall clock alone had moved
+		now := then.Round(0).Add(5*time.Second + by) // only the wall clock was set
 		if got := clockSetBy(then, now, 5*time.Second); got != by {
 			t.Errorf("set by %v, want %v", got, by)
 		}

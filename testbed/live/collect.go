@@ -18,10 +18,10 @@ import (
 
 const losslessClass = manifest.LosslessClass
 
-// droppedAt is in front of a switch's name in the counters of lost packets.
+// droppedAt is the prefix of a switch's name in the counters of lost packets.
 const droppedAt = "dropped_at_"
 
-// collector turns what hosts report and what was seen on the wire into a Run.
+// collector makes a result.Run of the hosts' reports and the captured frames.
 type collector struct {
 	t       *topo.Topology
 	scale   int64
@@ -37,7 +37,7 @@ func (c *collector) at(wall time.Time) vtime.Time {
 	return vtime.Time(wall.Sub(c.epoch).Nanoseconds()/c.scale) * vtime.Nanosecond
 }
 
-// now returns when the last thing happened.
+// now returns the topology's time of the last flow's end or PFC frame.
 func (c *collector) now() vtime.Time { return c.end }
 
 func (c *collector) run() *result.Run {
@@ -80,7 +80,7 @@ func (c *collector) run() *result.Run {
 	s.AvgFCTUS, s.P99FCTUS = result.Mean(fct), result.Quantile(fct, 0.99)
 	s.AvgSlowdown, s.P99Slowdown = result.Mean(slowdown), result.Quantile(slowdown, 0.99)
 	s.DegreeP99 = int64(result.Quantile(degrees, 0.99))
-	// What hosts sent into the network and it did not hand over.
+	// Packets that hosts sent and the network did not deliver.
 	if c.watch.entered > c.watch.left {
 		s.Dropped = c.watch.entered - c.watch.left
 		for node, n := range c.watch.kept {
@@ -98,7 +98,7 @@ func (c *collector) run() *result.Run {
 // pauses joins PAUSE and RESUME frames to intervals, and counts them.
 func (c *collector) pauses(s *result.Summary) []result.Pause {
 	type key struct {
-		end   topo.End // that was paused
+		end   topo.End // the paused port
 		class int
 	}
 	type span struct{ start, until vtime.Time }
@@ -153,15 +153,15 @@ func (c *collector) pauses(s *result.Summary) []result.Pause {
 	return out
 }
 
-// warnings counts how many of the times that a switch began to pause another
-// it had warned before, and for how long the warning had been on the wire.
-// Only a switch's own warnings count, not those that it passes on.
+// warnings counts pauses between switches, those with a warning before, and the
+// median time from warning to PAUSE. Only a switch's own warnings count, not
+// those that it forwards.
 func (c *collector) warnings(s *result.Summary) {
 	if len(c.watch.warns) == 0 {
 		return
 	}
 	type state struct {
-		warned time.Time // zero: not, or it was taken back
+		warned time.Time // zero: no warning is in force
 		paused bool
 	}
 	ports := make(map[topo.End]*state)

@@ -13,8 +13,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/wire"
 )
 
-// A network 1000 times slower than its topology: a millisecond on the wall is
-// a microsecond.
+// network1000 returns the collector of a network 1000 times slower than its
+// topology: a millisecond of wall time is a microsecond.
 func network1000(t *testing.T) *collector {
 	t.Helper()
 	net, err := topo.Parse("t.yaml", []byte("leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}"))
@@ -44,7 +44,7 @@ func (c *collector) warn(us int, origin string, active bool) {
 	c.watch.warns = append(c.watch.warns, warning{c.wall(us), c.port("s1", 1), uint16(c.t.NodeByName(origin).DeviceID), active})
 }
 
-func TestFramesOnTheWireBecomePausesInTheTopologysTime(t *testing.T) {
+func TestPauseFramesBecomeIntervalsInTheTopologysTime(t *testing.T) {
 	c := network1000(t)
 	c.pause(10, 0xffff)
 	c.pause(15, 0xffff) // renewed
@@ -62,19 +62,19 @@ func TestFramesOnTheWireBecomePausesInTheTopologysTime(t *testing.T) {
 	}
 }
 
-func TestOnlyAWarningOfItsOwnThatStandsCountsForAPause(t *testing.T) {
+func TestPauseNeedsAnOwnWarningInForce(t *testing.T) {
 	c := network1000(t)
-	c.warn(1, "l2", true) // passed on
-	c.pause(2, 0xffff)    // not warned of
+	c.warn(1, "l2", true) // forwarded
+	c.pause(2, 0xffff)    // without a warning
 	c.pause(3, 0)
 	c.warn(10, "s1", true)
 	c.warn(12, "s1", true)
-	c.pause(14, 0xffff) // warned of 4 µs before
+	c.pause(14, 0xffff) // 4 µs after the warning
 	c.pause(15, 0)
-	c.pause(16, 0xffff) // and again, 6 µs: it was not taken back
+	c.pause(16, 0xffff) // 6 µs after it, still in force
 	c.pause(17, 0)
 	c.warn(18, "s1", false)
-	c.pause(20, 0xffff) // taken back
+	c.pause(20, 0xffff) // after the warning's end
 	s := c.run().Summary.Scheme
 	want := map[string]uint64{"warnings_on_the_wire": 4, "pauses_between_switches": 4, "pauses_warned_of_before": 2, "median_warning_lead_ns": 4000}
 	for name, n := range want {
@@ -84,7 +84,7 @@ func TestOnlyAWarningOfItsOwnThatStandsCountsForAPause(t *testing.T) {
 	}
 }
 
-func TestPacketsThatNeverCameOutWereDropped(t *testing.T) {
+func TestUndeliveredPacketsCountAsDropped(t *testing.T) {
 	c := network1000(t)
 	c.watch.entered, c.watch.left = 100, 97
 	c.watch.kept = make([]int64, len(c.t.Nodes))

@@ -19,7 +19,8 @@ type lineKey struct {
 	port           int
 }
 
-// add takes a reading of an array that is indexed by port and priority.
+// add adds a reading of an array that is indexed by port and priority, summed
+// by port. It ignores other arrays.
 func (l *lines) add(node, name string, at time.Duration, a register.Array) {
 	if len(a.Index) == 0 || a.Index[0].Name != "port" {
 		return
@@ -48,7 +49,7 @@ func (l *lines) add(node, name string, at time.Duration, a register.Array) {
 	}
 }
 
-// done returns the lines that ever rose above zero, in a stable order.
+// done returns the lines that are not all zero, sorted by node, port and name.
 func (l *lines) done() []result.Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package live runs a scenario on a real network of this machine: switches
-// that are processes, our RoCEv2 hosts in wall time between them, the
-// controller over P4Runtime. What it finds has the shape and the units of
-// what the virtual network finds: times are those of the topology, and the
-// wall's are longer by the network's scale.
+// Package live runs a scenario on a real network of this machine: switches as
+// processes, RoCEv2 hosts in wall time, and a controller over P4Runtime. Results
+// have the format and units of the virtual network's: times are those of the
+// topology, and wall times are longer by the network's scale.
 //
-// The links' delays are not reproduced: frames take as long as this machine
-// takes to hand them over.
+// The links' delays are not reproduced; a frame's delay is this machine's.
 package live
 
 import (
@@ -36,27 +34,26 @@ import (
 type Options struct {
 	Name  string // of the network
 	Local local.Options
-	// Pauseless and SimpleSwitch are paths of the programs that play switches.
+	// Pauseless and SimpleSwitch are the paths of the switches' programs.
 	Pauseless, SimpleSwitch string
-	// Say, if set, is called with what is being done, Event with what the controller has
-	// to say.
+	// Say, if set, is called with each step, Event with the controller's events.
 	Say   func(text string)
 	Event func(controlplane.Event)
-	// Started, if set, is called when traffic has begun; what it returns is
-	// waited for. Tests break things there.
+	// Started, if set, is called when traffic has begun, and the run waits for
+	// its return. Tests inject faults there.
 	Started func(*Network)
 }
 
-// Network is a running network, for those who break things.
+// Network is a running network, for fault injection.
 type Network struct {
 	*netns.Network
 	Keeper *controlplane.Keeper
 	Fabric *controlplane.Fabric
 }
 
-// Run runs every profile of a scenario with every seed. Whatever happens, the
-// network is taken down. If ctx is done before the end, the runs so far are
-// returned with its error.
+// Run runs every case of a scenario with every seed. It takes each network down,
+// also after an error. If ctx is done before the end, it returns the runs so far
+// with ctx's error.
 func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
@@ -64,7 +61,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, e
 	for _, c := range s.Cases() {
 		switch {
 		case len(c.Faults) > 0:
-			return nil, errors.New("faults are for virtual time: leave them out of the scenario, and break the real network by hand")
+			return nil, errors.New("faults are for virtual time: leave them out of the scenario, and inject them into the real network by hand")
 		case !c.ForV1Model():
 			return nil, errors.New("programs for Tofino run in virtual time only: leave the target out of the scenario")
 		case c.Open():
@@ -101,7 +98,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, e
 	return runs, nil
 }
 
-// one runs one case with one seed on a network of its own.
+// one runs one case with one seed on a new network.
 func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local.Plan, seed uint64, o Options) (run *result.Run, err error) {
 	program, err := local.Build(s.Loaded(), s.Net(), plan.Kind, plan.Scale)
 	if err != nil {
@@ -127,7 +124,7 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 	now := time.Now()
 	machine := conditions{kind: plan.Kind, took: now.Sub(begun), waited: n.waited(), set: clockSetBy(begun, now, now.Sub(begun))}
 	for who, waited := range before {
-		machine.waited[who] = max(machine.waited[who]-waited, 0) // less, if it was started again
+		machine.waited[who] = max(machine.waited[who]-waited, 0) // negative if the switch was restarted
 	}
 	if err := w.stop(); err != nil {
 		return nil, err
@@ -150,7 +147,7 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 	return run, nil
 }
 
-// network is one that is up, with its controller.
+// network is a running network with its controller.
 type network struct {
 	Network
 	lab   *local.Lab
@@ -159,8 +156,8 @@ type network struct {
 	lines lines
 }
 
-// up builds the network and has a controller put its switches in order, and
-// keep them so.
+// up builds the network and starts a controller that establishes and keeps the
+// switches' desired state.
 func up(ctx context.Context, lab *local.Lab, o Options) (*network, error) {
 	recirculation, pps := lab.RecirculationPort()
 	nn, err := netns.Up(ctx, netns.Config{
@@ -178,7 +175,7 @@ func up(ctx context.Context, lab *local.Lab, o Options) (*network, error) {
 }
 
 func (n *network) control(ctx context.Context, o Options) error {
-	wanted, err := n.lab.Desired()
+	desired, err := n.lab.Desired()
 	if err != nil {
 		return err
 	}
@@ -190,10 +187,9 @@ func (n *network) control(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	// Audits would read all tables while packets pass: only what happens is
-	// reacted to.
+	// No periodic audits, which would read all tables while packets pass.
 	n.Keeper = controlplane.NewKeeper(n.Fabric, -1)
-	for name, d := range wanted {
+	for name, d := range desired {
 		if err := n.Keeper.Set(name, d); err != nil {
 			return err
 		}
@@ -220,15 +216,15 @@ func (n *network) down() error {
 	return n.Network.Down()
 }
 
-// Patience with hosts beyond the end of the scenario, and with each other
-// before its beginning.
+// Wall time for hosts to end after the scenario's end, and to start before its
+// beginning.
 const (
 	afterEnd    = 5 * time.Second
 	beforeStart = 300 * time.Millisecond
 )
 
-// traffic runs all hosts until their flows are done or the scenario's time is
-// up.
+// traffic runs all hosts until their flows are done or the scenario's time has
+// passed. It returns their reports and the wall time of time zero.
 func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.Flow, seed uint64, o Options, w *watch) ([]*wire.Report, time.Time, error) {
 	var ports []wire.Port
 	defer func() {
@@ -262,8 +258,8 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 	sampler.Go(func() { n.sample(sampling, epoch) })
 	reports, errs := make([]*wire.Report, len(ports)), make([]error, len(ports))
 	var hosts sync.WaitGroup
-	var atWork atomic.Int64
-	atWork.Add(int64(len(ports)))
+	var unfinished atomic.Int64
+	unfinished.Add(int64(len(ports)))
 	allDone := make(chan struct{})
 	for i, h := range n.lab.Plan.Hosts {
 		hosts.Go(func() {
@@ -271,7 +267,7 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 				Topology: s.Net(), Host: h.Node, Hosts: s.HostsFor(n.lab.Program.Manifest), Flows: flows,
 				Scale: n.lab.Plan.Scale, Epoch: epoch, Stay: allDone,
 				Finished: func() {
-					if atWork.Add(-1) == 0 {
+					if unfinished.Add(-1) == 0 {
 						close(allDone)
 					}
 				},
@@ -288,16 +284,14 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 	return reports, epoch, errors.Join(errs...)
 }
 
-// sampleEvery is how often queue lengths are read while traffic runs, on the
-// wall.
+// sampleEvery is the interval, in wall time, of reading queue lengths.
 const sampleEvery = 100 * time.Millisecond
 
-// queueRegisters are the arrays of queue lengths by port and priority that
-// programs may have.
+// queueRegisters are the names of arrays of queue lengths by port and priority.
 var queueRegisters = []string{"egress_qlen", "ingress_qlen"}
 
-// sample reads queue lengths from all switches while traffic runs. A switch
-// that does not answer is asked again the next time.
+// sample reads queue lengths from all switches while traffic runs. It ignores
+// errors: the next reading tries again.
 func (n *network) sample(ctx context.Context, epoch time.Time) {
 	n.lines = lines{t: n.lab.Plan.Topology, byKey: make(map[lineKey]*result.Line)}
 	var names []string
@@ -330,8 +324,8 @@ func (n *network) sample(ctx context.Context, epoch time.Time) {
 	}
 }
 
-// waited returns how long each switch has waited for a processor so far, and
-// our hosts, which are this process.
+// waited returns how long each switch, and this process with the hosts, has
+// waited for a processor so far.
 func (n *network) waited() map[string]time.Duration {
 	all := map[string]time.Duration{"our hosts": netns.Waited(os.Getpid())}
 	for _, s := range n.lab.Plan.Switches {
@@ -340,8 +334,8 @@ func (n *network) waited() map[string]time.Duration {
 	return all
 }
 
-// registers reads all registers of the manifest from all switches, and returns
-// over which server.
+// registers reads all registers of the manifest from all switches. It returns
+// also the name of the interface that it read them over.
 func (n *network) registers(ctx context.Context, now vtime.Time) (all []result.Register, over string, err error) {
 	for _, s := range n.Fabric.Sessions() {
 		store, err := s.Registers(ctx)

@@ -15,7 +15,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/netns"
 )
 
-// watch sees every frame of the network: one socket on each link, at a
+// watch captures every frame of the network with one socket on each link, at a
 // switch.
 type watch struct {
 	taps   []*tap
@@ -25,13 +25,13 @@ type watch struct {
 	mu      sync.Mutex
 	pauses  []pauseFrame
 	warns   []warning
-	entered uint64  // packets of the lossless class, from hosts into switches
+	entered uint64  // packets of the lossless class from hosts to switches
 	left    uint64  // and from switches to hosts
-	kept    []int64 // by node: those that came, less those that went
+	kept    []int64 // by node: packets received less packets sent
 	errs    []error
 }
 
-// tap is the place on a link where frames are seen: a port of a switch.
+// tap is a port of a switch where a link's frames are captured.
 type tap struct {
 	socket *netns.Socket
 	here   topo.End // the switch
@@ -39,21 +39,19 @@ type tap struct {
 	host   bool     // the other end is a host
 }
 
-// pauseFrame is a PFC frame: the sender asks the receiver to pause, or to go
-// on.
+// pauseFrame is a captured PAUSE or RESUME.
 type pauseFrame struct {
 	at       time.Time
 	from, to topo.End
-	classes  [packet.Classes]int32 // quanta; -1: not meant
+	classes  [packet.Classes]int32 // quanta; -1: class not enabled
 }
 
-// warning is a message of RLB that a queue is about to make the switch pause
-// its senders.
+// warning is a captured warning of RLB.
 type warning struct {
 	at     time.Time
 	from   topo.End
 	origin uint16 // device number of the switch that warned first
-	active bool   // false: it is over
+	active bool   // false: the warning ends
 }
 
 // openWatch opens a socket on each link, before traffic begins.
@@ -64,7 +62,7 @@ func openWatch(p *local.Plan) (*watch, error) {
 			other := p.Topology.Nodes[s.Node].Ports[i]
 			isHost := port.Peer == ""
 			if !isHost && (other.Peer < s.Node || other.Peer == s.Node && other.PeerPort < port.Number) {
-				continue // watched at the other end
+				continue // captured at the other end
 			}
 			socket, err := netns.Open("", port.Interface)
 			if err != nil {
@@ -98,9 +96,9 @@ func (w *watch) start() {
 	}
 }
 
-// settle waits, when the hosts are done, until all that is still on its way has
-// come out (retransmissions and that nobody waits for), or until
-// nothing has come out for so long that it never will.
+// settle waits, when the hosts are done, until all packets that entered the
+// network have left it (retransmissions may still be in flight), or until none
+// has left it for two seconds.
 func (w *watch) settle(ctx context.Context) {
 	const never = 2 * time.Second
 	last, since := uint64(0), time.Now()
@@ -118,14 +116,14 @@ func (w *watch) settle(ctx context.Context) {
 	}
 }
 
-// stop ends watching, and fails if something was missed: counts would be
-// wrong.
+// stop ends the capture. It returns an error if frames were missed, since the
+// counts are wrong then.
 func (w *watch) stop() error {
 	w.cancel()
 	w.done.Wait()
 	for _, t := range w.taps {
 		if n := t.socket.Missed(); n > 0 {
-			w.errs = append(w.errs, fmt.Errorf("%d frames were not seen by the capture: this machine is too slow for the rate; lower it with --pps", n))
+			w.errs = append(w.errs, fmt.Errorf("the capture missed %d frames: this machine is too slow for the rate; lower it with --pps", n))
 		}
 	}
 	return errors.Join(w.errs...)
@@ -141,7 +139,7 @@ func (w *watch) close() {
 	}
 }
 
-// see sorts a frame.
+// see counts a frame.
 func (w *watch) see(t *tap, c netns.Captured) {
 	from, to := t.there, t.here
 	if c.Out {

@@ -24,24 +24,26 @@ import (
 type Lab struct {
 	Plan    *Plan
 	Program *program.Program
-	// Pauseless is the path of this program, which plays the switches;
-	// SimpleSwitch is that of simple_switch_grpc.
+	// Pauseless is the path of pauseless, whose command switch is the softswitch;
+	// SimpleSwitch is the path of simple_switch_grpc.
 	Pauseless, SimpleSwitch string
 }
 
-// RecirculationRate is that of the port for packets that pass again, in terms
-// of the topology.
+// RecirculationRate is the rate of the recirculation port in the topology; the
+// real one is lower by the scale.
 const RecirculationRate = 100 * vtime.Gbps
 
-// Build compiles a profile for a network, a kind of switch and a scale. BMv2
-// counts in µs and packets, and has no flow control of its own.
+// Build compiles a profile for a network, a kind of switch and a scale. For
+// BMv2, which counts in µs and packets and has no PFC, it changes the profile's
+// units and lets the program emulate PFC. It returns the errors of the profile
+// and of the compiler.
 func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.Program, error) {
 	program.Fit(p, t)
 	if kind == BMv2 {
 		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
 		if p.Choice("pfc") == "native" {
 			p.Choose("pfc", "emulated")
-			p.Choose("thresholds", "static") // the program's own
+			p.Choose("thresholds", "static") // those of emulated PFC
 		}
 	}
 	const rate = "rlb.recirculation_rate"
@@ -57,8 +59,8 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 	return program.Build(p)
 }
 
-// FindSimpleSwitch returns the path of simple_switch_grpc, from a place as
-// bmv2.Find takes it.
+// FindSimpleSwitch returns the path of simple_switch_grpc. Place is a path as
+// for bmv2.Find, or empty.
 func FindSimpleSwitch(place string) (string, error) {
 	path, err := bmv2.Find(place, "simple_switch_grpc")
 	if err != nil {
@@ -67,11 +69,11 @@ func FindSimpleSwitch(place string) (string, error) {
 	return path, nil
 }
 
-// CPUPort leads to the controller.
+// CPUPort is BMv2's port to the controller.
 const CPUPort = 510
 
-// Command returns how to start a switch. Our own gets a configuration file,
-// in dir.
+// Command returns the program and arguments that start a switch. For the
+// softswitch it writes a configuration file to dir.
 func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
 	if l.Plan.Kind == BMv2 {
 		_, port, _ := strings.Cut(s.Thrift, ":")
@@ -90,17 +92,17 @@ func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
 
 func (l *Lab) deviceID(s *Switch) uint64 { return l.Plan.Topology.Nodes[s.Node].DeviceID }
 
-// QueuePackets is how many packets of the reference size a switch's buffer
-// holds: the depth of each of BMv2's queues, which share nothing.
+// QueuePackets returns how many packets of ReferencePacket a switch's buffer
+// holds. Each of BMv2's queues has this depth, since they share no buffer.
 func (l *Lab) QueuePackets() int { return int(l.Plan.Topology.Switch.Buffer / ReferencePacket) }
 
-// RecirculationPort returns the port whose packets pass again and how many of
-// ReferencePacket it passes in a second; port 0 if there is none.
+// RecirculationPort returns the recirculation port, or 0, and its rate in packets
+// of ReferencePacket per second.
 func (l *Lab) RecirculationPort() (port int, pps int64) {
 	return l.Program.Manifest.RecirculationPort, packetsPerSecond(RecirculationRate / vtime.Rate(l.Plan.Scale))
 }
 
-// Targets returns where the switches' servers are.
+// Targets returns the addresses of the switches' servers.
 func (l *Lab) Targets() []controlplane.Target {
 	var targets []controlplane.Target
 	for i := range l.Plan.Switches {
@@ -110,8 +112,7 @@ func (l *Lab) Targets() []controlplane.Target {
 	return targets
 }
 
-// Desired computes what each switch shall be, by name, from the network as it
-// is built: slower than its topology.
+// Desired returns each switch's desired state by name, for the scaled topology.
 func (l *Lab) Desired() (map[string]controlplane.Desired, error) {
 	out := make(map[string]controlplane.Desired)
 	for _, s := range l.Plan.Switches {
@@ -124,7 +125,7 @@ func (l *Lab) Desired() (map[string]controlplane.Desired, error) {
 	return out, nil
 }
 
-// switchFile returns the configuration of one of our switches.
+// switchFile returns the configuration file of a softswitch.
 func (l *Lab) switchFile(s *Switch) []byte {
 	type port struct {
 		Number   int    `yaml:"number"`
@@ -149,7 +150,7 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		"buffer": map[string]any{"size": t.Switch.Buffer.String()},
 		"units":  map[string]any{"time": string(m.Units.Time), "depth": string(m.Units.Depth)},
 	}
-	// A program that does flow control itself is to do it alone, as on BMv2.
+	// A program with emulated PFC runs without the switch's, as on BMv2.
 	if c := t.Switch.PFC; !c.Off && !m.Has("pfc_emulated") {
 		xon := c.XOFF - c.Resume
 		if c.Resume == 0 {
@@ -159,15 +160,15 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		for dscp := range 64 {
 			classify = append(classify, class{dscp, dscp >> 3})
 		}
-		// The reaction of processes in wall time has no bound that follows from
-		// the links: the whole buffer is headroom.
+		// Processes react after a time that does not follow from the links:
+		// without a given headroom the whole buffer is headroom.
 		thresholds := map[string]any{"xoff": c.XOFF.String(), "xon": xon.String()}
 		if c.Alpha > 0 {
 			thresholds["alpha"] = c.Alpha
 		}
 		pfc := map[string]any{"lossless": []int{manifest.LosslessClass}, "thresholds": thresholds, "classify": classify}
 		if m.Has("pfc") {
-			pfc["copy_to_pipeline"] = true // the program follows pauses
+			pfc["copy_to_pipeline"] = true // the program reads PFC frames
 		}
 		file["pfc"] = pfc
 	}

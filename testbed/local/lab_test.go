@@ -11,10 +11,10 @@ import (
 	"github.com/pauseless/pauseless/testbed/local"
 )
 
-// Who pauses: our switch, or the program alone where it does flow control
-// itself. What a program wants to see of pauses, it sees.
+// Either the softswitch sends PAUSE or a program with emulated PFC. Programs that
+// read PFC frames receive them.
 func TestOneFlowControlAtATime(t *testing.T) {
-	for profile, want := range map[string]struct{ pauses, shows bool }{
+	for profile, want := range map[string]struct{ pauses, copies bool }{
 		"ecmp": {true, false}, "pcn": {true, true}, "plb": {true, true}, "drill-bmv2": {false, false},
 	} {
 		p, err := gen.Builtin(profile)
@@ -40,10 +40,10 @@ func TestOneFlowControlAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(string(text), "xoff: 32KB"); got != want.pauses {
-			t.Errorf("%s: the switch pauses: %v, want %v", profile, got, want.pauses)
+			t.Errorf("%s: the switch has PFC: %v, want %v", profile, got, want.pauses)
 		}
-		if got := strings.Contains(string(text), "copy_to_pipeline: true"); got != want.shows {
-			t.Errorf("%s: the program sees pauses: %v, want %v", profile, got, want.shows)
+		if got := strings.Contains(string(text), "copy_to_pipeline: true"); got != want.copies {
+			t.Errorf("%s: the program receives PFC frames: %v, want %v", profile, got, want.copies)
 		}
 	}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package local plans a real network on one machine: names of interfaces,
-// addresses of servers, and how much slower than its topology it runs. The
-// deployers netns and mininet build what it plans.
+// addresses of servers, and the factor by which it is slower than its topology.
+// Packages netns and mininet build the planned network.
 package local
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Kind says which program plays the switches.
+// Kind is the program of the switches.
 type Kind string
 
 // Kinds of switches.
@@ -24,8 +24,8 @@ const (
 	BMv2       Kind = "bmv2"       // simple_switch_grpc
 )
 
-// PacketRate returns the packets per second that a host's link carries where
-// nothing else is asked for.
+// PacketRate returns the default rate of a host's link in packets of
+// ReferencePacket per second.
 func (k Kind) PacketRate() int {
 	if k == BMv2 {
 		return 1000
@@ -33,32 +33,32 @@ func (k Kind) PacketRate() int {
 	return 10_000
 }
 
-// ReferencePacket is the size by which rates in packets per second and bits
-// per second are compared.
+// ReferencePacket is the packet size that converts packets per second to bits
+// per second.
 const ReferencePacket = 1000 * vtime.Byte
 
-// Options says how to plan.
+// Options are the parameters of a plan.
 type Options struct {
 	Kind Kind
-	// PacketRate of the slowest host link, in packets of ReferencePacket per
-	// second. Zero means the kind's own.
+	// PacketRate is the rate of the slowest host link, in packets of
+	// ReferencePacket per second. Zero means Kind.PacketRate.
 	PacketRate int
-	// GRPC is the first TCP port for P4Runtime servers, Thrift the first for
-	// Thrift servers: each switch takes the next. Zero means 9559 and 9090. Our
-	// switches' metrics are metricsAbove the former.
+	// GRPC is the first switch's TCP port for P4Runtime, Thrift that for Thrift;
+	// each further switch has the next. Zero means 9559 and 9090. The port of a
+	// softswitch's metrics is that of P4Runtime plus metricsAbove.
 	GRPC, Thrift int
-	// Prefix goes in front of the names of the switches' interfaces.
+	// Prefix is the prefix of the names of the switches' interfaces.
 	Prefix string
 }
 
 // Plan is a network to be built.
 type Plan struct {
 	Kind Kind
-	// Topology is the one given, its switches with addresses filled in.
+	// Topology is the given one with the addresses of switches.
 	Topology *topo.Topology
-	// Scaled is what is built: all rates divided by Scale, all delays
-	// multiplied by it, so that what a link holds in flight, and with it every
-	// threshold in bytes, stays as it is.
+	// Scaled is the network that is built: all rates divided by Scale, all
+	// delays multiplied by it. The bandwidth-delay products, and so all
+	// thresholds in bytes, stay the same.
 	Scaled   *topo.Topology
 	Scale    int64
 	Switches []Switch
@@ -67,11 +67,11 @@ type Plan struct {
 
 // Switch is a switch to be started.
 type Switch struct {
-	Node   int // into the topology's Nodes
+	Node   int // index in Topology.Nodes
 	Name   string
 	GRPC   string // host:port
 	Thrift string // host:port, BMv2 only
-	// Metrics is where our switches have those for Prometheus, host:port.
+	// Metrics is the address of a softswitch's metrics for Prometheus, host:port.
 	Metrics string
 	Ports   []Port // by number
 }
@@ -82,40 +82,41 @@ type Port struct {
 	Interface string
 	PPS       int64 // of ReferencePacket
 	Rate      vtime.Rate
-	Peer      string // interface at the other end, if that is a switch's
+	Peer      string // interface at the other end if it is a switch's, or empty
 }
 
 // Host is a host to be made.
 type Host struct {
 	Node   int
 	Name   string
-	Addr   netip.Prefix // the whole network is on the host's link
+	Addr   netip.Prefix // with a prefix that contains all hosts
 	MAC    packet.MAC
-	Switch string // interface of the switch that its link ends at
+	Switch string // the switch's interface of its link
 }
 
 // metricsAbove is how far the TCP ports of metrics are above those of P4Runtime.
 const metricsAbove = 1000
 
-// maxInterface is the length of an interface's name in Linux.
+// maxInterface is the maximum length of an interface's name in Linux.
 const maxInterface = 15
 
-// SwitchMTU is that of links between switches, which put headers on frames of
-// Ethernet's 1500 bytes. It is not larger than that takes: what arrives while
-// simple_switch_grpc has no processor waits in a ring of libpcap's, 2 MB in
-// slots of one MTU. They are 1237 slots, and would be 231 with an MTU of 9000.
+// SwitchMTU is the MTU of links between switches, in bytes: Ethernet's 1500 and
+// room for the headers that switches add. It is small because frames that arrive
+// while simple_switch_grpc has no processor wait in a ring of libpcap, 2 MB in
+// slots of one MTU: 1237 slots, and 231 with an MTU of 9000.
 const SwitchMTU = 1600
 
-// HostInterface is what a host calls its interface.
+// HostInterface is the name of a host's interface.
 const HostInterface = "eth0"
 
-// New plans a network.
+// New plans a network. It returns an error if the links are slower than
+// o.PacketRate, or if an interface's name is too long.
 func New(t *topo.Topology, o Options) (*Plan, error) {
 	if o.PacketRate == 0 {
 		o.PacketRate = o.Kind.PacketRate()
 	}
 	if o.GRPC == 0 {
-		o.GRPC = 9559 // below the ports that systems hand out for connections
+		o.GRPC = 9559 // P4Runtime's registered port, below the ephemeral ones
 	}
 	if o.Thrift == 0 {
 		o.Thrift = 9090
@@ -163,7 +164,8 @@ func (o Options) iface(node string, port int) string {
 	return fmt.Sprintf("%s%s-eth%d", o.Prefix, node, port)
 }
 
-// scale slows the network down until the slowest host link carries pps.
+// scale sets Scale and Scaled so that the slowest host link carries pps packets
+// per second.
 func (p *Plan) scale(pps int) error {
 	t := p.Topology
 	slowest := vtime.Rate(0)
@@ -182,8 +184,8 @@ func (p *Plan) scale(pps int) error {
 	return nil
 }
 
-// Slow returns a network whose links are so many times slower, and longer by
-// the same factor.
+// Slow returns a copy of a network with rates divided and delays multiplied by
+// scale.
 func Slow(t *topo.Topology, scale int64) *topo.Topology {
 	slow := *t
 	slow.Links = slices.Clone(t.Links)
@@ -199,7 +201,7 @@ func packetsPerSecond(r vtime.Rate) int64 {
 	return max(1, int64(r)/8/int64(ReferencePacket/vtime.Byte))
 }
 
-// ScaleText says how much slower than its topology the network runs.
+// ScaleText describes the scale in a sentence.
 func (p *Plan) ScaleText() string {
 	l := p.Topology.Links[p.Topology.Nodes[p.Hosts[0].Node].Ports[0].Link]
 	return fmt.Sprintf("everything runs %d times slower than in the topology: %v are %v here (%d packets/s of %v), %v are %v",

@@ -61,7 +61,7 @@ func TestPortsServersAndHosts(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePlanned(t *testing.T) {
+func TestInvalidPlans(t *testing.T) {
 	if _, err := local.New(parse(t, pair), local.Options{Kind: local.BMv2, PacketRate: 6_000_000}); err == nil || !strings.Contains(err.Error(), "there is nothing to scale") {
 		t.Errorf("got %v", err)
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/pauseless/pauseless/testbed/mininet"
 )
 
-// What stands in a script, but for the names: letters that end no string.
+// harmless matches names without characters that are special in Python, in a
+// shell or in a path.
 var harmless = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// FuzzNames: a name in a topology is refused, or it is a word that neither
-// Python, nor a shell, nor a path reads as anything else.
+// FuzzNames checks that a topology with other names is refused, and that a
+// script contains the names as strings.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"s1", "$(id>A)", "../../evil", "x;id>B;", `a"b`, "a\\", "a\nb", "ü", "-x", "a b", "'", "`id`", "{{.}}"} {
 		f.Add(seed, "h1")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mininet writes a Mininet script for a planned network: one Python
-// file that anyone can read, change and run with Debian's mininet.
+// file that runs with Debian's mininet and can be edited.
 package mininet
 
 import (
@@ -21,21 +21,21 @@ var scriptText string
 
 var script = template.Must(template.New("script.py").Funcs(template.FuncMap{"py": quote, "list": list}).Parse(scriptText))
 
-// Config says what the script shall do.
+// Config has the contents of a script.
 type Config struct {
 	Name    string
 	Plan    *local.Plan
-	Program string // of the switches, for the reader
-	// Command is the command line that starts a switch.
+	Program string // name of the switches' program, for a comment
+	// Command returns the command line that starts a switch.
 	Command func(s *local.Switch) ([]string, error)
 	// QueuePackets is how many packets each egress queue of BMv2 holds.
 	QueuePackets int
-	// Apply is the command line that puts all switches in order; Pauseless the
-	// program that sets BMv2's queues.
+	// Apply is the command line that establishes the desired state of all
+	// switches; Pauseless is the program that sets BMv2's queues.
 	Apply     []string
 	Pauseless string
-	// RunDir is where the script keeps its journal and logs, as package netns
-	// does, so that the same command takes it down.
+	// RunDir is the script's directory for its journal and logs. The journal has
+	// package netns's format, so that netns.Down removes the network.
 	RunDir string
 }
 
@@ -55,7 +55,7 @@ type linkLine struct {
 	BPort int
 }
 
-// Script returns the text of the script.
+// Script returns the text of the script. It returns an error of c.Command.
 func Script(c Config) ([]byte, error) {
 	data := struct {
 		Config
@@ -93,7 +93,7 @@ func Script(c Config) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// quote writes a Python string. All that Go escapes, Python reads the same.
+// quote writes a Python string. Go's escapes are valid in Python.
 func quote(s string) string { return strconv.QuoteToASCII(s) }
 
 // list writes a Python list of strings.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package netns builds a network on one Linux machine: a network namespace
-// for each host, a process for each switch, and veth pairs between them. All
-// that it makes is written to a journal before it is made, so that Down
-// removes everything, whatever happened in between.
+// for each host, a process for each switch, and veth pairs between them. It
+// writes each object to a journal before it makes it, so that Down removes
+// everything, also after a crash.
 //
-// The switches' interfaces are in the namespace of whoever calls Up, and
-// their servers on its loopback interface, so that controllers, Wireshark and
-// tcpdump work as they always do.
+// The switches' interfaces are in the caller's namespace, and their servers on
+// its loopback interface, so that controllers, Wireshark and tcpdump need no
+// special handling.
 package netns
 
 import (
@@ -17,18 +17,17 @@ import (
 	"regexp"
 )
 
-// RunDir is where each network keeps its journal and logs, in a directory of
-// its name.
+// RunDir has a directory for each network, with its journal and logs.
 var RunDir = "/run/pauseless"
 
-// ErrRoot reports that the caller may not make interfaces and namespaces.
+// ErrRoot reports that the process is not root.
 var ErrRoot = errors.New("making network namespaces and interfaces needs root: run this with sudo")
 
-// Down and Up agree on what a network may be called: its name is part of
-// those of namespaces and files.
+// validName matches names of networks, which are parts of the names of
+// namespaces and files.
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// CheckName returns an error if a network may not be called so.
+// CheckName returns an error if name is not a valid name of a network.
 func CheckName(name string) error {
 	if !validName.MatchString(name) {
 		return fmt.Errorf("network name %q: use up to 32 of a-z, 0-9 and -, beginning with a letter or digit", name)
@@ -36,7 +35,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Dir returns the directory of a network.
+// Dir returns the directory of a network's journal and logs.
 func Dir(name string) string { return filepath.Join(RunDir, name) }
 
 // Namespace returns the name of a host's network namespace.

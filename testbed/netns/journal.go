@@ -14,17 +14,18 @@ import (
 	"strings"
 )
 
-// journal is the list of what has been made, one thing a line:
+// journal is the list of the objects of a network, one per line:
 //
 //	netns NAME
 //	link NAME
 //	process PID STARTTIME NAME
 //
-// A line is on disk before the thing is there, except for processes, whose
-// line is written at once after the start.
+// A line is on disk before the object is made; that of a process follows its
+// start.
 type journal struct{ file *os.File }
 
-// newJournal begins the journal of a network that must not be there yet.
+// newJournal starts the journal of a network. It returns an error if the network
+// exists.
 func newJournal(name string) (*journal, error) {
 	if err := os.MkdirAll(RunDir, 0o755); err != nil {
 		return nil, err
@@ -47,40 +48,39 @@ func (j *journal) add(format string, args ...any) error {
 	return j.file.Sync()
 }
 
-// thing is one line of a journal.
-type thing struct {
+// object is one line of a journal.
+type object struct {
 	kind, name string
 	pid        int
 	started    string
 }
 
-// readJournal returns what was made, the last first.
-func readJournal(name string) ([]thing, error) {
+// readJournal returns the objects of a network, the last first.
+func readJournal(name string) ([]object, error) {
 	f, err := os.Open(filepath.Join(Dir(name), "journal"))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var things []thing
+	var objects []object
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		w := strings.Fields(sc.Text())
 		switch {
 		case len(w) == 2 && (w[0] == "netns" || w[0] == "link"):
-			things = append(things, thing{kind: w[0], name: w[1]})
+			objects = append(objects, object{kind: w[0], name: w[1]})
 		case len(w) == 4 && w[0] == "process":
 			pid, err := strconv.Atoi(w[1])
 			if err == nil && pid > 1 {
-				things = append(things, thing{kind: "process", name: w[3], pid: pid, started: w[2]})
+				objects = append(objects, object{kind: "process", name: w[3], pid: pid, started: w[2]})
 			}
 		}
-		// Anything else is the torn last line of a crash: it was not made yet.
+		// Anything else is an incomplete last line; its object was not made.
 	}
-	slices.Reverse(things)
-	return things, nil
+	slices.Reverse(objects)
+	return objects, nil
 }
 
-// List returns the names of the networks that are up, or were not taken
-// down.
+// List returns the names of the networks that have not been taken down.
 func List() ([]string, error) {
 	entries, err := os.ReadDir(RunDir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,10 +21,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostMTU is Ethernet's usual one.
+// hostMTU is Ethernet's standard MTU in bytes.
 const hostMTU = 1500
 
-// Possible returns nil if networks can be built here, otherwise why not.
+// Possible returns nil if networks can be built here, otherwise the reason.
 var Possible = sync.OnceValue(func() error {
 	if os.Geteuid() != 0 {
 		return ErrRoot
@@ -32,17 +32,17 @@ var Possible = sync.OnceValue(func() error {
 	name := fmt.Sprintf("pl%dp", os.Getpid())
 	probe := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "p"}
 	if err := netlink.LinkAdd(probe); err != nil {
-		return fmt.Errorf("this machine makes no veth interfaces: %w; a container needs the capability NET_ADMIN for that", err)
+		return fmt.Errorf("this machine cannot make veth interfaces: %w; a container needs the capability NET_ADMIN for that", err)
 	}
 	return netlink.LinkDel(probe)
 })
 
-// Within runs do on a thread that is in a network namespace.
+// Within runs do on a thread in a network namespace, and returns its error.
 func Within(namespace string, do func() error) error {
 	errs := make(chan error, 1)
 	go func() {
-		// The thread is not unlocked: it ends with the goroutine, and nothing
-		// else ever runs in the wrong namespace.
+		// The thread stays locked and so ends with the goroutine: no other
+		// goroutine runs in this namespace.
 		runtime.LockOSThread()
 		errs <- func() error {
 			h, err := vnetns.GetFromName(namespace)
@@ -61,9 +61,6 @@ func Within(namespace string, do func() error) error {
 
 // makeNamespace makes a named network namespace with its loopback up.
 func makeNamespace(name string) error {
-	if _, err := os.Stat(filepath.Join("/run/netns", name)); err == nil {
-		return fmt.Errorf("a network namespace %s is there already, and not ours", name)
-	}
 	errs := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // as in Within
@@ -87,14 +84,14 @@ func makeNamespace(name string) error {
 	})
 }
 
-// quietIPv6 keeps the kernel from sending neighbour and router discovery
-// over an interface, which would count as traffic. Kernels without IPv6 need
-// no telling.
+// quietIPv6 disables IPv6 on an interface, so that the kernel sends no neighbour
+// and router discovery, which would count as traffic. It ignores errors: a
+// kernel without IPv6 has no such file.
 func quietIPv6(iface string) {
 	os.WriteFile(filepath.Join("/proc/sys/net/ipv6/conf", iface, "disable_ipv6"), []byte("1"), 0o644)
 }
 
-// joinSwitches makes a veth pair whose ends both belong to switches.
+// joinSwitches makes a veth pair between two switches.
 func joinSwitches(a, b string) error {
 	if err := checkFree(a); err != nil {
 		return err
@@ -119,15 +116,15 @@ func checkFree(iface string) error {
 	var missing netlink.LinkNotFoundError
 	switch {
 	case err == nil:
-		return fmt.Errorf("an interface %s is there already: is another network up? `pauseless deploy list` shows them; --prefix gives this one other names", iface)
+		return fmt.Errorf("interface %s exists already: is another network up? `pauseless deploy list` shows them; --prefix gives this one other names", iface)
 	case errors.As(err, &missing):
 		return nil
 	}
 	return err
 }
 
-// upForSwitch makes an interface ready for a switch that reads and writes
-// whole frames.
+// upForSwitch prepares an interface for a switch, which reads and writes whole
+// frames, and sets it up.
 func upForSwitch(name string) error {
 	quietIPv6(name)
 	if err := noOffload(name); err != nil {
@@ -143,9 +140,9 @@ func upForSwitch(name string) error {
 	return netlink.LinkSetUp(l)
 }
 
-// AwaitCarrier waits until frames pass an interface that is up. The kernel
-// notices a little later, on a busy machine much later, that the other end is
-// up as well, and drops all frames until then.
+// AwaitCarrier waits up to five seconds until an interface has a carrier. The
+// kernel detects with a delay that the other end is up, and drops all frames
+// until then. AwaitCarrier returns an error if the interface is down.
 func AwaitCarrier(name string) error {
 	const patience = 5 * time.Second
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -164,8 +161,8 @@ func AwaitCarrier(name string) error {
 }
 
 // joinHost makes a veth pair from a switch's interface to eth0 of a host's
-// namespace, and gives the host its addresses. Switches know no ARP: every
-// host knows the addresses of all others.
+// namespace, and sets the host's addresses. Switches do not support ARP, so each
+// host has permanent neighbour entries for all others.
 func joinHost(namespace string, h local.Host, all []local.Host) error {
 	if err := checkFree(h.Switch); err != nil {
 		return err
@@ -212,10 +209,10 @@ func joinHost(namespace string, h local.Host, all []local.Host) error {
 	})
 }
 
-// dropRoCE has the kernel of a host drop the packets that our hosts exchange.
-// `pauseless host` sees them all the same, on a packet socket; until it runs, the
-// kernel would answer each with ICMP port unreachable. The rules must come
-// before that for local addresses, which has preference 0.
+// dropRoCE makes a host's kernel drop RoCEv2 packets, which it would otherwise
+// answer with ICMP port unreachable while no host runs. `pauseless host` receives
+// them on a packet socket all the same. The rules must precede the one for local
+// addresses, which has preference 0.
 func dropRoCE() error {
 	local := netlink.NewRule()
 	local.Family, local.Priority, local.Table = netlink.FAMILY_V4, 2, unix.RT_TABLE_LOCAL
@@ -234,7 +231,7 @@ func dropRoCE() error {
 		err = netlink.RuleDel(first)
 	}
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
-		return nil // an older kernel: it answers
+		return nil // an older kernel has no such rules, and answers
 	}
 	return err
 }
@@ -257,8 +254,8 @@ const (
 	ethtoolSetGRO        = 0x2c
 )
 
-// noOffload makes the kernel send frames as they will be on the wire: of the
-// size they have there, with their checksums.
+// noOffload switches offloads off, so that the kernel's frames have the size
+// and checksums of frames on a physical link.
 func noOffload(iface string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -270,13 +267,13 @@ func noOffload(iface string) error {
 		var request struct {
 			name [unix.IFNAMSIZ]byte
 			data unsafe.Pointer
-			_    [16]byte // of the kernel's union that data leaves unused
+			_    [16]byte // the rest of the kernel's union
 		}
 		copy(request.name[:unix.IFNAMSIZ-1], iface)
 		request.data = unsafe.Pointer(&value)
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request)))
 		runtime.KeepAlive(&value)
-		// A kernel that does not know an offload does not do it either.
+		// These errors mean that the kernel does not have the offload.
 		if errno != 0 && errno != unix.EOPNOTSUPP && errno != unix.EINVAL {
 			return fmt.Errorf("offloads of interface %s: %w", iface, errno)
 		}
@@ -284,8 +281,8 @@ func noOffload(iface string) error {
 	return nil
 }
 
-// removeLink deletes an interface, and with it its peer. One that is not there is
-// no error.
+// removeLink deletes an interface and with it its peer. It returns nil if there
+// is no such interface.
 func removeLink(name string) error {
 	l, err := netlink.LinkByName(name)
 	var missing netlink.LinkNotFoundError

@@ -32,8 +32,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test program also plays a switch (it listens) and a builder that is
-// killed before it can clean up.
+// The test program is also run as a switch, which only listens, and as a
+// process that builds a network and is killed.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("TEST_SWITCH"); addr != "" {
 		l, err := net.Listen("tcp", addr)
@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("up:", err)
 		select {}
 	}
-	// Another run of these tests, of another checkout, has the same names.
+	// Tests of another checkout use the same names.
 	if err := need.Alone("netns"); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -93,7 +93,7 @@ func needRoot(t *testing.T) {
 	t.Cleanup(func() { RunDir = old })
 }
 
-// leftovers lists what of our networks there is on the machine.
+// leftovers lists the interfaces, namespaces and switches of the tests' networks.
 func leftovers(t *testing.T) (found []string) {
 	t.Helper()
 	links, err := netlink.LinkList()
@@ -118,7 +118,7 @@ func leftovers(t *testing.T) (found []string) {
 	return found
 }
 
-func TestWhatGoesUpComesDown(t *testing.T) {
+func TestUpAndDown(t *testing.T) {
 	needRoot(t)
 	c, err := config("zt-a")
 	if err != nil {
@@ -128,7 +128,7 @@ func TestWhatGoesUpComesDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A host sends a frame, and the switch's interface sees it.
+	// A host sends a frame, and the switch's interface receives it.
 	link, err := netlink.LinkByName("ztl1-eth1")
 	if err != nil {
 		t.Fatal(err)
@@ -155,8 +155,8 @@ func TestWhatGoesUpComesDown(t *testing.T) {
 	}
 	other := c
 	other.Name = "zt-b"
-	if _, err := Up(t.Context(), other); err == nil || !strings.Contains(err.Error(), "an interface ztl1-eth1 is there already") {
-		t.Errorf("another of the same interfaces: %v", err)
+	if _, err := Up(t.Context(), other); err == nil || !strings.Contains(err.Error(), "interface ztl1-eth1 exists already") {
+		t.Errorf("another network with the same interfaces: %v", err)
 	}
 	if len(leftovers(t)) == 0 {
 		t.Error("the failed second network took the first one down")
@@ -178,9 +178,9 @@ func TestWhatGoesUpComesDown(t *testing.T) {
 	}
 }
 
-// The kernel of a host answered RoCEv2 packets with ICMP port unreachable as
-// long as no host ran on it.
-func TestHostsAreSilentAboutRoCE(t *testing.T) {
+// A host's kernel answered RoCEv2 packets with ICMP port unreachable while no
+// host ran.
+func TestKernelDoesNotAnswerRoCE(t *testing.T) {
 	needRoot(t)
 	c, err := config("zt-a")
 	if err != nil {
@@ -243,8 +243,7 @@ func TestDownAfterACrash(t *testing.T) {
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	cmd.Process.Kill()
 	cmd.Wait()
-	// It might have died between the start of the last switch and the line
-	// about it.
+	// As if it had crashed between the start of the last switch and its line.
 	journal := filepath.Join(Dir("zt-c"), "journal")
 	text, err := os.ReadFile(journal)
 	if err != nil {
@@ -258,7 +257,7 @@ func TestDownAfterACrash(t *testing.T) {
 		t.Fatal(line)
 	}
 	if len(leftovers(t)) == 0 {
-		t.Fatal("nothing outlived the crash")
+		t.Fatal("nothing was left after the crash")
 	}
 	if err := Down("zt-c"); err != nil {
 		t.Fatal(err)
@@ -268,7 +267,7 @@ func TestDownAfterACrash(t *testing.T) {
 	}
 }
 
-func TestAFailureHalfWayLeavesNothing(t *testing.T) {
+func TestFailedUpLeavesNothing(t *testing.T) {
 	needRoot(t)
 	c, err := config("zt-d")
 	if err != nil {
@@ -289,22 +288,22 @@ func TestAFailureHalfWayLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestOnlyItsOwnProcessesAreEnded(t *testing.T) {
+func TestOnlyProcessesOfTheNetworkAreEnded(t *testing.T) {
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
-	// The journal names a process of the same id that started at another time.
-	if err := (thing{kind: "process", name: "l1", pid: cmd.Process.Pid, started: "1"}).stop(); err != nil {
+	// The journal's process has the same id and another start time.
+	if err := (object{kind: "process", name: "l1", pid: cmd.Process.Pid, started: "1"}).stop(); err != nil {
 		t.Fatal(err)
 	}
 	if startTime(cmd.Process.Pid) == "" {
-		t.Error("someone else's process was ended")
+		t.Error("another program's process was ended")
 	}
 }
 
-func TestATornJournalIsReadAsFarAsItGoes(t *testing.T) {
+func TestIncompleteJournalIsRead(t *testing.T) {
 	old := RunDir
 	RunDir = t.TempDir()
 	defer func() { RunDir = old }()
@@ -316,13 +315,13 @@ func TestATornJournalIsReadAsFarAsItGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := readJournal("x")
-	want := []thing{{"process", "l1", 123, "456"}, {"link", "l1-eth1", 0, ""}, {"netns", "x-h1", 0, ""}}
+	want := []object{{"process", "l1", 123, "456"}, {"link", "l1-eth1", 0, ""}, {"netns", "x-h1", 0, ""}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
 
-func TestNamesThatAreNoNames(t *testing.T) {
+func TestInvalidNames(t *testing.T) {
 	for _, name := range []string{"", "..", "a/b", "A", "-a", strings.Repeat("a", 33)} {
 		if err := Down(name); err == nil || !strings.Contains(err.Error(), "use up to 32 of a-z") {
 			t.Errorf("%q: %v", name, err)
@@ -330,23 +329,23 @@ func TestNamesThatAreNoNames(t *testing.T) {
 	}
 }
 
-// Frames are stamped by the wall clock; a clock that is set while they wait
-// moves none of them.
-func TestStampsSurviveAClockThatIsSet(t *testing.T) {
+// The kernel stamps frames by the wall clock; setting the clock while they wait
+// does not change their times.
+func TestTimeStampsWhenTheClockIsSet(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct{ ago, want time.Duration }{
 		{3 * time.Millisecond, 3 * time.Millisecond},
-		{time.Hour, 0},  // set by an hour since
-		{-time.Hour, 0}, // set back
+		{time.Hour, 0},  // set forward by an hour since
+		{-time.Hour, 0}, // set back by an hour since
 	} {
 		if got := now.Sub(monotonic(now, now.Round(0).Add(-c.ago))); got != c.want {
-			t.Errorf("a frame stamped %v ago came %v ago, want %v", c.ago, got, c.want)
+			t.Errorf("a frame stamped %v ago has an age of %v, want %v", c.ago, got, c.want)
 		}
 	}
 }
 
-// Switches run before other programs, also those that do not know of it.
-func TestSwitchesGoFirst(t *testing.T) {
+// Switches have a higher priority than other programs.
+func TestSwitchesHavePriority(t *testing.T) {
 	cmd := exec.Command("nice")
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -376,9 +375,9 @@ func TestSwitchesGoFirst(t *testing.T) {
 	}
 }
 
-// A socket that was opened while the machine was busy elsewhere began with
-// frames of other interfaces, and with frames missed.
-func TestSocketsHearTheirInterfaceAlone(t *testing.T) {
+// A socket that was opened while other interfaces had traffic received frames
+// of theirs first, and counted frames as missed.
+func TestSocketReceivesItsInterfaceOnly(t *testing.T) {
 	need.No(t, Possible())
 	name := fmt.Sprintf("pl%ds", os.Getpid())
 	quiet := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "p"}
@@ -396,15 +395,15 @@ func TestSocketsHearTheirInterfaceAlone(t *testing.T) {
 	}
 	defer elsewhere.Close()
 	var stop atomic.Bool
-	var talk sync.WaitGroup
-	talk.Go(func() {
+	var sender sync.WaitGroup
+	sender.Go(func() {
 		for frame := make([]byte, 1000); !stop.Load(); {
 			elsewhere.Write(frame)
 		}
 	})
-	defer talk.Wait()
+	defer sender.Wait()
 	defer stop.Store(true)
-	heard := 0
+	received := 0
 	for range 60 {
 		s, err := Open("", name)
 		if err != nil {
@@ -416,19 +415,20 @@ func TestSocketsHearTheirInterfaceAlone(t *testing.T) {
 		}
 		raw.Control(func(fd uintptr) {
 			if n, _, err := unix.Recvfrom(int(fd), s.buf, unix.MSG_DONTWAIT); err == nil && n > 0 {
-				heard++
+				received++
 			}
 		})
-		heard += s.Missed()
+		received += s.Missed()
 		s.Close()
 	}
-	if heard > 0 {
-		t.Errorf("a socket on a quiet interface heard %d frames", heard)
+	if received > 0 {
+		t.Errorf("a socket on a quiet interface received %d frames", received)
 	}
 }
 
-// A switch of another network, at the port of one of ours, was taken for it.
-func TestAPortThatIsTakenIsNoSwitch(t *testing.T) {
+// A server that listens at a switch's address already was mistaken for the
+// switch.
+func TestUsedPortIsRefused(t *testing.T) {
 	l, err := net.Listen("tcp", need.Port(t))
 	if err != nil {
 		t.Fatal(err)

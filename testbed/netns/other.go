@@ -12,9 +12,9 @@ import (
 	"github.com/pauseless/pauseless/testbed/local"
 )
 
-var errLinux = errors.New("network namespaces are a thing of Linux; elsewhere, use virtual time (`pauseless exp run`)")
+var errLinux = errors.New("network namespaces need Linux; elsewhere, use virtual time (`pauseless exp run`)")
 
-// Config says what to build.
+// Config describes a network.
 type Config struct {
 	Name             string
 	Plan             *local.Plan
@@ -25,7 +25,7 @@ type Config struct {
 	Progress         func(text string)
 }
 
-// Network is a network that is up, which cannot be here.
+// Network is a running network, which this system does not support.
 type Network struct{ Config }
 
 // Possible returns why networks cannot be built here.
@@ -37,7 +37,7 @@ func Up(context.Context, Config) (*Network, error) { return nil, errLinux }
 // StartSwitch starts a switch.
 func (n *Network) StartSwitch(context.Context, string) error { return errLinux }
 
-// KillSwitch ends a switch without warning.
+// KillSwitch kills a switch.
 func (n *Network) KillSwitch(string) error { return errLinux }
 
 // Waited returns how long a switch has waited for a processor.
@@ -49,10 +49,10 @@ func AwaitCarrier(string) error { return errLinux }
 // Waited returns how long a process has waited for a processor.
 func Waited(int) time.Duration { return 0 }
 
-// Down removes all of the network.
+// Down removes the network.
 func (n *Network) Down() error { return errLinux }
 
-// Down removes all of a network.
+// Down removes a network.
 func Down(string) error { return errLinux }
 
 // StartController runs a controller as a process of the network.
@@ -61,7 +61,7 @@ func (n *Network) StartController(string, []string, error) error { return errLin
 // Socket sends and receives whole Ethernet frames on one interface.
 type Socket struct{}
 
-// Captured is a frame that was seen on an interface.
+// Captured is a captured frame.
 type Captured struct {
 	Time time.Time
 	Out  bool
@@ -71,7 +71,7 @@ type Captured struct {
 // Open opens an interface.
 func Open(namespace, iface string) (*Socket, error) { return nil, errLinux }
 
-// Close ends the socket.
+// Close closes the socket.
 func (s *Socket) Close() error { return errLinux }
 
 // Send sends a frame.
@@ -83,8 +83,8 @@ func (s *Socket) Read() (Captured, error) { return Captured{}, errLinux }
 // Each calls do for every frame.
 func (s *Socket) Each(context.Context, func(Captured) bool) error { return errLinux }
 
-// Missed returns how many frames the kernel had no room for.
+// Missed returns how many frames the kernel dropped.
 func (s *Socket) Missed() int { return 0 }
 
-// Within runs do on a thread that is in a network namespace.
+// Within runs do on a thread in a network namespace.
 func Within(string, func() error) error { return errLinux }

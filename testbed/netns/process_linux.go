@@ -24,12 +24,12 @@ type process struct {
 	cmd  *exec.Cmd
 	log  string
 	done chan struct{} // closed when it has ended
-	err  error         // how it ended
+	err  error         // of Wait, once it has ended
 }
 
-// start runs a program in the background, its output in a log file, in a
-// process group of its own so that Ctrl-C is not meant for it; ahead of other
-// programs if asked for.
+// start runs a program in the background, with its output in a log file. The
+// program has a new process group, so that Ctrl-C does not reach it; with ahead
+// it has a higher priority than other programs.
 func start(network, name string, ahead bool, j *journal, program string, args ...string) (*process, error) {
 	p := &process{name: name, log: filepath.Join(Dir(network), name+".log"), done: make(chan struct{})}
 	f, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -57,16 +57,16 @@ func start(network, name string, ahead bool, j *journal, program string, args ..
 	return p, err
 }
 
-// aheadOf is the nice value of what runs ahead of other programs.
+// aheadOf is the nice value of switches.
 const aheadOf = -10
 
-// startAhead starts a program that the kernel prefers to others: what a switch
-// does late, other than what a host does late, costs packets. Where that is
-// not allowed, it starts it all the same.
+// startAhead starts a program with a higher priority, since a switch that runs
+// late loses packets. It ignores an error of setpriority.
 func startAhead(cmd *exec.Cmd) error {
 	errs := make(chan error)
 	go func() {
-		// The program inherits from this thread, which ends with the goroutine.
+		// The program inherits this thread's priority; the thread ends with the
+		// goroutine.
 		runtime.LockOSThread()
 		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), aheadOf)
 		errs <- cmd.Start()
@@ -74,8 +74,8 @@ func startAhead(cmd *exec.Cmd) error {
 	return <-errs
 }
 
-// Waited returns how long the thread of a switch that had to wait the most was
-// ready to run and had no processor.
+// Waited returns how long a switch's threads waited for a processor: the
+// maximum over its threads.
 func (n *Network) Waited(name string) time.Duration {
 	if p := n.switches[name]; p != nil {
 		return Waited(p.cmd.Process.Pid)
@@ -83,8 +83,9 @@ func (n *Network) Waited(name string) time.Duration {
 	return 0
 }
 
-// Waited returns the same of a process; zero where the kernel does not count
-// that.
+// Waited returns how long a process's threads waited for a processor: the
+// maximum over its threads, from /proc/PID/task/*/schedstat; zero if the kernel
+// has no such statistics.
 func Waited(pid int) time.Duration {
 	var most time.Duration
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -98,12 +99,12 @@ func Waited(pid int) time.Duration {
 	return most
 }
 
-// mark is what every process of a network has in its environment: it identifies
-// those whose line in the journal a crash prevented.
+// mark returns the environment variable of every process of a network. It
+// identifies processes that are not in the journal because of a crash.
 func mark(network string) string { return "PAUSELESS_NETWORK=" + network }
 
 // unlisted returns the processes of a network that are not in its journal.
-func unlisted(network string, listed []thing) (found []thing) {
+func unlisted(network string, listed []object) (found []object) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, f := range files {
 		env, err := os.ReadFile(f)
@@ -111,26 +112,25 @@ func unlisted(network string, listed []thing) (found []thing) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		if err != nil || pid == os.Getpid() || slices.ContainsFunc(listed, func(t thing) bool { return t.pid == pid }) {
+		if err != nil || pid == os.Getpid() || slices.ContainsFunc(listed, func(o object) bool { return o.pid == pid }) {
 			continue
 		}
 		if started := startTime(pid); started != "" {
-			found = append(found, thing{kind: "process", name: "of " + network, pid: pid, started: started})
+			found = append(found, object{kind: "process", name: "of " + network, pid: pid, started: started})
 		}
 	}
 	return found
 }
 
-// startTime returns when a process started, in ticks since the machine did:
-// with the process id it names a process for good. It is "" if there is no
-// such process.
+// startTime returns the start of a process in clock ticks since boot, which with
+// its id identifies the process; "" if there is no such process.
 func startTime(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	// The second field is the program's name in parentheses, which may have
-	// blanks and parentheses in it; the start time is the 20th after it.
+	// The second field is the program's name in parentheses, which may contain
+	// blanks and parentheses; the start time is the 20th field after it.
 	i := bytes.LastIndexByte(text, ')')
 	fields := strings.Fields(string(text[i+1:]))
 	if len(fields) < 20 || fields[0] == "Z" {
@@ -139,31 +139,32 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-// grace is how long a process may take to end by itself.
+// grace is how long stop waits after SIGTERM, and again after SIGKILL.
 const grace = 2 * time.Second
 
-// stop ends the process of a journal, if it still is that one.
-func (t thing) stop() error {
-	alive := func() bool { return startTime(t.pid) == t.started }
+// stop ends a process of the journal. It does nothing if another process has
+// the id now.
+func (o object) stop() error {
+	alive := func() bool { return startTime(o.pid) == o.started }
 	if !alive() {
 		return nil
 	}
-	syscall.Kill(t.pid, syscall.SIGTERM)
+	syscall.Kill(o.pid, syscall.SIGTERM)
 	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if !alive() {
 			return nil
 		}
 	}
-	syscall.Kill(t.pid, syscall.SIGKILL)
+	syscall.Kill(o.pid, syscall.SIGKILL)
 	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if !alive() {
 			return nil
 		}
 	}
-	return fmt.Errorf("process %d (%s) does not end", t.pid, t.name)
+	return fmt.Errorf("process %d (%s) does not end", o.pid, o.name)
 }
 
-// tail returns the end of a process's log, for messages about it.
+// tail returns the last five lines of a process's log.
 func (p *process) tail() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {

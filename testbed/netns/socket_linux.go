@@ -14,22 +14,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket sends and receives whole Ethernet frames on one interface. It may be
-// used outside of the namespace that it was opened in.
+// Socket sends and receives whole Ethernet frames on one interface, also from
+// outside the interface's namespace.
 type Socket struct {
 	file *os.File
 	buf  []byte
 	oob  [64]byte
 }
 
-// Captured is a frame that was seen on an interface.
+// Captured is a captured frame.
 type Captured struct {
-	Time time.Time // when the kernel saw it; differences survive a change of the wall clock
-	Out  bool      // the machine sent it on this interface, rather than received it
+	Time time.Time // the kernel's time stamp, with a monotonic clock reading
+	Out  bool      // sent on this interface, not received
 	Data []byte    // valid until the next frame is read
 }
 
-// Open opens an interface, in a namespace if one is named.
+// Open opens an interface in a namespace; "" is the caller's. It returns an error
+// if there is no such interface, or if the process is not root.
 func Open(namespace, iface string) (s *Socket, err error) {
 	open := func() error {
 		s, err = openSocket(iface)
@@ -47,12 +48,12 @@ func openSocket(iface string) (*Socket, error) {
 		return nil, fmt.Errorf("interface %s: %w", iface, err)
 	}
 	protocol := uint16(unix.ETH_P_ALL)<<8 | uint16(unix.ETH_P_ALL)>>8
-	// Without a protocol it hears nothing until it is bound: with one, it would
-	// hear all interfaces until then.
+	// With a protocol the socket would receive from all interfaces until bind;
+	// without one it receives nothing until then.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		if errors.Is(err, unix.EPERM) {
-			return nil, fmt.Errorf("seeing frames on %s needs root", iface)
+			return nil, fmt.Errorf("capturing frames on %s needs root: run this with sudo", iface)
 		}
 		return nil, fmt.Errorf("packet socket: %w", err)
 	}
@@ -70,11 +71,10 @@ func openSocket(iface string) (*Socket, error) {
 	return s, nil
 }
 
-// Close ends the socket, and a Read that waits.
+// Close closes the socket and ends a Read in progress.
 func (s *Socket) Close() error { return s.file.Close() }
 
-// Send sends a frame. One that the interface has no room for is lost, as on
-// any link.
+// Send sends a frame. It drops the frame if the interface's queue is full.
 func (s *Socket) Send(frame []byte) error {
 	_, err := s.file.Write(frame)
 	if errors.Is(err, unix.ENOBUFS) {
@@ -109,7 +109,8 @@ func (s *Socket) Read() (Captured, error) {
 	return c, errors.Join(err, failed)
 }
 
-// kernelTime finds the time stamp among control messages.
+// kernelTime returns the time stamp in control messages, or the current time if
+// there is none.
 func kernelTime(oob []byte) time.Time {
 	now := time.Now()
 	list, err := unix.ParseSocketControlMessage(oob)
@@ -124,12 +125,12 @@ func kernelTime(oob []byte) time.Time {
 	return now
 }
 
-// longest is how long a frame may have waited to be read.
+// longest is the longest time that a frame waits to be read.
 const longest = time.Minute
 
-// monotonic returns the time of a stamp by the monotonic clock, given
-// both clocks now. A stamp that is not from the last moments was made before
-// the wall clock was set: then it is now.
+// monotonic returns a wall-clock stamp with a monotonic clock reading. If the
+// stamp is in the future or older than longest, the wall clock was set since,
+// and the result is now.
 func monotonic(now, stamp time.Time) time.Time {
 	ago := now.Round(0).Sub(stamp)
 	if ago < 0 || ago > longest {
@@ -138,8 +139,7 @@ func monotonic(now, stamp time.Time) time.Time {
 	return now.Add(-ago)
 }
 
-// Missed returns how many frames the kernel had no room for since it was
-// last asked.
+// Missed returns how many frames the kernel dropped since the last call.
 func (s *Socket) Missed() int {
 	raw, err := s.file.SyscallConn()
 	if err != nil {
@@ -154,8 +154,8 @@ func (s *Socket) Missed() int {
 	return n
 }
 
-// Each calls do for every frame until it returns false, ctx is done or the
-// interface is gone.
+// Each calls do for every frame until do returns false, ctx is done, or reading
+// fails.
 func (s *Socket) Each(ctx context.Context, do func(Captured) bool) error {
 	stop := context.AfterFunc(ctx, func() { s.file.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()

@@ -14,31 +14,31 @@ import (
 	"github.com/pauseless/pauseless/testbed/local"
 )
 
-// Config says what to build.
+// Config describes a network.
 type Config struct {
 	Name string
 	Plan *local.Plan
-	// Program starts a switch: the program and its arguments.
+	// Program returns the program of a switch and its arguments.
 	Program func(s *local.Switch) (program string, args []string, err error)
 	// QueuePackets is how many packets each egress queue of BMv2 holds.
 	QueuePackets int
-	// Recirculation is the port whose packets pass BMv2 again, and how many
-	// do in a second; port 0 if there is none.
+	// Recirculation is BMv2's recirculation port, or 0, and RecirculationPPS its
+	// rate in packets per second.
 	Recirculation    int
 	RecirculationPPS int64
-	// Progress, if set, is called with what is being done.
+	// Progress, if set, is called with each step.
 	Progress func(text string)
 }
 
-// Network is a network that is up.
+// Network is a running network.
 type Network struct {
 	Config
 	journal  *journal
 	switches map[string]*process
 }
 
-// Up builds a network and starts its switches, without a program in them. If
-// it fails nothing of it stays.
+// Up builds a network and starts its switches, without P4 programs. If it fails,
+// it removes what it has built.
 func Up(ctx context.Context, c Config) (_ *Network, err error) {
 	if err := CheckName(c.Name); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (n *Network) links(ctx context.Context) error {
 	for _, s := range n.Plan.Switches {
 		for _, p := range s.Ports {
 			if p.Peer == "" || p.Peer < p.Interface {
-				continue // a host's, or made from the other end
+				continue // to a host, or made at the other end
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -101,7 +101,7 @@ func (n *Network) links(ctx context.Context) error {
 	return n.awaitCarriers()
 }
 
-// awaitCarriers waits until frames pass all links, in both directions.
+// awaitCarriers waits until all interfaces have a carrier.
 func (n *Network) awaitCarriers() error {
 	for _, s := range n.Plan.Switches {
 		for _, p := range s.Ports {
@@ -118,16 +118,15 @@ func (n *Network) awaitCarriers() error {
 	return nil
 }
 
-// make writes to the journal what is about to be made, and makes it. What
-// cannot be made because it is there already is not ours to remove, so it is
-// looked for first.
+// make writes an object to the journal and makes it. It first checks that there
+// is no such object, since Down would remove it.
 func (n *Network) make(kind, name string, do func() error) error {
 	if kind == "link" {
 		if err := checkFree(name); err != nil {
 			return err
 		}
 	} else if _, err := os.Stat("/run/netns/" + name); err == nil {
-		return fmt.Errorf("a network namespace %s is there already, and not ours", name)
+		return fmt.Errorf("network namespace %s exists already and is not this network's: `ip netns delete %s` removes it", name, name)
 	}
 	if err := n.journal.add("%s %s", kind, name); err != nil {
 		return err
@@ -135,8 +134,7 @@ func (n *Network) make(kind, name string, do func() error) error {
 	return do()
 }
 
-// StartSwitch starts a switch, for the first time or again, and waits until
-// its servers listen.
+// StartSwitch starts or restarts a switch and waits until its servers listen.
 func (n *Network) StartSwitch(ctx context.Context, name string) error {
 	s := n.find(name)
 	if s == nil {
@@ -171,8 +169,8 @@ func (n *Network) StartSwitch(ctx context.Context, name string) error {
 	return nil
 }
 
-// checkPort returns an error if a server listens at an address already: it
-// would be taken for the switch.
+// checkPort returns an error if a server listens at an address already, which
+// would be mistaken for the switch.
 func checkPort(addr string) error {
 	if addr == "" {
 		return nil
@@ -193,10 +191,10 @@ func (n *Network) find(name string) *local.Switch {
 	return nil
 }
 
-// patience is for switches that start, on a busy machine.
+// patience is how long a switch may take to start, on a busy machine.
 const patience = 30 * time.Second
 
-// awaitListen waits until something listens at an address of the process.
+// awaitListen waits until the process listens at an address.
 func (p *process) awaitListen(ctx context.Context, addr string) error {
 	for end := time.Now().Add(patience); ; {
 		conn, err := net.DialTimeout("tcp", addr, time.Second)
@@ -216,8 +214,8 @@ func (p *process) awaitListen(ctx context.Context, addr string) error {
 	}
 }
 
-// pace sets the rates of BMv2's ports. Its queues count packets: a link
-// carries so many of local.ReferencePacket per second.
+// pace sets the depths and rates of BMv2's queues, which count packets: a rate
+// is in packets of local.ReferencePacket per second.
 func (n *Network) pace(ctx context.Context, s *local.Switch) error {
 	c, err := bmv2.Dial(s.Thrift, bmv2.Timeout)
 	if err != nil {
@@ -247,7 +245,7 @@ func (n *Network) pace(ctx context.Context, s *local.Switch) error {
 	return nil
 }
 
-// KillSwitch ends a switch without warning, as a crash does.
+// KillSwitch kills a switch, as a crash would.
 func (n *Network) KillSwitch(name string) error {
 	p := n.switches[name]
 	if p == nil {
@@ -259,15 +257,15 @@ func (n *Network) KillSwitch(name string) error {
 	return err
 }
 
-// Down removes all of the network.
+// Down removes the network.
 func (n *Network) Down() error {
 	n.journal.file.Close()
 	return Down(n.Name)
 }
 
-// Down removes all of a network by its journal, whoever built it and whatever
-// became of them. It goes on where something cannot be removed, and reports
-// it all; calling it again tries again.
+// Down removes a network by its journal, also one of another process that
+// crashed. It continues after an error, and returns all errors; calling it again
+// tries again.
 func Down(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -275,10 +273,10 @@ func Down(name string) error {
 	if os.Geteuid() != 0 {
 		return ErrRoot
 	}
-	things, err := readJournal(name)
+	objects, err := readJournal(name)
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Stat(Dir(name)); err == nil {
-			return os.RemoveAll(Dir(name)) // it crashed before it made anything
+			return os.RemoveAll(Dir(name)) // crashed before the first object
 		}
 		up, _ := List()
 		return fmt.Errorf("no network %s is up; there are: %v", name, up)
@@ -287,17 +285,17 @@ func Down(name string) error {
 		return err
 	}
 	var errs []error
-	for _, t := range append(unlisted(name, things), things...) {
-		switch t.kind {
+	for _, o := range append(unlisted(name, objects), objects...) {
+		switch o.kind {
 		case "process":
-			err = t.stop()
+			err = o.stop()
 		case "link":
-			err = removeLink(t.name)
+			err = removeLink(o.name)
 		case "netns":
-			err = removeNamespace(t.name)
+			err = removeNamespace(o.name)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s %s: %w", t.kind, t.name, err))
+			errs = append(errs, fmt.Errorf("%s %s: %w", o.kind, o.name, err))
 		}
 	}
 	if len(errs) > 0 {
@@ -306,8 +304,8 @@ func Down(name string) error {
 	return os.RemoveAll(Dir(name))
 }
 
-// StartController runs a controller as a process of the network, which Down
-// ends with the rest.
+// StartController starts a controller as a process of the network, which Down
+// ends. An err that is not nil is returned at once.
 func (n *Network) StartController(program string, args []string, err error) error {
 	if err != nil {
 		return err

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virtual puts a whole network into one process and virtual time: the
-// hosts and links of package fabric, a softswitch for every switch, a
-// P4Runtime server on loopback for each of them, and the controller that
-// pushes the program and the entries, just as it would on a real network.
+// Package virtual runs a whole network in one process and virtual time: hosts
+// and links of package fabric, a softswitch with a P4Runtime server on loopback
+// for every switch, and the controller that writes the program and the entries,
+// as on a real network.
 package virtual
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/program"
 )
 
-// Config describes a network and what runs in it.
+// Config describes a network.
 type Config struct {
 	Topology *topo.Topology
 	Program  *program.Program // of every switch
@@ -36,27 +36,26 @@ type Config struct {
 	Faults   []fabric.Fault
 	Seed     uint64
 	Threads  int // goroutines that run nodes; zero means one
-	// Tap, if set, says who watches the frames that reach a node.
+	// Tap, if set, returns the observer of frames that arrive at a node, or nil.
 	Tap func(n *topo.Node) fabric.Tap
-	// Progress and Event, if set, are called with how far the run has got and what
-	// the controller has to say.
+	// Progress and Event, if set, are called with the run's progress and the
+	// controller's events.
 	Progress func(fabric.Progress)
 	Event    func(controlplane.Event)
 }
 
-// Lab is a network that is up: programs are loaded, entries are in place, no
-// time has passed. Its methods are called from one goroutine.
+// Lab is a running network, with programs and entries, at time zero. Its methods
+// must be called from one goroutine.
 type Lab struct {
 	Fabric   *fabric.Fabric
 	Control  *controlplane.Fabric
-	Hosts    roce.Config // as they are configured
+	Hosts    roce.Config
 	cfg      Config
 	switches []*softswitch.Switch // by node
 	servers  []*grpc.Server
 }
 
-// Open brings a network up. Whatever happens, it leaves nothing behind when
-// it fails.
+// Open starts a network. If it fails, it stops what it has started.
 func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	l := &Lab{cfg: cfg, Hosts: cfg.Hosts, switches: make([]*softswitch.Switch, len(cfg.Topology.Nodes))}
 	defer func() {
@@ -75,9 +74,9 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The switches answer only while no time passes; a probe in between would
-	// take them for dead. They are in this process: how long it takes is the
-	// machine's affair.
+	// The switches answer only while virtual time stands still, so that a probe
+	// in between would fail. The timeout is long because only this machine's
+	// load delays an answer.
 	l.Control, err = controlplane.Open(ctx, targets, controlplane.Options{Event: cfg.Event, Probe: -1, Timeout: 10 * time.Minute})
 	if err != nil {
 		return nil, err
@@ -85,8 +84,8 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	return l, l.Control.Each(ctx, l.configure)
 }
 
-// configure makes a switch run the program with the entries that the
-// topology asks for.
+// configure establishes a switch's desired state: the program, and the entries
+// that follow from the topology.
 func (l *Lab) configure(ctx context.Context, s *controlplane.Session) error {
 	node := l.cfg.Topology.NodeByName(s.Name())
 	entities, err := intent.Build(l.cfg.Topology, node.ID, l.cfg.Program.Manifest, l.cfg.Program.P4Info, intent.Options{Paths: l.cfg.Paths})
@@ -97,8 +96,7 @@ func (l *Lab) configure(ctx context.Context, s *controlplane.Session) error {
 	return err
 }
 
-// serve starts a P4Runtime server for every switch, on a loopback port of the
-// kernel's choice.
+// serve starts a P4Runtime server for every switch on a free loopback port.
 func (l *Lab) serve() ([]controlplane.Target, error) {
 	var targets []controlplane.Target
 	for id, sw := range l.switches {
@@ -119,10 +117,10 @@ func (l *Lab) serve() ([]controlplane.Target, error) {
 	return targets, nil
 }
 
-// maxMessage is enough for the largest pipeline.
+// maxMessage is the size limit of a message in bytes, larger than any pipeline.
 const maxMessage = 64 << 20
 
-// Close takes the network down.
+// Close stops the network.
 func (l *Lab) Close() error {
 	var err error
 	if l.Control != nil {
@@ -134,7 +132,7 @@ func (l *Lab) Close() error {
 	return err
 }
 
-// Switch returns the switch of a node, or nil if it is a host.
+// Switch returns the switch of a node, or nil for a host.
 func (l *Lab) Switch(node int) *softswitch.Switch { return l.switches[node] }
 
 // newSwitch makes the node of a switch.
@@ -171,8 +169,8 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 	case m.RecirculationPort != 0:
 		cfg.Ports = append(cfg.Ports, recirculation(m))
 	}
-	// Programs that follow pauses themselves get to see them; those that do
-	// flow control themselves do it alone.
+	// Programs that read PFC frames receive them; a program with emulated PFC
+	// runs without the switch's.
 	cfg.PFC.CopyToPipeline = m.Has("pfc")
 	if m.Has("pfc_emulated") {
 		cfg.PFC = softswitch.PFC{}
@@ -180,8 +178,8 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 	return cfg
 }
 
-// recirculation is the port for packets that pass again, as fast as the
-// program believes it to be.
+// recirculation returns the recirculation port, with the rate and latency that
+// the program's parameters state.
 func recirculation(m *manifest.Manifest) softswitch.Port {
 	p := softswitch.Port{Number: m.RecirculationPort, Internal: true, Rate: 100 * vtime.Gbps}
 	if rate, err := m.Value("rlb.recirculation_rate", m.Network); err == nil {
@@ -193,10 +191,7 @@ func recirculation(m *manifest.Manifest) softswitch.Port {
 	return p
 }
 
-// MaxFrame is the longest frame on the wire, a recirculated header included.
-const MaxFrame = topo.MaxFrame
-
-// pfc turns the topology's flow control into that of a switch.
+// pfc returns a switch's PFC configuration for the topology's.
 func pfc(c *topo.PFC) softswitch.PFC {
 	if c.Off {
 		return softswitch.PFC{}
@@ -211,22 +206,22 @@ func pfc(c *topo.PFC) softswitch.PFC {
 	return p
 }
 
-// thresholds are those of one port: what follows from its link's rate and
-// delay.
+// thresholds returns the PFC thresholds of one port, which depend on its link's
+// rate and delay.
 func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 	c := &t.Switch.PFC
 	if c.Off {
 		return softswitch.Thresholds{}
 	}
-	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, MaxFrame), Alpha: t.AlphaFor(l), Resume: c.Resume}
+	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, topo.MaxFrame), Alpha: t.AlphaFor(l), Resume: c.Resume}
 	if th.Resume == 0 {
-		th.Resume = topo.DefaultResume(MaxFrame)
+		th.Resume = topo.DefaultResume(topo.MaxFrame)
 	}
 	return th
 }
 
-// classOfDSCP is the class selector part of the code point: DSCP 26 is class 3,
-// 48 is class 6.
+// classOfDSCP maps a DSCP to the class in its upper three bits: 26 to class 3, 48
+// to class 6.
 var classOfDSCP = func() (c [64]uint8) {
 	for d := range c {
 		c[d] = uint8(d >> 3)

@@ -13,13 +13,13 @@ import (
 	"github.com/pauseless/pauseless/testbed/program"
 )
 
-// A program that does flow control itself was helped by that of its switch.
+// With a program that emulates PFC, the switch's own PFC was also active.
 func TestOneFlowControlAtATime(t *testing.T) {
 	net, err := topo.Parse("t.yaml", []byte("leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}\nswitch: {buffer: 9MB, pfc: {xoff: 32KB}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for profile, want := range map[string]struct{ pauses, shows bool }{
+	for profile, want := range map[string]struct{ pauses, copies bool }{
 		"drill": {true, false}, "pcn": {true, true}, "drill-bmv2": {false, false},
 	} {
 		p, err := program.Load(profile)
@@ -33,15 +33,14 @@ func TestOneFlowControlAtATime(t *testing.T) {
 		}
 		l := &Lab{cfg: Config{Topology: net, Program: prog}}
 		got := l.switchConfig(net.NodeByName("l1")).PFC
-		if got.Lossless != 0 != want.pauses || got.CopyToPipeline != want.shows {
+		if got.Lossless != 0 != want.pauses || got.CopyToPipeline != want.copies {
 			t.Errorf("%s: flow control is %+v", profile, got)
 		}
 	}
 }
 
-// Where the threshold is dynamic, the distance from it down to where senders
-// go on was that of the switch, whatever the topology said. Four senders to one
-// take as long either way, but with fewer and longer pauses.
+// With dynamic thresholds the topology's resume offset had no effect. A larger
+// offset makes fewer and longer pauses; four senders to one take the same time.
 func TestResumeCountsForDynamicThresholds(t *testing.T) {
 	run := func(pfc string) (pauses uint64) {
 		net, err := topo.Parse("t.yaml", []byte("graph: {rate: 40Gbps, delay: 1us, switches: [{name: s}], hosts: [{name: h, count: 5, on: s}]}\nswitch: {buffer: 2MB, pfc: "+pfc+"}"))

@@ -15,8 +15,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/program"
 )
 
-// warnings counts, of the times that a switch began to pause another, those
-// that it had warned of before: what reaches the one that is paused.
+// warnings counts pauses between switches, and those before which a warning
+// arrived at the paused switch.
 type warnings struct {
 	net            *topo.Topology
 	warned, paused map[topo.End]bool
@@ -60,15 +60,15 @@ func (w warningTap) Arrive(_ vtime.Time, port int, f *packet.Frame) {
 	}
 	peer := &w.net.Nodes[w.node.Ports[port-1].Peer]
 	if origin := binary.BigEndian.Uint16(b[ethernet+4:]); uint64(origin) != peer.DeviceID {
-		return // it passes on what another one said
+		return // a forwarded warning of another switch
 	}
 	if w.warned[at] = b[ethernet+2] == 1; w.warned[at] {
 		w.messages++
 	}
 }
 
-// incast is a network whose PFC thresholds are as text says, under RLB: hosts of
-// a leaf send to one of another, as fast as they can.
+// incast returns a network with RLB over DRILL and the given PFC configuration.
+// Four hosts of a leaf send to one host of another leaf at full rate.
 func incast(t *testing.T, pfc string, tap func(*topo.Topology) func(*topo.Node) fabric.Tap) (*topo.Topology, *Lab) {
 	t.Helper()
 	net, err := topo.Parse("t.yaml", []byte("leaf_spine: {leaves: 2, spines: 4, hosts_per_leaf: 8, rate: 40Gbps, delay: 2us}\nswitch: {buffer: 2MB, "+pfc+"}"))
@@ -103,10 +103,10 @@ func incast(t *testing.T, pfc string, tap func(*topo.Topology) func(*topo.Node) 
 
 var dynamicThresholds = map[string]string{"an eighth": "pfc: {alpha: 0.125}", "HPCC's switches": "mmu: hpcc", "a sixteenth": "pfc: {alpha: 0.0625, reserve: 2KB}"}
 
-// Where the PFC threshold follows the free buffer, RLB went by what it is while
-// one queue alone is busy. Of several that grow, none gets that long: half of
-// the pauses came without a warning.
-func TestWarnsBeforeItPausesWhereThresholdsAreDynamic(t *testing.T) {
+// With dynamic PFC thresholds, RLB's warning threshold followed from the
+// threshold of a single busy queue. If several queues grow, their thresholds are
+// lower: half of the pauses came without a warning.
+func TestWarnsBeforeItPausesWithDynamicThresholds(t *testing.T) {
 	for name, pfc := range dynamicThresholds {
 		t.Run(name, func(t *testing.T) {
 			var w *warnings
@@ -117,9 +117,9 @@ func TestWarnsBeforeItPausesWhereThresholdsAreDynamic(t *testing.T) {
 			if err := l.Fabric.RunUntil(t.Context(), 20*vtime.Millisecond); err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d of %d pauses warned of before, %d warnings", w.before, w.pauses, w.messages)
+			t.Logf("%d of %d pauses after a warning, %d warnings", w.before, w.pauses, w.messages)
 			if w.pauses == 0 || w.before != w.pauses {
-				t.Errorf("of %d pauses between switches, %d were warned of before", w.pauses, w.before)
+				t.Errorf("of %d pauses between switches, %d came after a warning", w.pauses, w.before)
 			}
 			if !l.Fabric.Done() {
 				t.Error("some flows have not ended")
@@ -128,9 +128,9 @@ func TestWarnsBeforeItPausesWhereThresholdsAreDynamic(t *testing.T) {
 	}
 }
 
-// The program knows how full the buffer is: as full as the traffic manager has
-// it, but for the headers that a leaf adds, and empty at the end.
-func TestProgramKnowsHowFullTheBufferIs(t *testing.T) {
+// The program's register of the buffer's occupancy agrees with the traffic
+// manager, except for the headers that a leaf adds, and is 0 at the end.
+func TestProgramCountsTheBuffer(t *testing.T) {
 	for name, pfc := range dynamicThresholds {
 		t.Run(name, func(t *testing.T) {
 			net, l := incast(t, pfc, func(*topo.Topology) func(*topo.Node) fabric.Tap { return nil })
@@ -149,7 +149,7 @@ func TestProgramKnowsHowFullTheBufferIs(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					used, knows := int64(0), int64(a.Values[0])
+					used, counted := int64(0), int64(a.Values[0])
 					for port := range node.Ports {
 						for class, c := range l.Switch(node.ID).Port(port + 1).Class {
 							reserve := int64(0)
@@ -160,8 +160,8 @@ func TestProgramKnowsHowFullTheBufferIs(t *testing.T) {
 						}
 					}
 					most = max(most, used)
-					if off := knows - used; off > 3000 || off < -3000-used/50 || done && knows != 0 {
-						t.Errorf("%v: %d bytes of %s are used, the program takes it for %d", at, used, s.Name(), knows)
+					if off := counted - used; off > 3000 || off < -3000-used/50 || done && counted != 0 {
+						t.Errorf("%v: %d bytes of %s are used, the program's register has %d", at, used, s.Name(), counted)
 					}
 				}
 				if done {

@@ -17,30 +17,31 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Config says which host to be and what to do.
+// Config is the configuration of one host and its traffic.
 type Config struct {
 	Topology *topo.Topology
-	Host     int // node
+	Host     int // index in Topology.Nodes
 	Hosts    roce.Config
-	// Flows are those of all hosts: each host does its part of them, and
-	// numbers of queue pairs follow from the list.
+	// Flows are the flows of all hosts. The host sends and receives its own;
+	// the numbers of queue pairs follow from the whole list.
 	Flows []fabric.Flow
-	// Scale is how much slower than the topology's the real network is.
+	// Scale is the factor by which the real network is slower than the
+	// topology, at least 1.
 	Scale int64
-	// Epoch is the wall time that is time zero; the same for all hosts.
+	// Epoch is the wall time of time zero; the same for all hosts.
 	Epoch time.Time
-	// Linger is how long, on the wall, the host stays to answer repeated
-	// packets when its flows are done and nothing comes. Zero means longer than a sender waits
-	// for an acknowledgement that was lost, if the host receives anything.
+	// Linger is the wall time without a frame after which a host with finished
+	// flows ends; until then it acknowledges retransmissions. Zero means the
+	// retransmission timeout and a second, or nothing if the host receives no flow.
 	Linger time.Duration
-	// Finished, if set, is called when the host's flows are done, and Stay
-	// closed when it need not stay any longer: hosts of one process need not
-	// guess when the others are done.
+	// Finished, if set, is called when the host's flows are done. If Stay is
+	// set, the host ends when it is closed; Linger is not used then. With both,
+	// the hosts of one process end together.
 	Finished func()
 	Stay     <-chan struct{}
 }
 
-// linger returns how long the host stays.
+// linger returns the wall time without a frame after which the host ends.
 func (c *Config) linger(receives bool) time.Duration {
 	switch {
 	case c.Linger > 0 || c.Stay != nil:
@@ -52,29 +53,29 @@ func (c *Config) linger(receives bool) time.Duration {
 	return time.Duration(c.Hosts.RTO.Nanoseconds()*c.Scale) + spare
 }
 
-// Report is what a host saw. Times are those of the scaled clock, in
+// Report has the results of one host. Times are those of the scaled clock, in
 // nanoseconds.
 type Report struct {
 	Host     string     `json:"host"`
-	Scale    int64      `json:"scale"`             // how many times slower the wire was
+	Scale    int64      `json:"scale"`             // the network was slower by this factor
 	Partial  bool       `json:"partial,omitempty"` // stopped before all flows were done
 	Outgoing []Outgoing `json:"outgoing"`
 	Incoming []Incoming `json:"incoming"`
 	Timeouts uint64     `json:"timeouts"`
-	Unknown  uint64     `json:"unknown_frames"` // came in and are no RoCEv2
+	Unknown  uint64     `json:"unknown_frames"` // received frames that are not RoCEv2
 }
 
 // Outgoing is a flow at its sender.
 type Outgoing struct {
-	Flow    int    `json:"flow"` // number in the list, from 1
+	Flow    int    `json:"flow"` // number in Config.Flows, from 1
 	Dst     string `json:"dst"`
 	Bytes   int64  `json:"bytes"`
 	StartNS int64  `json:"start_ns"`
 	FCTNS   int64  `json:"fct_ns"` // zero: not finished
 	IdealNS int64  `json:"ideal_ns"`
 	Packets int64  `json:"packets"`
-	Sent    int64  `json:"sent"`   // packets, repeated ones included
-	Resent  int64  `json:"resent"` // packets that had been sent before
+	Sent    int64  `json:"sent"`   // packets, with retransmissions
+	Resent  int64  `json:"resent"` // retransmissions
 	CNPs    int64  `json:"cnps"`
 	Stalled bool   `json:"stalled"`
 }
@@ -84,13 +85,13 @@ type Incoming struct {
 	Flow       int    `json:"flow"`
 	Src        string `json:"src"`
 	Delivered  int64  `json:"delivered_packets"`
-	EndNS      int64  `json:"end_ns"` // when the last packet in order came; zero: not yet
+	EndNS      int64  `json:"end_ns"` // time of the last packet in order; zero: not finished
 	OutOfOrder int64  `json:"out_of_order"`
 	Degree     int64  `json:"degree"`
 	Marked     int64  `json:"marked"`
 }
 
-// outgoing and incoming are flows at work.
+// outgoing and incoming are the host's flows while it runs.
 type outgoing struct {
 	number int
 	flow   *fabric.Flow
@@ -105,8 +106,9 @@ type incoming struct {
 	*roce.Incoming
 }
 
-// Run is a host on a port until its flows are done or ctx is; the report is
-// there either way. The error is that of the port or of the configuration.
+// Run runs a host on a port until its flows are done or ctx is; in both cases
+// it returns a report. It returns an error if the configuration is invalid or
+// the port fails.
 func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 	self := &cfg.Topology.Nodes[cfg.Host]
 	if cfg.Scale < 1 {
@@ -137,7 +139,7 @@ func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 		fl := &cfg.Flows[i]
 		est, ok := estimate.Flow(fl)
 		if !ok {
-			return nil, fmt.Errorf("flow %d: no way from %s to %s", i+1, cfg.Topology.Nodes[fl.Src].Name, cfg.Topology.Nodes[fl.Dst].Name)
+			return nil, fmt.Errorf("flow %d: no path from %s to %s", i+1, cfg.Topology.Nodes[fl.Src].Name, cfg.Topology.Nodes[fl.Dst].Name)
 		}
 		rf := roce.Flow{
 			Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: fl.Port, Coflow: uint16(fl.Coflow),
@@ -180,7 +182,7 @@ func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 	err = l.run(ctx, func(f *packet.Frame) {
 		h.Receive(1, f)
 		if !since.IsZero() {
-			since = time.Now() // someone has missed an answer
+			since = time.Now() // a peer still sends
 		}
 	}, func() bool {
 		if since.IsZero() {
@@ -236,11 +238,11 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// WriteTable writes the report for people.
+// WriteTable writes the report as text.
 func (r *Report) WriteTable(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(r.Outgoing) > 0 {
-		fmt.Fprintln(tw, "FLOW\tTO\tBYTES\tFCT\tSLOWDOWN\tRESENT\tCNPS\tSTALLED")
+		fmt.Fprintln(tw, "FLOW\tTO\tBYTES\tFCT\tSLOWDOWN\tRETRANSMISSIONS\tCNPS\tSTALLED")
 		for _, o := range r.Outgoing {
 			fct, slowdown := "unfinished", "-"
 			if o.FCTNS > 0 {
@@ -266,6 +268,6 @@ func (r *Report) WriteTable(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "%s: %s; %d timeouts, %d other frames\n", r.Host, state, r.Timeouts, r.Unknown); err != nil || r.Scale == 1 {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "times are those of the topology; on the wire all took %d times as long\n", r.Scale)
+	_, err := fmt.Fprintf(w, "times are those of the topology; the real network took %d times as long\n", r.Scale)
 	return err
 }

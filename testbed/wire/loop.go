@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire runs the fabric's RoCEv2 hosts in wall time, on a real
-// interface: the same packets, acknowledgements and congestion control as in
-// virtual time, against any switch. A scale makes the clock run slower, so
-// that a network of 40 Gb/s links can be played by software that moves 8 Mb/s:
-// rates, timers and results stay in the terms of the network that is played.
+// Package wire runs the fabric's RoCEv2 hosts in wall time on a real interface:
+// the same packets, acknowledgements and congestion control as in virtual time,
+// with any switch. A scale slows the hosts' clock down, so that software that
+// forwards 8 Mb/s can emulate links of 40 Gb/s: rates, timers and results are
+// those of the emulated network.
 package wire
 
 import (
@@ -15,19 +15,18 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Port is where frames go out and come in.
+// Port sends and receives Ethernet frames.
 type Port interface {
-	// Send puts a whole frame on the wire.
+	// Send sends a frame, without FCS.
 	Send(frame []byte) error
-	// Frames gives the frames that come in, until the port is closed.
+	// Frames returns the channel of received frames, which ends with the port.
 	Frames() <-chan []byte
 	Close() error
 }
 
-// loop is the Network of one host: events in the order of their time, which
-// is wall time since the epoch divided by the scale, and frames as they come.
-// An event that is late has the time it should have had, so that pacing does
-// not lose what the operating system takes.
+// loop is the roce.Network of one host. Time is the wall time since the epoch
+// divided by the scale. An event that is executed late has its planned time, so
+// that delays of the operating system do not reduce a paced rate.
 type loop struct {
 	port   Port
 	epoch  time.Time
@@ -50,8 +49,7 @@ func (l *loop) At(t vtime.Time, ev vtime.Event, arg uint64) {
 // Frames implements roce.Network.
 func (l *loop) Frames() *packet.Pool { return &l.pool }
 
-// Send implements roce.Network: payload that is not in memory is sent as
-// zeros.
+// Send implements roce.Network. It sends elided payload as zeros.
 func (l *loop) Send(_ int, f *packet.Frame, _ vtime.Time) {
 	l.out = append(l.out[:0], f.Data...)
 	for n := int(f.Elided); n > 0; {
@@ -72,18 +70,17 @@ func (l *loop) wall() vtime.Time {
 	return vtime.Time(time.Since(l.epoch).Nanoseconds() / l.scale * int64(vtime.Nanosecond))
 }
 
-// until returns how long it is, on the wall, until the scaled clock shows t or
-// more.
+// until returns the wall time until the scaled clock reaches t.
 func (l *loop) until(t vtime.Time) time.Duration {
 	up := (t + vtime.Nanosecond - 1).Nanoseconds()
 	return time.Until(l.epoch.Add(time.Duration(up * l.scale)))
 }
 
-// check is how often done is asked where nothing happens.
+// check is the interval of calls of done without events or frames.
 const check = 50 * time.Millisecond
 
-// run gives the host events and frames until done says so, ctx is done, or the
-// port fails.
+// run executes events and delivers frames until done returns true, ctx is done,
+// or the port fails.
 func (l *loop) run(ctx context.Context, receive func(*packet.Frame), done func() bool) error {
 	wait := time.NewTimer(0)
 	defer wait.Stop()

@@ -16,12 +16,12 @@ import (
 	"github.com/pauseless/pauseless/testbed/netns"
 )
 
-// rawPort is an interface through an AF_PACKET socket. It takes what RoCEv2
-// hosts understand and leaves the rest to the kernel.
+// rawPort is an interface through an AF_PACKET socket. It delivers only frames
+// for RoCEv2 hosts.
 type rawPort struct {
 	fd      int
 	frames  chan []byte
-	sockets []*net.UDPConn // keep the kernel from answering
+	sockets []*net.UDPConn // see occupy
 	stop    chan struct{}
 	once    sync.Once
 	done    sync.WaitGroup
@@ -29,8 +29,8 @@ type rawPort struct {
 
 var _ Port = (*rawPort)(nil)
 
-// Open opens an interface by name. It needs CAP_NET_RAW, and an interface
-// that is up, with a carrier.
+// Open opens an interface by name. It returns an error without CAP_NET_RAW, and
+// if the interface is down or has no carrier.
 func Open(name string) (Port, error) {
 	if err := netns.AwaitCarrier(name); err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func Open(name string) (Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: %w", name, err)
 	}
-	// Without a protocol it hears nothing until it is bound: with one, it would
-	// hear all interfaces until then.
+	// With a protocol the socket would receive from all interfaces until bind;
+	// without one it receives nothing until then.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if errors.Is(err, unix.EPERM) {
 		return nil, fmt.Errorf("interface %s: raw frames need root or CAP_NET_RAW: run this with sudo", name)
@@ -49,14 +49,13 @@ func Open(name string) (Port, error) {
 		return nil, fmt.Errorf("interface %s: %w", name, os.NewSyscallError("socket", err))
 	}
 	p := &rawPort{fd: fd, frames: make(chan []byte, 4096), stop: make(chan struct{})}
-	// Frames wait here while the host does something else. Beyond the
-	// system's limit (net.core.rmem_max) only with CAP_NET_ADMIN.
+	// A receive buffer above net.core.rmem_max needs CAP_NET_ADMIN.
 	const room = 8 << 20
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room) != nil {
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, room)
 	}
 	err = errors.Join(
-		// The reader looks up now and then whether it shall stop.
+		// The reader checks for Close at this interval.
 		os.NewSyscallError("setsockopt", unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000})),
 		os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: ifi.Index})),
 	)
@@ -73,8 +72,8 @@ func Open(name string) (Port, error) {
 func htons(v uint16) uint16 { return binary.NativeEndian.Uint16([]byte{byte(v >> 8), byte(v)}) }
 
 // occupy opens the UDP ports on the interface's addresses, so that the kernel
-// does not call them unreachable. Where it fails, an interface without an
-// address for one, the kernel's answers only cost time.
+// does not answer packets with ICMP port unreachable. Errors are ignored: such
+// answers do no harm beyond their time.
 func (p *rawPort) occupy(ifi *net.Interface) {
 	addrs, _ := ifi.Addrs()
 	for _, a := range addrs {
@@ -143,8 +142,7 @@ func ours(b []byte) bool {
 	return false
 }
 
-// Send implements Port. A full queue of the interface loses the frame, as a
-// wire may.
+// Send implements Port. It drops the frame if the interface's queue is full.
 func (p *rawPort) Send(frame []byte) error {
 	for {
 		_, err := unix.Write(p.fd, frame)

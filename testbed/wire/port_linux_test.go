@@ -11,8 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// A pair of virtual Ethernet interfaces is a cable in the kernel.
-func TestHostsTalkThroughTheKernel(t *testing.T) {
+// Two hosts exchange flows over a pair of virtual Ethernet interfaces.
+func TestHostsOverVeth(t *testing.T) {
 	const left, right = "plw-test-a", "plw-test-b"
 	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: left}, PeerName: right}
 	need.No(t, netlink.LinkAdd(veth)) // without root, or in a bare container
@@ -20,7 +20,7 @@ func TestHostsTalkThroughTheKernel(t *testing.T) {
 	var ports [2]Port
 	for _, name := range []string{left, right} {
 		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), "is down") {
-			t.Errorf("%s is down, but: %v", name, err)
+			t.Errorf("Open of %s, which is down: %v", name, err)
 		}
 	}
 	for _, name := range []string{left, right} {
@@ -46,6 +46,6 @@ func TestHostsTalkThroughTheKernel(t *testing.T) {
 		}
 	}
 	if _, err := Open("plw-none"); err == nil {
-		t.Error("an interface that is not there was opened")
+		t.Error("Open accepts an interface that does not exist")
 	}
 }

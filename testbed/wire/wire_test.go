@@ -72,7 +72,7 @@ func config(t testing.TB, host string) Config {
 	}
 }
 
-// both runs, in a bubble of testing/synctest, the hosts of a cable's two ends.
+// both runs a host at either end of a cable until all flows are done.
 func both(t *testing.T, a, b Port, change func(*Config)) [2]*Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -80,14 +80,14 @@ func both(t *testing.T, a, b Port, change func(*Config)) [2]*Report {
 	var reports [2]*Report
 	var wg sync.WaitGroup
 	epoch := time.Now()
-	var atWork atomic.Int64
-	atWork.Store(2)
+	var unfinished atomic.Int64
+	unfinished.Store(2)
 	allDone := make(chan struct{})
 	for i, port := range []Port{a, b} {
 		cfg := config(t, []string{"h1", "h2"}[i])
 		cfg.Epoch, cfg.Stay = epoch, allDone
 		cfg.Finished = func() {
-			if atWork.Add(-1) == 0 {
+			if unfinished.Add(-1) == 0 {
 				close(allDone)
 			}
 		}
@@ -106,7 +106,7 @@ func both(t *testing.T, a, b Port, change func(*Config)) [2]*Report {
 	return reports
 }
 
-func TestHostsTalkInWallTime(t *testing.T) {
+func TestFlowsInWallTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newCable()
 		r := both(t, a, b, nil)
@@ -129,7 +129,7 @@ func TestHostsTalkInWallTime(t *testing.T) {
 	})
 }
 
-func TestLossOnTheWireIsMadeUpFor(t *testing.T) {
+func TestLostPacketsAreRetransmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newCable()
 		n := 0
@@ -159,7 +159,7 @@ func TestElidedPayloadIsOnTheWire(t *testing.T) {
 	})
 }
 
-func TestStoppedHostReportsWhatThereIs(t *testing.T) {
+func TestStoppedHostReturnsAPartialReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := newCable()
 		ctx, cancel := context.WithCancel(context.Background())
