@@ -113,7 +113,7 @@ func (f *File) line(offset int) int {
 	return sort.Search(len(f.lines), func(i int) bool { return int(f.lines[i]) > offset }) - 1
 }
 
-// FileAt returns the file that holds p, or nil.
+// FileAt returns the file with position p, or nil.
 func (s *Set) FileAt(p Pos) *File {
 	if !p.IsValid() {
 		return nil
@@ -142,8 +142,7 @@ func (s *Set) Position(p Pos) diag.Pos {
 	return diag.MakePos(m.name, int32(line-f.line(int(m.offset)))+m.line, int32(offset)-f.lines[line]+1)
 }
 
-// Text returns the text of the span, which must lie in one file; a span that
-// does not gives "".
+// Text returns the text of a span. It returns "" for a span across files.
 func (s *Set) Text(sp Span) string {
 	f := s.FileAt(sp.Start)
 	if f == nil || sp.End < sp.Start || sp.End > f.end() {
@@ -152,8 +151,8 @@ func (s *Set) Text(sp Span) string {
 	return f.Text[f.Offset(sp.Start):f.Offset(sp.End)]
 }
 
-// Fragment returns the part of the span that is on its first line, followed
-// by " ..." if there is more.
+// Fragment returns the part of the span on its first line, followed by " ..."
+// if there is more.
 func (s *Set) Fragment(sp Span) string {
 	text := s.Text(sp)
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
@@ -173,8 +172,8 @@ func (s *Set) Source(name string) []byte {
 	return nil
 }
 
-// Main returns the file that is compiled: the first one that does not consist of
-// options.
+// Main returns the file that is compiled: the first one that does not consist
+// of command line options.
 func (s *Set) Main() *File {
 	if len(s.files) == 0 {
 		return nil

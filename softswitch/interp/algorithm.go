@@ -9,17 +9,17 @@ import (
 	"slices"
 )
 
-// An algorithm hashes bytes, as BMv2's algorithm of the same name does. Those
-// that remember something get it in memo.
+// An algorithm hashes bytes like BMv2's algorithm of the same name. memo has
+// the state of those that have one.
 type algorithm struct {
 	hash func(b []byte, memo *hashMemo) uint64
 	// sum is true if it is the Internet checksum.
 	sum bool
-	// crc is what quickCRC needs of a CRC, nil for others.
+	// crc has the tables for quickCRC; nil for other algorithms.
 	crc *crc
 }
 
-// hashMemo is what one calculation remembers from packet to packet.
+// hashMemo is the state of one calculation across packets.
 type hashMemo struct {
 	count uint64            // round robin
 	seen  map[string]uint64 // round robin, consistent
@@ -42,8 +42,8 @@ var algorithms = map[string]*algorithm{
 	"bmv2_hash":    {hash: func(b []byte, _ *hashMemo) uint64 { return xxh64(b) }},
 	"hash_ex":      {hash: fnvEx},
 	"identity":     {hash: identity},
-	// The key of a toeplitz hash is zero until something else is configured,
-	// for which there is no way over P4Runtime.
+	// The key of a toeplitz hash is zero until it is configured, which P4Runtime
+	// does not support.
 	"toeplitz": {hash: func([]byte, *hashMemo) uint64 { return 0 }},
 	"random":   {hash: func(_ []byte, m *hashMemo) uint64 { return m.rng.next() }},
 	"round_robin": {hash: func(_ []byte, m *hashMemo) uint64 {
@@ -124,11 +124,11 @@ func crc16(b []byte) uint16 {
 	return x
 }
 
-// crc is a reflected CRC of up to 32 bits, four bytes at a time: tables has
-// what a byte makes of the result that none, one, two and three others follow.
+// crc is a reflected CRC of up to 32 bits that processes four bytes at a time.
+// tables[i] has each byte's contribution when i bytes follow it.
 type crc struct {
 	tables [4][256]uint32
-	invert uint32 // the start, and what the result differs by
+	invert uint32 // initial value and final XOR
 }
 
 func newCRC(invert uint32, first func(i int) uint32) (k crc) {
@@ -150,7 +150,7 @@ var (
 
 const allOnes32 = 1<<32 - 1
 
-// quickCRC computes a CRC from slots.
+// quickCRC computes a CRC directly from slots.
 func (m *Machine) quickCRC(k *calc) uint64 {
 	c := k.algo.crc
 	t := &c.tables
@@ -218,8 +218,9 @@ func sum16(b []byte) uint64 {
 	return sum
 }
 
-// fold makes an Internet checksum of a sum. How often a carry comes back
-// depends on the packet: a loop would have the processor guess, often wrong.
+// fold adds the carries of a sum, which gives an Internet checksum. It has no
+// loop: the number of carries varies between packets, so the processor would
+// often mispredict the branch.
 func fold(sum uint64) uint16 {
 	sum = sum>>32 + sum&0xffffffff // 33 bits
 	sum = sum>>32 + sum&0xffffffff // 32
@@ -316,8 +317,8 @@ func xxh64(b []byte) uint64 {
 	return h ^ h>>32
 }
 
-// generator is a PCG-like generator of our own: the same seed, the same
-// numbers, on every machine and in every version. It is SplitMix64.
+// generator is SplitMix64. A seed gives the same numbers on every machine and
+// in every version.
 type generator struct{ state uint64 }
 
 func (g *generator) next() uint64 {
@@ -328,7 +329,7 @@ func (g *generator) next() uint64 {
 	return x ^ x>>31
 }
 
-// between returns a number of lo…hi, all alike.
+// between returns a uniformly distributed number of lo…hi.
 func (g *generator) between(lo, hi uint64) uint64 {
 	n := hi - lo + 1
 	if n == 0 {

@@ -63,8 +63,8 @@ func fnvEmpty() uint32 {
 	return h + h<<5
 }
 
-// A CRC that is computed from slots is that of the bytes they stand for,
-// whatever is in the slots above a field's width.
+// A CRC computed from slots equals that of the bytes, whatever bits are above a
+// field's width.
 func TestCRCsOfSlotsAreThoseOfBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, name := range []string{"crc16", "crc16_custom", "crc32", "crc32_custom"} {
@@ -111,7 +111,8 @@ func TestHashesThatRemember(t *testing.T) {
 	}
 }
 
-// Every number of a range comes, about as often as any other, and no other.
+// The numbers of a range have about equal frequencies, and no other numbers
+// occur.
 func TestRandomNumbersFillTheirRange(t *testing.T) {
 	g := &generator{7}
 	var seen [6]int

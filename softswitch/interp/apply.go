@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 )
 
-// applyTable is apply in the fastest way there is for the table.
+// applyTable is the fastest implementation of apply that suits the table.
 func (m *Machine) applyTable(t *Table) int32 {
 	if !t.quick.ok || m.Trace != nil {
 		return m.apply(t)
@@ -39,7 +39,7 @@ func (m *Machine) applyTable(t *Table) int32 {
 	return int32(record[0])
 }
 
-// lookupQuick returns the record of a key of a table with a quickKey, or none.
+// lookupQuick returns the record for a key of a table with a quickKey, or none.
 func (t *Table) lookupQuick(key uint64) uint32 {
 	if t.direct != nil {
 		return t.direct[key] - 1
@@ -69,8 +69,8 @@ func (t *Table) lookupQuick(key uint64) uint32 {
 	return t.recordOf[number]
 }
 
-// apply looks the packet up in a table and returns where its action starts.
-// The action's arguments are in the parameter slots then.
+// apply looks the packet up in a table and returns the first instruction of its
+// action. It copies the action's arguments to the parameter slots.
 func (m *Machine) apply(t *Table) int32 {
 	t.Lookups++
 	if len(t.Info.parts) != 0 {
@@ -106,9 +106,9 @@ func (m *Machine) apply(t *Table) int32 {
 	return e.pc
 }
 
-// find looks the packet up.
+// find returns the record of the packet's entry.
 func (m *Machine) find(t *Table) (uint32, bool) {
-	switch { // direct calls for what is common
+	switch { // direct calls for the frequent cases
 	case t.exact32 != nil:
 		return t.exact32.Lookup1(m.key1(t.Info.parts))
 	case t.lpm32 != nil:
@@ -155,7 +155,7 @@ func (m *Machine) packKey(t *Table) {
 	}
 }
 
-// count notes a hit of an entry.
+// count records a hit of an entry.
 func (m *Machine) count(t *Table, h *Hot) {
 	h.LastHit = m.Now
 	if t.counts {
@@ -164,8 +164,8 @@ func (m *Machine) count(t *Table, h *Hot) {
 	}
 }
 
-// applyHeavy is the rest of apply for a hit in a table with direct meters or
-// an action profile.
+// applyHeavy completes apply for a hit in a table with direct meters or an
+// action profile.
 func (m *Machine) applyHeavy(t *Table, e *Entry) int32 {
 	x := e.Ext
 	m.count(t, x.Hot)
@@ -198,7 +198,7 @@ func (m *Machine) applyHeavy(t *Table, e *Entry) int32 {
 	return pc
 }
 
-// traceHit traces a hit in a table that is not heavy.
+// traceHit traces a hit in a table without direct meters and action profile.
 func (m *Machine) traceHit(t *Table) {
 	if id, ok := m.find(t); ok {
 		e := &t.entries[id]
@@ -258,7 +258,7 @@ func (m *Machine) quickSum(k *calc) uint64 {
 	for i := range k.sums {
 		p := &k.sums[i]
 		x := f[p.slot] & p.mask
-		// 48 bits at most after this, so that thousands of fields do not overflow.
+		// 48 bits at most after this, so that thousands of fields cannot overflow.
 		sum += (x>>32 + x&0xffffffff) << p.shift
 	}
 	if k.payload {
@@ -267,7 +267,7 @@ func (m *Machine) quickSum(k *calc) uint64 {
 	return uint64(fold(sum))
 }
 
-// input joins the inputs of a calculation in scratch memory.
+// input concatenates the inputs of a calculation in scratch memory.
 func (m *Machine) input(k *calc) []byte {
 	b := m.scratch[:0]
 	f := m.f
@@ -306,7 +306,7 @@ func (m *Machine) input(k *calc) []byte {
 	if k.payload {
 		b = append(b, m.data[f[m.prog.sys+sysPayload]:]...)
 		if k.algo.sum {
-			// Zeros that are not in memory add nothing to a sum.
+			// Elided zeros add nothing to a sum.
 		} else {
 			for range m.frame.Elided {
 				b = append(b, 0)
@@ -327,7 +327,7 @@ func (m *Machine) inputBits(in *calcInput) int {
 	return in.width
 }
 
-// appendInput appends an input from bit at on.
+// appendInput appends an input, starting at the given bit.
 func (m *Machine) appendInput(b []byte, at int, in *calcInput) []byte {
 	bits := m.inputBits(in)
 	for len(b) < (at+bits+7)/8 {

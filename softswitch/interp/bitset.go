@@ -17,7 +17,7 @@ func (b bitset) fill() {
 	}
 }
 
-// and keeps what is in both and reports whether that is a change.
+// and keeps the common elements and reports whether the set changed.
 func (b bitset) and(c bitset) bool {
 	changed := false
 	for i, x := range c {
@@ -29,7 +29,7 @@ func (b bitset) and(c bitset) bool {
 	return changed
 }
 
-// or adds what is in c and reports whether that is a change.
+// or adds the elements of c and reports whether the set changed.
 func (b bitset) or(c bitset) bool {
 	changed := false
 	for i, x := range c {
@@ -49,14 +49,14 @@ func (b bitset) each(f func(i int)) {
 	}
 }
 
-// A cleared is the first of slots that are cleared together, so few that the
-// compiler writes the stores out.
+// cleared points to the first of clearedSlots slots that are cleared together.
+// The number is so small that the compiler unrolls the stores.
 type cleared = *[clearedSlots]uint64
 
 const clearedSlots = 8
 
-// clearing returns where to clear slots so that all in the set, but for those
-// from end on, are zero; others become zero along with them.
+// clearing returns the positions of runs of slots to clear, which cover all in
+// the set before end. A run may contain other slots.
 func (b bitset) clearing(end int) (at []slot) {
 	next := 0
 	b.each(func(s int) {

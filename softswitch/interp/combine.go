@@ -4,8 +4,8 @@ package interp
 
 import "slices"
 
-// combine makes one instruction of two where the second only moves, shifts or
-// masks what the first computed. It reports whether there were some.
+// combine merges two instructions if the second only moves, shifts or masks the
+// result of the first. It reports whether it merged any.
 func (o *optimiser) combine(live []bitset) bool {
 	leader := o.leaders()
 	gone := make([]bool, len(o.code))
@@ -26,7 +26,7 @@ func (o *optimiser) combine(live []bitset) bool {
 	return true
 }
 
-// leaders returns the instructions that are jumped to.
+// leaders returns the instructions that are jump targets.
 func (o *optimiser) leaders() []bool {
 	leader := make([]bool, len(o.code)+1)
 	for _, s := range o.sections {
@@ -40,8 +40,8 @@ func (o *optimiser) leaders() []bool {
 	return leader
 }
 
-// computes returns the instruction before i, in a row with it, that computes
-// what i moves, for i alone, or −1.
+// computes returns the instruction before i, in the same straight code, whose
+// result only i uses and moves, or −1.
 func (o *optimiser) computes(i int, live []bitset, leader, gone []bool) int {
 	in := o.code[i]
 	from := in.a
@@ -52,7 +52,7 @@ func (o *optimiser) computes(i int, live []bitset, leader, gone []bool) int {
 		return -1
 	}
 	target := int(in.d)
-	var other []int // written in between
+	var other []int // slots written in between
 	for j := i - 1; j >= 0 && j >= i-8 && !leader[j+1]; j-- {
 		if gone[j] {
 			continue
@@ -79,8 +79,8 @@ func (o *optimiser) computes(i int, live []bitset, leader, gone []bool) int {
 	return -1
 }
 
-// merge has the first instruction do the work of a second that moves or
-// shifts its result, if it can.
+// merge makes the first instruction include the move or shift of its result by
+// the second, if it can.
 func (o *optimiser) merge(first, second *instr) bool {
 	if second.op == iShr {
 		k, ok := o.constant(second.b)
@@ -138,7 +138,7 @@ func (o *optimiser) merge(first, second *instr) bool {
 	return true
 }
 
-// shiftOr has an iOr make the shift whose result it joins with another.
+// shiftOr merges a shift into the iOr that uses its result.
 func (o *optimiser) shiftOr(shift, or *instr) bool {
 	k, ok := o.constant(shift.b)
 	if shift.op != iShl || shift.imm != allBits || or.imm != allBits || !ok || k < 0 || k >= 64 {
@@ -148,14 +148,15 @@ func (o *optimiser) shiftOr(shift, or *instr) bool {
 	return true
 }
 
-// always reports whether a random number is sure to be written.
+// always reports whether an instruction that draws a random number always
+// writes one.
 func (o *optimiser) always(in *instr) bool {
 	lo, ok1 := o.constant(in.a)
 	hi, ok2 := o.constant(in.b)
 	return ok1 && ok2 && uint64(lo) <= uint64(hi)
 }
 
-// lowBits returns n where mask is the low n bits, or −1.
+// lowBits returns n if mask is the low n bits, or −1.
 func lowBits(mask uint64) int {
 	n := 0
 	for n < 64 && mask>>n&1 != 0 {
@@ -167,11 +168,11 @@ func lowBits(mask uint64) int {
 	return n
 }
 
-// straighten lays the code of each section out anew: jumps go where they lead
-// to in the end, a block stands behind the one that goes on to it where that
-// is possible, and what is never reached is left out.
+// straighten reorders the code of each section: jumps go directly to their
+// final target, a block follows its predecessor where possible, and unreachable
+// code is removed.
 func (o *optimiser) straighten() {
-	at := slices.Repeat([]int{-1}, len(o.code)+1) // new places
+	at := slices.Repeat([]int{-1}, len(o.code)+1) // new positions
 	var code []instr
 	starts := make([]int, len(o.sections))
 	for i := range o.sections {
@@ -185,7 +186,7 @@ func (o *optimiser) straighten() {
 		} else {
 			code = o.lay(s, code, at)
 		}
-		for p := s.start; p < s.end; p++ { // labels of code that is never reached
+		for p := s.start; p < s.end; p++ { // labels of unreachable code
 			if to := o.lead(p); at[p] < 0 && at[to] >= 0 {
 				at[p] = at[to]
 			}
@@ -208,7 +209,7 @@ func (o *optimiser) startOf(kind, gress int) *int32 {
 	return &[...]*[gresses]int32{&p.parse, &p.pipeline, &p.finish}[kind][gress]
 }
 
-// lead returns where jumps from p lead to.
+// lead returns the final target of a jump to p.
 func (o *optimiser) lead(p int) int {
 	for range 64 {
 		if p >= len(o.code) || o.code[p].op != iJmp {
@@ -219,8 +220,8 @@ func (o *optimiser) lead(p int) int {
 	return p
 }
 
-// lay appends the code of a section, which has no loops but those that the
-// parser counts.
+// lay appends the code of a section. Its only loops are those that the parser
+// counts.
 func (o *optimiser) lay(s *section, code []instr, at []int) []instr {
 	var list []int
 	for pending := []int{s.start}; len(pending) > 0; {
@@ -259,8 +260,8 @@ func (o *optimiser) lay(s *section, code []instr, at []int) []instr {
 	return code
 }
 
-// known returns where the code goes on at next after p, which is not next if
-// that is a branch by what p has just set.
+// known returns the successor of p. It differs from next if next is a branch
+// whose condition p has just set.
 func (o *optimiser) known(p, next int) int {
 	set, branch := &o.code[p], &o.code[next]
 	if set.op != iMovI || branch.op != iJZ && branch.op != iJNZ || branch.a != set.d {
@@ -272,8 +273,8 @@ func (o *optimiser) known(p, next int) int {
 	return o.lead(next + 1)
 }
 
-// loops reports whether a pipeline goes round in circles, as actions may. The
-// loops of parsers are counted by iState and do not matter here.
+// loops reports whether a pipeline has a loop, which actions can form. Loops of
+// parsers are counted by iState and are ignored here.
 func (o *optimiser) loops(s *section) bool {
 	if s.kind == sectionParse {
 		return false

@@ -12,35 +12,35 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// CodeProgram marks what is wrong with a program that is well-formed JSON.
+// CodeProgram marks an error in a program that is well-formed JSON.
 const CodeProgram diag.Code = "json-program"
 
-// validField is the hidden field that tells whether a header is valid.
+// validField is the hidden field with the validity of a header.
 const validField = "$valid$"
 
-// architecture is what an architecture adds to the programs written for it.
+// architecture describes an architecture to the compiler.
 type architecture struct {
 	name string // as in the file
-	// parsers, pipelines and deparsers are the names that the file has for
-	// them, by gress; "" is any name, "-" none.
+	// parsers, pipelines and deparsers are their names in the file, by gress. ""
+	// matches any name, "-" none.
 	parsers, pipelines, deparsers [gresses]string
-	// fields are the metadata fields that the architecture itself reads or
-	// writes, by the names of BMv2 (aliases included), and when. Those without
-	// a use are written where the program makes use of them.
+	// fields are the metadata fields that the architecture accesses, by BMv2's
+	// names including aliases, and where. Fields without a use are written only if
+	// the program uses them.
 	fields map[string]use
-	// zeroBeyond is true if reading beyond the end of a register array gives zero,
-	// rather than leaving the destination as it is.
+	// zeroBeyond is true if reading beyond the end of a register array gives zero.
+	// Otherwise the destination does not change.
 	zeroBeyond bool
 	// egressSpec and multicastGroup are the fields that mark_to_drop and drop
 	// set.
 	egressSpec, multicastGroup string
-	// reads are the fields that the architecture reads after the pipelines, sets
-	// those that it always writes before egress.
+	// reads are the fields that the architecture reads after the pipelines. sets
+	// are those that it always writes before egress.
 	reads [gresses][]string
 	sets  []string
 }
 
-// expect says what a program of the architecture has of a kind.
+// expect returns the required number of a program's objects of a kind.
 func (a *architecture) expect(kind string) string {
 	names := map[string][gresses]string{"parser": a.parsers, "pipeline": a.pipelines, "deparser": a.deparsers}[kind]
 	switch {
@@ -54,7 +54,7 @@ func (a *architecture) expect(kind string) string {
 	return fmt.Sprintf("a %s program has %s and %s, once each", a.name, names[in], names[out])
 }
 
-// v1Model is what simple_switch adds: standard_metadata and its kin.
+// v1Model is simple_switch's architecture with standard_metadata.
 var v1Model = architecture{
 	parsers: [gresses]string{"", "-"}, pipelines: [gresses]string{"ingress", "egress"}, deparsers: [gresses]string{"-", ""},
 	fields: map[string]use{
@@ -87,7 +87,7 @@ var v1Model = architecture{
 		"queueing_metadata.deq_timedelta", "queueing_metadata.deq_qdepth", "queueing_metadata.qid"},
 }
 
-// compiler turns a file into a Program.
+// compiler translates a file to a Program.
 type compiler struct {
 	json *bmv2json.Program
 	arch *architecture
@@ -114,15 +114,15 @@ type compiler struct {
 
 	params, paramSlots      int // slots of the action parameters
 	temps, tempTop, tempMax int
-	consts                  map[string]int // number of the constant, while compiling
+	consts                  map[string]int // index of the constant, during compilation
 	constList               []uint64
 	code                    []instr
-	labels                  []int     // places of labels in code, −1 while unknown
-	placed                  int       // the last place of a label
-	parseEnd                label     // where the parser being compiled ends
-	straight                []section // code in which nothing comes round again
+	labels                  []int     // positions of labels in code, −1 while unknown
+	placed                  int       // the last position of a label
+	parseEnd                label     // the end of the parser being compiled
+	straight                []section // code without loops
 
-	action *action // being compiled
+	action *action // the current action
 	args   []*big.Int
 }
 
@@ -140,7 +140,7 @@ type param struct {
 	width int
 }
 
-// label stands for a place in the code that may not be known yet.
+// label is a position in the code that may not be known yet.
 type label int
 
 func (c *compiler) errorf(pos diag.Pos, format string, args ...any) {
@@ -152,8 +152,7 @@ func (c *compiler) errorf(pos diag.Pos, format string, args ...any) {
 
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// lookupField finds a field by the name BMv2 has for it, "header.field" or an
-// alias.
+// lookupField finds a field by BMv2's name, "header.field" or an alias.
 func (c *compiler) lookupField(name string) (*header, int, bool) {
 	ref, ok := c.aliases[name]
 	if !ok {
@@ -176,7 +175,7 @@ func splitField(name string) bmv2json.FieldRef {
 	return bmv2json.FieldRef{Header: name}
 }
 
-// field finds a field and complains if there is none.
+// field finds a field, or reports that there is none.
 func (c *compiler) field(ref bmv2json.FieldRef, pos diag.Pos) (*header, int, bool) {
 	h := c.headers[ref.Header]
 	if h == nil {
@@ -215,7 +214,8 @@ func (c *compiler) emit(op opcode, d, a, b int, imm uint64) {
 	c.code = append(c.code, instr{op, slot(d), slot(a), slot(b), imm})
 }
 
-// temp returns n temporary slots, free again when the statement ends.
+// temp returns n temporary slots, which are released at the end of the
+// statement.
 func (c *compiler) temp(n int) int {
 	t := c.tempTop
 	c.tempTop += n
@@ -231,8 +231,8 @@ func (c *compiler) temp(n int) int {
 
 func (c *compiler) releaseTemps(top int) { c.tempTop = top }
 
-// firstConst is the slot number of the first constant while compiling. Where
-// the constants go is known only when all temporaries are.
+// firstConst is the slot number of the first constant during compilation. The
+// final slots are known only when all temporaries are.
 const firstConst = maxSlots - 1<<14
 
 // constSlot returns the slots of a constant of n limbs.
@@ -272,8 +272,8 @@ func (c *compiler) label() label {
 	return label(len(c.labels) - 1)
 }
 
-// place notes that a label is here. A jump to it that would be the instruction
-// just before is not needed.
+// place sets a label to the current position. It removes a jump to the label
+// that directly precedes it.
 func (c *compiler) place(l label) {
 	if n := len(c.code) - 1; n >= 0 && c.code[n].op == iJmp && c.code[n].imm == uint64(l) && c.placed <= n {
 		c.code = c.code[:n]
@@ -286,18 +286,17 @@ func (c *compiler) branch(op opcode, a, b int, to label) { c.emit(op, 0, a, b, u
 
 func (c *compiler) jump(to label) { c.emit(iJmp, 0, 0, 0, uint64(to)) }
 
-// loopless reports whether an instruction is in code in which nothing comes
-// round again.
+// loopless reports whether an instruction is in code without loops.
 func (c *compiler) loopless(i int) bool {
 	return slices.ContainsFunc(c.straight, func(s section) bool { return i >= s.start && i < s.end })
 }
 
-// finish replaces labels by places and puts the constants after the
+// finish replaces labels by positions and puts the constants after the
 // temporaries.
 func (c *compiler) finish() {
 	p := c.prog
 	base := c.tempMax
-	if base < p.fieldsEnd+clearedSlots { // what is cleared along with the last field is no constant
+	if base < p.fieldsEnd+clearedSlots { // slots that are cleared together with the last field are not constants
 		base = p.fieldsEnd + clearedSlots
 	}
 	p.slots = base + len(c.constList)
@@ -323,7 +322,7 @@ func (c *compiler) finish() {
 			}
 		}
 	}
-	p.code = slices.Grow(c.code, 1) // what points behind the last one points to memory of ours
+	p.code = slices.Grow(c.code, 1) // a pointer behind the last instruction stays inside the allocation
 	at := func(l label) int32 { return int32(c.labels[l]) }
 	for g := range p.parseEnd {
 		p.parseEnd[g] = at(label(p.parseEnd[g]))
@@ -367,8 +366,8 @@ func (c *compiler) finish() {
 	}
 }
 
-// check makes sure that run finds all slots and instructions where it looks
-// for them.
+// check verifies that all slots and instructions that run accesses are within
+// bounds.
 func (p *Program) check() {
 	in := func(n, limit int) {
 		if n < 0 || n >= limit {

@@ -9,19 +9,19 @@ import (
 	"unsafe"
 )
 
-// emitted is a header in the order of a deparser.
+// emitted is a header in a deparser's order.
 type emitted struct {
 	base, bytes int32 // bytes of the fixed-width fields
-	// always is not zero if there is something to store in a valid header;
-	// otherwise the bits stores of relDirty say so, which are all or none.
+	// always is nonzero if a valid header always has something to store. Otherwise
+	// the bits in stores of relDirty decide: all bits or none.
 	always, stores uint64
 	varbit         bool
 	h              *header
 }
 
-// deparse writes the headers over the parsed part of the packet. Where those
-// that are valid are just those that were parsed, in the same places, only
-// the fields that the program may have changed are written.
+// deparse writes the headers over the parsed part of the packet. If the valid
+// headers are the parsed ones, at the same offsets, it writes only fields that
+// the program may have changed.
 func (m *Machine) deparse(list []emitted) {
 	f := unsafe.Pointer(unsafe.SliceData(m.f))
 	payload := int(m.f[m.prog.sys+sysPayload])
@@ -55,12 +55,12 @@ func (m *Machine) deparse(list []emitted) {
 	}
 }
 
-// shift does what rewrite does where headers were put in at one place, or taken out:
-// those before stay, and those behind move with the payload. It reports whether
-// that is so.
+// shift does the work of rewrite if headers were inserted or removed at one
+// offset: the headers before it stay, and those behind move with the payload.
+// It reports whether this is the case.
 func (m *Machine) shift(list []emitted, payload int) bool {
 	f := m.f
-	stay, fresh, from, to := 0, 0, -1, 0 // bytes that stay and that are new; what moves
+	stay, fresh, from, to := 0, 0, -1, 0 // bytes that stay and that are new; range that moves
 	for i := range list {
 		h := &list[i]
 		if f[h.base+relValid] == 0 {
@@ -115,8 +115,7 @@ func (m *Machine) shift(list []emitted, payload int) bool {
 	return true
 }
 
-// rewrite writes headers of so many bytes where the parsed part of the packet,
-// of payload bytes, was.
+// rewrite writes headers of size bytes in place of the parsed payload bytes.
 func (m *Machine) rewrite(list []emitted, size, payload int) {
 	f := m.f
 	out := m.scratch[:0]
@@ -132,7 +131,7 @@ func (m *Machine) rewrite(list []emitted, size, payload int) {
 		m.frame.Data = append(append(m.frame.Data[:0], out...), rest...)
 	default:
 		grow := size - payload
-		m.frame.Data = append(m.frame.Data, out[:grow]...) // any bytes: for room
+		m.frame.Data = append(m.frame.Data, out[:grow]...) // any bytes, only for their room
 		copy(m.frame.Data[size:], m.frame.Data[payload:len(m.frame.Data)-grow])
 		copy(m.frame.Data, out)
 	}
@@ -169,7 +168,8 @@ func (m *Machine) emit(out []byte, h *header) []byte {
 	return out
 }
 
-// build makes the bytes of a header that came without, of a type with words.
+// build makes the bytes of a header that was not extracted, of a type with
+// words.
 func (m *Machine) build(h *header, b []byte) {
 	f := unsafe.Pointer(unsafe.SliceData(m.f))
 	for i := range h.typ.words {
@@ -183,7 +183,7 @@ func (m *Machine) build(h *header, b []byte) {
 	}
 }
 
-// writeStores stores fields of a header over the bytes that it came with.
+// writeStores stores changed fields of a header over its extracted bytes.
 func (m *Machine) writeStores(h *header, b []byte) {
 	if !h.simple {
 		m.write(h.typ.stores, h, b)
@@ -195,7 +195,7 @@ func (m *Machine) writeStores(h *header, b []byte) {
 	}
 }
 
-// write stores fields of a header in its bytes.
+// write stores fields of a header into its bytes.
 func (m *Machine) write(moves []move, h *header, b []byte) {
 	varBits := 0
 	if h.typ.varbit >= 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// Whatever headers a program adds, takes out, changes or copies: moving the
-// bytes behind them makes the same packet as writing all headers anew.
+// Whichever headers a program inserts, removes, changes or copies: moving the
+// bytes behind them gives the same packet as writing all headers.
 func TestHeadersMoveAsTheyAreWrittenAnew(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	moved := 0
@@ -24,7 +24,7 @@ func TestHeadersMoveAsTheyAreWrittenAnew(t *testing.T) {
 			for left := 8 * (1 + rng.IntN(30)); left > 0; {
 				w := min(left, 1+rng.IntN(64))
 				f := fieldType{bit: typ.bits, width: w, rel: -1, use: useWrite}
-				if rng.IntN(8) > 0 { // otherwise nothing reads or writes it
+				if rng.IntN(8) > 0 { // otherwise the program does not access it
 					f.rel = typ.size
 					typ.size++
 				}
@@ -53,7 +53,7 @@ func TestHeadersMoveAsTheyAreWrittenAnew(t *testing.T) {
 			block[relDirty] &= uint64(1)<<len(h.typ.stores) - 1
 			switch rng.IntN(8) {
 			case 0, 1: // made by the program
-			case 2: // a copy of what another one was extracted from
+			case 2: // a copy of another header's bytes
 				block[relOffset] = uint64(1 + rng.IntN(payload+1))
 			default:
 				block[relOffset] = uint64(payload + 1)

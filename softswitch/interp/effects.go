@@ -2,10 +2,10 @@
 
 package interp
 
-// effects are what an instruction reads and writes.
+// effects are the slots that an instruction reads and writes.
 type effects struct {
 	uses, defs []int
-	// pure is true if the instruction does nothing but write defs; spreads if it may
+	// pure is true if writing defs is the only effect. spreads is true if it may
 	// write other slots, too.
 	pure, spreads bool
 }
@@ -24,8 +24,8 @@ func (e *effects) def(s, n int) {
 	}
 }
 
-// block notes the use of a header's whole block, or of all blocks where its
-// place is not known.
+// block records the use of a header's block, or of all blocks if the position
+// is not known.
 func (o *optimiser) block(s slot) {
 	base, ok := o.constant(s)
 	if h := o.atBase[base]; ok && h != nil {
@@ -36,7 +36,7 @@ func (o *optimiser) block(s slot) {
 	o.blocks()
 }
 
-// blocks notes the use of the blocks of all headers that are not simple.
+// blocks records the use of the blocks of all headers that are not simple.
 func (o *optimiser) blocks() {
 	for _, h := range o.order {
 		if h.slots == nil && !o.simple[h] {
@@ -45,8 +45,8 @@ func (o *optimiser) blocks() {
 	}
 }
 
-// effectsOf returns what an instruction reads and writes. What it may leave as
-// it is counts as read.
+// effectsOf returns the slots that an instruction reads and writes. A slot that
+// it may leave unchanged counts as read.
 func (o *optimiser) effectsOf(i int) *effects {
 	e, in, p := &o.e, &o.code[i], o.prog
 	e.uses, e.defs, e.pure, e.spreads = e.uses[:0], e.defs[:0], false, false
@@ -109,7 +109,7 @@ func (o *optimiser) effectsOf(i int) *effects {
 	case iAddHeader:
 		sys(sysLength)
 		if base, ok := o.constant(in.a); ok && o.simple[o.atBase[base]] {
-			e.use(base+relValid, 1) // all else stays as it is, or becomes zero
+			e.use(base+relValid, 1) // the rest is unchanged or becomes zero
 			break
 		}
 		o.block(in.a)
@@ -145,7 +145,7 @@ func (o *optimiser) effectsOf(i int) *effects {
 	case iRegRead:
 		n := limbsOf(p.Registers[in.imm].Width)
 		wide(1, 0, n)
-		if in.b == 0 { // beyond the end nothing is read
+		if in.b == 0 { // beyond the end the destination is unchanged
 			e.use(d, n)
 		}
 	case iRegWrite:
@@ -272,7 +272,7 @@ func (o *optimiser) application(t *TableInfo) {
 		}
 	}
 	if t.Meter >= 0 {
-		o.e.use(t.meterSlot, 1) // a miss leaves it
+		o.e.use(t.meterSlot, 1) // a miss leaves it unchanged
 	}
 	if t.Meter >= 0 || t.Counters {
 		o.e.use(o.prog.sys+sysIngressLen, 1)

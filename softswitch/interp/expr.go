@@ -10,10 +10,10 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// An expr is an expression with names resolved. BMv2 computes with integers
-// of any size and cuts a result only where it is stored; so every expression
-// carries the least and greatest value that it can have, and the code
-// generator computes with as few bits as give the same result.
+// An expr is an expression with resolved names. BMv2 computes with integers of
+// any size and truncates a result only when it stores it. Every expression
+// therefore has the bounds of its values, and the code generator uses the
+// smallest number of bits that gives the same result.
 type expr struct {
 	op   string
 	kind exprKind
@@ -21,7 +21,7 @@ type expr struct {
 
 	l, r, cond *expr
 
-	lo, hi *big.Int // of data
+	lo, hi *big.Int // bounds of a number
 
 	slot  int // of a field or action parameter
 	limbs int
@@ -34,7 +34,7 @@ type expr struct {
 	stk    *stack
 	uni    *union
 	ustk   *unionStack
-	member int // of a union, or number of a field
+	member int // index of a union's member or of a field
 	reg    int // number of a register array
 }
 
@@ -53,7 +53,7 @@ func (k exprKind) String() string {
 	return [...]string{"number", "boolean", "header", "header stack", "header union", "header union stack"}[k]
 }
 
-// Operations of exprs that are not operations in the file.
+// Operations of exprs that the file does not have.
 const (
 	opConst    = "const"
 	opField    = "field"
@@ -71,11 +71,11 @@ var (
 
 func pow2(n int) *big.Int { return new(big.Int).Lsh(bigOne, uint(n)) }
 
-// maxShift bounds how far a left shift is followed: bits beyond are lost,
-// which no program can see that stores its results in fields.
+// maxShift limits left shifts. Bits beyond are lost, which is invisible to a
+// program that stores its results in fields.
 const maxShift = 4096
 
-// rangeOf sets the bounds of a value of so many bits.
+// rangeOf sets the bounds of a value of width bits.
 func (e *expr) rangeOf(width int, signed bool) *expr {
 	if signed {
 		e.lo, e.hi = new(big.Int).Neg(pow2(width-1)), new(big.Int).Sub(pow2(width-1), bigOne)
@@ -88,8 +88,8 @@ func (e *expr) rangeOf(width int, signed bool) *expr {
 // signed reports whether the value may be negative.
 func (e *expr) signed() bool { return e.lo.Sign() < 0 }
 
-// need returns how many limbs hold every value of e, in two's complement
-// where it may be negative.
+// need returns the number of limbs for every value of e, in two's complement if
+// it may be negative.
 func (e *expr) need() int {
 	n := max(e.lo.BitLen(), e.hi.BitLen())
 	if e.signed() {
@@ -98,7 +98,7 @@ func (e *expr) need() int {
 	return bitvec.Limbs(n)
 }
 
-// fits reports whether every value of e fits a field.
+// fits reports whether a field can hold every value of e.
 func (e *expr) fits(width int, signed bool) bool {
 	f := (&expr{}).rangeOf(width, signed)
 	return e.lo.Cmp(f.lo) >= 0 && e.hi.Cmp(f.hi) <= 0
@@ -112,7 +112,7 @@ func (c *compiler) bad(pos diag.Pos, kind exprKind) *expr {
 	return &expr{op: opConst, kind: kind, value: bigZero, lo: bigZero, hi: bigZero, pos: pos}
 }
 
-// hex reads a constant of the file.
+// hex parses a constant of the file.
 func (c *compiler) hex(text string, pos diag.Pos) *big.Int {
 	limbs, neg, err := bitvec.ParseHex(text)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *compiler) want(e *expr, kind exprKind) *expr {
 	return e
 }
 
-// expr builds an expression. A value without one, nil, is the number zero.
+// expr builds an expression. nil is the number zero.
 func (c *compiler) expr(v *bmv2json.Value) *expr {
 	if v == nil {
 		return c.bad(c.json.Pos, kData)
@@ -254,8 +254,8 @@ func (c *compiler) fieldExpr(ref bmv2json.FieldRef, pos diag.Pos) *expr {
 	return (&expr{op: opField, slot: s, limbs: bitvec.Limbs(f.width), width: f.width, hdr: h, typ: h.typ, member: i, pos: pos}).rangeOf(f.width, f.signed)
 }
 
-// param returns the expression for a parameter of the action being compiled:
-// a constant where the table entry is known.
+// param returns the expression for a parameter of the current action: a
+// constant if the table entry is known.
 func (c *compiler) param(v *bmv2json.Value) *expr {
 	a := c.action
 	if a == nil || v.Index < 0 || v.Index >= len(a.params) {
@@ -269,8 +269,7 @@ func (c *compiler) param(v *bmv2json.Value) *expr {
 	return (&expr{op: opField, slot: c.params + p.slot, limbs: bitvec.Limbs(p.width), width: p.width, pos: v.Pos}).rangeOf(p.width, false)
 }
 
-// accessField returns field i of a header, which may be known only when the
-// program runs.
+// accessField returns field i of a header, which may be known only at run time.
 func (c *compiler) accessField(h *expr, i int, pos diag.Pos) *expr {
 	if i < 0 || i >= len(h.typ.fields) {
 		c.errorf(pos, "header type %s has no field number %d", h.typ.name, i)
@@ -477,7 +476,7 @@ func (c *compiler) arith(e *expr) {
 	}
 }
 
-// bitRange bounds the result of a bitwise operation by the bits of its
+// bitRange derives the bounds of a bitwise operation from the bits of its
 // operands.
 func bitRange(e *expr) {
 	n := max(e.l.lo.BitLen(), e.l.hi.BitLen(), e.r.lo.BitLen(), e.r.hi.BitLen())
@@ -488,8 +487,8 @@ func bitRange(e *expr) {
 	e.rangeOf(n, signed)
 }
 
-// fold replaces an operation on constants by its result, where that saves
-// work that programs do have.
+// fold replaces an operation on constants by its result where real programs
+// benefit.
 func (e *expr) fold() *expr {
 	if e.kind == kBool && e.op == "not" && e.r.op == opConst {
 		e.r.value = new(big.Int).Sub(bigOne, e.r.value)

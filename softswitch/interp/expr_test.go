@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// term is an expression of the file with its value, computed with integers of
-// any size as BMv2 does.
+// term is an expression of the file with its value, which is computed with
+// integers of any size as in BMv2.
 type term struct {
 	json *bmv2json.Value
 	eval func(h []*big.Int) *big.Int // a boolean is 0 or 1
@@ -99,7 +99,7 @@ func (m *maker) data(depth int) term {
 		r := m.data(depth - 1)
 		return term{operation("~", nil, &r), func(h []*big.Int) *big.Int { return new(big.Int).Not(r.eval(h)) }, "~" + r.text}
 	case "<<", ">>":
-		// The amount is a constant or a short field, as P4 has it.
+		// The amount is a constant or a short field, as in P4.
 		l := m.data(depth - 1)
 		n := int64(m.rng.IntN(140))
 		r := term{hexOf(n), func([]*big.Int) *big.Int { return big.NewInt(n) }, fmt.Sprint(n)}
@@ -209,9 +209,8 @@ func (m *maker) boolean(depth int) term {
 	}
 }
 
-// Every expression has the value that integers of any size give it, cut to
-// the field that it is stored in, and goes the way that its truth says where
-// it is a condition.
+// Every expression has the value that integers of any size give, truncated to
+// the destination field. A condition branches according to this value.
 func TestExpressionsComputeAsIntegersDo(t *testing.T) {
 	rounds := 600
 	if testing.Short() {
@@ -231,7 +230,7 @@ func TestExpressionsComputeAsIntegersDo(t *testing.T) {
 		e, c := m.data(1+m.rng.IntN(4)), m.boolean(1+m.rng.IntN(3))
 		l.do("assign", bmv2json.Field("h", "dst"), bmv2json.Wrap(e.json))
 		l.do("assign", bmv2json.Field("h", "flag"), bmv2json.Wrap(bmv2json.Expr("b2d", nil, c.json)))
-		// The same condition in a jump, and in a conditional of the pipeline.
+		// The same condition in a jump and in a conditional of the pipeline.
 		l.do("_jump_if_zero", bmv2json.Wrap(c.json), hexOf(4))
 		l.do("assign", bmv2json.Field("h", "flag2"), hexOf(1))
 		p := l.json.Pipelines[0]
@@ -277,7 +276,7 @@ func TestExpressionsComputeAsIntegersDo(t *testing.T) {
 			if out[n+1].Cmp(cond) != 0 || out[n+2].Cmp(cond) != 0 {
 				t.Fatalf("seed %d: %s with %v is %v, and jumps as if it were %v; want %v", seed, c.text, h, out[n+1], out[n+2], cond)
 			}
-			// pass leaves the egress pipeline's slots; ingress wrote them.
+			// pass omits the egress pipeline's slots; ingress wrote them.
 			if got, want := mach.Get(spec), 2-cond.Uint64(); got != want {
 				t.Fatalf("seed %d: the conditional %s with %v goes to %d, want %d", seed, c.text, h, got, want)
 			}

@@ -2,12 +2,12 @@
 
 package interp
 
-// fuse has the first instruction of a run do the work of those behind it, so
-// that the loop goes once round where it went several times. These stay where
-// they are, for who jumps to them.
+// fuse merges a run of instructions into the first one, so that the
+// interpreter's loop iterates once for all. The others stay in place as jump
+// targets.
 //
-// Runs are fields of one header, behind its extraction or not; moves; and the
-// reading of a register whose index is joined from two values.
+// Runs are fields of one header, after its extraction or not; moves; and the
+// read of a register whose index is joined from two values.
 func (p *Program) fuse() {
 	for i := len(p.code) - 1; i >= 0; i-- {
 		in, next := &p.code[i], &instr{}
@@ -35,7 +35,7 @@ func (p *Program) fuse() {
 	}
 }
 
-// run returns how many fields are loaded from an iField or iFields on, and
-// lastByte where in the header the last of their words begins.
+// run returns the number of fields that an iField or iFields loads, and
+// lastByte the offset in the header of their last word.
 func (i *instr) run() int      { return int(i.imm >> 16 & 0xff) }
 func (i *instr) lastByte() int { return int(i.imm >> 24 & 0xffff) }

@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// FuzzProgram loads any file; one that is a program then gets packets. Neither
-// may bring the switch down.
+// FuzzProgram loads any file. If it is a program, it runs packets. Neither may
+// crash the switch.
 func FuzzProgram(f *testing.F) {
 	f.Add([]byte(whole), []byte{1, 2, 3, 4, 5, 6, 7, 8})
 	l := newLab(bmv2json.HeaderField{Name: "x", Width: 72, Signed: true}, bmv2json.HeaderField{Name: "y", Width: 8, Saturating: true})
@@ -30,7 +30,7 @@ func FuzzProgram(f *testing.F) {
 			t.Fatalf("Compile returned %v, %v", prog, err)
 		}
 		if err != nil || cells(prog) > 1<<16 {
-			return // large arrays are slow to make, not wrong
+			return // large arrays are slow to allocate, not wrong
 		}
 		plain, err := Compile(p, Options{Plain: true})
 		if err != nil {
@@ -45,8 +45,8 @@ func FuzzProgram(f *testing.F) {
 	})
 }
 
-// runFuzzed runs packets and returns all that can be seen of what happens. Held
-// says that the machine goes on to egress with what it has.
+// runFuzzed runs packets and returns everything observable. With held the
+// machine continues in egress without saving the packet.
 func runFuzzed(prog *Program, data []byte, held bool) string {
 	var seen strings.Builder
 	m := NewMachine(NewState(prog, 1))
@@ -97,7 +97,7 @@ func runFuzzed(prog *Program, data []byte, held bool) string {
 	return seen.String()
 }
 
-// cells is how much a program's state takes.
+// cells returns the size of a program's state.
 func cells(p *Program) int {
 	n := 0
 	for _, r := range p.Registers {
@@ -112,10 +112,10 @@ func cells(p *Program) int {
 	return n
 }
 
-// What FuzzProgram has found.
+// Errors that FuzzProgram found.
 func TestProgramsThatFuzzingFound(t *testing.T) {
-	// A comparison of more than 64 bits whose result went to the last slot of
-	// all read beyond it.
+	// A comparison of more than 64 bits whose result went to the last slot read
+	// beyond all slots.
 	l := newLab(bmv2json.HeaderField{Name: "x", Width: 128}, bmv2json.HeaderField{Name: "y", Width: 8})
 	l.do("assign", bmv2json.Field("h", "y"), bmv2json.Wrap(bmv2json.Expr("b2d", nil, bmv2json.Expr("d2b", nil, bmv2json.Field("h", "x")))))
 	m := l.machine(t)

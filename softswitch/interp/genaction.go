@@ -9,8 +9,8 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// A primitive is a primitive that the architecture or the language has: how
-// many parameters it takes and how its code is made.
+// A primitive is a primitive of the architecture or the language: its number of
+// parameters and its code generator.
 type primitive struct {
 	params int
 	gen    func(c *compiler, p *bmv2json.Primitive)
@@ -72,7 +72,7 @@ func init() {
 // arg builds parameter i as an expression of any kind.
 func (c *compiler) arg(p *bmv2json.Primitive, i int) *expr { return c.expr(p.Parameters[i]) }
 
-// number builds parameter i as a number; a boolean counts as 0 or 1.
+// number builds parameter i as a number. A boolean is 0 or 1.
 func (c *compiler) number(p *bmv2json.Primitive, i int) *expr {
 	e := c.arg(p, i)
 	if e.kind == kBool {
@@ -81,10 +81,10 @@ func (c *compiler) number(p *bmv2json.Primitive, i int) *expr {
 	return c.want(e, kData)
 }
 
-// short returns the slot of parameter i, cut to 64 bits.
+// short returns the slot of parameter i, truncated to 64 bits.
 func (c *compiler) short(p *bmv2json.Primitive, i int) int { return c.gen(c.number(p, i), 1) }
 
-// object returns the number of the object that parameter i names.
+// object returns the index of the object that parameter i names.
 func (c *compiler) object(p *bmv2json.Primitive, i int, typ string, names map[string]int) (int, bool) {
 	v := p.Parameters[i]
 	if v.Type != typ {
@@ -98,8 +98,8 @@ func (c *compiler) object(p *bmv2json.Primitive, i int, typ string, names map[st
 	return n, ok
 }
 
-// genActionBody emits the primitives of an action. Args are its arguments
-// where they are known now; otherwise they are in the parameter slots.
+// genActionBody emits the primitives of an action. args are its arguments if
+// they are known at compile time; otherwise they are in the parameter slots.
 func (c *compiler) genActionBody(a *action, args []*big.Int) {
 	c.action, c.args = a, args
 	prims := a.json.Primitives
@@ -174,7 +174,7 @@ func (c *compiler) genJump(p *bmv2json.Primitive, i int, labels []label) {
 		c.jumpUnless(cond, labels[to])
 		return
 	}
-	// Only unconditional jumps go back: they are counted.
+	// Only unconditional jumps go backwards: they are counted.
 	skip := c.label()
 	c.jumpIf(cond, true, skip)
 	c.jump(labels[to])
@@ -198,7 +198,7 @@ func ofTwo(op string) func(*compiler, *bmv2json.Primitive) {
 	}
 }
 
-// assign emits dst = src, cut to the type of the field dst.
+// assign emits dst = src, truncated to the type of the field dst.
 func (c *compiler) assign(dst, src *expr) {
 	if dst.kind != kData || dst.op != opField && dst.op != "access_field" || dst.hdr == nil && dst.op == opField {
 		c.errorf(dst.pos, "nothing can be assigned to this")
@@ -229,7 +229,7 @@ func (c *compiler) assign(dst, src *expr) {
 	c.store(dst.slot, n, src, f)
 }
 
-// store emits slot = src, cut to the width and sign of a field.
+// store emits slot = src, truncated to the width and sign of a field.
 func (c *compiler) store(slot, n int, src *expr, f fieldType) {
 	switch {
 	case n == 1 && src.fits(f.width, f.signed):
@@ -258,8 +258,8 @@ func (c *compiler) tempField(width int, pos diag.Pos) *expr {
 	return (&expr{op: opField, slot: c.temp(n), limbs: n, width: width, pos: pos}).rangeOf(width, false)
 }
 
-// into has code compute an unsigned number of width bits into a field, which
-// stays as it is where the code leaves its slots alone.
+// into makes code compute an unsigned number of width bits into a field. The
+// field is unchanged if the code does not write its slots.
 func (c *compiler) into(dst *expr, width int, code func(slot int)) {
 	if dst.op == opField && dst.slot >= 0 && dst.hdr != nil {
 		if f := dst.typ.fields[dst.member]; f.width >= width && !f.signed && !f.saturating && limbsOf(f.width) == limbsOf(width) {
@@ -278,8 +278,8 @@ func (c *compiler) into(dst *expr, width int, code func(slot int)) {
 	c.assign(dst, t)
 }
 
-// genMarkToDrop emits mark_to_drop. Its parameter need not be the standard
-// metadata: of an action that has it as a parameter, p4c makes a copy.
+// genMarkToDrop emits mark_to_drop. Its parameter may be a copy of the standard
+// metadata: p4c makes one for an action with such a parameter.
 func (c *compiler) genMarkToDrop(p *bmv2json.Primitive) {
 	v := p.Parameters[0]
 	std, _, _ := c.lookupField(c.arch.egressSpec)

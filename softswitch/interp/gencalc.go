@@ -12,22 +12,21 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// calc is a hash or checksum over a list of inputs, joined bit after bit.
-// Fields of headers that are not valid are left out.
+// calc is a hash or checksum over the concatenation of inputs. It omits fields
+// of invalid headers.
 type calc struct {
 	name    string
 	algo    *algorithm
 	inputs  []calcInput
 	payload bool
-	bits    int // of all inputs, if all are valid
-	// aligned is true if every input is whole bytes, so that the buffer is made
-	// without shifting.
+	bits    int // of all inputs if all are valid
+	// aligned is true if every input is whole bytes, so that no shifts are needed.
 	aligned bool
-	// sums are the inputs as an Internet checksum adds them up, if all headers
-	// in valid are valid.
+	// sums are the summands of an Internet checksum, for use if all headers in
+	// valid are valid.
 	sums  []sumPart
 	valid []slot
-	// words are the inputs as a CRC takes them, on the same condition.
+	// words are the inputs of a CRC, under the same condition.
 	words []crcWord
 }
 
@@ -36,7 +35,7 @@ type calcInput struct {
 	slot  slot
 	limbs uint8
 	width int
-	valid slot // noValid: always there
+	valid slot // noValid: always present
 	// value is a constant; nil for fields.
 	value []uint64
 	// header is a whole header; nil for others.
@@ -117,9 +116,9 @@ func (c *compiler) addCalculation(k *bmv2json.Calculation) int {
 	return len(c.prog.calcs) - 1
 }
 
-// planSum prepares the quick way to an Internet checksum: the sum of 16-bit
-// words is, modulo 65535, the sum of all fields, each shifted to where its
-// last bit is in its word.
+// planSum prepares the fast computation of an Internet checksum: modulo 65535,
+// the sum of 16-bit words is the sum of all fields, each shifted to the
+// position of its last bit in its word.
 func (k *calc) planSum() {
 	if k.bits%8 != 0 || k.payload && k.bits%16 != 0 {
 		return
@@ -145,20 +144,20 @@ func (k *calc) planSum() {
 	}
 	for _, in := range k.inputs {
 		if in.value != nil && !bitvec.IsZero(in.value) {
-			k.sums = nil // rare: the slow way adds constants
+			k.sums = nil // rare: the general method adds constants
 			return
 		}
 	}
 }
 
-// crcWord is a slot's part in a CRC: its low bytes, the highest first.
+// crcWord is a slot's bytes in a CRC: its low bytes, the highest first.
 type crcWord struct {
 	slot  slot
 	bytes uint8
 }
 
-// planCRC prepares the quick way to a CRC: over fields of whole bytes, a slot
-// each.
+// planCRC prepares the fast computation of a CRC over fields of whole bytes,
+// one slot each.
 func (k *calc) planCRC() {
 	if !k.aligned || k.payload {
 		return
@@ -184,7 +183,7 @@ func containsSlot(list []slot, s slot) bool {
 	return false
 }
 
-// checksum is a checksum field that is verified or updated.
+// checksum is a checksum field to verify or update.
 type checksum struct {
 	name   string
 	calc   int
@@ -230,8 +229,8 @@ func (c *compiler) genChecksum(i int, op opcode) {
 	c.place(skip)
 }
 
-// genDeparsers emits what happens before headers are written: updates of
-// checksums, the deparser's own primitives and its pipeline.
+// genDeparsers emits the code that runs before headers are written: updates of
+// checksums, the deparser's primitives and its pipeline.
 func (c *compiler) genDeparsers() {
 	deparsers := pick(c, "deparser", c.arch.deparsers, c.json.Deparsers, func(d *bmv2json.Deparser) (string, diag.Pos) { return d.Name, d.Pos })
 	for g, d := range deparsers {
@@ -255,7 +254,7 @@ func (c *compiler) genDeparsers() {
 
 func (c *compiler) genDeparser(g int, d *bmv2json.Deparser) {
 	for _, p := range d.Primitives {
-		if p.Op == "set" { // what an assignment in a deparser becomes
+		if p.Op == "set" { // an assignment in a deparser
 			p.Op = "assign"
 		}
 		c.genPrimitive(p)

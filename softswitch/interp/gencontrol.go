@@ -12,10 +12,9 @@ import (
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
-// pipelineGen emits one pipeline: its nodes, each once, with the code of the
-// tables' actions behind them. An action's code ends with a jump to the node
-// that follows this table after this action, so that running it needs no
-// return.
+// pipelineGen emits one pipeline: each node once, followed by the code of the
+// table's actions. An action's code ends with a jump to the node after this
+// table and action, so that it needs no return.
 type pipelineGen struct {
 	*compiler
 	json   *bmv2json.Pipeline
@@ -34,7 +33,7 @@ func (c *compiler) genPipelines() {
 		c.prog.pipeline[g] = int32(len(c.code))
 		if pl != nil {
 			c.genPipeline(pl)
-		} else { // a missing pipeline does nothing
+		} else { // a missing pipeline has no effect
 			c.emit(iEnd, 0, 0, 0, 0)
 		}
 	}
@@ -42,8 +41,7 @@ func (c *compiler) genPipelines() {
 
 func pipelineName(p *bmv2json.Pipeline) (string, diag.Pos) { return p.Name, p.Pos }
 
-// nonDeparsers returns the pipelines that are not what a deparser does before
-// it emits.
+// nonDeparsers returns the pipelines other than the statements of deparsers.
 func (c *compiler) nonDeparsers() []*bmv2json.Pipeline {
 	return slices.DeleteFunc(slices.Clone(c.json.Pipelines), c.isDeparser)
 }
@@ -78,7 +76,7 @@ func (c *compiler) genPipeline(pl *bmv2json.Pipeline) {
 		g.calls[a.Name] = a
 	}
 	g.visit(pl.Pos, pl.InitTable)
-	// Tables that no packet reaches exist for the control plane all the same.
+	// Tables that no packet reaches exist for the control plane nevertheless.
 	for _, t := range pl.Tables {
 		if g.state[t.Name] == 0 {
 			g.visit(t.Pos, t.Name)
@@ -103,7 +101,7 @@ func (g *pipelineGen) goTo(pos diag.Pos, name string) label {
 	return l
 }
 
-// visit emits a node and what follows it, or a jump to it if it is there.
+// visit emits a node and its successors, or a jump to it if it was emitted.
 func (g *pipelineGen) visit(pos diag.Pos, name string) {
 	to := g.goTo(pos, name)
 	switch {
@@ -165,7 +163,7 @@ func (g *pipelineGen) genCall(call *bmv2json.ActionCall) {
 	g.visit(call.Pos, call.NextNode)
 }
 
-// afterAction ends the pipeline if the action said so.
+// afterAction ends the pipeline if the action executed exit.
 func (g *pipelineGen) afterAction(a *action) {
 	if a.exits {
 		g.branch(iJNZ, g.prog.sys+sysExit, 0, g.exits)
@@ -369,7 +367,7 @@ func (g *pipelineGen) meterResult(t *bmv2json.Table, info *TableInfo) {
 }
 
 // keyInfo lays out the packed key: the fields from the most significant bits
-// down, the LPM field last.
+// down, and the LPM field last.
 func (g *pipelineGen) keyInfo(t *bmv2json.Table, info *TableInfo) {
 	lpm := -1
 	for i, k := range t.Key {
@@ -421,7 +419,7 @@ func (g *pipelineGen) keyInfo(t *bmv2json.Table, info *TableInfo) {
 	}
 }
 
-// keyParts says how a field gets into the packed key.
+// keyParts determines how a field is packed into the key.
 func (g *pipelineGen) keyParts(t *bmv2json.Table, info *TableInfo, k *bmv2json.Key, ki *KeyInfo) {
 	h := g.headers[k.Target.Header]
 	if h == nil || g.list.HasErrors() {
@@ -462,7 +460,7 @@ func (g *pipelineGen) keyParts(t *bmv2json.Table, info *TableInfo, k *bmv2json.K
 	}
 }
 
-// bigArgs reads the arguments of an action.
+// bigArgs parses the arguments of an action.
 func (c *compiler) bigArgs(data []string, pos diag.Pos) []*big.Int {
 	args := make([]*big.Int, len(data))
 	for i, text := range data {
@@ -471,8 +469,8 @@ func (c *compiler) bigArgs(data []string, pos diag.Pos) []*big.Int {
 	return args
 }
 
-// packedArgs reads the arguments of action number n, as they go to the slots of its
-// parameters.
+// packedArgs parses the arguments of action number n in the form of its
+// parameter slots.
 func (c *compiler) packedArgs(n int, data []string, pos diag.Pos) []uint64 {
 	a := c.actions[c.actionNumbers[n]]
 	if len(data) != len(a.params) {
@@ -482,7 +480,7 @@ func (c *compiler) packedArgs(n int, data []string, pos diag.Pos) []uint64 {
 	return argsOf(a.params, c.bigArgs(data, pos))
 }
 
-// constEntry reads an entry that the program comes with.
+// constEntry parses an entry in the program.
 func (g *pipelineGen) constEntry(t *bmv2json.Table, info *TableInfo, e *bmv2json.Entry, number map[int]int) {
 	n, ok := number[e.ActionEntry.ActionID]
 	if !ok || !contains(info.Actions, n) {
@@ -533,8 +531,8 @@ func (g *pipelineGen) constEntry(t *bmv2json.Table, info *TableInfo, e *bmv2json
 		}
 		fields[i] = f
 	}
-	// In the file the smallest priority wins. Here, as in P4Runtime, the
-	// greatest does, and all are greater than zero.
+	// In the file the smallest priority has precedence. Here, as in P4Runtime, the
+	// largest has, and all are positive.
 	least := 0
 	for _, other := range t.Entries {
 		least = max(least, other.Priority)

@@ -17,8 +17,8 @@ func maskOf(width int) uint64 {
 	return 1<<width - 1
 }
 
-// gen emits code for a number and returns the slots that hold its low 64·n
-// bits, in two's complement: those of a field as they are, or temporaries.
+// gen emits code for a number and returns the slots with its low 64·n bits in
+// two's complement: those of a field, or temporaries.
 func (c *compiler) gen(e *expr, n int) int {
 	switch {
 	case e.op == opConst:
@@ -31,7 +31,7 @@ func (c *compiler) gen(e *expr, n int) int {
 	return t
 }
 
-// genTo emits code that puts the low 64·n bits of a number into dst. With one
+// genTo emits code that assigns the low 64·n bits of a number to dst. With one
 // limb, the result is masked.
 func (c *compiler) genTo(e *expr, n, dst int, mask uint64) {
 	if e.isVarbit() {
@@ -48,8 +48,7 @@ func (c *compiler) genTo(e *expr, n, dst int, mask uint64) {
 	case opField:
 		c.emit(iMov, dst, e.slot, 0, mask)
 	case "&":
-		// p4c cuts every sum to its type with a constant mask: the instruction
-		// that makes the sum does that too.
+		// p4c truncates every sum with a constant mask: the addition can apply it.
 		if e.r.op == opConst {
 			c.genTo(e.l, 1, dst, mask&low(e.r.value))
 			return
@@ -146,7 +145,7 @@ func (c *compiler) genWide(e *expr, n, dst int) {
 	case opField:
 		c.emit(iWExt, dst, e.slot, 0, pack(n, e.limbs, 0, e.signed()))
 	case "+", "-", "*", "&", "|", "^":
-		// Where the result is known to be short, so is the computation.
+		// If the result is known to be short, the computation is short as well.
 		if k := e.need(); k < n && !e.signed() {
 			t := c.gen(e, k)
 			c.emit(iWExt, dst, t, 0, pack(n, k, 0, false))
@@ -188,14 +187,14 @@ func (c *compiler) genWide(e *expr, n, dst int) {
 		t := c.temp(limbs)
 		c.emit(iLook, t, 0, 0, pack(e.width, e.slot, 0, false))
 		c.emit(iWExt, dst, t, 0, pack(n, limbs, 0, false))
-	default: // what is always short
+	default: // always short
 		t := c.temp(1)
 		c.genTo(e, 1, t, allBits)
 		c.emit(iWExt, dst, t, 0, pack(n, 1, 0, e.signed()))
 	}
 }
 
-// exactBinary computes what needs all bits of its operands.
+// exactBinary computes operations that need all bits of their operands.
 func (c *compiler) exactBinary(e *expr, n, dst int, mask uint64) {
 	k := e.l.need()
 	if e.op != ">>" {
@@ -243,8 +242,8 @@ func (c *compiler) shiftAmount(e *expr) int {
 	return t
 }
 
-// index returns the slot of an array index: too large a number stays too
-// large.
+// index returns the slot of an array index. An index beyond 64 bits becomes one
+// that is out of range.
 func (c *compiler) index(e *expr) int { return c.shiftAmount(e) }
 
 func (c *compiler) saturate(e *expr, n, dst int) {
@@ -286,14 +285,14 @@ func (c *compiler) choose(e *expr, arm func(*expr)) {
 	c.place(end)
 }
 
-// compareLimbs returns how many limbs hold every value of both, signed if one
-// of them may be negative.
+// compareLimbs returns the number of limbs for every value of both, signed if
+// one may be negative.
 func compareLimbs(a, b *expr) int {
 	lo, hi := minBig(a.lo, b.lo), maxBig(a.hi, b.hi)
 	return (&expr{lo: lo, hi: hi}).need()
 }
 
-// genBool emits code that puts a boolean into dst.
+// genBool emits code that assigns a boolean to dst.
 func (c *compiler) genBool(e *expr, dst int) {
 	switch e.op {
 	case opConst:
@@ -329,7 +328,7 @@ func (c *compiler) genBool(e *expr, dst int) {
 	}
 }
 
-// compare emits a comparison of numbers whose result goes to dst.
+// compare emits a comparison of numbers with the result in dst.
 func (c *compiler) compare(e *expr, dst int) {
 	k := compareLimbs(e.l, e.r)
 	signed := e.l.signed() || e.r.signed()
@@ -354,13 +353,13 @@ func (c *compiler) compare(e *expr, dst int) {
 	}
 }
 
-// jumpUnless emits code that goes to label where the boolean is false.
+// jumpUnless emits a jump to label if the boolean is false.
 func (c *compiler) jumpUnless(e *expr, to label) { c.jumpIf(e, false, to) }
 
-// jumpIf emits code that goes to label where the boolean is as wanted.
+// jumpIf emits a jump to label if the boolean equals want.
 func (c *compiler) jumpIf(e *expr, want bool, to label) {
 	defer c.releaseTemps(c.tempTop)
-	onZero, onOne := iJZ, iJNZ // where the boolean is in a slot
+	onZero, onOne := iJZ, iJNZ // if the boolean is in a slot
 	if !want {
 		onZero, onOne = onOne, onZero
 	}
@@ -438,7 +437,7 @@ func (c *compiler) jumpIf(e *expr, want bool, to label) {
 	}
 }
 
-// jumpCompare emits a comparison of numbers and the jump after it.
+// jumpCompare emits a comparison of numbers with a jump.
 func (c *compiler) jumpCompare(e *expr, want bool, to label) {
 	if compareLimbs(e.l, e.r) > 1 {
 		t := c.temp(1)

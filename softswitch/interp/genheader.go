@@ -4,18 +4,18 @@ package interp
 
 import "math/big"
 
-// A headerOp says how to make a header valid, invalid or equal to another:
-// all that is known of it before the program runs.
+// A headerOp has the compile-time parameters of making a header valid, invalid
+// or equal to another.
 type headerOp struct {
 	typ      *headerType
 	bytes    int   // of the fixed-width fields
-	siblings []int // validity of the other members of its union, from the block
+	siblings []int // validity slots of the union's other members, relative to the block
 }
 
 // headerOpFor returns the number of the headerOp of a header.
 func (c *compiler) headerOpFor(e *expr) int {
 	op := headerOp{typ: e.typ, bytes: e.typ.bits / 8}
-	h := e.hdr // of a union stack: the member of the first element, whose siblings lie alike
+	h := e.hdr // of a union stack: the member of the first element, whose siblings have the same layout
 	if h == nil && e.stk != nil {
 		h = e.stk.elements[0]
 	}
@@ -35,7 +35,7 @@ func (e *expr) isVarbit() bool {
 	return e.kind == kData && e.typ != nil && e.typ.varbit >= 0 && e.member == e.typ.varbit && (e.op == opField || e.op == "access_field")
 }
 
-// varbitBlock returns a slot that holds the first slot of the block of a
+// varbitBlock returns a slot with the first slot of the block of a
 // variable-length field's header.
 func (c *compiler) varbitBlock(e *expr) int {
 	switch {
@@ -48,7 +48,7 @@ func (c *compiler) varbitBlock(e *expr) int {
 	return c.block(e.l)
 }
 
-// rel returns where in a block the field of an access_field is.
+// rel returns the position of an access_field's field in its block.
 func (e *expr) rel() int {
 	rel := e.typ.fields[e.member].rel
 	if rel < 0 {
@@ -57,10 +57,10 @@ func (e *expr) rel() int {
 	return rel
 }
 
-// nowhere is the base of the block of an element that a stack does not have.
+// nowhere is the block's base for an index outside of a stack.
 const nowhere = ^uint64(0)
 
-// block returns a slot that holds the first slot of a header's block.
+// block returns a slot with the first slot of a header's block.
 func (c *compiler) block(e *expr) int {
 	switch e.op {
 	case opHeader:
@@ -69,7 +69,7 @@ func (c *compiler) block(e *expr) int {
 		t := c.temp(1)
 		c.emit(iElem, t, c.index(e.r), 0, pack(e.stk.base, e.stk.typ.size, len(e.stk.elements), false))
 		return t
-	case "access_union_header": // l is a union in a stack, found by its index
+	case "access_union_header": // l is a union in a stack, with an index found at run time
 		t := c.temp(1)
 		s := e.ustk
 		c.emit(iElem, t, c.index(e.l.r), 0, pack(e.hdr.base, s.stride(), len(s.elements), false))
@@ -135,8 +135,8 @@ func (c *compiler) unionValid(u *expr, want bool, to label) {
 	c.place(end)
 }
 
-// sameHeaders puts into dst whether two headers, or two unions, are equal:
-// both valid, with the same fields.
+// sameHeaders assigns to dst whether two headers, or two unions, are equal:
+// both valid with the same fields.
 func (c *compiler) sameHeaders(dst int, e *expr) {
 	if e.l.kind == kHeader {
 		if e.l.typ != e.r.typ {
@@ -162,7 +162,7 @@ func (c *compiler) sameHeaders(dst int, e *expr) {
 	}
 }
 
-// counter returns the slot that counts the headers in a stack.
+// counter returns the slot with the number of headers in a stack.
 func (c *compiler) counter(e *expr) int {
 	switch {
 	case e.stk != nil:
@@ -186,7 +186,7 @@ func (c *compiler) copyHeader(dst, src *expr) {
 	c.emit(iCopyHeader, 0, a, c.block(src), uint64(c.headerOpFor(dst)))
 }
 
-// sameLayout reports whether blocks of both types look alike.
+// sameLayout reports whether the blocks of both types have the same layout.
 func (t *headerType) sameLayout(u *headerType) bool {
 	if t.size != u.size || t.bits != u.bits || t.varbit != u.varbit || len(t.fields) != len(u.fields) {
 		return false
@@ -199,14 +199,14 @@ func (t *headerType) sameLayout(u *headerType) bool {
 	return true
 }
 
-// A stackOp is what push, pop and copies of stacks work on: the blocks of one
-// element after the other.
+// A stackOp has the parameters of push, pop and copies of stacks. The blocks of
+// the elements are adjacent.
 type stackOp struct {
 	next   int // slot of the counter
 	base   int
 	stride int
 	n      int
-	valid  []int // validity of the headers of an element, from its base
+	valid  []int // validity slots of the headers of an element, relative to its base
 }
 
 func (c *compiler) stackOpFor(e *expr) int {

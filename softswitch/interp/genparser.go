@@ -12,8 +12,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
-// genParsers emits the parsers: their states, then what follows them, the
-// error field and the verification of checksums.
+// genParsers emits the parsers, each followed by the assignment of the error
+// field and the verification of checksums.
 func (c *compiler) genParsers() {
 	parsers := pick(c, "parser", c.arch.parsers, c.json.Parsers, func(p *bmv2json.Parser) (string, diag.Pos) { return p.Name, p.Pos })
 	for g, p := range parsers {
@@ -32,8 +32,8 @@ func (c *compiler) genParsers() {
 	}
 }
 
-// pick finds the parsers, pipelines or deparsers of the gresses by the names
-// that the architecture has for them.
+// pick finds the gresses' parsers, pipelines or deparsers by the architecture's
+// names.
 func pick[T any](c *compiler, kind string, names [gresses]string, list []*T, name func(*T) (string, diag.Pos)) (of [gresses]*T) {
 next:
 	for _, x := range list {
@@ -76,8 +76,8 @@ func (c *compiler) genStates(p *bmv2json.Parser) {
 		return
 	}
 	loops := loopHeads(states, p.InitState)
-	// States in the order in which they are reached, so that most follow the
-	// one before without a jump.
+	// States are emitted in the order in which they are reached, so that most need
+	// no jump.
 	done := map[string]bool{}
 	queue := []string{p.InitState}
 	for len(queue) > 0 {
@@ -105,12 +105,12 @@ func (c *compiler) genStates(p *bmv2json.Parser) {
 	}
 	for _, s := range p.States {
 		if !done[s.Name] {
-			c.place(labels[s.Name]) // never reached, never run
+			c.place(labels[s.Name]) // unreachable, never executed
 		}
 	}
 }
 
-// loopHeads returns the states that a packet may come back to.
+// loopHeads returns the states that a packet may reach more than once.
 func loopHeads(states map[string]*bmv2json.ParseState, init string) map[string]bool {
 	heads := map[string]bool{}
 	const open, closed = 1, 2
@@ -179,7 +179,7 @@ func (c *compiler) genParserOp(op *bmv2json.ParserOp) {
 	}
 }
 
-// numberOf builds a number; a boolean counts as 0 or 1.
+// numberOf builds a number. A boolean is 0 or 1.
 func (c *compiler) numberOf(v *bmv2json.Value) *expr {
 	e := c.expr(v)
 	if e.kind == kBool {
@@ -240,7 +240,7 @@ func (c *compiler) genExtract(op *bmv2json.ParserOp, length *bmv2json.Value) {
 	}
 }
 
-// genTransitions emits the choice of the next state.
+// genTransitions emits the selection of the next state.
 func (c *compiler) genTransitions(s *bmv2json.ParseState, next func(diag.Pos, string) label) {
 	defer c.releaseTemps(c.tempTop)
 	last := c.parseEnd
@@ -317,7 +317,7 @@ func (c *compiler) genTransitions(s *bmv2json.ParseState, next func(diag.Pos, st
 	c.jump(last)
 }
 
-// transitionKey joins the fields of a state's key, each padded to bytes.
+// transitionKey concatenates the fields of a state's key, each padded to bytes.
 func (c *compiler) transitionKey(s *bmv2json.ParseState) (*expr, []int) {
 	var key *expr
 	var widths []int
@@ -344,7 +344,7 @@ func (c *compiler) transitionKey(s *bmv2json.ParseState) (*expr, []int) {
 	return key, widths
 }
 
-// padded reads the value of a transition, which has as many bytes as the key.
+// padded parses the value of a transition, which has as many bytes as the key.
 func (c *compiler) padded(text string, bytes int, pos diag.Pos) *big.Int {
 	v := c.hex(text, pos)
 	if v.Sign() < 0 || v.BitLen() > 8*bytes || len(strings.TrimPrefix(text, "0x")) > 2*bytes {
@@ -360,8 +360,8 @@ func limbsOfBig(v *big.Int, n int) []uint64 {
 	return d
 }
 
-// minSwitch is how many exact cases are worth a jump table: below, comparing
-// one after the other is faster.
+// minSwitch is the number of exact cases from which a jump table is faster than
+// comparisons in sequence.
 const minSwitch = 6
 
 // genSwitch emits a jump table for many exact cases.

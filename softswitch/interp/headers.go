@@ -55,8 +55,8 @@ func (m *Machine) copyHeader(dst, src uint64, op *headerOp) {
 	m.setValid(dst, op)
 }
 
-// headersEqual reports whether both headers are valid and have the same
-// fields. Every field of the type has a slot where headers are compared.
+// headersEqual reports whether both headers are valid and have equal fields.
+// Every field of a compared type has a slot.
 func (m *Machine) headersEqual(a, b uint64, t *headerType) bool {
 	if a == nowhere || b == nowhere || m.f[a+relValid] == 0 || m.f[b+relValid] == 0 {
 		return false
@@ -71,8 +71,8 @@ func (m *Machine) headersEqual(a, b uint64, t *headerType) bool {
 	return m.f[a+relVarLen] == m.f[b+relVarLen] && m.varbitsEqual(a, b)
 }
 
-// varbitsEqual reports whether two variable-length fields are equal as
-// numbers, as BMv2 compares them.
+// varbitsEqual reports whether two variable-length fields are equal as numbers,
+// like BMv2.
 func (m *Machine) varbitsEqual(a, b uint64) bool {
 	if a == nowhere || b == nowhere {
 		return false
@@ -92,7 +92,7 @@ func (m *Machine) varbitsEqual(a, b uint64) bool {
 	return true
 }
 
-// push moves the elements of a stack up by n; the first n are not valid then.
+// push moves the elements of a stack up by n. The first n become invalid.
 func (m *Machine) push(op *stackOp, n uint64) {
 	k := int(min(n, uint64(op.n)))
 	blocks := m.f[op.base : op.base+op.n*op.stride]
@@ -103,7 +103,7 @@ func (m *Machine) push(op *stackOp, n uint64) {
 	m.f[op.next] = min(m.f[op.next]+uint64(k), uint64(op.n))
 }
 
-// pop moves the elements of a stack down by n; the last n are not valid then.
+// pop moves the elements of a stack down by n. The last n become invalid.
 func (m *Machine) pop(op *stackOp, n uint64) {
 	k := int(min(n, uint64(op.n)))
 	blocks := m.f[op.base : op.base+op.n*op.stride]

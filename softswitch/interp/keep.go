@@ -4,21 +4,22 @@ package interp
 
 import "unsafe"
 
-// Saved is the part of a packet's state that outlives a queue. A network under
-// load has many packets in queues, so a slot takes four bytes if its values fit.
+// Saved is the part of a packet's state that is kept while it is queued. A
+// loaded network has many queued packets, so a slot takes four bytes if its
+// values fit.
 type Saved []uint64
 
-// keptSet is slots that are kept in a queue together.
+// keptSet is slots that are saved together.
 type keptSet struct {
-	// valid is the validity of the header that the slots belong to: they are of
-	// no use without it.
+	// valid is the validity slot of the header with these slots. They are not saved
+	// for an invalid header.
 	valid slot
-	whole []slot // kept with all their bits,
-	half  []slot // and with 32
-	zero  []slot // these are zero
+	whole []slot // saved with 64 bits
+	half  []slot // saved with 32 bits
+	zero  []slot // set to zero
 }
 
-// add adds a slot whose values have so many bits.
+// add adds a slot whose values have up to bits bits.
 func (k *keptSet) add(s, bits int) {
 	if bits > 32 {
 		k.whole = append(k.whole, slot(s))
@@ -38,11 +39,11 @@ func (k *keptSet) join(other *keptSet) {
 	k.zero = append(k.zero, other.zero...)
 }
 
-// fewKept is how many slots of a header are kept whether it is valid or not:
-// asking would take longer.
+// fewKept is the number of slots up to which a header's slots are saved without
+// testing its validity, because the test would take longer.
 const fewKept = 4
 
-// Save copies what the packet needs in egress into s, which it may grow.
+// Save copies the packet's state for egress into s, which it may grow.
 func (m *Machine) Save(s Saved) Saved {
 	p := m.prog
 	if cap(s) < p.keptWords {
@@ -71,8 +72,8 @@ func (m *Machine) restore(s Saved) {
 	}
 }
 
-// save copies slots of f to byte n of to and after, and returns where they end.
-// There may be nothing of the program's there, so no pointer goes to it.
+// save copies slots of f to offset n of to, and returns the end offset. With no
+// slots, it forms no pointer into to.
 func (k *keptSet) save(f, to unsafe.Pointer, n uintptr) uintptr {
 	for _, s := range k.whole {
 		*(*uint64)(unsafe.Add(to, n)) = *at64(f, s)
@@ -100,8 +101,7 @@ func (k *keptSet) restore(f, from unsafe.Pointer, n uintptr) uintptr {
 	return n
 }
 
-// slotBits returns how many bits the values have that packets can have in each
-// slot.
+// slotBits returns the maximum width in bits of the values in each slot.
 func (c *compiler) slotBits() []int {
 	n := make([]int, c.prog.fieldsEnd)
 	for i := range n {

@@ -19,14 +19,14 @@ import (
 //	─ fieldsEnd ─ not cleared from packet to packet:
 //	action parameters, temporaries, constants
 //
-// Only fields that some part of the program names have slots. The others stay
-// in the packet's bytes, and the deparser leaves those as they are.
+// Only fields that some part of the program uses have slots. The deparser
+// leaves the bytes of others in the packet unchanged.
 type slot = uint16
 
-// maxSlots bounds the slots of a program, for their numbers are 16 bits.
+// maxSlots limits the slots of a program, because slot numbers have 16 bits.
 const maxSlots = 1 << 16
 
-// noSlot marks a field that the program never names.
+// noSlot marks a field that the program does not use.
 const noSlot = -1
 
 // headerType is the layout of a header and of the block of each instance.
@@ -35,23 +35,23 @@ type headerType struct {
 	fields []fieldType
 	bits   int // of the fixed-width fields
 	varbit int // index of the variable-length field, or −1
-	// maxBytes bounds a header with a variable-length field; 0 is no bound.
+	// maxBytes limits a header with a variable-length field; 0 is no limit.
 	maxBytes int
 	size     int      // slots of a block
-	loads    []move   // what extraction reads
-	stores   []move   // what deparsing writes over the packet's bytes
-	all      []move   // what deparsing writes of a header that has none
-	words    []bytes8 // the same, if it has eight bytes and no variable-length field
+	loads    []move   // for extraction
+	stores   []move   // for deparsing over the packet's bytes
+	all      []move   // for deparsing a header that was not extracted
+	words    []bytes8 // as all, if the header has at least eight bytes and no variable-length field
 	pos      diag.Pos
 }
 
-// Places in a block.
+// Positions in a block.
 const (
 	relValid  = 0 // 1 if the header is valid
-	relOffset = 1 // where in the packet its bytes are, plus one; 0: nowhere
-	relDirty  = 2 // a bit for each of the type's stores that is to be made, of simple headers
-	relVarLen = 3 // bits of the varbit field, where the type has one
-	relVarOff = 4 // its place in the packet, in bits
+	relOffset = 1 // offset of its bytes in the packet, plus one; 0: none
+	relDirty  = 2 // of simple headers: a bit for each of the type's stores to execute
+	relVarLen = 3 // bits of the varbit field, if the type has one
+	relVarOff = 4 // its offset in the packet, in bits
 )
 
 func (t *headerType) relFields() int {
@@ -66,19 +66,19 @@ type fieldType struct {
 	width      int // 0 for the varbit field
 	signed     bool
 	saturating bool
-	bit        int // offset in the header, the varbit field counting nothing
+	bit        int // offset in the header; the varbit field counts 0
 	afterVar   bool
 	use        use
-	rel        int // place in a block, or noSlot
+	rel        int // position in a block, or noSlot
 }
 
-// use says what a program does with a field.
+// use is how a program uses a field.
 type use uint8
 
 const (
 	useIngress use = 1 << iota // parser, checks after it, ingress
 	useEgress                  // egress and everything after it
-	useWrite                   // assigned, and not only extracted
+	useWrite                   // assigned, apart from extraction
 )
 
 // header is a header or metadata instance.
@@ -91,7 +91,7 @@ type header struct {
 	union *union
 	stack *stack
 	use   []use // metadata: of the fields
-	// simple is true if the deparser writes only fields that relDirty has.
+	// simple is true if the deparser writes only fields marked in relDirty.
 	simple bool
 	pos    diag.Pos
 }
@@ -107,7 +107,7 @@ func (h *header) field(i int) int {
 	return noSlot
 }
 
-// stack is an array of headers, their blocks one after the other.
+// stack is an array of headers with adjacent blocks.
 type stack struct {
 	name     string
 	typ      *headerType
@@ -116,7 +116,7 @@ type stack struct {
 	next     int // slot of the counter
 }
 
-// union is a header union, the blocks of its members one after the other.
+// union is a header union whose members have adjacent blocks.
 type union struct {
 	name    string
 	typ     *bmv2json.HeaderUnionType
@@ -124,7 +124,7 @@ type union struct {
 	stack   *unionStack
 }
 
-// siblings returns how far the blocks of the other members are from that of
+// siblings returns the distances of the other members' blocks from that of
 // member i.
 func (u *union) siblings(i int) []int {
 	var rel []int
@@ -185,7 +185,7 @@ func (c *compiler) declare() {
 			continue
 		}
 		hdr := &header{name: h.Name, typ: t, pos: h.Pos}
-		if h.Metadata && t.varbit < 0 { // p4c keeps a varbit variable in "metadata" of its own
+		if h.Metadata && t.varbit < 0 { // p4c puts a varbit variable into "metadata" of its own
 			hdr.use = make([]use, len(t.fields))
 			hdr.slots = make([]int, len(t.fields))
 		} else if t.varbit < 0 && t.bits%8 != 0 {
@@ -272,17 +272,18 @@ func (c *compiler) declare() {
 	}
 }
 
-// Slots that the architecture and the machine keep with every packet.
+// Slots that the architecture and the machine use in every packet.
 const (
-	sysPayload    = iota // where the unparsed rest of the packet starts
-	sysTruncate          // greatest length after deparsing, plus one; 0: any
+	sysPayload    = iota // offset of the unparsed rest of the packet
+	sysTruncate          // maximum length after deparsing, plus one; 0: none
 	sysLength            // simple_switch's packet length register
 	sysIngressLen        // length on arrival, for counters and meters
 	sysExit              // set by exit until the pipeline ends
 	sysSlots
 )
 
-// allocate gives slots to what the program uses. Every use must be known.
+// allocate assigns slots to the objects that the program uses. All uses must be
+// known.
 func (c *compiler) allocate() {
 	p := c.prog
 	next := 0

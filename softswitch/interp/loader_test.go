@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// whole is a small program with something of everything, one object a line.
+// whole is a small program that uses every kind of object, one per line.
 const whole = `{"header_types" : [
 {"name" : "h_t", "id" : 0, "fields" : [["a", 8, false], ["b", 24, false]]},
 {"name" : "v_t", "id" : 1, "fields" : [["n", 8, false], ["v", "*"]], "max_length" : 9},
@@ -58,8 +58,7 @@ func load(text string) error {
 	return err
 }
 
-// Each mistake is found, with the file, the place in it, the object and what
-// is wrong.
+// Each error names the file, the position, the object and the cause.
 func TestMistakesInProgramsAreExplained(t *testing.T) {
 	if err := load(whole); err != nil {
 		t.Fatal(err)
@@ -129,7 +128,7 @@ func TestMistakesInProgramsAreExplained(t *testing.T) {
 	}
 }
 
-// A program that is cut off anywhere is an error, never a panic.
+// A program that is truncated at any byte is an error, never a panic.
 func TestProgramCutOff(t *testing.T) {
 	for n := 0; n < len(whole); n += 7 {
 		if err := load(whole[:n]); err == nil {

@@ -10,43 +10,43 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Machine runs a program over one packet at a time.
+// Machine executes a program on one packet at a time.
 //
 // The architecture calls Start with a packet, sets metadata, calls Parse and
-// Ingress, and reads what became of it. To have the packet wait in a queue it
-// keeps Save's result with the frame and later calls Resume. Egress and
-// Finish leave the packet's new bytes in the frame.
+// Ingress, and reads the results. For a queued packet it keeps the result of
+// Save with the frame and later calls Resume. Egress and Finish leave the
+// packet's new bytes in the frame.
 type Machine struct {
 	prog  *Program
 	state *State
 	f     []uint64
-	// narrow has the cells of registers of one limb each, and nothing of others.
+	// narrow has the cells of the registers with one limb, nil for others.
 	narrow [][]uint64
 
 	frame *packet.Frame
 	data  []byte // frame.Data
-	cur   int    // how much of it is parsed
+	cur   int    // number of parsed bytes
 
-	// Now is the time at which the packet is worked on.
+	// Now is the time at which the packet is processed.
 	Now vtime.Time
-	// Ask is what the program asked the architecture to do, beyond metadata.
+	// Ask has the program's requests to the architecture, beyond metadata.
 	Ask Requests
-	// DropPort is what drop writes to egress_spec.
+	// DropPort is the egress_spec that drop writes.
 	DropPort uint64
-	// Log gets messages of log_msg, assert and assume; Trace gets a line for
-	// each step of a program compiled for tracing. Both may be nil.
+	// Log gets messages of log_msg, assert and assume. Trace gets a line for each
+	// step of a program compiled for tracing. Both may be nil.
 	Log, Trace func(string)
 
 	egressSpec, mcastGroup int // slots, or −1
 	scratch                []byte
 	steps                  int
-	parseEnd               int32 // of the parser that runs
+	parseEnd               int32 // of the current parser
 	ahead                  ahead
 }
 
-// Requests are what a pipeline asked for.
+// Requests are the requests of a pipeline.
 type Requests struct {
-	Any           bool // one of those below, but for the last two
+	Any           bool // one of those below, except the last two
 	Clone         bool
 	CloneSession  uint16
 	CloneList     int
@@ -56,12 +56,12 @@ type Requests struct {
 	Resubmit      int // field list; 0: no
 	Recirculate   int
 	Digest        int  // learn list; 0: no
-	Failed        bool // an assertion
+	Failed        bool // an assertion failed
 	ChecksumError bool
 	ParserError   int
 }
 
-// NewMachine returns a machine for a program in a state.
+// NewMachine returns a machine that executes a program with its state.
 func NewMachine(s *State) *Machine {
 	p := s.Program
 	m := &Machine{prog: p, state: s, f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1}
@@ -81,16 +81,16 @@ func NewMachine(s *State) *Machine {
 	return m
 }
 
-// State returns the state that the machine works on.
+// State returns the state of the machine.
 func (m *Machine) State() *State { return m.state }
 
 // Get returns the value of a field.
 func (m *Machine) Get(f Field) uint64 { return m.f[f.slot] & f.Max }
 
-// Set sets a field, cut to its width.
+// Set sets a field, truncated to its width.
 func (m *Machine) Set(f Field, v uint64) { m.f[f.slot] = v & f.Max }
 
-// Start takes a packet as it came: metadata is zero, no header is valid.
+// Start begins a packet: metadata is zero, no header is valid.
 func (m *Machine) Start(f *packet.Frame, length int) {
 	slots := unsafe.Pointer(unsafe.SliceData(m.f))
 	for _, s := range m.prog.fresh {
@@ -102,11 +102,10 @@ func (m *Machine) Start(f *packet.Frame, length int) {
 	m.f[m.prog.sys+sysIngressLen] = uint64(length)
 }
 
-// Parse runs the parser, or that of ingress, and the verification of
-// checksums.
+// Parse runs the parser, in TNA that of ingress, and verifies checksums.
 func (m *Machine) Parse() { m.parse(in) }
 
-// ParseOut runs the parser of egress, where there is one.
+// ParseOut runs the parser of egress, if the architecture has one.
 func (m *Machine) ParseOut() { m.parse(out) }
 
 func (m *Machine) parse(gress int) {
@@ -123,45 +122,44 @@ func (m *Machine) Ingress() { m.run(m.prog.pipeline[in]) }
 // Egress runs the egress pipeline.
 func (m *Machine) Egress() { m.run(m.prog.pipeline[out]) }
 
-// Length returns simple_switch's idea of the packet's length: that on arrival
-// and the headers added and removed.
+// Length returns simple_switch's packet length: the length on arrival plus
+// added minus removed headers, in bytes.
 func (m *Machine) Length() int { return int(m.f[m.prog.sys+sysLength]) }
 
-// Resume goes on with a packet that was saved, for egress.
+// Resume continues a saved packet in egress.
 func (m *Machine) Resume(frame *packet.Frame, s Saved) {
 	m.restore(s)
 	m.frame, m.data = frame, frame.Data
 	m.Continue()
 }
 
-// Continue goes on with a packet that the machine still has, for egress.
+// Continue continues the current packet in egress.
 func (m *Machine) Continue() {
 	m.Ask = Requests{}
 	m.steps = 0
 }
 
-// SaveAll copies the whole state of a packet, for a pause in the middle of
-// its way through the machine.
+// SaveAll copies the complete state of a packet, for a pause during processing.
 func (m *Machine) SaveAll(s Saved) Saved {
 	return append(append(s[:0], m.f[:m.prog.fieldsEnd]...), uint64(m.cur))
 }
 
-// ResumeAll goes on after SaveAll. Requests are for the caller to restore.
+// ResumeAll continues after SaveAll. The caller restores the Requests.
 func (m *Machine) ResumeAll(f *packet.Frame, s Saved) {
 	copy(m.f, s[:m.prog.fieldsEnd])
 	m.cur = int(s[m.prog.fieldsEnd])
 	m.frame, m.data = f, f.Data
 }
 
-// Truncate cuts the packet, when it leaves, to at most n bytes.
+// Truncate limits the length of the departing packet to n bytes.
 func (m *Machine) Truncate(n int) {
 	if t := &m.f[m.prog.sys+sysTruncate]; *t == 0 || uint64(n)+1 < *t {
 		*t = uint64(n) + 1
 	}
 }
 
-// ResetMetadata clears all metadata but keeps the headers: the start of a
-// clone in egress.
+// ResetMetadata clears all metadata but keeps the headers, for a clone in
+// egress.
 func (m *Machine) ResetMetadata() {
 	p := m.prog
 	clear(m.f[:p.sys])
@@ -180,7 +178,7 @@ func (m *Machine) List(id int, buf []uint64) []uint64 {
 	return buf
 }
 
-// SetList sets the fields of a field list from what List gave.
+// SetList sets the fields of a field list to the values from List.
 func (m *Machine) SetList(id int, buf []uint64) {
 	if l := m.prog.fieldLists[id]; l != nil {
 		for _, f := range l.fields {
@@ -192,8 +190,8 @@ func (m *Machine) SetList(id int, buf []uint64) {
 	}
 }
 
-// Digest returns the values that a digest carries, little-endian limbs each,
-// cut to the widths in Program.Digests; it is false if there is no such list.
+// Digest returns the values of a digest as little-endian limbs, truncated to
+// the widths in Program.Digests. ok is false without such a list.
 func (m *Machine) Digest(id int) (number int, values [][]uint64, ok bool) {
 	for i := range m.prog.Digests {
 		if d := &m.prog.Digests[i]; d.ID == id {
@@ -208,8 +206,8 @@ func (m *Machine) Digest(id int) (number int, values [][]uint64, ok bool) {
 	return 0, nil, false
 }
 
-// materialise makes sure that n bytes after the parsed ones are in memory, if
-// the packet has them.
+// materialise ensures that n bytes after the parsed ones are in memory, if the
+// packet has them.
 func (m *Machine) materialise(n int) bool {
 	if m.cur+n <= len(m.data) {
 		return true
@@ -233,7 +231,7 @@ func (m *Machine) Finish() {
 	}
 }
 
-// extract extracts a header and reports an error's code, or −1.
+// extract extracts a header. It returns an error's code, or −1.
 func (m *Machine) extract(x *extraction, varBits uint64) int {
 	f := m.f
 	base := x.base
@@ -279,7 +277,7 @@ func (m *Machine) extract(x *extraction, varBits uint64) int {
 	return -1
 }
 
-// undo takes back that a stack has one more header.
+// undo decrements the counter of a stack after a failed extraction.
 func (m *Machine) undo(x *extraction, code int) int {
 	if x.next >= 0 {
 		m.f[x.next]--
@@ -287,7 +285,7 @@ func (m *Machine) undo(x *extraction, code int) int {
 	return code
 }
 
-// look reads bits of the packet that are not parsed yet.
+// look reads bits of the unparsed part of the packet.
 func (m *Machine) look(d, width, bit int) bool {
 	if !m.materialise((bit + width + 7) / 8) {
 		return false
@@ -300,8 +298,8 @@ func (m *Machine) look(d, width, bit int) bool {
 	return true
 }
 
-// field returns the field of a header that an iField loads. Beyond the bytes in
-// memory are zeros.
+// field returns the field that an iField loads. Bytes that are not in memory
+// are zero.
 func (m *Machine) field(in *instr) uint64 {
 	at := m.f[in.a]
 	if at == 0 {

@@ -9,8 +9,9 @@ import (
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
-// FieldMatch is what an entry wants of one field of the key, as the match
-// kind of the field has it. Values are little-endian limbs that fit the field.
+// FieldMatch is an entry's condition on one field of the key. The match kind
+// determines which members are used. Values are little-endian limbs that fit
+// the field.
 type FieldMatch struct {
 	Value     []uint64 // exact, lpm, ternary; the value of valid is 0 or 1
 	Mask      []uint64 // ternary
@@ -19,8 +20,8 @@ type FieldMatch struct {
 }
 
 // Match packs the matches of all fields, in the order of the key, into one of
-// the whole key. Bits of values that do not count are cleared. The greatest
-// priority wins.
+// the whole key. It clears the bits of values that a mask excludes. The largest
+// priority has precedence.
 func (t *TableInfo) Match(fields []FieldMatch, priority int32) table.Match {
 	n := bitvec.Limbs(t.Width)
 	m := table.Match{Value: make([]uint64, n)}
@@ -63,7 +64,7 @@ func (t *TableInfo) Match(fields []FieldMatch, priority int32) table.Match {
 	return m
 }
 
-// place ors a field into a packed number.
+// place combines a field into a packed number with or.
 func place(d, field []uint64, bit int) {
 	for i, x := range field {
 		word, shift := bit/64+i, bit%64

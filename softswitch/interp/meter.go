@@ -8,17 +8,17 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Colours that a meter gives.
+// Colours of a meter.
 const (
 	Green  = 0
 	Yellow = 1
 	Red    = 2
 )
 
-// MeterRates configures a meter, in packets or bytes per second; a burst is
-// the depth of a bucket. It is a two-rate three-colour marker (RFC 2698,
-// colour-blind), or, if Single is set, a single-rate one (RFC 2697): what the
-// committed bucket cannot hold goes to the excess bucket.
+// MeterRates configures a meter, in packets or bytes per second. A burst is the
+// depth of a bucket. The meter is a two-rate three-colour marker (RFC 2698,
+// colour-blind) or, with Single, a single-rate one (RFC 2697): tokens beyond
+// the committed bucket's depth go to the excess bucket.
 type MeterRates struct {
 	CIR, CBurst int64
 	PIR, PBurst int64
@@ -26,10 +26,10 @@ type MeterRates struct {
 	EBurst      int64
 }
 
-// Colors counts the packets that a meter gave each colour.
+// Colors counts the packets and bytes of each colour.
 type Colors [3]Counter
 
-// Meter is one meter. Its zero value is not configured and says green.
+// Meter is one meter. Without a configuration every packet is green.
 type Meter struct {
 	Configured bool
 	Rates      MeterRates
@@ -39,10 +39,12 @@ type Meter struct {
 	last            vtime.Time
 }
 
-// bucket has whole tokens and a rest, in picoseconds times tokens a second.
+// bucket has whole tokens and a remainder, in picoseconds times tokens per
+// second.
 type bucket struct{ tokens, rest uint64 }
 
-// Configure sets the rates, with full buckets. The counts of colours stay.
+// Configure sets the rates and fills the buckets. It keeps the counts of
+// colours.
 func (m *Meter) Configure(r MeterRates, now vtime.Time) {
 	*m = Meter{Configured: true, Rates: r, last: now, Colors: m.Colors}
 	m.committed.tokens, m.peak.tokens = uint64(r.CBurst), uint64(r.PBurst)
@@ -54,7 +56,7 @@ func (m *Meter) Configure(r MeterRates, now vtime.Time) {
 // Reset returns the meter to its state without configuration.
 func (m *Meter) Reset() { *m = Meter{} }
 
-// Execute takes n tokens for a packet of so many bytes at time now and
+// Execute takes n tokens at time now for a packet of the given bytes, and
 // returns its colour.
 func (m *Meter) Execute(n, bytes uint64, now vtime.Time) uint64 {
 	c := m.colour(n, now)
@@ -95,9 +97,9 @@ func (m *Meter) colour(n uint64, now vtime.Time) uint64 {
 	return Green
 }
 
-// fill adds the tokens that come in so many picoseconds, rate of them a
-// second, up to burst, and returns how many were too many. What is less than
-// a token is kept for the next time.
+// fill adds the tokens of passed picoseconds at rate tokens per second, up to
+// burst, and returns the number beyond burst. It keeps the fraction of a token
+// for the next call.
 func (b *bucket) fill(passed, rate, burst uint64) (over uint64) {
 	hi, lo := bits.Mul64(passed, rate)
 	lo, carry := bits.Add64(lo, b.rest, 0)

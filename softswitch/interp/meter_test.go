@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// step is a packet at a time, and the colour that it must get.
+// step is a packet at a time with the expected colour.
 type step struct {
 	at   vtime.Time
 	n    uint64
@@ -32,7 +32,7 @@ func TestTwoRatesThreeColours(t *testing.T) {
 	ms := vtime.Millisecond
 	runMeter(t, &m, []step{
 		{0, 60, Green},   // C 40, P 240
-		{0, 60, Yellow},  // C 40, P 180: not enough in C, which stays
+		{0, 60, Yellow},  // C 40, P 180: not enough in C, which does not change
 		{0, 40, Green},   // C 0, P 140
 		{0, 140, Yellow}, // P 0
 		{0, 1, Red},
@@ -42,7 +42,7 @@ func TestTwoRatesThreeColours(t *testing.T) {
 		{1000 * ms, 301, Red},       // full again: C 100, P 300
 		{1000 * ms, 300, Yellow},    // P 0, C 100
 		{1050 * ms, 100, Green},     // P 100, C 100
-		{1050*ms + ms/2, 1, Yellow}, // half a token is kept for C …
+		{1050*ms + ms/2, 1, Yellow}, // half a token remains in C …
 		{1051 * ms, 1, Green},       // … and makes one with the next half
 	})
 	if m.Colors[Green].Packets != 5 || m.Colors[Yellow].Packets != 5 || m.Colors[Red].Packets != 3 {
@@ -53,8 +53,8 @@ func TestTwoRatesThreeColours(t *testing.T) {
 	}
 }
 
-// RFC 2697, section 3: what the committed bucket cannot hold goes to the
-// excess bucket.
+// RFC 2697, section 3: tokens beyond the committed bucket go to the excess
+// bucket.
 func TestOneRateThreeColours(t *testing.T) {
 	var m Meter
 	m.Configure(MeterRates{CIR: 1000, CBurst: 100, PIR: 1000, PBurst: 100, Single: true, EBurst: 50}, 0)
@@ -76,7 +76,7 @@ func TestMeterWithoutConfigurationSaysGreen(t *testing.T) {
 	runMeter(t, &m, []step{{0, 2, Green}})
 }
 
-// The greatest rates and the longest gaps do not overflow.
+// The highest rates and the longest gaps do not overflow.
 func TestMeterAtItsLimits(t *testing.T) {
 	var m Meter
 	m.Configure(MeterRates{CIR: math.MaxInt64, CBurst: math.MaxInt64, PIR: math.MaxInt64, PBurst: math.MaxInt64}, 0)

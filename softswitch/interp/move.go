@@ -4,20 +4,20 @@ package interp
 
 import "encoding/binary"
 
-// A move carries up to 64 bits between a header in the packet and a slot: it
-// loads or stores a window of 1, 2, 4 or 8 bytes that has them all, and
+// A move copies up to 64 bits between a header in the packet and a slot. It
+// loads or stores a window of 1, 2, 4 or 8 bytes that contains them, and
 // shifts.
 type move struct {
 	rel   uint16 // slot in the block
-	off   uint16 // byte in the header where the window starts
+	off   uint16 // offset in bytes of the window in the header
 	kind  moveKind
 	shift uint8 // of the value in the window
 	width uint8
 	sign  bool // the slot is the highest of a signed field
 	mask  uint64
 	bit   int // of the value in the header, for slow moves
-	// afterVar is true if the field comes after the variable-length one, whose
-	// length is to be added.
+	// afterVar is true if the field follows the variable-length field, whose length
+	// must be added to the offset.
 	afterVar bool
 }
 
@@ -63,13 +63,13 @@ func (t *headerType) plan() {
 	}
 }
 
-// bytes8 is eight bytes of a header, and what they are made of.
+// bytes8 describes how eight bytes of a header are composed.
 type bytes8 struct {
 	at    int // first byte
 	parts []part
 }
 
-// part is bits of a slot in a word.
+// part is the bits of a slot in a word.
 type part struct {
 	rel         uint16 // slot in the block
 	right, left uint8  // shifts
@@ -90,7 +90,7 @@ func (t *headerType) word(at int) bytes8 {
 	return w
 }
 
-// window picks the smallest window inside the first room bytes.
+// window selects the smallest window inside the first room bytes.
 func (m *move) window(room, end int) {
 	m.kind = moveSlow
 	first, last := m.bit/8, (end+7)/8
@@ -106,8 +106,8 @@ func (m *move) window(room, end int) {
 	}
 }
 
-// load reads the value from the header that starts at b. The variable-length
-// field has varBits.
+// load reads the value from the header at b. The variable-length field has
+// varBits bits.
 func (m *move) load(b []byte, varBits int) uint64 {
 	var x uint64
 	switch m.kind {
@@ -129,7 +129,7 @@ func (m *move) load(b []byte, varBits int) uint64 {
 	return m.extend(x >> m.shift & m.mask)
 }
 
-// extend makes the value of a signed field's highest slot negative if it is.
+// extend sign-extends the highest slot of a signed field.
 func (m *move) extend(x uint64) uint64 {
 	if m.sign {
 		shift := 64 - m.width
@@ -138,7 +138,7 @@ func (m *move) extend(x uint64) uint64 {
 	return x
 }
 
-// store writes the value to the header that starts at b.
+// store writes the value to the header at b.
 func (m *move) store(b []byte, x uint64, varBits int) {
 	x &= m.mask
 	switch m.kind {
@@ -162,8 +162,8 @@ func (m *move) store(b []byte, x uint64, varBits int) {
 	}
 }
 
-// getBits reads width bits, at most 64, that start at a bit of b; the first
-// is the most significant.
+// getBits reads up to 64 bits of b from a bit offset. The first bit is the most
+// significant.
 func getBits(b []byte, bit, width int) uint64 {
 	var x uint64
 	for width > 0 {
@@ -174,7 +174,7 @@ func getBits(b []byte, bit, width int) uint64 {
 	return x
 }
 
-// putBits writes the low width bits of x from a bit of b on.
+// putBits writes the low width bits of x to b at a bit offset.
 func putBits(b []byte, bit, width int, x uint64) {
 	for width > 0 {
 		n := min(8-bit%8, width)
@@ -185,7 +185,7 @@ func putBits(b []byte, bit, width int, x uint64) {
 	}
 }
 
-// index returns the number of a field, or −1.
+// index returns the index of a field, or −1.
 func (t *headerType) index(name string) int {
 	for i := range t.fields {
 		if t.fields[i].name == name {

@@ -7,27 +7,27 @@ import (
 	"slices"
 )
 
-// numbering gives numbers to values: what has the same number is the same. It
-// holds for all of a program, since what a computation gives follows from its
-// operands, and fields of headers from the packet's bytes, which do not change
-// before the deparser.
+// numbering performs value numbering: equal numbers are equal values. It covers
+// a whole program: the result of a computation depends only on its operands,
+// and a header's fields on the packet's bytes, which do not change before the
+// deparser.
 type numbering struct {
 	*optimiser
-	home   []slot   // by value: a slot that had it; it may have changed since
-	most   []uint64 // the greatest that it can be
-	is     []bool   // it is a constant, most
+	home   []slot   // by value: a slot that had the value; it may have changed
+	most   []uint64 // the maximum of the value
+	is     []bool   // the value is a constant, most
 	fixed  map[uint64]value
 	result map[computation]value
 	widest map[slot]uint64
 }
 
-// value is the number of a value; zero is none.
+// value is the number of a value; zero is no value.
 type value int32
 
-// known has the values of slots before an instruction.
+// known has the values of the slots before an instruction.
 type known []value
 
-// meet keeps what is known on another way, too.
+// meet keeps the values that are also known on another path.
 func (k known) meet(other known) {
 	for s, v := range other {
 		if k[s] != v {
@@ -36,19 +36,19 @@ func (k known) meet(other known) {
 	}
 }
 
-// computation is what gives a value.
+// computation is an operation with its operands.
 type computation struct {
 	op   opcode
-	n    slot // b, where that is no slot
+	n    slot // b if it is not a slot
 	a, b value
 	imm  uint64
 }
 
-// number finds instructions that compute what a slot already holds, copies,
-// masks that change nothing and branches whose outcome is known, and does
-// without them. It reports whether there were some.
+// number removes instructions that compute a value which a slot already has,
+// copies, masks without effect and branches with a known outcome. It reports
+// whether there were any.
 func (o *optimiser) number() bool {
-	from := make([]int, len(o.code)+1) // ways that lead to an instruction, but for those seen
+	from := make([]int, len(o.code)+1) // number of paths to an instruction that were not visited yet
 	var list []int
 	for i := range o.code {
 		list, _ = o.successors(i, list)
@@ -65,12 +65,12 @@ func (o *optimiser) number() bool {
 	at := make([]known, len(o.code)+1)
 	marks := map[int]int{} // first iOrI of a run without a branch, by slot
 	gone := make([]bool, len(o.code))
-	alone := false // the instruction before goes on here, and no other does
+	alone := false // the previous instruction continues here, and no other does
 	changed := false
 	for i := range o.code {
 		k := at[i]
 		at[i] = nil
-		if k == nil || from[i] > 0 { // from before or behind, too
+		if k == nil || from[i] > 0 { // from an earlier or a later instruction, too
 			k = make(known, o.n)
 		}
 		if !alone {
@@ -113,7 +113,7 @@ func (o *optimiser) number() bool {
 	return true
 }
 
-// widestFields returns the greatest values of slots of fields.
+// widestFields returns the maximum values of the fields' slots.
 func (o *optimiser) widestFields() map[slot]uint64 {
 	most := map[slot]uint64{}
 	for _, h := range o.order {
@@ -172,7 +172,7 @@ func (n *numbering) holds(k known, s slot, v value) bool {
 	return k[s] == v
 }
 
-// set notes that a slot has a value now.
+// set records that a slot has a value.
 func (n *numbering) set(k known, s slot, v value) {
 	k[s] = v
 	if !n.holds(k, n.home[v], v) {
@@ -180,8 +180,8 @@ func (n *numbering) set(k known, s slot, v value) {
 	}
 }
 
-// same returns a slot to read the value of s from: a constant if it is one, or
-// one that has had it longer.
+// same returns the slot from which the value of s is read: a constant if it is
+// one, or a slot that had the value before.
 func (n *numbering) same(k known, s slot) slot {
 	v := n.of(k, s)
 	if h := n.home[v]; n.holds(k, h, v) {
@@ -191,8 +191,8 @@ func (n *numbering) same(k known, s slot) slot {
 	return s
 }
 
-// operands says whether a and b are slots that an instruction reads, one limb
-// each.
+// operands reports whether a and b are slots that an instruction reads, one
+// limb each.
 func (o *optimiser) operands(in *instr) (a, b bool) {
 	switch in.op {
 	case iMov, iNot, iUSat, iSext, iSSat, iJZ, iJNZ, iSwitch, iRegRead:
@@ -206,8 +206,9 @@ func (o *optimiser) operands(in *instr) (a, b bool) {
 	return false, false
 }
 
-// use has an instruction read its operands where they have been longest and
-// do without masks, and reports whether it is a branch never taken.
+// use replaces an instruction's operands by the oldest slots with their values,
+// and removes its mask if it has no effect. It reports whether the instruction
+// is a branch that is never taken.
 func (n *numbering) use(k known, in *instr) bool {
 	a, b := n.operands(in)
 	if a {
@@ -241,7 +242,7 @@ func (n *numbering) use(k known, in *instr) bool {
 	return false
 }
 
-// outcome returns whether a conditional jump is taken, if that is known.
+// outcome returns whether a conditional jump is taken, if this is known.
 func (n *numbering) outcome(k known, in *instr, two bool) (taken, known bool) {
 	v, w := n.of(k, in.a), n.literal(0)
 	if two {
@@ -266,11 +267,12 @@ func (n *numbering) outcome(k known, in *instr, two bool) (taken, known bool) {
 	return int64(x) <= int64(y), true
 }
 
-// covers reports whether a mask leaves all numbers up to most as they are.
+// covers reports whether a mask does not change any number up to most.
 func covers(mask, most uint64) bool { return mask&maskOf(bits.Len64(most)) == maskOf(bits.Len64(most)) }
 
-// define notes what an instruction writes. One that computes what a slot has
-// becomes a copy, and one whose own slot has it is reported as of no use.
+// define records the slots that an instruction writes. An instruction that
+// computes the value of another slot becomes a copy. define reports whether its
+// own slot already has the value.
 func (n *numbering) define(k known, i int) bool {
 	in := &n.code[i]
 	if in.op == iAddHeader || in.op == iRemoveHeader {
@@ -325,8 +327,8 @@ func (n *numbering) define(k known, i int) bool {
 	return false
 }
 
-// computed returns what an instruction computes of its operands alone, and the
-// greatest that can be.
+// computed returns the computation of an instruction that depends only on its
+// operands, and its maximum.
 func (n *numbering) computed(k known, in *instr) (c computation, most uint64, ok bool) {
 	c, most = computation{op: in.op, imm: in.imm}, allBits
 	switch in.op {
@@ -371,7 +373,8 @@ func (n *numbering) computed(k known, in *instr) (c computation, most uint64, ok
 	return c, most, true
 }
 
-// learn notes what a conditional jump says of its operands, taken or not.
+// learn records the values of operands that the outcome of a conditional jump
+// implies.
 func (n *numbering) learn(k known, in *instr, taken bool) {
 	if in.a >= firstConst {
 		return
@@ -398,8 +401,8 @@ func (n *numbering) learn(k known, in *instr, taken bool) {
 	}
 }
 
-// mark has the first of several marks of assignments to a header make all of
-// them, and reports whether instruction i is one that need not.
+// mark merges the assignment marks of a header into the first of several. It
+// reports whether instruction i is redundant.
 func (o *optimiser) mark(marks map[int]int, i int) bool {
 	in := &o.code[i]
 	if in.op == iOrI {

@@ -6,16 +6,16 @@ import "slices"
 
 // The optimiser rewrites the code of a program before it runs:
 //
-//   - A field of a header is read from the packet's bytes where it is used,
-//     not where the header is extracted: most packets need few of them.
+//   - A header's field is read from the packet's bytes where it is used, not
+//     at extraction: most packets need few fields.
 //   - The deparser writes only fields that were assigned to.
-//   - Instructions whose results nobody uses are dropped.
+//   - Instructions whose results are not used are removed.
 //   - Only slots that may be read before they are written are cleared for a
 //     packet, and only those that egress reads are kept while it is queued.
 //
-// All of it follows from two data-flow analyses over the instructions of all
+// The optimiser performs two data-flow analyses over the instructions of all
 // parsers and pipelines, in the order in which a packet passes them: backwards,
-// which slots are still read (liveness); and forwards, whether the value of a
+// which slots are still read (liveness), and forwards, whether the value of a
 // header's field is in its slot, in the packet's bytes, or in both.
 type optimiser struct {
 	*compiler
@@ -27,13 +27,13 @@ type optimiser struct {
 	added    map[*header]bool // made valid by the program
 	atBase   map[int]*header
 	cloned   bool // egress makes clones
-	// onlyValid says that liveness is to count what the deparser reads of
-	// headers that are not valid: only that they are not.
+	// onlyValid makes liveness count only the validity that the deparser reads of
+	// invalid headers.
 	onlyValid bool
 	e         effects
 }
 
-// section is the code of a parser, a pipeline or what a deparser does first.
+// section is the code of a parser, a pipeline or a deparser's start.
 type section struct {
 	start, end int
 	kind       int
@@ -46,7 +46,7 @@ const (
 	sectionFinish
 )
 
-// lazyField is a slot of a simple header, and where its value is in the packet.
+// lazyField is a slot of a simple header with its position in the packet.
 type lazyField struct {
 	h     *header
 	slot  int
@@ -55,7 +55,7 @@ type lazyField struct {
 	dirty int  // number among the stores of the type, or −1
 }
 
-// optimise rewrites the code, which still has labels for places.
+// optimise rewrites the code, in which labels are not yet resolved.
 func (c *compiler) optimise() {
 	if c.opts.Plain || c.opts.Trace {
 		c.keepAll()
@@ -88,7 +88,7 @@ func (c *compiler) optimise() {
 	o.keepOnly(live, o.liveness())
 }
 
-// keepAll is what keepOnly does, for code that is as it was generated.
+// keepAll replaces keepOnly for unoptimised code.
 func (c *compiler) keepAll() {
 	p := c.prog
 	all := newBitset(p.fieldsEnd)
@@ -104,7 +104,7 @@ func (c *compiler) keepAll() {
 	p.keptWords = p.kept.slots()
 }
 
-// findSections finds where parsers, pipelines and the rest begin and end.
+// findSections finds the start and end of parsers, pipelines and deparsers.
 func (o *optimiser) findSections() {
 	o.sections = o.sections[:0]
 	p := o.prog
@@ -131,13 +131,13 @@ func (o *optimiser) section(kind, gress int) *section {
 	panic("BUG: a program without a section")
 }
 
-// after calls f with the sections that a packet may pass next.
+// after calls f with the possible next sections of a packet.
 func (o *optimiser) after(s *section, f func(next *section)) {
 	queued := o.arch != &tna // egress of TNA starts with a parser of its own
 	switch s.kind {
 	case sectionParse:
 		f(o.section(sectionPipeline, s.gress))
-		if queued && s.gress == in { // a clone of what came in
+		if queued && s.gress == in { // a clone of the original packet
 			f(o.section(sectionPipeline, out))
 		}
 	case sectionPipeline:
@@ -150,9 +150,9 @@ func (o *optimiser) after(s *section, f func(next *section)) {
 	}
 }
 
-// findFields finds the simple headers, whose fields need not be loaded when
-// the header is extracted. They are in no stack and no union, and no
-// instruction works on them as a whole but for making them valid or invalid.
+// findFields finds the simple headers, whose fields need not be loaded at
+// extraction. They are in no stack and no union, and instructions on them as a
+// whole only set their validity.
 func (o *optimiser) findFields() {
 	for _, h := range o.order {
 		if h.slots != nil {
@@ -192,7 +192,7 @@ func (o *optimiser) findFields() {
 	o.fieldOf = slices.Repeat([]int{-1}, o.n)
 	for _, t := range o.prog.Tables {
 		if t.Meter >= 0 {
-			o.fieldOf[t.meterSlot] = -2 // written where nothing can be inserted
+			o.fieldOf[t.meterSlot] = -2 // written where no instruction can be inserted
 		}
 	}
 	for _, h := range o.order {
@@ -229,7 +229,7 @@ func (o *optimiser) findFields() {
 			o.fields = append(o.fields, f)
 		}
 	}
-	// What field lists name is read by the architecture.
+	// The architecture reads the fields of field lists.
 	o.listed(func(s int) {
 		if s < o.n && o.fieldOf[s] >= 0 {
 			o.fields[o.fieldOf[s]].eager = true
@@ -256,7 +256,7 @@ func (o *optimiser) listed(f func(slot int)) {
 	}
 }
 
-// constant returns the value of a slot that is a constant.
+// constant returns the value of a constant's slot.
 func (o *optimiser) constant(s slot) (int, bool) {
 	if s < firstConst {
 		return 0, false
@@ -264,8 +264,8 @@ func (o *optimiser) constant(s slot) (int, bool) {
 	return int(o.constList[s-firstConst]), true
 }
 
-// successors appends the places where the code may go on after instruction i
-// to list. The last of them, if failing, is where it goes if it fails.
+// successors appends the possible successors of instruction i to list. With
+// failing, the last of them follows a failure.
 func (o *optimiser) successors(i int, list []int) (next []int, failing bool) {
 	in := &o.code[i]
 	at := func(l int) int { return o.labels[l] }
@@ -301,7 +301,7 @@ func (o *optimiser) successors(i int, list []int) (next []int, failing bool) {
 	return list, false
 }
 
-// parserOf returns the gress whose parser an instruction is in.
+// parserOf returns the gress of the parser with an instruction.
 func (o *optimiser) parserOf(i int) int {
 	if s := o.section(sectionParse, out); i >= s.start && i < s.end {
 		return out
@@ -309,8 +309,8 @@ func (o *optimiser) parserOf(i int) int {
 	return in
 }
 
-// atEnd calls f with the slots that are read after a section by what is not
-// code: the architecture, and the deparser.
+// atEnd calls f with the slots that the architecture and the deparser read
+// after a section.
 func (o *optimiser) atEnd(s *section, f func(slot int)) {
 	p := o.prog
 	v1 := o.arch != &tna
@@ -349,11 +349,11 @@ func (o *optimiser) atEnd(s *section, f func(slot int)) {
 	}
 }
 
-// locations says, for each field, whether the slot and the packet's bytes have
-// its value on all paths that lead to an instruction.
+// locations are, for each field, whether its value is in the slot and in the
+// packet's bytes on all paths to an instruction.
 type locations struct{ slot, bytes bitset }
 
-// values says for each instruction where the fields' values are before it.
+// values returns the locations of the fields' values before each instruction.
 func (o *optimiser) values() []locations {
 	at := make([]locations, len(o.code))
 	k := len(o.fields)
@@ -410,13 +410,13 @@ func (o *optimiser) values() []locations {
 	return at
 }
 
-// queues reports whether packets wait in a queue before a section.
+// queues reports whether packets are queued before a section.
 func (o *optimiser) queues(s *section) bool {
 	return s.kind == sectionPipeline && s.gress == out && o.arch != &tna
 }
 
-// queued notes what waiting in a queue does: the slots of fields that the
-// packet's bytes hold are not kept.
+// queued applies the effect of queueing: slots of fields whose values are in
+// the packet's bytes are not kept.
 func (o *optimiser) queued(slot, bytes bitset) {
 	for i := range o.fields {
 		if o.inBytes(i, bytes) {
@@ -425,16 +425,17 @@ func (o *optimiser) queued(slot, bytes bitset) {
 	}
 }
 
-// inBytes reports whether a field need not be kept in its slot.
+// inBytes reports whether the packet's bytes have a field's value, so that its
+// slot need not be kept.
 func (o *optimiser) inBytes(i int, bytes bitset) bool {
 	f := &o.fields[i]
 	return !f.eager && bytes.has(i) && !o.added[f.h]
 }
 
-// transfer notes what an instruction does to the places of values.
+// transfer applies an instruction's effect on the locations of values.
 func (o *optimiser) transfer(i int, slot, bytes bitset) {
 	e := o.effectsOf(i)
-	for _, s := range e.uses { // loaded first, if need be
+	for _, s := range e.uses { // loaded first, if necessary
 		if n := o.fieldOf[s]; n >= 0 {
 			slot.add(n)
 		}
@@ -456,9 +457,9 @@ func (o *optimiser) transfer(i int, slot, bytes bitset) {
 	}
 }
 
-// makeEager finds fields that are read where some ways lead to that have the
-// value in the slot and others in the packet's bytes. These are loaded when
-// their header is extracted. It reports whether there were some.
+// makeEager finds fields whose value some paths to a use have in the slot and
+// others in the packet's bytes. They are loaded at extraction. It reports
+// whether there were any.
 func (o *optimiser) makeEager() bool {
 	found := false
 	at := o.values()
@@ -495,7 +496,7 @@ func (o *optimiser) rewrite(f func(code []instr, i int) []instr) {
 	o.findSections()
 }
 
-// remove takes out the instructions that are gone.
+// remove removes the marked instructions.
 func (o *optimiser) remove(gone []bool) {
 	old := o.code
 	o.rewrite(func(code []instr, i int) []instr {
@@ -506,8 +507,8 @@ func (o *optimiser) remove(gone []bool) {
 	})
 }
 
-// insertLoads puts a load before the first use of each field that is not
-// loaded with its header, and a note behind each assignment.
+// insertLoads inserts a load before the first use of each field that is not
+// loaded with its header, and a mark after each assignment.
 func (o *optimiser) insertLoads() {
 	at := o.values()
 	old := o.code
@@ -541,7 +542,7 @@ func (o *optimiser) insertLoads() {
 	})
 }
 
-// shorten replaces instructions by faster ones that do the same.
+// shorten replaces instructions by equivalent faster ones.
 func (o *optimiser) shorten() {
 	for i := range o.code {
 		in := &o.code[i]
@@ -562,8 +563,7 @@ func (f *lazyField) loadInstr() instr {
 		imm: uint64(f.load.bit%8) | uint64(64-f.load.width)<<8}
 }
 
-// liveness returns the slots that are read after the start of each
-// instruction, before they are written.
+// liveness returns the slots that are live before each instruction.
 func (o *optimiser) liveness() []bitset {
 	words := len(newBitset(o.n))
 	memory := make(bitset, (len(o.code)+1)*words)
@@ -613,8 +613,8 @@ func (o *optimiser) liveness() []bitset {
 	return live
 }
 
-// dropDead drops instructions whose results are not read, and reports whether
-// there were some.
+// dropDead removes instructions whose results are not read. It reports whether
+// there were any.
 func (o *optimiser) dropDead(live []bitset) bool {
 	gone := make([]bool, len(o.code))
 	for i := range gone {
@@ -625,7 +625,7 @@ func (o *optimiser) dropDead(live []bitset) bool {
 	return slices.Contains(gone, true)
 }
 
-// prune leaves out fields that extraction loads and nothing reads.
+// prune removes fields from extractions that are never read.
 func (o *optimiser) prune(live []bitset) {
 	for i := range o.code {
 		in := &o.code[i]
@@ -651,10 +651,10 @@ func (o *optimiser) prune(live []bitset) {
 	}
 }
 
-// keepOnly says which slots are cleared for a new packet and which are kept
-// in a queue, and has the architecture leave out what nobody reads. Code is
-// what is live because of code, and not only because the deparser reads the
-// fields of valid headers: these were written when the header was made valid.
+// keepOnly determines the slots that are cleared for a new packet and those
+// that are kept in a queue. It makes the architecture omit unused fields. code
+// is the liveness without the deparser's reads of valid headers' fields, which
+// were written when the header became valid.
 func (o *optimiser) keepOnly(live, code []bitset) {
 	p := o.prog
 	fresh := slices.Clone(code[o.section(sectionParse, in).start])
@@ -728,7 +728,7 @@ func (o *optimiser) keepOnly(live, code []bitset) {
 	p.keptWords = (total + 7) / 8
 }
 
-// headerOf returns the simple header that a slot belongs to.
+// headerOf returns the simple header with a slot.
 func (o *optimiser) headerOf(s int) *header {
 	for h := range o.simple {
 		if s >= h.base && s < h.base+h.typ.size {
@@ -738,8 +738,8 @@ func (o *optimiser) headerOf(s int) *header {
 	panic("BUG: a slot that only the deparser reads is in no header")
 }
 
-// touched returns the slots that anything reads, and those that may be other
-// than zero when a packet goes to the queues.
+// touched returns the slots that are read, and those that may be nonzero when a
+// packet is queued.
 func (o *optimiser) touched() (read, written bitset) {
 	read, written = newBitset(o.n), newBitset(o.n)
 	o.listed(func(s int) {
@@ -774,8 +774,8 @@ func (o *optimiser) touched() (read, written bitset) {
 	for s := o.prog.sys; s < o.prog.sys+sysExit; s++ {
 		written.add(s)
 	}
-	// Headers are changed in more ways than defs say; but the mark of an
-	// assignment is made by nothing else.
+	// Headers change in more ways than defs has. Only assignments set the marks of
+	// stores.
 	marks := map[int]bool{}
 	for h := range o.simple {
 		marks[h.base+relDirty] = true
