@@ -72,6 +72,9 @@ func have(what string) error {
 		_, err := bmv2.Find("", "simple_switch_grpc")
 		return err
 	case "mininet":
+		if err := have("ping"); err != nil {
+			return err
+		}
 		return exec.Command("/usr/bin/python3", "-c", "import mininet").Run()
 	case "iperf3", "tshark", "ping":
 		_, err := tool.Find("", "", what)

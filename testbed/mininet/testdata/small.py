@@ -171,6 +171,8 @@ def build():
 def main():
     if os.geteuid() != 0:
         raise SystemExit("Mininet needs root: run this with sudo")
+    if "--test" in sys.argv and shutil.which("ping") is None:
+        raise SystemExit("--test needs ping: apt install iputils-ping")
     os.makedirs(RUN_DIR, exist_ok=True)
     if os.path.exists(os.path.join(RUN_DIR, "journal")):
         raise SystemExit("this network is up already, or was not taken down: pauseless deploy mininet --down small")
