@@ -7,29 +7,28 @@ import (
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
-// guess is where the key of a table probably stands in a packet, as it comes
-// in: its fields are in headers that the parser finds at the same place in
-// most packets.
+// guess is the probable position of a table's key in an arriving packet: its
+// fields are in headers that most packets have at the same offset.
 type guess struct {
 	table int
 	parts []guessPart
 }
 
-// guessPart is one of keyParts, with the header that the slot is loaded from.
+// guessPart is a keyPart with the header from which its slot is loaded.
 type guessPart struct {
 	keyPart
 	at, end int // of the header in the packet, bytes
 	load    *move
 }
 
-// worthPrefetching is how many entries a table has that does not fit into the
-// nearest cache.
+// worthPrefetching is the number of entries above which a table does not fit
+// into the nearest cache.
 const worthPrefetching = 2000
 
 // Prefetch warms the processor's cache with the table entries that a batch of
-// frames will probably hit, of tables so large that they are not there. All
-// frames wait for memory at the same time then; frames that pass the switch one
-// by one would wait one after the other. It changes no state.
+// frames will probably hit, of tables too large to stay in it. The memory
+// accesses of all frames overlap, which they would not if the frames were
+// processed one by one. It changes no state.
 func (m *Machine) Prefetch(frames [][]byte) {
 	for i := range m.prog.guesses {
 		g := &m.prog.guesses[i]
@@ -45,7 +44,7 @@ func (m *Machine) Prefetch(frames [][]byte) {
 type ahead struct {
 	keys    [table.Batch]uint64
 	entries [table.Batch]uint32
-	touched uint64 // so that the compiler leaves nothing out
+	touched uint64 // so that the compiler removes nothing
 }
 
 func (m *Machine) touch(t *Table, g *guess, frames [][]byte) {
@@ -84,7 +83,7 @@ func (m *Machine) touch(t *Table, g *guess, frames [][]byte) {
 	}
 }
 
-// key reads a key from where it is expected; it is false if the packet is
+// key reads a key from its expected position. It returns false if the packet is
 // too short.
 func (g *guess) key(data []byte) (key uint64, ok bool) {
 	for i := range g.parts {
@@ -130,8 +129,8 @@ func (c *compiler) guessKeys() {
 	}
 }
 
-// headerPlaces returns where in the packet the parser finds headers first,
-// in bytes, by the shortest way through its states.
+// headerPlaces returns the first offset, in bytes, at which the parser extracts
+// each header, on the shortest path through its states.
 func (c *compiler) headerPlaces() map[*header]int {
 	places := map[*header]int{}
 	if len(c.json.Parsers) == 0 {
@@ -178,8 +177,8 @@ func (c *compiler) headerPlaces() map[*header]int {
 	return places
 }
 
-// extracted returns the header that an operation extracts, of a stack the
-// first, or nil.
+// extracted returns the header that an operation extracts, the first element
+// for a stack, or nil.
 func (c *compiler) extracted(op *bmv2json.ParserOp) *header {
 	if len(op.Parameters) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// newRoutes is a program with a table keyed by fields of two headers, the
-// second of which comes two bytes further where the first says so.
+// newRoutes is a program with a table whose key has fields of two headers. A
+// field of the first header moves the second by two bytes.
 func newRoutes(kind string) *lab {
 	l := newLab(bmv2json.HeaderField{Name: "tag", Width: 4}, bmv2json.HeaderField{Name: "low", Width: 4})
 	j := l.json
@@ -41,8 +41,8 @@ func newRoutes(kind string) *lab {
 	return l
 }
 
-// Ahead guesses the keys of packets that have the usual headers, and leaves
-// packets that are too short alone.
+// Prefetch guesses the keys of packets with the usual headers, and ignores
+// packets that are too short.
 func TestKeysAreGuessed(t *testing.T) {
 	m := newRoutes("exact").machine(t)
 	if len(m.prog.guesses) != 1 {
@@ -68,9 +68,9 @@ func TestKeysAreGuessed(t *testing.T) {
 	}
 }
 
-// A large table does the same with Ahead as without, whatever it holds, and
-// while its actions change and become too many for labels. Its entries count
-// their own packets, new ones from zero.
+// A large table behaves the same with and without Prefetch, whatever its
+// entries are, while its actions change and become too many for shared records.
+// Each entry counts its own packets, a new one from zero.
 func TestLargeTablesDoWhatTheirEntriesSay(t *testing.T) {
 	for _, kind := range []string{"exact", "lpm", "exact counted", "lpm counted"} {
 		kind, counted := strings.CutSuffix(kind, " counted")
@@ -134,8 +134,8 @@ func TestLargeTablesDoWhatTheirEntriesSay(t *testing.T) {
 	}
 }
 
-// What was looked up is forgotten when entries change: a table of one field
-// gives what its entries say at any time.
+// Changes of entries invalidate recent lookups: a table with a key of one field
+// always applies its present entries.
 func TestRecentLookupsAreForgotten(t *testing.T) {
 	l := newRoutes("lpm")
 	table := l.json.Pipelines[0].Tables[0]

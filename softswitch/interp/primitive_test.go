@@ -53,8 +53,8 @@ func TestPrimitivesOfP414(t *testing.T) {
 	}
 }
 
-// copy_header and assign_header copy validity too: a copy of what is not
-// there takes the header away.
+// copy_header and assign_header copy validity too: after copying an invalid
+// header, the destination is invalid.
 func TestCopiesOfHeaders(t *testing.T) {
 	for _, op := range []string{"copy_header", "assign_header"} {
 		l := newLab(bmv2json.HeaderField{Name: "x", Width: 8})
@@ -74,7 +74,7 @@ func TestCopiesOfHeaders(t *testing.T) {
 	}
 }
 
-// Jumps inside an action: the second assignment is skipped, or not.
+// Jumps in an action: the second assignment is executed or skipped.
 func TestJumpsInActions(t *testing.T) {
 	l := newLab(bmv2json.HeaderField{Name: "x", Width: 8}, bmv2json.HeaderField{Name: "y", Width: 8})
 	l.do("_jump_if_zero", bmv2json.Field("h", "x"), hexOf(3))
@@ -87,7 +87,7 @@ func TestJumpsInActions(t *testing.T) {
 			t.Errorf("with %d: %d, want %d", x, got[1], y)
 		}
 	}
-	// A loop without an end fails the packet, not the switch.
+	// An infinite loop fails the packet, not the switch.
 	l.action.Primitives = nil
 	l.do("_jump", hexOf(0))
 	m = l.machine(t)
@@ -105,8 +105,8 @@ func TestJumpsInActions(t *testing.T) {
 	}
 }
 
-// A parser that comes back to a state without taking anything from the packet
-// ends with ParserTimeout; one that takes something ends with the packet.
+// A parser that returns to a state without consuming bytes ends with
+// ParserTimeout. One that consumes bytes ends with the packet.
 func TestParsersThatLoop(t *testing.T) {
 	l := newLab(bmv2json.HeaderField{Name: "x", Width: 8})
 	state := l.json.Parsers[0].States[0]
@@ -128,8 +128,8 @@ func TestParsersThatLoop(t *testing.T) {
 	}
 }
 
-// Bytes that are not in memory are zeros: they can be extracted, looked at,
-// hashed and cut off.
+// Bytes that are not in memory are zeros: they can be extracted, looked ahead,
+// hashed and truncated.
 func TestElidedBytesAreZeros(t *testing.T) {
 	l := newLab(bmv2json.HeaderField{Name: "x", Width: 32})
 	l.do("assign", bmv2json.Field("h", "x"), bmv2json.Wrap(bmv2json.Expr("+", bmv2json.Field("h", "x"), hexOf(1))))

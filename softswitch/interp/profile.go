@@ -2,15 +2,15 @@
 
 package interp
 
-// Profile is an action profile: actions that entries of several tables refer
-// to as members, and groups of members of which a selector picks one for each
-// packet.
+// Profile is an action profile: members are actions to which entries of several
+// tables refer, and groups are sets of members of which a selector chooses one
+// per packet.
 type Profile struct {
 	Info    *ProfileInfo
 	Members map[uint32]*Member
 	Groups  map[uint32]*Group
 	own     []*Group // of single entries
-	sweepAt int      // length of own at which it is swept
+	sweepAt int      // length of own at which unused groups are removed
 }
 
 // Member is an action with its arguments.
@@ -27,26 +27,26 @@ type Group struct {
 	ID      uint32
 	Members []GroupMember
 	MaxSize int
-	// Random picks members at random rather than by the profile's selector.
+	// Random selects members at random instead of by the profile's selector.
 	Random bool
 	// Users counts the entries that refer to the group.
 	Users   int
 	profile *Profile // of a group that belongs to one entry
 	listed  bool     // is in profile.own
-	// live are the members that may be chosen. upTo has, by member, the sum of
-	// the weights as far as it; nil where each weighs one. Memory is in
-	// proportion to the members, whatever they weigh.
+	// live are the members that can be selected. upTo has the running sum of the
+	// weights; nil if each is one. Memory is proportional to the number of members,
+	// whatever their weights.
 	live []*Member
 	upTo []uint64
 }
 
-// GroupMember is a member's place in a group.
+// GroupMember is a member of a group with its weight.
 type GroupMember struct {
 	Member *Member
 	Weight int
-	// Down takes the member out of the choice: the port it watches has no link.
+	// Down excludes the member: the link of its watch port is down.
 	Down bool
-	// Watch is that port, or −1; Owner is for the control plane.
+	// Watch is the watch port, or −1. Owner is for the control plane.
 	Watch int
 	Owner any
 }
@@ -55,7 +55,7 @@ func newProfile(info *ProfileInfo) *Profile {
 	return &Profile{Info: info, Members: map[uint32]*Member{}, Groups: map[uint32]*Group{}}
 }
 
-// Choose prepares the choice among the members, after they changed.
+// Choose updates live and upTo after the members changed.
 func (g *Group) Choose() {
 	g.live, g.upTo = g.live[:0:0], nil
 	alike := true
@@ -78,7 +78,7 @@ func (g *Group) Choose() {
 	}
 }
 
-// slots returns the sum of the weights: that many numbers pick a member.
+// slots returns the sum of the weights of the live members.
 func (g *Group) slots() uint64 {
 	if n := len(g.upTo); n > 0 {
 		return g.upTo[n-1]
@@ -86,13 +86,13 @@ func (g *Group) slots() uint64 {
 	return uint64(len(g.live))
 }
 
-// pick returns the member that a number less than slots picks. Each has as
-// many of them as it weighs, in the order of the members.
+// pick returns the member for a number below slots. In the order of the
+// members, each has as many numbers as its weight.
 func (g *Group) pick(slot uint64) *Member {
 	if g.upTo == nil {
 		return g.live[slot]
 	}
-	lo, hi := 0, len(g.upTo)-1 // the first member whose sum is above slot
+	lo, hi := 0, len(g.upTo)-1 // the first member whose running sum is above slot
 	for lo < hi {
 		if mid := (lo + hi) / 2; g.upTo[mid] > slot {
 			hi = mid
@@ -106,8 +106,7 @@ func (g *Group) pick(slot uint64) *Member {
 // NewGroup returns a group that belongs to one entry.
 func (p *Profile) NewGroup() *Group { return &Group{profile: p} }
 
-// Use counts an entry that refers to the group, or, with −1, one that does no
-// longer.
+// Use counts an entry that refers to the group; −1 removes one.
 func (g *Group) Use(by int) {
 	g.Users += by
 	p := g.profile
@@ -115,7 +114,7 @@ func (g *Group) Use(by int) {
 		return
 	}
 	g.listed = true
-	if len(p.own) >= p.sweepAt { // forget those that no entry refers to
+	if len(p.own) >= p.sweepAt { // remove groups that no entry refers to
 		live := p.own[:0]
 		for _, h := range p.own {
 			if h.listed = h.Users > 0; h.listed {

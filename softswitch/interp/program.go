@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interp runs BMv2 JSON: it compiles a program to the instructions of
-// a small register machine and runs them over the slots of one packet at a
-// time. What the packet goes through between the pipelines (queues, clones,
-// ports) is not its business; the architecture asks a Machine to parse, to
-// run a pipeline and to deparse, and looks at the metadata.
+// Package interp executes BMv2 JSON: it compiles a program to the instructions
+// of a small register machine and executes them on the slots of one packet at a
+// time. Queues, clones and ports between the pipelines belong to the
+// architecture, which makes a Machine parse, run a pipeline and deparse, and
+// reads the metadata.
 //
-// A Program is code and never changes. A State is what a program remembers:
-// tables, registers, counters, meters. A Machine runs a Program on a State.
+// A Program is immutable code. A State is a program's state: tables, registers,
+// counters, meters. A Machine executes a Program with a State.
 package interp
 
 import (
@@ -21,10 +21,10 @@ import (
 
 // Options of a compilation.
 type Options struct {
-	// Trace adds instructions that tell Machine.Trace what is done. Without it
+	// Trace adds instructions that report each step to Machine.Trace. Without it
 	// tracing costs nothing.
 	Trace bool
-	// Plain leaves the code as it is generated, to compare with.
+	// Plain disables the optimiser, for comparison.
 	Plain bool
 }
 
@@ -32,7 +32,7 @@ type Options struct {
 type Program struct {
 	Name string // of the P4 source
 
-	// What the program declares, in the order of the file.
+	// Declarations of the program, in the order of the file.
 	Actions   []ActionInfo
 	Tables    []*TableInfo
 	Registers []RegisterInfo
@@ -46,7 +46,7 @@ type Program struct {
 
 	code      []instr
 	slots     int // all
-	shared    int // first slot that a packet keeps in the queue
+	shared    int // first slot that is kept while the packet is queued
 	fieldsEnd int // first slot that is not cleared for each packet
 	// metadataEnd is the first slot after those of shared metadata.
 	metadataEnd int
@@ -55,14 +55,14 @@ type Program struct {
 	consts      []uint64
 	constBase   int
 
-	// Places in code. Those of the gress that leaves the switch come second; of
-	// a v1model program only the first parser and the second deparser exist.
+	// Positions in code, by gress. Ingress is first. A v1model program has only the
+	// first parser and the second deparser.
 	parse, pipeline, finish, parseEnd [gresses]int32
 
-	fresh     []slot    // where slots are cleared before a packet is parsed: see cleared
-	kept      keptSet   // kept in a queue, whatever headers are valid
-	keptOf    []keptSet // and with headers
-	keptWords int       // the most that takes
+	fresh     []slot    // positions of the slots to clear before a packet is parsed: see cleared
+	kept      keptSet   // kept while queued, whichever headers are valid
+	keptOf    []keptSet // kept if a header is valid
+	keptWords int       // their maximum size
 
 	headerOps  []headerOp
 	stackOps   []stackOp
@@ -103,12 +103,12 @@ type RegisterInfo struct {
 	Name  string
 	Size  int
 	Width int // bits
-	// Initial is what every cell starts with; nil is zero.
+	// Initial is the initial value of every cell; nil is zero.
 	Initial []uint64
 }
 
-// CounterInfo is an array of counters, or, if direct, the counters of a
-// table's entries.
+// CounterInfo is an array of counters or, if direct, the counters of a table's
+// entries.
 type CounterInfo struct {
 	Name   string
 	Size   int
@@ -116,12 +116,12 @@ type CounterInfo struct {
 	Table  string // of a direct counter
 }
 
-// MeterInfo is an array of meters, or, if direct, the meters of a table's
+// MeterInfo is an array of meters or, if direct, the meters of a table's
 // entries.
 type MeterInfo struct {
 	Name   string
 	Size   int
-	Bytes  bool // meters bytes, not packets
+	Bytes  bool // bytes are metered, otherwise packets
 	Direct bool
 	Table  string // of a direct meter
 }
@@ -130,8 +130,8 @@ type MeterInfo struct {
 type ProfileInfo struct {
 	Name    string
 	Size    int
-	Actions []int // numbers in Program.Actions
-	// selector is the calculation that picks a member of a group, or −1.
+	Actions []int // indices in Program.Actions
+	// selector is the calculation that selects a group's member, or −1.
 	selector int
 }
 
@@ -143,15 +143,15 @@ type VSetInfo struct {
 	widths []int // of the fields of a value
 }
 
-// Widths returns the bits of the fields of a value, or nothing if no parser
-// state asks for the set.
+// Widths returns the widths in bits of a value's fields, or nil if no parser
+// state uses the set.
 func (v *VSetInfo) Widths() []int { return v.widths }
 
-// DigestInfo is a list of fields that a digest carries.
+// DigestInfo is the field list of a digest.
 type DigestInfo struct {
 	Name string
 	ID   int
-	// Widths are the bits of the fields.
+	// Widths are the widths of the fields in bits.
 	Widths []int
 	list   *fieldList
 }
@@ -165,26 +165,25 @@ type TableInfo struct {
 	Key     []KeyInfo
 	Width   int // bits of the packed key
 	Size    int
-	Actions []int // numbers in Program.Actions
-	// Profile is the number of the action profile, or −1.
+	Actions []int // indices in Program.Actions
+	// Profile is the index of the action profile, or −1.
 	Profile int
-	// Default is the default entry of the program; its action is −1 where there
-	// is none.
+	// Default is the program's default entry. Its action is −1 if there is none.
 	Default DefaultInfo
-	// Entries are the constant entries of the program. A table that has them
-	// takes no others.
+	// Entries are the program's constant entries. A table with constant entries
+	// accepts no others.
 	Entries    []ConstEntry
 	HasEntries bool
 	Counters   bool
 	Timeout    bool
-	Meter      int // number of the direct meter, or −1
+	Meter      int // index of the direct meter, or −1
 	meterSlot  int
 	meterMask  uint64
 	number     int
 	parts      []keyPart
 	ranges     []table.Field
-	pcs        []int32 // of action i: hit 2i, miss 2i+1; last: a miss without a default action
-	inline     bool    // never applied: its only action stands in its place
+	pcs        []int32 // instructions of action i: hit 2i, miss 2i+1; last: a miss without default action
+	inline     bool    // never applied: the code of its only action replaces it
 }
 
 // KeyInfo is a field of a table's key.
@@ -192,30 +191,30 @@ type KeyInfo struct {
 	Name  string
 	Kind  string // exact, lpm, ternary, range or valid
 	Width int
-	Bit   int // of its lowest bit in the packed key
+	Bit   int // offset of its lowest bit in the packed key
 }
 
 // DefaultInfo is a default entry.
 type DefaultInfo struct {
-	Action     int // number in Program.Actions, or −1
+	Action     int // index in Program.Actions, or −1
 	Args       []uint64
-	ConstEntry bool // neither the action nor its arguments can be changed
+	ConstEntry bool // the action and its arguments cannot be changed
 }
 
-// ConstEntry is an entry that the program comes with.
+// ConstEntry is an entry in the program.
 type ConstEntry struct {
 	Match  table.Match
 	Action int
 	Args   []uint64
-	// Const is true if the control plane cannot change it, in a table that it can
-	// change.
+	// Const is true for an entry that the control plane cannot change in a table
+	// that it can change.
 	Const bool
 }
 
-// keyPart puts the bits of a slot into the packed key.
+// keyPart copies bits of a slot into the packed key.
 type keyPart struct {
 	slot  slot
-	valid slot // the field counts as zero while this slot is zero; noValid: always counts
+	valid slot // the field is zero while this slot is zero; noValid: no such slot
 	limb  uint8
 	shift int8 // left; negative: right
 	mask  uint64
@@ -223,7 +222,7 @@ type keyPart struct {
 
 const noValid = ^slot(0)
 
-// fieldAt is where a field is.
+// fieldAt is the position of a field.
 type fieldAt struct {
 	slot, limbs, width int
 	signed             bool
@@ -236,7 +235,7 @@ type fieldList struct {
 	bits   int
 }
 
-// The gresses of a Tofino: ingress and egress.
+// The gresses: ingress and egress.
 const (
 	in = iota
 	out
@@ -255,7 +254,7 @@ type vsetJump struct {
 	to    int32
 }
 
-// jumpTable is a transition among many.
+// jumpTable is a transition with many cases.
 type jumpTable struct {
 	index *table.Exact
 	to    []int32
@@ -268,23 +267,23 @@ type message struct {
 	pos  string
 }
 
-// extraction says how to extract a header.
+// extraction has the parameters of extracting a header.
 type extraction struct {
 	typ  *headerType
 	name string
 	base int // of the block; of the first element in a stack
 	next int // slot of the stack's counter, or −1
 	n    int // elements of the stack
-	// stride is from one element to the next.
+	// stride is the distance between elements, in slots.
 	stride   int
 	siblings []int
 	bytes    int
 	varbit   bool   // a holds the length in bits
-	loads    []move // fields that are loaded at once
+	loads    []move // fields loaded at extraction
 }
 
-// Compile turns a file into a Program for the architecture that the file
-// names. The error is a diag.List with all that is wrong.
+// Compile translates a file to a Program for the architecture named in the
+// file. The error is a diag.List with all errors.
 func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 	arch := &v1Model
 	switch p.Architecture {
@@ -338,15 +337,15 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 	return c.prog, nil
 }
 
-// version refuses files of another major version, as BMv2 does.
+// version rejects files of another major version, like BMv2.
 func (c *compiler) version() {
 	if v := c.json.Meta.Version; len(v) > 0 && v[0] != 2 {
 		c.errorf(c.json.Pos, "the file has version %d of the format, want 2", v[0])
 	}
 }
 
-// coreErrors are the errors of core.p4, which BMv2 knows whether the file
-// has them or not.
+// coreErrors are the errors of core.p4. BMv2 has them even if the file does not
+// list them.
 var coreErrors = []string{"NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort", "ParserTimeout", "ParserInvalidArgument"}
 
 // declareObjects reads the declarations of actions, arrays and errors.
@@ -448,10 +447,10 @@ func (c *compiler) declareObjects() {
 	}
 }
 
-// maxCells bounds an array, against a file that would take all memory.
+// maxCells limits an array, because a file could otherwise exhaust memory.
 const maxCells = 1 << 26
 
-// archFields finds the fields that the architecture works on.
+// archFields finds the fields that the architecture uses.
 func (c *compiler) archFields() {
 	for name := range c.arch.fields {
 		if h, i, ok := c.lookupField(name); ok {
@@ -463,14 +462,14 @@ func (c *compiler) archFields() {
 	}
 }
 
-// Field is a field that the architecture works on.
+// Field is a field that the architecture uses.
 type Field struct {
 	slot int
 	Max  uint64 // greatest value
 }
 
-// Field returns a field by BMv2's name for it; it is false where the program
-// has no such field, or makes no use of it. Such a field is always zero.
+// Field returns a field by BMv2's name. ok is false if the program does not
+// have or use the field, which is then always zero.
 func (p *Program) Field(name string) (Field, bool) {
 	if f, ok := p.fields[name]; ok && f.limbs == 1 {
 		return Field{f.slot, maskOf(f.width)}, true
@@ -478,7 +477,7 @@ func (p *Program) Field(name string) (Field, bool) {
 	return Field{slot: p.slots}, false
 }
 
-// Architecture returns bmv2json.TNA, or nothing for v1model.
+// Architecture returns bmv2json.TNA, or "" for v1model.
 func (p *Program) Architecture() string { return p.arch.name }
 
 // ErrorName returns the name of a parser error.

@@ -12,15 +12,15 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// lab builds programs of one header, h, and one action that ingress runs, for
-// tests of what the action does with the fields.
+// lab builds programs with one header, h, and one action that ingress executes,
+// for tests of the action's effect on the fields.
 type lab struct {
 	json   *bmv2json.Program
 	action *bmv2json.Action
 }
 
-// newLab returns a program whose header has these fields. It is padded to
-// whole bytes.
+// newLab returns a program whose header has these fields, padded to whole
+// bytes.
 func newLab(fields ...bmv2json.HeaderField) *lab {
 	bits := 0
 	for _, f := range fields {
@@ -66,7 +66,7 @@ func (l *lab) machine(t testing.TB) *Machine {
 	return NewMachine(NewState(p, 1))
 }
 
-// pass sends a packet through and returns what comes out.
+// pass processes a packet and returns the resulting bytes.
 func pass(m *Machine, data []byte) []byte {
 	f := &packet.Frame{Data: append([]byte(nil), data...)}
 	m.Start(f, f.Len())

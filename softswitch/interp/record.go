@@ -4,9 +4,9 @@ package interp
 
 import "github.com/pauseless/pauseless/softswitch/table"
 
-// records is what packets need of entries: where the action starts, and its
-// arguments. Entries that do the same share one, so that a large table of
-// routes to few next hops does not push everything else out of the cache.
+// records are the parts of entries that packets use: the first instruction of
+// the action, and its arguments. Entries with equal content share a record, so
+// that a large table of routes to few next hops occupies little of the cache.
 type records struct {
 	stride int
 	data   []uint64 // stride words each
@@ -21,8 +21,8 @@ func newRecords(args int) records {
 	return records{stride: n, index: table.NewExact(64 * n), key: make([]uint64, n)}
 }
 
-// get returns the number of the record with this content, which it makes if
-// there is none.
+// get returns the number of the record with this content. It makes the record
+// if necessary.
 func (r *records) get(pc int32, args []uint64) uint32 {
 	clear(r.key)
 	r.key[0] = uint64(uint32(pc))
@@ -46,7 +46,7 @@ func (r *records) get(pc int32, args []uint64) uint32 {
 	return n
 }
 
-// put gives a record back.
+// put releases a reference to a record.
 func (r *records) put(n uint32) {
 	if r.uses[n]--; r.uses[n] > 0 {
 		return
@@ -55,12 +55,12 @@ func (r *records) put(n uint32) {
 	r.free = append(r.free, n)
 }
 
-// none is the record of an entry that has none.
+// none marks an entry without a record.
 const none = ^uint32(0)
 
-// setRecord gives an entry the record of its action.
+// setRecord sets the record of an entry to that of its action.
 func (t *Table) setRecord(id uint32, pc int32, args []uint64) {
-	if t.heavy { // it needs the entry itself
+	if t.heavy { // applying needs the entry itself
 		return
 	}
 	for int(id) >= len(t.recordOf) {
@@ -81,8 +81,8 @@ func (t *Table) dropRecord(id uint32) {
 	t.recordOf[id] = none
 }
 
-// recent has the records of keys of up to 32 bits that were looked up: packets
-// of a flow follow one another.
+// recent caches the records of recent keys of up to 32 bits, because the
+// packets of a flow are often adjacent.
 type recent struct {
 	slots [recentSlots]uint64 // key, record plus one; 0 is free
 	used  bool
@@ -90,12 +90,12 @@ type recent struct {
 
 const recentSlots = 256
 
-// slot is where a key has its place.
+// slot returns the cache slot of a key.
 func (r *recent) slot(key uint64) *uint64 {
 	return &r.slots[key*0x9e3779b97f4a7c15>>(64-8)%recentSlots]
 }
 
-// forget is called when entries change.
+// forget invalidates the cache after a change of entries.
 func (r *recent) forget() {
 	if r != nil && r.used {
 		*r = recent{}

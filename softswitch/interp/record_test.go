@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Entries that do the same share a record, and records that no entry has any
-// longer are used again.
+// Entries with equal content share a record, and records without entries are
+// reused.
 func TestRecordsOfEntries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	r := newRecords(1)

@@ -12,7 +12,7 @@ import (
 )
 
 // selected sends packets through a table with a selector of three members,
-// which write 1, 2 and 3, and returns what they wrote.
+// which write 1, 2 and 3. It returns the written values.
 func selected(t *testing.T, algo string, packets []byte, change func(*Group)) []byte {
 	t.Helper()
 	l := newLab(bmv2json.HeaderField{Name: "x", Width: 8}, bmv2json.HeaderField{Name: "y", Width: 8})
@@ -78,8 +78,8 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// A group takes memory for its members, not for what they weigh, and picks
-// the same members as a list that has each as often as it weighs.
+// The memory of a group depends on the number of members, not their weights. It
+// selects the same members as a list that repeats each by its weight.
 func TestWeightsTakeNoMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

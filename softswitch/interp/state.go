@@ -12,8 +12,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
-// State is what a program remembers from packet to packet, and what its
-// control plane changes. It is used by one goroutine at a time.
+// State is the state of a program between packets, which the control plane
+// reads and writes. Only one goroutine may use it at a time.
 type State struct {
 	Program   *Program
 	Registers []*Register
@@ -26,8 +26,8 @@ type State struct {
 	rng       generator
 }
 
-// NewState returns the state in which a program starts. The seed starts its
-// random numbers.
+// NewState returns the initial state of a program. seed initialises its random
+// numbers.
 func NewState(p *Program, seed uint64) *State {
 	s := &State{Program: p, rng: generator{seed}}
 	for i := range p.Registers {
@@ -69,7 +69,7 @@ func NewState(p *Program, seed uint64) *State {
 	return s
 }
 
-// Seed starts the random numbers again, as NewState does.
+// Seed restarts the random numbers, as in NewState.
 func (s *State) Seed(seed uint64) { s.rng.state = seed }
 
 // Register is an array of registers.
@@ -79,17 +79,17 @@ type Register struct {
 	cells []uint64
 }
 
-// Limbs returns how many limbs a cell has.
+// Limbs returns the number of limbs of a cell.
 func (r *Register) Limbs() int { return r.limbs }
 
-// Cell returns the limbs of a cell, low ones first, to read or to write. The
-// value must fit the width.
+// Cell returns the limbs of a cell, low ones first, for reading or writing. A
+// written value must fit the width.
 func (r *Register) Cell(i int) []uint64 { return r.cells[i*r.limbs : (i+1)*r.limbs] }
 
 // Cells returns the limbs of all cells, for reading.
 func (r *Register) Cells() []uint64 { return r.cells }
 
-// Reset has all cells start again.
+// Reset sets all cells to their initial value.
 func (r *Register) Reset() {
 	if r.Info.Initial == nil {
 		clear(r.cells)
@@ -103,15 +103,15 @@ func (r *Register) Reset() {
 // Counter counts packets and their bytes.
 type Counter struct{ Packets, Bytes uint64 }
 
-// CounterArray is an array of counters. A direct one has its counters in the
-// entries of its table.
+// CounterArray is an array of counters. Direct counters are in the entries of
+// their table.
 type CounterArray struct {
 	Info  *CounterInfo
 	Cells []Counter
 }
 
-// MeterArray is an array of meters. A direct one has its meters in the
-// entries of its table.
+// MeterArray is an array of meters. Direct meters are in the entries of their
+// table.
 type MeterArray struct {
 	Info  *MeterInfo
 	Cells []Meter
@@ -120,7 +120,7 @@ type MeterArray struct {
 // VSet is a parser value set.
 type VSet struct {
 	Info   *VSetInfo
-	Values [][]uint64 // packed as the fields of a value are, without padding
+	Values [][]uint64 // packed fields, without padding
 	index  *table.Exact
 }
 
@@ -140,7 +140,7 @@ func (v *VSet) Set(values [][]uint64) {
 	}
 }
 
-// pad spreads the fields of a value to whole bytes, as parser keys have them.
+// pad expands the fields of a value to whole bytes, as in parser keys.
 func (v *VSet) pad(value []uint64, bytes int) []uint64 {
 	d := make([]uint64, bitvec.Limbs(8*bytes))
 	from, to := v.Info.Width, 8*bytes
@@ -163,46 +163,47 @@ type Table struct {
 
 	prog    *Program
 	index   table.Index
-	exact32 *table.Exact32 // index, if that is what it is
+	exact32 *table.Exact32 // index, if it has this type
 	exact   *table.Exact   // …
 	lpm32   *table.LPM32   // …
 	lpm     *table.LPM     // …
 	key     []uint64       // scratch
-	quick   quickKey       // of a table that applyTable applies without apply
-	direct  []uint32       // record of a key plus one, of small exact tables
-	recent  *recent        // of tables whose lookups take several steps
-	argsAt  int            // where the arguments are in Entry.limbs
+	quick   quickKey       // of a table that applyTable applies directly
+	direct  []uint32       // record plus one by key, of small exact tables
+	recent  *recent        // of tables with slow lookups
+	argsAt  int            // offset of the arguments in Entry.limbs
 	entries []Entry
 	free    []uint32
-	// recordOf has the entries' places in records, unless the table is heavy.
+	// recordOf has the record numbers of entries, unless the table is heavy.
 	recordOf []uint32
 	records  records
 	def      Entry
-	hitPC    []int32 // by number of the action
+	hitPC    []int32 // by action
 	missPC   []int32
-	// extras is true if entries have extensions, heavy if applying needs these:
-	// direct meters, an action profile. For counters and ageing hot is enough.
+	// extras is true if entries have extensions. heavy is true if applying needs
+	// them: direct meters, an action profile. Counters and ageing need only hot.
 	extras, heavy, counts bool
-	hot                   []*[hotChunk]Hot // by number of the entry, if there are extras
+	hot                   []*[hotChunk]Hot // by entry, with extras
 }
 
 // Entry is an entry of a table, or its default.
 type Entry struct {
-	pc     int32 // after a hit; −1 for a free entry
-	action int32 // number of the action; −1 for none
+	pc     int32 // first instruction after a hit; −1 for a free entry
+	action int32 // index of the action; −1 for none
 	prefix int32
 	// priority of the match
 	priority int32
-	limbs    []uint64 // value, mask if there is one, arguments
+	limbs    []uint64 // value, mask if any, arguments
 	ranges   []table.Range
 	Ext      *Extension
 }
 
-// Extension is what few entries have.
+// Extension has the parts of an entry that few entries need.
 type Extension struct {
 	*Hot
 	Meter Meter
-	// Timeout is how long after the last hit the entry has aged, zero for never.
+	// Timeout is the time after the last hit at which the entry has aged, zero for
+	// never.
 	Timeout vtime.Time
 	Member  *Member
 	Group   *Group
@@ -210,16 +211,16 @@ type Extension struct {
 	Owner any
 }
 
-// Hot is what packets change of an entry. Those of a table lie side by side,
-// half a cache line each.
+// Hot is the part of an entry that packets change. Those of a table are
+// adjacent, half a cache line each.
 type Hot struct {
 	Counter Counter
-	// LastHit is when a packet last matched; LastNotice is when it was last told
-	// that the entry has aged.
+	// LastHit is the time of the last hit, LastNotice that of the last idle timeout
+	// notification.
 	LastHit, LastNotice vtime.Time
 }
 
-// NewExtension returns an extension of no table.
+// NewExtension returns an extension that belongs to no table.
 func NewExtension() *Extension { return &Extension{Hot: &Hot{}} }
 
 // Clone returns a copy that packets do not change.
@@ -229,14 +230,15 @@ func (x *Extension) Clone() *Extension {
 	return &c
 }
 
-// Set makes an extension one like another.
+// Set copies another extension.
 func (x *Extension) Set(from *Extension) {
 	h := x.Hot
 	*x = *from
 	x.Hot, *h = h, *from.Hot
 }
 
-// hotChunk is how many entries have their Hot in one piece, which never moves.
+// hotChunk is the number of entries whose Hot are in one allocation, which
+// never moves.
 const hotChunk = 1024
 
 // hotOf returns an entry's Hot.
@@ -282,7 +284,7 @@ func newTable(p *Program, info *TableInfo) *Table {
 	t.quicken()
 	t.ResetDefault()
 	for _, e := range info.Entries {
-		// An entry that the program has twice is never found the second time.
+		// The second of two equal entries in the program never matches.
 		if _, dup := index.Find(&e.Match); !dup {
 			t.insert(&e.Match, e.Action, e.Args)
 		}
@@ -293,14 +295,14 @@ func newTable(p *Program, info *TableInfo) *Table {
 // Len returns the number of entries.
 func (t *Table) Len() int { return t.index.Len() }
 
-// Entry returns an entry by number. It is valid until the next insertion.
+// Entry returns an entry by its number. It is valid until the next insertion.
 func (t *Table) Entry(id uint32) *Entry { return &t.entries[id] }
 
 // Default returns the default entry.
 func (t *Table) Default() *Entry { return &t.def }
 
-// Each calls f with every entry, in the order of their numbers, until it
-// returns false.
+// Each calls f with every entry, in the order of the numbers, until f returns
+// false.
 func (t *Table) Each(f func(id uint32, e *Entry) bool) {
 	for i := range t.entries {
 		if e := &t.entries[i]; e.limbs != nil && !f(uint32(i), e) {
@@ -309,8 +311,8 @@ func (t *Table) Each(f func(id uint32, e *Entry) bool) {
 	}
 }
 
-// EachFrom is Each from an entry number on. It returns the number after the
-// last entry that f was called with, and whether there are more.
+// EachFrom is Each from an entry's number. It returns the number after the last
+// entry, and whether there are more.
 func (t *Table) EachFrom(from uint32, f func(id uint32, e *Entry) bool) (next uint32, more bool) {
 	for i := from; int(i) < len(t.entries); i++ {
 		if e := &t.entries[i]; e.limbs != nil && !f(i, e) {
@@ -320,7 +322,7 @@ func (t *Table) EachFrom(from uint32, f func(id uint32, e *Entry) bool) (next ui
 	return uint32(len(t.entries)), false
 }
 
-// Extend returns the extension of an entry, which it gets if it has none.
+// Extend returns the extension of an entry. It adds one if necessary.
 func (t *Table) Extend(id uint32) *Extension {
 	e := &t.entries[id]
 	if e.Ext == nil {
@@ -329,7 +331,7 @@ func (t *Table) Extend(id uint32) *Extension {
 	return e.Ext
 }
 
-// Find returns the number of the entry inserted for the very same match.
+// Find returns the number of the entry with exactly this match.
 func (t *Table) Find(m *table.Match) (uint32, bool) { return t.index.Find(m) }
 
 // Match returns the match of an entry.
@@ -346,8 +348,8 @@ func (t *Table) Match(e *Entry) table.Match {
 // Action returns the number of an entry's action, or −1.
 func (e *Entry) Action() int { return int(e.action) }
 
-// Args returns the arguments of an entry's action, as Program.PackArgs packs
-// them.
+// Args returns the arguments of an entry's action, packed as by
+// Program.PackArgs.
 func (t *Table) Args(e *Entry) []uint64 {
 	if e == &t.def {
 		return e.limbs
@@ -355,7 +357,7 @@ func (t *Table) Args(e *Entry) []uint64 {
 	return e.limbs[t.argsAt:]
 }
 
-// ErrFull is returned where a table or profile has no room.
+// ErrFull reports that a table or profile is full.
 type ErrFull struct {
 	Name string
 	Size int
@@ -365,8 +367,8 @@ func (e *ErrFull) Error() string {
 	return fmt.Sprintf("%s is full: it has room for %d", e.Name, e.Size)
 }
 
-// Insert adds an entry and returns its number. There must be none for the
-// same match. Action is −1 where a member or group decides.
+// Insert adds an entry and returns its number. There must be none with the same
+// match. action is −1 if a member or group determines it.
 func (t *Table) Insert(m *table.Match, action int, args []uint64) (uint32, error) {
 	if t.Len() >= t.Info.Size {
 		return 0, &ErrFull{"table " + t.Info.Name, t.Info.Size}
@@ -398,19 +400,19 @@ func (t *Table) insert(m *table.Match, action int, args []uint64) uint32 {
 	return id
 }
 
-// quickKey is a key of one field that fits a slot.
+// quickKey is a key of one field in one slot.
 type quickKey struct {
 	ok          bool
 	slot, valid slot
 	mask        uint64
 }
 
-// directBits is the width of the keys of small exact tables: each key has a
-// place of its own.
+// directBits is the maximum key width of a small exact table, which is indexed
+// directly by the key.
 const directBits = 10
 
-// quicken notes whether the table can be applied in the quick way: by one
-// field, with nothing to count.
+// quicken determines whether applyTable can apply the table directly: its key
+// is one field, and it counts nothing.
 func (t *Table) quicken() {
 	if len(t.Info.parts) != 1 || t.extras || t.Info.parts[0].shift != 0 {
 		return
@@ -460,7 +462,7 @@ func (t *Table) Delete(id uint32) {
 	t.free = append(t.free, id)
 }
 
-// SetDefault replaces the default entry. Action −1 is none.
+// SetDefault replaces the default entry. −1 removes it.
 func (t *Table) SetDefault(action int, args []uint64) {
 	ext := t.def.Ext
 	if t.extras && ext == nil {
@@ -476,11 +478,11 @@ func (t *Table) SetDefault(action int, args []uint64) {
 	}
 }
 
-// ResetDefault restores the default entry that the program has.
+// ResetDefault restores the program's default entry.
 func (t *Table) ResetDefault() { t.SetDefault(t.Info.Default.Action, t.Info.Default.Args) }
 
-// PackArgs puts arguments, little-endian limbs each, into the form of Insert
-// and SetDefault.
+// PackArgs packs arguments, little-endian limbs each, for Insert and
+// SetDefault.
 func (p *Program) PackArgs(action int, args [][]uint64) []uint64 {
 	a := &p.Actions[action]
 	data := make([]uint64, a.slots)
@@ -500,8 +502,8 @@ func (p *Program) UnpackArgs(action int, data []uint64) [][]uint64 {
 	return args
 }
 
-// StateBytes returns what the arrays of a program take in memory, before any
-// is made.
+// StateBytes returns the memory size of a program's arrays in bytes. It
+// allocates nothing.
 func (p *Program) StateBytes() int64 {
 	n := int64(0)
 	for i := range p.Registers {

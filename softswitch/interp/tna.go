@@ -4,8 +4,8 @@ package interp
 
 import "github.com/pauseless/pauseless/internal/bmv2json"
 
-// tna is the Tofino Native Architecture: a parser, a pipeline and a deparser
-// for each gress, with nothing but the packet's bytes between the two.
+// tna is the Tofino Native Architecture: each gress has a parser, a pipeline
+// and a deparser, and only the packet's bytes pass from ingress to egress.
 var tna = architecture{
 	name:      bmv2json.TNA,
 	parsers:   [gresses]string{"ingress_parser", "egress_parser"},
@@ -33,20 +33,20 @@ var tna = architecture{
 
 func init() { tna.reads = [gresses][]string{keys(tna.fields), keys(tna.fields)} }
 
-// DeparseIn runs what the deparser of ingress does before it emits.
+// DeparseIn executes the statements of ingress's deparser other than emit.
 func (m *Machine) DeparseIn() { m.run(m.prog.finish[in]) }
 
 // DeparseOut is DeparseIn for egress.
 func (m *Machine) DeparseOut() { m.run(m.prog.finish[out]) }
 
-// EmitIn writes what the deparser of ingress emits into the frame.
+// EmitIn writes the headers that ingress's deparser emits into the frame.
 func (m *Machine) EmitIn() { m.deparse(m.prog.deparse[in]) }
 
 // EmitOut is EmitIn for egress.
 func (m *Machine) EmitOut() { m.deparse(m.prog.deparse[out]) }
 
-// AppendList appends the fields of a field list, bit after bit, zeros behind
-// the last one up to a whole byte.
+// AppendList appends the concatenated fields of a field list, padded with zeros
+// to a whole byte.
 func (m *Machine) AppendList(id int, b []byte) []byte {
 	l := m.prog.fieldLists[id]
 	if l == nil {
@@ -74,8 +74,8 @@ const (
 	tofinoTimeout    = 0x0010
 )
 
-// TofinoError returns Tofino's number for how parsing ended: 0 if it went
-// well.
+// TofinoError returns Tofino's number for the parser's result, 0 without an
+// error.
 func (m *Machine) TofinoError() uint64 {
 	switch p := m.prog; m.Ask.ParserError {
 	case p.errNone:

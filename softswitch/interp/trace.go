@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// trace emits a line of a trace.
+// trace emits an instruction that writes a line of a trace.
 func (c *compiler) trace(format string, args ...any) {
 	c.prog.messages = append(c.prog.messages, message{text: fmt.Sprintf(format, args...)})
 	c.emit(iTrace, 0, 0, 0, uint64(len(c.prog.messages)-1))
@@ -25,7 +25,7 @@ func (c *compiler) tracePrimitive(p *bmv2json.Primitive) {
 	c.trace("  %s", text)
 }
 
-// traceResult shows the field that a primitive wrote.
+// traceResult traces the field that a primitive wrote.
 func (c *compiler) traceResult(p *bmv2json.Primitive) {
 	i := 0
 	switch p.Op {
@@ -63,8 +63,8 @@ func (m *Machine) number(f fieldAt) string {
 	return x.SetBytes(bitvec.AppendBytes(nil, limbs, 8*len(limbs))).String()
 }
 
-// format puts values in the place of the braces of a message, as log_msg
-// does: \{ stands for a brace.
+// format replaces the braces of a message by values, as in log_msg: \{ is a
+// brace.
 func (m *Machine) format(msg *message) string {
 	var b strings.Builder
 	arg := 0

@@ -7,8 +7,8 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// findUses notes what the program does with each field, so that fields that
-// it never names take no time and no space.
+// findUses records how the program uses each field, so that unused fields need
+// no time and no space.
 func (c *compiler) findUses() {
 	p := c.json
 	for name, u := range c.arch.fields {
@@ -99,7 +99,7 @@ func (c *compiler) findUses() {
 		c.useValue(k.IfCond, u&^useWrite)
 		c.useCalculation(k.Calculation, u&^useWrite)
 	}
-	// Field lists are copied at the ends of both pipelines.
+	// Field lists are copied at the end of both pipelines.
 	for _, l := range p.FieldLists {
 		for _, v := range l.Elements {
 			c.useValue(v, useIngress|useEgress)
@@ -112,7 +112,8 @@ func (c *compiler) findUses() {
 	}
 }
 
-// gressOf returns the use that something of this name makes of fields.
+// gressOf returns the use of fields by the parser, pipeline or deparser with a
+// name.
 func (a *architecture) gressOf(names [gresses]string, name string) use {
 	if names[out] == name || names[out] == "" {
 		return useEgress
@@ -120,7 +121,7 @@ func (a *architecture) gressOf(names [gresses]string, name string) use {
 	return useIngress
 }
 
-// mark notes a use of a field.
+// mark records a use of a field.
 func (c *compiler) mark(h *header, i int, u use) {
 	if h.slots != nil {
 		h.use[i] |= u
@@ -156,9 +157,8 @@ func (c *compiler) useAction(id int, u use) {
 	}
 }
 
-// usePrimitive notes the uses of a primitive's parameters. All that name a
-// field directly might be written; those few that never are need no more
-// than to be read, but telling them apart gains nothing.
+// usePrimitive records the uses of a primitive's parameters. A field parameter
+// counts as written. The few that are only read would gain nothing.
 func (c *compiler) usePrimitive(p *bmv2json.Primitive, u use) {
 	for i, v := range p.Parameters {
 		w := u

@@ -10,24 +10,24 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 )
 
-// maxSteps bounds how often one packet may go back in a parser or an action:
-// a parser state that extracts nothing and comes round again, a loop without
-// end. No packet is long enough to get there otherwise.
+// maxSteps limits the backward jumps of one packet in a parser or an action: a
+// parser state that extracts nothing and is repeated, or an infinite loop.
+// Otherwise no packet is long enough to reach it.
 const maxSteps = 1 << 16
 
-// run executes instructions from pc to the next iEnd.
+// run executes instructions from start to the next iEnd.
 //
-// What is common is done here, in one loop with nothing in it that calls a
-// function and comes back: so the Go compiler makes a jump table of the switch
-// and keeps everything in registers. Slots and instructions are found without
-// bounds checks, which take as long as the instructions themselves; check has
-// seen to it, once, that none is out of bounds.
+// It handles the frequent instructions in one loop without calls that return,
+// so that the Go compiler uses a jump table and keeps variables in registers.
+// It accesses slots and instructions without bounds checks, which would take as
+// long as the instructions themselves. check has verified that all are within
+// bounds.
 func (m *Machine) run(start int32) {
 	pc := int(start)
 	for pc >= 0 {
 		f, code := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(m.prog.code))
 		ip := at(code, uint64(pc))
-		var header uint64 // where in the packet it is
+		var header uint64 // its offset in the packet
 	loop:
 		in := (*instr)(ip)
 		ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
@@ -231,20 +231,20 @@ func (m *Machine) run(start int32) {
 	}
 }
 
-// at returns the address of an instruction, at64 that of a slot.
+// at returns the address of an instruction, and at64 that of a slot.
 func at(code unsafe.Pointer, pc uint64) unsafe.Pointer {
 	return unsafe.Add(code, uintptr(pc)*unsafe.Sizeof(instr{}))
 }
 
-// word returns the eight bytes of b from at on, which b has.
+// word returns the eight bytes of b from at, which must exist.
 func word(b []byte, at uint64) uint64 {
 	return binary.BigEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), at))[:])
 }
 
 func at64(f unsafe.Pointer, s slot) *uint64 { return (*uint64)(unsafe.Add(f, uintptr(s)*8)) }
 
-// step executes an instruction that run does not, and returns where the code
-// goes on: pc, unless the instruction says otherwise, or −1 for nowhere.
+// step executes an instruction that run does not handle, and returns the next
+// instruction: pc, unless the instruction changes it, or −1 for none.
 func (m *Machine) step(in *instr, pc int) int {
 	f := m.f
 	switch in.op {
@@ -410,7 +410,7 @@ func (m *Machine) step(in *instr, pc int) int {
 			pc = int(m.parseEnd)
 		}
 
-	case iField, iFields: // near the end of what is in memory, or of a header that is nowhere
+	case iField, iFields: // near the end of the bytes in memory, or of a header that was not extracted
 		for n := range in.run() {
 			x := &m.prog.code[pc-1+n]
 			f[x.d] = m.field(x)
@@ -522,7 +522,7 @@ func matches(key []uint64, w *wideMatch) bool {
 	return true
 }
 
-// fail notes that an assertion does not hold.
+// fail records a failed assertion.
 func (m *Machine) fail(text string) {
 	m.Ask.Any, m.Ask.Failed = true, true
 	if m.Log != nil {
@@ -530,7 +530,7 @@ func (m *Machine) fail(text string) {
 	}
 }
 
-// units returns what a meter counts of the packet.
+// units returns the units that a meter counts for the packet.
 func (m *Machine) units(info *MeterInfo) uint64 {
 	if info.Bytes {
 		return m.f[m.prog.sys+sysIngressLen]
@@ -542,7 +542,7 @@ func (m *Machine) units(info *MeterInfo) uint64 {
 func (m *Machine) runWide(in *instr) {
 	n := in.n()
 	limbs := func(s slot) []uint64 { return m.f[s : int(s)+n] }
-	switch in.op { // those whose result is one limb
+	switch in.op { // instructions with a result of one limb
 	case iWEq:
 		m.f[in.d] = bit(bitvec.Cmp(limbs(in.a), limbs(in.b)) == 0)
 	case iWLt, iWLe:
@@ -564,7 +564,7 @@ func (m *Machine) runWide(in *instr) {
 	}
 }
 
-// runWideTo executes an instruction whose result has n limbs, too.
+// runWideTo executes an instruction with a result of n limbs.
 func (m *Machine) runWideTo(in *instr, n int) {
 	limbs := func(s slot) []uint64 { return m.f[s : int(s)+n] }
 	d := limbs(in.d)
@@ -629,7 +629,7 @@ func (m *Machine) runWideTo(in *instr, n int) {
 	}
 }
 
-// saturate sets d to the greatest number of so many bits.
+// saturate sets d to the largest number of width bits.
 func saturate(d []uint64, width int) {
 	for i := range d {
 		d[i] = allBits
@@ -637,8 +637,8 @@ func saturate(d []uint64, width int) {
 	bitvec.Mask(d, width)
 }
 
-// divide is the only wide operation that allocates; division is by constants
-// in P4, which compilers fold.
+// divide is the only wide operation that allocates. P4 allows division only by
+// constants, which compilers fold.
 func divide(d, a, b []uint64, mod bool) {
 	if bitvec.IsZero(b) {
 		clear(d)

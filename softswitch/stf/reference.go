@@ -13,14 +13,14 @@ import (
 	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
 )
 
-// RunBMv2 runs a script on simple_switch_grpc, started from a folder or, if
-// that is "", from where simpleswitch.Find finds it.
+// RunBMv2 runs a script on simple_switch_grpc from the folder dir. With "",
+// simpleswitch.Find locates it.
 func RunBMv2(ctx context.Context, p *bmv2json.Program, s *Script, dir string) (err error) {
 	binary, err := bmv2.Find(dir, "simple_switch_grpc")
 	if err != nil {
 		return err
 	}
-	prog, err := interp.Compile(p, interp.Options{}) // for what it declares
+	prog, err := interp.Compile(p, interp.Options{}) // for its declarations
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func (b *reference) packet(port int, data []byte) error {
 	return err
 }
 
-// topPriority is that of scripts which BMv2 takes for its best, zero: there
-// the smallest wins.
+// topPriority is the script priority that becomes BMv2's zero, the highest
+// precedence: in BMv2 the smallest has precedence.
 const topPriority = 10000
 
 func (b *reference) add(t *interp.TableInfo, key []interp.FieldMatch, priority int, action int, args [][]uint64) (int, error) {

@@ -17,9 +17,9 @@ import (
 
 // target is a switch that a script runs on.
 type target interface {
-	// packet sends a packet and waits until all that follows from it is done.
+	// packet sends a packet and waits until its processing has ended.
 	packet(port int, data []byte) error
-	// add adds an entry and returns its handle, which names it in counter.
+	// add adds an entry and returns its handle, an index for counter.
 	add(t *interp.TableInfo, key []interp.FieldMatch, priority int, action int, args [][]uint64) (handle int, err error)
 	setDefault(t *interp.TableInfo, action int, args [][]uint64) error
 	clear() error
@@ -36,19 +36,19 @@ type target interface {
 	createNode(rid int, ports []int) error
 	updateNode(node int, ports []int) error
 	associate(group, node int) error
-	// sent returns what each port has sent.
+	// sent returns the packets that each port has sent.
 	sent() map[int][][]byte
 }
 
-// runner carries out a script: it finds what names mean.
+// runner executes the commands of a script and resolves their names.
 type runner struct {
 	prog   *interp.Program
 	target target
 	list   diag.List
-	labels map[string]int // handles of the entries that were given names
+	labels map[string]int // handles of the entries with labels
 }
 
-// run runs a script; the error has every expectation that was not met.
+// run runs a script. The list has every expectation that failed.
 func (r *runner) run(s *Script, before func(*Command)) {
 	for i := range s.Commands {
 		c := &s.Commands[i]
@@ -60,7 +60,7 @@ func (r *runner) run(s *Script, before func(*Command)) {
 	s.Compare(r.target.sent(), &r.list)
 }
 
-// Ports returns the ports that a script sends to or expects from, in order.
+// Ports returns the ports of a script's packet and expect commands, in order.
 func (s *Script) Ports() []int {
 	var ports []int
 	for _, c := range s.Commands {
@@ -72,7 +72,8 @@ func (s *Script) Ports() []int {
 	return ports
 }
 
-// Compare reports where what ports sent differs from what was expected.
+// Compare reports the differences between the ports' packets and the expected
+// ones.
 func (s *Script) Compare(got map[int][][]byte, list *diag.List) {
 	type expectation struct {
 		any      bool
@@ -117,7 +118,7 @@ func (s *Script) Compare(got map[int][][]byte, list *diag.List) {
 	}
 }
 
-// differs says how a packet differs from what is expected.
+// differs describes the difference of a packet from the expected one.
 func (c *Command) differs(data []byte) string {
 	got := strings.ToUpper(hex.EncodeToString(data))
 	if len(got) < len(c.Data) {
@@ -134,7 +135,7 @@ func (c *Command) differs(data []byte) string {
 	return ""
 }
 
-// command carries out one command.
+// command executes one command.
 func (r *runner) command(c *Command) error {
 	switch c.Op {
 	case "packet":
@@ -191,7 +192,7 @@ func indices(n int) []int {
 	return list
 }
 
-// find returns the object of a name, or the only one whose name ends with it.
+// find returns the object with a name, or the only one whose name ends with it.
 func find[T any](list []T, name string, nameOf func(T) string) (found T, err error) {
 	n := 0
 	for _, x := range list {
@@ -245,7 +246,7 @@ func (r *runner) action(t *interp.TableInfo, c *Command) (int, [][]uint64, error
 	return n, args, nil
 }
 
-// number reads a number of a width.
+// number parses a number of a width.
 func number(text string, width int) ([]uint64, error) {
 	x, ok := new(big.Int).SetString(text, 0)
 	if !ok {
@@ -270,7 +271,7 @@ func (r *runner) add(c *Command) error {
 		return err
 	}
 	fields := make([]interp.FieldMatch, len(t.Key))
-	for i, k := range t.Key { // what is not given matches all, or zero
+	for i, k := range t.Key { // an omitted field matches everything, or zero
 		zero := make([]uint64, bitvec.Limbs(k.Width))
 		fields[i] = interp.FieldMatch{Value: zero, Mask: zero, Low: zero, High: zero}
 	}
@@ -293,9 +294,9 @@ func (r *runner) add(c *Command) error {
 	return err
 }
 
-// keyIndex finds a key by the names that bmv2stf.py takes.
+// keyIndex finds a key by the names that bmv2stf.py accepts.
 func keyIndex(key []interp.KeyInfo, name string) (int, error) {
-	// a$1.b is how scripts write a[1].b
+	// scripts write a$1.b for a[1].b
 	if at := strings.IndexByte(name, '$'); at >= 0 && at+1 < len(name) && name[at+1] >= '0' && name[at+1] <= '9' {
 		end := at + 1
 		for end < len(name) && name[end] >= '0' && name[end] <= '9' {
@@ -324,8 +325,8 @@ func keyIndex(key []interp.KeyInfo, name string) (int, error) {
 	return at, nil
 }
 
-// fieldMatch reads the value of a key: VALUE, VALUE/PREFIX, VALUE&&&MASK, or a
-// value with digits * that match anything.
+// fieldMatch parses the value of a key: VALUE, VALUE/PREFIX, VALUE&&&MASK, or a
+// value with wildcard digits *.
 func fieldMatch(k interp.KeyInfo, text string) (f interp.FieldMatch, err error) {
 	value := func(s string) []uint64 {
 		var v []uint64
@@ -382,7 +383,7 @@ func bitsPerDigit(text string) int {
 	return 4
 }
 
-// wildcard returns the mask of a value whose digits * match anything.
+// wildcard returns the mask of a value with wildcard digits *.
 func wildcard(text string) string {
 	if len(text) < 2 || text[0] != '0' {
 		return "-1" // a decimal number: every bit counts
@@ -399,7 +400,7 @@ func wildcard(text string) string {
 	return string(mask)
 }
 
-// hexMask reads a mask, cut to the width of the field.
+// hexMask parses a mask, truncated to the width of the field.
 func hexMask(text string, width int) ([]uint64, error) {
 	x, ok := new(big.Int).SetString(text, 0)
 	if !ok {
@@ -455,7 +456,7 @@ func (r *runner) checkCounter(c *Command) error {
 	return nil
 }
 
-// setMeter sets rates as simple_switch_CLI does: RATE:BURST, rates per
+// setMeter sets rates in the form of simple_switch_CLI: RATE:BURST, rates per
 // microsecond.
 func (r *runner) setMeter(c *Command) error {
 	n, err := find(indices(len(r.prog.Meters)), c.Name, func(i int) string { return r.prog.Meters[i].Name })
@@ -487,7 +488,7 @@ func (r *runner) setMeter(c *Command) error {
 	return r.target.setMeter(m, index, rates)
 }
 
-// replicate carries out the commands of clone sessions and multicast groups.
+// replicate executes the commands for clone sessions and multicast groups.
 func (r *runner) replicate(c *Command) error {
 	n := c.Numbers
 	want := map[string]int{"mirroring_add": 2, "mirroring_add_mc": 2, "mirroring_delete": 1, "mc_mgrp_create": 1, "mc_node_create": 2,

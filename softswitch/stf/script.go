@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stf runs p4c's switch tests: scripts of table entries, packets to
-// send and packets to expect. The format is that of p4c's tools/stf, its
-// meaning that of backends/bmv2/bmv2stf.py: packets are sent one after the
-// other, and at the end each port must have sent just the packets that were
-// expected there, in order.
+// Package stf runs p4c's switch tests: scripts with table entries, packets to
+// send and packets to expect. The format is that of p4c's tools/stf, with the
+// semantics of backends/bmv2/bmv2stf.py: packets are sent in sequence, and at
+// the end each port must have sent exactly the expected packets, in order.
 package stf
 
 import (
@@ -28,23 +27,23 @@ type Script struct {
 	Commands []Command
 }
 
-// A Command is one line. Op says which fields are used.
+// A Command is one line. Op determines which fields are used.
 type Command struct {
 	Pos diag.Pos
 	Op  string
 
 	Table    string   // add, setdefault
-	Priority int      // add; 0 if none is given
+	Priority int      // add; 0 if absent
 	Keys     []Pair   // add
 	Action   string   // add, setdefault
 	Args     []Pair   // add, setdefault
-	Label    string   // add: what the entry is called; check_counter: the entry whose counter it is
+	Label    string   // add: the label of the entry; check_counter: the entry with the counter
 	Port     int      // packet, expect
 	Data     string   // packet, expect: hexadecimal digits, * matches any; "" expects any packets
 	Exact    bool     // expect: the packet ends where Data does
 	Name     string   // of a counter, register, meter
 	Numbers  []int    // of the other commands
-	Words    []string // all of them, for commands that are passed on as they are
+	Words    []string // all words, for commands that are passed on unchanged
 	Check    string   // check_counter: ==, != and so on; "" only reads it
 	Bytes    bool     // check_counter: bytes, not packets
 }
@@ -52,7 +51,7 @@ type Command struct {
 // Pair is name:value.
 type Pair struct{ Name, Value string }
 
-// Parse reads a script.
+// Parse parses a script.
 func Parse(name string, text []byte) (*Script, error) {
 	s := &Script{Name: name}
 	var list diag.List
@@ -150,7 +149,7 @@ func numbers(words []string) ([]int, error) {
 	return list, nil
 }
 
-// parseAdd reads TABLE [PRIORITY] KEY:VALUE… ACTION(NAME:VALUE,…) [= ID].
+// parseAdd parses TABLE [PRIORITY] KEY:VALUE… ACTION(NAME:VALUE,…) [= ID].
 func (c *Command) parseAdd(rest string) error {
 	open := strings.IndexByte(rest, '(')
 	if open < 0 {
@@ -234,7 +233,7 @@ func (c *Command) parsePacket(rest string) error {
 	return nil
 }
 
-// parseCheck reads NAME(INDEX) [packets|bytes OPERATOR NUMBER].
+// parseCheck parses NAME(INDEX) [packets|bytes OPERATOR NUMBER].
 func (c *Command) parseCheck(rest string) error {
 	name, after, ok := strings.Cut(rest, "(")
 	index, tail, ok2 := strings.Cut(after, ")")

@@ -22,14 +22,14 @@ import (
 type Options struct {
 	// Trace gets a line for each step of each packet.
 	Trace func(string)
-	// Log gets what the program logs.
+	// Log gets the messages of log_msg, assert and assume.
 	Log func(string)
-	// Sent gets what each port has sent in the end.
+	// Sent gets the packets that each port has sent, at the end.
 	Sent func(map[int][][]byte)
 }
 
-// Run runs a script on a switch of its own, in virtual time. The error is a
-// diag.List with every expectation that was not met.
+// Run runs a script on a new switch in virtual time. The error is a diag.List
+// with every expectation that failed.
 func Run(p *bmv2json.Program, s *Script, opts Options) error {
 	prog, err := interp.Compile(p, interp.Options{Trace: opts.Trace != nil})
 	if err != nil {
@@ -97,7 +97,7 @@ type node struct {
 
 func (s *soft) sent() map[int][][]byte { return s.got }
 
-// packet lets everything happen that a packet starts, and some time pass.
+// packet processes a packet to the end and advances virtual time.
 func (s *soft) packet(port int, data []byte) error {
 	if !s.sw.HasPort(port) {
 		return fmt.Errorf("port %d is the switch's own", port)
@@ -160,7 +160,7 @@ func (s *soft) counter(k *interp.CounterInfo, index int) (c interp.Counter, err 
 	return c, nil
 }
 
-// at returns the place of an element in its slice.
+// at returns the index of an element in its slice.
 func at[T any](list []T, x *T) int {
 	for i := range list {
 		if &list[i] == x {

@@ -7,16 +7,15 @@ import (
 	"slices"
 )
 
-// bitmap is a ternary table of many masks and not many entries: entries are
-// bits, best first, and each byte of the key says by a row of bits which
-// entries it suits. The first bit that all rows have is the answer. It takes
-// the same time for any masks, where a search of tuples takes as many hashes
-// as there are masks.
+// bitmap is a ternary table with many masks and few entries. Each entry is a
+// bit, in order of precedence. For each byte of the key, a row of bits has the
+// entries that match it. The first bit in all rows is the result. The time is
+// independent of the masks, while a tuple space search needs one hash per mask.
 type bitmap struct {
 	links []link
 	keys  []maskedKey
-	rows  [][]uint64 // by byte of the key, a row for each value; nil where no entry cares
-	cares []int      // how many entries care for the byte
+	rows  [][]uint64 // by byte of the key, a row for each value; nil if no entry uses the byte
+	cares []int      // number of entries that use the byte
 	words int        // of a row
 }
 
@@ -25,7 +24,7 @@ type maskedKey struct{ value, mask []uint64 }
 const (
 	maxBitmapEntries = 2048
 	maxBitmapBytes   = 32
-	minBitmapTuples  = 4 // fewer are searched faster one by one
+	minBitmapTuples  = 4 // fewer are faster to search one by one
 )
 
 func newBitmap(limbs int) *bitmap {
@@ -58,7 +57,7 @@ func (b *bitmap) insert(l link, value, mask []uint64) {
 	b.keys = slices.Insert(b.keys, at, maskedKey{value, mask})
 }
 
-// allOnes returns rows that suit all entries.
+// allOnes returns rows that match all entries.
 func (b *bitmap) allOnes() []uint64 {
 	rows := make([]uint64, 256*b.words)
 	for x := range 256 {
@@ -126,7 +125,7 @@ func deleteBit(row []uint64, at int) {
 	}
 }
 
-// lookup returns the best entry that the key matches.
+// lookup returns the matching entry with the highest precedence.
 func (b *bitmap) lookup(key []uint64, t *Ternary) (uint32, bool) {
 	var rows [maxBitmapBytes][]uint64
 	n := 0

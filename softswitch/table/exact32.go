@@ -6,7 +6,7 @@ import "math/bits"
 
 // Exact32 is Exact for keys of up to 32 bits: key and entry share a word, and
 // the table grows by half, so that 100,000 entries take little more than a
-// megabyte and stay in a core's cache.
+// megabyte and fit into a core's cache.
 type Exact32 struct {
 	slots []uint64 // entry plus one, key; 0 is free
 	n     int
@@ -14,7 +14,7 @@ type Exact32 struct {
 
 func newExact32() *Exact32 { return &Exact32{slots: make([]uint64, minSlots)} }
 
-// home is the slot where the search for a key begins.
+// home returns the slot at which the search for a key begins.
 func (t *Exact32) home(key uint32) uint64 {
 	hi, _ := bits.Mul64(uint64(key)*0x9e3779b97f4a7c15, uint64(len(t.slots)))
 	return hi
@@ -88,7 +88,7 @@ func (t *Exact32) Delete(m *Match) {
 		return
 	}
 	t.n--
-	// Move back what was pushed on by the key that goes.
+	// Move keys back that the deleted one had displaced.
 	for i := hole; ; {
 		if i++; i == len(t.slots) {
 			i = 0
@@ -105,7 +105,7 @@ func (t *Exact32) Delete(m *Match) {
 	t.slots[hole] = 0
 }
 
-// distance is how far slot j comes after slot i.
+// distance returns the number of slots from i to j.
 func (t *Exact32) distance(i, j int) int {
 	if j < i {
 		return j - i + len(t.slots)

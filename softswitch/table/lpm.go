@@ -11,14 +11,14 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 )
 
-// LPM finds the entry with the longest prefix. The exact fields of a P4 key
-// come first in the packed key and count as part of every prefix, so that one
-// trie does for all.
+// LPM finds the entry with the longest prefix. The exact fields of a P4 key are
+// at the start of the packed key and part of every prefix, so that one trie
+// suffices.
 //
-// Keys of up to 128 bits are looked up in gaissmai/bart's trie, as IPv6
-// addresses; wider ones in a hash table for each prefix length, longest first.
-// For up to 32 bits NewIndex takes LPM32, and where that many come after exact
-// fields, values of these that have many prefixes get an LPM32 each.
+// Keys of up to 128 bits are looked up in gaissmai/bart's trie as IPv6
+// addresses, wider ones in one hash table per prefix length, longest first.
+// NewIndex uses LPM32 for keys of up to 32 bits. If exact fields precede such a
+// field, each of their values with many prefixes gets an LPM32.
 type LPM struct {
 	width, limbs int
 	split        split
@@ -33,8 +33,8 @@ type lengthTable struct {
 	table  *Exact
 }
 
-// NewLPM returns an empty table for keys of width bits, of which the low ones
-// are the field that has prefixes.
+// NewLPM returns an empty table for keys of width bits. The low bits of the key
+// are the field with prefixes.
 func NewLPM(width, low int) *LPM {
 	limbs := bitvec.Limbs(width)
 	t := &LPM{width: width, limbs: limbs, masked: make([]uint64, limbs)}
@@ -45,7 +45,7 @@ func NewLPM(width, low int) *LPM {
 }
 
 func (t *LPM) addr(key []uint64) netip.Addr {
-	// The key goes to the top of 128 bits.
+	// The key is in the upper part of the 128 bits.
 	hi, lo := uint64(0), key[0]
 	if len(key) > 1 {
 		hi = key[1]
@@ -62,7 +62,7 @@ func (t *LPM) addr(key []uint64) netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
-// Lookup returns the entry with the longest prefix that the key has.
+// Lookup returns the entry with the longest prefix of the key.
 func (t *LPM) Lookup(key []uint64) (uint32, bool) {
 	if s := &t.split; len(s.tries) > 0 {
 		if i, ok := s.tops.Lookup1(key[0] >> s.low); ok {
@@ -80,7 +80,7 @@ func (t *LPM) Lookup(key []uint64) (uint32, bool) {
 	return 0, false
 }
 
-// top returns the key with all but its first n bits cleared, in scratch.
+// top returns the key with all bits but the first n cleared, in scratch.
 func (t *LPM) top(key []uint64, n int) []uint64 {
 	bitvec.Shr(t.masked, key, uint64(t.width-n), false)
 	bitvec.Shl(t.masked, t.masked, uint64(t.width-n))
@@ -91,7 +91,7 @@ func (t *LPM) prefix(m *Match) netip.Prefix {
 	return netip.PrefixFrom(t.addr(m.Value), m.Prefix).Masked()
 }
 
-// length returns where the table for a prefix length is, or would be.
+// length returns the position of the table for a prefix length.
 func (t *LPM) length(n int) (int, bool) {
 	return slices.BinarySearchFunc(t.byLength, n, func(l lengthTable, n int) int { return n - l.prefix })
 }
@@ -110,7 +110,7 @@ func (t *LPM) Find(m *Match) (uint32, bool) {
 	return 0, false
 }
 
-// Insert adds an entry for a prefix that is not there.
+// Insert adds an entry for a new prefix.
 func (t *LPM) Insert(m *Match, entry uint32) {
 	t.n++
 	if u, sub := t.split.of(t.width, m); u != nil {
@@ -157,23 +157,23 @@ func (t *LPM) Delete(m *Match) {
 func (t *LPM) Len() int { return t.n }
 
 // split is the part of a table whose keys are exact fields and, in the low
-// bits, one with prefixes: values of the exact fields, the tops, with a trie.
+// bits, one with prefixes. The values of the exact fields, the tops, have a
+// trie each.
 type split struct {
 	low    int // bits; 0 if the table is not of this kind
 	tops   *Exact
 	tries  []*LPM32
-	counts map[uint64]int // prefixes of tops without a trie
+	counts map[uint64]int // number of prefixes of tops without a trie
 }
 
-// A trie takes a quarter of a megabyte, so that only tops with many prefixes
-// have one, and not too many of them.
+// A trie takes a quarter of a megabyte. Therefore only tops with many prefixes
+// have one, up to maxSplit.
 const (
 	minSplit = 256
 	maxSplit = 64
 )
 
-// of returns the trie for a match and what is left of the match there, or nil
-// if there is none.
+// of returns the trie for a match and the rest of the match in it, or nil.
 func (s *split) of(width int, m *Match) (*LPM32, *Match) {
 	if len(s.tries) == 0 {
 		return nil, nil
@@ -185,8 +185,8 @@ func (s *split) of(width int, m *Match) (*LPM32, *Match) {
 	return s.tries[i], &Match{Value: []uint64{m.Value[0] & (1<<s.low - 1)}, Prefix: m.Prefix - (width - s.low)}
 }
 
-// grown counts a prefix that was inserted and moves those of its top to a trie
-// of their own when they are many.
+// grown counts an inserted prefix. If its top has many, it moves them to a new
+// trie.
 func (t *LPM) grown(m *Match) {
 	s := &t.split
 	if s.low == 0 {

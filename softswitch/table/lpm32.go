@@ -6,30 +6,30 @@ import (
 	"math/bits"
 )
 
-// LPM32 is an LPM table for keys of up to 32 bits, which count as the first
-// bits of 32. The first 16 are the number of a slot among the roots; a slot
-// is an entry, nothing, or a node of 256 slots for the next eight bits. A node
-// keeps runs of equal slots once and finds them by counting bits, so that one
-// of a few routes takes a cache line.
+// LPM32 is an LPM table for keys of up to 32 bits, which are the first bits of
+// 32. The first 16 bits are the index of a slot among the roots. A slot is an
+// entry, nothing, or a node of 256 slots for the next eight bits. A node stores
+// a run of equal slots once and finds runs by counting bits, so that a node
+// with few routes takes one cache line.
 //
-// With 100,000 routes all over the address space and random keys this takes a
-// fifth of the time of gaissmai/bart's Fast (whose nodes have 8 KiB then) and
-// of its Table.
+// With 100,000 routes spread over the address space and random keys, a lookup
+// takes a fifth of the time of gaissmai/bart's Fast (whose nodes then have 8
+// KiB) and of its Table.
 type LPM32 struct {
 	width  int
 	roots  []uint32
 	nodes  nodes
 	routes *Exact  // prefix and length → entry
 	length []uint8 // of entries' prefixes
-	lens   [33]int // routes of each length
+	lens   [33]int // number of routes of each length
 }
 
 // A slot is 0 for nothing, an entry plus one, or isNode and the number of a
 // node.
 const isNode = 1 << 31
 
-// A node is a bit for each slot that differs from the one before, the sums of
-// these bits before each of their eight words, and the runs.
+// A node has a bit for each slot that differs from the previous one, the sums
+// of these bits before each of their eight words, and the runs.
 const (
 	nodeUnit = 16 // words: a cache line
 	nodeSums = 8
@@ -39,16 +39,16 @@ const (
 // nodes is the memory of nodes.
 type nodes struct {
 	words []uint32
-	sizes []int      // that there are, in units
-	free  [][]uint32 // by size, those that are not in use
+	sizes []int      // available sizes, in units
+	free  [][]uint32 // unused nodes by size
 }
 
 func newNodes(sizes ...int) nodes { return nodes{sizes: sizes, free: make([][]uint32, len(sizes))} }
 
-// of returns the words of a node, and what follows.
+// of returns the words of a node and all that follow.
 func (s *nodes) of(slot uint32) []uint32 { return s.words[slot&^isNode*nodeUnit:] }
 
-// class returns the size that has room for some words.
+// class returns the size for a number of words.
 func (s *nodes) class(words int) int {
 	c := 0
 	for words > s.sizes[c]*nodeUnit {
@@ -74,10 +74,10 @@ func (s *nodes) release(slot uint32, words int) {
 	s.free[c] = append(s.free[c], slot&^isNode)
 }
 
-// runs returns how many runs a node has.
+// runs returns the number of runs of a node.
 func runs(n []uint32) int { return int(n[nodeSums+1]>>24) + bits.OnesCount32(n[7]) }
 
-// run returns which run, from one on, a slot of a node is in.
+// run returns the run, counted from one, that contains a slot of a node.
 func run(n []uint32, i uint32) uint32 {
 	w := i >> 5
 	return n[nodeSums+w>>2]>>(w&3*8)&0xff + uint32(bits.OnesCount32(n[w]<<(31-i&31)))
@@ -90,7 +90,7 @@ func newLPM32(width int) *LPM32 {
 	}
 }
 
-// Lookup1 returns the entry with the longest prefix that the key has.
+// Lookup1 returns the entry with the longest prefix of the key.
 func (t *LPM32) Lookup1(key uint64) (uint32, bool) {
 	k := uint32(key) << (32 - t.width)
 	slot := t.roots[k>>16]
@@ -109,7 +109,7 @@ func (t *LPM32) child(node, i uint32) uint32 {
 	return n[nodeRuns-1+run(n, i)]
 }
 
-// expand writes a node's slots out.
+// expand writes the slots of a node into d.
 func (t *LPM32) expand(d *[256]uint32, node uint32) {
 	n := t.nodes.of(node)
 	at := uint32(nodeRuns - 1)
@@ -119,7 +119,8 @@ func (t *LPM32) expand(d *[256]uint32, node uint32) {
 	}
 }
 
-// compress makes a node, or if all slots are the same and no node, just that.
+// compress makes a node. If all slots are equal and not nodes, it returns that
+// slot.
 func (t *LPM32) compress(d *[256]uint32) uint32 {
 	runs := 1
 	for i := 1; i < 256; i++ {
@@ -151,8 +152,8 @@ func (t *LPM32) release(node uint32) {
 	t.nodes.release(node, nodeRuns+runs(t.nodes.of(node)))
 }
 
-// paint is a change of slots: from is replaced by to, or if from is 0, what
-// has shorter prefixes than length.
+// paint is a change of slots: to replaces from, or if from is 0, entries with
+// prefixes shorter than length.
 type paint struct {
 	from, to uint32
 	length   uint8
@@ -166,8 +167,8 @@ func (t *LPM32) paintSlot(slot uint32, p *paint) uint32 {
 	return slot
 }
 
-// paintRange paints the slots for keys from first to last in what a slot
-// leads to, which has bits below it, and returns the slot that it becomes.
+// paintRange paints the slots for the keys from first to last below a slot with
+// below remaining bits. It returns the new slot.
 func (t *LPM32) paintRange(slot uint32, below int, first, last uint32, p *paint) uint32 {
 	whole := first == 0 && last == 1<<below-1
 	if slot&isNode == 0 && whole {
@@ -246,7 +247,7 @@ func (t *LPM32) Delete(m *Match) {
 	t.routes.remove([]uint64{route(prefix, m.Prefix)})
 	t.lens[m.Prefix]--
 	p := paint{from: entry + 1}
-	for length := m.Prefix - 1; length >= 0 && p.to == 0; length-- { // what it hid
+	for length := m.Prefix - 1; length >= 0 && p.to == 0; length-- { // the prefix that it hid
 		if t.lens[length] == 0 {
 			continue
 		}

@@ -4,12 +4,11 @@ package table
 
 import "math/bits"
 
-// Batch is how many keys LookupAll takes at most.
+// Batch is the maximum number of keys of LookupAll.
 const Batch = 64
 
-// LookupAll looks up several keys of one limb at once, step by step for all of
-// them, so that they wait for memory at the same time. It puts their entries,
-// each plus one, into entries; zero is none.
+// LookupAll looks up several keys of one limb in lockstep, so that their memory
+// accesses overlap. It writes each entry plus one into entries; zero is none.
 func (t *Exact) LookupAll(keys []uint64, entries []uint32) {
 	var any uint64
 	for _, key := range keys {
@@ -29,7 +28,7 @@ func (t *Exact) LookupAll(keys []uint64, entries []uint32) {
 	}
 }
 
-// LookupAll is as Exact's.
+// LookupAll is like Exact's.
 func (t *Exact32) LookupAll(keys []uint64, entries []uint32) {
 	var any uint64
 	for _, key := range keys {
@@ -47,7 +46,7 @@ func (t *Exact32) LookupAll(keys []uint64, entries []uint32) {
 	}
 }
 
-// LookupAll is as Exact's.
+// LookupAll is like Exact's.
 func (t *LPM32) LookupAll(keys []uint64, entries []uint32) {
 	for i, key := range keys {
 		entries[i] = t.roots[uint32(key)<<(32-t.width)>>16]
@@ -73,7 +72,7 @@ func (t *LPM32) LookupAll(keys []uint64, entries []uint32) {
 	}
 }
 
-// LookupAll is as Exact's, where exact fields have tries of their own; it
+// LookupAll is like Exact's for values of the exact fields with a trie. It
 // finds nothing elsewhere.
 func (t *LPM) LookupAll(keys []uint64, entries []uint32) {
 	clear(entries)

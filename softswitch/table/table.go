@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package table finds table entries by key: exact, longest-prefix, ternary
-// and range matches. Keys are numbers of a fixed width, the fields of a P4
-// key packed one after the other, as little-endian limbs; entries are known
-// by small numbers that the caller hands out. Looking up allocates nothing.
+// Package table finds table entries by key: exact, longest-prefix, ternary and
+// range matches. Keys are numbers of a fixed width, the concatenated fields of
+// a P4 key as little-endian limbs. Entries are small numbers that the caller
+// assigns. A lookup allocates nothing.
 //
-// Nothing here is safe for concurrent use, and nothing depends on the order
-// of a Go map: the same updates give the same answers.
+// Nothing here is safe for concurrent use, and nothing depends on the order of
+// a Go map: the same updates give the same results.
 package table
 
 import (
@@ -15,38 +15,39 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 )
 
-// A Match is what an entry wants of a key. Bits of Value outside the mask are
+// A Match is an entry's condition on a key. Bits of Value outside the mask are
 // zero.
 type Match struct {
 	Value []uint64
-	// Mask has the bits that count, of a ternary match; nil elsewhere.
+	// Mask has the bits that are compared in a ternary match; nil elsewhere.
 	Mask []uint64
-	// Prefix is how many of the most significant bits count, in an LPM table.
+	// Prefix is the number of most significant bits that are compared, in an LPM
+	// table.
 	Prefix int
-	// Ranges has an element for each range field, in the order given to
-	// NewTernary; the mask leaves the bits of these fields out.
+	// Ranges has an element for each range field, in the order given to NewTernary.
+	// The mask excludes these fields.
 	Ranges []Range
-	// Priority orders the entries that match a key: the greatest wins, and of
-	// equal ones the one inserted first. Ternary and range tables only.
+	// Priority orders matching entries: the largest has precedence, and of equal
+	// ones the first inserted. Ternary and range tables only.
 	Priority int32
 }
 
 // Range is an interval, bounds included.
 type Range struct{ Low, High []uint64 }
 
-// A Field is where in the key a range field is.
+// A Field is the position of a range field in the key.
 type Field struct{ Bit, Width int }
 
 // An Index finds entries by key.
 type Index interface {
-	// Lookup returns the entry that the key matches best; if there is none, ok is
-	// false and entry means nothing.
+	// Lookup returns the matching entry with the highest precedence. If there is
+	// none, ok is false and entry is undefined.
 	Lookup(key []uint64) (entry uint32, ok bool)
-	// Find returns the entry inserted for the very same match.
+	// Find returns the entry with exactly this match.
 	Find(m *Match) (entry uint32, ok bool)
-	// Insert adds an entry. There must be none for the same match.
+	// Insert adds an entry. There must be none with the same match.
 	Insert(m *Match, entry uint32)
-	// Delete removes the entry inserted for the very same match, if any.
+	// Delete removes the entry with exactly this match, if any.
 	Delete(m *Match)
 	// Len returns the number of entries.
 	Len() int
@@ -60,8 +61,8 @@ var (
 	_ Index = (*Ternary)(nil)
 )
 
-// NewIndex returns an empty index for keys of width bits. The kind is one of
-// BMv2's: exact, lpm, ternary, range. Fields are the range fields, or of lpm
+// NewIndex returns an empty index for keys of width bits. kind is one of
+// BMv2's: exact, lpm, ternary, range. fields are the range fields or, for lpm,
 // the field with prefixes, which is in the low bits.
 func NewIndex(kind string, width int, fields []Field) (Index, error) {
 	switch kind {
@@ -85,7 +86,7 @@ func NewIndex(kind string, width int, fields []Field) (Index, error) {
 	return nil, fmt.Errorf("match kind %q: want exact, lpm, ternary or range", kind)
 }
 
-// extract copies a field out of a key.
+// extract copies a field of a key.
 func extract(d, key []uint64, f Field) {
 	for i := range d {
 		bit := f.Bit + 64*i

@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 )
 
-// model is the obvious table: it looks at every entry.
+// model is the reference table, which searches all entries.
 type model struct {
 	kind   string
 	width  int
@@ -70,7 +70,8 @@ func (t *model) lookup(key []uint64) (uint32, bool) {
 	return best.entry, true
 }
 
-// randomMatch draws from few values, so that entries collide and overlap.
+// randomMatch draws from few values, so that entries are often equal or
+// overlap.
 func (t *model) randomMatch(rng *rand.Rand) Match {
 	limbs := bitvec.Limbs(t.width)
 	value := t.randomKey(rng)
@@ -127,7 +128,7 @@ func same(a, b *Match) bool {
 		slices.EqualFunc(a.Ranges, b.Ranges, func(a, b Range) bool { return slices.Equal(a.Low, b.Low) && slices.Equal(a.High, b.High) })
 }
 
-// Whatever is inserted and deleted, lookups agree with a look at every entry.
+// After any insertions and deletions, lookups agree with a linear search.
 func TestLookupAgreesWithLinearSearch(t *testing.T) {
 	for _, tt := range []struct {
 		kind   string
@@ -192,8 +193,8 @@ func TestLookupAgreesWithLinearSearch(t *testing.T) {
 	}
 }
 
-// Prefixes after an exact field are found the same before and after their
-// value of that field gets a trie of its own.
+// Prefixes after an exact field are found before and after their value of that
+// field gets a trie.
 func TestPrefixesAfterExactFields(t *testing.T) {
 	for _, tt := range []struct{ width, low int }{{40, 32}, {64, 32}, {33, 20}} {
 		rng := rand.New(rand.NewPCG(10, uint64(tt.width)))
@@ -255,7 +256,7 @@ func checkLookupAll(t *testing.T, index interface {
 	}
 }
 
-// What LookupAll finds is what Lookup1 finds.
+// LookupAll finds the same entries as Lookup1.
 func TestLookupAll(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	small, wide, routes := newExact32(), NewExact(48), newLPM32(32)
@@ -339,8 +340,8 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// BenchmarkRoutes looks up 65,536 different addresses in turn, one by one and in
-// batches, as the switch does.
+// BenchmarkRoutes looks up 65,536 different addresses in sequence, one by one
+// and in batches.
 func BenchmarkRoutes(b *testing.B) {
 	const flows = 1 << 16
 	for _, routes := range []int{16, 1000, 100_000} {

@@ -10,38 +10,38 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 )
 
-// Ternary finds the entry of the greatest priority among those that match,
-// by tuple space search: entries with the same mask share a hash table, the
-// tables are tried in the order of the best priority in each, and the search
-// ends where no later table can do better. Where there are many masks and not
-// many entries, a bitmap answers instead. Range fields are compared entry by
-// entry in the chain of those that agree on all else.
+// Ternary finds the matching entry with the largest priority by tuple space
+// search: entries with the same mask share a hash table, the tables are
+// searched in the order of their largest priority, and the search ends when no
+// later table can have a larger one. With many masks and few entries, a bitmap
+// is used instead. Range fields are compared entry by entry in the chain of
+// entries that are otherwise equal.
 type Ternary struct {
 	limbs  int
 	ranges []Field
-	tuples []*tuple // by falling best priority
-	masks  *Exact   // mask → place in byMask
-	byMask []*tuple // nil where a tuple has gone
-	spare  []uint32 // places of nil in byMask
+	tuples []*tuple // in descending order of best
+	masks  *Exact   // mask → index in byMask
+	byMask []*tuple // nil for a removed tuple
+	spare  []uint32 // indices of nil in byMask
 	n      int
 	order  uint64   // counts insertions, to break ties
 	masked []uint64 // scratch
 	field  []uint64 // scratch
-	bitmap *bitmap  // nil where tuples are searched
+	bitmap *bitmap  // nil while tuples are searched
 }
 
 // A tuple holds the entries of one mask.
 type tuple struct {
 	mask   []uint64
 	place  int     // in tuples
-	best   int32   // no entry has a greater priority
+	best   int32   // upper bound of the entries' priorities
 	worn   int     // entries deleted since best was exact
 	heads  *Exact  // masked key → chain
 	chains []chain // chains[heads.Lookup(key)]
 	free   []uint32
 }
 
-// A chain is the entries of one mask and value, best first.
+// A chain is the entries of one mask and value, in order of precedence.
 type chain []link
 
 type link struct {
@@ -64,7 +64,7 @@ func NewTernary(width int, ranges []Field) *Ternary {
 	return t
 }
 
-// Lookup returns the best entry that the key matches.
+// Lookup returns the matching entry with the highest precedence.
 func (t *Ternary) Lookup(key []uint64) (uint32, bool) {
 	if t.bitmap != nil {
 		return t.bitmap.lookup(key, t)
@@ -114,7 +114,7 @@ func (t *Ternary) inRanges(key []uint64, ranges []Range) bool {
 	return true
 }
 
-// locate returns the tuple, its chain and the place in it of a match.
+// locate returns the tuple of a match, its chain and its index in the chain.
 func (t *Ternary) locate(m *Match) (u *tuple, at uint32, i int, ok bool) {
 	place, ok := t.masks.Lookup(m.Mask)
 	if !ok {
@@ -133,7 +133,7 @@ func (t *Ternary) locate(m *Match) (u *tuple, at uint32, i int, ok bool) {
 	return u, at, i, i >= 0
 }
 
-// Find returns the entry inserted for the very same match and priority.
+// Find returns the entry with exactly this match and priority.
 func (t *Ternary) Find(m *Match) (uint32, bool) {
 	u, at, i, ok := t.locate(m)
 	if !ok {
@@ -178,8 +178,8 @@ func (t *Ternary) Insert(m *Match, entry uint32) {
 	}
 }
 
-// wantsBitmap is true at some size first, not whenever a bitmap would do, so
-// that a size about the limit does not build one again and again.
+// wantsBitmap has a lower limit than the bitmap itself, so that a size near the
+// limit does not rebuild it repeatedly.
 func (t *Ternary) wantsBitmap() bool {
 	return len(t.tuples) > minBitmapTuples && t.n <= maxBitmapEntries/2 && 8*t.limbs <= maxBitmapBytes
 }
@@ -210,7 +210,7 @@ func (t *Ternary) addTuple(m *Match) *tuple {
 	return u
 }
 
-// settle moves a tuple whose best priority changed to its place in the order.
+// settle restores the order after a tuple's best priority changed.
 func (t *Ternary) settle(u *tuple) {
 	swap := func(i, j int) {
 		t.tuples[i], t.tuples[j] = t.tuples[j], t.tuples[i]
@@ -228,7 +228,7 @@ func compareLinks(a, b link) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.order, b.order))
 }
 
-// Delete removes the entry inserted for the very same match and priority.
+// Delete removes the entry with exactly this match and priority.
 func (t *Ternary) Delete(m *Match) {
 	u, at, i, ok := t.locate(m)
 	if !ok {
@@ -254,8 +254,8 @@ func (t *Ternary) Delete(m *Match) {
 		}
 		return
 	}
-	// A bound that is too high only costs a look into this tuple; it is made
-	// exact again when as many entries have gone as are left.
+	// A bound that is too high only costs a search of this tuple. It is made exact
+	// when as many entries were deleted as remain.
 	if u.worn++; u.worn > u.heads.Len() {
 		u.worn, u.best = 0, math.MinInt32
 		for _, c := range u.chains {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simpleswitch runs p4lang's simple_switch_grpc, to compare it with ours.
-// Packets go in and out over its data plane service and tables are filled over
-// Thrift, so that no interfaces, privileges or P4Info are needed.
+// Package simpleswitch runs p4lang's simple_switch_grpc, for comparison with
+// softswitch. Packets pass through its data plane service, and tables are
+// filled over Thrift, so that no interfaces, privileges or P4Info are needed.
 package simpleswitch
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/pauseless/pauseless/softswitch/interp"
 )
 
-// patience bounds the start of the switch, and every call.
+// patience limits the start of the switch and every call.
 const patience = 20 * time.Second
 
 // Switch is a running simple_switch_grpc.
@@ -45,21 +45,21 @@ type Switch struct {
 	ctx    context.Context
 	binary string
 	addrs  []string // Thrift, P4Runtime, data plane
-	held   []func() // let go of their ports
+	held   []func() // functions that release the ports
 	cmd    *exec.Cmd
-	out    *os.File // what it prints
+	out    *os.File // its output
 	dir    string
 	exited chan struct{}
 	conn   *grpc.ClientConn
 	thrift *bmv2.Client
 }
 
-// CPUPort leads to the controller of a switch that was started without a
+// CPUPort is the controller's port of a switch that was started without a
 // program.
 const CPUPort = 510
 
-// Start runs simple_switch_grpc with a program. Without one, json is nil, it
-// waits for a controller, and has a port for one and eight priorities.
+// Start runs simple_switch_grpc with a program. If json is nil, it waits for a
+// controller, and has a CPU port and eight priorities.
 func Start(ctx context.Context, binary string, json []byte) (*Switch, error) {
 	addrs, held, err := holdAddrs(3)
 	if err != nil {
@@ -68,8 +68,8 @@ func Start(ctx context.Context, binary string, json []byte) (*Switch, error) {
 	return startAt(ctx, binary, json, addrs, held)
 }
 
-// Again starts a switch that was stopped again, without a program, at the
-// addresses that it had. The old one is not to be closed any more.
+// Again restarts a stopped switch without a program, at its previous addresses.
+// The caller must not close the old one.
 func (s *Switch) Again() (*Switch, error) {
 	held := s.held
 	s.held = nil
@@ -87,7 +87,7 @@ func startAt(ctx context.Context, binary string, json []byte, addrs []string, he
 		s.conn, err = grpc.NewClient(addrs[2], grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithDefaultCallOptions(grpc.ForceCodec(rawCodec{})))
 	}
-	// It listens before it takes packets, which it does with a program only.
+	// It listens before it accepts packets, which requires a program.
 	for deadline := time.Now().Add(patience); err == nil && json != nil; time.Sleep(5 * time.Millisecond) {
 		if _, err = s.Send(); status.Code(err) != codes.Unavailable || time.Now().After(deadline) {
 			break
@@ -104,8 +104,8 @@ func startAt(ctx context.Context, binary string, json []byte, addrs []string, he
 }
 
 // StartFiles runs simple_switch with a program. A port reads NAME_in.pcap and
-// writes NAME_out.pcap; links are its options -i, NUMBER@NAME. It begins to
-// read after two seconds. Send does not work on it.
+// writes NAME_out.pcap. links are its options -i, NUMBER@NAME. It starts to
+// read after two seconds. Send does not work with it.
 func StartFiles(ctx context.Context, binary string, json []byte, links ...string) (*Switch, error) {
 	s := &Switch{ctx: ctx, exited: make(chan struct{})}
 	addrs, held, err := holdAddrs(1)
@@ -118,8 +118,8 @@ func StartFiles(ctx context.Context, binary string, json []byte, links ...string
 		err = s.start(binary, json, addrs, options)
 	}
 	if err == nil {
-		// Thrift listens before it knows all methods, and a call that is too early
-		// may never return.
+		// Thrift listens before it has registered all methods, and a premature call may
+		// never return.
 		time.Sleep(time.Second / 2)
 		s.thrift, err = bmv2.Dial(addrs[0], patience)
 	}
@@ -164,8 +164,8 @@ func (s *Switch) start(binary string, json []byte, addrs, before []string, after
 	return nil
 }
 
-// holdAddrs returns addresses that nobody listens on, nor is given before they
-// are let go of.
+// holdAddrs returns unused addresses, which no other process gets before they
+// are released.
 func holdAddrs(n int) (addrs []string, held []func(), err error) {
 	for range n {
 		addr, release, err := tool.HoldPort()
@@ -200,13 +200,13 @@ func (s *Switch) await(addr string) error {
 	}
 }
 
-// tail returns the end of what the switch printed.
+// tail returns the end of the switch's output.
 func (s *Switch) tail() string {
 	text, _ := os.ReadFile(s.out.Name())
 	return string(text[max(0, len(text)-500):])
 }
 
-// Close ends the switch.
+// Close terminates the switch.
 func (s *Switch) Close() error {
 	err := s.Stop()
 	for _, release := range s.held {
@@ -216,7 +216,7 @@ func (s *Switch) Close() error {
 	return err
 }
 
-// Stop ends the switch and keeps its addresses for Again.
+// Stop terminates the switch and keeps its addresses for Again.
 func (s *Switch) Stop() error {
 	if s.conn != nil {
 		s.conn.Close()
@@ -234,14 +234,13 @@ func (s *Switch) Stop() error {
 	return os.RemoveAll(s.dir)
 }
 
-// CPU returns the processor time that the switch has used, where the system
-// tells (Linux).
+// CPU returns the processor time that the switch has used, on Linux.
 func (s *Switch) CPU() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	_, after, _ := strings.Cut(string(text), ") ") // after the name, which may hold anything
+	_, after, _ := strings.Cut(string(text), ") ") // after the name, which may have any characters
 	var user, system int64
 	if fields := strings.Fields(after); len(fields) > 13 {
 		user, _ = strconv.ParseInt(fields[11], 10, 64)
@@ -257,10 +256,10 @@ type Frame struct {
 	Data []byte
 }
 
-// Send sends packets into a port and returns the frames that ports send because of
-// them: BMv2 ends the stream when it has processed all packets. BMv2 may answer the
-// push of its first pipeline before its data plane has started. Until then it refuses
-// all packets as "not ready", and Send tries again.
+// Send sends packets into a port and returns the frames that ports send as a
+// result: BMv2 ends the stream when it has processed all packets. BMv2 may
+// answer the push of its first pipeline before its data plane has started.
+// Until then it rejects all packets as "not ready", and Send tries again.
 func (s *Switch) Send(packets ...Frame) ([]Frame, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
@@ -285,7 +284,7 @@ func (s *Switch) send(ctx context.Context, packets []Frame) ([]Frame, error) {
 	for _, p := range packets {
 		m := encode(p)
 		if err := stream.SendMsg(&m); err != nil {
-			break // the reason is what RecvMsg says
+			break // RecvMsg returns the reason
 		}
 	}
 	if err := stream.CloseSend(); err != nil {
@@ -312,8 +311,8 @@ func (s *Switch) send(ctx context.Context, packets []Frame) ([]Frame, error) {
 	}
 }
 
-// rawCodec passes messages on as bytes: there are two, and no stubs for them
-// in any Go module.
+// rawCodec passes messages as bytes: there are two, and no Go module has stubs
+// for them.
 type rawCodec struct{}
 
 func (rawCodec) Name() string                  { return "proto" }
@@ -365,7 +364,7 @@ func decode(m []byte) (f Frame, err error) {
 	return f, nil
 }
 
-// call calls a method and returns the integers of its result.
+// call calls a method and returns the integers in its result.
 func (s *Switch) call(service, method string, args ...any) (v []int64, err error) {
 	if err := s.thrift.Call(s.ctx, service, method, args, bmv2.Integers(&v)); err != nil {
 		return nil, fmt.Errorf("%s: %w", method, err)
@@ -373,13 +372,13 @@ func (s *Switch) call(service, method string, args ...any) (v []int64, err error
 	return v, nil
 }
 
-// bytesOf returns a number as a field of a width has it.
+// bytesOf returns a number with the size of a field.
 func bytesOf(v []uint64, width int) []byte {
 	return bitvec.AppendBytes(nil, v, (width+7)/8)
 }
 
-// AddEntry adds an entry and returns its handle. Of a ternary or range table
-// the smallest priority wins; others have none.
+// AddEntry adds an entry and returns its handle. In a ternary or range table
+// the smallest priority has precedence. Other tables ignore it.
 func (s *Switch) AddEntry(t *interp.TableInfo, key []interp.FieldMatch, priority int, action *interp.ActionInfo, args [][]uint64) (int, error) {
 	params := bmv2.List{Of: thrift.STRUCT}
 	for i, k := range t.Key {
@@ -418,7 +417,7 @@ func binaries(action *interp.ActionInfo, args [][]uint64) bmv2.List {
 	return l
 }
 
-// topPriority is ours that BMv2 gets as its best, zero.
+// topPriority is our priority that becomes BMv2's zero, the highest precedence.
 const topPriority = 1 << 20
 
 // Copy copies the entries and default entries of tables.
@@ -464,7 +463,7 @@ func (s *Switch) Clear(table string) error {
 	return err
 }
 
-// SetQueues sets how many packets the egress queues hold.
+// SetQueues sets the capacity of the egress queues in packets.
 func (s *Switch) SetQueues(packets int) error {
 	_, err := s.call(bmv2.SimpleSwitch, "set_all_egress_queue_depths", int32(packets))
 	return err
@@ -520,7 +519,7 @@ type Rate struct {
 	Burst          int
 }
 
-// SetMeter sets the rates of a cell of a meter; of all cells if index < 0.
+// SetMeter sets the rates of a meter's cell, or of all cells if index < 0.
 func (s *Switch) SetMeter(name string, index int, rates []Rate) error {
 	l := bmv2.List{Of: thrift.STRUCT}
 	for _, r := range rates {
@@ -535,10 +534,10 @@ func (s *Switch) SetMeter(name string, index int, rates []Rate) error {
 	return err
 }
 
-// SetSession points a clone session to a port.
+// SetSession sets the port of a clone session.
 func (s *Switch) SetSession(id, port int) error { return s.session(id, bmv2.Struct{int32(port)}) }
 
-// SetGroupSession points a clone session to a multicast group.
+// SetGroupSession sets the multicast group of a clone session.
 func (s *Switch) SetGroupSession(id, group int) error {
 	return s.session(id, bmv2.Struct{nil, int32(group)})
 }
@@ -578,7 +577,8 @@ func (s *Switch) Associate(group, node int) error {
 	return err
 }
 
-// portMap is a bit for each port, the last digit for port 0.
+// portMap returns a bit string with a digit for each port, the last one for
+// port 0.
 func portMap(ports []int) string {
 	bits := []byte{'0'}
 	for _, p := range ports {
