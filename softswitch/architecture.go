@@ -9,19 +9,18 @@ import (
 	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
-// architecture is what stands between a program and the rest of the switch.
+// architecture connects a program to the rest of the switch.
 type architecture interface {
 	machine() *interp.Machine
-	// arrive takes a packet that came in by a port, from the parser to the
-	// queues.
+	// arrive processes a received packet, from the parser to the queues.
 	arrive(p *tm.Packet)
-	// reenter takes one that egress sent back.
+	// reenter processes a packet that egress recirculated.
 	reenter(p *tm.Packet)
-	// egress takes a packet from its queue to the deparser.
+	// egress processes a packet from its queue to the deparser.
 	egress(p *tm.Packet) tm.Verdict
 }
 
-// newArchitecture returns the architecture that the state's program is for.
+// newArchitecture returns the architecture of the state's program.
 func newArchitecture(s *Switch, st *interp.State) architecture {
 	if st.Program.Architecture() == bmv2json.TNA {
 		return newTNA(s, st)
@@ -29,8 +28,7 @@ func newArchitecture(s *Switch, st *interp.State) architecture {
 	return newV1Model(s, st)
 }
 
-// copyOf returns a packet with a copy of the frame of p, on the account of
-// the same port.
+// copyOf returns a packet with a copy of p's frame, charged to the same port.
 func (s *Switch) copyOf(p *tm.Packet) *tm.Packet {
 	c := s.tm.Get()
 	c.Frame = s.net.Frames().Clone(p.Frame)
@@ -38,13 +36,13 @@ func (s *Switch) copyOf(p *tm.Packet) *tm.Packet {
 	return c
 }
 
-// internal reports whether a port, by its place, has no link.
+// internal reports whether the port with this index has no link.
 func (s *Switch) internal(place int) bool {
 	return s.inside[place]
 }
 
-// watchPort takes members that watch a port in or out of the choice of their
-// groups.
+// watchPort excludes members with this watch port from their groups, or
+// includes them again.
 func (s *Switch) watchPort(port int, up bool) {
 	for _, p := range s.State().Profiles {
 		p.EachGroup(func(g *interp.Group) {
@@ -69,4 +67,4 @@ var _ interface {
 	LinkChanged(port int, up bool)
 	LosslessDrops() uint64
 	Overflows() uint64
-} = (*Switch)(nil) // what a fabric wants of a node
+} = (*Switch)(nil) // methods that a fabric's node needs

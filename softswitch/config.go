@@ -11,24 +11,24 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Config describes a switch. The zero value of every field but Ports is the
-// default that its comment names.
+// Config describes a switch. Each zero field except Ports has the default in
+// its comment.
 type Config struct {
 	Name string
-	// DeviceID is the P4Runtime device_id that the switch answers to.
+	// DeviceID is the switch's P4Runtime device_id.
 	DeviceID uint64
 	Ports    []Port
-	// CPUPort is where packets for the controller go: 510 if zero.
+	// CPUPort is the port for packets to the controller: 510 if zero.
 	CPUPort int
 	// DropPort is the egress_spec that drops: 511 if zero.
 	DropPort int
 	Buffer   Buffer
 	PFC      PFC
 	Units    Units
-	// Seed starts the generator behind P4's random extern.
+	// Seed initialises the generator of P4's random extern.
 	Seed uint64
-	// MaxPasses bounds how often one packet may be resubmitted or recirculated:
-	// 1000 if zero, at most 65534. Beyond, it is dropped with DropLoop.
+	// MaxPasses limits the resubmissions and recirculations of a packet: 1000 if
+	// zero, at most 65534. Packets beyond it are dropped with DropLoop.
 	MaxPasses int
 }
 
@@ -36,107 +36,105 @@ type Config struct {
 const (
 	DefaultCPUPort  = 510
 	DefaultDropPort = 511
-	// DefaultRecircPort is where the scheme programs queue packets that egress
-	// recirculates. It exists if Config.Ports has it, with Internal set.
+	// DefaultRecircPort is the port in whose queues the scheme programs put packets
+	// that egress recirculates. It exists if Config.Ports has it, with Internal
+	// set.
 	DefaultRecircPort = 509
 )
 
 // Port describes one port.
 type Port struct {
 	Number int
-	// Rate is the speed of the link; zero sends without delay.
+	// Rate is the speed of the link. Zero sends without delay.
 	Rate vtime.Rate
-	// Overhead is what each frame costs on the link beyond its bytes: preamble,
-	// inter-packet gap and frame check sequence are 24 bytes
-	// (EthernetOverhead); zero compares with simulators that leave them out.
+	// Overhead is the size in bytes that each frame takes on the link beyond its
+	// own. Preamble, inter-packet gap and frame check sequence take 24 bytes
+	// (EthernetOverhead). Zero is for comparison with simulators without overhead.
 	Overhead int
-	// Internal is true if the port has no link: its packets are recirculated, or
-	// lost.
+	// Internal is true if the port has no link: its packets are recirculated or
+	// dropped.
 	Internal bool
-	// Weights of the eight queues. A queue of weight zero has strict priority
-	// over those with a lower number and over all weighted ones; the weighted
-	// ones share what is left by deficit round robin. All zero: strict.
+	// Weights of the eight queues. A queue of weight zero has strict priority over
+	// lower queues and over all weighted ones. The weighted queues share the rest
+	// by deficit round robin. All zero: strict priority.
 	Weights [packet.Classes]int
-	// MAC is the source address of PFC frames sent here.
+	// MAC is the source address of the port's PFC frames.
 	MAC packet.MAC
-	// Latency is how long a packet takes from the end of its time on an
-	// internal port back to the parser.
+	// Latency is the time from the end of transmission on an internal port to the
+	// parser.
 	Latency vtime.Time
-	// PFC has thresholds of this port that differ from Config.PFC; zero values
-	// do not.
+	// PFC has thresholds of this port. Zero values are taken from Config.PFC.
 	PFC Thresholds
 }
 
 // Thresholds are the thresholds of flow control, per ingress port and class.
 type Thresholds struct {
-	// XOFF is how many bytes beyond Reserve one ingress port and class may have
-	// in the buffer before its sender is paused, and XON what they must fall to
-	// before it is resumed: XOFF less 4 KB if zero.
+	// XOFF is the number of bytes beyond Reserve that one ingress port and class
+	// may have in the buffer before its sender is paused. At XON it is resumed:
+	// XOFF less 4 KB if zero.
 	XOFF, XON vtime.Size
-	// Resume is how far below the threshold, static or dynamic, a sender is
-	// resumed. Zero: by XON.
+	// Resume is the distance below the threshold, static or dynamic, at which a
+	// sender is resumed. Zero: XON applies.
 	Resume vtime.Size
-	// Alpha makes the threshold dynamic: XOFF is Alpha times the free part of
-	// the buffer, that is what headroom, reserves and packets leave. A field
-	// XOFF that is not zero bounds it from above. The gap to XON stays.
+	// Alpha makes the threshold dynamic: XOFF is Alpha times the free part of the
+	// buffer, which excludes headroom, reserves and packets. A nonzero XOFF is its
+	// upper limit. The distance to XON stays.
 	Alpha float64
-	// Reserve is what a lossless class may always hold, beside the shared part
-	// of the buffer.
+	// Reserve is the number of bytes reserved for a lossless class in addition to
+	// the shared part of the buffer.
 	Reserve vtime.Size
-	// Headroom is kept for what arrives after XOFF; beyond it packets are
-	// dropped with DropHeadroom. Zero: as much as the buffer has.
+	// Headroom is reserved for packets after XOFF. Packets beyond it are dropped
+	// with DropHeadroom. Zero: the whole buffer.
 	Headroom vtime.Size
 }
 
-// EthernetOverhead is what a frame takes of a link beyond its bytes in
-// memory: 8 of preamble, 12 of gap, 4 of frame check sequence.
+// EthernetOverhead is the size of a frame on a link beyond its bytes in memory:
+// 8 of preamble, 12 of gap, 4 of frame check sequence.
 const EthernetOverhead = 24
 
 // Buffer describes the packet memory shared by all ports.
 type Buffer struct {
-	// Size is the whole memory in bytes, headroom included; zero is unlimited.
+	// Size is the memory in bytes, including headroom; zero is unlimited.
 	Size vtime.Size
 	// QueueBytes and QueuePackets limit each egress queue of a class that is
 	// not lossless; zero is no limit. BMv2 has 64 packets.
 	QueueBytes   vtime.Size
 	QueuePackets int
-	// EgressAlpha limits them to that share of the free memory; zero is no
-	// limit.
+	// EgressAlpha limits them to this share of the free memory; zero is no limit.
 	EgressAlpha float64
 }
 
 // PFC describes priority-based flow control, IEEE 802.1Qbb.
 type PFC struct {
-	// Lossless has bit i set where class i is lossless: it is paused rather
-	// than dropped. Zero switches PFC off.
+	// Lossless has bit i set if class i is lossless: it is paused instead of
+	// dropped. Zero disables PFC.
 	Lossless uint8
-	// Thresholds of all ports that have no others.
+	// Thresholds of the ports without their own.
 	Thresholds
-	// Quanta is the time in a PAUSE: 65535 if zero. A pause that lasts is
-	// renewed when half of it is over.
+	// Quanta is the time in a PAUSE: 65535 if zero. A pause that is still needed is
+	// renewed after half of it.
 	Quanta uint16
-	// Pause is that time, whatever a port's rate, if it is not zero.
+	// Pause, if not zero, is that time for ports of any rate.
 	Pause vtime.Time
-	// EachFrame answers every frame that comes beyond the threshold with a
-	// PAUSE, instead of one that is renewed.
+	// EachFrame sends a PAUSE for every frame beyond the threshold, instead of
+	// renewing one.
 	EachFrame bool
-	// HeadroomLast has headroom used only when the shared part of the buffer is
-	// full, instead of for all that comes beyond the threshold.
+	// HeadroomLast uses headroom only when the shared part of the buffer is full,
+	// instead of for everything beyond the threshold.
 	HeadroomLast bool
-	// DropAlpha limits each egress queue of a lossless class to that share of
-	// what is free of the whole buffer. What comes beyond is dropped. Zero is no
-	// limit.
+	// DropAlpha limits each egress queue of a lossless class to this share of the
+	// free part of the whole buffer. Packets beyond are dropped. Zero is no limit.
 	DropAlpha float64
-	// CopyToPipeline passes received PFC frames to the program as well, after
-	// the MAC has obeyed them.
+	// CopyToPipeline passes received PFC frames also to the program, after the MAC
+	// has applied them.
 	CopyToPipeline bool
-	// Classify maps the six DSCP bits of a received IPv4 packet to the class
-	// that it is charged to. Nil charges it to the queue that the program
-	// picks, as is done with packets that a scheme's header hides.
+	// Classify maps the six DSCP bits of a received IPv4 packet to the class that
+	// it is charged to. nil charges the queue that the program selects, as for
+	// packets whose DSCP is behind a scheme's header.
 	Classify *[64]uint8
 }
 
-// Units says in which units v1model metadata counts.
+// Units are the units of v1model metadata.
 type Units struct {
 	// Time is the unit of timestamps: "us", as BMv2, if empty; or "ns".
 	Time string
@@ -145,10 +143,10 @@ type Units struct {
 	Depth string
 }
 
-// CellBytes is the size of a cell where queue depths count cells.
+// CellBytes is the size of a cell in bytes, for queue depths in cells.
 const CellBytes = manifest.CellBytes
 
-// check returns what is wrong with the configuration and fills in defaults.
+// check validates the configuration and fills in defaults.
 func (c *Config) check() error {
 	if c.CPUPort == 0 {
 		c.CPUPort = DefaultCPUPort
@@ -232,7 +230,7 @@ func (p *Port) thresholds(pfc *PFC) Thresholds {
 	return t
 }
 
-// gap returns how far below XOFF the sender is resumed.
+// gap returns the distance below XOFF at which the sender is resumed.
 func (t *Thresholds) gap() int64 {
 	switch {
 	case t.Resume > 0:
@@ -243,13 +241,13 @@ func (t *Thresholds) gap() int64 {
 	return defaultGap
 }
 
-// defaultGap is two frames of 1500 bytes and more, enough that a sender is
-// not stopped again by what it sends at once.
+// defaultGap is more than two frames of 1500 bytes, enough that a resumed
+// sender is not paused again immediately.
 const defaultGap = 4000
 
-// maxPasses bounds how often a packet may be recirculated or resubmitted.
+// maxPasses limits the recirculations and resubmissions of a packet.
 const maxPasses = math.MaxUint16 - 1
 
-// maxPort bounds port numbers; standard_metadata has nine bits for them, other
+// maxPort limits port numbers. standard_metadata has nine bits for them, other
 // programs may have more.
 const maxPort = 1<<16 - 1

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package softswitch is a switch in Go, for programs of v1model and of the
-// Tofino Native Architecture: it runs the BMv2 JSON that a P4 compiler wrote,
-// with the semantics of simple_switch or of a Tofino's pipeline, behind a
-// traffic manager with queues, link rates and priority-based flow control.
+// Package softswitch is a switch in Go for programs of v1model and of the
+// Tofino Native Architecture. It executes the BMv2 JSON of a P4 compiler with
+// the semantics of simple_switch or of a Tofino's pipeline. A traffic manager
+// has queues, link rates and priority-based flow control.
 //
 // # In virtual time
 //
@@ -14,9 +14,9 @@
 //	sw.Receive(port, frame)      // called by the fabric
 //
 // A Switch is a fabric node: its owner holds the switch's lock (Lock, Unlock)
-// while it lets time pass, and calls Receive with frames and fires the events
-// that the switch asked for. Controllers take the same lock between slices of
-// time. No lock is taken per packet.
+// while time advances, calls Receive with frames, and fires the switch's
+// events. Controllers take the same lock between slices of time. No lock is
+// taken per packet.
 //
 // # In wall time
 //
@@ -24,22 +24,22 @@
 //
 // # Without time
 //
-// Pipelines runs ingress and egress alone; its caller is the traffic manager.
+// Pipelines executes ingress and egress alone. Its caller replaces the traffic
+// manager.
 //
-// # What a packet goes through
+// # Stages of a packet
 //
-// MAC (PFC is obeyed here) → parser → verify checksums → ingress → clones,
+// MAC (PFC is applied here) → parser → verify checksums → ingress → clones,
 // digest, resubmit, multicast → queue of the egress port, charged to the
-// ingress port and class → egress, when the port's scheduler picks the packet
-// → clones → update checksums → deparser → recirculate, or the link. A frame
-// is handed to the network when its first bit leaves, with the time of its
-// last.
+// ingress port and class → egress, when the port's scheduler selects the packet
+// → clones → update checksums → deparser → recirculate, or the link. The
+// network gets a frame when its first bit leaves, with the time of its last.
 //
 // # Ports
 //
-// Ports are numbered from 1 (0 is allowed too, for programs that want it).
-// Config.DropPort (511) drops; Config.CPUPort (510) leads to the controller
-// as P4Runtime packet-in and out; a port with Internal set (the default
-// recirculation port is 509) has queues and a rate but no link, for programs
-// that send packets there to be recirculated at the end of egress.
+// Ports are numbered from 1; 0 is allowed for programs that use it.
+// Config.DropPort (511) drops. Config.CPUPort (510) leads to the controller as
+// P4Runtime packet-in and packet-out. A port with Internal set (the default
+// recirculation port is 509) has queues and a rate but no link. Packets that
+// egress recirculates wait there.
 package softswitch

@@ -8,19 +8,20 @@ import (
 	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
-// Pipelines is a switch whose caller stands for the traffic manager, the clock
-// and the links: it says which packet leaves a queue, when, and what the program
-// is told about the queue. Tests compare programs with models by it.
+// Pipelines is a switch whose caller replaces the traffic manager, the clock
+// and the links: it determines which packet leaves a queue, when, and the queue
+// metadata that the program reads. Tests use it to compare programs with
+// models.
 type Pipelines struct {
 	*Switch
 	stopped *stopped
 	queued  []queuePlace
 }
 
-// queuePlace is a queue of a port, which has its place in the traffic manager.
+// queuePlace is a queue of a port. port is an index in the traffic manager.
 type queuePlace struct{ port, queue int }
 
-// stopped is a network whose time is set, and which sends nothing.
+// stopped is a network with a settable time, which sends nothing.
 type stopped struct {
 	Network
 	now  vtime.Time
@@ -46,8 +47,8 @@ func NewPipelines(cfg Config, p *Program) (*Pipelines, error) {
 // SetNow sets the time.
 func (x *Pipelines) SetNow(t vtime.Time) { x.stopped.now = t }
 
-// Ingress takes a frame from a port through ingress. It returns what that
-// queues, in order, which the caller has from now on.
+// Ingress processes a frame from a port through ingress. It returns the queued
+// packets in order, which the caller then owns.
 func (x *Pipelines) Ingress(port int, f *packet.Frame) []*tm.Packet {
 	p := x.tm.Get()
 	p.Frame, p.In = f, int32(x.place(port))
@@ -55,9 +56,9 @@ func (x *Pipelines) Ingress(port int, f *packet.Frame) []*tm.Packet {
 	return x.take()
 }
 
-// Egress takes a packet through egress, and returns the copies that egress queues
-// too. The packet seems to have found ahead in its queue and leaves behind. If it
-// recirculates, Reenter is next.
+// Egress processes a packet through egress, and also returns the copies that
+// egress queues. ahead and behind are the depths of its queue at enqueueing and
+// now. If it recirculates, the caller calls Reenter next.
 func (x *Pipelines) Egress(p *tm.Packet, ahead, behind tm.Depth) (tm.Verdict, []*tm.Packet) {
 	x.tm.SetDepths(p, ahead, behind)
 	v := x.arch.egress(p)
@@ -70,7 +71,7 @@ func (x *Pipelines) Reenter(p *tm.Packet) []*tm.Packet {
 	return x.take()
 }
 
-// take empties the queues.
+// take empties the queues and returns their packets.
 func (x *Pipelines) take() (packets []*tm.Packet) {
 	for _, q := range x.queued {
 		packets = append(packets, x.tm.Take(q.port, q.queue))

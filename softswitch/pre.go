@@ -2,15 +2,15 @@
 
 package softswitch
 
-// Replica is one copy that a multicast group or clone session makes.
+// Replica is one copy of a multicast group or clone session.
 type Replica struct {
 	Port     int
 	Instance uint16 // egress_rid
-	// Backups take the place of Port, in this order, while its link is down.
+	// Backups replace Port, in this order, while its link is down.
 	Backups []Backup
 }
 
-// Backup is a replica's second choice.
+// Backup is an alternative port of a replica.
 type Backup struct {
 	Port     int
 	Instance uint16
@@ -26,14 +26,15 @@ type session struct {
 	truncate int // bytes; 0: whole
 }
 
-// SetGroup sets the replicas of a multicast group, which is made if need be.
+// SetGroup sets the replicas of a multicast group. It creates the group if
+// necessary.
 func (s *Switch) SetGroup(id uint32, replicas []Replica) { s.groups[id] = &group{replicas} }
 
 // DeleteGroup removes a multicast group.
 func (s *Switch) DeleteGroup(id uint32) { delete(s.groups, id) }
 
-// SetSession sets the copies that a clone session makes, the queue they wait
-// in and the bytes they are cut to (0: none are cut off).
+// SetSession sets the copies of a clone session, their queue and the bytes to
+// which they are truncated (0: no truncation).
 func (s *Switch) SetSession(id uint32, replicas []Replica, queue, truncate int) {
 	s.sessions[id] = &session{replicas, queue, truncate}
 }
@@ -41,7 +42,7 @@ func (s *Switch) SetSession(id uint32, replicas []Replica, queue, truncate int) 
 // DeleteSession removes a clone session.
 func (s *Switch) DeleteSession(id uint32) { delete(s.sessions, id) }
 
-// target returns where a copy goes: the first of port and backups whose link
+// target returns the port of a copy: the first of port and backups whose link
 // is up, or the port.
 func (s *Switch) target(r *Replica) (int, uint16) {
 	up := func(port int) bool {

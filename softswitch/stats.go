@@ -10,10 +10,11 @@ import (
 	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
-// Stats counts what a switch did since it was made. Counters only grow.
+// Stats has the counters of a switch since it was made. They never decrease,
+// except BufferBytes.
 type Stats struct {
-	Received     uint64 // frames from links and the controller, PFC frames not included
-	Sent         uint64 // frames to links and the controller, PFC frames not included
+	Received     uint64 // frames from links and the controller, without PFC frames
+	Sent         uint64 // frames to links and the controller, without PFC frames
 	Processed    uint64 // passes through ingress
 	Resubmitted  uint64
 	Recirculated uint64
@@ -21,20 +22,20 @@ type Stats struct {
 	Replicated   uint64 // copies made by multicast
 	Digests      uint64
 	Drops        [DropCauses]uint64
-	// BufferBytes is what the buffer holds now, MaxBufferBytes the most it
-	// ever held.
+	// BufferBytes is the present size of the buffer's contents, MaxBufferBytes the
+	// maximum so far.
 	BufferBytes, MaxBufferBytes int64
 }
 
-// DropCause says why a packet was dropped.
+// DropCause is the cause of a packet's drop.
 type DropCause uint8
 
 // Causes of drops.
 const (
-	DropIngress   DropCause = iota // the program's will, in ingress
-	DropEgress                     // the program's will, in egress
-	DropPort                       // egress_spec is no port of the switch
-	DropQueue                      // the queue's limit
+	DropIngress   DropCause = iota // by the program, in ingress
+	DropEgress                     // by the program, in egress
+	DropPort                       // egress_spec is not a port of the switch
+	DropQueue                      // the limit of the queue
 	DropBuffer                     // the buffer is full
 	DropHeadroom                   // a lossless class ran out of headroom
 	DropLink                       // the link is down
@@ -42,25 +43,25 @@ const (
 	DropMulticast                  // an empty or unknown multicast group
 	DropNoProgram                  // no program is loaded
 	DropAssert                     // an assertion of the program failed
-	DropParser                     // a packet for TNA that the parser could not read
-	DropCauses                     // how many causes there are
+	DropParser                     // the parser of a TNA program failed
+	DropCauses                     // number of causes
 )
 
 var dropNames = [DropCauses]string{"ingress", "egress", "no such port", "queue full", "buffer full", "headroom exceeded",
 	"link down", "loop", "empty multicast group", "no program", "assertion failed", "parser error"}
 
-// String returns the cause in words.
+// String returns a description of the cause.
 func (c DropCause) String() string { return dropNames[c] }
 
-// PortStats counts what passed one port.
+// PortStats has the counters of one port.
 type PortStats struct {
 	Class [packet.Classes]ClassStats
-	// PFCReceived and PFCSent count PFC frames, which the classes do not.
+	// PFCReceived and PFCSent count PFC frames, which the classes exclude.
 	PFCReceived, PFCSent uint64
 }
 
-// ClassStats counts one priority of one port. Bytes are Frame.Len, without
-// overhead.
+// ClassStats has the counters of one priority of one port. Bytes are Frame.Len,
+// without overhead.
 type ClassStats struct {
 	RxPackets, RxBytes uint64 // charged to the class on arrival
 	TxPackets, TxBytes uint64
@@ -68,20 +69,20 @@ type ClassStats struct {
 	// PauseReceived and PauseSent count PFC frames that pause the class,
 	// ResumeReceived and ResumeSent those that resume it.
 	PauseReceived, PauseSent, ResumeReceived, ResumeSent uint64
-	// PausedTime is how long the peer held this queue, up to now; PausingTime
-	// how long this port held its peer.
+	// PausedTime is the time for which the peer has paused this queue, PausingTime
+	// that for which this port has paused its peer, both up to now.
 	PausedTime, PausingTime vtime.Time
-	// QueueBytes and QueuePackets wait in the egress queue now;
-	// MaxQueueBytes ever did. IngressBytes are in the buffer on the account of
-	// this ingress port and class; MaxIngressBytes ever were.
+	// QueueBytes and QueuePackets are the present depth of the egress queue,
+	// MaxQueueBytes and MaxQueuePackets the maxima so far. IngressBytes are the
+	// bytes in the buffer charged to this ingress port and class, MaxIngressBytes
+	// the maximum so far.
 	QueueBytes, MaxQueueBytes     int64
 	QueuePackets, MaxQueuePackets int
 	IngressBytes, MaxIngressBytes int64
 }
 
-// An Observer is notified of events at the time they happen, for time lines
-// and traces. Its functions run on the data path; those that are nil are not
-// called.
+// An Observer is notified of events when they happen, for time lines and
+// traces. Its functions run on the data path. nil functions are not called.
 type Observer struct {
 	// Pause is called when a queue is paused or resumed by the peer (received)
 	// or the peer is paused or resumed (not received).
@@ -95,18 +96,18 @@ type Observer struct {
 	Drop func(now vtime.Time, port, class int, cause DropCause, f *packet.Frame)
 }
 
-// Stats returns what the switch did so far.
+// Stats returns the counters of the switch.
 func (s *Switch) Stats() Stats {
 	st := s.stats
 	st.BufferBytes, st.MaxBufferBytes = s.tm.Used()
 	return st
 }
 
-// HeldFrames returns how many frames are in the switch: in queues, recirculated,
-// and PFC frames that wait for the link.
+// HeldFrames returns the number of frames in the switch: in queues, in
+// recirculation, and PFC frames that wait for the link.
 func (s *Switch) HeldFrames() int { return s.tm.Held() }
 
-// Port returns what passed a port, which must exist.
+// Port returns the counters of a port, which must exist.
 func (s *Switch) Port(number int) PortStats {
 	i := s.place(number)
 	t := s.tm.Stats(i)
@@ -125,8 +126,8 @@ func (s *Switch) Port(number int) PortStats {
 	return ps
 }
 
-// QueueBytes returns how much waits in the egress queues of a port, which must
-// exist.
+// QueueBytes returns the number of bytes in the egress queues of a port, which
+// must exist.
 func (s *Switch) QueueBytes(number int) (n int64) {
 	i := s.place(number)
 	for full := s.tm.Filled(i); full != 0; full &= full - 1 {
@@ -135,7 +136,7 @@ func (s *Switch) QueueBytes(number int) (n int64) {
 	return n
 }
 
-// Observe has o notified of events from now on; nil ends that.
+// Observe sets the observer; nil removes it.
 func (s *Switch) Observe(o *Observer) {
 	s.observer = o
 	var w tm.Watcher

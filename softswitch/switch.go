@@ -13,22 +13,22 @@ import (
 	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
-// Network is what a switch is connected to: its clock and its links. A
-// fabric's network in virtual time, or package port in wall time.
+// Network is the clock and the links of a switch: a fabric in virtual time, or
+// package port in wall time.
 type Network interface {
 	vtime.Scheduler
 	// Send puts a frame on the link of a port. Its last bit leaves at end, not
 	// before Now. Frames on one port do not overlap.
 	Send(port int, f *packet.Frame, end vtime.Time)
-	// Frames is the pool that frames come from and go to.
+	// Frames is the pool of frames.
 	Frames() *packet.Pool
 }
 
 // Program is a compiled program.
 type Program = interp.Program
 
-// Compile turns BMv2 JSON into a program. The name is for error messages,
-// which say file, line and column.
+// Compile compiles BMv2 JSON to a program. name is for error messages, which
+// have file, line and column.
 func Compile(name string, json []byte) (*Program, error) {
 	p, err := bmv2json.Decode(name, json)
 	if err != nil {
@@ -37,13 +37,13 @@ func Compile(name string, json []byte) (*Program, error) {
 	return interp.Compile(p, interp.Options{})
 }
 
-// CompileJSON is Compile for a file that is decoded already.
+// CompileJSON is Compile for a decoded file.
 func CompileJSON(p *bmv2json.Program) (*Program, error) {
 	return interp.Compile(p, interp.Options{})
 }
 
-// Switch is a switch. Its methods, but for Lock and Unlock, are called by
-// whoever holds its lock.
+// Switch is a switch. The caller of its methods, except Lock and Unlock, holds
+// its lock.
 type Switch struct {
 	mu   sync.Mutex
 	cfg  Config
@@ -51,12 +51,12 @@ type Switch struct {
 	tm   *tm.Manager
 	arch architecture // nil until a program is loaded
 
-	index   []int  // place of a port in the traffic manager by number, −1: no port
-	numbers []int  // and back
-	cpu     int    // places of the controller's port,
-	nowhere int    // and of one for all ports that are not there
-	links   []bool // up, by place
-	inside  []bool // ports that packets do not leave the switch by, by place
+	index   []int  // index of a port in the traffic manager by number, −1: no port
+	numbers []int  // number of a port by index
+	cpu     int    // index of the controller's port
+	nowhere int    // index of a port in place of all missing ones
+	links   []bool // up, by index
+	inside  []bool // ports without a link, by index
 
 	groups   map[uint32]*group
 	sessions map[uint32]*session
@@ -67,14 +67,14 @@ type Switch struct {
 	control       Control
 }
 
-// Control is the way from the data path to a controller. Functions that are
-// nil are not called; they must not block, and must not keep what they are
-// given.
+// Control has the functions that pass messages from the data path to a
+// controller. nil functions are not called. They must not block and must not
+// keep their arguments.
 type Control struct {
 	PacketIn func(frame *packet.Frame)
-	// Digest is given the values of the fields of Program.Digests[number].
+	// Digest gets the values of the fields of Program.Digests[number].
 	Digest func(number int, values [][]uint64)
-	// Log gets what the program logs and the assertions that fail.
+	// Log gets log messages of the program and failed assertions.
 	Log func(text string)
 	// Trace gets each step of a program compiled for tracing.
 	Trace func(text string)
@@ -105,7 +105,7 @@ func New(cfg Config) (*Switch, error) {
 	}
 	s.cpu = len(ports)
 	add(Port{Number: cfg.CPUPort, Internal: true})
-	s.inside[s.cpu] = false // the controller takes them
+	s.inside[s.cpu] = false // the controller receives its packets
 	s.nowhere = len(ports)
 	s.links, s.inside = append(s.links, true), append(s.inside, true)
 	ports = append(ports, tm.Port{NoPFC: true})
@@ -120,32 +120,32 @@ func New(cfg Config) (*Switch, error) {
 	return s, nil
 }
 
-// Config returns the configuration, defaults filled in.
+// Config returns the configuration with defaults.
 func (s *Switch) Config() Config { return s.cfg }
 
-// Attach connects the switch to its clock and links, before anything else is
-// done with it.
+// Attach connects the switch to its clock and links. It must be called before
+// any other method.
 func (s *Switch) Attach(n Network) {
 	s.net = n
 	s.tm.Attach(n)
 }
 
-// Lock takes the switch for the goroutine that lets its time pass, or for a
+// Lock locks the switch for the goroutine that advances its time, or for a
 // control plane in between.
 func (s *Switch) Lock() { s.mu.Lock() }
 
-// Unlock gives it back.
+// Unlock unlocks the switch.
 func (s *Switch) Unlock() { s.mu.Unlock() }
 
-// An Urgent network forwards on a thread that has priority. Urge gives the
-// caller's thread as much until done is called, on the same goroutine.
+// An Urgent network forwards on a thread with priority. Urge gives the caller's
+// thread the same priority until done is called, on the same goroutine.
 type Urgent interface {
 	Urge() (done func())
 }
 
-// Hold takes the switch for a control plane in between, and returns what gives it
-// back. A thread that holds the lock while it waits for a processor would have the
-// data path wait, too: where that has priority, so has the caller.
+// Hold locks the switch for a control plane, and returns a function that
+// unlocks it. A thread that holds the lock and waits for a processor would
+// delay the data path. Therefore the caller gets the priority of the data path.
 func (s *Switch) Hold() (release func()) {
 	u, ok := s.net.(Urgent)
 	if !ok {
@@ -160,24 +160,24 @@ func (s *Switch) Hold() (release func()) {
 	}
 }
 
-// Now returns the switch's time.
+// Now returns the time of the switch.
 func (s *Switch) Now() vtime.Time { return s.net.Now() }
 
-// At has an event fired in the switch's time, under its lock.
+// At schedules an event in the switch's time, which is fired under its lock.
 func (s *Switch) At(t vtime.Time, ev vtime.Event, arg uint64) { s.net.At(t, ev, arg) }
 
-// Load replaces the program, and with it all tables, registers, groups and
-// sessions. Packets in the queues are lost.
+// Load replaces the program, including all tables, registers, groups and
+// sessions. Packets in the queues are dropped.
 func (s *Switch) Load(p *Program) { s.LoadState(interp.NewState(p, s.cfg.Seed)) }
 
-// LoadState is Load with a state prepared by the caller.
+// LoadState is Load with a prepared state.
 func (s *Switch) LoadState(st *interp.State) {
 	s.tm.Flush(func(p *tm.Packet) { s.drop(p, DropNoProgram) })
 	s.groups, s.sessions = map[uint32]*group{}, map[uint32]*session{}
 	s.arch = newArchitecture(s, st)
 }
 
-// State returns what the program remembers, or nil if none is loaded.
+// State returns the state of the program, or nil if none is loaded.
 func (s *Switch) State() *interp.State {
 	if s.arch == nil {
 		return nil
@@ -185,7 +185,8 @@ func (s *Switch) State() *interp.State {
 	return s.arch.machine().State()
 }
 
-// Control sets where packets for the controller, digests and logs go.
+// Control sets the receivers of packets for the controller, digests and log
+// messages.
 func (s *Switch) Control(c Control) {
 	s.control = c
 	if s.arch != nil {
@@ -203,7 +204,7 @@ func (s *Switch) LinkUp(number int) bool {
 	return i >= 0 && s.links[i]
 }
 
-// place returns where the traffic manager has a port, or −1.
+// place returns the index of a port in the traffic manager, or −1.
 func (s *Switch) place(number int) int {
 	if number < 0 || number >= len(s.index) {
 		return -1
@@ -211,8 +212,8 @@ func (s *Switch) place(number int) int {
 	return s.index[number]
 }
 
-// Receive takes a frame whose last bit has arrived on a port. The switch owns
-// it from now on.
+// Receive processes a frame whose last bit has arrived on a port. It takes
+// ownership of the frame.
 func (s *Switch) Receive(port int, f *packet.Frame) {
 	in := s.place(port)
 	if in < 0 {
@@ -252,9 +253,9 @@ func (s *Switch) Prefetch(frames [][]byte) {
 	}
 }
 
-// classOf returns the class of a frame by its DSCP. Where a scheme's header
-// comes first, which only the program can read, it is negative: the class
-// follows the queue. Anything else is in class zero.
+// classOf returns the class of a frame by its DSCP. It is negative if a
+// scheme's header hides the DSCP from the switch: the queue then determines the
+// class. Other frames have class zero.
 func classOf(f *packet.Frame, classes *[64]uint8) int {
 	const dscpAt = packet.EthernetLen + 1
 	eth := packet.AsEthernet(f.Data)
@@ -270,15 +271,15 @@ func classOf(f *packet.Frame, classes *[64]uint8) int {
 	return int(classes[0] & 7)
 }
 
-// PacketOut has the controller's packet come in by the CPU port.
+// PacketOut processes a controller's packet as received on the CPU port.
 func (s *Switch) PacketOut(data []byte) {
 	f := s.net.Frames().Get()
 	f.Data = append(f.Data, data...)
 	s.Receive(s.cfg.CPUPort, f)
 }
 
-// LinkChanged notes that the link of a port went down or came up. The queues of
-// a port that is down are empty.
+// LinkChanged sets whether the link of a port is up. The queues of a port that
+// is down are empty.
 func (s *Switch) LinkChanged(port int, up bool) {
 	i := s.place(port)
 	if i < 0 || s.links[i] == up {
@@ -292,19 +293,20 @@ func (s *Switch) LinkChanged(port int, up bool) {
 	s.tm.Run()
 }
 
-// LosslessDrops returns how many packets of lossless classes there was no
-// room for.
+// LosslessDrops returns the number of packets of lossless classes that were
+// dropped for lack of buffer.
 func (s *Switch) LosslessDrops() uint64 {
 	return s.losslessDrops
 }
 
-// Overflows returns how many packets of any class there was no room for.
+// Overflows returns the number of packets of any class that were dropped for
+// lack of buffer.
 func (s *Switch) Overflows() uint64 {
 	return s.stats.Drops[DropQueue] + s.stats.Drops[DropBuffer] + s.stats.Drops[DropHeadroom]
 }
 
-// Waiting returns how many bytes of a class that came in by one port wait for
-// another, to find the cycle of a deadlock.
+// Waiting returns the bytes of a class from one ingress port that wait for an
+// egress port, for finding the cycle of a deadlock.
 func (s *Switch) Waiting(in, out, class int) int64 {
 	i, o := s.place(in), s.place(out)
 	if i < 0 || o < 0 {
@@ -313,10 +315,10 @@ func (s *Switch) Waiting(in, out, class int) int64 {
 	return s.tm.Waiting(i, o, class)
 }
 
-// drop counts a packet as dropped and releases it.
+// drop counts a packet as dropped and frees it.
 func (s *Switch) drop(p *tm.Packet, cause DropCause) {
 	s.stats.Drops[cause]++
-	if p.Uncounted { // it never came to a queue: class zero
+	if p.Uncounted { // never enqueued: class zero
 		p.Uncounted = false
 		s.tm.Count(int(p.In), 0, p.Frame.Len())
 	}
@@ -360,7 +362,7 @@ func (s *Switch) enqueue(p *tm.Packet, port, queue int) {
 	}
 }
 
-// handler is what the traffic manager sees of the switch.
+// handler is the switch as the traffic manager's Handler.
 type handler Switch
 
 var _ tm.Handler = (*handler)(nil)

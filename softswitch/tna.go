@@ -10,10 +10,10 @@ import (
 	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
-// tna is one pipeline of a Tofino: two gresses that share nothing but the
-// bytes of a packet, intrinsic metadata before these bytes, and between the
-// gresses the traffic manager, which also takes mirrored packets. Ports are
-// device ports. Queue depths are in cells of 80 bytes, times in nanoseconds.
+// tna is one pipeline of a Tofino: two gresses that share only the bytes of a
+// packet, intrinsic metadata before these bytes, and between the gresses the
+// traffic manager, which also accepts mirrored packets. Ports are device ports.
+// Queue depths are in cells of 80 bytes, times in nanoseconds.
 //
 // Not modelled: packet versions, congestion states of queues, deflection,
 // pruning of multicast copies, and the second word of multicast hashes.
@@ -31,20 +31,20 @@ type tna struct {
 	head   [max(ingressHead, egressHead)]byte
 }
 
-// tnaCopy is one packet that the traffic manager makes of one from ingress.
+// tnaCopy is one copy that the traffic manager makes of a packet from ingress.
 type tnaCopy struct {
 	port, queue int
 	rid         uint16
 	first       bool // of its multicast group
 }
 
-// Intrinsic metadata before a packet. In ingress, eight bytes follow that are
-// for metadata of the port, or what a resubmitted packet brings.
+// Sizes of intrinsic metadata before a packet. In ingress, eight more bytes
+// have port metadata or the data of a resubmitted packet.
 const (
 	ingressHead      = 8 + resubmitBytes
 	resubmitBytes    = 8
 	egressHead       = 27
-	noPort           = 0x1ff // ucast_egress_port as ingress finds it
+	noPort           = 0x1ff // initial value of ucast_egress_port
 	resubmitFlag     = 0x80
 	timestampMask    = 1<<18 - 1 // of the traffic manager's times
 	depthMask        = 1<<19 - 1
@@ -109,7 +109,7 @@ func (a *tna) machine() *interp.Machine { return a.m }
 
 func nanoseconds(t vtime.Time) uint64 { return uint64(t / vtime.Nanosecond) }
 
-// arrive takes a packet from the parser to the queues.
+// arrive processes a packet from the parser to the queues.
 func (a *tna) arrive(p *tm.Packet) {
 	s, m := a.s, a.m
 	resubmitted := false
@@ -127,7 +127,7 @@ func (a *tna) arrive(p *tm.Packet) {
 		s.stats.Processed++
 		m.Parse()
 		if err := m.TofinoError(); err != 0 {
-			if a.inError.Max == 0 { // the program does not look at it
+			if a.inError.Max == 0 { // the program does not read it
 				p.Frame.Strip(ingressHead)
 				s.drop(p, DropParser)
 				return
@@ -156,8 +156,8 @@ func (a *tna) arrive(p *tm.Packet) {
 	}
 }
 
-// ingressHead returns what comes before a packet in ingress. What a
-// resubmitted packet brings is in a.bytes.
+// ingressHead returns the metadata before a packet in ingress. a.bytes has the
+// data of a resubmitted packet.
 func (a *tna) ingressHead(port int, resubmitted bool) []byte {
 	h := a.head[:ingressHead]
 	binary.BigEndian.PutUint64(h, nanoseconds(a.s.net.Now())&globalTimeMask)
@@ -170,8 +170,8 @@ func (a *tna) ingressHead(port int, resubmitted bool) []byte {
 	return h
 }
 
-// requests does what the program asked for in ingress and reports whether the
-// packet is to be resubmitted; it is then as it came.
+// requests executes the program's requests in ingress. It reports whether the
+// packet is to be resubmitted in its original form.
 func (a *tna) requests(p *tm.Packet, drop uint64, resubmitted bool) bool {
 	s, m := a.s, a.m
 	if m.Ask.Failed {
@@ -197,9 +197,9 @@ func (a *tna) requests(p *tm.Packet, drop uint64, resubmitted bool) bool {
 	return true
 }
 
-// mirror queues what the program's mirror session makes of p: its frame
-// without the first bytes, and before it what the program gave along. The
-// copies are charged to no port that could be paused for them.
+// mirror queues the copies of p for the program's mirror session: its frame
+// without the first bytes, preceded by the program's data. The copies are not
+// charged to a port that could be paused for them.
 func (a *tna) mirror(p *tm.Packet, without int) {
 	s, m := a.s, a.m
 	session := s.sessions[uint32(m.Ask.MirrorSession)]
@@ -210,7 +210,7 @@ func (a *tna) mirror(p *tm.Packet, without int) {
 	for i := range session.replicas {
 		port, rid := s.target(&session.replicas[i])
 		if s.place(port) < 0 {
-			continue // of a pipeline that this switch does not have
+			continue // in a pipeline that this switch does not have
 		}
 		c := s.tm.Get()
 		c.Frame = s.net.Frames().Clone(p.Frame)
@@ -225,9 +225,9 @@ func (a *tna) mirror(p *tm.Packet, without int) {
 	}
 }
 
-// forward gives a packet to the traffic manager: to a port, to multicast
-// groups, to the controller, or to several of these. It came with length
-// bytes.
+// forward passes a packet to the traffic manager: to a port, to multicast
+// groups, to the controller, or to several of these. length is its length on
+// arrival in bytes.
 func (a *tna) forward(p *tm.Packet, drop uint64, length int) {
 	s := a.s
 	cos := int(a.m.Get(a.cos))
@@ -275,7 +275,7 @@ func (a *tna) forward(p *tm.Packet, drop uint64, length int) {
 	a.enqueue(p, &a.copies[n-1], flags, cos)
 }
 
-// enqueue puts a packet in a queue with what egress is to know of it.
+// enqueue puts a packet into a queue, with the metadata for egress.
 func (a *tna) enqueue(p *tm.Packet, c *tnaCopy, flags uint64, cos int) {
 	if c.first {
 		flags |= tnaFirst
@@ -284,7 +284,7 @@ func (a *tna) enqueue(p *tm.Packet, c *tnaCopy, flags uint64, cos int) {
 	a.s.enqueue(p, c.port, c.queue&7)
 }
 
-// egress takes a packet from its queue to the deparser.
+// egress processes a packet from its queue to the deparser.
 func (a *tna) egress(p *tm.Packet) tm.Verdict {
 	s, m := a.s, a.m
 	if p.State[tnaFlags]&tnaBypass != 0 {
@@ -316,8 +316,8 @@ func (a *tna) egress(p *tm.Packet) tm.Verdict {
 	return a.leave(p)
 }
 
-// leave sends a packet out of its port, or back to ingress if that is what
-// the port does.
+// leave sends a packet from its port, or recirculates it on a recirculation
+// port.
 func (a *tna) leave(p *tm.Packet) tm.Verdict {
 	s := a.s
 	switch {
@@ -331,7 +331,7 @@ func (a *tna) leave(p *tm.Packet) tm.Verdict {
 	return tm.Send
 }
 
-// egressHead returns what comes before a packet in egress.
+// egressHead returns the metadata before a packet in egress.
 func (a *tna) egressHead(p *tm.Packet, length int) []byte {
 	now := nanoseconds(a.m.Now)
 	enqueued := nanoseconds(p.Enqueued)
@@ -351,7 +351,7 @@ func (a *tna) egressHead(p *tm.Packet, length int) []byte {
 
 func append24(b []byte, v uint64) []byte { return append(b, byte(v>>16), byte(v>>8), byte(v)) }
 
-// reenter takes a packet from the recirculation port it went out of.
+// reenter processes a packet that returns from its recirculation port.
 func (a *tna) reenter(p *tm.Packet) {
 	p.Uncounted = true
 	p.Passes++

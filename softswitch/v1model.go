@@ -20,8 +20,8 @@ const (
 	instanceResubmit     = 6
 )
 
-// v1model is what simple_switch does around the pipelines, in its order, with
-// its metadata. Nothing else in this package knows v1model.
+// v1model implements simple_switch's processing around the pipelines, in its
+// order, with its metadata. The rest of this package is independent of v1model.
 type v1model struct {
 	s *Switch
 	m *interp.Machine
@@ -31,15 +31,15 @@ type v1model struct {
 	enqTime, enqDepth, deqDelta, deqDepth, qid                                                  interp.Field
 
 	list  []uint64     // scratch: values of a field list
-	saved interp.Saved // scratch: a packet set aside
-	// held is the packet that went to a queue last, as long as the machine still
-	// has what egress needs of it: if it leaves before another packet comes, as
-	// it does where the queue was empty, that is not copied out and in again.
+	saved interp.Saved // scratch: a saved packet
+	// held is the packet that was queued last, while the machine still has its
+	// state for egress: if it leaves before another packet arrives, as from an
+	// empty queue, the state need not be copied.
 	held *tm.Packet
 
 	timeUnit  vtime.Time
 	depthUnit string
-	// What the program reads of times and queues.
+	// Times and depths that the program reads.
 	readsIngressTime, readsEgressTime, readsTimes, readsEnqDepth, readsDeqDepth bool
 }
 
@@ -83,7 +83,7 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 	return a
 }
 
-// depth returns the depth of a queue as the program counts it.
+// depth returns the depth of a queue in the program's unit.
 func (a *v1model) depth(d tm.Depth) uint64 {
 	switch a.depthUnit {
 	case "cells80":
@@ -102,8 +102,8 @@ func (a *v1model) arrive(p *tm.Packet) { a.ingress(p, instanceNormal) }
 
 func (a *v1model) reenter(p *tm.Packet) { a.ingress(p, instanceRecirc) }
 
-// ingress takes a packet from the parser to the queues. A packet that was
-// recirculated brings the fields of the list p.List in p.State.
+// ingress processes a packet from the parser to the queues. p.State of a
+// recirculated packet has the fields of the list p.List.
 func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 	s, m := a.s, a.m
 	a.keep()
@@ -145,7 +145,7 @@ func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 		if !a.requests(p) {
 			return
 		}
-		// Once more, as it came.
+		// Again with the original packet.
 		list, instance = m.Ask.Resubmit, instanceResubmit
 		a.list = m.List(list, a.list)
 		p.Passes++
@@ -153,8 +153,8 @@ func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 	}
 }
 
-// requests does what the program asked for in ingress and reports whether the
-// packet is to be resubmitted. If not, it is on its way.
+// requests executes the program's requests in ingress. It reports whether the
+// packet is to be resubmitted. If not, it has been forwarded.
 func (a *v1model) requests(p *tm.Packet) bool {
 	s, m := a.s, a.m
 	ask := m.Ask
@@ -163,8 +163,8 @@ func (a *v1model) requests(p *tm.Packet) bool {
 		return false
 	}
 	if ask.Clone {
-		// The clone is parsed anew from the packet as it came, which takes the
-		// machine: the packet itself is set aside.
+		// The clone is parsed from the original packet, which needs the machine: the
+		// state of the packet is saved.
 		a.list = m.List(ask.CloneList, a.list)
 		if c := s.sessions[uint32(ask.CloneSession)]; c != nil {
 			a.saved = m.SaveAll(a.saved)
@@ -186,7 +186,7 @@ func (a *v1model) requests(p *tm.Packet) bool {
 	return false
 }
 
-// forward sends a packet on from the end of ingress.
+// forward queues or drops a packet at the end of ingress.
 func (a *v1model) forward(p *tm.Packet) {
 	s, m := a.s, a.m
 	if group := m.Get(a.mcastGroup); group != 0 {
@@ -209,9 +209,9 @@ func (a *v1model) forward(p *tm.Packet) {
 	s.enqueue(p, spec, int(m.Get(a.priority))&7)
 }
 
-// keep copies what egress needs of the packet that went to a queue last from
-// the machine, which goes on to another. If it was dropped meanwhile, that does
-// no harm.
+// keep saves the state for egress of the packet that was queued last, because
+// the machine continues with another. It has no effect if the packet was
+// dropped.
 func (a *v1model) keep() {
 	if p := a.held; p != nil {
 		p.State = a.m.Save(p.State)
@@ -219,8 +219,8 @@ func (a *v1model) keep() {
 	}
 }
 
-// replicate queues a copy of the packet for each replica; the packet itself
-// is the last one.
+// replicate queues a copy of the packet for each replica. The last one is the
+// packet itself.
 func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
 	s, m := a.s, a.m
 	if len(replicas) == 0 {
@@ -240,8 +240,8 @@ func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
 	}
 }
 
-// cloneIngress queues what an ingress-to-egress clone makes of p. The values
-// of the field list are in a.list.
+// cloneIngress queues the ingress-to-egress clones of p. a.list has the values
+// of the field list.
 func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int) {
 	s, m := a.s, a.m
 	if len(c.replicas) == 0 {
@@ -266,7 +266,7 @@ func (a *v1model) sendClone(p *tm.Packet, c *session) {
 	a.replicate(p, c.replicas, c.queue)
 }
 
-// egress takes a packet from its queue to the deparser.
+// egress processes a packet from its queue to the deparser.
 func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 	s, m := a.s, a.m
 	now := s.net.Now()
@@ -320,8 +320,8 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 	return tm.Send
 }
 
-// cloneEgress queues what an egress-to-egress clone makes of p: the packet as
-// it is now, before the deparser.
+// cloneEgress queues the egress-to-egress clones of p: the present packet,
+// before the deparser.
 func (a *v1model) cloneEgress(p *tm.Packet) {
 	s, m := a.s, a.m
 	ask := m.Ask

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics shows the counters of a switch and of its gRPC server to
+// Package metrics exports the counters of a switch and of its gRPC server to
 // Prometheus.
 package metrics
 
@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Switch collects the counters of a switch. A scrape takes the switch's lock
-// for as long as it takes to copy them.
+// Switch collects the counters of a switch. A scrape holds the switch's lock
+// while it copies them.
 type Switch struct {
 	sw    *softswitch.Switch
 	ports []string
@@ -70,8 +70,8 @@ var (
 	registerSum = desc("register_sum", "Sum of the cells of a register array, of those that are small.", "register")
 )
 
-// Describe implements prometheus.Collector. The collector is unchecked: what
-// there is depends on the program.
+// Describe implements prometheus.Collector. The collector is unchecked, because
+// the program determines its metrics.
 func (c *Switch) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -100,7 +100,7 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 			}
 		}
 		for _, r := range s.Registers {
-			// Wide cells are no numbers, and large arrays are per flow.
+			// Wide cells are not numbers, and large arrays have a cell per flow.
 			if r.Info.Size > maxCells || r.Limbs() > 1 {
 				continue
 			}
@@ -162,7 +162,7 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// maxCells is the size of the largest register arrays that are summed up.
+// maxCells is the size of the largest register arrays that are summed.
 const maxCells = 256
 
 // Calls counts gRPC calls.
@@ -183,7 +183,7 @@ func NewCalls(reg prometheus.Registerer) *Calls {
 	return c
 }
 
-// Ended notes a call, for p4rtserver.GRPCConfig.
+// Ended records a call. It has the form of GRPCConfig.Calls.
 func (c *Calls) Ended(method string, code codes.Code, took time.Duration) {
 	c.total.WithLabelValues(method, code.String()).Inc()
 	c.seconds.WithLabelValues(method).Observe(took.Seconds())

@@ -17,8 +17,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
-// program has one table, whose default action sends everything to port 2 in
-// the queue that the first byte of the packet says.
+// program has one table, whose default action sends everything to port 2, in
+// the queue that the first byte of the packet names.
 const program = `{"header_types" : [
 {"name" : "h_t", "id" : 0, "fields" : [["queue", 8, false]]},
 {"name" : "std_t", "id" : 1, "fields" : [["egress_spec", 9, false], ["egress_port", 9, false], ["priority", 3, false], ["_pad", 3, false]]}],
@@ -35,7 +35,7 @@ const program = `{"header_types" : [
 "next_tables" : {"send" : null}, "default_entry" : {"action_id" : 0, "action_const" : false, "action_data" : [], "action_entry_const" : false}}],
 "action_profiles" : [], "conditionals" : []}, {"name" : "egress", "id" : 1, "init_table" : null, "tables" : [], "action_profiles" : [], "conditionals" : []}]}`
 
-// gather returns all samples as Prometheus' text has them.
+// gather returns all samples by name and labels.
 func gather(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := reg.Gather()
@@ -81,8 +81,8 @@ func TestCountersOfTheSwitch(t *testing.T) {
 	sw.Load(p)
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(NewSwitch(sw))
-	// Port 2 is paused in class 3; what comes for it waits, until port 1 is to
-	// be paused as well. Class 0 has room for two, and one is on the link.
+	// Port 2 is paused in class 3. Its packets wait until port 1 must pause its
+	// sender as well. Class 0 has room for two, and one is on the link.
 	pause := net.Frames().Get()
 	pause.Data = packet.AppendPFC(pause.Data, packet.MAC{}, 1<<3, 0xffff)
 	sw.Receive(2, pause)

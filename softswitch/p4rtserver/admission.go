@@ -19,22 +19,21 @@ import (
 	"google.golang.org/grpc/tap"
 )
 
-// admission bounds the memory of messages on their way in. gRPC reads a whole
-// message before anybody is asked, so the calls that may have large ones are
-// counted when they begin; and what has arrived is decoded only while there is
-// memory for that.
+// admission limits the memory of arriving messages. gRPC reads a whole message
+// before it calls a handler, so calls that may have large messages are counted
+// when they begin. Decoding an arrived message waits for memory.
 type admission struct {
 	s *Server
 
 	mu     sync.Mutex
-	calls  map[string]int // under way, by address of the peer
-	others int            // of peers of which none is primary
-	chosen int            // of primaries
+	calls  map[string]int // active, by address of the peer
+	others int            // active, of peers without a primary
+	chosen int            // active, of primaries
 
-	// free is what decoding may take; those who wait are woken when it changes.
+	// free is the memory available for decoding. changed wakes waiting calls.
 	free    int64
 	changed *sync.Cond
-	held    sync.Map // decoded message → what it takes
+	held    sync.Map // decoded message → its cost
 }
 
 func newAdmission(s *Server) *admission {
@@ -43,11 +42,11 @@ func newAdmission(s *Server) *admission {
 	return a
 }
 
-// arrival is how long a message may take to arrive from a peer that is not
-// primary. A primary's may take any time: it has slots of its own.
+// arrival is the time limit for a message of a peer that is not primary. A
+// primary has no limit: it has its own slots.
 const arrival = time.Minute
 
-// tap is asked before a call is read.
+// tap is called before a call is read.
 func (a *admission) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	if !large(info.FullMethodName) {
 		return ctx, nil
@@ -81,7 +80,7 @@ func (a *admission) tap(ctx context.Context, info *tap.Info) (context.Context, e
 	return ctx, nil
 }
 
-// peerOf returns the address of the caller, "" if it is not known.
+// peerOf returns the address of the caller, or "" if unknown.
 func peerOf(ctx context.Context) string {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		return p.Addr.String()
@@ -89,7 +88,7 @@ func peerOf(ctx context.Context) string {
 	return ""
 }
 
-// codec is protobuf's, which waits for memory before it decodes.
+// codec is protobuf's codec, which waits for memory before decoding.
 type codec struct {
 	encoding.CodecV2
 	a *admission
@@ -97,8 +96,8 @@ type codec struct {
 
 func (a *admission) codec() encoding.CodecV2 { return codec{encoding.GetCodecV2("proto"), a} }
 
-// Decoding makes so many bytes of one: an update of 30 bytes is a dozen
-// structures. Small messages do not wait.
+// Decoding expands a message: an update of 30 bytes is a dozen structures.
+// Small messages do not wait.
 const (
 	expansion = 16
 	small     = 1 << 16
@@ -125,24 +124,24 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return err
 }
 
-// decoded is what it took to decode a message.
+// decoded is the cost of decoding a message.
 type decoded struct {
 	bytes int64
 	time  time.Duration
 }
 
-// charge has the sender of a message pay for the time that it took.
+// charge charges the decoding time of a message to its sender.
 func (a *admission) charge(ctx context.Context, v any) {
 	if d, ok := a.held.Load(v); ok {
 		a.s.pace(ctx).spend(d.(decoded).time)
 	}
 }
 
-// TagRPC is called before a call's message is decoded: it waits until the
-// caller's kind may take time.
+// TagRPC is called before a call's message is decoded. It waits for processor
+// time of the caller's kind.
 func (a *admission) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	if large(info.FullMethodName) {
-		_ = a.s.pace(ctx).wait(ctx) // a call that has ended will find out
+		_ = a.s.pace(ctx).wait(ctx) // a call that has ended fails later
 	}
 	return ctx
 }
@@ -151,7 +150,7 @@ func (*admission) HandleRPC(context.Context, stats.RPCStats)                    
 func (*admission) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 func (*admission) HandleConn(context.Context, stats.ConnStats)                       {}
 
-// large reports whether a method's messages may be.
+// large reports whether a method may have large messages.
 func large(method string) bool {
 	switch method {
 	case p4v1.P4Runtime_Write_FullMethodName, p4v1.P4Runtime_SetForwardingPipelineConfig_FullMethodName, p4v1.P4Runtime_Read_FullMethodName:
@@ -160,7 +159,7 @@ func large(method string) bool {
 	return false
 }
 
-// release notes that a message is not needed any more.
+// release returns the memory of a message that is no longer needed.
 func (a *admission) release(v any) {
 	n, ok := a.held.LoadAndDelete(v)
 	if !ok {
@@ -172,8 +171,8 @@ func (a *admission) release(v any) {
 	a.changed.Broadcast()
 }
 
-// received releases the messages of a stream: each when the next is wanted,
-// the last at the end.
+// received releases the messages of a stream: each at the next receive, the
+// last at the end.
 type received struct {
 	grpc.ServerStream
 	a    *admission

@@ -8,8 +8,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/interp"
 )
 
-// ageing looks for entries that no packet has hit for their idle timeout, and
-// tells the controller (16.4). It runs under the switch's lock, in the
+// ageing finds entries that no packet has hit for their idle timeout, and
+// notifies the controller (16.4). It runs under the switch's lock, in the
 // switch's time, and only while there are entries with timeouts.
 type ageing struct {
 	s        *Server
@@ -18,7 +18,8 @@ type ageing struct {
 	armed    bool
 }
 
-// Bounds of the interval between scans: a quarter of the shortest timeout.
+// Limits of the interval between scans, which is a quarter of the shortest
+// timeout.
 const (
 	shortestScan = vtime.Millisecond
 	longestScan  = vtime.Second
@@ -39,7 +40,7 @@ func (a *ageing) reset(d *device) {
 	}
 }
 
-// watch makes sure that entries with this timeout are looked at in time.
+// watch ensures that scans are frequent enough for a timeout.
 func (a *ageing) watch(timeout vtime.Time) {
 	interval := min(max(timeout/4, shortestScan), longestScan)
 	if a.interval == 0 || interval < a.interval {
@@ -82,7 +83,7 @@ func (a *ageing) Fire(now vtime.Time, _ uint64) {
 		})
 	}
 	if len(n.TableEntry) > 0 {
-		a.tell(n)
+		a.notify(n)
 	}
 	a.interval = 0
 	if left > 0 {
@@ -90,8 +91,8 @@ func (a *ageing) Fire(now vtime.Time, _ uint64) {
 	}
 }
 
-// tell notifies each primary of the entries that its role has.
-func (a *ageing) tell(n *p4v1.IdleTimeoutNotification) {
+// notify sends each primary the entries in its role's scope.
+func (a *ageing) notify(n *p4v1.IdleTimeoutNotification) {
 	for _, c := range a.s.arb.primaries() {
 		own := &p4v1.IdleTimeoutNotification{Timestamp: n.Timestamp}
 		for _, e := range n.TableEntry {

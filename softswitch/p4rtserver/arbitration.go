@@ -23,8 +23,8 @@ type arbiter struct {
 	s     *Server
 	mu    sync.Mutex
 	roles map[string]*role
-	left  uint64 // counts streams that have left, to find the role that is oldest
-	// streams counts those that are open.
+	left  uint64 // counts departed streams, to find the oldest role
+	// streams counts the open streams.
 	streams atomic.Int64
 }
 
@@ -32,11 +32,11 @@ type arbiter struct {
 type role struct {
 	name    string
 	config  *anypb.Any // the primary's
-	scope   *scope     // what that says
+	scope   *scope     // parsed from config
 	highest *electionID
 	primary *client
 	clients []*client
-	left    uint64 // arbiter.left when the last client did
+	left    uint64 // arbiter.left when the last client departed
 }
 
 // client is one stream.
@@ -45,13 +45,13 @@ type client struct {
 	election *electionID // nil: unset, never primary
 	peer     string      // address
 	out      chan *p4v1.StreamMessageResponse
-	// queued is how many bytes out has; more than room are not taken.
+	// queued is the number of bytes in out, at most room.
 	queued atomic.Int64
 	room   int64
 	// gone is closed when the stream has ended.
 	gone chan struct{}
-	// dropped counts messages that there was no room for. id is election, for
-	// the log; the lock of the arbiter does not guard these.
+	// dropped counts messages for which there was no room. id is election, for the
+	// log. The arbiter's lock does not guard these two.
 	dropped atomic.Uint64
 	id      atomic.Pointer[electionID]
 	log     *slog.Logger
@@ -156,8 +156,8 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 	}
 	r.config, r.scope = m.GetRole().GetConfig(), sc
 	if old := r.primary; old != c && old != nil {
-		// From here on, writes of the old primary are refused; those that have
-		// begun are finished before the new one is notified.
+		// From here on, writes of the old primary are rejected. Writes that have begun
+		// finish before the new primary is notified.
 		r.primary = nil
 		r.highest = id
 		for _, other := range r.clients {
@@ -171,7 +171,7 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 		a.mu.Unlock()
 		a.s.finishWrites()
 		a.mu.Lock()
-		if c.election != id || r.highest != id || c.role == nil { // overtaken meanwhile
+		if c.election != id || r.highest != id || c.role == nil { // superseded meanwhile
 			c.send(r.notice(a.s.deviceID(), c))
 			return nil
 		}
@@ -185,7 +185,7 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 	return nil
 }
 
-// leave takes a stream out of its role.
+// leave removes a stream from its role.
 func (a *arbiter) leave(c *client) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -203,7 +203,7 @@ func (a *arbiter) leave(c *client) {
 	if len(r.clients) == 0 {
 		a.left++
 		if r.left = a.left; r.highest == nil && r.primary == nil {
-			delete(a.roles, r.name) // there is nothing to remember
+			delete(a.roles, r.name) // the role has no state
 		}
 	}
 	if r.primary == c {
@@ -213,9 +213,9 @@ func (a *arbiter) leave(c *client) {
 	}
 }
 
-// makeRoom makes sure that one more role can be remembered. Those without
-// controllers are forgotten, the oldest first, and with them their highest
-// election id; the default role is not.
+// makeRoom ensures that one more role fits. It removes the oldest roles without
+// controllers, and with them their highest election ids, but never the default
+// role.
 func (a *arbiter) makeRoom() error {
 	if len(a.roles) < maxRoles {
 		return nil
@@ -233,8 +233,8 @@ func (a *arbiter) makeRoom() error {
 	return nil
 }
 
-// checkRole checks how a role is named. A number alone names none: it would be
-// taken for the default role.
+// checkRole checks the name of a role. A role id without a name is rejected,
+// because it would select the default role.
 func checkRole(name string, id uint64) error {
 	switch {
 	case len(name) > maxRoleName:
@@ -245,7 +245,7 @@ func checkRole(name string, id uint64) error {
 	return nil
 }
 
-// hasPrimary reports whether a peer has a stream that is primary of its role.
+// hasPrimary reports whether a peer has a stream that is primary.
 func (a *arbiter) hasPrimary(peer string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -257,7 +257,8 @@ func (a *arbiter) hasPrimary(peer string) bool {
 	return false
 }
 
-// checkPrimary reports whether a unary call may change things, and what.
+// checkPrimary returns the scope of a unary call, or an error if the caller is
+// not primary.
 func (a *arbiter) checkPrimary(roleName string, number uint64, id *p4v1.Uint128) (*scope, error) {
 	if err := checkRole(roleName, number); err != nil {
 		return nil, err
@@ -281,7 +282,7 @@ func (a *arbiter) checkPrimary(roleName string, number uint64, id *p4v1.Uint128)
 	return r.scope, nil
 }
 
-// primary is the primary of a role, and what it may do.
+// primary is the primary of a role with its scope.
 type primary struct {
 	*client
 	scope *scope
@@ -342,7 +343,7 @@ func (r *role) notify(device uint64, except *client) {
 	}
 }
 
-// notice says to a controller how it stands.
+// notice returns the arbitration state for a controller.
 func (r *role) notice(device uint64, c *client) *p4v1.StreamMessageResponse {
 	st := &rpcstatus.Status{Code: int32(codes.OK), Message: "is primary"}
 	switch {

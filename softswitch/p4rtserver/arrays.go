@@ -21,8 +21,8 @@ func lookup[T any](m map[uint32]*T, id uint32, what string) (*T, error) {
 	return nil, status.Errorf(codes.NotFound, "unknown %s id %d", what, id)
 }
 
-// cells returns the first and the last cell, less one, that an index means:
-// no index means all.
+// cells returns the range of cells that an index selects, from the first to
+// before the last. No index selects all.
 func cells(i *p4v1.Index, size int, what string) (int, int, error) {
 	switch {
 	case i == nil:
@@ -41,7 +41,7 @@ func counterProto(c interp.Counter) *p4v1.CounterData {
 
 func index64(i int) *p4v1.Index { return &p4v1.Index{Index: int64(i)} }
 
-// update is an op made of a function.
+// update is a function as an op.
 type update func(d *device) (func(), error)
 
 func (u update) apply(d *device) (func(), error) { return u(d) }
@@ -68,8 +68,8 @@ func (d *device) decodeCounter(e *p4v1.CounterEntry) (op, error) {
 	}), nil
 }
 
-// directEntry finds the entry that a direct resource belongs to. It takes the
-// default entry too.
+// directEntry finds the entry of a direct resource, which may be the default
+// entry.
 func (d *device) directEntry(e *p4v1.TableEntry, has func(*boundTable) bool, what string) (*boundTable, func(d *device) (*interp.Entry, error), error) {
 	t, err := d.table(e.GetTableId())
 	if err != nil {
@@ -114,7 +114,7 @@ func (d *device) decodeDirectCounter(e *p4v1.DirectCounterEntry) (op, error) {
 			x.Counter = interp.Counter{Packets: uint64(e.Data.PacketCount), Bytes: uint64(e.Data.ByteCount)}
 		}
 		return func() {
-			if entry, err := find(d); err == nil { // it may have come back meanwhile
+			if entry, err := find(d); err == nil { // a later update may have inserted it again
 				entry.Ext.Counter = old
 			}
 		}, nil
@@ -152,8 +152,8 @@ func meterRates(c *p4v1.MeterConfig, spec *p4configv1.MeterSpec, what string) (i
 	return r, nil
 }
 
-// zeroColors refuses values for the counters of colours: they can only be
-// cleared.
+// zeroColors rejects nonzero values for the counters of colours, because they
+// can only be cleared.
 func zeroColors(m *p4v1.MeterCounterData) error {
 	for _, c := range []*p4v1.CounterData{m.GetGreen(), m.GetYellow(), m.GetRed()} {
 		if c.GetPacketCount() != 0 || c.GetByteCount() != 0 {
@@ -280,7 +280,7 @@ func (d *device) decodeRegister(e *p4v1.RegisterEntry) (op, error) {
 	}), nil
 }
 
-// eachArray calls f with the object of an id, or, for id zero, with all.
+// eachArray calls f with the object of an id, or with all for id zero.
 func eachArray[T any](m map[uint32]*T, id uint32, what string, f func(*T) error) error {
 	if id != 0 {
 		x, err := lookup(m, id, what)
@@ -297,7 +297,7 @@ func eachArray[T any](m map[uint32]*T, id uint32, what string, f func(*T) error)
 	return nil
 }
 
-// chunks calls f with parts of first…last, each under one hold of the
+// chunks calls f for parts of first…last, each in one critical section of the
 // switch's lock.
 func (d *device) chunks(first, last int, f func(i int)) {
 	for first < last {
@@ -358,8 +358,8 @@ func (d *device) readRegisters(r *p4v1.RegisterEntry, emit func(*p4v1.Entity)) e
 	})
 }
 
-// readDirect reads the direct resources of one entry, of all entries of a
-// table, or of all tables.
+// readDirect reads the direct resources of one entry, of a table's entries, or
+// of all tables.
 func (d *device) readDirect(e *p4v1.TableEntry, has func(*boundTable) bool, what string, emit func(*boundTable, *p4v1.TableEntry, *interp.Entry)) error {
 	one := func(t *boundTable, entry *interp.Entry) {
 		emit(t, d.entryProto(t, d.state.Tables[t.number], entry, &p4v1.TableEntry{}), entry)

@@ -16,19 +16,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// DefaultMemory is Options.Memory if that is zero.
+// DefaultMemory is the default of Options.Memory, in bytes.
 const DefaultMemory = 4_000_000_000
 
-// callPlaces is how many calls that take long are worked on at once, decoding their
-// messages included: one processor stays for the data path.
+// callPlaces is the number of long calls that run concurrently, including
+// decoding: one processor is left for the data path.
 var callPlaces = max(1, min(runtime.NumCPU()-1, 4))
 
-// Every size that a peer decides has a bound. docs/security.md has this table.
+// Every size that a peer controls is limited. docs/security.md has this table.
 const (
 	maxRoleName   = 256     // bytes
 	maxName       = 1 << 12 // bytes of a string of a translated type
 	maxRoleConfig = 1 << 16 // bytes
-	maxRoles      = 64      // roles that are remembered
+	maxRoles      = 64      // roles in memory
 	maxClients    = 1024    // streams in all roles, and in none
 	maxDetails    = 1 << 16 // elements of a batch whose errors are reported one by one
 	maxTexts      = 1 << 20 // bytes of text in these errors
@@ -36,13 +36,12 @@ const (
 	maxEcho       = 1 << 16 // bytes of a message that an error on the stream repeats
 )
 
-// budget is what the parts of a server may keep in memory: shares of
-// Options.Memory. A quarter each goes to messages as they arrive, to messages
-// as they are decoded, and to the state of the switch; a sixteenth each to
-// answers that are not read, streams, digests, and packets (which is the
-// switch's own Buffer).
+// budget has the memory limits of a server's parts: shares of Options.Memory. A
+// quarter each is for arriving messages, for decoded messages, and for the
+// state of the switch; a sixteenth each for unread answers, streams, digests,
+// and packets (the switch's own Buffer).
 type budget struct {
-	message int64 // one message, as it arrives: up to slots of them at once
+	message int64 // one message as it arrives: up to slots of them at once
 	decoded share
 	state   share
 	answers share
@@ -51,8 +50,8 @@ type budget struct {
 	conns   int64
 }
 
-// slots is how many messages that may be large arrive at once; reserved are
-// those that only controllers which are primary get.
+// slots is the number of possibly large messages that arrive concurrently.
+// reserved of them are only for primaries.
 const (
 	slots    = 16
 	reserved = 8
@@ -76,8 +75,8 @@ type share struct {
 
 func (s *share) set(what string, limit int64) { s.what, s.limit = what, limit }
 
-// take takes n bytes, or none and RESOURCE_EXHAUSTED. Part says how much of
-// the whole may be taken then: all is 1, half is 2.
+// take takes n bytes, or none and returns RESOURCE_EXHAUSTED. It uses at most
+// 1/part of the limit.
 func (s *share) take(n, part int64) error {
 	if used := s.used.Add(n); n > 0 && used > s.limit/part {
 		s.used.Add(-n)
@@ -89,8 +88,8 @@ func (s *share) take(n, part int64) error {
 
 func (s *share) give(n int64) { s.used.Add(-n) }
 
-// What state takes in memory, about: structures, indices and what the garbage
-// collector leaves lying about. Measured with 10^6 entries;
+// Approximate memory of the state: structures, indices and the garbage
+// collector's overhead. Measured with 10^6 entries.
 // TestStateTakesWhatItIsChargedFor measures entries of tables.
 const (
 	entryBytes   = 288
@@ -103,7 +102,7 @@ const (
 	valueBytes   = 96
 )
 
-// grow charges a device for state that it gets; negative gives it back.
+// grow charges a device for new state. A negative n releases memory.
 func (d *device) grow(n int64) error {
 	if err := d.s.budget.state.take(n, 1); err != nil {
 		return err
@@ -112,20 +111,20 @@ func (d *device) grow(n int64) error {
 	return nil
 }
 
-// shrink gives back, or takes again what was there before.
+// shrink releases memory, or charges again what was charged before.
 func (d *device) shrink(n int64) {
 	d.s.budget.state.give(n)
 	d.charged -= n
 }
 
-// drop gives back all that a device has.
+// drop releases all memory of a device.
 func (d *device) drop() {
 	if d != nil {
 		d.shrink(d.charged)
 	}
 }
 
-// entryCost is what an entry takes.
+// entryCost is the memory of an entry in bytes.
 func entryCost(limbs int, meta *entryMeta) int64 {
 	n := int64(entryBytes + limbBytes*limbs)
 	if meta != nil && (meta.cookie != 0 || meta.idle != 0 || len(meta.metadata) > 0 || meta.memberID != 0 || meta.groupID != 0 || meta.actionSet != nil) {
@@ -137,22 +136,22 @@ func entryCost(limbs int, meta *entryMeta) int64 {
 	return n
 }
 
-// nameCost is what a string of a translated type takes.
+// nameCost is the memory of a translated type's string in bytes.
 func nameCost(name string) int64 { return nameBytes + 2*int64(len(name)) }
 
-// setCost is what a one-shot set of actions takes: as it was written, and as
-// the group that it stands for.
+// setCost is the memory of a one-shot action set in bytes: the message and the
+// group made from it.
 func setCost(set *p4v1.ActionProfileActionSet) int64 {
 	return groupBytes + 4*int64(proto.Size(set)) + int64(len(set.GetActionProfileActions()))*2*memberBytes
 }
 
-// costOf is what an entry of a table takes.
+// costOf is the memory of an existing table entry in bytes.
 func costOf(t *interp.Table, e *interp.Entry) int64 {
 	m := t.Match(e)
 	return entryCost(len(m.Value)+len(m.Mask)+len(t.Args(e)), metaOf(e))
 }
 
-// brief shortens a text that may have what a peer has sent in it.
+// brief shortens a text that may contain a peer's data.
 func brief(text string) string {
 	if len(text) <= maxErrorText {
 		return text
@@ -160,14 +159,15 @@ func brief(text string) string {
 	return text[:maxErrorText] + "…"
 }
 
-// limited is a listener with a bound of connections: more are closed at once.
+// limited is a listener with a limit of connections: it closes further ones
+// immediately.
 type limited struct {
 	net.Listener
 	most int64
 	now  atomic.Int64
 }
 
-// Limit bounds the connections to a server by its memory.
+// Limit limits the connections to a server in accordance with its memory.
 func (s *Server) Limit(l net.Listener) net.Listener {
 	return &limited{Listener: l, most: s.budget.conns}
 }
@@ -186,7 +186,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// counted is a connection that is counted until it is closed.
+// counted is a connection that counts until it is closed.
 type counted struct {
 	net.Conn
 	gone func()

@@ -17,8 +17,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
-// What entries are charged for covers what the heap grows by, and is at most
-// four times that.
+// The charge for entries is at least the growth of the heap, and at most four
+// times that.
 func TestStateTakesWhatItIsChargedFor(t *testing.T) {
 	const n = 20_000
 	heap := func() int64 {

@@ -10,11 +10,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Byte strings, section 8.4 of the specification: big-endian, any number of
-// leading zeros is taken, none are sent.
+// Byte strings (section 8.4 of the specification) are big-endian. Any number of
+// leading zeros is accepted, none are sent.
 
-// parseBytes reads an unsigned value of at most width bits. A value that does
-// not fit, or an empty string, is OUT_OF_RANGE.
+// parseBytes parses an unsigned value of at most width bits. An empty string or
+// a value that does not fit is OUT_OF_RANGE.
 func parseBytes(b []byte, width int, what string) ([]uint64, error) {
 	if len(b) == 0 {
 		return nil, status.Errorf(codes.OutOfRange, "%s: the byte string is empty", what)
@@ -31,8 +31,8 @@ func parseBytes(b []byte, width int, what string) ([]uint64, error) {
 	return v, nil
 }
 
-// invalid turns OUT_OF_RANGE into INVALID_ARGUMENT, which the specification
-// wants for anything wrong in a match or an action (9.1.1).
+// invalid converts OUT_OF_RANGE to INVALID_ARGUMENT, which the specification
+// requires for any error in a match or an action (9.1.1).
 func invalid(err error) error {
 	if status.Code(err) == codes.OutOfRange {
 		return status.Error(codes.InvalidArgument, status.Convert(err).Message())
@@ -40,7 +40,7 @@ func invalid(err error) error {
 	return err
 }
 
-// parseSigned reads a signed value of width bits, cut to them.
+// parseSigned parses a signed value of width bits.
 func parseSigned(b []byte, width int, what string) ([]uint64, error) {
 	if len(b) == 0 {
 		return nil, status.Errorf(codes.OutOfRange, "%s: the byte string is empty", what)
@@ -64,12 +64,12 @@ func parseSigned(b []byte, width int, what string) ([]uint64, error) {
 	return cut[:bitvec.Limbs(width)], nil
 }
 
-// formatBytes writes an unsigned value as the shortest string.
+// formatBytes returns an unsigned value as the shortest string.
 func formatBytes(v []uint64) []byte {
 	return bitvec.AppendBytes(nil, v, max(1, (bitvec.BitLen(v)+7)/8))
 }
 
-// formatSigned writes a value of width bits, in two's complement, as the
+// formatSigned returns a value of width bits in two's complement as the
 // shortest string.
 func formatSigned(v []uint64, width int) []byte {
 	wide := make([]uint64, bitvec.Limbs(width+1))

@@ -13,14 +13,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// compiled are the programs compiled last. All switches of a process that are
-// given the same configuration run the same program, compiled once.
+// compiled caches the programs compiled last. All switches of a process with
+// the same configuration share one program.
 var compiled struct {
 	sync.Mutex
-	list []*compilation // last used last
+	list []*compilation // most recently used last
 }
 
-// compilation is a configuration and what became of it.
+// compilation is a configuration with its result.
 type compilation struct {
 	sum  [sha256.Size]byte
 	opts interp.Options
@@ -30,11 +30,11 @@ type compilation struct {
 	err  error
 }
 
-// keepCompiled is how many programs are kept: more than an experiment has.
+// keepCompiled is the size of the cache: more programs than an experiment has.
 const keepCompiled = 8
 
-// compile compiles a device configuration, or finds it compiled. What it
-// returns is not to be changed.
+// compile compiles a device configuration, or returns the cached result. The
+// caller must not change it.
 func compile(config []byte, opts interp.Options) (*bmv2json.Program, *interp.Program, error) {
 	sum := sha256.Sum256(config)
 	compiled.Lock()
@@ -58,7 +58,7 @@ func compile(config []byte, opts interp.Options) (*bmv2json.Program, *interp.Pro
 }
 
 // deviceData returns the BMv2 JSON of a device configuration. Older clients,
-// p4lang's tutorials and p4-utils among them, send it within a message of PI's,
+// such as p4lang's tutorials and p4-utils, send it in a message of PI,
 // p4.tmp.P4DeviceConfig, whose field device_data has number 3.
 func deviceData(config []byte) []byte {
 	var data []byte

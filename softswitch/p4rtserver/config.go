@@ -45,7 +45,7 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 	}
 	s.writes.Lock()
 	defer s.writes.Unlock()
-	// Somebody else may have become primary while the program was compiled.
+	// Another controller may have become primary during the compilation.
 	sc, err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (p *pipeline) name() string {
 	return p.prog.Name
 }
 
-// newDevice returns a device in the state in which a program starts.
+// newDevice returns a device in the initial state of a program.
 func (s *Server) newDevice(p *pipeline) (*device, error) {
 	d := &device{pipeline: p, s: s}
 	if err := d.grow(p.prog.StateBytes() + 4*int64(proto.Size(p.config))); err != nil {
@@ -116,7 +116,7 @@ func (s *Server) newDevice(p *pipeline) (*device, error) {
 			entries += costOf(t, e)
 			return true
 		})
-		d.shrink(-entries) // those of the program, which are there already
+		d.shrink(-entries) // those of the program, which exist already
 		if bt.info.IsConstTable {
 			continue
 		}
@@ -129,7 +129,7 @@ func (s *Server) newDevice(p *pipeline) (*device, error) {
 	return d, nil
 }
 
-// markConst makes an entry one that the controller cannot change.
+// markConst marks an entry as constant for the controller.
 func (d *device) markConst(bt *boundTable, m *table.Match) {
 	t := d.state.Tables[bt.number]
 	if id, ok := t.Find(m); ok {
@@ -139,7 +139,7 @@ func (d *device) markConst(bt *boundTable, m *table.Match) {
 	}
 }
 
-// commit has the switch run a device.
+// commit makes the switch run a device.
 func (s *Server) commit(d *device) {
 	defer s.sw.Hold()()
 	s.sw.LoadState(d.state)
@@ -194,8 +194,8 @@ func (s *Server) GetForwardingPipelineConfig(_ context.Context, r *p4v1.GetForwa
 	return resp, nil
 }
 
-// Preload sets a configuration and applies updates without a controller, as a
-// switch does that starts with a program of its own. Updates are all or none.
+// Preload sets a configuration and applies updates without a controller, for a
+// switch that starts with a program. Either all updates are applied or none.
 func (s *Server) Preload(cfg *p4v1.ForwardingPipelineConfig, updates []*p4v1.Update) error {
 	p, err := bind(cfg, s.opts.Compile)
 	if err != nil {
@@ -221,8 +221,8 @@ func (s *Server) Preload(cfg *p4v1.ForwardingPipelineConfig, updates []*p4v1.Upd
 	return nil
 }
 
-// preload applies an update of a switch that starts. Entries may be const
-// here, as in the entries files of p4c, which have those of the program too.
+// preload applies an update at the start of a switch. Entries may be const
+// here, as in p4c's entries files, which include those of the program.
 func (d *device) preload(u *p4v1.Update) error {
 	e := u.GetEntity().GetTableEntry()
 	isConst := e.GetIsConst()
@@ -246,7 +246,7 @@ func (d *device) preload(u *p4v1.Update) error {
 	return err
 }
 
-// own reports whether an entry is one that the program comes with.
+// own reports whether an entry is in the program.
 func (d *device) own(u *tableUpdate) bool {
 	t := d.state.Tables[u.t.number]
 	id, ok := t.Find(&u.match)

@@ -16,8 +16,8 @@ import (
 // leaf formats one value of a digest.
 type leaf func(dev *device, v []uint64) *p4v1.P4Data
 
-// bindDigests joins digests to the program's lists of fields, which are the
-// leaves of the digest's type in order.
+// bindDigests maps digests to the program's field lists, which are the leaves
+// of the digest's type in order.
 func (b *bindings) bindDigests() {
 	p := b.p
 	p.digests = map[uint32]*boundDigest{}
@@ -39,8 +39,8 @@ func (b *bindings) bindDigests() {
 	}
 }
 
-// formatter returns what makes P4Data of the values of a digest, from the
-// used'th on.
+// formatter returns a function that converts the values of a digest, starting
+// with index used, to P4Data.
 func (b *bindings) formatter(spec *p4configv1.P4DataTypeSpec, d *boundDigest, used *int) func(*device, [][]uint64) *p4v1.P4Data {
 	next := func(f leaf) func(*device, [][]uint64) *p4v1.P4Data {
 		at := *used
@@ -122,7 +122,7 @@ func bitstring(b []byte) *p4v1.P4Data {
 	return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}}
 }
 
-// parse reads the value of a cell.
+// parse parses the value of a cell.
 func (r *boundRegister) parse(dev *device, d *p4v1.P4Data) ([]uint64, error) {
 	switch x := d.GetData().(type) {
 	case *p4v1.P4Data_Bitstring:
@@ -168,7 +168,7 @@ func (r *boundRegister) parse(dev *device, d *p4v1.P4Data) ([]uint64, error) {
 	return nil, status.Errorf(codes.InvalidArgument, "register %s: data of kind %T does not fit its type", r.name, d.GetData())
 }
 
-// format writes the value of a cell.
+// format returns the value of a cell as P4Data.
 func (r *boundRegister) format(dev *device, v []uint64) *p4v1.P4Data {
 	switch {
 	case r.members != nil:

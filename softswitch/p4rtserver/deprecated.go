@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//lint:file-ignore SA1019 controllers of earlier versions still send these fields, and must be understood
+// lint:file-ignore SA1019 controllers of earlier versions still send these
+// fields, and the server must accept them
 
 package p4rtserver
 
@@ -12,8 +13,8 @@ func setCookie(e *p4v1.TableEntry, cookie uint64) { e.ControllerMetadata = cooki
 
 func egressPort(r *p4v1.Replica) uint32 { return r.GetEgressPort() }
 
-// watchedNumber returns the port in the deprecated field of a member; it is
-// false if that is not set.
+// watchedNumber returns the port in the deprecated field of a member. It
+// returns false if the field is not set.
 func watchedNumber(m *p4v1.ActionProfileGroup_Member) (int, bool) {
 	w, ok := m.WatchKind.(*p4v1.ActionProfileGroup_Member_Watch)
 	if !ok {

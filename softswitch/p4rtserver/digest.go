@@ -11,21 +11,21 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// digester turns digests of the data path into lists for the controller
-// (9.8): buffered for max_timeout_ns or up to max_list_size of them, without
-// repeats, and not again before they are acknowledged or ack_timeout_ns is
-// over. It runs under the switch's lock, in the switch's time.
+// digester collects digests of the data path in lists for the controller (9.8):
+// buffered for max_timeout_ns or up to max_list_size, without duplicates, and
+// not again before they are acknowledged or ack_timeout_ns is over. It runs
+// under the switch's lock, in the switch's time.
 type digester struct {
 	s      *Server
 	d      *device
 	queues map[uint32]*digestQueue
-	byNum  []*digestQueue // by number in the program
+	byNum  []*digestQueue // by index in the program
 	lists  uint64         // identifies lists
-	// dropped counts digests that came faster than lists were acknowledged.
+	// dropped counts digests that exceeded maxOutstanding.
 	dropped uint64
 }
 
-// maxOutstanding bounds the digests in memory, per digest.
+// maxOutstanding limits the digests in memory, per digest.
 const maxOutstanding = 1 << 16
 
 // digestQueue is the buffer of one digest.
@@ -34,17 +34,17 @@ type digestQueue struct {
 	z       *digester
 	config  *p4v1.DigestEntry_Config
 	buffer  []*p4v1.P4Data
-	first   vtime.Time        // when the first in buffer came
-	known   map[string]uint64 // list that a digest was sent in; 0: in buffer
+	first   vtime.Time        // arrival of the first in buffer
+	known   map[string]uint64 // id of the list with a digest; 0: in buffer
 	pending []string          // keys of buffer
 	sent    []sentList        // not acknowledged, oldest first
 	armed   bool
-	// stuck is true if the controller did not take the last list: the buffer waits
-	// for retry, and grows meanwhile.
+	// stuck is true if the controller had no room for the last list. The buffer
+	// waits for retry, and may grow.
 	stuck bool
 }
 
-// retry is how long a list waits that the controller had no room for.
+// retry is the delay before a rejected list is sent again.
 const retry = 10 * vtime.Millisecond
 
 type sentList struct {
@@ -53,7 +53,7 @@ type sentList struct {
 	keys []string
 }
 
-// reset starts anew with a device.
+// reset starts with a new device.
 func (z *digester) reset(d *device) {
 	for _, q := range z.queues {
 		q.forgetAll()
@@ -67,7 +67,7 @@ func (z *digester) reset(d *device) {
 	}
 }
 
-// configure sets the configuration of a digest; nil switches it off.
+// configure sets the configuration of a digest; nil disables it.
 func (z *digester) configure(id uint32, b *boundDigest, c *p4v1.DigestEntry_Config) {
 	if c == nil {
 		if q := z.queues[id]; q != nil {
@@ -119,17 +119,17 @@ func (z *digester) add(number int, values [][]uint64) {
 	q.arm()
 }
 
-// concerns reports whether a role gets these digests.
+// concerns reports whether a role's scope has these digests.
 func (q *digestQueue) concerns(sc *scope) bool {
 	return sc.has(q.z.d.pipeline.called(q.b.info.GetPreamble().GetId())...)
 }
 
-// full reports whether the buffer makes a whole list.
+// full reports whether the buffer has a full list.
 func (q *digestQueue) full() bool {
 	return q.config.MaxListSize > 0 && len(q.buffer) >= int(q.config.MaxListSize)
 }
 
-// due is when the buffer goes out.
+// due returns the time at which the buffer is sent.
 func (q *digestQueue) due() vtime.Time {
 	if q.stuck {
 		return q.z.s.sw.Now() + retry
@@ -137,8 +137,7 @@ func (q *digestQueue) due() vtime.Time {
 	return q.first + vtime.Time(q.config.MaxTimeoutNs)*vtime.Nanosecond
 }
 
-// arm asks for an event when the oldest digest in the buffer has waited long
-// enough.
+// arm schedules an event for when the oldest digest in the buffer is due.
 func (q *digestQueue) arm() {
 	if !q.armed && len(q.buffer) > 0 {
 		q.armed = true
@@ -153,7 +152,7 @@ func (q *digestQueue) Fire(now vtime.Time, _ uint64) {
 		return
 	}
 	if !q.stuck && now < q.due() {
-		q.arm() // the buffer that this was for has gone out
+		q.arm() // the buffer of this event was sent
 		return
 	}
 	q.stuck = false
@@ -163,9 +162,9 @@ func (q *digestQueue) Fire(now vtime.Time, _ uint64) {
 	q.arm()
 }
 
-// flush sends the buffer, or as much of it as fits a list. A list that the
-// controller has no room for is kept and tried again; where there is no
-// controller, its digests are forgotten, and reported when they come again.
+// flush sends the buffer up to the size of a list. A list for which the
+// controller has no room is kept and retried. Without a controller its digests
+// are forgotten, and reported when they occur again.
 func (q *digestQueue) flush(now vtime.Time) {
 	n := len(q.buffer)
 	if most := int(q.config.MaxListSize); most > 0 {
@@ -173,7 +172,7 @@ func (q *digestQueue) flush(now vtime.Time) {
 	}
 	id := q.z.lists + 1
 	list := &p4v1.DigestList{DigestId: q.b.info.Preamble.Id, ListId: id, Data: q.buffer[:n:n], Timestamp: int64(now / vtime.Nanosecond)}
-	switch q.z.s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}}, q.concerns) {
+	switch q.z.s.notify(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}}, q.concerns) {
 	case noRoom:
 		q.stuck = true
 		q.arm()
@@ -188,7 +187,7 @@ func (q *digestQueue) flush(now vtime.Time) {
 			break
 		}
 		fallthrough
-	case nobody:
+	case noPrimary:
 		for _, k := range q.pending[:n] {
 			q.drop(k)
 		}
@@ -214,7 +213,7 @@ func (q *digestQueue) forget(i int) {
 	q.sent = append(q.sent[:i:i], q.sent[i+1:]...)
 }
 
-// digestCost is what a digest with a key of so many bytes takes in memory.
+// digestCost is the memory in bytes of a digest with a key of this size.
 func digestCost(key int) int64 { return 512 + 4*int64(key) }
 
 // drop forgets a digest.
@@ -223,14 +222,14 @@ func (q *digestQueue) drop(key string) {
 	q.z.s.budget.digests.give(digestCost(len(key)))
 }
 
-// forgetAll forgets what the queue has and had.
+// forgetAll forgets all digests of the queue.
 func (q *digestQueue) forgetAll() {
 	for k := range q.known {
 		q.drop(k)
 	}
 }
 
-// digestAck takes a controller's acknowledgement.
+// digestAck handles a controller's acknowledgement.
 func (s *Server) digestAck(c *client, a *p4v1.DigestListAck) error {
 	defer s.sw.Hold()()
 	if s.digests.d == nil || s.digests.d.pipeline.digests[a.DigestId] == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
-// digestBed is a digest of one number, without a program, and a controller
-// with room for one message.
+// digestBed is a digest of one number, without a program, with a controller
+// that has room for one message.
 type digestBed struct {
 	z   *digester
 	net *solo.Net
@@ -41,7 +41,7 @@ func newDigestBed(t *testing.T, cfg *p4v1.DigestEntry_Config) *digestBed {
 	return &digestBed{z, net, c}
 }
 
-// take returns what the next list has, after some time.
+// take returns the values of the next list after some time.
 func (b *digestBed) take(t *testing.T) (values []byte) {
 	t.Helper()
 	b.net.RunUntil(b.net.Now() + 2*retry)
@@ -55,14 +55,14 @@ func (b *digestBed) take(t *testing.T) (values []byte) {
 	return values
 }
 
-// Lists that the controller has no room for wait, and come in order, none
-// longer than it may be, nothing twice.
+// Lists for which the controller has no room wait and are sent in order, within
+// the size limit, without duplicates.
 func TestDigestsWaitForASlowController(t *testing.T) {
 	b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 2, MaxTimeoutNs: 1000, AckTimeoutNs: 3600e9})
 	for v := range uint64(7) {
 		b.z.add(0, [][]uint64{{v + 1}})
 	}
-	b.z.add(0, [][]uint64{{3}}) // once more
+	b.z.add(0, [][]uint64{{3}}) // a duplicate
 	var got [][]byte
 	for range 5 {
 		if list := b.take(t); list != nil {
@@ -75,8 +75,8 @@ func TestDigestsWaitForASlowController(t *testing.T) {
 	}
 }
 
-// Without a controller digests are forgotten: they come again when the data
-// path has them again.
+// Without a controller digests are forgotten, and reported when the data path
+// has them again.
 func TestDigestsWithoutAController(t *testing.T) {
 	b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 1, AckTimeoutNs: 3600e9})
 	r := b.z.s.arb.roles[""]
@@ -93,7 +93,7 @@ func TestDigestsWithoutAController(t *testing.T) {
 	}
 }
 
-// A digest that waits for its list does not keep the switch's clock going.
+// A buffered digest does not keep the switch's event queue busy forever.
 func TestDigestTimerEnds(t *testing.T) {
 	b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 5, MaxTimeoutNs: 1e6})
 	b.z.add(0, [][]uint64{{1}})

@@ -25,21 +25,20 @@ import (
 
 // GRPCConfig describes a gRPC server for a Server.
 type GRPCConfig struct {
-	// Cert and Key are the files of the server's certificate; without them the
-	// server speaks plain text. CA is a file of certificates that clients'
-	// must be signed by; without it clients need none.
+	// Cert and Key are the files of the server's certificate. Without them the
+	// server uses plain text. CA is a file with certificates that must have signed
+	// the clients' certificates. Without it clients need none.
 	Cert, Key, CA string
-	// MaxMessage bounds what a client may send at once: if zero, a 56th of
+	// MaxMessage limits the size of a message in bytes: if zero, a 56th of
 	// Options.Memory, but 4 to 64 MiB. A forwarding pipeline configuration is one
 	// message.
 	MaxMessage int
-	// MaxStreams bounds the calls under way on one connection: 256 if zero.
+	// MaxStreams limits the concurrent calls on one connection: 256 if zero.
 	MaxStreams uint32
 	// Calls, if set, is called after each call.
 	Calls func(method string, code codes.Code, took time.Duration)
 	Log   *slog.Logger
-	// Wrap is around every call that is no stream, for tests that watch a
-	// server; nil is not.
+	// Wrap, if not nil, wraps every unary call, for tests that observe a server.
 	Wrap func(req any, call func() (any, error)) (any, error)
 }
 
@@ -62,8 +61,8 @@ func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 		grpc.InTapHandle(s.admit.tap),
 		grpc.ForceServerCodecV2(s.admit.codec()),
 		grpc.StatsHandler(s.admit),
-		// A controller that died with its machine is found out in less than two
-		// seconds, so that another may take its place.
+		// A failed controller is detected in less than two seconds, so that another one
+		// can replace it.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Second, Timeout: 800 * time.Millisecond}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
@@ -99,8 +98,8 @@ func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 	return g, nil
 }
 
-// ended notes a call, and turns a panic of a handler into an error: a bug in
-// one call must not take the data path with it.
+// ended records a call, and converts a panic of a handler to an error: a bug in
+// one call must not stop the data path.
 func ended(cfg GRPCConfig, log *slog.Logger, method string, start time.Time, err *error) {
 	if p := recover(); p != nil {
 		*err = status.Errorf(codes.Internal, "BUG: %v", p)
@@ -119,8 +118,8 @@ func ended(cfg GRPCConfig, log *slog.Logger, method string, start time.Time, err
 	}
 }
 
-// firstError returns what was wrong with the first element of a batch that
-// failed, of which the error itself says only that it did.
+// firstError returns the first element's error of a failed batch, which only
+// the details contain.
 func firstError(err error) string {
 	for i, d := range status.Convert(err).Details() {
 		if e, ok := d.(*p4v1.Error); ok && e.CanonicalCode != int32(codes.OK) && e.CanonicalCode != int32(codes.Aborted) {
@@ -130,8 +129,7 @@ func firstError(err error) string {
 	return ""
 }
 
-// credentials returns what the server shows and wants to see, or nil for
-// plain text.
+// credentials returns the server's TLS credentials, or nil for plain text.
 func (c *GRPCConfig) credentials() (credentials.TransportCredentials, error) {
 	switch {
 	case c.Cert == "" && c.Key == "" && c.CA == "":
@@ -158,8 +156,7 @@ func (c *GRPCConfig) credentials() (credentials.TransportCredentials, error) {
 	return credentials.NewTLS(t), nil
 }
 
-// Loopback reports whether an address to listen on is reached from this
-// machine only.
+// Loopback reports whether an address is reachable only from this machine.
 func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -67,7 +67,7 @@ func dial(t *testing.T, addr string, creds credentials.TransportCredentials, opt
 	return c
 }
 
-// capabilities makes the simplest of calls.
+// capabilities calls the simplest method.
 func capabilities(t *testing.T, c *grpc.ClientConn) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -94,8 +94,8 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// issue writes a certificate and its key, signed by the authority, or by
-// itself if parent is nil: then it is the authority's.
+// issue writes a certificate and its key, signed by parent, or self-signed for
+// the authority if parent is nil.
 func (a *authority) issue(name string, parent *authority) (certFile, keyFile string) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -133,8 +133,8 @@ func (a *authority) issue(name string, parent *authority) (certFile, keyFile str
 	return certFile, keyFile
 }
 
-// client returns the credentials of a client that trusts the authority, with
-// a certificate of by, or none.
+// client returns the credentials of a client that trusts the authority, with a
+// certificate issued by by, or without one.
 func (a *authority) client(by *authority) credentials.TransportCredentials {
 	a.t.Helper()
 	cfg := &tls.Config{RootCAs: a.pool}
@@ -232,8 +232,8 @@ func TestHealthAndReflection(t *testing.T) {
 	}
 }
 
-// Calls are counted with their codes, and those that fail are logged; a
-// message that is too long is refused.
+// Calls are counted with their codes, failures are logged, and a message that
+// is too long is rejected.
 func TestCallsAreCountedLoggedAndBounded(t *testing.T) {
 	var mu sync.Mutex
 	calls := map[string]int{}
@@ -265,7 +265,7 @@ func TestCallsAreCountedLoggedAndBounded(t *testing.T) {
 	}
 }
 
-// The log has the reason of a batch that failed, which is in its details.
+// The log has the cause of a failed batch, which is in its details.
 func TestFirstErrorOfABatch(t *testing.T) {
 	aborted, missing := status.Error(codes.Aborted, "not done"), status.Error(codes.NotFound, "no such entry")
 	if got := firstError(batchError("Write failure.", []error{nil, aborted, missing, missing})); got != "3: NotFound: no such entry" {
@@ -276,7 +276,7 @@ func TestFirstErrorOfABatch(t *testing.T) {
 	}
 }
 
-// More calls at a time on one connection than are allowed wait for others to
+// Calls beyond the limit of concurrent calls on a connection wait for others to
 // end.
 func TestCallsAtATimeAreBounded(t *testing.T) {
 	addr, _ := serve(t, Options{}, GRPCConfig{MaxStreams: 2})
@@ -309,7 +309,7 @@ func TestCallsAtATimeAreBounded(t *testing.T) {
 	}
 }
 
-// A bug in a call is an error for its caller, and no end of the switch.
+// A bug in a call is an error for its caller and does not stop the switch.
 func TestPanicsAreErrors(t *testing.T) {
 	var log bytes.Buffer
 	call := func() (err error) {
@@ -329,8 +329,8 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// A controller that does not read gets no more than its backlog, and the log
-// says what it lost.
+// A controller that does not read gets no more messages than its backlog, and
+// the log has the number of lost ones.
 func TestBacklogIsBounded(t *testing.T) {
 	var log bytes.Buffer
 	c := &client{out: make(chan *p4v1.StreamMessageResponse, 3), log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -10,32 +10,33 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// DefaultShare is Options.Share if that is zero.
+// DefaultShare is the default of Options.Share.
 const DefaultShare = 0.1
 
-// Time that calls may take at once: enough for primaries to write a million entries.
+// Processor time for bursts of calls: enough for primaries to write a million
+// entries.
 const (
 	primaryBurst = 5 * time.Second
 	otherBurst   = time.Second
 )
 
-// messageTime is the time that a bid counts, and each message of a controller that
-// is not primary: about that of decoding it and of an answer. By default it permits
-// 5,000 of them a second.
+// messageTime is the charge for an arbitration update, and for each message of
+// a controller that is not primary: about the time of decoding it and
+// answering. By default it permits 5,000 such messages per second.
 const messageTime = 20 * time.Microsecond
 
 // pace is a token bucket of processor time for one kind of work. Packets wait while
 // the garbage collector stops the world, so it limits the work that makes garbage.
 type pace struct {
-	share float64       // of a processor, in the long run
-	burst time.Duration // the time that may be taken at once
+	share float64       // of a processor, long-term average
+	burst time.Duration // maximum burst
 
 	mu   sync.Mutex
 	debt time.Duration // time taken and not yet regained
 	at   time.Time     // when debt was computed
 }
 
-// spend notes time taken, and returns how long to wait before the next work.
+// spend charges time, and returns the delay before the next work.
 func (p *pace) spend(d time.Duration) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +46,8 @@ func (p *pace) spend(d time.Duration) (wait time.Duration) {
 	return time.Duration(float64(p.debt-p.burst) / p.share)
 }
 
-// wait waits until the next work may begin. It returns an error if ctx is cancelled.
+// wait waits until the next work may begin. It returns an error if ctx is
+// cancelled.
 func (p *pace) wait(ctx context.Context) error {
 	if p.share >= 1 {
 		return nil

@@ -38,11 +38,10 @@ func pacedServer(t *testing.T) *Server {
 	return s
 }
 
-// Calls of those who are not primary get a tenth of a processor once they have
-// had a second of it; those of primaries are none the slower for it, and the other
-// way round. Before, ten hostile clients had the switch's 99th percentile of
-// latency grow by more than thirty times, most of it while their garbage was
-// collected.
+// Calls of clients that are not primary get a tenth of a processor after a
+// burst of a second. They do not delay calls of primaries, and vice versa.
+// Before, ten hostile clients made the switch's 99th percentile of latency grow
+// by more than thirty times, most of it during garbage collection.
 func TestCallsOfStrangersArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pacedServer(t)
@@ -78,7 +77,7 @@ func TestCallsOfStrangersArePaced(t *testing.T) {
 	})
 }
 
-// With a share of 1 nobody waits.
+// With a share of 1 no call waits.
 func TestCallsWithoutLimitAreNotPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sw, err := softswitch.New(softswitch.Config{DeviceID: 1})
@@ -94,7 +93,7 @@ func TestCallsWithoutLimitAreNotPaced(t *testing.T) {
 	})
 }
 
-// A call that has been given up waits no longer.
+// A cancelled call stops waiting.
 func TestCallGivenUpDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pacedServer(t)
@@ -109,7 +108,7 @@ func TestCallGivenUpDoesNotWait(t *testing.T) {
 	})
 }
 
-// talker is a stream that sends messages without end, until its context does.
+// talker is a stream that sends messages until its context ends.
 type talker struct {
 	grpc.ServerStream
 	ctx     context.Context
@@ -127,7 +126,7 @@ func (k *talker) Recv() (*p4v1.StreamMessageRequest, error) {
 	return k.message, nil
 }
 
-// Of those who are not primary 5,000 messages a second are read.
+// Of clients that are not primary, 5,000 messages per second are read.
 func TestMessagesOfStrangersArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pacedServer(t)

@@ -16,8 +16,8 @@ import (
 
 type state = interp.State
 
-// pipeline joins a P4Info to the program that it describes: identifiers to
-// places in the program. It never changes.
+// pipeline maps a P4Info to its program: identifiers to indices in the program.
+// It is immutable.
 type pipeline struct {
 	config *p4v1.ForwardingPipelineConfig
 	prog   *interp.Program
@@ -25,15 +25,15 @@ type pipeline struct {
 	tables   map[uint32]*boundTable
 	order    []*boundTable // as in the P4Info
 	actions  map[uint32]*boundAction
-	byAction []*boundAction // by number in the program; nil: not in the P4Info
+	byAction []*boundAction // by index in the program; nil: not in the P4Info
 	profiles map[uint32]*boundProfile
 	counters map[uint32]*boundArray
 	meters   map[uint32]*boundMeter
 	regs     map[uint32]*boundRegister
 	vsets    map[uint32]*boundVSet
 	digests  map[uint32]*boundDigest
-	// directCounters and directMeters are by the identifier of the direct
-	// resource.
+	// directCounters and directMeters map the identifiers of direct resources to
+	// tables.
 	directCounters, directMeters map[uint32]*boundTable
 	packetIn, packetOut          *packetHeader
 	translations                 map[string]*translation
@@ -43,14 +43,14 @@ type pipeline struct {
 type boundTable struct {
 	info    *p4configv1.Table
 	name    string
-	number  int // in the program
+	number  int // index in the program
 	prog    *interp.TableInfo
 	fields  []boundField
 	refs    map[uint32]*p4configv1.ActionRef
 	profile *boundProfile
 	counter *p4configv1.DirectCounter
 	meter   *p4configv1.DirectMeter
-	// priority is true if entries have one.
+	// priority is true if entries have a priority.
 	priority bool
 }
 
@@ -65,7 +65,7 @@ type boundField struct {
 type boundAction struct {
 	id     uint32
 	name   string
-	number int // in the program
+	number int // index in the program
 	params []boundParam
 }
 
@@ -99,7 +99,7 @@ type boundRegister struct {
 	width  int
 	signed bool
 	bool   bool
-	// members are those of a struct, the first in the highest bits.
+	// members are those of a struct; the first has the highest bits.
 	members []boundRegister
 	trans   *translation // nil: none
 }
@@ -120,7 +120,7 @@ type boundDigest struct {
 	format func(d *device, values [][]uint64) *p4v1.P4Data
 }
 
-// bindings collects what is wrong with a configuration.
+// bindings collects the errors of a configuration.
 type bindings struct {
 	p    *pipeline
 	info *p4configv1.P4Info
@@ -134,7 +134,7 @@ func (b *bindings) errorf(format string, args ...any) {
 	}
 }
 
-// bind compiles a configuration and joins its parts. What is wrong with it is
+// bind compiles a configuration and maps its parts. Its errors are
 // INVALID_ARGUMENT.
 func bind(cfg *p4v1.ForwardingPipelineConfig, opts interp.Options) (*pipeline, error) {
 	if cfg == nil || cfg.P4Info == nil {
@@ -162,7 +162,7 @@ func bind(cfg *p4v1.ForwardingPipelineConfig, opts interp.Options) (*pipeline, e
 	return b.p, nil
 }
 
-// index returns the numbers of objects by name.
+// index returns the indices of objects by name.
 func index[T any](list []T, name func(*T) string) map[string]int {
 	m := make(map[string]int, len(list))
 	for i := range list {
@@ -174,8 +174,8 @@ func index[T any](list []T, name func(*T) string) map[string]int {
 func (b *bindings) bindActions() {
 	p := b.p
 	p.actions, p.byAction = map[uint32]*boundAction{}, make([]*boundAction, len(p.prog.Actions))
-	// One action of the source may be several in the program, one for each
-	// control that uses it, with the same name and parameters.
+	// One action of the source may be several in the program, one for each control
+	// that uses it, with the same name and parameters.
 	for _, a := range b.info.Actions {
 		act := &boundAction{id: a.Preamble.GetId(), name: a.Preamble.GetName(), number: -1}
 		for _, param := range a.Params {
@@ -280,7 +280,7 @@ func (b *bindings) bindTables() {
 	}
 }
 
-// kinds are the program's match kinds by the P4Info's.
+// kinds maps the P4Info's match kinds to the program's.
 var kinds = map[p4configv1.MatchField_MatchType]string{
 	p4configv1.MatchField_EXACT: "exact", p4configv1.MatchField_LPM: "lpm", p4configv1.MatchField_TERNARY: "ternary",
 	p4configv1.MatchField_RANGE: "range", p4configv1.MatchField_OPTIONAL: "ternary",
@@ -344,7 +344,7 @@ func (b *bindings) bindArrays() {
 	}
 }
 
-// cellType says what is in the cells of a register array.
+// cellType determines the type of a register array's cells.
 func (b *bindings) cellType(r *boundRegister, spec *p4configv1.P4DataTypeSpec) {
 	types := b.info.GetTypeInfo()
 	if nt := spec.GetNewType(); nt != nil { // a new type of a simple one

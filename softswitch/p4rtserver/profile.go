@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// retain and release count the entries that refer to members and groups.
+// retain and release count the references of entries to members and groups.
 func (d *device) retain(x *interp.Extension) {
 	if x.Member != nil {
 		x.Member.Users++
@@ -40,7 +40,7 @@ func (p *pipeline) profile(id uint32) (*boundProfile, error) {
 	return nil, status.Errorf(codes.NotFound, "unknown action profile id %d", id)
 }
 
-// actionFor reads an action of a profile.
+// actionFor parses an action of a profile.
 func (d *device) actionFor(ap *boundProfile, a *p4v1.Action) (int, []uint64, error) {
 	act, args, err := d.action(a, "action profile "+ap.name)
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *device) actionFor(ap *boundProfile, a *p4v1.Action) (int, []uint64, err
 	return 0, nil, status.Errorf(codes.InvalidArgument, "action %s is in no table with action profile %s", act.name, ap.name)
 }
 
-// sameStyle refuses to mix one-shot entries and entries with members and
+// sameStyle rejects a mix of one-shot entries and entries with members or
 // groups in the tables of one profile (9.2.3).
 func (d *device) sameStyle(ap *boundProfile, oneShot bool) error {
 	for _, bt := range ap.tables {
@@ -63,7 +63,7 @@ func (d *device) sameStyle(ap *boundProfile, oneShot bool) error {
 			if (metaOf(e).actionSet != nil) != oneShot {
 				err = status.Errorf(codes.InvalidArgument, "the tables of action profile %s have one-shot entries or entries with members and groups, not both", ap.name)
 			}
-			return false // one entry speaks for all
+			return false // all entries have the same style
 		})
 		if err != nil {
 			return err
@@ -170,19 +170,19 @@ func memberCost(args []uint64) int64 { return memberBytes + limbBytes*int64(len(
 
 func groupCost(members int) int64 { return groupBytes + memberBytes*int64(members) }
 
-// groupMember is a member of a group that is being written.
+// groupMember is a member of a group in an update.
 type groupMember struct {
 	id     uint32
 	weight int
 	watch  int    // port, −1: none
-	port   []byte // as it was written
+	port   []byte // as written by the controller
 	kind   watchKind
 	// one-shot members have an action of their own
 	number int
 	args   []uint64
 }
 
-// watchKind says which field a watched port was given in.
+// watchKind is the field with a watch port.
 type watchKind uint8
 
 const (
@@ -244,7 +244,7 @@ func (d *device) decodeGroup(typ p4v1.Update_Type, g *p4v1.ActionProfileGroup) (
 	return u, nil
 }
 
-// weight checks the weight of a member.
+// weight validates the weight of a member.
 func (ap *boundProfile) weight(w int32) (int, error) {
 	const most = 1 << 16
 	if ap.info.GetWeightsDisallowed() {
@@ -262,7 +262,7 @@ func (ap *boundProfile) weight(w int32) (int, error) {
 	return int(w), nil
 }
 
-// size is what a member takes of the size of its group.
+// size returns the part of a group's size that a member uses.
 func (ap *boundProfile) size(weight int) int {
 	if ap.info.GetSumOfMembers() != nil {
 		return 1
@@ -270,7 +270,7 @@ func (ap *boundProfile) size(weight int) int {
 	return weight
 }
 
-// watch notes which port a member watches: port, or, in the deprecated field,
+// watch sets the watch port of a member: port or, in the deprecated field,
 // number.
 func (d *device) watch(gm *groupMember, port []byte, number int, old bool) error {
 	switch {
@@ -291,7 +291,7 @@ func (d *device) watch(gm *groupMember, port []byte, number int, old bool) error
 	return nil
 }
 
-// fill gives a group its members.
+// fill sets the members of a group.
 func (d *device) fill(g *interp.Group, members []groupMember, find func(groupMember) *interp.Member) {
 	g.Members = nil
 	for _, gm := range members {
@@ -368,7 +368,7 @@ func (u *groupUpdate) apply(d *device) (func(), error) {
 	}, nil
 }
 
-// decodeActionSet reads a one-shot set of actions (9.2.3).
+// decodeActionSet parses a one-shot action set (9.2.3).
 func (d *device) decodeActionSet(t *boundTable, set *p4v1.ActionProfileActionSet) ([]groupMember, error) {
 	ap := t.profile
 	switch set.ActionSelectionMode {
@@ -414,7 +414,7 @@ func (d *device) decodeActionSet(t *boundTable, set *p4v1.ActionProfileActionSet
 	return members, nil
 }
 
-// oneShotGroup returns a group of its own for an entry.
+// oneShotGroup returns the group of a one-shot entry.
 func (d *device) oneShotGroup(ap *boundProfile, members []groupMember, random bool) *interp.Group {
 	g := d.state.Profiles[ap.number].NewGroup()
 	g.Random = random
@@ -469,7 +469,7 @@ func (d *device) readGroups(r *p4v1.ActionProfileGroup, emit func(*p4v1.Entity))
 	})
 }
 
-// eachProfile calls f with the profile of an id, or, for id zero, with all.
+// eachProfile calls f with the profile of an id, or with all for id zero.
 func (d *device) eachProfile(id uint32, one bool, f func(*boundProfile) error) error {
 	defer d.lock()()
 	if id != 0 {

@@ -14,28 +14,28 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// responseEntities is how many entities one message of a read carries.
+// responseEntities is the maximum number of entities in one message of a read.
 const responseEntities = 1024
 
-// patience is how long a reader may take for one message of an answer.
+// patience is the time limit for a reader to accept one message.
 const patience = time.Minute
 
-// Read implements the RPC of this name. It sees all of a write or nothing:
-// what is read is gathered first, while writes wait, and sent afterwards. A
-// slow reader delays no other. Until it has taken all, the
-// answer is kept as the bytes that go out, and counted.
+// Read implements the RPC of this name. It sees a write completely or not at
+// all: it gathers the entities while writes wait, and sends them afterwards. A
+// slow reader does not delay others. Until it has received everything, the
+// answer is kept in encoded form and counted.
 func (s *Server) Read(r *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
 	if err := s.checkDevice(r.DeviceId); err != nil {
 		return err
 	}
-	part := int64(2) // strangers leave half of the memory to primaries
+	part := int64(2) // others leave half of the memory to primaries
 	if s.arb.hasPrimary(peerOf(stream.Context())) {
 		part = 1
 	}
 	a := &answer{share: &s.budget.answers, part: part}
 	defer a.forget()
 	failure := s.gather(stream.Context(), r, a)
-	if failure == nil || status.Code(failure) == codes.Unknown { // as much as could be read
+	if failure == nil || status.Code(failure) == codes.Unknown { // the part that could be read
 		if err := a.send(stream); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (s *Server) Read(r *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) err
 	return failure
 }
 
-// gather reads what a request selects, under the lock that orders reads and
+// gather reads the entities of a request, under the lock that orders reads and
 // writes.
 func (s *Server) gather(ctx context.Context, r *p4v1.ReadRequest, a *answer) error {
 	free, err := s.paced(ctx)
@@ -76,21 +76,21 @@ func (s *Server) gather(ctx context.Context, r *p4v1.ReadRequest, a *answer) err
 	return nil
 }
 
-// answer is what a read has found. Pages are messages as they go out, which
-// take a tenth of the memory that their structures do.
+// answer is the result of a read. Pages are encoded messages, which take a
+// tenth of the memory of their structures.
 type answer struct {
 	share *share
 	part  int64
-	page  []byte // being filled
+	page  []byte // the current page
 	n     int    // entities in it
 	one   []byte // scratch
 	pages [][]byte
 	taken int64
-	err   error // no memory for more
+	err   error // no more memory
 }
 
-// A page has so many bytes at most, unless one entity has more: clients take
-// messages of 4 MB unless configured otherwise.
+// A page has at most this many bytes, except for a single large entity: clients
+// accept messages of 4 MB unless configured otherwise.
 const pageBytes = 1 << 20
 
 // entitiesField is the number of ReadResponse.entities.
@@ -111,7 +111,7 @@ func (a *answer) add(e *p4v1.Entity) {
 	a.n++
 }
 
-// pack ends a page.
+// pack ends the current page.
 func (a *answer) pack() {
 	if a.n == 0 || a.err != nil {
 		return
@@ -127,8 +127,8 @@ func (a *answer) pack() {
 
 func (a *answer) forget() { a.share.give(a.taken) }
 
-// send sends the pages; without any, an empty message. No lock is held here.
-// The goroutine that sends ends with the call.
+// send sends the pages, or an empty message if there are none. It holds no
+// lock. Its goroutine ends with the call.
 func (a *answer) send(stream p4v1.P4Runtime_ReadServer) error {
 	if len(a.pages) == 0 {
 		a.pages = [][]byte{nil}
@@ -140,7 +140,7 @@ func (a *answer) send(stream p4v1.P4Runtime_ReadServer) error {
 	go func() {
 		for _, page := range pages {
 			m := &p4v1.ReadResponse{}
-			m.ProtoReflect().SetUnknown(page) // goes out as it is
+			m.ProtoReflect().SetUnknown(page) // encoded as it is
 			err := stream.Send(m)
 			select {
 			case sent <- err:
@@ -168,7 +168,7 @@ func (a *answer) send(stream p4v1.P4Runtime_ReadServer) error {
 	return nil
 }
 
-// read reads what one request selects.
+// read reads the entities of one element of a request.
 func (d *device) read(e *p4v1.Entity, emit func(*p4v1.Entity)) error {
 	switch x := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:

@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// takeOver brings the forwarding state of another device into this one, for
+// takeOver copies the forwarding state of another device into this one, for
 // RECONCILE_AND_COMMIT: entries, groups, arrays and configurations by name.
-// State that the new pipeline has no place for is INVALID_ARGUMENT, and then
-// nothing has happened to the old device.
+// State without a counterpart in the new pipeline is INVALID_ARGUMENT, and does
+// not change the old device.
 func (d *device) takeOver(old *device) error {
 	renamed := old.renames(d)
 	d.keepNames(old)
@@ -37,7 +37,7 @@ func (d *device) takeOver(old *device) error {
 		l.keep(l.uses())
 		return nil
 	}
-	// Of tables that come with entries, those that the old device has now count.
+	// Entries of the old device replace the initial entries of a table.
 	for _, bt := range d.order {
 		if bt.info.HasInitialEntries && !bt.info.IsConstTable && slices.ContainsFunc(old.order, func(o *boundTable) bool { return o.name == bt.name }) {
 			d.clear(bt)
@@ -52,7 +52,7 @@ func (d *device) takeOver(old *device) error {
 	return nil
 }
 
-// clear removes all entries of a table that are not const.
+// clear removes all entries of a table except const ones.
 func (d *device) clear(bt *boundTable) {
 	t := d.state.Tables[bt.number]
 	var ids []uint32
@@ -72,8 +72,8 @@ type step struct {
 	entity *p4v1.Entity
 }
 
-// snapshot returns the updates that lead from the start of the program to the
-// state of the device, in order.
+// snapshot returns the updates, in order, from the initial state of the program
+// to the state of the device.
 func (d *device) snapshot() []step {
 	var steps []step
 	typ := p4v1.Update_INSERT
@@ -114,7 +114,7 @@ func (d *device) snapshot() []step {
 	return steps
 }
 
-// isOriginal reports whether a default entry is as the program has it.
+// isOriginal reports whether a default entry is the program's.
 func (d *device) isOriginal(bt *boundTable, e *interp.Entry) bool {
 	if e.Action() != bt.prog.Default.Action {
 		return false
@@ -128,8 +128,8 @@ func (d *device) isOriginal(bt *boundTable, e *interp.Entry) bool {
 	return metaOf(e).cookie == 0 && len(metaOf(e).metadata) == 0
 }
 
-// copyArrays copies registers, counters and meters that both programs have,
-// by name, as far as they fit.
+// copyArrays copies the registers, counters and meters that both programs have,
+// by name, up to the smaller size.
 func (d *device) copyArrays(old *device) {
 	for _, r := range old.state.Registers {
 		for _, n := range d.state.Registers {
@@ -156,7 +156,7 @@ func (d *device) copyArrays(old *device) {
 	}
 }
 
-// renames maps the identifiers of one pipeline to those of another, by name.
+// renames maps the identifiers of one pipeline to another's, by name.
 type renames struct {
 	tables, actions, profiles, vsets, digests map[uint32]uint32
 	fields                                    map[uint32]map[uint32]uint32 // by table
@@ -196,7 +196,7 @@ func (p *pipeline) renames(to *device) *renames {
 	return r
 }
 
-// sameNames returns the identifiers that objects have in another pipeline.
+// sameNames maps the identifiers of objects to another pipeline's.
 func sameNames[T any](from, to map[uint32]T, name func(T) string) map[uint32]uint32 {
 	ids := make(map[string]uint32)
 	for id, o := range to {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// replicaPort reads the port of a replica, in either field.
+// replicaPort parses the port of a replica, from either field.
 func replicaPort(port []byte, number uint32) (int, error) {
 	if len(port) == 0 {
 		return int(number), nil
@@ -23,7 +23,7 @@ func replicaPort(port []byte, number uint32) (int, error) {
 }
 
 // checkReplicas checks the replicas of a group or session: each pair of port
-// and instance once (9.5.1).
+// and instance must be unique (9.5.1).
 func (d *device) checkReplicas(list []*p4v1.Replica) error {
 	type pair struct {
 		port     int
@@ -64,7 +64,7 @@ func (d *device) checkReplicas(list []*p4v1.Replica) error {
 	return nil
 }
 
-// replicas turns checked replicas into the switch's.
+// replicas converts checked replicas to the switch's.
 func (d *device) replicas(list []*p4v1.Replica) []softswitch.Replica {
 	var out []softswitch.Replica
 	for _, r := range list {
@@ -119,7 +119,7 @@ func (d *device) decodeGroupEntry(typ p4v1.Update_Type, g *p4v1.MulticastGroupEn
 	}), nil
 }
 
-// replicasCost is what a group or session takes; nil takes nothing.
+// replicasCost is the memory of a group or session in bytes, 0 for nil.
 func replicasCost[T interface {
 	comparable
 	proto.Message
@@ -136,7 +136,7 @@ func replicasCost[T interface {
 	return n
 }
 
-// exists checks whether an update fits what is there.
+// exists checks that an object exists, or for an insertion that it does not.
 func exists(typ p4v1.Update_Type, is bool, what string, id uint32) error {
 	switch {
 	case typ == p4v1.Update_INSERT && is:

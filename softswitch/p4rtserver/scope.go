@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// scope is what a role may do, as role.config says (section 5.2 of the
-// specification, which leaves the scheme to servers and controllers). Ours is
-// a google.protobuf.Struct:
+// scope has the permissions of a role, from role.config (section 5.2 of the
+// specification, which leaves the format to servers and controllers). Our
+// format is a google.protobuf.Struct:
 //
 //	entities: [NAME, …]   what the role writes and gets notifications of, by name or
 //	                      alias in the P4Info; multicast_groups, clone_sessions
@@ -25,20 +25,20 @@ import (
 //	packet_out: BOOL      whether it sends packets
 //	pipeline: BOOL        whether it sets the forwarding pipeline
 //
-// What is left out is empty or false. A role without configuration may do
-// all, and so may a nil scope. All roles read all.
+// Omitted keys are empty or false. A role without configuration has all
+// permissions, and so has a nil scope. All roles can read everything.
 type scope struct {
 	entities                      []string
 	packetIn, packetOut, pipeline bool
 }
 
-// Names of entities that no P4Info has.
+// Names of entities that are not in a P4Info.
 const (
 	multicastGroups = "multicast_groups"
 	cloneSessions   = "clone_sessions"
 )
 
-// parseScope reads a role configuration; nil is none.
+// parseScope parses a role configuration; nil is none.
 func parseScope(config *anypb.Any) (*scope, error) {
 	if config == nil {
 		return nil, nil
@@ -79,24 +79,24 @@ func parseScope(config *anypb.Any) (*scope, error) {
 	return sc, nil
 }
 
-// has reports whether one of these names is the role's.
+// has reports whether the role has an entity with one of these names.
 func (s *scope) has(names ...string) bool {
 	return s == nil || slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(s.entities, n) })
 }
 
-// check reports an update that is beyond the role.
+// check returns an error for an update outside of the role's scope.
 func (s *scope) check(p *pipeline, u *p4v1.Update) error {
 	if s == nil {
 		return nil
 	}
 	names := p.namesOf(u.GetEntity())
-	if len(names) == 0 || s.has(names...) { // one that does not exist says so itself
+	if len(names) == 0 || s.has(names...) { // an unknown object has its own error
 		return nil
 	}
 	return status.Errorf(codes.PermissionDenied, "%s is not among the entities of this role", names[0])
 }
 
-// namesOf returns the names of what an entity belongs to.
+// namesOf returns the names of an entity's object.
 func (p *pipeline) namesOf(e *p4v1.Entity) []string {
 	var id uint32
 	switch x := e.GetEntity().(type) {
@@ -129,7 +129,7 @@ func (p *pipeline) namesOf(e *p4v1.Entity) []string {
 	return p.called(id)
 }
 
-// called returns name and alias of an object of the P4Info.
+// called returns the name and the alias of an object in the P4Info.
 func (p *pipeline) called(id uint32) []string {
 	if pre := p.preambles[id]; pre != nil {
 		return []string{pre.Name, pre.Alias}

@@ -19,27 +19,27 @@ import (
 // APIVersion is the version of P4Runtime that the server implements.
 const APIVersion = "1.5.0"
 
-// Options of a Server. The zero value is ready.
+// Options of a Server. The zero value has the defaults.
 type Options struct {
-	// MaxStreams bounds the controllers of one role: 16 if zero.
+	// MaxStreams limits the controllers of one role: 16 if zero.
 	MaxStreams int
-	// Backlog is how many messages wait for a controller that does not read
-	// them, before more are dropped: 1024 if zero.
+	// Backlog is the maximum number of messages queued for a controller that does
+	// not read them. Further ones are dropped. 1024 if zero.
 	Backlog int
-	// Memory bounds what the server keeps, in bytes: DefaultMemory if zero. What
-	// would go beyond is refused with RESOURCE_EXHAUSTED.
+	// Memory limits the server's memory in bytes: DefaultMemory if zero. Requests
+	// beyond it get RESOURCE_EXHAUSTED.
 	Memory int64
-	// Share is how much of one processor calls of all primaries, those of all others,
-	// and messages of streams may each take in the long run: DefaultShare if zero, no
-	// limit if 1.
+	// Share is the long-term share of one processor for calls of all primaries, for
+	// calls of all others, and for messages of streams, each: DefaultShare if zero,
+	// no limit if 1.
 	Share float64
-	// Translations has, by URI of translated types, what the controller's values
-	// stand for in the data plane; a number of the controller's is written as
-	// text. Strings of a URI that is not here get numbers as they are used.
+	// Translations maps, by URI of translated types, the controller's values to
+	// those of the data plane. A controller's number is written as text. Strings of
+	// other URIs get numbers at their first use.
 	Translations map[string]map[string]uint64
-	// Compile says how programs are compiled.
+	// Compile has the options for compiling programs.
 	Compile interp.Options
-	// Logger gets what the server does; nil is silent.
+	// Logger gets log messages; nil is silent.
 	Logger *slog.Logger
 }
 
@@ -50,31 +50,31 @@ type Server struct {
 	opts Options
 	log  *slog.Logger
 
-	// writes orders writes and reads: a read sees all of a write or nothing.
+	// writes orders writes and reads: a read sees a write completely or not at all.
 	writes sync.RWMutex
-	// committed is the configuration that the switch runs; saved is one that
-	// waits for COMMIT and takes all reads and writes until then.
+	// committed is the configuration that the switch runs. saved is one that waits
+	// for COMMIT and receives all reads and writes until then.
 	committed, saved *device
 
-	// config is what GetForwardingPipelineConfig answers with; it has a lock of
-	// its own, held for no more than a copy.
+	// config is the answer of GetForwardingPipelineConfig. Its lock is held only
+	// for a copy.
 	configMu sync.Mutex
 	config   *p4v1.ForwardingPipelineConfig
 
 	budget *budget
 	admit  *admission
 	places chan struct{}
-	// What takes time of the processors, and is bounded: calls of primaries, those
-	// of others, and messages of streams.
+	// Limits of processor time: calls of primaries, calls of others, and messages
+	// of streams.
 	chosen, others, messages pace
 	arb                      arbiter
-	// digests belongs to the data path: it is used under the switch's lock.
+	// digests belongs to the data path: the switch's lock guards it.
 	digests digester
 	ageing  ageing
 	packets packetIO
 }
 
-// New returns a server for a switch, and has the switch send it packets and
+// New returns a server for a switch, and makes the switch send it packets and
 // digests.
 func New(sw *softswitch.Switch, opts Options) *Server {
 	if opts.MaxStreams == 0 {
@@ -109,8 +109,8 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 	return s
 }
 
-// takePlace waits for one of the places for calls that are worked on at the same
-// time, and returns the function that frees it and tells how long it was taken.
+// takePlace waits for a place for a long call. It returns a function that
+// releases the place and returns the time that it was held.
 func (s *Server) takePlace() (done func() time.Duration) {
 	s.places <- struct{}{}
 	start := time.Now()
@@ -120,7 +120,8 @@ func (s *Server) takePlace() (done func() time.Duration) {
 	}
 }
 
-// paced is takePlace for a call, which waits until its kind may take time again.
+// paced is takePlace for a call, which also waits for processor time of its
+// kind.
 func (s *Server) paced(ctx context.Context) (done func(), err error) {
 	p := s.pace(ctx)
 	if err := p.wait(ctx); err != nil {
@@ -130,7 +131,7 @@ func (s *Server) paced(ctx context.Context) (done func(), err error) {
 	return func() { p.spend(free()) }, nil
 }
 
-// pace returns that of a call.
+// pace returns the token bucket of a call.
 func (s *Server) pace(ctx context.Context) *pace {
 	if s.arb.hasPrimary(peerOf(ctx)) {
 		return &s.chosen
@@ -160,21 +161,21 @@ func (s *Server) Capabilities(_ context.Context, r *p4v1.CapabilitiesRequest) (*
 	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: APIVersion}, nil
 }
 
-// device is what reads and writes act on: a pipeline, its state, and the
+// device is the target of reads and writes: a pipeline, its state, and the
 // replication engine.
 type device struct {
 	*pipeline
 	s *Server
-	// live is set where the switch itself is acted on, under its lock.
+	// live is set if the device is the switch itself, under its lock.
 	live bool
-	// charged is what the state takes of the server's memory.
+	// charged is the memory of the state in bytes.
 	charged  int64
 	state    *state
 	groups   map[uint32]*p4v1.MulticastGroupEntry
 	sessions map[uint32]*p4v1.CloneSessionEntry
 	digests  map[uint32]*p4v1.DigestEntry_Config
 	names    map[string]*names // by key of the translation
-	learned  *learned          // while updates are read
+	learned  *learned          // set while updates are decoded
 }
 
 // current returns the device for reads and writes.
@@ -188,7 +189,7 @@ func (s *Server) current() (*device, error) {
 	return nil, status.Error(codes.FailedPrecondition, "no forwarding pipeline is set: call SetForwardingPipelineConfig first")
 }
 
-// lock takes the switch's lock if the device is the switch.
+// lock takes the switch's lock if the device is live.
 func (d *device) lock() func() {
 	if !d.live {
 		return func() {}
@@ -196,6 +197,5 @@ func (d *device) lock() func() {
 	return d.s.sw.Hold()
 }
 
-// wallNanos returns nanoseconds since the epoch, for time stamps of messages
-// that ask for them.
+// wallNanos returns nanoseconds since the epoch, for timestamps in messages.
 func (s *Server) wallNanos() int64 { return time.Now().UnixNano() }

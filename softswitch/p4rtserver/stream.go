@@ -52,7 +52,7 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 			}
 			if m.GetArbitration() != nil || !s.arb.hasPrimary(c.peer) {
 				s.messages.spend(messageTime)
-				_ = s.messages.wait(stream.Context()) // Recv will find out
+				_ = s.messages.wait(stream.Context()) // Recv returns the error
 			}
 			select {
 			case received <- m:
@@ -78,8 +78,8 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 	}
 }
 
-// send queues a message for a controller, or drops it if the controller does
-// not read. It reports which.
+// send queues a message for a controller. It returns false if it dropped the
+// message because the controller does not read.
 func (c *client) send(m *p4v1.StreamMessageResponse) bool {
 	n := int64(proto.Size(m))
 	if c.queued.Add(n) <= c.room {
@@ -96,7 +96,7 @@ func (c *client) send(m *p4v1.StreamMessageResponse) bool {
 	return false
 }
 
-// powerOfTen says which losses are worth a line: 1, 10, 100 …
+// powerOfTen reports whether a number of losses is logged: 1, 10, 100 …
 func powerOfTen(n uint64) bool {
 	for n%10 == 0 && n > 0 {
 		n /= 10
@@ -126,7 +126,7 @@ func (s *Server) handle(c *client, m *p4v1.StreamMessageRequest) error {
 	return nil
 }
 
-// streamError makes a message of an error. What it is about is repeated,
+// streamError returns a message for an error. It repeats the rejected message
 // unless that is large.
 func streamError(err error, e *p4v1.StreamError) *p4v1.StreamMessageResponse {
 	st := status.Convert(err)
@@ -137,18 +137,19 @@ func streamError(err error, e *p4v1.StreamError) *p4v1.StreamMessageResponse {
 	return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: e}}
 }
 
-// outcome is what became of a message to the primaries.
+// outcome is the result of sending a message to the primaries.
 type outcome uint8
 
 const (
-	nobody outcome = iota // no controller is primary
-	noRoom                // none had room for it
-	sent                  // it is on its way to one at least
+	noPrimary outcome = iota // no controller is primary
+	noRoom                // none had room
+	sent                  // at least one has it queued
 )
 
-// tell sends a message to the primary of each role that it concerns.
-func (s *Server) tell(m *p4v1.StreamMessageResponse, concerns func(*scope) bool) outcome {
-	result := nobody
+// notify sends a message to the primary of each role whose scope concerns
+// accepts.
+func (s *Server) notify(m *p4v1.StreamMessageResponse, concerns func(*scope) bool) outcome {
+	result := noPrimary
 	for _, c := range s.arb.primaries() {
 		if c.scope != nil && !concerns(c.scope) {
 			continue
@@ -162,8 +163,7 @@ func (s *Server) tell(m *p4v1.StreamMessageResponse, concerns func(*scope) bool)
 	return result
 }
 
-// packetHeader is a controller header: what stands before the packet on the
-// CPU port.
+// packetHeader is a controller header: it precedes the packet on the CPU port.
 type packetHeader struct {
 	fields []packetField
 	bits   int
@@ -208,16 +208,16 @@ func (b *bindings) bindPacketIO() {
 	}
 }
 
-// packetIO is what the data path needs for packet-in; it is used under the
-// switch's lock.
+// packetIO has the data path's state for packet-in. The switch's lock guards
+// it.
 type packetIO struct {
 	in *packetHeader
 	d  *device
 }
 
-// headerWidths returns the bits that the fields of a controller header have
-// in the program, which the P4Info does not tell of translated types; nil if
-// the program has no such header.
+// headerWidths returns the widths in the program of a controller header's
+// fields, which the P4Info lacks for translated types. It returns nil if the
+// program has no such header.
 func (b *bindings) headerWidths(h *p4configv1.ControllerPacketMetadata) []int {
 next:
 	for _, t := range b.json.HeaderTypes {
@@ -256,7 +256,7 @@ func (s *Server) packetOut(c *client, m *p4v1.PacketOut) error {
 	return nil
 }
 
-// join puts the header of a packet-out before its payload.
+// join returns the header and the payload of a packet-out.
 func (h *packetHeader) join(d *device, m *p4v1.PacketOut) ([]byte, error) {
 	if h == nil {
 		if len(m.Metadata) > 0 {
@@ -303,7 +303,7 @@ func (h *packetHeader) field(id uint32) *packetField {
 	return nil
 }
 
-// packetIn sends a packet of the CPU port to the controllers. It runs on the
+// packetIn sends a packet from the CPU port to the controllers. It runs on the
 // data path.
 func (s *Server) packetIn(f *packet.Frame) {
 	m := &p4v1.PacketIn{}
@@ -328,5 +328,5 @@ func (s *Server) packetIn(f *packet.Frame) {
 		data = data[n:]
 	}
 	m.Payload = data
-	s.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: m}}, func(sc *scope) bool { return sc.packetIn })
+	s.notify(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: m}}, func(sc *scope) bool { return sc.packetIn })
 }

@@ -12,8 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// entryMeta is what the server keeps with an entry for the controller, in
-// interp.Extension.Owner.
+// entryMeta is the server's data of an entry, in interp.Extension.Owner.
 type entryMeta struct {
 	cookie    uint64 // controller_metadata
 	metadata  []byte
@@ -21,9 +20,9 @@ type entryMeta struct {
 	memberID  uint32
 	groupID   uint32
 	actionSet *p4v1.ActionProfileActionSet
-	setBytes  int64 // what that takes, see setCost
-	// isConst marks an entry that the program declares const in a table that
-	// is not.
+	setBytes  int64 // memory of actionSet, see setCost
+	// isConst marks an entry that the program declares const in a table that is not
+	// constant.
 	isConst bool
 }
 
@@ -46,10 +45,10 @@ func (p *pipeline) table(id uint32) (*boundTable, error) {
 	return nil, status.Errorf(codes.NotFound, "unknown table id %d", id)
 }
 
-// match reads the match fields and the priority of an entry.
+// match parses the match fields and the priority of an entry.
 func (t *boundTable) match(d *device, e *p4v1.TableEntry) (table.Match, error) {
 	fields := make([]interp.FieldMatch, len(t.fields))
-	var seen uint64 // fields beyond 64 are not checked for being given twice
+	var seen uint64 // duplicates beyond the 64th field are not detected
 	for _, m := range e.Match {
 		i := t.field(m.GetFieldId())
 		if i < 0 {
@@ -96,7 +95,7 @@ func (t *boundTable) field(id uint32) int {
 	return -1
 }
 
-// any matches every value.
+// any returns a match for all values.
 func (f *boundField) any(width int) interp.FieldMatch {
 	n := bitvec.Limbs(width)
 	m := interp.FieldMatch{Value: make([]uint64, n)}
@@ -118,8 +117,8 @@ func ones(width int) []uint64 {
 	return v
 }
 
-// parse reads one match field. "Don't care" is INVALID_ARGUMENT: such fields
-// are to be left out.
+// parse parses one match field. "Don't care" is INVALID_ARGUMENT: such fields
+// must be omitted.
 func (f *boundField) parse(d *device, m *p4v1.FieldMatch, tableName string) (fm interp.FieldMatch, err error) {
 	bad := func(format string) error {
 		return status.Errorf(codes.InvalidArgument, "table %s: match field %s: "+format, tableName, f.name)
@@ -199,7 +198,7 @@ func (f *boundField) parse(d *device, m *p4v1.FieldMatch, tableName string) (fm 
 	return fm, bad("has no match")
 }
 
-// action reads an action of a table or profile.
+// action parses an action of a table or profile.
 func (d *device) action(a *p4v1.Action, what string) (*boundAction, []uint64, error) {
 	act := d.actions[a.GetActionId()]
 	if act == nil {
@@ -243,8 +242,8 @@ func (a *boundAction) param(id uint32) int {
 	return -1
 }
 
-// numberFor returns the number that an action has in a table: actions of the
-// same name may be several in the program.
+// numberFor returns the index of an action in a table: the program may have
+// several actions with the same name.
 func (t *boundTable) numberFor(p *pipeline, a *boundAction) int {
 	for _, n := range t.prog.Actions {
 		if p.prog.Actions[n].Name == a.name {

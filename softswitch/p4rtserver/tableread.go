@@ -15,11 +15,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// noExtension is read where an entry has none.
+// noExtension replaces the extension of an entry without one.
 var noExtension = interp.NewExtension()
 
-// entryProto writes an entry as it is read. The request says which direct
-// resources are wanted.
+// entryProto returns an entry as a message. The request determines which direct
+// resources it includes.
 func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, want *p4v1.TableEntry) *p4v1.TableEntry {
 	meta := metaOf(e)
 	out := &p4v1.TableEntry{TableId: bt.info.Preamble.Id, Metadata: meta.metadata, IdleTimeoutNs: meta.idle}
@@ -73,10 +73,10 @@ func (d *device) actionProto(e *interp.Entry, t *interp.Table, meta *entryMeta) 
 	return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
 }
 
-// actionMessage writes an action of the program.
+// actionMessage returns an action as a message.
 func (d *device) actionMessage(number int, args []uint64) *p4v1.Action {
 	act := d.byAction[number]
-	if act == nil { // the program's own: its names are not the controller's
+	if act == nil { // the compiler's own: the controller has no name for it
 		return nil
 	}
 	a := &p4v1.Action{ActionId: act.id}
@@ -86,7 +86,7 @@ func (d *device) actionMessage(number int, args []uint64) *p4v1.Action {
 	return a
 }
 
-// matchProto writes a match, without the fields that match anything.
+// matchProto returns a match as messages, without fields that match everything.
 func (t *boundTable) matchProto(d *device, m *table.Match) []*p4v1.FieldMatch {
 	var list []*p4v1.FieldMatch
 	for i, f := range t.prog.Fields(m) {
@@ -121,7 +121,7 @@ func (t *boundTable) matchProto(d *device, m *table.Match) []*p4v1.FieldMatch {
 	return list
 }
 
-// readTable reads the entries that a request selects.
+// readTable reads the entries of a request.
 func (d *device) readTable(r *p4v1.TableEntry, emit func(*p4v1.Entity)) error {
 	if r.TableId == 0 {
 		if len(r.Match) > 0 || r.Action != nil || r.Priority != 0 || cookieOf(r) != 0 || len(r.Metadata) > 0 {
@@ -150,7 +150,8 @@ func (d *device) readTable(r *p4v1.TableEntry, emit func(*p4v1.Entity)) error {
 	return d.readEntries(t, r, emit)
 }
 
-// readChunk is how many entries are read under one hold of the switch's lock.
+// readChunk is the number of entries read in one critical section of the
+// switch's lock.
 const readChunk = 32
 
 func (d *device) readEntries(bt *boundTable, r *p4v1.TableEntry, emit func(*p4v1.Entity)) error {
@@ -170,7 +171,7 @@ func (d *device) readEntries(bt *boundTable, r *p4v1.TableEntry, emit func(*p4v1
 		m, err := bt.match(d, r)
 		switch {
 		case status.Code(err) == codes.NotFound:
-			return nil // no entry has the string
+			return nil // no entry has this string
 		case err != nil:
 			return err
 		}
@@ -184,8 +185,8 @@ func (d *device) readEntries(bt *boundTable, r *p4v1.TableEntry, emit func(*p4v1
 	if actionID != 0 && bt.refs[actionID] == nil {
 		return status.Errorf(codes.InvalidArgument, "table %s has no action %d", bt.name, actionID)
 	}
-	// Packets change counters, meters and times only. Entries change by writes,
-	// which wait for reads: what packets leave alone is read without their lock.
+	// Packets change only counters, meters and times. Entries change by writes,
+	// which wait for reads: other data is read without the switch's lock.
 	lock := func() func() { return func() {} }
 	if r.CounterData != nil || r.MeterConfig != nil || r.MeterCounterData != nil || r.TimeSinceLastHit != nil {
 		lock = d.lock

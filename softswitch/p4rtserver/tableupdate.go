@@ -14,20 +14,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tableUpdate is a checked update of a table entry.
+// tableUpdate is a validated update of a table entry.
 type tableUpdate struct {
 	t      *boundTable
 	typ    p4v1.Update_Type
 	isDef  bool
 	match  table.Match
 	hasAct bool
-	number int // of the action; −1 where a member or group decides
+	number int // of the action; −1 if a member or group determines it
 	args   []uint64
 	meta   entryMeta
 
 	meter      *interp.MeterRates // of the direct meter; nil if not given
 	counter    *interp.Counter    // of the direct counter; nil if not given
-	clearColor bool               // the meter's counters per colour are reset
+	clearColor bool               // reset the meter's counters per colour
 	oneShot    []groupMember
 }
 
@@ -72,7 +72,7 @@ func (d *device) decodeTableUpdate(typ p4v1.Update_Type, e *p4v1.TableEntry) (op
 	return u, u.decodeAction(d, e.Action)
 }
 
-// resources reads what an entry says beside match and action.
+// resources parses the parts of an entry other than match and action.
 func (u *tableUpdate) resources(e *p4v1.TableEntry) error {
 	t := u.t
 	if t.info.IdleTimeoutBehavior != p4configv1.Table_NOTIFY_CONTROL && (e.IdleTimeoutNs != 0 || e.TimeSinceLastHit != nil) {
@@ -113,8 +113,8 @@ func (u *tableUpdate) resources(e *p4v1.TableEntry) error {
 	return nil
 }
 
-// decodeAction reads what an entry does: an action, a member, a group, or a
-// one-shot set of actions.
+// decodeAction parses the action of an entry: an action, a member, a group, or
+// a one-shot action set.
 func (u *tableUpdate) decodeAction(d *device, a *p4v1.TableAction) error {
 	t := u.t
 	indirect := func(selector bool) error {
@@ -186,7 +186,7 @@ func (u *tableUpdate) apply(d *device) (func(), error) {
 	what := " is constant"
 	if found && metaOf(t.Entry(id)).isConst {
 		what = ": the entry is constant"
-		isConst = u.typ != p4v1.Update_INSERT // which finds that it exists
+		isConst = u.typ != p4v1.Update_INSERT // an insertion fails because the entry exists
 	}
 	switch u.typ {
 	case p4v1.Update_INSERT:
@@ -215,7 +215,7 @@ func (u *tableUpdate) apply(d *device) (func(), error) {
 	return d.deleteEntry(t, id), nil
 }
 
-// savedEntry is an entry as it was before a change, for undoing that.
+// savedEntry is an entry before a change, for undoing it.
 type savedEntry struct {
 	match  table.Match
 	action int
@@ -308,7 +308,7 @@ func (u *tableUpdate) reference(d *device) (*interp.Member, *interp.Group, error
 	return nil, d.oneShotGroup(u.t.profile, u.oneShot, random), nil
 }
 
-// extend stores what only some entries have: a cookie, metadata, an idle
+// extend stores the optional parts of an entry: a cookie, metadata, an idle
 // timeout, a member or group, a direct meter or counter.
 func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *interp.Member, group *interp.Group) {
 	plain := u.meta.cookie == 0 && len(u.meta.metadata) == 0 && u.meta.idle == 0 && member == nil && group == nil && u.meter == nil && u.counter == nil
@@ -336,7 +336,7 @@ func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *inte
 func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), error) {
 	old := save(t, id)
 	before := costOf(t, t.Entry(id))
-	most := entryCost(len(u.match.Value)+len(u.match.Mask)+len(u.args), &u.meta) // the new entry beside the old
+	most := entryCost(len(u.match.Value)+len(u.match.Mask)+len(u.args), &u.meta) // the new entry beside the old one
 	if err := d.grow(most); err != nil {
 		return nil, err
 	}
@@ -389,8 +389,8 @@ func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), err
 	return undo, nil
 }
 
-// modifyDirect updates direct resources: a meter that is not given is reset,
-// a counter that is not given is left alone.
+// modifyDirect updates direct resources: it resets an omitted meter, and leaves
+// an omitted counter unchanged.
 func (u *tableUpdate) modifyDirect(d *device, x *interp.Extension) {
 	if u.t.meter != nil {
 		d.setMeter(&x.Meter, u.meter, u.clearColor)
@@ -423,7 +423,7 @@ func (u *tableUpdate) applyDefault(d *device, t *interp.Table) (func(), error) {
 	case u.hasAct:
 		t.SetDefault(u.number, u.args)
 	case u.counter == nil && u.meter == nil || !u.t.prog.Default.ConstEntry:
-		t.ResetDefault() // an entry without an action: as the program has it
+		t.ResetDefault() // an entry without an action restores the program's
 		if x := t.Default().Ext; x != nil {
 			x.Set(interp.NewExtension())
 		}

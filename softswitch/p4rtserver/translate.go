@@ -15,27 +15,26 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Translated types (8.4.6 and 18.1 of the specification): what the data plane
-// has as a number is a string, or another number, to the controller. Which
-// stand for one another the configuration says by URI, or the type's
-// annotation @p4runtime_translation_mappings({ {"name", 0} }). Of types about
-// which neither says anything, numbers are the same on both sides, and
-// strings get numbers, from one up, as entries with them are written.
+// Translated types (8.4.6 and 18.1 of the specification): a number of the data
+// plane is a string, or another number, for the controller. The configuration
+// maps them by URI, or the type's annotation @p4runtime_translation_mappings({
+// {"name", 0} }). Without a mapping, numbers are equal on both sides, and
+// strings get numbers from one up when entries with them are written.
 
 // translation is a translated type of a pipeline.
 type translation struct {
-	key      string // the URI; the name of the type where that is empty
+	key      string // the URI, or the name of the type if that is empty
 	text     bool   // the controller has strings
 	sdnWidth int    // bits of the controller's numbers
 	width    int    // bits in the data plane
 	mappings map[string]uint64
 }
 
-// mappingOf is an element of @p4runtime_translation_mappings.
+// mappingOf matches an element of @p4runtime_translation_mappings.
 var mappingOf = regexp.MustCompile(`\{\s*"((?:[^"\\]|\\.)*)"\s*,\s*(\w+)\s*\}`)
 
-// translated returns the translation of a type, or nil if it has none. Uses
-// of one URI have one translation.
+// translated returns the translation of a type, or nil. All types with the same
+// URI share one.
 func (b *bindings) translated(name string, width int, what string) *translation {
 	spec := b.info.GetTypeInfo().GetNewTypes()[name]
 	tr := spec.GetTranslatedType()
@@ -71,19 +70,18 @@ func (b *bindings) translated(name string, width int, what string) *translation 
 	return t
 }
 
-// names is a translation at work: it belongs to a device and remembers the
-// numbers that strings have got.
+// names is a device's translation with the numbers that strings have.
 type names struct {
 	*translation
 	mu     sync.Mutex
-	fixed  bool // the configuration has all there are
+	fixed  bool // the configuration has all strings
 	number map[string][]uint64
 	name   map[string]string // by the number's byte string
 	next   uint64
 }
 
-// newNames returns the translations of a pipeline, those of the configuration
-// filled in.
+// newNames returns the translations of a pipeline, with those of the
+// configuration.
 func (s *Server) newNames(p *pipeline) map[string]*names {
 	all := map[string]*names{}
 	for key, t := range p.translations {
@@ -118,10 +116,10 @@ func (n *names) set(name string, v []uint64) {
 	n.number[name], n.name[string(formatBytes(v))] = v, name
 }
 
-// learned notes which strings an update uses that were new to its batch.
+// learned records the strings of an update that are new in its batch.
 type learned struct {
-	fresh map[use]bool // of the batch; true: an update that succeeded uses it
-	now   []use        // of the update that is being read
+	fresh map[use]bool // of the batch; true: a successful update uses it
+	now   []use        // of the update being decoded
 }
 
 type use struct {
@@ -132,18 +130,17 @@ type use struct {
 // begin starts the next update.
 func (l *learned) begin() { l.now = l.now[:0] }
 
-// uses returns what the update used.
+// uses returns the new strings of the update.
 func (l *learned) uses() []use { return append([]use(nil), l.now...) }
 
-// keep notes that an update succeeded.
+// keep records that an update succeeded.
 func (l *learned) keep(uses []use) {
 	for _, u := range uses {
 		l.fresh[u] = true
 	}
 }
 
-// end forgets what no update needs: an update that fails leaves nothing
-// behind.
+// end forgets strings that no successful update uses.
 func (l *learned) end(d *device) {
 	for u, kept := range l.fresh {
 		if !kept {
@@ -156,8 +153,8 @@ func (l *learned) end(d *device) {
 	}
 }
 
-// toData reads a controller's value. Strings that are not known get a number
-// if the device is learning, else they are NOT_FOUND.
+// toData converts a controller's value. An unknown string gets a number if the
+// device is learning, otherwise it is NOT_FOUND.
 func (d *device) toData(t *translation, value []byte, what string) ([]uint64, error) {
 	n := d.names[t.key]
 	key := string(value)
@@ -195,7 +192,7 @@ func (d *device) toData(t *translation, value []byte, what string) ([]uint64, er
 		v := make([]uint64, bitvec.Limbs(t.width))
 		v[0] = n.next
 		if bitvec.BitLen(v) > t.width {
-			if len(n.number) < 1<<min(t.width, 30)-1 && n.next > 1 { // some have become free
+			if len(n.number) < 1<<min(t.width, 30)-1 && n.next > 1 { // some are free again
 				n.next = 0
 				continue
 			}
@@ -216,11 +213,11 @@ func (d *device) toData(t *translation, value []byte, what string) ([]uint64, er
 	}
 }
 
-// nameless begins what the controller sees of a number that has no string:
-// the program's own entries may have some.
+// nameless begins the controller's string for a number without a string, which
+// the program's own entries may have.
 const nameless = "#"
 
-// fromData writes a value for the controller.
+// fromData converts a value for the controller.
 func (d *device) fromData(t *translation, v []uint64) []byte {
 	n := d.names[t.key]
 	b := formatBytes(v)
@@ -235,7 +232,7 @@ func (d *device) fromData(t *translation, v []uint64) []byte {
 	return b
 }
 
-// parse reads a value of a type that may be translated.
+// parse parses a value of a type that may be translated.
 func (d *device) parse(t *translation, value []byte, width int, what string) ([]uint64, error) {
 	if t != nil {
 		return d.toData(t, value, what)
@@ -251,7 +248,7 @@ func (d *device) format(t *translation, v []uint64) []byte {
 	return formatBytes(v)
 }
 
-// keepNames gives this device the numbers that strings have in another.
+// keepNames copies the numbers of strings from another device.
 func (d *device) keepNames(old *device) {
 	for key, n := range d.names {
 		o := old.names[key]
@@ -270,7 +267,7 @@ func (d *device) keepNames(old *device) {
 	}
 }
 
-// learning has the device give numbers to new strings until done is called.
+// learning makes the device assign numbers to new strings until done is called.
 func (d *device) learning() (l *learned, done func()) {
 	l = &learned{fresh: map[use]bool{}}
 	d.learned = l
@@ -280,7 +277,7 @@ func (d *device) learning() (l *learned, done func()) {
 	}
 }
 
-// translatable says which match kinds a string can have.
+// translatable reports whether a match kind supports strings.
 func translatable(kind p4configv1.MatchField_MatchType) bool {
 	return kind == p4configv1.MatchField_EXACT || kind == p4configv1.MatchField_OPTIONAL
 }

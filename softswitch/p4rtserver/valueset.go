@@ -45,7 +45,7 @@ func (d *device) decodeValueSet(e *p4v1.ValueSetEntry) (op, error) {
 	}), nil
 }
 
-// parse packs the fields of a member, the first in the highest bits.
+// parse packs the fields of a member; the first has the highest bits.
 func (v *boundVSet) parse(d *device, m *p4v1.ValueSetMember) ([]uint64, error) {
 	value := make([]uint64, bitvec.Limbs(v.width))
 	at := v.width

@@ -15,10 +15,10 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// An op is an update that was checked as far as that goes without the switch.
+// An op is an update that was validated as far as possible without the switch.
 type op interface {
-	// apply carries the update out, under the lock of its device. It changes
-	// nothing if it fails; undo takes back what it did.
+	// apply executes the update, under the lock of its device. If it fails, it
+	// changes nothing. undo reverts it.
 	apply(d *device) (undo func(), err error)
 }
 
@@ -76,7 +76,7 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 	if !failed {
 		return &p4v1.WriteResponse{}, nil
 	}
-	if !all { // what did not fail was not done all the same
+	if !all { // a successful update was undone
 		for i := range errs {
 			if errs[i] == nil {
 				errs[i] = status.Error(codes.Aborted, "not done, because another update of the batch failed")
@@ -86,19 +86,20 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 	return nil, batchError("Write failure.", errs)
 }
 
-// finishWrites returns when the writes that have begun are done.
+// finishWrites returns when the writes that have begun have finished.
 func (s *Server) finishWrites() {
 	s.writes.Lock()
 	defer s.writes.Unlock()
 }
 
-// writeChunk is how many updates are applied under one hold of the switch's
-// lock, where a batch may be seen in part: packets wait for no more.
+// writeChunk is the number of updates applied in one critical section of the
+// switch's lock, for batches without atomicity: packets wait for at most this
+// many.
 const writeChunk = 32
 
-// applyAll applies updates. It reports whether one failed; then, unless all
-// are to be tried, it has undone the others, under one hold of the switch's
-// lock: a packet sees none or all of such a batch.
+// applyAll applies updates. It reports whether one failed. Unless all are to be
+// tried, it then undoes the others in the same critical section of the switch's
+// lock: a packet sees all of such a batch or nothing.
 func (d *device) applyAll(ops []op, errs []error, all bool) (failed bool) {
 	unlock := d.lock()
 	defer func() { unlock() }()
@@ -106,7 +107,7 @@ func (d *device) applyAll(ops []op, errs []error, all bool) (failed bool) {
 	for i, o := range ops {
 		if all && i > 0 && i%writeChunk == 0 {
 			unlock()
-			runtime.Gosched() // to who waits for the lock
+			runtime.Gosched() // for goroutines that wait for the lock
 			unlock = d.lock()
 		}
 		if errs[i] != nil {
@@ -130,10 +131,10 @@ func (d *device) applyAll(ops []op, errs []error, all bool) (failed bool) {
 	return failed
 }
 
-// batchError packs the errors of a batch: UNKNOWN, with a p4.Error for each
-// element. gRPC sends them in a header, which clients take up to 16 MB of:
-// with many, the later ones have a code only, and with more than maxDetails
-// the first ones are in the text and there are no details.
+// batchError packs the errors of a batch: UNKNOWN with a p4.Error for each
+// element. gRPC sends them in a header, which clients accept up to 16 MB. With
+// many errors, the later ones have only a code. With more than maxDetails
+// elements, the first errors are in the text and there are no details.
 func batchError(text string, errs []error) error {
 	if len(errs) > maxDetails {
 		return tooManyErrors(text, errs)
@@ -159,8 +160,8 @@ func batchError(text string, errs []error) error {
 	return status.ErrorProto(st)
 }
 
-// tooManyErrors says of a batch that is too large for details what was wrong
-// with its first elements.
+// tooManyErrors returns the error of a batch that is too large for details,
+// with the first elements' errors.
 func tooManyErrors(text string, errs []error) error {
 	const shown = 10
 	var b strings.Builder
@@ -177,7 +178,7 @@ func tooManyErrors(text string, errs []error) error {
 	return status.Errorf(codes.Unknown, "%s %d of %d failed:%s batches of more than %d get no details", text, failed, len(errs), b.String(), maxDetails)
 }
 
-// decode checks an update.
+// decode validates an update.
 func (d *device) decode(u *p4v1.Update) (op, error) {
 	typ := u.GetType()
 	switch typ {

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The errors of a batch of any size fit the header that gRPC sends them in:
-// with 500,000 updates, one of them wrong, the connection was closed and the
-// controller was primary no more.
+// The errors of a batch of any size fit into the header in which gRPC sends
+// them. Before, an error among 500,000 updates closed the connection, and the
+// controller was no longer primary.
 func TestErrorsOfAnyBatchFitAHeader(t *testing.T) {
 	const header = 16 << 20 // what clients take, three quarters of it in base64
 	for _, n := range []int{1, 20_000, maxDetails, maxDetails + 1, 500_000} {

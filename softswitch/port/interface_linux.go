@@ -15,25 +15,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ifLink is a packet socket on a network interface. The kernel tells with
-// each frame what it has left undone (checksums, cutting to the MTU), and the
-// link does it: programs see frames as they would be on a wire.
+// ifLink is a packet socket on a network interface. With each frame the kernel
+// reports the offloads that the sender left to the hardware (checksums,
+// segmentation). The link performs them, so that programs see complete frames.
 type ifLink struct {
 	name string
-	fd   int // frames come in by; not in the runtime's poller: see poller
-	tx   int // frames go out by; it takes none in, and nobody waits for it
+	fd   int // receives frames; not in the runtime's poller: see poller
+	tx   int // sends frames only; no call waits on it
 
-	reading sync.Mutex // guards in and, for a Read, the socket
+	reading sync.Mutex // guards in and, during Read, the socket
 	in      *inbox     // of Read
-	event   int        // tells a Read that waits of Close
+	event   int        // wakes a waiting Read on Close
 
-	writing sync.Mutex // guards out and, for a Write, the socket
+	writing sync.Mutex // guards out and, during Write, the socket
 	out     *outbox
 
 	closed atomic.Bool // set by Close
 }
 
-// OpenInterface opens a network interface, in promiscuous mode. It needs
+// OpenInterface opens a network interface in promiscuous mode. It needs
 // CAP_NET_RAW.
 func OpenInterface(name string) (Link, error) {
 	ifi, err := net.InterfaceByName(name)
@@ -52,13 +52,13 @@ func OpenInterface(name string) (Link, error) {
 			err = unix.SetsockoptInt(fd, unix.SOL_PACKET, opt, value)
 		}
 	}
-	set(unix.PACKET_VNET_HDR, 1) // what offloads left undone
-	set(unix.PACKET_AUXDATA, 1)  // VLAN tags, which the kernel takes off
+	set(unix.PACKET_VNET_HDR, 1) // pending offloads
+	set(unix.PACKET_AUXDATA, 1)  // VLAN tags, which the kernel removes
 	set(unix.PACKET_IGNORE_OUTGOING, 1)
 	if err == nil {
 		err = unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &unix.PacketMreq{Ifindex: int32(ifi.Index), Type: unix.PACKET_MR_PROMISC})
 	}
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20) // as much as we may
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20) // as large as permitted
 	if err == nil {
 		err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: ifi.Index})
 	}
@@ -113,7 +113,7 @@ func (l *ifLink) Read(b *Batch) error {
 	return nil
 }
 
-// vlanTag returns the VLAN tag that the kernel took off a frame.
+// vlanTag returns the VLAN tag that the kernel removed from a frame.
 func vlanTag(oob []byte) (tag [4]byte, ok bool) {
 	for len(oob) >= unix.SizeofCmsghdr {
 		head, data, rest, err := unix.ParseOneSocketControlMessage(oob)
@@ -139,8 +139,8 @@ func vlanTag(oob []byte) (tag [4]byte, ok bool) {
 	return tag, false
 }
 
-// Write implements Link. A frame that the interface has no room for is lost,
-// as on any link.
+// Write implements Link. A frame for which the interface has no room is
+// dropped.
 func (l *ifLink) Write(frames []*packet.Frame) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -153,7 +153,7 @@ func (l *ifLink) Write(frames []*packet.Frame) error {
 			switch k, err := mmsg(unix.SYS_SENDMMSG, l.tx, l.out.msgs[sent:n]); {
 			case errors.Is(err, unix.EINTR):
 			case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENETDOWN), errors.Is(err, unix.EMSGSIZE), errors.Is(err, unix.EINVAL):
-				sent++ // longer than the MTU, or no room: as the kernel has counted it
+				sent++ // longer than the MTU, or no room: the kernel has counted it
 			case err != nil:
 				return fmt.Errorf("interface %s: %w", l.name, err)
 			default:

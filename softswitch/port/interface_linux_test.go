@@ -21,11 +21,11 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 )
 
-// patience bounds what a test waits for.
+// patience limits the waiting time of a test.
 const patience = 2 * time.Minute
 
-// veth makes a pair of virtual Ethernet interfaces in a network namespace of
-// the test's own, with an address on the first, and opens links on both.
+// veth makes a pair of virtual Ethernet interfaces in a new network namespace,
+// with an address on the first, and opens links on both.
 func veth(t *testing.T) (a, b Link) {
 	t.Helper()
 	runtime.LockOSThread() // and not unlocked: the thread ends with the test
@@ -57,7 +57,7 @@ func veth(t *testing.T) (a, b Link) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"a", "b"} { // what is sent before is lost
+	for _, name := range []string{"a", "b"} { // frames sent before are lost
 		for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 			l, err := netlink.LinkByName(name)
 			if err == nil && l.Attrs().OperState == netlink.OperUp {
@@ -71,8 +71,8 @@ func veth(t *testing.T) (a, b Link) {
 	return links["a"], links["b"]
 }
 
-// ours are the frames that a test sends: those to UDP port 9 or of the local
-// experimental EtherType. The kernel has more to say on a new interface.
+// ours reports whether a test sent a frame: one to UDP port 9 or of the local
+// experimental EtherType. The kernel sends other frames on a new interface.
 func ours(f []byte) bool {
 	if len(f) > 40 && binary.BigEndian.Uint16(f[12:]) == packet.EtherTypeIPv4 && f[23] == packet.ProtoUDP {
 		return binary.BigEndian.Uint16(f[36:]) == 9
@@ -100,8 +100,8 @@ func receive(t *testing.T, l Link, n int) [][]byte {
 	return list
 }
 
-// Frames go out and come in as they are, tags of VLANs included; one that is
-// longer than the MTU is lost, and the link stays.
+// Frames are sent and received unchanged, including VLAN tags. A frame longer
+// than the MTU is dropped, and the link continues.
 func TestInterfacesCarryFrames(t *testing.T) {
 	a, b := veth(t)
 	defer b.Close()
@@ -123,7 +123,7 @@ func TestInterfacesCarryFrames(t *testing.T) {
 			t.Errorf("frame %d: %d bytes %x…, want %d bytes %x…", i, len(got[i]), got[i][:20], len(want), want[:20])
 		}
 	}
-	// Close ends a Read, whether it waits already or not.
+	// Close ends a Read that waits and one that begins later.
 	ended := make(chan error, 1)
 	go func() {
 		for {
@@ -147,8 +147,8 @@ func TestInterfacesCarryFrames(t *testing.T) {
 	}
 }
 
-// What a socket on the same machine leaves to the card: the checksum of a
-// datagram, and the cutting of one that is sent as several.
+// Offloads of a socket on the same machine: the checksum of a datagram, and the
+// segmentation of a large one.
 func TestOffloadsOfTheKernel(t *testing.T) {
 	_, b := veth(t)
 	defer b.Close()
@@ -191,9 +191,10 @@ func TestOffloadsOfTheKernel(t *testing.T) {
 	}
 }
 
-// A switch on interfaces takes their frames in on a thread that has priority. Who
-// holds its lock has as much, for as long: a controller's thread that waited for a
-// processor with the lock had packets wait for 30 ms.
+// A switch on interfaces receives frames on a thread with priority. The holder
+// of its lock has the same priority while it holds the lock. Before, a
+// controller's thread that held the lock and waited for a processor delayed
+// packets by 30 ms.
 func TestInterfacesAreServedFirst(t *testing.T) {
 	a, b := veth(t)
 	defer a.Close()
@@ -215,7 +216,7 @@ func TestInterfacesAreServedFirst(t *testing.T) {
 		sw.Lock()
 		got := sw.Stats().Received
 		sw.Unlock()
-		if got >= n { // the kernel has more to say on a new interface
+		if got >= n { // the kernel sends other frames on a new interface
 			break
 		}
 		if time.Since(begun) > patience {
@@ -230,7 +231,7 @@ func TestInterfacesAreServedFirst(t *testing.T) {
 		a.Runtime = 0
 		return *a
 	}
-	runtime.LockOSThread() // which Hold does for as long as it holds
+	runtime.LockOSThread() // Hold does the same while the lock is held
 	defer runtime.UnlockOSThread()
 	before := scheduled()
 	release := sw.Hold()
@@ -250,11 +251,11 @@ func TestInterfacesAreServedFirst(t *testing.T) {
 	if err := b.Write(sent); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Write to a port of a switch that has ended: %v", err)
 	}
-	r.At(0, nil, 0) // a controller that comes too late wakes nobody
+	r.At(0, nil, 0) // a late controller has no effect
 }
 
-// What is kept for frames that come in counts against --memory, used or not: with
-// 64 frames of the longest length it was 4 MB a port. It is 2 MB a switch.
+// The memory for received frames counts against --memory, even if unused. With
+// 64 frames of the maximum length it was 4 MB per port. It is 2 MB per switch.
 func TestPortsKeepLittleMemory(t *testing.T) {
 	if n := len(newInbox().bufs); n > 33*maxFrame {
 		t.Errorf("a switch keeps %d bytes", n)

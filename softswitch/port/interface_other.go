@@ -6,12 +6,12 @@ package port
 
 import "errors"
 
-// OpenInterface opens a network interface; that needs Linux.
+// OpenInterface returns an error: network interfaces need Linux.
 func OpenInterface(string) (Link, error) {
 	return nil, errors.New("network interfaces can be opened on Linux only; use pcap files")
 }
 
-// newWaiter returns what waits for the links.
+// newWaiter returns the waiter for the links.
 func newWaiter(map[int]Link) (waiter, error) { return newChanWaiter(), nil }
 
 func urge() (done func()) { return func() {} }

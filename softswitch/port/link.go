@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package port runs a switch in wall time on real ports: interfaces (AF_PACKET),
-// pcap files and cables in memory. The switch is the same as in virtual time;
-// what differs is the clock and where frames come from.
+// Package port runs a switch in wall time on real ports: interfaces
+// (AF_PACKET), pcap files and cables in memory. The switch is the same as in
+// virtual time; only the clock and the source of frames differ.
 package port
 
 import (
@@ -16,23 +16,23 @@ import (
 	"github.com/pauseless/pauseless/internal/pcap"
 )
 
-// A Link is the outside of a port.
+// A Link is the external side of a port.
 type Link interface {
-	// Read waits for frames and adds them to b, as many as fit. It returns
-	// io.EOF when no more will come, and net.ErrClosed after Close.
+	// Read waits for frames and adds as many to b as fit. It returns io.EOF after
+	// the last frame, and net.ErrClosed after Close.
 	Read(b *Batch) error
-	// Write sends frames. It may keep nothing of them.
+	// Write sends frames. It must not keep references to them.
 	Write(frames []*packet.Frame) error
 	Close() error
 }
 
-// maxFrame is the longest frame taken in, in bytes.
+// maxFrame is the length of the longest received frame, in bytes.
 const maxFrame = pcap.MaxFrame
 
-// batchFrames is how many frames are handed over at once.
+// batchFrames is the number of frames in a batch.
 const batchFrames = 64
 
-// Batch is a number of frames in one piece of memory.
+// Batch is several frames in one piece of memory.
 type Batch struct {
 	buf  []byte
 	ends []int
@@ -68,7 +68,7 @@ func (b *Batch) Frame(i int) []byte {
 	return b.buf[start:b.ends[i]]
 }
 
-// Spec is a port as the command line gives it: NUMBER@KIND:ARGUMENT.
+// Spec is a port on the command line: NUMBER@KIND:ARGUMENT.
 type Spec struct {
 	Number    int
 	Kind, Arg string
@@ -81,7 +81,7 @@ var Kinds = []struct{ Name, Arg, Does string }{
 	{"mem", "NAME", "a cable to the other port of the same switch with this name"},
 }
 
-// ParseSpec reads "1@if:veth0", "2@pcap:in.pcap,out.pcap" or "3@mem:a".
+// ParseSpec parses "1@if:veth0", "2@pcap:in.pcap,out.pcap" or "3@mem:a".
 func ParseSpec(text string) (Spec, error) {
 	number, rest, ok := strings.Cut(text, "@")
 	if !ok {
@@ -93,7 +93,7 @@ func ParseSpec(text string) (Spec, error) {
 	}
 	s := Spec{Number: n}
 	s.Kind, s.Arg, ok = strings.Cut(rest, ":")
-	if !ok { // as simple_switch takes it: -i 1@veth0
+	if !ok { // simple_switch's form: -i 1@veth0
 		s.Kind, s.Arg = "if", rest
 	}
 	var names []string
@@ -109,7 +109,8 @@ func ParseSpec(text string) (Spec, error) {
 	return Spec{}, fmt.Errorf("port %q: unknown kind %s%s; there are %s", text, s.Kind, diag.DidYouMean(s.Kind, names), strings.Join(names, ", "))
 }
 
-// Open opens the links of a switch, by number. If one fails, none stays open.
+// Open opens the links of a switch, by port number. If one fails, it closes the
+// others.
 func Open(specs []Spec) (links map[int]Link, err error) {
 	links = map[int]Link{}
 	defer func() {

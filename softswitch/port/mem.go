@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// cable joins two ports in memory.
+// cable connects two ports in memory.
 type cable struct {
 	mu     sync.Mutex
 	wake   [2]chan struct{} // of the reader at each end
@@ -17,8 +17,8 @@ type cable struct {
 	closed bool
 }
 
-// cableFrames bounds what waits in one direction; more is lost, as on a link
-// whose other end does not keep up.
+// cableFrames limits the queue of each direction. Further frames are dropped,
+// as on a link whose receiver is too slow.
 const cableFrames = 4096
 
 type memLink struct {
@@ -37,7 +37,7 @@ func newCable() *memLink {
 func (l *memLink) otherEnd() *memLink { return &memLink{l.c, 1 - l.side} }
 
 // Pipe returns the two ends of a cable: one for a switch, one for a test or
-// program that sends to it.
+// program.
 func Pipe() (Link, Link) {
 	l := newCable()
 	return l, l.otherEnd()
@@ -95,7 +95,7 @@ func (l *memLink) Close() error {
 	return nil
 }
 
-// wire returns the bytes of a frame, those that are not in memory included.
+// wire returns the bytes of a frame, including elided ones.
 func wire(f *packet.Frame) []byte {
 	b := make([]byte, f.Len())
 	copy(b, f.Data)

@@ -11,26 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel takes and gives several frames a call: recvmmsg and sendmmsg,
-// which package unix has no functions for.
+// recvmmsg and sendmmsg transfer several frames per call. Package unix has no
+// functions for them.
 
-// outMsgs and inMsgs are how many frames one call gives or takes at most. A frame
-// that is taken needs room for the longest that the kernel may hand over: 2 MB a
-// switch, whatever its ports.
+// outMsgs and inMsgs limit the frames of one call. A received frame needs a
+// buffer for the longest that the kernel may deliver: 2 MB per switch, whatever
+// its ports.
 const (
 	outMsgs = batchFrames
 	inMsgs  = 32
 )
 
-// mmsghdr is struct mmsghdr: a message, and how many bytes were received.
+// mmsghdr is struct mmsghdr: a message with the number of received bytes.
 type mmsghdr struct {
 	unix.Msghdr
 	n uint32
 }
 
-// mmsg is recvmmsg or sendmmsg on a socket that does not block, which is why Go's
-// scheduler is not told of the call. It returns how many messages there were; an
-// error is that of the first.
+// mmsg calls recvmmsg or sendmmsg on a nonblocking socket; hence the raw system
+// call, which bypasses Go's scheduler. It returns the number of messages. An
+// error is that of the first message.
 func mmsg(call uintptr, fd int, msgs []mmsghdr) (int, error) {
 	n, _, errno := unix.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), 0, 0, 0)
 	if errno != 0 {
@@ -39,13 +39,13 @@ func mmsg(call uintptr, fd int, msgs []mmsghdr) (int, error) {
 	return int(n), nil
 }
 
-// inbox is memory for frames that come in.
+// inbox is memory for received frames.
 type inbox struct {
 	msgs [inMsgs]mmsghdr
 	iovs [inMsgs]unix.Iovec
 	oobs [inMsgs][64]byte // auxiliary data
 	bufs []byte           // a virtio_net_hdr and a frame each
-	cut  *Batch           // frames that were not complete
+	cut  *Batch           // frames with pending offloads
 }
 
 const inboxFrame = vnetLen + maxFrame
@@ -63,7 +63,7 @@ func newInbox() *inbox {
 	return in
 }
 
-// receive takes the frames that wait at a link, and returns how many.
+// receive receives the frames queued at a link, and returns their number.
 func (in *inbox) receive(l *ifLink) (int, error) {
 	n, err := mmsg(unix.SYS_RECVMMSG, l.fd, in.msgs[:])
 	switch {
@@ -73,8 +73,8 @@ func (in *inbox) receive(l *ifLink) (int, error) {
 	return 0, fmt.Errorf("interface %s: %w", l.name, err)
 }
 
-// frames appends the frames of n messages to a list, and makes room for others.
-// The frames are there until the next call of receive.
+// frames appends the frames of n messages to a list, and resets the messages.
+// The frames are valid until the next call of receive.
 func (in *inbox) frames(n int, list [][]byte) [][]byte {
 	in.cut.reset()
 	for i := range n {
@@ -101,7 +101,7 @@ func (in *inbox) frames(n int, list [][]byte) [][]byte {
 	return list
 }
 
-// outbox is frames that go out.
+// outbox is memory for frames to send.
 type outbox struct {
 	msgs [outMsgs]mmsghdr
 	iovs [outMsgs]unix.Iovec
@@ -116,7 +116,7 @@ func newOutbox() *outbox {
 	return o
 }
 
-// fill takes as many frames as there is room for and returns how many.
+// fill fills the messages with frames and returns the number of frames.
 func (o *outbox) fill(frames []*packet.Frame) int {
 	n := min(len(frames), outMsgs)
 	for i, f := range frames[:n] {

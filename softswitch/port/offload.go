@@ -8,9 +8,9 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// What a sender on the same machine leaves to the hardware, struct
-// virtio_net_hdr says: checksums that are not computed, and segments that are
-// not cut. Linux defines it in include/uapi/linux/virtio_net.h.
+// struct virtio_net_hdr has the offloads that a sender on the same machine
+// leaves to the hardware: checksums that are not computed, and segments that
+// are not split. Linux defines it in include/uapi/linux/virtio_net.h.
 const (
 	vnetNeedsCsum = 1
 	gsoNone       = 0
@@ -28,11 +28,11 @@ const (
 	tcpLen  = 20
 )
 
-// maxSegments bounds what a frame is cut into. Linux cuts TCP's 64 KB to no
-// less than 48 bytes each, and UDP's to 128 pieces.
+// maxSegments limits the segments of a frame. Linux splits TCP's 64 KB into
+// segments of at least 48 bytes, and UDP's into at most 128.
 const maxSegments = 2048
 
-// insertTag puts a VLAN tag behind the addresses of a frame.
+// insertTag inserts a VLAN tag after the addresses of a frame.
 func insertTag(frame []byte, tag [4]byte) []byte {
 	out := make([]byte, 0, len(frame)+4)
 	out = append(out, frame[:12]...)
@@ -43,10 +43,10 @@ func insertTag(frame []byte, tag [4]byte) []byte {
 // vnetLen is the length of struct virtio_net_hdr.
 const vnetLen = 10
 
-// complete reports whether a frame is as it would be on a wire.
+// complete reports whether a frame has no pending offloads.
 func complete(vnet []byte) bool { return vnet[0]&vnetNeedsCsum == 0 && vnet[1]&^gsoECN == gsoNone }
 
-// finishOffload adds a frame to a batch as it would be on a wire: with its
+// finishOffload adds a frame to a batch after performing its offloads: with its
 // checksum, and in segments.
 func finishOffload(vnet, frame []byte, b *Batch) {
 	flags, gso := vnet[0], vnet[1]&^gsoECN
@@ -56,7 +56,7 @@ func finishOffload(vnet, frame []byte, b *Batch) {
 		return
 	}
 	if flags&vnetNeedsCsum != 0 && start+offset+2 <= len(frame) {
-		sum := packet.Checksum(frame[start:]) // the field holds that of the pseudo-header
+		sum := packet.Checksum(frame[start:]) // the field has that of the pseudo-header
 		if sum == 0 && offset == 6 {          // UDP: zero means none
 			sum = 0xffff
 		}
@@ -65,9 +65,9 @@ func finishOffload(vnet, frame []byte, b *Batch) {
 	b.Add(frame)
 }
 
-// segment cuts a TCP or UDP packet into segments of size bytes. The transport
-// header is at start. It reports false where it cannot, and the frame is
-// passed on whole.
+// segment splits a TCP or UDP packet into segments of size bytes. The transport
+// header is at start. It returns false if it cannot; the frame is then passed
+// on unsplit.
 func segment(gso byte, size, start int, frame []byte, b *Batch) bool {
 	network := packet.EthernetLen
 	if len(frame) < network {
@@ -95,7 +95,7 @@ func segment(gso byte, size, start int, frame []byte, b *Batch) bool {
 			return false
 		}
 		headers, csumAt, proto = start+int(frame[start+12]>>4)*4, start+16, packet.ProtoTCP
-		if headers < start+tcpLen { // the length is the sender's claim
+		if headers < start+tcpLen { // the length is only the sender's claim
 			return false
 		}
 	}
@@ -126,10 +126,10 @@ func segment(gso byte, size, start int, frame []byte, b *Batch) bool {
 			binary.BigEndian.PutUint32(out[start+4:], seq)
 			seq += uint32(len(part))
 			if len(payload) > 0 {
-				out[flagsAt] &^= 0x09 // FIN and PSH are the last segment's
+				out[flagsAt] &^= 0x09 // FIN and PSH belong to the last segment
 			}
 			if n > 0 {
-				out[flagsAt] &^= 0x80 // CWR is the first one's
+				out[flagsAt] &^= 0x80 // CWR belongs to the first segment
 			}
 		} else {
 			binary.BigEndian.PutUint16(out[start+4:], uint16(len(out)-start))
@@ -145,8 +145,7 @@ func segment(gso byte, size, start int, frame []byte, b *Batch) bool {
 	return true
 }
 
-// transportChecksum computes the checksum of TCP or UDP over its
-// pseudo-header.
+// transportChecksum computes the checksum of TCP or UDP with its pseudo-header.
 func transportChecksum(frame []byte, network, start int, v4 bool, proto uint8) uint16 {
 	var pseudo []byte
 	length := len(frame) - start

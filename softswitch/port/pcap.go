@@ -15,8 +15,8 @@ import (
 	"github.com/pauseless/pauseless/internal/pcap"
 )
 
-// pcapLink reads frames from a file as fast as they are taken, and writes
-// what is sent to another.
+// pcapLink reads frames from a file as fast as the switch accepts them, and
+// writes sent frames to another file.
 type pcapLink struct {
 	in, out *os.File
 	r       *pcap.Reader
@@ -25,7 +25,7 @@ type pcapLink struct {
 	closed  bool
 }
 
-// OpenPcap opens a link made of two files, either of which may be "".
+// OpenPcap opens a link of two files, either of which may be "".
 func OpenPcap(in, out string) (Link, error) {
 	l := &pcapLink{}
 	if err := l.open(in, out); err != nil {
@@ -99,7 +99,7 @@ func (l *pcapLink) Write(frames []*packet.Frame) error {
 	return nil
 }
 
-// Close implements Link: the file that was written is whole then.
+// Close implements Link. It completes the written file.
 func (l *pcapLink) Close() error {
 	if l.closed {
 		return nil

@@ -15,18 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// preferred is how the kernel schedules the thread that forwards: in real time. A
-// packet is worked on as soon as it has come, whatever else the processors do;
-// the kernel leaves other work 5 % of the time. With a nice value only, even −20,
-// the thread waits for the end of another's slice, some milliseconds: that is for
-// control groups that may have no threads in real time. Threads that it starts are
-// scheduled as usual.
+// preferred is the scheduling of the forwarding thread: real time. It processes
+// a packet immediately, whatever other work the processors have; the kernel
+// reserves 5 % of the time for other work. With only a nice value, even −20,
+// the thread waits some milliseconds for the end of another's slice: that is
+// the fallback for control groups without real-time threads. Threads that it
+// starts have normal scheduling.
 var preferred = []unix.SchedAttr{
 	{Policy: unix.SCHED_FIFO, Priority: 1, Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK},
 	{Policy: unix.SCHED_NORMAL, Nice: -20, Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK},
 }
 
-// prefer has the kernel prefer the caller's thread.
+// prefer applies the first permitted scheduling to the caller's thread.
 func prefer() (err error) {
 	for i := range preferred {
 		if err = unix.SchedSetAttr(0, &preferred[i], 0); err == nil {
@@ -36,24 +36,24 @@ func prefer() (err error) {
 	return err
 }
 
-// poller waits for frames on all interfaces of a switch at once, on a thread of
-// its own: no other goroutine has a part in forwarding.
+// poller waits for frames on all interfaces of a switch, on its own thread, so
+// that forwarding needs no other goroutine.
 type poller struct {
 	mu           sync.Mutex // guards event
-	epoll, event int        // event wakes the thread that waits; −1 when that has ended
+	epoll, event int        // event wakes the waiting thread; −1 after the end
 	links        []*ifLink
 	numbers      []int // of their ports
 	in           *inbox
 	ready        []unix.EpollEvent
 	n            int  // of ready
 	urgent       bool // the thread has priority
-	short        int  // waits in a row that were shorter than gather
-	more         bool // frames may be left
+	short        int  // number of consecutive waits shorter than gather
+	more         bool // frames may remain
 	frames       [][]byte
 }
 
-// newWaiter returns what waits for the links: a poller if there are interfaces
-// among them.
+// newWaiter returns the waiter for the links: a poller if they include
+// interfaces.
 func newWaiter(links map[int]Link) (waiter, error) {
 	p := &poller{epoll: -1, event: -1}
 	for number, l := range links {
@@ -93,8 +93,8 @@ func (p *poller) polled(l Link) bool {
 	return ok
 }
 
-// begin keeps the goroutine on its thread, which ends with it, and has the
-// kernel prefer that.
+// begin locks the goroutine to its thread, which ends with it, and raises the
+// thread's priority.
 func (p *poller) begin(log *slog.Logger) bool {
 	runtime.LockOSThread()
 	err := prefer()
@@ -105,7 +105,7 @@ func (p *poller) begin(log *slog.Logger) bool {
 	return p.urgent
 }
 
-// urge gives the caller's thread the priority of the one that forwards, until
+// urge gives the caller's thread the priority of the forwarding thread until
 // done is called.
 func urge() (done func()) {
 	runtime.LockOSThread()
@@ -115,7 +115,7 @@ func urge() (done func()) {
 	}
 	return func() {
 		if err == nil {
-			usual.Runtime = 0 // of a slice: the kernel's own
+			usual.Runtime = 0 // of a slice: the kernel's default
 			_ = unix.SchedSetAttr(0, usual, 0)
 		}
 		runtime.UnlockOSThread()
@@ -133,12 +133,12 @@ func (p *poller) wake() {
 	_, _ = unix.Write(p.event, one[:]) // EAGAIN: it is awake
 }
 
-// A thread in real time is woken by each packet, and takes the processor from who
-// sends the next one. Where packets come one upon the other it lets them gather, as
-// network cards do: then a packet waits that much longer, and costs less.
+// Each packet wakes a real-time thread, which takes the processor from the
+// sender of the next one. At high packet rates the thread lets packets gather,
+// like network cards: a packet waits longer, but costs less.
 const (
 	gather = 30 * time.Microsecond
-	dense  = 8 // waits in a row that were shorter than that
+	dense  = 8 // number of consecutive waits shorter than that
 )
 
 func (p *poller) wait(d time.Duration) error {
@@ -150,7 +150,7 @@ func (p *poller) wait(d time.Duration) error {
 	ts := unix.NsecToTimespec(int64(d))
 	call := unix.Syscall6
 	if d <= 0 {
-		call = unix.RawSyscall6 // which does not wait
+		call = unix.RawSyscall6 // does not wait
 	}
 	n, _, errno := call(unix.SYS_EPOLL_PWAIT2, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.ready[0])), uintptr(len(p.ready)), uintptr(unsafe.Pointer(&ts)), 0, 0)
 	if errno == unix.ENOSYS { // before Linux 5.11
@@ -177,7 +177,7 @@ func (p *poller) wait(d time.Duration) error {
 	return nil
 }
 
-// take gives the switch what has come, up to inMsgs frames of each interface.
+// take passes received frames to the switch, up to inMsgs frames per interface.
 func (p *poller) take(r *Runner) error {
 	p.more = false
 	for _, e := range p.ready[:p.n] {

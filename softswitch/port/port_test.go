@@ -22,7 +22,7 @@ import (
 func TestPortsOfTheCommandLine(t *testing.T) {
 	for text, want := range map[string]Spec{
 		"1@if:veth0":            {1, "if", "veth0"},
-		"2@veth0":               {2, "if", "veth0"}, // as simple_switch has it
+		"2@veth0":               {2, "if", "veth0"}, // simple_switch's form
 		"0@pcap:in.pcap,o.pcap": {0, "pcap", "in.pcap,o.pcap"},
 		"3@mem:a":               {3, "mem", "a"},
 	} {
@@ -54,7 +54,7 @@ func TestPortsOfTheCommandLine(t *testing.T) {
 	}
 }
 
-// frames makes frames of sizes, each of its own bytes.
+// frames makes frames of these sizes with different bytes.
 func frames(sizes ...int) []*packet.Frame {
 	var list []*packet.Frame
 	for i, n := range sizes {
@@ -82,8 +82,8 @@ func readAll(t *testing.T, l Link) [][]byte {
 	}
 }
 
-// What is written to a pcap file is read from it, jumbo frames and bytes that
-// are not in memory included.
+// Frames written to a pcap file are read unchanged, including jumbo frames and
+// elided bytes.
 func TestPcapFilesKeepFrames(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.pcap")
 	out, err := OpenPcap("", file)
@@ -165,8 +165,8 @@ func TestPcapFilesOfOthers(t *testing.T) {
 	}
 }
 
-// A cable carries frames both ways, and drops what its other end does not
-// take.
+// A cable carries frames in both directions, and drops frames that its other
+// end does not read.
 func TestCables(t *testing.T) {
 	a, b := Pipe()
 	if err := errors.Join(a.Write(frames(20, 30)), b.Write(frames(40))); err != nil {
@@ -197,8 +197,8 @@ func TestCables(t *testing.T) {
 	}
 }
 
-// The runner ends when all its ports have, with everything sent: here, the
-// switch without a program drops all frames.
+// The runner ends when all its ports have ended and everything is sent. Here
+// the switch has no program and drops all frames.
 func TestRunnerEndsWithItsPorts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "in.pcap")
 	l, err := OpenPcap("", file)
@@ -272,7 +272,7 @@ func transport(v4 bool, proto byte, payload int) []byte {
 	return f
 }
 
-// sumsToZero reports whether the transport checksum of a frame is right.
+// sumsToZero reports whether the transport checksum of a frame is correct.
 func sumsToZero(f []byte, v4 bool, proto byte) bool {
 	network := 14
 	start := network + 20
@@ -282,8 +282,8 @@ func sumsToZero(f []byte, v4 bool, proto byte) bool {
 	return transportChecksum(f, network, start, v4, proto) == 0
 }
 
-// A packet that the kernel left whole is cut as a card would cut it: lengths,
-// identifiers, sequence numbers, flags and checksums of each segment.
+// A packet that the kernel did not segment is split like a network card would:
+// lengths, identifiers, sequence numbers, flags and checksums of each segment.
 func TestSegmentation(t *testing.T) {
 	for _, tt := range []struct {
 		v4    bool
@@ -337,8 +337,8 @@ func TestSegmentation(t *testing.T) {
 	}
 }
 
-// A checksum that the kernel left to the card is put in; what cannot be cut
-// is passed on as it is.
+// A checksum left to the hardware is computed. Frames that cannot be split are
+// passed on unchanged.
 func TestChecksumsLeftToTheCard(t *testing.T) {
 	f := transport(true, packet.ProtoUDP, 11)
 	l4 := f[34:]
@@ -361,8 +361,8 @@ func TestChecksumsLeftToTheCard(t *testing.T) {
 	}
 }
 
-// What a frame says of itself is no place to look without looking whether it
-// is there: these are passed on whole, and the switch goes on.
+// Offsets in a frame's header are validated before use: invalid frames are
+// passed on unsplit, and the switch continues.
 func TestHeadersThatLieAreNotCut(t *testing.T) {
 	tcp := func(change func(f []byte)) []byte {
 		f := transport(true, packet.ProtoTCP, 2500)
@@ -393,8 +393,8 @@ func TestHeadersThatLieAreNotCut(t *testing.T) {
 	}
 }
 
-// FuzzOffload: whatever the kernel says of a frame, nothing is read beyond it,
-// no frame is swallowed, and none is longer than the one that came.
+// FuzzOffload: whatever the kernel reports of a frame, no byte beyond it is
+// read, no frame is lost, and none is longer than the original.
 func FuzzOffload(f *testing.F) {
 	f.Add(vnetHeader(1, gsoTCPv4, 1000, 34, 16), transport(true, packet.ProtoTCP, 1500))
 	f.Add(vnetHeader(1, gsoUDPL4, 100, 54, 6), transport(false, packet.ProtoUDP, 500))

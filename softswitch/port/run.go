@@ -18,32 +18,32 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 )
 
-// Runner lets a switch run in wall time: it is the Network that the switch is
-// attached to. Frames come in by batches; the switch's lock is taken for a
-// batch, not for a packet. A controller that holds the lock in between may
-// use the switch as it likes: what it has sent goes out with the next batch.
+// Runner runs a switch in wall time: it is the Network to which the switch is
+// attached. Frames arrive in batches, and the switch's lock is held for a
+// batch, not for a packet. A controller may hold the lock in between: its
+// packets are sent with the next batch.
 type Runner struct {
 	sw    *softswitch.Switch
 	links map[int]Link
 	start time.Time
 
-	// Below, all is used under the switch's lock.
+	// The switch's lock guards the following fields.
 	now     vtime.Time
 	inSlice bool
 	events  vtime.Queue
 	pool    packet.Pool
-	batch   [][]byte // frames of the batch that is taken
+	batch   [][]byte // frames of the batch being processed
 	out     map[int][]*packet.Frame
-	dirty   []int // ports with something in out, in order
+	dirty   []int // ports with frames in out, in order
 	urgent  atomic.Bool
 	waiter  waiter         // while the switch runs
-	lost    map[int]uint64 // frames that a link did not take
+	lost    map[int]uint64 // frames that a link did not accept
 
-	// Log is told what the switch has to do without. It is set before Run.
+	// Log gets messages about missing privileges. It must be set before Run.
 	Log *slog.Logger
 }
 
-// NewRunner attaches a switch to links, by number of the port.
+// NewRunner attaches a switch to links, by port number.
 func NewRunner(sw *softswitch.Switch, links map[int]Link) *Runner {
 	r := &Runner{sw: sw, links: links, start: time.Now(), out: map[int][]*packet.Frame{}, lost: map[int]uint64{}, Log: slog.New(slog.DiscardHandler)}
 	sw.Attach(r)
@@ -56,7 +56,7 @@ func (r *Runner) elapsed() vtime.Time {
 
 // Now implements vtime.Scheduler.
 func (r *Runner) Now() vtime.Time {
-	if !r.inSlice { // a controller asks
+	if !r.inSlice { // a controller calls
 		r.now = max(r.now, r.elapsed())
 	}
 	return r.now
@@ -68,7 +68,7 @@ func (r *Runner) At(t vtime.Time, ev vtime.Event, arg uint64) {
 	r.poke()
 }
 
-// poke has the loop look at events and frames that a controller caused.
+// poke wakes the loop for events and frames that a controller caused.
 func (r *Runner) poke() {
 	if r.inSlice {
 		return
@@ -78,8 +78,8 @@ func (r *Runner) poke() {
 	}
 }
 
-// Send implements softswitch.Network. The frame goes out at once: a link that
-// is slower than the port paces itself.
+// Send implements softswitch.Network. It sends the frame immediately: a link
+// slower than the port limits itself.
 func (r *Runner) Send(port int, f *packet.Frame, _ vtime.Time) {
 	if len(r.out[port]) == 0 {
 		r.dirty = append(r.dirty, port)
@@ -99,23 +99,23 @@ func (r *Runner) Urge() (done func()) {
 // Frames implements softswitch.Network.
 func (r *Runner) Frames() *packet.Pool { return &r.pool }
 
-// Lost returns how many frames the link of a port did not take. It is called
-// under the switch's lock.
+// Lost returns the number of frames that a port's link did not accept. The
+// caller holds the switch's lock.
 func (r *Runner) Lost(port int) uint64 { return r.lost[port] }
 
-// ErrDone is what Run returns when all links have ended and nothing is left
-// in the switch.
+// ErrDone is the result of Run when all links have ended and the switch is
+// idle.
 var ErrDone = errors.New("all ports have ended")
 
-// Run lets the switch run until ctx is done, a link fails, or no link will
-// bring any more frames. It closes the links.
+// Run runs the switch until ctx is done, a link fails, or all links have ended.
+// It closes the links.
 func (r *Runner) Run(ctx context.Context) error {
 	w, err := newWaiter(r.links)
 	if err != nil {
 		return errors.Join(err, r.closeLinks())
 	}
 	ended := make(chan error)
-	go func() { ended <- r.loop(ctx, w) }() // whose thread may be one of its own
+	go func() { ended <- r.loop(ctx, w) }() // its thread may be its own
 	return <-ended
 }
 
@@ -176,8 +176,8 @@ func (r *Runner) setWaiter(w waiter) {
 	r.waiter = w
 }
 
-// slice lets the switch work on what has come, under its lock. It returns how
-// many links have ended, and when the next event is due.
+// slice makes the switch process the received frames, under its lock. It
+// returns the number of links that have ended, and the time of the next event.
 func (r *Runner) slice(w waiter, full, empty chan *Batch) (ended int, next vtime.Time, err error) {
 	r.sw.Lock()
 	defer r.sw.Unlock()
@@ -186,7 +186,7 @@ func (r *Runner) slice(w waiter, full, empty chan *Batch) (ended int, next vtime
 	if err := w.take(r); err != nil {
 		return 0, 0, err
 	}
-	for range 8 { // a controller waits no longer than this
+	for range 8 { // limits the waiting time of a controller
 		select {
 		case b := <-full:
 			end, err := r.take(b)
@@ -207,17 +207,17 @@ func (r *Runner) slice(w waiter, full, empty chan *Batch) (ended int, next vtime
 	return ended, r.events.Next(), r.flush()
 }
 
-// A waiter is what the loop waits with.
+// A waiter waits for frames on behalf of the loop.
 type waiter interface {
-	// begin is called by the goroutine that will wait. It reports whether its thread
-	// has priority from now on.
+	// begin is called by the waiting goroutine. It reports whether its thread has
+	// priority from then on.
 	begin(log *slog.Logger) (urgent bool)
-	// wait returns after a call of wake, when there is something to take, after d,
-	// or for no reason.
+	// wait returns after a call of wake, when frames have arrived, after d, or
+	// spuriously.
 	wait(d time.Duration) error
 	wake()
-	// take gives the switch the frames that have come by links for which polled is
-	// true. The others are read by goroutines.
+	// take passes received frames of the polled links to the switch. Goroutines
+	// read the others.
 	take(r *Runner) error
 	polled(l Link) bool
 	close() error
@@ -262,7 +262,7 @@ func (w *chanWaiter) close() error {
 	return nil
 }
 
-// read hands over batches of frames from a link.
+// read passes batches of frames from a link.
 func read(number int, l Link, full, empty chan *Batch, stop chan struct{}, w waiter) {
 	for {
 		var b *Batch
@@ -286,7 +286,7 @@ func read(number int, l Link, full, empty chan *Batch, stop chan struct{}, w wai
 	}
 }
 
-// take gives a batch to the switch. It reports whether the link has ended.
+// take passes a batch to the switch. It reports whether the link has ended.
 func (r *Runner) take(b *Batch) (ended bool, err error) {
 	r.batch = r.batch[:0]
 	for i := range b.Len() {
@@ -302,7 +302,8 @@ func (r *Runner) take(b *Batch) (ended bool, err error) {
 	return true, fmt.Errorf("port %d: %w", b.port, b.err)
 }
 
-// receive gives frames of a port to the switch, which keeps nothing of them.
+// receive passes frames of a port to the switch, which keeps no reference to
+// them.
 func (r *Runner) receive(port int, frames [][]byte) {
 	r.now = max(r.now, r.elapsed())
 	r.sw.Prefetch(frames)
@@ -313,7 +314,7 @@ func (r *Runner) receive(port int, frames [][]byte) {
 	}
 }
 
-// fire fires the events whose time has come.
+// fire fires the events that are due.
 func (r *Runner) fire() {
 	until := r.elapsed()
 	for r.events.Next() <= until {
@@ -331,7 +332,7 @@ func (r *Runner) wait(next vtime.Time) time.Duration {
 	return max(0, time.Duration((next-r.elapsed())/vtime.Nanosecond))
 }
 
-// flush writes out what was sent.
+// flush writes the frames to send.
 func (r *Runner) flush() error {
 	var first error
 	for _, port := range r.dirty {

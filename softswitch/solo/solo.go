@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package solo runs one switch by itself in virtual time: for tests, and to
-// measure it.
+// Package solo runs a single switch in virtual time, for tests and
+// measurements.
 package solo
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 )
 
-// Net is the network around the switch. Time stands still but for Run and
+// Net is the network around the switch. Time advances only during Run and
 // RunUntil.
 type Net struct {
-	// Sent gets what a port sends, and puts it back into the pool. Without it
-	// frames are counted only.
+	// Sent gets a port's sent frames, and returns them to the pool. Without it
+	// frames are only counted.
 	Sent func(port int, f *packet.Frame, end vtime.Time)
-	// Count is how many frames were sent.
+	// Count is the number of sent frames.
 	Count int
 
 	sw   *softswitch.Switch
@@ -53,7 +53,7 @@ func (n *Net) Send(port int, f *packet.Frame, end vtime.Time) {
 // Frames implements softswitch.Network.
 func (n *Net) Frames() *packet.Pool { return &n.pool }
 
-// Inject lets a port receive a packet now: data, and zeros after it.
+// Inject makes a port receive a packet now: data, followed by zeros.
 func (n *Net) Inject(port int, data []byte, zeros int) {
 	f := n.pool.Get()
 	f.Data = append(f.Data, data...)
@@ -61,7 +61,7 @@ func (n *Net) Inject(port int, data []byte, zeros int) {
 	n.sw.Receive(port, f)
 }
 
-// RunUntil lets time pass until t, which is before vtime.Never.
+// RunUntil advances time to t, which is before vtime.Never.
 func (n *Net) RunUntil(t vtime.Time) {
 	for n.q.Next() <= t {
 		n.step()
@@ -69,7 +69,7 @@ func (n *Net) RunUntil(t vtime.Time) {
 	n.now = max(n.now, t)
 }
 
-// Run lets time pass until nothing is left to happen.
+// Run advances time until there are no more events.
 func (n *Net) Run() {
 	for n.q.Next() < vtime.Never {
 		n.step()

@@ -8,11 +8,11 @@ import "math/bits"
 type drr struct {
 	quantum [Queues]int64
 	deficit [Queues]int64
-	current int  // queue being served
-	fresh   bool // it has not had its quantum in this round
+	current int  // the present queue
+	fresh   bool // it has not received its quantum in this round
 }
 
-// quantumBytes is what a queue of weight one may send per round.
+// quantumBytes is the quantum of a queue of weight one, in bytes per round.
 const quantumBytes = 1600
 
 // init returns the queues that have a weight.
@@ -27,8 +27,8 @@ func (d *drr) init(weights [Queues]int) (weighted uint8) {
 	return weighted
 }
 
-// pick returns the queue to send from next, or −1: the highest queue without a
-// weight, or else the next by deficit round robin.
+// pick returns the queue to send from, or −1: the highest queue without a
+// weight, otherwise the next by deficit round robin.
 func (o *port) pick() int {
 	can := o.filled &^ o.paused
 	if strict := can &^ o.weighted; strict != 0 {
@@ -50,7 +50,7 @@ func (o *port) pick() int {
 				return q
 			}
 		} else if o.filled&(1<<q) == 0 {
-			d.deficit[q] = 0 // an empty queue keeps no deficit
+			d.deficit[q] = 0 // an empty queue loses its deficit
 		}
 		d.current = (d.current + 1) % Queues
 		d.fresh = true

@@ -43,8 +43,8 @@ type Config struct {
 	// EachFrame sends a PAUSE for every frame beyond the threshold, and renews none.
 	// HeadroomLast uses headroom only when the shared part is full.
 	EachFrame, HeadroomLast bool
-	// DropAlpha limits queues of lossless classes to that share of what is free
-	// of the whole buffer; zero is no limit.
+	// DropAlpha limits queues of lossless classes to this share of the free part of
+	// the whole buffer; zero is no limit.
 	DropAlpha float64
 }
 
@@ -78,8 +78,8 @@ type Packet struct {
 	// In is the ingress port, and Class the class that is charged there. A negative
 	// Class stands for that of the queue.
 	In, Out int32
-	// Port and List are for the Handler: the port as the program numbers it, and
-	// the field list that comes along with a recirculated packet.
+	// Port and List are for the Handler: the program's number of the port, and the
+	// field list of a recirculated packet.
 	Port   int32
 	size   int32 // as charged to the queue
 	charge int32 // as charged to In and class; 0: not charged
@@ -93,9 +93,9 @@ type Packet struct {
 	Uncounted bool
 }
 
-// block is a packet with room for the state of a simple program, 128 bytes together.
-// A packet that leaves a queue is mostly no longer in the processor's cache, and two
-// cache lines load it as a whole.
+// block is a packet with room for the state of a simple program, 128 bytes in
+// total. A packet that leaves a queue is usually no longer in the processor's
+// cache, and two cache lines load all of it.
 type block struct {
 	Packet
 	room [5]uint64
@@ -130,7 +130,7 @@ func (d *Depth) add(size int64, sign int) {
 	d.Cells += int64(sign) * ((size + CellBytes - 1) / CellBytes)
 }
 
-// Verdict is what to do with a packet that has left its queue.
+// Verdict is the Handler's decision on a packet that has left its queue.
 type Verdict uint8
 
 // Verdicts.
@@ -170,12 +170,12 @@ type Manager struct {
 	sched vtime.Scheduler
 	h     Handler
 	ports []port
-	// classes has the classes of all ports, those of the same number together.
+	// classes has the classes of all ports, grouped by number.
 	classes [Queues][]class
 	used    int64 // bytes in the buffer
 	max     int64
-	// shared is how many of the used bytes are in neither reserve nor headroom;
-	// apart is what these take of the buffer.
+	// shared is the number of used bytes outside of reserve and headroom. apart is
+	// the size of reserve and headroom in the buffer.
 	shared, apart int64
 	free          *Packet
 	ready         []int // ports that may have something to send
@@ -190,11 +190,11 @@ type Watcher struct {
 	Ingress func(port, class int, bytes int64)
 }
 
-// port is a port at work. A switch of a large network has lost its ports from
-// the processor's cache whenever its turn comes. So what packets need is close
-// together: of the port that they leave by in one line of 64 bytes, of the one
-// that they came by in the next, side by side for all ports. What they need of
-// classes is in Manager.classes, and what few packets need is elsewhere.
+// port is the state of a port. In a large network, ports are rarely in the
+// processor's cache when they are used. Therefore the fields that packets need
+// are adjacent: those of the egress port in one line of 64 bytes, those of the
+// ingress port in the next. Fields of classes are in Manager.classes, and
+// rarely used fields elsewhere.
 type port struct {
 	m        *Manager
 	busyTil  vtime.Time
@@ -206,14 +206,14 @@ type port struct {
 	weighted uint8           // queues with a weight
 	down     bool            // the link is
 	ready    bool            // is in Manager.ready
-	armed    bool            // an event at busyTil is on its way
+	armed    bool            // an event at busyTil is scheduled
 	control  []*packet.Frame // PFC frames, before all queues
 
 	limits
 	*rest
 }
 
-// limits is what a port that packets come in by allows of each class: see Port.
+// limits has the limits of each class of an ingress port: see Port.
 type limits struct {
 	XOFF, Gap, Reserve, Headroom int64
 	Alpha                        float64
@@ -221,17 +221,17 @@ type limits struct {
 	_                            [8]byte
 }
 
-// rest is what few packets need of a port.
+// rest has the rarely used fields of a port.
 type rest struct {
 	cfg    Port
 	flying []*Packet // recirculated, in order
 	drr    drr
 	pauses [Queues]pause
-	stats  Stats // but for what classes count
+	stats  Stats // except the counters of classes
 }
 
-// class is one class of a port: the packets that leave by it, and those that
-// came in by it.
+// class is one class of a port: the queue of the packets that leave by the
+// port, and the account of those that came in by it.
 type class struct {
 	queue
 	account
@@ -251,20 +251,20 @@ type queue struct {
 type pause struct {
 	until, since vtime.Time // of the last one by the peer, which ends at until
 	pausing      vtime.Time // when the sender was sent a PAUSE
-	renewal      uint64     // number of that, so that an old renewal is known
+	renewal      uint64     // number of the renewal, so that an outdated one is detected
 }
 
-// Stats counts what passed a port.
+// Stats has the counters of a port.
 type Stats struct {
 	Class           [Queues]ClassStats
 	PFCSent, PFCGot uint64
 }
 
-// ClassStats counts one class of one port.
+// ClassStats has the counters of one class of one port.
 type ClassStats struct {
 	RxPackets, RxBytes, TxPackets, TxBytes, Drops uint64
 	PauseGot, PauseSent, ResumeGot, ResumeSent    uint64
-	PausedTime, PausingTime                       vtime.Time // of pauses that are over
+	PausedTime, PausingTime                       vtime.Time // of pauses that have ended
 }
 
 // New returns a traffic manager. Attach must be called before any other method.
@@ -361,7 +361,8 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 // protects reports whether PFC protects a class of an ingress port.
 func (l *limits) protects(class int) bool { return l.lossless&(1<<class) != 0 }
 
-// admit returns Queued if there is room for a packet, or why there is none.
+// admit returns Queued if there is room for a packet, or the reason why there
+// is none.
 func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
 	switch in := &m.ports[p.In]; {
 	case o.down:
@@ -399,8 +400,8 @@ func (o *port) wake() {
 	}
 }
 
-// Run sends what can be sent now. The caller calls it after Enqueue, when it is ready
-// for calls of Handler.Egress.
+// Run sends the packets that can be sent now. The caller calls it after
+// Enqueue, when it is ready for calls of Handler.Egress.
 func (m *Manager) Run() {
 	if m.running { // called from a Handler: the outer call continues
 		return
@@ -415,7 +416,7 @@ func (m *Manager) Run() {
 	m.running = false
 }
 
-// send sends until the link is busy or nothing may be sent.
+// send sends until the link is busy or no packet may be sent.
 func (o *port) send() {
 	m := o.m
 	for {
@@ -440,7 +441,7 @@ func (o *port) send() {
 		case Drop:
 		case Recirculate:
 			o.busyTil = now + o.takes(p.Frame)
-			p.Enqueued = o.busyTil + o.cfg.Latency // when it is back
+			p.Enqueued = o.busyTil + o.cfg.Latency // time of its return
 			o.flying = append(o.flying, p)
 			m.sched.At(p.Enqueued, (*reenter)(o), 0)
 		case Send:
@@ -511,7 +512,8 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 	}
 	p.next = nil
 	if n := qu.head; n != nil {
-		// The next one will leave soon, and its frame has left the processor's cache.
+		// The next packet will leave soon, and its frame is not in the processor's
+		// cache.
 		cache.Fetch(unsafe.Pointer(n.Frame), unsafe.Pointer(n.next))
 	}
 	qu.depth.add(int64(p.size), -1)
@@ -525,12 +527,12 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 	return p
 }
 
-// Take removes the first packet of a queue, whatever the state of the port. It is for
-// callers that send packets themselves and never call Run.
+// Take removes the first packet of a queue, regardless of the port's state. It
+// is for callers that send packets themselves and never call Run.
 func (m *Manager) Take(port, q int) *Packet { return m.ports[port].dequeue(q, m.sched.Now()) }
 
-// SetDepths sets the depth that a taken packet found at enqueueing, and the present
-// depth of its queue. The judge tests programs with depths of its own.
+// SetDepths sets the depth that a taken packet found at enqueueing, and the
+// present depth of its queue. The judge sets depths of its own.
 func (m *Manager) SetDepths(p *Packet, ahead, behind Depth) {
 	p.depth, m.classes[p.Queue][p.Out].depth = ahead.short(), behind
 }
@@ -541,7 +543,8 @@ func (m *Manager) Depth(port, q int) Depth { return m.classes[q][port].depth }
 // Filled returns the set of a port's queues that hold packets.
 func (m *Manager) Filled(port int) uint8 { return m.ports[port].filled }
 
-// MaxDepth returns the most that a queue ever held, in packets and in bytes.
+// MaxDepth returns the maximum depth of a queue so far, in packets and in
+// bytes.
 func (m *Manager) MaxDepth(port, q int) Depth {
 	qu := &m.classes[q][port].queue
 	return Depth{Packets: int(qu.maxPackets), Bytes: qu.maxBytes}
@@ -564,7 +567,7 @@ func (m *Manager) Waiting(in, out, class int) int64 {
 // Used returns the bytes in the buffer, and their maximum so far.
 func (m *Manager) Used() (now, most int64) { return m.used, m.max }
 
-// Stats returns the counters of a port. They include pauses that last.
+// Stats returns the counters of a port, including pauses that have not ended.
 func (m *Manager) Stats(port int) Stats {
 	o := &m.ports[port]
 	s := o.stats
@@ -610,8 +613,9 @@ func (m *Manager) Held() (n int) {
 	return n
 }
 
-// SetLink sets whether the link of a port is up. When it goes down, its
-// queues are emptied (each packet goes to drop) and both sides forget pauses.
+// SetLink sets whether the link of a port is up. When it goes down, SetLink
+// empties its queues, calls drop for each packet, and ends the pauses on both
+// sides.
 func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
 	o := &m.ports[port]
 	if o.down == !up {

@@ -13,8 +13,8 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// bed is a traffic manager in virtual time, and the switch around it: what
-// was sent when.
+// bed is a traffic manager in virtual time with a handler that records what was
+// sent when.
 type bed struct {
 	*testing.T
 	m       *Manager
@@ -30,7 +30,7 @@ type frameSent struct {
 	port       int
 	start, end vtime.Time
 	size       int
-	pfc        packet.PFC // nil for others
+	pfc        packet.PFC // nil for other frames
 	tag        byte
 }
 
@@ -96,7 +96,7 @@ func (b *bed) queue(in, out, q, size int, tag byte) Cause {
 	return c
 }
 
-// mustQueue is queue for packets that there must be room for.
+// mustQueue is queue for a packet that must fit.
 func (b *bed) mustQueue(in, out, q, size int, tag byte) {
 	b.Helper()
 	if c := b.queue(in, out, q, size, tag); c != Queued {
@@ -104,7 +104,7 @@ func (b *bed) mustQueue(in, out, q, size int, tag byte) {
 	}
 }
 
-// tags returns the tags of what a port sent, but for PFC frames.
+// tags returns the tags of a port's sent packets, without PFC frames.
 func (b *bed) tags(port int) string {
 	var s strings.Builder
 	for _, f := range b.sent {
@@ -136,7 +136,7 @@ func (b *bed) pfc(port int) string {
 	return strings.Join(list, " ")
 }
 
-// obey has a port receive a PFC frame.
+// obey makes a port receive a PFC frame.
 func (b *bed) obey(port int, classes uint8, quanta uint16) {
 	b.m.HandlePFC(port, packet.AsPFC(packet.AppendPFC(nil, packet.MAC{}, classes, quanta)))
 }
@@ -164,8 +164,8 @@ func TestHigherQueuesGoFirst(t *testing.T) {
 	}
 }
 
-// Frames follow one another at the rate of the link, overhead included, and
-// each says when its last bit leaves.
+// Frames follow one another at the rate of the link, including overhead, and
+// each has the time of its last bit.
 func TestFramesTakeTheirTime(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, Overhead: 24})})
 	for range 3 {
@@ -178,7 +178,7 @@ func TestFramesTakeTheirTime(t *testing.T) {
 			t.Errorf("frame %d leaves from %v to %v, want %v to %v", i, f.start, f.end, start, end)
 		}
 	}
-	// Without a rate all leave at once.
+	// Without a rate all are sent immediately.
 	b = newBed(t, Config{Ports: ports(2, Port{})})
 	for range 3 {
 		b.mustQueue(0, 1, 0, 101, 'a')
@@ -189,8 +189,8 @@ func TestFramesTakeTheirTime(t *testing.T) {
 	}
 }
 
-// Weighted queues share by bytes, whatever the sizes of their packets; a
-// strict queue above them takes what it wants.
+// Weighted queues share by bytes, whatever the sizes of their packets. A strict
+// queue above them has precedence.
 func TestWeightedQueuesShareByBytes(t *testing.T) {
 	b := newBed(t, Config{Ports: []Port{{}, {Rate: gbps, Weights: [Queues]int{1, 3, 0, 0, 0, 0, 0, 0}}}})
 	for range 400 {
@@ -216,7 +216,7 @@ func TestWeightedQueuesShareByBytes(t *testing.T) {
 	if got := b.tags(1); !strings.HasPrefix(got, "s") && got[1] != 's' {
 		t.Errorf("the strict queue waits: %s", got)
 	}
-	// One that was empty has saved nothing up.
+	// An empty queue keeps no deficit.
 	b = newBed(t, Config{Ports: []Port{{}, {Rate: gbps, Weights: [Queues]int{1, 1}}}})
 	for range 100 {
 		b.mustQueue(0, 1, 0, 1000, 'a')
@@ -282,8 +282,8 @@ func TestPauseHoldsOnlyItsPriority(t *testing.T) {
 	}
 }
 
-// A pause is over after its quanta of 512 bit times, unless it was renewed;
-// frames on the link are not cut.
+// A pause ends after its quanta of 512 bit times unless it was renewed. Frames
+// on the link are not interrupted.
 func TestPauseEndsByItself(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps})})
 	const quantum = 512 * vtime.Nanosecond // at 1 Gb/s
@@ -306,7 +306,7 @@ func TestPauseEndsByItself(t *testing.T) {
 	}
 }
 
-// One ingress port and class is paused at XOFF and resumed Gap below; others
+// One ingress port and class is paused at XOFF and resumed Gap below. Others
 // are not.
 func TestStaticThresholds(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(3, Port{Rate: gbps, XOFF: 3000, Gap: 1000}), Lossless: 1 << 3, Quanta: 0xffff})
@@ -323,7 +323,7 @@ func TestStaticThresholds(t *testing.T) {
 	if s := b.m.Stats(0).Class[3]; s.PauseSent != 1 {
 		t.Errorf("counted %+v", s)
 	}
-	// A packet is off the account when it begins to leave.
+	// A packet leaves the account when its transmission begins.
 	b.until(10 * vtime.Microsecond)
 	if got := b.pfc(0); got != "+3" {
 		t.Errorf("PFC frames %q at 3000 bytes", got)
@@ -342,11 +342,11 @@ func TestStaticThresholds(t *testing.T) {
 	}
 }
 
-// The peer keeps quiet only as long as the quanta say: a pause that lasts is
-// told again at half of them.
+// A pause lasts for its quanta. One that is still needed is renewed after half
+// of them.
 func TestPausesAreRenewed(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 1000, Gap: 500}), Lossless: 1 << 3, Quanta: 1000})
-	b.obey(1, 1<<3, 0xffff) // nothing leaves
+	b.obey(1, 1<<3, 0xffff) // blocks the queue
 	b.mustQueue(0, 1, 3, 1000, 'a')
 	b.m.Run()
 	b.until(1000 * vtime.Microsecond) // a pause lasts 512 µs
@@ -361,11 +361,11 @@ func TestPausesAreRenewed(t *testing.T) {
 }
 
 // A switch may answer every frame beyond the threshold with a short pause and
-// renew none, as ConWeave's simulator has it.
+// renew none, like ConWeave's simulator.
 func TestEachFrameBeyondTheThresholdPauses(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1}), Lossless: 1 << 3,
 		Quanta: 0xffff, Pause: 5 * vtime.Microsecond, EachFrame: true})
-	b.obey(1, 1<<3, 0xffff) // nothing leaves
+	b.obey(1, 1<<3, 0xffff) // blocks the queue
 	for range 4 {
 		b.mustQueue(0, 1, 3, 1000, 'a')
 	}
@@ -384,8 +384,8 @@ func TestEachFrameBeyondTheThresholdPauses(t *testing.T) {
 	}
 }
 
-// With HeadroomLast what comes beyond the threshold takes of what all share,
-// and headroom is for what comes when that is full.
+// With HeadroomLast, packets beyond the threshold use the shared part, and the
+// headroom only when that is full.
 func TestHeadroomLast(t *testing.T) {
 	cfg := Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000}
 	for last, want := range map[bool]int{false: 5, true: 17} {
@@ -402,9 +402,9 @@ func TestHeadroomLast(t *testing.T) {
 	}
 }
 
-// A queue of a lossy class holds at most a share of what is free: with a share
-// of one, half of the buffer if it is alone, and a third if there are two. A
-// lossless class is paused and not dropped.
+// A queue of a lossy class holds at most a share of the free memory: with a
+// share of one, half of the buffer if it is alone, and a third if there are
+// two. A lossless class is paused and not dropped.
 func TestEgressAlpha(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(3, Port{Rate: gbps, XOFF: 9000, Gap: 1000, Headroom: 1000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 15_000, EgressAlpha: 1})
 	for out := range 3 {
@@ -421,8 +421,8 @@ func TestEgressAlpha(t *testing.T) {
 	}
 }
 
-// With DropAlpha a queue of a lossless class, too, holds at most a share of what
-// is free, here of the whole buffer.
+// With DropAlpha a queue of a lossless class also holds at most a share of the
+// free memory, here of the whole buffer.
 func TestDropAlpha(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(3, Port{Rate: gbps, XOFF: 14_000, Gap: 1000, Headroom: 1000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 15_000, DropAlpha: 1})
 	for out, want := range []int{0: 8, 1: 4} {
@@ -437,7 +437,7 @@ func TestDropAlpha(t *testing.T) {
 	}
 }
 
-// What comes after XOFF goes to the headroom, and is lost only beyond.
+// Packets after XOFF use the headroom, and are dropped only beyond it.
 func TestHeadroom(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000})
 	b.obey(1, 1<<3, 0xffff)
@@ -466,8 +466,7 @@ func TestHeadroom(t *testing.T) {
 	}
 }
 
-// Headroom and reserve are kept for those they are for: lossy traffic does
-// not get them.
+// Headroom and reserve belong to their classes: lossy traffic cannot use them.
 func TestHeadroomIsKeptApart(t *testing.T) {
 	cfg := Config{Ports: ports(2, Port{Rate: gbps, XOFF: 1000, Gap: 500, Headroom: 2000, Reserve: 1000}), Lossless: 1 << 3, Quanta: 1, Size: 10_000}
 	b := newBed(t, cfg) // 6000 of 10,000 are apart
@@ -489,8 +488,8 @@ func TestHeadroomIsKeptApart(t *testing.T) {
 	}
 }
 
-// Thresholds that add up to more than the buffer has drop nothing: where what
-// is shared is full, all ports pause their senders, and headroom is kept.
+// Thresholds whose sum exceeds the buffer drop nothing: when the shared part is
+// full, all ports pause their senders, and the headroom is kept.
 func TestThresholdsBeyondTheBuffer(t *testing.T) {
 	const n, frame, headroom = 8, 1000, 5000
 	b := newBed(t, Config{Ports: ports(n+1, Port{Rate: gbps, XOFF: 100_000, Gap: 2000, Headroom: headroom}),
@@ -503,7 +502,7 @@ func TestThresholdsBeyondTheBuffer(t *testing.T) {
 		switch {
 		case !paused[in]:
 			late[in] = 0
-		case late[in] == headroom/frame-1: // the sender has heard of the pause
+		case late[in] == headroom/frame-1: // the sender has received the PAUSE
 			b.until(b.now + 4*vtime.Microsecond)
 			continue
 		default:
@@ -519,8 +518,8 @@ func TestThresholdsBeyondTheBuffer(t *testing.T) {
 	}
 }
 
-// A dynamic threshold falls as the buffer fills, by the share Alpha of what
-// is free, and is bounded by XOFF.
+// A dynamic threshold falls as the buffer fills. It is the share Alpha of the
+// free memory, at most XOFF.
 func TestDynamicThresholds(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(3, Port{Rate: gbps, Alpha: 0.5, Gap: 100}), Lossless: 1 << 3, Quanta: 0xffff, Size: 9000})
 	b.obey(2, 0xff, 0xffff)
@@ -573,7 +572,7 @@ func TestLinkDownEmptiesQueues(t *testing.T) {
 	if c := b.queue(0, 1, 3, 200, 'c'); c != LinkDown {
 		t.Errorf("a packet for a link that is down: %d", c)
 	}
-	b.m.SetLink(1, true, drop) // and its pause is forgotten
+	b.m.SetLink(1, true, drop) // and its pause ends
 	b.mustQueue(0, 1, 3, 50, 'd')
 	b.m.Run()
 	b.until(vtime.Microsecond)
@@ -585,8 +584,8 @@ func TestLinkDownEmptiesQueues(t *testing.T) {
 	}
 }
 
-// A recirculated packet takes its time on the port, comes back after the
-// latency, and stays on the account it came in by.
+// A recirculated packet occupies the port for its transmission time, returns
+// after the latency, and stays charged to its ingress account.
 func TestRecirculation(t *testing.T) {
 	b := newBed(t, Config{Ports: []Port{{Rate: gbps, XOFF: 10_000, Gap: 100}, {Rate: gbps, NoPFC: true, Latency: 5 * vtime.Microsecond}}, Lossless: 1 << 3, Quanta: 10})
 	b.verdict = func(*Packet) Verdict { return Recirculate }
@@ -617,9 +616,9 @@ func TestRecirculation(t *testing.T) {
 	}
 }
 
-// Whatever happens, the sums add up: the buffer is the sum of the queues, the
-// accounts the sum of the packets, and when all is sent nothing is left and
-// nobody is paused.
+// In random sequences the sums are consistent: the buffer is the sum of the
+// queues, the accounts are the sums of the packets, and in the end nothing is
+// left and no sender is paused.
 func TestAccountsAddUp(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
