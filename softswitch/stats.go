@@ -92,7 +92,7 @@ type Observer struct {
 	// Ingress is called after each change of the bytes charged to an ingress
 	// port and class.
 	Ingress func(now vtime.Time, port, class int, bytes int64)
-	// Drop is called for each packet lost, with the frame as it is.
+	// Drop is called for each dropped packet, with its present frame.
 	Drop func(now vtime.Time, port, class int, cause DropCause, f *packet.Frame)
 }
 

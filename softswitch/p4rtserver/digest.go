@@ -21,7 +21,7 @@ type digester struct {
 	queues map[uint32]*digestQueue
 	byNum  []*digestQueue // by index in the program
 	lists  uint64         // identifies lists
-	// dropped counts digests that exceeded maxOutstanding.
+	// dropped counts digests beyond maxOutstanding or the memory limit.
 	dropped uint64
 }
 

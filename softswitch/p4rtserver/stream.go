@@ -142,8 +142,8 @@ type outcome uint8
 
 const (
 	noPrimary outcome = iota // no controller is primary
-	noRoom                // none had room
-	sent                  // at least one has it queued
+	noRoom                   // none had room
+	sent                     // at least one has it queued
 )
 
 // notify sends a message to the primary of each role whose scope concerns

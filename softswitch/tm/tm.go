@@ -537,7 +537,7 @@ func (m *Manager) SetDepths(p *Packet, ahead, behind Depth) {
 	p.depth, m.classes[p.Queue][p.Out].depth = ahead.short(), behind
 }
 
-// Depth returns what a queue holds.
+// Depth returns the depth of a queue.
 func (m *Manager) Depth(port, q int) Depth { return m.classes[q][port].depth }
 
 // Filled returns the set of a port's queues that hold packets.
