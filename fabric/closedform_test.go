@@ -13,9 +13,9 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// steady runs a fabric with endless flows from one time to another, looking
-// at a queue every so often, and returns what was sent, acknowledged and
-// marked in between, and the queue's average and greatest length.
+// steady has measurements of a fabric with endless flows in an interval: the
+// bytes sent, acknowledged and marked, and the queue's average and maximum
+// length.
 type steady struct {
 	sent, marked int64
 	acked        []float64 // bytes, by flow
@@ -59,8 +59,8 @@ func jain(x []float64) float64 {
 
 // dcqcnMarks returns the share of marked packets at the fixed point of the
 // fluid model of DCQCN (Zhu et al., CoNEXT 2016, section 3) for n flows of
-// packets of the given size on a link: where the expected falls of current
-// and target rate make up for their rises.
+// packets of the given size on a link: where the expected decreases of current
+// and target rate equal their increases.
 func dcqcnMarks(n int, link vtime.Rate, packet float64, d cc.DCQCN, interval vtime.Time) float64 {
 	r := float64(link) / 8 / packet / float64(n) // packets per second
 	b := float64(d.ByteCounter) / packet
@@ -104,8 +104,8 @@ func TestDCQCNSettlesAtItsFixedPoint(t *testing.T) {
 		s := b.steady(60*vtime.Millisecond, 200*vtime.Millisecond, 20*vtime.Microsecond, "l1", n+1)
 		want := dcqcnMarks(n, rate, 1082, cc.DCQCNPaper(), 50*vtime.Microsecond)
 		queue := kmin + want/pmax*(kmax-kmin)
-		// The model is a fluid; single packets and cuts by halves make for
-		// somewhat more marks and a longer queue.
+		// The model is a fluid. Discrete packets and cuts by halves give somewhat more
+		// marks and a longer queue.
 		if s.queue < 0.9*queue || s.queue > 1.5*queue {
 			t.Errorf("%d flows: the queue has %.0f bytes, the fixed point %.0f", n, s.queue, queue)
 		}
@@ -121,9 +121,9 @@ func TestDCQCNSettlesAtItsFixedPoint(t *testing.T) {
 	}
 }
 
-// PCN's bound of the queue, equation 15, is for a fluid and receivers that
-// report all at once. Packets of n flows that meet add some to it, and a
-// report takes its time to have an effect.
+// PCN's bound of the queue, equation 15, assumes a fluid and simultaneous
+// reports. Packets of n flows that arrive together add to it, and reports take
+// effect with a delay.
 func TestPCNKeepsItsQueueAndTheLinkBusy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fifty milliseconds at 40 Gb/s")
@@ -132,7 +132,7 @@ func TestPCNKeepsItsQueueAndTheLinkBusy(t *testing.T) {
 	for _, n := range []int{2, 4, 8} {
 		b := newBed(t, fmt.Sprintf("dumbbell: {left: %d, right: %d, rate: 40Gbps, delay: 1us}", n, n),
 			hosts(func(c *roce.Config) { c.CC.Algorithm = "pcn" }),
-			// Any packet that leaves another behind is marked.
+			// Every packet that leaves a nonempty queue is marked.
 			switches(func(c *fabrictest.Config) { c.Marks = func(vtime.Rate) (int64, int64, float64) { return 0, 1, 1 } }))
 		for i := range n {
 			b.add(b.flow(fmt.Sprintf("h%d", i+1), fmt.Sprintf("h%d", n+i+1), 8e9, 0))
@@ -149,15 +149,15 @@ func TestPCNKeepsItsQueueAndTheLinkBusy(t *testing.T) {
 		if j := jain(s.acked); j < 0.93 {
 			t.Errorf("%d flows get %v: fairness is %.4f", n, s.acked, j)
 		}
-		// Sixteen hosts that start at line rate do not pause anybody for long.
+		// Sixteen hosts that start at line rate cause only short pauses.
 		if p := b.Results().Pauses; len(p) > 8*n {
 			t.Errorf("%d flows: %d pauses", n, len(p))
 		}
 	}
 }
 
-// Four endless flows share a link: each control keeps it as busy as it means
-// to, the queue where it belongs, and the shares fair.
+// Four endless flows share a link: each control has its expected utilisation,
+// queue length and fairness.
 func TestControlsInTheSteadyState(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thirty milliseconds at 40 Gb/s, for each control")
@@ -174,10 +174,10 @@ func TestControlsInTheSteadyState(t *testing.T) {
 		{"dcqcn", 160e3, 640e3, 0.2, 1, 0.95, 400e3, 0.95},
 		// A queue around K keeps the link busy.
 		{"dctcp", 120e3, 120e3 + 1, 1, 1, 0.97, 160e3, 0.95},
-		// TIMELY swings.
+		// TIMELY oscillates.
 		{"timely", 0, 0, 0, 1, 0.8, 300e3, 0.9},
-		// HPCC uses 95 % by the bytes that switches count, which are without
-		// preamble and gap, and nothing waits.
+		// HPCC uses 95 % of the link by the bytes that switches count, without preamble
+		// and gap. Queues are empty.
 		{"hpcc", 0, 0, 0, 0.95 * 1124 / 1100 * 1.005, 0.95 * 1124 / 1100 * 0.995, 10e3, 0.95},
 	} {
 		b := newBed(t, "dumbbell: {left: 4, right: 4, rate: 40Gbps, delay: 2us}",

@@ -11,29 +11,30 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// coordinator schedules coflows: every interval it looks which flows are under
-// way, and if that has changed it tells each host how fast its flows may
-// send. It takes the network for one big switch, whose ports are the links of
-// the hosts, as Varys and Aalo do. A flow that has not been seen yet waits.
+// coordinator schedules coflows: in every interval it compares the active flows
+// with those of the last schedule, and if they have changed it sets the rate
+// limit of each flow. Like Varys and Aalo, it models the network as one big
+// switch whose ports are the links of the hosts. A flow waits for its first
+// schedule.
 type coordinator struct {
 	f    *Fabric
 	cfg  roce.Coflows
-	next vtime.Time // when it looks again
+	next vtime.Time // time of the next schedule
 
-	begun, ended int // flows that had at the last look
-	// By host; left has what hosts may send, and behind that what they may
-	// receive, in bits per second.
+	begun, ended int // flows that had at the last schedule
+	// By host. left has the remaining capacity for sending, followed by that for
+	// receiving, in bits per second.
 	left, remainingFrom, remainingTo []float64
 }
 
-// coflow is the flows of one coflow. A flow that belongs to none is one by
-// itself.
+// coflow is the flows of one coflow. A flow without a coflow is scheduled
+// alone.
 type coflow struct {
 	number int // of its first flow
 	flows  []*flow
-	sent   int64 // payload bytes of all flows, finished ones too
+	sent   int64 // payload bytes of all flows, including finished ones
 	start  vtime.Time
-	key    float64 // smaller goes first
+	key    float64 // smaller has precedence
 }
 
 func newCoordinator(f *Fabric, cfg roce.Coflows) *coordinator {
@@ -41,7 +42,7 @@ func newCoordinator(f *Fabric, cfg roce.Coflows) *coordinator {
 	return &coordinator{f: f, cfg: cfg, left: make([]float64, 2*n), remainingFrom: make([]float64, n), remainingTo: make([]float64, n)}
 }
 
-// runUntil is Fabric.RunUntil with looks at coflows on the way.
+// runUntil is Fabric.RunUntil with schedules at each interval.
 func (c *coordinator) runUntil(ctx context.Context, t vtime.Time, tick func(vtime.Time)) error {
 	for {
 		if now := c.f.Now(); now >= c.next {
@@ -54,7 +55,7 @@ func (c *coordinator) runUntil(ctx context.Context, t vtime.Time, tick func(vtim
 	}
 }
 
-// look makes rates of what is under way.
+// look schedules the active flows.
 func (c *coordinator) look(now vtime.Time) {
 	begun, ended := 0, 0
 	for i := range c.f.flows {
@@ -65,7 +66,7 @@ func (c *coordinator) look(now vtime.Time) {
 			}
 		}
 	}
-	// Aalo's order changes with what has been sent.
+	// Aalo's order depends on the bytes sent.
 	if begun == c.begun && ended == c.ended && c.cfg.Scheduler == roce.Varys {
 		return
 	}
@@ -73,7 +74,7 @@ func (c *coordinator) look(now vtime.Time) {
 	c.allocate(c.order(now))
 }
 
-// order returns the coflows under way in the order of the scheduler.
+// order returns the active coflows in the scheduler's order.
 func (c *coordinator) order(now vtime.Time) []*coflow {
 	byNumber := make(map[uint32]*coflow)
 	var all []*coflow
@@ -108,8 +109,8 @@ func (c *coordinator) order(now vtime.Time) []*coflow {
 	return all
 }
 
-// queueOf returns Aalo's queue of a coflow that has sent so many bytes: the
-// first up to 10 MB, and each next one up to ten times as many.
+// queueOf returns Aalo's queue of a coflow by its bytes sent: the first up to
+// 10 MB, and each next one up to ten times as many.
 func queueOf(sent int64) (q int) {
 	for limit := int64(10 * vtime.MB); sent >= limit && q < 9; limit *= 10 {
 		q++
@@ -123,11 +124,11 @@ func (c *coordinator) rate(host int) float64 {
 	return float64(t.Links[t.Nodes[host].Ports[0].Link].Rate)
 }
 
-// remaining returns the payload of a flow that is not acknowledged, in bits.
+// remaining returns the unacknowledged payload of a flow in bits.
 func remaining(fl *flow) float64 { return 8 * float64(max(fl.Size-fl.out.Acked(), 1)) }
 
-// bottleneck returns how long the rest of a coflow takes, in seconds, if hosts
-// send and receive at such rates: Varys' Γ.
+// bottleneck returns the time in seconds for the rest of a coflow if hosts send
+// and receive at these rates: Varys' Γ.
 func (c *coordinator) bottleneck(co *coflow, up, down func(host int) float64) float64 {
 	for _, fl := range co.flows {
 		c.remainingFrom[fl.Src], c.remainingTo[fl.Dst] = 0, 0
@@ -143,7 +144,7 @@ func (c *coordinator) bottleneck(co *coflow, up, down func(host int) float64) fl
 	return longest
 }
 
-// allocate gives rates to the flows of coflows, first come first served.
+// allocate assigns rates to the flows of the coflows in order.
 func (c *coordinator) allocate(order []*coflow) {
 	n := len(c.f.hosts)
 	for h := range n {
@@ -165,15 +166,15 @@ func (c *coordinator) allocate(order []*coflow) {
 			c.shareEvenly(co, take)
 			continue
 		}
-		// MADD: all flows of the coflow end with its bottleneck. Where a port
-		// has nothing left the coflow waits.
+		// MADD: all flows of the coflow end with its bottleneck. A coflow waits if a
+		// port has no remaining capacity.
 		if longest := c.bottleneck(co, up, down); longest < 1e9 {
 			for _, fl := range co.flows {
 				take(fl, remaining(fl)/longest)
 			}
 		}
 	}
-	// What is left goes to whoever can use it, in the same order.
+	// The remaining capacity goes to coflows that can use it, in the same order.
 	for _, co := range order {
 		for _, fl := range co.flows {
 			take(fl, min(c.left[fl.Src], c.left[n+fl.Dst]))
@@ -186,7 +187,8 @@ func (c *coordinator) allocate(order []*coflow) {
 	}
 }
 
-// shareEvenly gives each flow of a coflow its part of what its hosts have left.
+// shareEvenly divides the remaining capacity of hosts among the flows of a
+// coflow.
 func (c *coordinator) shareEvenly(co *coflow, take func(fl *flow, rate float64)) {
 	n := len(c.f.hosts)
 	for _, fl := range co.flows {

@@ -13,7 +13,7 @@ import (
 const star = "graph: {rate: 40Gbps, delay: 1us, switches: [{name: s}], hosts: [{name: h, count: 6, on: s}]}"
 
 // scheduled runs coflows, given as source, destination, payload bytes and
-// number, that all start at once, and returns when each coflow ended, in
+// number, which start simultaneously. It returns the end of each coflow in
 // seconds.
 func scheduled(t *testing.T, scheduler string, flows ...[4]int) map[uint32]float64 {
 	t.Helper()
@@ -29,19 +29,19 @@ func scheduled(t *testing.T, scheduler string, flows ...[4]int) map[uint32]float
 	return ends
 }
 
-// on returns how long so many payload bytes take on a link of 40 Gb/s.
+// on returns the time for a payload on a link of 40 Gb/s.
 func on(bytes float64) float64 { return bytes / 1000 * 1082 * 8 / 40e9 }
 
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
-	// A look and a round trip late, and what the last packets wait for.
+	// With the delay of a schedule, a round trip and the last packets' queueing.
 	if got < want*0.98 || got > want*1.02+30e-6 {
 		t.Errorf("%s: %.1f us, want %.1f", what, got*1e6, want*1e6)
 	}
 }
 
-// Two coflows to one host. Without a scheduler both end late; Varys serves the
-// smaller one first, and the larger one ends no later than before.
+// Two coflows to one host. Without a scheduler both end late. Varys serves the
+// smaller one first, and the larger one does not end later.
 func TestVarysServesTheSmallestBottleneckFirst(t *testing.T) {
 	flows := [][4]int{{0, 4, 2e6, 1}, {1, 4, 2e6, 1}, {2, 4, 1e6, 2}}
 	fair, varys := scheduled(t, "", flows...), scheduled(t, roce.Varys, flows...)
@@ -50,25 +50,25 @@ func TestVarysServesTheSmallestBottleneckFirst(t *testing.T) {
 	near(t, "large coflow, Varys", varys[1], on(5e6))
 }
 
-// All flows of a coflow end with its slowest (MADD): the rest of the link is
-// another coflow's, which ends earlier for it.
+// All flows of a coflow end with its slowest (MADD): the rest of the link's
+// capacity goes to another coflow, which ends earlier.
 func TestVarysGivesFlowsNoMoreThanTheyNeed(t *testing.T) {
-	// Coflow 1 needs on(4e6) at host 0 whatever comes to host 5; of host 5 it
-	// takes a quarter. Coflow 2 has the other three quarters.
+	// Coflow 1 needs on(4e6) at host 0 regardless of host 5, of which it uses a
+	// quarter. Coflow 2 has the other three quarters.
 	ends := scheduled(t, roce.Varys, [4]int{0, 4, 4e6, 1}, [4]int{1, 5, 1e6, 1}, [4]int{2, 5, 4.5e6, 2})
 	near(t, "coflow 1", ends[1], on(4e6))
 	near(t, "coflow 2", ends[2], on(5.5e6))
 }
 
-// What a coflow cannot use goes to the next: nothing idles.
+// Capacity that a coflow cannot use goes to the next one.
 func TestVarysConservesWork(t *testing.T) {
 	ends := scheduled(t, roce.Varys, [4]int{0, 4, 1e6, 1}, [4]int{1, 5, 3e6, 2}, [4]int{0, 5, 1e6, 2})
 	near(t, "coflow 1", ends[1], on(1e6))
 	near(t, "coflow 2", ends[2], on(4e6))
 }
 
-// Aalo does not know sizes: the first to come is served first while it has
-// sent less than 10 MB; then it has to wait for others.
+// Aalo does not know sizes: the first coflow has precedence until it has sent
+// 10 MB. Then it waits for others.
 func TestAaloServesWhoHasSentLess(t *testing.T) {
 	b := newBed(t, star, hosts(func(c *roce.Config) { c.Coflows.Scheduler = roce.Aalo }))
 	h := b.net.Hosts()
@@ -83,8 +83,8 @@ func TestAaloServesWhoHasSentLess(t *testing.T) {
 	near(t, "coflow 1", r.Flows[0].FCT.Seconds(), on(18e6))
 }
 
-// Flows without a coflow are scheduled too, each by itself; results do not
-// depend on how the run is cut into slices.
+// Flows without a coflow are scheduled individually. Results do not depend on
+// the slices of the run.
 func TestSchedulesDoNotDependOnSlices(t *testing.T) {
 	run := func(slice vtime.Time) (sum float64) {
 		b := newBed(t, star, hosts(func(c *roce.Config) { c.Coflows.Scheduler = roce.Varys }))

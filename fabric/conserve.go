@@ -4,15 +4,15 @@ package fabric
 
 import "fmt"
 
-// A Holder is a node that can count the frames it holds: in queues, or being
-// recirculated.
+// A Holder is a node that can count the frames that it holds in queues or
+// recirculation.
 type Holder interface {
 	HeldFrames() int
 }
 
-// conserve checks that no frame got lost without a cause and none came out of
-// nothing, whenever RunUntil returns, at nodes that have handled events since
-// the last time and on their links:
+// conserve checks that no frame was lost without a counted cause and none was
+// created without a source, whenever RunUntil returns, for nodes that have
+// handled events since the last check and for their links:
 //
 //   - on each link direction, frames and bytes sent = lost + damaged + still
 //     with the sender's side + ever on the receiver's;
@@ -21,9 +21,9 @@ type Holder interface {
 //   - in each node that is a Holder, frames it received + those it made, less
 //     those it consumed or dropped = frames it sent + those it holds.
 //
-// Frames are made and consumed by way of the node's pool, which counts them.
-// An error names the place. It is a mistake of this program or of a node, not
-// of the experiment.
+// The node's pool counts the frames that are made and consumed. An error names
+// the place. It is an error of this program or of a node, not of the
+// experiment.
 func (f *Fabric) conserve() error {
 	for id, pipes := range f.pipes {
 		l := &f.topo.Links[id]
@@ -77,12 +77,12 @@ func (f *Fabric) conserve() error {
 	return nil
 }
 
-// quiet reports whether the node has handled no event since conserve looked.
-// What was wrong then is wrong still, and what comes in is counted when it is
+// quiet reports whether the node has handled no event since the last check. An
+// earlier error would persist, and new frames are counted when they are
 // handled.
 func (n *node) quiet() bool { return n.checked == n.handled }
 
-// boxed counts the frames that the receiver has not taken over.
+// boxed counts the frames that the receiver has not taken.
 func (p *pipe) boxed() (c LinkCount) {
 	for _, list := range p.box {
 		for _, m := range list {

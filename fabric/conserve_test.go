@@ -14,7 +14,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// leaky is a switch that loses or makes a frame.
+// leaky is a switch that loses or creates a frame.
 type leaky struct {
 	*fabrictest.Switch
 	net    Network
@@ -29,8 +29,8 @@ func (l *leaky) Receive(port int, f *packet.Frame) {
 	}
 }
 
-// A frame that is lost without anybody counting it, or that comes out of
-// nothing, ends the run with the place.
+// A frame that is lost without being counted, or created without a source, ends
+// the run with an error that names the place.
 func TestMissingFramesEndTheRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(n int, f *packet.Frame) []*packet.Frame
@@ -82,12 +82,12 @@ func TestMissingFramesEndTheRun(t *testing.T) {
 	}
 }
 
-// Links that count wrongly are named with the port.
+// An error of a link's counters names the link and the port.
 func TestWrongCountsOfLinksAreFound(t *testing.T) {
 	b := newBed(t, pairOfLeaves)
 	b.add(b.flow("h1", "h5", 100_000, 0))
 	b.until(10 * vtime.Microsecond)
-	for _, n := range b.engine.nodes { // conserve has looked: have it look again
+	for _, n := range b.engine.nodes { // conserve has checked them: make it check again
 		n.checked--
 	}
 	p := b.pipes[0][0]

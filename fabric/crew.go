@@ -13,10 +13,10 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// crew is the goroutines that run the nodes of a window. Each has groups of its
-// own, so that their state stays in its processor's cache; one that is done
-// helps the others. Who runs a node changes nothing: a node touches only itself
-// and the side of its pipes that is its own.
+// crew has the goroutines that run the nodes of a window. Each has groups of
+// its own, so that their state stays in its processor's cache. A goroutine that
+// has finished helps the others. The results do not depend on the assignment: a
+// node accesses only itself and its own side of its pipes.
 type crew struct {
 	size    int
 	sides   []*side
@@ -25,30 +25,30 @@ type crew struct {
 	helpers []*member
 	all     []*member // own and helpers
 	events  uint64    // of the last window
-	least   uint64    // events that a window has that is shared out: fewEvents
-	windows uint64    // run together
+	least   uint64    // minimum number of events of a shared window: fewEvents
+	windows uint64    // number of shared windows
 
-	epoch   atomic.Uint64 // counts windows that were given to the helpers
+	epoch   atomic.Uint64 // number of windows given to the helpers
 	working atomic.Int64  // helpers that have not finished the window
 	sleeper               // waits for working to become zero
 	quit    bool
 	done    sync.WaitGroup
 }
 
-// window is what is to be run next: the switches of a side up to time end, and
-// each one's hosts, when it has been run, up to time hosts.
+// window is the next window: the switches of a side are run up to time end, and
+// then each one's hosts up to time hosts.
 type window struct {
 	side       *side
 	end, hosts vtime.Time
 }
 
-// group is a switch along with the hosts on it, which are run by one goroutine
-// unless another has nothing left to do.
+// group is a switch with its hosts. One goroutine runs them, unless another has
+// no more work.
 type group struct {
 	nodes  []*node // the switch first
 	weight uint64
-	cursor atomic.Int32 // next of nodes to be run
-	ready  atomic.Bool  // the switch has been run
+	cursor atomic.Int32 // index of the next node to run
+	ready  atomic.Bool  // the switch has finished
 	_      [64]byte
 }
 
@@ -57,15 +57,15 @@ type member struct {
 	sleeper
 	groups [2][]*group // by side
 	due    due
-	events uint64 // it handled in the window
+	events uint64 // handled in the window
 	_      [64]byte
 }
 
-// due is when something happens next after a window.
+// due has the times of the next events after a window.
 type due struct {
-	switches vtime.Time // first event of a switch of the side
-	hosts    vtime.Time // and of a host
-	across   vtime.Time // first frame to reach a switch of the other side
+	switches vtime.Time // first event of a switch of this side
+	hosts    vtime.Time // first event of a host
+	across   vtime.Time // first frame to a switch of the other side
 }
 
 func (d *due) reset() { d.switches, d.hosts, d.across = vtime.Never, vtime.Never, vtime.Never }
@@ -74,22 +74,21 @@ func (d *due) add(o *due) {
 	d.switches, d.hosts, d.across = min(d.switches, o.switches), min(d.hosts, o.hosts), min(d.across, o.across)
 }
 
-// sleeper is a goroutine that waits for a condition that others bring about:
-// for a while by looking again and again, because that is how long the others
-// mostly take and being woken takes as long, and then asleep, because on a busy
-// machine they may not even be running.
+// sleeper is a goroutine that waits for a condition set by others. It polls for
+// a while, because the others usually finish within the time that waking takes.
+// Then it sleeps, because on a busy machine the others may not be running.
 type sleeper struct {
 	parked atomic.Bool
 	wake   chan struct{}
 }
 
-// spins is how often it looks before it sleeps: for some 150 µs, a few times as
-// long as waking it would take.
+// spins is the number of polls before sleeping: some 150 µs, a few times the
+// duration of waking.
 const spins = 60000
 
 func newSleeper() sleeper { return sleeper{wake: make(chan struct{}, 1)} }
 
-// wait returns once ready does so with true. Whoever makes it true calls
+// wait returns when ready returns true. The goroutine that makes it true calls
 // rouse afterwards.
 func (s *sleeper) wait(ready func() bool) {
 	for i := 0; !ready(); i++ {
@@ -110,12 +109,12 @@ func (s *sleeper) rouse() {
 	}
 }
 
-// Windows with fewer events than this are run by one goroutine: meeting the
-// others would take longer. The others are started by the first window that has
-// more.
+// Windows with fewer events than this are run by one goroutine, because
+// synchronisation would take longer. The first larger window starts the other
+// goroutines.
 const fewEvents = 256
 
-// start has the helpers wait for windows.
+// start starts the helpers, which wait for windows.
 func (c *crew) start() {
 	c.quit = false
 	c.sleeper = newSleeper()
@@ -131,7 +130,7 @@ func (c *crew) start() {
 	c.share()
 }
 
-// stop ends the helpers, if there are any.
+// stop ends the helpers, if any.
 func (c *crew) stop() {
 	if len(c.helpers) == 0 {
 		return
@@ -164,7 +163,7 @@ func (c *crew) help(h *member, seen uint64) {
 	}
 }
 
-// work runs m's groups, and then what nobody has begun of those of others.
+// work runs m's groups, and then the groups of others that have not begun.
 func (c *crew) work(m *member) {
 	m.due.reset()
 	m.events = 0
@@ -247,8 +246,8 @@ func (c *crew) run(w window) due {
 	return d
 }
 
-// share gives each member its groups of each side: the one with the most recent
-// work goes to the member that has least, and so on.
+// share assigns each member its groups of each side: in descending order of
+// recent work, each group goes to the member with the least.
 func (c *crew) share() {
 	loads := make([]uint64, len(c.all))
 	for _, s := range c.sides {
@@ -277,19 +276,18 @@ func (c *crew) share() {
 	}
 }
 
-// reserve holds the frames that nodes have too many of, in pools of up to
-// reservePool frames: one pool of all frames would be copied as it grows, and
-// leave the copies to the collector.
+// reserve has the surplus frames of nodes, in pools of up to reservePool
+// frames. A single pool would be copied as it grows, and leave garbage.
 type reserve struct {
 	mu    sync.Mutex
 	pools []packet.Pool
-	top   int // those before are full, those after it empty
+	top   int // pools before it are full, pools after it empty
 }
 
 const reservePool = 1024
 
-// level brings a node's pool back between the marks, as far as the reserve
-// has frames.
+// level fills or drains a node's pool to between the marks, as far as the
+// reserve has frames.
 func (r *reserve) level(p *packet.Pool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

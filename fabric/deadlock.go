@@ -11,35 +11,35 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// A Waiter is a switch that can say what waits in it. With its help Deadlock
-// follows only dependencies that are there; of other switches it assumes that
-// every paused port waits for every other.
+// A Waiter is a switch that can count its waiting bytes. With it, Deadlock
+// follows only real dependencies. For other switches it assumes that every
+// paused port waits for every other port.
 type Waiter interface {
-	// Waiting returns the bytes of a class that came in on one port and wait
-	// for another.
+	// Waiting returns the bytes of a class that came in on one port and wait for
+	// another.
 	Waiting(in, out, class int) int64
 }
 
-// Deadlock is a cycle of switches in which each waits for the next to let it
-// send, and none ever will.
+// Deadlock is a cycle of switches in which each waits for the next,
+// permanently.
 type Deadlock struct {
 	Class uint8
-	// Ports are the paused ports, each on a switch that the one before leads
-	// to; the last leads to the switch of the first.
+	// Ports are the paused ports. Each is on the switch to which the previous one
+	// leads, and the last leads to the switch of the first.
 	Ports []topo.End
-	Since vtime.Time // when the last of them was paused
+	Since vtime.Time // time at which the last of them was paused
 	names []string
 }
 
-// String names the switches in order.
+// String returns the switches in order.
 func (d *Deadlock) String() string {
 	return fmt.Sprintf("deadlock in class %d since %v: %s", d.Class, d.Since, strings.Join(d.names, " → "))
 }
 
-// Deadlock looks for a cycle of ports that have been paused without a break
-// for at least so long, and returns the first it finds, or nil. A cycle that
-// is only busy resumes some of its ports within the time its buffers take to
-// drain, so a millisecond or two are enough to distinguish them.
+// Deadlock returns the first cycle of ports that have been paused without
+// interruption for at least the given time, or nil. A cycle that is only busy
+// resumes some of its ports within the time its buffers take to drain, so a
+// millisecond or two suffice to distinguish them.
 func (f *Fabric) Deadlock(atLeast vtime.Time) *Deadlock {
 	s := &search{f: f, before: f.engine.now - atLeast}
 	for s.class = range packet.Classes {
@@ -58,11 +58,11 @@ func (f *Fabric) Deadlock(atLeast vtime.Time) *Deadlock {
 	return nil
 }
 
-// search walks from paused port to paused port.
+// search is a depth-first search over paused ports.
 type search struct {
 	f      *Fabric
 	class  int
-	before vtime.Time // pauses count that began by then
+	before vtime.Time // only pauses that began by then count
 	state  map[topo.End]uint8
 	path   []topo.End
 }
@@ -72,8 +72,8 @@ const (
 	seen
 )
 
-// stuck reports whether a port of a switch that leads to another has been
-// paused for long enough.
+// stuck reports whether a port that leads to another switch has been paused for
+// long enough.
 func (s *search) stuck(e topo.End) bool {
 	n := s.f.engine.nodes[e.Node]
 	m := &n.in[e.Port-1].pause
@@ -87,8 +87,8 @@ func (s *search) peer(e topo.End) topo.End {
 	return topo.End{Node: p.Peer, Port: p.PeerPort}
 }
 
-// visit follows the paused ports that a paused port waits for. It returns
-// true with a cycle at the end of the path.
+// visit follows the paused ports for which a paused port waits. It returns true
+// with a cycle at the end of the path.
 func (s *search) visit(e topo.End) bool {
 	if !s.stuck(e) || s.state[e] == seen {
 		return false
@@ -117,7 +117,7 @@ func (s *search) visit(e topo.End) bool {
 	return false
 }
 
-// report makes a Deadlock of the cycle at the end of the path.
+// report returns the cycle at the end of the path.
 func (s *search) report() *Deadlock {
 	last := len(s.path) - 1
 	first := last - 1

@@ -17,8 +17,8 @@ const circle = `graph: {rate: 40Gbps, delay: 1us,
   hosts: [{name: h1, on: s1, rate: 100Gbps}, {name: h2, on: s2, rate: 100Gbps}, {name: h3, on: s3, rate: 100Gbps}, {name: h4, on: s4, rate: 100Gbps}, {name: h5, on: s5, rate: 100Gbps}],
   links: [{a: s1, b: s2}, {a: s2, b: s3}, {a: s3, b: s4}, {a: s4, b: s5}, {a: s5, b: s1}]}`
 
-// Every host sends two switches on, clockwise: each switch needs room at the
-// next to make room for the one before.
+// Every host sends over two switches, clockwise: each switch needs room at the
+// next to make room for the previous one.
 func TestDeadlockIsFoundAndNamed(t *testing.T) {
 	b := newBed(t, circle, switches(func(c *fabrictest.Config) { c.XOFF = 30e3 }))
 	for i := range 5 {
@@ -39,7 +39,7 @@ func TestDeadlockIsFoundAndNamed(t *testing.T) {
 	b.until(25 * vtime.Millisecond)
 	for i, p := range b.Results().Ports {
 		if b.net.Nodes[p.Node].Name[0] == 's' && b.net.Nodes[b.net.Nodes[p.Node].Ports[p.Port-1].Peer].Name[0] == 's' {
-			// PFC frames only: pauses are renewed.
+			// PFC frames only: pauses are renewed
 			if bytes := p.Sent.Bytes - sent[i].Sent.Bytes; bytes > 100*60 {
 				t.Errorf("%s sent %d bytes in a deadlock", b.net.Nodes[p.Node].Name, bytes)
 			}
@@ -49,7 +49,7 @@ func TestDeadlockIsFoundAndNamed(t *testing.T) {
 
 func TestBusyNetworkIsNoDeadlock(t *testing.T) {
 	b := newBed(t, circle, switches(func(c *fabrictest.Config) { c.XOFF = 30e3 }))
-	// One switch on at most: nobody waits for a third.
+	// One further switch at most: no switch waits for a third.
 	for i := range 5 {
 		b.add(b.flow(fmt.Sprintf("h%d", i+1), fmt.Sprintf("h%d", (i+1)%5+1), 20_000_000, 0))
 	}
@@ -67,7 +67,7 @@ func TestBusyNetworkIsNoDeadlock(t *testing.T) {
 	}
 }
 
-// tidy is a switch that says what waits in it.
+// tidy is a switch that can count its waiting bytes.
 type tidy struct {
 	*fabrictest.Switch
 	waits func(in, out, class int) int64

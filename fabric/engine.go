@@ -13,7 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// arrival is the first frame that waits on a port.
+// arrival is the first waiting frame of a port.
 type arrival struct {
 	at   vtime.Time
 	port int32 // index into node.in
@@ -21,8 +21,8 @@ type arrival struct {
 
 func (a arrival) before(b arrival) bool { return a.at < b.at || a.at == b.at && a.port < b.port }
 
-// node is the engine's side of a Node: its clock, its appointments and the
-// frames on their way to it. It is the Network that the Node sees.
+// node is the engine's part of a Node: its clock, its timers and the frames in
+// flight to it. It is the Node's Network.
 type node struct {
 	id     int
 	impl   Node
@@ -33,20 +33,20 @@ type node struct {
 	mail   [2]mailbag // ports of in with frames sent in windows of each parity
 	mailed []int32    // scratch: the ports of a mailbag
 	out    []*pipe    // by port, from 0
-	heads  []arrival  // heap of the first frames of ports that have one
-	sent   vtime.Time // first arrival elsewhere of a frame that the node sent in this window
-	next   vtime.Time // first event of the node after this window, but for those frames
+	heads  []arrival  // heap of the first frames of the ports
+	sent   vtime.Time // first arrival of a frame that the node sent in this window
+	next   vtime.Time // first event of the node after this window, apart from sent
 	pool   packet.Pool
 
 	tap      Tap        // nil: none
 	fault    *nodeFault // nil: none
 	received uint64     // frames
 	handled  uint64     // events
-	checked  uint64     // of them, when conserve last looked
-	weight   uint64     // events of late, to balance the load
+	checked  uint64     // of them, at the last check by conserve
+	weight   uint64     // recent events, to balance the load
 	warm     byte
 	pauses   []PauseEvent
-	_        [64]byte // nodes are run by different threads
+	_        [64]byte // different threads run the nodes
 }
 
 var _ Network = (*node)(nil)
@@ -98,15 +98,15 @@ func (n *node) Send(port int, f *packet.Frame, end vtime.Time) {
 	*box = append(*box, message{at, f})
 }
 
-// mailbag is the set of ports to which frames were sent in a window. The
-// nodes that send them may run at the same time.
+// mailbag is the set of ports to which frames were sent in a window. Their
+// senders may run concurrently.
 type mailbag []atomic.Uint64
 
 func newMailbag(ports int) mailbag { return make(mailbag, (ports+63)/64) }
 
 func (m mailbag) add(port int) { m[port/64].Or(1 << (port % 64)) }
 
-// empty calls do for each port in the set, in order, and empties it.
+// empty calls do for each port in the set, in order, and clears the set.
 func (m mailbag) empty(do func(port int)) {
 	for i := range m {
 		w := m[i].Load()
@@ -120,8 +120,8 @@ func (m mailbag) empty(do func(port int)) {
 	}
 }
 
-// Pools of nodes are filled up and drained between these marks, so that
-// frames go back from where data ends to where it starts.
+// Pools of nodes are filled and drained to between these marks, so that frames
+// return from the receivers of data to the senders.
 const (
 	poolLow  = 16
 	poolFill = 64
@@ -129,7 +129,7 @@ const (
 	poolHigh = 128
 )
 
-// run handles the node's events before time end and returns how many.
+// run handles the node's events before time end and returns their number.
 func (n *node) run(end vtime.Time) uint64 {
 	n.sent = vtime.Never
 	n.collect(n.eng.drain)
@@ -165,10 +165,10 @@ func (n *node) run(end vtime.Time) uint64 {
 	return n.handled - before
 }
 
-// collect takes what was sent to the node in the window of a parity. All of it
-// was last touched by other nodes and has left the processor's cache, and each
-// step leads to the next: so a step is made for all ports before the next one,
-// and the processor waits for many lines of memory at once.
+// collect takes the frames sent to the node in the window of a parity. Other
+// nodes touched all of this memory last, so it is not in the processor's cache,
+// and each step depends on the previous one: therefore each step is done for
+// all ports before the next, so that the memory accesses overlap.
 func (n *node) collect(parity uint64) {
 	ports := n.mailed[:0]
 	n.mail[parity].empty(func(port int) { ports = append(ports, int32(port)) })
@@ -205,7 +205,7 @@ func (n *node) firstEvent() vtime.Time {
 	return t
 }
 
-// arrive hands the first waiting frame to the node.
+// arrive passes the first waiting frame to the node.
 func (n *node) arrive() {
 	i := n.heads[0].port
 	p := n.in[i]
@@ -256,7 +256,7 @@ func (n *node) popHead() {
 	}
 }
 
-// fixHead puts a in the place of the first.
+// fixHead replaces the first of heads by a.
 func (n *node) fixHead(a arrival) {
 	h := n.heads
 	i := 0
@@ -283,14 +283,14 @@ type engine struct {
 	now         vtime.Time
 	lookahead   vtime.Time // shortest delay of all links
 	window      uint64     // number of the current or last window
-	fill, drain uint64     // boxes of pipes that are written and read in it
+	fill, drain uint64     // parities of the pipes' boxes that are written and read in it
 	crew        crew
 	reserve     reserve
-	events      uint64 // that all nodes handled
+	events      uint64 // handled by all nodes
 }
 
-// runUntil handles all events up to and including time until. It returns
-// early, between two windows, when ctx is done; tick is called now and then.
+// runUntil handles all events up to and including time until. It returns early,
+// between two windows, when ctx is done. It calls tick regularly.
 func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now vtime.Time)) (err error) {
 	next := vtime.Never
 	for _, n := range e.nodes {
@@ -301,7 +301,7 @@ func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now v
 		next = min(next, n.firstEvent())
 	}
 	for _, s := range e.crew.sides {
-		next = min(next, s.next()) // of frames that have not been read
+		next = min(next, s.next()) // of frames not yet collected
 	}
 	next = max(next, e.now)
 	limit := until
@@ -324,7 +324,7 @@ func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now v
 			continue
 		}
 		if err == nil && ctx.Err() != nil {
-			// Some nodes are ahead; the others catch up with them.
+			// Some nodes are ahead; the others catch up.
 			err, limit = ctx.Err(), 0
 			for _, s := range e.crew.sides {
 				limit = max(limit, s.switches, s.hosts)
@@ -340,15 +340,15 @@ func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now v
 	return err
 }
 
-// settle brings all clocks to the engine's time.
+// settle sets all clocks to the engine's time.
 func (e *engine) settle() {
 	for _, n := range e.nodes {
 		n.now = e.now
 	}
 }
 
-// newRand returns a generator for one purpose: the same seed and numbers
-// give the same sequence, and others an independent one.
+// newRand returns a generator for one purpose: the same arguments give the same
+// sequence, and others an independent one.
 func newRand(seed uint64, purpose, number int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, uint64(purpose)<<32|uint64(uint32(number))))
 }

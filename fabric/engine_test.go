@@ -16,13 +16,12 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// recorder is a switch that writes down what happens to it and answers each
-// frame, for as long as the frame's one byte of life lasts, on a port that
-// depends on it.
+// recorder is a switch that records its events and answers each frame, while
+// the lifetime in the frame's byte lasts, on a port that depends on it.
 type recorder struct {
 	net   Network
 	ports int
-	skip  int // the first ports, to hosts
+	skip  int // number of the first ports, which lead to hosts
 	end   []vtime.Time
 	log   strings.Builder
 	keep  bool
@@ -54,7 +53,7 @@ func (r *recorder) Receive(port int, f *packet.Frame) {
 	if r.n%4 == 0 {
 		f.Data[0]--
 	}
-	// Some later, by a timer, some at once.
+	// Some later, by a timer, others immediately.
 	if r.n%3 == 0 {
 		r.net.At(r.net.Now()+vtime.Time(r.n%7), r, uint64(f.Data[0]))
 		r.net.Frames().Put(f)
@@ -164,7 +163,7 @@ func TestSameEventsForOneSideAndTwo(t *testing.T) {
 					for i := range 100 {
 						f.engine.nodes[n.ID].At(vtime.Time(97*i), r, 20)
 					}
-					if name == "x" { // when all has been quiet
+					if name == "x" { // after a quiet period
 						f.engine.nodes[n.ID].At(end-10_000, r, 60)
 					}
 					rs = append(rs, r)
@@ -191,7 +190,7 @@ func TestSameEventsForOneSideAndTwo(t *testing.T) {
 	}
 }
 
-// sink is a switch that only writes down.
+// sink is a switch that only records.
 type sink struct{ recorder }
 
 func (s *sink) Receive(port int, f *packet.Frame) {
@@ -206,7 +205,7 @@ func (s *sink) Fire(now vtime.Time, arg uint64) {
 	}
 }
 
-// pitcher sends the frames it is told to when asked.
+// pitcher sends given frames at an event.
 type pitcher struct {
 	net  Network
 	send []byte
@@ -284,7 +283,7 @@ func TestCancelledRunStopsAndMayGoOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := f.RunUntil(ctx, 30_000); err != nil {
-		// 256 windows go by before the context is looked at.
+		// the context is checked every 256 windows
 		if f.Now() >= 30_000 {
 			t.Errorf("stopped at %v", f.Now())
 		}
@@ -328,8 +327,8 @@ func TestLateOrOverlappingFramesAreBugs(t *testing.T) {
 	mustPanic("a frame in the past", func() { rs[0].net.Send(2, frame(), 4) })
 }
 
-// The reserve gives back all that it got, and takes no memory where it fills and
-// empties around the end of one of its pools.
+// The reserve returns all its frames, and does not allocate while it fills and
+// empties around the boundary of one of its pools.
 func TestReserveKeepsFramesWithoutGrowing(t *testing.T) {
 	var r reserve
 	var p packet.Pool

@@ -18,19 +18,19 @@ import (
 // Config describes a fabric.
 type Config struct {
 	Topology *topo.Topology
-	// Switch makes the node of a switch. It may keep the Network, and ask it
-	// for events right away.
+	// Switch makes the node of a switch. It may keep the Network, and schedule
+	// events immediately.
 	Switch func(n *topo.Node, net Network) (Node, error)
 	Hosts  roce.Config // start from roce.Defaults
 	Faults []Fault
-	Seed   uint64 // of all random numbers of the fabric
-	// Threads is how many goroutines run nodes; results do not depend on it.
-	// Zero means one.
+	Seed   uint64 // of all random numbers in the fabric
+	// Threads is the number of goroutines that run nodes; results do not depend on
+	// it. Zero means one.
 	Threads int
-	// Tap, if set, returns the function that watches the frames that reach a node, or nil.
+	// Tap, if set, returns the observer of the frames that reach a node, or nil.
 	Tap func(n *topo.Node) Tap
-	// Progress, if set, is called now and then while time passes, from the
-	// goroutine of RunUntil.
+	// Progress, if set, is called regularly while time advances, from the goroutine
+	// of RunUntil.
 	Progress func(Progress)
 }
 
@@ -38,21 +38,21 @@ type Config struct {
 type Flow struct {
 	Src, Dst int        // hosts, as numbered in the topology
 	Size     int64      // payload bytes
-	Start    vtime.Time // when the sender gets to know of it
+	Start    vtime.Time // when it becomes known to the sender
 	Class    uint8      // priority, 0 to 7
-	// Port is the UDP source port, from which switches take the flow's
-	// entropy. Zero: one is chosen.
+	// Port is the UDP source port, from which switches take the flow's entropy.
+	// Zero: a default.
 	Port uint16
-	// Wire has the ports that are used instead, of data and of acknowledgements,
-	// where they are not zero.
+	// Wire has ports that replace it for data and for acknowledgements, if not
+	// zero.
 	Wire   [2]uint16
-	Coflow uint32 // flows with a common purpose share a number; zero: none
-	Group  int    // the caller's: which part of a workload it belongs to, say
-	Wave   int    // the caller's: which repetition of that part
+	Coflow uint32 // flows of a coflow share a number; zero: none
+	Group  int    // for the caller: part of a workload, for example
+	Wave   int    // for the caller: repetition of that part
 }
 
-// Fabric is a network in virtual time. Its methods are called from one
-// goroutine; what it calls runs on others, too, while RunUntil does.
+// Fabric is a network in virtual time. Its methods must be called from one
+// goroutine. During RunUntil it also calls functions from others.
 type Fabric struct {
 	topo     *topo.Topology
 	seed     uint64
@@ -60,7 +60,7 @@ type Fabric struct {
 	pipes    [][2]*pipe   // by link: from its end A, and from its end B
 	hosts    []*roce.Host // by node; nil: a switch
 	hostCfg  roce.Config
-	baseRTT  vtime.Time // the longest, if it is needed
+	baseRTT  vtime.Time // the maximum, if hosts need it
 	flows    []flow
 	estimate *Estimator
 	progress func(Progress)
@@ -75,7 +75,7 @@ type flow struct {
 	ideal vtime.Time
 }
 
-// Progress says how far a run has got.
+// Progress is the progress of a run.
 type Progress struct {
 	Now       vtime.Time
 	Hops      uint64 // frames that reached a switch
@@ -84,7 +84,7 @@ type Progress struct {
 	FlowsDone int
 }
 
-// New builds a fabric. Errors say what is wrong with the configuration.
+// New builds a fabric. Errors describe the invalid part of the configuration.
 func New(cfg Config) (*Fabric, error) {
 	t := cfg.Topology
 	if _, err := cfg.Hosts.Check(); err != nil {
@@ -120,7 +120,7 @@ func New(cfg Config) (*Fabric, error) {
 	return f, nil
 }
 
-// settleRTT finds the longest base round trip, where the hosts need it.
+// settleRTT computes the longest base round trip if the hosts need it.
 func (f *Fabric) settleRTT() (err error) {
 	if f.estimate, err = NewEstimator(f.topo, &f.hostCfg); err != nil {
 		return err
@@ -197,8 +197,8 @@ func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) err
 	return nil
 }
 
-// AddFlows adds flows, none of which starts before Now. If one is wrong, those
-// before it have been added.
+// AddFlows adds flows, which must not start before Now. If one is invalid,
+// those before it have been added.
 func (f *Fabric) AddFlows(flows []Flow) error {
 	f.flows = slices.Grow(f.flows, len(flows))
 	for i := range flows {
@@ -227,7 +227,7 @@ func (f *Fabric) addFlow(fl Flow) error {
 	}
 	est, ok := f.estimate.Flow(&fl)
 	if !ok {
-		return fmt.Errorf("no way from %s to %s", f.topo.Nodes[fl.Src].Name, f.topo.Nodes[fl.Dst].Name)
+		return fmt.Errorf("no path from %s to %s", f.topo.Nodes[fl.Src].Name, f.topo.Nodes[fl.Dst].Name)
 	}
 	if f.hostCfg.GlobalRTT {
 		est.BaseRTT = f.baseRTT
@@ -244,13 +244,13 @@ func (f *Fabric) addFlow(fl Flow) error {
 	return nil
 }
 
-// Now returns the time until which everything has been handled.
+// Now returns the time up to which all events have been handled.
 func (f *Fabric) Now() vtime.Time { return f.engine.now }
 
-// RunUntil lets time pass until t, which must not be before Now: all events
-// up to and including t are handled. If ctx is done before, it stops between
-// two events and returns ctx's error; everything can be read then, and the
-// run may go on. Each time it checks that no frame is missing; see conserve.
+// RunUntil advances time to t, which must not be before Now: it handles all
+// events up to and including t. If ctx is done earlier, it stops between two
+// events and returns ctx's error; everything can then be read, and the run can
+// continue. It always checks that no frame is missing; see conserve.
 func (f *Fabric) RunUntil(ctx context.Context, t vtime.Time) error {
 	var tick func(vtime.Time)
 	if f.progress != nil {
@@ -276,7 +276,7 @@ func (f *Fabric) flowsDone() int {
 	return n
 }
 
-// Progress returns how far the run has got.
+// Progress returns the progress of the run.
 func (f *Fabric) Progress() Progress {
 	p := Progress{Now: f.engine.now, Flows: len(f.flows), FlowsDone: f.flowsDone()}
 	for i, n := range f.engine.nodes {
@@ -288,5 +288,5 @@ func (f *Fabric) Progress() Progress {
 	return p
 }
 
-// Topology returns the network that the fabric was built from.
+// Topology returns the network of the fabric.
 func (f *Fabric) Topology() *topo.Topology { return f.topo }

@@ -41,8 +41,8 @@ func threads(n int) option { return func(c *Config, _ *fabrictest.Config) { c.Th
 
 func faults(f ...Fault) option { return func(c *Config, _ *fabrictest.Config) { c.Faults = f } }
 
-// newBed builds a fabric with switches of 9 MB that pause at 256 KB per
-// ingress port, and hosts that send at line rate.
+// newBed builds a fabric with switches of 9 MB that pause at 256 KB per ingress
+// port, and hosts that send at line rate.
 func newBed(t testing.TB, topology string, options ...option) *bed {
 	t.Helper()
 	net, err := topo.Parse("topology.yaml", []byte(topology))
@@ -63,7 +63,7 @@ func newBed(t testing.TB, topology string, options ...option) *bed {
 	if b.Fabric, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	b.engine.crew.least = 8 // windows of small networks are shared out, too
+	b.engine.crew.least = 8 // windows of small networks are shared, too
 	return b
 }
 
@@ -142,7 +142,7 @@ func TestFlowsShareABottleneckFairly(t *testing.T) {
 			b.add(b.flow(fmt.Sprintf("h%d", i+1), fmt.Sprintf("h%d", n+1), size, 0))
 		}
 		r := b.finish()
-		// The link to the receiver never idles, so the last flow ends when all
+		// The link to the receiver is never idle, so the last flow ends when all
 		// packets have crossed it.
 		all := r.Flows[0].Ideal + vtime.Time(n-1)*size/1000*(40*vtime.Gbps).TxTime(1082)
 		last, first := vtime.Time(0), vtime.Never
@@ -152,8 +152,7 @@ func TestFlowsShareABottleneckFairly(t *testing.T) {
 		if last < all || last > all+vtime.Microsecond {
 			t.Errorf("%d flows: the last took %v, want %v", n, last, all)
 		}
-		// With PFC as the only control a port gets its turns in bursts of what
-		// its pauses let through.
+		// With PFC alone, a port sends in bursts between its pauses.
 		if float64(first) < 0.9*float64(last) {
 			t.Errorf("%d flows: they took from %v to %v", n, first, last)
 		}
@@ -179,13 +178,14 @@ func TestFlowsOfOneHostTakeTurns(t *testing.T) {
 	}
 }
 
-// A sender at rate C fills a port of rate c. From the moment the switch says
-// stop until its queue feels it passes one lag: the PAUSE frame may wait for
-// the end of another, takes its own time, crosses the link, the sender
-// finishes a frame, and the link is crossed again. The queue grows by (C-c)·lag
-// beyond the threshold, and then falls by that and by the resume offset at
-// rate c, so a pause lasts lag·C/c + resume/c. What follows a resume is the
-// mirror image: a gap between pauses lasts lag·C/(C-c) + resume/(C-c).
+// A sender at rate C fills a port of rate c. From the switch's decision to
+// pause until its queue changes passes one lag: the PAUSE frame may wait for
+// the end of another, has its own transmission time, crosses the link, the
+// sender finishes a frame, and the link is crossed again. The queue grows by
+// (C-c)·lag beyond the threshold, and then falls by that and by the resume
+// offset at rate c, so a pause lasts lag·C/c + resume/c. After a resume the
+// same holds with the rates exchanged: a gap between pauses lasts lag·C/(C-c) +
+// resume/(C-c).
 func TestPausesLastAsLongAsTheyShould(t *testing.T) {
 	const fast, slow = 40 * vtime.Gbps, 10 * vtime.Gbps
 	const resume = 20_000
@@ -195,7 +195,7 @@ func TestPausesLastAsLongAsTheyShould(t *testing.T) {
 	r := b.finish()
 	least := 2*5*vtime.Microsecond + fast.TxTime(84)
 	most := least + 2*fast.TxTime(1082)
-	// The queue moves in whole frames, whose bytes on the wire are more than
+	// The queue changes by whole frames, whose bytes on the link are more than
 	// those in the buffer.
 	frame := slow.TxTime(1082)
 	offset := slow.TxTime(resume * 1082 / 1058)
@@ -316,7 +316,7 @@ func TestBlackHoleSwallowsItsPairsOnly(t *testing.T) {
 	}
 }
 
-// watcher is a switch that is told of its links.
+// watcher is a switch that records changes of its links.
 type watcher struct {
 	*fabrictest.Switch
 	net Network
@@ -424,8 +424,7 @@ func TestFlowsAreChecked(t *testing.T) {
 	}
 }
 
-// mixed is a fabric with everything in it that draws random numbers or
-// depends on an order.
+// mixed is a fabric that uses every source of random numbers and every order.
 func mixed(t testing.TB, n int) *bed {
 	b := newBed(t, "leaf_spine: {leaves: 4, spines: 3, hosts_per_leaf: 4, rate: 40Gbps, delay: 1us, uplink_delay: 1700ns}",
 		threads(n),

@@ -44,7 +44,7 @@ const (
 	purposeNode
 )
 
-// nodeFault is what a switch does to frames that come in.
+// nodeFault is the loss of arriving frames at a switch.
 type nodeFault struct {
 	rng     *rand.Rand
 	lost    uint64
@@ -78,7 +78,7 @@ func (nf *nodeFault) swallows(now vtime.Time, f *packet.Frame) bool {
 	return false
 }
 
-// addFaults builds the configured faults into pipes and nodes.
+// addFaults adds the configured faults to pipes and nodes.
 func (f *Fabric) addFaults(faults []Fault) error {
 	for i := range faults {
 		if err := f.addFault(&faults[i]); err != nil {
@@ -88,7 +88,7 @@ func (f *Fabric) addFaults(faults []Fault) error {
 	return nil
 }
 
-// Check returns what is wrong with a fault in a network, and the key of the
+// Check returns the first error of a fault in a network, and the key of the
 // field in a file, or "".
 func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
 	switch {
@@ -154,8 +154,8 @@ func (f *Fabric) addFault(ft *Fault) error {
 	return nil
 }
 
-// faulty returns the faults of one direction of a link, made where there were
-// none.
+// faulty returns the faults of one direction of a link. It makes them if
+// necessary.
 func (f *Fabric) faulty(link, dir int) *pipeFault {
 	p := f.pipes[link][dir]
 	if p.fault == nil {
@@ -185,7 +185,7 @@ func (f *Fabric) addNodeFault(ft *Fault, until vtime.Time) {
 }
 
 // watch notifies the node at an end of a link, if it is a LinkWatcher, when the
-// link goes down and comes back.
+// link goes down and comes up.
 func (f *Fabric) watch(e topo.End, from, until vtime.Time) {
 	n := f.engine.nodes[e.Node]
 	if _, ok := n.impl.(LinkWatcher); !ok {
@@ -197,7 +197,7 @@ func (f *Fabric) watch(e topo.End, from, until vtime.Time) {
 	}
 }
 
-// linkChange is the event of a link that goes down or comes back.
+// linkChange is the event of a link that goes down or comes up.
 type linkChange node
 
 // Fire implements vtime.Event; arg is the port and, in the lowest bit,
@@ -206,7 +206,7 @@ func (n *linkChange) Fire(_ vtime.Time, arg uint64) {
 	n.impl.(LinkWatcher).LinkChanged(int(arg>>1), arg&1 != 0)
 }
 
-// findLinks returns the IDs of the links that a name stands for.
+// findLinks returns the IDs of the links with a name.
 func findLinks(t *topo.Topology, name string) ([]int, error) {
 	if node, port, ok := strings.Cut(name, ":"); ok {
 		n := t.NodeByName(node)
@@ -248,8 +248,7 @@ func nodeNames(t *topo.Topology, k topo.Kind) []string {
 	return names
 }
 
-// Links returns the IDs of the links that a fault names, none if there are
-// none of that name.
+// Links returns the IDs of the links that a fault names, or none.
 func Links(t *topo.Topology, name string) []int {
 	links, _ := findLinks(t, name)
 	return links

@@ -12,30 +12,31 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Estimator computes the completion time of a flow that has the network for itself.
+// Estimator computes the completion times of flows in an otherwise empty
+// network.
 type Estimator struct {
 	t     *topo.Topology
 	cfg   *roce.Config
 	kit   *cc.Kit
-	trees []*topo.Tree // by host, made when needed
+	trees []*topo.Tree // by host, made on demand
 }
 
 // NewEstimator returns an estimator for a network and its hosts.
 func NewEstimator(t *topo.Topology, hosts *roce.Config) (*Estimator, error) {
-	kit, err := hosts.CC.Kit(vtime.Gbps) // what matters here does not depend on the rate
+	kit, err := hosts.CC.Kit(vtime.Gbps) // the result does not depend on the rate
 	if err != nil {
 		return nil, err
 	}
 	return &Estimator{t: t, cfg: hosts, kit: kit, trees: make([]*topo.Tree, len(t.Nodes))}, nil
 }
 
-// Estimate is what a flow takes in an otherwise empty network.
+// Estimate is the estimate for a flow in an otherwise empty network.
 type Estimate struct {
-	FCT     vtime.Time // until the last acknowledgement is back
+	FCT     vtime.Time // until the last acknowledgement is received
 	BaseRTT vtime.Time // of one full packet
-	Rate    vtime.Rate // of the slowest link on the way
-	// Paths is the number of paths up, at the source's leaf and at the
-	// next switch; zero where the route goes down.
+	Rate    vtime.Rate // of the slowest link on the path
+	// Paths is the number of next hops at the source's leaf and at the next switch;
+	// zero on the way down.
 	Paths [2]int
 }
 
@@ -51,8 +52,8 @@ func (e *Estimator) Flow(fl *Flow) (Estimate, bool) {
 	return est, true
 }
 
-// choices returns how many next hops the first two switches of a path choose
-// among, where those lead up.
+// choices returns the number of next hops upwards at the first two switches of
+// a path.
 func (e *Estimator) choices(path []*topo.Link, fl *Flow) (n [2]int) {
 	node := fl.Src
 	for i := range n {
@@ -69,7 +70,7 @@ func (e *Estimator) choices(path []*topo.Link, fl *Flow) (n [2]int) {
 	return n
 }
 
-// path returns the links between two hosts, in the order they are passed.
+// path returns the links between two hosts, in order.
 func (e *Estimator) path(src, dst int) []*topo.Link {
 	if e.trees[dst] == nil {
 		e.trees[dst] = e.t.TreeTo(dst)
@@ -77,9 +78,9 @@ func (e *Estimator) path(src, dst int) []*topo.Link {
 	return e.trees[dst].From(src)
 }
 
-// LongestRTT returns the longest round trip of a full packet between two
-// hosts. Of hosts that are connected alike to one leaf it looks at one, or at
-// two if they are all there is.
+// LongestRTT returns the longest round trip of a full packet between two hosts.
+// Of hosts with equal links to one leaf it considers only one, or two if they
+// are the only hosts.
 func (e *Estimator) LongestRTT() vtime.Time {
 	type kind struct {
 		leaf  int
@@ -108,12 +109,12 @@ func (e *Estimator) LongestRTT() vtime.Time {
 	return longest
 }
 
-// lone is a flow that has its path to itself.
+// lone is a flow without competing flows.
 type lone struct {
 	path     []*topo.Link
 	mtu      int64
-	data     int // bytes of a packet on the wire beside its payload
-	ack      int // bytes of an acknowledgement on the wire
+	data     int // bytes of a packet on the link in addition to its payload
+	ack      int // bytes of an acknowledgement on the link
 	ackEvery int
 	rate     vtime.Rate // of the slowest link
 }
@@ -128,18 +129,17 @@ func (e *Estimator) lone(path []*topo.Link, fl *Flow, choices [2]int) lone {
 	return l
 }
 
-// time returns how long it takes from the start of a flow of size bytes until
-// its last acknowledgement is back. Packets are stored and forwarded at every
-// switch, which takes no time itself, and follow one another as closely as the
-// slowest link so far allows. The same holds for the last two
-// acknowledgements: that of a short last packet may have to wait for the one
-// before.
+// time returns the time from the start of a flow of size bytes until its last
+// acknowledgement is received. Packets are stored and forwarded at every switch
+// without processing time, and follow one another at the rate of the slowest
+// link so far. The same holds for the last two acknowledgements: that of a
+// short last packet may have to wait for the previous one.
 func (l *lone) time(size int64) vtime.Time {
 	packets := (size + l.mtu - 1) / l.mtu
 	full := int(l.mtu) + l.data
 	final := int(size-(packets-1)*l.mtu) + l.data
-	// When the first packet, the last but one and the last have arrived at
-	// the node that the loop has come to.
+	// Arrival times of the first, the last but one and the last packet at the
+	// current node.
 	var first, before, last vtime.Time
 	var slowest vtime.Time // full packet on a link so far
 	for _, link := range l.path {
@@ -154,7 +154,7 @@ func (l *lone) time(size int64) vtime.Time {
 		first += tx + link.Delay
 	}
 	if packets == 1 || (packets-1)%int64(l.ackEvery) != 0 {
-		before = -1 // has no acknowledgement
+		before = -1 // it has no acknowledgement
 	}
 	for _, link := range slices.Backward(l.path) {
 		tx := link.Rate.TxTime(l.ack)

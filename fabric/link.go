@@ -11,45 +11,45 @@ import (
 
 // message is a frame in flight.
 type message struct {
-	at vtime.Time // when its last bit arrives
+	at vtime.Time // arrival of its last bit
 	f  *packet.Frame
 }
 
 // pipe is one direction of a link. The sending node writes box[w&1] during
-// window w; the receiving node empties it into queue at the start of window
-// w+1. Neither ever touches what the other is using.
+// window w. The receiving node moves it into queue at the start of window w+1.
+// They never access the same box concurrently.
 type pipe struct {
-	// Of the sender.
+	// Fields of the sender.
 	box   [2][]message
 	to    *node
 	port  int // of to, from 0
 	delay vtime.Time
-	end   vtime.Time // when the last frame's last bit left
+	end   vtime.Time // when the last bit of the last frame left
 	sent  LinkCount
-	// lostBytes are those of frames that were lost or damaged.
+	// lostBytes are the bytes of lost or damaged frames.
 	lostBytes uint64
 	fault     *pipeFault // nil: none
-	_         [64]byte   // the two sides are used by different threads
+	_         [64]byte   // different threads use the two sides
 
-	// Of the receiver.
-	taken LinkCount // frames and bytes that were ever in queue
+	// Fields of the receiver.
+	taken LinkCount // all frames and bytes that ever were in queue
 	queue []message
 	head  int
 	pause pauseMeter
 }
 
-// LinkCount counts what a node put on one direction of a link.
+// LinkCount counts the frames that a node sent on one direction of a link.
 type LinkCount struct {
 	Frames, Bytes uint64 // without preamble, gap and frame check sequence
-	Lost          uint64 // frames lost on the way, to random loss or a link that was down
+	Lost          uint64 // frames lost on the link, randomly or while it was down
 	Corrupt       uint64 // frames that arrived with a bad check sequence and were discarded
 }
 
-// take moves what was sent in the window of the given parity to the queue.
+// take moves the frames sent in the window of the given parity to the queue.
 func (p *pipe) take(parity uint64) {
 	box := p.box[parity]
 	if p.head == len(p.queue) {
-		// All read: swap the empty queue and the full box.
+		// all handled: swap the empty queue and the full box
 		p.box[parity], p.queue, p.head = p.queue[:0], box, 0
 		return
 	}
@@ -61,14 +61,14 @@ func (p *pipe) take(parity uint64) {
 	p.box[parity] = box[:0]
 }
 
-// pipeFault is what can befall frames on a pipe.
+// pipeFault has the faults of a pipe.
 type pipeFault struct {
 	rng     *rand.Rand
-	base    float64 // probability of loss, always
+	base    float64 // permanent probability of loss
 	periods []faultPeriod
 }
 
-// faultPeriod is a fault from a time on until another.
+// faultPeriod is a fault for a period of time.
 type faultPeriod struct {
 	from, until vtime.Time
 	down        bool
@@ -84,8 +84,8 @@ const (
 	damaged
 )
 
-// of decides what becomes of a frame whose last bit leaves at end and arrives
-// at at. A link that is down at any moment in between loses it.
+// of decides the fate of a frame whose last bit leaves at end and arrives at
+// at. A link that is down at any time in between loses it.
 func (pf *pipeFault) of(end, at vtime.Time) fate {
 	loss, corrupt := pf.base, 0.0
 	for i := range pf.periods {

@@ -10,23 +10,23 @@ import (
 // PauseEvent is a PFC frame that reached a node, for one class.
 type PauseEvent struct {
 	Time   vtime.Time
-	Node   int    // that received the PAUSE or RESUME
-	Port   int    // on which it received it
+	Node   int    // the receiver of the PAUSE or RESUME
+	Port   int    // the receiving port
 	Class  uint8  // 0 to 7
-	Quanta uint16 // 512 bit times each; zero: go on
+	Quanta uint16 // 512 bit times each; zero: RESUME
 }
 
-// pauseMeter follows the PFC frames that arrive on a port.
+// pauseMeter measures the pauses of a port from the received PFC frames.
 type pauseMeter struct {
 	rate    vtime.Rate
 	since   [packet.Classes]vtime.Time
-	until   [packet.Classes]vtime.Time // end of the pause that is on; zero: none is
-	total   [packet.Classes]vtime.Time // of the pauses that are over
+	until   [packet.Classes]vtime.Time // end of the present pause; zero: none
+	total   [packet.Classes]vtime.Time // of the pauses that have ended
 	pauses  uint64                     // PFC frames that paused a class
 	resumes uint64                     // that ended a pause
 }
 
-// observe takes note of a PFC frame and calls log for each class it names.
+// observe records a PFC frame and calls log for each of its classes.
 func (m *pauseMeter) observe(now vtime.Time, pfc packet.PFC, log func(class uint8, quanta uint16)) {
 	enabled := pfc.Enabled()
 	var paused, resumed bool
@@ -63,7 +63,7 @@ func (m *pauseMeter) observe(now vtime.Time, pfc packet.PFC, log func(class uint
 	}
 }
 
-// paused returns for how long the class has been paused until now.
+// paused returns the time for which the class has been paused until now.
 func (m *pauseMeter) paused(class int, now vtime.Time) vtime.Time {
 	t := m.total[class]
 	if m.until[class] != 0 {
@@ -72,8 +72,8 @@ func (m *pauseMeter) paused(class int, now vtime.Time) vtime.Time {
 	return t
 }
 
-// PausedSince returns since when a class has been paused on a node's port,
-// numbered from 1, or false if it is not.
+// PausedSince returns the time since which a class has been paused on a node's
+// port, numbered from 1. It returns false if the class is not paused.
 func (f *Fabric) PausedSince(nodeID, port, class int) (vtime.Time, bool) {
 	m := &f.engine.nodes[nodeID].in[port-1].pause
 	return m.since[class], m.until[class] > f.engine.now

@@ -11,7 +11,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Results is what a run has found so far.
+// Results has the results of a run so far.
 type Results struct {
 	End    vtime.Time // of the run so far
 	Flows  []FlowResult
@@ -19,12 +19,12 @@ type Results struct {
 	Pauses []PauseEvent // by time, node and port
 	// Reordering, over all flows.
 	OutOfOrder uint64         // packets that were not the next in their flow
-	Degree     roce.Histogram // how far those were ahead, in packets
+	Degree     roce.Histogram // distance to the expected packet, in packets
 	Timeouts   uint64         // of senders
-	CNPs       uint64         // sent by receivers
+	CNPs       uint64         // sent by the receivers
 	FastStarts uint64         // flows that began with PB-FS
-	Dropped    uint64         // frames of lossless classes that switches had no room for
-	Overflowed uint64         // frames of any class that they had no room for
+	Dropped    uint64         // frames of lossless classes dropped by switches for lack of buffer
+	Overflowed uint64         // frames of all classes dropped by switches for lack of buffer
 }
 
 // FlowResult is the outcome of a flow.
@@ -32,39 +32,39 @@ type FlowResult struct {
 	Flow
 	Finished  bool
 	FCT       vtime.Time // from Start until the last acknowledgement; zero: not finished
-	Delivered vtime.Time // from Start until the last byte in order came; zero: not yet
-	Ideal     vtime.Time // FCT of the flow with the network for itself
-	Packets   int64      // that the flow has
-	Sent      int64      // packets, repeated ones included
-	Resent    int64      // packets that had been sent before,
-	// because of a negative acknowledgement, a timeout, and because they were
-	// missing below others that had come.
+	Delivered vtime.Time // from Start until the last byte in order arrived; zero: not yet
+	Ideal     vtime.Time // FCT of the flow in an empty network
+	Packets   int64      // number of packets in the flow
+	Sent      int64      // packets, including retransmissions
+	Resent    int64      // retransmissions
+	// Retransmissions because of a negative acknowledgement, a timeout, and because
+	// the packet was missing below received ones.
 	ResentNAK, ResentTimeout, ResentSelective int64
 	Acked                                     int64 // payload bytes
 
 	OutOfOrder int64 // packets
-	Degree     int64 // of the farthest of them, in packets
+	Degree     int64 // maximum distance to the expected packet, in packets
 	DegreeSum  int64
-	Marked     int64 // packets that came with ECN CE
-	CNPs       int64 // that came to the sender
-	Stalled    bool  // a packet of it had to wait for PFC, in the NIC or in a switch
+	Marked     int64 // packets received with ECN CE
+	CNPs       int64 // received by the sender
+	Stalled    bool  // a packet waited because of PFC, in the NIC or in a switch
 }
 
-// Slowdown returns FCT over Ideal, or zero for a flow that is not finished.
+// Slowdown returns FCT over Ideal, or zero for an unfinished flow.
 func (r *FlowResult) Slowdown() float64 { return float64(r.FCT) / float64(r.Ideal) }
 
-// PortResult is what a port did.
+// PortResult has the counters of a port.
 type PortResult struct {
 	Node int
 	Port int       // from 1
 	Sent LinkCount // by the node on this port
-	// Paused is for how long PFC kept each class from being sent here.
+	// Paused is the time for which PFC paused each class on this port.
 	Paused  [packet.Classes]vtime.Time
-	Pauses  uint64 // PFC frames that came and paused a class
-	Resumes uint64 // that came and ended a pause
+	Pauses  uint64 // PFC frames received that paused a class
+	Resumes uint64 // PFC frames received that ended a pause
 }
 
-// Results returns what the run has found so far.
+// Results returns the results so far.
 func (f *Fabric) Results() *Results {
 	r := &Results{End: f.Now(), Flows: make([]FlowResult, len(f.flows))}
 	for i := range f.flows {
@@ -109,18 +109,18 @@ func (fl *flow) result() FlowResult {
 	return r
 }
 
-// Sent returns what has been sent so far over a link of the topology from its end
-// A (0) or B (1).
+// Sent returns the frames sent so far on a link of the topology from its end A
+// (0) or B (1).
 func (f *Fabric) Sent(link, end int) LinkCount { return f.pipes[link][end].sent }
 
-// Events returns how many events the fabric has handled: nothing has happened as
-// long as it stays the same.
+// Events returns the number of events that the fabric has handled. If it has
+// not changed, neither has the state.
 func (f *Fabric) Events() uint64 { return f.engine.events }
 
-// Flows returns how many flows there are.
+// Flows returns the number of flows.
 func (f *Fabric) Flows() int { return len(f.flows) }
 
-// Flow returns what has become so far of the i-th flow that was added, from 0.
+// Flow returns the result so far of the i-th flow, from 0.
 func (f *Fabric) Flow(i int) FlowResult { return f.flows[i].result() }
 
 // Ended reports whether the i-th flow is finished.
@@ -129,7 +129,7 @@ func (f *Fabric) Ended(i int) bool { return f.flows[i].out.Ended() > 0 }
 // Acked returns the payload bytes of the i-th flow that are acknowledged.
 func (f *Fabric) Acked(i int) int64 { return f.flows[i].out.Acked() }
 
-// Port returns what a node's port, numbered from 1, has done so far.
+// Port returns the counters of a node's port, numbered from 1.
 func (f *Fabric) Port(nodeID, port int) PortResult {
 	n := f.engine.nodes[nodeID]
 	m := &n.in[port-1].pause

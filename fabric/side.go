@@ -9,33 +9,33 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// side is switches none of which has a link to another of them, and the hosts
-// on them. In most networks the switches are of two sides: leaves and spines,
-// or, in a fat tree, aggregation switches and all others. While one side rests
-// at some time the other one may run until a link's delay after it, and then
-// the other way around, so each runs for two delays at a time. Hosts have a
-// link to their own switch only: they run after it, until a delay later, and
-// find what it sent them still in the processor's cache.
+// side is a set of switches without links among them, together with their
+// hosts. In most networks there are two sides: leaves and spines or, in a fat
+// tree, aggregation switches and all others. While one side has stopped at some
+// time, the other may run until a link's delay after it, and vice versa, so
+// each runs for two delays at a time. Hosts have a link only to their own
+// switch: they run after it, until a delay later, while its frames are still in
+// the processor's cache.
 //
-// Where switches cannot be divided like that, all nodes are of one side and
-// run for one delay at a time.
+// If switches cannot be divided like this, all nodes are on one side and run
+// for one delay at a time.
 type side struct {
 	id     int
 	groups []*group
-	// All events before these times have been handled.
+	// All events before these times were handled.
 	switches, hosts vtime.Time
-	// When something happens next, as far as is known: never before these times.
+	// Lower bounds of the times of the next events.
 	nextSwitch, nextHost vtime.Time
 }
 
-// begin prepares for a run from now on in which nothing happens before next.
+// begin prepares for a run from now on, without events before next.
 func (s *side) begin(now, next vtime.Time) {
 	s.switches, s.hosts, s.nextSwitch, s.nextHost = now, now, next, next
 }
 
 func (s *side) next() vtime.Time { return min(s.nextSwitch, s.nextHost) }
 
-// plan returns the next window, if anything happens before limit.
+// plan returns the next window, if there are events before limit.
 func (e *engine) plan(limit vtime.Time) (window, bool) {
 	d := e.lookahead
 	a := e.crew.sides[0]
@@ -47,9 +47,9 @@ func (e *engine) plan(limit vtime.Time) (window, bool) {
 	if b.switches < a.switches {
 		a, b = b, a
 	}
-	// No frame that the switches of side a have not got yet can reach them before
-	// end: none from the other side or its hosts, none from their own hosts, and
-	// no answer to what they are about to send.
+	// No frame that the switches of side a have not received can reach them before
+	// end: none from the other side or its hosts, none from their own hosts, and no
+	// answer to their next frames.
 	first := min(b.nextSwitch, later(b.nextHost, d), a.nextHost, later(a.nextSwitch, d))
 	end := min(limit, later(first, d))
 	return window{a, end, min(limit, later(end, d))}, min(a.next(), b.next()) < limit
@@ -59,8 +59,8 @@ func (e *engine) plan(limit vtime.Time) (window, bool) {
 func (e *engine) run(w window) {
 	a := w.side
 	if len(e.crew.sides) == 1 {
-		// What is sent in a window is read in the next one: both ends of a link
-		// may run at the same time.
+		// Frames sent in a window are read in the next one: both ends of a link may run
+		// concurrently.
 		e.fill, e.drain = e.window&1, (e.window-1)&1
 		d := e.crew.run(w)
 		next := min(d.switches, d.hosts, d.across)
@@ -84,11 +84,11 @@ func later(t, d vtime.Time) vtime.Time {
 	return t + d
 }
 
-// groupsPerThread is how many groups a side must have for each thread: threads
-// share out one side at a time.
+// groupsPerThread is the minimum number of groups of a side per thread: threads
+// share one side at a time.
 const groupsPerThread = 4
 
-// sides divides the nodes into two sides, or has them all in one.
+// sides divides the nodes into two sides, or returns one side.
 func (f *Fabric) sides() []*side {
 	two := f.twoSides()
 	if n := f.engine.crew.size; two == nil || n > 1 && min(len(two[0].groups), len(two[1].groups)) < groupsPerThread*n {
@@ -113,7 +113,7 @@ func (f *Fabric) twoSides() []*side {
 	return two
 }
 
-// groups returns each switch along with the hosts on it.
+// groups returns each switch with its hosts.
 func (f *Fabric) groups() []*group {
 	groups := make([]*group, len(f.topo.Nodes))
 	for i, n := range f.engine.nodes {
@@ -131,8 +131,8 @@ func (f *Fabric) groups() []*group {
 	return slices.DeleteFunc(groups, func(g *group) bool { return g == nil })
 }
 
-// divide gives each switch one of two sides, 0 and 1, and neighbours different
-// ones. It returns nil if there is no such division.
+// divide assigns each switch one of two sides, 0 and 1, such that neighbours
+// differ. It returns nil if this is impossible.
 func (f *Fabric) divide() []int {
 	nodes := f.topo.Nodes
 	const unknown = -1

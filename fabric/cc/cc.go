@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cc has the congestion controls of RoCEv2 senders. A control sets
-// the rate and the window of one flow from what comes back to it:
-// acknowledgements, congestion notifications and time. Marking and telemetry
-// are the business of switches; where a control relies on them its
-// documentation says what must arrive.
+// Package cc has the congestion controls of RoCEv2 senders. A control sets the
+// rate and the window of one flow from its feedback: acknowledgements,
+// congestion notifications and time. Switches mark packets and add telemetry.
+// The documentation of a control states which feedback it needs.
 package cc
 
 import (
@@ -17,35 +16,34 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Flow is the part of a flow that its control reads and sets. The host obeys
-// it from the next packet on.
+// Flow is the part of a flow that its control reads and sets. A change applies
+// from the next packet on.
 type Flow struct {
-	Rate   vtime.Rate // at which packets leave, headers and preamble included
-	Window int64      // most payload bytes in flight; zero: no limit
+	Rate   vtime.Rate // of the packets on the link, including headers and preamble
+	Window int64      // maximum payload bytes in flight; zero: no limit
 
 	Line    vtime.Rate // of the host's link
 	BaseRTT vtime.Time // round trip of one full packet through an empty network
 	MTU     int        // payload bytes of a full packet
-	// Repace tells the host that a new rate applies to the packet already
-	// sent last, so that the next one may leave sooner or later. It is nil
-	// until the flow has started.
+	// Repace applies a new rate to the packet sent last, which changes the time of
+	// the next one. It is nil until the flow has started.
 	Repace func(old vtime.Rate)
 }
 
 // Ack is an acknowledgement that reached the sender.
 type Ack struct {
-	Acked  int64      // payload bytes acknowledged in all
-	Sent   int64      // payload bytes sent in all, repeated ones not counted
-	RTT    vtime.Time // from sending the acknowledged packet until now; zero: not known
+	Acked  int64      // payload bytes acknowledged in total
+	Sent   int64      // payload bytes sent in total, without retransmissions
+	RTT    vtime.Time // time since the acknowledged packet was sent; zero: unknown
 	Marked bool       // the packet it acknowledges arrived with ECN CE
-	INT    packet.INT // records of the switches it passed; nil: none
+	INT    packet.INT // records of the switches on its path; nil: none
 }
 
 // Notification is a congestion notification packet that reached the sender.
 type Notification struct {
-	CE       bool       // congested; only PCN sends notifications without it
-	Rate     vtime.Rate // PCN: at which the receiver got the flow, on the wire
-	Feedback int        // QCN: from 0 to 63, how congested the switch is
+	CE       bool       // congested; only PCN sends notifications without congestion
+	Rate     vtime.Rate // PCN: the receiving rate of the flow, on the link
+	Feedback int        // QCN: from 0 to 63, the congestion of the switch
 }
 
 // A Control is the congestion control of one flow. Timers fire on it.
@@ -53,28 +51,27 @@ type Control interface {
 	vtime.Event
 	Ack(now vtime.Time, a *Ack)
 	Notify(now vtime.Time, n *Notification)
-	// Sent notes that a packet of so many bytes has left.
+	// Sent records that a packet of this size in bytes was sent.
 	Sent(now vtime.Time, bytes int)
-	// Restart makes the control go on from a rate that was set for it, as after
-	// a decrease of its own.
+	// Restart continues from a rate that was set for the control, as after its own
+	// decrease.
 	Restart(now vtime.Time, rate vtime.Rate)
-	// Stop ends it: timers that still fire do nothing.
+	// Stop ends the control: pending timers then have no effect.
 	Stop()
 }
 
-// Receiver says what the receiving host does with ECN marks.
+// Receiver is the receiving host's reaction to ECN marks.
 type Receiver uint8
 
-// What receivers do.
+// Reactions of receivers.
 const (
 	// Echo sets the BECN bit in the acknowledgement of a marked packet.
 	Echo Receiver = iota
-	// Notify sends a congestion notification packet when a marked packet
-	// arrives, at most one per flow and interval (DCQCN's notification point).
+	// Notify sends a congestion notification packet for a marked packet, at most
+	// one per flow and interval (DCQCN's notification point).
 	Notify
-	// Report sends a notification every interval in which packets came, with
-	// the rate at which they did and whether nearly all were marked (PCN's
-	// notification point).
+	// Report sends a notification after each interval with packets, with their rate
+	// and whether nearly all were marked (PCN's notification point).
 	Report
 )
 
@@ -99,7 +96,7 @@ type Config struct {
 // algorithm is a control with default parameters.
 type algorithm struct {
 	name  string
-	kit   Kit // but for New
+	kit   Kit // without New
 	maker func(c *Config, line vtime.Rate) maker
 }
 
@@ -143,22 +140,22 @@ func Algorithms() []string {
 	return names
 }
 
-// Kit is a chosen algorithm, ready to make a control for each flow of the
-// hosts on links of one rate.
+// Kit is a configured algorithm that makes a control for each flow of the hosts
+// on links of one rate.
 type Kit struct {
-	// New makes the control of a flow, whose Rate is the line rate, and which
-	// starts now.
+	// New makes the control of a flow that starts now. The flow's Rate is the line
+	// rate.
 	New      func(f *Flow, s vtime.Scheduler) Control
-	Receiver Receiver // what it wants of receivers
-	RTT      bool     // whether it wants round-trip times
-	INT      bool     // whether it wants telemetry
-	// Switches is true if notifications come from switches, which know a flow by
-	// its receiver's queue pair.
+	Receiver Receiver // required reaction of receivers
+	RTT      bool     // whether it needs round-trip times
+	INT      bool     // whether it needs telemetry
+	// Switches is true if switches send notifications, which identify a flow by its
+	// receiver's queue pair.
 	Switches bool
-	// Lowest is the rate below which no flow falls.
+	// Lowest is the minimum rate of a flow.
 	Lowest vtime.Rate
-	// Window is true if it wants at most a bandwidth-delay product in flight, in
-	// proportion to the rate.
+	// Window is true if it limits the bytes in flight to a bandwidth-delay product,
+	// in proportion to the rate.
 	Window bool
 }
 
@@ -188,7 +185,7 @@ func (c *Config) Kit(line vtime.Rate) (*Kit, error) {
 		name, diag.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// overlay returns base with the fields that over sets.
+// overlay returns base with the nonzero fields of over.
 func overlay[T any](over, base T) T {
 	b, o := reflect.ValueOf(&base).Elem(), reflect.ValueOf(over)
 	for i := range o.NumField() {

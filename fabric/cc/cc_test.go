@@ -16,7 +16,7 @@ import (
 // clock is a scheduler for one control.
 type clock struct {
 	now   vtime.Time
-	asked int // events
+	asked int // number of events
 	list  vtime.Queue
 }
 
@@ -42,7 +42,7 @@ func (c *clock) until(t vtime.Time) {
 
 const line = 40 * vtime.Gbps
 
-// start returns a control at work and its flow.
+// start returns a started control and its flow.
 func start(t *testing.T, cfg Config) (Control, *Flow, *clock) {
 	t.Helper()
 	kit, err := cfg.Kit(line)
@@ -82,9 +82,9 @@ func TestParametersFollowTheLinkAndTheFile(t *testing.T) {
 	}
 }
 
-// ticking is DCQCN as the HPCC simulator writes it down, with a tick for
-// every update of alpha and every chance to cut. At one instant a rise, which
-// was scheduled before, comes before a cut.
+// ticking is DCQCN like in the HPCC simulator, with a tick for every update of
+// alpha and every possible cut. At the same time, a rise precedes a cut,
+// because it was scheduled before.
 type ticking struct {
 	DCQCN
 	rate, target    vtime.Rate
@@ -166,7 +166,7 @@ func TestDCQCNWithoutIdleTicksIsTheSame(t *testing.T) {
 			now += vtime.Time(rng.ExpFloat64()*mean) + 1
 			c.until(now)
 			k.until(now)
-			// The decay of many ticks at once rounds a little otherwise.
+			// The decay of many ticks at once has a small rounding difference.
 			if d := math.Abs(float64(f.Rate - k.rate)); d > 2+1e-9*float64(k.rate) {
 				t.Fatalf("run %d at %v: rate is %v, ticking gives %v", run, now, int64(f.Rate), int64(k.rate))
 			}
@@ -186,14 +186,14 @@ func TestDCQCNSchedulesOnlyWhatItNeeds(t *testing.T) {
 			t.Fatalf("%d events are on their way", c.list.Len())
 		}
 	}
-	// A millisecond has 250 cuts; the rise is put off by each.
+	// A millisecond has 250 cuts. Each postpones the rise.
 	if c.asked > 260 {
 		t.Errorf("%d events for a millisecond of marks", c.asked)
 	}
 }
 
-// After one cut the paper's DCQCN comes back by halves: after n rises the
-// distance to the old rate is 2^-n of the cut; then the target grows.
+// After one cut the paper's DCQCN recovers by halves: after n rises the
+// distance to the old rate is 2^-n of the cut. Then the target grows.
 func TestDCQCNPaperRecoversByHalves(t *testing.T) {
 	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
 	ctl.Notify(0, &Notification{CE: true})
@@ -215,8 +215,8 @@ func TestDCQCNPaperRecoversByHalves(t *testing.T) {
 	}
 }
 
-// A flow that a postcard slowed down, and that is never marked, comes back to
-// the line rate. It once stayed where it was for good: no timer ran.
+// A flow whose rate a postcard has lowered, and that is never marked, recovers
+// to the line rate. Before, its rate never rose, because no timer ran.
 func TestRestartedRatesRise(t *testing.T) {
 	for name, within := range map[string]vtime.Time{"dcqcn": vtime.Second, "dcqcn_paper": vtime.Second, "qcn": 20 * vtime.Second} {
 		ctl, f, c := start(t, Config{Algorithm: name})
@@ -232,8 +232,8 @@ func TestRestartedRatesRise(t *testing.T) {
 	}
 }
 
-// A rate that was set is no rate before a cut: the flow does not leap back to
-// the line rate by halves, it adds what additive increase adds.
+// A rate that was set is not the rate before a cut: the flow does not recover
+// to the line rate by halves, but rises by additive increase.
 func TestDCQCNGoesOnFromARateThatWasSet(t *testing.T) {
 	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
 	ctl.Restart(0, vtime.Gbps)
@@ -264,9 +264,9 @@ func TestPCNGoesAsLowAsItsReports(t *testing.T) {
 	}
 }
 
-// Below its target Swift adds a packet per round trip; above it cuts once per
-// round trip in proportion to the excess, by half at most; below one packet it
-// paces.
+// Below its target Swift adds a packet per round trip. Above it, it cuts once
+// per round trip in proportion to the excess, at most by half. Below one packet
+// it paces.
 func TestSwiftFollowsItsTarget(t *testing.T) {
 	ctl, f, _ := start(t, Config{Algorithm: "swift"})
 	// A window of 20 us at 40 Gb/s: 100 packets, where the target is not scaled:
@@ -302,11 +302,11 @@ func TestSwiftFollowsItsTarget(t *testing.T) {
 		now += 10 * vtime.Millisecond
 		ack(10 * vtime.Millisecond)
 	}
-	// The least is 100 Mb/s for 20 us: a quarter of a packet.
+	// The minimum is 100 Mb/s for 20 us: a quarter of a packet.
 	if f.Window != 250 || f.Rate != 100*vtime.Mbps {
 		t.Errorf("window is %d, rate %v", f.Window, f.Rate)
 	}
-	// What is paced so slowly has a greater target, of 45 us and
+	// Such a small window has a greater target, of 45 us and
 	// 50*(1/sqrt(0.25)-0.1)/(1/sqrt(0.1)-0.1).
 	ack(75 * vtime.Microsecond)
 	if f.Window != 1250 || f.Rate != line {
@@ -314,8 +314,8 @@ func TestSwiftFollowsItsTarget(t *testing.T) {
 	}
 }
 
-// n flows under Swift keep a queue of about the target, share the link evenly
-// and leave none of it unused: a fluid model of one bottleneck.
+// n flows under Swift keep a queue of about the target, and share the link
+// evenly and completely: a fluid model of one bottleneck.
 func TestSwiftSharesALink(t *testing.T) {
 	const n = 8
 	var ctl [n]Control
@@ -323,7 +323,7 @@ func TestSwiftSharesALink(t *testing.T) {
 	for i := range n {
 		ctl[i], f[i], _ = start(t, Config{Algorithm: "swift"})
 		if i < n/2 {
-			ctl[i].Restart(0, vtime.Gbps) // they begin unequal
+			ctl[i].Restart(0, vtime.Gbps) // they start with unequal rates
 		}
 	}
 	base, now := 20*vtime.Microsecond, vtime.Time(0)
@@ -359,7 +359,7 @@ func TestSwiftSharesALink(t *testing.T) {
 	}
 }
 
-// Alpha falls by 1-g with every quiet timer.
+// Alpha falls by 1-g at every timer without a mark.
 func TestDCQCNAlphaForgets(t *testing.T) {
 	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
 	ctl.Notify(0, &Notification{CE: true})
@@ -388,8 +388,8 @@ func TestDCQCNCountsBytes(t *testing.T) {
 	}
 }
 
-// Figure 10 of the PCN paper: reports without congestion raise a flow from
-// nothing to no more than a tenth of the line rate in 5, and to 95 % in 15.
+// Figure 10 of the PCN paper: reports without congestion raise a flow from zero
+// to at most a tenth of the line rate in 5, and to 95 % in 15.
 func TestPCNRisesAsInFigure10(t *testing.T) {
 	ctl, f, _ := start(t, Config{Algorithm: "pcn", MinRate: 1})
 	f.Rate = 0
@@ -420,18 +420,18 @@ func TestPCNFallsToTheReceivingRateAndNeverRisesByIt(t *testing.T) {
 	if f.Rate != was {
 		t.Errorf("congestion raised the rate to %v", f.Rate)
 	}
-	// The weight starts anew.
+	// The weight is reset.
 	ctl.Notify(0, &Notification{})
 	if want := float64(was)*(1-1.0/128) + float64(line)/128; math.Abs(float64(f.Rate)-want) > 2 {
 		t.Errorf("rate is %v, want %.0f", f.Rate, want)
 	}
 }
 
-// The fluid model of the paper's appendix A, equations 3 to 7, with the
-// control in the place of equations 6 and 7: the rates of n flows that share a
-// link converge from anywhere to the same. In the steady state the queue swings
-// as equation 15 says, and rates by w·C·(1-(1-w)/n): equation 16 says w·C,
-// because its derivation drops one of the two factors 1-w of equation 12.
+// The fluid model of the paper's appendix A, equations 3 to 7, with the control
+// in place of equations 6 and 7: the rates of n flows that share a link
+// converge to the same value from any start. In the steady state the queue
+// oscillates as in equation 15, and rates by w·C·(1-(1-w)/n): equation 16 has
+// w·C, because its derivation omits one of the two factors 1-w of equation 12.
 func TestPCNConvergesAndSwingsAsItsModel(t *testing.T) {
 	const capacity, period = 40e9, 50e-6
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -497,7 +497,7 @@ func TestTIMELYFollowsRTTAndGradient(t *testing.T) {
 		seq := int64(0)
 		for _, rtt := range c.rtts {
 			ctl.Ack(0, &Ack{Acked: seq + 1, Sent: seq + 100, RTT: rtt})
-			// The rest of the round trip counts for nothing.
+			// Further acknowledgements of the round trip have no effect.
 			ctl.Ack(0, &Ack{Acked: seq + 50, Sent: seq + 150, RTT: 900 * us})
 			seq += 100
 		}
@@ -536,7 +536,7 @@ func TestHPCCAimsAtItsShareOfTheBusiestLink(t *testing.T) {
 				func(h packet.INTHop) { h.Set(code, ns, units, c.queue) })})
 		}
 		ack(acked + 10_000)
-		// One whole base round trip between records: the average is the sample.
+		// A complete base round trip between records: the average is the sample.
 		ns += 20_000
 		units += uint32(c.share * 40e9 / 8 * 20e-6 / 128)
 		acked += 20_000
@@ -559,7 +559,7 @@ func TestHPCCIgnoresOtherPathsAndOldRecords(t *testing.T) {
 	}
 	ctl.Ack(0, &Ack{Acked: 1, Sent: 10, INT: one(1000, 1)})
 	ctl.Ack(0, &Ack{Acked: 2, Sent: 10, INT: one(2000, 2)}) // another path
-	ctl.Ack(0, &Ack{Acked: 3, Sent: 10, INT: one(1500, 2)}) // overtaken
+	ctl.Ack(0, &Ack{Acked: 3, Sent: 10, INT: one(1500, 2)}) // older
 	ctl.Ack(0, &Ack{Acked: 4, Sent: 10})                    // without telemetry
 	if f.Rate != line {
 		t.Errorf("rate is %v", f.Rate)
@@ -605,7 +605,7 @@ func TestQCNFallsByFeedbackAndRises(t *testing.T) {
 	if math.Abs(float64(was)-0.75*float64(line)*(1-63.0/128)) > 2 {
 		t.Fatalf("feedback 63 gives %v", was)
 	}
-	// 150 KB sent: half of the way back to the target.
+	// 150 KB sent: the rate rises halfway to the target.
 	for range 150 {
 		ctl.Sent(c.now, 1000)
 	}

@@ -66,29 +66,29 @@ func (p DCQCN) maker(lowest vtime.Rate) maker {
 	}
 }
 
-// dcqcn is DCQCN at work on a flow. Its ticks of AlphaTimer and DecreaseTimer
-// count from the first notification. Most of them would find nothing to do,
-// so they are not scheduled: alpha is brought up to date when it is needed,
-// and a cut is scheduled when there is a reason for one.
+// dcqcn is the DCQCN state of a flow. The ticks of AlphaTimer and DecreaseTimer
+// count from the first notification. Most ticks would have no effect and are
+// not scheduled: alpha is updated when it is needed, and a cut is scheduled
+// when a notification requires it.
 type dcqcn struct {
 	*DCQCN
-	decay  []float64 // of alpha after so many ticks without a mark
+	decay  []float64 // factor of alpha after this many ticks without a mark
 	lowest vtime.Rate
 	f      *Flow
 	s      vtime.Scheduler
 
 	started bool // there was a notification
-	limited bool // the rate has been below that of the link
+	limited bool // the rate has been below the link's
 	stopped bool
 	first   vtime.Time // first notification
 	target  vtime.Rate
 	alpha   float64
-	ticks   int64 // of alpha, done
+	ticks   int64 // of alpha, applied
 	marked  bool  // since the last tick of alpha
 	cutting bool  // a cut is scheduled
 
 	riseAt    vtime.Time // next rise by time
-	riseSet   bool       // an event is on its way, at riseAt or before
+	riseSet   bool       // an event is scheduled, at riseAt or before
 	timeStage int        // rises by time since the last cut
 	byteStage int        // rises by bytes since then
 	bytes     int64      // sent since the last of those
@@ -133,15 +133,15 @@ func (c *dcqcn) mark(now vtime.Time) {
 	case c.DecreaseTimer == 0:
 		c.cut(now)
 		c.alpha = (1-c.G)*c.alpha + c.G
-		// The alpha timer starts anew with each notification.
+		// The alpha timer restarts at each notification.
 		c.first, c.ticks, c.marked = now, 0, false
 	case !c.cutting:
 		c.scheduleCut(now)
 	}
 }
 
-// scheduleCut asks for the next tick after now. Ticks come a nanosecond after
-// those of alpha.
+// scheduleCut schedules the next tick after now. These ticks are a nanosecond
+// after those of alpha.
 func (c *dcqcn) scheduleCut(now vtime.Time) {
 	c.cutting = true
 	base := c.first + vtime.Nanosecond
@@ -152,8 +152,8 @@ func (c *dcqcn) scheduleCut(now vtime.Time) {
 	c.s.At(base+n*c.DecreaseTimer, c, dcqcnCut)
 }
 
-// update does the ticks of alpha until now. The first of them sees whether
-// there was a mark since the last.
+// update applies the ticks of alpha until now. The first tick determines
+// whether there was a mark since the previous one.
 func (c *dcqcn) update(now vtime.Time) {
 	n := int64((now-c.first)/c.AlphaTimer) - c.ticks
 	if n <= 0 {
@@ -194,7 +194,7 @@ func (c *dcqcn) Sent(now vtime.Time, bytes int) {
 	}
 }
 
-// rise raises the rate, by how many rises there were since the last cut.
+// rise raises the rate, depending on the number of rises since the last cut.
 func (c *dcqcn) rise() {
 	stage := c.timeStage
 	if c.ByteCounter > 0 {
@@ -222,7 +222,7 @@ func (c *dcqcn) Fire(now vtime.Time, arg uint64) {
 		c.update(now)
 		c.cutting = false
 		c.cut(now)
-	case now < c.riseAt: // cut in the meantime
+	case now < c.riseAt: // a cut has postponed it
 		c.s.At(c.riseAt, c, dcqcnRise)
 	default:
 		c.rise()
@@ -232,8 +232,8 @@ func (c *dcqcn) Fire(now vtime.Time, arg uint64) {
 	}
 }
 
-// Restart implements Control. The rate rises from there by additive increase:
-// there is no earlier rate that it could recover.
+// Restart implements Control. The rate rises by additive increase, because
+// there is no earlier rate to recover.
 func (c *dcqcn) Restart(now vtime.Time, rate vtime.Rate) {
 	c.f.Rate, c.target = rate, rate
 	c.timeStage, c.byteStage, c.bytes = c.FastRecovery, c.FastRecovery, 0
@@ -241,7 +241,7 @@ func (c *dcqcn) Restart(now vtime.Time, rate vtime.Rate) {
 	c.riseFrom(now)
 }
 
-// riseFrom counts the time to the next rise from now.
+// riseFrom sets the time of the next rise, counted from now.
 func (c *dcqcn) riseFrom(now vtime.Time) {
 	c.riseAt = now + c.RiseTimer
 	if !c.riseSet {

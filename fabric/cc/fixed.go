@@ -4,7 +4,7 @@ package cc
 
 import "github.com/pauseless/pauseless/internal/vtime"
 
-// fixed keeps a flow at one rate, whatever comes back.
+// fixed keeps a flow at one rate, whatever the feedback.
 type fixed struct{ f *Flow }
 
 var _ Control = (*fixed)(nil)

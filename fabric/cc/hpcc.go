@@ -45,7 +45,7 @@ type hpcc struct {
 	current vtime.Rate // as of the last round trip
 	stage   int        // additive increases since the last multiplicative one
 	u       float64    // average utilisation of the busiest link
-	update  int64      // what was sent when current was last set
+	update  int64      // bytes sent when current was last set
 	begun   bool
 	path    uint16
 	hops    int
@@ -54,15 +54,15 @@ type hpcc struct {
 
 var _ Control = (*hpcc)(nil)
 
-// Ack implements Control: function MeasureInflight and ComputeWind of the
-// paper's algorithm 1. A record's line that has not moved on is skipped.
+// Ack implements Control: functions MeasureInflight and ComputeWind of the
+// paper's algorithm 1. It skips a record without progress.
 func (c *hpcc) Ack(_ vtime.Time, a *Ack) {
 	if a.INT == nil || a.INT.Hops() == 0 {
 		return
 	}
 	n := a.INT.Hops()
 	if !c.begun || n != c.hops || a.INT.Path() != c.path {
-		// The first, or another path: there is nothing to compare with.
+		// The first record, or another path: there is no previous record.
 		for i := range n {
 			c.last[i] = readHop(a.INT.Hop(i))
 		}
@@ -82,7 +82,7 @@ func (c *hpcc) Ack(_ vtime.Time, a *Ack) {
 			rate = float64(c.f.Line)
 		}
 		if dt == 0 || dt >= 1<<23 {
-			continue // the same moment, or an older packet
+			continue // the same time, or an older packet
 		}
 		sent := float64((now.bytes-old.bytes)&(1<<20-1)) * packet.INTByteUnit * 8
 		u := sent/(float64(dt)*1e-9)/rate + float64(min(now.queue, old.queue))*float64(c.f.Line)/rate/bdp

@@ -18,8 +18,8 @@ func (p PCN) or(base PCN) PCN { return overlay(p, base) }
 // PCNDefaults returns the parameters of the paper's section 5.3.
 func PCNDefaults(vtime.Rate) PCN { return PCN{WMin: 1.0 / 128, WMax: 0.5} }
 
-// PCNMarked is the share of packets that must be marked for a receiver to call
-// a flow congested (section 5.2).
+// PCNMarked is the share of marked packets from which a receiver considers a
+// flow congested (section 5.2).
 const PCNMarked = 0.95
 
 func (p PCN) maker(lowest vtime.Rate) maker {

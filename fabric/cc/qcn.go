@@ -66,7 +66,7 @@ func (c *qcn) Notify(now vtime.Time, n *Notification) {
 	c.riseFrom(now)
 }
 
-// period returns the time to the next rise: half as long after fast recovery.
+// period returns the time to the next rise, which halves after fast recovery.
 func (c *qcn) period(stage int) vtime.Time {
 	if stage >= c.FastRecovery {
 		return c.RiseTimer / 2
@@ -90,8 +90,8 @@ func (c *qcn) Sent(_ vtime.Time, bytes int) {
 	}
 }
 
-// rise raises the rate: towards the target in fast recovery, then by moving
-// the target, more boldly once both counters are past fast recovery.
+// rise raises the rate: towards the target in fast recovery, then together with
+// the target, faster once both counters have left fast recovery.
 func (c *qcn) rise() {
 	switch low, high := min(c.byteStage, c.timeStage), max(c.byteStage, c.timeStage); {
 	case high <= c.FastRecovery:
@@ -120,8 +120,8 @@ func (c *qcn) Fire(now vtime.Time, _ uint64) {
 func (c *qcn) Ack(vtime.Time, *Ack) {}
 func (c *qcn) Stop()                { c.stopped = true }
 
-// Restart implements Control. As there is no earlier rate to recover, the
-// rate rises as after fast recovery.
+// Restart implements Control. The rate rises as after fast recovery, because
+// there is no earlier rate to recover.
 func (c *qcn) Restart(now vtime.Time, rate vtime.Rate) {
 	c.f.Rate, c.target = rate, rate
 	c.limited = true
@@ -129,7 +129,7 @@ func (c *qcn) Restart(now vtime.Time, rate vtime.Rate) {
 	c.riseFrom(now)
 }
 
-// riseFrom counts the time to the next rise from now.
+// riseFrom sets the time of the next rise, counted from now.
 func (c *qcn) riseFrom(now vtime.Time) {
 	c.riseAt = now + c.period(c.timeStage)
 	if !c.riseSet {

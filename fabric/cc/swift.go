@@ -65,7 +65,7 @@ type swift struct {
 
 var _ Control = (*swift)(nil)
 
-// set has the flow use a window. One below a packet becomes a rate.
+// set sets the window of the flow. A window below a packet becomes a rate.
 func (c *swift) set(window float64) {
 	c.window = min(max(window, c.least), c.most)
 	c.f.Window = max(int64(c.window*float64(c.f.MTU)), 1)
@@ -80,7 +80,7 @@ func (c *swift) set(window float64) {
 	}
 }
 
-// target returns the round trip that is aimed at.
+// target returns the target round-trip time.
 func (c *swift) target() float64 {
 	scaled := c.alpha * (1/math.Sqrt(c.window) - 1/math.Sqrt(c.FSMax))
 	return float64(c.f.BaseRTT+c.Target) + max(0, min(scaled, float64(c.FSRange)))

@@ -41,7 +41,7 @@ type timely struct {
 	begun  bool
 	last   vtime.Time // RTT of the last update
 	diff   float64    // average of its differences, ps
-	rises  int        // in a row
+	rises  int        // consecutive
 }
 
 var _ Control = (*timely)(nil)

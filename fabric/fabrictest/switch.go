@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fabrictest has a plain switch in Go, with ECMP, ECN marking,
-// telemetry and PFC, so that hosts, engine and closed forms can be tested without a P4
-// program. Its buffer follows the switch of the HPCC simulator, which makes
-// the two comparable. Experiments never use it.
+// telemetry and PFC, for testing hosts, engine and closed forms without a P4
+// program. Its buffer is like that of the HPCC simulator's switch, so that
+// results can be compared. Experiments never use it.
 package fabrictest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Network is what the switch needs around it.
+// Network is the environment of the switch.
 type Network interface {
 	vtime.Scheduler
 	Send(port int, f *packet.Frame, end vtime.Time)
@@ -24,7 +24,7 @@ type Network interface {
 
 // Config describes a switch.
 type Config struct {
-	Overhead int // bytes on the wire beside a frame's own
+	Overhead int // bytes on the link in addition to the frame
 	Buffer   int64
 	// XOFF is a static threshold per ingress port and class. If it is zero the
 	// threshold is dynamic: the free part of the buffer shifted right by
@@ -32,20 +32,20 @@ type Config struct {
 	XOFF       int64
 	AlphaShift int
 	NIC        vtime.Rate
-	Resume     int64   // below the threshold, before a sender may go on
+	Resume     int64   // distance below the threshold at which a sender is resumed
 	Headroom   float64 // in products of a port's rate and delay
 	Reserve    int64
 	NoPFC      bool
 
-	// Marks says, for the rate of a port, from which queue on packets are
-	// marked, from which on all are, and with which probability just before.
-	// Nil: none are.
+	// Marks returns, for the rate of a port, the queue length from which packets
+	// are marked, that from which all are, and the probability just below it. nil:
+	// no marks.
 	Marks func(vtime.Rate) (kmin, kmax int64, pmax float64)
 	Seed  uint64
-	// Hash chooses among equal paths from the headers of an IPv4 packet; nil:
-	// a mix of addresses and ports.
+	// Hash selects among equal-cost paths from the headers of an IPv4 packet; nil:
+	// a hash of addresses and ports.
 	Hash func(ip []byte) uint32
-	// Spray sends each packet by its own hash instead of its flow's.
+	// Spray hashes each packet separately instead of each flow.
 	Spray bool
 }
 
@@ -59,13 +59,13 @@ type Switch struct {
 	seed  uint32
 	count uint32
 
-	shared   int64 // bytes in use of the shared part
+	shared   int64 // bytes in the shared part
 	sharable int64
 	free     []*waiting
 
 	Dropped  uint64
 	Pauses   uint64
-	MaxQueue int64 // longest egress queue of one class there was
+	MaxQueue int64 // maximum length of one class's egress queue
 }
 
 type port struct {
@@ -83,9 +83,9 @@ type port struct {
 	mask   uint8 // classes that have frames
 	mac    []*packet.Frame
 	free   vtime.Time
-	set    bool // an event is on its way
+	set    bool // an event is scheduled
 	paused [packet.Classes]vtime.Time
-	expiry vtime.Time // for which an event is on its way
+	expiry vtime.Time // time of the scheduled event for expiry
 	sent   uint64     // bytes
 }
 
@@ -143,7 +143,7 @@ func New(t *topo.Topology, n *topo.Node, net Network, cfg Config) *Switch {
 
 func address(b [4]byte) uint32 { return binary.BigEndian.Uint32(b[:]) }
 
-// distances returns how many links each node is away from a host.
+// distances returns the number of links from each node to a host.
 func distances(t *topo.Topology, host int) []int {
 	const far = 1 << 30
 	d := make([]int, len(t.Nodes))
@@ -191,7 +191,7 @@ func (s *Switch) Receive(portNumber int, f *packet.Frame) {
 	s.enqueue(portNumber-1, int(out), int(ip[1]>>5), f)
 }
 
-// hash mixes addresses and ports, with a seed of the switch.
+// hash returns a hash of addresses and ports, with a seed of the switch.
 func (s *Switch) hash(ip []byte) uint32 {
 	if s.cfg.Hash != nil {
 		return s.cfg.Hash(ip)
@@ -217,7 +217,7 @@ func (s *Switch) threshold(p *port) int64 {
 	return (s.sharable - s.shared) >> p.shift
 }
 
-// used returns what an ingress queue has of the shared buffer.
+// used returns the bytes of an ingress queue in the shared part.
 func (s *Switch) used(g *ingress) int64 { return max(g.bytes-s.cfg.Reserve, 0) }
 
 func (s *Switch) enqueue(in, out, class int, f *packet.Frame) {
@@ -276,7 +276,7 @@ func (s *Switch) take() *waiting {
 	return new(waiting)
 }
 
-// leave undoes the accounting of enqueue.
+// leave reverses the accounting of enqueue.
 func (s *Switch) leave(in, class int, n int64) {
 	p := &s.ports[in]
 	g := &p.in[class]
@@ -294,7 +294,7 @@ func (s *Switch) leave(in, class int, n int64) {
 	}
 }
 
-// QueueBytes returns what waits in all classes of a port.
+// QueueBytes returns the bytes in all queues of a port.
 func (s *Switch) QueueBytes(portNumber int) int64 {
 	var n int64
 	for c := range packet.Classes {
@@ -303,7 +303,7 @@ func (s *Switch) QueueBytes(portNumber int) int64 {
 	return n
 }
 
-// HeldFrames returns how many frames wait.
+// HeldFrames returns the number of frames in the switch.
 func (s *Switch) HeldFrames() (n int) {
 	for i := range s.ports {
 		n += len(s.ports[i].mac)
@@ -316,16 +316,16 @@ func (s *Switch) HeldFrames() (n int) {
 	return n
 }
 
-// LosslessDrops returns how many frames were dropped.
+// LosslessDrops returns the number of dropped frames.
 func (s *Switch) LosslessDrops() uint64 { return s.Dropped }
 
-// Overflows is the same: all classes are lossless.
+// Overflows is the same number: all classes are lossless.
 func (s *Switch) Overflows() uint64 { return s.Dropped }
 
-// pauseQuanta is the longest pause there is. It is repeated at half its time.
+// pauseQuanta is the longest possible pause. It is renewed at half of its time.
 const pauseQuanta = 0xffff
 
-// tell sends a pause or a resume out of the port.
+// tell sends a PAUSE or RESUME from the port.
 func (p *port) tell(class int, pause bool) {
 	quanta := uint16(0)
 	if pause {
@@ -341,7 +341,7 @@ func (p *port) tell(class int, pause bool) {
 	p.kick()
 }
 
-// obey takes a PFC frame that came in.
+// obey applies a received PFC frame.
 func (p *port) obey(pfc packet.PFC) {
 	now := p.sw.net.Now()
 	for c := range packet.Classes {
@@ -356,8 +356,8 @@ func (p *port) obey(pfc packet.PFC) {
 	p.kick()
 }
 
-// expired is the argument of the event of a pause that ends; 1 to 8 repeat
-// the pause of a class, 0 is the end of a frame.
+// expired is the event's argument for the end of a pause. 1 to 8 renew the
+// pause of a class, 0 is the end of a frame.
 const expired = 99
 
 // Fire implements vtime.Event.
@@ -403,7 +403,7 @@ func (p *port) kick() {
 			return
 		}
 	}
-	// A pause ends by itself; its RESUME may be lost.
+	// A pause ends by itself, because its RESUME may be lost.
 	if until < vtime.Never && until != p.expiry {
 		p.expiry = until
 		p.sw.net.At(until, p, expired)
@@ -436,10 +436,10 @@ func (p *port) dequeue(now vtime.Time, class int) {
 	s.leave(in, class, n)
 }
 
-// telemetryAt is where a block of in-band telemetry starts.
+// telemetryAt is the offset of in-band telemetry.
 const telemetryAt = packet.EthernetLen + packet.IPv4Len + packet.UDPLen
 
-// record adds what a packet sees of the port to its telemetry.
+// record appends the port's record to a packet's telemetry.
 func (p *port) record(now vtime.Time, b packet.INT, queue int64) {
 	if n := b.Hops(); n < packet.INTHops {
 		b[0] = byte(n+1)<<4 | b[0]&0xf
@@ -447,7 +447,8 @@ func (p *port) record(now vtime.Time, b packet.INT, queue int64) {
 	}
 }
 
-// marks decides whether a packet is marked that leaves so many bytes behind.
+// marks decides whether to mark a packet that leaves this many bytes in the
+// queue.
 func (p *port) marks(bytes int64) bool {
 	switch {
 	case bytes > p.kmax:

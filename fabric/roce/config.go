@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package roce is a RoCEv2 host: a NIC with a queue per priority that obeys
-// PFC, and reliable connections over it with per-packet sequence numbers,
-// acknowledgements, go-back-N or selective repeat, pacing and congestion
-// control. Hosts send and receive real frames, Ethernet, IPv4, UDP and BTH,
-// whose payload is elided from memory.
+// Package roce is a RoCEv2 host: a NIC with a queue per priority and PFC, and
+// reliable connections with per-packet sequence numbers, acknowledgements,
+// go-back-N or selective repeat, pacing and congestion control. Hosts send and
+// receive real frames, Ethernet, IPv4, UDP and BTH, whose payload is elided
+// from memory.
 //
 // A host uses the clock and the link of a Network. So the same code runs in the
 // virtual time of package fabric and in wall time on a real port.
@@ -146,8 +146,8 @@ func (c *Config) Check() (path string, err error) {
 	return "", nil
 }
 
-// DSCP returns the code point of a priority: class selectors, except that the
-// lossless class 3 has 26 (AF31), as is usual in RoCE networks.
+// DSCP returns the code point of a priority: class selectors, except 26 (AF31)
+// for the lossless class 3, as is usual in RoCE networks.
 func DSCP(class uint8) uint8 {
 	if class == 3 {
 		return 26
@@ -155,7 +155,7 @@ func DSCP(class uint8) uint8 {
 	return class << 3
 }
 
-// Sizes of the frames, without preamble and frame check sequence, tag and
+// Sizes of frames in bytes, without preamble, frame check sequence, tag and
 // telemetry.
 const (
 	headerLen = packet.EthernetLen + packet.IPv4Len + packet.UDPLen + packet.BTHLen
@@ -169,8 +169,8 @@ const (
 	CNPLen = headerLen + packet.CNPLen - packet.BTHLen + icrcLen
 )
 
-// Sizes returns the length of a data frame without its payload, and that of an
-// acknowledgement, both on the flow's first link.
+// Sizes returns the length in bytes of a data frame without its payload, and
+// that of an acknowledgement, both on the flow's first link.
 func (c *Config) Sizes(kit *cc.Kit, f *Flow) (data, ack int) {
 	data, ack = DataOverhead, AckLen
 	if kit.INT {
@@ -186,7 +186,7 @@ func (c *Config) Sizes(kit *cc.Kit, f *Flow) (data, ack int) {
 	return data, ack
 }
 
-// tagged reports whether the flow's data carries a tag.
+// tagged reports whether the flow's data packets have a tag.
 func (c *Config) tagged(f *Flow) bool {
 	return c.Tag && f.Coflow != 0 || c.Hermes.On && f.Paths[0] > 1
 }

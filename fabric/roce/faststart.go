@@ -47,12 +47,12 @@ func (p *PBFS) check() (path string, err error) {
 type fastStart struct {
 	*PBFS
 	s       *sender
-	begun   bool               // the first packet has left
+	begun   bool               // the first packet was sent
 	packets int                // since the last marked one
 	answers map[uint16]float64 // latest rate reduction requested by each switch
 	silent  bool               // no more marks, since a postcard or an acknowledgement was received
 	over    bool               // congestion control has taken over
-	stale   int64              // packets below this one left before the rate was corrected
+	stale   int64              // packets below this one were sent before the rate was corrected
 }
 
 // stale reports whether the latest feedback is about packets sent before a postcard
@@ -67,7 +67,7 @@ func (fs *fastStart) updated(old vtime.Rate, marked bool) {
 	}
 }
 
-// remote names a flow by its receiver, as messages of switches do.
+// remote identifies a flow by its receiver, like messages of switches.
 type remote struct {
 	ip netip.Addr
 	qp uint32
@@ -147,8 +147,8 @@ func (fs *fastStart) reduction(p packet.Postcard) float64 {
 		return 0
 	}
 	arriving := float64(p.Arriving())
-	// The share of new flows, from a sample of one packet in Delta: it may come
-	// out above one.
+	// The share of new flows is estimated from one packet in Delta. The estimate
+	// may exceed one.
 	fresh := min(float64(fs.Delta)*float64(marked)/float64(recent), 1) * arriving
 	bdp := float64((vtime.Rate(p.Rate()) * vtime.Mbps).Bytes(fs.RTT))
 	least := fs.MinShare * float64(fs.s.Line.Bytes(fs.RTT))

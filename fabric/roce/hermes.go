@@ -103,8 +103,8 @@ type paths struct {
 	base    vtime.Time // round trip of the empty network
 	agg     int        // paths at the aggregation switch, at least one
 	state   []pathState
-	flows   int     // under way
-	to      Address // of a host there, for probes
+	flows   int     // active
+	to      Address // of a host on that leaf, for probes
 	class   uint8
 	probing bool
 }
@@ -113,20 +113,21 @@ type paths struct {
 type pathState struct {
 	rtt      float64 // average, ps
 	marked   float64 // average share of marked packets
-	load     float64 // bytes that the host sent lately, fading
+	load     float64 // bytes that the host sent recently, decaying
 	loadAt   vtime.Time
 	timeouts int        // since the last acknowledgement
-	failed   vtime.Time // until when
-	sent     int64      // packets in this period of Penalty
-	repeats  int64      // packets lost in it, as negative acknowledgements say
-	period   vtime.Time // when it began
+	failed   vtime.Time // end of the penalty
+	sent     int64      // packets in the current period of Penalty
+	repeats  int64      // packets lost in it, according to negative acknowledgements
+	period   vtime.Time // start of the period
 }
 
-// fading is the time in which the load of a path falls to zero.
+// fading is the time in which the load of a path decays to zero.
 const fading = 100 * vtime.Microsecond
 
-// senseWeight is the weight of a new sample in the averages. A small share of
-// marks takes more samples to be seen: as many as have three marks.
+// senseWeight is the weight of a new sample in the averages. markWeight is
+// lower for a small threshold ECN, so that the average covers three marks at
+// that share.
 const senseWeight = 1.0 / 8
 
 func (c *Hermes) markWeight() float64 { return min(senseWeight, c.ECN/3) }
@@ -184,8 +185,8 @@ func (p *paths) loadOf(now vtime.Time, i int) float64 {
 	return s.load * max(0, 1-float64(now-s.loadAt)/float64(fading))
 }
 
-// best returns the path of least load among those of a quality that pass a
-// test, or -1. Of equal loads one is drawn.
+// best returns a path with the least load among those of a quality that pass a
+// test, or -1. It selects randomly among equal loads.
 func (p *paths) best(now vtime.Time, q quality, test func(i int) bool) int {
 	best, least := -1, 0.0
 	first := p.h.rng.IntN(len(p.state))
@@ -233,7 +234,7 @@ func (p *paths) choose(now vtime.Time, s *sender) int {
 	return cur
 }
 
-// sending notes a packet sent on a path.
+// sending records a packet sent on a path.
 func (p *paths) sending(now vtime.Time, i, bytes int) {
 	s := &p.state[i]
 	s.load = p.loadOf(now, i) + float64(bytes)
@@ -249,7 +250,7 @@ func (p *paths) periods(now vtime.Time, s *pathState) {
 	}
 }
 
-// sense takes a sample of a path.
+// sense adds a sample of a path.
 func (p *paths) sense(i int, rtt vtime.Time, marked bool) {
 	s := &p.state[i]
 	s.rtt += senseWeight * (float64(rtt) - s.rtt)
@@ -261,7 +262,7 @@ func (p *paths) sense(i int, rtt vtime.Time, marked bool) {
 	s.timeouts = 0
 }
 
-// timeout notes a timeout of a flow on a path.
+// timeout records a timeout of a flow on a path.
 func (p *paths) timeout(now vtime.Time, i int) {
 	s := &p.state[i]
 	if s.timeouts++; s.timeouts >= p.h.cfg.Hermes.Timeouts {
@@ -269,7 +270,8 @@ func (p *paths) timeout(now vtime.Time, i int) {
 	}
 }
 
-// repeat notes a packet lost on a path. A path is evaluated after a hundred packets.
+// repeat records a packet lost on a path. A path is evaluated after a hundred
+// packets.
 func (p *paths) repeat(now vtime.Time, i int) {
 	c, s := &p.cfg, &p.state[i]
 	p.periods(now, s)
@@ -311,8 +313,8 @@ func (p *paths) Fire(now vtime.Time, _ uint64) {
 	p.h.net.At(now+p.h.cfg.Hermes.Probe, p, 0)
 }
 
-// Probes and their echoes have opcodes from the range that IBTA leaves to
-// manufacturers. Behind the BTH are leaf, path and when the probe was sent.
+// Probes and their echoes use opcodes from IBTA's range for manufacturers.
+// After the BTH they have leaf, path and the time of sending.
 const (
 	opProbe  packet.Opcode = 0xc0
 	opEcho   packet.Opcode = 0xc1
@@ -334,7 +336,7 @@ func (p *paths) probe(now vtime.Time, i int) {
 	p.h.nic.send(now, p.class, f)
 }
 
-// setTag writes a path into the tag behind the Ethernet header at b.
+// setTag writes a path into the tag after the Ethernet header at b.
 func (p *paths) setTag(b []byte, i int, coflow uint16) {
 	leaf, agg := uint8(i/p.agg), packet.TagNoPath
 	if p.agg > 1 {
@@ -343,7 +345,7 @@ func (p *paths) setTag(b []byte, i int, coflow uint16) {
 	packet.Tag(b[packet.EthernetLen:]).Set(leaf, agg, coflow, packet.EtherTypeIPv4)
 }
 
-// probed replies to a probe, or handles the reply to one of this host.
+// probed replies to a probe, or handles the reply to one of this host's.
 func (h *Host) probed(now vtime.Time, f *packet.Frame, ip packet.IPv4, bth packet.BTH) {
 	body := bth.Payload()
 	if len(body) < probeLen {

@@ -51,8 +51,8 @@ func TestNewFlowsSpreadOverThePaths(t *testing.T) {
 	}
 }
 
-// A flow stays on its path while that is not congested, and leaves it when it
-// is, but only if it is large and slow.
+// A flow stays on its path while that is not congested. It leaves a congested
+// path only if it is large and slow.
 func TestOnlyLargeSlowFlowsLeaveACongestedPath(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -238,9 +238,9 @@ func TestFlowsWithoutAChoiceHaveNoTag(t *testing.T) {
 	}
 }
 
-// A flow that changes its path in full flight overtakes itself. The negative
-// acknowledgement that follows says nothing of losses; it once counted as one,
-// and the path that was left as failed.
+// A flow that changes its path in full flight is reordered. The resulting
+// negative acknowledgement does not indicate a loss. Before, it counted as one,
+// and the previous path as failed.
 func TestReorderingByAChangeOfPathIsNoLoss(t *testing.T) {
 	w, a, b, flow := hermes(t, func(c *Config) {
 		c.CC.Algorithm, c.CC.Rate, c.Hermes.Penalty, c.Hermes.Probe = "fixed", 10*vtime.Gbps, vtime.Second, 0
@@ -271,16 +271,16 @@ func TestReorderingByAChangeOfPathIsNoLoss(t *testing.T) {
 	}
 }
 
-// Switches that mark 1 % at 200 KB mark 0.8 % of what passes a queue of 160 KB,
-// which is the queue that Hermes is to notice. With the paper's threshold of
-// 40 % its signal was mute.
+// Switches that mark 1 % at 200 KB mark 0.8 % at a queue of 160 KB, which
+// Hermes must detect. With the paper's threshold of 40 % it would not.
 func TestShareOfMarksFollowsTheSwitches(t *testing.T) {
 	h := HermesDefaults()
 	h.Marking(5*vtime.KB, 200*vtime.KB, 0.01, rate)
 	if h.ECN < 0.0079 || h.ECN > 0.008 {
 		t.Errorf("the threshold is %g", h.ECN)
 	}
-	// A path whose queue is of 180 KB is congested in time, one of 100 KB is not.
+	// A path with a queue of 180 KB is detected as congested, one with 100 KB is
+	// not.
 	for queue, want := range map[float64]quality{180: congested, 100: gray} {
 		p := &paths{h: &Host{}, cfg: h.filled(), state: make([]pathState, 1)}
 		share := 0.01 * (queue - 5) / 195
@@ -297,7 +297,7 @@ func TestShareOfMarksFollowsTheSwitches(t *testing.T) {
 			t.Errorf("queue of %g KB: quality %d, want %d; %g are marked, the threshold is %g", queue, q, want, p.state[0].marked, p.cfg.ECN)
 		}
 	}
-	// Step marking keeps the paper's values, and so does who gives one.
+	// Step marking and a configured threshold keep the paper's values.
 	h = HermesDefaults()
 	h.Marking(100*vtime.KB, 100*vtime.KB, 1, rate)
 	if f := h.filled(); f.ECN != 0.4 || f.ECNGap != 0.05 {

@@ -11,7 +11,7 @@ type Histogram struct {
 	n     uint64
 }
 
-// exactBits is the number of leading bits that tell values apart.
+// exactBits is the number of leading bits that distinguish values.
 const exactBits = 8
 
 // Add counts a value.
@@ -27,7 +27,7 @@ func (h *Histogram) AddN(v int64, n uint64) {
 	h.n += n
 }
 
-// Merge adds what another histogram has counted.
+// Merge adds the values of another histogram.
 func (h *Histogram) Merge(o *Histogram) {
 	for i, n := range o.count {
 		if n > 0 {
@@ -36,11 +36,11 @@ func (h *Histogram) Merge(o *Histogram) {
 	}
 }
 
-// Count returns how many values were counted.
+// Count returns the number of values.
 func (h *Histogram) Count() uint64 { return h.n }
 
-// Quantile returns the least value that a share q of all does not exceed, or
-// zero if there are none.
+// Quantile returns the smallest value that at least a share q of all values
+// does not exceed, or zero without values.
 func (h *Histogram) Quantile(q float64) int64 {
 	if h.n == 0 {
 		return 0
@@ -59,8 +59,8 @@ func (h *Histogram) Quantile(q float64) int64 {
 	return int64(lower(len(h.count) - 1))
 }
 
-// bucket returns the bucket of a value: itself below 2^exactBits, then 128
-// buckets for each power of two.
+// bucket returns the bucket of a value: the value itself below 2^exactBits,
+// then 128 buckets for each power of two.
 func bucket(v uint64) int {
 	if v < 1<<exactBits {
 		return int(v)
@@ -69,7 +69,7 @@ func bucket(v uint64) int {
 	return 1<<(exactBits-1)*(shift+1) + int(v>>shift) - 1<<(exactBits-1)
 }
 
-// lower returns the least value of a bucket.
+// lower returns the smallest value of a bucket.
 func lower(i int) uint64 {
 	if i < 1<<exactBits {
 		return uint64(i)

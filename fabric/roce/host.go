@@ -14,7 +14,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Address is where a host is found.
+// Address is the address of a host.
 type Address struct {
 	MAC packet.MAC
 	IP  netip.Addr // IPv4
@@ -23,21 +23,21 @@ type Address struct {
 // Flow is a message from one host to another.
 type Flow struct {
 	Size    int64      // payload bytes
-	Start   vtime.Time // when the sender gets to know of it
+	Start   vtime.Time // when it becomes known to the sender
 	Class   uint8      // priority, 0 to 7
 	Port    uint16     // UDP source port, from which switches take the flow's entropy
 	AckPort uint16     // of acknowledgements; zero: Port
 	BaseRTT vtime.Time // round trip of a full packet through the empty network
-	// Path is the rate of the slowest link on the way, for windows.
+	// Path is the rate of the slowest link on the path, for windows.
 	Path   vtime.Rate
 	Coflow uint16 // number in the tag, if hosts tag; zero: none
-	// Leaf is where the receiver is, and Paths the number of paths up, at
-	// the sender's leaf and at the next switch, for Hermes.
+	// Leaf is the leaf of the receiver, and Paths the number of next hops upwards
+	// at the sender's leaf and at the next switch, for Hermes.
 	Leaf  int
 	Paths [2]int
 }
 
-// Host is a RoCEv2 host with one port. It is used by one goroutine.
+// Host is a RoCEv2 host with one port. Only one goroutine may use it at a time.
 type Host struct {
 	net  Network
 	cfg  *Config
@@ -52,36 +52,36 @@ type Host struct {
 	startSet  vtime.Time
 	ack       cc.Ack
 
-	byRemote map[remote]*sender // flows that switches may speak of
-	paths    map[int]*paths     // by leaf: what Hermes knows
+	byRemote map[remote]*sender // flows about which switches may send messages
+	paths    map[int]*paths     // by leaf: the measurements of Hermes
 	rng      *rand.Rand         // of Hermes
 
 	Stats Stats
 }
 
-// Stats counts what a host saw.
+// Stats has the counters of a host.
 type Stats struct {
-	Finished     int       // flows it sent that are all acknowledged
+	Finished     int       // acknowledged flows that it sent
 	Frames       uint64    // received
 	Unknown      uint64    // received, neither RoCEv2 nor PFC
 	Misdelivered uint64    // received, for another host or no queue pair of this one
 	OutOfOrder   uint64    // data packets that were not the next in their flow
-	Degree       Histogram // how far those were ahead, in packets
+	Degree       Histogram // distance to the expected packet, in packets
 	Timeouts     uint64
 	CNPs         uint64 // sent
 	Postcards    uint64 // received, of PB-FS
 	FastStarts   uint64 // flows it sent that began with PB-FS
 }
 
-// New returns a host on a link of the given rate. The configuration has been
-// checked and is shared.
+// New returns a host on a link of the given rate. The configuration must have
+// been checked. It is shared.
 func New(net Network, cfg *Config, kit *cc.Kit, self Address, rate vtime.Rate) *Host {
 	h := &Host{net: net, cfg: cfg, kit: kit, self: self, rate: rate, startSet: vtime.Never}
 	h.nic.init(h)
 	return h
 }
 
-// Connect makes src send a flow to dst. It returns how to follow it.
+// Connect makes src send a flow to dst. It returns both ends for observation.
 func Connect(src, dst *Host, f Flow) (*Outgoing, *Incoming, error) {
 	sender, receiver := src.NextSender(), dst.NextReceiver()
 	out, err := src.Send(f, dst.self, receiver)
@@ -91,17 +91,17 @@ func Connect(src, dst *Host, f Flow) (*Outgoing, *Incoming, error) {
 	return out, dst.Expect(f, src.self, sender), nil
 }
 
-// NextSender and NextReceiver return the numbers that the next sending and
-// receiving queue pairs will have. Both count from FirstQP.
+// NextSender and NextReceiver return the numbers of the next sending and
+// receiving queue pairs. Both count from FirstQP.
 func (h *Host) NextSender() uint32   { return FirstQP + uint32(len(h.senders)) }
 func (h *Host) NextReceiver() uint32 { return FirstQP + uint32(len(h.receivers)) }
 
-// FirstQP is the first number that a queue pair of a connection may have: the
-// InfiniBand architecture keeps 0 and 1 for management, and dissectors take
-// what is sent to them for management datagrams.
+// FirstQP is the first queue pair number of a connection: the InfiniBand
+// architecture reserves 0 and 1 for management, and dissectors interpret
+// packets to them as management datagrams.
 const FirstQP = 2
 
-// Send starts a flow, when its time comes, to the queue pair of the given
+// Send sends a flow, from its start time on, to the queue pair with the given
 // number at a peer.
 func (h *Host) Send(f Flow, to Address, receiver uint32) (*Outgoing, error) {
 	if f.Size < 1 || (f.Size-1)/int64(h.cfg.MTU) >= maxPackets {
@@ -120,19 +120,20 @@ func (h *Host) Send(f Flow, to Address, receiver uint32) (*Outgoing, error) {
 	return (*Outgoing)(s), nil
 }
 
-// Expect prepares for a flow from the queue pair of the given number at a
-// peer, of which Send has approved.
+// Expect prepares for a flow from the queue pair with the given number at a
+// peer, which Send has accepted.
 func (h *Host) Expect(f Flow, from Address, sender uint32) *Incoming {
 	r := newReceiver(h, from, &f, sender)
 	h.receivers = append(h.receivers, r)
 	return (*Incoming)(r)
 }
 
-// maxPackets keeps half of the sequence numbers free, to tell old from new.
+// maxPackets is half of the sequence numbers, so that old and new ones are
+// distinct.
 const maxPackets = 1 << 23
 
-// addStart puts a flow among those that have not started. One event at a time
-// is on its way for all of them.
+// addStart inserts a flow into the list of those that have not started. One
+// scheduled event serves all of them.
 func (h *Host) addStart(s *sender) {
 	i := len(h.starts)
 	for i > 0 && h.starts[i-1].start > s.start {
@@ -152,11 +153,11 @@ func (h *Host) nextStart() {
 // starter is the event of flows that start.
 type starter Host
 
-// Fire implements vtime.Event; arg is the time that was asked for.
+// Fire implements vtime.Event. arg is the scheduled time.
 func (st *starter) Fire(now vtime.Time, arg uint64) {
 	h := (*Host)(st)
 	if vtime.Time(arg) != h.startSet {
-		return // an earlier event has taken its place
+		return // an earlier event has replaced it
 	}
 	n := 0
 	for n < len(h.starts) && h.starts[n].start <= now {
@@ -169,15 +170,15 @@ func (st *starter) Fire(now vtime.Time, arg uint64) {
 	h.nic.kick(now)
 }
 
-// Receive takes a frame from the wire.
+// Receive receives a frame from the link.
 func (h *Host) Receive(_ int, f *packet.Frame) {
 	h.Stats.Frames++
 	h.receive(h.net.Now(), f)
 	h.net.Frames().Put(f)
 }
 
-// Offsets in the frames that hosts get: no VLAN tag, no IP options. The
-// destination leaf has taken off what was in front of IP.
+// Offsets in the frames that hosts receive: without VLAN tag and IP options.
+// The destination leaf has removed headers before IP.
 const (
 	offIP  = packet.EthernetLen
 	offUDP = offIP + packet.IPv4Len
@@ -218,7 +219,7 @@ func (h *Host) receive(now vtime.Time, f *packet.Frame) {
 }
 
 // transport handles a packet with a base transport header, and the telemetry
-// that came in front of it, if any.
+// before it, if any.
 func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemetry packet.INT, bth packet.BTH) {
 	if bth == nil {
 		h.Stats.Unknown++
@@ -270,13 +271,13 @@ func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, teleme
 	}
 }
 
-// ahead returns how far sequence number psn, of 24 bits, is ahead of packet
-// number n; negative if it is behind.
+// ahead returns the distance of the 24-bit sequence number psn to packet number
+// n; negative if it is earlier.
 func ahead(psn uint32, n int64) int64 {
 	return int64(int32((psn-uint32(n))<<8) >> 8)
 }
 
-// layout is the headers of a flow's frames and where they are.
+// layout has the headers of a flow's frames and their offsets.
 type layout struct {
 	bytes [packet.TagLen + headerLen + packet.INTLen]byte
 	len   int // up to the end of the BTH
@@ -286,8 +287,8 @@ type layout struct {
 
 func (l *layout) header() []byte { return l.bytes[:l.len] }
 
-// headers returns the headers of frames to a peer with so many bytes after
-// the BTH, not counting the invariant CRC.
+// headers returns the headers of frames to a peer with payload bytes after the
+// BTH, without the invariant CRC.
 func (h *Host) headers(to Address, f *Flow, class uint8, ecn packet.ECN, telemetry bool, payload int) layout {
 	l := layout{ip: offIP}
 	etherType, port := packet.EtherTypeIPv4, packet.PortRoCEv2
@@ -310,8 +311,8 @@ func (h *Host) headers(to Address, f *Flow, class uint8, ecn packet.ECN, telemet
 	return l
 }
 
-// resize sets the lengths in the headers at b for so many bytes after the
-// BTH, not counting the invariant CRC.
+// resize sets the lengths in the headers at b for payload bytes after the BTH,
+// without the invariant CRC.
 func (l *layout) resize(b []byte, payload int) {
 	n := l.len - l.ip + payload + icrcLen
 	ip := packet.IPv4(b[l.ip:])

@@ -9,22 +9,21 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// nic decides which frame goes onto the wire next: acknowledgements and
-// notifications before data, a higher class before a lower one, the flows of
-// a class in turn. It asks for an event only where there will be something to
-// send.
+// nic selects the next frame for the link: acknowledgements and notifications
+// before data, a higher class before a lower one, and the flows of a class in
+// turn. It schedules an event only when there will be a frame to send.
 type nic struct {
 	h    *Host
-	free vtime.Time // when the wire is free again
-	wake vtime.Time // the next event on its way, or Never
+	free vtime.Time // when the link is free again
+	wake vtime.Time // time of the scheduled event, or Never
 
 	control     [packet.Classes]fifo // acknowledgements and notifications
-	controlMask uint8                // classes that have some
+	controlMask uint8                // classes with such frames
 	ready       [packet.Classes]list // flows that may send now
 	readyMask   uint8
 	waiting     []*sender // heap of flows that may send later, by time
 
-	paused      uint8 // classes that PFC holds back
+	paused      uint8 // classes paused by PFC
 	pausedUntil [packet.Classes]vtime.Time
 }
 
@@ -52,7 +51,8 @@ func (q *fifo) pop() *packet.Frame {
 	return f
 }
 
-// HeldFrames returns how many frames the host has made and not yet sent.
+// HeldFrames returns the number of frames that the host has made and not yet
+// sent.
 func (h *Host) HeldFrames() (n int) {
 	for c := range h.nic.control {
 		n += len(h.nic.control[c].frames) - h.nic.control[c].head
@@ -60,7 +60,7 @@ func (h *Host) HeldFrames() (n int) {
 	return n
 }
 
-// list is a queue of flows, linked through them.
+// list is a linked queue of flows.
 type list struct{ first, last *sender }
 
 func (l *list) push(s *sender) {
@@ -86,7 +86,7 @@ func (n *nic) send(now vtime.Time, class uint8, f *packet.Frame) {
 	n.kick(now)
 }
 
-// add queues a flow that has something to send.
+// add queues a flow that has data to send.
 func (n *nic) add(now vtime.Time, s *sender) {
 	if s.place != nowhere {
 		return
@@ -107,8 +107,7 @@ func (n *nic) makeReady(s *sender) {
 	}
 }
 
-// kick sends the next frame, or sees to it that it will be sent when the wire
-// is free.
+// kick sends the next frame, or schedules it for when the link is free.
 func (n *nic) kick(now vtime.Time) {
 	if now < n.free {
 		n.wakeAt(n.free)
@@ -124,10 +123,10 @@ func (n *nic) wakeAt(t vtime.Time) {
 	}
 }
 
-// Fire implements vtime.Event; arg is the time that was asked for.
+// Fire implements vtime.Event. arg is the scheduled time.
 func (n *nic) Fire(now vtime.Time, arg uint64) {
 	if vtime.Time(arg) != n.wake {
-		return // an earlier event has taken its place
+		return // an earlier event has replaced it
 	}
 	n.wake = vtime.Never
 	if now < n.free {
@@ -137,7 +136,7 @@ func (n *nic) Fire(now vtime.Time, arg uint64) {
 	n.transmit(now)
 }
 
-// transmit sends one frame, if one may be sent, on a wire that is free.
+// transmit sends one frame, if one may be sent, on a free link.
 func (n *nic) transmit(now vtime.Time) {
 	if n.paused != 0 {
 		n.expire(now)
@@ -183,14 +182,13 @@ func (n *nic) transmit(now vtime.Time) {
 	n.plan(now)
 }
 
-// put puts a frame on the wire.
+// put puts a frame on the link.
 func (n *nic) put(now vtime.Time, f *packet.Frame) {
 	n.free = now + n.h.rate.TxTime(f.Len()+n.h.cfg.Overhead)
 	n.h.net.Send(1, f, n.free)
 }
 
-// plan asks for the event that sends the next frame, if there is any reason
-// for one.
+// plan schedules the event that sends the next frame, if there will be one.
 func (n *nic) plan(now vtime.Time) {
 	at := max(n.free, now)
 	switch {
@@ -200,13 +198,13 @@ func (n *nic) plan(now vtime.Time) {
 	case len(n.waiting) > 0:
 		n.wakeAt(max(at, n.waiting[0].avail))
 	}
-	// What is paused goes on by itself when the pause runs out.
+	// A paused class continues when the pause expires.
 	for m := (n.controlMask | n.readyMask) & n.paused; m != 0; m &= m - 1 {
 		n.wakeAt(max(at, n.pausedUntil[bits.TrailingZeros8(m)]))
 	}
 }
 
-// pause obeys a PFC frame.
+// pause applies a PFC frame.
 func (n *nic) pause(now vtime.Time, pfc packet.PFC) {
 	n.expire(now)
 	n.release(now)
@@ -226,7 +224,7 @@ func (n *nic) pause(now vtime.Time, pfc packet.PFC) {
 	n.kick(now)
 }
 
-// expire ends pauses that have run out.
+// expire ends the pauses that have expired.
 func (n *nic) expire(now vtime.Time) {
 	for m := n.paused; m != 0; m &= m - 1 {
 		if c := bits.TrailingZeros8(m); n.pausedUntil[c] <= now {
@@ -235,7 +233,7 @@ func (n *nic) expire(now vtime.Time) {
 	}
 }
 
-// release makes flows ready whose time has come.
+// release makes flows ready when they may send.
 func (n *nic) release(now vtime.Time) {
 	for len(n.waiting) > 0 && n.waiting[0].avail <= now {
 		s := n.waiting[0]
@@ -244,14 +242,14 @@ func (n *nic) release(now vtime.Time) {
 	}
 }
 
-// wait adds a flow to the heap of those that may send later.
+// wait adds a flow to the heap of flows that may send later.
 func (n *nic) wait(s *sender) {
 	s.place = len(n.waiting)
 	n.waiting = append(n.waiting, s)
 	n.up(s.place)
 }
 
-// unwait takes a flow out of that heap.
+// unwait removes a flow from that heap.
 func (n *nic) unwait(s *sender) {
 	i, last := s.place, len(n.waiting)-1
 	s.place = nowhere
@@ -265,7 +263,7 @@ func (n *nic) unwait(s *sender) {
 	n.fix(moved)
 }
 
-// fix restores the heap after a flow's time has changed.
+// fix restores the heap after a change of a flow's time.
 func (n *nic) fix(s *sender) {
 	if !n.up(s.place) {
 		n.down(s.place)

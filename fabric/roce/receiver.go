@@ -19,25 +19,25 @@ type receiver struct {
 	class    uint8 // of acknowledgements
 	cnpClass uint8
 
-	nakAt  vtime.Time // when the packet last asked for may be asked for again
-	nakFor int64      // the packet last asked for; -1: none
+	nakAt  vtime.Time // when the NAK for nakFor may be repeated
+	nakFor int64      // the packet of the last NAK; -1: none
 	cnpAt  vtime.Time // when the next notification may be sent
 
 	started    bool
-	first      vtime.Time // when the first packet came
-	ended      vtime.Time // when the last one in order came; zero: not yet
+	first      vtime.Time // when the first packet arrived
+	ended      vtime.Time // when the last packet in order arrived; zero: not yet
 	outOfOrder int64
 	duplicates int64
-	degree     int64 // greatest
+	degree     int64 // maximum
 	degreeSum  int64
 	marked     int64
-	stalled    bool // a packet of it waited in a paused queue
+	stalled    bool // a packet waited in a paused queue
 
-	early   bitmap // packets above expected that have come, where they are kept
-	held    int    // how many
-	highest int64  // one past the highest of them
+	early   bitmap // packets received above expected, if they are kept
+	held    int    // number of these
+	highest int64  // one past the highest of these
 	hole    hole
-	report  *report // of PCN, while packets come
+	report  *report // of PCN, while packets arrive
 	head    layout  // of acknowledgements
 }
 
@@ -125,8 +125,8 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 	}
 }
 
-// ack sends an acknowledgement or a negative one, about the packet with number
-// cause.
+// ack sends an acknowledgement or a negative one, caused by the packet with
+// number cause.
 func (r *receiver) ack(now vtime.Time, syndrome uint8, psn int64, cause uint32, echo bool, telemetry packet.INT) {
 	f := r.h.net.Frames().Get()
 	f.Data = append(f.Data, r.head.header()...)
@@ -153,8 +153,8 @@ func (r *receiver) ack(now vtime.Time, syndrome uint8, psn int64, cause uint32, 
 // noTelemetry is a block without records.
 var noTelemetry [packet.INTLen]byte
 
-// notify sends a congestion notification packet with an ECN field and a rate
-// in Mb/s.
+// notify sends a congestion notification packet with an ECN field and a rate in
+// Mb/s.
 func (r *receiver) notify(now vtime.Time, ecn packet.ECN, rate uint32) {
 	f := r.h.net.Frames().Get()
 	f.Data = append(f.Data, r.head.header()...)
@@ -172,25 +172,24 @@ func (r *receiver) notify(now vtime.Time, ecn packet.ECN, rate uint32) {
 	r.h.nic.send(now, r.cnpClass, f)
 }
 
-// Incoming is what a caller sees of a flow at its receiver.
+// Incoming is a flow at its receiver.
 type Incoming receiver
 
-// Ended returns when the last packet in order came, or zero.
+// Ended returns when the last packet in order arrived, or zero.
 func (i *Incoming) Ended() vtime.Time { return i.ended }
 
-// Delivered returns how many packets have come in order.
+// Delivered returns the number of packets received in order.
 func (i *Incoming) Delivered() int64 { return i.expected }
 
-// OutOfOrder returns how many packets were not the next in the flow, how far
-// ahead of the expected one the farthest was, and the sum over all, in
-// packets.
+// OutOfOrder returns the number of out-of-order packets, their maximum distance
+// to the expected packet, and the sum of the distances, in packets.
 func (i *Incoming) OutOfOrder() (packets, degree, sum int64) {
 	return i.outOfOrder, i.degree, i.degreeSum
 }
 
-// Marked returns how many packets came with ECN CE.
+// Marked returns the number of packets received with ECN CE.
 func (i *Incoming) Marked() int64 { return i.marked }
 
 // Stalled reports whether a packet of the flow waited in a paused queue of a
-// switch that says so.
+// switch that reports this.
 func (i *Incoming) Stalled() bool { return i.stalled }

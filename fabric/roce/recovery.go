@@ -65,8 +65,8 @@ func (r Recovery) keeps() bool { return r == IRN || r == OutOfOrder || r == TCP 
 // sackLen is the length of that number, which follows the AETH.
 const sackLen = 4
 
-// reorderWait returns how long a packet must be missing before anything is
-// said about it. The wait of OutOfOrder is longer than pauses last.
+// reorderWait returns the time for which a packet must be missing before the
+// receiver reports it. The time of OutOfOrder is longer than pauses last.
 func (c *Config) reorderWait() vtime.Time {
 	switch {
 	case c.ReorderWait > 0:
@@ -77,24 +77,26 @@ func (c *Config) reorderWait() vtime.Time {
 	return 2 * vtime.Millisecond
 }
 
-// tcpHeld is how many bytes a TCP receiver holds before it passes them on.
+// tcpHeld is the number of bytes up to which a TCP receiver holds early
+// packets.
 const tcpHeld = 64_000
 
-// bitmap is a set of packets from a first one on.
+// bitmap is a set of packets from a first number on.
 type bitmap struct {
 	words []uint64 // bit n at n modulo their number
 }
 
-// has reports whether n, which is at least first, is in a set without members
-// before first.
+// has reports whether n, which is at least first, is in a set whose members are
+// at least first.
 func (b *bitmap) has(n, first int64) bool {
 	if n>>6-first>>6 >= int64(len(b.words)) {
-		return false // its word would be that of a lower number
+		return false // its word belongs to a lower number
 	}
 	return b.words[n>>6&int64(len(b.words)-1)]&(1<<(n&63)) != 0
 }
 
-// set adds n, which is at least first, of a set without members before first.
+// set adds n, which is at least first, to a set whose members are at least
+// first.
 func (b *bitmap) set(n, first int64) {
 	for need := n>>6 - first>>6 + 1; need > int64(len(b.words)); {
 		bigger := bitmap{make([]uint64, max(2*len(b.words), 1))}
@@ -107,24 +109,24 @@ func (b *bitmap) set(n, first int64) {
 	b.words[n>>6&int64(len(b.words)-1)] |= 1 << (n & 63)
 }
 
-// clear takes n out.
+// clear removes n.
 func (b *bitmap) clear(n int64) {
 	if len(b.words) > 0 {
 		b.words[n>>6&int64(len(b.words)-1)] &^= 1 << (n & 63)
 	}
 }
 
-// repeater is the sending end of a recovery that retransmits only what is missing.
-// Whatever is below limit and has not arrived is taken to be lost. It is
-// retransmitted once in a recovery; what is still missing after that waits for the
-// next, or for the timeout.
+// repeater is the sender's state of a recovery that retransmits only missing
+// packets. A packet below limit that has not arrived is considered lost. It is
+// retransmitted once per recovery. If it is still missing then, it waits for
+// the next recovery or the timeout.
 type repeater struct {
 	arrived    bitmap // packets above una that have arrived
-	count      int    // of them
-	highest    int64  // one past the highest of them
+	count      int    // number of these
+	highest    int64  // one past the highest of these
 	recovering bool
-	until      int64 // recovery is over when this packet is acknowledged
-	repeat     int64 // next packet that may have to be repeated
+	until      int64 // the recovery ends when this packet is acknowledged
+	repeat     int64 // next packet that may have to be retransmitted
 	limit      int64
 }
 
@@ -142,7 +144,7 @@ func (r *repeater) lost(una int64) int64 {
 	return -1
 }
 
-// advance forgets packets that are acknowledged up to una.
+// advance removes packets that were acknowledged up to una.
 func (r *repeater) advance(from, una int64) {
 	for n := from; n < min(una, r.highest); n++ {
 		if r.arrived.has(n, from) {
@@ -155,23 +157,22 @@ func (r *repeater) advance(from, una int64) {
 	}
 }
 
-// enter begins a recovery, if none is on. What an earlier one has retransmitted is
-// still in flight.
+// enter begins a recovery unless one is active. Retransmissions of an earlier
+// one are still in flight.
 func (r *repeater) enter(high int64) {
 	if !r.recovering {
 		r.recovering, r.until = true, high-1
 	}
 }
 
-// again begins a recovery that retransmits what an earlier one has retransmitted.
+// again begins a recovery that repeats the retransmissions of an earlier one.
 func (r *repeater) again(una, high, limit int64) {
 	r.recovering = false
 	r.enter(high)
 	r.repeat, r.limit = una, limit
 }
 
-// selective handles what an acknowledgement says of packets that have come
-// out of order.
+// selective handles the acknowledgement of an out-of-order packet.
 func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
 	if len(behind) < sackLen {
 		return
@@ -199,7 +200,7 @@ func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
 			r.again(s.una, s.high, n)
 		}
 	case TCP:
-		// A packet is lost if so many later ones have come (RFC 6675).
+		// A packet is lost if this many later ones have arrived (RFC 6675).
 		dup := int64(s.h.cfg.DupAcks)
 		r.limit = max(r.limit, r.highest-dup)
 		if !r.recovering && int64(r.count) >= dup {
@@ -210,7 +211,7 @@ func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
 	}
 }
 
-// rewind begins again from the first packet without an acknowledgement.
+// rewind continues from the first unacknowledged packet.
 func (s *sender) rewind(now vtime.Time) {
 	s.next = s.una
 	if s.h.cfg.Recovery == SlowRestart && s.una < s.high {
@@ -218,16 +219,15 @@ func (s *sender) rewind(now vtime.Time) {
 	}
 }
 
-// slower has congestion control go on from a lower rate.
+// slower makes congestion control continue from a lower rate.
 func (s *sender) slower(now vtime.Time, rate vtime.Rate) {
 	old := s.Rate
 	s.ctl.Restart(now, max(min(rate, s.Rate), s.h.kit.Lowest))
 	s.repace(old)
 }
 
-// timeout returns how long the sender waits for an acknowledgement: IRN waits
-// less when so few packets are in flight that their loss could not show in any
-// other way.
+// timeout returns the retransmission timeout: IRN's is shorter when so few
+// packets are in flight that only a timeout can detect their loss.
 func (s *sender) timeout() vtime.Time {
 	cfg := s.h.cfg
 	if cfg.Recovery == IRN && s.high-s.una <= int64(cfg.RTOLowPackets) && cfg.RTOLow > 0 {
@@ -236,16 +236,17 @@ func (s *sender) timeout() vtime.Time {
 	return cfg.RTO
 }
 
-// hole is what a receiver knows of the packet it expects while later ones have
-// come already.
+// hole is a receiver's state of the expected packet while later ones have
+// arrived.
 type hole struct {
 	since    vtime.Time
-	mark     int64 // one past the last packet that had come then
-	set      bool  // an event is on its way
-	reported bool  // TCP: duplicate acknowledgements are sent at once
+	mark     int64 // one past the last packet that had arrived then
+	set      bool  // an event is scheduled
+	reported bool  // TCP: duplicate acknowledgements are sent immediately
 }
 
-// keep stores a packet that is d ahead of the expected one, and says so.
+// keep stores a packet that is d ahead of the expected one, and acknowledges
+// it.
 func (r *receiver) keep(now vtime.Time, d int64, cause uint32, echo bool, telemetry packet.INT) {
 	n := r.expected + d
 	if n < r.total && !r.early.has(n, r.expected) {
@@ -274,7 +275,7 @@ func (r *receiver) keep(now vtime.Time, d int64, cause uint32, echo bool, teleme
 // openHole begins the wait for the expected packet.
 func (r *receiver) openHole(now vtime.Time) {
 	if r.h.cfg.Recovery == IRN {
-		return // it does not wait
+		return // no wait
 	}
 	o := &r.hole
 	o.since, o.mark, o.reported = now, r.highest, false
@@ -284,7 +285,7 @@ func (r *receiver) openHole(now vtime.Time) {
 	}
 }
 
-// holeTimer is the event of a packet that may have been missing for too long.
+// holeTimer is the event for a packet that may have been missing too long.
 type holeTimer receiver
 
 // Fire implements vtime.Event.
@@ -308,7 +309,7 @@ func (t *holeTimer) Fire(now vtime.Time, _ uint64) {
 	r.openHole(now)
 }
 
-// release has a TCP receiver acknowledge all it holds.
+// release makes a TCP receiver acknowledge all held packets.
 func (r *receiver) release(now vtime.Time) {
 	r.hole.reported = true
 	for n := r.expected + 1; n < r.highest; n++ {

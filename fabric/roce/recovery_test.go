@@ -10,11 +10,11 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// late sends packet 5 of a flow by a way that takes longer, and counts
-// negative and duplicate acknowledgements.
+// late delays packet 5 of a flow, and counts negative and duplicate
+// acknowledgements.
 type late struct {
 	by         vtime.Time
-	lose       bool // packet 5 is lost instead, once
+	lose       bool // packet 5 is lost once instead
 	naks, dups int
 	last       uint32
 }
@@ -66,9 +66,9 @@ func (l *late) run(t *testing.T, r Recovery, change func(*Config)) (*Outgoing, *
 	return o, i, a
 }
 
-// What each behaviour makes of a packet that comes 10 us, about 46 packets,
-// late: go-back-N sends again all that has overtaken it, IRN what it took for
-// lost, the others nothing.
+// The cost of a packet that is 10 us, about 46 packets, late: go-back-N
+// retransmits all packets that overtook it, IRN those that it considered lost,
+// the others none.
 func TestWhatReorderingCosts(t *testing.T) {
 	for _, c := range []struct {
 		r          Recovery
@@ -96,7 +96,8 @@ func TestWhatReorderingCosts(t *testing.T) {
 	}
 }
 
-// A packet that is really lost is asked for after the wait, and repeated alone.
+// A NAK for a lost packet is sent after the wait, and only this packet is
+// retransmitted.
 func TestOutOfOrderPlacementAsksForWhatIsLost(t *testing.T) {
 	l := &late{lose: true}
 	o, _, _ := l.run(t, OutOfOrder, func(c *Config) { c.ReorderWait = 30 * vtime.Microsecond })
@@ -108,8 +109,8 @@ func TestOutOfOrderPlacementAsksForWhatIsLost(t *testing.T) {
 	}
 }
 
-// A TCP receiver keeps still for 50 us; then duplicate acknowledgements make
-// the sender repeat one packet and halve its rate.
+// A TCP receiver waits for 50 us. Then duplicate acknowledgements make the
+// sender retransmit one packet and halve its rate.
 func TestTCPRepeatsAfterDuplicates(t *testing.T) {
 	l := &late{lose: true}
 	o, _, _ := l.run(t, TCP, nil)
@@ -119,7 +120,7 @@ func TestTCPRepeatsAfterDuplicates(t *testing.T) {
 	if o.Rate() != 20*vtime.Gbps {
 		t.Errorf("rate is %v", o.Rate())
 	}
-	// Two packets after it are too few to tell; the timeout has to.
+	// Two later packets are too few to detect the loss before the timeout.
 	l = &late{lose: true}
 	w := newWire(t, func(c *Config) { c.Recovery = TCP })
 	a, b := w.host(1), w.host(2)
@@ -138,7 +139,7 @@ func TestTCPRepeatsAfterDuplicates(t *testing.T) {
 	}
 }
 
-// A TCP receiver that holds 64 KB passes them on before the wait is over.
+// A TCP receiver that holds 64 KB releases them before the wait is over.
 func TestTCPHoldsSoMuchOnly(t *testing.T) {
 	l := &late{lose: true}
 	o, _, _ := l.run(t, TCP, func(c *Config) { c.ReorderWait = vtime.Millisecond })
@@ -147,7 +148,7 @@ func TestTCPHoldsSoMuchOnly(t *testing.T) {
 	}
 }
 
-// After a loss a flow goes on with a packet per round trip, and doubles that.
+// After a loss a flow continues with a packet per round trip, and doubles that.
 func TestSlowRestartDoublesFromOnePacket(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.Recovery = SlowRestart })
 	a, b := w.host(1), w.host(2)
@@ -211,7 +212,7 @@ func TestSlowStartDoublesUntilAMark(t *testing.T) {
 	}
 }
 
-// Whatever is lost or late, every way of recovery brings the whole flow over.
+// With any recovery, flows end whatever packets are lost or late.
 func TestAllRecoveriesFinish(t *testing.T) {
 	for _, r := range recoveries {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -263,9 +264,9 @@ func TestBitmapIsASet(t *testing.T) {
 	}
 }
 
-// A set with room for 64 numbers does not have those 64 above its members. A
-// receiver that believed it did threw the packet away and acknowledged it, and
-// the flow never ended.
+// A set with room for 64 numbers does not contain the numbers 64 above its
+// members. A receiver that assumed so discarded the packet and acknowledged it,
+// and the flow never ended.
 func TestAPacketFarAheadIsNotTakenForOneThatHasCome(t *testing.T) {
 	var b bitmap
 	b.set(3, 0)

@@ -11,20 +11,20 @@ import (
 )
 
 // report is PCN's notification point for one flow (section 5.2 of the paper):
-// every period in which packets came it sends the rate at which they did, and
-// whether nearly all of them were marked. Periods follow one another while
-// packets come; after a pause the next packet begins one.
+// after every period with packets it sends their rate, and whether nearly all
+// were marked. Periods are contiguous while packets arrive. After a gap the
+// next packet begins one.
 type report struct {
 	r       *receiver
 	running bool
-	last    vtime.Time // packet before; -1: none
+	last    vtime.Time // previous packet; -1: none
 	gap     vtime.Time // before the first packet of the period
-	bytes   int64      // on the wire
+	bytes   int64      // on the link
 	packets int64
 	marked  int64
 }
 
-// count takes note of a packet.
+// count records a packet.
 func (r *receiver) count(now vtime.Time, bytes int, marked bool) {
 	if r.report == nil {
 		r.report = &report{r: r, last: -1}
@@ -46,7 +46,7 @@ func (r *receiver) count(now vtime.Time, bytes int, marked bool) {
 	}
 }
 
-// Fire implements vtime.Event: a period is over.
+// Fire implements vtime.Event: a period has ended.
 func (p *report) Fire(now vtime.Time, _ uint64) {
 	if p.packets == 0 || p.r.ended > 0 {
 		p.running = false
@@ -56,10 +56,9 @@ func (p *report) Fire(now vtime.Time, _ uint64) {
 	if float64(p.marked) >= cc.PCNMarked*float64(p.packets) {
 		ecn = packet.CE
 	}
-	// A flow so slow that one packet comes in several periods is measured by
-	// the time between two packets. Several packets in a period show what the
-	// flow does now: that there was none for long, because it was paused, say,
-	// does not count.
+	// The rate of a flow with less than one packet per period follows from the time
+	// between two packets. With several packets in a period, an earlier gap, such
+	// as a pause, is ignored.
 	span := p.r.h.cfg.CNPInterval
 	if p.packets == 1 {
 		span = max(span, p.gap)

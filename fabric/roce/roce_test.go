@@ -24,16 +24,16 @@ const (
 	delay = 2 * vtime.Microsecond
 )
 
-// wire joins hosts by one cable each to a place where every frame is passed
-// on by its destination address after a delay, unless touch says otherwise.
+// wire connects hosts by one cable each to a point that forwards every frame by
+// its destination address after a delay, unless touch changes this.
 type wire struct {
 	t      testing.TB
 	now    vtime.Time
 	events vtime.Queue
 	hosts  map[netip.Addr]*Host
-	// touch sees each frame before it crosses; false loses it.
+	// touch is called for each frame before it crosses; false drops it.
 	touch func(from *Host, f *packet.Frame, end vtime.Time) bool
-	extra func(f *packet.Frame) vtime.Time // time on the wire beside delay; nil: none
+	extra func(f *packet.Frame) vtime.Time // additional time on the wire
 	late  func() vtime.Time                // by how much an event is late, as in wall time; nil: not
 	cfg   Config
 	kit   *cc.Kit
@@ -104,7 +104,7 @@ func (p *port) Send(number int, f *packet.Frame, end vtime.Time) {
 	if p.extra != nil {
 		way += p.extra(f)
 	}
-	// The destination leaf takes off a host's tag.
+	// The destination leaf removes a host's tag.
 	if packet.Ethernet(f.Data).EtherType() == packet.EtherTypeLocal {
 		tag := packet.AsTag(f.Data[packet.EthernetLen:])
 		eth := packet.Ethernet(f.Data)
@@ -139,7 +139,7 @@ func (w *wire) connect(src, dst *Host, f Flow) (*Outgoing, *Incoming) {
 	return o, i
 }
 
-// An independent decoder understands the frames.
+// An independent decoder decodes the frames.
 func TestFramesAreRoCEv2(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.CC.Algorithm = "dcqcn_paper" })
 	var seen []string
@@ -322,8 +322,8 @@ func TestPauseHoldsAcknowledgements(t *testing.T) {
 	}
 }
 
-// In wall time events come late. Nothing may wait for one that has the time
-// it was asked for.
+// In wall time events are late. The host must not depend on an event at its
+// scheduled time.
 func TestLateEventsOnlyDelay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, algorithm := range cc.Algorithms() {
@@ -354,8 +354,8 @@ func TestLateEventsOnlyDelay(t *testing.T) {
 	}
 }
 
-// The receiver asks once for a missing packet, and again after an interval;
-// the degree of a packet is how far it is ahead.
+// The receiver sends one NAK for a missing packet, and another after an
+// interval. The degree of a packet is its distance to the expected one.
 func TestGoBackNAsksOnceForAGap(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.RTO = 0 })
 	a, b := w.host(1), w.host(2)
@@ -381,7 +381,7 @@ func TestGoBackNAsksOnceForAGap(t *testing.T) {
 	if o.Ended() == 0 || naks != 1 || total != 100 || sent <= 100 {
 		t.Fatalf("ended at %v, %d NAKs, %d packets sent", o.Ended(), naks, sent)
 	}
-	// What was sent until the NAK came back arrived ahead of its time.
+	// Packets sent until the NAK arrived are out of order.
 	if repeated := sent - total; packets != repeated-1+0 && packets != repeated {
 		t.Errorf("%d out of order, %d repeated", packets, repeated)
 	}
@@ -427,7 +427,7 @@ func TestLostAcknowledgementIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// IRN repeats what is lost and nothing else.
+// IRN retransmits only lost packets.
 func TestIRNRepeatsOnlyWhatIsLost(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for run := range 30 {
@@ -437,8 +437,8 @@ func TestIRNRepeatsOnlyWhatIsLost(t *testing.T) {
 		share := 0.002 * float64(run%10)
 		w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
 			psn := packet.BTH(f.Data[offBTH:]).PSN()
-			// Repeated packets get through, and so does the tail, so that no
-			// timeout is needed.
+			// Retransmissions get through, and so does the tail, so that no timeout is
+			// needed.
 			if from == a && psn < 900 && !again[psn] && rng.Float64() < share {
 				lost++
 				again[psn] = true
@@ -542,7 +542,7 @@ func TestMarksAreEchoed(t *testing.T) {
 	}
 }
 
-// PCN's receiver: a flow of a fixed rate is reported at that rate.
+// PCN's receiver reports the rate of a flow with a fixed rate.
 func TestReportsTellTheReceivingRate(t *testing.T) {
 	for _, c := range []struct {
 		rate  vtime.Rate
@@ -575,9 +575,8 @@ func TestReportsTellTheReceivingRate(t *testing.T) {
 		if len(reports) < 3 {
 			t.Fatalf("%v: %d reports", c.rate, len(reports))
 		}
-		// A period holds a whole number of packets. Where packets are farther
-		// apart than a period the gap counts, and the rate is exact. The first
-		// report knows of no gap.
+		// A period has a whole number of packets. If packets are farther apart than a
+		// period, the gap counts, and the rate is exact. The first report has no gap.
 		for _, r := range reports[1 : len(reports)-1] {
 			tolerance := 1082 * 8 / 50.0
 			if c.rate < 150*vtime.Mbps {
@@ -590,8 +589,8 @@ func TestReportsTellTheReceivingRate(t *testing.T) {
 	}
 }
 
-// A flow that was paused for long and goes on at its old rate is as fast as the
-// packets of the period say. What came was once divided by the whole gap.
+// A flow that continues at its old rate after a long pause has the rate of the
+// packets in the period. Before, the bytes were divided by the whole gap.
 func TestReportsForgetAPauseOnceSeveralPacketsCame(t *testing.T) {
 	w := newWire(t, func(cfg *Config) { cfg.CC = cc.Config{Algorithm: "fixed", Rate: 10 * vtime.Gbps} })
 	w.kit.Receiver = cc.Report
@@ -698,12 +697,13 @@ func TestFastStartMarksAndObeysPostcards(t *testing.T) {
 	if !slices.Equal(marked, []uint32{5, 11, 17}) {
 		t.Errorf("marked are %v", marked)
 	}
-	// All that arrives is from new flows: 240 KB for a link that can take 100.
+	// All arriving bytes are from new flows: 240 KB for a link with a capacity of
+	// 100.
 	card(a, b.self.IP, 1, FirstQP, 240_000, 0, 40_000, 6000, 1000)
 	if want := 40e9 / (240.0 / (0.95 * 100)); math.Abs(float64(o.Rate())-want) > 1e3 {
 		t.Errorf("rate is %v, want %.3g", o.Rate(), want)
 	}
-	// A milder switch changes nothing, until the first one is content.
+	// A smaller reduction has no effect until the first switch's is withdrawn.
 	card(a, b.self.IP, 2, FirstQP, 120_000, 0, 40_000, 6000, 1000)
 	if want := 40e9 / (240.0 / (0.95 * 100)); math.Abs(float64(o.Rate())-want) > 1e3 {
 		t.Errorf("rate is %v, want %.3g", o.Rate(), want)
@@ -712,8 +712,8 @@ func TestFastStartMarksAndObeysPostcards(t *testing.T) {
 	if want := 40e9 / (120.0 / (0.95 * 100)); math.Abs(float64(o.Rate())-want) > 1e3 {
 		t.Errorf("rate is %v, want %.3g", o.Rate(), want)
 	}
-	// Half of the bytes are from others, and the queue is there already:
-	// 100 - 30 - 100 is below the least of 20 KB.
+	// Half of the bytes are from others, and there is a queue: 100 - 30 - 100 is
+	// below the minimum of 20 KB.
 	card(a, b.self.IP, 1, FirstQP, 200_000, 30_000, 40_000, 12_000, 1000)
 	if want := 40e9 / (100.0 / (0.95 * 20)); math.Abs(float64(o.Rate())-want) > 1e3 {
 		t.Errorf("rate is %v, want %.3g", o.Rate(), want)
@@ -724,7 +724,7 @@ func TestFastStartMarksAndObeysPostcards(t *testing.T) {
 		t.Error("packets are marked after a postcard")
 	}
 	w.touch = nil
-	w.until(100 * vtime.Microsecond) // acknowledgements come
+	w.until(100 * vtime.Microsecond) // acknowledgements arrive
 	rate := o.Rate()
 	card(a, b.self.IP, 1, FirstQP, 1, 0, 40_000, 6000, 1000)
 	if o.Rate() != rate {
@@ -738,8 +738,8 @@ func TestFastStartMarksAndObeysPostcards(t *testing.T) {
 	}
 }
 
-// Section III-A: postcards count until an acknowledgement updates the rate. One
-// that does not once ended them.
+// Section III-A: postcards count until an acknowledgement updates the rate.
+// Before, one that did not update it ended them.
 func TestPostcardsCountUntilTheRateIsUpdated(t *testing.T) {
 	const rtt = 20 * vtime.Microsecond
 	w := newWire(t, func(c *Config) { c.PBFS.On, c.PBFS.RTT, c.CC.Algorithm = true, rtt, "dcqcn_paper" })
@@ -776,8 +776,8 @@ func TestPostcardsCountUntilTheRateIsUpdated(t *testing.T) {
 	}
 }
 
-// A postcard has corrected the rate. Notifications about packets that left
-// before cut it no further; later ones do.
+// A postcard has corrected the rate. Notifications about packets sent before it
+// do not cut the rate again; later ones do.
 func TestNotificationsOfBeforeAPostcardCutNothing(t *testing.T) {
 	w := newWire(t, func(c *Config) {
 		c.PBFS.On, c.PBFS.RTT, c.CC.Algorithm = true, 20*vtime.Microsecond, "dcqcn_paper"
@@ -806,8 +806,8 @@ func TestNotificationsOfBeforeAPostcardCutNothing(t *testing.T) {
 	}
 }
 
-// Queue pairs 0 and 1 are those of management; dissectors take what goes there
-// for management datagrams. Frames to them reach nobody.
+// Queue pairs 0 and 1 are reserved for management, and dissectors interpret
+// packets to them as management datagrams. Frames to them have no receiver.
 func TestQueuePairsOfManagementAreLeftFree(t *testing.T) {
 	w := newWire(t, nil)
 	a, b := w.host(1), w.host(2)
@@ -837,8 +837,8 @@ func TestQueuePairsOfManagementAreLeftFree(t *testing.T) {
 	}
 }
 
-// QCN: a switch sends a data packet's headers back to its source, as a
-// notification with feedback in it.
+// QCN: a switch returns a data packet's headers to its source, as a
+// notification with feedback.
 func TestFeedbackOfSwitchesFindsItsFlow(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.CC.Algorithm = "qcn" })
 	a, b, c := w.host(1), w.host(2), w.host(3)
@@ -933,7 +933,7 @@ func TestHistogramQuantiles(t *testing.T) {
 	}
 }
 
-// Whatever comes in, a host neither panics nor stops working.
+// No input makes a host panic or stop.
 func FuzzReceive(f *testing.F) {
 	seed := func(algorithm string, recovery Recovery) {
 		w := newWire(f, func(c *Config) { c.CC.Algorithm, c.Recovery = algorithm, recovery })
@@ -965,7 +965,7 @@ func FuzzReceive(f *testing.F) {
 				b.Receive(1, &packet.Frame{Data: slices.Clone(data), Elided: int32(elided)})
 				w.until(w.now + vtime.Microsecond)
 			}
-			// Unless it was made to believe that it is over, the flow ends.
+			// Unless the input ended it, the flow ends.
 			w.until(w.now + 100*vtime.Millisecond)
 			if o.Ended() == 0 {
 				t.Errorf("%s: the flow did not end: %+v", algorithm, *o)

@@ -10,8 +10,8 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// sender is the sending end of a flow. Packets are numbered from 0; the wire
-// carries the low 24 bits.
+// sender is the sending end of a flow. Packets are numbered from 0; frames have
+// the low 24 bits.
 type sender struct {
 	cc.Flow
 	h     *Host
@@ -21,48 +21,48 @@ type sender struct {
 	class uint8
 	qp    uint32 // number among the host's senders
 
-	una   int64 // first packet that is not acknowledged
-	next  int64 // packet to be sent next
+	una   int64 // first unacknowledged packet
+	next  int64 // next packet to send
 	high  int64 // one past the last packet ever sent
 	total int64
 
-	// Of the NIC.
-	avail vtime.Time // not to be sent before
-	place int        // in nic.waiting, or one of those below
+	// Fields of the NIC.
+	avail vtime.Time // earliest time of sending
+	place int        // index in nic.waiting, or one of those below
 	link  *sender    // next in nic.ready
 
 	gap     vtime.Time // between full packets at rate gapRate
 	gapRate vtime.Rate
-	last    int // wire bytes of the packet sent last
+	last    int // bytes on the link of the packet sent last
 
-	waiting bool         // for an acknowledgement: there is something in flight
-	since   vtime.Time   // when it began to wait
-	timerAt vtime.Time   // when the next event is due, or Never
-	times   []vtime.Time // when packets were sent, by number modulo its length; nil unless wanted
+	waiting bool         // for an acknowledgement: packets are in flight
+	since   vtime.Time   // start of the wait
+	timerAt vtime.Time   // time of the next event, or Never
+	times   []vtime.Time // sending times of packets, by number modulo its length; nil if not needed
 	sel     *repeater    // nil: go-back-N
 	slow    slowStart
 	limit   limit
 
-	paths    *paths   // Hermes; nil: none to choose from
-	via      int      // path of the packet sent last; -1: none yet
-	moved    int64    // packet from which on all went by that path
-	vias     []uint16 // as times, the paths
+	paths    *paths   // Hermes; nil: no choice
+	via      int      // path of the packet sent last; -1: none
+	moved    int64    // all packets from this one on used that path
+	vias     []uint16 // like times, the paths
 	timedOut bool     // since a path was last chosen
 	coflow   uint16
 
-	stalled bool // had to wait for PFC at the NIC
+	stalled bool // waited because of PFC at the NIC
 	sent    int64
-	resent  [3]int64   // of those, again, by cause
-	cause   Cause      // of the retransmissions that are due
+	resent  [3]int64   // retransmissions by cause
+	cause   Cause      // of the pending retransmissions
 	ended   vtime.Time // zero: not yet
 	cnps    int64
 
-	full int    // bytes of a full packet on the wire
+	full int    // bytes of a full packet on the link
 	head layout // of a full packet
 	pbfs *fastStart
 }
 
-// Places of a flow outside nic.waiting.
+// Positions of a flow outside of nic.waiting.
 const (
 	nowhere = -1
 	inReady = -2
@@ -108,13 +108,13 @@ func (s *sender) begin(now vtime.Time) {
 		s.slow.begin(now, ss.Packets)
 	}
 	if s.h.cfg.Coflows.Scheduler != "" && !s.limit.on {
-		s.limit.on = true // until the coordinator has seen it
+		s.limit.on = true // until the coordinator has scheduled it
 	}
 	s.avail = now
 	s.h.nic.add(now, s)
 }
 
-// hasData reports whether there is a packet that may be sent, but for pacing.
+// hasData reports whether a packet may be sent, apart from pacing.
 func (s *sender) hasData() bool {
 	if s.limit.on && s.limit.rate == 0 {
 		return false
@@ -132,7 +132,7 @@ func (s *sender) window() int64 {
 	return s.Window
 }
 
-// payload returns how many bytes packet n carries.
+// payload returns the payload bytes of packet n.
 func (s *sender) payload(n int64) int {
 	if n == s.total-1 {
 		return int(s.size - n*int64(s.MTU))
@@ -140,7 +140,7 @@ func (s *sender) payload(n int64) int {
 	return s.MTU
 }
 
-// take returns the number of the packet to be sent now.
+// take returns the number of the packet to send now.
 func (s *sender) take() int64 {
 	if s.sel != nil {
 		if n := s.sel.lost(s.una); n >= 0 {
@@ -193,7 +193,7 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	bth := f.Data[s.head.bth:]
 	bth[0] = byte(op)
 	psn := uint32(n) & 0xffffff
-	// The receiver may have had all after a packet that is retransmitted by itself.
+	// The receiver may already have all packets after a single retransmission.
 	if request || every == 1 || n%every == every-1 || s.sel != nil && n < high {
 		psn |= 1 << 31
 	}
@@ -205,7 +205,7 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	return f
 }
 
-// sentAt notes that the packet made last is on the wire from now until end.
+// sentAt records that the last packet is on the link from now until end.
 func (s *sender) sentAt(now, end vtime.Time) {
 	s.avail = now + s.spacing()
 	s.ctl.Sent(now, s.last)
@@ -214,8 +214,8 @@ func (s *sender) sentAt(now, end vtime.Time) {
 	}
 }
 
-// spacing returns how long the packet sent last keeps the flow from sending
-// another.
+// spacing returns the time from the start of the last packet until the flow may
+// send another.
 func (s *sender) spacing() vtime.Time {
 	rate := s.limit.of(s.Rate)
 	if s.last != s.full {
@@ -227,13 +227,12 @@ func (s *sender) spacing() vtime.Time {
 	return s.gap
 }
 
-// repace moves the next packet after the rate has changed, as if the new rate
-// had been there when the last packet was sent.
+// repace moves the next packet after a change of the rate, as if the new rate
+// had applied since the last packet was sent.
 func (s *sender) repace(old vtime.Rate) { s.respace(s.limit.of(old), s.limit.of(s.Rate)) }
 
 func (s *sender) respace(old, rate vtime.Rate) {
-	// A flow that was stopped has waited long enough; one that stops is not
-	// asked for a next packet.
+	// A stopped flow has waited long enough. One that stops has no next packet.
 	if s.last == 0 || old == rate || old == 0 || rate == 0 {
 		return
 	}
@@ -255,7 +254,7 @@ func (s *sender) tagCoflow() uint16 {
 	return 0
 }
 
-// stamp remembers when a packet was sent, and on which path.
+// stamp stores the sending time and path of a packet.
 func (s *sender) stamp(n int64, now vtime.Time) {
 	if inFlight := s.high - s.una; inFlight > int64(len(s.times)) {
 		s.times = spread(s.times, s.una, s.high)
@@ -269,7 +268,8 @@ func (s *sender) stamp(n int64, now vtime.Time) {
 	}
 }
 
-// spread returns a ring twice as large with the same values from first to end.
+// spread returns a ring of twice the size with the same values from first to
+// end.
 func spread[T any](ring []T, first, end int64) []T {
 	bigger := make([]T, 2*len(ring))
 	for i := first; i < end; i++ {
@@ -278,17 +278,17 @@ func spread[T any](ring []T, first, end int64) []T {
 	return bigger
 }
 
-// went returns the path that a packet in flight took.
+// went returns the path of a packet in flight.
 func (s *sender) went(n int64) int { return int(s.vias[n&int64(len(s.vias)-1)]) }
 
-// acked handles an acknowledgement or a negative one.
+// acked handles an acknowledgement, positive or negative.
 func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	if s.ctl == nil {
-		return // late, the flow is finished; or not ours, it has not started
+		return // late, the flow has ended; or invalid, it has not started
 	}
 	psn, nak := bth.PSN(), aeth.IsNAK()
-	// The sequence number is that of the last packet that has arrived in
-	// order, or, in a NAK, of the one after it.
+	// The sequence number is that of the last packet received in order or, in a
+	// NAK, of the next one.
 	una := s.una + ahead(psn, s.una)
 	if !nak {
 		una++
@@ -296,7 +296,7 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	if una < s.una || una > s.high {
 		return
 	}
-	a := &s.h.ack // of the host, to save an allocation per acknowledgement
+	a := &s.h.ack // of the host, to avoid an allocation per acknowledgement
 	*a = cc.Ack{Marked: bth.BECN() && s.h.kit.Receiver == cc.Echo && !s.stale()}
 	behind := aeth[packet.AETHLen:]
 	if s.sel != nil && len(behind) >= sackLen {
@@ -325,7 +325,7 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		s.finish(now)
 		return
 	}
-	// A gap that a change of path can have torn says nothing of losses.
+	// A gap that a change of path may have caused does not indicate a loss.
 	if nak && s.paths != nil && s.una < s.high && s.una >= s.moved {
 		s.paths.repeat(now, s.went(s.una))
 	}
@@ -347,7 +347,7 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	s.resume(now)
 }
 
-// resume queues the flow at the NIC if it has become able to send.
+// resume queues the flow at the NIC if it can send again.
 func (s *sender) resume(now vtime.Time) {
 	if s.place == nowhere && s.hasData() {
 		s.h.nic.add(now, s)
@@ -366,7 +366,7 @@ func (s *sender) notified(now vtime.Time, ip packet.IPv4, cnp packet.CNP) {
 	}
 	rate := s.Rate
 	s.ctl.Notify(now, &cc.Notification{
-		// Only PCN's reports may come without the mark, and they have a rate.
+		// Only PCN's reports may lack the mark, and they have a rate.
 		CE:       ip.ECN() == packet.CE || s.h.kit.Receiver != cc.Report,
 		Rate:     vtime.Rate(cnp.RecRate()) * vtime.Mbps,
 		Feedback: int(cnp.Feedback()),
@@ -387,15 +387,15 @@ func (s *sender) finish(now vtime.Time) {
 	s.h.Stats.Finished++
 }
 
-// arm begins a wait for an acknowledgement: when something is acknowledged and
-// more is in flight, or when something begins to be.
+// arm starts the wait for an acknowledgement: when some packets were
+// acknowledged and more are in flight, or when the first packet is sent.
 func (s *sender) arm(from vtime.Time) {
 	s.waiting, s.since = true, from
 	s.watch()
 }
 
-// watch asks for an event when the wait is over. What is on its way may
-// change how long that is.
+// watch schedules an event for the end of the wait. Packets in flight may
+// change its length.
 func (s *sender) watch() {
 	if rto := s.timeout(); rto > 0 && s.since+rto < s.timerAt {
 		s.timerAt = s.since + rto
@@ -403,11 +403,11 @@ func (s *sender) watch() {
 	}
 }
 
-// Fire implements vtime.Event: the wait may be over. The argument is the time
-// that was asked for.
+// Fire implements vtime.Event: the wait may have ended. arg is the scheduled
+// time.
 func (s *sender) Fire(now vtime.Time, arg uint64) {
 	if vtime.Time(arg) != s.timerAt {
-		return // an earlier event has taken its place
+		return // an earlier event has replaced it
 	}
 	s.timerAt = vtime.Never
 	if s.ctl == nil || !s.waiting {
@@ -438,14 +438,14 @@ func (s *sender) Fire(now vtime.Time, arg uint64) {
 	s.resume(now)
 }
 
-// Outgoing is what a caller sees of a flow at its sender.
+// Outgoing is a flow at its sender.
 type Outgoing sender
 
-// Ended returns when the last acknowledgement came, or zero.
+// Ended returns the time of the last acknowledgement, or zero.
 func (o *Outgoing) Ended() vtime.Time { return o.ended }
 
-// Packets returns how many packets the flow has, and how many were sent,
-// retransmissions included.
+// Packets returns the number of packets of the flow, and the number sent,
+// including retransmissions.
 func (o *Outgoing) Packets() (total, sent int64) { return o.total, o.sent }
 
 // Resent returns the number of retransmissions.
@@ -457,21 +457,21 @@ type Cause uint8
 // Causes.
 const (
 	NAK       Cause = iota // a negative acknowledgement: all from a packet on
-	Timeout                // no acknowledgement came
-	Selective              // a packet is missing below others that have come
+	Timeout                // no acknowledgement was received
+	Selective              // a packet is missing below others that were received
 )
 
-// ResentBy returns how many packets were retransmitted for a cause.
+// ResentBy returns the number of retransmissions with a cause.
 func (o *Outgoing) ResentBy(c Cause) int64 { return o.resent[c] }
 
-// Acked returns how many payload bytes have been acknowledged.
+// Acked returns the number of acknowledged payload bytes.
 func (o *Outgoing) Acked() int64 { return min(o.una*int64(o.MTU), o.size) }
 
 // Rate returns the rate that congestion control has set.
 func (o *Outgoing) Rate() vtime.Rate { return o.Flow.Rate }
 
-// Stalled reports whether PFC held a packet of the flow back at the NIC.
+// Stalled reports whether PFC paused a packet of the flow at the NIC.
 func (o *Outgoing) Stalled() bool { return o.stalled }
 
-// CNPs returns how many congestion notification packets came.
+// CNPs returns the number of received congestion notification packets.
 func (o *Outgoing) CNPs() int64 { return o.cnps }

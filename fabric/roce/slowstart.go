@@ -13,14 +13,14 @@ type SlowStart struct {
 	Packets int  `yaml:"packets"` // in the first round trip
 }
 
-// slowStart is the slow start of a flow, or its slow restart after a loss. The
-// rate takes the place of the window: the packets of a window are spread over the
+// slowStart is the slow start of a flow, or its slow restart after a loss. It
+// sets a rate instead of a window: the packets of a window are spread over the
 // round trip.
 type slowStart struct {
 	s    *sender
 	on   bool
 	rate vtime.Rate
-	end  vtime.Rate // at which it is over
+	end  vtime.Rate // at which it ends
 	next int64      // the round trip ends when this packet is acknowledged
 }
 
@@ -49,7 +49,8 @@ func (ss *slowStart) set(now vtime.Time, rate vtime.Rate) {
 	s.repace(old)
 }
 
-// acked follows congestion control's reaction to an acknowledgement or a notification.
+// acked ends it depending on congestion control's reaction to an
+// acknowledgement or notification.
 func (ss *slowStart) acked(now vtime.Time, old vtime.Rate, marked bool) {
 	s := ss.s
 	switch {
