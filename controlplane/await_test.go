@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// What a supervisor says last is heard by one who waits, though the session is
-// over by the time they look.
+// A caller that waits receives the supervisor's last state, even if the session
+// has ended by then.
 func TestTheLastWordOfASupervisorIsHeard(t *testing.T) {
 	refused := errors.New("refused")
-	for range 64 { // of two channels that are ready, select takes any
+	for range 64 { // select takes any of two ready channels
 		s := &Session{changed: make(chan struct{}), done: make(chan struct{})}
 		asked := false
 		st, err := s.await(t.Context(), func(st state) bool {

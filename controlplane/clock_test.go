@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What a controller says as the clock of a BMv2 goes: each step is a second of
-// ours, and what the switch's clock shows then.
+// The events of a controller when the clock of a BMv2 is set. Each step is a
+// second of our clock, with the reading of the switch's clock.
 func TestClocksThatAreSetAreTold(t *testing.T) {
 	const hour = 3600
 	for _, c := range []struct {
@@ -38,7 +38,7 @@ func TestClocksThatAreSetAreTold(t *testing.T) {
 		}}}
 		ctx, cancel := context.WithCancel(t.Context())
 		tick := make(chan time.Time, 1)
-		// Ours is asked once at the beginning, then before and after each step.
+		// Our clock is read once at the beginning, then before and after each step.
 		asked, step := 0, 0
 		ours := func() time.Time {
 			at := time.Unix(0, 0).Add(time.Duration(max(asked-1, 0)/2) * time.Second)

@@ -20,7 +20,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// desired is a state with something of every kind, n routes among it.
+// desired is a state with every kind of entity, including n routes.
 func desired(t testing.TB, n int, more ...string) controlplane.Desired {
 	t.Helper()
 	lines := []string{
@@ -53,7 +53,7 @@ func desired(t testing.TB, n int, more ...string) controlplane.Desired {
 	return d
 }
 
-// holds checks that a switch has what is desired and nothing else.
+// holds checks that a switch has exactly the desired state.
 func holds(srv *p4rttest.Server, d controlplane.Desired) error {
 	have := srv.Entities()
 	for _, e := range d.Entities {
@@ -190,7 +190,7 @@ func TestAFullTableMakesRoomBeforeItGrows(t *testing.T) {
 		if err := holds(srv, d); err != nil {
 			t.Error(err)
 		}
-		// What does not fit is named, and the rest is there.
+		// The failed entity is named, and the others are written.
 		_, err := s.Apply(ctx, desired(t, 5, append(neighbours(2), "neighbour dst=9 vlan=9 -> forward(1)")...))
 		if err == nil || !strings.Contains(err.Error(), "1 of 6 updates failed\n  insert neighbour hdr.ethernet.dst=00:00:00:00:00:09 meta.vlan=9 -> forward(port=1): table is full") {
 			t.Errorf("got %v", err)
@@ -234,7 +234,7 @@ func TestADefaultEntryThatIsNotWantedGoesBackToTheProgrammes(t *testing.T) {
 	})
 }
 
-// keep runs a Keeper over a session until the test ends.
+// keep runs a Keeper over a session until the end of the test.
 func keep(t *testing.T, srv *p4rttest.Server, election uint64, o controlplane.Options, audit time.Duration) (*controlplane.Keeper, *controlplane.Fabric, func()) {
 	t.Helper()
 	f, err := controlplane.StartAll([]controlplane.Target{target(srv, election)}, o)
@@ -279,8 +279,8 @@ func eventuallyHolds(t *testing.T, srv *p4rttest.Server, d controlplane.Desired)
 	eventually(t, func() bool { return holds(srv, d) == nil }, func() string { return holds(srv, d).Error() })
 }
 
-// A keeper that is primary, but that nobody has told what the switch shall be,
-// waits for that; it once asked again and again, without a pause.
+// A keeper that is primary but has no desired state waits for one. Before, it
+// retried without a pause.
 func TestAKeeperOfWhichNothingIsWantedWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
@@ -341,7 +341,7 @@ func TestAKeeperUndoesForeignWritesAndSaysSo(t *testing.T) {
 		if e := ev.await(t, controlplane.Foreign, 1); !strings.HasPrefix(e.Text, "another controller has written to the switch; desired state restored: ") {
 			t.Errorf("got %s", e)
 		}
-		// A wrong pipeline is a foreign write, too.
+		// Another pipeline is a foreign write, too.
 		other := p4rttest.Program()
 		other.Tables = other.Tables[:1]
 		srv.Load(&p4v1.ForwardingPipelineConfig{P4Info: other})
@@ -435,7 +435,7 @@ func TestTwoControllersThatFightSettleOnTheHigher(t *testing.T) {
 		eventually(t, func() bool { return f2.Session("l1").IsPrimary() }, func() string { return strings.Join(high.texts(), "\n") })
 		eventuallyHolds(t, srv, d)
 		_, before := srv.Writes()
-		time.Sleep(20 * time.Millisecond) // audits, by the one that may
+		time.Sleep(20 * time.Millisecond) // audits by the primary
 		if _, after := srv.Writes(); after != before {
 			t.Errorf("%d updates while both hold still", after-before)
 		}

@@ -162,7 +162,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 const (
 	becamePrimary = "this controller became primary"
 	newState      = "the desired state changed"
-	audited       = "someone else has written"
+	audited       = "another controller has written"
 	tryAgain      = "the last attempt failed"
 )
 

@@ -21,7 +21,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// events collects what a program would tell its operator.
+// events collects the events that a program reports to its operator.
 type events struct {
 	mu   sync.Mutex
 	list []controlplane.Event
@@ -72,8 +72,8 @@ func (e *events) await(t *testing.T, kind controlplane.EventKind, n int) control
 	panic("BUG: counted but not found")
 }
 
-// bubble runs a test under a clock that only goes on when everybody waits, with
-// a network of its own: nothing in it depends on how busy the machine is.
+// bubble runs a test under a clock that advances only when all goroutines wait,
+// with its own network: the result does not depend on the load of the machine.
 func bubble(t *testing.T, test func(*testing.T, *simnet.Network)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, simnet.New(rand.New(rand.NewPCG(1, 1)))) })

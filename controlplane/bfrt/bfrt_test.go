@@ -35,8 +35,8 @@ func read(t *testing.T, name string) []byte {
 	return b
 }
 
-// start runs a switch with two pipelines and a client that has loaded the
-// program of testdata.
+// start runs a switch with two pipelines, and a client that has loaded the
+// program in testdata.
 func start(t *testing.T) (*bfrttest.Server, *bfrt.Client, string) {
 	t.Helper()
 	server, err := bfrttest.New(2, bfrttest.Device)
@@ -96,7 +96,8 @@ func TestEntries(t *testing.T) {
 	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Errorf("read %+v, %v, want %+v", got, err, want)
 	}
-	// One of two is there already: the other is written, the error says which.
+	// One of two entries exists: the other is written, and the error names the
+	// first.
 	second := route
 	second.Match = []bfrt.Match{{Field: "dst_addr", Value: 0x0a000200, LPM: true, PrefixLen: 24}}
 	if err := c.Write(ctx, bfrt.PipeAll, bfrtpb.Update_INSERT, route, second); err == nil || !strings.Contains(err.Error(), "AlreadyExists") {
@@ -125,7 +126,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// What the schema does not have is refused before it is sent.
+// Entries that contradict the schema are rejected before they are sent.
 func TestEntriesThatMakeNoSense(t *testing.T) {
 	_, c, _ := start(t)
 	match := []bfrt.Match{{Field: "dst_addr", Value: 1, LPM: true, PrefixLen: 32}}
@@ -138,7 +139,7 @@ func TestEntriesThatMakeNoSense(t *testing.T) {
 		"field port has 9 bits, 512 does":       {Table: "route", Match: match, Action: "to_port", Data: map[string]any{"port": 512}},
 		"field port is of type bytes, not bool": {Table: "route", Match: match, Action: "to_port", Data: map[string]any{"port": true}},
 		`not "BF_SPEED_41G"`:                    {Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 1)}, Data: map[string]any{"$SPEED": "BF_SPEED_41G"}},
-		// These the server refuses.
+		// The server rejects these.
 		"field $FEC is missing":           {Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 1)}, Data: map[string]any{"$SPEED": "BF_SPEED_40G"}},
 		"field $PORT_UP can only be read": {Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 1)}, Data: map[string]any{"$PORT_UP": true}},
 		"an action is needed":             {Table: "route", Match: match},
@@ -296,8 +297,8 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// A session whose switch is gone without a word ends each call by its deadline,
-// and Close does not wait for the switch.
+// If the switch of a session disappears without closing the connection, each
+// call ends by its deadline, and Close does not wait for the switch.
 func TestAHalfOpenSessionEndsByTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(rand.New(rand.NewPCG(1, 1)))
@@ -342,7 +343,7 @@ func TestAHalfOpenSessionEndsByTheDeadline(t *testing.T) {
 		if took := time.Since(begun); took > 2*time.Second {
 			t.Errorf("Close takes %v", took)
 		}
-		// A switch that takes connections and does not answer.
+		// A switch that accepts connections and does not answer.
 		network.Part("switch", "controller", true)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()

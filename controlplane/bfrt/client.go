@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bfrt speaks BF Runtime to a Tofino switch: the way to what P4Runtime
-// does not reach there, such as ports, PFC, mirror sessions with a truncation
-// length, and registers of each pipeline. It also packs what the compiler makes
-// into the form in which Stratum takes a program over P4Runtime.
+// Package bfrt is a BF Runtime client for Tofino switches. It provides
+// functions that P4Runtime lacks there, such as ports, PFC, mirror sessions
+// with a truncation length, and registers of each pipeline. It also packs the
+// compiler's output into the form that Stratum accepts over P4Runtime.
 //
 //	c, err := bfrt.Dial(ctx, "switch:50052", bfrt.Options{})
 //	err = c.Bind(ctx, "rlb-drill")
@@ -24,12 +24,12 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Options say who the client is.
+// Options are the options of Dial.
 type Options struct {
 	DeviceID uint32
-	ClientID uint32 // each client of a device has another
-	// Dial options for the connection; without credentials it is not encrypted,
-	// as BF Runtime servers are not.
+	ClientID uint32 // unique among the clients of a device
+	// Dial has gRPC's dial options. Without credentials the connection is not
+	// encrypted, like BF Runtime servers.
 	Dial []grpc.DialOption
 }
 
@@ -38,14 +38,14 @@ type Client struct {
 	options Options
 	conn    *grpc.ClientConn
 	rpc     *bfrtpb.Client
-	cancel  context.CancelFunc // of the stream, which must live as long
+	cancel  context.CancelFunc // of the stream, which lives until Close
 	stream  grpc.BidiStreamingClient[bfrtpb.StreamMessageRequest, bfrtpb.StreamMessageResponse]
-	ended   chan struct{} // the stream has
+	ended   chan struct{} // closed when the stream has ended
 	program string
 	info    *Info // nil until bound
 }
 
-// Dial connects and subscribes; the server knows clients by their stream.
+// Dial connects and subscribes. The server identifies clients by their stream.
 func Dial(ctx context.Context, address string, o Options) (*Client, error) {
 	conn, err := grpc.NewClient(address, append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, o.Dial...)...)
 	if err != nil {
@@ -54,7 +54,7 @@ func Dial(ctx context.Context, address string, o Options) (*Client, error) {
 	c := &Client{options: o, conn: conn, rpc: bfrtpb.NewClient(conn)}
 	if err := c.subscribe(ctx); err != nil {
 		c.Close()
-		if ctx.Err() != nil { // what the stream says is that it was cancelled
+		if ctx.Err() != nil { // the stream's error would only report the cancellation
 			err = fmt.Errorf("no answer: %w", ctx.Err())
 		}
 		return nil, fmt.Errorf("BF Runtime at %s: %w", address, err)
@@ -85,7 +85,7 @@ func (c *Client) subscribe(ctx context.Context) error {
 		return fmt.Errorf("client %d is refused: %s (%v)", c.options.ClientID, st.GetMessage(), codes.Code(st.GetCode()))
 	}
 	c.stream, c.ended = s, make(chan struct{})
-	go func() { // what else comes on the stream is of no interest
+	go func() { // further messages on the stream are ignored
 		defer close(c.ended)
 		for {
 			if _, err := s.Recv(); err != nil {
@@ -96,8 +96,9 @@ func (c *Client) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the subscription and the connection. It waits a second at most
-// for the server to agree: before that, a client of the same number is refused.
+// Close ends the subscription and the connection. It waits for the server, at
+// most a second, because the server rejects another client with the same number
+// until then.
 func (c *Client) Close() error {
 	if c.stream != nil && c.stream.CloseSend() == nil {
 		select {
@@ -111,8 +112,8 @@ func (c *Client) Close() error {
 	return c.conn.Close()
 }
 
-// Bind makes a program that is loaded this client's, and learns its tables and
-// those of the device.
+// Bind binds the client to a loaded program, and fetches its tables and those
+// of the device.
 func (c *Client) Bind(ctx context.Context, program string) error {
 	_, err := c.rpc.SetForwardingPipelineConfig(ctx, &bfrtpb.SetForwardingPipelineConfigRequest{
 		DeviceId: c.options.DeviceID, ClientId: c.options.ClientID, Action: bfrtpb.SetForwardingPipelineConfigRequest_BIND,
@@ -142,7 +143,7 @@ func (c *Client) Bind(ctx context.Context, program string) error {
 	return fmt.Errorf("binding to %s: the switch does not say what its tables are", program)
 }
 
-// Load has the switch forget its program and run another, and binds to it.
+// Load replaces the program of the switch and binds to the new one.
 func (c *Client) Load(ctx context.Context, p *Program) error {
 	_, err := c.rpc.SetForwardingPipelineConfig(ctx, &bfrtpb.SetForwardingPipelineConfigRequest{
 		DeviceId: c.options.DeviceID, ClientId: c.options.ClientID,
@@ -155,34 +156,35 @@ func (c *Client) Load(ctx context.Context, p *Program) error {
 	return c.Bind(ctx, p.Name)
 }
 
-// Info returns the tables there are, nil before Bind.
+// Info returns the tables, nil before Bind.
 func (c *Client) Info() *Info { return c.info }
 
-// Match is a field of a key: exact unless another kind of match is filled in.
+// Match is a condition on a key field: exact unless the members of another
+// match kind are set.
 type Match struct {
 	Field     string
-	Value     any // a number; for a range, its lower end
+	Value     any // a number; for a range, the lowest
 	Mask      any // ternary
 	PrefixLen int // longest prefix, with LPM
 	LPM       bool
-	High      any // range
+	High      any // range: the highest
 }
 
 // Eq matches a value exactly.
 func Eq(field string, value any) Match { return Match{Field: field, Value: value} }
 
 // Entry is an entry of a table. Values are numbers (int, uint32, uint64 or
-// []byte), bool, string, float64 and lists, as the field wants them.
+// []byte), bool, string, float64 and lists, depending on the field.
 type Entry struct {
 	Table   string
 	Match   []Match
-	Default bool   // the entry that counts when no other does
-	Action  string // none for tables that have no actions
+	Default bool   // the default entry
+	Action  string // empty for tables without actions
 	Data    map[string]any
 }
 
-// Write changes entries of a pipeline, or of all with PipeAll. All are tried;
-// the error names each that failed.
+// Write updates entries of a pipeline, or of all with PipeAll. It tries all of
+// them, and the error names each that failed.
 func (c *Client) Write(ctx context.Context, pipe uint32, op bfrtpb.Update_Type, entries ...Entry) error {
 	if c.info == nil {
 		return errors.New("BF Runtime: bind to a program first")
@@ -300,8 +302,8 @@ func (m *Match) encode(t *Table) (*bfrtpb.KeyField, error) {
 	return k, nil
 }
 
-// Read returns entries of a table: one by its key, the default entry, or all
-// if the entry names neither. fromHW asks the chip rather than the driver.
+// Read returns entries of a table: one by its key, the default entry, or all if
+// e has neither. fromHW reads the chip instead of the driver's memory.
 func (c *Client) Read(ctx context.Context, pipe uint32, e Entry, fromHW bool) ([]Entry, error) {
 	if c.info == nil {
 		return nil, errors.New("BF Runtime: bind to a program first")
@@ -343,8 +345,8 @@ func (c *Client) Read(ctx context.Context, pipe uint32, e Entry, fromHW bool) ([
 	}
 }
 
-// decode turns an entry into names and values. Values of a field that comes
-// more than once, as those of a register do for each pipeline, are a []any.
+// decode converts an entry to names and values. The values of a repeated field,
+// such as a register's in each pipeline, are a []any.
 func (t *Table) decode(x *bfrtpb.TableEntry) Entry {
 	e := Entry{Table: t.Name, Default: x.GetIsDefaultEntry(), Data: make(map[string]any)}
 	for _, k := range x.GetKey().GetFields() {

@@ -10,7 +10,7 @@ import (
 )
 
 // Register reads a cell of a register array from the chip: by field, the value
-// of each pipeline. A field of a cell that is one number is called "f1".
+// in each pipeline. The field of a cell with a single number is called "f1".
 func (c *Client) Register(ctx context.Context, name string, index int) (map[string][]uint64, error) {
 	entries, err := c.Read(ctx, PipeAll, Entry{Table: name, Match: []Match{Eq("$REGISTER_INDEX", index)}}, true)
 	if err != nil {
@@ -36,8 +36,8 @@ func (c *Client) Register(ctx context.Context, name string, index int) (map[stri
 	return values, nil
 }
 
-// SetRegister writes a cell of a register array, in one pipeline or all. A
-// field is called as Register calls it.
+// SetRegister writes a cell of a register array, in one pipeline or all. Fields
+// have the names that Register returns.
 func (c *Client) SetRegister(ctx context.Context, pipe uint32, name string, index int, values map[string]uint64) error {
 	if c.info == nil {
 		return fmt.Errorf("register %s: bind to a program first", name)
@@ -58,7 +58,7 @@ func (c *Client) SetRegister(ctx context.Context, pipe uint32, name string, inde
 	return c.Write(ctx, pipe, bfrtpb.Update_MODIFY, Entry{Table: name, Match: []Match{Eq("$REGISTER_INDEX", index)}, Data: data})
 }
 
-// short is the last part of a name with dots.
+// short returns the last part of a dotted name.
 func short(name string) string {
 	for i := len(name) - 1; i >= 0; i-- {
 		if name[i] == '.' {
@@ -68,17 +68,17 @@ func short(name string) string {
 	return name
 }
 
-// Mirror is a mirror session: where copies go, and how much of them.
+// Mirror is a mirror session: the destination of copies, and their length.
 type Mirror struct {
 	Session   int
 	Port      int // of the target; or
 	Group     int // a multicast group, if Port is zero
 	Queue     int
-	Truncate  int    // bytes; 0 leaves copies whole
+	Truncate  int    // in bytes; 0 is no truncation
 	Direction string // INGRESS, EGRESS or BOTH
 }
 
-// SetMirror makes or changes a mirror session.
+// SetMirror creates or changes a mirror session.
 func (c *Client) SetMirror(ctx context.Context, m Mirror) error {
 	return c.Write(ctx, PipeAll, bfrtpb.Update_INSERT_OR_MODIFY, m.entry())
 }
@@ -102,11 +102,11 @@ type Port struct {
 	Port  int    // of the target
 	Speed string // as in 40G
 	FEC   string // NONE, FIREHOUSE or RS
-	// Classes that are paused rather than dropped, class 0 is bit 0.
+	// PFC has the lossless classes, class 0 is bit 0.
 	PFC uint8
 }
 
-// AddPort makes a port, enabled, with its MAC sending and obeying pauses.
+// AddPort adds an enabled port whose MAC sends and applies PAUSE.
 func (c *Client) AddPort(ctx context.Context, p Port) error {
 	return c.Write(ctx, PipeAll, bfrtpb.Update_INSERT, p.entry())
 }
@@ -118,8 +118,8 @@ func (p *Port) entry() Entry {
 	}}
 }
 
-// PanelPort returns the target's number of a channel of a front panel port, as
-// the switch itself has it.
+// PanelPort returns the target's number of a front panel port's channel, from
+// the switch.
 func (c *Client) PanelPort(ctx context.Context, port, channel int) (int, error) {
 	entries, err := c.Read(ctx, PipeAll, Entry{Table: "$PORT_HDL_INFO", Match: []Match{Eq("$CONN_ID", port), Eq("$CHNL_ID", channel)}}, false)
 	if err != nil {
@@ -133,22 +133,22 @@ func (c *Client) PanelPort(ctx context.Context, port, channel int) (int, error) 
 	return 0, fmt.Errorf("the switch has no port %d/%d", port, channel)
 }
 
-// Lossless says how a port's packets of a class are buffered: cells are those
-// of the traffic manager, 80 bytes each.
+// Lossless is the buffering of a port's packets of a class, in the traffic
+// manager's cells of 80 bytes.
 type Lossless struct {
 	Port       int // of the target
-	Pipe       int // that it is on
+	Pipe       int // of the port
 	Class      int
 	Group      int // number of the priority group to use
-	Guaranteed int // cells that are the group's own
-	XOFF       int // cells above these at which the sender is paused
-	Skid       int // cells for what comes after that
-	Hysteresis int // cells below XOFF at which it may go on
+	Guaranteed int // cells reserved for the group
+	XOFF       int // cells beyond these at which the sender is paused
+	Skid       int // cells for packets that arrive after that
+	Hysteresis int // cells below XOFF at which the sender is resumed
 }
 
-// SetLossless has the traffic manager pause the sender of a class rather than
-// drop: flow control of the port, a priority group with room for what is on the
-// wire, and the queue that obeys a pause of the class.
+// SetLossless makes the traffic manager pause the sender of a class instead of
+// dropping: flow control of the port, a priority group with room for the bytes
+// in flight, and the queue that a received PAUSE of the class stops.
 func (c *Client) SetLossless(ctx context.Context, l Lossless) error {
 	list, err := c.lossless(ctx, l)
 	if err != nil {
@@ -199,8 +199,8 @@ func (c *Client) lossless(ctx context.Context, l Lossless) ([]Wanted, error) {
 	}, nil
 }
 
-// Pauses returns for how many microseconds the peer of a port has asked each
-// class to pause, ever: the only sign of pauses that a Tofino gives.
+// Pauses returns for each class the total microseconds of pauses that the peer
+// of a port has requested. A Tofino has no other counter of pauses.
 func (c *Client) Pauses(ctx context.Context, port int) ([8]uint64, error) {
 	var n [8]uint64
 	entries, err := c.Read(ctx, PipeAll, Entry{Table: "$PORT_STAT", Match: []Match{Eq("$DEV_PORT", port)}}, true)

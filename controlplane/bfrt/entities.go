@@ -11,16 +11,16 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// Wanted is an entry that a switch is to have, in one pipeline or all.
+// Wanted is a desired entry, in one pipeline or all.
 type Wanted struct {
 	Pipe  uint32
 	Entry Entry
-	Text  string // for people, if not the entry's own
+	Text  string // for display, if it differs from the entry's own
 }
 
-// Entries turns entities of P4Runtime into entries of BF Runtime: table
-// entries, and clone sessions and multicast groups, which are tables there.
-// Digests are left out: a program's come over P4Runtime only.
+// Entries converts P4Runtime entities to BF Runtime entries: table entries, and
+// clone sessions and multicast groups, which are tables there. It omits
+// digests, which a program sends over P4Runtime only.
 func Entries(s *schema.Schema, entities []*p4v1.Entity) ([]Wanted, error) {
 	var list []Wanted
 	for _, x := range entities {
@@ -55,12 +55,12 @@ func Entries(s *schema.Schema, entities []*p4v1.Entity) ([]Wanted, error) {
 	return list, nil
 }
 
-// priorities is what P4Runtime's priorities are taken from: there the largest
-// comes first, here the smallest.
+// priorities minus a P4Runtime priority is the BF Runtime priority: in
+// P4Runtime the largest has precedence, in BF Runtime the smallest.
 const priorities = 1 << 24
 
-// anyValue matches all values of a field: P4Runtime leaves such fields out, BF
-// Runtime wants them all.
+// anyValue matches all values of a field. P4Runtime omits such fields, BF
+// Runtime requires them.
 func anyValue(f *schema.Field) Match {
 	m := Match{Field: f.Name, Value: 0}
 	switch f.Match {
@@ -136,11 +136,11 @@ func fieldOf(fields []*schema.Field, id uint32) *schema.Field {
 	return nil
 }
 
-// mirrorGroups is added to a clone session with several ports for the
-// multicast group that it leads to.
+// mirrorGroups is the offset of the multicast groups of clone sessions with
+// several ports.
 const mirrorGroups = 0x8000
 
-// hasBackups reports whether a replica has others that take its place.
+// hasBackups reports whether a replica has backups.
 func hasBackups(x *p4v1.PacketReplicationEngineEntry) bool {
 	all := slices.Concat(x.GetMulticastGroupEntry().GetReplicas(), x.GetCloneSessionEntry().GetReplicas())
 	return slices.ContainsFunc(all, func(r *p4v1.Replica) bool { return len(r.BackupReplicas) > 0 })
@@ -163,7 +163,8 @@ func replication(x *p4v1.PacketReplicationEngineEntry) ([]Entry, error) {
 	return append([]Entry{m.entry()}, group(m.Group, c.Replicas)...), nil
 }
 
-// group is a multicast group: a node of the same number has its ports.
+// group returns a multicast group, whose ports are in a node with the same
+// number.
 func group(id int, replicas []*p4v1.Replica) []Entry {
 	var ports []uint32
 	for _, r := range replicas {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 )
 
-// The backups of replicas were left out without a word.
+// Before, the backups of replicas were omitted silently.
 func TestBackupsAreRefused(t *testing.T) {
 	s, err := schema.New(&p4configv1.P4Info{})
 	if err != nil {
@@ -31,7 +31,7 @@ func TestBackupsAreRefused(t *testing.T) {
 	}
 }
 
-// P4Runtime leaves out a field that matches anything, and BF Runtime refuses an
+// P4Runtime omits a field that matches anything, and BF Runtime rejects an
 // entry without it.
 func TestEveryFieldOfAKeyIsWritten(t *testing.T) {
 	info := new(p4configv1.P4Info)

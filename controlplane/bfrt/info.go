@@ -16,14 +16,14 @@ import (
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
 )
 
-// Info is what bfrt.json says of tables: those of a program, as the compiler
-// writes it, or those of the device itself, as the server sends it.
+// Info has the tables in bfrt.json: those of a program from the compiler, or
+// those of the device from the server.
 type Info struct {
 	tables map[string]*Table
 	byID   map[uint32]*Table
 }
 
-// Table is a table, register array or anything else that has entries.
+// Table is a table, register array or other object with entries.
 type Table struct {
 	Name    string   `json:"name"`
 	ID      uint32   `json:"id"`
@@ -38,7 +38,7 @@ type Table struct {
 	Attributes []string `json:"attributes"`
 }
 
-// Action is an action of a table, with the data that it takes.
+// Action is an action of a table with its data fields.
 type Action struct {
 	ID   uint32  `json:"id"`
 	Name string  `json:"name"`
@@ -57,11 +57,11 @@ type Field struct {
 		Choices []string `json:"choices"`
 	} `json:"type"`
 
-	// Of table data that belongs to no action.
+	// For table data outside of actions.
 	Mandatory, ReadOnly bool `json:"-"`
 }
 
-// ParseInfo reads one or more bfrt.json; a program's tables come first.
+// ParseInfo parses one or more bfrt.json; a program's tables come first.
 func ParseInfo(files ...[]byte) (*Info, error) {
 	info := &Info{tables: make(map[string]*Table), byID: make(map[uint32]*Table)}
 	for _, data := range files {
@@ -82,7 +82,7 @@ func ParseInfo(files ...[]byte) (*Info, error) {
 	return info, nil
 }
 
-// Table finds a table by its name, with or without the pipe's in front.
+// Table finds a table by its name, with or without the pipe's name as prefix.
 func (i *Info) Table(name string) (*Table, error) {
 	if t := i.tables[name]; t != nil {
 		return t, nil
@@ -106,7 +106,7 @@ func (i *Info) Table(name string) (*Table, error) {
 	return nil, fmt.Errorf("table %s may be any of %s", name, strings.Join(list, ", "))
 }
 
-// Names lists all tables.
+// Names returns the names of all tables.
 func (i *Info) Names() []string { return slices.Sorted(maps.Keys(i.tables)) }
 
 // ByID finds a table by its number.
@@ -122,7 +122,7 @@ func (t *Table) KeyField(name string) (*Field, error) {
 	return nil, fmt.Errorf("table %s has no key field %s", t.Name, name)
 }
 
-// Action finds an action by its name, with or without that of its control.
+// Action finds an action by its name, with or without the name of its control.
 func (t *Table) Action(name string) (*Action, error) {
 	for i := range t.Actions {
 		if n := t.Actions[i].Name; n == name || strings.HasSuffix(n, "."+name) {
@@ -142,7 +142,8 @@ func (t *Table) ActionByID(id uint32) *Action {
 	return nil
 }
 
-// DataFields are the fields of an action, nil for none, and of the table.
+// DataFields returns the fields of an action, which may be nil, and of the
+// table.
 func (t *Table) DataFields(a *Action) []Field {
 	var list []Field
 	if a != nil {
@@ -159,7 +160,7 @@ func (t *Table) DataFields(a *Action) []Field {
 	return list
 }
 
-// Bits is the width of a field on the wire; 0 for one that is not a number.
+// Bits returns the width of a field in bits, 0 if it is not a number.
 func (f *Field) Bits() int {
 	switch k := f.Type.Kind; k {
 	case "bytes":
@@ -172,7 +173,7 @@ func (f *Field) Bits() int {
 	return 0
 }
 
-// number encodes a number for a field: big-endian, as many bytes as it has.
+// number encodes a number as big-endian bytes with the field's length.
 func (f *Field) number(v any) ([]byte, error) {
 	var x *big.Int
 	switch v := v.(type) {
@@ -194,7 +195,7 @@ func (f *Field) number(v any) ([]byte, error) {
 	return x.FillBytes(make([]byte, (bits+7)/8)), nil
 }
 
-// encode makes a field of data.
+// encode encodes a data field.
 func (f *Field) encode(v any) (*bfrtpb.DataField, error) {
 	d := &bfrtpb.DataField{FieldId: f.ID}
 	wrong := func() error { return fmt.Errorf("field %s is of type %s, not %T", f.Name, f.kind(), v) }
@@ -259,8 +260,8 @@ func (f *Field) allows(v string) bool {
 	return false
 }
 
-// decode returns the value of a field of data: a uint64 if it is a number of
-// up to 64 bits, []byte if it is wider, or as encode takes it.
+// decode returns the value of a data field: a uint64 for a number of up to 64
+// bits, []byte for a wider one, otherwise a value as for encode.
 func decode(d *bfrtpb.DataField) any {
 	switch v := d.Value.(type) {
 	case *bfrtpb.DataField_Stream:

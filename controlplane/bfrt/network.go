@@ -11,12 +11,12 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Panel says where a port of a topology is on the front panel.
+// Panel is a position on the front panel.
 type Panel struct{ Port, Channel int }
 
-// PortMap asks the switch for the numbers of a node's ports: by number in the
-// topology, from 1 on. A port that panel does not have is channel 0 of the
-// front panel's port of the same number.
+// PortMap returns the target's numbers of a node's ports, by number in the
+// topology from 1. A port that is not in panel is channel 0 of the front panel
+// port with the same number.
 func (c *Client) PortMap(ctx context.Context, n *topo.Node, panel map[int]Panel) (map[int]int, error) {
 	numbers := make(map[int]int)
 	taken := make(map[int]int)
@@ -37,9 +37,9 @@ func (c *Client) PortMap(ctx context.Context, n *topo.Node, panel map[int]Panel)
 	return numbers, nil
 }
 
-// Network returns the device's own entries for a node of a network: ports with
-// the rates of their links, and pauses of one class, with the topology's
-// thresholds. ports is what PortMap returns.
+// Network returns the device's entries for a node of a network: ports with the
+// rates of their links, and PFC of one class with the topology's thresholds.
+// ports is the result of PortMap.
 func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int, ports map[int]int) ([]Wanted, error) {
 	n := &t.Nodes[node]
 	pfc := &t.Switch.PFC
@@ -86,8 +86,8 @@ const maxFrame = 1538 // bytes of Ethernet, with preamble and gap
 
 func cells(s vtime.Size) int { return int(s+manifest.CellBytes-1) / manifest.CellBytes }
 
-// speed is how BF Runtime calls a rate, and the error correction that is usual
-// with it: none up to 40 Gb/s, Reed-Solomon above.
+// speed returns BF Runtime's name of a rate, and the usual error correction:
+// none up to 40 Gb/s, Reed-Solomon above.
 func speed(r vtime.Rate) (name, fec string, err error) {
 	switch r {
 	case vtime.Gbps, 10 * vtime.Gbps, 40 * vtime.Gbps:

@@ -23,9 +23,8 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 )
 
-// schemaOfP4C returns the bfrt.json and the P4Info that p4c writes for a
-// program. It writes the P4Info before, and both before it places tables, which
-// takes far longer and is not waited for.
+// schemaOfP4C returns p4c's bfrt.json and P4Info of a program. It does not wait
+// for the placement of tables, which takes far longer.
 func schemaOfP4C(t *testing.T, program string) ([]byte, *p4configv1.P4Info) {
 	t.Helper()
 	c, err := tofino.FindCompiler(os.Getenv("P4C_TOFINO"))
@@ -47,9 +46,9 @@ func schemaOfP4C(t *testing.T, program string) ([]byte, *p4configv1.P4Info) {
 	return data, info
 }
 
-// The client and the server go by what p4c writes of our programs: match
-// tables, default entries, registers of numbers and of pairs, in one pipeline
-// and in all.
+// Client and server work with p4c's schemas of our programs: match tables,
+// default entries, registers of numbers and of pairs, in one pipeline and in
+// all.
 func TestSchemasOfP4C(t *testing.T) {
 	need.Time(t, "p4c takes seconds for a program")
 	programs := []string{"../../p4src/tna/drill.p4"}
@@ -73,7 +72,7 @@ func TestSchemasOfP4C(t *testing.T) {
 	}
 }
 
-// loaded is a client of a switch that runs a program with that bfrt.json.
+// loaded is a client of a switch that runs a program with this bfrt.json.
 func loaded(t *testing.T, data []byte) *bfrt.Client {
 	t.Helper()
 	_, _, address := start(t)
@@ -88,9 +87,8 @@ func loaded(t *testing.T, data []byte) *bfrt.Client {
 	return c
 }
 
-// checkSchema compares p4c's bfrt.json with what tests make of the P4Info
-// where there is no p4c: the same match tables and registers, keys, actions
-// and fields.
+// checkSchema compares p4c's bfrt.json with the one that tests without p4c make
+// from the P4Info: the same match tables, registers, keys, actions and fields.
 func checkSchema(t *testing.T, data []byte, info *p4configv1.P4Info) {
 	t.Helper()
 	made, err := bfrttest.Schema(info)
@@ -134,7 +132,8 @@ func checkSchema(t *testing.T, data []byte, info *p4configv1.P4Info) {
 	}
 }
 
-// outline is what of a table matters to a client but for numbers.
+// outline returns the properties of a table that a client uses, without
+// numbers.
 func outline(t *bfrt.Table) []string {
 	var list []string
 	field := func(of string, f *bfrt.Field) {
@@ -156,8 +155,8 @@ func outline(t *bfrt.Table) []string {
 	return list
 }
 
-// writeAll makes an entry in each match table that takes any, sets the default
-// entries of those without a key, and a cell of each register.
+// writeAll writes an entry to each match table that accepts any, the default
+// entries of tables without a key, and a cell of each register.
 func writeAll(t *testing.T, c *bfrt.Client, s *schema.Schema) {
 	t.Helper()
 	ctx := t.Context()

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Program is what the compiler makes of a program.
+// Program is the compiler's output for a program.
 type Program struct {
 	Name    string
 	Info    []byte // bfrt.json
@@ -20,8 +20,8 @@ type Program struct {
 	Pipes   []uint32
 }
 
-// ReadProgram reads a program from the folder of p4c-barefoot's output, to be
-// run by the given pipelines.
+// ReadProgram reads a program from p4c-barefoot's output folder, for the given
+// pipelines.
 func ReadProgram(name, dir string, pipes ...uint32) (*Program, error) {
 	if len(pipes) == 0 {
 		return nil, fmt.Errorf("program %s: which pipelines?", name)
@@ -48,9 +48,9 @@ func (p *Program) config() *bfrtpb.ForwardingPipelineConfig {
 	}}
 }
 
-// Pack returns the program as Stratum wants it in P4Runtime's
+// Pack returns the program in the form that Stratum requires in P4Runtime's
 // p4_device_config: a BfPipelineConfig (stratum/hal/lib/barefoot/bf.proto),
-// whose fields are those of BF Runtime's own message.
+// whose fields equal those of BF Runtime's own message.
 func (p *Program) Pack() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(p.config())
 }

@@ -17,18 +17,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Change is a write that a switch needs.
+// Change is a necessary write.
 type Change struct {
 	Op     bfrtpb.Update_Type
-	Wanted Wanted // for a deletion, what is there
+	Wanted Wanted // for a deletion, the present entry
 }
 
-// Plan compares what a switch has with what it is to have. Tables of the
-// program are to have the wanted entries and no other, but for constant ones;
-// of the device's own tables, and of registers, entries that nobody wants stay
-// as they are. What goes comes first, then what is new or else in the order
-// wanted, but that multicast nodes come before their groups and these before
-// the mirror sessions that lead to them.
+// Plan compares the present with the desired entries of a switch. Tables of the
+// program get exactly the desired entries, except constant ones. In the
+// device's own tables and in registers, other entries stay. Deletions come
+// first, then insertions and modifications in the desired order, except that
+// multicast nodes precede their groups, and these the mirror sessions that
+// refer to them.
 func (c *Client) Plan(ctx context.Context, wanted []Wanted) ([]Change, error) {
 	if c.info == nil {
 		return nil, fmt.Errorf("BF Runtime: bind to a program first")
@@ -99,7 +99,7 @@ func (c *Client) Plan(ctx context.Context, wanted []Wanted) ([]Change, error) {
 	return append(changes, writes...), nil
 }
 
-// Do makes the changes. It stops at the first that fails.
+// Do executes the changes. It stops at the first error.
 func (c *Client) Do(ctx context.Context, changes []Change) error {
 	for len(changes) > 0 {
 		n := 1
@@ -118,8 +118,8 @@ func (c *Client) Do(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// Print writes the changes one a line: + what is new, ~ what is else, - what
-// goes.
+// Print prints one change per line: + for added, ~ for changed, - for deleted
+// entries.
 func Print(w io.Writer, changes []Change, indent string) error {
 	for _, c := range changes {
 		sign := map[bfrtpb.Update_Type]string{bfrtpb.Update_INSERT: "+", bfrtpb.Update_MODIFY: "~", bfrtpb.Update_DELETE: "-"}[c.Op]
@@ -137,7 +137,7 @@ func (w *Wanted) String() string {
 	return w.Entry.String()
 }
 
-// rank orders tables by what refers to what.
+// rank orders tables by their references.
 func rank(table string) int {
 	switch table {
 	case "$PORT":
@@ -150,7 +150,7 @@ func rank(table string) int {
 	return 3
 }
 
-// one reads the entry with the key of a wanted one.
+// one reads the entry with the key of a desired one.
 func (c *Client) one(ctx context.Context, w Wanted) (Entry, bool, error) {
 	list, err := c.Read(ctx, w.Pipe, w.Entry, false)
 	switch {
@@ -162,7 +162,7 @@ func (c *Client) one(ctx context.Context, w Wanted) (Entry, bool, error) {
 	return list[0], true, nil
 }
 
-// own lists the tables whose entries are the program's controller's.
+// own returns the tables whose entries belong to the program's controller.
 func (i *Info) own() []*Table {
 	var list []*Table
 	for _, t := range i.tables {
@@ -178,13 +178,12 @@ func (t *Table) ours() bool {
 	return strings.HasPrefix(t.Kind, "MatchAction_") && !slices.Contains(t.Attributes, "ConstTable")
 }
 
-// fixed reports whether entries are always there, so that they are only
-// modified.
+// fixed reports whether entries always exist, so that they are only modified.
 func (t *Table) fixed() bool {
 	return t.Kind == "Register" || strings.HasPrefix(t.Name, "tf1.tm.port.") || strings.HasPrefix(t.Name, "tf1.tm.queue.")
 }
 
-// key is the same for all entries with the same key.
+// key returns a text that is equal for all entries with the same key.
 func (e *Entry) key(t *Table) (string, error) {
 	x, err := e.encode(t, true)
 	if err != nil {
@@ -195,7 +194,7 @@ func (e *Entry) key(t *Table) (string, error) {
 	return string(b), err
 }
 
-// within reports whether an entry that is there has all that e wants.
+// within reports whether an existing entry has all values of e.
 func (e *Entry) within(t *Table, there Entry) (bool, error) {
 	want, err := e.encode(t, false)
 	if err != nil {
@@ -223,7 +222,7 @@ func (e *Entry) within(t *Table, there Entry) (bool, error) {
 	return true, nil
 }
 
-// String is the entry as people read it.
+// String returns the entry as text.
 func (e *Entry) String() string {
 	var b strings.Builder
 	b.WriteString(e.Table)

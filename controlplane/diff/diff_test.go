@@ -33,8 +33,8 @@ func parse(t testing.TB, s *schema.Schema, line string) *p4v1.Entity {
 	return e
 }
 
-// random returns entities, each key at most once, of which two calls have
-// many keys and some entities in common.
+// random returns entities with unique keys. Two calls have many keys and some
+// entities in common.
 func random(t testing.TB, s *schema.Schema, r *rand.Rand) []*p4v1.Entity {
 	var out []*p4v1.Entity
 	add := func(format string, args ...any) {
@@ -56,8 +56,8 @@ func random(t testing.TB, s *schema.Schema, r *rand.Rand) []*p4v1.Entity {
 	return out
 }
 
-// Carrying out a plan leads from any state to any other, each update valid
-// where it stands.
+// Executing a plan leads from any state to any other, and each update is valid
+// in its turn.
 func TestAPlanLeadsWhereItShould(t *testing.T) {
 	s := program(t)
 	for seed := range uint64(300) {
@@ -100,7 +100,7 @@ func TestAPlanLeadsWhereItShould(t *testing.T) {
 	}
 }
 
-// Two that differ only in how they are written down have one key.
+// Entities that differ only in notation have the same key.
 func TestKeysDoNotDependOnNotation(t *testing.T) {
 	s := program(t)
 	a := parse(t, s, "neighbour dst=5 vlan=7 -> forward(port=3)")
@@ -152,9 +152,9 @@ func TestWhatReallyDiffersIsToldApart(t *testing.T) {
 	}
 }
 
-// What the text format has no words for is compared, too: ports that members
-// depend on, backups of replicas, bursts in excess, and meters whose rates are
-// zero, which are not those that are not configured.
+// The comparison includes what the text format cannot express: watch ports of
+// members, backups of replicas, excess bursts, and meters with zero rates,
+// which differ from unconfigured ones.
 func TestWhatHasNoWordsIsToldApart(t *testing.T) {
 	s := program(t)
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func TestWhatHasNoWordsIsToldApart(t *testing.T) {
 			t.Errorf("%v and %v are equal", e, other)
 		}
 	}
-	// The older field says the same as the younger.
+	// The older field has the same meaning as the newer one.
 	a := parse(t, s, "group spread 1 -> 1")
 	b := proto.Clone(a).(*p4v1.Entity)
 	a.GetActionProfileGroup().Members[0].WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: []byte{1}}

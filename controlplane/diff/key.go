@@ -11,8 +11,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// Kinds of entities, in the order in which they are created: an entity comes
-// after those that it refers to.
+// Kinds of entities in the order of creation: an entity comes after those to
+// which it refers.
 type kind byte
 
 const (
@@ -58,8 +58,8 @@ func kindOf(e *p4v1.Entity) kind {
 	return kindUnknown
 }
 
-// Key returns the identity of an entity: two have the same exactly if a
-// switch can hold only one of them (specification, P4 Entity Messages). It
+// Key returns the identity of an entity: two entities have equal keys exactly
+// if a switch can have only one of them (specification, P4 Entity Messages). It
 // does not depend on the order of match fields or on leading zero bytes.
 func Key(e *p4v1.Entity) string { return string(appendKey(nil, e)) }
 
@@ -104,7 +104,7 @@ func append32(b []byte, list ...uint32) []byte {
 
 func append64(b []byte, v int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(v)) }
 
-// appendBytes appends a number's byte string with its length in front.
+// appendBytes appends a number's byte string after its length.
 func appendBytes(b, v []byte) []byte {
 	v = schema.Canonical(v)
 	return append(binary.AppendUvarint(b, uint64(len(v))), v...)
@@ -143,8 +143,8 @@ func appendMatch(b []byte, match []*p4v1.FieldMatch) []byte {
 	return b
 }
 
-// Equal reports whether two entities with the same key are equal in all that a
-// controller configures. Counts and the metadata of table entries are ignored.
+// Equal reports whether two entities with the same key have the same
+// configuration. It ignores counts and the metadata of table entries.
 func Equal(a, b *p4v1.Entity) bool {
 	return string(appendValue(nil, a)) == string(appendValue(nil, b))
 }
@@ -189,7 +189,7 @@ func appendValue(b []byte, e *p4v1.Entity) []byte {
 	return b
 }
 
-// appendSorted appends parts whose order has no meaning.
+// appendSorted appends parts whose order is irrelevant.
 func appendSorted(b []byte, parts []string) []byte {
 	slices.Sort(parts)
 	for _, p := range parts {
@@ -198,8 +198,8 @@ func appendSorted(b []byte, parts []string) []byte {
 	return b
 }
 
-// appendReplicas appends replicas in any order, each with its backups, whose
-// order decides which is tried first.
+// appendReplicas appends replicas in sorted order, each with its backups, whose
+// order is relevant.
 func appendReplicas(b []byte, list []*p4v1.Replica) []byte {
 	parts := make([]string, len(list))
 	for i, r := range list {
@@ -212,8 +212,8 @@ func appendReplicas(b []byte, list []*p4v1.Replica) []byte {
 	return appendSorted(b, parts)
 }
 
-// appendMeter distinguishes a meter that is not configured, which passes all
-// packets, from one whose rates are zero, which passes none.
+// appendMeter distinguishes an unconfigured meter, which passes all packets,
+// from one with zero rates, which passes none.
 func appendMeter(b []byte, c *p4v1.MeterConfig) []byte {
 	if c == nil {
 		return b
@@ -224,8 +224,8 @@ func appendMeter(b []byte, c *p4v1.MeterConfig) []byte {
 	return b
 }
 
-// appendWatch appends the port that a member of a group depends on, if there is
-// one, from either of its two fields.
+// appendWatch appends the watch port of a group's member, if any, from either
+// of its two fields.
 func appendWatch(b, port []byte, old int32) []byte {
 	if len(port) > 0 {
 		return appendBytes(b, port)

@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// enumerations fills the tables that formulas fill: for as many paths as this
-// switch has to a leaf at most, and for the rates of its links.
+// enumerations adds the entries that follow from formulas: for the maximum
+// number of paths from this switch to a leaf, and for the rates of its links.
 func (b *builder) enumerations() {
 	paths := 1
 	for _, w := range b.nextHops {
@@ -49,8 +49,8 @@ func (b *builder) enumerations() {
 	}
 }
 
-// filled adds an entry that a formula makes: keys are in the order of the
-// table's fields, arguments in that of the action's.
+// filled adds an entry made by a formula. Keys are in the order of the table's
+// fields, arguments in that of the action's.
 func (b *builder) filled(in *schema.Table, e manifest.Filled) {
 	var err error
 	i := slices.IndexFunc(in.Actions, func(a *schema.Action) bool { return a.Name == e.Action })

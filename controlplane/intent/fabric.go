@@ -7,10 +7,10 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// relay makes the multicast group of a port, whose number it returns: who else
-// receives a message that comes in there, 0 for none. From below, all other
-// switches are; from above, those below. That way a message follows the packets
-// it is about back to their sources and never turns up again.
+// relay adds the multicast group of a port and returns its number, 0 for none:
+// the switches to which a message from this port is relayed. From below these
+// are all other switches, from above those below. A message thus follows the
+// packets concerned back to their sources, and no switch receives it twice.
 func (b *builder) relay(p int) int {
 	if b.node.Leaf >= 0 {
 		return 0
@@ -30,16 +30,16 @@ func (b *builder) relay(p int) int {
 	return p
 }
 
-// messageClass is the queue of messages between switches: above all data.
+// messageClass is the queue of messages between switches: the highest.
 const messageClass = 7
 
-// session makes a clone session that leads to a port, for packets of a class,
-// unless there is one already.
+// session adds a clone session to a port for packets of a class, unless it
+// exists.
 func (b *builder) session(id, port int, class uint32) {
 	b.sessionTo(id, []int{b.target(port)}, class)
 }
 
-// sessionTo is session for ports of the target.
+// sessionTo is session with the target's port numbers.
 func (b *builder) sessionTo(id int, ports []int, class uint32) {
 	if b.sessions[id] {
 		return

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intent computes what a switch needs to do its part in a network:
-// table entries, clone sessions and multicast groups, from the topology, the
-// program's P4Info and its manifest.
+// Package intent computes the entities of a switch in a network: table entries,
+// clone sessions and multicast groups, from the topology, the program's P4Info
+// and its manifest.
 //
 //	entities, err := intent.Build(network, l1.ID, manifest, p4info, intent.Options{})
 //
-// Which entries a table gets, and of what their arguments are made, the
-// manifest says: it is what the program's annotations are. Only routes and port
-// numbers have code here, so that the same code serves every scheme, profile and
-// target. No register needs an initial value other than zero: BMv2 takes none
-// over P4Runtime.
+// The manifest determines the entries of each table and their arguments,
+// through the program's annotations. Only routes and port numbers have code
+// here, so the same code serves every scheme, profile and target. All registers
+// start at zero, because BMv2 accepts no register values over P4Runtime.
 package intent
 
 import (
@@ -23,23 +22,23 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// Options says what the target cannot do, and what an experiment wants.
+// Options are limits of the target and of an experiment.
 type Options struct {
-	// Paths limits how many of the equal-cost paths to a host are used, from the
-	// first on, by the host's name. DRILL, which remembers the best path to a
-	// leaf, keeps to a limit of one only.
+	// Paths limits the number of equal-cost paths to a host, from the first on, by
+	// the host's name. DRILL, which stores the best path to a leaf, respects only a
+	// limit of one.
 	Paths map[string]int
-	// NoCloneClass leaves the class of service of clone sessions at zero, as
-	// BMv2 wants it.
+	// NoCloneClass leaves the class of service of clone sessions at zero, as BMv2
+	// requires.
 	NoCloneClass bool
-	// Port returns the target's number of a port of the topology; nil if they
-	// are the same. Only programs for Tofino have tables that translate.
+	// Port returns the target's number of a port of the topology; nil if they are
+	// equal. Only programs for Tofino have tables that translate.
 	Port func(int) int
 }
 
-// Build returns the entities of switch node (an index into t.Nodes), the same
-// for the same arguments: replication first, then tables that formulas fill, routes, tables in the
-// order of the manifest, digests.
+// Build returns the entities of switch node, an index into t.Nodes. The order
+// is deterministic: replication, entries that follow from formulas, routes,
+// tables in the order of the manifest, digests.
 func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4Info, o Options) ([]*p4v1.Entity, error) {
 	if node < 0 || node >= len(t.Nodes) || t.Nodes[node].Kind != topo.Switch {
 		return nil, fmt.Errorf("node %d is no switch of topology %s", node, t.Name)
@@ -55,7 +54,7 @@ func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4
 	if err := b.findNextHops(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", b.node.Name, err)
 	}
-	b.enumerations() // before the routes that packets need them for
+	b.enumerations() // before the routes, whose packets need them
 	b.route()
 	b.forward()
 	b.portNumbers()
@@ -69,8 +68,8 @@ func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4
 	return append(b.replication, b.entries...), nil
 }
 
-// checkThresholds returns an error if the program follows PFC thresholds that
-// the network does not have, or that it cannot work out.
+// checkThresholds returns an error if the program uses PFC thresholds that the
+// network does not have, or that it cannot compute.
 func (b *builder) checkThresholds() error {
 	pfc := b.topo.Switch.PFC
 	switch {
@@ -87,7 +86,7 @@ func (b *builder) checkThresholds() error {
 	return nil
 }
 
-// builder collects the entities of one switch and keeps the first error.
+// builder collects the entities of one switch and records the first error.
 type builder struct {
 	schema   *schema.Schema
 	topo     *topo.Topology
@@ -96,7 +95,7 @@ type builder struct {
 	options  Options
 
 	nextHops []nextHops   // by leaf
-	sessions map[int]bool // clone sessions there are
+	sessions map[int]bool // existing clone sessions
 
 	replication, entries []*p4v1.Entity
 	err                  error
@@ -114,7 +113,7 @@ func (b *builder) has(table string) bool {
 	return err == nil
 }
 
-// digests asks for the alerts of the program, each as soon as it is there.
+// digests enables the program's digests, each sent immediately.
 func (b *builder) digests() {
 	for _, d := range b.schema.Digests {
 		b.entries = append(b.entries, &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
@@ -132,7 +131,7 @@ func (b *builder) add(e schema.Entry) {
 	b.entries = append(b.entries, entity)
 }
 
-// port describes the network at a port, which thresholds follow from.
+// port returns the network at a port, from which thresholds follow.
 func (b *builder) port(port int) manifest.Network {
 	link := b.topo.Links[b.node.Ports[port-1].Link]
 	n := b.manifest.Network
@@ -169,7 +168,7 @@ func (b *builder) fabricPorts() []int {
 	return ports
 }
 
-// uplink describes the network at the first port to another switch.
+// uplink returns the network at the first port to another switch.
 func (b *builder) uplink() manifest.Network {
 	if ports := b.fabricPorts(); len(ports) > 0 {
 		return b.port(ports[0])

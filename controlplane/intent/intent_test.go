@@ -50,8 +50,8 @@ func TestEveryEntityIsAcceptedBackFromItsText(t *testing.T) {
 	}
 }
 
-// In three tiers a leaf's warning goes up to the cores and down again, but no
-// switch hears it twice.
+// In three tiers a leaf's warning is relayed up to the cores and down again,
+// and no switch receives it twice.
 func TestWarningsFollowPacketsBackToTheirSources(t *testing.T) {
 	m, info := program(t, "rlb-drill")
 	net := network(t, "fat_tree: {k: 4, rate: 40Gbps, delay: 2us}")
@@ -62,8 +62,7 @@ func TestWarningsFollowPacketsBackToTheirSources(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "fat_tree.golden"), out.Bytes())
 }
 
-// A host that is to be reached by fewer paths has a route of its own at other
-// leaves.
+// A host with fewer paths has its own route at other leaves.
 func TestWaysToAHostCanBeLimited(t *testing.T) {
 	m, info := program(t, "drill")
 	net := network(t, `leaf_spine: {leaves: 2, spines: 3, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}`)
@@ -89,7 +88,7 @@ func TestWaysToAHostCanBeLimited(t *testing.T) {
 			t.Errorf("l1 should have one route %q:\n%s", want, got)
 		}
 	}
-	// All paths are no limit, and spines have but one.
+	// All paths are no limit, and spines have only one.
 	if n := len(routes("l2")); n != 2 {
 		t.Errorf("l2 has %d host routes, want those of its own hosts", n)
 	}
@@ -121,8 +120,8 @@ func TestAHostIsNoSwitch(t *testing.T) {
 	}
 }
 
-// programs are the profiles whose entities lie in testdata: together they have
-// every block that takes any.
+// programs are the profiles whose entities are in testdata. Together they have
+// every block with entries.
 var programs = []string{
 	"clb", "conga", "drill", "ecmp", "hermes", "hpcc-pbfs", "pcn", "plb", "qcn",
 	"rlb-adaptive-presto", "rlb-drill", "rlb-drill-bmv2",
@@ -154,8 +153,8 @@ func network(t *testing.T, text string) *topo.Topology {
 	return net
 }
 
-// A program that goes by dynamic PFC thresholds has those of its ports, and is
-// refused where it cannot follow them.
+// A program with dynamic PFC thresholds gets those of its ports, and is
+// rejected if it cannot compute them.
 func TestDynamicThresholds(t *testing.T) {
 	m := &manifest.Manifest{Program: "p", Features: []string{"shared_buffer"}, Tables: []manifest.Table{
 		{Name: "predict", Action: "x", Args: []manifest.Argument{{Name: "alpha_shift", Value: "alpha_shift"}}},

@@ -10,7 +10,7 @@ import (
 )
 
 // nextHops are the equal-cost ports towards a leaf: count ports from first on.
-// There are none at that leaf itself.
+// At that leaf itself there are none.
 type nextHops struct{ first, count int }
 
 // findNextHops finds the ports on the shortest paths to every leaf. They must
@@ -71,7 +71,7 @@ func (b *builder) findNextHops() error {
 	return nil
 }
 
-// leavesOf returns the node IDs of the leaves in the order of their numbers.
+// leavesOf returns the node IDs of the leaves by their numbers.
 func leavesOf(t *topo.Topology) []int {
 	var ids []int
 	for i := range t.Nodes {
@@ -82,7 +82,8 @@ func leavesOf(t *topo.Topology) []int {
 	return ids
 }
 
-// distances counts the links between a switch and each other; -1 is no path.
+// distances returns the number of links from a switch to each other; -1 means
+// no path.
 func distances(t *topo.Topology, from int) []int {
 	d := make([]int, len(t.Nodes))
 	for i := range d {
@@ -115,7 +116,7 @@ func (b *builder) hops() int {
 	return longest
 }
 
-// tiers is how many tiers of switches there are.
+// tiers returns the number of tiers of switches.
 func (b *builder) tiers() int {
 	most := 1
 	for i := range b.topo.Nodes {
@@ -124,7 +125,7 @@ func (b *builder) tiers() int {
 	return most
 }
 
-// path is the number of a port among the equal-cost ports that it belongs to, or 0.
+// path returns the index of a port among its equal-cost ports, or 0.
 func (b *builder) path(port int) int {
 	for _, w := range b.nextHops {
 		if port >= w.first && port < w.first+w.count {
@@ -134,8 +135,8 @@ func (b *builder) path(port int) int {
 	return 0
 }
 
-// xoff is the ingress queue length at which the sender is paused, an estimate
-// for a busy switch if it is dynamic; 0 if there is no PFC.
+// xoff returns the ingress queue length at which the sender is paused, for a
+// dynamic threshold the estimate for a busy switch; 0 without PFC.
 func (b *builder) xoff() vtime.Size {
 	switch p := b.topo.Switch.PFC; {
 	case p.Off:

@@ -9,8 +9,8 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// route fills the table that every program begins with: own hosts by address,
-// other leaves by the network of their hosts.
+// route fills the first table of every program: own hosts by address, other
+// leaves by the network of their hosts.
 func (b *builder) route() {
 	if !b.has("route") {
 		return
@@ -59,8 +59,9 @@ func (b *builder) toLeaf(net netip.Prefix, leaf int, w nextHops) {
 	b.add(e)
 }
 
-// HashShift is which 16 of a flow's 32 hash bits choose a path: others in
-// each tier, or flows that met at one switch would never part at the next.
+// HashShift selects the 16 of a flow's 32 hash bits that choose a path. They
+// differ between tiers: otherwise all flows at a switch would have the same
+// next hop at the following one.
 func HashShift(tier topo.Tier) int {
 	switch tier {
 	case 1:
@@ -72,9 +73,9 @@ func HashShift(tier topo.Tier) int {
 	}
 }
 
-// forward maps port numbers of the topology to those of the target, which are
-// the same but on Tofino. There, the number of what is recirculated stands for
-// a port that does it.
+// forward maps port numbers of the topology to those of the target, which
+// differ only on Tofino. There, the number for recirculated packets stands for
+// a recirculation port.
 func (b *builder) forward() {
 	if !b.has("Forward") {
 		return

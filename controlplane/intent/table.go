@@ -10,9 +10,8 @@ import (
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
-// tables adds the entries that the manifest asks for, table by table: the
-// program's annotations say for which ports, and of what their arguments are
-// made. No scheme has code here.
+// tables adds the entries that the manifest requires. The program's annotations
+// determine the ports and the arguments. No scheme has code here.
 func (b *builder) tables() {
 	for i := range b.manifest.Tables {
 		t := &b.manifest.Tables[i]
@@ -35,7 +34,7 @@ func (b *builder) tables() {
 	}
 }
 
-// portsOf returns the ports that an annotation means.
+// portsOf returns the ports selected by an annotation.
 func (b *builder) portsOf(table, which string) []int {
 	switch which {
 	case "all_ports":
@@ -47,11 +46,11 @@ func (b *builder) portsOf(table, which string) []int {
 	return nil
 }
 
-// probeSessions is added to a port for the clone session of its probes.
+// probeSessions is the offset of the clone sessions for a port's probes.
 const probeSessions = 256
 
-// sessionsOf makes a clone session for each of some ports, for messages; those
-// for probes of a leaf are of the class that they measure.
+// sessionsOf adds a clone session for each selected port for messages. Sessions
+// for probes of a leaf have the class that they measure.
 func (b *builder) sessionsOf(table, which string) {
 	if which != "probes" {
 		for _, p := range b.portsOf(table, which) {
@@ -66,12 +65,12 @@ func (b *builder) sessionsOf(table, which string) {
 	}
 }
 
-// defaultEntry sets a table's default entry, for the network at the uplinks.
+// defaultEntry sets a table's default entry from the network at the uplinks.
 func (b *builder) defaultEntry(t *manifest.Table) {
 	b.add(schema.Entry{Table: t.Name, Default: true, Action: t.Action, Args: b.arguments(t, b.uplink(), b.nodeValues())})
 }
 
-// portEntry adds the entry of a port: in tables with a class in their key, of the
+// portEntry adds the entry of a port. If the key has a class, it is the
 // lossless class.
 func (b *builder) portEntry(t *manifest.Table, port int) {
 	in, err := b.schema.Table(t.Name)
@@ -97,9 +96,9 @@ func (b *builder) portEntry(t *manifest.Table, port int) {
 	b.add(schema.Entry{Table: t.Name, Match: match, Action: t.Action, Args: b.arguments(t, b.port(port), values)})
 }
 
-// nodeValues are what formulas may name of the switch. A warning that a leaf
-// sends means packets to that leaf, and goes on by as many switches as there
-// are on the way to another leaf; others mean all packets on the path.
+// nodeValues returns the switch's values for formulas. A warning from a leaf
+// concerns packets to that leaf, and is relayed by as many switches as there
+// are on the path to another leaf. Others concern all packets on the path.
 func (b *builder) nodeValues() map[string]float64 {
 	const scopeAll = 0xffff
 	scope, relays := scopeAll, 0
@@ -116,8 +115,8 @@ func (b *builder) nodeValues() map[string]float64 {
 	}
 }
 
-// settings sets the parameters that are one for the whole switch: the default
-// entries of tables without a key.
+// settings sets the parameters of the whole switch: the default entries of
+// tables without a key.
 func (b *builder) settings() {
 	for i := range b.manifest.Tables {
 		t := &b.manifest.Tables[i]
@@ -132,7 +131,7 @@ func (b *builder) settings() {
 	}
 }
 
-// arguments are those of a table's action for a network.
+// arguments returns the arguments of a table's action for a network.
 func (b *builder) arguments(t *manifest.Table, n manifest.Network, values map[string]float64) []schema.Arg {
 	if len(t.Args) == 0 {
 		return nil

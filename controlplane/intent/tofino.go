@@ -10,11 +10,11 @@ import (
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
-// tofino reports whether the program is for Tofino, whose packets tell
-// ingress from egress by mirroring and whose port numbers are the target's.
+// tofino reports whether the program is for Tofino. There, ingress and egress
+// communicate by mirrored packets, and port numbers are the target's.
 func (b *builder) tofino() bool { return b.manifest.Target == "tna" }
 
-// target is the target's number of a port.
+// target returns the target's number of a port.
 func (b *builder) target(port int) int {
 	if b.options.Port == nil {
 		return port
@@ -22,8 +22,8 @@ func (b *builder) target(port int) int {
 	return b.options.Port(port)
 }
 
-// recirculation lists the recirculation ports of the pipelines in use: number
-// 68 of each, and pipelines have 128 numbers.
+// recirculation returns the recirculation ports of the pipelines in use: number
+// 68 of each pipeline's 128.
 func (b *builder) recirculation() []int {
 	var list []int
 	for _, p := range b.allPorts() {
@@ -36,7 +36,7 @@ func (b *builder) recirculation() []int {
 	return list
 }
 
-// portNumbers says which port of the topology a port of the target is.
+// portNumbers maps the target's ports to those of the topology.
 func (b *builder) portNumbers() {
 	if !b.has("port_number") {
 		return
@@ -47,8 +47,8 @@ func (b *builder) portNumbers() {
 	}
 }
 
-// mirrors makes the sessions by which egress reaches ingress, and packets the
-// ports that they are about.
+// mirrors adds the sessions through which egress sends to ingress, and messages
+// to the ports that they concern.
 func (b *builder) mirrors() {
 	if !b.tofino() {
 		return
@@ -59,7 +59,7 @@ func (b *builder) mirrors() {
 	}
 }
 
-// truncate cuts what a clone session of a Tofino sends.
+// truncate sets the truncation length of a Tofino's clone session.
 func (b *builder) truncate(c *p4v1.CloneSessionEntry) {
 	if b.tofino() {
 		c.PacketLengthBytes = int32(b.manifest.MirrorBytes)

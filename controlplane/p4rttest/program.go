@@ -12,9 +12,9 @@ import (
 //go:embed program.p4info.txtpb
 var programText []byte
 
-// Program returns the P4Info of a made-up program that has something of
-// everything: all match kinds, an action selector, registers, counters,
-// meters, a digest and packets to and from the controller.
+// Program returns the P4Info of a fictitious program with every kind of object:
+// all match kinds, an action selector, registers, counters, meters, a digest
+// and packets to and from the controller.
 func Program() *p4configv1.P4Info {
 	info := &p4configv1.P4Info{}
 	if err := prototext.Unmarshal(programText, info); err != nil {

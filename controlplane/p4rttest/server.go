@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package p4rttest is a P4Runtime server in memory, for tests of
-// controllers: it keeps entities, elects a primary, and can be made to fail
-// as switches and networks do. It forwards nothing.
+// Package p4rttest is a P4Runtime server in memory, for tests of controllers:
+// it keeps entities, elects a primary, and can fail like switches and networks.
+// It forwards no packets.
 package p4rttest
 
 import (
@@ -22,25 +22,24 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TB is what of testing.TB the server needs.
+// TB is the part of testing.TB that the server uses.
 type TB interface {
 	Helper()
 	Fatal(args ...any)
 	Cleanup(func())
 }
 
-// Server is one switch at one address. The fields may be set before Start;
-// after that only the methods change how it behaves.
+// Server is one switch at one address. The fields may be set before Start.
+// Afterwards only the methods change its behaviour.
 type Server struct {
 	p4v1.UnimplementedP4RuntimeServer
 
 	DeviceID uint64
-	// BMv2 makes it behave as BMv2's server does where that differs: no
-	// registers, no digest read with id 0, and a backup becomes primary by
-	// itself when the primary is gone.
+	// BMv2 makes it behave like BMv2's server: no registers, no digest read with id
+	// 0, and a backup becomes primary automatically when the primary disconnects.
 	BMv2 bool
-	// Net is where it listens, if that is not the loopback interface: a network
-	// in memory, in tests under testing/synctest.
+	// Net is the network in which it listens; nil is the loopback interface. Tests
+	// under testing/synctest use a network in memory.
 	Net *simnet.Network
 
 	addr string
@@ -63,12 +62,12 @@ type Server struct {
 type faults struct {
 	delay      time.Duration
 	hung       chan struct{} // answers wait until it is closed
-	failWrite  int           // batches to do before failing one, -1 never
+	failWrite  int           // batches before one fails, -1 never
 	afterWrite func(batch int)
 }
 
 // Start starts a server on a free port of the loopback interface, or as a
-// machine of its own in s.Net, and stops it at the end of the test.
+// machine in s.Net, and stops it at the end of the test.
 func Start(t TB, s *Server) *Server {
 	t.Helper()
 	s.init()
@@ -112,14 +111,14 @@ func (s *Server) listen(addr string) error {
 // Addr returns host:port, or the name of the machine in s.Net.
 func (s *Server) Addr() string { return s.addr }
 
-// Stop kills the server: connections break, the port is free.
+// Stop kills the server: connections break, and the port is free.
 func (s *Server) Stop() {
 	s.Hang(false)
 	s.grpc.Stop()
 }
 
-// Restart starts a stopped server again at its address. Unless keep is set
-// it has lost everything, as a switch has that was switched off.
+// Restart restarts a stopped server at its address. Unless keep is set, its
+// state is empty, as after a power failure.
 func (s *Server) Restart(t TB, keep bool) {
 	t.Helper()
 	s.mu.Lock()
@@ -129,7 +128,7 @@ func (s *Server) Restart(t TB, keep bool) {
 	}
 	s.streams = make(map[*stream]bool)
 	s.mu.Unlock()
-	// The port was ours a moment ago; the system may take as long to agree.
+	// The kernel may take time to free the port.
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		err := s.listen(s.addr)
 		if err == nil {
@@ -141,7 +140,7 @@ func (s *Server) Restart(t TB, keep bool) {
 	}
 }
 
-// Cut breaks all streams, as a network that forgets connections does.
+// Cut breaks all streams, like a network that loses connections.
 func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +149,7 @@ func (s *Server) Cut() {
 	}
 }
 
-// Hang makes the server take connections and answer nothing, or go on.
+// Hang makes the server accept connections without answering, or continue.
 func (s *Server) Hang(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,15 +161,15 @@ func (s *Server) Hang(on bool) {
 	}
 }
 
-// Delay makes every unary answer that much later.
+// Delay delays every unary answer.
 func (s *Server) Delay(d time.Duration) {
 	s.mu.Lock()
 	s.delay = d
 	s.mu.Unlock()
 }
 
-// FailWriteAfter makes the write after n more batches fail as a broken
-// connection does.
+// FailWriteAfter makes the write after n more batches fail like a broken
+// connection.
 func (s *Server) FailWriteAfter(n int) {
 	s.mu.Lock()
 	s.failWrite = n
@@ -184,7 +183,7 @@ func (s *Server) AfterWrite(do func(batch int)) {
 	s.mu.Unlock()
 }
 
-// Entities returns a copy of what the switch holds, by diff.Key.
+// Entities returns a copy of the switch's entities, by diff.Key.
 func (s *Server) Entities() map[string]*p4v1.Entity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,14 +201,14 @@ func (s *Server) Writes() (batches, updates int) {
 	return s.writes, s.updates
 }
 
-// Put changes an entity behind all controllers' backs; Remove takes it away.
+// Put changes an entity without a controller, Remove removes it.
 func (s *Server) Put(e *p4v1.Entity) {
 	s.mu.Lock()
 	s.entities[diff.Key(e)] = e
 	s.mu.Unlock()
 }
 
-// Remove takes an entity away behind all controllers' backs.
+// Remove removes an entity without a controller.
 func (s *Server) Remove(e *p4v1.Entity) {
 	s.mu.Lock()
 	delete(s.entities, diff.Key(e))
@@ -230,7 +229,7 @@ func (s *Server) Acks() []*p4v1.DigestListAck {
 	return append([]*p4v1.DigestListAck(nil), s.acks...)
 }
 
-// interrupt is where the faults of unary calls strike.
+// interrupt applies the faults to unary calls.
 func (s *Server) interrupt(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if err := s.stall(ctx); err != nil {
 		return nil, err
@@ -249,7 +248,7 @@ func (s *Server) stall(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if delay == 0 { // what has come counts, though its sender may be gone
+	if delay == 0 { // a received request counts even if its sender has disconnected
 		return nil
 	}
 	select {
@@ -272,7 +271,7 @@ func (s *Server) checkDevice(id uint64) error {
 	return nil
 }
 
-// checkPrimary tests whether the sender of a request is the primary.
+// checkPrimary checks that the sender of a request is the primary.
 func (s *Server) checkPrimary(id *p4v1.Uint128) error {
 	for st := range s.streams {
 		if st.primary && st.role == "" && compare(st.id, id) == 0 {
@@ -305,7 +304,7 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetForwa
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 
-// Load makes the switch run a pipeline behind all controllers' backs.
+// Load replaces the pipeline without a controller.
 func (s *Server) Load(c *p4v1.ForwardingPipelineConfig) {
 	s.mu.Lock()
 	s.load(c)

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// stream is one controller's StreamChannel. Its fields are the server's
-// lock's.
+// stream is one controller's StreamChannel. The server's lock guards its
+// fields.
 type stream struct {
-	id      *p4v1.Uint128 // nil before the first bid, and for a client that never bids
-	role    string        // elections are held in each role by itself
+	id      *p4v1.Uint128 // nil before the first arbitration update, and for a client that sends none
+	role    string        // elections are separate for each role
 	primary bool
 	out     chan *p4v1.StreamMessageResponse
 	ended   chan error
@@ -26,7 +26,7 @@ func (st *stream) end(err error) {
 	}
 }
 
-// tell queues a message; a controller that does not read loses it.
+// tell queues a message, and drops it if the controller does not read.
 func (st *stream) tell(m *p4v1.StreamMessageResponse) {
 	select {
 	case st.out <- m:
@@ -87,13 +87,13 @@ func (s *Server) received(st *stream, m *p4v1.StreamMessageRequest) error {
 	return nil
 }
 
-// arbitrate follows the specification's rules for a bid.
+// arbitrate implements the specification's rules for arbitration updates.
 func (s *Server) arbitrate(st *stream, u *p4v1.MasterArbitrationUpdate) error {
 	if err := s.checkDevice(u.DeviceId); err != nil {
 		return err
 	}
 	id, role := u.ElectionId, u.GetRole().GetName()
-	if s.BMv2 { // knows no roles, and takes no ID for 0
+	if s.BMv2 { // has no roles, and treats no ID as 0
 		role = ""
 		if id == nil {
 			id = &p4v1.Uint128{}
@@ -131,7 +131,7 @@ func (s *Server) arbitrate(st *stream, u *p4v1.MasterArbitrationUpdate) error {
 	return nil
 }
 
-// elect makes the highest of the connected primary, as BMv2 does.
+// elect makes the connected controller with the highest ID primary, like BMv2.
 func (s *Server) elect() {
 	var best *stream
 	for st := range s.streams {
@@ -184,8 +184,8 @@ func (s *Server) gone(st *stream) {
 	s.tellAll(st.role)
 }
 
-// Hold occupies an election ID, as the stream of a controller does that is
-// gone without the switch having missed it, until release is called.
+// Hold occupies an election ID until release is called, like the stream of a
+// failed controller that the switch has not noticed.
 func (s *Server) Hold(id uint64) (release func()) {
 	st := &stream{id: &p4v1.Uint128{Low: id}, out: make(chan *p4v1.StreamMessageResponse, 1<<16), ended: make(chan error, 1)}
 	s.mu.Lock()

@@ -10,10 +10,10 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// Probe finds the protocol for a switch's registers: it tries to read the
-// smallest of the program's arrays over P4Runtime and, where the switch has
-// none there, over BMv2's Thrift at the given host:port. Empty means that no
-// Thrift server is known.
+// Probe selects the protocol for a switch's registers: it tries to read the
+// program's smallest array over P4Runtime and, if the switch does not support
+// that, over BMv2's Thrift server at host:port. An empty address means that
+// there is none.
 func Probe(ctx context.Context, sch *schema.Schema, session Entities, thrift string) (Store, error) {
 	over := P4Runtime{session}
 	var probe *schema.Register

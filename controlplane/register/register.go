@@ -106,7 +106,8 @@ func Set(ctx context.Context, s Store, r *schema.Register, first, last int, valu
 	return s.Set(ctx, r, first, last, value)
 }
 
-// numeric refuses arrays whose cells are no single number of up to 64 bits.
+// numeric returns an error for arrays whose cells are not a single number of up
+// to 64 bits.
 func numeric(r *schema.Register) error {
 	switch {
 	case r.Bits == 0:

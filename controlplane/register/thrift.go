@@ -36,7 +36,8 @@ func (Thrift) Backend() string { return "BMv2 Thrift" }
 // Close closes the connection.
 func (s Thrift) Close() error { return s.Client.Close() }
 
-// single refuses arrays whose cells are no single number of up to 64 bits.
+// single returns an error for arrays whose cells are not a single number of up
+// to 64 bits.
 func single(r *schema.Register) error {
 	if len(r.Members) > 0 {
 		return fmt.Errorf("a cell of %s is a struct; over Thrift only single numbers can be read", r.Name)

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// builder fills a Schema and keeps the first contradiction.
+// builder fills a Schema and records the first inconsistency.
 type builder struct {
 	s   *Schema
 	err error
@@ -150,8 +150,8 @@ func (b *builder) table(x *p4configv1.Table) {
 	b.s.Tables = append(b.s.Tables, t)
 }
 
-// register enters an object under its ID, its full name, its alias and every
-// end of the full name, and returns the name to print.
+// register adds an object under its ID, its full name, its alias and every
+// suffix of the full name, and returns the name to print.
 func (b *builder) register(kind string, p *p4configv1.Preamble, v any) string {
 	id, full := p.GetId(), p.GetName()
 	if id == 0 || full == "" {
@@ -188,7 +188,7 @@ func (b *builder) register(kind string, p *p4configv1.Preamble, v any) string {
 	return full
 }
 
-// alias enters an end of a name; one that two objects have finds neither.
+// alias adds a suffix of a name. If two objects share it, it finds neither.
 func (b *builder) alias(names map[string]any, short string, v any) {
 	old, ok := names[short]
 	switch {
@@ -221,7 +221,7 @@ func (b *builder) matchField(m *p4configv1.MatchField) *Field {
 	return f
 }
 
-// field builds a field from what all of P4Info's kinds of field have.
+// field builds a field from the common properties of P4Info's kinds of fields.
 func (b *builder) field(id uint32, name string, bits int32, typ *p4configv1.P4NamedType, m protoreflect.ProtoMessage) *Field {
 	if bits < 0 || bits > 1<<16 {
 		b.fail("%s is %d bits wide", name, bits)
@@ -272,11 +272,11 @@ func bitstringBits(t *p4configv1.P4BitstringLikeTypeSpec) int {
 	return int(t.GetVarbit().GetMaxBitwidth())
 }
 
-// maxTypeDepth bounds structs within structs: a P4Info from the wire could
-// name a struct inside itself.
+// maxTypeDepth limits nested structs: a received P4Info could contain a struct
+// that contains itself.
 const maxTypeDepth = 16
 
-// members flattens a digest's type into its numbers, in order.
+// members flattens a digest's type to its numbers, in order.
 func (b *builder) members(prefix string, spec *p4configv1.P4DataTypeSpec, out []*Field, depth int) []*Field {
 	if depth > maxTypeDepth {
 		b.fail("type of %s is nested more than %d deep", prefix, maxTypeDepth)

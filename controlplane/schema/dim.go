@@ -14,7 +14,7 @@ import (
 //	@index("port")          cell i belongs to port i
 //	@index("leaf:16,path:8") cell 8·leaf + path
 //
-// The last dimension varies fastest. All dimensions but the first need a
+// The last dimension varies fastest. All dimensions except the first need a
 // size.
 type Dim struct {
 	Name string

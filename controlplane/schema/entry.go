@@ -13,11 +13,11 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// Match is a named condition on one field. Make one with Eq, Prefix, Mask,
-// Between or Any.
+// Match is a named condition on one field, from Eq, Prefix, Mask, Between or
+// Any.
 type Match struct {
 	Field string
-	text  string // read as ParseEntity would, if set
+	text  string // parsed like by ParseEntity, if set
 	kind  matchOp
 	a, b  any
 	plen  int
@@ -33,17 +33,17 @@ const (
 	opBetween
 )
 
-// Eq matches one value. On an LPM or ternary field it means all bits. A
-// value is an int, uint, uint32, uint64, bool, []byte, netip.Addr,
-// packet.MAC or a string as Field.Parse reads it.
+// Eq matches one value. On an LPM or ternary field it compares all bits. A
+// value is an int, uint, uint32, uint64, bool, []byte, netip.Addr, packet.MAC
+// or a string for Field.Parse.
 func Eq(field string, v any) Match { return Match{Field: field, kind: opEq, a: v} }
 
-// Prefix matches the first n bits; an IP prefix is given as addr, bits.
+// Prefix matches the first n bits. An IP prefix is given as addr, bits.
 func Prefix(field string, v any, n int) Match {
 	return Match{Field: field, kind: opPrefix, a: v, plen: n}
 }
 
-// Mask matches where value and key agree in the mask's bits.
+// Mask matches if value and key agree in the mask's bits.
 func Mask(field string, v, mask any) Match { return Match{Field: field, kind: opMask, a: v, b: mask} }
 
 // Between matches the values from low to high, both included.
@@ -57,18 +57,18 @@ type Arg struct {
 	Value any // as for Eq
 }
 
-// Entry is a table entry by names. Fields that are not mentioned match
-// anything, unless they are exact.
+// Entry is a table entry by names. Omitted fields match anything; exact fields
+// cannot be omitted.
 type Entry struct {
 	Table    string
 	Match    []Match
-	Priority int32 // above 0 on tables that need one, greater wins
+	Priority int32 // above 0 on tables with priorities; the largest has precedence
 	Action   string
 	Args     []Arg
 	Default  bool // the table's default entry, without match
 }
 
-// Entry turns an entry by names into one by IDs, checked against the
+// Entry converts an entry by names to one by IDs, and validates it with the
 // P4Info.
 func (s *Schema) Entry(e Entry) (*p4v1.Entity, error) {
 	t, err := s.Table(e.Table)
@@ -147,8 +147,8 @@ func noParam(a *Action, name string) error {
 	return fmt.Errorf("action %s has no parameter %q%s", a.Name, name, hint)
 }
 
-// match turns conditions by name into field matches in the order of the
-// table's fields, leaving out those that match anything.
+// match converts conditions by name to field matches in the order of the
+// table's fields, without those that match anything.
 func (t *Table) match(conditions []Match) ([]*p4v1.FieldMatch, error) {
 	byID := make(map[uint32]*p4v1.FieldMatch)
 	given := make(map[uint32]bool)
@@ -185,8 +185,7 @@ func (t *Table) match(conditions []Match) ([]*p4v1.FieldMatch, error) {
 	return out, nil
 }
 
-// match returns the field match for a condition, nil if it matches
-// anything.
+// match returns the field match for a condition, nil if it matches anything.
 func (f *Field) match(m Match) (*p4v1.FieldMatch, error) {
 	if m.kind == opText {
 		var err error
@@ -271,8 +270,7 @@ func compareNumbers(a, b []byte) int {
 	return strings.Compare(string(a), string(b))
 }
 
-// value turns what a program hands over into a byte string that fits the
-// field.
+// value converts a Go value to a byte string that fits the field.
 func (f *Field) value(v any) ([]byte, error) {
 	var b []byte
 	switch v := v.(type) {
@@ -319,7 +317,7 @@ func (f *Field) value(v any) ([]byte, error) {
 	return Canonical(b), nil
 }
 
-// check tests what P4Runtime demands of a whole entry.
+// check verifies P4Runtime's rules for a complete entry.
 func (t *Table) check(e *p4v1.TableEntry) error {
 	if t.Const && !e.IsDefaultAction {
 		return fmt.Errorf("table %s is constant: the program fixes its entries", t.Name)

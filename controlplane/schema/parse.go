@@ -10,7 +10,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// ParseEntity reads an entity from a line of text:
+// ParseEntity parses an entity from a line of text:
 //
 //	TABLE [prio N] FIELD=COND… -> ACTION(PARAM=VALUE, …) [timeout 5s]
 //	TABLE default -> ACTION(…)         the default entry
@@ -26,13 +26,13 @@ import (
 //	meter NAME[I] = cir N burst N pir N burst N [excess N]
 //	digest NAME timeout 1ms list 10 ack 10ms
 //
-// A member whose watch port is down gets no packets. Of a replica and its
-// backups, the first whose port is up gets the copy. The excess burst is that
-// of a single-rate meter with three colours.
+// A member whose watch port is down gets no packets. Among a replica and its
+// backups, the first whose port is up gets the copy. The excess burst belongs
+// to single-rate three-colour meters.
 //
-// A condition is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *, as
-// the field's match kind allows; values are those of Field.Parse. For a delete, the
-// part after -> may be left out.
+// A condition is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *,
+// depending on the field's match kind. Values are those of Field.Parse. For a
+// delete, the part from -> on may be omitted.
 func (s *Schema) ParseEntity(line string) (*p4v1.Entity, error) {
 	in, err := scan(line)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *parser) entity() (*p4v1.Entity, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A table may have the name of a keyword; the next token decides.
+	// A table may have the name of a keyword; the next token distinguishes them.
 	isTable := p.peek(1).is("=") || p.peek(0).is("->") || p.peek(0).is("default") || p.peek(0).is("prio")
 	if !isTable {
 		switch first {
@@ -193,7 +193,7 @@ func (p *parser) weight() (int32, error) {
 	return int32(n), err
 }
 
-// watch reads the port that a member depends on; nil if none is given.
+// watch parses the watch port of a member, nil if absent.
 func (p *parser) watch() ([]byte, error) {
 	if !p.accept("watch") {
 		return nil, nil
@@ -202,8 +202,8 @@ func (p *parser) watch() ([]byte, error) {
 	return Uint(n), err
 }
 
-// action reads NAME(PARAM=VALUE, …). Without parameters the parentheses may
-// be left out; with a single one its name may.
+// action parses NAME(PARAM=VALUE, …). The parentheses may be omitted without
+// parameters, and the name of a single parameter.
 func (p *parser) action(find func(string) (*Action, error)) (*p4v1.Action, error) {
 	name, err := p.word("an action")
 	if err != nil {
@@ -260,8 +260,8 @@ func (p *parser) action(find func(string) (*Action, error)) (*p4v1.Action, error
 	return call, nil
 }
 
-// parseCondition reads the condition on a field. The kind of the result is opText
-// for *, which matches any value.
+// parseCondition parses the condition on a field. The kind of the result is
+// opText for *, which matches any value.
 func (f *Field) parseCondition(text string) (Match, error) {
 	m := Match{Field: f.Name, kind: opEq}
 	if text == "*" {
@@ -359,8 +359,8 @@ func (p *parser) group() (*p4v1.Entity, error) {
 	return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: g}}, nil
 }
 
-// Replica is a copy that goes to a port. The P4Runtime field for ports that
-// are byte strings is younger than most servers, so the numeric one is used.
+// Replica returns a copy to a port. It uses the numeric field, because
+// P4Runtime's field for ports as byte strings is newer than most servers.
 func Replica(port, instance uint32) *p4v1.Replica {
 	//lint:ignore SA1019 servers in use do not know the younger field
 	return &p4v1.Replica{PortKind: &p4v1.Replica_EgressPort{EgressPort: port}, Instance: instance}
@@ -391,7 +391,7 @@ func (p *parser) replicas() ([]*p4v1.Replica, error) {
 	}
 }
 
-// replica reads PORT or PORT/INSTANCE.
+// replica parses PORT or PORT/INSTANCE.
 func (p *parser) replica() (port, instance uint32, err error) {
 	text, err := p.word("a port")
 	if err != nil {
@@ -421,13 +421,13 @@ func (p *parser) multicast() (*p4v1.Entity, error) {
 	return Multicast(g), nil
 }
 
-// Multicast wraps a multicast group as an entity.
+// Multicast returns a multicast group as an entity.
 func Multicast(g *p4v1.MulticastGroupEntry) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{
 		Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: g}}}}
 }
 
-// Clone wraps a clone session as an entity.
+// Clone returns a clone session as an entity.
 func Clone(c *p4v1.CloneSessionEntry) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{
 		Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: c}}}}
@@ -459,7 +459,7 @@ func (p *parser) clone() (*p4v1.Entity, error) {
 	return Clone(c), nil
 }
 
-// index reads [I]; all reports [*].
+// index parses [I]; all reports [*].
 func (p *parser) index(name string, size int64) (i int64, err error) {
 	if err := p.expect("["); err != nil {
 		return 0, err

@@ -123,8 +123,8 @@ func appendWeight(out []byte, w int32) []byte {
 	return strconv.AppendInt(append(out, " weight "...), int64(w), 10)
 }
 
-// appendWatch appends the port that a member depends on, in whichever of its
-// two fields it is; nothing if there is none.
+// appendWatch appends the watch port of a member from either of its two fields,
+// if any.
 func appendWatch(out, port []byte, old int32) ([]byte, bool) {
 	n, ok := uint64(old), true
 	switch {
@@ -160,8 +160,7 @@ func appendReplicas(out []byte, list []*p4v1.Replica) ([]byte, bool) {
 	return out, true
 }
 
-// ReplicaPort returns the port of a replica, in whichever of its two fields
-// it is.
+// ReplicaPort returns the port of a replica from either of its two fields.
 func ReplicaPort(r *p4v1.Replica) uint32 {
 	if b := r.GetPort(); len(b) > 0 {
 		v, _ := ToUint(b)

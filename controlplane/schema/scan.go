@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// scanner splits a line of entity text into tokens: "->", one of ()[]{},=
-// and words, which are anything between those and blanks. A quoted string is
-// one word.
+// scanner splits a line of entity text into tokens: "->", one of ()[]{},= and
+// words, which are anything between those and spaces. A quoted string is one
+// word.
 type scanner struct {
 	line   string
 	tokens []token
@@ -63,8 +63,8 @@ func scan(line string) (*scanner, error) {
 	return s, nil
 }
 
-// wordLen returns the length of the word at the start of text. An index in
-// the middle of a name, as in hdr.vlan[0].id, belongs to it.
+// wordLen returns the length of the word at the start of text, including an
+// index inside a name, as in hdr.vlan[0].id.
 func wordLen(text string) int {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -83,7 +83,7 @@ func wordLen(text string) int {
 	return len(text)
 }
 
-// peek returns the token n places on; its text is empty past the end.
+// peek returns the token n positions ahead. Its text is empty after the end.
 func (s *scanner) peek(n int) token {
 	if s.next+n >= len(s.tokens) {
 		return token{col: len(s.line) + 1}
@@ -93,7 +93,7 @@ func (s *scanner) peek(n int) token {
 
 func (s *scanner) more() bool { return s.next < len(s.tokens) }
 
-// accept takes the next token if it is text.
+// accept consumes the next token if it is text.
 func (s *scanner) accept(text string) bool {
 	if s.more() && s.peek(0).is(text) {
 		s.next++
@@ -120,7 +120,7 @@ func (s *scanner) found() string {
 	return strconv.Quote(s.peek(0).text)
 }
 
-// word takes the next token, which must be no punctuation.
+// word consumes the next token, which must not be punctuation.
 func (s *scanner) word(what string) (string, error) {
 	t := s.peek(0)
 	if !s.more() || !t.quoted && (t.text == "->" || len(t.text) == 1 && strings.Contains(punctuation, t.text)) {
@@ -130,7 +130,7 @@ func (s *scanner) word(what string) (string, error) {
 	return t.text, nil
 }
 
-// number takes the next token, a number of at most the given bits.
+// number consumes the next token, a number of at most bits bits.
 func (s *scanner) number(what string, bits int) (uint64, error) {
 	col := s.peek(0)
 	text, err := s.word(what)
@@ -144,7 +144,7 @@ func (s *scanner) number(what string, bits int) (uint64, error) {
 	return v, nil
 }
 
-// duration takes the next token, a time such as 10ms.
+// duration consumes the next token, a time such as 10ms.
 func (s *scanner) duration(what string) (time.Duration, error) {
 	col := s.peek(0)
 	text, err := s.word(what)

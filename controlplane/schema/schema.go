@@ -74,7 +74,7 @@ type Field struct {
 // Table is a table of the pipeline.
 type Table struct {
 	ID      uint32
-	Name    string // as the P4Info's alias has it, the shortest that is unique
+	Name    string // the P4Info's alias: the shortest unique one
 	Full    string // fully qualified
 	Fields  []*Field
 	Actions []*Action
@@ -84,7 +84,7 @@ type Table struct {
 	Initial bool     // the program has initial entries
 	// ConstDefault is set if the default action cannot be changed.
 	ConstDefault bool
-	// Default is the default action's ID, 0 where the P4Info does not say.
+	// Default is the default action's ID, 0 if the P4Info has none.
 	Default       uint32
 	DefaultArgs   [][]byte
 	DirectCounter bool
@@ -118,9 +118,9 @@ type Register struct {
 	Name string
 	Full string
 	Size int
-	Bits int // of a cell, or of its first member; 0 where that is not a number
-	// Members are the bits of the members where a cell is a struct. Values are
-	// those of the first member.
+	Bits int // of a cell, or of its first member; 0 if that is not a number
+	// Members are the widths of the members in bits if a cell is a struct. Values
+	// are those of the first member.
 	Members []int
 	// Unit and Index come from the annotations @unit("us") and
 	// @index("port"); see Dims.
@@ -153,7 +153,7 @@ type Digest struct {
 	ID     uint32
 	Name   string
 	Full   string
-	Fields []*Field // a single one without name where the digest is not a struct
+	Fields []*Field // a single one without a name if the digest is not a struct
 }
 
 // ValueSet is a parser value set.
@@ -245,7 +245,7 @@ func find[T any](s *Schema, kind, name string) (*T, error) {
 	return nil, fmt.Errorf("no %s is called %q%s", kind, name, hint)
 }
 
-// fullNames lists the names of a kind's objects; those that end in suffix.
+// fullNames returns the full names of a kind's objects with a suffix.
 func (s *Schema) fullNames(kind, suffix string) []string {
 	seen := make(map[string]bool)
 	var names []string
@@ -289,7 +289,7 @@ func nameOf(v any) (short, full string) {
 }
 
 // Name returns the short name of any object, or its ID in hexadecimal if the
-// P4Info does not know it.
+// P4Info does not have it.
 func (s *Schema) Name(id uint32) string {
 	if v := s.ids[id]; v != nil {
 		short, _ := nameOf(v)
@@ -298,18 +298,16 @@ func (s *Schema) Name(id uint32) string {
 	return fmt.Sprintf("%#x", id)
 }
 
-// ByID returns the object of an ID, or nil if there is none, or one of
-// another type.
+// ByID returns the object with an ID, or nil if there is none of this type.
 func ByID[T any](s *Schema, id uint32) *T {
 	v, _ := s.ids[id].(*T)
 	return v
 }
 
-// Param finds a parameter by name, or any end of it after a dot.
+// Param finds a parameter by its name or any suffix after a dot.
 func (a *Action) Param(name string) *Field { return findField(a.Params, name) }
 
-// Field finds a match field by name, or any end of it after a dot that only
-// one field has.
+// Field finds a match field by its name or any unique suffix after a dot.
 func (t *Table) Field(name string) *Field { return findField(t.Fields, name) }
 
 func findField(fields []*Field, name string) *Field {
@@ -329,7 +327,7 @@ func findField(fields []*Field, name string) *Field {
 }
 
 func fieldByID(fields []*Field, id uint32) *Field {
-	// Compilers number from 1 in order.
+	// Compilers assign numbers from 1 in order.
 	if i := int(id) - 1; i >= 0 && i < len(fields) && fields[i].ID == id {
 		return fields[i]
 	}
@@ -349,8 +347,8 @@ func fieldNames(fields []*Field) []string {
 	return names
 }
 
-// NeedsPriority reports whether the table's entries carry a priority: it has
-// a ternary, range or optional field (P4Runtime specification, TableEntry).
+// NeedsPriority reports whether the table's entries have a priority: it has a
+// ternary, range or optional field (P4Runtime specification, TableEntry).
 func (t *Table) NeedsPriority() bool {
 	for _, f := range t.Fields {
 		if f.Match == Ternary || f.Match == Range || f.Match == Optional {

@@ -27,7 +27,7 @@ func program(t testing.TB) *schema.Schema {
 	return s
 }
 
-// lines are entities as they are printed.
+// lines are entities in printed form.
 var lines = []string{
 	"Forward hdr.ipv4.dst=10.0.1.0/24 -> forward(port=3)",
 	"Forward default -> drop()",
@@ -178,7 +178,7 @@ func TestEntriesFromGoValues(t *testing.T) {
 	}
 }
 
-// The examples of the specification's section on byte strings.
+// Examples of the specification's section on byte strings.
 func TestByteStringsAreCanonical(t *testing.T) {
 	for _, c := range []struct {
 		v    uint64
@@ -255,8 +255,8 @@ func parseInfo(t testing.TB, text string) *p4configv1.P4Info {
 	return info
 }
 
-// Whatever is typed gives an error or an entity that prints as what reads as
-// the same entity.
+// Any text gives an error, or an entity whose printed form parses to the same
+// entity.
 func FuzzParseEntity(f *testing.F) {
 	for _, line := range lines {
 		f.Add(line)
@@ -281,7 +281,7 @@ func FuzzParseEntity(f *testing.F) {
 	})
 }
 
-// Whatever a switch sends is printed, and never stops the controller.
+// Any entity from a switch can be printed without stopping the controller.
 func FuzzFormatEntity(f *testing.F) {
 	s := program(f)
 	for _, line := range lines {

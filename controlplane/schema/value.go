@@ -18,9 +18,9 @@ import (
 // Format is the format in which a value is printed. Parse reads all formats.
 type Format uint8
 
-// Formats. The P4 annotation @format(…) chooses one; without it the width
-// and the name do: 48 bits of a field called …mac, …addr, or in a header
-// called eth… are a MAC address, and so on.
+// Formats. The P4 annotation @format(…) selects one. Otherwise width and name
+// determine it: 48 bits of a field called …mac, …addr, or in a header called
+// eth… are a MAC address, and so on.
 const (
 	Decimal Format = iota
 	Hex
@@ -72,11 +72,11 @@ func Uint(v uint64) []byte {
 	return Canonical(binary.BigEndian.AppendUint64(nil, v))
 }
 
-// Canonical strips the leading zero bytes of a byte string.
+// Canonical removes the leading zero bytes of a byte string.
 func Canonical(b []byte) []byte { return conversion.ToCanonicalBytestring(b) }
 
-// ToUint returns the number in a byte string; ok is false if it needs more
-// than 64 bits.
+// ToUint returns the number in a byte string. ok is false if it has more than
+// 64 bits.
 func ToUint(b []byte) (v uint64, ok bool) {
 	b = bytes.TrimLeft(b, "\x00")
 	if len(b) > 8 {
@@ -88,12 +88,12 @@ func ToUint(b []byte) (v uint64, ok bool) {
 	return v, true
 }
 
-// bitLen returns the number of bits from the first 1 on.
+// bitLen returns the number of bits without leading zeros.
 func bitLen(b []byte) int { return new(big.Int).SetBytes(b).BitLen() }
 
-// Parse reads a value: a decimal, 0x…, 0b… or 0o… number (with _ between
-// digits if you like), an IPv4 or IPv6 address, a MAC address, true or
-// false. It returns the canonical byte string.
+// Parse parses a value: a decimal, 0x…, 0b… or 0o… number (optionally with _
+// between digits), an IPv4 or IPv6 address, a MAC address, true or false. It
+// returns the canonical byte string.
 func (f *Field) Parse(text string) ([]byte, error) {
 	if f.Format == Text {
 		return []byte(text), nil
@@ -200,7 +200,7 @@ func appendValue(out []byte, format Format, bits int, value []byte) []byte {
 	return append(out, strings.TrimLeft(hex.EncodeToString(trimmed), "0")...)
 }
 
-// prefixMask returns the byte string, bits wide, whose first n bits are 1.
+// prefixMask returns a byte string of width bits whose first n bits are 1.
 func prefixMask(bits, n int) []byte {
 	mask := make([]byte, (bits+7)/8)
 	low := len(mask)*8 - bits // unused bits in front
@@ -210,7 +210,8 @@ func prefixMask(bits, n int) []byte {
 	return mask
 }
 
-// masked returns value AND mask, canonical. Both count from their last byte.
+// masked returns value AND mask in canonical form. Both are aligned at their
+// last byte.
 func masked(value, mask []byte) []byte {
 	n := max(len(value), len(mask), 1)
 	out := make([]byte, n)
@@ -220,7 +221,7 @@ func masked(value, mask []byte) []byte {
 	return Canonical(out)
 }
 
-// at returns the i-th byte from the end, 0 before the beginning.
+// at returns the i-th byte from the end, 0 beyond the start.
 func at(b []byte, i int) byte {
 	if i >= len(b) {
 		return 0
@@ -230,8 +231,8 @@ func at(b []byte, i int) byte {
 
 func isZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 
-// prefixLen returns how many leading bits of a mask of the given width are
-// 1 if all others are 0, and -1 otherwise.
+// prefixLen returns the number of leading ones in a mask of the given width if
+// all other bits are 0, otherwise -1.
 func prefixLen(bits int, mask []byte) int {
 	for n := range bits + 1 {
 		if bytes.Equal(Canonical(prefixMask(bits, n)), Canonical(mask)) {

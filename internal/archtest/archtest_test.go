@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archtest keeps the direction rule of ARCHITECTURE.md and the other
-// rules that every file must obey.
+// Package archtest verifies the direction rule of ARCHITECTURE.md and the other
+// rules for all files.
 package archtest
 
 import (
@@ -19,8 +19,8 @@ import (
 
 const module = "github.com/pauseless/pauseless/"
 
-// The folders that may be imported, each by those named, beside itself. The
-// reason stands for the bans that follow from it.
+// importers has the folders that may be imported, each with the folders that
+// may import it besides itself. The reason explains the resulting bans.
 var importers = []struct {
 	folder string
 	by     []string
@@ -45,11 +45,10 @@ var importers = []struct {
 	{"cmd", nil, "the top"},
 }
 
-// Packages inside internal must not import each other upwards: leaves only,
-// in this order.
+// Packages in internal may only import those before them in this list.
 var leaves = []string{"archtest", "bitvec", "diag", "golden", "tool", "bmv2", "need", "bmv2json", "vtime", "packet", "yamlfile", "topo", "manifest", "tofino"}
 
-// Imports that whole folders must do without, or all where none is named.
+// bans are imports that are forbidden in a folder, or in all if none is named.
 var bans = []struct{ folder, path, reason string }{
 	{"fabric", "math/rand", "results must not depend on a global generator; math/rand/v2 with a seed"},
 	{"softswitch", "math/rand", "results must not depend on a global generator; math/rand/v2 with a seed"},
@@ -111,8 +110,8 @@ func TestInternalPackagesAreLeaves(t *testing.T) {
 	})
 }
 
-// rank is the place of an internal package among the leaves; one not in the
-// list may import all that are.
+// rank is the index of an internal package in leaves. A package outside of the
+// list may import all of them.
 func rank(pkg string) int {
 	if i := slices.Index(leaves, pkg); i >= 0 {
 		return i
@@ -120,7 +119,7 @@ func rank(pkg string) int {
 	return len(leaves)
 }
 
-// Virtual time is the only time in code that forwards packets.
+// Code that forwards packets uses only virtual time.
 func TestNoWallClockInTheDataPath(t *testing.T) {
 	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
 		if strings.HasSuffix(path, "_test.go") ||
@@ -138,8 +137,8 @@ func TestNoWallClockInTheDataPath(t *testing.T) {
 	})
 }
 
-// writers are the files that may write files by themselves, each with its
-// reason. All others use internal/outfile, which replaces regular files only.
+// writers are the files that may write files directly, each with its reason.
+// All others use internal/outfile, which replaces regular files only.
 var writers = map[string]string{
 	"internal/outfile/outfile.go":    "is the place",
 	"internal/outfile/durable.go":    "is the place, too",
@@ -168,7 +167,8 @@ func TestFilesAreWrittenInOnePlace(t *testing.T) {
 	})
 }
 
-// No shell reads what we run: names from files would be commands to it.
+// Commands are never executed by a shell, because it would interpret names from
+// files.
 func TestNoShell(t *testing.T) {
 	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
 		if strings.HasSuffix(path, "_test.go") {
@@ -199,8 +199,8 @@ func TestNoShell(t *testing.T) {
 	})
 }
 
-// wallClock are the files of long-running code that may look at the wall clock,
-// which anyone may set while they run.
+// wallClock are the files of long-running code that may read the wall clock,
+// which may be set while they run.
 var wallClock = map[string]string{
 	"controlplane/digest.go":          "shows when the switch says that a digest was made",
 	"softswitch/p4rtserver/server.go": "P4Runtime wants digests' times as wall clock",
@@ -208,9 +208,9 @@ var wallClock = map[string]string{
 	"testbed/netns/socket_linux.go":   "the kernel's stamps of frames; a deadline in the past",
 }
 
-// Timers, deadlines and differences of times from time.Now count by Go's
-// monotonic clock, so sessions and switches do not notice if the wall clock is
-// set. What loses the monotonic reading is banned from code that runs for long.
+// Timers, deadlines and differences of times from time.Now use Go's monotonic
+// clock, so setting the wall clock does not affect sessions and switches.
+// Long-running code must not use functions that lose the monotonic reading.
 func TestTimesKeepTheirMonotonicClock(t *testing.T) {
 	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
 		if strings.HasSuffix(path, "_test.go") || wallClock[path] != "" ||
@@ -289,7 +289,7 @@ func eachGoFile(t *testing.T, do func(path string, file *ast.File, text []byte))
 	})
 }
 
-// walk visits the files of the module, with slashed paths from its root.
+// walk visits the files of the module with slash-separated paths from its root.
 func walk(t *testing.T, do func(path string)) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

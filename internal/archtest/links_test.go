@@ -16,7 +16,7 @@ var (
 	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// Links of the documents lead to files, and to headings, that are there.
+// Links in documents refer to existing files and headings.
 func TestLinksLeadSomewhere(t *testing.T) {
 	n := 0
 	walk(t, func(path string) {
@@ -50,7 +50,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// hasAnchor reports whether a heading of a document has an anchor, by the rule
+// hasAnchor reports whether a heading of a document has an anchor by the rule
 // of code hosts: lower case, hyphens for spaces, no punctuation.
 func hasAnchor(text, anchor string) bool {
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {

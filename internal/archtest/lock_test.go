@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// No lock is held over a send: a peer that does not take what it is sent
-// blocks the sender for as long as it likes, and everybody who waits for the
-// lock with it. The analysis goes by names and by the order of the text: a
-// lock is held from Lock or RLock to the Unlock that follows, or to the end of
-// the function if that is deferred. Calls are followed within a package.
+// No lock is held during a send: a peer that does not receive blocks the
+// sender, and with it all goroutines that wait for the lock. The analysis uses
+// names and the order of the text: a lock is held from Lock or RLock to the
+// next Unlock, or to the end of the function if that is deferred. Calls are
+// followed within a package.
 func TestNoLockIsHeldOverASend(t *testing.T) {
 	talkers := []string{"softswitch/p4rtserver", "controlplane"}
-	// Locks whose purpose is that one sends at a time: nothing else takes them.
+	// Locks whose only purpose is to order sends.
 	turns := []string{"s.sendMu"}
 	packages := map[string][]*ast.File{}
 	eachGoFile(t, func(name string, file *ast.File, _ []byte) {
@@ -66,9 +66,9 @@ func TestTheSearchForLockedSendsFindsThem(t *testing.T) {
 	}
 }
 
-// lockedSends returns what sends while it holds a lock that is none of turns.
+// lockedSends returns the sends that hold a lock other than those in turns.
 func lockedSends(files []*ast.File, turns []string) []string {
-	// Functions of the package that send, themselves or by what they call.
+	// Functions of the package that send, directly or through calls.
 	sends := map[string]string{"Send": "Send", "SendMsg": "SendMsg", "Recv": "Recv", "RecvMsg": "RecvMsg"}
 	each := func(do func(name string, body *ast.BlockStmt)) {
 		for _, f := range files {
@@ -100,11 +100,11 @@ func lockedSends(files []*ast.File, turns []string) []string {
 	return list
 }
 
-// lockWalk goes through a function in the order of its text.
+// lockWalk visits a function in the order of its text.
 type lockWalk struct {
 	sends map[string]string
 	turns []string
-	free  bool // what sends without a lock is wanted, too
+	free  bool // sends without a lock are reported, too
 	held  []string
 	found []string
 }
@@ -113,10 +113,10 @@ func (w *lockWalk) walk(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
-			return false // another goroutine holds nothing of this one's
+			return false // another goroutine holds none of this one's locks
 		case *ast.DeferStmt:
-			// d.lock() in `defer d.lock()()` is called at once, and what it returns
-			// at the end; `defer mu.Unlock()` leaves the lock held to the end.
+			// `defer d.lock()()` calls d.lock() immediately, and its result at the end.
+			// `defer mu.Unlock()` holds the lock to the end.
 			if inner, ok := n.Call.Fun.(*ast.CallExpr); ok {
 				w.call(inner)
 			}
@@ -146,7 +146,8 @@ func (w *lockWalk) walk(n ast.Node) {
 	})
 }
 
-// branch walks an if: what a branch that returns does to locks is over with it.
+// branch visits an if. The effect of a branch that returns on locks ends with
+// it.
 func (w *lockWalk) branch(n *ast.IfStmt) {
 	if n.Init != nil {
 		w.walk(n.Init)
@@ -169,7 +170,7 @@ func (w *lockWalk) branch(n *ast.IfStmt) {
 	}
 }
 
-// choice walks a select: with a default nothing in it waits.
+// choice visits a select. With a default it never blocks.
 func (w *lockWalk) choice(n *ast.SelectStmt) {
 	waits := true
 	for _, c := range n.Body.List {
@@ -186,7 +187,7 @@ func (w *lockWalk) choice(n *ast.SelectStmt) {
 	}
 }
 
-// call looks at one call.
+// call visits a call.
 func (w *lockWalk) call(n *ast.CallExpr) {
 	name, on := "", ""
 	switch f := n.Fun.(type) {
@@ -202,7 +203,7 @@ func (w *lockWalk) call(n *ast.CallExpr) {
 		if !slices.Contains(w.turns, on) {
 			w.held = append(w.held, on)
 		}
-	case name == "lock": // returns what unlocks
+	case name == "lock": // returns a function that unlocks
 		w.held = append(w.held, on)
 	case name == "Unlock" || name == "RUnlock":
 		w.held = slices.DeleteFunc(w.held, func(h string) bool { return h == on })
@@ -222,7 +223,7 @@ func (w *lockWalk) report(what string) {
 	}
 }
 
-// text writes an expression of names.
+// text returns an expression of names as text.
 func text(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// Folders in which nobody asks which scheme there is.
+// schemeless are folders that must not depend on any scheme's name.
 var schemeless = []string{"gen/", "internal/manifest/", "internal/model/", "controlplane/intent/", "bmv2tests/model/"}
 
-// Files of these that may name schemes, and why.
+// namesSchemes are the files in these that may name schemes, with the reason.
 var namesSchemes = map[string]string{
 	"bmv2tests/model/judge/schemes.go": "is generated from the schemes' folders",
 }
 
 var comment = regexp.MustCompile(`(?s)//[^\n]*|\{\{-? */\*.*?\*/ *-?\}\}`)
 
-// A scheme is its folder: nothing outside names it in code or templates. Tests
-// may, and comments.
+// A scheme is its folder: code and templates outside do not name it. Tests and
+// comments may.
 func TestNoSchemeIsNamedOutsideItsFolder(t *testing.T) {
 	folders, err := os.ReadDir(filepath.Join(root, "gen/schemes"))
 	if err != nil {

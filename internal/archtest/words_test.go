@@ -35,11 +35,12 @@ func avoided(t *testing.T) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(` + strings.Join(words, "|") + `)\b`)
 }
 
-// generated are the parts of documents that are written from other texts.
+// generated are the parts of documents that are generated from other texts.
 var generated = regexp.MustCompile(`(?s)<!-- (?:reference|results|figures|claims)[^>]*-->.*?<!-- end -->`)
 
-// proseOf returns the parts of a file that its readers see: a document without
-// generated parts and code, or the strings of a Go file that have spaces.
+// proseOf returns the parts of a file that are read by people: a document
+// without generated parts and code, or the strings of a Go file that have
+// spaces.
 func proseOf(file string, text []byte) []string {
 	if strings.HasSuffix(file, ".md") {
 		return strings.Split(generated.ReplaceAllString(string(text), ""), "\n")

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bitvec does arithmetic on integers wider than a machine word, as
-// P4 fields and table keys are: little-endian slices of 64-bit limbs, in two's
-// complement modulo 2^(64·len). Only the functions that return a slice allocate.
+// Package bitvec does arithmetic on integers wider than a machine word, such as
+// P4 fields and table keys. They are little-endian slices of 64-bit limbs, in
+// two's complement modulo 2^(64·len). Only the functions that return a slice
+// allocate.
 package bitvec
 
 import (
@@ -10,7 +11,7 @@ import (
 	"math/bits"
 )
 
-// Limbs returns how many limbs hold n bits; at least one.
+// Limbs returns the number of limbs for n bits; at least one.
 func Limbs(n int) int { return max(1, (n+63)/64) }
 
 // Extend copies src to dst. If dst is longer, its other limbs are filled with
@@ -194,7 +195,7 @@ func AppendBytes(b []byte, a []uint64, n int) []byte {
 	return b
 }
 
-// BitLen returns how many bits the unsigned number a needs.
+// BitLen returns the number of bits of the unsigned number a.
 func BitLen(a []uint64) int {
 	for i := len(a) - 1; i >= 0; i-- {
 		if a[i] != 0 {
@@ -204,9 +205,9 @@ func BitLen(a []uint64) int {
 	return 0
 }
 
-// ParseHex reads a number as BMv2 JSON writes them: hexadecimal digits with
-// an optional 0x and sign. The second result reports whether it is negative; the
-// first is its magnitude.
+// ParseHex parses a number in BMv2 JSON's notation: hexadecimal digits with an
+// optional 0x and sign. It returns the magnitude, and whether the number is
+// negative.
 func ParseHex(s string) ([]uint64, bool, error) {
 	text := s
 	neg := false

@@ -20,15 +20,15 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
-// server is BMv2 as far as bmv2.thrift goes. It reads calls by the Thrift
-// library's own means, without the client's code.
+// server is a fake of BMv2 with the interface in bmv2.thrift. It reads calls
+// with the Thrift library alone, without the client's code.
 type server struct {
 	mu    sync.Mutex
 	cells map[string][]int64
 	calls []string // service:method(arguments)
-	fail  int32    // what queue calls return
-	// starting is how many calls are answered as BMv2 does before its services
-	// are there.
+	fail  int32    // result of queue calls
+	// starting is the number of calls that are answered as by BMv2 before its
+	// services are registered.
 	starting int
 }
 
@@ -331,7 +331,7 @@ func TestGarbageIsAnError(t *testing.T) {
 	}
 }
 
-// The client and bmv2.thrift name the same methods, with the same arguments.
+// The client and bmv2.thrift have the same methods with the same arguments.
 func TestTheClientSpeaksItsInterfaceDefinition(t *testing.T) {
 	idl, err := os.ReadFile("bmv2.thrift")
 	if err != nil {

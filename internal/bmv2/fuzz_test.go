@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2"
 )
 
-// FuzzAnswers: whatever a server answers, a call ends, with an error or with a
-// value, and takes no more memory than the answer has.
+// FuzzAnswers: whatever a server answers, a call ends with an error or a value,
+// and allocates no more than the answer's size.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("\x80\x01\x00\x02\x7f\xff\xff\xff"))
 	f.Add([]byte("\x80\x01\x00\x02\x00\x00\x00\x11bm_mt_get_all\x00\x00\x00\x00\x00\x00\x01\x0f\x00\x00\x0a\x7f\xff\xff\xff\x00"))

@@ -38,7 +38,7 @@ func firstDifference(got, want []byte) string {
 	return "one ends early"
 }
 
-// Every mistake is told with its place, several in one run.
+// Every error is reported with its position, several in one run.
 func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", " \n", "f.json:2:1: file is empty [json-syntax]"},
@@ -67,7 +67,7 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 	}
 }
 
-// What BMv2's reader takes beyond what p4c writes today.
+// BMv2's reader also accepts forms that p4c no longer writes.
 func TestDecodeTakesOlderFiles(t *testing.T) {
 	p, err := Decode("f.json", []byte(`{
 	"parsers" : [{"name" : "p", "init_state" : "s", "parse_states" : [{"name" : "s", "parser_ops" :
@@ -112,7 +112,7 @@ func FuzzDecode(f *testing.F) {
 		if p == nil {
 			return
 		}
-		// What was read can be written, and reads back as the same file.
+		// A decoded program can be encoded, and decodes to the same program.
 		text := Encode(p)
 		q, err := Decode("g.json", text)
 		if err != nil {

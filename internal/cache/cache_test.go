@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/internal/cache"
 )
 
-// Fetch may be given what is no memory of ours, and changes nothing.
+// Fetch accepts unmapped addresses and changes nothing.
 func TestFetch(t *testing.T) {
 	b := []byte("as it was")
 	cache.Fetch(unsafe.Pointer(&b[0]), nil)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package licence has a test only: it keeps docs/licences.md true, the list of
-// what the program is made of and under which licences.
+// Package licence has only a test: it verifies docs/licences.md, the list of
+// the program's modules and their licences.
 package licence
 
 import (
@@ -18,14 +18,14 @@ import (
 	"testing"
 )
 
-// A module that is part of the program.
+// module is a module that is part of the program.
 type module struct {
 	Path, Version, Dir string
 	Main               bool
 }
 
-// Licences that go with Apache-2.0, by words that only their texts have. The
-// first that fits counts.
+// licences are compatible with Apache-2.0. Words that only their texts have
+// identify them; the first match counts.
 var licences = []struct {
 	name  string
 	words []string
@@ -38,7 +38,7 @@ var licences = []struct {
 	{"ISC", []string{"Permission to use, copy, modify, and/or distribute this software"}},
 }
 
-// of returns the licence of a module, and the file that says so.
+// of returns the licence of a module, and the file that contains it.
 func of(dir string) (name, file string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -67,8 +67,8 @@ func of(dir string) (name, file string, err error) {
 	return "", "", fmt.Errorf("no licence that goes with Apache-2.0 was recognised in %s", dir)
 }
 
-// TestLicences compares the list with what the program is linked from.
-// UPDATE_GOLDEN=1 writes it anew: look up what a new module is before.
+// TestLicences compares the list with the modules linked into the program.
+// UPDATE_GOLDEN=1 rewrites it: review a new module first.
 func TestLicences(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "-json=Module", "./cmd/pauseless")
 	cmd.Dir = "../.."

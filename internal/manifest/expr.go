@@ -41,10 +41,10 @@ var mathFuncs = map[string]struct {
 	"round": {1, func(x []float64) float64 { return math.Round(x[0]) }},
 	"log2":  {1, func(x []float64) float64 { return math.Log2(x[0]) }},
 	"pow":   {2, func(x []float64) float64 { return math.Pow(x[0], x[1]) }},
-	// path_set(width, first, count, of) is count paths of so many, in turn from
-	// first on, as bits: the highest of width is path 0.
+	// path_set(width, first, count, of) is a set of count paths among of,
+	// cyclically from first on, as bits: the highest of width is path 0.
 	"path_set": {4, pathSet},
-	// cond(c, a, b) is a if c is not 0, or else b.
+	// cond(c, a, b) is a if c is not 0, otherwise b.
 	"cond": {3, func(x []float64) float64 {
 		if x[0] != 0 {
 			return x[1]

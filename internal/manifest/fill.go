@@ -15,17 +15,17 @@ import (
 //	(last, path, _) : take(path) for last in 1 .. paths - 1, path in 0 .. last
 //	(load_weight(rate), low .. low + 9) : level_is(n) for rate in rates, n in 1 .. 7, low = 10 * n
 //
-// A key is a value, VALUE &&& MASK, LOW .. HIGH or _; keys are in the table's
-// order, arguments in the action's. Behind for are names, each with the values
-// that it takes for every value of those before. An entry whose range is empty
-// is left out. Beside what every Expr may have there are
+// A key is a value, VALUE &&& MASK, LOW .. HIGH or _. Keys are in the table's
+// order, arguments in the action's. After for come names, each with the values
+// that it takes for every combination of the previous ones. An entry with an
+// empty range is omitted. In addition to the names of every Expr there are
 //
 //	paths   how many paths the switch has to a leaf, at most
 //	rates   those of its links
 type Fill string
 
-// Filled is an entry that a Fill makes. Entries that match the same packet differ in Priority: the
-// greatest wins.
+// Filled is an entry made by a Fill. Among entries that match the same packet,
+// the one with the largest Priority has precedence.
 type Filled struct {
 	Keys     []FilledKey
 	Action   string
@@ -33,13 +33,13 @@ type Filled struct {
 	Priority int
 }
 
-// FilledKey is what an entry wants of a field.
+// FilledKey is an entry's condition on a field.
 type FilledKey struct {
 	Kind KeyKind
-	A, B uint64 // the value, with its mask; or lowest and highest
+	A, B uint64 // the value and its mask, or the lowest and highest value
 }
 
-// KeyKind is how a field is matched.
+// KeyKind is the kind of a match.
 type KeyKind uint8
 
 // Kinds of keys.
@@ -50,7 +50,8 @@ const (
 	Between
 )
 
-// LinkRates are usual rates of links: programs have room for entries for so many.
+// LinkRates are the usual rates of links. Programs have room for entries for
+// all of them.
 var LinkRates = []vtime.Rate{vtime.Gbps, 10 * vtime.Gbps, 25 * vtime.Gbps, 40 * vtime.Gbps, 50 * vtime.Gbps, 100 * vtime.Gbps}
 
 var (
@@ -58,7 +59,7 @@ var (
 	fillName = regexp.MustCompile(`^(\w+) (in|=) (.+)$`)
 )
 
-// fill is a Fill taken apart.
+// fill is a parsed Fill.
 type fill struct {
 	keys   []fillKey
 	action string
@@ -71,7 +72,7 @@ type fillKey struct {
 	a, b Expr
 }
 
-// fillVariable takes the values from low to high; those of rates if low is "".
+// fillVariable has the values from low to high, or the rates if low is "".
 type fillVariable struct {
 	name      string
 	low, high Expr
@@ -116,7 +117,7 @@ func (f Fill) parse() (*fill, error) {
 	return p, nil
 }
 
-// commas splits a list at the commas that are in no parentheses.
+// commas splits a list at the commas outside of parentheses.
 func commas(text string) []string {
 	var list []string
 	depth, from := 0, 0
@@ -137,8 +138,8 @@ func commas(text string) []string {
 	return list
 }
 
-// Filled returns the entries that the formulas of a table make, for a switch
-// that has up to so many paths to a leaf, and links of these rates.
+// Filled returns the entries of a table's formulas, for a switch with up to the
+// given number of paths to a leaf, and links of these rates.
 func (m *Manifest) Filled(t *Table, paths int, rates []vtime.Rate) ([]Filled, error) {
 	var list []Filled
 	for i, f := range t.Fill {
@@ -165,7 +166,7 @@ type filling struct {
 	made     []Filled
 }
 
-// each gives the names all their values, the first varying slowest.
+// each iterates over the values of the names; the first name varies slowest.
 func (e *filling) each(names []fillVariable) error {
 	if len(names) == 0 {
 		return e.entry()
@@ -197,7 +198,7 @@ func (e *filling) each(names []fillVariable) error {
 	return nil
 }
 
-// entry makes one entry of the values that names have.
+// entry makes one entry for the current values of the names.
 func (e *filling) entry() error {
 	out := Filled{Action: e.action, Priority: e.priority}
 	for _, k := range e.keys {
@@ -235,7 +236,8 @@ func (e *filling) entry() error {
 	return nil
 }
 
-// whole is the value of a formula that must be a whole number, not below zero.
+// whole returns the value of a formula that must be a whole number of at least
+// zero.
 func (e *filling) whole(f Expr) (uint64, error) {
 	v, err := f.eval(e.scope)
 	if err != nil {
@@ -247,7 +249,7 @@ func (e *filling) whole(f Expr) (uint64, error) {
 	return uint64(v), nil
 }
 
-// where lists the values that names have.
+// where returns the current values of the names as text.
 func (e *filling) where() string {
 	var list []string
 	for _, v := range e.names {

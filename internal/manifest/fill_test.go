@@ -35,7 +35,7 @@ func TestFormulasMakeEntries(t *testing.T) {
 			"2 (0, _) : none[]\n1 (1, 0 .. 127) : is[0 1]\n1 (1, 128 .. 255) : is[1 2]\n1 (2, 0 .. 85) : is[0 1]\n1 (2, 86 .. 170) : is[1 2]\n1 (2, 171 .. 255) : is[2 3]\n"},
 		{[]Fill{"(path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1)) : take(other) for last = paths - 1, path = 1, k in 0 .. last, other = (path + k) % (last + 1)"},
 			"1 (0x0 &&& 0x40) : take[1]\n1 (0x40 &&& 0x60) : take[2]\n1 (0x60 &&& 0xe0) : take[0]\n"},
-		// What is empty is left out, below zero too.
+		// Empty ranges are omitted, also below zero.
 		{[]Fill{"(n, 0 .. n - 2) : a(0 < n, 1 < n) for n in 0 .. 2"}, "1 (2, 0 .. 0) : a[1 1]\n"},
 		{[]Fill{"(load_weight(rate)) : a(full) for rate in rates, full = load_bytes(rate)"}, "1 (32768) : a[131072]\n1 (3277) : a[1310720]\n"},
 		{[]Fill{"(paths) : a()"}, "1 (3) : a[]\n"},

@@ -25,7 +25,7 @@ func TestWrittenEndsACommandThatGoesOn(t *testing.T) {
 	}
 }
 
-// The command may have ended before anybody reads its file.
+// The command may have ended before the test reads its file.
 func TestWrittenOfACommandThatEndsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 200 {

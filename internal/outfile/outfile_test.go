@@ -68,7 +68,7 @@ func TestRegularFiles(t *testing.T) {
 	}
 }
 
-// Links stay: what they lead to is written.
+// Links stay: the file to which they lead is written.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	real := filepath.Join(dir, "real")
@@ -99,7 +99,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A device or pipe is written to, and is what it was afterwards: `compile -o
+// Devices and pipes are written to and not replaced. Before, `compile -o
 // /dev/null` as root made it a regular file.
 func TestWhatIsNoFileStays(t *testing.T) {
 	dir := t.TempDir()
@@ -135,7 +135,7 @@ func TestWhatIsNoFileStays(t *testing.T) {
 	}
 }
 
-// A writer that fails leaves the old file.
+// A failed write leaves the old file.
 func TestAllOrNothing(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	put(t, name, "old", 0o644)

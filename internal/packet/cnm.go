@@ -9,11 +9,10 @@ const CNMLen = 14
 // ScopeAll is the scope of a warning about packets to any leaf.
 const ScopeAll uint16 = 0xffff
 
-// CNM is a view of a message from a switch to the one before it.
+// CNM is a view of a message from a switch to an upstream switch.
 type CNM []byte
 
-// AsCNM returns the view of the message that starts at b, or nil if there is
-// none.
+// AsCNM returns the view of the message at b, or nil if there is none.
 func AsCNM(b []byte) CNM {
 	if len(b) < CNMLen || b[0] != KindWarning && b[0] != KindKickOut {
 		return nil
@@ -24,21 +23,21 @@ func AsCNM(b []byte) CNM {
 func (b CNM) Kind() uint8     { return b[0] }
 func (b CNM) Priority() uint8 { return b[1] }
 
-// Active reports whether a warning holds from now on, rather than no longer.
+// Active reports whether a warning begins, in contrast to one that ends.
 func (b CNM) Active() bool { return b[2] == 1 }
 
-// Hops returns how many more switches may hear of it.
+// Hops returns the number of further switches to which the message may be
+// relayed.
 func (b CNM) Hops() uint8 { return b[3] }
 
-// Origin returns the switch that speaks and its port.
+// Origin returns the switch that sent the message and its port.
 func (b CNM) Origin() (sw, port uint16) { return be.Uint16(b[4:]), be.Uint16(b[6:]) }
 
-// Scope returns the leaf that the packets meant are on their way to, or
-// ScopeAll.
+// Scope returns the destination leaf of the packets concerned, or ScopeAll.
 func (b CNM) Scope() uint16 { return be.Uint16(b[8:]) }
 
-// Hold returns after how long the message is to be forgotten, in the units of
-// time of the switches.
+// Hold returns the time after which the message expires, in the switches' unit
+// of time.
 func (b CNM) Hold() uint32 { return be.Uint32(b[10:]) }
 
 // Set fills the whole message.

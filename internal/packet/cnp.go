@@ -9,8 +9,7 @@ const CNPLen = BTHLen + 16
 // CNP is a view of a congestion notification packet from its BTH on.
 type CNP []byte
 
-// AsCNP returns the view of the packet that starts at b, or nil if it is
-// none.
+// AsCNP returns the view of the packet at b, or nil if there is none.
 func AsCNP(b []byte) CNP {
 	if len(b) < CNPLen || Opcode(b[0]) != OpCongestionNotific {
 		return nil
@@ -20,9 +19,9 @@ func AsCNP(b []byte) CNP {
 
 func (b CNP) BTH() BTH { return BTH(b[:BTHLen]) }
 
-// RecRate returns the rate at which the receiver gets the flow in Mbit/s
-// (PCN, section 5.2), in the first 32 of the reserved bits. Whether the flow
-// is congested is said by the ECN field of the IP header.
+// RecRate returns the receiving rate of the flow in Mbit/s (PCN, section 5.2),
+// in the first 32 of the reserved bits. The ECN field of the IP header states
+// whether the flow is congested.
 func (b CNP) RecRate() uint32 { return be.Uint32(b[BTHLen:]) }
 
 // SetRecRate sets the rate in Mbit/s and clears the other reserved bits.
@@ -31,9 +30,8 @@ func (b CNP) SetRecRate(mbps uint32) {
 	be.PutUint32(b[BTHLen:], mbps)
 }
 
-// Feedback returns how congested a switch is that sends the notification
-// itself (QCN, 802.1Q clause 32.9.4), from 0 to 63, in the fifth reserved
-// byte.
+// Feedback returns the congestion of a switch that sends the notification
+// itself (QCN, 802.1Q clause 32.9.4), from 0 to 63, in the fifth reserved byte.
 func (b CNP) Feedback() uint8 { return b[BTHLen+4] & 0x3f }
 
 // SetFeedback sets the feedback.

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package packet has Ethernet frames and views of their headers. A view is a
-// byte slice with accessors: reading or writing a field touches the bytes of
-// the frame and allocates nothing. Views do not check lengths on access;
-// the constructor-like functions (AsIPv4 and its kin) do, once.
+// byte slice with accessors: reading or writing a field accesses the bytes of
+// the frame and allocates nothing. The functions AsIPv4, AsUDP and so on check
+// the length once; accessors do not.
 package packet
 
-// Frame is one Ethernet frame on its way, without preamble and frame check
-// sequence. Whoever holds a *Frame owns it; passing it on passes ownership,
-// and the last owner returns it to a Pool.
+// Frame is one Ethernet frame without preamble and frame check sequence. The
+// holder of a *Frame owns it. Passing it on passes the ownership, and the last
+// owner returns it to a Pool.
 type Frame struct {
-	// Data is the frame from the first byte of the destination address. It
-	// may end early, like a capture cut at its snap length.
+	// Data is the frame from the first byte of the destination address. It may be
+	// truncated, like a capture at its snap length.
 	Data []byte
-	// Elided counts the payload bytes after Data that are on the wire but not
-	// in memory. They are zero. A simulated host sends 60 bytes of headers
-	// and 1000 elided ones; every rate, queue and counter uses Len.
+	// Elided counts the payload bytes after Data that are on the link but not in
+	// memory. They are zero. A simulated host sends 60 bytes of headers and 1000
+	// elided ones. Every rate, queue and counter uses Len.
 	Elided int32
-	// Stalled is true if the frame has waited in a queue which PFC had paused.
-	// Traffic managers set it as a measurement; it is not on the wire.
+	// Stalled is true if the frame has waited in a queue paused by PFC. Traffic
+	// managers set it as a measurement; it is not transmitted.
 	Stalled bool
 }
 
-// Len returns the length of the frame on the wire in bytes, elided bytes
-// included, preamble and frame check sequence not.
+// Len returns the length of the frame on the link in bytes, including elided
+// bytes, without preamble and frame check sequence.
 func (f *Frame) Len() int { return len(f.Data) + int(f.Elided) }
 
-// Truncate cuts the frame to at most n bytes on the wire.
+// Truncate limits the frame to n bytes on the link.
 func (f *Frame) Truncate(n int) {
 	switch {
 	case n >= f.Len():
@@ -37,15 +37,15 @@ func (f *Frame) Truncate(n int) {
 	}
 }
 
-// Prepend puts bytes before the frame.
+// Prepend inserts bytes before the frame.
 func (f *Frame) Prepend(b []byte) {
 	n := len(f.Data)
-	f.Data = append(f.Data, b...) // any bytes: for room
+	f.Data = append(f.Data, b...) // any bytes, only for their room
 	copy(f.Data[len(b):], f.Data[:n])
 	copy(f.Data, b)
 }
 
-// Strip takes n bytes off the start of the frame, which has them in memory.
+// Strip removes n bytes, which must be in memory, from the start of the frame.
 func (f *Frame) Strip(n int) { f.Data = f.Data[:copy(f.Data, f.Data[n:])] }
 
 // A Pool recycles frames for one goroutine. The zero value is ready. A frame
@@ -53,13 +53,14 @@ func (f *Frame) Strip(n int) { f.Data = f.Data[:copy(f.Data, f.Data[n:])] }
 type Pool struct {
 	free []*Frame
 	out  int64
-	tall bool // a frame came back that had more than shortBytes
+	tall bool // a frame with more than shortBytes was put back
 }
 
-// Networks under load have many frames, so a frame has as much room as the
-// frames that came back so far needed: that for the headers of a packet or an
-// acknowledgement without any scheme's, or that for those of all schemes but
-// telemetry. With the frame itself, each fills a size class of Go's allocator.
+// Loaded networks have many frames, so the capacity of a new frame depends on
+// the frames put back so far: either for the headers of a packet or
+// acknowledgement without schemes, or for those of all schemes except
+// telemetry. Together with the frame itself, each fills a size class of Go's
+// allocator.
 const (
 	shortBytes = 64
 	tallBytes  = 96
@@ -86,8 +87,8 @@ func (p *Pool) Get() *Frame {
 	return &b.frame
 }
 
-// shortBlock and tallBlock are a frame and its bytes, side by side: a frame that
-// comes to another processor's cache brings its headers along.
+// shortBlock and tallBlock are a frame followed by its bytes, so that both get
+// into a processor's cache together.
 type shortBlock struct {
 	frame Frame
 	data  [shortBytes]byte
@@ -98,7 +99,7 @@ type tallBlock struct {
 	data  [tallBytes]byte
 }
 
-// Put takes f back. The caller must not use it again.
+// Put returns f to the pool. The caller must not use it again.
 func (p *Pool) Put(f *Frame) {
 	if cap(f.Data) > shortBytes {
 		p.tall = true
@@ -108,10 +109,10 @@ func (p *Pool) Put(f *Frame) {
 	p.free = append(p.free, f)
 }
 
-// Out returns how many more frames Get and Clone gave than Put took back.
+// Out returns the number of frames from Get and Clone, minus those put back.
 func (p *Pool) Out() int64 { return p.out }
 
-// Len returns how many frames are free.
+// Len returns the number of free frames.
 func (p *Pool) Len() int { return len(p.free) }
 
 // Take moves up to n free frames from another pool into this one.

@@ -30,8 +30,7 @@ const EthernetLen = 14
 // Ethernet is a view of an Ethernet header.
 type Ethernet []byte
 
-// AsEthernet returns the view of the frame that starts at b, or nil if b is
-// too short.
+// AsEthernet returns the view of the frame at b, or nil if b is too short.
 func AsEthernet(b []byte) Ethernet {
 	if len(b) < EthernetLen {
 		return nil
@@ -74,8 +73,8 @@ const (
 // IPv4 is a view of an IPv4 header.
 type IPv4 []byte
 
-// AsIPv4 returns the view of the packet that starts at b, or nil if b does
-// not start with a whole IPv4 header.
+// AsIPv4 returns the view of the packet at b, or nil if b does not start with a
+// complete IPv4 header.
 func AsIPv4(b []byte) IPv4 {
 	if len(b) < IPv4Len || b[0]>>4 != 4 || b[0]&0xf < 5 || len(b) < int(b[0]&0xf)*4 {
 		return nil
@@ -145,8 +144,7 @@ const PortRoCEv2 uint16 = 4791
 // UDP is a view of a UDP header.
 type UDP []byte
 
-// AsUDP returns the view of the datagram that starts at b, or nil if b is
-// too short.
+// AsUDP returns the view of the datagram at b, or nil if b is too short.
 func AsUDP(b []byte) UDP {
 	if len(b) < UDPLen {
 		return nil
@@ -159,8 +157,8 @@ func (b UDP) DstPort() uint16 { return be.Uint16(b[2:]) }
 func (b UDP) Len() int        { return int(be.Uint16(b[4:])) }
 func (b UDP) Payload() []byte { return b[UDPLen:] }
 
-// Set fills the header of a datagram of n bytes, header included, with the
-// checksum left out (zero), as RoCEv2 senders do.
+// Set fills the header of a datagram of n bytes including the header. The
+// checksum is zero (none), as from RoCEv2 senders.
 func (b UDP) Set(src, dst uint16, n int) {
 	be.PutUint16(b[0:], src)
 	be.PutUint16(b[2:], dst)
@@ -169,8 +167,8 @@ func (b UDP) Set(src, dst uint16, n int) {
 }
 
 // FindIPv4 returns the view of the IPv4 packet in the Ethernet frame at b, or
-// nil if there is none. Where a scheme's header comes first, whose length only
-// its program knows, the packet is the first thing with a right checksum.
+// nil. Before it may be a scheme's header, whose length only its program knows.
+// Then the packet begins at the first offset with a correct header checksum.
 func FindIPv4(b []byte) IPv4 {
 	eth := AsEthernet(b)
 	if eth == nil {

@@ -23,7 +23,7 @@ func roceFrame() []byte {
 	return b
 }
 
-// An independent decoder reads what the views wrote.
+// An independent decoder reads the written headers.
 func TestHeadersAgreeWithGopacket(t *testing.T) {
 	b := roceFrame()
 	p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
@@ -118,8 +118,8 @@ func TestIPv4IsFoundBehindOtherHeaders(t *testing.T) {
 	}
 }
 
-// Frames that came back with more bytes than a new one has room for say that
-// others will need as much: they have it beside them, and do not grow.
+// After frames with more bytes than a new one's capacity were put back, new
+// frames have a larger capacity and need not grow.
 func TestPoolMakesRoomForWhatCameBack(t *testing.T) {
 	var p Pool
 	f := p.Get()

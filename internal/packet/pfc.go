@@ -10,8 +10,8 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // Classes is the number of priorities that a PFC frame can pause.
 const Classes = 8
 
-// PFCLen is the length of a PFC frame without padding in bytes; on the wire
-// it is padded to PFCFrameLen.
+// PFCLen is the length of a PFC frame without padding in bytes. On the link it
+// is padded to PFCFrameLen.
 const (
 	PFCLen      = EthernetLen + 2 + 2 + 2*Classes
 	PFCFrameLen = 60
@@ -20,15 +20,14 @@ const (
 // OpcodePFC is the MAC control opcode of a PFC frame.
 const OpcodePFC uint16 = 0x0101
 
-// PFCDestination is the address that PFC frames are sent to; bridges do not
-// forward it.
+// PFCDestination is the destination address of PFC frames, which bridges do not
+// forward.
 var PFCDestination = MAC{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01}
 
 // QuantumBits is the unit of a pause time: 512 bit times of the link.
 const QuantumBits = 512
 
-// PauseTime returns how long a pause of the given quanta lasts on a link of
-// rate r.
+// PauseTime returns the duration of a pause on a link of rate r.
 func PauseTime(quanta uint16, r vtime.Rate) vtime.Time {
 	if quanta == 0 {
 		return 0
@@ -47,15 +46,15 @@ func AsPFC(b []byte) PFC {
 	return PFC(b)
 }
 
-// Enabled returns the classes that the frame speaks of, class i in bit i.
+// Enabled returns the classes to which the frame applies, class i in bit i.
 func (b PFC) Enabled() uint8 { return b[17] }
 
 // Quanta returns the pause time for a class, in quanta of 512 bit times; zero
 // resumes it.
 func (b PFC) Quanta(class int) uint16 { return be.Uint16(b[18+2*class:]) }
 
-// AppendPFC appends a padded PFC frame to b: src pauses each class of the set
-// for quanta, or resumes it where quanta is zero.
+// AppendPFC appends a padded PFC frame from src to b. It pauses each class of
+// the set for quanta, or resumes it if quanta is zero.
 func AppendPFC(b []byte, src MAC, classes uint8, quanta uint16) []byte {
 	n := len(b)
 	b = append(b, make([]byte, PFCFrameLen)...)

@@ -2,26 +2,26 @@
 
 package packet
 
-// PortPostcard is the UDP destination port of PB-FS postcards. Their source
-// port is that of the flow they are about, their source address is the flow's
-// destination: a postcard looks as if the receiver had sent it.
+// PortPostcard is the UDP destination port of PB-FS postcards. The source port
+// is that of the flow, and the source address the flow's destination: a
+// postcard looks as if the receiver had sent it.
 const PortPostcard uint16 = 54792
 
-// PostcardLen is the length of a postcard behind the UDP header in bytes.
+// PostcardLen is the length of a postcard after the UDP header in bytes.
 const PostcardLen = 28
 
-// PostcardVersion is the layout described here.
+// PostcardVersion is the version of this layout.
 const PostcardVersion uint8 = 1
 
 // DSCPPostcard is the DSCP of postcards: the highest class.
 const DSCPPostcard uint8 = 56
 
-// Postcard is a view of what a congested switch tells a sender (PB-FS,
+// Postcard is a view of a congested switch's message to a sender (PB-FS,
 // section III-C).
 type Postcard []byte
 
-// AsPostcard returns the view of the postcard that starts at b, or nil if it
-// is too short or of another version.
+// AsPostcard returns the view of the postcard at b, or nil if it is too short
+// or of another version.
 func AsPostcard(b []byte) Postcard {
 	if len(b) < PostcardLen || b[0] != PostcardVersion {
 		return nil
@@ -45,8 +45,8 @@ func (b Postcard) Queue() uint32 { return be.Uint32(b[12:]) }
 // Rate returns T, the port's rate in Mbit/s.
 func (b Postcard) Rate() uint32 { return be.Uint32(b[16:]) }
 
-// Recent returns the bytes of all packets and of marked ones that lately came
-// for this port.
+// Recent returns the bytes of all recent packets for this port, and those of
+// marked ones.
 func (b Postcard) Recent() (all, marked uint32) { return be.Uint32(b[20:]), be.Uint32(b[24:]) }
 
 // Set fills the whole postcard.

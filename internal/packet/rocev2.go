@@ -2,8 +2,8 @@
 
 package packet
 
-// InfiniBand base transport header, IBTA Architecture Specification volume 1,
-// section 9.2, as RoCEv2 carries it over UDP (annex A17).
+// InfiniBand base transport header (IBTA Architecture Specification volume 1,
+// section 9.2), over UDP as in RoCEv2 (annex A17).
 
 // BTHLen is the length of a base transport header in bytes.
 const BTHLen = 12
@@ -29,8 +29,7 @@ const (
 // BTH is a view of a base transport header.
 type BTH []byte
 
-// AsBTH returns the view of the header that starts at b, or nil if b is too
-// short.
+// AsBTH returns the view of the header at b, or nil if b is too short.
 func AsBTH(b []byte) BTH {
 	if len(b) < BTHLen {
 		return nil
@@ -44,8 +43,8 @@ func (b BTH) AckReq() bool    { return b[8]&0x80 != 0 }
 func (b BTH) PSN() uint32     { return be.Uint32(b[8:]) & 0xffffff }
 func (b BTH) Payload() []byte { return b[BTHLen:] }
 
-// BECN reports whether the packet tells its receiver that packets it sent
-// have met congestion (annex A17.9).
+// BECN reports the congestion notification to the packet's receiver: packets
+// that it sent were marked (annex A17.9).
 func (b BTH) BECN() bool { return b[4]&0x40 != 0 }
 
 // SetBECN sets the BECN bit.
@@ -70,8 +69,7 @@ const AETHLen = 4
 // AETH is a view of an ACK extended transport header (section 9.2.5).
 type AETH []byte
 
-// AsAETH returns the view of the header that starts at b, or nil if b is too
-// short.
+// AsAETH returns the view of the header at b, or nil if b is too short.
 func AsAETH(b []byte) AETH {
 	if len(b) < AETHLen {
 		return nil
@@ -79,8 +77,8 @@ func AsAETH(b []byte) AETH {
 	return AETH(b)
 }
 
-// Syndromes: the three high bits say ACK or NAK, the rest is a credit count
-// (all ones: no limit) or the reason of the NAK.
+// Syndromes: the three high bits are ACK or NAK, the rest is a credit count
+// (all ones: no limit) or the NAK's reason.
 const (
 	SyndromeACK            uint8 = 0x1f
 	SyndromeNAKPSNSequence uint8 = 0x60

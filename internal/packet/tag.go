@@ -7,28 +7,27 @@ package packet
 const (
 	EtherTypeARP    uint16 = 0x0806
 	EtherTypeFabric uint16 = 0x88b5 // header between leaves
-	EtherTypeLocal  uint16 = 0x88b6 // messages of switches and tags of hosts; the first byte says which
+	EtherTypeLocal  uint16 = 0x88b6 // messages of switches and tags of hosts; the first byte is the kind
 )
 
-// Kinds of what follows EtherTypeLocal.
+// Kinds of data after EtherTypeLocal.
 const (
-	KindWarning uint8 = 1    // CNM: a pause is near, or no longer
-	KindKickOut uint8 = 2    // CNM: PLB's source leaf is to leave a path
+	KindWarning uint8 = 1    // CNM: a pause is expected, or no longer
+	KindKickOut uint8 = 2    // CNM: PLB's source leaf must leave a path
 	KindTag     uint8 = 0x10 // Tag
 )
 
 // TagLen is the length of a host's tag in bytes.
 const TagLen = 8
 
-// TagNoPath is the path in a tag that leaves the choice to the leaf.
+// TagNoPath is the path in a tag with which the leaf chooses.
 const TagNoPath uint8 = 0xff
 
-// Tag is a view of what a host puts between Ethernet and IP to tell the
-// fabric about a packet. The destination leaf takes it off.
+// Tag is a view of a host's data for the fabric between Ethernet and IP. The
+// destination leaf removes it.
 type Tag []byte
 
-// AsTag returns the view of the tag that starts at b, or nil if there is
-// none.
+// AsTag returns the view of the tag at b, or nil if there is none.
 func AsTag(b []byte) Tag {
 	if len(b) < TagLen || b[0] != KindTag {
 		return nil
@@ -36,15 +35,15 @@ func AsTag(b []byte) Tag {
 	return Tag(b)
 }
 
-// Path returns the uplinks that the host chose (Hermes), from 0, or
-// TagNoPath: of the leaf, and of the aggregation switch in a network of three
+// Path returns the uplinks that the host chose (Hermes), from 0, or TagNoPath:
+// that of the leaf, and that of the aggregation switch in a network of three
 // tiers.
 func (b Tag) Path() (leaf, aggregation uint8) { return b[1], b[2] }
 
-// Coflow returns the coflow that the packet belongs to (CLB), 0 for none.
+// Coflow returns the coflow of the packet (CLB), 0 for none.
 func (b Tag) Coflow() uint16 { return be.Uint16(b[4:]) }
 
-// EtherType returns that of what follows.
+// EtherType returns the EtherType of the data after the tag.
 func (b Tag) EtherType() uint16 { return be.Uint16(b[6:]) }
 
 func (b Tag) Payload() []byte { return b[TagLen:] }
@@ -56,10 +55,10 @@ func (b Tag) Set(leafPath, aggregationPath uint8, coflow, etherType uint16) {
 	be.PutUint16(b[6:], etherType)
 }
 
-// DSCPMark is the bit of the DSCP that asks switches for a postcard (PB-FS):
-// the lowest, which does not change a packet's class.
+// DSCPMark is the bit of the DSCP that requests a postcard from switches
+// (PB-FS): the lowest, which does not change a packet's class.
 const DSCPMark uint8 = 1
 
-// Priority returns the class of a packet by its DSCP, as the programs have
-// it: the three high bits.
+// Priority returns the class of a packet by its DSCP, the three high bits, like
+// the programs.
 func Priority(dscp uint8) uint8 { return dscp >> 3 & 7 }

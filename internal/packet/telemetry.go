@@ -4,9 +4,9 @@ package packet
 
 import "github.com/pauseless/pauseless/internal/vtime"
 
-// In-band telemetry as HPCC has it (Li et al., SIGCOMM 2019, figure 7): a
-// block of fixed size between UDP and BTH that every switch adds a record to.
-// A receiver returns the block behind the AETH of its acknowledgement.
+// In-band telemetry of HPCC (Li et al., SIGCOMM 2019, figure 7): a block of
+// fixed size between UDP and BTH to which every switch adds a record. A
+// receiver returns the block after the AETH of its acknowledgement.
 
 // PortINT is the UDP destination port of RoCEv2 with a telemetry block.
 const PortINT uint16 = 54791
@@ -28,8 +28,8 @@ const (
 // INT is a view of a telemetry block.
 type INT []byte
 
-// AsINT returns the view of the block that starts at b, or nil if b is too
-// short or counts more switches than it has room for.
+// AsINT returns the view of the block at b, or nil if b is too short or counts
+// more than INTHops switches.
 func AsINT(b []byte) INT {
 	if len(b) < INTLen || int(b[0]>>4) > INTHops {
 		return nil
@@ -37,7 +37,7 @@ func AsINT(b []byte) INT {
 	return INT(b)
 }
 
-// Hops returns how many switches have added a record.
+// Hops returns the number of records.
 func (b INT) Hops() int { return int(b[0] >> 4) }
 
 // Path returns the exclusive or of the numbers of the switches on the path.
@@ -46,14 +46,14 @@ func (b INT) Path() uint16 { return be.Uint16(b) & 0xfff }
 // Hop returns the record of the i-th switch, from 0.
 func (b INT) Hop(i int) INTHop { return INTHop(b[2+i*intHopLen:][:intHopLen]) }
 
-// Reset makes the block empty, as a sender has it.
+// Reset makes the block empty, as it is sent.
 func (b INT) Reset() { clear(b[:INTLen]) }
 
-// INTHop is the record of one switch: of the egress port, when the packet
-// left it.
+// INTHop is the record of one switch, about the egress port at the packet's
+// departure.
 type INTHop []byte
 
-// Rate returns the rate of the port, zero if the switch did not say.
+// Rate returns the rate of the port, zero if the record has none.
 func (h INTHop) Rate() vtime.Rate {
 	if code := int(h[0] >> 4); code < len(intRates) {
 		return intRates[code]
@@ -61,25 +61,25 @@ func (h INTHop) Rate() vtime.Rate {
 	return 0
 }
 
-// Time returns when the packet left, in nanoseconds modulo 2^24.
+// Time returns the departure time of the packet in nanoseconds modulo 2^24.
 func (h INTHop) Time() uint32 { return uint32(be.Uint64(h)>>36) & (1<<24 - 1) }
 
-// TxBytes returns the bytes that the port had sent by then, modulo
-// 2^20·INTByteUnit, in units of INTByteUnit.
+// TxBytes returns the bytes that the port had sent, modulo 2^20·INTByteUnit, in
+// units of INTByteUnit.
 func (h INTHop) TxBytes() uint32 { return uint32(be.Uint64(h)>>16) & (1<<20 - 1) }
 
-// Queue returns the length of the port's queue behind the packet, in bytes,
-// to INTQueueUnit.
+// Queue returns the length of the port's queue after the packet's departure in
+// bytes, to INTQueueUnit.
 func (h INTHop) Queue() int { return int(be.Uint16(h[6:])) * INTQueueUnit }
 
-// Set fills a record; the rate is one of those that INTRateCode knows, the
-// queue is cut at what the field can say.
+// Set fills a record. code is from INTRateCode. The queue is limited to the
+// field's maximum.
 func (h INTHop) Set(code uint8, time, txUnits uint32, queue int) {
 	q := uint64(min(queue/INTQueueUnit, 1<<16-1))
 	be.PutUint64(h, uint64(code&0xf)<<60|uint64(time&(1<<24-1))<<36|uint64(txUnits&(1<<20-1))<<16|q)
 }
 
-// intRates are the rates that the four bits of a record can say.
+// intRates are the rates that a record can represent.
 var intRates = [...]vtime.Rate{
 	0, 1 * vtime.Gbps, 10 * vtime.Gbps, 25 * vtime.Gbps, 40 * vtime.Gbps, 50 * vtime.Gbps,
 	100 * vtime.Gbps, 200 * vtime.Gbps, 400 * vtime.Gbps, 800 * vtime.Gbps, 1600 * vtime.Gbps,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pcap reads and writes files of Ethernet frames in libpcap's format,
-// without an allocation or a copy for each frame. (gopacket's reader and
-// writer took twice as long for a packet as the switch, and its package of
-// protocols adds 30 ms to the start of a program.)
+// without an allocation or a copy per frame. (gopacket's reader and writer took
+// twice as long for a packet as the switch, and its package of protocols adds
+// 30 ms to the start of a program.)
 package pcap
 
 import (
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// MaxFrame is the length of the longest frame, in bytes: a jumbo frame, and what
-// kernels join to one of up to 64 KiB.
+// MaxFrame is the length of the longest frame in bytes: a jumbo frame, or
+// segments joined by a kernel to up to 64 KiB.
 const MaxFrame = 64<<10 + 64
 
 const (
@@ -46,8 +46,7 @@ func NewWriter(w io.Writer) (*Writer, error) {
 // zeros are written for elided bytes.
 var zeros [4096]byte
 
-// Write writes a frame that consists of data and, after it, as many zeros as
-// elided says.
+// Write writes a frame that consists of data followed by elided zeros.
 func (w *Writer) Write(at time.Time, data []byte, elided int) error {
 	var head [recordSize]byte
 	n := uint32(len(data) + elided)

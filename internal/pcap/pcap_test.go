@@ -16,7 +16,7 @@ import (
 
 var at = time.Unix(1_700_000_000, 123_456_789)
 
-// Gopacket reads what Writer writes.
+// Gopacket reads the files of Writer.
 func TestAnotherReaderAgrees(t *testing.T) {
 	var file bytes.Buffer
 	w, err := NewWriter(&file)
@@ -38,7 +38,7 @@ func TestAnotherReaderAgrees(t *testing.T) {
 	}
 }
 
-// Reader reads what gopacket writes, also where a frame was captured in part.
+// Reader reads gopacket's files, including partly captured frames.
 func TestAnotherWriterIsRead(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) *pcapgo.Writer{"nanoseconds": pcapgo.NewWriterNanos, "microseconds": pcapgo.NewWriter} {
 		var file bytes.Buffer

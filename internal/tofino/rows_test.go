@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The committed report is shown as it was, to the last percentage.
+// The committed report is shown unchanged, to the last percentage.
 func TestACommittedReportIsRead(t *testing.T) {
 	const file = "../../docs/results/tofino.json"
 	programs, err := ReadRows(file)

@@ -80,7 +80,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A program that wants more stages than there are is reported all the same.
+// A program that needs more stages than the chip has is reported nevertheless.
 func TestParseTooLong(t *testing.T) {
 	p, err := Parse("x", []byte(strings.Replace(string(sample("rlb", 12)), `"nStages": 12`, `"nStages": 10`, 1)))
 	if err != nil || p.Stages != 12 || p.Of != 10 || p.Total.Of[StatefulALU] != 40 || p.Total.Used[StatefulALU] != 78 {
@@ -158,7 +158,7 @@ func TestReport(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "drill", "pipe", "context.json")); err != nil {
 		t.Fatal(err)
 	}
-	// What did not compile keeps no other program out of the report.
+	// A program that did not compile does not prevent a report of the others.
 	if rest, err := Read(dir); err == nil || !strings.Contains(err.Error(), "drill/pipe/context.json: no such file") || len(rest) != 1 || rest[0].Name != "rlb-drill" {
 		t.Errorf("without a context.json: %v, error is %v", rest, err)
 	}
@@ -167,8 +167,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The two programs are called as the compiler's own driver calls them, and
-// what fails is told by its exit code.
+// Both programs are called like by the compiler's own driver, and failures are
+// described by the exit code.
 func TestBuildCallsTheCompiler(t *testing.T) {
 	prefix, out := t.TempDir(), t.TempDir()
 	script := func(name, text string) {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A port that is held goes to those who ask for it, one after the other, and to
-// nobody who asks for any.
+// Programs can bind to a held port repeatedly, but the kernel does not assign
+// it to programs that bind to any port.
 func TestAPortThatIsHeld(t *testing.T) {
 	addr, release, err := HoldPort()
 	if err != nil {
@@ -42,7 +42,7 @@ func TestAPortThatIsHeld(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Close() // the connection's end waits at this port for a minute
+			s.Close() // the connection's end occupies this port for a minute
 			c.Close()
 			l.Close()
 		}

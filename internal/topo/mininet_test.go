@@ -17,7 +17,7 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// told describes links, one a line, in order.
+// told describes links, one per line, in order.
 func told(t *topo.Topology) string {
 	var b strings.Builder
 	for _, l := range t.Links {

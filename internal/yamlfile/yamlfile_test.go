@@ -116,7 +116,7 @@ func TestNumbersHaveLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Errorf("share", "share makes no sense") // it has been said
+	f.Errorf("share", "share is invalid") // reported before
 	want := "c.yaml:1:8: share is 1.5, must be from 0 to 1 [yaml-value]\nc.yaml:2:8: count is 0, must be at least 1 [yaml-value]\nc.yaml:3:8: least is 4, must be at most 3 [yaml-value]"
 	if err := f.Err(); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

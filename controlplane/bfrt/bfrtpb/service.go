@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bfrtpb has the messages and calls of BF Runtime that this project
-// uses. To make the messages anew after a change of the .proto files:
+// uses. After a change of the .proto files, generate the messages again:
 //
 //	protoc --go_out=. --go_opt=paths=source_relative entity.proto service.proto
 package bfrtpb
@@ -14,7 +14,7 @@ import (
 
 const service = "/bfrt_proto.BfRuntime/"
 
-// Client calls a server.
+// Client calls the methods of a server.
 type Client struct{ conn grpc.ClientConnInterface }
 
 // NewClient returns a client on a connection.
@@ -38,12 +38,12 @@ func (c *Client) SetForwardingPipelineConfig(ctx context.Context, req *SetForwar
 	return call[SetForwardingPipelineConfigResponse](ctx, c, "SetForwardingPipelineConfig", req)
 }
 
-// GetForwardingPipelineConfig returns what is loaded.
+// GetForwardingPipelineConfig returns the loaded programs.
 func (c *Client) GetForwardingPipelineConfig(ctx context.Context, req *GetForwardingPipelineConfigRequest) (*GetForwardingPipelineConfigResponse, error) {
 	return call[GetForwardingPipelineConfigResponse](ctx, c, "GetForwardingPipelineConfig", req)
 }
 
-// Read reads entries; answers come until io.EOF.
+// Read reads entries. The stream returns answers until io.EOF.
 func (c *Client) Read(ctx context.Context, req *ReadRequest) (grpc.ServerStreamingClient[ReadResponse], error) {
 	s, err := c.conn.NewStream(ctx, &serviceDesc.Streams[0], service+"Read")
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *Client) Read(ctx context.Context, req *ReadRequest) (grpc.ServerStreami
 	return x, x.CloseSend()
 }
 
-// StreamChannel opens the stream that a client subscribes on.
+// StreamChannel opens the stream for a client's subscription.
 func (c *Client) StreamChannel(ctx context.Context) (grpc.BidiStreamingClient[StreamMessageRequest, StreamMessageResponse], error) {
 	s, err := c.conn.NewStream(ctx, &serviceDesc.Streams[1], service+"StreamChannel")
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Client) StreamChannel(ctx context.Context) (grpc.BidiStreamingClient[St
 	return &grpc.GenericClientStream[StreamMessageRequest, StreamMessageResponse]{ClientStream: s}, nil
 }
 
-// Server is what a server does.
+// Server implements the methods of a server.
 type Server interface {
 	Write(context.Context, *WriteRequest) (*WriteResponse, error)
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
@@ -74,7 +74,7 @@ type Server interface {
 	StreamChannel(grpc.BidiStreamingServer[StreamMessageRequest, StreamMessageResponse]) error
 }
 
-// Register adds a server's calls to a gRPC server.
+// Register adds a server's methods to a gRPC server.
 func Register(s grpc.ServiceRegistrar, srv Server) { s.RegisterService(&serviceDesc, srv) }
 
 func unary[Req, Resp any](name string, do func(Server, context.Context, *Req) (*Resp, error)) grpc.MethodDesc {

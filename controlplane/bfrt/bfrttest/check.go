@@ -10,9 +10,9 @@ import (
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
 )
 
-// Check says in what an entry is not as bfrt.json has it: tables, fields and
-// actions by their numbers, kinds of match, types, widths, what must be there
-// and what cannot be written.
+// Check returns the first error of an entry against bfrt.json: tables, fields
+// and actions by number, match kinds, types, widths, missing and read-only
+// fields.
 func Check(info *bfrt.Info, e *bfrtpb.TableEntry, op bfrtpb.Update_Type) error {
 	t := info.ByID(e.TableId)
 	if t == nil {

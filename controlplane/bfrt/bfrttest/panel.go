@@ -10,7 +10,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
 )
 
-// PutPanel gives the switch ports of its front panel: channel 0 of each, by
+// PutPanel adds front panel ports to the switch: channel 0 of each, by its
 // number, and the target's number. Eight of them share a port group of the
 // traffic manager, with eight queues each.
 func (s *Server) PutPanel(ports map[int]int) error {
@@ -51,7 +51,7 @@ func (s *Server) PutPanel(ports map[int]int) error {
 	return nil
 }
 
-// deviceTable finds a table of the device's own.
+// deviceTable finds a table of the device.
 func (s *Server) deviceTable(name string) (*bfrt.Table, error) {
 	info, err := bfrt.ParseInfo(s.device)
 	if err != nil {

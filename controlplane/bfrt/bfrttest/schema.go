@@ -11,14 +11,14 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// Device is a bfrt.json of what belongs to no program, with the tables that
-// package bfrt uses, as open-p4studio has them for a Tofino 1.
+// Device is a bfrt.json of the device, with the tables that package bfrt uses,
+// like open-p4studio's for a Tofino 1.
 //
 //go:embed device.json
 var Device []byte
 
-// Schema returns a bfrt.json for a program of which only the P4Info is known.
-// Its match tables and registers are as p4c-barefoot writes them.
+// Schema returns a bfrt.json for a program of which only the P4Info is
+// available. Its match tables and registers are like p4c-barefoot's.
 func Schema(info *p4configv1.P4Info) ([]byte, error) {
 	s, err := schema.New(info)
 	if err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bfrttest is a BF Runtime server in memory, for tests of
-// controllers: it keeps entries for each pipeline, and refuses what bfrt.json
-// does not allow, as the server of a switch does.
+// Package bfrttest is a BF Runtime server in memory, for tests of controllers:
+// it keeps entries for each pipeline, and rejects what bfrt.json does not
+// allow, like a switch's server.
 package bfrttest
 
 import (
@@ -19,13 +19,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Server is a switch with some pipelines.
+// Server is a switch with several pipelines.
 type Server struct {
 	pipes  int
-	device []byte // bfrt.json of what belongs to no program
+	device []byte // bfrt.json of the device
 
 	mu      sync.Mutex
-	clients map[uint32]string // program that each subscribed client is bound to
+	clients map[uint32]string // program of each subscribed client
 	program *bfrtpb.ForwardingPipelineConfig
 	info    *bfrt.Info
 	entries map[string]*bfrtpb.TableEntry // by pipeline, table and key
@@ -43,7 +43,8 @@ func New(pipes int, device []byte) (*Server, error) {
 // Serve adds the switch to a gRPC server.
 func (s *Server) Serve(g *grpc.Server) { bfrtpb.Register(g, s) }
 
-// Put sets an entry of all pipelines unchecked: what a chip knows by itself.
+// Put sets an entry in all pipelines without checks, for entries that a chip
+// has itself.
 func (s *Server) Put(e *bfrtpb.TableEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,7 @@ func (s *Server) Put(e *bfrtpb.TableEntry) {
 	}
 }
 
-// StreamChannel subscribes a client for as long as its stream lasts.
+// StreamChannel subscribes a client while its stream is open.
 func (s *Server) StreamChannel(stream grpc.BidiStreamingServer[bfrtpb.StreamMessageRequest, bfrtpb.StreamMessageResponse]) error {
 	req, err := stream.Recv()
 	if err != nil {
@@ -89,8 +90,8 @@ func (s *Server) StreamChannel(stream grpc.BidiStreamingServer[bfrtpb.StreamMess
 	}
 }
 
-// SetForwardingPipelineConfig loads a program, which loses all entries, or
-// binds a client to it.
+// SetForwardingPipelineConfig loads a program and removes all entries, or binds
+// a client to the program.
 func (s *Server) SetForwardingPipelineConfig(_ context.Context, req *bfrtpb.SetForwardingPipelineConfigRequest) (*bfrtpb.SetForwardingPipelineConfigResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +136,7 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, req *bfrtpb.SetF
 	return new(bfrtpb.SetForwardingPipelineConfigResponse), nil
 }
 
-// GetForwardingPipelineConfig returns the program, and the tables of the device.
+// GetForwardingPipelineConfig returns the program and the tables of the device.
 func (s *Server) GetForwardingPipelineConfig(context.Context, *bfrtpb.GetForwardingPipelineConfigRequest) (*bfrtpb.GetForwardingPipelineConfigResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +147,7 @@ func (s *Server) GetForwardingPipelineConfig(context.Context, *bfrtpb.GetForward
 	return resp, nil
 }
 
-// allowed checks who asks, and returns the pipelines meant.
+// allowed checks the client, and returns the addressed pipelines.
 func (s *Server) allowed(client uint32, program string, target *bfrtpb.TargetDevice) ([]int, error) {
 	if bound := s.clients[client]; bound == "" || bound != program {
 		return nil, status.Errorf(codes.PermissionDenied, "client %d is not bound to %q", client, program)
@@ -167,7 +168,7 @@ func (s *Server) allowed(client uint32, program string, target *bfrtpb.TargetDev
 	return []int{int(target.PipeId)}, nil
 }
 
-// Write checks and makes changes, each by itself.
+// Write checks and applies updates individually.
 func (s *Server) Write(_ context.Context, req *bfrtpb.WriteRequest) (*bfrtpb.WriteResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,8 +220,8 @@ func (s *Server) update(pipes []int, u *bfrtpb.Update) error {
 	return nil
 }
 
-// merge keeps the fields of an old entry that a change does not name, unless
-// its action is another.
+// merge keeps the fields of an old entry that an update omits, unless the
+// action changes.
 func merge(old, e *bfrtpb.TableEntry) *bfrtpb.TableEntry {
 	e = proto.Clone(e).(*bfrtpb.TableEntry)
 	if old == nil || old.GetData().GetActionId() != e.GetData().GetActionId() {
@@ -238,7 +239,7 @@ func merge(old, e *bfrtpb.TableEntry) *bfrtpb.TableEntry {
 	return e
 }
 
-// name is the place of an entry.
+// name returns the key of an entry in the map.
 func name(pipe int, e *bfrtpb.TableEntry) string {
 	key := ""
 	if !e.IsDefaultEntry {
@@ -251,7 +252,7 @@ func name(pipe int, e *bfrtpb.TableEntry) string {
 	return fmt.Sprintf("%d/%d/%v/%x", pipe, e.TableId, e.IsDefaultEntry, key)
 }
 
-// Read returns entries; a register's has its fields once per pipeline.
+// Read returns entries. A register's entry has its fields once per pipeline.
 func (s *Server) Read(req *bfrtpb.ReadRequest, stream grpc.ServerStreamingServer[bfrtpb.ReadResponse]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
