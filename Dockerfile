@@ -10,7 +10,7 @@ RUN go mod download
 COPY . .
 ARG COMMIT
 ARG DATE
-RUN CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace -ldflags="-s -w -X main.commit=$COMMIT -X main.date=$DATE" -o /pauseless ./cmd/pauseless
+RUN CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace,nethttpomithttp2 -pgo=packaging/pauseless.pgo -ldflags="-s -w -X main.commit=$COMMIT -X main.date=$DATE" -o /pauseless ./cmd/pauseless
 
 FROM scratch
 COPY --from=build /pauseless /pauseless
