@@ -316,6 +316,7 @@ struct egress_metadata_t {
     bit<32> dice;
 }
 
+@pa_container_size("ingress", "meta.to_all", 8)
 @pa_container_size("ingress", "hdr.bridge.leaf", 16)
 @pa_container_size("ingress", "hdr.bridge.length", 16)
 @pa_container_size("egress", "hdr.fabric.ether_type", 16)
@@ -841,9 +842,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
 // The time, when the round trip that an echo reports would be a long one, and
 // all that is drawn. What is in one action takes one instruction: that is why
 // it is here.
-control Begin(inout headers_t hdr,
-              inout metadata_t meta,
-              in ingress_intrinsic_metadata_from_parser_t parsed) {
+control Begin(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
     Random<bit<8>>() dice_a;
     Random<bit<8>>() dice_b;
 
@@ -851,13 +850,13 @@ control Begin(inout headers_t hdr,
 
     @name(".compare_paths")
     action compare_paths(@value("span(rtt + 1 * rlb.pass_time)") time_t slow, @value("span(rtt + 4 * rlb.pass_time)") time_t slow_2, @value("span(rtt + 16 * rlb.pass_time)") time_t slow_3) {
-        meta.now = parsed.global_tstamp[31:0];
-        meta.in_time = hdr.fabric.echo + slow;
-        meta.in_time_2 = hdr.fabric.echo + slow_2;
-        meta.in_time_3 = hdr.fabric.echo + slow_3;
+        meta.in_time = slow - meta.now;
+        meta.in_time_2 = slow_2 - meta.now;
+        meta.in_time_3 = slow_3 - meta.now;
     }
 
     action draw() {
+        meta.now = parsed.global_tstamp[31:0];
         meta.share_a = dice_a.get();
         meta.share_b = dice_b.get();
         meta.chance = chance.get();
@@ -872,8 +871,8 @@ control Begin(inout headers_t hdr,
     }
 
     apply {
-        Compath.apply();
         draw();
+        Compath.apply();
     }
 } // control Begin
 
@@ -975,9 +974,9 @@ control PackUp(inout headers_t hdr,
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
         hdr.again.setInvalid();
-        meta.in_time = meta.in_time - meta.now;
-        meta.in_time_2 = meta.in_time_2 - meta.now;
-        meta.in_time_3 = meta.in_time_3 - meta.now;
+        meta.in_time = meta.in_time + hdr.fabric.echo;
+        meta.in_time_2 = meta.in_time_2 + hdr.fabric.echo;
+        meta.in_time_3 = meta.in_time_3 + hdr.fabric.echo;
         meta.room = xoff - meta.qlen;
         meta.inflow = inflow;
         meta.bears = average - meta.passes;
@@ -1512,7 +1511,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         route.apply(hdr, meta, deparser);
         arrive.apply(meta, intrinsic);
         neighbour.apply(hdr, meta, deparser);
-        begin.apply(hdr, meta, parsed);
+        begin.apply(meta, parsed);
         drill.apply(hdr, meta);
         predict.apply(meta);
         pack_up.apply(hdr, meta, tm);

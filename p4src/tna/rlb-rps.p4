@@ -248,6 +248,7 @@ struct egress_metadata_t {
     bit<32> dice;
 }
 
+@pa_container_size("ingress", "meta.to_all", 8)
 @pa_container_size("ingress", "hdr.bridge.leaf", 16)
 @pa_container_size("ingress", "hdr.bridge.length", 16)
 @pa_container_size("egress", "hdr.fabric.ether_type", 16)
@@ -610,18 +611,16 @@ control Rps(inout metadata_t meta) {
 // The time, when the round trip that an echo reports would be a long one, and
 // all that is drawn. What is in one action takes one instruction: that is why
 // it is here.
-control Begin(inout headers_t hdr,
-              inout metadata_t meta,
-              in ingress_intrinsic_metadata_from_parser_t parsed) {
+control Begin(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
     Random<bit<8>>() dice;
 
     @name(".compare_paths")
     action compare_paths(@value("span(rtt + 1 * rlb.pass_time)") time_t slow) {
-        meta.now = parsed.global_tstamp[31:0];
-        meta.in_time = hdr.fabric.echo + slow;
+        meta.in_time = slow - meta.now;
     }
 
     action draw() {
+        meta.now = parsed.global_tstamp[31:0];
         meta.share = dice.get();
     }
 
@@ -634,8 +633,8 @@ control Begin(inout headers_t hdr,
     }
 
     apply {
-        Compath.apply();
         draw();
+        Compath.apply();
     }
 } // control Begin
 
@@ -731,7 +730,7 @@ control PackUp(inout headers_t hdr,
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
         hdr.again.setInvalid();
-        meta.in_time = meta.in_time - meta.now;
+        meta.in_time = meta.in_time + hdr.fabric.echo;
     }
 
     @name(".Stoprecir") @kind("settings")
@@ -1071,7 +1070,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         route.apply(hdr, meta, deparser);
         arrive.apply(meta, intrinsic);
         neighbour.apply(hdr, meta, deparser);
-        begin.apply(hdr, meta, parsed);
+        begin.apply(meta, parsed);
         predict.apply(meta);
         pack_up.apply(hdr, meta, tm);
         hear_warnings.apply(hdr, meta, deparser, tm);
