@@ -18,22 +18,22 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// Counters are what there is of a switch beside its registers: from its
-// metrics, or from the interfaces that it runs on. Ports are numbered from 1.
+// Counters are a source of a switch's port counters: its metrics, or its
+// interfaces.
 type Counters interface {
+	// Read returns the counters of ports 1 to ports.
 	Read(ctx context.Context, ports int) ([]PortCounters, error)
-	// Pauses reports whether PAUSE and queues are counted, too.
+	// Pauses reports whether the source has paused times and queues.
 	Pauses() bool
 }
 
-// PortCounters are those of one port. Counters go up, but for a switch that
-// starts again.
+// PortCounters are the counters of one port since the switch started.
 type PortCounters struct {
 	Sent, Received uint64 // bytes
-	// Paused is how long the port was kept from sending, Pausing how long it
-	// kept its peer from that, by class.
+	// Paused is how long the port was paused, Pausing how long it paused its
+	// peer, by class.
 	Paused, Pausing [packet.Classes]time.Duration
-	Queue           int64 // bytes that wait for the port now
+	Queue           int64 // egress queue in bytes
 }
 
 // Metrics reads the Prometheus metrics of `pauseless switch --http`.
@@ -45,12 +45,13 @@ type Metrics struct {
 // Pauses implements Counters.
 func (*Metrics) Pauses() bool { return true }
 
-// maxMetrics is how long a page of metrics may be: a switch of 256 ports has 1 MB.
+// maxMetrics is the size limit of a page of metrics in bytes: a switch of 256
+// ports has 1 MB.
 const maxMetrics = 16 << 20
 
 // Read implements Counters.
 func (m *Metrics) Read(ctx context.Context, ports int) ([]PortCounters, error) {
-	// Plain HTTP, a connection each time: http.Client is 0.4 MB of the binary.
+	// Without http.Client, which is 0.4 MB of the binary.
 	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.Addr)
@@ -69,11 +70,11 @@ func (m *Metrics) Read(ctx context.Context, ports int) ([]PortCounters, error) {
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; the metrics of `pauseless switch --http HOST:PORT` are wanted", m.Addr, err)
+		return nil, fmt.Errorf("%s: %w; give the address of `pauseless switch --http HOST:PORT`", m.Addr, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s; the metrics of `pauseless switch --http HOST:PORT` are wanted", m.Addr, resp.Status)
+		return nil, fmt.Errorf("%s: %s; give the address of `pauseless switch --http HOST:PORT`", m.Addr, resp.Status)
 	}
 	out := make([]PortCounters, ports)
 	found := false
@@ -108,14 +109,14 @@ func (m *Metrics) Read(ctx context.Context, ports int) ([]PortCounters, error) {
 		return nil, fmt.Errorf("%s: %w", m.Addr, err)
 	}
 	if !found {
-		return nil, fmt.Errorf("%s has no metrics of a switch's ports; those of `pauseless switch --http HOST:PORT` are wanted", m.Addr)
+		return nil, fmt.Errorf("%s has no metrics of a switch's ports; give the address of `pauseless switch --http HOST:PORT`", m.Addr)
 	}
 	return out, nil
 }
 
-// sample takes a line of Prometheus' text format apart, as our switch writes
-// it: NAME{LABEL="VALUE",…} NUMBER. Values of labels have no quotes within. The
-// format's own parser is 0.7 MB of the binary.
+// sample parses a line of Prometheus' text format as the softswitch writes it:
+// NAME{LABEL="VALUE",…} NUMBER, without quotes in values of labels. The format's
+// own parser is 0.7 MB of the binary.
 func sample(line string) (name string, labels map[string]string, v float64, ok bool) {
 	name, rest, ok := strings.Cut(line, "{")
 	if !ok || !strings.HasPrefix(name, "softswitch_") {
@@ -137,11 +138,10 @@ func sample(line string) (name string, labels map[string]string, v float64, ok b
 	return name, labels, v, err == nil && v >= 0
 }
 
-// Interfaces reads what the network interfaces of this machine have counted, by
-// port.
+// Interfaces reads the counters of this machine's network interfaces.
 type Interfaces struct {
-	Names []string
-	// Root is where the system keeps them; empty is /sys/class/net.
+	Names []string // by port
+	// Root is the folder of the interfaces; empty is /sys/class/net.
 	Root string
 }
 

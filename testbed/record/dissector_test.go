@@ -22,7 +22,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/virtual"
 )
 
-// capture writes the frames that reach switches into a pcap, and counts them.
+// capture writes the frames that arrive at switches to a pcap, and counts them.
 type capture struct {
 	out    bytes.Buffer
 	frames int
@@ -64,9 +64,8 @@ func (c *capture) Next() vtime.Time    { return vtime.Never }
 func (c *capture) Look(*virtual.Lab)   {}
 func (c *capture) End(*fabric.Results) {}
 
-// Wireshark takes apart what the programs send: headers, messages, postcards
-// and telemetry as many as there are, and all flows are RoCEv2, whatever stands
-// before it.
+// Wireshark dissects the programs' headers and messages, postcards and telemetry,
+// in the numbers that were sent, and dissects RoCEv2 behind all headers.
 func TestDissector(t *testing.T) {
 	tshark := need.Tool(t, "TSHARK", "tshark")
 	for profile, want := range map[string][]string{
@@ -127,12 +126,12 @@ func TestDissector(t *testing.T) {
 					t.Fatalf("frame %d is no RoCEv2: %s, UDP port %s", i+1, v[0], v[6])
 				}
 				if v[1] != "" && !strings.Contains(stack, ":udp:") && !strings.Contains(stack, ":arp:") && profile != "plb" {
-					t.Fatalf("frame %d: what follows the header between leaves is not found: %s", i+1, v[0])
+					t.Fatalf("frame %d: the packet behind the header between leaves is not dissected: %s", i+1, v[0])
 				}
 			}
 			for _, kind := range []string{"fabric", "warning", "kick", "pfc"} {
 				if got[kind] != c.kinds[kind] {
-					t.Errorf("%d times %s, sent are %d", got[kind], kind, c.kinds[kind])
+					t.Errorf("%d frames of kind %s, want %d", got[kind], kind, c.kinds[kind])
 				}
 			}
 			for _, kind := range want {

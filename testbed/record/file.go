@@ -17,8 +17,7 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// A file is gzip of a line that says what it is, and then a line of JSON per
-// run.
+// A file is gzip of lines of JSON: a header, and one line per run.
 const (
 	format  = "pauseless recording"
 	version = 1
@@ -29,11 +28,12 @@ type header struct {
 	Version int    `json:"version"`
 }
 
-// Write writes recordings.
+// Write writes a file of recordings.
 func Write(w io.Writer, runs []*Run) error {
 	// Writing is a part of the run's time. Better compression would save little and
 	// take several times as long; the standard library's takes twice as long. The
-	// frame around it is RFC 1952's: klauspost/compress/gzip is 8 KB of the binary.
+	// header and trailer of RFC 1952 are written here, since klauspost/compress/gzip
+	// is 8 KB of the binary.
 	if _, err := w.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff}); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func Write(w io.Writer, runs []*Run) error {
 	text := io.MultiWriter(z, sum)
 	size := int64(0)
 	for i := -1; i < len(runs); i++ {
-		// One goroutine makes text, another one compresses it.
+		// One goroutine encodes, another one compresses.
 		from, to := io.Pipe()
 		go func() {
 			if i < 0 {
@@ -68,8 +68,8 @@ func Write(w io.Writer, runs []*Run) error {
 	return err
 }
 
-// encode writes the line that json.Encoder would, in a quarter of the time: the
-// long lists of numbers are not its.
+// encode writes the same line as json.Encoder in a quarter of the time: it
+// writes the long lists of numbers itself.
 func (r *Run) encode(w io.Writer) error {
 	rest := *r
 	rest.TNS, rest.Queues, rest.Values, rest.Paths, rest.Events = nil, nil, nil, nil, nil
@@ -88,7 +88,7 @@ func (r *Run) encode(w io.Writer) error {
 		{"paths", func() { rows(&t, len(r.Paths), func(i int) []int32 { return r.Paths[i] }) }},
 		{"events", func() { rows(&t, len(r.Events), func(i int) []int64 { return r.Events[i][:] }) }},
 	} {
-		// In a string the quotes would have backslashes.
+		// This text cannot be part of a string, where quotes have backslashes.
 		before, after, ok := bytes.Cut(frame, []byte(`"`+list.name+`":null`))
 		if !ok {
 			panic("BUG: a recording has no " + list.name)
@@ -103,7 +103,7 @@ func (r *Run) encode(w io.Writer) error {
 	return t.err
 }
 
-// text is JSON on its way to a writer.
+// text is a buffered writer of JSON that keeps the first error.
 type text struct {
 	w   io.Writer
 	b   []byte
@@ -146,19 +146,19 @@ func numbers[T int32 | int64 | uint64](t *text, list []T) {
 	}
 }
 
-// Read reads what Write wrote. An error says what is wrong with the file.
+// Read reads a file that Write wrote. It returns an error for any other file.
 func Read(r io.Reader) ([]*Run, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return nil, fmt.Errorf("no recording, as `pauseless fabric run --record FILE` makes it: %w", err)
+		return nil, fmt.Errorf("not a recording of `pauseless fabric run --record FILE`: %w", err)
 	}
 	dec := json.NewDecoder(bufio.NewReader(io.LimitReader(z, maxFile)))
 	var h header
 	if err := dec.Decode(&h); err != nil || h.Format != format {
-		return nil, errors.New("no recording, as `pauseless fabric run --record FILE` makes it: its first line does not say so")
+		return nil, errors.New("not a recording of `pauseless fabric run --record FILE`: its first line has another format")
 	}
 	if h.Version != version {
-		return nil, fmt.Errorf("recording of version %d; this program knows version %d", h.Version, version)
+		return nil, fmt.Errorf("recording of version %d; this program reads version %d", h.Version, version)
 	}
 	var runs []*Run
 	for {
@@ -181,10 +181,11 @@ func Read(r io.Reader) ([]*Run, error) {
 	return runs, nil
 }
 
-// maxFile is how long the text of a file may be.
+// maxFile is the size limit of a file in bytes, uncompressed.
 const maxFile = 1 << 30
 
-// check makes sure that every number that points somewhere does.
+// check returns an error if lists have different lengths, an index is out of
+// range, or times are not in order.
 func (r *Run) check() error {
 	if r.Network == nil || len(r.Network.Nodes) == 0 {
 		return errors.New("it has no network")
@@ -192,12 +193,12 @@ func (r *Run) check() error {
 	nodes, chans := len(r.Network.Nodes), 2*len(r.Network.Links)
 	for i, l := range r.Network.Links {
 		if l.A < 0 || l.A >= nodes || l.B < 0 || l.B >= nodes {
-			return fmt.Errorf("link %d joins nodes that are not there", i)
+			return fmt.Errorf("link %d is between nodes that do not exist", i)
 		}
 	}
 	for _, n := range r.Network.Nodes {
 		if n.Tier < 0 || n.Tier > 16 {
-			return fmt.Errorf("node %q is of tier %d", n.Name, n.Tier)
+			return fmt.Errorf("node %q has tier %d, must be from 0 to 16", n.Name, n.Tier)
 		}
 	}
 	n := len(r.TNS)
@@ -206,13 +207,13 @@ func (r *Run) check() error {
 	}
 	for i := range n {
 		if i > 0 && r.TNS[i] < r.TNS[i-1] {
-			return fmt.Errorf("sample %d is before the one before", i)
+			return fmt.Errorf("sample %d has an earlier time than sample %d", i, i-1)
 		}
 		if len(r.Use[i]) != chans {
 			return fmt.Errorf("sample %d has the use of %d directions of links, of %d", i, len(r.Use[i]), chans)
 		}
 		if len(r.Queues[i])%2 != 0 || len(r.Values[i])%3 != 0 || len(r.Paths[i])%2 != 0 {
-			return fmt.Errorf("sample %d is cut off", i)
+			return fmt.Errorf("sample %d is incomplete", i)
 		}
 		for k := 0; k < len(r.Queues[i]); k += 2 {
 			if c := r.Queues[i][k]; c < 0 || c >= int64(chans) {
@@ -221,7 +222,7 @@ func (r *Run) check() error {
 		}
 		for k := 0; k < len(r.Values[i]); k += 3 {
 			if r.Values[i][k] >= uint64(nodes) || r.Values[i][k+1] >= uint64(len(r.Registers)) {
-				return fmt.Errorf("sample %d has a register that is not there", i)
+				return fmt.Errorf("sample %d has a register that does not exist", i)
 			}
 		}
 		for k := 0; k < len(r.Paths[i]); k += 2 {
@@ -232,7 +233,7 @@ func (r *Run) check() error {
 	}
 	for i, f := range r.Flows {
 		if f.Src < 0 || f.Src >= nodes || f.Dst < 0 || f.Dst >= nodes {
-			return fmt.Errorf("flow %d is between nodes that are not there", i)
+			return fmt.Errorf("flow %d is between nodes that do not exist", i)
 		}
 	}
 	for i, e := range r.Events {
@@ -240,7 +241,7 @@ func (r *Run) check() error {
 			return fmt.Errorf("event %d is of kind %d on direction %d", i, e[1], e[2])
 		}
 		if i > 0 && e[0] < r.Events[i-1][0] {
-			return fmt.Errorf("event %d is before the one before", i)
+			return fmt.Errorf("event %d has an earlier time than event %d", i, i-1)
 		}
 	}
 	return nil

@@ -20,9 +20,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// A Poller records what switches elsewhere can be asked for: the queues and
-// counters in their registers and, from their counters, how much links are
-// used and for how long PFC held them.
+// A Poller records real switches by polling: queues and counters from their
+// registers, and the links' use and paused time from Counters.
 type Poller struct {
 	Store
 	fabric *controlplane.Fabric
@@ -30,28 +29,31 @@ type Poller struct {
 	ch     channels
 	now    func() time.Duration // since the beginning
 	o      PollOptions
-	names  []string             // those of Run.Registers
-	have   map[string][]string  // by switch: the registers that it has
-	seen   map[[2]int]uint64    // by node and register
+	names  []string             // of Run.Registers
+	have   map[string][]string  // names of registers to read, by switch
+	seen   map[[2]int]uint64    // last values by node and register
 	counts map[int]*portsCounts // by node
 }
 
-// PollOptions say what else there is to read.
+// PollOptions are the options of a Poller.
 type PollOptions struct {
-	Every    time.Duration // between two readings
-	Counters map[string]Counters
-	// Scale is how many times slower than in the topology links are; zero is one.
+	Every    time.Duration       // interval of readings
+	Counters map[string]Counters // by switch
+	// Scale is the factor by which links are slower than in the topology; zero
+	// means 1.
 	Scale  int64
 	Limits Limits
 }
 
-// portsCounts is what a switch had counted when it was read last.
+// portsCounts is the last reading of a switch's counters.
 type portsCounts struct {
 	at    time.Duration
 	ports []PortCounters
 }
 
-// NewPoller asks the switches which registers they have.
+// NewPoller returns a poller of the registers that the switches' programs have.
+// It returns an error if a switch is not in the topology or does not answer, or
+// if there is nothing to show.
 func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, o PollOptions) (*Poller, error) {
 	begin := time.Now()
 	p := &Poller{fabric: f, topo: t, o: o, now: func() time.Duration { return time.Since(begin) }, have: make(map[string][]string), seen: make(map[[2]int]uint64), counts: make(map[int]*portsCounts)}
@@ -93,13 +95,13 @@ func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, o 
 		}
 	}
 	if !queues && len(p.names) == 0 && len(o.Counters) == 0 {
-		return nil, errors.New("the switches' programs have no registers that a map could show; `pauseless ctl registers` lists what they have. --metrics shows the use of links, PAUSE and queues of `pauseless switch --http`")
+		return nil, errors.New("the switches' programs have no registers that a map shows; `pauseless ctl registers` lists their registers. --metrics shows the use of links, PAUSE and queues of `pauseless switch --http`")
 	}
 	p.run.Note = p.note(pausing)
 	return p, nil
 }
 
-// note says where what is shown comes from, and what that leaves out.
+// note describes the sources of the recording and what they lack.
 func (p *Poller) note(pausing bool) string {
 	use, held := 0, 0
 	for _, c := range p.o.Counters {
@@ -112,18 +114,18 @@ func (p *Poller) note(pausing bool) string {
 	if all := len(p.topo.Switches()); held == all {
 		parts = append(parts, "Use of links, PAUSE and queues are from the switches' metrics.")
 	} else {
-		parts = append(parts, "Queues are those that registers keep, and what came over a link and waits behind it.")
+		parts = append(parts, "Queues are from registers: egress queues, and the waiting bytes by ingress port.")
 		if use == 0 {
-			parts = append(parts, "The use of links is in no register: --metrics reads it from switches that have metrics.")
+			parts = append(parts, "Registers do not have the use of links: --metrics reads it from switches that have metrics.")
 		}
 	}
 	switch {
 	case held > 0:
-		parts = append(parts, "A PAUSE stands at the end of the interval in which it was counted, for as long as it held.")
+		parts = append(parts, "A PAUSE is shown with its duration, at the end of the interval in which it was counted.")
 	case pausing:
-		parts = append(parts, "A PAUSE that was on when its switch was read is shown until the next time.")
+		parts = append(parts, "A PAUSE in force when its switch was read is shown until the next reading.")
 	default:
-		parts = append(parts, "PAUSE is in no register of this program.")
+		parts = append(parts, "This program's registers do not show PAUSE.")
 	}
 	return strings.Join(parts, " ")
 }
@@ -138,12 +140,12 @@ type look struct {
 	events []Event
 }
 
-// Look reads the switches and adds a sample. The error names those that did
-// not answer; the others' values are there all the same.
+// Look reads the switches and adds a sample. The error names the switches that
+// did not answer; the sample has the values of the others.
 func (p *Poller) Look(ctx context.Context) error {
 	l := &look{use: make([]byte, 2*len(p.topo.Links)), queues: make(map[int64]int64), values: []uint64{}, now: p.now().Nanoseconds()}
 	if n := len(p.run.TNS); n > 0 {
-		l.begin = p.run.TNS[n-1] // only we append to it
+		l.begin = p.run.TNS[n-1] // only Look appends to it
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.o.Counters)) {
@@ -155,7 +157,7 @@ func (p *Poller) Look(ctx context.Context) error {
 		node := p.topo.NodeByName(s.Name()).ID
 		c := p.o.Counters[s.Name()]
 		for _, name := range p.have[s.Name()] {
-			counted := c != nil && c.Pauses() // better than registers
+			counted := c != nil && c.Pauses() // preferred to registers
 			if counted && (isQueue(name) || isPausing(name)) {
 				continue
 			}
@@ -189,12 +191,12 @@ func (p *Poller) Look(ctx context.Context) error {
 	slices.SortFunc(l.events, func(a, b Event) int { return slices.Compare(a[:], b[:]) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.happened(l.events)
+	p.addEvents(l.events)
 	p.add(l.now, l.use, list, l.values, []int32{})
 	return errors.Join(errs...)
 }
 
-// counters adds what a switch has counted since it was read last.
+// counters adds the change of a switch's counters since the last reading.
 func (p *Poller) counters(ctx context.Context, node *topo.Node, c Counters, l *look) error {
 	ports, err := c.Read(ctx, len(node.Ports))
 	if err != nil {
@@ -216,26 +218,26 @@ func (p *Poller) counters(ctx context.Context, node *topo.Node, c Counters, l *l
 		out, in := p.ch.out[node.ID][i], p.ch.in[node.ID][i]
 		rate := p.topo.Links[node.Ports[i].Link].Rate / vtime.Rate(max(p.o.Scale, 1))
 		peer := p.o.Counters[p.topo.Nodes[node.Ports[i].Peer].Name]
-		if now.Sent >= then.Sent { // else it has started again
+		if now.Sent >= then.Sent { // otherwise the switch was restarted
 			l.use[out] = share(now.Sent-then.Sent, rate, took)
 		}
-		// What the peer counts itself comes from the peer.
+		// The peer's own counters are preferred.
 		if peer == nil && now.Received >= then.Received {
 			l.use[in] = share(now.Received-then.Received, rate, took)
 		}
 		for class := range packet.Classes {
-			l.held(out, class, now.Paused[class]-then.Paused[class])
+			l.paused(out, class, now.Paused[class]-then.Paused[class])
 			if peer == nil || !peer.Pauses() {
-				l.held(in, class, now.Pausing[class]-then.Pausing[class])
+				l.paused(in, class, now.Pausing[class]-then.Pausing[class])
 			}
 		}
 	}
 	return nil
 }
 
-// held adds that a channel was paused for so long within the interval, and
-// still is at its end, for all that is known.
-func (l *look) held(channel, class int, d time.Duration) {
+// paused adds a pause of duration d at the end of the interval, since the
+// counters do not have its start.
+func (l *look) paused(channel, class int, d time.Duration) {
 	if d <= 0 {
 		return
 	}
@@ -243,7 +245,7 @@ func (l *look) held(channel, class int, d time.Duration) {
 	l.events = append(l.events, Event{start, int64(Pause), int64(channel), int64(class), l.now + 1})
 }
 
-// pausing adds a PAUSE for each class that a switch keeps its peer from sending.
+// pausing adds a PAUSE for each port and class that a switch's register shows.
 func (p *Poller) pausing(node int, a register.Array, l *look) {
 	per := 1
 	for _, d := range a.Index[1:] {
@@ -256,18 +258,18 @@ func (p *Poller) pausing(node int, a register.Array, l *look) {
 	}
 }
 
-// isPausing reports whether a register says which peers are paused: of a
-// program that does flow control itself, for a switch without it.
+// isPausing reports whether a register has the paused peers: that of a program
+// that emulates PFC.
 func isPausing(name string) bool { return strings.HasSuffix(name, "pausing_since") }
 
-// isQueue reports whether a register has queues: egress_qlen those of the
-// ports that the program chooses from, ingress_qlen what came in by each.
+// isQueue reports whether a register has queue lengths: egress_qlen of egress
+// queues, ingress_qlen of the waiting bytes by ingress port.
 func isQueue(name string) bool {
 	return strings.HasSuffix(name, "egress_qlen") || strings.HasSuffix(name, "ingress_qlen")
 }
 
-// queues adds up the classes of each port, on the channel that it sends or
-// receives on. Ports are numbered from 1.
+// queues adds a register's queues to the channels of their ports, summed over
+// classes. Ports are numbered from 1.
 func (p *Poller) queues(node int, a register.Array, into map[int64]int64) {
 	channels := p.ch.out[node]
 	if strings.HasSuffix(a.Name, "ingress_qlen") {

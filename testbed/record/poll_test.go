@@ -31,10 +31,10 @@ import (
 	"github.com/pauseless/pauseless/testbed/virtual"
 )
 
-// Switches that are asked over P4Runtime show the queues and counters that
-// their programs keep; one that does not answer is named, and the others are
-// shown.
-func TestSwitchesAreAsked(t *testing.T) {
+// A poller records queues and counters from the switches' registers over
+// P4Runtime. An error names a switch that does not answer; the others are
+// recorded.
+func TestRegistersArePolled(t *testing.T) {
 	ctx := context.Background()
 	s, err := scenario.Parse("incast.yaml", []byte(incast))
 	if err != nil {
@@ -79,8 +79,8 @@ func TestSwitchesAreAsked(t *testing.T) {
 	if len(run.TNS) != 2 || len(run.Queues[0]) != 0 || len(run.Queues[1]) == 0 {
 		t.Fatalf("queues %v, values %v of %v", run.Queues, run.Values, p.have)
 	}
-	// What came in and waits is what the switches have on the accounts of their
-	// ingress ports, but for packets that are being sent.
+	// The queues agree with the traffic manager's counts by ingress port, except
+	// for packets that are being sent.
 	for k := 0; k < len(run.Queues[1]); k += 2 {
 		ch, n := run.Queues[1][k], run.Queues[1][k+1]
 		l := run.Network.Links[ch/2]
@@ -100,23 +100,23 @@ func TestSwitchesAreAsked(t *testing.T) {
 			real += k.IngressBytes
 		}
 		if max(real-n, n-real) > 5000 {
-			t.Errorf("%s port %d has %d bytes, shown are %d", c.Net().Nodes[node].Name, port, real, n)
+			t.Errorf("%s port %d: recorded %d bytes, want %d", c.Net().Nodes[node].Name, port, n, real)
 		}
 	}
 	lab.Control.Sessions()[0].Close()
 	short, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	if err := p.Look(short); err == nil {
-		t.Error("a switch that is gone is not named")
+		t.Error("no error for a switch that does not answer")
 	}
 	if run, _ := p.Snapshot(); len(run.TNS) != 3 {
-		t.Error("the others are not shown")
+		t.Error("the other switches are not recorded")
 	}
 }
 
-// What switches' metrics count is the use of links, for how long PFC held them,
-// and queues: by the sender where it is asked, else by the receiver.
-func TestMetricsOfSwitchesAreRead(t *testing.T) {
+// A poller records the use of links, paused times and queues from the switches'
+// metrics: those of the sender, or the receiver's if the sender is a host.
+func TestMetricsArePolled(t *testing.T) {
 	ctx := context.Background()
 	s, err := scenario.Parse("incast.yaml", []byte(incast))
 	if err != nil {
@@ -174,8 +174,8 @@ func TestMetricsOfSwitchesAreRead(t *testing.T) {
 	if len(run.TNS) != steps+1 || !strings.Contains(run.Note, "are from the switches' metrics") {
 		t.Errorf("%d samples, %q", len(run.TNS), run.Note)
 	}
-	// Hosts are told by their switch, which has what has arrived; and frames of
-	// PFC count on the link only: up to a tenth of the rate of difference.
+	// A host's use is what its switch has received, and only the link counts PFC
+	// frames: allow a difference of a tenth of the rate.
 	for i := 1; i <= steps; i++ {
 		for ch := range run.Use[i] {
 			want := share(sent[i][ch]-sent[i-1][ch], c.Net().Links[ch/2].Rate, 100*vtime.Microsecond)
@@ -184,7 +184,7 @@ func TestMetricsOfSwitchesAreRead(t *testing.T) {
 			}
 		}
 	}
-	// In all, each channel was paused for as long as its two ends say.
+	// The paused time of each channel agrees with the switches' statistics.
 	paused := make(map[int64]int64)
 	for _, s := range run.Pauses(run.TNS[steps]) {
 		paused[s.Channel] += s.EndNS - s.StartNS
@@ -203,8 +203,9 @@ func TestMetricsOfSwitchesAreRead(t *testing.T) {
 					}
 					some = true
 					got := paused[int64(ch)]
-					// Where both ends are switches, the sender tells; a PAUSE is on its
-					// way for 2 us, and a reading may cut it in two.
+					// Both ends may be switches, and only the sender's is recorded. The
+					// ends differ by the link's delay of 2 us, twice if a reading splits
+					// the PAUSE.
 					if d := got - want.Nanoseconds(); d > steps*4000 || d < -steps*4000 {
 						t.Errorf("channel %d, class %d, was paused for %d ns, want %d", ch, class, got, want.Nanoseconds())
 					}
@@ -213,15 +214,15 @@ func TestMetricsOfSwitchesAreRead(t *testing.T) {
 		}
 	}
 	if !some {
-		t.Error("nobody was paused")
+		t.Error("no link was paused")
 	}
 }
 
-// What is no page of a switch's metrics is told, with what to give instead.
-func TestOtherMetricsAreNone(t *testing.T) {
+// A page without a switch's metrics is an error that names the right address.
+func TestOtherPagesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"go_goroutines 7\n": "no metrics of a switch's ports", "softswitch_queue_bytes{port=\"99\",class=\"3\"} 1\n": "no metrics of a switch's ports",
-		"softswitch_queue_bytes{port=1} x\n{{": "no metrics of a switch's ports", "404": "404 Not Found; the metrics of `pauseless switch --http HOST:PORT` are wanted",
+		"softswitch_queue_bytes{port=1} x\n{{": "no metrics of a switch's ports", "404": "404 Not Found; give the address of `pauseless switch --http HOST:PORT`",
 	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if text == "404" {
@@ -237,9 +238,9 @@ func TestOtherMetricsAreNone(t *testing.T) {
 	}
 }
 
-// A switch that does flow control in its program says in a register whom it
-// keeps from sending: on BMv2 there is nothing else.
-func TestARegisterTellsWhoIsPaused(t *testing.T) {
+// The register of a program that emulates PFC shows the paused peers, which
+// BMv2 has no counters of.
+func TestRegisterShowsPausedPeers(t *testing.T) {
 	topology, err := topo.Parse("net.yaml", []byte("name: net\nleaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +258,6 @@ func TestARegisterTellsWhoIsPaused(t *testing.T) {
 	}
 }
 
-// Interfaces of this machine count bytes.
 func TestInterfacesCountBytes(t *testing.T) {
 	root := t.TempDir()
 	for name, n := range map[string]string{"l1-eth1/statistics/rx_bytes": "7\n", "l1-eth1/statistics/tx_bytes": "9\n"} {
@@ -271,6 +271,6 @@ func TestInterfacesCountBytes(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := (&Interfaces{[]string{"l9-eth9"}, root}).Read(t.Context(), 1); err == nil {
-		t.Error("an interface that is not there counts")
+		t.Error("no error for an interface that does not exist")
 	}
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record follows a run and keeps what a map of the network can show of
-// it: how much each link is used, which link is paused for which class, how
-// long queues are, which warnings go where, and which paths flows take. A
-// recording is bounded: when it has too many samples, neighbours are put
-// together; events beyond a limit are counted only.
+// Package record records a run for a map of the network: use and pauses of
+// links, queue lengths, warnings, and paths of flows. The size of a recording is
+// limited: if it has too many samples, pairs of samples are merged; events beyond
+// a limit are only counted.
 package record
 
 import (
@@ -23,39 +22,39 @@ type Run struct {
 	Network  *result.Network `json:"network"`
 	// EveryNS is the time between samples, in nanoseconds.
 	EveryNS int64 `json:"every_ns"`
-	// TNS are the times of the samples. Of each sample there is an element of
-	// Use, Queues, Values and Paths.
+	// TNS are the times of the samples. Use, Queues, Values and Paths have one
+	// element per sample.
 	TNS []int64 `json:"t_ns"`
-	// Use is what share of each channel's rate was used since the sample
-	// before: 255 is all of it. JSON has it in base64.
+	// Use is the share of each channel's rate that was used since the previous
+	// sample; 255 is the whole rate. JSON has it in base64.
 	Use [][]byte `json:"use"`
 	// Queues are the egress queues that are not empty: channel, bytes, …
 	Queues [][]int64 `json:"queues"`
-	// Values are registers of the switches that changed: switch (a node), index
-	// into Registers, value, …
+	// Values are registers of switches that changed: switch (a node), index in
+	// Registers, value, …
 	Values    [][]uint64 `json:"values"`
 	Registers []Register `json:"registers"`
-	// Paths are the channels on which packets of flows arrived since the sample
-	// before: flow, channel, …
+	// Paths are the channels on which packets of flows arrived since the
+	// previous sample: flow, channel, …
 	Paths  [][]int32 `json:"paths"`
 	Flows  []Flow    `json:"flows"`
 	Events []Event   `json:"events"`
-	// Left is how many events there was no room for.
+	// Left is the number of events beyond Limits.Events, which are not recorded.
 	Left int64 `json:"left,omitempty"`
-	// Live is true if there is more to come, Note what a reader should know.
+	// Live reports whether the recording still grows. Note is a remark for the
+	// reader.
 	Live bool   `json:"live,omitempty"`
 	Note string `json:"note,omitempty"`
 }
 
-// Register is a register of the switches' program, summed over its cells, or,
-// of paths, how many are set.
+// Register is a register of the switches' program: the sum of its cells or, if
+// the unit is paths, the number of bits set.
 type Register struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
 }
 
-// Flow is a flow and its outcome, in nanoseconds; FCTNS is zero as long
-// as it is not finished.
+// Flow is a flow with times in nanoseconds; FCTNS is zero until it has finished.
 type Flow struct {
 	Src     int   `json:"src"` // nodes
 	Dst     int   `json:"dst"`
@@ -64,52 +63,51 @@ type Flow struct {
 	FCTNS   int64 `json:"fct_ns"`
 }
 
-// Kind says what an event is.
+// Kind is the kind of an event.
 type Kind uint8
 
-// Kinds of event.
+// Kinds of event, with the meaning of the event's A and B.
 const (
-	// Pause: the sender of the channel is to pause class A until B, in ns; B
-	// zero: it may go on.
+	// Pause is a PAUSE of class A for the sender of the channel, until B in ns;
+	// with B zero a RESUME.
 	Pause Kind = iota
-	// Warning came over the channel. A is 1 if it begins and 0 if it ends, B
-	// the class.
+	// Warning arrived over the channel: A is 1 at its begin and 0 at its end, B
+	// is the class.
 	Warning
-	// KickOut came over the channel: leave path A.
+	// KickOut arrived over the channel: a request to leave path A.
 	KickOut
-	// Message of another kind, A, came over the channel.
+	// Message of another kind, A, arrived over the channel.
 	Message
 )
 
-// Event is what happened at an instant: time in ns, kind, channel, A and B.
+// Event is time in ns, kind, channel, A and B.
 type Event [5]int64
 
-// Limits bound a recording.
+// Limits limit the size of a recording.
 type Limits struct {
-	Samples int // beyond that, neighbours are put together
-	Events  int
-	Paths   int // entries of Paths; beyond that, samples are put together, too
+	Samples int // beyond it, pairs of samples are merged
+	Events  int // beyond it, events are only counted
+	Paths   int // entries of Paths; beyond it, pairs of samples are merged
 }
 
 // DefaultLimits keep a recording of 288 hosts below some 10 MB.
 var DefaultLimits = Limits{Samples: 2048, Events: 400_000, Paths: 1 << 20}
 
-// Store is a recording that grows while others look at it.
+// Store is a recording that may be read while it grows.
 type Store struct {
 	mu     sync.Mutex
 	run    Run
 	limits Limits
 	paths  int
-	// version counts how often samples were put together: what a reader has by
-	// index is stale then.
+	// version counts how often samples were merged, which changes their indices.
 	version int
 }
 
-// Finished is a recording that does not grow any more.
+// Finished returns a complete recording.
 func Finished(r *Run) *Store { return &Store{run: *r} }
 
-// Snapshot returns the recording as it is. What it refers to does not change
-// any more: elements are only appended, and put together in new arrays.
+// Snapshot returns the recording so far. Its lists do not change afterwards:
+// samples are appended, or merged into new lists.
 func (s *Store) Snapshot() (r Run, version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +125,8 @@ func (s *Store) add(t int64, use []byte, queues []int64, values []uint64, paths 
 	}
 }
 
-// halve puts every two samples together: use is the mean, queues the greater,
-// values the later, paths all there were.
+// halve merges pairs of samples: the mean of use, the maximum of queues, the
+// later values, and all paths.
 func (s *Store) halve() {
 	old := s.run
 	r := &s.run
@@ -153,8 +151,8 @@ func (s *Store) halve() {
 	}
 	r.EveryNS *= 2
 	s.version++
-	// Paths may still be too many, as with very many flows: then those of
-	// every second sample are lost.
+	// With very many flows there may still be too many paths: drop those of
+	// every second sample.
 	for s.paths > s.limits.Paths/2 {
 		for i := range r.Paths {
 			if i%2 == 1 || s.limits.Paths <= 0 {
@@ -172,7 +170,8 @@ func (s *Store) halve() {
 	}
 }
 
-// greater merges two lists of channel, bytes, …, in order of channels.
+// greater merges two lists of channel, bytes, …, in order of channels: it keeps
+// the greater number of bytes.
 func greater(a, b []int64) []int64 {
 	out := []int64{}
 	for len(a) > 0 || len(b) > 0 {
@@ -189,7 +188,7 @@ func greater(a, b []int64) []int64 {
 	return out
 }
 
-// united merges two lists of flow, channel, …, each once.
+// united merges two lists of flow, channel, … without duplicates.
 func united(a, b []int32) []int32 {
 	out := append([]int32{}, a...)
 	have := make(map[[2]int32]bool, len(a)/2)
@@ -204,9 +203,9 @@ func united(a, b []int32) []int32 {
 	return out
 }
 
-// happened appends events, which are in order of time and not before earlier
-// ones.
-func (s *Store) happened(events []Event) {
+// addEvents appends events, which must be in order of time and not before those
+// of earlier calls.
+func (s *Store) addEvents(events []Event) {
 	room := max(s.limits.Events-len(s.run.Events), 0)
 	if len(events) > room {
 		s.run.Left += int64(len(events) - room)
@@ -215,8 +214,7 @@ func (s *Store) happened(events []Event) {
 	s.run.Events = append(s.run.Events, events...)
 }
 
-// channels says which channel a port of a node receives on, and which it sends
-// on.
+// channels has the channels on which a node's ports receive and send.
 type channels struct{ in, out [][]int }
 
 func channelsOf(n *result.Network, ports func(node int) int) channels {
@@ -231,8 +229,8 @@ func channelsOf(n *result.Network, ports func(node int) int) channels {
 	return c
 }
 
-// share returns which part of a rate so many bytes in a time are, 255 all of
-// it.
+// share returns the share of a rate that so many bytes in time d use; 255 is
+// the whole rate.
 func share(bytes uint64, rate vtime.Rate, d vtime.Time) byte {
 	if d <= 0 || rate <= 0 {
 		return 0

@@ -20,7 +20,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// incast pauses links, and RLB warns of it.
+// incast is a scenario with pauses and warnings.
 const incast = `
 name: incast
 network:
@@ -51,14 +51,14 @@ var recorded = sync.OnceValues(func() (*Run, *result.Run) {
 	return &run, runs[0]
 })
 
-// A run that is followed finds the same as one that is not.
-func TestFollowingChangesNothing(t *testing.T) {
+// Recording does not change a run's results.
+func TestRecordingChangesNoResult(t *testing.T) {
 	_, with := recorded()
 	same(t, with, run(t, incast, false))
 }
 
-// early is over in the first half of an interval of 100 µs, after which runs look
-// whether they have ended; samples are taken twice as often.
+// early ends in the first half of the interval of 100 µs in which runs check for
+// their end; samples are taken twice as often.
 const early = `
 name: early
 network:
@@ -69,27 +69,27 @@ traffic:
 until: 100ms
 `
 
-// A run that was followed once ended at a sample.
-func TestFollowedRunEndsWhenOthersDo(t *testing.T) {
+// A recorded run ended at a sample, earlier than without recording.
+func TestRecordingDoesNotEndARun(t *testing.T) {
 	with, without := run(t, early, true), run(t, early, false)
 	last := int64(0)
 	for _, f := range without.Flows {
 		last = max(last, f.StartNS+f.FCTNS)
 	}
 	if last%100_000 > 50_000 {
-		t.Fatalf("the last flow ends at %d ns, where the case shows nothing", last)
+		t.Fatalf("the last flow ends at %d ns, in the second half of the interval", last)
 	}
 	same(t, with, without)
 }
 
-func run(t *testing.T, text string, followed bool) *result.Run {
+func run(t *testing.T, text string, recorded bool) *result.Run {
 	t.Helper()
 	s, err := scenario.Parse("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var o scenario.Options
-	if followed {
+	if recorded {
 		o.Follow = func(s scenario.Start) scenario.Follower { return New(s, DefaultLimits) }
 	}
 	runs, err := s.Run(context.Background(), o)
@@ -113,8 +113,8 @@ func same(t *testing.T, with, without *result.Run) {
 	}
 }
 
-// The recording has the pauses that the fabric found, the counters that the
-// switches ended with, and flows that went the whole way.
+// The recording has the fabric's pauses, the final values of the switches'
+// counters, and the first and last link of all flows.
 func TestRecordingAgreesWithTheResults(t *testing.T) {
 	run, res := recorded()
 	if err := run.check(); err != nil {
@@ -138,7 +138,7 @@ func TestRecordingAgreesWithTheResults(t *testing.T) {
 		t.Fatalf("%d pauses, the fabric has %d", len(got), len(want))
 	}
 	for i := range got {
-		// Times are cut to nanoseconds once more on the way.
+		// Times are truncated to nanoseconds once more.
 		g, w := got[i], want[i]
 		if g.Node != w.Node || g.Port != w.Port || g.Class != w.Class || g.StartNS != w.StartNS || max(g.EndNS-w.EndNS, w.EndNS-g.EndNS) > 1 {
 			t.Fatalf("pause %d is %+v, the fabric has %+v", i, g, w)
@@ -157,7 +157,7 @@ func TestRecordingAgreesWithTheResults(t *testing.T) {
 	}
 	for _, name := range []string{"reroutes", "warnings_sent", "recirculations"} {
 		if sums[name] != res.Summary.Scheme[name] || name != "recirculations" && sums[name] == 0 {
-			t.Errorf("%s: recorded %d, read at the end %d", name, sums[name], res.Summary.Scheme[name])
+			t.Errorf("%s: recorded %d, at the end %d", name, sums[name], res.Summary.Scheme[name])
 		}
 	}
 
@@ -168,9 +168,9 @@ func TestRecordingAgreesWithTheResults(t *testing.T) {
 		}
 	}
 	if warnings == 0 {
-		t.Error("no warning was seen")
+		t.Error("no warning was recorded")
 	}
-	// Every flow was seen on the last link, and on the first.
+	// Every flow was recorded on its first and last link.
 	first, final := make(map[int32]bool), make(map[int32]bool)
 	for _, p := range run.Paths {
 		for k := 0; k < len(p); k += 2 {
@@ -189,7 +189,7 @@ func TestRecordingAgreesWithTheResults(t *testing.T) {
 			t.Errorf("flow %d took %d ns, the results have %d", i, f.FCTNS, res.Flows[i].FCTNS)
 		}
 		if f.Bytes > 100 && (!first[int32(i)] || !final[int32(i)]) {
-			t.Errorf("flow %d of %d bytes was not seen all the way", i, f.Bytes)
+			t.Errorf("flow %d of %d bytes was not recorded on its first or last link", i, f.Bytes)
 		}
 	}
 	used := false
@@ -197,11 +197,11 @@ func TestRecordingAgreesWithTheResults(t *testing.T) {
 		used = used || slices.Max(u) > 200
 	}
 	if !used {
-		t.Error("no link was ever busy")
+		t.Error("no link was busy")
 	}
 }
 
-func TestFileReadsAsItWasWritten(t *testing.T) {
+func TestFileIsReadAsWritten(t *testing.T) {
 	run, _ := recorded()
 	var b bytes.Buffer
 	if err := Write(&b, []*Run{run, run}); err != nil {
@@ -220,7 +220,7 @@ func TestFileReadsAsItWasWritten(t *testing.T) {
 	}
 }
 
-// A recording is written by hand, and is the JSON of its type all the same.
+// encode writes the same bytes as json.Encoder.
 func TestFileIsTheJSONOfTheRun(t *testing.T) {
 	run, _ := recorded()
 	hard := *run
@@ -237,7 +237,7 @@ func TestFileIsTheJSONOfTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.String() != want.String() {
-			t.Errorf("%s: %d bytes, want %d, and the same", r.Scenario, got.Len(), want.Len())
+			t.Errorf("%s: %d bytes, which differ from the %d bytes of json.Encoder", r.Scenario, got.Len(), want.Len())
 		}
 	}
 }
@@ -251,7 +251,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-func TestFilesThatAreNoneAreRefused(t *testing.T) {
+func TestOtherFilesAreRefused(t *testing.T) {
 	zip := func(text string) string {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
@@ -262,7 +262,7 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 	head := `{"format":"pauseless recording","version":1}` + "\n"
 	network := `"network":{"nodes":[{"name":"a","tier":0},{"name":"b","tier":1}],"links":[{"a":0,"ap":1,"b":1,"bp":1,"rate":1}]}`
 	for _, c := range []struct{ text, want string }{
-		{"nonsense", "no recording"},
+		{"nonsense", "not a recording"},
 		{zip("nonsense"), "first line"},
 		{zip(`{"format":"pauseless recording","version":2}`), "version 2"},
 		{zip(head), "has no runs"},
@@ -273,7 +273,7 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 		{zip(head + `{` + network + `,"t_ns":[1],"use":["AAA="],"queues":[[]],"values":[[0,0,1]],"paths":[[]]}`), "register"},
 		{zip(head + `{` + network + `,"t_ns":[1],"use":["AAA="],"queues":[[]],"values":[[]],"paths":[[0,0]]}`), "flow 0"},
 		{zip(head + `{` + network + `,"events":[[1,0,9,3,0]]}`), "direction 9"},
-		{zip(head + `{` + network + `,"events":[[2,0,0,3,0],[1,0,0,3,0]]}`), "before the one before"},
+		{zip(head + `{` + network + `,"events":[[2,0,0,3,0],[1,0,0,3,0]]}`), "event 1 has an earlier time than event 0"},
 		{zip(head + `{` + network + `,"flows":[{"src":7}]}`), "flow 0"},
 		{zip(head + `{"network":{"nodes":[{"name":"a"}],"links":[{"a":-1}]}}`), "link 0"},
 		{zip(head + `{"network":`)[:40], "recording"},
@@ -284,13 +284,13 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// A recording stays within its limits, and what was there last is still there.
+// A recording stays within its limits and keeps the last sample.
 func TestLongRecordingsStaySmall(t *testing.T) {
 	s := &Store{limits: Limits{Samples: 16, Events: 10, Paths: 100}}
 	s.run.EveryNS = 10
 	next := int64(10)
 	for i := range 1000 {
-		s.happened([]Event{{int64(i), 0, 0, 3, 0}})
+		s.addEvents([]Event{{int64(i), 0, 0, 3, 0}})
 		if int64(i+1)*10 < next && i != 999 {
 			continue
 		}
@@ -302,7 +302,7 @@ func TestLongRecordingsStaySmall(t *testing.T) {
 		t.Errorf("%d samples", len(run.TNS))
 	}
 	if version < 6 || run.EveryNS != 10<<version {
-		t.Errorf("put together %d times, %d ns apart", version, run.EveryNS)
+		t.Errorf("merged %d times, %d ns apart", version, run.EveryNS)
 	}
 	if len(run.Events) != 10 || run.Left != 990 {
 		t.Errorf("%d events, %d left out", len(run.Events), run.Left)
@@ -320,7 +320,7 @@ func TestLongRecordingsStaySmall(t *testing.T) {
 	}
 }
 
-func TestNeighboursArePutTogether(t *testing.T) {
+func TestSamplesAreMerged(t *testing.T) {
 	if got := greater([]int64{1, 10, 3, 30}, []int64{1, 11, 2, 20}); !slices.Equal(got, []int64{1, 11, 2, 20, 3, 30}) {
 		t.Errorf("queues %v", got)
 	}
@@ -329,8 +329,8 @@ func TestNeighboursArePutTogether(t *testing.T) {
 	}
 }
 
-// The trace is in the Chrome trace event format: what its document asks of
-// each phase is there, and slices that begin end.
+// The trace has the Chrome trace event format: each event has the fields that its
+// phase requires, and each slice has an end.
 func TestTraceIsInTheChromeFormat(t *testing.T) {
 	run, res := recorded()
 	var b bytes.Buffer
@@ -353,7 +353,7 @@ func TestTraceIsInTheChromeFormat(t *testing.T) {
 	named := make(map[any]bool)
 	type thread struct{ pid, tid any }
 	threads := make(map[thread]bool)
-	over := make(map[thread]float64) // until when its latest slice goes
+	over := make(map[thread]float64) // end of the latest slice
 	for i, e := range trace.TraceEvents {
 		ph, _ := e["ph"].(string)
 		keys, ok := need[ph]
@@ -385,11 +385,11 @@ func TestTraceIsInTheChromeFormat(t *testing.T) {
 			if ph == "i" {
 				break
 			}
-			// Perfetto throws slices of a thread away that overlap and do not nest;
-			// times are in microseconds, and whole nanoseconds.
+			// Perfetto drops slices of a thread that overlap and do not nest. Times
+			// are in microseconds and whole nanoseconds.
 			ts, dur := e["ts"].(float64), e["dur"].(float64)
 			if ts < over[at]-1e-6 {
-				t.Fatalf("event %d begins at %v us, before the slice in front of it ends at %v", i, ts, over[at])
+				t.Fatalf("event %d begins at %v us, before the end of the previous slice at %v us", i, ts, over[at])
 			}
 			over[at] = ts + dur
 			if ns := ts * 1000; math.Abs(ns-math.Round(ns)) > 1e-3 {
@@ -405,7 +405,7 @@ func TestTraceIsInTheChromeFormat(t *testing.T) {
 			open[e["id"]] = true
 		case "e":
 			if !open[e["id"]] {
-				t.Fatalf("event %d ends what did not begin", i)
+				t.Fatalf("event %d ends a slice that did not begin", i)
 			}
 			delete(open, e["id"])
 		}

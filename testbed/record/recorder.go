@@ -26,23 +26,23 @@ type Recorder struct {
 	topo  *topo.Topology
 	ch    channels
 	taps  []*tap
-	bytes []uint64 // by channel, at the sample before
+	bytes []uint64 // by channel, at the previous sample
 	last  vtime.Time
 	looks int
 	flows map[flowKey]int32
 	regs  []string // names of Run.Registers
 	seen  []seen   // by node
-	// At the sample before the fabric had handled so many events, and this was
-	// found.
+	// events is the fabric's count of events at the previous sample, latest that
+	// sample.
 	events uint64
 	latest measured
-	unused []byte // use of no channel at all
+	unused []byte // use of links without traffic
 
 	scratch struct {
 		events []Event
 		paths  []int32
 	}
-	// found is in front of flows: the same ones are looked for again and again.
+	// found caches results of flowOf.
 	found [4096]foundFlow
 }
 
@@ -53,10 +53,10 @@ type measured struct {
 	values []uint64
 }
 
-// seen is what was read of a switch's registers.
+// seen is the last reading of a switch's registers.
 type seen struct {
-	state  *interp.State      // that the registers are of
-	regs   []*interp.Register // those of Recorder.regs; nil: it has none
+	state  *interp.State      // of the program that has the registers
+	regs   []*interp.Register // by Recorder.regs; nil if there is none
 	values []uint64
 }
 
@@ -89,7 +89,7 @@ func New(s scenario.Start, limits Limits) *Recorder {
 	return r
 }
 
-// flow notes a flow, in the order in which the fabric has them.
+// flow adds a flow. The order of calls is that of the fabric's flows.
 func (r *Recorder) flow(f *fabric.Flow) {
 	i := len(r.run.Flows)
 	port := f.Port
@@ -98,11 +98,11 @@ func (r *Recorder) flow(f *fabric.Flow) {
 	}
 	key := newFlowKey(r.topo.Nodes[f.Src].IP, r.topo.Nodes[f.Dst].IP, port)
 	r.flows[key] = int32(i)
-	*r.place(key) = foundFlow{} // it may have had an earlier flow
+	*r.slot(key) = foundFlow{} // it may have an earlier flow with this key
 	r.run.Flows = append(r.run.Flows, Flow{f.Src, f.Dst, f.Size, f.Start.Nanoseconds(), 0})
 }
 
-// mostCells is the size of the largest register arrays that are followed.
+// mostCells is the size of the largest register arrays that are recorded.
 const mostCells = 256
 
 var _ scenario.Follower = (*Recorder)(nil)
@@ -130,7 +130,7 @@ func (r *Recorder) Look(lab *virtual.Lab) {
 		return
 	}
 	r.mu.Lock()
-	for i := len(r.run.Flows); i < lab.Fabric.Flows(); i++ { // traffic may go on and on
+	for i := len(r.run.Flows); i < lab.Fabric.Flows(); i++ { // open traffic adds flows during the run
 		f := lab.Fabric.Flow(i)
 		r.flow(&f.Flow)
 	}
@@ -143,7 +143,8 @@ func (r *Recorder) Look(lab *virtual.Lab) {
 		r.latest = measured{r.use(lab.Fabric, now-r.last), r.queues(lab), r.values(lab)}
 		events, paths, left = r.drain()
 	} else {
-		// Nothing has happened. Samples may share what there is: it never changes.
+		// No event since the previous sample. Samples may share lists, which do
+		// not change.
 		r.latest.use, r.latest.values = r.unused, []uint64{}
 	}
 	r.looks++
@@ -157,7 +158,7 @@ func (r *Recorder) Look(lab *virtual.Lab) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.Left += left
-	r.happened(events)
+	r.addEvents(events)
 	r.add(now.Nanoseconds(), r.latest.use, r.latest.queues, r.latest.values, paths)
 	r.last = now
 }
@@ -166,14 +167,14 @@ func (r *Recorder) Look(lab *virtual.Lab) {
 func (r *Recorder) End(results *fabric.Results) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	flows := slices.Clone(r.run.Flows) // others may be reading the old ones
+	flows := slices.Clone(r.run.Flows) // snapshots refer to the old list
 	for i := range min(len(flows), len(results.Flows)) {
 		flows[i].FCTNS = results.Flows[i].FCT.Nanoseconds()
 	}
 	r.run.Flows, r.run.Live = flows, false
 }
 
-// use returns how much each channel was used.
+// use returns the use of each channel.
 func (r *Recorder) use(f *fabric.Fabric, d vtime.Time) []byte {
 	use := make([]byte, len(r.bytes))
 	for i := range r.topo.Links {
@@ -232,7 +233,7 @@ func (r *Recorder) values(lab *virtual.Lab) []uint64 {
 	return out
 }
 
-// find looks registers up in a program's state, which is nil without a program.
+// find looks up registers in a program's state, which is nil without a program.
 func (s *seen) find(state *interp.State, names []string) {
 	s.state, s.regs = state, make([]*interp.Register, len(names))
 	if s.values == nil {
@@ -265,8 +266,8 @@ func sum(reg *interp.Register, count bool) (v uint64) {
 	return v
 }
 
-// drain empties the taps: events in order of time, which are valid until the next
-// call, and the paths of flows.
+// drain empties the taps. It returns events in order of time, which are valid
+// until the next call, the paths of flows, and the number of omitted events.
 func (r *Recorder) drain() (events []Event, paths []int32, left int64) {
 	events, paths = r.scratch.events[:0], r.scratch.paths[:0]
 	for _, t := range r.taps {
@@ -289,7 +290,7 @@ func (r *Recorder) drain() (events []Event, paths []int32, left int64) {
 
 // flowOf returns the flow with a key.
 func (r *Recorder) flowOf(key flowKey) (flow int32, ok bool) {
-	f := r.place(key)
+	f := r.slot(key)
 	if !f.some || f.key != key {
 		if flow, ok = r.flows[key]; !ok {
 			return 0, false
@@ -306,19 +307,20 @@ type foundFlow struct {
 	some bool
 }
 
-// place returns where in found a key is, if it is.
-func (r *Recorder) place(key flowKey) *foundFlow {
+// slot returns the slot of a key in the cache.
+func (r *Recorder) slot(key flowKey) *foundFlow {
 	return &r.found[(key.addresses*0x9e3779b97f4a7c15^uint64(key.port)<<52)>>52]
 }
 
-// pathLooks is how many samples a flow is noted once for on a channel.
+// pathLooks is the number of samples in which a flow is recorded once per
+// channel.
 const pathLooks = 4
 
-// epochStep makes hashes of different epochs differ. It is 2^32 by the golden
+// epochStep makes hashes of different epochs differ: 2^32 divided by the golden
 // ratio.
 const epochStep = 0x9e3779b1
 
-// flowKey is how packets of a flow are known.
+// flowKey identifies the flow of a packet.
 type flowKey struct {
 	addresses uint64 // IPv4's source and destination
 	port      uint16 // UDP source
@@ -329,19 +331,19 @@ func newFlowKey(src, dst netip.Addr, port uint16) flowKey {
 	return flowKey{uint64(be.Uint32(a[:]))<<32 | uint64(be.Uint32(b[:])), port}
 }
 
-// tap sees the frames that reach a node. Between two samples it keeps a
-// bounded number of events and of flows.
+// tap observes the frames that arrive at a node. Between two samples it keeps at
+// most tapEvents events and tapHops hops.
 type tap struct {
 	in, out []int // channels, by port
 	rates   []vtime.Rate
 	events  []Event
 	hops    []hop
 	left    int64
-	ipAt    int    // where the last IPv4 header in a frame with other headers was
-	epoch   uint32 // of pathLooks samples, times a large odd number
-	// recent has hashes of a flow, port and epoch that were seen: one that is not
-	// found is recorded again, which does no harm. It is small because each frame
-	// reads a part of it that others have driven out of the processor's cache.
+	ipAt    int    // offset of the last IPv4 header behind other headers
+	epoch   uint32 // number of the epoch of pathLooks samples, times epochStep
+	// recent has hashes of flow, port and epoch that were recorded. An evicted
+	// one is recorded again, which does no harm. It is small to cause few cache
+	// misses.
 	recent [256]uint32
 }
 
@@ -351,11 +353,11 @@ type hop struct {
 	channel int32
 }
 
-// ackLen is how long frames are that need not be looked at: acknowledgements,
-// half of all.
+// ackLen is the length in bytes up to which frames are not recorded:
+// acknowledgements, half of all frames.
 const ackLen = 78
 
-// What a tap keeps at most between two samples.
+// Limits of a tap between two samples.
 const (
 	tapEvents = 4096
 	tapHops   = 512
@@ -363,7 +365,7 @@ const (
 
 var be = binary.BigEndian
 
-// Arrive implements fabric.Tap. Recording costs a run most here.
+// Arrive implements fabric.Tap. It is most of the cost of recording.
 func (t *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 	d := f.Data
 	if len(d) < 36 {
@@ -378,7 +380,7 @@ func (t *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 	t.other(now, port, f)
 }
 
-// flow notes a flow, by its addresses and source port.
+// flow records a flow by its addresses and source port.
 func (t *tap) flow(port int, addresses uint64, sport uint16) {
 	hash := (addresses*0x9e3779b97f4a7c15 ^ uint64(sport)<<32 ^ uint64(port)) * 0x9e3779b97f4a7c15
 	slot, tag := &t.recent[hash>>56], uint32(hash>>24)^t.epoch
@@ -388,14 +390,14 @@ func (t *tap) flow(port int, addresses uint64, sport uint16) {
 	}
 }
 
-// hop notes that a packet of a flow came by a port.
+// hop records that a packet of a flow arrived by a port.
 func (t *tap) hop(port int, key flowKey) {
 	if len(t.hops) < tapHops {
 		t.hops = append(t.hops, hop{key, int32(t.in[port-1])})
 	}
 }
 
-// other takes frames that do not begin with an IPv4 header.
+// other records frames with other headers than IPv4 after Ethernet's.
 func (t *tap) other(now vtime.Time, port int, f *packet.Frame) {
 	d := f.Data
 	switch be.Uint16(d[12:]) {
@@ -419,8 +421,9 @@ func (t *tap) other(now vtime.Time, port int, f *packet.Frame) {
 	}
 }
 
-// ipv4 finds the IPv4 header behind our own headers, whose length depends on
-// the program: it is UDP, and as long as what is left of the frame.
+// ipv4 returns the offset of the IPv4 header behind headers of the program, whose
+// length varies: its protocol is UDP and its length that of the frame's rest. It
+// returns -1 if there is none.
 func (t *tap) ipv4(d []byte, length int) int {
 	is := func(at int) bool {
 		return at+22 <= len(d) && d[at] == 0x45 && d[at+9] == 17 && int(be.Uint16(d[at+2:])) == length-at
@@ -445,7 +448,7 @@ func (t *tap) note(e Event) {
 	}
 }
 
-// pfc notes each class that a PFC frame names.
+// pfc records each enabled class of a PFC frame.
 func (t *tap) pfc(now vtime.Time, port int, d []byte) {
 	pfc := packet.AsPFC(d)
 	if pfc == nil {
@@ -463,7 +466,7 @@ func (t *tap) pfc(now vtime.Time, port int, d []byte) {
 	}
 }
 
-// message notes a message of a switch: a warning, or a path to be left.
+// message records a message of a switch: a warning, a kick-out or another.
 func (t *tap) message(now vtime.Time, port int, d []byte) {
 	e := Event{now.Nanoseconds(), int64(Message), int64(t.in[port-1]), int64(d[14]), 0}
 	switch d[14] {

@@ -26,9 +26,9 @@ type traceEvent struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
-// WriteTrace writes recordings as a trace. Nodes are processes and their ports
-// and classes threads; pauses are slices, queues and links' use counters,
-// warnings instants, flows asynchronous slices of their sender.
+// WriteTrace writes recordings as a trace. Nodes are processes, and their ports
+// and classes threads. Pauses are slices, queues and registers counters, warnings
+// instants, and flows asynchronous slices of their sender.
 func WriteTrace(w io.Writer, runs []*Run) error {
 	b := bufio.NewWriter(w)
 	b.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
@@ -63,8 +63,8 @@ func (t *tracer) emit(e traceEvent) {
 	t.w.Write(text)
 }
 
-// classes is how many threads each port has: one for each class, and one for
-// what is of none.
+// classes is the number of threads of each port: one per class, and one for
+// messages.
 const classes = 9
 
 func (t *tracer) run(number int, r *Run, several bool) {
@@ -77,7 +77,7 @@ func (t *tracer) run(number int, r *Run, several bool) {
 		}
 		t.emit(traceEvent{Name: "process_name", Phase: "M", PID: pid(i), Args: map[string]any{"name": name}})
 	}
-	// end is the sender of a channel, or its receiver.
+	// end returns the sender of a channel, or its receiver.
 	end := func(channel int64, receiver bool) (node, port int) {
 		l := r.Network.Links[channel/2]
 		if (channel%2 == 0) != receiver {
@@ -129,7 +129,7 @@ func (t *tracer) run(number int, r *Run, several bool) {
 		node, port := end(e[2], true)
 		t.emit(traceEvent{Name: name, Cat: "scheme", Phase: "i", Scope: "t", TS: us(e[0]), PID: pid(node), TID: thread(node, port, classes-1), Args: args})
 	}
-	// A counter that was above zero has to come back.
+	// A queue that has become empty needs a counter of zero.
 	up := make(map[int64]bool)
 	values := make([]uint64, len(r.Network.Nodes)*len(r.Registers))
 	for i, ns := range r.TNS {
@@ -175,15 +175,15 @@ func (t *tracer) run(number int, r *Run, several bool) {
 	}
 }
 
-// PauseSpan is a time during which a channel's sender had to pause a class.
+// PauseSpan is an interval in which a class of a channel was paused.
 type PauseSpan struct {
 	Channel        int64
 	Class          int64
 	StartNS, EndNS int64
 }
 
-// Pauses joins the PAUSE events to spans, by their start. Those that are on at
-// time until end there.
+// Pauses joins PAUSE and RESUME to spans, sorted by their start. Spans that have
+// not ended at time until, in ns, end there.
 func (r *Run) Pauses(until int64) []PauseSpan {
 	type key struct{ channel, class int64 }
 	type span struct{ start, until int64 }
