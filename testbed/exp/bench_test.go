@@ -11,8 +11,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// sweep is an experiment of 200 runs of some tenths of a second each, which is
-// short for a run.
+// sweep returns an experiment of 200 short runs, of some tenths of a second each.
 func sweep(t testing.TB) *Plan {
 	p := tinyPlan(t, "values: [20KB, 40KB]", "values: [200KB, 400KB]", "degree: 2, size: 20KB, to: h1", "degree: 2, size: 20KB, to: h1, times: 200, interval: 200us")
 	p.Scenario.Reseed(50)
@@ -26,8 +25,9 @@ func processor() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// What the runner costs beside the runs that it makes: processor time of both
-// in turn, so that a busy machine disturbs both alike.
+// BenchmarkRunnerOverhead measures the runner's share of processor time. It
+// alternates runs with and without the runner, so that load of the machine
+// affects both.
 func BenchmarkRunnerOverhead(b *testing.B) {
 	p := sweep(b)
 	var bare, run time.Duration
@@ -49,8 +49,8 @@ func BenchmarkRunnerOverhead(b *testing.B) {
 	b.ReportMetric(bare.Seconds()/float64(b.N)/200*1000, "ms/run")
 }
 
-// How much of two cores a sweep uses, two runs at a time: the rest is waiting for
-// the disk, and for the last run.
+// BenchmarkTwoCores measures the share of two cores that a sweep with two runs at
+// a time uses.
 func BenchmarkTwoCores(b *testing.B) {
 	p := sweep(b)
 	st := newStore(b)

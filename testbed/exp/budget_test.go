@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// spread has experiments that take so many seconds share a budget, in seconds,
-// and returns what each of them got.
+// spread shares a budget among experiments that take so many seconds, and returns
+// the seconds that each of them got.
 func spread(t *testing.T, budget int, takes ...int) []int {
 	t.Helper()
 	now, got := time.Unix(0, 0), make([]int, len(takes))
 	err := ShareBudget(time.Duration(budget)*time.Second, len(takes), func() time.Time { return now }, func(i int, part time.Duration) (bool, error) {
 		for begun := now; got[i] < takes[i] && (budget == 0 || now.Sub(begun) < part); got[i]++ {
-			now = now.Add(time.Second) // a run takes a second, and is not cut off
+			now = now.Add(time.Second) // a run takes a second
 		}
 		return got[i] < takes[i], nil
 	})
@@ -34,11 +34,11 @@ func TestABudgetIsSpreadOverExperiments(t *testing.T) {
 	}{
 		{0, []int{100, 100}, []int{100, 100}},
 		{30, []int{100, 100, 100}, []int{10, 10, 10}},
-		{30, []int{100, 2, 100}, []int{10, 2, 18}},      // what the second leaves, the third has
-		{30, []int{100, 2, 2}, []int{26, 2, 2}},         // and the first, if nobody else needs it
-		{30, []int{100, 13, 2, 2}, []int{14, 13, 2, 2}}, // in parts again
+		{30, []int{100, 2, 100}, []int{10, 2, 18}},      // the third gets what the second does not need
+		{30, []int{100, 2, 2}, []int{26, 2, 2}},         // so does the first, in the end
+		{30, []int{100, 13, 2, 2}, []int{14, 13, 2, 2}}, // shared again
 		{40, []int{5, 5, 5}, []int{5, 5, 5}},
-		{2, []int{5, 5, 5, 5}, []int{1, 1, 0, 0}}, // no more than there is, but for a run under way
+		{2, []int{5, 5, 5, 5}, []int{1, 1, 0, 0}}, // the budget is exceeded only by a run under way
 	} {
 		got := spread(t, c.budget, c.takes...)
 		over := 0

@@ -15,16 +15,16 @@ import (
 	"github.com/pauseless/pauseless/internal/need"
 )
 
-// The store is on a disk of its own that gets full: what is done is kept and can
-// be read, the message says what to do, and with room again the same command
-// goes on to the same outcome. The disk is a tmpfs that a child of this test
-// mounts in a namespace of its own.
-func TestAFullDiskLosesOnlyWhatIsUnderWay(t *testing.T) {
+// The store's disk becomes full: finished runs are kept and can be read, the
+// error says what to do, and with free space the same command continues to the
+// same outcome. The disk is a tmpfs that a child process of this test mounts in
+// a new namespace.
+func TestFullDiskLosesOnlyRunsUnderWay(t *testing.T) {
 	if dir := os.Getenv("EXP_TEST_DISK"); dir != "" {
 		fillDisk(t, dir)
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestAFullDiskLosesOnlyWhatIsUnderWay$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDiskLosesOnlyRunsUnderWay$")
 	cmd.Env = append(os.Environ(), "EXP_TEST_DISK="+t.TempDir())
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
@@ -65,7 +65,7 @@ func fillDisk(t *testing.T, dir string) {
 		case Finished:
 			over++
 		case Started:
-			if begun++; begun == 4 { // a run is under way, and somebody else takes all the room
+			if begun++; begun == 4 { // a run is under way, and the disk is filled
 				f, err := os.OpenFile(ballast, os.O_WRONLY|os.O_APPEND, 0)
 				if err != nil {
 					t.Error(err)
@@ -78,14 +78,14 @@ func fillDisk(t *testing.T, dir string) {
 			}
 		}
 	}})
-	if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), "make room where "+dir+" is, and the same command goes on") {
+	if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), "free space on the disk of "+dir+", and the same command continues") {
 		t.Errorf("a full disk: %v", err)
 	}
 	if s, err := p.Status(st, 1); err != nil || s.Done != 3 || over != 3 || s.Left != 5 {
 		t.Errorf("on a full disk: error %v, %d runs were over, status %+v; want 3 done, 5 left", err, over, s)
 	}
 	if _, err := OpenStore(dir); err == nil || !strings.Contains(err.Error(), "--store names another folder") {
-		t.Errorf("a full disk is told before anything runs; got %v", err)
+		t.Errorf("opening a store on a full disk: %v", err)
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
@@ -96,6 +96,6 @@ func fillDisk(t *testing.T, dir string) {
 			made++
 		}
 	}}); got != want || made != 5 {
-		t.Errorf("with room again %d runs were made, want 5; the same outcome as on a disk with room: %v", made, got == want)
+		t.Errorf("with free space %d runs were made, want 5; the same outcome: %v", made, got == want)
 	}
 }

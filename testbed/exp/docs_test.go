@@ -15,9 +15,10 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// Pages of docs/schemes and of the schemes' folders, and that of Tofino in the fabric, have parts that are made elsewhere, between a comment
-// that says which and another that ends it: sections of reference.md, which
-// the generator's manifests make, and tables of docs/results.
+// part matches a generated part of a page, between a comment with its names and
+// an end comment: sections of reference.md, which are generated from manifests,
+// or tables of docs/results. Pages of docs/schemes, of the schemes' folders and
+// docs/tofino-fabric.md have such parts.
 var part = regexp.MustCompile(`(?s)<!-- (reference|results): ([^>]*) -->\n.*?<!-- end -->`)
 
 func TestPagesOfSchemesHaveWhatManifestsAndResultsSay(t *testing.T) {
@@ -68,7 +69,7 @@ func TestPagesOfSchemesHaveWhatManifestsAndResultsSay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Source == "" && !used["results "+name] { // others are on the page of figures
-			t.Errorf("no page shows what came out of experiment %s", name)
+			t.Errorf("no page shows the results of experiment %s", name)
 		}
 	}
 	schemes, err := filepath.Glob("../../gen/schemes/*")

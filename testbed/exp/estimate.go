@@ -45,7 +45,7 @@ func (l Estimate) About() (time.Duration, bool) {
 	if !l.Known() || float64(most) < confidence*float64(len(l.draws)) {
 		return 0, false
 	}
-	// Of the equally good, the median is the best.
+	// Prefer the median if it is as good.
 	if middle := l.quantile(0.5); l.within(middle) >= most-1 {
 		best = middle
 	}

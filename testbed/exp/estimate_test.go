@@ -19,15 +19,14 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// tookText has what runs of one `exp run all --scale small` took, two at a time on
-// two cores on which other programs ran now and then, as SECONDS/TRAVERSALS: by
-// experiment and case, in the order of the seeds.
+// tookText has the durations and switch traversals of the runs of an `exp run all
+// --scale small`, as SECONDS/TRAVERSALS by experiment and case, in the order of
+// the seeds. It made two runs at a time on two cores with other load at times.
 //
 //go:embed testdata/took.txt
 var tookText string
 
-// player is a Maker whose runs take what they once took and find what they once
-// found.
+// player is a Maker that replays the durations and metrics of earlier runs.
 type player struct {
 	took    map[string]string // by name of the job
 	outcome *result.Outcome
@@ -67,32 +66,32 @@ func (m player) Make(_ context.Context, p *Plan, j Job, begun func(string)) (*Re
 
 func (player) Kept(context.Context, Job) {}
 
-// slower makes minutes of the seconds of small runs: a guess is made at most once
-// in tellEvery.
+// slower is the factor that makes minutes of the seconds of small runs, since
+// there is at most one estimate per estimateEvery.
 const slower = 60
 
-// told is what was said to be left, and what was.
-type told struct {
+// sample is an estimate at a time, and the duration of the experiment.
+type sample struct {
 	at, total time.Duration
 	left      Estimate
 }
 
-func (g told) right() bool {
-	d, ok := g.left.About()
-	left := g.total - g.at
+func (s sample) right() bool {
+	d, ok := s.left.About()
+	left := s.total - s.at
 	return ok && math.Abs(float64(d-left)) <= tolerance*float64(left)
 }
 
-// play runs an experiment in virtual time and returns what was told from a fifth
-// of its time on.
-func play(t *testing.T, name string, known bool) (all []told) {
+// play runs an experiment in a bubble and returns the estimates after a fifth of
+// its time.
+func play(t *testing.T, name string, known bool) (all []sample) {
 	t.Helper()
 	s, err := LoadAt(name, "small")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !known {
-		s.Name = "mine" // of which nothing is known
+		s.Name = "mine" // without known times
 	}
 	p, err := NewPlan(s, "")
 	if err != nil {
@@ -108,7 +107,7 @@ func play(t *testing.T, name string, known bool) (all []told) {
 		t.Fatal(err)
 	}
 	in, seeds := false, 0
-	last := name + " small\n" // the sweep of before, which had the same seeds
+	last := name + " small\n" // times of the sweep before, for the same seeds
 	for line := range strings.Lines(tookText) {
 		line = strings.TrimSpace(line)
 		at := strings.LastIndex(line, ": ")
@@ -131,7 +130,7 @@ func play(t *testing.T, name string, known bool) (all []told) {
 			}
 		}
 	}
-	s.MaxSeeds = min(s.MaxSeeds, seeds) // the sweep may have been made when the file asked for fewer
+	s.MaxSeeds = min(s.MaxSeeds, seeds) // the sweep may be of a time when the file had fewer
 	synctest.Test(t, func(t *testing.T) {
 		st := newStore(t)
 		if known {
@@ -145,7 +144,7 @@ func play(t *testing.T, name string, known bool) (all []told) {
 		begun := time.Now()
 		if _, err := Run(context.Background(), p, st, Options{Parallel: 2, Maker: m, OnEvent: func(e Event) {
 			if e.Kind == Finished {
-				all = append(all, told{at: time.Since(begun), left: e.Left})
+				all = append(all, sample{at: time.Since(begun), left: e.Left})
 			}
 		}}); err != nil {
 			t.Fatal(err)
@@ -154,20 +153,19 @@ func play(t *testing.T, name string, known bool) (all []told) {
 			all[i].total = time.Since(begun)
 		}
 	})
-	return slices.DeleteFunc(all, func(g told) bool { return g.at < g.total/5 || g.at == g.total })
+	return slices.DeleteFunc(all, func(s sample) bool { return s.at < s.total/5 || s.at == s.total })
 }
 
 var played = []string{"clb-fig9-mixed", "pbfs-fig8", "pcn-fig14-websearch", "pcn-fig19b", "plb-fig2-victims", "rlb-fig14", "spraying", "tofino-rlb"}
 
-// Played again with the times of a real sweep, of experiments that differ in
-// arms, points, seeds and how many of those the claims ask for: times that are
-// told are right within a quarter, but for those told before the machine changed.
-// It was busy with something else in the first and in the last quarter of
-// plb-fig2-victims, for one, where runs took 1.7 times as long.
-func TestTimesOfArrivalOfARealSweepAreRightWithinAQuarter(t *testing.T) {
+// Experiments that differ in arms, points, seeds and added seeds are replayed with
+// the times of a real sweep. Single times are right within a quarter, except for
+// those before the machine's load changed: during the first and the last quarter
+// of plb-fig2-victims, for example, runs took 1.7 times as long.
+func TestEstimatesOfARealSweepAreRightWithinAQuarter(t *testing.T) {
 	for _, c := range []struct {
 		known        bool
-		given, share float64 // of all, and of those given the right ones, at least
+		given, share float64 // least share of estimates with a single time, and of right ones among those
 	}{{true, 0.75, 0.9}, {false, 0.3, 0.88}} {
 		var n, given, right int
 		for _, name := range played {
@@ -181,18 +179,18 @@ func TestTimesOfArrivalOfARealSweepAreRightWithinAQuarter(t *testing.T) {
 					r++
 				}
 			}
-			t.Logf("known %v: %s: of %d times %d were told, %d of them right", c.known, name, len(all), g, r)
+			t.Logf("known %v: %s: of %d estimates %d are single times, %d of them right", c.known, name, len(all), g, r)
 			n, given, right = n+len(all), given+g, right+r
 		}
 		if a, b := float64(given)/float64(n), float64(right)/float64(given); a < c.given || b < c.share {
-			t.Errorf("known %v: %d of %d times are told (%.0f %%), %d of them right (%.0f %%); want %.0f and %.0f %%", c.known, given, n, 100*a, right, 100*b, 100*c.given, 100*c.share)
+			t.Errorf("known %v: %d of %d estimates are single times (%.0f %%), %d of them right (%.0f %%); want %.0f and %.0f %%", c.known, given, n, 100*a, right, 100*b, 100*c.given, 100*c.share)
 		}
 	}
 }
 
-// Another process that looks at the store tells what the one tells that makes the
-// runs.
-func TestStatusTellsWhatTheRunnerTells(t *testing.T) {
+// The estimate of another process, from the store, agrees with that of the process
+// that makes the runs.
+func TestStatusAgreesWithTheRunner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, st := tinyPlan(t, "seeds: [3, 1]", "seeds: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"), newStore(t)
 		var last Estimate

@@ -16,8 +16,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// sleeper is a Maker whose runs take the time that they are said to, and find
-// nothing.
+// sleeper is a Maker whose runs take the given time and have no metrics.
 type sleeper func(Job) time.Duration
 
 func (s sleeper) Make(ctx context.Context, p *Plan, j Job, begun func(string)) (*Record, error) {
@@ -29,11 +28,10 @@ func (s sleeper) Make(ctx context.Context, p *Plan, j Job, begun func(string)) (
 
 func (sleeper) Kept(context.Context, Job) {}
 
-// Runs take times that differ by a factor of up to twenty from case to case,
-// and by a fifth from seed to seed. From when each case has been made once until a
-// quarter of the time is left, a time is told nearly always, and is at most a
-// quarter off.
-func TestTheTimeOfArrivalIsRightWithinAQuarter(t *testing.T) {
+// Durations of runs differ by a factor of up to twenty between cases, and by a
+// fifth between seeds. From the first run of each case until three quarters of the
+// time, most estimates are single times, and they are right within a quarter.
+func TestEstimatesAreRightWithinAQuarter(t *testing.T) {
 	var sizes []string
 	for i := range 10 {
 		sizes = append(sizes, fmt.Sprintf("%dKB", 20+20*i))
@@ -80,20 +78,20 @@ func TestTheTimeOfArrivalIsRightWithinAQuarter(t *testing.T) {
 					continue
 				}
 				if off := float64(g.left)/float64(total-g.at) - 1; math.Abs(off) > 0.25 {
-					t.Errorf("seed %d: after %v of %v %v are said to be left, %+.0f %%", seed, g.at.Round(time.Second), total.Round(time.Second), g.left.Round(time.Second), 100*off)
+					t.Errorf("seed %d: after %v of %v the estimate is %v, %+.0f %%", seed, g.at.Round(time.Second), total.Round(time.Second), g.left.Round(time.Second), 100*off)
 				}
 			}
 			if judged < 30 || silent > judged/4 {
-				t.Errorf("seed %d: of %d guesses %d were not told", seed, judged, silent)
+				t.Errorf("seed %d: of %d estimates %d are not single times", seed, judged, silent)
 			}
 		})
 	}
 }
 
-// One arm takes three times as long as the other, and points differ by a factor
-// of seven. Once either arm and each point have been made, what a case takes
-// that has not been made is known.
-func TestCasesNotYetMadeAreTakenToBeLikeTheirArmAndPoint(t *testing.T) {
+// One arm takes three times as long as the other, and points differ by a factor of
+// seven. After a run of both arms and of each point, the durations of other cases
+// are estimated right.
+func TestEstimatesOfNewCasesFollowFromArmAndPoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tinyPlan(t, "values: [20KB, 40KB]", "values: [20KB, 40KB, 60KB, 80KB, 100KB, 120KB]", "seeds: [3, 1]", "seeds: [1, 2, 3]")
 		arms, points := make(map[string]bool), make(map[string]bool)
@@ -124,14 +122,14 @@ func TestCasesNotYetMadeAreTakenToBeLikeTheirArmAndPoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := time.Since(begun) - at; math.Abs(float64(left-want)) > 0.25*float64(want) {
-			t.Errorf("after %v %v are said to be left, not %v", at, left, want)
+			t.Errorf("after %v the estimate is %v, want %v", at, left, want)
 		}
 	})
 }
 
-// A seed may have several times the bytes of another, where few flows are large: what
-// is left is told by the bytes of the seeds that are left.
-func TestSeedsTakeAsLongAsTheirFlowsAreLarge(t *testing.T) {
+// If few flows are large, a seed may have several times the bytes of another. The
+// estimate follows from the bytes of the remaining seeds.
+func TestEstimatesFollowFromBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tinyPlan(t, "values: [20KB, 40KB]", "values: [websearch, datamining]", "traffic.0.incast.size", "traffic.0.poisson.sizes",
 			"- incast: {degree: 2, size: 20KB, to: h1, jitter: 1us}", "- poisson: {sizes: websearch, load: 0.5, duration: 1ms}", "seeds: [3, 1]", "seeds: [1, 2, 3, 4, 5, 6]")
@@ -159,17 +157,17 @@ func TestSeedsTakeAsLongAsTheirFlowsAreLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		if most < 2*least {
-			t.Errorf("runs have %.0f to %.0f bytes: all alike", least, most)
+			t.Errorf("runs have %.0f to %.0f bytes, want a factor of 2", least, most)
 		}
 		if want := (time.Since(begun) - at).Seconds(); math.Abs(left-want) > 0.1*want {
-			t.Errorf("after %v %.1f s are said to be left, not %.1f s", at, left, want)
+			t.Errorf("after %v the estimate is %.1f s, want %.1f s", at, left, want)
 		}
 	})
 }
 
-// asked is a Maker whose workers have begun the first runs that they were asked
-// for, and wait with all of them.
-type asked struct {
+// stalled is a Maker whose workers begin the first runs and finish no run until
+// released.
+type stalled struct {
 	begin    int
 	mu       sync.Mutex
 	calls    int
@@ -177,7 +175,7 @@ type asked struct {
 	kept     int
 }
 
-func (a *asked) Make(ctx context.Context, p *Plan, j Job, begun func(string)) (*Record, error) {
+func (a *stalled) Make(ctx context.Context, p *Plan, j Job, begun func(string)) (*Record, error) {
 	a.mu.Lock()
 	a.calls++
 	first := a.calls <= a.begin
@@ -189,17 +187,16 @@ func (a *asked) Make(ctx context.Context, p *Plan, j Job, begun func(string)) (*
 	return &Record{Key: j.Key, TookS: 1, Run: &result.Run{Profile: "ecmp", Seed: j.Seed}}, nil
 }
 
-func (a *asked) Kept(context.Context, Job) {
+func (a *stalled) Kept(context.Context, Job) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.kept++
 }
 
-// Of the runs that workers were asked for, those run that one has begun; the
-// others counted as running, too.
+// Runs that were offered to workers counted as running before a worker began them.
 func TestRunsThatWaitForAWorkerDoNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, st, a := tinyPlan(t), newStore(t), &asked{begin: 2, released: make(chan struct{})}
+		p, st, a := tinyPlan(t), newStore(t), &stalled{begin: 2, released: make(chan struct{})}
 		done := make(chan error)
 		go func() {
 			_, err := Run(t.Context(), p, st, Options{Parallel: 5, Maker: a})
@@ -215,7 +212,7 @@ func TestRunsThatWaitForAWorkerDoNotRun(t *testing.T) {
 			t.Error(err)
 		}
 		if s, err := p.Status(st, 1); err != nil || s.Done != 8 || s.Asked != 0 || len(s.Running) != 0 || a.kept != 8 {
-			t.Errorf("in the end: error %v, status %+v, %d are said to be kept; want 8 done", err, s, a.kept)
+			t.Errorf("in the end: error %v, status %+v, %d calls of Kept; want 8 done", err, s, a.kept)
 		}
 	})
 }

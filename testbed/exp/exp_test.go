@@ -34,16 +34,16 @@ func TestExperimentsAreSoundAndSayWhatTheyAreAbout(t *testing.T) {
 		if small, err := LoadAt(name, scenario.Small); err != nil {
 			t.Errorf("%s at the small scale: %v", name, err)
 		} else if small.Small.Text("why") == "" {
-			t.Errorf("%s has no small scale that says what was shrunk, and why the question survives", name)
+			t.Errorf("%s: the small scale has no text under why", name)
 		}
 	}
 	if _, err := Load("rlb-fig12-incats"); err == nil || !strings.Contains(err.Error(), `did you mean "rlb-fig12-incast"?`) {
-		t.Errorf("a name with a slip: %v", err)
+		t.Errorf("a name with a typing error: %v", err)
 	}
 }
 
-// What docs/results has was made from the scenarios as they are, and its pages
-// say what its numbers say.
+// The outcomes in docs/results are those of the present scenarios, and the pages
+// there agree with them.
 func TestKeptOutcomesAreNotStale(t *testing.T) {
 	known := make(map[string]bool)
 	for _, name := range Names() {
@@ -99,19 +99,18 @@ func TestKeptOutcomesAreNotStale(t *testing.T) {
 	}
 	for _, file := range files {
 		if !known[file] && filepath.Base(file) != "tofino.json" { // that is of pauseless tofino report
-			t.Errorf("%s is of no experiment", file)
+			t.Errorf("%s does not belong to an experiment", file)
 		}
 	}
 }
 
-// keptFile is where docs/results keeps what came out of an experiment.
+// keptFile returns the path in docs/results of the outcome of an experiment.
 func keptFile(name, scale string) string {
 	o := result.Outcome{Experiment: name, Scale: scale}
 	return filepath.Join(results, o.File()+".json")
 }
 
-// withMetrics returns the runs of an outcome with the values that its cells
-// have of them.
+// withMetrics returns the runs of an outcome with the metrics in its cells.
 func withMetrics(o *result.Outcome) []result.RunNote {
 	runs := slices.Clone(o.Runs)
 	for i := range runs {
@@ -133,8 +132,8 @@ func withMetrics(o *result.Outcome) []result.RunNote {
 	return runs
 }
 
-// equalVerdicts compares verdicts and what they rest on; how a claim is worded
-// may change.
+// equalVerdicts compares verdicts, effects and intervals, but not the text of
+// claims.
 func equalVerdicts(a, b []result.Judged) bool {
 	return slices.EqualFunc(a, b, func(a, b result.Judged) bool {
 		return a.Verdict == b.Verdict && a.Point == b.Point && a.Seeds == b.Seeds && same(a.Effect, b.Effect) && same(a.Low, b.Low) && same(a.High, b.High)

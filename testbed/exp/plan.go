@@ -124,7 +124,7 @@ func (p *Plan) Jobs() (jobs []Job) {
 // Case returns the case of a job.
 func (p *Plan) Case(j Job) *scenario.Case { return p.Scenario.Cases()[j.Case] }
 
-// Program returns what the switches of a job run.
+// Program returns the program of the switches of a job.
 func (p *Plan) Program(j Job) *program.Program { return p.programs[j.Case] }
 
 // Name names a job: "drill, 0.6, seed 3".
@@ -262,7 +262,7 @@ func LoadLines(p *Plan, loads []result.Load) (lines []string) {
 // one run in memory at a time.
 func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] {
 	return func(yield func(*result.Run, error) bool) {
-		networks := make(map[int]*result.Network) // by case: runs are kept without
+		networks := make(map[int]*result.Network) // by case: the store's runs have none
 		for i := range o.Runs {
 			n := &o.Runs[i]
 			if n.State == result.Failed {
@@ -310,7 +310,7 @@ func (p *Plan) Pack() (name string, data []byte) {
 func Unpack(data []byte) (*Plan, error) {
 	var k packed
 	if err := json.Unmarshal(data, &k); err != nil {
-		return nil, fmt.Errorf("no plan: %w", err)
+		return nil, fmt.Errorf("not a plan: %w", err)
 	}
 	s, err := scenario.ParseIn(k.File, k.Text, k.Dir, k.Scale)
 	if err != nil {

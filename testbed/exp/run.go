@@ -258,7 +258,7 @@ func (r *runner) one(ctx context.Context, j Job) error {
 	var claim *Claim
 	for waited := false; ; waited = true {
 		if rec, err := r.st.Get(j.Key); err != nil {
-			return fmt.Errorf("%w; what is done is kept, and the same command goes on", err)
+			return fmt.Errorf("%w; finished runs are kept, and the same command continues", err)
 		} else if rec != nil {
 			n := r.named(j, rec.Run)
 			r.finish(j, n, rec)
@@ -269,7 +269,7 @@ func (r *runner) one(ctx context.Context, j Job) error {
 		}
 		c, ok, err := r.st.Claim(j.Key, r.p.Name(j), r.o.Maker != nil)
 		if err != nil {
-			return r.st.writeError("no result can be kept", err)
+			return r.st.writeError("results cannot be kept", err)
 		}
 		if ok && r.st.Has(j.Key) { // another process has just made it
 			c.Release()

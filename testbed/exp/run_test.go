@@ -77,9 +77,9 @@ func newStore(t testing.TB) *Store {
 	return st
 }
 
-// The outcome does not depend on how many runs are made at a time, in which
-// order they end, or what was in the store.
-func TestTheOutcomeIsThatOfTheRunsAndNothingElse(t *testing.T) {
+// The outcome does not depend on the number of runs at a time, the order of their
+// ends, or the store's content.
+func TestOutcomeDependsOnRunsOnly(t *testing.T) {
 	want := outcome(t, tinyPlan(t), newStore(t), Options{Parallel: 1})
 	st := newStore(t)
 	if got := outcome(t, tinyPlan(t), st, Options{Parallel: 4, Threads: 2}); got != want {
@@ -95,7 +95,7 @@ func TestTheOutcomeIsThatOfTheRunsAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestKeysAreThoseOfWhatARunDependsOn(t *testing.T) {
+func TestKeyDependsOnTheRunOnly(t *testing.T) {
 	base := tinyPlan(t)
 	same := tinyPlan(t, "name: tiny", "name: other", "{name: a}", "{name: arm-a}", "than: a}", "than: arm-a}", "summary: two", "summary: 2")
 	if base.Job(0, 1).Key != same.Job(0, 1).Key {
@@ -114,7 +114,7 @@ func TestKeysAreThoseOfWhatARunDependsOn(t *testing.T) {
 	}
 }
 
-// Seeds are added while claims are not precise, as many as there may be.
+// Seeds are added until claims are precise, up to max_seeds.
 func TestSeedsAreAddedUntilClaimsArePrecise(t *testing.T) {
 	p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: 5", "jitter: 1us", "jitter: 6us", "than: a}", "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}}")
 	out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
@@ -132,7 +132,7 @@ func TestSeedsAreAddedUntilClaimsArePrecise(t *testing.T) {
 	}
 }
 
-func TestABudgetEndsAnExperimentBetweenRuns(t *testing.T) {
+func TestBudgetEndsAnExperimentBetweenRuns(t *testing.T) {
 	p, st := tinyPlan(t), newStore(t)
 	out, err := Run(context.Background(), p, st, Options{Budget: time.Nanosecond})
 	if err != nil || len(out.Runs) != 0 || len(out.Remarks) == 0 || !strings.Contains(out.Remarks[0], "the budget is spent: 0 of 8 runs") {
@@ -140,13 +140,12 @@ func TestABudgetEndsAnExperimentBetweenRuns(t *testing.T) {
 	}
 	want := outcome(t, p, st, Options{})
 	if got := outcome(t, p, st, Options{Budget: time.Nanosecond}); got != want {
-		t.Error("runs that are there already cost something")
+		t.Error("runs in the store count against the budget")
 	}
 }
 
-// Whoever is interrupted keeps what is done; so does whoever finds a broken
-// file, or no room.
-func TestWhatIsDoneIsKept(t *testing.T) {
+// Finished runs are kept after an interruption, a broken file and a full disk.
+func TestFinishedRunsAreKept(t *testing.T) {
 	p, st := tinyPlan(t), newStore(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	_, err := Run(ctx, p, st, Options{OnEvent: func(e Event) {
@@ -161,7 +160,7 @@ func TestWhatIsDoneIsKept(t *testing.T) {
 	if err != nil || s.Done != 3 || s.Left != 5 || len(s.Running) != 0 || !s.Until.Known() {
 		t.Fatalf("error %v, status %+v; want 3 done, 5 left", err, s)
 	}
-	// A file that was cut short is told by its name, and made again once it is gone.
+	// The error names a truncated file; once it is removed, the run is made again.
 	name := st.path(p.Jobs()[0].Key)
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -174,24 +173,24 @@ func TestWhatIsDoneIsKept(t *testing.T) {
 		t.Errorf("a broken file: %v", err)
 	}
 	os.Remove(name)
-	// No folder can be made where a file is: the same as a disk that is full.
+	// A file in place of a folder prevents writing, like a full disk.
 	next := filepath.Dir(st.path(p.Jobs()[4].Key))
 	os.RemoveAll(next)
 	if err := os.WriteFile(next, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), p, st, Options{}); err == nil || !strings.Contains(err.Error(), "the same command goes on") {
-		t.Errorf("a store without room: %v", err)
+	if _, err := Run(context.Background(), p, st, Options{}); err == nil || !strings.Contains(err.Error(), "the same command continues") {
+		t.Errorf("a store that cannot be written: %v", err)
 	}
 	os.Remove(next)
 	if got, want := outcome(t, p, st, Options{}), outcome(t, p, newStore(t), Options{}); got != want {
-		t.Error("what went wrong in between shows in the outcome")
+		t.Error("the outcome differs from one without errors")
 	}
 }
 
-// A process that is killed loses the runs under way and no others; another
-// takes over from it, and two share the work.
-func TestKilledProcessesLoseOnlyWhatIsUnderWay(t *testing.T) {
+// A killed process loses only its runs under way; two other processes continue
+// and share the work.
+func TestKilledProcessLosesOnlyRunsUnderWay(t *testing.T) {
 	dir := t.TempDir()
 	if name := os.Getenv("EXP_TEST_STORE"); name != "" {
 		st, err := OpenStore(name)
@@ -207,7 +206,7 @@ func TestKilledProcessesLoseOnlyWhatIsUnderWay(t *testing.T) {
 		}})
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledProcessesLoseOnlyWhatIsUnderWay$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledProcessLosesOnlyRunsUnderWay$")
 	cmd.Env = append(os.Environ(), "EXP_TEST_STORE="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -256,9 +255,9 @@ func TestKilledProcessesLoseOnlyWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// A mark that its process has made but not yet written is taken away by nobody
-// else: two would make the run.
-func TestAMarkThatIsBeingWrittenIsAClaim(t *testing.T) {
+// A mark that its process has created but not yet written is a claim. Otherwise two
+// processes would make the run.
+func TestEmptyMarkIsAClaim(t *testing.T) {
 	st := newStore(t)
 	key := tinyPlan(t).Jobs()[0].Key
 	mark := st.mark("running", key)
@@ -274,13 +273,13 @@ func TestAMarkThatIsBeingWrittenIsAClaim(t *testing.T) {
 	}
 	claim, ok, err := st.Claim(key, "a run", false)
 	if !ok || err != nil {
-		t.Fatalf("claimed %v, error %v, after that process has long been gone", ok, err)
+		t.Fatalf("claimed %v, error %v, long after that process ended", ok, err)
 	}
 	claim.Release()
 }
 
-// A run that fails fails alone, is told, and is tried again next time.
-func TestAFailureIsOfOneRun(t *testing.T) {
+// A failed run does not end the experiment and is part of the outcome.
+func TestFailureIsOfOneRun(t *testing.T) {
 	p := tinyPlan(t, "hosts: {recovery: irn}", "network.switch: {buffer: 30KB, pfc: {xoff: 20KB, headroom: 1KB}}")
 	st := newStore(t)
 	out, err := Run(context.Background(), p, st, Options{})
@@ -307,8 +306,8 @@ func TestAFailureIsOfOneRun(t *testing.T) {
 	}
 }
 
-// Of many that find the mark of a process that is gone, one takes its run.
-func TestOneTakesTheRunOfAProcessThatIsGone(t *testing.T) {
+// Of many processes that find the mark of an ended process, one claims the run.
+func TestOneProcessClaimsAnAbandonedRun(t *testing.T) {
 	st := newStore(t)
 	gone := exec.Command(os.Args[0], "-test.run=^$")
 	if err := gone.Run(); err != nil {
@@ -335,7 +334,7 @@ func TestOneTakesTheRunOfAProcessThatIsGone(t *testing.T) {
 		}
 		wg.Wait()
 		if n := took.Load(); n != 1 {
-			t.Fatalf("%d took run %d", n, i)
+			t.Fatalf("%d claims of run %d, want 1", n, i)
 		}
 	}
 }

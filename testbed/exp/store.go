@@ -108,7 +108,7 @@ func (s *Store) read(key string, all bool) (*Record, error) {
 	defer f.Close()
 	rec, err := decode(bufio.NewReader(f), key, all)
 	if err != nil {
-		return nil, fmt.Errorf("%s: no run of the store: %w; remove the file, and the run is made again", f.Name(), err)
+		return nil, fmt.Errorf("%s: not a run of the store: %w; remove the file, and the run is made again", f.Name(), err)
 	}
 	return rec, nil
 }
@@ -129,10 +129,10 @@ func decode(r io.Reader, key string, all bool) (*Record, error) {
 		return nil, err
 	}
 	if rec.Key != key || rec.Run == nil {
-		return nil, errors.New("it is another run")
+		return nil, errors.New("it has another key, or no run")
 	}
 	if all {
-		err = dec.Decode(rec.Run) // the rest of its fields
+		err = dec.Decode(rec.Run) // the large fields
 	}
 	return &rec, err
 }
@@ -351,9 +351,9 @@ func (s *Store) Failed(key string) string {
 
 // writeError adds to an error of writing a result what to do about it.
 func (s *Store) writeError(what string, err error) error {
-	text := "the same command goes on"
+	text := "the same command continues"
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		text = fmt.Sprintf("make room where %s is, and the same command goes on", s.dir)
+		text = fmt.Sprintf("free space on the disk of %s, and the same command continues", s.dir)
 	}
-	return fmt.Errorf("%s: %w; what was done before is kept: %s", what, err, text)
+	return fmt.Errorf("%s: %w; finished runs are kept: %s", what, err, text)
 }

@@ -16,10 +16,9 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// Jobs whose runs take no time, from who asks for them to a worker and back,
-// all as it is but for the run: what NATS and we need for each. It has as many
-// jobs as -benchtime says, of which a thousand are asked for at a time. Results
-// have 10 KB, as those of small runs.
+// BenchmarkEmptyJobs measures the cost of a job without its run, from Make to a
+// worker and back over NATS. A thousand jobs are queued at a time. Results have
+// 10 KB, as those of small runs.
 func BenchmarkEmptyJobs(b *testing.B) {
 	s := serve(b, b.TempDir(), server.RANDOM_PORT)
 	defer s.Shutdown()
@@ -75,8 +74,8 @@ func BenchmarkEmptyJobs(b *testing.B) {
 	}
 }
 
-// processor returns the processor time of this process: on a busy machine time
-// by the clock is no measure of the cost.
+// processor returns the processor time of this process, which unlike elapsed time
+// does not depend on the machine's other load.
 func processor() time.Duration {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)

@@ -29,7 +29,7 @@ func serve(t testing.TB, dir string, port int) *server.Server {
 	}
 	s.Start()
 	if !s.ReadyForConnections(patience) {
-		t.Error("the server does not start") // runs elsewhere than the test, too
+		t.Error("the server does not start") // not Fatal: also called from other goroutines
 	}
 	return s
 }
@@ -40,8 +40,8 @@ func embedded(t *testing.T, dir string) (addr string, stop func()) {
 	return s.Addr().String(), func() { s.Shutdown(); s.WaitForShutdown() }
 }
 
-// packaged returns what runs the nats-server that is on PATH. It is killed, not
-// asked to stop.
+// packaged returns a function that starts the nats-server on PATH. Its stop kills
+// the server.
 func packaged(t *testing.T) func(*testing.T, string) (string, func()) {
 	program := need.Tool(t, "NATS_SERVER", "nats-server")
 	return func(t *testing.T, dir string) (string, func()) {
@@ -68,14 +68,14 @@ func packaged(t *testing.T) func(*testing.T, string) (string, func()) {
 	}
 }
 
-// A link is a way to a server that can be cut: its address stays, whatever
-// happens to the server.
+// A link is a TCP proxy of a server that can fail. Its address does not change
+// if the server's does.
 type link struct {
 	l net.Listener
 
 	mu   sync.Mutex
-	to   string // "": nobody is there
-	hole bool   // what is sent is lost, and nobody is told
+	to   string // the server's address; "" refuses connections
+	hole bool   // bytes are dropped without an error
 	all  []net.Conn
 }
 
@@ -118,19 +118,19 @@ func (k *link) carry(c net.Conn) {
 	k.all = append(k.all, c, s)
 	k.mu.Unlock()
 	go func() {
-		io.Copy(open{k, s}, c)
+		io.Copy(end{k, s}, c)
 		s.Close()
 	}()
-	io.Copy(open{k, c}, s)
+	io.Copy(end{k, c}, s)
 }
 
-// open writes what comes through, unless the link is a hole.
-type open struct {
+// end is an end of a connection; its writes are dropped if the link is a hole.
+type end struct {
 	k *link
 	w io.Writer
 }
 
-func (o open) Write(p []byte) (int, error) {
+func (o end) Write(p []byte) (int, error) {
 	o.k.mu.Lock()
 	hole := o.k.hole
 	o.k.mu.Unlock()
@@ -140,7 +140,7 @@ func (o open) Write(p []byte) (int, error) {
 	return o.w.Write(p)
 }
 
-// cut ends all connections; later ones lead to another address.
+// cut closes all connections; later ones lead to another address.
 func (k *link) cut(to string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -151,7 +151,7 @@ func (k *link) cut(to string) {
 	k.all = nil
 }
 
-// swallow makes the link a hole: to both ends the other has fallen silent.
+// swallow makes the link a hole.
 func (k *link) swallow() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -163,10 +163,10 @@ func servers(t *testing.T, test func(*testing.T, func(*testing.T, string) (strin
 	t.Run("packaged", func(t *testing.T) { test(t, packaged(t)) })
 }
 
-// Workers are killed, stopped and started again at random, and the server goes
-// away for a while: every job counts once, and the outcome is the same bytes as
-// without workers.
-func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
+// Workers are killed, stopped and restarted at random, and the server is
+// restarted: every job counts once, and the outcome is the same bytes as without
+// workers.
+func TestEveryJobCountsOnceIfProcessesDie(t *testing.T) {
 	servers(t, func(t *testing.T, start func(*testing.T, string) (string, func())) {
 		workers := 8
 		if testing.Short() {
@@ -177,13 +177,13 @@ func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
 
 		dir := t.TempDir()
 		addr, stop := start(t, dir)
-		way := newLink(t, addr)
-		farm := offer(t, way.url(), lease)
+		link := newLink(t, addr)
+		farm := offer(t, link.url(), lease)
 
 		var mu sync.Mutex
 		var all []*exec.Cmd
 		for range workers {
-			all = append(all, worker(t, way.url()))
+			all = append(all, worker(t, link.url()))
 		}
 		done := make(chan struct{})
 		var chaos sync.WaitGroup
@@ -195,10 +195,10 @@ func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
 					return
 				case <-time.After(time.Duration(100+rng.IntN(150)) * time.Millisecond):
 				}
-				if n > 40 { // enough, so that a machine that is slow to start workers gets done
-					if n%20 == 0 { // they end if the server goes away while they begin
+				if n > 40 { // no more faults, so that slow machines finish
+					if n%20 == 0 { // workers end if the server stops while they start
 						mu.Lock()
-						all = append(all, worker(t, way.url()))
+						all = append(all, worker(t, link.url()))
 						mu.Unlock()
 					}
 					continue
@@ -207,7 +207,7 @@ func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
 				victim := all[rng.IntN(len(all))]
 				if rng.IntN(2) == 0 {
 					victim.Process.Kill()
-					all = append(all, worker(t, way.url()))
+					all = append(all, worker(t, link.url()))
 				} else {
 					victim.Process.Signal(syscall.SIGSTOP)
 					time.AfterFunc(2*lease, func() { victim.Process.Signal(syscall.SIGCONT) })
@@ -221,7 +221,7 @@ func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
 				if over++; over == 6 {
 					stop()
 					addr, stop = start(t, dir)
-					way.cut(addr)
+					link.cut(addr)
 				}
 			}
 		}})
@@ -234,23 +234,22 @@ func TestEveryJobCountsOnceWhateverDies(t *testing.T) {
 	})
 }
 
-// Whenever some runs have begun, the way of one worker to the server is cut, or
-// loses all that is sent, until its leases have run out and others have its
-// runs: every job counts once all the same.
-func TestPartitionsChangeNothing(t *testing.T) {
+// A worker's link to the server fails, or drops all bytes, until its leases have
+// expired and other workers have its jobs: every job counts once.
+func TestPartitionsChangeNoOutcome(t *testing.T) {
 	servers(t, func(t *testing.T, start func(*testing.T, string) (string, func())) {
 		p := plan(t, tiny)
 		want := outcome(t, p, store(t), exp.Options{Parallel: 2})
 		addr, stop := start(t, t.TempDir())
 		defer stop()
 		farm := offer(t, "nats://"+addr, lease)
-		var ways []*link
+		var links []*link
 		ctx, cancel := context.WithCancel(t.Context())
 		var work sync.WaitGroup
 		for range 3 {
-			way := newLink(t, addr)
-			ways = append(ways, way)
-			f, err := Connect(ctx, Options{URL: way.url(), Lease: lease})
+			link := newLink(t, addr)
+			links = append(links, link)
+			f, err := Connect(ctx, Options{URL: link.url(), Lease: lease})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,13 +269,13 @@ func TestPartitionsChangeNothing(t *testing.T) {
 				if begun++; begun%3 != 0 {
 					return
 				}
-				way := ways[cuts%len(ways)]
+				link := links[cuts%len(links)]
 				if cuts++; cuts%2 == 0 {
-					way.cut("")
+					link.cut("")
 				} else {
-					way.swallow()
+					link.swallow()
 				}
-				time.AfterFunc(2*lease, func() { way.cut(addr) })
+				time.AfterFunc(2*lease, func() { link.cut(addr) })
 			}
 		}})
 		cancel()

@@ -163,10 +163,10 @@ func (f *Farm) Offer(ctx context.Context) error {
 	begun, err := f.nc.Subscribe(f.begins("*"), func(m *nats.Msg) {
 		key := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
 		f.mu.Lock()
-		tell := f.begun[key]
+		begun := f.begun[key]
 		f.mu.Unlock()
-		if tell != nil {
-			tell(string(m.Data))
+		if begun != nil {
+			begun(string(m.Data))
 		}
 	})
 	if err != nil {
@@ -250,7 +250,7 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(work
 		})
 		select {
 		case <-news:
-		case <-time.After(f.lease / 3): // the notice may be lost if the server was away
+		case <-time.After(f.lease / 3): // the notice may be lost if the server was unreachable
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -292,7 +292,7 @@ func (f *Farm) send(ctx context.Context, p *exp.Plan) (string, error) {
 	name, data := p.Pack()
 	if _, err := f.plans.GetInfo(ctx, name); err != nil {
 		if _, err := f.plans.PutBytes(ctx, name, data); err != nil {
-			return "", fmt.Errorf("the plan cannot be given to the workers: %w", err)
+			return "", fmt.Errorf("the plan cannot be sent to the workers: %w", err)
 		}
 	}
 	f.sent[p] = name
@@ -328,5 +328,5 @@ func (f *Farm) refused(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(builds)
-	return fmt.Errorf("this is build %s, and jobs are offered by %s: their runs would not be the same; use the same program on all machines", f.build, strings.Join(builds, ", "))
+	return fmt.Errorf("this is build %s, and jobs are offered by %s: their runs may differ; use the same program on all machines", f.build, strings.Join(builds, ", "))
 }

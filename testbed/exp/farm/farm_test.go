@@ -58,7 +58,7 @@ func store(t testing.TB) *exp.Store {
 	return st
 }
 
-// patience bounds what a test waits for.
+// patience is the limit of each wait of a test.
 const patience = 4 * time.Minute
 
 func outcome(t testing.TB, p *exp.Plan, st *exp.Store, o exp.Options) string {
@@ -93,7 +93,7 @@ func offer(t testing.TB, url string, lease time.Duration) *Farm {
 
 const lease = 600 * time.Millisecond
 
-// TestMain is a worker if the environment says so.
+// TestMain runs a worker if FARM_TEST_URL is set.
 func TestMain(m *testing.M) {
 	url := os.Getenv("FARM_TEST_URL")
 	if url == "" {
@@ -112,18 +112,18 @@ func worker(t testing.TB, url string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "FARM_TEST_URL="+url)
 	if err := cmd.Start(); err != nil {
-		t.Error(err) // runs elsewhere than the test, too
+		t.Error(err) // not Fatal: also called from other goroutines
 	}
 	t.Cleanup(func() {
-		cmd.Process.Kill() // also one that is stopped
+		cmd.Process.Kill()
 		cmd.Wait()
 	})
 	return cmd
 }
 
-// A message that is no job, in the place of one, is thrown away, and the job is
-// asked for again: it was never made, and the one who asked waited for ever.
-func TestAMessageThatIsNoJobHoldsUpNobody(t *testing.T) {
+// An invalid message on a job's subject is removed, and the job is queued again.
+// Before, the job was never made, and Make did not return.
+func TestInvalidMessageDoesNotBlockAJob(t *testing.T) {
 	s := serve(t, t.TempDir(), server.RANDOM_PORT)
 	defer s.Shutdown()
 	url := "nats://" + s.Addr().String()
@@ -147,7 +147,7 @@ func TestAMessageThatIsNoJobHoldsUpNobody(t *testing.T) {
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() {
-		asked := func() bool { // for all, and waits the second time
+		asked := func() bool { // all jobs have been published twice
 			farm.mu.Lock()
 			defer farm.mu.Unlock()
 			return !slices.ContainsFunc(p.Jobs(), func(j exp.Job) bool { return len(farm.waiting[j.Key]) < 2 })
@@ -158,12 +158,12 @@ func TestAMessageThatIsNoJobHoldsUpNobody(t *testing.T) {
 		mine.Work(ctx, Worker{})
 	})
 	if got := outcome(t, p, store(t), exp.Options{Parallel: 50, Maker: farm}); got != want {
-		t.Error("the outcome is another")
+		t.Error("the outcome differs")
 	}
 }
 
-// A run that fails at a worker fails there only; a worker of another build is
-// refused; what nobody can read is told.
+// A run that fails at a worker is a failed run of the outcome. A worker of another
+// build is refused. An unreachable server is an error.
 func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
 	s := serve(t, t.TempDir(), server.RANDOM_PORT)
 	defer s.Shutdown()
@@ -196,7 +196,7 @@ func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
 		t.Error("failures at workers are not those of runs here")
 	}
 	if !strings.Contains(want, `"state": "failed"`) {
-		t.Error("no run fails; the test is about nothing")
+		t.Error("no run fails")
 	}
 	cancel()
 	wg.Wait()
@@ -205,9 +205,10 @@ func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
 	}
 }
 
-// Two who ask for the same runs, for stores of their own, both get them: what one
-// has taken is made again for the other, who waited for ever.
-func TestTwoWhoAskForTheSameRunsBothGetThem(t *testing.T) {
+// Two processes with different stores that request the same runs both get them: a
+// result that one has deleted is made again for the other, whose Make did not
+// return before.
+func TestTwoProcessesRequestTheSameRuns(t *testing.T) {
 	s := serve(t, t.TempDir(), server.RANDOM_PORT)
 	defer s.Shutdown()
 	url := "nats://" + s.Addr().String()

@@ -66,33 +66,33 @@ func (k keys) Get(context.Context, string) (jetstream.KeyValueEntry, error) {
 	return nil, jetstream.ErrKeyNotFound
 }
 
-// message is a message of the queue, and what has become of it.
+// message is a message of the queue, and the answers to it.
 type message struct {
 	jetstream.Msg
 	subject string
 	data    []byte
-	fate    []string
+	answers []string
 }
 
 func (m *message) Subject() string                  { return m.subject }
 func (m *message) Headers() nats.Header             { return nil }
 func (m *message) Data() []byte                     { return m.data }
 func (m *message) InProgress() error                { return nil }
-func (m *message) Term() error                      { m.fate = append(m.fate, "term"); return nil }
-func (m *message) Nak() error                       { m.fate = append(m.fate, "nak"); return nil }
-func (m *message) NakWithDelay(time.Duration) error { m.fate = append(m.fate, "nak"); return nil }
-func (m *message) DoubleAck(context.Context) error  { m.fate = append(m.fate, "ack"); return nil }
+func (m *message) Term() error                      { m.answers = append(m.answers, "term"); return nil }
+func (m *message) Nak() error                       { m.answers = append(m.answers, "nak"); return nil }
+func (m *message) NakWithDelay(time.Duration) error { m.answers = append(m.answers, "nak"); return nil }
+func (m *message) DoubleAck(context.Context) error  { m.answers = append(m.answers, "ack"); return nil }
 
-// shop is a farm whose server is in memory, with a worker.
-func shop() (*Farm, *bench) {
+// farmInMemory returns a farm with its server in memory, and a worker.
+func farmInMemory() (*Farm, *bench) {
 	f := &Farm{build: "b", lease: time.Minute, waiting: map[string][]chan struct{}{}, sent: map[*exp.Plan]string{},
 		plans: memory{objects: map[string][]byte{}}, results: memory{objects: map[string][]byte{}}, failed: keys{values: map[string]string{}}}
 	return f, &bench{f: f, w: Worker{Log: func(string) {}}, plans: map[string]*exp.Plan{}}
 }
 
-// FuzzMessages: whatever lies in the queue, or in the stores of plans and
-// results, is an error for the one job, never a panic; and a job is taken off
-// the queue as done only if the server has what came of it.
+// FuzzMessages checks that invalid content of the queue, or of the stores of plans
+// and results, is an error of one job and never a panic, and that a job is
+// acknowledged only if the server has its result or error.
 func FuzzMessages(f *testing.F) {
 	s, err := scenario.Parse("tiny.yaml", []byte(tiny))
 	if err != nil {
@@ -130,32 +130,32 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte("null"), []byte("null"), result, true)
 	f.Fuzz(func(t *testing.T, data, plan, result []byte, whole bool) {
 		if bytes.Equal(data, good) && bytes.Equal(plan, packed) {
-			return // the run is made: too long for a fuzzer
+			return // this would make the run, which takes too long for a fuzzer
 		}
-		farm, b := shop()
+		farm, b := farmInMemory()
 		farm.plans.(memory).objects[name] = plan
 		m := &message{subject: farm.subject(j.Key), data: data}
 		b.handle(t.Context(), m)
 		results, failures := farm.results.(memory).objects, farm.failed.(keys).values
-		if len(m.fate) != 1 {
-			t.Errorf("the message of %q was dealt with by %q", data, m.fate)
+		if len(m.answers) != 1 {
+			t.Errorf("the message of %q was answered by %q", data, m.answers)
 		}
-		if len(m.fate) > 0 && m.fate[0] == "ack" && results[j.Key] == nil && failures[j.Key] == "" {
-			t.Errorf("the job is done by %q, and nothing came of it", data)
+		if len(m.answers) > 0 && m.answers[0] == "ack" && results[j.Key] == nil && failures[j.Key] == "" {
+			t.Errorf("the job of %q was acknowledged without a result or error", data)
 		}
 		for key := range failures {
 			if key != j.Key {
-				t.Errorf("%q failed, which is no job", key)
+				t.Errorf("%q failed, which is not a job", key)
 			}
 		}
-		if !whole { // most bytes are no gzip
+		if !whole { // most inputs are not gzip
 			var packed bytes.Buffer
 			z := gzip.NewWriter(&packed)
 			z.Write(result)
 			z.Close()
 			result = packed.Bytes()
 		}
-		farm, _ = shop()
+		farm, _ = farmInMemory()
 		farm.results.(memory).objects[j.Key] = result
 		got, err := farm.result(t.Context(), j.Key)
 		if err == nil && got == nil {
@@ -163,12 +163,12 @@ func FuzzMessages(f *testing.F) {
 		}
 		if err == nil {
 			if _, err := got.Encode(); err != nil || got.Key != j.Key || got.Run == nil {
-				t.Errorf("a result that is none: %v", err)
+				t.Errorf("an invalid result was accepted: %v", err)
 			}
 		}
 		var failed exp.RunError
 		if errors.As(err, &failed) {
-			t.Errorf("bytes that nobody can read are a failed run: %v", err)
+			t.Errorf("an unreadable result is a failed run: %v", err)
 		}
 	})
 }

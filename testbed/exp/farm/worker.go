@@ -72,7 +72,7 @@ func (b *bench) loop(ctx context.Context) {
 		}
 		msg, err := b.cons.Next(jetstream.FetchMaxWait(wait))
 		if err != nil {
-			// No job, or the server is away.
+			// No job, or the server is unreachable.
 			if !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
 				pause(ctx, time.Second)
 			}
@@ -100,13 +100,13 @@ func pause(ctx context.Context, d time.Duration) {
 func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 	var j job
 	if err := json.Unmarshal(msg.Data(), &j); err != nil {
-		b.w.Log(fmt.Sprintf("a message is no job: %v", err))
+		b.w.Log(fmt.Sprintf("a message is not a job: %v", err))
 		msg.Term()
 		return
 	}
 	if msg.Subject() != b.f.subject(j.Key) {
 		// Acknowledging it would remove another job from the queue.
-		b.w.Log(fmt.Sprintf("a message is no job: it asks for %q on the subject %s", j.Key, msg.Subject()))
+		b.w.Log(fmt.Sprintf("a message is not a job: it has the key %q on the subject %s", j.Key, msg.Subject()))
 		msg.Term()
 		return
 	}
@@ -189,7 +189,7 @@ func (b *bench) make(ctx context.Context, j *job) (name string, rec *exp.Record,
 	}
 	mine := p.Job(j.Case, j.Seed)
 	if mine.Key != j.Key {
-		return p.Name(mine), nil, errors.New("this worker would make another run than is asked for: a file that the experiment refers to is not the same here")
+		return p.Name(mine), nil, errors.New("this worker would make another run than requested: a file that the experiment refers to differs here")
 	}
 	rec, err = p.Record(ctx, mine, scenario.Options{Threads: max(b.w.Threads, 1)})
 	return p.Name(mine), rec, err
