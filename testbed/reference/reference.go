@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference has JSON Schemas of the files that people write: profiles,
-// topologies and scenarios (of which experiments and what real switches carry are two uses). They and the pages in docs/reference are made from
-// the Go types that the files are read into, by the tests of this package:
-// `make golden` writes them anew.
+// Package reference has JSON Schemas of profiles, topologies and scenarios. The
+// tests of this package make them, and the pages in docs/reference, of the Go types
+// that the files are read into; `make golden` writes them.
 package reference
 
 import (
@@ -20,11 +19,12 @@ var schemas embed.FS
 // Kinds are the kinds of files that have a schema.
 var Kinds = []string{"profile", "scenario", "experiment", "live", "topology"}
 
-// Schema returns the JSON Schema (draft 2020-12) of a kind of file.
+// Schema returns the JSON Schema (draft 2020-12) of a kind of file. It returns an
+// error for an unknown kind.
 func Schema(kind string) ([]byte, error) {
 	file := kind
 	if kind == "experiment" || kind == "live" {
-		file = "scenario" // the same files, looked at for another purpose
+		file = "scenario" // these files are scenarios
 	}
 	text, err := schemas.ReadFile(file + ".schema.json")
 	if err != nil {

@@ -25,13 +25,13 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// kinds are the files, each with what its type holds before a file is read.
+// kinds are the kinds of files, each with its type's defaults.
 var kinds = []struct {
 	name, title, about string
 	defaults           any
 	read               func(file string) error
-	also               string   // a glob of other files that must fit
-	keys               []string // those that the page is about; nil: all
+	also               string   // glob of other files that must fit the schema
+	keys               []string // keys on the page; nil: all
 }{
 	{"profile", "Profiles", "A profile is a program to generate: `pauseless gen --profile FILE.yaml`. `gen --list` lists the built-in ones; `gen --show NAME` prints one with all its parameters.",
 		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml", nil},
@@ -56,9 +56,9 @@ func readScenario(file string) error {
 	return err
 }
 
-// The schemas and the pages are those of the types and their comments; what
-// the pages show as an example is read without an error and fits the schema,
-// and so do the project's own files.
+// The schemas and pages agree with the types and their comments. The pages'
+// examples and the project's own files are read without an error and fit the
+// schema.
 func TestReference(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -90,21 +90,21 @@ func TestReference(t *testing.T) {
 			if err != nil || k.also != "" && len(files) == 0 {
 				t.Fatalf("%s: no files, %v", k.also, err)
 			}
-			judge := compileSchema(t, text.Bytes())
+			validate := compileSchema(t, text.Bytes())
 			for _, f := range append(files, example) {
-				if err := judge(f); err != nil {
+				if err := validate(f); err != nil {
 					t.Errorf("%s does not fit the schema: %v", f, err)
 				}
 			}
-			if err := judge("testdata/misspelt.yaml"); err == nil {
-				t.Error("the schema takes unknown keys")
+			if err := validate("testdata/misspelt.yaml"); err == nil {
+				t.Error("the schema accepts unknown keys")
 			}
 		})
 	}
 }
 
-// compileSchema returns a judge of files. It is by another's hands: an
-// independent reading of the schema.
+// compileSchema returns a function that validates files by a library for JSON
+// Schema.
 func compileSchema(t *testing.T, text []byte) func(file string) error {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -190,8 +190,8 @@ func (v value) schema() map[string]any {
 	case v.elem != nil:
 		return map[string]any{"type": []string{"array", "null"}, "items": v.elem.schema()}
 	}
-	// YAML takes a word such as 10 or on for what it looks like, and what reads
-	// these files takes it for its text.
+	// A word such as 10 or on is a number or a truth value in YAML, and a text for
+	// the readers of these files.
 	switch v.scalar {
 	case "any":
 		return map[string]any{}
@@ -215,7 +215,7 @@ func jsonOf(text, scalar string) any {
 	return text
 }
 
-// page is the reference of a kind of file.
+// page returns the reference page of a kind of file.
 func page(title, about, example, kind string, v value, keys []string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- Made from the comments of Go types by testbed/reference; make golden writes it anew. -->\n\n# %s\n\n%s\n\n", title, about)
@@ -244,7 +244,7 @@ func page(title, about, example, kind string, v value, keys []string) []byte {
 	return []byte(b.String())
 }
 
-// limits are the bounds of a value. What has a unit cannot be negative.
+// limits returns the bounds of a value. A value with a unit cannot be negative.
 func (f field) limits() string {
 	low := f.low
 	if s := f.value.scalar; low == "" && (s == "time" || s == "rate" || s == "size") {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Claim says how a metric of one arm compares with that of another, or with
-// a number. One of Less, More and Same names the metric.
+// A Claim compares a metric of one arm with that of another, or with a number.
+// One of Less, More and Same names the metric.
 type Claim struct {
 	Less string `yaml:"less" json:"less,omitempty"` // the metric that is less
 	More string `yaml:"more" json:"more,omitempty"` // the metric that is more
@@ -18,17 +18,16 @@ type Claim struct {
 	Than string `yaml:"than" json:"than"`           // an arm, or a number
 	// Paper is the effect that the paper states.
 	Paper Effect `yaml:"paper" json:"paper,omitzero"`
-	// Within is the half-width of the 95 % interval that is wanted, as a share
-	// of what With is compared with; zero is a tenth.
+	// Within is the half-width of the 95 % interval that the claim requires, as a
+	// share of Than's value; zero means a tenth.
 	Within Share `yaml:"within" json:"within,omitempty"`
-	// At is where on the axes; those left out are all points. ThanAt is where
-	// Than is read, if that is elsewhere.
+	// At has the values of axes to which the claim is limited. ThanAt has the
+	// values for Than, if they differ.
 	At     map[string]string `yaml:"at" json:"at,omitempty"`
 	ThanAt map[string]string `yaml:"than_at" json:"than_at,omitempty"`
-	// Over says what to make of several points: each (the default), their mean
-	// or the best of them.
+	// Over is how several points are combined: each (the default), mean, or best.
 	Over string `yaml:"over" json:"over,omitempty"`
-	Note string `yaml:"note" json:"note,omitempty"` // what to know when reading the claim
+	Note string `yaml:"note" json:"note,omitempty"` // a remark that is shown with the claim
 }
 
 // Relation returns the key of the claim, less, more or same, and its metric;
@@ -45,13 +44,13 @@ func (c *Claim) Relation() (key, metric string) {
 	return key, metric
 }
 
-// Number returns what the arm is compared with, if that is a number.
+// Number returns Than as a number, and whether it is one.
 func (c *Claim) Number() (float64, bool) {
 	x, err := strconv.ParseFloat(c.Than, 64)
 	return x, err == nil
 }
 
-// within returns the half-width wanted.
+// within returns the required half-width as a share.
 func (c *Claim) within() float64 {
 	if c.Within == 0 {
 		return 0.1
@@ -59,8 +58,8 @@ func (c *Claim) within() float64 {
 	return float64(c.Within)
 }
 
-// half returns half of the gain that the paper states, if it states one and the
-// claim has it, and zero otherwise.
+// half returns half of the gain that the paper states, as a share; zero if it
+// states none in the claim's direction.
 func (c *Claim) half() float64 {
 	key, _ := c.Relation()
 	gain := c.Paper.Change
@@ -95,7 +94,7 @@ type Effect struct {
 	Given  bool
 }
 
-// IsZero reports whether there is none.
+// IsZero reports whether no effect is given.
 func (e Effect) IsZero() bool { return !e.Given }
 
 // String returns the change as "-72 %".
@@ -133,7 +132,7 @@ func percent(s string) (float64, error) {
 	return x, err
 }
 
-// changeText prints a change as "-12.3 %", or a great one as a factor.
+// changeText prints a change as "-12.3 %", or as a factor from 1000 % on.
 func changeText(x float64) string {
 	if x >= 10 {
 		return fmt.Sprintf("x %.3g", x+1)

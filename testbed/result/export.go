@@ -15,7 +15,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/result/parquet"
 )
 
-// csvNumber prints a number as short as it can be; nothing if there is none.
+// csvNumber prints a number with the fewest digits that identify it; NaN is empty.
 func csvNumber(x float64) string {
 	if math.IsNaN(x) {
 		return ""
@@ -30,7 +30,7 @@ type Sheet struct {
 	Rows    iter.Seq2[[]any, error]
 }
 
-// WriteCSV writes the sheet with a line of names on top.
+// WriteCSV writes the sheet with a header of column names.
 func (s *Sheet) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	line := make([]string, len(s.Columns))
@@ -73,7 +73,8 @@ func (s *Sheet) WriteParquet(w io.Writer) error {
 	return p.Close()
 }
 
-// place are the columns that say which run a row is of, and their values.
+// place returns the columns that identify the run of a row; placeOf returns their
+// values.
 func (o *Outcome) place() []parquet.Column {
 	columns := []parquet.Column{{Name: "experiment", Type: parquet.Text}, {Name: "scale", Type: parquet.Text}, {Name: "arm", Type: parquet.Text}}
 	for _, a := range o.Axes {
@@ -166,8 +167,8 @@ func (o *Outcome) FlowSheet(runs iter.Seq2[*Run, error]) *Sheet {
 	})}
 }
 
-// LineSheet has a row per point of the time lines of some runs: queues, and
-// what was acknowledged of flows.
+// LineSheet has a row per point of the time lines of some runs: queues and
+// acknowledged bytes of flows.
 func (o *Outcome) LineSheet(runs iter.Seq2[*Run, error]) *Sheet {
 	columns := append(o.place(), parquet.Column{Name: "line", Type: parquet.Text}, parquet.Column{Name: "node", Type: parquet.Text}, parquet.Column{Name: "port", Type: parquet.Int},
 		parquet.Column{Name: "unit", Type: parquet.Text}, parquet.Column{Name: "t_ns", Type: parquet.Int, Unit: "ns"}, parquet.Column{Name: "value", Type: parquet.Int})

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Cells returns the cells that a claim rests on, by index.
+// Cells returns the indices of the cells that a claim compares.
 func (j *Judged) Cells() (cells []int) {
 	for _, pair := range j.cells {
 		for _, i := range pair {
@@ -20,16 +20,15 @@ func (j *Judged) Cells() (cells []int) {
 	return cells
 }
 
-// Foresee draws what a claim may look like with more seeds than it has, and
-// returns a function that tells whether it is precise with so many, which are
-// asked for in increasing order. Its cells have so many seeds that were made.
-// What a seed adds to the effect has a standard deviation of about usual, which
-// counts as much as one seed.
+// Foresee simulates a claim with further seeds. It returns a function that reports
+// whether the claim is precise with a number of seeds; calls must be in increasing
+// order of seeds. Made is the number of seeds of its cells so far. Usual is the
+// prior standard deviation of a seed's effect, with the weight of one seed.
 func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int) bool {
 	within, n := j.Claim.within(), j.Seeds
 	half, effect := Interval{Low: float64(j.Low), High: float64(j.High)}.Half(), float64(j.Effect)
 	if n >= 2 && math.IsInf(half, 0) || n < 2 && made >= 2 {
-		return func(int) bool { return j.Precise } // a base that cannot be told from zero, or a metric that is missing
+		return func(int) bool { return j.Precise } // the base's interval includes zero, or the metric is missing
 	}
 	squares, freedom := 0.0, 0
 	if n >= 2 && !math.IsNaN(half) {
@@ -45,7 +44,7 @@ func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int
 		if seeds < 2 || seeds <= n && seeds == j.Seeds {
 			return j.Precise
 		}
-		if n == 0 { // the first tells the mean
+		if n == 0 { // the first seed gives the mean
 			squares = sigma * sigma * chiSquare(rng, seeds-1)
 		} else if more := seeds - n; more > 0 {
 			squares += sigma * sigma * chiSquare(rng, more)
@@ -57,15 +56,15 @@ func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int
 		if key == "more" {
 			lo, hi = -hi, -lo
 		}
-		told := lo > 0 || hi < 0 || lo > -within && !bound
+		decided := lo > 0 || hi < 0 || lo > -within && !bound
 		if key == "same" {
-			told = lo >= -within && hi <= within || lo > within || hi < -within
+			decided = lo >= -within && hi <= within || lo > within || hi < -within
 		}
-		return half <= within/2 || half <= within && told
+		return half <= within/2 || half <= within && decided
 	}
 }
 
-// chiSquare draws from the distribution of that name.
+// chiSquare draws from the chi-squared distribution.
 func chiSquare(rng *rand.Rand, freedom int) (sum float64) {
 	for range freedom {
 		z := rng.NormFloat64()

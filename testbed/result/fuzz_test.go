@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzReaders: any bytes are an error or results, and results can be written
-// and read again.
+// FuzzReaders checks that any input is an error or results, and that results can
+// be written and read again.
 func FuzzReaders(f *testing.F) {
 	f.Add([]byte(`[]`))
 	f.Add([]byte(`[{"scenario":"x","profile":"drill","seed":1,"summary":{}}]`))

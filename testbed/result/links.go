@@ -13,15 +13,14 @@ import (
 	"github.com/pauseless/pauseless/testbed/result/parquet"
 )
 
-// LinksKept is how many links an outcome that is kept has of each arm and
-// point.
+// LinksKept is the number of links of each arm and point in a kept outcome.
 const LinksKept = 10
 
-// linksShown is how many links a table shows.
+// linksShown is the number of links in a table.
 const linksShown = 5
 
-// links sets the metrics of single links, those that were paused longest first.
-// Links that join the same nodes count as one.
+// links sets o.Links, the links paused longest first. Links between the same nodes
+// count as one.
 func (o *Outcome) links() {
 	o.Links, o.LinksLeftOut = nil, 0
 	type link struct{ node, peer string }
@@ -84,8 +83,8 @@ func longer(a, b Link) int {
 	return cmp.Or(cmp.Compare(b.PausedUS, a.PausedUS), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Peer, b.Peer))
 }
 
-// Brief returns the outcome with at most LinksKept links of each arm and
-// point, to be kept.
+// Brief returns a copy of the outcome with at most LinksKept links of each arm and
+// point.
 func (o *Outcome) Brief() *Outcome {
 	b := *o
 	b.Links = nil
@@ -137,7 +136,7 @@ func (o *Outcome) longestPaused() [][]string {
 			case k >= 0:
 				line = append(line, number(o.Links[k].PausedUS))
 			case o.LinksLeftOut > 0:
-				line = append(line, "-") // not among those that were kept
+				line = append(line, "-") // not known: left out by Brief
 			default:
 				line = append(line, number(0))
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Pauses are told for each link and direction, within the window.
+// Pauses are counted by link and direction, within the window.
 func TestPausedTimeOfSingleLinks(t *testing.T) {
 	net := network(t) // h1 to h4 are nodes 0 to 3, l1 and l2 4 and 5
 	us := vtime.Microsecond
@@ -65,9 +65,9 @@ func TestLinksOfAnOutcome(t *testing.T) {
 	}
 }
 
-// What is kept has the longest links of each arm and point, and says how many
-// it has not.
-func TestABriefOutcomeHasTheLongestLinks(t *testing.T) {
+// A brief outcome has the links paused longest of each arm and point, and the
+// number of the others.
+func TestBriefOutcomeHasTheLinksPausedLongest(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.4": {{1}, {1}}, "0.6": {{1}, {1}}})
 	for i := range runs {
 		for k := range LinksKept + 5 {
@@ -80,6 +80,6 @@ func TestABriefOutcomeHasTheLongestLinks(t *testing.T) {
 		t.Errorf("%d links of %d, %d left out, the %dth has %v us", len(b.Links), len(o.Links), b.LinksLeftOut, LinksKept, b.Links[LinksKept-1].PausedUS)
 	}
 	if again := b.Brief(); len(again.Links) != len(b.Links) || again.LinksLeftOut != b.LinksLeftOut {
-		t.Error("what is brief has become briefer")
+		t.Error("Brief of a brief outcome differs")
 	}
 }

@@ -17,54 +17,54 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Observed is what the metrics of a run are computed from.
+// Observed is the input of Measure.
 type Observed struct {
 	Topology *topo.Topology
 	Results  *fabric.Results
 	Judged   func(*fabric.FlowResult) bool
 	Parts    int            // of the traffic
 	Waves    func(int) bool // whether a part's flows come in waves: incast, burst
-	// From and Until are the window that flows are judged in and the network is
-	// watched in; Until is vtime.Never if it is open.
+	// From and Until are the window of the metrics; Until is vtime.Never without
+	// a window.
 	From, Until vtime.Time
-	// Acked is what was acknowledged of each flow at both ends of the window;
-	// nil is nothing at its start and, at its end, what the results say.
+	// Acked has the acknowledged bytes of each flow at both ends of the window.
+	// Nil means zero at the start, and the results' values at the end.
 	Acked    [2][]int64
 	MaxQueue int64 // bytes
 	Lines    []Line
 	Stuck    []Stuck
 	Scheme   map[string]uint64
-	LastHop  map[string]uint64 // what of Scheme was counted at ports to hosts
+	LastHop  map[string]uint64 // counters of Scheme at ports to hosts only
 }
 
-// A Steady says whether a run was in a steady state.
+// A Steady compares the halves of a run's window, to detect a run that is not in
+// a steady state.
 type Steady struct {
 	// First and Second are the average slowdowns of the flows that started in
 	// the halves of the window.
 	First  float64 `json:"first_half_slowdown"`
 	Second float64 `json:"second_half_slowdown"`
-	// Z is the difference of the means of the slowdowns' logarithms over its
-	// standard error (Welch); beyond 3 the halves differ.
+	// Z is the difference of the means of the slowdowns' logarithms, divided by
+	// its standard error (Welch). From 3 on the halves differ.
 	Z float64 `json:"z"`
-	// Before and After are the bytes of flows that had started and were not
-	// acknowledged, at both ends of the window.
+	// Before and After are the unacknowledged bytes of started flows at both ends
+	// of the window.
 	Before int64 `json:"bytes_under_way_before"`
 	After  int64 `json:"bytes_under_way_after"`
 }
 
-// OK reports whether nothing speaks against a steady state.
+// OK reports whether the halves do not differ.
 func (s *Steady) OK() bool { return math.Abs(s.Z) < 3 }
 
-// A Metric is a number that runs are compared by.
+// A Metric describes a number by which runs are compared.
 type Metric struct {
 	Name  string `json:"name"`
 	Title string `json:"title"` // in a sentence: "fewer …"
 	Unit  string `json:"unit,omitempty"`
-	// Better says which way is better: less, more, or neither.
+	// Better is less or more; empty if neither is better.
 	Better string `json:"better,omitempty"`
-	// parts: the metric is there of each part of the traffic, too; sizes: of
-	// each class of sizes; tiers: of each tier that is paused; links: of each
-	// link, if a claim names it.
+	// These report which selectors the metric has: parts of the traffic, classes
+	// of flow sizes, tiers of paused nodes, links that claims name.
 	parts, sizes, tiers, links bool
 }
 
@@ -128,7 +128,7 @@ var standard = func() (all []Metric) {
 	return all
 }()
 
-// sizeClasses are those of the PCN paper's table 1.
+// sizeClasses are the classes of flow sizes in table 1 of the PCN paper.
 var sizeClasses = []struct {
 	name  string
 	below int64 // bytes
@@ -136,8 +136,8 @@ var sizeClasses = []struct {
 
 var tierNames = []string{"host", "leaf", "spine", "tor", "agg", "core"}
 
-// TierOf names the tier of a node: host, leaf and spine where there are at most
-// two tiers of switches, else tor, agg and core.
+// TierOf returns the name of a node's tier: host, leaf or spine with at most two
+// tiers of switches, otherwise host, tor, agg or core.
 func TierOf(t *topo.Topology, node int) string { return tierOf(t, node, highest(t)) }
 
 func tierOf(t *topo.Topology, node int, most topo.Tier) string {
@@ -167,9 +167,8 @@ func MetricNames() []string {
 	return names
 }
 
-// MetricOf describes a metric by its name, which may have a selector, or
-// returns false if there is none of that name. Counters of programs have no
-// description.
+// MetricOf returns the metric of a name, which may have a selector, or false if
+// there is none. Counters of programs have no Metric.
 func MetricOf(name string) (Metric, bool) {
 	base, selector, _ := strings.Cut(name, ".")
 	i := slices.IndexFunc(standard, func(m Metric) bool { return m.Name == base })
@@ -203,12 +202,12 @@ func MetricOf(name string) (Metric, bool) {
 	return m, true
 }
 
-// linkTo is between the names of a link's nodes in a selector: that which is
-// paused, and that which pauses it.
+// linkTo separates the names of a link's nodes in a selector: the paused node and
+// the node that pauses it.
 const linkTo = "->"
 
-// CheckMetric says what is wrong with the name of a metric, given the number
-// of parts of the traffic and the network.
+// CheckMetric returns an error if the name of a metric is invalid for so many
+// parts of traffic and the network. T may be nil.
 func CheckMetric(name string, parts int, t *topo.Topology) error {
 	if _, ok := MetricOf(name); !ok {
 		base, selector, dotted := strings.Cut(name, ".")
@@ -232,8 +231,8 @@ func CheckMetric(name string, parts int, t *topo.Topology) error {
 	return nil
 }
 
-// LinkPauses is what PFC did to one link within the window, in one direction:
-// Node could not send to Peer.
+// LinkPauses has the pauses of one direction of a link within the window: of
+// Node's port to Peer.
 type LinkPauses struct {
 	Node     string  `json:"node"`
 	Peer     string  `json:"peer"`
@@ -241,8 +240,8 @@ type LinkPauses struct {
 	PausedUS float64 `json:"paused_us"` // summed over classes
 }
 
-// Measure computes the metrics of a run, and says which links were paused, in
-// the order of their nodes and ports.
+// Measure computes the metrics of a run, its Steady (nil without a window), and
+// its paused links in the order of nodes and ports.
 func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 	m := &meter{o: o, v: make(map[string]float64), until: min(o.Until, o.Results.End)}
 	var judged []*fabric.FlowResult
@@ -309,8 +308,8 @@ type meter struct {
 // span returns the length of the window in seconds.
 func (m *meter) span() float64 { return (m.until - m.o.From).Seconds() }
 
-// flows sets the metrics of some flows. Their network sums are those of the
-// window, of all flows with the selector.
+// flows sets the metrics of some flows under a selector. With whole it sets also
+// those that are not defined for classes of sizes.
 func (m *meter) flows(selector string, flows []*fabric.FlowResult, whole bool) {
 	var fct, slow, short []float64
 	var stalled int
@@ -375,7 +374,7 @@ func (m *meter) flows(selector string, flows []*fabric.FlowResult, whole bool) {
 	set("max_fct_us", Quantile(fct, 1))
 }
 
-// acked returns what was acknowledged of the i-th flow within the window.
+// acked returns the bytes of the i-th flow that were acknowledged in the window.
 func (m *meter) acked(i int, f *fabric.FlowResult) int64 {
 	n := f.Acked
 	if end := m.o.Acked[1]; m.o.Until <= m.o.Results.End && end != nil {
@@ -390,8 +389,8 @@ func (m *meter) acked(i int, f *fabric.FlowResult) int64 {
 	return n
 }
 
-// throughput sets goodput and fairness. Without a selector it is about all
-// traffic in the window, else about that of a part.
+// throughput sets goodput and fairness of all traffic in the window or, with a
+// selector, of a part.
 func (m *meter) throughput(selector string, flows []*fabric.FlowResult) {
 	span := m.span()
 	if span <= 0 {
@@ -476,7 +475,7 @@ func (m *meter) waves(selector string, flows []*fabric.FlowResult) {
 		}
 	}
 	if len(took) > 0 {
-		slices.Sort(took) // the order of a map must not decide how a sum is rounded
+		slices.Sort(took) // rounding depends on the order, which a map does not define
 		m.v["incast_last_us"+selector] = Mean(took)
 	}
 }
@@ -507,11 +506,11 @@ func (m *meter) coflows(flows []*fabric.FlowResult) {
 	}
 }
 
-// treeGap is the longest time without a pause within one congestion tree:
-// PAUSE and RESUME alternate while it stands.
+// treeGap is the longest time without a pause within one congestion tree, in
+// which PAUSE and RESUME alternate.
 const treeGap = 100 * vtime.Microsecond
 
-// pauses sets what PFC did within the window, and returns it by link.
+// pauses sets the metrics of PFC within the window, and returns pauses by link.
 func (m *meter) pauses() (links []LinkPauses) {
 	t, most := m.o.Topology, highest(m.o.Topology)
 	frames, paused := make(map[string]float64), make(map[string]float64)
@@ -617,8 +616,8 @@ func (m *meter) trees(between []Pause) {
 	m.v["tree_us"], m.v["tree_longest_us"], m.v["tree_links"] = float64(total)/1000, float64(longest)/1000, float64(links)
 }
 
-// queues sets the mean over time of the egress queues that were sampled and
-// ever held something.
+// queues sets the mean over time of the sampled egress queues; time lines that
+// are all zero have been removed before.
 func (m *meter) queues() {
 	var sum float64
 	n := 0
@@ -638,8 +637,8 @@ func (m *meter) queues() {
 	}
 }
 
-// steady compares the halves of the window, and what was under way at its
-// ends. Without a window, or with too few flows, there is nothing to say.
+// steady compares the halves of the window. It returns nil without a window, and
+// sets no slowdowns if a half has fewer than two flows.
 func (m *meter) steady() *Steady {
 	o := m.o
 	if o.Until == vtime.Never || o.Acked[0] == nil || o.Acked[1] == nil {
@@ -674,8 +673,8 @@ func (m *meter) steady() *Steady {
 	return s
 }
 
-// SortMetrics returns the names of metrics in the order to show them:
-// standard ones first, each followed by those with selectors, then counters.
+// SortMetrics returns the names of metrics in the order of display: standard
+// metrics, each followed by those with selectors, then counters.
 func SortMetrics(names []string) []string {
 	rank := func(name string) (int, string) {
 		base, selector, _ := strings.Cut(name, ".")

@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// Network is the shape of the network that a run was on, for maps of it.
+// Network is a topology's nodes and links, for maps.
 type Network struct {
 	Nodes []NetNode `json:"nodes"`
 	Links []NetLink `json:"links"`
@@ -21,8 +21,8 @@ type NetNode struct {
 	Tier int    `json:"tier"`
 }
 
-// NetLink joins port AP of node A to port BP of node B. Nodes are indexes into
-// Nodes, ports are numbered from 1.
+// NetLink joins port AP of node A to port BP of node B. A and B are indices of
+// Network.Nodes; ports are numbered from 1.
 type NetLink struct {
 	A    int   `json:"a"`
 	AP   int   `json:"ap"`
@@ -31,7 +31,7 @@ type NetLink struct {
 	Rate int64 `json:"rate"` // in bit/s
 }
 
-// NewNetwork returns the shape of a topology.
+// NewNetwork returns the nodes and links of a topology.
 func NewNetwork(t *topo.Topology) *Network {
 	n := &Network{}
 	for i := range t.Nodes {
@@ -44,8 +44,8 @@ func NewNetwork(t *topo.Topology) *Network {
 	return n
 }
 
-// Sender returns the link that a node's port sends on, and the direction: 0
-// from the link's end A, 1 from B.
+// Sender returns the link of a node's port, and the direction in which the port
+// sends: 0 from end A, 1 from end B.
 func (n *Network) Sender(node string, port int) (link, dir int, ok bool) {
 	id := slices.IndexFunc(n.Nodes, func(k NetNode) bool { return k.Name == node })
 	for i, l := range n.Links {

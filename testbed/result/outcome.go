@@ -16,7 +16,7 @@ import (
 // OutcomeFormat is the format of an Outcome as JSON.
 const OutcomeFormat = "pauseless-outcome/1"
 
-// An Outcome is what an experiment found at a scale: a cell for every arm and
+// An Outcome is the result of an experiment at a scale: a cell for every arm and
 // point, and a verdict for every claim.
 type Outcome struct {
 	Format     string `json:"format"`
@@ -24,29 +24,29 @@ type Outcome struct {
 	Summary    string `json:"summary"`
 	Source     string `json:"source,omitempty"`
 	Scale      string `json:"scale"`
-	// Why says what keeps the question the same at the small scale.
+	// Why explains why the small scale answers the experiment's question.
 	Why      string   `json:"why,omitempty"`
-	Command  string   `json:"command"`         // that makes it
-	Scenario string   `json:"scenario_sha256"` // of the file
+	Command  string   `json:"command"`         // that repeats the experiment
+	Scenario string   `json:"scenario_sha256"` // hash of the file
 	Arms     []Arm    `json:"arms"`
 	Axes     []Axis   `json:"axes,omitempty"`
-	Metrics  []Metric `json:"metrics"` // that some cell has, in the order to show them
+	Metrics  []Metric `json:"metrics"` // of all cells, in the order of SortMetrics
 	Cells    []Cell   `json:"cells"`
 	Claims   []Judged `json:"claims,omitempty"`
 	Loads    []Load   `json:"offered_load,omitempty"`
-	// Links are those that were paused, by arm and point; of an outcome that is
-	// kept only the LinksKept longest of each, and LinksLeftOut counts the others.
+	// Links are the paused links by arm and point. After Brief they are the
+	// LinksKept paused longest of each, and LinksLeftOut counts the others.
 	Links        []Link `json:"links,omitempty"`
 	LinksLeftOut int    `json:"links_left_out,omitempty"`
-	// Remarks say what makes the outcome worth less than it looks.
+	// Remarks are circumstances that make the outcome less reliable.
 	Remarks []string `json:"remarks,omitempty"`
-	// Partial reports whether the claims ask for runs for which there was no time.
+	// Partial reports whether runs are missing because the budget was spent.
 	Partial bool      `json:"partial,omitempty"`
 	Runs    []RunNote `json:"runs"`
 }
 
-// File is what the files of a kept outcome are called, without their ending:
-// an experiment may have one for each scale.
+// File returns the name of a kept outcome's files without extension. It differs
+// by scale.
 func (o *Outcome) File() string {
 	if o.Scale == "small" {
 		return o.Experiment
@@ -54,7 +54,7 @@ func (o *Outcome) File() string {
 	return o.Experiment + "-" + o.Scale
 }
 
-// Arm is one of the things that are compared.
+// Arm is one of the variants that are compared.
 type Arm struct {
 	Name     string            `json:"name"`
 	Profile  string            `json:"profile"`
@@ -64,7 +64,7 @@ type Arm struct {
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// Axis is a direction of the grid.
+// Axis is an axis of the grid.
 type Axis struct {
 	Name   string  `json:"name"`
 	Key    string  `json:"key,omitempty"`
@@ -72,15 +72,15 @@ type Axis struct {
 	Values []Value `json:"values"`
 }
 
-// Value is a value on an axis: as the file has it, and as a number, if it is
-// one.
+// Value is a value on an axis: the file's text, and its number in Axis.Unit, or
+// nil if it is not a number.
 type Value struct {
 	Text string   `json:"text"`
 	X    *float64 `json:"x,omitempty"`
 }
 
-// Cell is one arm at one point. Values are by metric and in the order of
-// Seeds; a value that a run does not have is NaN.
+// Cell is one arm at one point. Values are by metric, in the order of Seeds; a
+// missing value is NaN.
 type Cell struct {
 	Arm    string           `json:"arm"`
 	Point  []string         `json:"point,omitempty"`
@@ -91,21 +91,21 @@ type Cell struct {
 	Half map[string]Num `json:"half,omitempty"`
 }
 
-// Link is how long PFC kept a link from sending, in one direction, in the mean
-// over the seeds of one arm at one point.
+// Link has the pauses of one direction of a link: means over the seeds of one arm
+// at one point.
 type Link struct {
 	Arm    string   `json:"arm"`
 	Point  []string `json:"point,omitempty"`
-	Node   string   `json:"node"` // that was paused
+	Node   string   `json:"node"` // the paused end
 	Peer   string   `json:"peer"`
 	Frames float64  `json:"pause_frames"`
-	// PausedUS is the mean, Half the half-width of its 95 % interval.
+	// PausedUS is the mean in µs, Half the half-width of its 95 % interval.
 	PausedUS float64 `json:"paused_us"`
 	Half     float64 `json:"half,omitempty"`
 }
 
-// Load is what the traffic offers to the links of a tier, in one direction,
-// as shares of their rate.
+// Load is the offered load of the links of a tier in one direction, as shares of
+// their rate.
 type Load struct {
 	Point []string `json:"point,omitempty"`
 	Tier  string   `json:"tier"` // as "leaf to spine"
@@ -117,7 +117,7 @@ type Load struct {
 // States of a run.
 const (
 	Done   = "done"
-	Cut    = "cut"    // until came before the last judged flow had ended
+	Cut    = "cut"    // ended by until before the last judged flow
 	Locked = "stuck"  // flows cannot proceed
 	Failed = "failed" // an error
 )
@@ -153,30 +153,29 @@ type Judged struct {
 	Point   string `json:"point,omitempty"`
 	Verdict string `json:"verdict"`
 	Why     string `json:"why,omitempty"`
-	// Effect is the change against what With is compared with, as a share,
-	// Low and High its 95 % interval.
+	// Effect is the change from Than's value as a share, Low and High its 95 %
+	// interval.
 	Effect Num `json:"effect"`
 	Low    Num `json:"low"`
 	High   Num `json:"high"`
 	Value  Num `json:"value"`
 	Other  Num `json:"other"`
 	Seeds  int `json:"seeds"`
-	// Precise is true if the interval is as narrow as the claim asks for.
+	// Precise reports whether the interval is as narrow as the claim requires.
 	Precise bool `json:"precise"`
 
-	cells [][2]int // cells, with and than, that it rests on; -1: a number
+	cells [][2]int // indices of the compared cells, with and than; -1: a number
 }
 
-// toldByAll reports whether a metric of the ended flows alone would be wrong when
-// others have not.
-func toldByAll(name string) bool {
+// needsAllFlows reports whether a metric is wrong if some flows have not finished.
+func needsAllFlows(name string) bool {
 	base, _, _ := strings.Cut(name, ".")
 	return strings.HasSuffix(base, "_fct_us") || strings.HasSuffix(base, "_slowdown") || strings.HasSuffix(base, "_cct_us") ||
 		base == "completion_us" || base == "incast_last_us"
 }
 
-// Fill makes the cells of the runs, which are in the order of their arms and
-// points, and judges the claims.
+// Fill computes cells, links, verdicts and remarks from runs, which must be in the
+// order of arms and points.
 func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
 	o.Format, o.Runs, o.Cells, o.Claims, o.Remarks = OutcomeFormat, runs, nil, nil, nil
 	var names []string
@@ -192,7 +191,7 @@ func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
 			if c.Values[name] == nil && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
-			if r.State == Locked && toldByAll(name) {
+			if r.State == Locked && needsAllFlows(name) {
 				continue
 			}
 			for len(c.Values[name]) < len(c.Seeds) {
@@ -255,7 +254,7 @@ func (c *Cell) mean() {
 	}
 }
 
-// judge adds the verdicts of a claim.
+// judge adds the verdicts of a claim: one per point, or one for mean or best.
 func (o *Outcome) judge(c *Claim) {
 	_, metric := c.Relation()
 	_, isNumber := c.Number()
@@ -317,8 +316,7 @@ func (o *Outcome) at(point []string, at map[string]string) bool {
 	return true
 }
 
-// moved returns a point with the values that a claim names in place of its
-// own.
+// moved returns a copy of a point with the values of axes that a claim names.
 func (o *Outcome) moved(point []string, at map[string]string) []string {
 	to := slices.Clone(point)
 	for i, a := range o.Axes {
@@ -329,6 +327,7 @@ func (o *Outcome) moved(point []string, at map[string]string) []string {
 	return to
 }
 
+// PointText returns a point with the names of its axes, as in "load 0.6".
 func (o *Outcome) PointText(point []string) string {
 	var parts []string
 	for i, v := range point {
@@ -337,8 +336,8 @@ func (o *Outcome) PointText(point []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// meanOver returns the means over several pairs of cells for each seed that all
-// of them have, in the order of the first; b is nil where the claim has a number.
+// meanOver returns, for each seed that all cells have, the means over several
+// pairs of cells. B is nil if the claim compares with a number.
 func (o *Outcome) meanOver(pairs [][2]int, metric string) (a, b []float64) {
 	number := pairs[0][1] < 0
 seeds:
@@ -367,7 +366,7 @@ seeds:
 	return a, b
 }
 
-// value returns what a seed gave, if the cell has it.
+// value returns the value of a metric with a seed, and whether there is one.
 func (c *Cell) value(metric string, seed uint64) (v float64, ok bool) {
 	i, values := slices.Index(c.Seeds, seed), c.Values[metric]
 	if i < 0 || i >= len(values) || math.IsNaN(float64(values[i])) {
@@ -376,8 +375,8 @@ func (c *Cell) value(metric string, seed uint64) (v float64, ok bool) {
 	return float64(values[i]), true
 }
 
-// verdict judges a claim by paired values, with intervals that err with
-// probability p.
+// verdict decides a claim by paired values, with intervals of error probability
+// p.
 func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, cells [][2]int, point string) Judged {
 	j := Judged{Claim: *c, Text: c.text(), Point: point, Seeds: len(a), cells: cells, Verdict: Inconclusive}
 	key, _ := c.Relation()
@@ -400,13 +399,13 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		j.Value, j.Other = Num(math.NaN()), Num(math.NaN())
 	}
 	if len(a) > 0 && difference.Low == 0 && difference.High == 0 {
-		effect = Interval{} // equal with every seed, also where the base cannot be told from zero
+		effect = Interval{} // equal with every seed, also if the base's interval includes zero
 	}
 	j.Effect, j.Low, j.High = Num(effect.Value), Num(effect.Low), Num(effect.High)
 	within := c.within()
 	margin := within
 	if isNumber && key != "same" {
-		margin = 0 // a bound is a bound
+		margin = 0 // a bound has no margin
 	}
 	lo, hi := effect.Low, effect.High
 	if key == "more" {
@@ -437,7 +436,7 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 	case lo > -margin || lo == 0 && hi == 0:
 		j.Verdict, j.Why = Refuted, fmt.Sprintf("no gain of %.3g %% or more", 100*within)
 		if isNumber {
-			j.Why = "" // exactly the bound
+			j.Why = "" // equal to the bound
 		}
 	case lo > -c.half():
 		j.Verdict, j.Why = Refuted, fmt.Sprintf("no gain of %.3g %% or more, half of the paper's", 100*c.half())
@@ -450,13 +449,12 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		j.Why = "all seeds give the same"
 	}
 	half := effect.Half()
-	open := j.Verdict == Inconclusive || j.Verdict == Refuted && lo <= -margin && lo < 0 && hi > 0 // the sign is
+	open := j.Verdict == Inconclusive || j.Verdict == Refuted && lo <= -margin && lo < 0 && hi > 0 // its sign is open
 	j.Precise = len(a) > 1 && (half <= within/2 || half <= within && !open || math.IsInf(half, 1) && difference.Low == difference.High)
 	return j
 }
 
-// missing counts the runs of cells that have no value of a metric which others
-// have.
+// missing counts the runs of cells that have no value of a metric.
 func (o *Outcome) missing(cells [][2]int, metric string) (n int) {
 	for _, pair := range cells {
 		for _, i := range pair {
@@ -474,8 +472,8 @@ func (o *Outcome) missing(cells [][2]int, metric string) (n int) {
 	return n
 }
 
-// Wanting returns the cells whose claims are not yet as precise as they ask
-// for, by index.
+// Wanting returns the indices of cells whose claims are less precise than they
+// require.
 func (o *Outcome) Wanting() []int {
 	want := make(map[int]bool)
 	for i := range o.Claims {
@@ -491,10 +489,10 @@ func (o *Outcome) Wanting() []int {
 	return slices.Sorted(maps.Keys(want))
 }
 
-// counted are metrics of which there are fewer, not less.
+// counted are metrics that take "fewer" in a sentence, not "less".
 var counted = map[string]bool{"stalled_flows": true, "pause_frames": true, "out_of_order": true, "resent": true, "timeouts": true, "cnps": true}
 
-// text says the claim in words.
+// text returns the claim as a sentence.
 func (c *Claim) text() string {
 	key, name := c.Relation()
 	title := name
@@ -521,7 +519,8 @@ func (c *Claim) text() string {
 	return fmt.Sprintf("%s %s with %s than with %s%s", key, title, c.With, c.Than, at)
 }
 
-// remark says what is wrong with the runs as a whole.
+// remark adds remarks on runs that failed, were cut off, or were not steady, and
+// on seeds that do not differ.
 func (o *Outcome) remark() {
 	count := func(what string, is func(*RunNote) bool) {
 		n, first := 0, ""
@@ -575,9 +574,9 @@ func (o *Outcome) Count() (holds, refuted, inconclusive int) {
 	return holds, refuted, inconclusive
 }
 
-// WriteJSON writes the outcome as indented JSON. Arrays of numbers, such as the
-// values of the seeds, and short objects stand on one line each, so that a
-// difference between two files shows one line for each value that differs.
+// WriteJSON writes the outcome as indented JSON. An array of numbers, such as the
+// values of the seeds, and a short object take one line each, so that a diff of
+// two files is short.
 func (o *Outcome) WriteJSON(w io.Writer) error {
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(o); err != nil {
@@ -587,7 +586,7 @@ func (o *Outcome) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// maxLine is the length in bytes to which an object stands on one line.
+// maxLine is the length in bytes up to which an object takes one line.
 const maxLine = 160
 
 // indent lays out compact JSON: one value to a line, but arrays and objects that
@@ -659,14 +658,15 @@ func flat(s []byte) int {
 	return 0
 }
 
-// ReadOutcome reads what WriteJSON wrote.
+// ReadOutcome reads the JSON that WriteJSON writes. It returns an error for
+// another format.
 func ReadOutcome(r io.Reader) (*Outcome, error) {
 	var o Outcome
 	if err := json.NewDecoder(r).Decode(&o); err != nil {
 		return nil, err
 	}
 	if o.Format != OutcomeFormat {
-		return nil, fmt.Errorf("format %q is not %q: no outcome of an experiment", o.Format, OutcomeFormat)
+		return nil, fmt.Errorf("format is %q, want %q: not an outcome of an experiment", o.Format, OutcomeFormat)
 	}
 	return &o, nil
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// notes makes runs of two arms, with and than, at points of one axis, from
+// notes returns runs of two arms, with and than, at points of one axis, from
 // values by point.
 func notes(values map[string][2][]float64) (o *Outcome, runs []RunNote) {
 	o = &Outcome{Experiment: "e", Scale: "small", Arms: []Arm{{Name: "with"}, {Name: "than"}}, Axes: []Axis{{Name: "load"}}}
@@ -40,7 +40,7 @@ func TestVerdictsFollowFromIntervals(t *testing.T) {
 	noisy := [2][]float64{{50, 180, 60, 110}, {100, 103, 97, 99}}
 	loud := [2][]float64{{90, 120, 85, 110}, {100, 103, 97, 99}} // -24 % to +27 %
 	none := [2][]float64{{0, 0, 0}, {0, 0, 0}}
-	rare := [2][]float64{{0, 3, 0}, {0, 3, 0}} // the same, though the mean cannot be told from zero
+	rare := [2][]float64{{0, 3, 0}, {0, 3, 0}} // equal, though the interval of the mean includes zero
 	nothing := [2][]float64{{0, 0, 0}, {5, 7, 6}}
 	one := [2][]float64{{60}, {100}}
 	stuck := [2][]float64{{60, -1, 58}, {100, 103, 97}}
@@ -119,12 +119,11 @@ func TestClaimsAtPoints(t *testing.T) {
 		t.Errorf("one arm at two points: %+v", j)
 	}
 	if j := judge(Claim{Less: "p99_fct_us", At: map[string]string{"load": "0.9"}}); len(j) != 1 || j[0].Verdict != Inconclusive {
-		t.Errorf("at a point that is not there: %+v", j)
+		t.Errorf("at a point that does not exist: %+v", j)
 	}
 }
 
-// Points may lack different seeds: what is said of several points is of the
-// seeds that all of them have.
+// A claim over several points uses only the seeds that all points have.
 func TestPointsArePairedBySeed(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.4": {{-1, 20, 30}, {-1, 40, 60}}, "0.6": {{2, -1, 6}, {4, -1, 12}}})
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", Over: "mean"}})
@@ -133,15 +132,14 @@ func TestPointsArePairedBySeed(t *testing.T) {
 	}
 }
 
-// Seeds are asked for by the width of intervals, for the cells of the claim
-// and no others.
+// Claims with wide intervals need more seeds of their own cells.
 func TestImpreciseClaimsWantMoreSeeds(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.4": {{50, 180, 60}, {100, 103, 97}}, "0.6": {{60, 62, 61}, {100, 100, 102}}})
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
 	if got := o.Wanting(); !reflect.DeepEqual(got, []int{0, 2}) {
 		t.Errorf("cells %v want seeds, want those at 0.4, 0 and 2", got)
 	}
-	// Precise, and told apart.
+	// A precise claim with an interval that excludes zero needs none.
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", At: map[string]string{"load": "0.6"}}})
 	if got := o.Wanting(); len(got) > 0 {
 		t.Errorf("a claim with an interval of ±%.3f wants seeds for %v", (o.Claims[0].High-o.Claims[0].Low)/2, got)
@@ -164,7 +162,7 @@ func TestIndentedIsTheSameJSON(t *testing.T) {
 	}
 }
 
-func TestOutcomesAreReadAsTheyAreWritten(t *testing.T) {
+func TestOutcomesAreReadAsWritten(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.6": {{0, -1, 58}, {0, 0, 0}}})
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", Paper: Effect{-0.72, true}, Within: 0.05}})
 	var a, b bytes.Buffer

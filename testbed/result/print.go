@@ -13,8 +13,8 @@ import (
 // headline are the metrics that a table shows beside those of the claims.
 var headline = []string{"finished", "avg_fct_us", "p99_fct_us", "avg_slowdown", "p99_slowdown", "stalled_flows", "pause_frames", "paused_us", "out_of_order", "resent", "max_queue_bytes"}
 
-// Shown returns the metrics that a table shows: the headline's and those that
-// claims are about, or all.
+// Shown returns the metrics that a table shows: those of headline and of the
+// claims, or all. Metrics that are zero in all cells are left out.
 func (o *Outcome) Shown(all bool) (list []Metric) {
 	names := slices.Clone(headline)
 	for i := range o.Claims {
@@ -31,7 +31,7 @@ func (o *Outcome) Shown(all bool) (list []Metric) {
 	return list
 }
 
-// zero reports whether a metric is zero throughout.
+// zero reports whether a metric is zero in all cells.
 func (o *Outcome) zero(name string) bool {
 	for i := range o.Cells {
 		if v, ok := o.Cells[i].Mean[name]; ok && v != 0 {
@@ -41,8 +41,8 @@ func (o *Outcome) zero(name string) bool {
 	return true
 }
 
-// Table prints the outcome: means over the seeds with their 95 % intervals, a
-// column an arm, then the claims. With all it prints every metric.
+// Table prints the outcome: means over the seeds with their 95 % intervals, one
+// column per arm, then the claims and remarks. With all it prints every metric.
 func (o *Outcome) Table(w io.Writer, all bool) error {
 	for i, lines := range o.tables(all) {
 		if i > 0 {
@@ -66,7 +66,7 @@ func (o *Outcome) Table(w io.Writer, all bool) error {
 	return nil
 }
 
-// tables returns one table without axes, else one for each metric.
+// tables returns one table without axes, otherwise one per metric.
 func (o *Outcome) tables(all bool) (tables [][][]string) {
 	var arms []string
 	for _, a := range o.Arms {
@@ -113,13 +113,13 @@ func (o *Outcome) tables(all bool) (tables [][][]string) {
 	return o.withLinks(tables)
 }
 
-// uneven reports whether cells have different seeds: then their means are not
-// of the same traffic. Claims are judged by the seeds that both sides have.
+// uneven reports whether cells have different numbers of seeds, so that their
+// means are of different traffic. Verdicts use only the seeds of both sides.
 func (o *Outcome) uneven() bool {
 	return slices.ContainsFunc(o.Cells, func(c Cell) bool { return len(c.Seeds) != len(o.Cells[0].Seeds) })
 }
 
-// seeds says how many seeds the arms have at a point.
+// seeds returns a row with the number of seeds of each arm at a point.
 func (o *Outcome) seeds(arms, point []string, head string) []string {
 	line := []string{head}
 	for _, a := range arms {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package result has what an experiment found, as plain data: a summary per
-// run, the flows, time lines and the registers of the switches. It is written
-// as JSON and CSV, printed as a table, and drawn by package report.
+// Package result has the results of experiments as plain data: a summary per run,
+// flows, time lines, and the switches' registers. It writes them as JSON, CSV and
+// Parquet, and prints tables; package report draws them.
 package result
 
 import (
@@ -30,30 +30,31 @@ type Run struct {
 	Partial bool `json:"partial,omitempty"`
 	// Cut is true if the time was up before all judged flows had ended.
 	Cut bool `json:"cut,omitempty"`
-	// Stuck has flows that could not proceed; the run ended then.
+	// Stuck has flows that could not proceed, which ended the run.
 	Stuck []Stuck `json:"stuck,omitempty"`
-	// Window is when judged flows started, if that was limited, in nanoseconds.
+	// Window is the window in which judged flows started; nil without one.
 	Window  *Window `json:"window,omitempty"`
 	Steady  *Steady `json:"steady,omitempty"`
 	Summary Summary `json:"summary"`
-	// Metrics are the numbers that arms are compared by, by name. What a run
-	// does not have is missing.
+	// Metrics are the numbers by which arms are compared, by name. Undefined ones
+	// are missing.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	// Links are those that were paused within the window.
+	// Links are the links that were paused within the window.
 	Links []LinkPauses `json:"links,omitempty"`
 	Flows []Flow       `json:"flows"`
 	Lines []Line       `json:"lines,omitempty"`
-	// Rates are what was acknowledged of judged flows, over time, where there are few.
+	// Rates are the acknowledged bytes of judged flows over time, if there are few
+	// flows.
 	Rates     []Line     `json:"rates,omitempty"`
 	Pauses    []Pause    `json:"pauses,omitempty"`
 	Registers []Register `json:"registers,omitempty"`
 	Network   *Network   `json:"network,omitempty"`
-	// RegistersOver names the server that the registers were read from; empty
-	// is P4Runtime's.
+	// RegistersOver is the interface that the registers were read over; empty
+	// means P4Runtime.
 	RegistersOver string `json:"registers_over,omitempty"`
-	// Remarks say what makes the run worth less than it looks.
+	// Remarks are circumstances that make the run less reliable.
 	Remarks []string `json:"remarks,omitempty"`
-	// Raw is what Collect was given, for other formats; it is not written.
+	// Raw is the argument of Collect, for other formats.
 	Raw *fabric.Results `json:"-"`
 }
 
@@ -66,18 +67,18 @@ type Summary struct {
 	P99FCTUS    float64 `json:"p99_fct_us"`
 	AvgSlowdown float64 `json:"avg_slowdown"`
 	P99Slowdown float64 `json:"p99_slowdown"`
-	// Packets are the data packets that the flows have, Sent those that left
-	// hosts, Resent those of them that had been sent before.
+	// Packets are the data packets of the flows, Sent those that hosts sent,
+	// Resent the retransmissions among these.
 	Packets int64 `json:"packets"`
 	Sent    int64 `json:"sent"`
 	Resent  int64 `json:"resent"`
-	// PauseFrames are PFC frames that paused a sender; PausedUS is for how
-	// long, summed over all ports and classes.
+	// PauseFrames counts PAUSE frames; PausedUS is the paused time, summed over
+	// all ports and classes.
 	PauseFrames uint64  `json:"pause_frames"`
 	PausedUS    float64 `json:"paused_us"`
 	Stalled     int     `json:"stalled_flows"` // paused at least once
-	// OutOfOrder counts packets that were not the next of their flow, and the
-	// degree is by how many packets they were ahead.
+	// OutOfOrder counts packets that were not the next of their flow. Their degree
+	// is the number of packets between the next one and them.
 	OutOfOrder uint64 `json:"out_of_order"`
 	DegreeP99  int64  `json:"degree_p99"`
 	DegreeMax  int64  `json:"degree_max"`
@@ -85,16 +86,16 @@ type Summary struct {
 	Timeouts   uint64 `json:"timeouts"`
 	Dropped    uint64 `json:"dropped"` // of lossless classes; must be zero
 	Hops       uint64 `json:"hops"`    // switch traversals
-	// MaxQueue is the most bytes that ever waited in an egress queue.
+	// MaxQueue is the greatest length of an egress queue in bytes.
 	MaxQueue int64 `json:"max_queue_bytes"`
 	// ShortP95US is the 95th percentile of the FCT of flows below 100 KB.
 	ShortP95US float64 `json:"short_p95_fct_us"`
-	// Coflows are groups of flows of which the last has finished; AvgCCTUS is
-	// the mean time from the start of their first flow to the end of the last.
+	// Coflows counts coflows whose flows have all finished; AvgCCTUS is the mean
+	// time from the start of their first flow to the end of their last.
 	Coflows  int     `json:"coflows,omitempty"`
 	AvgCCTUS float64 `json:"avg_cct_us,omitempty"`
-	// Scheme counts what the profile's program did, by counter name, summed
-	// over all switches.
+	// Scheme has the counters of the profile's program by name, summed over all
+	// switches.
 	Scheme map[string]uint64 `json:"scheme,omitempty"`
 }
 
@@ -122,8 +123,8 @@ type Stuck struct {
 	StartNS int64  `json:"start_ns"`
 	Acked   int64  `json:"acked"` // bytes
 	Reason  string `json:"reason"`
-	// Deadlock is true if it waits for a ring of pauses, which stands since
-	// SinceNS.
+	// Deadlock is true if the flow waits for a cycle of paused ports, which has
+	// lasted since SinceNS.
 	Deadlock bool  `json:"deadlock,omitempty"`
 	SinceNS  int64 `json:"since_ns,omitempty"`
 }
@@ -154,9 +155,9 @@ type Line struct {
 	V    []uint64 `json:"v"`
 }
 
-// Pause is a time during which PFC kept a port from sending.
+// Pause is an interval in which a class of a port was paused.
 type Pause struct {
-	Node    string `json:"node"` // that was paused
+	Node    string `json:"node"` // of the paused port
 	Port    int    `json:"port"`
 	Class   uint8  `json:"class"`
 	StartNS int64  `json:"start_ns"`
@@ -173,9 +174,8 @@ type Register struct {
 	Values []uint64 `json:"values"`
 }
 
-// Collect turns what the fabric found into a Run without lines and registers.
-// What the summary says of flows is about the judged ones, or about all if judged
-// is nil.
+// Collect makes a Run of the fabric's results, without lines and registers. Flows
+// and their summary are those of judged flows, or of all flows if judged is nil.
 func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabric.FlowResult) bool) *Run {
 	run := &Run{Raw: r, Network: NewNetwork(t), Summary: Summary{
 		EndUS: r.End.Microseconds(), DegreeP99: r.Degree.Quantile(0.99),
@@ -226,7 +226,7 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabr
 			took = append(took, (c.end - c.start).Microseconds())
 		}
 	}
-	slices.Sort(took) // the order of a map must not decide how a sum is rounded
+	slices.Sort(took) // rounding depends on the order, which a map does not define
 	s.Coflows, s.AvgCCTUS = len(took), Mean(took)
 	s.AvgFCTUS, s.P99FCTUS, s.ShortP95US = Mean(fct), Quantile(fct, 0.99), Quantile(short, 0.95)
 	s.AvgSlowdown, s.P99Slowdown = Mean(slow), Quantile(slow, 0.99)
@@ -243,10 +243,10 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabr
 // shortFlow is the size in bytes below which a flow counts as short.
 const shortFlow = 100_000
 
-// coflow is when the first flow of a coflow started and the last was finished.
+// coflow has the start of a coflow's first flow and the end of its last.
 type coflow struct {
 	start, end vtime.Time
-	open       bool // one is not finished
+	open       bool // some flow is not finished
 }
 
 // pauses joins PAUSE and RESUME frames to intervals.
@@ -300,8 +300,8 @@ func Mean(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// Quantile returns the least of v that a share q of them does not exceed
-// (nearest rank), or zero if there are none. It sorts v.
+// Quantile returns the q-quantile of v by nearest rank, or zero if v is empty. It
+// sorts v.
 func Quantile(v []float64, q float64) float64 {
 	if len(v) == 0 {
 		return 0
@@ -318,7 +318,8 @@ func WriteJSON(w io.Writer, runs []*Run) error {
 	return enc.Encode(runs)
 }
 
-// ReadJSON reads what WriteJSON wrote.
+// ReadJSON reads the JSON that WriteJSON writes. It returns an error for unknown
+// fields.
 func ReadJSON(r io.Reader) ([]*Run, error) {
 	var runs []*Run
 	dec := json.NewDecoder(r)

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Num is a number that may be missing (NaN) or without bound (±Inf); JSON has
-// null for the one and strings for the others.
+// Num is a number that may be missing (NaN) or infinite. In JSON NaN is null, and
+// infinities are the strings "inf" and "-inf".
 type Num float64
 
 // MarshalJSON implements json.Marshaler.
@@ -57,7 +57,7 @@ func covariance(a, b []float64) float64 {
 	return sum / float64(len(a)-1)
 }
 
-// studentT returns the t that |T| exceeds with probability p, for T of
+// studentT returns the value that |T| exceeds with probability p, where T has
 // Student's distribution with so many degrees of freedom.
 func studentT(p float64, freedom int) float64 {
 	nu := float64(freedom)
@@ -72,8 +72,8 @@ type Interval struct{ Value, Low, High float64 }
 // Half returns half of the interval's width.
 func (i Interval) Half() float64 { return (i.High - i.Low) / 2 }
 
-// meanInterval returns the mean of v with its interval of Student's t, which
-// errs with probability p.
+// meanInterval returns the mean of v with its interval of Student's t of error
+// probability p.
 func meanInterval(v []float64, p float64) Interval {
 	m := Mean(v)
 	if len(v) < 2 {
@@ -86,10 +86,10 @@ func meanInterval(v []float64, p float64) Interval {
 	return Interval{m, m - half, m + half}
 }
 
-// RatioInterval returns the ratio of the means of a and b, which are paired,
-// with Fieller's interval: all ratios ρ for which a paired t-test does not
-// tell a − ρ·b from zero. It errs with probability p, and is unbounded where
-// the mean of b cannot be told from zero.
+// RatioInterval returns the ratio of the means of a and b, which are paired, with
+// Fieller's interval of error probability p: all ratios ρ for which a paired t-test
+// does not reject that the mean of a − ρ·b is zero. It is unbounded if the test
+// does not reject that the mean of b is zero.
 func RatioInterval(a, b []float64, p float64) Interval {
 	ma, mb := Mean(a), Mean(b)
 	unbounded := Interval{ma / mb, math.Inf(-1), math.Inf(1)}

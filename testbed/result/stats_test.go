@@ -17,7 +17,8 @@ func TestQuantilesOfStudentsDistribution(t *testing.T) {
 	}
 }
 
-// At a ratio of one Fieller's interval is the paired t-test on differences.
+// Fieller's interval excludes a ratio of one exactly if the paired t-test rejects a
+// difference of zero.
 func TestTheIntervalOfARatioAgreesWithThePairedTest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -30,12 +31,12 @@ func TestTheIntervalOfARatioAgreesWithThePairedTest(t *testing.T) {
 		}
 		r, diff := RatioInterval(a, b, 0.05), meanInterval(d, 0.05)
 		if (r.Low > 1) != (diff.Low > 0) || (r.High < 1) != (diff.High < 0) {
-			t.Fatalf("ratio %v, difference %v: the two disagree about one", r, diff)
+			t.Fatalf("the intervals of the ratio, %v, and the difference, %v, disagree", r, diff)
 		}
 	}
 }
 
-// The interval has the true ratio in it as often as it says.
+// A 95 % interval contains the true ratio with a probability of 95 %.
 func TestTheIntervalOfARatioCovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const rounds, n = 4000, 5
@@ -51,15 +52,15 @@ func TestTheIntervalOfARatioCovers(t *testing.T) {
 		}
 	}
 	if share := float64(hit) / rounds; share < 0.94 || share > 0.96 {
-		t.Errorf("the interval holds the ratio %.1f %% of the time, want 95", 100*share)
+		t.Errorf("%.1f %% of the intervals contain the ratio, want 95", 100*share)
 	}
 }
 
-func TestARatioToNothingIsUnbounded(t *testing.T) {
+func TestRatioToZeroIsUnbounded(t *testing.T) {
 	if r := RatioInterval([]float64{1, 2}, []float64{0, 0}, 0.05); !math.IsNaN(r.Value) || !math.IsInf(r.High, 1) {
 		t.Errorf("got %v", r)
 	}
 	if r := RatioInterval([]float64{0, 0, 0}, []float64{5, 5, 5}, 0.05); r != (Interval{}) {
-		t.Errorf("nothing over five: %v, want zero without doubt", r)
+		t.Errorf("zero over five: %v, want zero with an interval of zero", r)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A SummaryMetric is a number of a Summary that profiles are compared by.
+// A SummaryMetric is a number of a Summary by which profiles are compared.
 type SummaryMetric struct {
 	Name  string // as in the JSON of a Summary
 	Title string // in a sentence: "fewer …"
@@ -34,11 +34,11 @@ var metrics = []SummaryMetric{
 // Of returns the metric's value in a summary.
 func (m SummaryMetric) Of(s *Summary) float64 { return m.of(s) }
 
-// SummaryMetrics returns the metrics of summaries in the order in which they
-// are shown.
+// SummaryMetrics returns the metrics of summaries in the order of display.
 func SummaryMetrics() []SummaryMetric { return slices.Clone(metrics) }
 
-// SummaryMetricOf finds a metric of summaries by name.
+// SummaryMetricOf returns a metric of summaries by name. It panics if there is
+// none.
 func SummaryMetricOf(name string) SummaryMetric {
 	return metrics[slices.IndexFunc(metrics, func(m SummaryMetric) bool { return m.Name == name })]
 }

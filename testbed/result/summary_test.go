@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-func TestSummaryIsAboutThePartsThatAreJudged(t *testing.T) {
+func TestSummaryIsOfJudgedFlows(t *testing.T) {
 	us := vtime.Microsecond
 	flow := func(group int, coflow uint32, start, fct vtime.Time) fabric.FlowResult {
 		return fabric.FlowResult{
@@ -28,7 +28,7 @@ func TestSummaryIsAboutThePartsThatAreJudged(t *testing.T) {
 	if s.Coflows != 1 || s.AvgCCTUS != 30 {
 		t.Errorf("%d coflows, %g us on average, want 1 of 30 us", s.Coflows, s.AvgCCTUS)
 	}
-	// However many coflows, their mean is the same bits each time.
+	// The mean of many coflows is the same bits each time.
 	var many []fabric.FlowResult
 	for i := range uint32(40) {
 		many = append(many, flow(1, i+1, 0, vtime.Time(i*i)*us/3+us))

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// row is a line of the table: its title and its cell for a run.
+// row is a line of the table: its title, and a function of its cells.
 type row struct {
 	title string
 	cell  func(s *Summary) string
@@ -20,8 +20,8 @@ type row struct {
 // Rows that are not the same for all runs.
 const rowFinished, rowCNPs = "flows finished", "CNPs"
 
-// judgesSome reports whether some flows of the run are not judged, as far as
-// is known of a run that was read from a file.
+// judgesSome reports whether some flows of the run are not judged. It is false for
+// a run that was read from a file.
 func (r *Run) judgesSome() bool { return r.Raw != nil && len(r.Raw.Flows) > r.Summary.Flows }
 
 var rows = []row{
@@ -42,9 +42,9 @@ var rows = []row{
 	{"lossless packets dropped", func(s *Summary) string { return fmt.Sprint(s.Dropped) }},
 }
 
-// Table prints the runs side by side, a column each, below the common rows
-// what the profiles' programs counted, and at the end what is to be said of
-// single runs. Of several seeds it prints the mean with its 95 % interval.
+// Table prints the runs side by side, one column each: common rows, counters of
+// the profiles' programs, and remarks. If there are several seeds it prints means
+// with their 95 % intervals.
 func Table(w io.Writer, runs []*Run) error {
 	if o := overSeeds(runs); o != nil {
 		fmt.Fprintf(w, "means of %d seeds with their 95 %% intervals\n", len(o.Cells[0].Seeds))
@@ -69,7 +69,7 @@ func Table(w io.Writer, runs []*Run) error {
 		case row.title == rowFinished && slices.ContainsFunc(runs, (*Run).judgesSome):
 			row.title = "judged " + row.title
 		case row.title == rowCNPs && !slices.ContainsFunc(runs, func(r *Run) bool { return r.Summary.CNPs > 0 }):
-			continue // most algorithms here have their marks in acknowledgements
+			continue // most algorithms return marks in acknowledgements
 		}
 		line(row.title, func(r *Run) string { return row.cell(&r.Summary) })
 	}
@@ -94,8 +94,8 @@ func Table(w io.Writer, runs []*Run) error {
 	return nil
 }
 
-// overSeeds makes an outcome of runs that are all whole and of which some
-// differ by their seed only, or returns nil.
+// overSeeds returns the outcome of complete runs of which some differ only by
+// their seed, or nil for other runs.
 func overSeeds(runs []*Run) *Outcome {
 	o := &Outcome{}
 	var notes []RunNote
@@ -122,8 +122,8 @@ func overSeeds(runs []*Run) *Outcome {
 	return o
 }
 
-// align prints rows of cells: the first column to the left, the others to the
-// right.
+// align prints rows of cells: the first column left-aligned, the others
+// right-aligned.
 func align(w io.Writer, lines [][]string) error {
 	width := make([]int, len(lines[0]))
 	for _, l := range lines {
@@ -157,7 +157,7 @@ func schemeCounters(runs []*Run) []string {
 	return names
 }
 
-// WriteFlowsCSV writes the flows of a run, one a line, under a header.
+// WriteFlowsCSV writes the flows of a run as CSV with a header.
 func WriteFlowsCSV(w io.Writer, r *Run) error {
 	c := csv.NewWriter(w)
 	if err := c.Write([]string{"src", "dst", "bytes", "start_ns", "fct_ns", "ideal_ns", "out_of_order", "degree", "resent", "stalled", "coflow"}); err != nil {

@@ -65,7 +65,7 @@ func TestArmsAndAxesMakeAGrid(t *testing.T) {
 	}
 	c := s.Cases()
 	if c[0].Traffic[0].Poisson.Load != 0.2 || c[2].Traffic[0].Poisson.Load != 0.4 || c[0].net.Links[0].Rate != 10*vtime.Gbps || c[1].net.Links[0].Rate != 40*vtime.Gbps {
-		t.Error("points did not lay their values over the file")
+		t.Error("points did not replace the file's values")
 	}
 	if c[4].Hosts.Recovery != "irn" || c[4].Hosts.CC.Algorithm != "timely" || c[0].Hosts.Recovery != "go-back-n" || c[4].On() != program.TNA {
 		t.Error("an arm's hosts or target are not its own")
@@ -82,7 +82,7 @@ func TestArmsAndAxesMakeAGrid(t *testing.T) {
 	}
 }
 
-func TestMistakesInArmsAreReportedAtTheirPlace(t *testing.T) {
+func TestErrorsInArmsHaveTheirPosition(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"{name: drill, profile: drill}", "{name: drill, profile: drill, traffic: []}", "armed.yaml:7:3: an arm cannot have its own traffic"},
 		{"{name: drill, profile: drill}", "{name: drill, profile: drill, hosts: {recovry: irn}}", `armed.yaml:7:41: hosts: unknown key "recovry"`},
@@ -188,13 +188,13 @@ small: {why: it is a test}
 	}
 }
 
-// The window of a time counts what happens in it.
+// Metrics of the network are those of the window.
 func TestTheNetworkIsCountedInTheWindow(t *testing.T) {
 	r := run(t, mustParse(t, armed, Paper).Cases()[1], 8)
 	if r.Window == nil || r.Window.FromNS != 100_000 || r.Window.UntilNS != 400_000 {
 		t.Fatalf("window %+v", r.Window)
 	}
-	// The long flow is alone on a link of 40 Gb/s, but for the traffic of others.
+	// The long flow shares a link of 40 Gb/s with other parts' flows.
 	if g := r.Metrics["goodput_gbps.part3"]; g <= 1 || g > 40 {
 		t.Errorf("the long flow has a goodput of %v Gb/s", g)
 	}
@@ -235,13 +235,13 @@ traffic:
 			t.Errorf("%q: stuck %+v, want %q", c.extra, r.Stuck, c.want)
 		}
 		if r.Summary.EndUS > 100_000 || r.Summary.Finished != 1 {
-			t.Errorf("%q: it ended at %v us with %d flows finished", c.extra, r.Summary.EndUS, r.Summary.Finished)
+			t.Errorf("%q: the run ended at %v us with %d flows finished", c.extra, r.Summary.EndUS, r.Summary.Finished)
 		}
 	}
 }
 
-// Shares of links are what the traffic matrix says.
-func TestOfferedLoadIsToldByTier(t *testing.T) {
+// The offered loads agree with the traffic matrix.
+func TestOfferedLoadByTier(t *testing.T) {
 	const text = `name: s
 network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}}
 profile: ecmp
@@ -254,7 +254,7 @@ measure: 60ms
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 5 { // to the last digit, which was left to the order of a map
+	for range 5 { // to the last digit, which depended on the order of a map
 		if again, err := c.Loads(1); err != nil || !reflect.DeepEqual(again, loads) {
 			t.Fatalf("error %v, loads %v and then %v", err, loads, again)
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Four hosts send to one. With QCN, the P4 program's feedback keeps the queue
-// near its equilibrium of 26 KB once senders have heard of it, and the link
-// busy; if nobody listens, PFC has to hold the queues.
+// Four hosts send to one. With QCN the P4 program's feedback keeps the queue near
+// its equilibrium of 26 KB and the link busy. If hosts ignore the feedback, PFC
+// limits the queues.
 func TestQCNKeepsQueuesAtTheirEquilibrium(t *testing.T) {
 	const text = `
 name: qcn
@@ -49,7 +49,7 @@ watch: {registers: [egress_qlen], every: 100us}
 	}
 	median := func(o outcome) uint64 { return o.queue[len(o.queue)/2] }
 	with, without := run("qcn"), run("none")
-	t.Logf("hosts with QCN: median queue %d bytes, %d pauses, all done at %.0f µs; without: %d bytes, %d pauses, %.0f µs",
+	t.Logf("hosts with QCN: median queue %d bytes, %d pauses, finished at %.0f µs; without: %d bytes, %d pauses, %.0f µs",
 		median(with), with.pauses, with.end, median(without), without.pauses, without.end)
 	if q := median(with); q < 13_000 || q > 39_000 {
 		t.Errorf("the queue is %d bytes, want about 26,000", q)
@@ -59,6 +59,6 @@ watch: {registers: [egress_qlen], every: 100us}
 	}
 	// 12 MB take 9.6 ms.
 	if with.end > 1.4*9600 {
-		t.Errorf("all done after %.0f µs: the link was not kept busy", with.end)
+		t.Errorf("finished after %.0f µs: the link was not busy all the time", with.end)
 	}
 }

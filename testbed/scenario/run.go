@@ -219,8 +219,8 @@ func (r *runner) loop(ctx context.Context) error {
 	}
 }
 
-// follow lets time pass until next. A follower looks in between, which is no
-// occasion to end the run: it would end elsewhere than one without a follower.
+// follow runs until next. It calls the follower in between, but the run cannot end
+// there: it must end at the same time as without a follower.
 func (r *runner) follow(ctx context.Context, next vtime.Time) error {
 	f := r.lab.Fabric
 	if r.follower == nil {
@@ -238,7 +238,7 @@ func (r *runner) follow(ctx context.Context, next vtime.Time) error {
 	return nil
 }
 
-// expect takes note of the flows that were added from the given one on.
+// expect adds the flows from the given one on to the judged and pending ones.
 func (r *runner) expect(first int) {
 	tr := r.traffic
 	ids := tr.judged(first, tr.added)
@@ -274,7 +274,7 @@ func acknowledged(f *fabric.Fabric, n int) []int64 {
 	return acked
 }
 
-// maxSlice is the longest time between two checks whether all flows are finished.
+// maxSlice is the longest time between two checks for the end of all flows.
 const maxSlice = 100 * vtime.Microsecond
 
 // deadlockAfter is the time after which a cycle of paused ports counts as a
@@ -437,7 +437,7 @@ func (l *lines) sample(lab *virtual.Lab) {
 	}
 }
 
-// done returns the lines that ever rose above zero.
+// done returns the lines that are not all zero.
 func (l *lines) done() []result.Line {
 	return slices.DeleteFunc(append(l.egress, l.ingress...), func(line result.Line) bool {
 		return !slices.ContainsFunc(line.V, func(v uint64) bool { return v > 0 })

@@ -68,8 +68,8 @@ func TestRunIsTheSameOnAnyNumberOfThreads(t *testing.T) {
 	}
 }
 
-// The same scenario on programs for Tofino: warnings and feedback take other
-// ways, on any number of threads the same ones.
+// The same scenario with programs for Tofino, whose warnings and feedback take
+// other paths, has the same results on any number of threads.
 func TestProfilesRunOnTofinoToo(t *testing.T) {
 	text := strings.Replace(small, "[rlb-drill]", "[drill, rlb-drill@v1model]\ntarget: tna", 1)
 	var want []byte
@@ -86,12 +86,12 @@ func TestProfilesRunOnTofinoToo(t *testing.T) {
 		if s.Finished != s.Flows || s.Flows != 15 || s.Dropped != 0 || s.PauseFrames == 0 {
 			t.Errorf("finished %d of %d flows, dropped %d, %d pauses", s.Finished, s.Flows, s.Dropped, s.PauseFrames)
 		}
-		told := false
+		reported := false
 		for _, r := range runs[0].Registers {
-			told = told || r.Name == "queue_told_at" && slices.ContainsFunc(r.Values, func(v uint64) bool { return v > 0 })
+			reported = reported || r.Name == "queue_told_at" && slices.ContainsFunc(r.Values, func(v uint64) bool { return v > 0 })
 		}
-		if !told {
-			t.Error("egress told ingress of no queue")
+		if !reported {
+			t.Error("egress reported no queue to ingress")
 		}
 		var got bytes.Buffer
 		if err := result.WriteJSON(&got, runs); err != nil {
@@ -105,7 +105,7 @@ func TestProfilesRunOnTofinoToo(t *testing.T) {
 	}
 }
 
-func TestRunSeesPausesAndReadsRegistersWhileTrafficRuns(t *testing.T) {
+func TestRunHasPausesAndReadsRegistersWhileTrafficRuns(t *testing.T) {
 	reads, peak := 0, uint64(0)
 	runs := runSmall(t, small, Options{Read: func(sw string, now vtime.Time, a register.Array) {
 		if a.Name != "ingress_qlen" || now%(100*vtime.Microsecond) != 0 {
@@ -140,8 +140,8 @@ func TestRunSeesPausesAndReadsRegistersWhileTrafficRuns(t *testing.T) {
 	}
 }
 
-// Headers and tags of a scheme before IP do not take packets out of PFC: an
-// incast through the spines pauses them under every profile.
+// Packets with headers and tags of a scheme before IP keep their class: an incast
+// through the spines pauses them with every profile.
 func TestPacketsBehindHeadersOfSchemesArePaused(t *testing.T) {
 	profiles := "conga, plb, hermes, clb"
 	if testing.Short() {
@@ -165,7 +165,7 @@ func TestPacketsBehindHeadersOfSchemesArePaused(t *testing.T) {
 	}
 }
 
-func TestInterruptedRunKeepsWhatItHas(t *testing.T) {
+func TestInterruptedRunReturnsPartialResults(t *testing.T) {
 	s, err := Parse("small.yaml", []byte(small))
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestInterruptedRunKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-func TestMistakesAreFoundBeforeAnythingRuns(t *testing.T) {
+func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"rlb-drill", "rlb-dril", "small.yaml:6:12: profile \"rlb-dril\" is neither built in"},
 		{"leaves: 2", "leaves: 0", "small.yaml:4:24: leaves is 0"},
@@ -212,8 +212,8 @@ func TestMistakesAreFoundBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-// Hosts that go by telemetry, and a program without: their rates never changed,
-// and nothing said so.
+// With hosts that use telemetry and a program without it, rates did not change, and
+// there was no error.
 func TestTelemetryIsFilledIn(t *testing.T) {
 	for profile, want := range map[string]string{"hpcc": "", "drill": `int: on`} {
 		s, err := Parse("s.yaml", []byte(`

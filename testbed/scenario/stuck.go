@@ -17,12 +17,12 @@ import (
 // stuck: ten timeouts, and at least 20 ms.
 func stuckAfter(h *roce.Config) vtime.Time { return max(20*vtime.Millisecond, 10*h.RTO) }
 
-// progressMeter finds flows of which nothing is acknowledged any more.
+// progressMeter finds flows without new acknowledgements.
 type progressMeter struct {
 	wait  vtime.Time
-	next  vtime.Time // when to look again
+	next  vtime.Time // time of the next check
 	acked map[int]int64
-	since map[int]vtime.Time // when that was first seen
+	since map[int]vtime.Time // time of the last change of acked
 }
 
 // look returns the flows that have made no progress for the time of wait.
@@ -58,7 +58,7 @@ func (r *runner) immobile(now vtime.Time) bool {
 		return false
 	}
 	if !r.c.Open() {
-		// Others may still show what the run is about.
+		// The run continues while other flows make progress.
 		open := 0
 		for _, i := range r.pending {
 			if !f.Ended(i) {

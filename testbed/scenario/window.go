@@ -54,7 +54,7 @@ type traffic struct {
 	flows  []fabric.Flow // flows generated so far, in order of their start
 	known  vtime.Time    // time until which they are generated; Never means all
 	added  int           // number of flows added to the fabric
-	fed    vtime.Time    // until when they have been given
+	fed    vtime.Time    // time until which they have been added
 }
 
 // feedEvery is the time between two additions to the flows of a run with open

@@ -2,11 +2,11 @@
 
 // Package parquet writes tables in the Apache Parquet format: required columns
 // of numbers, truth values and text, plain encoding, a gzip page per column
-// and row group. Any reader of Parquet takes that; docs/experiments.md has
-// DuckDB, pandas and R.
+// and row group. Every reader of Parquet supports these; docs/experiments.md has
+// examples for DuckDB, pandas and R.
 //
-// The metadata are Thrift structures, written with Thrift's own compact
-// protocol, with field numbers as in parquet-format's parquet.thrift.
+// The metadata are Thrift structures in the compact protocol, with field numbers
+// of parquet-format's parquet.thrift.
 package parquet
 
 import (
@@ -28,7 +28,7 @@ type Type int
 const (
 	Bool   Type = iota // bool
 	Int                // int64
-	Double             // float64; NaN is not a value
+	Double             // float64
 	Text               // string
 )
 
@@ -36,7 +36,7 @@ const (
 type Column struct {
 	Name string
 	Type Type
-	Unit string // goes into the file's metadata as unit.NAME
+	Unit string // in the file's metadata as unit.NAME
 }
 
 // Writer writes a table.
@@ -45,13 +45,13 @@ type Writer struct {
 	at      int64 // bytes written
 	columns []Column
 	meta    [][2]string
-	rows    []any // of the row group that is being filled, row by row
+	rows    []any // values of the current row group, row by row
 	groups  []group
 	total   int64
 	err     error
 }
 
-// group is a row group that has been written.
+// group is a written row group.
 type group struct {
 	rows   int64
 	chunks []chunk
@@ -60,7 +60,7 @@ type group struct {
 // chunk is a column of a row group.
 type chunk struct{ at, plain, packed int64 }
 
-// groupRows is how many rows a row group has.
+// groupRows is the number of rows of a full row group.
 const groupRows = 1 << 16
 
 // Codes of parquet.thrift.
@@ -79,8 +79,8 @@ const (
 
 var physical = [...]int32{Bool: typeBoolean, Int: typeInt64, Double: typeDouble, Text: typeByteArray}
 
-// NewWriter begins a table. The pairs of meta go into the file's metadata, and
-// so do the columns' units.
+// NewWriter returns a writer of a table. The file's metadata has the pairs of meta
+// and the columns' units.
 func NewWriter(w io.Writer, columns []Column, meta ...[2]string) *Writer {
 	p := &Writer{w: w, columns: columns, meta: meta}
 	for _, c := range columns {
@@ -92,7 +92,8 @@ func NewWriter(w io.Writer, columns []Column, meta ...[2]string) *Writer {
 	return p
 }
 
-// Write adds a row: a value for each column, of its type.
+// Write adds a row: a value of the column's type for each column. It returns the
+// first error of the underlying writer.
 func (p *Writer) Write(row ...any) error {
 	if len(row) != len(p.columns) {
 		panic(fmt.Sprintf("BUG: a row of %d values for %d columns", len(row), len(p.columns)))
@@ -104,8 +105,8 @@ func (p *Writer) Write(row ...any) error {
 	return p.err
 }
 
-// Close writes what is left and the footer. It does not close what the Writer
-// writes to.
+// Close writes the last row group and the footer. It does not close the underlying
+// writer.
 func (p *Writer) Close() error {
 	p.flush()
 	footer := p.footer()
@@ -135,7 +136,7 @@ func (p *Writer) flush() {
 		plain := p.plain(i)
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
-		z.Write(plain) // a buffer takes everything
+		z.Write(plain) // a buffer returns no errors
 		z.Close()
 		at := p.at
 		head := pageHeader(n, len(plain), packed.Len())
@@ -171,7 +172,7 @@ func (p *Writer) plain(column int) (b []byte) {
 	return b
 }
 
-// compact writes Thrift structures to memory, where nothing fails.
+// compact writes Thrift structures to memory, which returns no errors.
 type compact struct {
 	buf *thrift.TMemoryBuffer
 	p   *thrift.TCompactProtocol

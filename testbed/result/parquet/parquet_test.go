@@ -44,7 +44,7 @@ func table(t *testing.T, n int) ([]byte, []row) {
 	return b.Bytes(), rows
 }
 
-// Another implementation reads what we write, over several row groups.
+// parquet-go reads the files, with several row groups too.
 func TestParquetGoReadsIt(t *testing.T) {
 	for _, n := range []int{0, 1, 9, groupRows + 11} {
 		data, want := table(t, n)
@@ -64,13 +64,12 @@ func TestParquetGoReadsIt(t *testing.T) {
 			}
 		}
 		if n > 0 && !reflect.DeepEqual(got, want) {
-			t.Errorf("%d rows are not read as they were written", n)
+			t.Errorf("%d rows are not read as written", n)
 		}
 	}
 }
 
-// The tools that docs/experiments.md speaks of read it, where they are
-// installed.
+// The tools that docs/experiments.md names read the files, if they are installed.
 func TestToolsReadIt(t *testing.T) {
 	data, rows := table(t, 1000)
 	name := filepath.Join(t.TempDir(), "t.parquet")
@@ -110,7 +109,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestAWriterThatIsFullIsTold(t *testing.T) {
+func TestErrorsOfTheUnderlyingWriter(t *testing.T) {
 	for _, room := range []int{0, 10, 200} {
 		w := NewWriter(&full{room}, columns)
 		w.Write("a", int64(1), 2.0, true)
