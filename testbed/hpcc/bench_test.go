@@ -10,8 +10,8 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// BenchmarkW1 runs benchmark W1 with a plain switch in Go, that is, it shows
-// what hosts, links and engine cost.
+// BenchmarkW1 runs benchmark W1 with a plain switch in Go. It measures the cost of
+// hosts, links and engine.
 func BenchmarkW1(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {

@@ -19,36 +19,37 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Config is what a configuration file asks for, in our terms.
+// Config is the content of a configuration file in this project's types.
 type Config struct {
-	// Files, as the configuration names them; empty where it does not.
+	// Names of files in the configuration; empty if it has none.
 	TopologyFile, FlowFile, FCTFile, PFCFile string
 
-	Stop     vtime.Time // when the run ends even if flows are left; zero: never
+	Stop     vtime.Time // end of the run, also if flows are unfinished; zero: none
 	Seed     uint64
-	Profile  string // of the load balancer that LB_MODE asks for: "ecmp", "drill", …
+	Profile  string // for LB_MODE: "ecmp", "drill", …
 	Hosts    roce.Config
 	Switch   topo.SwitchConfig
-	Marks    []Mark // by rate; none: switches mark nothing
+	Marks    []Mark // by rate; empty: switches do not mark
 	LinkDown *LinkDown
-	// ErrorRate is the probability that a frame is lost, of links whose line
-	// in the topology gives none.
+	// ErrorRate is the probability of frame loss on links whose line in the
+	// topology gives none.
 	ErrorRate float64
 
-	// Warnings are about keys that change nothing here, or that nobody knows.
+	// Warnings are about keys that have no effect here, and unknown keys.
 	Warnings diag.List
 }
 
-// Mark is how ports of one rate mark packets by their queue: none up to KMin,
-// all from KMax on, in between with a probability that rises to PMax.
+// Mark has the marking thresholds of ports of one rate: no packets are marked up
+// to a queue of KMin, all from KMax on, and in between with a probability that
+// rises linearly to PMax.
 type Mark struct {
 	Rate       vtime.Rate
 	KMin, KMax vtime.Size
 	PMax       float64
 }
 
-// InCells returns thresholds at which as many full packets of that payload wait
-// where a queue is counted in cells, the last of a packet being partly empty, as
+// InCells returns thresholds for queues that are counted in cells, of which a
+// packet's last is partly empty. As many full packets of a payload reach them as
 // in the simulator, which counts bytes of shorter frames.
 func (m Mark) InCells(payload int) Mark {
 	frame := payload + roce.DataOverhead
@@ -58,12 +59,12 @@ func (m Mark) InCells(payload int) Mark {
 	return m
 }
 
-// Fit makes full packets take as long on links of that rate as in the simulator,
-// which counts in whole nanoseconds and drops the rest: at 100 Gb/s a frame of
-// 1048 bytes takes 83 ns and not 83.84.
+// Fit sets the hosts' overhead so that a full packet takes as long on links of a
+// rate as in the simulator, which truncates to nanoseconds: at 100 Gb/s a frame of
+// 1048 bytes takes 83 ns instead of 83.84 ns.
 func (c *Config) Fit(r vtime.Rate) {
 	if r <= 0 || c.Hosts.CC.Algorithm == "hpcc" {
-		return // which is held below the link's rate
+		return // HPCC keeps the rate below the link's
 	}
 	frame := c.Hosts.MTU + roce.DataOverhead
 	whole := r.TxTime(frame+c.Hosts.Overhead) / vtime.Nanosecond * vtime.Nanosecond
@@ -74,7 +75,7 @@ func (c *Config) Fit(r vtime.Rate) {
 	c.Hosts.Overhead = max(bytes-frame, -20)
 }
 
-// MarkFor returns the marks of ports of a rate, if there are any.
+// MarkFor returns the thresholds of ports of a rate, and whether there are any.
 func (c *Config) MarkFor(r vtime.Rate) (Mark, bool) {
 	i := slices.IndexFunc(c.Marks, func(m Mark) bool { return m.Rate == r })
 	if i < 0 {
@@ -83,13 +84,14 @@ func (c *Config) MarkFor(r vtime.Rate) (Mark, bool) {
 	return c.Marks[i], true
 }
 
-// LinkDown is a link that goes down for good.
+// LinkDown is a link that goes down until the end of the run.
 type LinkDown struct {
 	At   vtime.Time
 	A, B int // nodes
 }
 
-// Fault returns the fault in terms of the fabric.
+// Fault returns the fault for the fabric. It returns an error if the topology does
+// not have the nodes.
 func (l *LinkDown) Fault(t *topo.Topology) (fabric.Fault, error) {
 	if max(l.A, l.B) >= len(t.Nodes) {
 		return fabric.Fault{}, fmt.Errorf("LINK_DOWN: the topology has no node %d", max(l.A, l.B))
@@ -101,14 +103,15 @@ func (l *LinkDown) Fault(t *topo.Topology) (fabric.Fault, error) {
 var (
 	ccModes = map[int64]string{1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp"}
 	lbModes = map[int64]string{0: "ecmp", 2: "drill", 3: "conga", 6: "letflow"}
-	// missing are those that the simulators have and we do not, and why.
+	// missing are values that the simulators support, with the reason why they
+	// are not supported here.
 	missing = map[string]string{
 		"CC_MODE 10": "HPCC-PINT, for which no program here compresses telemetry into one byte",
-		"LB_MODE 9":  "ConWeave itself, for which there is no program here: its leaves hold back packets that came early in queues of their own",
+		"LB_MODE 9":  "ConWeave, for which there is no program here: its leaves delay packets that arrive out of order in additional queues",
 	}
 )
 
-// Keys that are known and change nothing here.
+// ignored are known keys without an effect here.
 var ignored = strings.Fields(`
 	TRACE_FILE TRACE_OUTPUT_FILE ENABLE_TRACE QLEN_MON_FILE QLEN_MON_START QLEN_MON_END
 	L2_CHUNK_SIZE PAUSE_TIME DATA_RATE LINK_DELAY PINT_LOG_BASE PINT_PROB
@@ -117,8 +120,9 @@ var ignored = strings.Fields(`
 	CONWEAVE_TX_EXPIRY_TIME CONWEAVE_REPLY_TIMEOUT_EXTRA CONWEAVE_PATH_PAUSE_TIME
 	CONWEAVE_EXTRA_VOQ_FLUSH_TIME CONWEAVE_DEFAULT_VOQ_WAITING_TIME`)
 
-// ReadConfig reads a configuration file: on each line a key and its values.
-// What the file leaves out is as the simulator has it.
+// ReadConfig reads a configuration file: on each line a key and its values. Keys
+// that are left out have the simulator's defaults. An error is a diag.List or that
+// of reading the file.
 func ReadConfig(name string) (*Config, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -132,7 +136,7 @@ func ParseConfig(name, text string) (*Config, error) {
 	p := &configParser{name: &name, text: text, c: &Config{Profile: "ecmp", Hosts: roce.Defaults()}}
 	c := p.c
 	c.Hosts.Overhead = headerBytes - roce.DataOverhead
-	c.Hosts.RTO = 0 // the simulator's hosts wait for ever; see finish
+	c.Hosts.RTO = 0 // the simulator's hosts have no timeout; see finish
 	c.Hosts.CC = cc.Config{Algorithm: "dcqcn", MinRate: 100 * vtime.Mbps}
 	c.Switch = topo.SwitchConfig{
 		Buffer: 16 * vtime.MiB,
@@ -165,8 +169,8 @@ type configParser struct {
 	kmax    map[vtime.Rate]vtime.Size
 	pmax    map[vtime.Rate]float64
 	// conweave is set for a configuration of ConWeave's simulator, which has
-	// another buffer management, and whose receivers take an early packet for
-	// a marked one.
+	// another buffer management, and whose receivers treat an out-of-order packet
+	// as marked.
 	conweave bool
 	hasWin   bool
 	varWin   bool
@@ -200,7 +204,7 @@ func (p *configParser) unknown() {
 		return
 	}
 	hint := diag.DidYouMean(p.key, slices.Concat(ignored, known))
-	p.list.Warnf(p.at, code, "%s is not known and changes nothing%s", p.key, hint)
+	p.list.Warnf(p.at, code, "%s is unknown and has no effect%s", p.key, hint)
 }
 
 func (p *configParser) errorf(format string, args ...any) {
@@ -252,7 +256,7 @@ func (p *configParser) micros() vtime.Time {
 	return vtime.Time(math.Round(p.float(0, 0, 1e9) * float64(vtime.Microsecond)))
 }
 
-// settings are the keys that change something.
+// settings are the keys that have an effect.
 var settings map[string]func(p *configParser)
 
 // known are the keys of settings.
@@ -266,8 +270,8 @@ func init() {
 		"PFC_OUTPUT_FILE": func(p *configParser) { p.c.PFCFile = p.arg(0) },
 
 		"SIMULATOR_STOP_TIME": func(p *configParser) { p.c.Stop = seconds(p.float(0, 0, 1e6)) },
-		// ConWeave's simulator goes on for ten seconds after the last flow may
-		// start, or until all have ended.
+		// ConWeave's simulator runs until all flows have ended, at most ten
+		// seconds after this time.
 		"FLOWGEN_STOP_TIME":   func(p *configParser) { p.conweave = true; p.c.Stop = seconds(p.float(0, 0, 1e6) + 10) },
 		"RANDOM_SEED":         func(p *configParser) { p.c.Seed = uint64(p.int(0, 0, math.MaxInt64)) },
 		"LINK_DOWN":           (*configParser).linkDown,
@@ -278,7 +282,7 @@ func init() {
 		"PACKET_PAYLOAD_SIZE": func(p *configParser) { p.c.Hosts.MTU = int(p.int(0, 64, 9000)) },
 		"L2_ACK_INTERVAL":     func(p *configParser) { p.ackInterval(p.int(0, 0, 1<<30)) },
 		"L2_BACK_TO_ZERO": func(p *configParser) {
-			p.only(p.int(0, 0, 1) == 0, "messages that start from zero again are out of use")
+			p.only(p.int(0, 0, 1) == 0, "messages that are retransmitted from their start are not supported")
 		},
 		"MIN_RATE":   func(p *configParser) { p.c.Hosts.CC.MinRate = p.rate() },
 		"HAS_WIN":    func(p *configParser) { p.hasWin = p.bool() },
@@ -286,8 +290,8 @@ func init() {
 		"GLOBAL_T":   func(p *configParser) { p.c.Hosts.GlobalRTT = p.bool() },
 		"ENABLE_IRN": func(p *configParser) { p.irn(p.bool()) },
 		"RATE_BOUND": func(p *configParser) { p.only(p.bool(), "hosts always pace") },
-		// The simulator's hosts send acknowledgements of a paused class then, but
-		// its switches queue them with the data all the same: they have no such option.
+		// In the simulator the key only lets hosts send acknowledgements of a paused
+		// class; its switches queue them with the data.
 		"ACK_HIGH_PRIO":          func(p *configParser) { p.bool() },
 		"ALPHA_RESUME_INTERVAL":  func(p *configParser) { p.c.Hosts.CC.DCQCN.AlphaTimer = p.micros() },
 		"RATE_DECREASE_INTERVAL": func(p *configParser) { p.c.Hosts.CC.DCQCN.DecreaseTimer = p.micros() },
@@ -307,7 +311,7 @@ func init() {
 
 		"ENABLE_QCN":                func(p *configParser) { p.marking = p.bool() },
 		"ENABLE_PFC":                func(p *configParser) { p.pfcOff = !p.bool() },
-		"USE_DYNAMIC_PFC_THRESHOLD": func(p *configParser) { p.only(p.bool(), "the simulator's thresholds are dynamic even so") },
+		"USE_DYNAMIC_PFC_THRESHOLD": func(p *configParser) { p.only(p.bool(), "the simulator's thresholds are dynamic in any case") },
 		"BUFFER_SIZE":               func(p *configParser) { p.c.Switch.Buffer = vtime.Size(p.int(0, 1, 1<<16)) * vtime.MiB },
 		"KMIN_MAP":                  func(p *configParser) { p.kmin = p.sizes() },
 		"KMAX_MAP":                  func(p *configParser) { p.kmax = p.sizes() },
@@ -319,7 +323,7 @@ func init() {
 	slices.Sort(known)
 }
 
-// set obeys one line and reports whether its key is known.
+// set applies one line and reports whether its key is known.
 func (p *configParser) set() bool {
 	do, ok := settings[p.key]
 	if ok {
@@ -328,10 +332,10 @@ func (p *configParser) set() bool {
 	return ok
 }
 
-// only warns unless the simulator's setting is what we do anyway.
+// only warns that a value has no effect, unless it is the only one supported.
 func (p *configParser) only(is bool, why string) {
 	if !is {
-		p.list.Warnf(p.at, code, "%s %s changes nothing: %s", p.key, p.arg(0), why)
+		p.list.Warnf(p.at, code, "%s %s has no effect: %s", p.key, p.arg(0), why)
 	}
 }
 
@@ -354,9 +358,9 @@ func (p *configParser) mode(names map[int64]string) string {
 	return name
 }
 
-// The simulator counts an acknowledgement interval in bytes, and from zero
-// again with every packet, so that any interval up to a packet's size means
-// an acknowledgement for each packet.
+// ackInterval sets an acknowledgement for each packet. The simulator counts the
+// interval in bytes and restarts with every packet, so that any interval up to a
+// packet's size means this.
 func (p *configParser) ackInterval(bytes int64) {
 	if bytes == 0 {
 		p.errorf("flows without acknowledgements never end")
@@ -398,8 +402,8 @@ func rates[T any](p *configParser, value func(i int) T) map[vtime.Rate]T {
 	return m
 }
 
-// likeConWeave sets what ConWeave's simulator has otherwise than HPCC's and no
-// key says.
+// likeConWeave sets the differences of ConWeave's simulator from HPCC's that no key
+// expresses.
 func (p *configParser) likeConWeave() {
 	h := &p.c.Hosts
 	p.c.Switch.MMU, h.CNPOnReorder = "conweave", true
@@ -409,7 +413,7 @@ func (p *configParser) likeConWeave() {
 	}
 }
 
-// finish puts together what several keys say.
+// finish sets what depends on several keys.
 func (p *configParser) finish() {
 	p.at = diag.FilePos(*p.name)
 	c := p.c
@@ -417,7 +421,7 @@ func (p *configParser) finish() {
 		p.likeConWeave()
 	}
 	if c.Hosts.CC.Algorithm == "timely" {
-		c.Hosts.Overhead += 8 // its data carries the time
+		c.Hosts.Overhead += 8 // its data packets carry a time stamp
 	}
 	mmu, _ := topo.MMU(c.Switch.MMU)
 	c.Switch.PFC, c.Switch.EgressAlpha = mmu.PFC, mmu.EgressAlpha

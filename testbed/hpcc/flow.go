@@ -9,18 +9,18 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// maxFlows bounds a flow file.
+// maxFlows limits the number of flows in a file.
 const maxFlows = 1 << 24
 
-// firstPort is the source port that the simulator gives to the first flow
-// between two hosts; the next has the next.
+// firstPort is the simulator's source port of the first flow between two hosts;
+// each further flow has the next.
 const firstPort = 10000
 
 // ReadFlows reads a flow file: the number of flows, and for each source,
-// destination, priority, destination port, bytes and start in seconds.
-// ConWeave's have no destination port; which of the two it is shows in the
-// number of words. Source ports are those that the simulator would choose; the
-// destination port, which RoCEv2 knows nothing of, becomes the flow's Group.
+// destination, priority, destination port, bytes and start in seconds. ConWeave's
+// files have no destination port; the number of words distinguishes the dialects.
+// Source ports are the simulator's. The destination port, which RoCEv2 does not
+// have, becomes the flow's Group. An error of the content is a diag.List.
 func ReadFlows(name string, t *topo.Topology) ([]fabric.Flow, Dialect, error) {
 	r, err := open(name)
 	if err != nil {
@@ -34,9 +34,9 @@ func ParseFlows(name, text string, t *topo.Topology) ([]fabric.Flow, Dialect, er
 	return newReader(name, text).flows(t)
 }
 
-// firstGroup is the destination port that ConWeave's simulator gives to the
-// first flow to a host; the next has the next. Its source ports go up with the
-// source alone.
+// firstGroup is the destination port of the first flow to a host in ConWeave's
+// simulator; each further flow has the next. Its source ports count the flows of
+// the source.
 const firstGroup = 100
 
 func (r *reader) flows(t *topo.Topology) ([]fabric.Flow, Dialect, error) {

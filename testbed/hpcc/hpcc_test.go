@@ -91,7 +91,7 @@ func TestConWeaveFlowsHaveNoDestinationPort(t *testing.T) {
 	}
 }
 
-func TestConfigInOurTerms(t *testing.T) {
+func TestReadConfig(t *testing.T) {
 	c, err := ReadConfig("testdata/w1/config.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -147,10 +147,10 @@ RANDOM_SEED 7
 	}
 }
 
-// What ConWeave's simulator takes is taken here: maps with rates that others
-// lack, since only those of links are looked up, and a time after which no flow
-// starts, which once cut off those under way. Its switches pause at a sixteenth
-// of the free buffer and go on at once.
+// ConWeave's configurations are accepted: maps with rates that other maps lack,
+// since only the links' rates are used, and a time after which no flow starts, which
+// once ended flows under way. Its switches send PAUSE at a sixteenth of the free
+// buffer, and RESUME as soon as the queue is below.
 func TestConfigAsConWeaveWritesIt(t *testing.T) {
 	c, err := ParseConfig("c.txt", `LB_MODE 3
 FLOWGEN_START_TIME 2.0
@@ -176,15 +176,15 @@ PMAX_MAP 3 100000000000 0.20 200000000000 0.20 400000000000 0.20
 		t.Error("ports of a rate that is not in all maps mark")
 	}
 	if m, _ := c.MarkFor(200 * vtime.Gbps); m.KMin != 400*vtime.KB {
-		t.Errorf("thresholds the wrong way around become %+v", m)
+		t.Errorf("swapped thresholds become %+v", m)
 	}
 	if len(c.Warnings) != 2 {
 		t.Errorf("warnings are %v", c.Warnings)
 	}
 }
 
-// HPCC's switches are never told of ACK_HIGH_PRIO. Taken for a priority, it
-// made round trips under TIMELY shorter than the simulator's.
+// HPCC's switches do not use ACK_HIGH_PRIO. Treated as a priority, it made round
+// trips with TIMELY shorter than the simulator's.
 func TestAcknowledgementsQueueWithData(t *testing.T) {
 	c, err := ParseConfig("c.txt", "CC_MODE 7\nACK_HIGH_PRIO 1\n")
 	if err != nil {
@@ -195,8 +195,7 @@ func TestAcknowledgementsQueueWithData(t *testing.T) {
 	}
 }
 
-// The simulators drop fractions of a nanosecond: frames at 100 Gb/s took 1 %
-// longer here.
+// The simulators truncate to nanoseconds: frames at 100 Gb/s took 1 % longer here.
 func TestFramesTakeWholeNanoseconds(t *testing.T) {
 	for rate, want := range map[vtime.Rate]int{100 * vtime.Gbps: -20, 40 * vtime.Gbps: -13, 10 * vtime.Gbps: -10} {
 		c, err := ParseConfig("c.txt", "CC_MODE 1\n")
@@ -222,13 +221,13 @@ func TestUnknownKeysAreWarnedOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Warnings) != 2 || !strings.Contains(c.Warnings[0].Error(), `c.txt:1:1: warning: CC_MOD is not known and changes nothing (did you mean "CC_MODE"?)`) ||
-		!strings.Contains(c.Warnings[1].Error(), "MULTI_RATE 1 changes nothing") {
+	if len(c.Warnings) != 2 || !strings.Contains(c.Warnings[0].Error(), `c.txt:1:1: warning: CC_MOD is unknown and has no effect (did you mean "CC_MODE"?)`) ||
+		!strings.Contains(c.Warnings[1].Error(), "MULTI_RATE 1 has no effect") {
 		t.Errorf("warnings are %v", c.Warnings)
 	}
 }
 
-func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
+func TestErrorsHaveTheirPosition(t *testing.T) {
 	n := smallTopology(t)
 	topology := func(s string) error { _, err := ParseTopology("x.txt", s, topo.SwitchConfig{}); return err }
 	flows := func(s string) error { _, _, err := ParseFlows("x.txt", s, n); return err }
@@ -239,8 +238,8 @@ func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
 		read     func(string) error
 		in, want string
 	}{
-		{topology, "", "x.txt:1:1: the file ends where the number of nodes should be"},
-		{topology, "2 1 1\n1\n0 1 40Gbps", "the file ends where a link's delay should be"},
+		{topology, "", "x.txt:1:1: the file ends before the number of nodes"},
+		{topology, "2 1 1\n1\n0 1 40Gbps", "the file ends before a link's delay"},
 		{topology, "2 1 1\n2\n", `x.txt:2:1: the number of a switch is "2", must be a whole number from 0 to 1`},
 		{topology, "2 1 1\n1\n0 1 40Gb 1us 0", `x.txt:3:5: a link's rate is "40Gb"`},
 		{topology, "2 1 1\n1\n0 1 40Gbps 1us 2", `a link's error rate is "2"`},
@@ -250,17 +249,17 @@ func TestMistakesAreFoundWhereTheyAre(t *testing.T) {
 		{flows, "1\n0 1 3 100 5 2\n", "x.txt:2:3: a flow's destination is node 1, which is a switch"},
 		{flows, "1\n0 0 3 100 5 2\n", "x.txt:2:3: node 0 sends to itself"},
 		{flows, "1\n0 2 8 100 5 2\n", `a flow's priority is "8"`},
-		{flows, "2\n0 2 3 100 5 2\n", "x.txt:3:1: the file ends where a flow's source should be"},
+		{flows, "2\n0 2 3 100 5 2\n", "x.txt:3:1: the file ends before a flow's source"},
 		{flows, "1\n0 2 3 100 0 2\n", `a flow's size in bytes is "0"`},
 		{flows, "1\n0 2 3 100 5 NaN\n", `a flow's start in seconds is "NaN"`},
 		{fct, "0b000002 0b000001 1 1 1 1 1 1", `the source is "0b000002", which is not the address of a node`},
-		{fct, "0b000001 0b000101 1 1 1 1 1", "x.txt:1:28: the file ends where the standalone FCT in nanoseconds should be"},
+		{fct, "0b000001 0b000101 1 1 1 1 1", "x.txt:1:28: the file ends before the standalone FCT in nanoseconds"},
 		{fct, "1 2 1 1 1 1 1 0", "the standalone FCT is zero"},
 		{events, "1 2 3 4 5", `the node's kind is "3"`},
 		{topology, "3 1 3\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n0 2 1Gbps 1us 0", "x.txt:5:3: host 0 has a second link"},
 		{config, "CC_MODE 9", `x.txt:1:1: CC_MODE: 9 is not supported; there are 1 (dcqcn), 3 (hpcc), 7 (timely), 8 (dctcp)`},
 		{config, "CC_MODE 10", `x.txt:1:1: CC_MODE: 10 is HPCC-PINT, for which no program`},
-		{config, "LB_MODE 9", `x.txt:1:1: LB_MODE: 9 is ConWeave itself, for which there is no program here`},
+		{config, "LB_MODE 9", `x.txt:1:1: LB_MODE: 9 is ConWeave, for which there is no program here`},
 		{config, "\nRATE_AI", "x.txt:2:1: RATE_AI: a value is missing"},
 		{config, "RATE_AI fast", `RATE_AI: "fast" must be a rate`},
 		{config, "EWMA_GAIN 2", `EWMA_GAIN: "2" must be a number from 0 to 1`},
@@ -337,8 +336,7 @@ func TestFCTFile(t *testing.T) {
 	}
 }
 
-// ConWeave's simulator counts the flows of each host for their ports, whoever
-// the other is.
+// ConWeave's simulator numbers ports by the flows of each host, to all destinations.
 func TestPortsAsConWeaveCountsThem(t *testing.T) {
 	flows, _, err := ParseFlows("f.txt", "3\n0 2 3 1 2\n0 3 3 1 2\n3 2 3 1 2\n", smallTopology(t))
 	if err != nil {
@@ -353,8 +351,7 @@ func TestPortsAsConWeaveCountsThem(t *testing.T) {
 	}
 }
 
-// ConWeave's simulator writes every PFC frame, and nothing when a pause ends by
-// itself.
+// ConWeave's simulator writes every PFC frame, and nothing when a pause expires.
 func TestPFCFileOfConWeave(t *testing.T) {
 	events := []fabric.PauseEvent{
 		{Time: 10 * vtime.Microsecond, Node: 0, Port: 1, Class: 3, Quanta: 10},

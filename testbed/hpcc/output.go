@@ -16,11 +16,11 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// headerBytes is what the simulator's data packets have beside their payload:
-// 14 bytes of link header, IP, UDP, and a sequence number with a priority.
+// headerBytes is the length of the headers of the simulator's data packets: 14
+// bytes of link header, IP, UDP, and a sequence number with a priority.
 const headerBytes = 14 + 20 + 8 + 6
 
-// Dialect is a simulator whose formats differ a little.
+// Dialect is a variant of the formats.
 type Dialect uint8
 
 // Dialects.
@@ -28,15 +28,15 @@ const (
 	// HPCC has six columns in a flow file and addresses in hexadecimal in the
 	// FCT file.
 	HPCC Dialect = iota
-	// ConWeave has five, no destination port, and node numbers.
+	// ConWeave has five columns, without the destination port, and node numbers
+	// in the FCT file.
 	ConWeave
 )
 
-// WriteFCT writes the finished flows in the order in which they finished:
-// source and destination, source and destination port, bytes, start, FCT and
-// the FCT that the simulator reckons for an empty network, all in nanoseconds.
-// That is a function of topology and flow alone, so it agrees with what the
-// simulator writes for the same flow. A flow's destination port is its Group.
+// WriteFCT writes the finished flows in the order of their ends: source,
+// destination, source port, destination port (the flow's Group), bytes, start, FCT,
+// and the simulator's FCT in an empty network, with times in nanoseconds. The last
+// depends only on topology and flow, so that it agrees with the simulator's.
 func WriteFCT(w io.Writer, t *topo.Topology, flows []fabric.FlowResult, payload int, d Dialect) error {
 	finished := make([]*fabric.FlowResult, 0, len(flows))
 	for i := range flows {
@@ -67,12 +67,12 @@ func WriteFCT(w io.Writer, t *topo.Topology, flows []fabric.FlowResult, payload 
 	return bw.Flush()
 }
 
-// address returns the IPv4 address that the simulator gives to a host.
+// address returns the simulator's IPv4 address of a host.
 func address(node int) int { return 0x0b000001 + node/256*0x10000 + node%256*0x100 }
 
-// standalone returns the FCT in an empty network as the simulator reckons it,
-// in nanoseconds: twice the links' delays, a payload's time on each link, and
-// the whole flow's time on the slowest.
+// standalone returns the FCT in an empty network by the simulator's formula, in
+// nanoseconds: twice the links' delays, a payload's transmission time on each link,
+// and the flow's on the slowest.
 func standalone(path []*topo.Link, size, payload int64) int64 {
 	var rtt int64
 	slowest := path[0].Rate
@@ -86,11 +86,10 @@ func standalone(path []*topo.Link, size, payload int64) int64 {
 	return rtt + int64(whole)
 }
 
-// WritePFC writes when ports were paused and resumed: time in
-// nanoseconds, node, its kind (0 host, 1 switch), port, and 1 for stop or 0 for
-// go on. A pause that is only renewed, as real switches do and HPCC's simulator
-// does not, is not written again; one that runs out is written as ended.
-// ConWeave's simulator writes all frames and nothing else.
+// WritePFC writes when ports were paused and resumed: time in nanoseconds, node,
+// its kind (0 host, 1 switch), port, and 1 for PAUSE or 0 for RESUME. For HPCC, whose
+// simulator does not renew pauses, a renewal is not written, and a pause that expires
+// is written as resumed. For ConWeave all frames and nothing else are written.
 func WritePFC(w io.Writer, t *topo.Topology, pauses []fabric.PauseEvent, d Dialect) error {
 	type port struct {
 		node, port int

@@ -13,10 +13,10 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// SamePaths gives flows, and their acknowledgements, UDP source ports by which
-// ECMP's programs send them where the simulator's switches would: these take
-// another hash of other fields. Data has the UDP port of telemetry if hosts
-// want some. A flow for which no port does keeps its own.
+// SamePaths sets the UDP source ports of flows and their acknowledgements so that
+// ECMP programs choose the same paths as the simulator's switches, which use another
+// hash of other fields. With telemetry, data has the UDP port of telemetry. A flow
+// without such a source port keeps its own.
 func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry bool) {
 	port := packet.PortRoCEv2
 	if telemetry {
@@ -38,11 +38,11 @@ func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry bool) {
 	}
 }
 
-// choice is one of n equal ports, that a flow should take by the hash from bit
-// shift on.
+// choice is a port out of n equal-cost ports that a flow should take, selected by
+// the hash's bits from shift on.
 type choice struct{ shift, n, take int }
 
-// choices follows the simulator's hash through the network.
+// choices returns the choices of the simulator's hash along a flow's path.
 func choices(t *topo.Topology, next [][]int, src, dst int, key [3]uint32) (all []choice) {
 	for node := t.Nodes[src].Ports[0].Peer; node != dst && len(next[node]) > 0; {
 		hops := next[node]
@@ -64,8 +64,8 @@ func choices(t *topo.Topology, next [][]int, src, dst int, key [3]uint32) (all [
 	return all
 }
 
-// search returns the first port from a given one on whose hash takes all
-// choices, or zero.
+// search returns the first source port, starting from a given one, whose hash makes
+// all choices; zero if there is none.
 func search(t *topo.Topology, src, dst int, from, to uint16, all []choice) uint16 {
 	var b [13]byte
 	s, d := t.Nodes[src].IP.As4(), t.Nodes[dst].IP.As4()
@@ -89,8 +89,8 @@ func search(t *topo.Topology, src, dst int, from, to uint16, all []choice) uint1
 	return 0
 }
 
-// nextHops returns for each node the next nodes towards a host, in the order in
-// which the simulator's search finds them.
+// nextHops returns, for each node, the next nodes towards a host in the order of the
+// simulator's search.
 func nextHops(t *topo.Topology, host int) [][]int {
 	next, hops := make([][]int, len(t.Nodes)), make([]int, len(t.Nodes))
 	queue := []int{host}
@@ -117,9 +117,8 @@ func nextHops(t *topo.Topology, host int) [][]int {
 	return next
 }
 
-// murmur is the hash by which the simulators' switches choose among equal
-// paths: MurmurHash3 of addresses and ports, with the switch's number for a
-// seed.
+// murmur is the simulators' ECMP hash: MurmurHash3 of addresses and ports, with the
+// switch's number as the seed.
 func murmur(key [3]uint32, seed uint32) uint32 {
 	h := seed
 	for _, k := range key {

@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// The ports that flows get lead the programs' hash where the simulator's leads:
-// through every leaf and aggregation switch, of data and acknowledgements.
+// With the flows' source ports the programs' hash makes the simulator's choices at
+// every leaf and aggregation switch, for data and acknowledgements.
 func TestSamePaths(t *testing.T) {
 	for name, spec := range map[string]string{
 		"leaf-spine": "8 4 8\n4 5 6 7\n" +
@@ -40,28 +40,28 @@ func TestSamePaths(t *testing.T) {
 			if want := map[string]int{"leaf-spine": 1, "three tiers": 2}[name]; len(all) != want {
 				t.Fatalf("%s: %d choices, want %d", name, len(all), want)
 			}
-			way := 0
+			path := 0
 			for _, c := range all {
-				way = way*c.n + c.take
+				path = path*c.n + c.take
 			}
-			used[way]++
+			used[path]++
 			if f.Wire[0] == 0 || f.Wire[1] == 0 || search(n, f.Src, f.Dst, f.Wire[0], packet.PortRoCEv2, all) != f.Wire[0] {
 				t.Fatalf("%s: ports %v of flow %v do not take %v", name, f.Wire, f, all)
 			}
 		}
-		for way, n := range used {
+		for path, n := range used {
 			if n < 100/len(used) {
-				t.Errorf("%s: way %d is taken by %d of 200 flows", name, way, n)
+				t.Errorf("%s: path %d is taken by %d of 200 flows", name, path, n)
 			}
 		}
 		if len(used) != map[string]int{"leaf-spine": 2, "three tiers": 4}[name] {
-			t.Errorf("%s: %d ways are taken", name, len(used))
+			t.Errorf("%s: %d paths are taken", name, len(used))
 		}
 	}
 }
 
-// Next hops come in the order of the simulator's search.
-func TestNextHopsComeInOrder(t *testing.T) {
+// Next hops are in the order of the simulator's search.
+func TestOrderOfNextHops(t *testing.T) {
 	n, err := ParseTopology("t", "6 4 6\n2 3 4 5\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 5 1Gbps 1us 0\n2 4 1Gbps 1us 0\n3 5 1Gbps 1us 0\n3 4 1Gbps 1us 0\n", topo.SwitchConfig{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hpcc reads and writes the text formats of the HPCC simulator and
-// its descendants, such as ConWeave's, so that experiments written for them
-// run here, and their scripts read our results: topology, flows and
-// configuration in; flow completion times and PFC events out.
+// Package hpcc reads and writes the text formats of the HPCC simulator and its
+// descendants, such as ConWeave's: it reads topologies, flows and configurations,
+// and writes flow completion times and PFC events. So their experiments run here,
+// and their scripts read the results.
 package hpcc
 
 import (
@@ -19,9 +19,9 @@ import (
 // code is the code of this package's diagnostics.
 const code diag.Code = "hpcc-format"
 
-// reader takes words from a text. The formats know no lines: numbers follow
-// one another, separated by white space. After the first mistake all words
-// are empty and all numbers zero.
+// reader reads words of a text, separated by white space; line breaks have no
+// meaning in these formats. After the first error all words are empty and all
+// numbers zero.
 type reader struct {
 	name *string
 	rest string
@@ -71,7 +71,7 @@ func (r *reader) skip() bool {
 	return false
 }
 
-// word returns the next word; what says what it should be.
+// word returns the next word; what describes it in errors.
 func (r *reader) word(what string) string {
 	if r.failed() {
 		return ""
@@ -79,7 +79,7 @@ func (r *reader) word(what string) string {
 	more := r.skip()
 	r.at = diag.MakePos(r.name, r.line, r.col)
 	if !more {
-		r.errorf(r.at, "the file ends where %s should be", what)
+		r.errorf(r.at, "the file ends before %s", what)
 		return ""
 	}
 	n := strings.IndexAny(r.rest, " \t\r\n")
@@ -120,8 +120,8 @@ func (r *reader) float(what string, low, high float64) float64 {
 	return v
 }
 
-// rate returns the next word as a rate, as ns-3 writes it: "40Gbps",
-// "100Mb/s" or a number of bits per second.
+// rate returns the next word as a rate in ns-3's formats: "40Gbps", "100Mb/s" or a
+// number of bits per second.
 func (r *reader) rate(what string) vtime.Rate {
 	w := r.word(what)
 	if r.failed() {
@@ -141,8 +141,8 @@ func parseRate(w string) (vtime.Rate, error) {
 	return vtime.ParseRate(w)
 }
 
-// time returns the next word as a time, as ns-3 writes it: "5000ns",
-// "0.001ms" or a number of seconds.
+// time returns the next word as a time in ns-3's formats: "5000ns", "0.001ms" or a
+// number of seconds.
 func (r *reader) time(what string) vtime.Time {
 	w := r.word(what)
 	if r.failed() {
@@ -158,7 +158,7 @@ func (r *reader) time(what string) vtime.Time {
 	return v
 }
 
-// seconds rounds to a picosecond.
+// seconds converts seconds to a time, rounded to a picosecond.
 func seconds(s float64) vtime.Time {
 	return vtime.Time(math.Round(s * float64(vtime.Second)))
 }

@@ -16,15 +16,15 @@ type FCT struct {
 	Bytes            int64
 	Start            vtime.Time
 	FCT              vtime.Time
-	Standalone       vtime.Time // what the simulator reckons for an empty network
+	Standalone       vtime.Time // the simulator's FCT in an empty network
 }
 
-// Slowdown returns FCT over Standalone, at least one, as the simulator's
-// scripts have it.
+// Slowdown returns FCT divided by Standalone, at least one, as in the simulator's
+// scripts.
 func (f *FCT) Slowdown() float64 { return max(1, float64(f.FCT)/float64(f.Standalone)) }
 
-// ParseFCT reads the text of an FCT file, a simulator's or one of ours. The
-// name is for errors.
+// ParseFCT reads the text of an FCT file of a simulator or of WriteFCT. The name is
+// for errors, which are diag.Lists.
 func ParseFCT(name, text string) ([]FCT, Dialect, error) { return newReader(name, text).fcts() }
 
 func (r *reader) fcts() ([]FCT, Dialect, error) {
@@ -55,8 +55,8 @@ func (r *reader) nanoseconds(what string) vtime.Time {
 	return vtime.Time(r.int(what+" in nanoseconds", 0, int64(vtime.Never/vtime.Nanosecond))) * vtime.Nanosecond
 }
 
-// node returns the next word as a node: HPCC's address of one, eight
-// hexadecimal digits, or ConWeave's number.
+// node returns the next word as a node: HPCC's address of eight hexadecimal digits,
+// or ConWeave's number.
 func (r *reader) node(what string, d *Dialect) int {
 	w := r.word(what)
 	if r.failed() {
@@ -82,12 +82,12 @@ func (r *reader) node(what string, d *Dialect) int {
 type PFC struct {
 	At         vtime.Time
 	Node, Port int
-	Switch     bool // what the node is
-	Pause      bool // or goes on
+	Switch     bool // the node is a switch, not a host
+	Pause      bool // PAUSE, not RESUME
 }
 
-// ParsePFC reads the text of a PFC file, a simulator's or one of ours. The name
-// is for errors.
+// ParsePFC reads the text of a PFC file of a simulator or of WritePFC. The name is
+// for errors, which are diag.Lists.
 func ParsePFC(name, text string) ([]PFC, error) { return newReader(name, text).pfcs() }
 
 func (r *reader) pfcs() ([]PFC, error) {
@@ -96,7 +96,7 @@ func (r *reader) pfcs() ([]PFC, error) {
 		e := PFC{
 			At: r.nanoseconds("the time"), Node: int(r.int("the node", 0, maxNodes)),
 			Switch: r.int("the node's kind", 0, 1) == 1, Port: int(r.int("the port", 0, 1<<16)),
-			Pause: r.int("pause or go on", 0, 1) == 1,
+			Pause: r.int("PAUSE or RESUME", 0, 1) == 1,
 		}
 		if r.failed() {
 			return nil, r.err()

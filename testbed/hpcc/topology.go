@@ -9,17 +9,17 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// Limits on what a file may ask for.
+// Limits of a topology file.
 const (
 	maxNodes = 1 << 16
 	maxLinks = 1 << 20
 )
 
-// ReadTopology reads a topology file: the numbers of nodes, switches and
-// links; the numbers of the nodes that are switches; and for each link both
-// nodes, rate, delay and loss probability. Node numbers are those of the file;
-// node 7 is called h7 or s7. A port has the number that the simulator gives
-// it: from 1, in the order of the links.
+// ReadTopology reads a topology file: the counts of nodes, switches and links; the
+// numbers of the switches; and for each link both nodes, rate, delay and loss
+// probability. Node numbers are those of the file; node 7 is called h7 or s7. Ports
+// are numbered as in the simulator: from 1, in the order of the links. An error of
+// the content is a diag.List.
 func ReadTopology(name string, sw topo.SwitchConfig) (*topo.Topology, error) {
 	r, err := open(name)
 	if err != nil {

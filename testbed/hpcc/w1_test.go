@@ -14,7 +14,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// w1 is benchmark W1, on plain switches that work like the simulator's: 754
+// w1 returns benchmark W1 with plain switches that behave like the simulator's: 754
 // Web Search flows among 128 hosts on 8×8 leaves and spines at 40 Gb/s.
 func w1(tb testing.TB, threads int, seed uint64, hash func(t *topo.Topology, ip []byte, seed uint32) uint32) *fabric.Fabric {
 	tb.Helper()
@@ -65,13 +65,13 @@ func finish(tb testing.TB, f *fabric.Fabric) {
 			tb.Fatal(err)
 		}
 		if f.Now() > 4*vtime.Second {
-			tb.Fatal("flows are left after two seconds")
+			tb.Fatal("flows are unfinished after two seconds")
 		}
 	}
 }
 
-// referenceHash is the hash by which the simulator's switches choose among
-// equal paths. With it every flow takes the path that it takes there.
+// referenceHash is the simulator's ECMP hash, with which every flow takes the same
+// path as in the simulator.
 func referenceHash(t *topo.Topology, ip []byte, seed uint32) uint32 {
 	node := func(b []byte) uint32 {
 		leaf, host := int(b[1])<<8|int(b[2]), int(b[3])
@@ -85,12 +85,12 @@ func referenceHash(t *topo.Topology, ip []byte, seed uint32) uint32 {
 	return murmur(key, seed)
 }
 
-// The simulator's run of W1: average FCT 1189.1 µs, average slowdown 2.279,
-// 99th percentile 7.44, 1 206 561 data packets, 6.51 million traversals, no
-// pause. What is left between us is that real RoCEv2 frames are a little
-// longer than its own, 1058 bytes for 1048 and 62 for 60, and which packets
-// are marked by chance: the 99th percentile rests on the eight slowest flows
-// and moves by a tenth with the seed, so we take three.
+// The simulator's run of W1 has an average FCT of 1189.1 µs, an average slowdown of
+// 2.279 with a 99th percentile of 7.44, 1 206 561 data packets, 6.51 million
+// traversals, and no pause. Two differences remain: real RoCEv2 frames are longer,
+// 1058 bytes instead of 1048 and 62 instead of 60, and other packets are marked by
+// chance. The 99th percentile depends on the eight slowest flows and differs by a
+// tenth between seeds, so the test uses three.
 func TestW1AgreesWithTheSimulator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("six million traversals, three times")

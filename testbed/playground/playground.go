@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package playground is everything from a profile to a report, for a page
-// in the browser that has nothing but this, as WebAssembly: generate, compile,
-// simulate. Texts go in and out; no file is read.
+// Package playground generates, compiles and simulates for a page in the browser,
+// as WebAssembly. Its inputs and outputs are texts; it reads no files.
 package playground
 
 import (
@@ -26,8 +25,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/view"
 )
 
-// Problem is a diagnostic at its place; line and column are zero if it has
-// none.
+// Problem is a diagnostic. Line and column are zero if it has no position.
 type Problem struct {
 	Line     int    `json:"line"`
 	Column   int    `json:"column"`
@@ -35,7 +33,7 @@ type Problem struct {
 	Text     string `json:"text"`
 }
 
-// problems turns an error into what is to be shown.
+// problems returns the diagnostics of an error.
 func problems(err error) []Problem {
 	if err == nil {
 		return []Problem{}
@@ -64,7 +62,7 @@ func Profile(name string) (string, error) {
 	return string(text), err
 }
 
-// Generate returns the P4 text of a profile's text.
+// Generate returns the P4 text for a profile's text, or its errors.
 func Generate(profile string) (p4 string, found []Problem) {
 	p, err := gen.Parse("profile.yaml", []byte(profile))
 	if err != nil {
@@ -77,30 +75,30 @@ func Generate(profile string) (p4 string, found []Problem) {
 	return string(g.P4), problems(nil)
 }
 
-// Compile says what the compiler has to say of a P4 text.
+// Compile returns the compiler's errors and warnings for a P4 text.
 func Compile(p4 string) []Problem {
 	_, list := compiler.Compile(compiler.Options{File: "program.p4", Source: []byte(p4), Open: noFile})
 	return listed(list)
 }
 
 func noFile(name string) (string, error) {
-	return "", fmt.Errorf("there are no files here, and so no %s", name)
+	return "", fmt.Errorf("file %s: the playground has no files", name)
 }
 
-// Check says what is wrong with a scenario's text.
+// Check returns the errors of a scenario's text.
 func Check(text string) []Problem {
 	_, err := scenario.Parse("scenario.yaml", []byte(text))
 	return problems(err)
 }
 
-// Edit is what takes the place of a built-in profile: another profile, or
-// another P4 text of it, or neither if empty.
+// Edit replaces a built-in profile's text or its P4; an empty text is not
+// replaced.
 type Edit struct {
 	Profile string `json:"profile"`
 	P4      string `json:"p4"`
 }
 
-// Outcome is what a run found. The two pages are files of their own.
+// Outcome is the result of Run. The two pages are self-contained.
 type Outcome struct {
 	Results  string    `json:"results"` // results.json
 	Report   string    `json:"report"`  // report.html
@@ -108,8 +106,8 @@ type Outcome struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Run runs a scenario, with profiles edited by their names. Progress is reported
-// how far it is.
+// Run runs a scenario with edits of profiles by name. It calls progress while runs
+// are under way.
 func Run(ctx context.Context, text string, edits map[string]Edit, progress func(label string, p fabric.Progress)) Outcome {
 	s, err := scenario.Parse("scenario.yaml", []byte(text))
 	if err != nil {
@@ -161,14 +159,14 @@ func Run(ctx context.Context, text string, edits map[string]Edit, progress func(
 	return out
 }
 
-// build makes a profile's program with what was edited.
+// build generates and compiles a profile's program with an edit.
 func build(p *gen.Profile, target string, e Edit) (*program.Program, error) {
 	if e.Profile != "" {
 		other, err := gen.Parse("profile.yaml", []byte(e.Profile))
 		if err != nil {
 			return nil, err
 		}
-		// The network asks for sizes.
+		// The sizes are those for the network.
 		other.Sizes = p.Sizes
 		p = other
 	}
@@ -180,17 +178,17 @@ func build(p *gen.Profile, target string, e Edit) (*program.Program, error) {
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
-	own := *prog
-	own.P4, own.JSON, own.P4Info = []byte(e.P4), bmv2json.Encode(c.Program), c.P4Info
+	edited := *prog
+	edited.P4, edited.JSON, edited.P4Info = []byte(e.P4), bmv2json.Encode(c.Program), c.P4Info
 	for _, name := range names(prog) {
-		if !slices.Contains(names(&own), name) {
-			return nil, fmt.Errorf("the P4 text of %s has no %s any more, which the controller fills or reads", p.Name, name)
+		if !slices.Contains(names(&edited), name) {
+			return nil, fmt.Errorf("the P4 text of %s lacks the %s, which the controller needs", p.Name, name)
 		}
 	}
-	return &own, nil
+	return &edited, nil
 }
 
-// names returns what the controller knows a program's tables and registers by.
+// names returns the names of a program's tables and registers in P4Info.
 func names(p *program.Program) (all []string) {
 	for _, t := range p.P4Info.Tables {
 		all = append(all, "table "+t.Preamble.Name)

@@ -53,7 +53,7 @@ func natively(t *testing.T, text string) string {
 
 func quiet(string, fabric.Progress) {}
 
-func TestRunFindsWhatTheScenarioFinds(t *testing.T) {
+func TestRunHasTheScenariosResults(t *testing.T) {
 	out := Run(context.Background(), small, nil, quiet)
 	if len(out.Problems) > 0 {
 		t.Fatal(out.Problems)
@@ -62,7 +62,7 @@ func TestRunFindsWhatTheScenarioFinds(t *testing.T) {
 		t.Error("results differ")
 	}
 	if !strings.Contains(out.Report, "rlb-drill finishes flows") || !strings.Contains(out.Replay, `id="recording"`) {
-		t.Error("the pages lack what they are for")
+		t.Error("the report has no sentence, or the replay no recording")
 	}
 }
 
@@ -81,7 +81,7 @@ func TestEditsTakeEffect(t *testing.T) {
 	same := Run(context.Background(), small, map[string]Edit{"drill": {Profile: text}}, quiet)
 	plain := Run(context.Background(), small, nil, quiet)
 	if same.Results == "" || same.Results != plain.Results {
-		t.Errorf("the profile as it is changes something: %v", same.Problems)
+		t.Errorf("the unchanged profile changes the results: %v", same.Problems)
 	}
 	broken := strings.Replace(p4, "control ", "contrl ", 1)
 	if got := Compile(broken); len(got) == 0 || got[0].Line == 0 || got[0].Severity != "error" {
@@ -89,7 +89,7 @@ func TestEditsTakeEffect(t *testing.T) {
 	}
 	out := Run(context.Background(), small, map[string]Edit{"drill": {P4: broken}}, quiet)
 	if len(out.Problems) == 0 || out.Problems[0].Line == 0 {
-		t.Errorf("a run of it gives %v", out.Problems)
+		t.Errorf("a run with it gives %v", out.Problems)
 	}
 	for _, c := range []struct {
 		name  string
@@ -107,7 +107,7 @@ func TestEditsTakeEffect(t *testing.T) {
 
 func second(_ string, found []Problem) []Problem { return found }
 
-// folder is the playground as `make playground` builds it.
+// folder returns the folder of the playground that `make playground` builds.
 func folder(t *testing.T) string {
 	dir := os.Getenv("PLAYGROUND")
 	if dir == "" {
@@ -116,8 +116,8 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// The playground as a whole in a browser: what one types is checked where it
-// stands, and the demo's numbers are those of the binary, byte for byte.
+// The playground in a browser: typed text is checked, and the demo's results are
+// the same bytes as those of the binary.
 func TestPlaygroundInTheBrowser(t *testing.T) {
 	dir := folder(t)
 	total := int64(0)
@@ -140,14 +140,14 @@ func TestPlaygroundInTheBrowser(t *testing.T) {
 	p := webtest.Open(t, srv.URL, 1200, 1100)
 	p.UntilWithin(time.Minute, "!document.getElementById('run').disabled && document.documentElement.dataset.checked")
 	t.Logf("%d bytes; first screen after %.2f s, ready to run after %.2f s", total, webtest.Eval[float64](p, "performance.getEntriesByName('first-contentful-paint')[0].startTime")/1000, webtest.Eval[float64](p, "window.readyToRun")/1000)
-	// A misspelt key is marked at its line while one types.
+	// A misspelt key is marked at its line.
 	webtest.Eval[any](p, `(() => { const t = document.getElementById('text'); t.value = t.value.replace('spines: 2', 'spnes: 2'); t.dispatchEvent(new Event('input')); })()`)
 	p.Until("document.querySelector('#problems li')?.textContent.includes('did you mean')")
 	if got := webtest.Eval[string](p, "document.querySelector('#gutter .error').textContent"); got != "4" {
 		t.Errorf("line %s is marked, want 4", got)
 	}
 	p.Screenshot("playground-problem")
-	// So is P4.
+	// P4 text is checked too.
 	p.Do(chromedp.Click("#tab-p4", chromedp.ByQuery))
 	p.Until("document.getElementById('text').value.includes('V1Switch') && document.querySelectorAll('#problems li').length === 0")
 	p.Do(chromedp.Focus("#text", chromedp.ByQuery), chromedp.KeyEvent("nonsense "+kb.Enter))
@@ -175,9 +175,9 @@ func TestPlaygroundInTheBrowser(t *testing.T) {
 		t.Error("results.json is not JSON")
 	}
 	p.Do(chromedp.Click("#show-replay", chromedp.ByQuery))
-	webtest.Eval[bool](p, "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))") // the picture has a frame of the replay
+	webtest.Eval[bool](p, "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))") // the screenshot shows the replay
 	p.Screenshot("playground")
-	// The link brings the same text.
+	// The link has the same text.
 	link := webtest.Eval[string](p, "location.href")
 	q := webtest.Open(t, link, 360, 800)
 	if text := webtest.Eval[string](q, "document.getElementById('text').value"); !strings.Contains(text, "name: demo") {

@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// Cache compiles a P4 text once, however many profiles generate it. The zero
+// Cache compiles each P4 text once, also if several profiles generate it. The zero
 // Cache is empty. It may be used by several goroutines.
 type Cache struct {
 	mu   sync.Mutex
@@ -26,7 +26,7 @@ type compiled struct {
 	err  error
 }
 
-// BuildFor is BuildFor with what was compiled before.
+// BuildFor is the function BuildFor with the cache.
 func (c *Cache) BuildFor(p *gen.Profile, target string) (*Program, error) {
 	g, err := gen.Generate(p, target)
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program makes of a profile what a switch loads: P4_16
-// text, BMv2 JSON, P4Info, and the manifest that says what it all means.
+// Package program generates and compiles a profile's program: P4_16 text, BMv2
+// JSON, P4Info, and the manifest.
 package program
 
 import (
@@ -23,8 +23,8 @@ type Program struct {
 	P4Info   *p4configv1.P4Info
 }
 
-// Load returns the profile of the given name: a built-in one, or a file's if
-// there is no built-in one of that name.
+// Load returns the built-in profile of a name or, if there is none, reads the file
+// of that name.
 func Load(name string) (*gen.Profile, error) {
 	for _, n := range gen.Names() {
 		if n == name {
@@ -38,8 +38,8 @@ func Load(name string) (*gen.Profile, error) {
 	return p, nil
 }
 
-// Fit makes a profile large enough for a network, and has it follow PFC
-// thresholds if they are dynamic there. Sizes only grow.
+// Fit enlarges a profile's sizes for a network, and makes its program follow the
+// PFC thresholds if they are dynamic there. It never reduces a size.
 func Fit(p *gen.Profile, t *topo.Topology) {
 	leaves, ports, hosts := 0, 0, 0
 	for i := range t.Nodes {
@@ -65,7 +65,7 @@ func Fit(p *gen.Profile, t *topo.Topology) {
 	}
 }
 
-// paths returns the most uplinks that a switch has to choose from.
+// paths returns the greatest number of a switch's uplinks.
 func paths(t *topo.Topology) int {
 	most := 0
 	for i := range t.Nodes {
@@ -92,7 +92,7 @@ func Build(p *gen.Profile) (*Program, error) { return BuildFor(p, V1Model) }
 // BuildFor is Build for a target.
 func BuildFor(p *gen.Profile, target string) (*Program, error) { return new(Cache).BuildFor(p, target) }
 
-// Pipeline returns what a controller pushes.
+// Pipeline returns the pipeline that a controller sets.
 func (p *Program) Pipeline() controlplane.Pipeline {
 	return controlplane.Pipeline{P4Info: p.P4Info, Config: p.JSON}
 }

@@ -158,7 +158,7 @@ func (b *Burst) check(t *topo.Topology, _ bool) (string, error) {
 func (b *Burst) flows(g *gen) {
 	from, _ := b.From.pick(g.t)
 	to, _ := b.To.pick(g.t)
-	at, turn := b.Start, 0
+	at, next := b.Start, 0
 	for i := 0; g.again(i, at, b.Times, b.Interval); i++ {
 		if i > 0 {
 			at += g.interval(b.Interval, b.Random)
@@ -170,8 +170,8 @@ func (b *Burst) flows(g *gen) {
 				continue
 			}
 			for range b.Flows {
-				g.add(src, targets[turn%len(targets)], int64(b.Size), at+g.jitter(b.Jitter))
-				turn++
+				g.add(src, targets[next%len(targets)], int64(b.Size), at+g.jitter(b.Jitter))
+				next++
 			}
 		}
 	}

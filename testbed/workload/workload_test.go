@@ -30,7 +30,7 @@ func network(t testing.TB, text string) *topo.Topology {
 	return net
 }
 
-// parts reads a list of parts as a scenario has it.
+// parts reads a list of parts in a scenario's format.
 func parts(t testing.TB, text string) []Spec {
 	t.Helper()
 	var s struct {
@@ -55,7 +55,7 @@ func generate(t testing.TB, net *topo.Topology, text string) []fabric.Flow {
 	return flows
 }
 
-// The means that the papers and the sources of the distributions name.
+// The means that the papers and the sources of the distributions state.
 func TestMeansOfTheDistributions(t *testing.T) {
 	for name, want := range map[string]float64{
 		"websearch": 1711250, "websearch_abm": 1711222, "websearch_xpass": 1710004, "datamining": 7487884, "datamining_vl2": 12658199, "datamining_10mb": 427071,
@@ -71,7 +71,7 @@ func TestMeansOfTheDistributions(t *testing.T) {
 		}
 	}
 	if len(Names()) != 17 {
-		t.Errorf("the distributions are %v; each wants a line above", Names())
+		t.Errorf("the distributions are %v; each needs a line in this test", Names())
 	}
 }
 
@@ -113,7 +113,7 @@ func TestSamplesFollowTheDistribution(t *testing.T) {
 		}
 		slices.Sort(sizes)
 		// Kolmogorov's distance; the bound is exceeded once in ten thousand.
-		// Sizes are whole bytes, so steps are looked at from both sides.
+		// Sizes are whole bytes, so both sides of a step are compared.
 		worst := 0.0
 		for i, s := range sizes {
 			e := float64(i) / n
@@ -215,7 +215,7 @@ func TestPoissonFillsItsShareOfTheLinks(t *testing.T) {
 		if len(sources) != 16 || len(pairs) != wantPairs {
 			t.Errorf("%s: %d sources and %d pairs", c.text, len(sources), len(pairs))
 		}
-		// Exponential intervals: as variable as they are long.
+		// The standard deviation of exponential intervals equals their mean.
 		var sum, squares float64
 		last := vtime.Time(-1)
 		n := 0.0
@@ -433,7 +433,7 @@ func FuzzTrace(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		flows, err := readTrace("t.csv", strings.NewReader(text), net)
 		if err != nil && flows != nil {
-			t.Fatal("flows in spite of an error")
+			t.Fatal("flows together with an error")
 		}
 	})
 }
@@ -480,8 +480,8 @@ func TestMistakesInParts(t *testing.T) {
 	}
 }
 
-// Packets carry 16 bits of a coflow's number, of which zero is none: the
-// 65,536th was none.
+// Packets carry 16 bits of a coflow's number, and zero means no coflow: the packets
+// of the 65,536th had none.
 func TestNoCoflowIsNoneInTheTag(t *testing.T) {
 	network, err := (&topo.LeafSpine{Leaves: 2, Spines: 2, HostsPerLeaf: 4, Rate: 40 * vtime.Gbps, Delay: vtime.Microsecond}).Build("n", topo.NewSpec().Switch)
 	if err != nil {
@@ -498,7 +498,7 @@ func TestNoCoflowIsNoneInTheTag(t *testing.T) {
 	}
 }
 
-// What starts before a time does not depend on how much longer one looks.
+// The flows that start before a time do not depend on a later end.
 func TestOpenTrafficIsThePrefixOfMore(t *testing.T) {
 	network, err := (&topo.LeafSpine{Leaves: 2, Spines: 2, HostsPerLeaf: 4, Rate: 40 * vtime.Gbps, Delay: vtime.Microsecond}).Build("n", topo.NewSpec().Switch)
 	if err != nil {
