@@ -249,7 +249,7 @@ func TestARegisterIsReadAsOneArray(t *testing.T) {
 	})
 }
 
-func TestASwitchWithoutRegistersSaysWhatWouldWork(t *testing.T) {
+func TestReadRegisterErrorNamesThrift(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net, BMv2: true})
 		s := connect(t, srv, 1, options(net, &events{}))
@@ -262,7 +262,7 @@ func TestASwitchWithoutRegistersSaysWhatWouldWork(t *testing.T) {
 	})
 }
 
-func TestASecondControllerWithALowerElectionIDIsToldSo(t *testing.T) {
+func TestLowerElectionIDIsAnError(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		connect(t, srv, 5, options(net, &events{}))
@@ -297,7 +297,7 @@ func TestASecondControllerWithALowerElectionIDIsToldSo(t *testing.T) {
 	})
 }
 
-func TestAControllerThatIsOverruledCannotWriteAnyMore(t *testing.T) {
+func TestPreemptedControllerCannotWrite(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		ctx := t.Context()
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
@@ -316,7 +316,7 @@ func TestAControllerThatIsOverruledCannotWriteAnyMore(t *testing.T) {
 	})
 }
 
-func TestAKilledSwitchIsSaidAloudAndRetriedWithBackoff(t *testing.T) {
+func TestLostSwitchIsReportedAndRetriedWithBackoff(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		ctx := t.Context()
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
@@ -368,13 +368,13 @@ func TestAWrongDeviceIDIsFatal(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net, DeviceID: 7})
 		_, err := controlplane.Connect(t.Context(), target(srv, 1), options(net, &events{}))
-		if err == nil || !strings.Contains(err.Error(), "knows no device 1 (no device 1 (NotFound)); a topology") {
+		if err == nil || !strings.Contains(err.Error(), "has no device 1 (no device 1 (NotFound)); a topology") {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-func TestASwitchThatHangsIsGivenUp(t *testing.T) {
+func TestUnresponsiveSwitchIsDisconnected(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}
@@ -391,14 +391,14 @@ func TestASwitchThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestAControllerWaitsUntilTheSwitchHasMissedItsLastConnection(t *testing.T) {
+func TestControllerRetriesAStaleElectionID(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}
 		s := connect(t, srv, 4, options(net, ev))
 		release := srv.Hold(4)
 		srv.Cut()
-		if e := ev.await(t, controlplane.Retrying, 1); !strings.HasPrefix(e.Text, "election id 4 is in use: by our last connection, if the switch has not noticed its end yet, or by another controller; trying again in ") {
+		if e := ev.await(t, controlplane.Retrying, 1); !strings.HasPrefix(e.Text, "election id 4 is in use: by our last connection, if the switch has not detected its end yet, or by another controller; trying again in ") {
 			t.Errorf("got %s", e)
 		}
 		release()

@@ -35,7 +35,7 @@ func (s *Session) supervise(ctx context.Context) {
 		if status.Code(err) == codes.InvalidArgument && time.Since(begun) < s.staleIDTime() {
 			if time.Since(begun) > staleID && !warned {
 				warned = true
-				s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not noticed its end yet, or by another controller; trying again for %v", s.get().mine, staleIDAfterCrash)
+				s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not detected its end yet, or by another controller; trying again for %v", s.get().mine, staleIDAfterCrash)
 			}
 			select {
 			case <-ctx.Done():
@@ -58,9 +58,9 @@ func (s *Session) supervise(ctx context.Context) {
 		switch {
 		case stood:
 			s.event(Lost, err, "lost the connection to %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
-		case pause == s.options.MaxBackoff && attempts&(attempts-1) != 0: // reported less and less often
+		case pause == s.options.MaxBackoff && attempts&(attempts-1) != 0: // reported at exponentially growing intervals
 		case status.Code(err) == codes.InvalidArgument:
-			s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not noticed its end yet, or by another controller; trying again in %v", s.get().mine, pause)
+			s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not detected its end yet, or by another controller; trying again in %v", s.get().mine, pause)
 		default:
 			s.event(Retrying, err, "cannot reach %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
 		}
@@ -77,8 +77,8 @@ func (s *Session) supervise(ctx context.Context) {
 // controller that has ended as in use.
 const staleID = 500 * time.Millisecond
 
-// staleIDAfterCrash is the same if the controller's machine has failed: a switch
-// notices that only after some seconds without a keepalive.
+// staleIDAfterCrash is the same after a failure of the controller's machine,
+// which a switch detects only after some seconds without a keepalive.
 const staleIDAfterCrash = 10 * time.Second
 
 // staleIDTime returns the time for which a session tries an ID that is in use.
@@ -111,15 +111,15 @@ func (s *Session) evade() bool {
 	return true
 }
 
-// fatal returns an error if another attempt would fail, too, or nil. The error
-// says what to do.
+// fatal returns an error if another attempt would fail too, or nil. The error
+// states the remedy.
 func (s *Session) fatal(err error) error {
 	if errors.Is(err, errNoRoles) {
 		return fmt.Errorf("%s: %w", s.target.Name, err)
 	}
 	st := s.get()
 	if st.streams > 0 {
-		return nil // it has worked before: the switch has not noticed the end of our last stream, or is starting
+		return nil // it has worked before: the switch has not detected the end of our last stream, or is starting
 	}
 	switch status.Code(err) {
 	case codes.InvalidArgument:
@@ -128,7 +128,7 @@ func (s *Session) fatal(err error) error {
 		}
 		return fmt.Errorf("%s: election id %v is refused (%s): another connected controller uses it; choose another", s.target.Name, st.mine, plain(err))
 	case codes.NotFound:
-		return fmt.Errorf("%s: %s knows no device %d (%s); a topology numbers its switches from 1, BMv2's own default is 0", s.target.Name, s.target.Addr, s.target.DeviceID, plain(err))
+		return fmt.Errorf("%s: %s has no device %d (%s); a topology numbers its switches from 1, BMv2's own default is 0", s.target.Name, s.target.Addr, s.target.DeviceID, plain(err))
 	case codes.Unimplemented:
 		return fmt.Errorf("%s: the server at %s does not speak P4Runtime v1: %s", s.target.Name, s.target.Addr, plain(err))
 	}
@@ -162,8 +162,8 @@ func (s *Session) attempt(ctx context.Context, since time.Time, failed int) (sto
 		s.stream = nil
 		s.sendMu.Unlock()
 	}()
-	// gRPC reports a refused stream only after a message is sent and received: the
-	// attempt has failed if there is no answer to the bid.
+	// gRPC reports a refused stream only after a message is sent and received:
+	// without an answer to the bid the attempt has failed.
 	s.take(s.get())
 	hurry := time.AfterFunc(s.options.Timeout, func() { cancel(errSilent) })
 	defer hurry.Stop()
@@ -248,7 +248,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// take takes part in the election, with the ID of the state if there is one.
+// take takes part in the election, with the ID of the state if it has one.
 func (s *Session) take(st state) {
 	if s.options.Policy == Observe || st.unnamed {
 		s.set(func(st *state) { st.bidding = true })
@@ -359,7 +359,7 @@ func (s *Session) arbitrated(u *p4v1.MasterArbitrationUpdate) {
 	}
 }
 
-// raise returns the election ID to bid next, zero for none.
+// raise returns the next election ID to bid, zero for none.
 func (s *Session) raise(st state) ElectionID {
 	switch {
 	case s.options.Policy == Standby && st.role == roleOrphan:

@@ -20,7 +20,7 @@ import (
 type Target struct {
 	Name       string     // in messages; the address if empty
 	Addr       string     // host:port of its P4Runtime server
-	DeviceID   uint64     // of the switch at that address; BMv2's own default is 0
+	DeviceID   uint64     // of the switch at that address; BMv2's default is 0
 	ElectionID ElectionID // zero means 1
 	Role       string     // empty: full access
 	// TLS is the client's configuration; nil means no encryption.
@@ -100,14 +100,13 @@ const (
 	// MustWin takes part with the target's election ID; not being primary is
 	// an error of Connect.
 	MustWin Policy = iota
-	// AdoptOrphans is MustWin, except that it raises the ID as far as needed if
+	// AdoptOrphans is MustWin, except that it raises the ID until it is accepted if
 	// there is no primary: the switch may have seen higher IDs before.
 	AdoptOrphans
-	// TakeOver raises the ID as far as needed to become the primary at once.
-	// After that it is MustWin: another controller can take over.
+	// TakeOver raises the ID until it is the primary. After that it is MustWin:
+	// another controller can take over.
 	TakeOver
-	// Standby accepts being a backup, and takes over when there is no primary any
-	// more.
+	// Standby accepts being a backup, and takes over when there is no primary.
 	Standby
 	// Observe takes part without an election ID: it is notified of the primary
 	// and never becomes one. BMv2 treats it as the lowest ID, so there it is the
@@ -138,9 +137,9 @@ type Options struct {
 	// MinBackoff and MaxBackoff bound the pause between attempts to connect
 	// again, which doubles from one to the other. Zero means 50 ms and 2 s.
 	MinBackoff, MaxBackoff time.Duration
-	// Dial connects to an address, if that takes more than TCP.
+	// Dial connects to an address; nil means TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Batch is the most updates in a single write. Zero means 1000.
+	// Batch is the maximum number of updates in a single write. Zero means 1000.
 	Batch int
 }
 

@@ -26,41 +26,42 @@ import (
 //go:embed schemes/*/*/block.yaml schemes/*/*/*.p4.tmpl
 var builtin embed.FS
 
-// block is a folder: what its block.yaml says, and its templates.
+// block is a folder: the content of its block.yaml, and its templates.
 type block struct {
-	// Name is that of the folder if the file gives none.
+	// Name defaults to the name of the folder.
 	Name string `yaml:"name"`
 	// Summary is a phrase without a full stop.
 	Summary string `yaml:"summary"`
-	// Pick are the profile's key and value that take the block. A block without
-	// one is there if another needs it.
+	// Pick is the key and value of a profile that pick the block. A block without
+	// one is included if another needs it.
 	Pick map[string]string `yaml:"pick"`
-	// Otherwise is the value of that key that takes nothing; "off" if not given.
+	// Otherwise is the value of that key that picks no block; "off" if not given.
 	Otherwise string `yaml:"otherwise"`
-	// Default is true if the value is the one a profile has that gives none.
+	// Default is true if the value is the default of the key.
 	Default bool `yaml:"default"`
-	// Place orders blocks: in the text, and where several have controls in one
-	// stage. Blocks from 0 are what schemes go by, base schemes are at 200,
-	// schemes on top at 300.
+	// Place orders the blocks in the text, and the controls of several blocks in
+	// one stage. Shared blocks start at 0, base load balancers at 200, schemes
+	// applied after them at 300.
 	Place int `yaml:"place"`
 	// Hidden is true if the block is not listed among a program's features.
 	Hidden bool `yaml:"hidden"`
-	// Needs are blocks, and options of blocks, that there must be too.
+	// Needs are the blocks, and options of blocks, that this block requires.
 	Needs []need `yaml:"needs"`
-	// Options are what others can need of the block, as block.option, and what
-	// each means.
+	// Options are the options of the block, which others need as block.option, each
+	// with its meaning.
 	Options map[string]string `yaml:"options"`
-	// Hooks are sections of others that the block's text has room for.
+	// Hooks are the sections of other blocks that the block's text inserts.
 	Hooks map[string]string `yaml:"hooks"`
-	// Refuses are other blocks that make no sense together with this one.
+	// Refuses are the blocks that this one cannot be combined with.
 	Refuses []refusal `yaml:"refuses"`
-	// Parameters are numbers that decide how the block behaves; a profile gives
-	// them as set: {block.name: value}.
+	// Parameters are numbers that configure the block. A profile sets them with
+	// set: {block.name: value}.
 	Parameters []parameter `yaml:"parameters"`
-	// TooLarge are other blocks with which the program does not fit a Tofino, and
-	// what its compiler says.
+	// TooLarge are the blocks with which the program does not fit a Tofino, with
+	// the message of its compiler.
 	TooLarge []refusal `yaml:"too_large"`
-	// Depth is the unit of queue depth that the block can do with, if not all.
+	// Depth is the only unit of queue depth that the block supports; empty means
+	// any.
 	Depth struct {
 		Unit    string `yaml:"unit"`
 		Because string `yaml:"because"`
@@ -74,21 +75,21 @@ type block struct {
 	pos   func(path string) diag.Pos
 }
 
-// onTarget is what a block does on one target.
+// onTarget configures a block on one target.
 type onTarget struct {
 	Needs []need `yaml:"needs"`
 	Place int    `yaml:"place"`
-	// Plumbing is true if the block is no feature there.
+	// Plumbing is true if the block is not listed as a feature on the target.
 	Plumbing bool `yaml:"plumbing"`
-	// Unsupported says why a program with the block cannot be had there.
+	// Unsupported is the reason why the target cannot run the block, if it cannot.
 	Unsupported string    `yaml:"unsupported"`
 	Refuses     []refusal `yaml:"refuses"`
-	// Limits are sizes that the block can do with.
+	// Limits are the largest sizes that the block supports.
 	Limits []limit `yaml:"limits"`
 	// Ingress and Egress apply the block's controls.
 	Ingress []step `yaml:"ingress"`
 	Egress  []step `yaml:"egress"`
-	// Notes say where the block differs from its paper, or from the other target.
+	// Notes are differences from the block's paper, or from the other target.
 	Notes []string `yaml:"notes"`
 }
 
@@ -96,13 +97,13 @@ type onTarget struct {
 type parameter struct {
 	Name string `yaml:"name"`
 	Unit string `yaml:"unit"`
-	// Default is how it follows from the network, in that unit; package manifest
-	// has the names.
+	// Default is the formula of the default, in that unit. Package manifest lists
+	// the names that it can use.
 	Default manifest.Expr `yaml:"default"`
-	// Least and Most bound what a profile may give; zero is no bound.
+	// Least and Most bound the value in a profile; zero means no bound.
 	Least float64 `yaml:"least"`
 	Most  float64 `yaml:"most"`
-	// UpTo is a parameter that this one must not be above.
+	// UpTo is a parameter that this one must not exceed.
 	UpTo string `yaml:"up_to"`
 	Doc  string `yaml:"doc"`
 }
@@ -114,15 +115,16 @@ type limit struct {
 	Because string `yaml:"because"`
 }
 
-// refusal is a reason against a block that another is with, or without.
+// refusal is the reason why a block cannot be combined with another, or without
+// it.
 type refusal struct {
 	If      string `yaml:"if"`
 	Unless  string `yaml:"unless"`
-	At      string `yaml:"at"` // key of the profile that is to blame
+	At      string `yaml:"at"` // key of the profile to report
 	Because string `yaml:"because"`
 }
 
-// condition is a need that must be there, or must not: "if X", "unless X".
+// condition is a need that must be present, or absent: "if X", "unless X".
 type condition struct {
 	name   string
 	unless bool
@@ -169,7 +171,7 @@ func (c *condition) cut(words []string) ([]string, error) {
 	case i < 0:
 		return words, nil
 	case len(words) != i+2:
-		return nil, fmt.Errorf("want one name behind %s", words[i])
+		return nil, fmt.Errorf("want one name after %s", words[i])
 	}
 	c.unless, c.name = words[i] == "unless", words[i+1]
 	return words[:i], nil
@@ -215,7 +217,7 @@ var known struct {
 	err error
 }
 
-// loaded returns the catalogue: what is built in, and what AddSchemes added.
+// loaded returns the catalogue: the built-in blocks, and those of AddSchemes.
 func loaded() *catalogue {
 	known.Lock()
 	defer known.Unlock()
@@ -229,9 +231,9 @@ func loaded() *catalogue {
 	return known.c
 }
 
-// AddSchemes adds the schemes below a directory to those built in: each folder
-// with a block.yaml is one. An error is a diag.List, or says what the
-// directory lacks.
+// AddSchemes adds the schemes below a directory to the built-in ones: each
+// folder with a block.yaml is a scheme. An error is a diag.List, or names what
+// the directory lacks.
 func AddSchemes(dir string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return fmt.Errorf("schemes: there is no directory %s", dir)
@@ -250,7 +252,7 @@ func (c *catalogue) clone() *catalogue {
 	return &catalogue{blocks: maps.Clone(c.blocks), profiles: maps.Clone(c.profiles), hooks: maps.Clone(c.hooks)}
 }
 
-// load adds the blocks of a file system, which messages call dir.
+// load adds the blocks of a file system; messages name it dir.
 func (c *catalogue) load(fsys fs.FS, dir string) error {
 	var added []*block
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -332,10 +334,10 @@ func readBlock(fsys fs.FS, name, file string) (*block, error) {
 	return b, nil
 }
 
-// Sections that a block defines, and those that its text mentions.
+// defined matches the sections that a template defines.
 var defined = regexp.MustCompile(`(?m)^\{\{-? *define "(\w+)"`)
 
-// check reports needs that no block meets and sections that no block uses.
+// check reports needs that no block satisfies and sections that no block uses.
 func (c *catalogue) check(b *block, list *diag.List) {
 	needed := func(path, name string) {
 		if err := c.exists(name); err != nil {
@@ -379,13 +381,13 @@ func (c *catalogue) check(b *block, list *diag.List) {
 	for _, file := range slices.Sorted(maps.Keys(b.files)) {
 		for _, m := range defined.FindAllStringSubmatch(b.files[file], -1) {
 			if !c.hooks[m[1]] && strings.Count(text.String(), `"`+m[1]+`"`) == strings.Count(text.String(), `define "`+m[1]+`"`) && !c.mentioned(b.Name, m[1]) {
-				list.Errorf(diag.FilePos(filepath.Join(b.dir, file)), yamlfile.CodeInvalid, "nothing asks for section %q%s", m[1], diag.DidYouMean(m[1], slices.Sorted(maps.Keys(c.hooks))))
+				list.Errorf(diag.FilePos(filepath.Join(b.dir, file)), yamlfile.CodeInvalid, "no block has a hook for section %q%s", m[1], diag.DidYouMean(m[1], slices.Sorted(maps.Keys(c.hooks))))
 			}
 		}
 	}
 }
 
-// mentioned reports whether another block takes a section of this one.
+// mentioned reports whether another block inserts a section of this one.
 func (c *catalogue) mentioned(block, section string) bool {
 	want := fmt.Sprintf("from %q %q", block, section)
 	for _, b := range c.blocks {
@@ -398,7 +400,7 @@ func (c *catalogue) mentioned(block, section string) bool {
 	return false
 }
 
-// units are those of parameters.
+// units are the units of parameters.
 var units = []string{"bytes", "ns", "bps", "fraction", "count"}
 
 var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -417,7 +419,7 @@ func (c *catalogue) checkSteps(b *block, path string, steps []step, stages []str
 	}
 }
 
-// exists says what is wrong with the name of a block or an option.
+// exists returns an error if there is no block or option of that name.
 func (c *catalogue) exists(name string) error {
 	blk, option, dotted := strings.Cut(name, ".")
 	b := c.blocks[blk]
@@ -431,7 +433,7 @@ func (c *catalogue) exists(name string) error {
 	return nil
 }
 
-// define finds a parameter by its full name.
+// define returns a parameter by its full name.
 func (c *catalogue) define(name string) (parameter, bool) {
 	blk, short, _ := strings.Cut(name, ".")
 	if b := c.blocks[blk]; b != nil {
@@ -444,7 +446,7 @@ func (c *catalogue) define(name string) (parameter, bool) {
 	return parameter{}, false
 }
 
-// parameterNames are the full names of all parameters.
+// parameterNames returns the full names of all parameters.
 func (c *catalogue) parameterNames() []string {
 	var names []string
 	for _, b := range c.blocks {
@@ -456,13 +458,13 @@ func (c *catalogue) parameterNames() []string {
 	return names
 }
 
-// choice is a key of profiles by which blocks are picked.
+// choice is a key of profiles that picks blocks.
 type choice struct {
-	otherwise string            // value that picks none; that of Default, or "off"
+	otherwise string            // value that picks no block; that of Default, or "off"
 	values    map[string]*block // by value
 }
 
-// choices returns the keys.
+// choices returns the keys of profiles that pick blocks.
 func (c *catalogue) choices() map[string]*choice {
 	list := make(map[string]*choice)
 	for _, name := range slices.Sorted(maps.Keys(c.blocks)) {

@@ -12,8 +12,8 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// scheme is a folder as gen new writes it, with a file changed: an old text of
-// it by a new one.
+// scheme returns the folder that gen new writes, with one text of one file
+// replaced by another.
 func scheme(t *testing.T, file, old, new string) fs.FS {
 	t.Helper()
 	files, err := Starter("mine")
@@ -34,8 +34,8 @@ func scheme(t *testing.T, file, old, new string) fs.FS {
 	return fsys
 }
 
-// What is wrong with a scheme's folder is said with file, line and cause, and
-// with what was probably meant.
+// An error in a scheme's folder is reported with file, line and cause, and with
+// a suggestion.
 func TestMistakesInASchemesFolder(t *testing.T) {
 	for _, c := range []struct{ file, old, new, pos, want string }{
 		{"block.yaml", "needs: [flowlet]", "needs: [flowlets]", "dir/mine/block.yaml:12", `no block is called "flowlets" (did you mean "flowlet"?)`},
@@ -48,7 +48,7 @@ func TestMistakesInASchemesFolder(t *testing.T) {
 		{"block.yaml", "name: gap", "name: switch", "dir/mine/block.yaml:17", "a word of formulas"},
 		{"block.yaml", "needs: [flowlet]", "neads: [flowlet]", "dir/mine/block.yaml:12", `unknown key "neads" (did you mean "needs"?)`},
 		{"block.yaml", "pick: {base: mine}", "pick: {base: mine, rlb: x}", "dir/mine/block.yaml:7", "want one key of a profile"},
-		{"v1model.p4.tmpl", `{{define "ingress"}}`, `{{define "ingres"}}`, "dir/mine/v1model.p4.tmpl", `nothing asks for section "ingres" (did you mean "ingress"?)`},
+		{"v1model.p4.tmpl", `{{define "ingress"}}`, `{{define "ingres"}}`, "dir/mine/v1model.p4.tmpl", `no block has a hook for section "ingres" (did you mean "ingress"?)`},
 	} {
 		catalogue := loaded().clone()
 		err := catalogue.load(scheme(t, c.file, c.old, c.new), "dir")
@@ -59,7 +59,7 @@ func TestMistakesInASchemesFolder(t *testing.T) {
 	}
 }
 
-// A name that is taken, a folder without schemes.
+// A duplicate name, and a folder without schemes.
 func TestSchemesThatCannotBeAdded(t *testing.T) {
 	for _, c := range []struct {
 		fsys fs.FS
@@ -74,16 +74,16 @@ func TestSchemesThatCannotBeAdded(t *testing.T) {
 		}
 	}
 	if err := AddSchemes("testdata/none"); err == nil || !strings.Contains(err.Error(), "there is no directory testdata/none") {
-		t.Errorf("a directory that there is not: %v", err)
+		t.Errorf("a missing directory: %v", err)
 	}
 	for _, name := range []string{"", "Mine", "a-b", "drill", "1a"} {
 		if _, err := Starter(name); err == nil {
-			t.Errorf("a scheme may be called %q", name)
+			t.Errorf("a scheme named %q is accepted", name)
 		}
 	}
 }
 
-// What a template asks that there is not is an error, not an empty text.
+// A template that refers to something undefined is an error, not empty text.
 func TestMistakesInATemplate(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{if need "flowlt"}}x{{end}}`, `no block is called "flowlt" (did you mean "flowlet"?)`},
@@ -115,7 +115,7 @@ func TestMistakesInATemplate(t *testing.T) {
 	}
 }
 
-// A profile made in Go has the defaults of what it does not choose.
+// A profile made in Go has the default of each key that it does not set.
 func TestProfilesMadeInGo(t *testing.T) {
 	p := newProfile()
 	p.Name, p.Choices = "mine", nil

@@ -10,10 +10,10 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-// Names returns the names of the profiles in the schemes' folders, in order.
+// Names returns the names of the built-in and added profiles, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(loaded().profiles)) }
 
-// Builtin returns a profile of a scheme's folder by name.
+// Builtin returns the profile of that name from the schemes' folders.
 func Builtin(name string) (*Profile, error) {
 	f, ok := loaded().profiles[name]
 	if !ok {
@@ -22,8 +22,7 @@ func Builtin(name string) (*Profile, error) {
 	return Parse(f.name, f.text)
 }
 
-// Source returns the text of such a profile: what to start from when writing
-// one's own.
+// Source returns the text of such a profile, as a template for one's own.
 func Source(name string) ([]byte, error) {
 	f, ok := loaded().profiles[name]
 	if !ok {
@@ -32,8 +31,8 @@ func Source(name string) ([]byte, error) {
 	return f.text, nil
 }
 
-// Keys are the keys of profiles by which blocks are picked, each with its
-// values: "base", "rlb", "ecn" and so on.
+// Keys returns the keys of profiles that pick blocks ("base", "rlb", "ecn" and
+// so on), each with its values.
 func Keys() map[string][]string {
 	keys := make(map[string][]string)
 	for key, c := range loaded().choices() {

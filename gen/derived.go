@@ -8,20 +8,20 @@ import (
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
-// derived are the values that follow from a profile's sizes and units.
-// Templates read them as {{.PathBits}}. They are fields because templates call
-// no methods (RATIONALE.md, "Why DataDog's copy of Go's templates?").
+// derived are the values computed from a profile's sizes and units. Templates
+// read them as {{.PathBits}}. They are fields because templates call no methods
+// (RATIONALE.md, "Why DataDog's copy of Go's templates?").
 type derived struct {
 	PriorityQueues bool // ports have a queue per class
-	Lossless       int  // the class that is paused rather than dropped
+	Lossless       int  // the class with PFC
 
-	TimeName, DepthName string // units of time and of queue depths, in words
-	TimeFraction        int    // bits behind the point of a product of a time and a fraction
-	DREShift, DRETime   int    // time constant of the load estimator in the target's units, as a power of two and as a number
-	Forget              uint64 // units of time after which a queue without arrivals counts as empty
+	TimeName, DepthName string // names of the units of time and of queue depth
+	TimeFraction        int    // fraction bits of a product of a time and a fraction
+	DREShift, DRETime   int    // time constant of the DRE in the target's units, as a power of two and as a number
+	Forget              uint64 // time without arrivals after which a queue counts as empty
 
 	PathBits       int // width of a path number
-	PathCells      int // paths that PathBits can number
+	PathCells      int // number of paths that PathBits can number
 	MaskBits       int // width of a set of paths
 	FlowBits       int // width of an index of per-flow state
 	PortBits       int // width of an index of per-port cells
@@ -30,20 +30,21 @@ type derived struct {
 	LeafBits       int // width of an index of leaves
 	LeafPathBits   int // width of an index of leaf and path
 	PathQueueBits  int // width of an index of a path's queues
-	PathQueueCells int // indexes that PathQueueBits can number
-	StepBits       int // what a path lacks to the width of a distance between ports
-	MTUShift       int // size of a packet as a power of two, not below the MTU
+	PathQueueCells int // number of indexes that PathQueueBits can number
+	StepBits       int // width of a distance between ports minus PathBits
+	MTUShift       int // log2 of the packet size, rounded up from the MTU
 
 	RecirculationPort int // its packets pass the pipeline again
 	FeedbackSession   int // mirror session of feedback, above those of ports
-	FeedbackInterval  int // ns, see below
+	FeedbackInterval  int // ns, see feedbackInterval
 }
 
-// feedbackInterval is just above 1 µs: the recirculation port takes some 150
-// million packets a second, two pipelines of 32 ports send at most 64.
+// feedbackInterval is just above 1 µs: the recirculation port accepts about 150
+// million packets a second, and two pipelines of 32 ports send at most 64
+// million.
 const feedbackInterval = 1000
 
-// derive computes what follows from a profile.
+// derive computes the values derived from a profile.
 func derive(p *Profile) derived {
 	width := func(n int) int { return bits.Len(uint(n - 1)) }
 	d := derived{
@@ -65,7 +66,7 @@ func derive(p *Profile) derived {
 	if d.PriorityQueues {
 		d.Lossless = manifest.LosslessClass
 	}
-	if p.Units.Time == manifest.Microseconds { // of slower links
+	if p.Units.Time == manifest.Microseconds { // slower links
 		d.Forget = p.Units.Span(1e9) // 1 s
 	}
 	d.DRETime = 1 << d.DREShift

@@ -13,8 +13,8 @@ import (
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
-// What a table, register, counter or digest is, stands as annotations in the
-// program's own text, and nowhere else:
+// Annotations in the program's text describe each table, register, counter and
+// digest. They are the only source of the manifest:
 //
 //	@name(".x") @kind("ports") @entries("all_ports") @brief("...")   table
 //	@name(".x") @kind("enumeration") @brief("...") @fill("...")      table that formulas fill
@@ -23,12 +23,10 @@ import (
 //	@value("bytes(x.y)")                                             parameter of an action
 //	@digest @brief("...")                                            struct
 //	@from("floor(x.y)") @brief("...")                                constant
-//
-// The manifest is made of them.
 
 var (
-	// A regular expression that begins with a text is looked for by that, which
-	// is much faster.
+	// Package regexp searches for a literal prefix of an expression first, which is
+	// much faster.
 	factType     = regexp.MustCompile(`\ntypedef bit<(\d+)> (\w+);`)
 	factStruct   = regexp.MustCompile(`(?s)\nstruct (\w+) \{\n(.*?)\n\}`)
 	factDigest   = regexp.MustCompile(`^@digest @brief\("([^"]*)"\)$`)
@@ -45,17 +43,17 @@ var (
 	word         = regexp.MustCompile(`\w+`)
 )
 
-// facts are what the annotations of a text say.
+// facts are the annotations of a text.
 type facts struct {
 	tables    []manifest.Table
 	registers []manifest.Register
 	counters  []manifest.Counter
 	digests   []manifest.Digest
 	constants []manifest.Constant
-	block     map[string]string // whose text has a table, register or digest
+	block     map[string]string // block that declares a table, register or digest
 }
 
-// factAt is an action where the text declares it.
+// factAt is an action and its offset in the text.
 type factAt struct {
 	at      int
 	name    string
@@ -63,7 +61,7 @@ type factAt struct {
 	counter []string
 }
 
-// facts reads a program's text.
+// facts parses the annotations of a program's text.
 func (g *generator) facts(text string) (*facts, error) {
 	f := &facts{block: make(map[string]string)}
 	widths := make(map[string]int)
@@ -152,8 +150,8 @@ func (g *generator) facts(text string) (*facts, error) {
 	return f, nil
 }
 
-// actionOf fills in the action of a table that has values, and what its
-// actions count: of those of the same name, the last before the table.
+// actionOf sets the action of a table that has values, and the counters of its
+// actions. Of several actions of one name it uses the last before the table.
 func (f *facts) actionOf(t *manifest.Table, rest string, actions []factAt, before int) {
 	list := tableActions.FindStringSubmatch(rest)
 	if list == nil {
@@ -175,8 +173,8 @@ func (f *facts) actionOf(t *manifest.Table, rest string, actions []factAt, befor
 	}
 }
 
-// dimensions reads the text of an @index annotation. The first dimension has
-// what the others leave of the cells.
+// dimensions parses an @index annotation. The size of the first dimension is
+// the number of cells divided by the sizes of the others.
 func dimensions(index string, cells int) ([]manifest.Dim, error) {
 	var dims []manifest.Dim
 	rest := cells
@@ -184,7 +182,7 @@ func dimensions(index string, cells int) ([]manifest.Dim, error) {
 		name, size, _ := strings.Cut(part, ":")
 		n, err := strconv.Atoi(size)
 		if size != "" && (err != nil || n < 1) {
-			return nil, fmt.Errorf("@index(%q): %q is no size", index, size)
+			return nil, fmt.Errorf("@index(%q): %q is not a size", index, size)
 		}
 		if len(dims) > 0 {
 			rest /= max(n, 1)
@@ -195,8 +193,9 @@ func dimensions(index string, cells int) ([]manifest.Dim, error) {
 	return dims, nil
 }
 
-// owner returns the place of the block whose text has a name. A name that a
-// template puts together has none: it is of the block whose text is before it.
+// owner returns the index of the block whose text contains a name. A name that
+// a template composes has no owner: it belongs to the block of the preceding
+// text.
 func (g *generator) owner(name string) (int, bool) {
 	for _, form := range []string{`@name(".` + name + `")`, `"` + name + `"`, "struct " + name + " {"} {
 		for i, b := range g.blocks {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// tooDeep says of combinations that are known not to fit a Tofino 1 what its
-// compiler says. Their programs run in our switch.
+// tooDeep returns the compiler's message for combinations of blocks that are
+// known not to fit a Tofino 1. Their programs run in package softswitch.
 func (g *generator) tooDeep(text string) []string {
 	if g.target != "tna" {
 		return nil
@@ -23,8 +23,8 @@ func (g *generator) tooDeep(text string) []string {
 			}
 		}
 	}
-	// In egress a copy that becomes a message to a sender has most before it:
-	// intrinsic metadata, what the copy says, and all headers.
+	// The longest egress path is that of a copy that becomes a message to a sender:
+	// intrinsic metadata, the header of the copy, and all headers of the packet.
 	const most, intrinsic = 160, 27
 	order, _ := g.steps(egressOf)
 	for _, stage := range order {
@@ -55,7 +55,7 @@ func (g *generator) parsed(text, header string) bool {
 
 var headerField = regexp.MustCompile(`(?m)^    (?:@padding )?([\w<>]+) +\w+;`)
 
-// headerBytes is the size of a header type of the text.
+// headerBytes returns the size in bytes of a header type of the text.
 func headerBytes(text, header string) int {
 	_, body, ok := strings.Cut(text, "header "+header+"_t {\n")
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/pauseless/pauseless/internal/golden"
 )
 
-// The programs under p4src are what the generator writes; make golden renews
-// them.
+// The programs under p4src match the output of the generator; make golden
+// rewrites them.
 func TestCommittedProgramsAreGenerated(t *testing.T) {
 	for _, target := range Targets {
 		for _, name := range Names() {

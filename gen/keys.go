@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Defaults returns a profile that has a default for everything but its name.
+// Defaults returns a profile with a default for each key except its name.
 func Defaults() *Profile { return newProfile() }
 
 // Choice is a key of profiles that picks blocks, such as base or rlb.
 type Choice struct {
 	Name    string
 	Default string
-	// Values and what each means, in order.
+	// Values are the values of the key with their meaning, sorted.
 	Values []ChoiceValue
 }
 
-// ChoiceValue is a value that a key may have.
+// ChoiceValue is a value of a key.
 type ChoiceValue struct{ Value, Summary string }
 
 // Choices returns the keys by which profiles pick blocks, in order of name.
@@ -39,13 +39,14 @@ func Choices() []Choice {
 	return keys
 }
 
-// ParameterKey is what a profile may set, as in set: {rlb.warn: 160KB}.
+// ParameterKey is a parameter that a profile can set, as in set: {rlb.warn:
+// 160KB}.
 type ParameterKey struct {
 	Name    string // block.name
 	Unit    string // bytes, ns, bps, fraction or count
-	Default string // how it follows from the network, in that unit
+	Default string // formula of the default, in that unit
 	Doc     string
-	// Least and Most bound the value, in Unit; a Most of zero is no bound.
+	// Least and Most bound the value, in Unit; a Most of zero means no bound.
 	Least, Most float64
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
-// newManifest returns what is known of a program before its text: what the
-// profile and the blocks' front matter say.
+// newManifest returns the part of the manifest that follows from the profile
+// and the blocks' block.yaml.
 func (g *generator) newManifest() *manifest.Manifest {
 	m := &manifest.Manifest{
 		Program: g.Name, Summary: g.Summary, Target: g.target,
@@ -39,8 +39,8 @@ func (g *generator) parameter(name string, p parameter) manifest.Parameter {
 	return manifest.Parameter{Name: name, Value: v, Unit: p.Unit, Given: given, ByRate: g.byRate[name], Default: p.Default, Doc: p.Doc}
 }
 
-// finish adds what the text says to the manifest, and the arguments that
-// follow from that to the text.
+// finish adds the annotations of the text to the manifest, and replaces the
+// placeholders of args and filled in the text.
 func (g *generator) finish(text string) (string, error) {
 	f, err := g.facts(text)
 	if err != nil {
@@ -54,7 +54,7 @@ func (g *generator) finish(text string) (string, error) {
 	}
 	m.Notes = append(m.Notes, g.tooDeep(text)...)
 	if g.target == "tna" {
-		const most = 100 // of a message, and what it is made of
+		const most = 100 // bytes of a message, and of the packet that it is made from
 		m.MirrorBytes = most
 		between, err := g.words("before_bth")
 		if err != nil {
@@ -87,8 +87,8 @@ func (g *generator) finish(text string) (string, error) {
 	return text, failed
 }
 
-// filledSize is how many entries the formulas of a table make at most: for all
-// paths, and links of as many rates as are usual.
+// filledSize is the largest number of entries that the formulas of a table
+// produce, for all paths and manifest.LinkRates link rates.
 func (g *generator) filledSize(table string) (int, error) {
 	t := g.manifest.Table(table)
 	if t == nil || len(t.Fill) == 0 {
@@ -98,14 +98,14 @@ func (g *generator) filledSize(table string) (int, error) {
 	return len(entries), err
 }
 
-// filled is the size of a table that formulas fill: a place for finish to fill,
-// which knows them.
+// filled is a placeholder for the size of a table that formulas fill; finish
+// replaces it.
 func (g *generator) filled(table string) string { return "SIZE_OF<" + table + ">" }
 
 var sizeOf = regexp.MustCompile(`SIZE_OF<(\w+)>`)
 
-// tablesOfParameters says of each parameter in which tables it can be changed:
-// those that have an argument made of it.
+// tablesOfParameters records for each parameter the tables with an argument
+// that depends on it. It can be changed there at run time.
 func tablesOfParameters(m *manifest.Manifest) error {
 	for _, t := range m.Tables {
 		for _, a := range t.Args {
@@ -124,14 +124,14 @@ func tablesOfParameters(m *manifest.Manifest) error {
 	return nil
 }
 
-// args are the default arguments of a configuration table's action: a place
-// for finish to fill, which knows their formulas.
+// args is a placeholder for the default arguments of a configuration table's
+// action; finish replaces it.
 func (g *generator) args(table string) string { return "ARGUMENTS_OF<" + table + ">" }
 
 var argsOf = regexp.MustCompile(`ARGUMENTS_OF<(\w+)>`)
 
-// entries are the default entries of tables that hold parameters: what a
-// switch has without a controller, and what to change for another behaviour.
+// entries returns the default entries of tables that hold parameters: the
+// configuration of a switch without a controller.
 func (g *generator) entries() ([]byte, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Default entries of %s, one a line: TABLE default -> ACTION(ARGUMENTS).\n", g.Name)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// closure is what a program is made of: the blocks that its profile picks, and
-// all that these need.
+// closure are the blocks of a program: those that its profile picks, and all
+// that these need.
 type closure struct {
 	*catalogue
 	target string
@@ -17,15 +17,15 @@ type closure struct {
 	blocks []*block        // in the order of their places
 }
 
-// close follows needs from the blocks picked, on a target; with none, only
-// those that are the same on all.
+// close computes the closure of the blocks picked, on a target. Without a
+// target it follows only the needs common to all targets.
 func (c *catalogue) close(picked []*block, target string) *closure {
 	all := &closure{catalogue: c, target: target, needs: make(map[string]bool)}
 	all.add(root)
 	for _, b := range picked {
 		all.add(b.Name)
 	}
-	// What is needed unless something else is, last.
+	// Needs with "unless" are followed last.
 	all.follow(false)
 	all.follow(true)
 	all.follow(false)
@@ -35,7 +35,7 @@ func (c *catalogue) close(picked []*block, target string) *closure {
 	return all
 }
 
-// add adds a need, and the block whose option it is.
+// add adds a need. For an option it also adds the block of that option.
 func (all *closure) add(name string) {
 	if all.needs[name] {
 		return
@@ -57,7 +57,7 @@ func blockOf(name string) string {
 	return name
 }
 
-// follow adds what is needed until there is nothing new.
+// follow adds needs until a fixed point is reached.
 func (all *closure) follow(unless bool) {
 	for before := -1; before != len(all.needs); {
 		before = len(all.needs)
@@ -75,11 +75,11 @@ func (all *closure) follow(unless bool) {
 	}
 }
 
-// holds reports whether a condition does.
+// holds reports whether a condition is true.
 func (all *closure) holds(c condition) bool { return c.name == "" || all.needs[c.name] != c.unless }
 
-// need reports whether a block is there, or an option is needed. Templates
-// call it.
+// need reports whether a block is included, or an option needed. Templates call
+// it.
 func (all *closure) need(name string) (bool, error) {
 	if err := all.exists(name); err != nil {
 		return false, err
@@ -87,7 +87,8 @@ func (all *closure) need(name string) (bool, error) {
 	return all.needs[name], nil
 }
 
-// refused reports the first reason that each block has against others.
+// refused reports for each block the first reason why it cannot be combined
+// with the others.
 func (all *closure) refused(errorf func(path, format string, args ...any)) {
 	for _, b := range all.blocks {
 		refuses := b.Refuses
@@ -120,7 +121,8 @@ func (all *closure) steps(of func(*onTarget) []step) ([]string, map[string][]str
 	return order, list
 }
 
-// features are the names of the blocks that are no plumbing, in order.
+// features returns the names of the blocks that are features on the target, in
+// order.
 func (all *closure) features() []string {
 	var list []string
 	for _, b := range all.blocks {
@@ -131,7 +133,7 @@ func (all *closure) features() []string {
 	return list
 }
 
-// options are those that something needs, in order.
+// options returns the options that are needed, sorted.
 func (all *closure) options() []string {
 	var list []string
 	for name := range all.needs {
@@ -143,7 +145,7 @@ func (all *closure) options() []string {
 	return list
 }
 
-// supported says why the target cannot have the blocks.
+// supported returns an error if the target cannot run the blocks.
 func (all *closure) supported() error {
 	for _, b := range all.blocks {
 		if why := b.on(all.target).Unsupported; why != "" {

@@ -13,9 +13,9 @@ var (
 	instanceOf  = regexp.MustCompile(`(?m)^    (\w+)\(\) (\w+);$`)
 )
 
-// pruneParams takes the parameters from controls that they do not use, and the
-// arguments from where they are applied. Templates write all parameters there
-// are, so that a section can be sure of them.
+// pruneParams removes unused parameters from controls, and the corresponding
+// arguments from their applications. Templates declare all parameters, so that
+// each section can use any of them.
 func pruneParams(text string) string {
 	pipes := strings.Index(text, "\ncontrol IngressPipe(")
 	if pipes < 0 {
@@ -73,7 +73,7 @@ func pruneParams(text string) string {
 	return out.String()
 }
 
-// names are the identifiers, keywords and numbers in a text.
+// names returns the set of identifiers, keywords and numbers in a text.
 func names(text string) map[string]bool {
 	list := make(map[string]bool)
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {

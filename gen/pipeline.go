@@ -8,38 +8,36 @@ import (
 	"unicode"
 )
 
-// Stages of ingress and egress by target, in their order: the places where
-// blocks apply their controls.
+// Stages of ingress and egress by target, in order. Blocks apply their controls
+// in stages.
 var (
 	ingressStages = map[string][]string{
-		// start: every packet, before it is known where it goes. arrive: packets
-		// that have a route. flow: packets with several paths. choose: the same,
-		// the first time: the base scheme. rethink: the same, schemes on top of
-		// it. hold: packets that have a port, unless they pass again. settle:
-		// packets with several paths, likewise. leave: packets that have a port,
-		// likewise. queue: the same, at last.
+		// start: every packet, before routing. arrive: routed packets. flow: packets
+		// with several paths. choose: the same in the first pass, for the base load
+		// balancer. rethink: the same, for the scheme applied after it. hold: routed
+		// packets, except those that pass again. settle: packets with several paths,
+		// except those. leave: routed packets, except those. queue: the same, last.
 		"v1model": {"start", "arrive", "flow", "choose", "rethink", "hold", "settle", "leave", "queue"},
-		// start: every packet and all feedback. learn: the same, once it is known
-		// where packets go. choose: packets with several paths. settle: every packet
-		// and all feedback again. leave: the same, once packets have a port.
+		// start: every packet and all feedback. learn: the same, after routing. choose:
+		// packets with several paths. settle: every packet and all feedback. leave: the
+		// same, after the output port is set.
 		"tna": {"start", "learn", "choose", "settle", "leave"},
 	}
 	egressStages = map[string][]string{
-		// message: clones that become messages. depart: packets that leave. calm:
-		// the same, messages that may be left out.
+		// message: clones that become messages. depart: departing packets. calm: the
+		// same, for messages that can be omitted.
 		"v1model": {"message", "depart", "calm"},
-		// arrive: everything. message: copies that become messages. copy:HEADER:
-		// copies that begin with a header of a block's own. depart: packets that
-		// leave.
+		// arrive: every packet. message: copies that become messages. copy:HEADER:
+		// copies that begin with a header of the block's own. depart: departing
+		// packets.
 		"tna": {"arrive", "message", "depart"},
 	}
 )
 
-// instance is a control inside the pipe that applies it.
+// instance is an instance of a control in a pipe.
 type instance struct{ Control, Name string }
 
-// pipe is an ingress or egress control: instances, and the text that applies
-// them.
+// pipe is an ingress or egress control: its instances and its apply block.
 type pipe struct {
 	Instances []instance
 	Apply     string
@@ -60,7 +58,7 @@ func (g *generator) pipe(name string) (pipe, error) {
 	return pipe{}, fmt.Errorf("%s has no pipe %q: want ingress or egress", g.target, name)
 }
 
-// ingress and egress apply the blocks' controls on v1model.
+// ingress returns the ingress control on v1model.
 func (g *generator) ingress() pipe {
 	w := g.writer(ingressOf, "hdr, meta, standard_metadata")
 	again := g.needs["recirculation"]
@@ -108,8 +106,8 @@ func (g *generator) ingress() pipe {
 	return w.pipe()
 }
 
-// lastPass writes what happens to a packet that may have to pass again:
-// either that, or what is due to one that leaves.
+// lastPass writes the branch for a packet that may have to pass again: control
+// Again, or the stages of a departing packet.
 func lastPass(w *writer, outside bool) {
 	w.open("if (meta.again) {")
 	w.use("Again")
@@ -165,14 +163,14 @@ func (g *generator) egress() pipe {
 	return w.pipe()
 }
 
-// tnaIngress and tnaEgress apply the blocks' controls on TNA.
+// tnaIngress returns the ingress control on TNA.
 func (g *generator) tnaIngress() pipe {
 	w := g.writer(ingressOf, "hdr, meta, intrinsic, parsed, deparser, tm")
 	w.use("Route")
 	w.stage("start")
 	w.stage("learn")
 	switch {
-	case g.needs["fabric"]: // a condition around several tables would be stages longer
+	case g.needs["fabric"]: // a condition around several tables would take more stages
 		w.stage("choose")
 	case w.has("choose"):
 		w.open("if (meta.last_path > 0) {")
@@ -228,7 +226,7 @@ func (g *generator) tnaEgress() pipe {
 func ingressOf(t *onTarget) []step { return t.Ingress }
 func egressOf(t *onTarget) []step  { return t.Egress }
 
-// snake turns RttSend into rtt_send.
+// snake converts RttSend to rtt_send.
 func snake(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -265,7 +263,8 @@ func (w *writer) line(text string) {
 func (w *writer) open(text string) { w.line(text); w.depth++ }
 func (w *writer) close()           { w.depth--; w.line("}") }
 
-// orElse ends a block and starts another, under a condition if there is one.
+// orElse closes a branch and opens the else branch, with a condition if one is
+// given.
 func (w *writer) orElse(condition string) {
 	w.depth--
 	w.open(strings.TrimSpace("} else "+condition) + " {")

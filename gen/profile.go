@@ -16,17 +16,16 @@ import (
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
-// Profile says what a program does, how large it is and which units its
-// target counts in.
+// Profile selects the blocks of a program, its sizes, and the units of its
+// target.
 type Profile struct {
-	Name    string `yaml:"name"`    // lower-case letters, digits and hyphens; files that are written are called so
+	Name    string `yaml:"name"`    // lower-case letters, digits and hyphens; prefix of the files' names
 	Summary string `yaml:"summary"` // a phrase without a full stop
-	// Base is the base load balancer: which of several equal paths a packet
-	// takes.
+	// Base is the base load balancer, which selects one of several equal paths for
+	// a packet.
 	Base string `yaml:"base"`
-	// Choices are what is put on top of it and beside it, by key: as in rlb:
-	// rlb_adaptive, pcn: on, ecn: red or pfc: emulated. Keys and values are those
-	// that blocks are picked by.
+	// Choices are the other choices by key, as in rlb: rlb_adaptive, pcn: on, ecn:
+	// red or pfc: emulated. A block is picked by its key and value.
 	Choices map[string]string `yaml:",inline"`
 
 	Sizes   manifest.Sizes   `yaml:"sizes"`
@@ -34,16 +33,16 @@ type Profile struct {
 	Network manifest.Network `yaml:"network"`
 	// Recirculation is the port whose packets pass the pipeline again.
 	Recirculation int `yaml:"recirculation_port"`
-	// Set gives parameters a value: name to text with unit, as in
-	// red.kmin: 160KB, or for links of one rate, as in red.kmin@100Gbps: 400KB.
-	// Others follow from the network.
+	// Set sets parameters: name to text with unit, as in red.kmin: 160KB, or for
+	// links of one rate, as in red.kmin@100Gbps: 400KB. The others have defaults
+	// computed from the network.
 	Set map[string]string `yaml:"set"`
 
 	given  map[string]float64
 	byRate map[string]map[string]float64 // by parameter and rate
 }
 
-// newNetwork is what defaults follow from if a profile says nothing.
+// newNetwork is the default network of a profile.
 func newNetwork() manifest.Network {
 	return manifest.Network{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond, Hops: 2, FanIn: 3, XOFF: 256 * vtime.KB, MTU: 1100}
 }
@@ -63,7 +62,7 @@ func newProfile() *Profile {
 	return p
 }
 
-// Choose picks a value of a key: "base", "rlb", "ecn" and so on.
+// Choose sets a key to a value: "base", "rlb", "ecn" and so on.
 func (p *Profile) Choose(key, value string) {
 	switch {
 	case key == "base":
@@ -75,7 +74,7 @@ func (p *Profile) Choose(key, value string) {
 	p.Choices[key] = value
 }
 
-// Choice is the value that the profile has of a key.
+// Choice returns the value of a key.
 func (p *Profile) Choice(key string) string {
 	if key == "base" {
 		return p.Base
@@ -83,7 +82,7 @@ func (p *Profile) Choice(key string) string {
 	return p.Choices[key]
 }
 
-// picked are the blocks that the profile picks.
+// picked returns the blocks that the profile picks.
 func (p *Profile) picked() []*block {
 	var list []*block
 	all := loaded().choices()
@@ -95,12 +94,12 @@ func (p *Profile) picked() []*block {
 	return list
 }
 
-// closure is what the profile's program is made of on a target.
+// closure returns the blocks of the profile's program on a target.
 func (p *Profile) closure(target string) *closure { return loaded().close(p.picked(), target) }
 
-// FollowThresholds has the program go by PFC thresholds that follow the shared
-// buffer, if it is made of a scheme that can. A program that pauses by itself
-// keeps to its own thresholds.
+// FollowThresholds selects dynamic PFC thresholds, which follow the free shared
+// buffer, if the blocks of the profile support them. A program with emulated
+// PFC keeps its own thresholds.
 func (p *Profile) FollowThresholds() {
 	const key = "thresholds"
 	before := p.Choice(key)
@@ -112,8 +111,8 @@ func (p *Profile) FollowThresholds() {
 	}
 }
 
-// Read reads a profile file. An error is a diag.List, or says that there is
-// no such file.
+// Read reads a profile file. An error is a diag.List, or reports that the file
+// is missing.
 func Read(name string) (*Profile, error) {
 	p := newProfile()
 	f, err := yamlfile.Read(name, p)
@@ -123,7 +122,7 @@ func Read(name string) (*Profile, error) {
 	return p.checked(f)
 }
 
-// Parse is Read for a text in memory.
+// Parse parses the text of a profile file; name is for messages.
 func Parse(name string, data []byte) (*Profile, error) {
 	p := newProfile()
 	f, err := yamlfile.Parse(name, data, p)
@@ -144,8 +143,8 @@ func (p *Profile) checked(f *yamlfile.File) (*Profile, error) {
 	return p, nil
 }
 
-// Check completes a profile that was made or changed in Go, and says what is
-// wrong with it.
+// Check completes a profile made or changed in Go, and returns an error if it
+// is invalid.
 func (p *Profile) Check() error {
 	var list diag.List
 	file := diag.FilePos("profile " + p.Name)
@@ -155,8 +154,7 @@ func (p *Profile) Check() error {
 	return list.Err()
 }
 
-// check reports what makes no sense, each with the path of the value that is
-// to blame.
+// check reports invalid values, each with the path of its key.
 func (p *Profile) check(errorf func(path, format string, args ...any)) {
 	if !nameOK(p.Name) {
 		errorf("name", "name is %q, want lower-case letters, digits and hyphens", p.Name)
@@ -218,7 +216,7 @@ func (p *Profile) check(errorf func(path, format string, args ...any)) {
 	}
 }
 
-// checkSet reads the parameters that the profile gives.
+// checkSet parses the parameters that the profile sets.
 func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
 	p.given = make(map[string]float64)
 	p.byRate = make(map[string]map[string]float64)
@@ -253,9 +251,9 @@ func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
 	}
 }
 
-// CheckOn returns an error if the profile gives a parameter that makes no sense
-// on a network where XOFF is another than in the profile: more than what it may
-// be up to, or less than what may be up to it. Zero is no XOFF that is known.
+// CheckOn returns an error if a parameter of the profile is invalid on a
+// network with the given XOFF: if it exceeds its upper bound, or is below a
+// parameter that it bounds. Zero means an unknown XOFF, without an error.
 func (p *Profile) CheckOn(xoff vtime.Size) error {
 	n := p.Network
 	n.XOFF = xoff
@@ -265,11 +263,11 @@ func (p *Profile) CheckOn(xoff vtime.Size) error {
 	return nil
 }
 
-// misfit is what is wrong with a parameter that a profile gives.
+// misfit is an invalid parameter of a profile: its key, and the message.
 type misfit struct{ key, text string }
 
-// outOfOrder returns the parameters given that are above what they may be up
-// to, or below what may be up to them.
+// outOfOrder returns the parameters set that exceed their upper bound, or are
+// below a parameter that they bound.
 func (p *Profile) outOfOrder(n manifest.Network) []misfit {
 	var list []misfit
 	for _, key := range slices.Sorted(maps.Keys(p.Set)) {
@@ -292,7 +290,8 @@ func (p *Profile) outOfOrder(n manifest.Network) []misfit {
 	return list
 }
 
-// valueOf returns a parameter for a network: as the profile gives it, or its default.
+// valueOf returns a parameter for a network: the value in the profile, or its
+// default.
 func (p *Profile) valueOf(name string, d parameter, n manifest.Network) float64 {
 	if v, ok := p.byRate[name][n.Rate.String()]; ok {
 		return v
@@ -304,7 +303,7 @@ func (p *Profile) valueOf(name string, d parameter, n manifest.Network) float64 
 	return v
 }
 
-// amount writes a value as a profile would.
+// amount formats a value as in a profile.
 func amount(v float64, unit string) string {
 	switch unit {
 	case "bytes":
@@ -317,7 +316,7 @@ func amount(v float64, unit string) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// parseValue reads a value with its unit and returns it in the given unit.
+// parseValue parses a value with its unit and returns it in the given unit.
 func parseValue(text, unit string) (float64, error) {
 	switch unit {
 	case "bytes":

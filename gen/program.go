@@ -17,13 +17,13 @@ type Program struct {
 	Manifest *manifest.Manifest
 	Entries  []byte // default entries, one a line, as `pauseless ctl` reads them
 
-	block map[string]string // whose text has a table, register or digest
+	block map[string]string // block that declares a table, register or digest
 }
 
-// Targets are those that programs can be generated for.
+// Targets are the targets that programs can be generated for.
 var Targets = []string{"v1model", "tna"}
 
-// Generate writes the program of a profile for a target.
+// Generate generates the program of a profile for a target.
 func Generate(p *Profile, target string) (*Program, error) {
 	if !slices.Contains(Targets, target) {
 		return nil, fmt.Errorf("target %q: want one of %s", target, strings.Join(Targets, ", "))
@@ -54,8 +54,7 @@ func Generate(p *Profile, target string) (*Program, error) {
 	return &Program{Name: p.Name, P4: []byte(text), Manifest: g.manifest, Entries: entries, block: g.block}, nil
 }
 
-// Supports says why a target cannot have the program of a profile; nil if it
-// can.
+// Supports returns an error if a target cannot run the program of a profile.
 func Supports(p *Profile, target string) error {
 	all := p.closure(target)
 	var err error
@@ -74,14 +73,15 @@ func Supports(p *Profile, target string) error {
 	return nil
 }
 
-// fitsTofino says what of a profile a Tofino 1 cannot have, whatever the blocks.
+// fitsTofino returns an error if the sizes or units of a profile do not fit a
+// Tofino 1, independent of the blocks.
 func (p *Profile) fitsTofino(all *closure) error {
 	const ports, perPipeline = 256, 64
 	switch {
 	case p.Units.Time != manifest.Nanoseconds || p.Units.Depth != manifest.Cells80:
-		return fmt.Errorf("a Tofino counts nanoseconds and cells of %d bytes; say target: {time: ns, depth: cells80}", manifest.CellBytes)
+		return fmt.Errorf("a Tofino counts nanoseconds and cells of %d bytes; set target: {time: ns, depth: cells80}", manifest.CellBytes)
 	case p.Sizes.Priorities != 8:
-		return fmt.Errorf("a Tofino port has 8 classes; say sizes.priorities: 8")
+		return fmt.Errorf("a Tofino port has 8 classes; set sizes.priorities: 8")
 	case p.Sizes.Ports > ports:
 		return fmt.Errorf("a Tofino has no more than %d ports; sizes.ports is %d", ports, p.Sizes.Ports)
 	case p.Sizes.Ports > perPipeline && (all.needs["feedback"] || all.needs["fabric"]):
@@ -90,7 +90,7 @@ func (p *Profile) fitsTofino(all *closure) error {
 	return nil
 }
 
-// withinLimits says which size is beyond what a block can do with.
+// withinLimits returns an error if a size exceeds the limit of a block.
 func (p *Profile) withinLimits(all *closure) error {
 	sizes := map[string]int{"ports": p.Sizes.Ports, "paths": p.Sizes.Paths, "leaves": p.Sizes.Leaves, "flows": p.Sizes.Flows}
 	for _, b := range all.blocks {
@@ -109,7 +109,7 @@ type File struct {
 	Data []byte
 }
 
-// Files returns what `pauseless gen` writes.
+// Files returns the files that `pauseless gen` writes.
 func (p *Program) Files() []File {
 	return []File{
 		{p.Name + ".p4", p.P4},

@@ -16,11 +16,11 @@ import (
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
-// docs/schemes/reference.md says what every block of a program has. It is
-// written from what goes into manifests.
+// docs/schemes/reference.md matches the tables, registers and parameters of
+// each block's manifest.
 func TestReferenceSaysWhatBlocksHave(t *testing.T) {
-	// The widest program that has a block, in nanoseconds if possible; and one
-	// that has a table, register or digest.
+	// The program with the most blocks that has a block, in nanoseconds if
+	// possible; and a program that has a table, register or digest.
 	of := make(map[string]*Program)
 	have := make(map[string]*reference)
 	for _, name := range Names() {
@@ -61,7 +61,7 @@ same as JSON beside each program.
 	golden.Check(t, "../docs/schemes/reference.md", []byte(b.String()))
 }
 
-// reference is what a block of some program has.
+// reference are the tables, registers and parameters of a block.
 type reference struct {
 	tables    []manifest.Table
 	registers []manifest.Register
@@ -126,8 +126,8 @@ func (r *reference) write(b *strings.Builder, block string, m *manifest.Manifest
 	}
 }
 
-// What the documents of the schemes call a table, a register or a parameter
-// is one.
+// Each name of a table, a register or a parameter in the schemes' documents
+// exists.
 func TestSchemeDocumentsNameWhatThereIs(t *testing.T) {
 	known := make(map[string]bool)
 	manifests := make(map[string]*manifest.Manifest)
@@ -176,10 +176,10 @@ func TestSchemeDocumentsNameWhatThereIs(t *testing.T) {
 		}
 		for i, line := range strings.Split(string(text), "\n") {
 			for k, word := range strings.Split(line, "`") {
-				// Names have an underscore, or a dot behind a block's name; other
-				// words between backquotes are not checked.
+				// Names have an underscore, or a dot after a block's name; other words between
+				// backquotes are not checked.
 				if k%2 == 1 && looksLikeName(word) && !known[word] {
-					t.Errorf("%s:%d: there is no %s", file, i+1, word)
+					t.Errorf("%s:%d: %s does not exist", file, i+1, word)
 				}
 			}
 		}

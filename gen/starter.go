@@ -14,7 +14,7 @@ import (
 var starter embed.FS
 
 // Starter returns the files of a new scheme's folder, a working example with
-// comments: their names begin with that of the scheme.
+// comments. Their names begin with the name of the scheme.
 func Starter(name string) ([]File, error) {
 	if !identifier.MatchString(name) {
 		return nil, fmt.Errorf("a scheme cannot be called %q: want lower-case letters, digits and _, a letter first", name)

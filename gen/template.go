@@ -16,7 +16,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// generator is a Profile with what templates ask of it.
+// generator is a Profile with the data and functions of its templates.
 type generator struct {
 	*Profile
 	*closure
@@ -24,11 +24,11 @@ type generator struct {
 	manifest *manifest.Manifest
 	tmpl     map[*block]*template.Template
 	block    map[string]string // of tables, registers and digests
-	indexes  map[string]bool   // functions that name an index, those used
+	indexes  map[string]bool   // index functions that the program uses
 }
 
-// parse reads the templates of the blocks. Each block has names of its own:
-// what a template calls section is a section of the same block.
+// parse parses the templates of the blocks. Each block has its own names:
+// section in a template refers to a section of the same block.
 func (g *generator) parse() error {
 	g.tmpl = make(map[*block]*template.Template)
 	for _, b := range g.blocks {
@@ -49,12 +49,12 @@ func (g *generator) parse() error {
 
 func (g *generator) funcs(b *block) template.FuncMap {
 	return template.FuncMap{
-		// What is in the program.
+		// Blocks of the program.
 		"need":         g.need,
 		"markedOnly":   func() bool { return g.needs["bth"] && !g.needs["bth.all"] },
 		"moreMessages": func() bool { return g.moreMessages(b) },
 		"pipe":         g.pipe,
-		// Text of this block, of another, and of all.
+		// Text of this block, of another, of all blocks.
 		"section":  func(name string) (string, error) { return g.own(b, name) },
 		"from":     g.from,
 		"eachPath": func(name string, n int) (string, error) { return g.eachPath(b, name, n) },
@@ -91,7 +91,7 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"lossless":  func() []int { return []int{g.Lossless} },
 		"firstPath": func(n int) uint64 { return 1 << (n - 1) },
 		"prefixes":  func(n int) []prefix { return prefixes(n)[:n-1] },
-		// All of them, the last being the path from which the others are counted.
+		// All of them; the paths are counted from the last.
 		"allPrefixes": func(n int) []prefix { l := prefixes(n); l[n-1].Skip = 0; return l },
 		"pathBit":     func(path int) string { return fmt.Sprintf("%#x", uint64(1)<<(g.MaskBits-1-path)) },
 		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits, uint64(1)<<(g.MaskBits-1-path)) },
@@ -101,8 +101,7 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"constant":    g.constant,
 		"mod":         func(a, b int) int { return a % b },
 		"bits":        func(n int) int { return bits.Len(uint(n)) },
-		// Sets as numbers: bit n of them; either; in hexadecimal, as wide as a set of
-		// n.
+		// Sets as numbers: bit n; the union; hexadecimal with the width of a set of n.
 		"bit":    func(n int) uint64 { return 1 << n },
 		"either": func(a, b uint64) uint64 { return a | b },
 		"none":   func() uint64 { return 0 },
@@ -136,8 +135,8 @@ func (g *generator) own(b *block, name string) (string, error) {
 	return text, err
 }
 
-// from returns a section that one block has for others. With arguments, they
-// are what its template is given.
+// from returns a section that a block offers to others. args, if given, are the
+// data of its template; otherwise it is the generator.
 func (g *generator) from(name, section string, args ...any) (string, error) {
 	i := slices.IndexFunc(g.blocks, func(b *block) bool { return b.Name == name })
 	if i < 0 {
@@ -154,7 +153,7 @@ func (g *generator) from(name, section string, args ...any) (string, error) {
 	return text, err
 }
 
-// section returns a section of a block, and whether it has one.
+// section returns a section of a block, and whether the block has it.
 func (g *generator) section(b *block, name string, data any) (string, bool, error) {
 	t := g.tmpl[b]
 	if t.Lookup(name) == nil {
@@ -183,14 +182,14 @@ func (g *generator) join(name, sep string) (string, error) {
 	return strings.Join(parts, sep), nil
 }
 
-// words is join for names.
+// words returns the words of the sections of that name.
 func (g *generator) words(name string) ([]string, error) {
 	text, err := g.join(name, " ")
 	return strings.Fields(text), err
 }
 
-// lines returns the sections of that name of all blocks, each line after a
-// line break: a template calls it at the end of a line.
+// lines returns the sections of that name of all blocks, each after a line
+// break. A template calls it at the end of a line.
 func (g *generator) lines(name string) (string, error) {
 	text, err := g.join(name, "\n")
 	if text != "" {
@@ -199,7 +198,8 @@ func (g *generator) lines(name string) (string, error) {
 	return text, err
 }
 
-// grouped is lines for members of a struct: each block's are below its name.
+// grouped is lines for members of a struct, with the name of each block before
+// its members.
 func (g *generator) grouped(name string) (string, error) {
 	var text strings.Builder
 	for _, b := range g.blocks {
@@ -220,8 +220,8 @@ func (g *generator) more(n int, name string) (string, error) {
 	return indent(n, text), err
 }
 
-// eachPath repeats statements for each path that there may be. Two there are
-// whenever there is a choice.
+// eachPath repeats statements for each possible path, under a condition from
+// the third on: with more than one path there are at least two.
 func (g *generator) eachPath(of *block, name string, n int) (string, error) {
 	body, err := g.own(of, name)
 	body = strings.Trim(body, "\n") + "\n"
@@ -247,12 +247,12 @@ func indent(n int, text string) string {
 	return b.String()
 }
 
-// indexesHere is where a program has the functions that name the index
-// expressions it uses. Which these are is known when all else is written.
+// indexesHere is a placeholder for the index functions of the program. The set
+// of these is known after all other text.
 const indexesHere = "INDEX FUNCTIONS"
 
-// cell is the index of a port's queue in a register of queues: that of the
-// packet's class, or of another.
+// cell is the index of a queue of a port in a register of queues: of the
+// packet's class, or of a given class.
 func (g *generator) cell(port string, class ...string) string {
 	if !g.PriorityQueues {
 		return g.use("queue_cell", port)
@@ -276,7 +276,7 @@ func (g *generator) use(function string, args ...string) string {
 	return function + "(" + strings.Join(args, ", ") + ")"
 }
 
-// indexFunctions declares those that are used.
+// indexFunctions returns the declarations of the functions used.
 func (g *generator) indexFunctions() string {
 	queue := "bit<32> queue_cell(in port_t port) {\n    return (bit<32>) port;\n}"
 	if g.PriorityQueues {
@@ -295,7 +295,8 @@ func (g *generator) indexFunctions() string {
 	return strings.Join(list, "\n\n")
 }
 
-// index is the text of an @index annotation: "port" means queues of a port.
+// index returns the text of an @index annotation: "port" means queues of a
+// port.
 func (g *generator) index(dims ...string) string {
 	switch {
 	case dims[0] == "port" && g.PriorityQueues:
@@ -306,13 +307,13 @@ func (g *generator) index(dims ...string) string {
 	return dims[0]
 }
 
-// prefix is a run of zeros that ends in a one.
+// prefix is a run of zeros followed by a one, as a value and a mask.
 type prefix struct {
 	Value, Mask string
 	Skip        int
 }
 
-// prefixes lists them for words of n bits, from none to n-1 zeros.
+// prefixes returns the prefixes of words of n bits, with 0 to n-1 zeros.
 func prefixes(n int) []prefix {
 	digits := (n + 3) / 4
 	var list []prefix
@@ -324,8 +325,8 @@ func prefixes(n int) []prefix {
 	return list
 }
 
-// moreMessages reports whether a packet may have made a message before it
-// comes to a block: clones of a packet become one message.
+// moreMessages reports whether a block before this one can make a message of
+// the packet: all clones of a packet become one message.
 func (g *generator) moreMessages(of *block) bool {
 	for _, b := range g.blocks {
 		if b == of {
@@ -340,8 +341,8 @@ func (g *generator) moreMessages(of *block) bool {
 	return false
 }
 
-// otherHeaders lists all headers but Ethernet that a packet may have when a
-// clone of it becomes a message with the given header.
+// otherHeaders returns the headers except Ethernet that a packet can have when
+// a clone of it becomes a message with the given header.
 func (g *generator) otherHeaders(message string) ([]string, error) {
 	list, err := g.words("before_ip")
 	if err != nil {
@@ -352,7 +353,7 @@ func (g *generator) otherHeaders(message string) ([]string, error) {
 	return slices.DeleteFunc(list, func(h string) bool { return h == message }), err
 }
 
-// egressHeaders are those that may leave egress on TNA, in order.
+// egressHeaders returns the headers that egress can send on TNA, in order.
 func (g *generator) egressHeaders() ([]string, error) {
 	var list []string
 	for _, part := range []string{"egress_front", "", "egress_near", "before_ip", "ipv4", "egress_payload"} {
@@ -372,8 +373,8 @@ func (g *generator) egressHeaders() ([]string, error) {
 	return list, nil
 }
 
-// feedbackDue is the condition that egress has something to tell ingress, on
-// TNA.
+// feedbackDue returns the condition under which egress sends feedback to
+// ingress, on TNA.
 func (g *generator) feedbackDue() (string, error) {
 	due, err := g.join("feedback_due", " || ")
 	if err != nil {
@@ -389,7 +390,8 @@ func (g *generator) feedbackDue() (string, error) {
 	return due + " && " + unless, err
 }
 
-// zero writes zeros to all metadata of a kind: Tofino's parser does not.
+// zero returns statements that set all metadata of a kind to zero. Tofino's
+// parser does not initialize them.
 func (g *generator) zero(hook string) (string, error) {
 	text, err := g.lines(hook)
 	if err != nil {
@@ -415,8 +417,8 @@ func (g *generator) zero(hook string) (string, error) {
 
 var metadataMember = regexp.MustCompile(`^\s*([\w<>]+)\s+(\w+);`)
 
-// egressStates turns parser states of ingress into those of egress, which
-// keeps no metadata of a packet.
+// egressStates removes the assignments of metadata from parser states of
+// ingress: egress has no such metadata.
 func egressStates(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -440,23 +442,23 @@ const (
         inout egress_intrinsic_metadata_for_deparser_t deparser`
 )
 
-// constant declares a number that follows from parameters when the program is
-// generated, with the annotations by which the manifest has it.
+// constant declares a number computed from parameters at generation, with the
+// annotations that the manifest needs.
 func (g *generator) constant(typ, name string, formula manifest.Expr, doc string) (string, error) {
 	v, err := g.value(formula)
 	return fmt.Sprintf("@from(%q) @brief(%q)\nconst %s %s = %d;", formula, doc, typ, name, v), err
 }
 
-// value is a whole number that follows from parameters when the program is
-// generated. Behind the formula may be names and numbers that it has beside
-// parameters.
+// value returns a whole number computed from parameters at generation. The
+// arguments after the formula are pairs of a name and a number, which the
+// formula can use.
 func (g *generator) value(formula manifest.Expr, more ...any) (int, error) {
 	values := make(map[string]float64)
 	for i := 0; i+1 < len(more); i += 2 {
 		name, ok := more[i].(string)
 		n, isInt := more[i+1].(int)
 		if !ok || !isInt {
-			return 0, fmt.Errorf("value %q: behind the formula want pairs of a name and a whole number", formula)
+			return 0, fmt.Errorf("value %q: want, after the formula, pairs of a name and a whole number", formula)
 		}
 		values[name] = float64(n)
 	}

@@ -9,10 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// tidy formats generated text: no spaces at the end of a line, no blank lines
-// in a row or next to a brace that opens or closes, one blank line between the
-// declarations of a control, lone constants and types in one paragraph, and
-// the members of headers and structs in columns.
+// tidy formats generated text. It removes spaces at the end of a line, and
+// blank lines in a row or next to an opening or closing brace. It separates the
+// declarations of a control with one blank line, joins single constants and
+// types to one paragraph, and aligns the members of headers and structs in
+// columns.
 func tidy(text []byte) []byte {
 	var out []string
 	for line := range strings.Lines(string(text)) {
@@ -49,8 +50,8 @@ func declares(line string) bool {
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// joinParagraphs takes the blank line from between two paragraphs of
-// constants, or of types, if one of them is a single line.
+// joinParagraphs removes the blank line between two paragraphs of constants, or
+// of types, if one of them is a single line.
 func joinParagraphs(lines []string) []string {
 	kind := func(i int) string {
 		if i < 0 || i >= len(lines) {
@@ -76,8 +77,7 @@ func joinParagraphs(lines []string) []string {
 
 const lineWidth = 80
 
-// wrapComments fills the lines of comments that stand alone, from the first
-// include on.
+// wrapComments wraps comments on lines of their own, after the first include.
 func wrapComments(lines []string) []string {
 	var out []string
 	code := false
@@ -110,8 +110,8 @@ var (
 	member    = regexp.MustCompile(`^    ((?:@padding )?[\w<>]+) +(\w+;)(?: *(// .*))?$`)
 )
 
-// alignMembers puts types, names and comments of a header's or struct's
-// members in columns.
+// alignMembers aligns types, names and comments of the members of headers and
+// structs in columns.
 func alignMembers(lines []string) {
 	for i := 0; i < len(lines); i++ {
 		if !aggregate.MatchString(lines[i]) {
@@ -139,8 +139,8 @@ func alignMembers(lines []string) {
 
 func pad(s string, width int) string { return s + strings.Repeat(" ", width-len(s)) }
 
-// alignParams puts the parameters of a parser or control that go on in other
-// lines below the first.
+// alignParams aligns the continuation lines of the parameters of a parser or
+// control below the first parameter.
 func alignParams(lines []string) {
 	column := -1
 	for i, l := range lines {

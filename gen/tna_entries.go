@@ -9,8 +9,8 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// cellTime is an entry that says how long a cell takes on a link: the least
-// power of two of nanoseconds not below it.
+// cellTime is an entry for the transmission time of a cell on a link: in
+// nanoseconds, rounded up to a power of two.
 type cellTime struct {
 	Unit  uint64
 	Time  int
@@ -28,7 +28,7 @@ func (g *generator) cellTimes() []cellTime {
 	return list
 }
 
-// cellShifts are the different times, longest first.
+// cellShifts returns the distinct times, longest first.
 func (g *generator) cellShifts() []cellTime {
 	var list []cellTime
 	seen := make(map[int]bool)

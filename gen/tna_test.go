@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// tnaPrograms are the profiles that have a program for Tofino.
+// tnaPrograms returns the profiles that have a program for Tofino.
 func tnaPrograms(t *testing.T) []string {
 	t.Helper()
 	var list []string
@@ -26,8 +26,8 @@ func tnaPrograms(t *testing.T) []string {
 	return list
 }
 
-// The manifest names each table and register of the program that has a name,
-// and no other, with its size: none lacks annotations.
+// The manifest lists exactly the named tables and registers of the program,
+// with their sizes.
 func TestManifestsNameWhatThereIs(t *testing.T) {
 	table := regexp.MustCompile(`@name\("\.(\w+)"\)[^\n]*\n(?:\s*@[^\n]*\n)*\s*table `)
 	register := regexp.MustCompile(`@name\("\.(\w+)"\)[^\n]*\n(?:\s*@[^\n]*\n)*\s*[Rr]egister<[^(]*\((\d+)`)
@@ -70,7 +70,7 @@ func TestManifestsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// A controller finds on TNA the tables that it fills on v1model.
+// A table that a controller fills on v1model exists on TNA too.
 func TestTNATablesAreThoseOfV1Model(t *testing.T) {
 	for _, name := range tnaPrograms(t) {
 		have := make(map[string]string)
@@ -121,7 +121,7 @@ func TestTNASaysWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// Of programs that do not fit, the manifest has what the compiler says.
+// The manifest of a program that does not fit has the compiler's message.
 func TestTNAManifestsSayWhatDoesNotFit(t *testing.T) {
 	for _, c := range []struct {
 		profile   string

@@ -17,9 +17,8 @@ var (
 	locals    = regexp.MustCompile(`(?m)^ +(?:bit<\d+>|bool|\w+_t|action|table) (\w+)`)
 )
 
-// What a profile leaves out leaves no trace: everything that a program
-// declares it uses, and whatever metadata it writes it reads. Registers that
-// are only written are for the controller.
+// A program uses all that it declares, and reads all metadata that it writes.
+// Registers that are only written are for the controller.
 func TestProgramsUseWhatTheyDeclare(t *testing.T) {
 	for _, name := range Names() {
 		code := comments.ReplaceAllString(string(mustGenerate(t, name, "v1model").P4), "")

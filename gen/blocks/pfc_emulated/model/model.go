@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pfc_emulated models a program that sends and obeys PFC itself, where
-// the target's traffic manager does not (IEEE 802.1Qbb).
+// Package pfc_emulated models a program that sends and obeys PFC frames (IEEE
+// 802.1Qbb) on a target whose traffic manager does not.
 package pfc_emulated
 
 import "github.com/pauseless/pauseless/internal/model"
@@ -18,22 +18,22 @@ func init() {
 		V1model:   model.Stages{model.Count: askToPause, model.Hold: hold, model.Rewrite: message, model.Left: resume}})
 }
 
-// kinds of the messages that a switch makes.
+// Kinds of messages that the program sends.
 const (
 	pauseMessage = iota
 	resumeMessage
 )
 
-// A Pauser is the receiving side of a link: it pauses its peer when the
-// ingress queue exceeds XOFF and resumes it when the queue is at or below XON.
+// A Pauser is the receiving side of a link. It pauses its peer when the ingress
+// queue exceeds XOFF, and resumes it when the queue falls to XON.
 type Pauser struct {
 	XOFF, XON model.Bytes
 	Paused    bool       // the peer is paused
 	Renewed   model.Time // when the last PAUSE was sent
-	Refresh   model.Time // a pause that lasts is renewed after this time; 0: never
+	Refresh   model.Time // PAUSE is repeated after this time; 0: never
 }
 
-// A PFCFrame is what a Pauser sends.
+// A PFCFrame is the frame that a Pauser sends.
 type PFCFrame int
 
 // PFC frames.
@@ -43,7 +43,8 @@ const (
 	ResumeFrame
 )
 
-// Arrive is called for each packet that arrives, with the queue that it makes.
+// Arrive is called for each arriving packet, with the length of the ingress
+// queue including it.
 func (p *Pauser) Arrive(q model.Bytes, now model.Time) PFCFrame {
 	if q <= p.XOFF || p.Paused && now-p.Renewed < p.Refresh {
 		return NoFrame
@@ -52,7 +53,8 @@ func (p *Pauser) Arrive(q model.Bytes, now model.Time) PFCFrame {
 	return PauseFrame
 }
 
-// Depart is called for each packet that leaves, with the queue after it.
+// Depart is called for each departing packet, with the length of the queue
+// after it.
 func (p *Pauser) Depart(q model.Bytes) PFCFrame {
 	if !p.Paused || q > p.XON {
 		return NoFrame
@@ -61,8 +63,8 @@ func (p *Pauser) Depart(q model.Bytes) PFCFrame {
 	return ResumeFrame
 }
 
-// pauser is what the register says of an ingress queue: since when its peer is
-// paused, 0 if it is not.
+// pauser reads the state of an ingress queue from the register: the time at
+// which its peer was paused, 0 if it is not paused.
 func pauser(s *model.Switch, i int) Pauser {
 	since := *s.Cell("pausing_since", i)
 	return Pauser{Paused: model.Mod32(since) != 0, Renewed: since}
@@ -77,7 +79,7 @@ func askToPause(s *model.Switch, p *model.Packet) {
 	p.Keep["xon"] = t["xon"]
 	x := pauser(s, i)
 	x.XOFF, x.Refresh = t["xoff"], t["again"]
-	// Without a copy to make, the next packet asks again.
+	// If the packet cannot be cloned, the next packet requests the frame again.
 	if x.Arrive(p.QueueIn, p.Now) == PauseFrame && request(p, pauseMessage) {
 		s.Note("pause")
 		*s.Cell("pausing_since", i) = x.Renewed
@@ -88,8 +90,7 @@ func request(p *model.Packet, kind int) bool {
 	return p.Request(&model.Message{Of: "pfc_emulated", Kind: kind, Session: p.InPort, V: model.Fields{"class": int64(p.Class)}})
 }
 
-// hold has a packet for a paused port wait by recirculation: no more than so
-// often.
+// hold recirculates a packet for a paused port, up to a number of passes.
 func hold(s *model.Switch, p *model.Packet) {
 	if s.Paused(s.Out(p), p.Now) && int64(p.Passes) < s.Setting("hold", "most") {
 		s.Note("hold")
@@ -117,7 +118,7 @@ func message(s *model.Switch, p *model.Packet) {
 	p.Cut(60)
 }
 
-// scene is about one of the thresholds.
+// scene draws a case near one of the thresholds.
 func scene(g *model.Drawer, s *model.Scene) {
 	xoff, xon := int64(1<<30), int64(0)
 	switch g.R.IntN(4) {

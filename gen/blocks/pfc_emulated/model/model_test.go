@@ -20,6 +20,6 @@ func TestPFCPausesAndResumes(t *testing.T) {
 		}
 	}
 	if p.Depart(61) != NoFrame || p.Depart(60) != ResumeFrame || p.Depart(0) != NoFrame {
-		t.Error("resumes once, at XON")
+		t.Error("want one RESUME, at XON")
 	}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package red models ECN marking by queue length, as DCQCN configures it.
+// Package red models RED marking of ECN by queue length, as DCQCN configures
+// it.
 package red
 
 import "github.com/pauseless/pauseless/internal/model"
@@ -18,8 +19,8 @@ func init() {
 		V1model: model.Stages{model.Depart: mark}, Tofino: model.Stages{model.Last: mark}})
 }
 
-// RED marks never up to Kmin, always above Kmax, in between with a probability
-// that grows linearly to Pmax.
+// RED never marks up to KMin and always marks above KMax. In between, the
+// probability of a mark grows linearly to Pmax.
 type RED struct {
 	KMin, KMax int64
 	// Ramp is Pmax / (Kmax − Kmin): the probability of a mark for each unit of
@@ -27,8 +28,8 @@ type RED struct {
 	Ramp int64
 }
 
-// Marks decides for one packet that leaves queue behind, with a draw uniform
-// in [0, 2^32).
+// Marks reports whether a packet is marked that departs with the given queue
+// length. draw is uniform in [0, 2^32).
 func (r RED) Marks(queue, draw int64) bool {
 	switch {
 	case queue > r.KMax:
@@ -39,8 +40,8 @@ func (r RED) Marks(queue, draw int64) bool {
 	return draw < (queue-r.KMin)*r.Ramp // draw/2^32 < p
 }
 
-// MarksOnTofino has a mask of random bits for a ramp: a Tofino does not
-// multiply.
+// MarksOnTofino uses a mask of random bits in place of a product, because a
+// Tofino does not multiply.
 func (r RED) MarksOnTofino(queue, draw int64) bool {
 	return max(0, queue-r.KMin) > draw&r.Ramp || queue > r.KMax
 }

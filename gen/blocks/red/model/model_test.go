@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Pmax 1 % between 5 and 200 KB: half way 0.5 % are marked.
+// With Pmax = 1 % between 5 and 200 KB, 0.5 % are marked in the middle.
 func TestREDMarksLinearly(t *testing.T) {
 	const pmax = 1 << 32 / 100
 	r := RED{KMin: 5_000, KMax: 200_000, Ramp: pmax / 195_000}
@@ -21,6 +21,6 @@ func TestREDMarksLinearly(t *testing.T) {
 		t.Errorf("%d of %d draws mark, want nearly 500", marked, draws)
 	}
 	if r.Marks(5_000, 0) || r.Marks(200_000, 1<<32-1) || !r.Marks(200_001, 1<<32-1) {
-		t.Error("outside of the ramp")
+		t.Error("wrong outside the ramp")
 	}
 }
