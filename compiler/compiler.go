@@ -2,8 +2,8 @@
 
 // Package compiler compiles P4_16 programs of the architectures v1model and TNA
 // to JSON and P4Info. The JSON is BMv2's; for TNA it has extensions that only
-// softswitch knows. The passes are packages of their own, and each reads only the
-// output of the one before it:
+// softswitch supports. Each pass is a package, and reads only the output of the
+// pass before it:
 //
 //	preproc  text to tokens: #include, macros
 //	syntax   tokens to a tree

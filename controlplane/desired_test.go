@@ -286,7 +286,7 @@ func TestAKeeperOfWhichNothingIsWantedWaits(t *testing.T) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}
 		keep(t, srv, 1, options(net, ev), time.Second)
-		ev.await(t, controlplane.Primary, 1) // which is never, while somebody does not wait
+		ev.await(t, controlplane.Primary, 1) // never, if a session does not wait
 	})
 }
 

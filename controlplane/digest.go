@@ -58,8 +58,8 @@ func (s *Session) Digests(ctx context.Context) iter.Seq[Digest] {
 	}
 }
 
-// digest returns the definition of a digest. If the session does not know the
-// switch's program, it fetches it.
+// digest returns the definition of a digest. If the session has no schema, it
+// fetches the switch's program.
 func (s *Session) digest(ctx context.Context, id uint32) *schema.Digest {
 	if sch := s.Schema(); sch != nil {
 		if def := schema.ByID[schema.Digest](sch, id); def != nil {

@@ -29,7 +29,7 @@ var eventKinds = [...]string{"connected", "lost", "retrying", "primary", "backup
 
 func (k EventKind) String() string { return eventKinds[k] }
 
-// Event is a change that an operator should know of.
+// Event is a change that concerns an operator.
 type Event struct {
 	Switch string
 	Kind   EventKind

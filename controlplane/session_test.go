@@ -501,9 +501,10 @@ func TestOfManyStandbysOneTakesOver(t *testing.T) {
 	})
 }
 
-// winner returns the index of the session that is primary while no other is,
-// nor has an election ID as high, or -1. It asks each session once: a standby
-// may still outbid the one that took over, and between the two there is none.
+// winner returns the index of the session that is primary while no other
+// session is primary or has an election ID as high, or -1. It reads the state
+// of each session once: a standby may still outbid the new primary, and for a
+// short time there is no primary.
 func winner(list []*controlplane.Session) int {
 	at := -1
 	var id controlplane.ElectionID
@@ -545,11 +546,12 @@ func TestAnObserverHearsWhoIsInChargeAndNeverIs(t *testing.T) {
 		if s.IsPrimary() {
 			t.Error("the observer is primary")
 		}
-		// On BMv2, for which roles and no ID are ID 0, it gives way.
+		// BMv2 treats a session with a role or without an ID as ID 0, so another
+		// session preempts it.
 		b := p4rttest.Start(t, &p4rttest.Server{Net: net, BMv2: true})
 		connect(t, b, 9, o)
 		if s := connect(t, b, 1, options(net, &events{})); !s.IsPrimary() {
-			t.Error("an observer stands in the way")
+			t.Error("the observer prevents another primary")
 		}
 	})
 }
@@ -622,8 +624,8 @@ func TestPacketsAndDigestsReachTheController(t *testing.T) {
 	})
 }
 
-// A switch that is slow to read gets what was sent, though the controller leaves
-// at once: packets that ctl sent were lost now and then.
+// A slow switch receives all updates although the controller disconnects at
+// once.
 func TestClosingLosesNothingThatWasSent(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})

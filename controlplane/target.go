@@ -117,7 +117,7 @@ const (
 // Options are the same for all sessions of a program. The zero value is
 // ready to use.
 type Options struct {
-	// Event is called for every change that an operator should know of. It is
+	// Event is called for every change that concerns an operator. It is
 	// called from the sessions' goroutines, several at once if there are
 	// several sessions, and must not wait for its session.
 	// Nil means that events go to slog's default logger.

@@ -67,8 +67,8 @@ func TestVarysConservesWork(t *testing.T) {
 	near(t, "coflow 2", ends[2], on(4e6))
 }
 
-// Aalo does not know sizes: the first coflow has precedence until it has sent
-// 10 MB. Then it waits for others.
+// Aalo does not use flow sizes: the first coflow has precedence until it has
+// sent 10 MB. Then it waits for others.
 func TestAaloServesWhoHasSentLess(t *testing.T) {
 	b := newBed(t, star, hosts(func(c *roce.Config) { c.Coflows.Scheduler = roce.Aalo }))
 	h := b.net.Hosts()

@@ -15,10 +15,10 @@ type Node interface {
 	Receive(port int, f *packet.Frame)
 }
 
-// A Controlled node may also be used by its control plane while time stands
-// still. The engine holds the lock while it runs the node, and releases it when
-// RunUntil returns. Only then are tables and registers read and written, so
-// that results never depend on the wall clock.
+// A Controlled node may also be used by its control plane between calls of
+// RunUntil. The engine holds the lock while it runs the node, and releases it
+// when RunUntil returns. Tables and registers are accessed only then, so that
+// results never depend on the wall clock.
 type Controlled interface {
 	Node
 	Lock()

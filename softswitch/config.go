@@ -130,7 +130,7 @@ type PFC struct {
 	CopyToPipeline bool
 	// Classify maps the six DSCP bits of a received IPv4 packet to the class that
 	// it is charged to. nil charges the queue that the program selects, as for
-	// packets whose DSCP is behind a scheme's header.
+	// packets with a scheme's header before the DSCP.
 	Classify *[64]uint8
 }
 

@@ -58,7 +58,7 @@ func (x *Pipelines) Ingress(port int, f *packet.Frame) []*tm.Packet {
 
 // Egress processes a packet through egress, and also returns the copies that
 // egress queues. ahead and behind are the depths of its queue at enqueueing and
-// now. If it recirculates, the caller calls Reenter next.
+// at dequeueing. If it recirculates, the caller calls Reenter next.
 func (x *Pipelines) Egress(p *tm.Packet, ahead, behind tm.Depth) (tm.Verdict, []*tm.Packet) {
 	x.tm.SetDepths(p, ahead, behind)
 	v := x.arch.egress(p)

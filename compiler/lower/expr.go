@@ -147,7 +147,7 @@ func rest(list []*syntax.FieldValue) []syntax.Expr {
 	return out
 }
 
-// keep returns v, copied if what is evaluated after it could change it.
+// keep returns v, copied if an expression evaluated later could change it.
 func (l *lowerer) keep(v value, later []syntax.Expr) value {
 	for _, e := range later {
 		if l.hasEffects(e) {

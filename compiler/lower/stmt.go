@@ -188,7 +188,7 @@ type label struct {
 	state *ir.State // in a parser
 }
 
-// labelled runs do, in which leave goes to the end of what it writes.
+// labelled runs do, in which leave jumps to the end of the code that do emits.
 func (l *lowerer) labelled(name string, do func(to *label)) {
 	if l.dead {
 		return

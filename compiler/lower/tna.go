@@ -10,9 +10,10 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 )
 
-// callTNA lowers the externs of tna.p4 that become ordinary statements: what a
-// RegisterAction computes between reading and writing a cell, min and max, and
-// hashes that only rearrange bits. It reports whether the call is one of them.
+// callTNA lowers the externs of tna.p4 that become ordinary statements: the
+// computation of a RegisterAction between reading and writing a cell, min and
+// max, and hashes that only rearrange bits. It reports whether the call is one
+// of them.
 func (l *lowerer) callTNA(e *syntax.CallExpr, c *types.Call, obj *ir.Object) (value, bool) {
 	if obj == nil {
 		if (c.Func.Name == "min" || c.Func.Name == "max") && len(c.Args) == 2 && len(c.TypeArgs) == 1 {

@@ -50,7 +50,7 @@ func TestLongStrings(t *testing.T) {
 			if len(rep.List) > 0 || got != c.want {
 				t.Errorf("got %q, want %q, %v", got, c.want, rep.List)
 			}
-			if c.name == "in an argument" { // there cpp reads what follows as arguments
+			if c.name == "in an argument" { // there cpp parses the following text as arguments
 				return
 			}
 			cmd := exec.Command(cpp, "-C", "-undef", "-nostdinc", "-x", "assembler-with-cpp", "-")
@@ -61,7 +61,7 @@ func TestLongStrings(t *testing.T) {
 			}
 			_, theirs, _ := strings.Cut(string(out), "# 1 \"<stdin>\"\n")
 			theirs = strings.Trim(theirs, "\n")
-			if end := strings.LastIndexByte(theirs, '"') + 1; end > 0 { // white space of what is not a string does not matter
+			if end := strings.LastIndexByte(theirs, '"') + 1; end > 0 { // white space outside strings does not matter
 				theirs = theirs[:end] + strings.ReplaceAll(theirs[end:], "\n", " ")
 			}
 			if theirs != c.want {

@@ -2,7 +2,7 @@
 
 // Package tna reports constructs that the language allows and a Tofino 1 cannot
 // execute, in programs for the Tofino Native Architecture. Each error has a
-// position and says what to do instead. The programs must have passed the type
+// position and proposes an alternative. The programs must have passed the type
 // checker. Only p4c's Tofino backend can decide whether a program fits into the
 // stages.
 package tna

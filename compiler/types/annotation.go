@@ -13,8 +13,8 @@ import (
 // isSystem reports whether a file came with the compiler.
 func isSystem(name string) bool { return strings.HasPrefix(name, include.Prefix) }
 
-// annotations checks the annotations that the compiler knows. Others may have
-// any form.
+// annotations checks the annotations that the compiler supports. Others may
+// have any form.
 func (c *Checker) annotations(list []*syntax.Annotation) {
 	for i, a := range list {
 		if a.Structured {

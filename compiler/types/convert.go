@@ -9,8 +9,8 @@ import (
 )
 
 // convertible reports whether x converts to type t without a cast. As in p4c, a
-// constant of type int converts to a type declared by "type", about which the
-// language specification (8.11.2) says nothing.
+// constant of type int converts to a type declared by "type"; the language
+// specification (8.11.2) does not define this case.
 func (c *Checker) convertible(x *operand, t Type) bool {
 	if Identical(x.typ, t) {
 		return true

@@ -56,8 +56,8 @@ func (t *Varbit) String() string { return fmt.Sprintf("varbit<%d>", t.Width) }
 // TypeParam is a type parameter of a generic declaration.
 type TypeParam struct {
 	Name string
-	// Fresh marks a parameter that inference must find: it stands for _ or for
-	// omitted arguments.
+	// Fresh marks a parameter to be inferred, in place of _ or of omitted
+	// arguments.
 	Fresh bool
 }
 

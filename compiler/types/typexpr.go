@@ -271,7 +271,7 @@ func (c *Checker) specializeTo(at syntax.Node, t Type, list []Type) Type {
 			return Invalid
 		}
 		s := c.info.in.specializeStruct(t, list)
-		for i, f := range t.Fields { // what a field may not be, it may not become
+		for i, f := range t.Fields { // a type argument must be a valid field type
 			if _, ok := f.Type.(*TypeParam); ok && !c.canContain(t.Kind, s.Fields[i].Type, true) {
 				c.errorf(at.Pos(), CodeTypeUse, "field %s of %s cannot have type %s", f.Name, typeText(t), typeText(s.Fields[i].Type))
 				return Invalid

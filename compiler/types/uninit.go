@@ -98,8 +98,7 @@ func (c *Checker) uninitLocal(d syntax.Decl, w *whole) {
 	}
 }
 
-// canBeUnset reports whether values of a type can be without a value that
-// somebody gave them.
+// canBeUnset reports whether values of a type can be uninitialized.
 func canBeUnset(t Type) bool {
 	switch t := t.(type) {
 	case *Bits, *Varbit, *Basic, *Enum, *NewType:
@@ -115,7 +114,7 @@ func canBeUnset(t Type) bool {
 	return false
 }
 
-// whole is what is known about the variables of a control or parser.
+// whole has the state of the variables of a control or parser.
 type whole struct {
 	c       *Checker
 	written map[Object]bool       // all variables, and whether something sets them
@@ -143,7 +142,7 @@ func (w *whole) report() {
 	}
 }
 
-// excusedFrom reports whether annotations say not to warn of something.
+// excusedFrom reports whether annotations suppress a warning.
 func (c *Checker) excusedFrom(list []*syntax.Annotation, code diag.Code) bool {
 	return slices.ContainsFunc(list, func(a *syntax.Annotation) bool {
 		s, ok := syntax.AnnotString(a)

@@ -6,7 +6,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
-// unused warns of an object that nobody used.
+// unused warns of an unused object.
 func (c *Checker) unused(o Object) {
 	if o.(based).base().used || c.excused(o) {
 		return
@@ -38,7 +38,8 @@ func (c *Checker) unused(o Object) {
 	c.warnf(o.Pos(), CodeUnused, "%s %s is never used", what, o.ObjName())
 }
 
-// excused reports whether a declaration says itself not to warn of it.
+// excused reports whether the annotations of a declaration suppress the
+// warning.
 func (c *Checker) excused(o Object) bool {
 	var list []*syntax.Annotation
 	switch o := o.(type) {

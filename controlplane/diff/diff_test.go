@@ -57,7 +57,7 @@ func random(t testing.TB, s *schema.Schema, r *rand.Rand) []*p4v1.Entity {
 }
 
 // Executing a plan leads from any state to any other, and each update is valid
-// in its turn.
+// when it is executed.
 func TestAPlanLeadsWhereItShould(t *testing.T) {
 	s := program(t)
 	for seed := range uint64(300) {

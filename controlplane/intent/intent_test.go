@@ -63,7 +63,7 @@ func TestWarningsFollowPacketsBackToTheirSources(t *testing.T) {
 }
 
 // A host with fewer paths has its own route at other leaves.
-func TestWaysToAHostCanBeLimited(t *testing.T) {
+func TestPathsToAHostCanBeLimited(t *testing.T) {
 	m, info := program(t, "drill")
 	net := network(t, `leaf_spine: {leaves: 2, spines: 3, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}`)
 	s, err := schema.New(info)

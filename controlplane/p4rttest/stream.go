@@ -26,8 +26,8 @@ func (st *stream) end(err error) {
 	}
 }
 
-// tell queues a message, and drops it if the controller does not read.
-func (st *stream) tell(m *p4v1.StreamMessageResponse) {
+// notify queues a message, and drops it if the controller does not read.
+func (st *stream) notify(m *p4v1.StreamMessageResponse) {
 	select {
 	case st.out <- m:
 	default:
@@ -75,7 +75,7 @@ func (s *Server) received(st *stream, m *p4v1.StreamMessageRequest) error {
 		return s.arbitrate(st, m.Arbitration)
 	case *p4v1.StreamMessageRequest_Packet:
 		if !st.primary {
-			st.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: &p4v1.StreamError{
+			st.notify(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: &p4v1.StreamError{
 				CanonicalCode: int32(codes.PermissionDenied), Message: "not primary",
 			}}})
 			return nil
@@ -109,7 +109,7 @@ func (s *Server) arbitrate(st *stream, u *p4v1.MasterArbitrationUpdate) error {
 	was := st.primary
 	if s.BMv2 {
 		s.elect()
-		s.tellAll(role)
+		s.notifyAll(role)
 		return nil
 	}
 	if highest := s.highest[role]; id != nil && (highest == nil || compare(id, highest) >= 0) {
@@ -119,14 +119,14 @@ func (s *Server) arbitrate(st *stream, u *p4v1.MasterArbitrationUpdate) error {
 			}
 		}
 		s.highest[role] = id
-		s.tellAll(role)
+		s.notifyAll(role)
 		return nil
 	}
 	st.primary = false
 	if was {
-		s.tellAll(role)
+		s.notifyAll(role)
 	} else {
-		s.tellOne(st)
+		s.notifyOne(st)
 	}
 	return nil
 }
@@ -146,15 +146,15 @@ func (s *Server) elect() {
 	}
 }
 
-func (s *Server) tellAll(role string) {
+func (s *Server) notifyAll(role string) {
 	for st := range s.streams {
 		if st.role == role {
-			s.tellOne(st)
+			s.notifyOne(st)
 		}
 	}
 }
 
-func (s *Server) tellOne(st *stream) {
+func (s *Server) notifyOne(st *stream) {
 	code := codes.NotFound
 	for other := range s.streams {
 		if other.primary && other.role == st.role {
@@ -168,7 +168,7 @@ func (s *Server) tellOne(st *stream) {
 	if st.role != "" {
 		u.Role = &p4v1.Role{Name: st.role}
 	}
-	st.tell(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: u}})
+	st.notify(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: u}})
 }
 
 func (s *Server) gone(st *stream) {
@@ -181,7 +181,7 @@ func (s *Server) gone(st *stream) {
 	if s.BMv2 {
 		s.elect()
 	}
-	s.tellAll(st.role)
+	s.notifyAll(st.role)
 }
 
 // Hold occupies an election ID until release is called, like the stream of a
@@ -209,7 +209,7 @@ func (s *Server) toPrimary(m *p4v1.StreamMessageResponse) {
 	defer s.mu.Unlock()
 	for st := range s.streams {
 		if st.primary {
-			st.tell(m)
+			st.notify(m)
 		}
 	}
 }

@@ -248,7 +248,7 @@ func (s *Switch) enqueue(in, out, class int, f *packet.Frame) {
 		}
 		if !g.paused && (g.headroom > 0 || s.used(g) >= s.threshold(p)) {
 			g.paused = true
-			p.tell(class, true)
+			p.sendPFC(class, true)
 		}
 	}
 	w := s.take()
@@ -290,7 +290,7 @@ func (s *Switch) leave(in, class int, n int64) {
 	g.bytes -= n - fromHeadroom
 	if g.paused && g.headroom == 0 && (s.used(g) == 0 || s.used(g)+s.cfg.Resume <= s.threshold(p)) {
 		g.paused = false
-		p.tell(class, false)
+		p.sendPFC(class, false)
 	}
 }
 
@@ -325,8 +325,8 @@ func (s *Switch) Overflows() uint64 { return s.Dropped }
 // pauseQuanta is the longest possible pause. It is renewed at half of its time.
 const pauseQuanta = 0xffff
 
-// tell sends a PAUSE or RESUME from the port.
-func (p *port) tell(class int, pause bool) {
+// sendPFC sends a PAUSE or RESUME from the port.
+func (p *port) sendPFC(class int, pause bool) {
 	quanta := uint16(0)
 	if pause {
 		quanta = pauseQuanta
@@ -368,7 +368,7 @@ func (p *port) Fire(now vtime.Time, arg uint64) {
 	}
 	if arg > 0 {
 		if g := &p.in[arg-1]; g.paused && now == g.refresh {
-			p.tell(int(arg-1), true)
+			p.sendPFC(int(arg-1), true)
 		}
 		return
 	}

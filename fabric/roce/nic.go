@@ -11,7 +11,8 @@ import (
 
 // nic selects the next frame for the link: acknowledgements and notifications
 // before data, a higher class before a lower one, and the flows of a class in
-// turn. It schedules an event only when there will be a frame to send.
+// round-robin order. It schedules an event only when there will be a frame to
+// send.
 type nic struct {
 	h    *Host
 	free vtime.Time // when the link is free again

@@ -42,20 +42,20 @@ func TestTheSearchForLockedSendsFindsThem(t *testing.T) {
 		"s.mu.Lock(); defer s.mu.Unlock(); stream.Send(x)":                           true,
 		"s.mu.RLock(); stream.SendMsg(x); s.mu.RUnlock()":                            true,
 		"s.mu.Lock(); s.mu.Unlock(); stream.Send(x)":                                 false,
-		"s.mu.Lock(); defer s.mu.Unlock(); for { if y { s.tell(x) } }":               true,
-		"defer d.lock()(); s.tell(x)":                                                true,
-		"unlock := d.lock(); unlock(); s.tell(x)":                                    false,
-		"unlock := d.lock(); s.tell(x); unlock()":                                    true,
+		"s.mu.Lock(); defer s.mu.Unlock(); for { if y { s.notify(x) } }":             true,
+		"defer d.lock()(); s.notify(x)":                                              true,
+		"unlock := d.lock(); unlock(); s.notify(x)":                                  false,
+		"unlock := d.lock(); s.notify(x); unlock()":                                  true,
 		"s.mu.Lock(); c <- x; s.mu.Unlock()":                                         true,
 		"s.mu.Lock(); select { case c <- x: default: }; s.mu.Unlock()":               false,
 		"s.mu.Lock(); select { case c <- x: case <-done: }; s.mu.Unlock()":           true,
 		"s.mu.Lock(); defer s.mu.Unlock(); go func() { stream.Send(x) }()":           false,
-		"s.mu.Lock(); defer s.mu.Unlock(); f := func() { s.tell(x) }; f()":           true,
+		"s.mu.Lock(); defer s.mu.Unlock(); f := func() { s.notify(x) }; f()":         true,
 		"s.turn.Lock(); defer s.turn.Unlock(); stream.Send(x)":                       false,
 		"if y { s.mu.Lock(); s.mu.Unlock(); return }; stream.Send(x)":                false,
 		"s.mu.Lock(); if y { s.mu.Unlock(); stream.Send(x); return }; s.mu.Unlock()": false,
 	} {
-		text := "package p\nfunc (s *S) f() { " + body + " }\nfunc (s *S) tell(x int) { s.deep(x) }\nfunc (s *S) deep(x int) { stream.Send(x) }\n"
+		text := "package p\nfunc (s *S) f() { " + body + " }\nfunc (s *S) notify(x int) { s.deep(x) }\nfunc (s *S) deep(x int) { stream.Send(x) }\n"
 		file, err := parser.ParseFile(token.NewFileSet(), "p.go", text, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestTheSearchForLockedSendsFindsThem(t *testing.T) {
 	}
 }
 
-// lockedSends returns the sends that hold a lock other than those in turns.
+// lockedSends returns the sends under a lock, except the locks in turns.
 func lockedSends(files []*ast.File, turns []string) []string {
 	// Functions of the package that send, directly or through calls.
 	sends := map[string]string{"Send": "Send", "SendMsg": "SendMsg", "Recv": "Recv", "RecvMsg": "RecvMsg"}

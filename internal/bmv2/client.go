@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bmv2 has what is particular to BMv2's simple_switch. It finds BMv2's
-// programs, and it is a client of the Thrift server, through which BMv2 offers
-// what its P4Runtime server does not: registers, queue depths and rates, ports
-// and the clock. The file bmv2.thrift has the part of the interface that is used
-// here.
+// Package bmv2 finds BMv2's programs, and is a client of the Thrift server of
+// its simple_switch. The Thrift server gives access to data that the P4Runtime
+// server does not offer: registers, queue depths and rates, ports and the
+// clock. The file bmv2.thrift declares the calls that are used.
 package bmv2
 
 import (

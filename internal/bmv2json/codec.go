@@ -216,7 +216,7 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// encode turns a value into a node.
+// encode converts a value to a node.
 func encode(v reflect.Value) *node {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return &node{}
@@ -252,7 +252,7 @@ func encode(v reflect.Value) *node {
 	panic("BUG: no JSON for " + v.Type().String())
 }
 
-// encodeFields turns a struct into an object.
+// encodeFields converts a struct to an object.
 func encodeFields(v reflect.Value) *node {
 	n := &node{kind: object}
 	for _, f := range fieldsOf(v.Type()) {

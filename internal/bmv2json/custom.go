@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What the file writes as a tuple, or in a shape that depends on its type.
+// Parts of the file that are tuples, or whose form depends on their type.
 
 // A part is an element of a tuple: its description in messages, and the
 // destination of the value, a *string, *int or pointer to a type of this package.

@@ -52,7 +52,7 @@ func (n *node) get(key string) *node {
 // Expressions of real programs nest a few dozen deep, three levels each.
 const maxDepth = 5000
 
-// reader turns text into nodes.
+// reader parses text to nodes.
 type reader struct {
 	data []byte
 	dec  *json.Decoder

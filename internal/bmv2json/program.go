@@ -95,7 +95,7 @@ type Enum struct {
 	Entries []Constant `json:"entries"`
 }
 
-// FieldAlias maps the name by which simple_switch knows a field, such as
+// FieldAlias maps the name by which simple_switch refers to a field, such as
 // "queueing_metadata.enq_qdepth", to the field.
 type FieldAlias struct {
 	Name  string

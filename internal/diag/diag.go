@@ -65,7 +65,7 @@ func (p Pos) Compare(q Pos) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
 }
 
-// Severity says whether a diagnostic is an error or a warning.
+// Severity is the severity of a diagnostic: error or warning.
 type Severity uint8
 
 // Severities.

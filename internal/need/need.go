@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package need skips tests whose requirements are not met: a program, a
-// privilege, time. Every skip says what is missing, in one form:
+// privilege, time. Every skip names the missing requirement, in one form:
 //
 //	SKIP: simple_switch_grpc is not on PATH, and BMV2 is not set
 package need

@@ -17,7 +17,7 @@ import (
 	"github.com/pauseless/pauseless/internal/outfile"
 )
 
-// check writes to a file and looks at what is left.
+// check writes to a file and tests the resulting files.
 func check(t *testing.T, name, want string) fs.FileInfo {
 	t.Helper()
 	if err := outfile.Write(name, []byte(want), 0o644); err != nil {

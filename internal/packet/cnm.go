@@ -2,7 +2,7 @@
 
 package packet
 
-// CNMLen is the length of a congestion notification message behind the
+// CNMLen is the length of a congestion notification message after the
 // Ethernet header in bytes, without padding.
 const CNMLen = 14
 

@@ -61,7 +61,7 @@ func (n *Network) separated(a, b string) bool {
 	return n.apart[pair(a, b)]
 }
 
-// Part separates two machines, or joins them again; what they sent in between
+// Part separates two machines, or joins them again. Data sent in between
 // arrives then.
 func (n *Network) Part(a, b string, apart bool) {
 	n.mu.Lock()

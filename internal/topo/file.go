@@ -54,9 +54,9 @@ func NewSpec() *Spec {
 	return &Spec{Switch: SwitchConfig{Buffer: 9 * vtime.MB, PFC: PFC{XOFF: 256 * vtime.KB}}}
 }
 
-// Read reads a topology file: one of ours, or the JSON that p4lang's tutorials
-// (topology.json) and p4-utils (p4app.json) have for Mininet. An error is a diag.List, or says that there is
-// no such file.
+// Read reads a topology file: one of ours, or a JSON file for Mininet from
+// p4lang's tutorials (topology.json) or p4-utils (p4app.json). An error is a
+// diag.List, or reports that the file is missing.
 func Read(name string) (*Topology, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// told describes links, one per line, in order.
-func told(t *topo.Topology) string {
+// links describes links, one per line, in order.
+func links(t *topo.Topology) string {
 	var b strings.Builder
 	for _, l := range t.Links {
 		fmt.Fprintf(&b, "%s.%d-%s.%d %v %v %g\n", t.Nodes[l.A.Node].Name, l.A.Port, t.Nodes[l.B.Node].Name, l.B.Port, l.Rate, l.Delay, l.Loss)
@@ -65,7 +65,7 @@ func TestNetworksForMininetAreRead(t *testing.T) {
 		if got := strings.Join(names, " "); got != c.nodes {
 			t.Errorf("%s: nodes %s, want %s", c.name, got, c.nodes)
 		}
-		if got := told(n); got != c.links {
+		if got := links(n); got != c.links {
 			t.Errorf("%s: links\n%swant\n%s", c.name, got, c.links)
 		}
 		if n.Switch.Buffer == 0 || n.Switch.PFC.XOFF == 0 {
@@ -106,8 +106,8 @@ func TestWhatIsWrongInNetworksForMininet(t *testing.T) {
 	}
 }
 
-// The topologies of p4lang/tutorials, p4-utils and p4-learning, of which
-// PUBLIC_P4 lists checkouts, are read, but for what they need that we lack.
+// The topologies of p4lang/tutorials, p4-utils and p4-learning are read, except
+// those that need unsupported features. PUBLIC_P4 lists checkouts of them.
 func TestPublicNetworksForMininet(t *testing.T) {
 	roots := filepath.SplitList(os.Getenv("PUBLIC_P4"))
 	if len(roots) == 0 {

@@ -16,7 +16,7 @@ const MaxFrame = 1600
 // pfcFrame is the length of a PFC frame on a link: 64 bytes, preamble and gap.
 const pfcFrame = 84
 
-// MMUs are the names that MMU knows.
+// MMUs are the names that MMU accepts.
 var MMUs = []string{"hpcc", "conweave", "broadcom"}
 
 // MMU returns the configuration of a named buffer management: that of a

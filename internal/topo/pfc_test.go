@@ -41,7 +41,7 @@ switch: {pfc: {alpha: 0.125, alpha_by_rate: true}}`)
 	}
 }
 
-// A buffer management fills in what a file does not give.
+// A named buffer management sets the keys that a file omits.
 func TestMMUs(t *testing.T) {
 	for mmu, want := range map[string]SwitchConfig{
 		"hpcc":     {PFC: PFC{Alpha: 0.125, AlphaByRate: true, Resume: 3072, Reserve: 4096}},

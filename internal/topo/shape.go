@@ -13,7 +13,7 @@ import (
 
 // A shape is a regular network that a file describes by a few numbers.
 type shape interface {
-	// check reports what is wrong with the numbers, under the shape's key.
+	// check reports invalid numbers, under the shape's key.
 	check(key string, r *reporter)
 	// build adds nodes and links.
 	build(b *Builder)

@@ -20,8 +20,8 @@ func parse(t *testing.T, text string) *Topology {
 	return net
 }
 
-// summary tells tiers, links and the hops between the first host and the
-// last.
+// summary describes the tiers, the links, and the hops between the first host
+// and the last.
 func summary(t *Topology) string {
 	var tiers [4]int
 	for _, n := range t.Nodes {
@@ -57,7 +57,7 @@ func TestShapesHaveTheirNodesAndLinks(t *testing.T) {
 	}
 }
 
-func TestWaysLeadCloser(t *testing.T) {
+func TestNextHopsAreCloser(t *testing.T) {
 	net := parse(t, "clos: {pods: 2, tors: 2, aggs: 3, cores: 6, cores_per_agg: 2, hosts_per_tor: 2, parallel: 2, rate: 10Gbps, delay: 1us}")
 	tree := net.TreeTo(net.NodeByName("h8").ID)
 	for name, want := range map[string]int{"h1": 1, "t1": 6, "a1": 2, "c1": 1, "a4": 2, "t4": 1, "t3": 6} {

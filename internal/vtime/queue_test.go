@@ -44,9 +44,9 @@ func TestTimersFireInOrderOfTimeThenAsking(t *testing.T) {
 	}
 }
 
-// The benchmarks below hold the number of appointments constant: each pops
-// the first and asks for another a little later, as switches and hosts do.
-// They are why Queue is what it is.
+// The benchmarks below hold the number of timers constant: each pops the first
+// and adds another a little later, as switches and hosts do. The implementation
+// of Queue is chosen by their results.
 
 func BenchmarkTimers(b *testing.B) {
 	for _, n := range []int{4, 32, 256, 4096} {

@@ -56,7 +56,7 @@ func (m *Machine) deparse(list []emitted) {
 }
 
 // shift does the work of rewrite if headers were inserted or removed at one
-// offset: the headers before it stay, and those behind move with the payload.
+// offset: the headers before it stay, and those after it move with the payload.
 // It reports whether this is the case.
 func (m *Machine) shift(list []emitted, payload int) bool {
 	f := m.f

@@ -10,8 +10,8 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// Whichever headers a program inserts, removes, changes or copies: moving the
-// bytes behind them gives the same packet as writing all headers.
+// Moving the bytes after the headers gives the same packet as writing all
+// headers, for every insertion, removal, change or copy of headers.
 func TestHeadersMoveAsTheyAreWrittenAnew(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	moved := 0

@@ -473,7 +473,7 @@ func (o *optimiser) makeEager() bool {
 	return found
 }
 
-// rewrite replaces each instruction by what f appends for it.
+// rewrite replaces each instruction by the instructions that f appends for it.
 func (o *optimiser) rewrite(f func(code []instr, i int) []instr) {
 	code := make([]instr, 0, len(o.code)+len(o.code)/4)
 	to := make([]int, len(o.code)+1)

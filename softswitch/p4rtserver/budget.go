@@ -111,7 +111,7 @@ func (d *device) grow(n int64) error {
 	return nil
 }
 
-// shrink releases memory, or charges again what was charged before.
+// shrink releases memory, or charges memory that it released before.
 func (d *device) shrink(n int64) {
 	d.s.budget.state.give(n)
 	d.charged -= n

@@ -44,7 +44,7 @@ type digestQueue struct {
 	stuck bool
 }
 
-// retry is the delay before a rejected list is sent again.
+// retry is the delay before a rejected list is retransmitted.
 const retry = 10 * vtime.Millisecond
 
 type sentList struct {

@@ -532,7 +532,7 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 func (m *Manager) Take(port, q int) *Packet { return m.ports[port].dequeue(q, m.sched.Now()) }
 
 // SetDepths sets the depth that a taken packet found at enqueueing, and the
-// present depth of its queue. The judge sets depths of its own.
+// present depth of its queue. Package judge passes other depths.
 func (m *Manager) SetDepths(p *Packet, ahead, behind Depth) {
 	p.depth, m.classes[p.Queue][p.Out].depth = ahead.short(), behind
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bfrttest is a BF Runtime server in memory, for tests of controllers:
-// it keeps entries for each pipeline, and rejects what bfrt.json does not
-// allow, like a switch's server.
+// it keeps entries for each pipeline, and, like a switch's server, rejects
+// updates that bfrt.json does not allow.
 package bfrttest
 
 import (
