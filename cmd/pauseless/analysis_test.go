@@ -15,8 +15,8 @@ import (
 	"github.com/pauseless/pauseless/internal/tool"
 )
 
-// An experiment with the name, the arms and the axis of those that the examples
-// of docs/experiments.md are about; what its axis changes does not matter here.
+// analysed is an experiment with the name, arms and axis that the examples of
+// docs/experiments.md use.
 const analysed = `name: rlb-fig12
 network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}, switch: {buffer: 2MB, pfc: {xoff: 60KB}}}
 arms:
@@ -30,8 +30,8 @@ seeds: [1, 2, 3]
 until: 100ms
 `
 
-// The examples that docs/experiments.md has for DuckDB, pandas and R run as they
-// stand. Where pandas or R cannot read Parquet, they read the same table as CSV.
+// The examples of docs/experiments.md for DuckDB, pandas and R run unchanged. If
+// pandas or R cannot read Parquet, they read the same table as CSV.
 func TestExamplesOfAnalysisRun(t *testing.T) {
 	page, err := os.ReadFile("../../docs/experiments.md")
 	if err != nil {

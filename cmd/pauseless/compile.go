@@ -69,7 +69,7 @@ them out, for p4runtime-go-client and p4runtime-shell for example.
 	fl.StringArrayVarP(&f.defines, "define", "D", nil, "macro as NAME or NAME=TEXT (repeatable)")
 	fl.StringVarP(&f.out, "output", "o", "", "file for the JSON, - for standard output")
 	fl.StringVar(&f.info, "p4info", "", "file for the P4Info, - for standard output")
-	fl.StringVar(&f.infoVersion, "p4info-version", p4info.Versions[0], "version of P4Runtime that the reader of the P4Info knows: "+strings.Join(p4info.Versions, " or "))
+	fl.StringVar(&f.infoVersion, "p4info-version", p4info.Versions[0], "version of P4Runtime that the P4Info's reader supports: "+strings.Join(p4info.Versions, " or "))
 	cmd.RegisterFlagCompletionFunc("p4info-version", cobra.FixedCompletions(p4info.Versions, cobra.ShellCompDirectiveNoFileComp))
 	fl.StringVar(&f.print, "print", "", "print a stage instead: tokens, ast, types or ir")
 	fl.StringVar(&f.with, "compiler", "pauseless", "compiler to use: pauseless or p4c")

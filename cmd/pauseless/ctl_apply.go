@@ -106,13 +106,13 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := a.wanted(cmd, targets)
+	desired, err := a.desired(cmd, targets)
 	if err != nil {
 		return err
 	}
 	switch {
 	case a.keep:
-		return a.runKeeper(cmd, file, text, targets, wanted)
+		return a.runKeeper(cmd, file, text, targets, desired)
 	case a.dryRun:
 		f, err := controlplane.Open(cmd.Context(), targets, controlplane.Options{ReadOnly: true, Timeout: a.timeout, Event: a.say(cmd)})
 		if err != nil {
@@ -120,7 +120,7 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 		}
 		defer f.Close()
 		return a.each(cmd.Context(), p, f, true, func(ctx context.Context, s *controlplane.Session) (*controlplane.Change, error) {
-			return s.Plan(ctx, wanted[s.Name()])
+			return s.Plan(ctx, desired[s.Name()])
 		})
 	}
 	f, err := a.openForWriting(cmd, targets)
@@ -129,7 +129,7 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 	}
 	defer f.Close()
 	return a.each(cmd.Context(), p, f, a.diff, func(ctx context.Context, s *controlplane.Session) (*controlplane.Change, error) {
-		return s.Apply(ctx, wanted[s.Name()])
+		return s.Apply(ctx, desired[s.Name()])
 	})
 }
 
@@ -147,8 +147,8 @@ func (a *apply) switches(cmd *cobra.Command, file string) ([]controlplane.Target
 	return targets, nil
 }
 
-// wanted computes the desired state of all targets.
-func (a *apply) wanted(cmd *cobra.Command, targets []controlplane.Target) (map[string]controlplane.Desired, error) {
+// desired computes the desired state of all targets, by name.
+func (a *apply) desired(cmd *cobra.Command, targets []controlplane.Target) (map[string]controlplane.Desired, error) {
 	bmv2 := false
 	for _, t := range targets {
 		// A switch with a Thrift server is BMv2.
@@ -288,8 +288,8 @@ func (a *apply) each(ctx context.Context, p *printer, f *controlplane.Fabric, di
 
 // runKeeper keeps the switches in their desired state until the command is
 // interrupted, and follows changes of the topology file. Last is the text of the
-// file that wanted was computed from.
-func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets []controlplane.Target, wanted map[string]controlplane.Desired) error {
+// file that desired was computed from.
+func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets []controlplane.Target, desired map[string]controlplane.Desired) error {
 	policy := controlplane.AdoptOrphans
 	switch {
 	case a.standby:
@@ -307,7 +307,7 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets 
 	k.Digest = func(s *controlplane.Session, d controlplane.Digest) {
 		say(controlplane.Event{Switch: s.Name(), Kind: controlplane.Alert, Text: "digest " + digestText(d)})
 	}
-	for name, d := range wanted {
+	for name, d := range desired {
 		if err := k.Set(name, d); err != nil {
 			return err
 		}
@@ -339,19 +339,19 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets 
 	}
 }
 
-// fileInterval is how often --keep looks at the topology file.
+// fileInterval is the interval at which --keep reads the topology file.
 const fileInterval = time.Second
 
 // reread follows a changed topology file. It connects to switches that the file
-// adds, stops looking after those that it no longer has, and reconnects to those
-// whose address has changed. It returns the switches to keep from now on; after
-// an error they are those of before.
+// adds, releases those that it no longer has, and reconnects to those whose
+// address has changed. It returns the switches to keep from now on; if the file is
+// not used, they are the same as before.
 func (a *apply) reread(cmd *cobra.Command, file string, before []controlplane.Target, f *controlplane.Fabric, k *controlplane.Keeper) ([]controlplane.Target, error) {
 	old := a.net
 	targets, err := a.switches(cmd, file)
-	var wanted map[string]controlplane.Desired
+	var desired map[string]controlplane.Desired
 	if err == nil {
-		wanted, err = a.wanted(cmd, targets)
+		desired, err = a.desired(cmd, targets)
 	}
 	if err != nil {
 		a.net = old
@@ -380,7 +380,7 @@ func (a *apply) reread(cmd *cobra.Command, file string, before []controlplane.Ta
 			}
 			k.Take(s)
 		}
-		if err := k.Set(t.Name, wanted[t.Name]); err != nil {
+		if err := k.Set(t.Name, desired[t.Name]); err != nil {
 			return targets, err
 		}
 	}

@@ -138,7 +138,7 @@ func (c *ctl) label(s *controlplane.Session, index []schema.Dim, i int) string {
 	return register.Array{Index: index}.Label(i, c.namer(s.Name()))
 }
 
-// zeros returns a note about the cells that are not shown, or "" if there are none.
+// zeros returns a note about cells that are not shown, or "" if there are none.
 func zeros(hidden int) string {
 	if hidden == 0 {
 		return ""

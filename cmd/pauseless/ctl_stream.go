@@ -261,11 +261,11 @@ prints those.`,
 			defer cancel()
 			p.stopAfter(times, cancel)
 			list := p.stream(inTable("time"), inTable("event"), inJSON("time"), inJSON("switch"), inJSON("alert"), inJSON("text"))
-			tell := func(e controlplane.Event) {
+			print := func(e controlplane.Event) {
 				now := time.Now()
 				list.add(now.Format("15:04:05.000"), e.String(), now.UTC().Format(time.RFC3339Nano), e.Switch, e.Kind.String(), e.Text)
 			}
-			f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Observe, Timeout: c.timeout, Event: tell})
+			f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Observe, Timeout: c.timeout, Event: print})
 			if err != nil {
 				return err
 			}
@@ -284,7 +284,7 @@ prints those.`,
 			defer listeners.Close()
 			var wg sync.WaitGroup
 			for _, s := range listeners.Sessions() {
-				wg.Go(func() { reportDigests(ctx, s, tell) })
+				wg.Go(func() { reportDigests(ctx, s, print) })
 			}
 			<-ctx.Done()
 			wg.Wait()

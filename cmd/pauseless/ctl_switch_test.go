@@ -17,10 +17,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts in testdata/target run on our own switch and, where it is
-// installed, on BMv2. The command "start" starts one without a program; $addr
-// and $thrift are its addresses, the latter empty for ours, $pid its
-// process. In everything.p4 there is something of everything.
+// The scripts in testdata/target run on softswitch and, if it is installed, on
+// BMv2. The command "start" starts a switch without a program; $addr is its
+// address, $thrift BMv2's Thrift server, and $pid its process. The program
+// everything.p4 has entities of all kinds.
 func TestCtlOnSwitches(t *testing.T) {
 	for _, kind := range []local.Kind{local.SoftSwitch, local.BMv2} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestCtlOnSwitches(t *testing.T) {
 	}
 }
 
-// startSwitch starts simple_switch_grpc if its path is given, else ours.
+// startSwitch starts simple_switch_grpc if its path is given, otherwise softswitch.
 func startSwitch(ts *testscript.TestScript, simpleSwitch string) {
 	addr, thrift := held(ts), ""
 	var cmd *exec.Cmd
@@ -84,7 +84,7 @@ func startSwitch(ts *testscript.TestScript, simpleSwitch string) {
 	ts.Setenv("thrift", thrift)
 }
 
-// held returns an address that nobody else is given until the script ends.
+// held returns an address that no other test gets until the script ends.
 func held(ts *testscript.TestScript) string {
 	addr, release, err := tool.HoldPort()
 	ts.Check(err)

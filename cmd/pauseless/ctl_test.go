@@ -20,11 +20,11 @@ import (
 //
 //	p4rt NAME [device=N] [bmv2] [empty] [chatty]
 //
-// starts: in-memory switches that run p4rttest.Program, unless empty, and
-// send digests and packets all the time if chatty. Their addresses are in
-// the variables of those names; "p4rt -stop NAME" kills one,
-// "p4rt -restart NAME" kills it and starts it empty, and "p4rt -packets NAME N"
-// waits until N packets have been sent out of it and prints them.
+// starts. They are in-memory switches that run p4rttest.Program unless empty, and
+// send digests and packets continually if chatty. The variable NAME has the
+// address. "p4rt -stop NAME" kills a switch, "p4rt -restart NAME" kills it and
+// starts it empty, and "p4rt -packets NAME N" waits until it has sent N packets
+// and prints them.
 func TestCtlScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/ctl",
@@ -39,7 +39,7 @@ func TestCtlScripts(t *testing.T) {
 	})
 }
 
-// scriptTB lets a script be a test to start servers in.
+// scriptTB is the testing.TB of servers that a script starts.
 type scriptTB struct{ *testscript.TestScript }
 
 func (scriptTB) Helper()            {}
@@ -109,10 +109,10 @@ func startFake(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], s.Addr())
 }
 
-// serversKey is where a script keeps its servers.
+// serversKey is the key of a script's servers.
 type serversKey struct{}
 
-// chat sends a digest and a packet to whoever is primary, again and again.
+// chat continually sends a digest and a packet to the primary.
 func chat(s *p4rttest.Server, done <-chan struct{}) {
 	bits := func(b ...byte) *p4v1.P4Data { return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}} }
 	for {

@@ -27,7 +27,7 @@ func newCtlWatchCmd(c *ctl) *cobra.Command {
 		Long: `Watch reads registers at a steady pace. On a terminal the table is redrawn in
 place and shows the cells that changed since the last reading; q or Ctrl-C ends it.
 Otherwise, or with -o json, each reading is one line of JSON per switch and
-register. If a switch does not answer, an error is printed, and watch goes on.`,
+register. If a switch does not answer, watch prints an error and continues.`,
 		Example: `  pauseless ctl --addr :9559 watch Readqlen --every 1s
   pauseless ctl --topology fabric.yaml watch Readqlen --every 100ms > queues.jsonl`,
 		ValidArgsFunction: c.complete(names(registerNames)),
@@ -69,7 +69,7 @@ type watch struct {
 	times  int
 
 	// On a terminal:
-	turns       int
+	readings    int
 	before, now reading
 }
 
@@ -138,7 +138,7 @@ func (w *watch) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case reading:
 		w.before, w.now = w.now, m
-		if w.turns++; w.turns == w.times {
+		if w.readings++; w.readings == w.times {
 			return w, tea.Quit
 		}
 		return w, tea.Tick(w.every, func(time.Time) tea.Msg { return w.read() })
@@ -148,7 +148,7 @@ func (w *watch) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 
 // View implements tea.Model.
 func (w *watch) View() string {
-	if w.turns == 0 {
+	if w.readings == 0 {
 		return "reading…\n"
 	}
 	var b strings.Builder

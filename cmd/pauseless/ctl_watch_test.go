@@ -14,8 +14,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// What a terminal shows from turn to turn: the readings, what has changed, and
-// the name of a switch that does not answer.
+// A terminal shows each reading, the number of changed cells, and the name of a
+// switch that does not answer.
 func TestWatchRedrawsItsTable(t *testing.T) {
 	srv := p4rttest.Start(t, &p4rttest.Server{})
 	srv.Load(&p4v1.ForwardingPipelineConfig{P4Info: p4rttest.Program()})
@@ -33,7 +33,7 @@ func TestWatchRedrawsItsTable(t *testing.T) {
 		t.Helper()
 		_, next := w.Update(w.read())
 		if next == nil {
-			t.Errorf("%s: there is no next turn", what)
+			t.Errorf("%s: there is no next reading", what)
 		}
 		for _, line := range want {
 			if !strings.Contains(w.View(), line) {
@@ -56,8 +56,8 @@ func TestWatchRedrawsItsTable(t *testing.T) {
 	if _, quit := w.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("q")}); quit == nil || quit() != tea.Quit() {
 		t.Error("q does not end it")
 	}
-	w.times = w.turns + 1
+	w.times = w.readings + 1
 	if _, quit := w.Update(w.read()); quit == nil || quit() != tea.Quit() {
-		t.Error("the last turn does not end it")
+		t.Error("the last reading does not end it")
 	}
 }

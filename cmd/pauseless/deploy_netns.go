@@ -114,7 +114,7 @@ func (d *deployment) runNetns(cmd *cobra.Command, detach bool) error {
 // until Ctrl-C or, with detach, in a process of its own.
 func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) error {
 	ctx, out, errs := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	wanted, err := d.lab.Desired()
+	desired, err := d.lab.Desired()
 	if err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) 
 	}
 	defer f.Close()
 	k := controlplane.NewKeeper(f, 0)
-	for name, want := range wanted {
-		if err := k.Set(name, want); err != nil {
+	for name, state := range desired {
+		if err := k.Set(name, state); err != nil {
 			return err
 		}
 	}

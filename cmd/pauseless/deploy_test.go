@@ -24,10 +24,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts in testdata/deploy build networks on this machine. Their
-// conditions say what of it is needed: [veth] root and a kernel with veth
-// interfaces, [bmv2], [mininet], [ping], [iperf3] and [tshark] programs. What is
-// missing is named. The command "frames FILE" counts what is in a pcap file.
+// The scripts in testdata/deploy build networks on this machine. Their conditions
+// are requirements: [veth] root and a kernel with veth interfaces; [bmv2],
+// [mininet], [ping], [iperf3] and [tshark] programs. Missing ones are printed. The
+// command "frames FILE" counts the frames of a pcap file.
 func TestDeployScripts(t *testing.T) {
 	alone(t)
 	testscript.Run(t, testscript.Params{
@@ -52,9 +52,8 @@ func TestDeployScripts(t *testing.T) {
 	})
 }
 
-// alone waits until no other run of these tests has networks up: names,
-// interfaces and ports are the same, and each run takes down what has its
-// names.
+// alone waits until no other run of these tests has networks, which would have the
+// same names, interfaces and ports.
 func alone(t *testing.T) {
 	t.Helper()
 	if err := lock(); err != nil {
@@ -83,8 +82,8 @@ func have(what string) error {
 	return fmt.Errorf("no such condition")
 }
 
-// countFrames prints how many packets of RoCEv2 and how many frames of PFC
-// there are in a pcap file, as another reader of the format sees them.
+// countFrames prints the numbers of RoCEv2 packets and PFC frames in a pcap file, by
+// another reader of the format.
 func countFrames(ts *testscript.TestScript, _ bool, args []string) {
 	f, err := os.Open(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -116,8 +115,8 @@ func countFrames(ts *testscript.TestScript, _ bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "RoCEv2 %d PAUSE %d RESUME %d\n", roce, pause, resume)
 }
 
-// Whoever may not make interfaces is told so before anything is begun.
-func TestWithoutRootNothingIsBegun(t *testing.T) {
+// Without root, deploy returns an error before it makes anything.
+func TestDeployWithoutRoot(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

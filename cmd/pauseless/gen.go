@@ -85,7 +85,7 @@ PAUSELESS_SCHEMES=DIR in the environment. docs/own-scheme.md is the tutorial.`,
 			}
 			folder := filepath.Join(out, args[0])
 			if _, err := os.Stat(folder); err == nil {
-				return fmt.Errorf("%s is there already; give the scheme another name, or remove the folder", folder)
+				return fmt.Errorf("%s exists already; give the scheme another name, or remove the folder", folder)
 			}
 			for _, f := range files {
 				name := filepath.Join(out, f.Name)

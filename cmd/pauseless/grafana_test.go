@@ -19,8 +19,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/program"
 )
 
-// Every metric, label and register that the dashboard asks for is there.
-func TestDashboardAsksForWhatThereIs(t *testing.T) {
+// The metrics, labels and registers in the dashboard's queries exist.
+func TestDashboardQueries(t *testing.T) {
 	profile, err := program.Load("rlb-pbfs")
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +112,6 @@ func TestDashboardAsksForWhatThereIs(t *testing.T) {
 		}
 	}
 	if asked < len(dashboard.Panels) {
-		t.Errorf("%d panels ask for %d metrics", len(dashboard.Panels), asked)
+		t.Errorf("%d panels query %d metrics", len(dashboard.Panels), asked)
 	}
 }

@@ -188,10 +188,10 @@ func (f *liveFlags) switches(cmd *cobra.Command) error {
 	return f.serve(cmd, f.net.Name, polled{p}, func(ctx context.Context) error {
 		tick := time.NewTicker(f.every)
 		defer tick.Stop()
-		said := ""
+		printed := ""
 		for {
-			if err := p.Look(ctx); err != nil && ctx.Err() == nil && err.Error() != said {
-				said = err.Error()
+			if err := p.Look(ctx); err != nil && ctx.Err() == nil && err.Error() != printed {
+				printed = err.Error()
 				fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: %v; trying again every %v\n", err, f.every)
 			}
 			select {

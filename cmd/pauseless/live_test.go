@@ -23,8 +23,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// eachKind runs a test on our switches and on BMv2s, each with what says how
-// to build its network, or skips it.
+// eachKind runs a test with softswitch and with BMv2, each with the options of its
+// network, or skips it.
 func eachKind(t *testing.T, name string, do func(*testing.T, live.Options)) {
 	need.Time(t, "packets take their time on the wall")
 	need.No(t, netns.Possible())
@@ -39,7 +39,7 @@ func eachKind(t *testing.T, name string, do func(*testing.T, live.Options)) {
 	t.Run("softswitch", func(t *testing.T) {
 		o := o
 		o.Local.Kind, o.Local.PacketRate = local.SoftSwitch, 5000
-		// Under this name, the test program is the command.
+		// Under this name the test program runs the command.
 		o.Pauseless = filepath.Join(t.TempDir(), "pauseless")
 		self, err := os.Executable()
 		if err == nil {
@@ -76,8 +76,7 @@ func logTable(t *testing.T, runs []*result.Run) {
 	t.Log("\n" + b.String())
 }
 
-// What an incast does where switches have no flow control, or make no use of
-// it: the program pauses in their stead.
+// An incast loses no packets on switches without PFC, since the program emulates it.
 func TestIncastLosesNothing(t *testing.T) {
 	eachKind(t, "zl-incast", incast)
 }
@@ -96,8 +95,8 @@ traffic:
 - incast: {degree: 2, from: h3 h4, size: 60KB, to: h1, start: 20us}
 until: 5ms
 `)
-	// A machine that is busy elsewhere loses packets, and says nothing of the
-	// program by that; it is not so busy three times.
+	// Under other load the machine loses packets, for which the program is not the
+	// cause; it does not do so three times.
 	var wrong []string
 	for range 3 {
 		runs, err := live.Run(t.Context(), s, o)
@@ -122,7 +121,7 @@ func incastWrong(runs []*result.Run, kind local.Kind) (wrong []string) {
 		if sum.Finished != 6 || sum.Dropped != 0 {
 			say("%s: %d of 6 flows finished, %d packets lost", r.Profile, sum.Finished, sum.Dropped)
 		}
-		// A pause may be renewed, and one that is on at the end is not taken back.
+		// A pause may be renewed, and one at the end of the run has no RESUME.
 		if resumes := sum.Scheme["resume_frames"]; resumes == 0 && sum.PauseFrames > 0 || resumes > sum.PauseFrames {
 			say("%s: %d PAUSE and %d RESUME frames on the wire", r.Profile, sum.PauseFrames, resumes)
 		}
@@ -138,7 +137,7 @@ func incastWrong(runs []*result.Run, kind local.Kind) (wrong []string) {
 	if rlb["warnings_on_the_wire"] == 0 {
 		say("no warnings on the wire")
 	}
-	// A packet is let round at most 64 times (Stoprecir); in all, far less.
+	// A packet is recirculated at most 64 times (Stoprecir), and on average far less.
 	if limit := uint64(runs[1].Summary.Sent) * 10; rlb["recirculations"] > limit {
 		say("%d recirculations of %d packets", rlb["recirculations"], runs[1].Summary.Sent)
 	}
@@ -149,19 +148,18 @@ func incastWrong(runs []*result.Run, kind local.Kind) (wrong []string) {
 	return wrong
 }
 
-// until waits for something on the wall, also elsewhere than in the test's
-// goroutine.
+// until waits in wall time for a condition, also in other goroutines than the test's.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Errorf("waited in vain until %s", what)
+			t.Errorf("timeout while waiting until %s", what)
 			return
 		}
 	}
 }
 
-// carried returns how many frames an interface has taken in.
+// carried returns how many frames an interface has received.
 func carried(t *testing.T, name string) int {
 	t.Helper()
 	text, err := os.ReadFile("/sys/class/net/" + name + "/statistics/rx_packets")
@@ -191,7 +189,7 @@ traffic:
 - incast: {degree: 1, size: 1MB, to: h1, start: 20us}
 until: 20ms
 `)
-	var mu sync.Mutex // sessions speak whenever they have something to say
+	var mu sync.Mutex // several sessions have events at the same time
 	var said []string
 	o.Event = func(e controlplane.Event) {
 		mu.Lock()
@@ -225,14 +223,14 @@ until: 20ms
 	text := strings.Join(said, "\n")
 	for _, want := range []string{"s1: lost the connection to 127.0.0.1:23053", "s1: connected to 127.0.0.1:23053 again", "s1: as desired: pipeline pushed"} {
 		if strings.Count(text, want) == 0 {
-			t.Errorf("nobody said %q:\n%s", want, text)
+			t.Errorf("there is no event %q:\n%s", want, text)
 		}
 	}
 }
 
-// Real switches are shown with what they count: the use of links from
-// interfaces or metrics, PAUSE from metrics or, of BMv2, over Thrift from the
-// register of the program that pauses in its stead.
+// Live shows real switches: the use of links from interfaces or metrics, and PAUSE
+// from metrics or, for BMv2, over Thrift from the register of a program that emulates
+// PFC.
 func TestLiveShowsRealSwitches(t *testing.T) {
 	eachKind(t, "zl-show", shown)
 }
@@ -250,7 +248,7 @@ traffic:
 until: 50ms
 `)
 	profile := s.Cases()[0]
-	if o.Local.Kind == local.SoftSwitch { // whose metrics tell its own PAUSE
+	if o.Local.Kind == local.SoftSwitch { // its metrics have its own PAUSE
 		s = readScenario(t, strings.Replace(string(s.Text()), "drill-bmv2", "drill", 1))
 		profile = s.Cases()[0]
 	}

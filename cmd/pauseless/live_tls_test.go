@@ -29,8 +29,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/web/webtest"
 )
 
-// ownCertificate writes a certificate for 127.0.0.1 that signs itself, and its
-// key.
+// ownCertificate writes a self-signed certificate for 127.0.0.1 and its key.
 func ownCertificate(t *testing.T, dir, name string) (certFile, keyFile string, cert *x509.Certificate, pair tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -105,8 +104,8 @@ until: 20ms
 	return strings.Fields(line)[0]
 }
 
-// A browser that trusts the page's certificate shows the map over TLS; others
-// do not, and where certificates of browsers are asked for, one is needed.
+// A browser that trusts the page's certificate shows the map over TLS, other
+// clients do not. With --tls-ca the client needs a certificate.
 func TestLivePageOverTLS(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile, cert, _ := ownCertificate(t, dir, "page")
@@ -138,7 +137,7 @@ func TestLivePageOverTLS(t *testing.T) {
 		t.Fatalf("the address is %s", url)
 	}
 	if err := get(url, &tls.Config{}); err == nil {
-		t.Error("a certificate that nobody vouches for is trusted")
+		t.Error("a certificate that is not trusted is accepted")
 	}
 	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
 	p := webtest.Open(t, url, 1200, 900, chromedp.Flag("ignore-certificate-errors-spki-list", base64.StdEncoding.EncodeToString(sum[:])))

@@ -13,10 +13,9 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// Every verb has a manual page, and every verb that does something has an
-// example. With MANDIR the pages are written there: `make man` does that, for
-// packages. With MARKDOWNDIR the same are written as Markdown: `make site` does
-// that.
+// Every verb has a manual page, and every verb without subcommands an example. With
+// MANDIR the pages are written there (`make man`), with MARKDOWNDIR as Markdown
+// (`make site`).
 func TestManualPages(t *testing.T) {
 	dir := os.Getenv("MANDIR")
 	if dir == "" {
@@ -49,7 +48,7 @@ func TestManualPages(t *testing.T) {
 			return
 		}
 		if c.Short == "" || !strings.Contains(string(page), ".SH SYNOPSIS") {
-			t.Errorf("%s: its page says too little", c.CommandPath())
+			t.Errorf("%s: its page is too short", c.CommandPath())
 		}
 		if c.Runnable() && !c.HasAvailableSubCommands() && c.Example == "" {
 			t.Errorf("%s has no example", c.CommandPath())

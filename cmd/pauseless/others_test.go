@@ -20,11 +20,11 @@ import (
 	"github.com/pauseless/pauseless/testbed/program"
 )
 
-// Other people's simulators judge the fabric. HPCC_SIM and CONWEAVE_SIM name
-// their programs in checkouts where they were built, build/scratch/third and
-// build/scratch/network-load-balance. Topologies and distributions are those of
-// the checkouts, flows come from their generators or are an incast,
-// configurations are as their run.py writes them.
+// The fabric is compared with HPCC's and ConWeave's simulators. HPCC_SIM and
+// CONWEAVE_SIM are their programs in checkouts where they were built,
+// build/scratch/third and build/scratch/network-load-balance. Topologies and
+// distributions are those of the checkouts, flows come from their generators or are
+// an incast, and configurations are those that their run.py writes.
 
 const hpccConfig = `ENABLE_QCN 1
 USE_DYNAMIC_PFC_THRESHOLD 1
@@ -124,7 +124,7 @@ PMAX_MAP 1 100000000000 0.20
 LOAD 50
 `
 
-// simulator is one that is built beside us.
+// simulator is another simulator that is built on this machine.
 type simulator struct {
 	variable, program, config string
 	generator, python         string
@@ -138,7 +138,7 @@ type comparison struct {
 	// traffic has the generator's arguments; without, flows come from incast.
 	traffic []string
 	incast  func(t *testing.T, checkout string) string
-	// chance says why PAUSE frames are not judged, if they are not.
+	// chance is the reason why PAUSE frames are not compared; empty if they are.
 	chance string
 }
 
@@ -188,8 +188,8 @@ var simulators = []simulator{
 	},
 }
 
-// shipped64 is the flow file that HPCC's simulator ships, of which all flows
-// that its topology.txt has hosts for are sent, 64 instead of 2.
+// shipped64 is the flow file of HPCC's simulator with all 64 flows whose hosts are in
+// its topology.txt, instead of 2.
 func shipped64(t *testing.T, checkout string) string {
 	data, err := os.ReadFile(filepath.Join(checkout, "mix", "flow.txt"))
 	first, rest, ok := strings.Cut(string(data), "\n")
@@ -199,10 +199,10 @@ func shipped64(t *testing.T, checkout string) string {
 	return "64\n" + rest
 }
 
-// allLeaves has three hosts of each leaf but the first send 1 MB to the first
-// host. Neighbours in the file are on different leaves: ConWeave's switches take
-// two flows to a host for one flowlet if their source ports are the same and
-// their destination ports differ in the last two bits only.
+// allLeaves is an incast: three hosts of each leaf but the first send 1 MB to the
+// first host. Consecutive flows in the file are from different leaves, since
+// ConWeave's switches treat two flows to a host as one flowlet if their source ports
+// are equal and their destination ports differ only in the last two bits.
 func allLeaves(*testing.T, string) string {
 	var b strings.Builder
 	b.WriteString("21\n")
@@ -215,9 +215,9 @@ func allLeaves(*testing.T, string) string {
 // seeded runs a generator with a seed.
 const seeded = "import random,runpy,sys; random.seed(1); sys.path.insert(0,'.'); sys.argv=sys.argv[1:]; runpy.run_path('traffic_gen.py',run_name='__main__')"
 
-// The simulators and we agree on the average slowdown and its 99th percentile
-// within 5 %, and on PAUSE frames within 25 %, where there are 100 of them: with
-// fewer, the count is chance (DCQCN's incast has 0 to 30 here, by seed).
+// The fabric agrees with the simulators in the average slowdown and its 99th
+// percentile within 5 %, and in PAUSE frames within 25 % if there are 100 of them:
+// fewer depend on chance (DCQCN's incast has 0 to 30 here, by seed).
 func TestOtherSimulatorsAgree(t *testing.T) {
 	for _, sim := range simulators {
 		for _, c := range sim.cases {
@@ -284,7 +284,7 @@ func (s *simulator) compare(t *testing.T, binary string, c *comparison) {
 	}
 }
 
-// userTime is what this process has used of the processor.
+// userTime returns the processor time of this process.
 func userTime(t *testing.T) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -293,15 +293,15 @@ func userTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano())
 }
 
-// outcome is what is compared.
+// outcome has the compared metrics.
 type outcome struct {
 	flows        int
-	pauses       float64 // PAUSE frames of a run, in the mean
-	average, p99 float64 // of the slowdown, in the mean
+	pauses       float64 // mean number of PAUSE frames of a run
+	average, p99 float64 // of the slowdown, means of runs
 	user         time.Duration
 }
 
-// add takes in one of so many runs.
+// add adds one of so many runs to the means.
 func (o *outcome) add(t *testing.T, dir, name string, runs int) {
 	n := float64(runs)
 	read := func(ending string) (string, string) {
@@ -335,8 +335,8 @@ func (o *outcome) add(t *testing.T, dir, name string, runs int) {
 	}
 }
 
-// HPCC's hosts go by telemetry: the program of an imported experiment fills it
-// in. It did not, and flows kept to their first rate.
+// HPCC's hosts use telemetry, which the program of an imported experiment must fill
+// in. It did not, and flows kept their first rate.
 func TestImportedHPCCHasTelemetry(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

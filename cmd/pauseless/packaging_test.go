@@ -28,9 +28,9 @@ func TestReleaseConfiguration(t *testing.T) {
 	}
 }
 
-// What the compose file starts are valid command lines, and its topology is
-// one; ports are published on loopback only. The controller's had its topology as a flag of
-// ctl, and ended at once.
+// The compose file has valid command lines and a valid topology, and publishes
+// ports on loopback only. The controller's command line had the topology as a flag
+// of ctl, and so ended at once.
 func TestComposeFile(t *testing.T) {
 	text, err := os.ReadFile("../../packaging/compose.yaml")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestComposeFile(t *testing.T) {
 		}
 	}
 	if ours != 2 {
-		t.Errorf("%d services of ours, want a switch and a controller", ours)
+		t.Errorf("%d services run pauseless, want a switch and a controller", ours)
 	}
 	net, err := topo.Read("../../packaging/topology.yaml")
 	if err != nil {
@@ -90,7 +90,7 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// The shell offers what a flag takes.
+// Shell completion offers the values of flags.
 func TestValuesAreCompleted(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -115,7 +115,7 @@ func TestValuesAreCompleted(t *testing.T) {
 	}
 }
 
-// lineList is what was printed, of each line the part before a tab.
+// lineList has the lines that were printed, each up to a tab.
 type lineList struct{ bytes.Buffer }
 
 func (l *lineList) lines() []string {

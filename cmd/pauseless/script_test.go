@@ -13,8 +13,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"pauseless": main})
 }
 
-// Each file in testdata/script is a session at the command line: what is
-// typed, the files it finds, and what must come out.
+// Each file in testdata/script is a session at the command line: commands, their
+// files, and the expected output.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",

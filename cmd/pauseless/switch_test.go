@@ -21,8 +21,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Sessions with the switch, and with tests of switches. They find a file
-// in.pcap of two packets, and entries for forward.p4 that drop them.
+// Sessions with the verbs switch and stf. Their folder has a file in.pcap of two
+// packets, and entries for forward.p4 that drop them.
 func TestSwitchScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/switch",
@@ -56,8 +56,7 @@ func TestSwitchScripts(t *testing.T) {
 	})
 }
 
-// The running program: metrics and health on the HTTP address, and an end on
-// Ctrl-C.
+// A switch serves metrics and health on its HTTP address, and ends on Ctrl-C.
 func TestSwitchServesMetricsAndStops(t *testing.T) {
 	addr := need.Port(t)
 	self, err := exec.LookPath("pauseless") // testscript.Main puts it on PATH

@@ -182,11 +182,11 @@ func (a *tofinoApply) apply(cmd *cobra.Command, t controlplane.Target) error {
 		}
 		pushed = "program pushed, "
 	}
-	wanted, err := a.wanted(ctx, c, a.net.NodeByName(t.Name))
+	desired, err := a.desired(ctx, c, a.net.NodeByName(t.Name))
 	if err != nil {
 		return err
 	}
-	changes, err := c.Plan(ctx, wanted)
+	changes, err := c.Plan(ctx, desired)
 	if err != nil {
 		return err
 	}
@@ -209,8 +209,8 @@ func (a *tofinoApply) apply(cmd *cobra.Command, t controlplane.Target) error {
 	return nil
 }
 
-// wanted returns the desired state of a switch.
-func (a *tofinoApply) wanted(ctx context.Context, c *bfrt.Client, n *topo.Node) ([]bfrt.Wanted, error) {
+// desired returns the desired state of a switch.
+func (a *tofinoApply) desired(ctx context.Context, c *bfrt.Client, n *topo.Node) ([]bfrt.Wanted, error) {
 	numbers, err := c.PortMap(ctx, n, a.ports)
 	if err != nil {
 		return nil, err

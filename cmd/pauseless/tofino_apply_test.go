@@ -29,8 +29,8 @@ leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}
 switch: {buffer: 22MB, pfc: {xoff: 256KB}}
 `
 
-// compiledForTofino is a folder as `pauseless tofino build` writes one, but
-// for the binary, by our compiler.
+// compiledForTofino returns a folder like one of `pauseless tofino build`, but
+// without the binary, made by pauseless's compiler.
 func compiledForTofino(t *testing.T, profile string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), profile)
@@ -61,8 +61,8 @@ func compiledForTofino(t *testing.T, profile string) string {
 	return dir
 }
 
-// A switch gets its program, ports, PFC, sessions and entries; the same again
-// changes nothing, and what others have changed is put back.
+// Apply writes a switch's program, ports, PFC, sessions and entries. A second one
+// changes nothing, and another client's changes are reverted.
 func TestTofinoApply(t *testing.T) {
 	for _, profile := range []string{"plb", "rlb-drill"} {
 		t.Run(profile, func(t *testing.T) { testTofinoApply(t, compiledForTofino(t, profile), profile) })
@@ -128,7 +128,7 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 	want(text, code, "l1: as desired already\n")
 	text, code = apply("--dry-run", "--panel", "4=3/0", "--panel", "3=4/0", "--tables")
 	want(text, code, "~ Forward out_port=3 -> send(port=156)", "~ clone 4 -> 148/1 cos 7 truncate 100")
-	if profile != "ecmp" { // which does not ask where a packet came in
+	if profile != "ecmp" { // ecmp does not use the ingress port
 		want(text, code, "~ port_number ingress_port=148 -> is_port(port=4)")
 	}
 	// A port of the other pipeline: copies reach both.
@@ -147,8 +147,8 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 	}
 }
 
-// Over P4Runtime, as with Stratum: the same entries, with the numbers that the
-// command line gives.
+// Over P4Runtime, as with Stratum: the same entries, with the command line's port
+// numbers.
 func TestCtlApplyForTofino(t *testing.T) {
 	dir := compiledForTofino(t, "plb")
 	packed := filepath.Join(t.TempDir(), "plb.pb")
@@ -171,7 +171,7 @@ func TestCtlApplyForTofino(t *testing.T) {
 	}
 }
 
-// must runs a command that must do, and returns what it prints.
+// must runs a command that must succeed, and returns its output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -181,8 +181,8 @@ func must(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// What p4c makes is packed file by file, under the name of p4c's pipe, and a
-// switch that takes it is made as it should be by p4c's own schema.
+// Pack packs the files that p4c writes, under the name of p4c's pipe, in the format of
+// p4c's schema.
 func TestTofinoPackOfWhatP4CMakes(t *testing.T) {
 	_, err := tofino.FindCompiler(os.Getenv("P4C_TOFINO"))
 	need.No(t, err)

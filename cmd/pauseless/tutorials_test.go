@@ -25,21 +25,21 @@ import (
 	"github.com/pauseless/pauseless/internal/tool"
 )
 
-// The pages whose commands are run word for word. A block
+// block matches a block of a tutorial whose commands are run word for word. A block
 //
 //	```sh WORDS
 //
-// is run by a shell, in the folder and with the variables that the block before
-// left. WORDS name what it needs (needs, below); with `switch` it goes on in the
-// background while the others run. The lines of a following block
+// is run by a shell, in the folder and with the variables of the block before. WORDS
+// are its requirements (needs, below); with `switch` it runs in the background
+// during the following blocks. The lines of a following block
 //
 //	```text
 //
-// must come out, in their order; blanks do not matter, and … is anything. Only
-// the port of P4Runtime is another than the page says, one that is free.
+// must be printed in their order. The amount of blanks is ignored, and … matches any
+// text. The page's port of P4Runtime is replaced by a free one.
 var block = regexp.MustCompile("(?ms)^```(sh|text)((?: [a-z0-9-]+)*)\n(.*?)^```$")
 
-// needs are what blocks may need: an error says what is missing.
+// needs are the requirements of blocks by name; an error says what is missing.
 var needs = map[string]func() error{
 	"bmv2":            onPath("BMV2", "simple_switch_grpc"),
 	"go":              onPath("", "go"),
@@ -122,7 +122,7 @@ func play(t *testing.T, page, text string, blocks [][]string) {
 	}
 	port := freePort(t)
 	var out string
-	left := false // the last commands were left out
+	left := false // the last commands were skipped
 	for _, b := range blocks {
 		kind, words, body := b[1], strings.Fields(b[2]), strings.ReplaceAll(b[3], "9559", port)
 		if kind == "text" {
@@ -137,7 +137,7 @@ func play(t *testing.T, page, text string, blocks [][]string) {
 			if w == "switch" {
 				background = true
 			} else if missing, ok := needs[w]; !ok {
-				t.Fatalf("needs do not know %q", w)
+				t.Fatalf("needs has no %q", w)
 			} else if err := missing(); err != nil {
 				left = true
 				t.Run(w, func(t *testing.T) { need.No(t, err) })
@@ -153,7 +153,7 @@ func play(t *testing.T, page, text string, blocks [][]string) {
 	}
 }
 
-// session runs commands and returns what they print.
+// session runs commands and returns their output.
 func session(t *testing.T, dir, script string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-ec", "if [ -f .variables ]; then . ./.variables; fi\n"+script+"\nexport -p >.variables")
@@ -165,8 +165,7 @@ func session(t *testing.T, dir, script string) string {
 	return string(out)
 }
 
-// freePort returns a port that nobody listens at, of those that the system
-// gives nobody by itself.
+// freePort returns a free port below the ephemeral ones.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
@@ -181,8 +180,8 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// serveSwitch runs a command that serves P4Runtime until the test ends, and
-// returns when it listens.
+// serveSwitch runs a command that serves P4Runtime until the test ends. It returns
+// once the server listens.
 func serveSwitch(t *testing.T, dir, script string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-ec", script)
@@ -226,7 +225,7 @@ func serveSwitch(t *testing.T, dir, script string) {
 	}()
 }
 
-// expect fails the test unless lines come out in their order.
+// expect fails the test unless the output has the lines in their order.
 func expect(t *testing.T, out, want string) {
 	t.Helper()
 	rest := strings.Split(out, "\n")
@@ -248,7 +247,7 @@ next:
 	}
 }
 
-// commandDir returns a directory with this program under its name.
+// commandDir returns a directory with this program as pauseless.
 func commandDir(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -256,8 +255,8 @@ func commandDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// Not a symbolic link: the command that starts itself again asks the system
-	// for its path, and would start the tests.
+	// Not a symbolic link: a command that starts itself again gets the link's target
+	// from the system, and would start the tests.
 	data, err := os.ReadFile(self)
 	if err != nil {
 		t.Fatal(err)

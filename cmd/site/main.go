@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Site makes a static web site of the documents of this repository: every
-// Markdown file is a page, what they link to comes along, and a search works
-// without a server and without the Internet. `make site` runs it.
+// Site makes a static web site of this repository's documents: a page for every
+// Markdown file, the files that pages link to, and a search that needs no server.
+// `make site` runs it.
 package main
 
 import (
@@ -42,10 +42,10 @@ func write(root, commands, out string) (int, error) {
 	if err := bundle(root, files); err != nil {
 		return 0, err
 	}
-	// What an earlier run wrote goes, but nothing else.
+	// Remove an earlier site, but no other directory.
 	if entries, _ := os.ReadDir(out); len(entries) > 0 {
 		if _, err := os.Stat(filepath.Join(out, indexFile)); err != nil {
-			return 0, fmt.Errorf("%s has files and is no site; name another directory with -o", out)
+			return 0, fmt.Errorf("%s has files that are not a site's; give another directory with -o", out)
 		}
 		if err := os.RemoveAll(out); err != nil {
 			return 0, err

@@ -24,13 +24,13 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// The table of contents: sections with the files they have, as patterns of
-// path.Match. Each Markdown file stands where the first pattern has it; one
-// that none has is an error.
+// contents is the table of contents: sections with patterns of path.Match. Each
+// Markdown file is in the section of its first pattern; a file without a pattern
+// is an error.
 var contents = []struct {
 	title    string
 	patterns []string
-	folded   bool // shown when the reader asks for it
+	folded   bool // not open at first
 }{
 	{"Start", []string{"README.md", "docs/own-scheme.md", "docs/tutorials/README.md", "docs/tutorials/*.md"}, false},
 	{"Guides", []string{"docs/switch.md", "docs/controller.md", "docs/fabric.md", "docs/hosts.md", "docs/experiments.md", "docs/pictures.md",
@@ -43,7 +43,7 @@ var contents = []struct {
 	{"Development", []string{"ARCHITECTURE.md", "RATIONALE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/licences.md"}, false},
 }
 
-// notPages are Markdown files that are no documents of the project's.
+// notPages are Markdown files that are not documents of the project.
 var notPages = []string{"gen/starter/README.md"}
 
 // A page is one Markdown file.
@@ -58,12 +58,12 @@ type page struct {
 type site struct {
 	root     fs.FS
 	pages    []*page
-	sections [][]*page // as contents
+	sections [][]*page // by contents
 	byName   map[string]*page
 	extra    map[string]bool // files and folders that pages link to
 }
 
-// markdown understands what code hosts do.
+// markdown supports GitHub Flavored Markdown.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 // read finds all documents and parses them.
@@ -140,14 +140,14 @@ func (s *site) order() error {
 	}
 	for _, p := range s.pages {
 		if !placed[p] {
-			return fmt.Errorf("%s has no place in the table of contents: cmd/site/site.go, contents", p.source)
+			return fmt.Errorf("%s is not in the table of contents: add it to contents in cmd/site/site.go", p.source)
 		}
 	}
 	return nil
 }
 
-// anchors names headings as code hosts do, by the rule of archtest's
-// TestLinksLeadSomewhere; further ones of a name are numbered.
+// anchors makes the ids of headings as code hosts do, by the rule of archtest's
+// TestLinksLeadSomewhere. Repeated names are numbered.
 type anchors struct{ seen []string }
 
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
@@ -164,7 +164,7 @@ func (a *anchors) Generate(value []byte, _ ast.NodeKind) []byte {
 
 func (a *anchors) Put(value []byte) { a.seen = append(a.seen, string(value)) }
 
-// plain returns the text of a node and all below it, without marks.
+// plain returns the text of a node and its descendants, without markup.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -197,8 +197,8 @@ func plain(n ast.Node, source []byte) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// An entry is what the search knows of a part of a page: a heading and the
-// text below it, up to the next one.
+// An entry is a part of a page in the search index: a heading and the text up to
+// the next heading.
 type entry struct {
 	ID      int    `json:"id"`
 	Page    string `json:"page"`
@@ -207,10 +207,10 @@ type entry struct {
 	Text    string `json:"text"`
 }
 
-// indexFile has all entries.
+// indexFile is the file of all entries.
 const indexFile = "search-index.js"
 
-// entries cuts a page at its headings.
+// entries splits a page at its headings. Their IDs are from and the numbers after.
 func (p *page) entries(from int) []entry {
 	list := []entry{{Page: p.title, URL: p.url}}
 	for n := p.tree.FirstChild(); n != nil; n = n.NextSibling() {
@@ -233,8 +233,8 @@ func (p *page) entries(from int) []entry {
 	return list
 }
 
-// target returns where a link of a page leads in the site, and notes the files
-// and folders that must come along.
+// target returns the link in the site for a link of a page, and adds files and
+// folders that are not pages to s.extra. It returns an error for a broken link.
 func (s *site) target(from *page, link string) (string, error) {
 	file, anchor, hasAnchor := strings.Cut(link, "#")
 	if file == "" || strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
@@ -245,7 +245,7 @@ func (s *site) target(from *page, link string) (string, error) {
 	if p := s.byName[name]; p != nil {
 		url = p.url
 	} else if info, err := fs.Stat(s.root, name); err != nil {
-		return "", fmt.Errorf("%s links to %s, which is not there", from.source, link)
+		return "", fmt.Errorf("%s links to %s, which does not exist", from.source, link)
 	} else if info.IsDir() {
 		url += "/index.html"
 		if s.byName[name+"/README.md"] == nil {
@@ -261,10 +261,10 @@ func (s *site) target(from *page, link string) (string, error) {
 	return relative(from.url, url), nil
 }
 
-// shown are the endings of files that browsers show. Others get .txt.
+// shown are the extensions of files that browsers show. Others get .txt appended.
 var shown = []string{".png", ".svg", ".json", ".txt"}
 
-// fileURL returns where a file that is not a page stands in the site.
+// fileURL returns the path in the site of a file that is not a page.
 func fileURL(name string) string {
 	if slices.Contains(shown, path.Ext(name)) {
 		return name
@@ -272,7 +272,7 @@ func fileURL(name string) string {
 	return name + ".txt"
 }
 
-// relative returns the way from one page of the site to another.
+// relative returns the relative link from one path of the site to another.
 func relative(from, to string) string {
 	rel, err := filepath.Rel(path.Dir("/"+from), "/"+to)
 	if err != nil {
@@ -286,7 +286,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// A navSection is one of contents, seen from a page.
+// A navSection is a section of contents with links from a page.
 type navSection struct {
 	Title string
 	Open  bool
@@ -298,7 +298,7 @@ type navLink struct {
 	Here       bool
 }
 
-// render returns all files of the site but scripts and styles.
+// render returns all files of the site except scripts and styles.
 func (s *site) render() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	var index []entry
@@ -338,19 +338,19 @@ func (s *site) render() (map[string][]byte, error) {
 		}
 		files[p.url] = page
 	}
-	if err := s.bring(files); err != nil {
+	if err := s.copyLinked(files); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(index)
 	if err != nil {
 		return nil, err
 	}
-	// A script, since a page from a file may not fetch data.
+	// A script, since a page opened from a file cannot fetch data.
 	files[indexFile] = fmt.Appendf(nil, "globalThis.siteIndex = %s;\n", text)
 	return files, nil
 }
 
-// page puts a body into the frame that all pages have.
+// page returns a page with a body, the navigation and the search.
 func (s *site) page(url, title string, body template.HTML) ([]byte, error) {
 	nav := make([]navSection, 0, len(contents))
 	for i, c := range contents {
@@ -370,9 +370,9 @@ func (s *site) page(url, title string, body template.HTML) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// bring copies the files that pages link to. Of a folder it makes a page with
-// its list, and brings all that is in it.
-func (s *site) bring(files map[string][]byte) error {
+// copyLinked copies the files that pages link to. For a folder it makes a page with
+// a list, and copies its content.
+func (s *site) copyLinked(files map[string][]byte) error {
 	todo := make([]string, 0, len(s.extra))
 	for name := range s.extra {
 		todo = append(todo, name)

@@ -34,8 +34,8 @@ func built(t *testing.T) string {
 	return dir
 }
 
-// All that pages refer to is in the site: other pages, headings in them,
-// pictures, scripts. Nothing is loaded from elsewhere.
+// The site has all that its pages refer to: pages, headings, pictures and scripts.
+// Nothing is loaded from other sites.
 func TestLinksOfTheSiteLeadSomewhere(t *testing.T) {
 	dir := built(t)
 	ids := map[string][]string{}   // of each page
@@ -85,7 +85,7 @@ func TestLinksOfTheSiteLeadSomewhere(t *testing.T) {
 				to = path.Join(path.Dir(from), file)
 			}
 			if info, err := os.Stat(filepath.Join(dir, to)); err != nil || info.IsDir() {
-				t.Errorf("%s links to %s, which is not there", from, link)
+				t.Errorf("%s links to %s, which does not exist", from, link)
 			} else if anchor != "" && !slices.Contains(ids[to], anchor) {
 				t.Errorf("%s links to %s, which has no such heading", from, link)
 			}
@@ -99,12 +99,12 @@ func TestLinksOfTheSiteLeadSomewhere(t *testing.T) {
 	}
 }
 
-// A document that nobody put into the table of contents, or that links to what
-// is not there, is refused by name.
+// The error names a document that is not in the table of contents, or that has a
+// broken link.
 func TestMistakesAreNamed(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
-		{"docs/new.md", "# New", "docs/new.md has no place in the table of contents"},
-		{"docs/switch.md", "[a](gone.md)", "docs/switch.md links to gone.md, which is not there"},
+		{"docs/new.md", "# New", "docs/new.md is not in the table of contents"},
+		{"docs/switch.md", "[a](gone.md)", "docs/switch.md links to gone.md, which does not exist"},
 	} {
 		s, err := read(fstest.MapFS{c.file: {Data: []byte(c.text)}}, "")
 		if err == nil {
@@ -116,10 +116,10 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// patience is for a machine that stands still for a while.
+// patience is the limit of each wait, for a machine under load.
 const patience = 2 * time.Minute
 
-// What is in the directory already is not removed unless a site is.
+// A directory with other files than a site's is not removed.
 func TestForeignFilesStay(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o666); err != nil {
@@ -156,13 +156,14 @@ func TestSearchInTheBrowser(t *testing.T) {
 	p.Do(clear, chromedp.SendKeys("#query", "zzzzqqqq", chromedp.ByQuery))
 	p.UntilWithin(patience, `document.getElementById('found').textContent.startsWith('Nothing found')`)
 
-	// The keyboard does: slash, words, Enter.
+	// The search by keyboard: slash, words, Enter.
 	p.Do(clear, chromedp.Evaluate(`document.getElementById('query').blur()`, nil), chromedp.KeyEvent("/"))
 	p.UntilWithin(patience, `document.activeElement.id === 'query'`)
-	// The protocol sends the character apart from the key, which a page cannot stop.
+	// The protocol sends the character separately from the key, so that the page
+	// cannot suppress it.
 	p.Do(clear, chromedp.KeyEvent("claims intervals"))
 	p.UntilWithin(patience, `document.getElementById('found').dataset.query === 'claims intervals'`)
-	// The page stays: a test cannot ask a page that goes away.
+	// The page must not change: the test evaluates expressions in it.
 	first := webtest.Eval[string](p, `{
 		const link = document.querySelector('#found a');
 		link.addEventListener('click', e => { e.preventDefault(); globalThis.followed = link.href; });

@@ -45,7 +45,7 @@ async function show() {
 		return;
 	}
 	const search = await index();
-	if (query.value.trim() !== wanted) return; // typed on meanwhile
+	if (query.value.trim() !== wanted) return; // the query has changed
 	const hits = search.search(wanted, { prefix: true, fuzzy: t => t.length > 5 ? 0.15 : 0, boost: { heading: 4, page: 2 }, combineWith: 'AND' }).slice(0, most);
 	found.replaceChildren(...hits.map(hit => {
 		const item = document.createElement('li'), link = document.createElement('a'), title = document.createElement('b'), part = document.createElement('span');

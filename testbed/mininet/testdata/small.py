@@ -6,7 +6,7 @@
     sudo ./small.py --test    ping between all hosts, and end
 
 everything runs 5000 times slower than in the topology: 40Gbps are 8Mbps here (1000 packets/s of 1KB), 2us are 10ms.
-Written by pauseless deploy mininet; yours to change.
+Written by pauseless deploy mininet. You may edit it.
 """
 
 import os
@@ -36,7 +36,8 @@ LINKS = [
 ]
 
 # Name: command line, P4Runtime server, Thrift server (BMv2 only), and the
-# packets per second of each port (BMv2 only; ours has rates of its own).
+# packets per second of each port (BMv2 only; softswitch's rates are in its
+# configuration file).
 SWITCHES = {
     "l1": (
         ["simple_switch_grpc", "--name", "l1", "a \"quoted\" \\ word"],
@@ -58,12 +59,13 @@ SWITCHES = {
 # Packets that each of BMv2's egress queues holds.
 QUEUE_PACKETS = 9000
 
-# What computes entries from the topology and writes them.
+# The command that computes entries from the topology and writes them.
 APPLY = ["pauseless", "ctl", "apply", "small.yaml"]
 PAUSELESS = "pauseless"
 
-# Everything made is listed here, so that `pauseless deploy mininet --down
-# small` removes it even if this script is killed.
+# Directory of logs and of the journal, which lists all objects of the network,
+# so that `pauseless deploy mininet --down small` removes them even if this
+# script is killed.
 RUN_DIR = "/run/pauseless/small"
 
 
@@ -79,15 +81,15 @@ def journal_process(pid, name):
 
 
 def quiet(node, interface):
-    """Frames on the wire are as the stack made them, and nobody else's."""
+    """Switches offloads and IPv6 off, whose frames would disturb measurements."""
     for offload in "tso", "gso", "gro", "tx", "rx", "sg":
         node.pexec(["ethtool", "-K", interface, offload, "off"])
-    # With slashes, as a name may have a dot. No shell reads these lists.
+    # With slashes, as a name may contain a dot.
     node.pexec(["sysctl", "-qw", f"net/ipv6/conf/{interface}/disable_ipv6=1"])
 
 
 def check_free(address):
-    """A server that listens there already would be taken for the switch."""
+    """Exits if a server listens already, which would be mistaken for the switch."""
     host, port = address.split(":")
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -98,13 +100,13 @@ def check_free(address):
 
 
 def ahead():
-    """What a switch does late costs packets: it goes before other programs."""
+    """Gives a switch a higher priority, since one that runs late loses packets."""
     os.setpgrp()
     os.setpriority(os.PRIO_PROCESS, 0, -10)
 
 
 class P4Switch(Switch):
-    """A process with a P4Runtime server, whose ports are interfaces."""
+    """A process with a P4Runtime server, and interfaces as ports."""
 
     process = None
 
@@ -141,7 +143,7 @@ class P4Switch(Switch):
 
 
 def pace(name):
-    """BMv2 counts in packets: give its ports rates, and its queues room."""
+    """Sets the depths and rates of BMv2's queues, in packets."""
     _, grpc, thrift, rates = SWITCHES[name]
     if not thrift:
         return
@@ -181,7 +183,7 @@ def main():
     failed = 0
     try:
         net.start()
-        net.staticArp()  # switches know no ARP
+        net.staticArp()  # switches do not support ARP
         for host in net.hosts:
             quiet(host, host.defaultIntf().name)
         for name in SWITCHES:
