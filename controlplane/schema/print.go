@@ -306,11 +306,3 @@ func (s *Schema) appendAction(out []byte, call *p4v1.Action) ([]byte, bool) {
 	}
 	return append(out, ')'), true
 }
-
-// FormatAction prints an action with its arguments, as ParseEntity reads it.
-func (s *Schema) FormatAction(call *p4v1.Action) string {
-	if out, ok := s.appendAction(nil, call); ok {
-		return string(out)
-	}
-	return fmt.Sprintf("%#x", call.GetActionId())
-}
