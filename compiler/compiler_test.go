@@ -96,10 +96,10 @@ func TestTooManyErrors(t *testing.T) {
 	}
 }
 
-// TestWhatP4CTakes has code that p4c accepts although the language
+// TestExtensionsOfP4C has code that p4c accepts although the language
 // specification does not: numbers for values of types declared by "type", and
 // undefined macros in @pkginfo, as in SAI P4.
-func TestWhatP4CTakes(t *testing.T) {
+func TestExtensionsOfP4C(t *testing.T) {
 	r, list := compile("sai.p4", `
 type bit<10> vrf_id_t;
 type vrf_id_t alias_t;

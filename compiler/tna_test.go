@@ -89,7 +89,7 @@ func tnaAction(name, body string) string {
 
 // Each construct beyond the limits of a Tofino is reported at its position.
 // Similar constructs within them are accepted.
-func TestWhatATofinoCannotDo(t *testing.T) {
+func TestTofinoLimits(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		want       string // code, and what follows

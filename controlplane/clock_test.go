@@ -12,7 +12,7 @@ import (
 
 // The events of a controller when the clock of a BMv2 is set. Each step is a
 // second of our clock, with the reading of the switch's clock.
-func TestClocksThatAreSetAreTold(t *testing.T) {
+func TestClockStepsAreReported(t *testing.T) {
 	const hour = 3600
 	for _, c := range []struct {
 		name   string

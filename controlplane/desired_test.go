@@ -215,7 +215,7 @@ func TestWantingTheSameTwiceIsAnErrorOnlyIfItDiffers(t *testing.T) {
 	})
 }
 
-func TestADefaultEntryThatIsNotWantedGoesBackToTheProgrammes(t *testing.T) {
+func TestUndesiredDefaultEntryIsReset(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		ctx := t.Context()
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
@@ -281,7 +281,7 @@ func eventuallyHolds(t *testing.T, srv *p4rttest.Server, d controlplane.Desired)
 
 // A keeper that is primary but has no desired state waits for one. Before, it
 // retried without a pause.
-func TestAKeeperOfWhichNothingIsWantedWaits(t *testing.T) {
+func TestKeeperWithoutDesiredStateWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}
@@ -290,7 +290,7 @@ func TestAKeeperOfWhichNothingIsWantedWaits(t *testing.T) {
 	})
 }
 
-func TestAKeeperPutsARestartedSwitchInOrder(t *testing.T) {
+func TestKeeperRestoresARestartedSwitch(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}
@@ -308,7 +308,7 @@ func TestAKeeperPutsARestartedSwitchInOrder(t *testing.T) {
 	})
 }
 
-func TestAKeeperLeavesAloneWhatALostConnectionDidNotTouch(t *testing.T) {
+func TestKeeperWritesOnlyChangesAfterALostConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}
@@ -327,7 +327,7 @@ func TestAKeeperLeavesAloneWhatALostConnectionDidNotTouch(t *testing.T) {
 	})
 }
 
-func TestAKeeperUndoesForeignWritesAndSaysSo(t *testing.T) {
+func TestKeeperRevertsForeignWritesAndReportsThem(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}
@@ -349,7 +349,7 @@ func TestAKeeperUndoesForeignWritesAndSaysSo(t *testing.T) {
 	})
 }
 
-func TestAKeeperGoesOnWhereItsPredecessorDied(t *testing.T) {
+func TestKeeperContinuesAfterAFailover(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		o := options(net, &events{})
@@ -379,7 +379,7 @@ func TestAKeeperGoesOnWhereItsPredecessorDied(t *testing.T) {
 	})
 }
 
-func TestAKeeperTriesAgainAfterAConnectionBreaksBetweenBatches(t *testing.T) {
+func TestKeeperRetriesAfterAConnectionBreaksBetweenBatches(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		o := options(net, &events{})
@@ -394,7 +394,7 @@ func TestAKeeperTriesAgainAfterAConnectionBreaksBetweenBatches(t *testing.T) {
 	})
 }
 
-func TestAKeeperSaysOnceWhatCannotBe(t *testing.T) {
+func TestKeeperReportsAnErrorOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}
@@ -487,7 +487,7 @@ func TestSwitchesComeAndGoWhileTheOthersAreKept(t *testing.T) {
 	})
 }
 
-func TestAKeeperTellsDigests(t *testing.T) {
+func TestKeeperDeliversDigests(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		f, err := controlplane.StartAll([]controlplane.Target{target(srv, 1)}, options(net, &events{}))

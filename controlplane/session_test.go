@@ -422,7 +422,7 @@ func TestASilentServerIsAnErrorInTime(t *testing.T) {
 	})
 }
 
-func TestACallThatIsTooSlowSaysSo(t *testing.T) {
+func TestTimeoutOfACallIsReported(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		o := options(net, &events{})
@@ -524,7 +524,7 @@ func winner(list []*controlplane.Session) int {
 	return at
 }
 
-func TestAnObserverHearsWhoIsInChargeAndNeverIs(t *testing.T) {
+func TestObserverIsNotifiedOfThePrimary(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}
@@ -626,7 +626,7 @@ func TestPacketsAndDigestsReachTheController(t *testing.T) {
 
 // A slow switch receives all updates although the controller disconnects at
 // once.
-func TestClosingLosesNothingThatWasSent(t *testing.T) {
+func TestCloseLosesNoUpdates(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		s := connect(t, srv, 1, options(net, &events{}))
@@ -644,7 +644,7 @@ func TestClosingLosesNothingThatWasSent(t *testing.T) {
 	})
 }
 
-func TestASlowReaderOfDigestsIsToldWhatItLost(t *testing.T) {
+func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
 		ev := &events{}

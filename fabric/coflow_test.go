@@ -52,7 +52,7 @@ func TestVarysServesTheSmallestBottleneckFirst(t *testing.T) {
 
 // All flows of a coflow end with its slowest (MADD): the rest of the link's
 // capacity goes to another coflow, which ends earlier.
-func TestVarysGivesFlowsNoMoreThanTheyNeed(t *testing.T) {
+func TestVarysLimitsFlowsToTheNeededRate(t *testing.T) {
 	// Coflow 1 needs on(4e6) at host 0 regardless of host 5, of which it uses a
 	// quarter. Coflow 2 has the other three quarters.
 	ends := scheduled(t, roce.Varys, [4]int{0, 4, 4e6, 1}, [4]int{1, 5, 1e6, 1}, [4]int{2, 5, 4.5e6, 2})
@@ -69,7 +69,7 @@ func TestVarysConservesWork(t *testing.T) {
 
 // Aalo does not use flow sizes: the first coflow has precedence until it has
 // sent 10 MB. Then it waits for others.
-func TestAaloServesWhoHasSentLess(t *testing.T) {
+func TestAaloPrefersCoflowsWithFewerBytesSent(t *testing.T) {
 	b := newBed(t, star, hosts(func(c *roce.Config) { c.Coflows.Scheduler = roce.Aalo }))
 	h := b.net.Hosts()
 	b.add(

@@ -75,7 +75,7 @@ type tidy struct {
 
 func (s *tidy) Waiting(in, out, class int) int64 { return s.waits(in, out, class) }
 
-func TestDeadlockFollowsOnlyWhatWaits(t *testing.T) {
+func TestDeadlockFollowsOnlyWaitingPorts(t *testing.T) {
 	b := newBed(t, circle, switches(func(c *fabrictest.Config) { c.XOFF = 30e3 }))
 	for i := range 5 {
 		b.add(b.flow(fmt.Sprintf("h%d", i+1), fmt.Sprintf("h%d", (i+2)%5+1), 20_000_000, 0))

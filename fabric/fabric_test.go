@@ -167,7 +167,7 @@ func TestFlowsShareABottleneckFairly(t *testing.T) {
 	}
 }
 
-func TestFlowsOfOneHostTakeTurns(t *testing.T) {
+func TestFlowsOfOneHostAreRoundRobin(t *testing.T) {
 	b := newBed(t, pairOfLeaves)
 	b.add(b.flow("h1", "h5", 500_000, 0), b.flow("h1", "h6", 500_000, 0), b.flow("h1", "h7", 500_000, 0))
 	r := b.finish()
@@ -327,7 +327,7 @@ func (w *watcher) LinkChanged(port int, up bool) {
 	w.log = append(w.log, fmt.Sprintf("%v port %d up %v", w.net.Now(), port, up))
 }
 
-func TestSwitchesAreToldOfTheirLinks(t *testing.T) {
+func TestSwitchesAreNotifiedOfLinkChanges(t *testing.T) {
 	net, err := topo.Parse("t.yaml", []byte(pairOfLeaves))
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func scheme(t *testing.T, file, old, new string) fs.FS {
 
 // An error in a scheme's folder is reported with file, line and cause, and with
 // a suggestion.
-func TestMistakesInASchemesFolder(t *testing.T) {
+func TestErrorsInASchemesFolder(t *testing.T) {
 	for _, c := range []struct{ file, old, new, pos, want string }{
 		{"block.yaml", "needs: [flowlet]", "needs: [flowlets]", "dir/mine/block.yaml:12", `no block is called "flowlets" (did you mean "flowlet"?)`},
 		{"block.yaml", "needs: [flowlet]", "needs: [base.leef]", "dir/mine/block.yaml:12", `block base has no option "leef" (did you mean "leaf"?)`},
@@ -84,7 +84,7 @@ func TestSchemesThatCannotBeAdded(t *testing.T) {
 }
 
 // A template that refers to something undefined is an error, not empty text.
-func TestMistakesInATemplate(t *testing.T) {
+func TestErrorsInATemplate(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{if need "flowlt"}}x{{end}}`, `no block is called "flowlt" (did you mean "flowlet"?)`},
 		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{section "none"}}`, `has no section "none"`},

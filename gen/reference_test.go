@@ -18,7 +18,7 @@ import (
 
 // docs/schemes/reference.md matches the tables, registers and parameters of
 // each block's manifest.
-func TestReferenceSaysWhatBlocksHave(t *testing.T) {
+func TestReferenceOfBlocks(t *testing.T) {
 	// The program with the most blocks that has a block, in nanoseconds if
 	// possible; and a program that has a table, register or digest.
 	of := make(map[string]*Program)
@@ -128,7 +128,7 @@ func (r *reference) write(b *strings.Builder, block string, m *manifest.Manifest
 
 // Each name of a table, a register or a parameter in the schemes' documents
 // exists.
-func TestSchemeDocumentsNameWhatThereIs(t *testing.T) {
+func TestNamesInSchemeDocumentsExist(t *testing.T) {
 	known := make(map[string]bool)
 	manifests := make(map[string]*manifest.Manifest)
 	for _, name := range Names() {

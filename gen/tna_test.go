@@ -28,7 +28,7 @@ func tnaPrograms(t *testing.T) []string {
 
 // The manifest lists exactly the named tables and registers of the program,
 // with their sizes.
-func TestManifestsNameWhatThereIs(t *testing.T) {
+func TestManifestsMatchPrograms(t *testing.T) {
 	table := regexp.MustCompile(`@name\("\.(\w+)"\)[^\n]*\n(?:\s*@[^\n]*\n)*\s*table `)
 	register := regexp.MustCompile(`@name\("\.(\w+)"\)[^\n]*\n(?:\s*@[^\n]*\n)*\s*[Rr]egister<[^(]*\((\d+)`)
 	for _, target := range Targets {
@@ -85,7 +85,7 @@ func TestTNATablesAreThoseOfV1Model(t *testing.T) {
 	}
 }
 
-func TestTNASaysWhatItCannotDo(t *testing.T) {
+func TestTNALimits(t *testing.T) {
 	for name, want := range map[string]string{
 		"drill-bmv2": "counts nanoseconds",
 	} {
@@ -122,7 +122,7 @@ func TestTNASaysWhatItCannotDo(t *testing.T) {
 }
 
 // The manifest of a program that does not fit has the compiler's message.
-func TestTNAManifestsSayWhatDoesNotFit(t *testing.T) {
+func TestTNAManifestsOfProgramsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		profile   string
 		pbfs, int bool

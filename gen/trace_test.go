@@ -19,7 +19,7 @@ var (
 
 // A program uses all that it declares, and reads all metadata that it writes.
 // Registers that are only written are for the controller.
-func TestProgramsUseWhatTheyDeclare(t *testing.T) {
+func TestProgramsUseAllDeclarations(t *testing.T) {
 	for _, name := range Names() {
 		code := comments.ReplaceAllString(string(mustGenerate(t, name, "v1model").P4), "")
 		uses, written := make(map[string]int), make(map[string]int)

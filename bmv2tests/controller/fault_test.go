@@ -274,7 +274,7 @@ func TestTwoControllersThatFight(t *testing.T) {
 
 // Digests come faster than they are read: those that are lost are counted and
 // said aloud, none is missing otherwise.
-func TestASlowReaderOfDigestsIsToldWhatItLost(t *testing.T) {
+func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 	need.Time(t, "6000 packets, one by one")
 	const sent = 6000
 	eachTarget(t, func(t *testing.T, sw *target) {

@@ -147,7 +147,7 @@ func (s *site) order() error {
 }
 
 // anchors makes the ids of headings as code hosts do, by the rule of archtest's
-// TestLinksLeadSomewhere. Repeated names are numbered.
+// TestLinksInDocuments. Repeated names are numbered.
 type anchors struct{ seen []string }
 
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)

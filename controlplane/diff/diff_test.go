@@ -58,7 +58,7 @@ func random(t testing.TB, s *schema.Schema, r *rand.Rand) []*p4v1.Entity {
 
 // Executing a plan leads from any state to any other, and each update is valid
 // when it is executed.
-func TestAPlanLeadsWhereItShould(t *testing.T) {
+func TestPlanReachesTheDesiredState(t *testing.T) {
 	s := program(t)
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -122,7 +122,7 @@ func TestKeysDoNotDependOnNotation(t *testing.T) {
 	}
 }
 
-func TestWhatReallyDiffersIsToldApart(t *testing.T) {
+func TestKeysOfDifferentEntitiesDiffer(t *testing.T) {
 	s := program(t)
 	lines := []string{
 		"Forward dst=10.0.0.0/24 -> drop", "Forward dst=10.0.0.0/25 -> drop", "Forward default -> drop",
@@ -155,7 +155,7 @@ func TestWhatReallyDiffersIsToldApart(t *testing.T) {
 // The comparison includes what the text format cannot express: watch ports of
 // members, backups of replicas, excess bursts, and meters with zero rates,
 // which differ from unconfigured ones.
-func TestWhatHasNoWordsIsToldApart(t *testing.T) {
+func TestDifferencesWithoutText(t *testing.T) {
 	s := program(t)
 	for _, c := range []struct {
 		line   string

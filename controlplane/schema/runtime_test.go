@@ -47,7 +47,7 @@ func TestRuntimeJSONIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInRuntimeJSON(t *testing.T) {
+func TestErrorsInRuntimeJSON(t *testing.T) {
 	s := program(t)
 	for _, c := range []struct{ old, new, want string }{
 		{`"ingress.Forward", "m`, `"ingress.Forwrd", "m`, `s1-runtime.json:7:3: no table is called "ingress.Forwrd"`},

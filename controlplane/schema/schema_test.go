@@ -61,7 +61,7 @@ var lines = []string{
 	"digest alert_t",
 }
 
-func TestWhatIsPrintedIsRead(t *testing.T) {
+func TestParseInvertsFormat(t *testing.T) {
 	s := program(t)
 	for _, line := range lines {
 		e, err := s.ParseEntity(line)

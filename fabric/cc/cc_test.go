@@ -54,7 +54,7 @@ func start(t *testing.T, cfg Config) (Control, *Flow, *clock) {
 	return kit.New(f, c), f, c
 }
 
-func TestKitNamesWhatThereIs(t *testing.T) {
+func TestKitRejectsUnknownAlgorithms(t *testing.T) {
 	for _, name := range Algorithms() {
 		if _, err := (&Config{Algorithm: name}).Kit(line); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -234,7 +234,7 @@ func TestRestartedRatesRise(t *testing.T) {
 
 // A rate that was set is not the rate before a cut: the flow does not recover
 // to the line rate by halves, but rises by additive increase.
-func TestDCQCNGoesOnFromARateThatWasSet(t *testing.T) {
+func TestDCQCNIncreasesAdditivelyFromASetRate(t *testing.T) {
 	ctl, f, c := start(t, Config{Algorithm: "dcqcn_paper"})
 	ctl.Restart(0, vtime.Gbps)
 	c.until(55 * vtime.Microsecond)
@@ -252,7 +252,7 @@ func TestDCQCNGoesOnFromARateThatWasSet(t *testing.T) {
 }
 
 // 1024 flows on 10 Gb/s, as in figure 17, have less than 10 Mb/s each.
-func TestPCNGoesAsLowAsItsReports(t *testing.T) {
+func TestPCNAllowsLowRates(t *testing.T) {
 	ctl, f, _ := start(t, Config{Algorithm: "pcn"})
 	ctl.Notify(0, &Notification{CE: true, Rate: 9 * vtime.Mbps})
 	if want := 9 * vtime.Mbps * 127 / 128; f.Rate < want-1 || f.Rate > want {

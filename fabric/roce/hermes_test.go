@@ -103,7 +103,7 @@ func TestOnlyLargeSlowFlowsLeaveACongestedPath(t *testing.T) {
 	}
 }
 
-func TestProbesFindOutAboutOtherPaths(t *testing.T) {
+func TestProbesMeasureOtherPaths(t *testing.T) {
 	w, a, b, flow := hermes(t, nil)
 	w.extra = func(f *packet.Frame) vtime.Time {
 		if pathOf(f) == 2 {

@@ -69,7 +69,7 @@ func (l *late) run(t *testing.T, r Recovery, change func(*Config)) (*Outgoing, *
 // The cost of a packet that is 10 us, about 46 packets, late: go-back-N
 // retransmits all packets that overtook it, IRN those that it considered lost,
 // the others none.
-func TestWhatReorderingCosts(t *testing.T) {
+func TestCostOfReordering(t *testing.T) {
 	for _, c := range []struct {
 		r          Recovery
 		resentFrom int64
@@ -98,7 +98,7 @@ func TestWhatReorderingCosts(t *testing.T) {
 
 // A NAK for a lost packet is sent after the wait, and only this packet is
 // retransmitted.
-func TestOutOfOrderPlacementAsksForWhatIsLost(t *testing.T) {
+func TestOutOfOrderPlacementRetransmitsOnlyLostPackets(t *testing.T) {
 	l := &late{lose: true}
 	o, _, _ := l.run(t, OutOfOrder, func(c *Config) { c.ReorderWait = 30 * vtime.Microsecond })
 	if o.Resent() != 1 || l.naks != 1 {
@@ -267,7 +267,7 @@ func TestBitmapIsASet(t *testing.T) {
 // A set with room for 64 numbers does not contain the numbers 64 above its
 // members. A receiver that assumed so discarded the packet and acknowledged it,
 // and the flow never ended.
-func TestAPacketFarAheadIsNotTakenForOneThatHasCome(t *testing.T) {
+func TestPacketBeyondTheSetIsNotADuplicate(t *testing.T) {
 	var b bitmap
 	b.set(3, 0)
 	for _, n := range []int64{67, 131, 64*64 + 3} {

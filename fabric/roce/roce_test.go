@@ -230,7 +230,7 @@ func TestTwoPacedFlowsShareTheWire(t *testing.T) {
 	}
 }
 
-func TestWindowLimitsWhatIsInFlight(t *testing.T) {
+func TestWindowLimitsBytesInFlight(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.Window = 2 })
 	a, b := w.host(1), w.host(2)
 	flying, most := 0, 0
@@ -356,7 +356,7 @@ func TestLateEventsOnlyDelay(t *testing.T) {
 
 // The receiver sends one NAK for a missing packet, and another after an
 // interval. The degree of a packet is its distance to the expected one.
-func TestGoBackNAsksOnceForAGap(t *testing.T) {
+func TestGoBackNSendsOneNAKPerGap(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.RTO = 0 })
 	a, b := w.host(1), w.host(2)
 	naks, lost := 0, false
@@ -428,7 +428,7 @@ func TestLostAcknowledgementIsMadeUpFor(t *testing.T) {
 }
 
 // IRN retransmits only lost packets.
-func TestIRNRepeatsOnlyWhatIsLost(t *testing.T) {
+func TestIRNRetransmitsOnlyLostPackets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for run := range 30 {
 		w := newWire(t, func(c *Config) { c.Recovery, c.Window = IRN, float64(1+run%7) })
@@ -543,7 +543,7 @@ func TestMarksAreEchoed(t *testing.T) {
 }
 
 // PCN's receiver reports the rate of a flow with a fixed rate.
-func TestReportsTellTheReceivingRate(t *testing.T) {
+func TestReportsHaveTheReceivingRate(t *testing.T) {
 	for _, c := range []struct {
 		rate  vtime.Rate
 		plain int // of so many packets one is not marked
@@ -591,7 +591,7 @@ func TestReportsTellTheReceivingRate(t *testing.T) {
 
 // A flow that continues at its old rate after a long pause has the rate of the
 // packets in the period. Before, the bytes were divided by the whole gap.
-func TestReportsForgetAPauseOnceSeveralPacketsCame(t *testing.T) {
+func TestReportsIgnoreThePauseBeforeTheirPackets(t *testing.T) {
 	w := newWire(t, func(cfg *Config) { cfg.CC = cc.Config{Algorithm: "fixed", Rate: 10 * vtime.Gbps} })
 	w.kit.Receiver = cc.Report
 	a, b := w.host(1), w.host(2)
@@ -616,7 +616,7 @@ func TestReportsForgetAPauseOnceSeveralPacketsCame(t *testing.T) {
 	}
 }
 
-func TestTelemetryComesBackToTheSender(t *testing.T) {
+func TestTelemetryReturnsToTheSender(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.CC.Algorithm = "hpcc" })
 	a, b := w.host(1), w.host(2)
 	w.touch = func(from *Host, f *packet.Frame, end vtime.Time) bool {
@@ -778,7 +778,7 @@ func TestPostcardsCountUntilTheRateIsUpdated(t *testing.T) {
 
 // A postcard has corrected the rate. Notifications about packets sent before it
 // do not cut the rate again; later ones do.
-func TestNotificationsOfBeforeAPostcardCutNothing(t *testing.T) {
+func TestNotificationsBeforeAPostcardAreIgnored(t *testing.T) {
 	w := newWire(t, func(c *Config) {
 		c.PBFS.On, c.PBFS.RTT, c.CC.Algorithm = true, 20*vtime.Microsecond, "dcqcn_paper"
 	})
@@ -839,7 +839,7 @@ func TestQueuePairsOfManagementAreLeftFree(t *testing.T) {
 
 // QCN: a switch returns a data packet's headers to its source, as a
 // notification with feedback.
-func TestFeedbackOfSwitchesFindsItsFlow(t *testing.T) {
+func TestSwitchFeedbackReachesItsFlow(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.CC.Algorithm = "qcn" })
 	a, b, c := w.host(1), w.host(2), w.host(3)
 	w.connect(c, b, Flow{Size: 1000}) // so that numbers of queue pairs differ

@@ -17,7 +17,7 @@ var (
 )
 
 // Links in documents refer to existing files and headings.
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksInDocuments(t *testing.T) {
 	n := 0
 	walk(t, func(path string) {
 		if filepath.Ext(path) != ".md" {

@@ -37,7 +37,7 @@ func TestNoLockIsHeldOverASend(t *testing.T) {
 	}
 }
 
-func TestTheSearchForLockedSendsFindsThem(t *testing.T) {
+func TestLockedSends(t *testing.T) {
 	for body, want := range map[string]bool{
 		"s.mu.Lock(); defer s.mu.Unlock(); stream.Send(x)":                           true,
 		"s.mu.RLock(); stream.SendMsg(x); s.mu.RUnlock()":                            true,

@@ -11,7 +11,7 @@ import (
 
 const forward = "testdata/forward.json"
 
-func TestEncodeGivesBackWhatDecodeRead(t *testing.T) {
+func TestEncodeInvertsDecode(t *testing.T) {
 	data, err := os.ReadFile(forward)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func firstDifference(got, want []byte) string {
 }
 
 // Every error is reported with its position, several in one run.
-func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", " \n", "f.json:2:1: file is empty [json-syntax]"},
 		{"cut", `{"errors" : [`, "f.json:1:14: file ends in the middle of the JSON value [json-syntax]"},
@@ -68,7 +68,7 @@ func TestDecodeSaysWhatIsWrongAndWhere(t *testing.T) {
 }
 
 // BMv2's reader also accepts forms that p4c no longer writes.
-func TestDecodeTakesOlderFiles(t *testing.T) {
+func TestDecodeReadsOlderFiles(t *testing.T) {
 	p, err := Decode("f.json", []byte(`{
 	"parsers" : [{"name" : "p", "init_state" : "s", "parse_states" : [{"name" : "s", "parser_ops" :
 		[{"op" : "verify", "parameters" : [{"type" : "bool", "value" : true}, 2]}, {"op" : "shift", "parameters" : [4]}],

@@ -101,7 +101,7 @@ func TestLinks(t *testing.T) {
 
 // Devices and pipes are written to and not replaced. Before, `compile -o
 // /dev/null` as root made it a regular file.
-func TestWhatIsNoFileStays(t *testing.T) {
+func TestDevicesAreNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

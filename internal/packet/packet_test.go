@@ -120,7 +120,7 @@ func TestIPv4IsFoundBehindOtherHeaders(t *testing.T) {
 
 // After frames with more bytes than a new one's capacity were put back, new
 // frames have a larger capacity and need not grow.
-func TestPoolMakesRoomForWhatCameBack(t *testing.T) {
+func TestPoolCapacityFollowsReturnedFrames(t *testing.T) {
 	var p Pool
 	f := p.Get()
 	f.Data = append(f.Data, make([]byte, shortBytes)...)

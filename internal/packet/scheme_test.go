@@ -34,7 +34,7 @@ func TestTelemetrySaturatesItsQueue(t *testing.T) {
 	}
 }
 
-func TestViewsRefuseWhatIsNone(t *testing.T) {
+func TestViewsRejectInvalidFrames(t *testing.T) {
 	long := make([]byte, 64)
 	for name, none := range map[string]bool{
 		"short INT":      AsINT(long[:INTLen-1]) == nil,

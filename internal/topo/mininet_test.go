@@ -74,7 +74,7 @@ func TestNetworksForMininetAreRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInNetworksForMininet(t *testing.T) {
+func TestErrorsInNetworksForMininet(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"h1", "s-1"`, `"h1", "s1"`, `p4app.json:4:20: no node is called "s1" [`},
 		{`"port1": 3, "port2": 3`, `"port1": 4, "port2": 3`, "s-1 has a port 4, but no port 3: ports are numbered from 1 without gaps"},

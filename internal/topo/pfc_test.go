@@ -8,14 +8,14 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-func TestHeadroomCoversWhatIsOnItsWay(t *testing.T) {
+func TestHeadroomCoversBytesInFlight(t *testing.T) {
 	l := &Link{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond}
 	// 4 µs at 40 Gb/s are 20 000 bytes.
 	if h := new(PFC).HeadroomFor(l, 1082); h != 20_000+3*1082+84+1 {
 		t.Errorf("headroom is %d", h)
 	}
 	if h := (&PFC{Headroom: 5}).HeadroomFor(l, 1082); h != 5 {
-		t.Errorf("headroom is %d, the configuration says 5", h)
+		t.Errorf("headroom is %d, want the configured 5", h)
 	}
 }
 

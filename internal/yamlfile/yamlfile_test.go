@@ -27,7 +27,7 @@ type sub struct {
 	Delay vtime.Time `yaml:"delay"`
 }
 
-func TestReadsWhatIsThereAndKeepsTheRest(t *testing.T) {
+func TestReadKeepsDefaultsOfOmittedKeys(t *testing.T) {
 	c := config{Hosts: 7, Load: 0.5}
 	f, err := Parse("c.yaml", []byte(`
 name: demo
@@ -127,7 +127,7 @@ func TestNumbersHaveLimits(t *testing.T) {
 	}
 }
 
-func TestHasTellsWhatTheFileGives(t *testing.T) {
+func TestHas(t *testing.T) {
 	f, err := Parse("c.yaml", []byte("sub: {delay: 1us}\nname:\n"), new(config))
 	if err != nil {
 		t.Fatal(err)

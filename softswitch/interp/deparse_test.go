@@ -12,7 +12,7 @@ import (
 
 // Moving the bytes after the headers gives the same packet as writing all
 // headers, for every insertion, removal, change or copy of headers.
-func TestHeadersMoveAsTheyAreWrittenAnew(t *testing.T) {
+func TestShiftMatchesRewrite(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	moved := 0
 	for range 20000 {

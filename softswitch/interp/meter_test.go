@@ -67,7 +67,7 @@ func TestOneRateThreeColours(t *testing.T) {
 	})
 }
 
-func TestMeterWithoutConfigurationSaysGreen(t *testing.T) {
+func TestMeterWithoutConfigurationIsGreen(t *testing.T) {
 	var m Meter
 	runMeter(t, &m, []step{{0, 1 << 40, Green}, {1, 1 << 40, Green}})
 	m.Configure(MeterRates{CIR: 1, CBurst: 1, PIR: 1, PBurst: 1}, 0)

@@ -71,7 +71,7 @@ func TestKeysAreGuessed(t *testing.T) {
 // A large table behaves the same with and without Prefetch, whatever its
 // entries are, while its actions change and become too many for shared records.
 // Each entry counts its own packets, a new one from zero.
-func TestLargeTablesDoWhatTheirEntriesSay(t *testing.T) {
+func TestPrefetchKeepsTheResultsOfLargeTables(t *testing.T) {
 	for _, kind := range []string{"exact", "lpm", "exact counted", "lpm counted"} {
 		kind, counted := strings.CutSuffix(kind, " counted")
 		l := newRoutes(kind)

@@ -90,7 +90,7 @@ func (s *share) give(n int64) { s.used.Add(-n) }
 
 // Approximate memory of the state: structures, indices and the garbage
 // collector's overhead. Measured with 10^6 entries.
-// TestStateTakesWhatItIsChargedFor measures entries of tables.
+// TestChargeCoversHeapGrowth measures entries of tables.
 const (
 	entryBytes   = 288
 	extendBytes  = 384

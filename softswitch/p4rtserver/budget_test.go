@@ -19,7 +19,7 @@ import (
 
 // The charge for entries is at least the growth of the heap, and at most four
 // times that.
-func TestStateTakesWhatItIsChargedFor(t *testing.T) {
+func TestChargeCoversHeapGrowth(t *testing.T) {
 	const n = 20_000
 	heap := func() int64 {
 		var m runtime.MemStats

@@ -363,7 +363,7 @@ func TestChecksumsLeftToTheCard(t *testing.T) {
 
 // Offsets in a frame's header are validated before use: invalid frames are
 // passed on unsplit, and the switch continues.
-func TestHeadersThatLieAreNotCut(t *testing.T) {
+func TestInvalidOffsetsAreNotSplit(t *testing.T) {
 	tcp := func(change func(f []byte)) []byte {
 		f := transport(true, packet.ProtoTCP, 2500)
 		change(f)

@@ -166,7 +166,7 @@ func TestHigherQueuesGoFirst(t *testing.T) {
 
 // Frames follow one another at the rate of the link, including overhead, and
 // each has the time of its last bit.
-func TestFramesTakeTheirTime(t *testing.T) {
+func TestFramesDepartAtLinkRate(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, Overhead: 24})})
 	for range 3 {
 		b.mustQueue(0, 1, 0, 101, 'a')
