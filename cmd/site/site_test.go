@@ -125,7 +125,7 @@ func TestForeignFilesStay(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := write("../..", "", dir); err == nil || !strings.Contains(err.Error(), "name another directory") {
+	if _, err := write("../..", "", dir); err == nil || !strings.Contains(err.Error(), "give another directory") {
 		t.Errorf("error is %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "mine")); err != nil {
