@@ -349,13 +349,13 @@ the least that it can take: flows that end after the window come on top, and the
 |---|---:|---:|---:|---:|
 `)
 	total := 0.0
-	told := make(map[string]bool)
+	listed := make(map[string]bool)
 	for _, l := range lines {
 		name := l.experiments
-		if name == "" || told[name] || !missing[name] {
+		if name == "" || listed[name] || !missing[name] {
 			continue
 		}
-		told[name] = true
+		listed[name] = true
 		s, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
@@ -443,14 +443,14 @@ const (
 	growth          = "algorithm 2 goes by growth before it goes by length: by length alone, coflows are as short as with Hermes"
 )
 
-// shown are the known causes; of several that fit, the first is told.
+// shown are the known causes; of several that fit, the first applies.
 var shown = []known{
 	{experiment: "pcn-fig17", metric: "jain", cause: "the time between two reports, in which a flow at its fair share has one packet", by: "pcn-fig17-period"},
 	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", cause: "a burst takes 183 us on its receiver's link, and not 624 us with any of them: so much cannot be gained", by: "pcn-fig12-bound"},
 	{experiment: "pcn-fig14-w1", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "pcn-abstract", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
-	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "what is lost without PFC is sent again; with a buffer that nothing overflows, flows are shorter", by: "rlb-fig3-loss"},
+	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "rlb-", idle: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "letflow-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
 	{experiment: "rlb-fig12", with: "letflow-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
@@ -523,7 +523,7 @@ var shown = []known{
 	{experiment: "rlb-fig16", with: "letflow-rlb-star", excluded: true, cause: "that hardly a packet is recirculated there: with Web Server, where many are, and fewer with RLB*, nothing is gained, either", by: "rlb-fig16-webserver", proof: proof{with: "letflow-rlb-star", metric: "p99_fct_us", refuted: true}},
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused"}},
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
-	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "what is lost without PFC is sent again; with a buffer that nothing overflows, flows are shorter", by: "rlb-fig3-loss"},
+	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "rate 10Gbps, nic go-back-n", cause: "nothing is warned of there, and what is left of RLB is its header: with packets longer by as much, Presto's flows take as long", by: "rlb-fig11-recirculation", proof: proof{metric: "p99_fct_us", with: "presto-header", than: "presto-rlb"}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below what their receivers see: with 1/16, not 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, which use PB-FS themselves: they take longer with it; the paper's gain is that of flows below 1000 bytes, of which Web Search has none", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.m"}},
