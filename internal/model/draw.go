@@ -33,30 +33,27 @@ type Event struct {
 	After Time // since the event before
 
 	Data   []byte // of the frame that arrives; nil for a departure
-	Elided int
+	Elided int64  // bytes behind them, which are zero
 	Port   int
 
 	Pick  int   // which of the queues that have packets
 	Depth int64 // what the target says is left in it; −1: what is in it
-	// On a Tofino: the depth when the packet came, and how long it has waited;
-	// if Near, beyond what the cells ahead of it take.
+	// On a Tofino: the depth when the packet came, and how long it has waited.
 	Ahead, Waited int64
-	Near          bool
 }
 
-// A Scene is what a case about a threshold begins with.
-type Scene struct {
-	Queue  int   // ingress queue of the first packet
-	Before Bytes // in it
-	After  Bytes // with the packet
-	State  map[string]int64
+// Numbers are those of the event that could be others.
+func (e *Event) Numbers() []*int64 {
+	if e.Data != nil {
+		return []*int64{&e.After, &e.Elided}
+	}
+	return []*int64{&e.After, &e.Depth, &e.Ahead, &e.Waited}
 }
 
-// Set gives registers a value at the scene's queue.
-func (s *Scene) Set(register string, v int64) { s.State[register] = v }
-
-// A Drawer draws cases. Values are drawn near the places where decisions
-// change: thresholds, ends of intervals, equal queues.
+// A Drawer draws cases. It does not aim at the places where decisions change:
+// the judge finds these by moving the numbers of a case between values that the
+// drawer draws (Another). So registers and arguments are drawn by unit, index and
+// formula from the manifest.
 type Drawer struct {
 	*Program
 	R      *rand.Rand
@@ -65,21 +62,16 @@ type Drawer struct {
 	// Scale is the size of queues in this case, Pace that of intervals.
 	Scale Bytes
 	Pace  Time
-	// Theme is what the case is about; most packets come by port hot and are
-	// for leaf hotLeaf.
-	Theme   Theme
+	// Most packets come by port hot and are for leaf hotLeaf.
 	hot     int
 	hotLeaf int64
 }
 
-// Reroutes reports whether warnings move packets.
-func (g *Drawer) Reroutes() bool { return g.Theme == Rerouting || g.Theme == Waiting }
+// lengths are those of most frames, so that queues are often equal.
+var lengths = []int64{64, 128, 1064}
 
-// Lengths are those of most frames, so that queues meet thresholds exactly.
-var Lengths = []int64{64, 128, 1064}
-
-// Generate returns case number n of a series.
-func Generate(p *Program, series, n uint64) *Case {
+// Generate returns case number n of a series, and what draws other values for it.
+func Generate(p *Program, series, n uint64) (*Case, *Drawer) {
 	g := &Drawer{Program: p, R: rand.New(rand.NewPCG(series, n))}
 	g.Scale = Pick[int64](g, 3_000, 20_000, 100_000, 400_000)
 	g.Pace = Pick[Time](g, 20, 300, 2_000, 10_000)
@@ -87,27 +79,11 @@ func Generate(p *Program, series, n uint64) *Case {
 	if g.R.IntN(4) == 0 { // the clock of 32 bits is about to wrap
 		g.Now = g.Now&^(1<<32-1) + 1<<32 - g.R.Int64N(20_000)
 	}
-	themes := []Theme{Anything, Rerouting}
-	if p.Recirculate != 0 {
-		themes = append(themes, Waiting)
-		if p.Tofino {
-			themes = append(themes, Waiting)
-		}
-	}
-	for _, theme := range []Theme{Predicting, Pausing} {
-		if !p.Tofino && slices.ContainsFunc(p.registers, func(r RegisterCells) bool { return r.Theme == theme }) {
-			themes = append(themes, theme)
-		}
-	}
-	g.Theme = Pick(g, themes...)
 	g.config()
 	g.hot = 1 + g.R.IntN(p.Ports-1)
 	g.hotLeaf = int64(g.R.IntN(p.Leaves))
 	c := &Case{Seed: g.R.Uint64(), Now: g.Now, Config: g.Config}
 	c.Cells = g.cells()
-	if g.Theme == Predicting && p.Is("ingress_qlen") {
-		g.scene(c)
-	}
 	events := 2 + g.R.IntN(9)
 	if p.Tofino { // egress needs some to report to ingress what was
 		events = 3 + g.R.IntN(12)
@@ -115,7 +91,32 @@ func Generate(p *Program, series, n uint64) *Case {
 	for range events {
 		c.Events = append(c.Events, g.event())
 	}
-	return c
+	return c, g
+}
+
+// Another picks a number of a case. It returns where it is, what it is, and
+// another value that could have been drawn for it.
+func (g *Drawer) Another(c *Case) (at func(*Case) *int64, is, other int64) {
+	if len(c.Cells) > 0 && g.R.IntN(2) == 0 {
+		k := g.R.IntN(len(c.Cells))
+		x := &c.Cells[k]
+		r := &g.registers[slices.IndexFunc(g.registers, func(r RegisterCells) bool { return r.Name == x.Register })]
+		if r.Unit == "paths" || r.Unit == "path" || strings.HasSuffix(r.Name, "path") {
+			return nil, 0, 0
+		}
+		return func(c *Case) *int64 { return &c.Cells[k].Value }, x.Value, g.value(r, x.Index)
+	}
+	k := g.R.IntN(len(c.Events))
+	e, o := &c.Events[k], g.event()
+	n := g.R.IntN(len(e.Numbers()))
+	if e.Data == nil != (o.Data == nil) {
+		n = 0
+	}
+	is, other = *e.Numbers()[n], *o.Numbers()[n]
+	if is < 0 || other < 0 {
+		return nil, 0, 0
+	}
+	return func(c *Case) *int64 { return c.Events[k].Numbers()[n] }, is, other
 }
 
 // Pick draws one of a list.
@@ -124,105 +125,22 @@ func Pick[T any](g *Drawer, list ...T) T { return list[g.R.IntN(len(list))] }
 // UpTo is a number from 0 to n.
 func (g *Drawer) UpTo(n int64) int64 { return g.R.Int64N(n + 1) }
 
-// Near is a number from 0 to most, often next to one of the points.
-func (g *Drawer) Near(most int64, points ...int64) int64 {
-	if len(points) == 0 || g.R.IntN(3) == 0 {
-		return g.R.Int64N(most)
-	}
-	return max(0, points[g.R.IntN(len(points))]+g.R.Int64N(5)-2)
-}
-
-// Beside is a size, or one byte less or more.
-func (g *Drawer) Beside(v Bytes) Bytes { return max(0, v+g.R.Int64N(3)-1) }
-
-// Arg is an argument of a table's entry for a queue or of the default action;
-// 0 if there is none.
-func (g *Drawer) Arg(name string, i int) int64 {
-	table, arg, _ := strings.Cut(name, ".")
-	if e, ok := g.Config.Tables[table][i]; ok {
-		return e[arg]
-	}
-	return g.Config.Tables[table][Default][arg]
-}
+// Arg is an argument of a table's default action; 0 if there is none.
+func (g *Drawer) Arg(table, arg string) int64 { return g.Config.Tables[table][Default][arg] }
 
 // Queue is the length of a queue, in bytes.
-func (g *Drawer) Queue(i int) int64 {
-	kind := g.R.IntN(5)
-	if g.Reroutes() && g.R.IntN(2) == 0 {
-		kind = 0 // equal ones
-	}
-	switch kind {
-	case 0:
-		return 1000 * g.UpTo(1)
-	case 1:
-		return g.UpTo(3000)
-	case 2:
-		return g.UpTo(2 * g.Scale)
-	}
-	points := []int64{g.Scale, g.Scale / 2}
-	for _, name := range g.sizes {
-		if v := g.Arg(name, i); v != 0 {
-			points = append(points, v)
-		}
-	}
-	// A packet short of it, or a packet more.
-	v := points[g.R.IntN(len(points))] + g.R.Int64N(3000) - 1500
-	if g.R.IntN(2) == 0 {
-		v = points[g.R.IntN(len(points))] + Pick[int64](g, 0, -1, 1)*Pick(g, Lengths...) + g.R.Int64N(3) - 1
-	}
-	return max(0, v)
+func (g *Drawer) Queue(int) int64 {
+	return Pick(g, 0, 1000, g.UpTo(3000), g.UpTo(2*g.Scale), g.UpTo(2*g.Scale))
 }
 
 // Past is a time in the past.
 func (g *Drawer) Past(int) int64 {
-	switch g.R.IntN(4) {
-	case 0:
-		if g.R.IntN(4) == 0 {
-			return g.Now - g.Forget() + g.R.Int64N(5) - 2
-		}
-		return g.Now - g.UpTo(1<<31-1<<26)
-	case 1:
-		points := []int64{g.Pace, g.Pace}
-		for _, name := range g.spans {
-			points = append(points, g.Arg(name, Default), g.Arg(name, g.hot))
-		}
-		return g.Now - max(0, Pick(g, points...)+g.R.Int64N(5)-2)
-	}
-	return g.Now - g.UpTo(3*g.Pace)
+	return g.Now - Pick(g, g.UpTo(g.Pace), g.UpTo(3*g.Pace), g.UpTo(3*g.Pace), g.UpTo(1<<31-1<<26))
 }
 
-// Recent is a time of not long ago.
-func (g *Drawer) Recent(i int) int64 {
-	if g.Reroutes() && g.R.IntN(4) != 0 {
-		for _, s := range g.Schemes {
-			if fresh := g.Arg(s.Fresh, Default); fresh != 0 && fresh <= 16*g.Pace && g.R.IntN(2) == 0 {
-				return g.Now - g.Near(g.Pace, fresh)
-			}
-		}
-		return g.Now - g.UpTo(g.Pace)
-	}
-	return g.Past(i)
-}
-
-// Duration is a time that something took.
+// Duration is a time that something took: often the same, or none.
 func (g *Drawer) Duration(int) int64 {
-	pass, points := int64(0), []int64{g.Pace, 2 * g.Pace}
-	for _, s := range g.Schemes {
-		pass = max(pass, g.Arg(s.PassTime, Default))
-	}
-	for _, name := range g.spans {
-		points = append(points, g.Arg(name, Default))
-	}
-	switch {
-	case g.R.IntN(8) == 0:
-		return 0
-	case g.Theme == Waiting:
-		return g.Pace + Pick(g, 0, 0, 2*pass, 8*g.Pace) + g.R.Int64N(3)
-	case g.Theme == Rerouting && g.R.IntN(4) != 0:
-		// Paths that differ by nothing, about t_rc or much.
-		return max(0, g.Pace+Pick(g, 0, 0, pass, 2*pass, 4*g.Pace, 4*g.Pace)+g.R.Int64N(3)-1)
-	}
-	return g.Near(4*g.Pace, points...)
+	return Pick(g, 0, g.Pace, g.Pace, g.Pace+g.UpTo(g.Pace), 4*g.Pace, g.UpTo(4*g.Pace), g.UpTo(4*g.Pace), g.UpTo(16*g.Pace))
 }
 
 // PathMask is a set of paths, some of them.
@@ -255,32 +173,43 @@ func (g *Drawer) MinPaths() int {
 	return least
 }
 
-// value draws a value of a register, by its unit if the scheme does not say.
+// most are the greatest values of units.
+var most = map[string]int64{"flag": 1, "1/8": 7, "1/255": 255, "1/65536": 70_000}
+
+// value draws a value of a register: as its scheme says, or by its unit.
 func (g *Drawer) value(r *RegisterCells, i int) int64 {
-	if r.Draw != nil {
-		return r.Draw(g, i)
-	}
 	field := r.Name[strings.LastIndexByte(r.Name, '.')+1:]
-	switch unit, _, _ := strings.Cut(r.Unit, ","); {
+	switch unit, signed, _ := strings.Cut(r.Unit, ","); {
+	case r.Draw != nil:
+		return r.Draw(g, i)
+	case r.Most != 0:
+		return g.UpTo(r.Most)
+	case r.Period != 0: // that runs, or has ended
+		return Mod32(g.Now)>>r.Period - g.UpTo(2)
 	case field == "path" || unit == "path": // one path, or in a register of such plus one
 		if g.Tofino || r.Bits != 8 {
 			return g.R.Int64N(int64(g.PathCells))
 		}
 		return g.R.Int64N(int64(g.PathCells) + 1)
+	case unit == "bytes" && signed != "":
+		before := g.Queue(i)
+		return g.Queue(i) - before
 	case unit == "bytes":
 		return g.Queue(i)
+	case strings.HasSuffix(field, "_until"):
+		return g.Now + g.UpTo(6*g.Pace) - 3*g.Pace
+	case r.Duration:
+		return g.Duration(i)
 	case unit == "ns" || unit == "us":
 		return g.Past(i)
-	case unit == "flag":
-		return g.UpTo(1)
 	case unit == "paths":
 		return g.PathMask(g.PathCells)
-	case unit == "1/8":
-		return g.UpTo(7)
-	case unit == "1/255":
-		return g.UpTo(255)
+	case most[unit] != 0:
+		return g.UpTo(most[unit])
+	case unit == "rank": // a class, and what counts within it
+		return g.UpTo(3)<<30 | Pick(g, g.Queue(i), g.Duration(i), g.UpTo(255))
 	default:
-		return g.R.Int64N(1 << 20)
+		return Pick(g, g.UpTo(3), g.UpTo(1<<20))
 	}
 }
 
@@ -297,18 +226,9 @@ func (g *Drawer) cells() []CellValue {
 			continue
 		}
 		chosen = nil
-		share := Pick(g, 0, 1, 1, 3, 8, 8)
-		if g.Tofino {
-			share = Pick(g, 0, 1, 4, 8)
-		}
-		if r.Theme != Anything && (r.Theme == g.Theme || r.Theme == Rerouting && g.Reroutes()) {
-			share = Pick(g, 3, 5, 8)
-			if r.Shares != nil {
-				share = Pick(g, r.Shares...)
-			}
-		}
-		if r.Size > 64 && share == 8 && !g.Tofino {
-			share = 2
+		share := Pick(g, 0, 1, 3, 5, 8, 8)
+		if r.Size > 64 && !g.Tofino {
+			share = min(share, 2)
 		}
 		for i := range r.Size {
 			if r.LosslessOnly && g.Classes == 8 && i%8 != g.Lossless {
@@ -323,33 +243,6 @@ func (g *Drawer) cells() []CellValue {
 		}
 	}
 	return list
-}
-
-// scene draws an ingress queue that meets one of its thresholds, or misses it
-// by a byte, with the packet of the first event.
-func (g *Drawer) scene(c *Case) {
-	length := Pick(g, Lengths...)
-	before := g.UpTo(2 * g.Scale)
-	s := &Scene{Queue: g.QueueCell(g.hot, g.Lossless), Before: before, After: before + length, State: map[string]int64{"ingress_qlen": before, "arrived_at": g.Now - 1}}
-	for _, x := range g.Schemes {
-		if x.Scene != nil {
-			x.Scene(g, s)
-		}
-	}
-	for _, r := range g.registers {
-		if v, ok := s.State[r.Name]; ok && v != 0 {
-			c.Cells = append(c.Cells, CellValue{r.Name, min(s.Queue, r.Size-1), v})
-		}
-	}
-	f := &Frame{Dst: 2, Src: 1, Type: TypeIPv4}
-	g.ip(f, g.hotLeaf)
-	f.IP["ihl"], f.IP["dscp"] = 5, 26
-	f.Rest = f.Rest[len(f.Rest)-20:]
-	f.UpdateChecksum()
-	first := Event{Port: g.hot, Data: g.Bytes(f)}
-	first.Data = append(first.Data, make([]byte, max(0, 64-len(first.Data)))...)
-	first.Elided = int(length) - len(first.Data)
-	c.Events = append(c.Events, first)
 }
 
 // config draws a switch: a leaf with hosts and uplinks, a switch in between
@@ -465,6 +358,7 @@ func (g *Drawer) hasFormulas(t *manifest.Table) bool {
 // parameters and a link at random.
 func (g *Drawer) arguments(t *manifest.Table) Args {
 	values := map[string]float64{
+		"shared": float64(Pick[int64](g, 4, 8, 16)*g.Scale + g.UpTo(g.Scale)), "reserve": float64(Pick(g, 0, 0, 4096, g.UpTo(g.Scale))), "alpha_shift": float64(Pick(g, 3, 4, 5, 6, 6, 6, 7, g.UpTo(10))),
 		"rate": float64(Pick(g, usualRates...)), "mtu": float64(64 + g.UpTo(1500)), "rtt": float64(g.UpTo(g.Pace)),
 		"node.leaf": float64(g.Config.Leaf), "node.scope": float64(Pick(g, g.Config.Leaf&0xffff, 0xffff)), "node.relays": float64(g.UpTo(3)),
 		"node.id": float64(g.UpTo(65535)), "node.id12": float64(g.UpTo(4095)), "node.mac": float64(g.UpTo(1 << 40)),
@@ -481,8 +375,12 @@ func (g *Drawer) arguments(t *manifest.Table) Args {
 	args := Args{}
 	for _, a := range computed {
 		args[a.Name] = int64(a.Value)
-		if draw := g.draws[t.Name+"."+a.Name]; draw != nil {
-			args[a.Name] = draw(g, args)
+		name := t.Name + "." + a.Name
+		if most, ok := g.limits[name]; ok {
+			args[a.Name] = min(args[a.Name], most)
+		}
+		if v, ok := g.special[name]; ok && g.R.IntN(3) == 0 {
+			args[a.Name] = v
 		}
 	}
 	return args
@@ -514,11 +412,8 @@ func Host(leaf, host int64) int64 { return 10<<24 | leaf<<8 | host }
 // event draws what happens next.
 func (g *Drawer) event() Event {
 	e := Event{After: Pick(g, 0, 1, g.UpTo(50), g.UpTo(2*g.Pace), g.Pace)}
-	switch g.R.IntN(100) {
-	case 0:
-		e.After = g.Forget()*999/1000 + g.UpTo(g.Forget()/500)
-	case 1:
-		e.After = g.UpTo(30_000_000)
+	if g.R.IntN(50) == 0 {
+		e.After = g.UpTo(3 * g.Forget())
 	}
 	if g.TrueDepth() {
 		// Within one tick it is not known whether a packet or RESUME was first.
@@ -528,29 +423,22 @@ func (g *Drawer) event() Event {
 		g.arrival(&e)
 		return e
 	}
-	e.Pick, e.Depth = g.R.IntN(16), Pick(g, -1, 0, g.UpTo(400), 65534+g.UpTo(3))
-	if g.Tofino {
-		e.Depth = Pick(g, 0, 0, 1, g.UpTo(400), g.UpTo(400), 65534+g.UpTo(3))
-	}
-	for _, s := range g.Schemes {
-		if s.Depth != nil && g.R.IntN(2) == 0 {
-			e.Depth = s.Depth(g)
-		}
-	}
-	if g.TrueDepth() {
+	e.Pick, e.Depth = g.R.IntN(16), Pick(g, 0, 1, g.UpTo(400), g.depth(g.Queue(0)), g.depth(g.Queue(0)), 65534+g.UpTo(3))
+	if g.TrueDepth() || !g.Tofino && g.R.IntN(4) == 0 {
 		e.Depth = -1
 	}
 	if g.Tofino {
-		e.Ahead = Pick(g, 0, g.UpTo(400), g.UpTo(400))
-		e.Waited = Pick(g, 0, g.UpTo(1<<18-1))
-		if e.Near = g.R.IntN(3) == 0; e.Near {
-			e.Waited = Held + g.R.Int64N(3) - 1
-		}
-		if g.Is("egress_qlen") && g.R.IntN(3) == 0 {
-			e.After, e.Pick = ReportAgain-1+g.UpTo(2), 0 // a report of a queue is just due, or not yet
-		}
+		e.Ahead, e.Waited = Pick(g, 0, g.UpTo(400), g.UpTo(400)), Pick(g, 0, g.UpTo(4*Held), g.UpTo(1<<18-1))
 	}
 	return e
+}
+
+// depth is a queue in the target's unit, or so.
+func (g *Drawer) depth(q Bytes) int64 {
+	if g.DepthBytes {
+		return q
+	}
+	return q / 80
 }
 
 // arrival draws a frame.
@@ -618,9 +506,9 @@ func (g *Drawer) arrival(e *Event) {
 	for len(e.Data) < 60 {
 		e.Data = append(e.Data, 0)
 	}
-	e.Elided = max(0, int(Pick(g, Lengths...))-len(e.Data))
+	e.Elided = max(0, Pick(g, lengths...)-int64(len(e.Data)))
 	if r.IntN(8) == 0 {
-		e.Elided = r.IntN(1400)
+		e.Elided = r.Int64N(1400)
 	}
 }
 

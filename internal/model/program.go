@@ -31,10 +31,8 @@ type Program struct {
 	fabric    *Header          // between leaves
 	local     map[byte]*Header // messages between neighbours, by their kind
 	registers []RegisterCells
-	draws     map[string]func(*Drawer, Args) int64 // of arguments, by table.argument
-	// Arguments ("table.argument") that are sizes of queues and spans of time by
-	// their formulas: values are drawn near them.
-	sizes, spans []string
+	// Of arguments, by table.argument.
+	limits, special map[string]int64
 }
 
 // RegisterCells is a register, or one field of a register of pairs.
@@ -64,18 +62,8 @@ func NewProgram(m *manifest.Manifest) *Program {
 		p.Lossless = lossless
 	}
 	p.Recirculate = m.RecirculationPort
-	for _, t := range m.Tables {
-		for _, a := range t.Args {
-			switch unit, _, _ := strings.Cut(string(a.Value), "("); unit {
-			case "bytes":
-				p.sizes = append(p.sizes, t.Name+"."+a.Name)
-			case "span":
-				p.spans = append(p.spans, t.Name+"."+a.Name)
-			}
-		}
-	}
 	overrides := map[string]Register{}
-	p.draws, p.local = map[string]func(*Drawer, Args) int64{}, map[byte]*Header{}
+	p.limits, p.special, p.local = map[string]int64{}, map[string]int64{}, map[byte]*Header{}
 	fabric := fabricList
 	for _, name := range m.Features {
 		s := Registered(name)
@@ -93,7 +81,8 @@ func NewProgram(m *manifest.Manifest) *Program {
 			p.local[kind] = NewHeader(list)
 		}
 		maps.Copy(overrides, s.Registers)
-		maps.Copy(p.draws, s.Arguments)
+		maps.Copy(p.limits, s.Limits)
+		maps.Copy(p.special, s.Special)
 	}
 	p.fabric = NewHeader(fabric)
 	for _, r := range m.Registers {

@@ -8,14 +8,13 @@ import "fmt"
 type Scheme struct {
 	Name string // in the manifest's list of features
 
-	// State makes what the model remembers beyond the program's registers.
-	State func(*Switch) any
+	// Settle makes registers say what follows from others that were drawn.
+	Settle func(*Switch)
 	// Registers says what does not follow from the manifest's description of
-	// a register. Arguments draws an argument of a table ("table.argument") where
-	// its formula, of a parameter and a link at random, would seldom come near
-	// the places where decisions change; a has the arguments before it.
-	Registers map[string]Register
-	Arguments map[string]func(g *Drawer, a Args) int64
+	// a register. Limits are those of tables' arguments ("table.argument") that the
+	// program relies on, Special are values of them with a meaning of their own.
+	Registers       map[string]Register
+	Limits, Special map[string]int64
 
 	// Header is the scheme's part of the header between leaves, as NewHeader
 	// takes it, which Fill fills in at random. Local are its messages between
@@ -37,14 +36,8 @@ type Scheme struct {
 	// counted, not only those of a choice.
 	EveryPacket, AllPorts bool
 
-	// Depth draws a queue in the target's units of depth. TrueDepth: the target's
-	// depths must be what is in the queues. Scene has cases about one of the
-	// scheme's thresholds. PassTime and Fresh name arguments ("table.argument"):
-	// the time of a recirculation, and for how long a measurement is valid.
-	PassTime, Fresh string
-	Depth           func(g *Drawer) int64
-	TrueDepth       bool
-	Scene           func(g *Drawer, s *Scene)
+	// TrueDepth: the target's depths must be what is in the queues.
+	TrueDepth bool
 
 	// LastLook is when an ingress queue was last looked at on v1model, if the
 	// scheme watches it.
@@ -129,14 +122,14 @@ const (
 // A Register says how the model has a register, where that is not simply a
 // number of the register's unit.
 type Register struct {
-	// Draw gives a random value instead of one by the unit. Zero cells of a new
-	// switch are as Init says.
-	Draw func(g *Drawer, i int) int64
-	Init func(s *Switch, i int) int64
-	// Theme makes cases rather than not set the register that are about it;
-	// Shares are the parts of eight cells that are then set.
-	Theme  Theme
-	Shares []int
+	// What is drawn is up to Most, a Duration instead of a time, or the number of
+	// a period of 2^Period ns, if the unit does not say; Draw is for what is none
+	// of these. Zero cells of a new switch are as Init says.
+	Most     int64
+	Duration bool
+	Period   uint
+	Draw     func(g *Drawer, i int) int64
+	Init     func(s *Switch, i int) int64
 	// Get and Set are the register in terms of the scheme's own state. Get
 	// reports that the value does not matter at present.
 	Get func(s *Switch, i int) (value int64, matters bool)
@@ -148,18 +141,6 @@ type Register struct {
 	// the first cell is of no port, and not compared.
 	LosslessOnly, SkipFirst bool
 }
-
-// A Theme makes some states and packets of a case more likely.
-type Theme int
-
-// Themes. Waiting is Rerouting where it pays to wait.
-const (
-	Anything Theme = iota
-	Rerouting
-	Waiting
-	Predicting
-	Pausing
-)
 
 var registered = map[string]*Scheme{}
 

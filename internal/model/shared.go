@@ -12,31 +12,18 @@ import (
 
 func init() {
 	Add(Scheme{Name: "recirculation", Registers: map[string]Register{
-		"recirc_sent": {
-			Draw: func(g *Drawer, _ int) int64 { return g.R.Int64N(1 << 32) },
+		"recirc_sent": {Most: 1<<32 - 1,
 			Set: func(s *Switch, _ int, v int64) { // empty, unless the next says more
 				*s.Cell("recirc_sent", 0), *s.Cell("recirc_returned", 0) = v, v
 			}},
 		"recirc_returned": {
-			Draw: func(g *Drawer, i int) int64 {
-				if g.Reroutes() {
-					return g.UpTo(2000)
-				}
-				return g.Queue(i)
-			},
 			Set: func(s *Switch, _ int, v int64) {
 				*s.Cell("recirc_returned", 0) = Mod32(*s.Cell("recirc_sent", 0) - v)
 			}},
 	}})
 	Add(Scheme{Name: "pfc",
 		Registers: map[string]Register{
-			"paused_until": {LosslessOnly: true, Theme: Pausing, Init: func(s *Switch, _ int) int64 { return s.start },
-				Draw: func(g *Drawer, _ int) int64 {
-					if g.Theme == Pausing && g.R.IntN(4) != 0 {
-						return g.Now + g.UpTo(6*g.Pace)
-					}
-					return g.Now + g.UpTo(6*g.Pace) - 3*g.Pace
-				},
+			"paused_until": {LosslessOnly: true, Init: func(s *Switch, _ int) int64 { return s.start },
 				Set: func(s *Switch, i int, v int64) {
 					*s.Cell("paused_until", i), *s.Cell("resume_at", i) = v, v
 				}},
@@ -48,27 +35,19 @@ func init() {
 		}})
 	Add(Scheme{Name: "egress_qlen",
 		Registers: map[string]Register{
-			"egress_qlen": {Theme: Rerouting},
 			"egress_qlen_copy": {
 				Get: func(s *Switch, i int) (int64, bool) { return *s.Cell("egress_qlen", i), true },
 				Set: func(*Switch, int, int64) {}},
 		},
 		Tofino: Stages{Depart: reportQueue, Hear: hearQueue}})
-	Add(Scheme{Name: "ingress_qlen", Registers: map[string]Register{"ingress_qlen": {Theme: Predicting}}})
-	Add(Scheme{Name: "shared_buffer", Registers: map[string]Register{"buffer_used": {Theme: Predicting, Draw: drawUsed}},
-		Arguments: map[string]func(*Drawer, Args) int64{
-			"shared_buffer.size":    SharedSize,
-			"shared_buffer.reserve": func(g *Drawer, _ Args) int64 { return Pick(g, 0, 0, 4096, g.UpTo(g.Scale)) },
-		},
-		V1model: Stages{Count: takeBuffer, Left: leaveBuffer}})
+	Add(Scheme{Name: "shared_buffer", V1model: Stages{Count: takeBuffer, Left: leaveBuffer},
+		Registers: map[string]Register{"buffer_used": {Draw: func(g *Drawer, _ int) int64 {
+			return g.UpTo(g.Arg("shared_buffer", "size") + g.Scale)
+		}}}})
 	Add(Scheme{Name: "dre",
-		Arguments: map[string]func(*Drawer, Args) int64{"link.weight": func(g *Drawer, _ Args) int64 {
-			return Pick(g, weightOf(Pick(g, usualRates...)), weightOf(Pick(g, usualRates...)), g.UpTo(1<<20))
-		}},
 		Registers: map[string]Register{
-			"link_load":        {Draw: func(g *Drawer, _ int) int64 { return g.Near(70_000, 0xe000, 8192, 0xff00, 65536) }},
 			"link_load.bytes":  {Draw: drawSent},
-			"link_load.window": {Draw: func(g *Drawer, _ int) int64 { return Mod32(g.Now)>>windowBits - int64(g.R.IntN(3)) }},
+			"link_load.window": {Period: windowBits},
 			"link_last":        {Draw: drawSent},
 		},
 		V1model: Stages{Depart: func(s *Switch, p *Packet) {
@@ -89,13 +68,8 @@ func init() {
 			h["stamp"], h["echo"] = Mod32(g.Now-g.Duration(0)), Mod32(g.Now-g.Duration(0)-1)
 			h["echo_path"] = g.R.Int64N(int64(g.PathCells))
 		},
-		Registers: map[string]Register{
-			"path_rtt":      {Draw: (*Drawer).Duration, Theme: Rerouting, Shares: []int{8, 8, 8, 5}},
-			"path_rtt_avg":  {Draw: (*Drawer).Duration},
-			"path_rtt_time": {Draw: (*Drawer).Recent, Theme: Rerouting, Shares: []int{8, 8, 8, 5}, Init: func(s *Switch, _ int) int64 { return s.start }},
-			"echo_age":      {Draw: (*Drawer).Duration},
-		},
-		V1model: Stages{Learn: learnRTT, Write: stamp}})
+		Registers: map[string]Register{"path_rtt": {Duration: true}, "path_rtt_avg": {Duration: true}, "echo_age": {Duration: true}},
+		V1model:   Stages{Learn: learnRTT, Write: stamp}})
 }
 
 // FlowPath is a register of the paths of flows: zero for none and one more than
@@ -201,19 +175,6 @@ func leaveBuffer(s *Switch, p *Packet) {
 func (s *Switch) Threshold(p *Packet, size Bytes, shift int64) Bytes {
 	free := max(0, size-*s.Cell("buffer_used", 0))
 	return p.Keep["reserve"] + (free<<3)>>shift
-}
-
-// SharedSize draws the size of a shared buffer.
-func SharedSize(g *Drawer, _ Args) int64 { return Pick[int64](g, 4, 8, 16)*g.Scale + g.UpTo(g.Scale) }
-
-// AlphaShift draws α: that of thresholds that queues may meet, and others.
-func AlphaShift(g *Drawer, _ Args) int64 { return Pick(g, 3, 4, 5, 6, 6, 6, 7, g.UpTo(10)) }
-
-// drawUsed has half of the cases begin with as much in use as the buffer has, or
-// with what makes a threshold about the size of queues.
-func drawUsed(g *Drawer, i int) int64 {
-	size := g.Arg("shared_buffer.size", Default)
-	return max(0, Pick(g, size+g.UpTo(g.Scale), size, size-g.Scale, size-2*g.Scale-g.UpTo(g.Scale), size-8*g.Scale, g.UpTo(size)))
 }
 
 // EgressQueue is the length of the egress queue of one of the packet's paths.
@@ -449,9 +410,9 @@ var tofinoUnits = manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cel
 
 func weightOf(r vtime.Rate) int64 { return int64(manifest.LoadWeight(tofinoUnits, r)) }
 
+// drawSent draws what a link has sent in a window.
 func drawSent(g *Drawer, _ int) int64 {
-	full := int64(Pick(g, usualRates...).Bytes(tofinoUnits.LoadTime()))
-	return g.Near(full, full*g.UpTo(8)/8, full*g.UpTo(8)/8/4096*4096)
+	return g.UpTo(int64(Pick(g, usualRates...).Bytes(tofinoUnits.LoadTime())))
 }
 
 // SentPart counts a packet on a Tofino's link and returns what the last full

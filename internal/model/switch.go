@@ -24,21 +24,15 @@ type Switch struct {
 	rng   draws
 	start Time // of a new switch's clocks
 	cells map[string][]int64
-	own   map[string]any
 }
 
 // NewSwitch returns a switch that remembers nothing: its counters are zero and
 // all its times are start, long ago. (Programs have clocks of 32 bits: they do
 // not distinguish what was two seconds ago from what is now, and the judge does not
 // ask them to.)
-func NewSwitch(p *Program, c *Config, seed uint64, start Time, seen map[string]int) *Switch {
-	s := &Switch{Program: p, Config: c, Seen: seen, Counted: map[string]uint64{}, Queued: map[Queue]int{}, rng: draws{seed}, start: start, own: map[string]any{}}
+func NewSwitch(p *Program, c *Config, seed uint64, start Time) *Switch {
+	s := &Switch{Program: p, Config: c, Seen: map[string]int{}, Counted: map[string]uint64{}, Queued: map[Queue]int{}, rng: draws{seed}, start: start}
 	s.cells = make(map[string][]int64, len(p.registers))
-	for _, x := range p.Schemes {
-		if x.State != nil {
-			s.own[x.Name] = x.State(s)
-		}
-	}
 	for k := range p.registers {
 		r := &p.registers[k]
 		list := make([]int64, r.Size)
@@ -55,15 +49,14 @@ func NewSwitch(p *Program, c *Config, seed uint64, start Time, seen map[string]i
 	return s
 }
 
-// Own is the state of a scheme, as its State made it.
-func Own[T any](s *Switch, scheme string) T { return s.own[scheme].(T) }
-
 // Start is what the clocks of a new switch say.
 func (s *Switch) Start() Time { return s.start }
 
 // isTime reports whether a register has times, not durations: they are drawn
 // and initialised as such.
-func (r *RegisterCells) isTime() bool { return (r.Unit == "ns" || r.Unit == "us") && r.Draw == nil }
+func (r *RegisterCells) isTime() bool {
+	return (r.Unit == "ns" || r.Unit == "us") && r.Draw == nil && !r.Duration && r.Period == 0
+}
 
 // Cell is a cell of a register, or of a field of one: "register.field". The
 // values are whole numbers, of which the program has the low bits. A Switch has
@@ -92,9 +85,7 @@ func (s *Switch) SetWord(register string, i int, v uint32) { *s.Cell(register, i
 
 // Note counts an event.
 func (s *Switch) Note(what string) {
-	if s.Seen != nil {
-		s.Seen[what]++
-	}
+	s.Seen[what]++
 }
 
 // Below draws a number from 0 to n−1.

@@ -284,17 +284,10 @@ func (f *Frame) ToSender(dscp, length int64) *Frame {
 func (p *Program) Describe(data []byte, elided int) string {
 	f := p.Parse(data, elided)
 	s := fmt.Sprintf("%d bytes: type %#04x", len(data)+elided, f.Type)
-	for name, h := range map[string]Fields{"fabric": f.Fabric, "tag": f.Tag, "message": f.Local, "PFC": f.PFC, "ARP": f.ARP, "telemetry": f.Telemetry, "BTH": f.BTH} {
+	for name, h := range map[string]Fields{"fabric": f.Fabric, "tag": f.Tag, "message": f.Local, "PFC": f.PFC, "ARP": f.ARP, "IPv4": f.IP, "telemetry": f.Telemetry, "BTH": f.BTH} {
 		if h != nil {
 			s += fmt.Sprintf(", %s %v", name, h)
 		}
 	}
-	if f.IP != nil {
-		s += fmt.Sprintf(", IPv4 %s > %s protocol %d dscp %d ecn %d", address(f.IP["src"]), address(f.IP["dst"]), f.IP["protocol"], f.IP["dscp"], f.IP["ecn"])
-	}
 	return s
-}
-
-func address(a int64) string {
-	return fmt.Sprintf("%d.%d.%d.%d", a>>24, a>>16&255, a>>8&255, a&255)
 }

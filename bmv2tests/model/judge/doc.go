@@ -10,8 +10,8 @@
 // what is queued where (packets, copies, clones) and on digests, on the bytes of
 // the packet that leaves, on every cell of every register and on what tables
 // have counted. What a program has, and how it is drawn at random, follows from
-// its manifest; shrink.go reduces a case that shows a difference to a minimal
-// one.
+// its manifest. search.go moves the numbers of a case to where decisions change;
+// shrink.go reduces a case that shows a difference to a minimal one.
 //
 // The judge is the switch's traffic manager: which packet departs when, and what
 // the target says about its queue, is drawn too.

@@ -26,7 +26,7 @@ type scene struct {
 var settings = map[string]model.Args{
 	"leaf_role": {"leaf": 0, "interval": 1 << 30}, "flowcell": {"size": 64_000}, "flowlet": {"gap": 100_000, "age": 1 << 30},
 	"Compath":    {"pass_time": 1000, "byte_time": 82, "fresh": 1 << 31},
-	"Stoprecir":  {"most": 64, "xoff": 256_000, "inflow": 71_680, "mtu": 1100, "per_mtu": (1<<32 + 1099) / 1100, "average": 8 * 256},
+	"Stoprecir":  {"most": 64, "xoff": 256_000, "inflow": 71_680, "per_mtu": (1<<32 + 1099) / 1100, "average": 8 * 256},
 	"clb":        {"queue_threshold": 170_666, "interval": 2000, "tie_bytes": 1100},
 	"path_class": {"rtt_low": 38_000, "full": 242}, "probe": {"interval": 1 << 30}, "hold": {"most": 1000}, "slot": {"per_unit": 2_749_690},
 	"postcard": {"switch_id": 1}, "qcn": {"equilibrium": 26_000, "weight": 2, "interval": 150_000, "limit": 130_000, "scale": 63<<40/130_000 + 1},
@@ -95,7 +95,7 @@ func data(from, to int64, dscp, ecn int64) *model.Frame {
 }
 
 func (s *scene) arrives(after model.Time, port int, f *model.Frame) *scene {
-	s.c.Events = append(s.c.Events, model.Event{After: after, Port: port, Data: s.j.p.Bytes(f), Elided: f.Elided})
+	s.c.Events = append(s.c.Events, model.Event{After: after, Port: port, Data: s.j.p.Bytes(f), Elided: int64(f.Elided)})
 	return s
 }
 

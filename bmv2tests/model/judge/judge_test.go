@@ -123,8 +123,7 @@ func check(t *testing.T, p *gen.Profile, target string, series uint64, cases int
 		t.Fatal("the program does not compile")
 	}
 	for n := range cases {
-		c := model.Generate(j.p, series, uint64(n))
-		if j.Run(c) != nil {
+		if c, _ := j.Find(series, uint64(n)); c != nil {
 			d, diff := j.Shrink(c)
 			t.Fatalf("case %d:\n%s%s", n, j.describe(d), diff)
 		}
@@ -146,20 +145,26 @@ func count(few, many int) int {
 	return few
 }
 
-// TestProfiles takes all built-in profiles that can be generated for a target.
+// TestProfiles takes all built-in profiles that can be generated for a target, and
+// those whose PFC thresholds can be dynamic with such.
 func TestProfiles(t *testing.T) {
-	cases := count(100, 100_000)
+	cases := count(50, 30_000)
 	for _, target := range targets {
 		for _, name := range gen.Names() {
-			p := small(t, name, target)
-			if _, err := gen.Generate(p, target); err != nil {
-				t.Logf("%s for %s: %v", name, target, err)
-				continue
+			for _, name := range []string{name, name + "@dynamic"} {
+				p := small(t, name, target)
+				if p.Check() != nil || target == "tna" && strings.Contains(name, "@") {
+					continue
+				}
+				if _, err := gen.Generate(p, target); err != nil {
+					t.Logf("%s for %s: %v", name, target, err)
+					continue
+				}
+				t.Run(target+" "+name, func(t *testing.T) {
+					t.Parallel()
+					check(t, p, target, 1, cases)
+				})
 			}
-			t.Run(target+" "+name, func(t *testing.T) {
-				t.Parallel()
-				check(t, p, target, 1, cases)
-			})
 		}
 	}
 }
@@ -167,11 +172,11 @@ func TestProfiles(t *testing.T) {
 // TestCombinations takes profiles that nobody wrote, of all that can be
 // generated for a target.
 func TestCombinations(t *testing.T) {
-	cases, programs := count(20, 5_000), 40
+	cases, programs := count(10, 2_000), 40
 	if testing.Short() {
 		programs = 12
 	}
-	if cases > 300 {
+	if cases > 100 {
 		programs = 60
 	}
 	keys := gen.Keys()

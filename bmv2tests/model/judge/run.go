@@ -79,11 +79,19 @@ type play struct {
 	now     model.Time
 	event   int
 	diff    *Mismatch
+	first   []uint64      // of all registers
+	trail   []model.Queue // in which packets were put
 }
 
 // Run plays a case on both sides and returns the first difference, or nil.
 func (j *Judge) Run(c *model.Case) *Mismatch {
-	r := &play{Judge: j, c: c, s: model.NewSwitch(j.p, c.Config, c.Seed, c.Now-1<<30, j.Seen), t: j.target, queues: map[model.Queue][]waiting{}, now: c.Now}
+	diff, _ := j.play(c)
+	return diff
+}
+
+// play is Run, and says what the switch did.
+func (j *Judge) play(c *model.Case) (diff *Mismatch, did string) {
+	r := &play{Judge: j, c: c, s: model.NewSwitch(j.p, c.Config, c.Seed, c.Now-1<<30), t: j.target, queues: map[model.Queue][]waiting{}, now: c.Now}
 	r.t.start(j.p, c.Config, c.Seed)
 	r.state()
 	for _, x := range j.p.Counters {
@@ -97,7 +105,7 @@ func (j *Judge) Run(c *model.Case) *Mismatch {
 		r.t.SetNow(r.t.time(r.now))
 		if e.Data != nil {
 			got := r.t.Ingress(e.Port, &packet.Frame{Data: model.Clone(e.Data), Elided: int32(e.Elided)})
-			r.ingress(r.s.NewPacket(e.Data, e.Elided, e.Port, r.now), model.Departure{Data: e.Data, Elided: e.Elided}, got)
+			r.ingress(r.s.NewPacket(e.Data, int(e.Elided), e.Port, r.now), model.Departure{Data: e.Data, Elided: int(e.Elided)}, got)
 		} else {
 			r.depart(e)
 		}
@@ -105,10 +113,13 @@ func (j *Judge) Run(c *model.Case) *Mismatch {
 			r.compare()
 		}
 		if r.diff != nil {
-			return r.diff
+			break
 		}
 	}
-	return nil
+	for what, n := range r.s.Seen {
+		j.Seen[what] += n
+	}
+	return r.diff, r.did()
 }
 
 // state gives both sides the case's first state.
@@ -133,10 +144,16 @@ func (r *play) state() {
 			*r.s.Cell(m.Name, x.Index) = v
 		}
 	}
+	for _, x := range r.p.Schemes {
+		if x.Settle != nil {
+			x.Settle(r.s)
+		}
+	}
 	for k := range registers {
 		m := &registers[k]
 		for i := range m.Size {
 			v, _ := r.want(m, i)
+			r.first = append(r.first, v)
 			cell := r.t.register(m.Of).Cell(i)
 			cell[0] = cell[0]&^((1<<m.Bits-1)<<m.Shift) | v<<m.Shift
 		}
@@ -234,6 +251,7 @@ func (r *play) enqueue(what string, want []waiting, got []*tm.Packet) {
 			r.differ("copy", fmt.Sprintf("%x", w.bytes.Data), fmt.Sprintf("%x", w.h.Frame.Data))
 		}
 		r.queues[w.Queue] = append(r.queues[w.Queue], w)
+		r.trail = append(r.trail, w.Queue)
 		r.s.Queued[w.Queue]++
 	}
 }
@@ -270,11 +288,7 @@ func (r *play) depart(e *model.Event) {
 		p.Behind = int64(len(r.queues[q]))
 	}
 	if r.p.Tofino {
-		waited := e.Waited
-		if e.Near {
-			waited += p.Ahead * int64(r.s.CellTime(q.Port))
-		}
-		p.Came, p.Whole = r.now-waited&(1<<18-1), model.Bytes(w.h.Frame.Len())
+		p.Came, p.Whole = r.now-e.Waited&(1<<18-1), model.Bytes(w.h.Frame.Len())
 		w.h.Enqueued = r.t.time(p.Came)
 	}
 	r.Steps++
@@ -374,9 +388,9 @@ func (j *Judge) describe(c *model.Case) string {
 	}
 	for i, e := range c.Events {
 		if e.Data != nil {
-			fmt.Fprintf(&b, "event %d: +%d port %d receives %s\n", i+1, e.After, e.Port, j.p.Describe(e.Data, e.Elided))
+			fmt.Fprintf(&b, "event %d: +%d port %d receives %s\n", i+1, e.After, e.Port, j.p.Describe(e.Data, int(e.Elided)))
 		} else {
-			fmt.Fprintf(&b, "event %d: +%d queue %d departs, depth behind %d, ahead %d, waited %d (beyond that: %v)\n", i+1, e.After, e.Pick, e.Depth, e.Ahead, e.Waited, e.Near)
+			fmt.Fprintf(&b, "event %d: +%d queue %d departs, depth behind %d, ahead %d, waited %d\n", i+1, e.After, e.Pick, e.Depth, e.Ahead, e.Waited)
 		}
 	}
 	return b.String()

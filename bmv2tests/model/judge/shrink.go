@@ -98,21 +98,14 @@ func (s *shrinker) leaveOutCells() {
 	}
 }
 
-// simplify tries simpler values one by one.
+// simplify tries zero and one instead of larger numbers.
 func (s *shrinker) simplify() {
 	for i := range s.c.Events {
-		for _, f := range []func(*model.Event) bool{
-			func(e *model.Event) bool { ok := e.Elided > 0; e.Elided = 0; return ok },
-			func(e *model.Event) bool { ok := e.After > 1; e.After = 1; return ok },
-			func(e *model.Event) bool { ok := e.After > 0; e.After = 0; return ok },
-			func(e *model.Event) bool { ok := e.Depth > 1; e.Depth = 1; return ok },
-			func(e *model.Event) bool { ok := e.Depth != 0; e.Depth = 0; return ok },
-			func(e *model.Event) bool { ok := e.Ahead != 0; e.Ahead = 0; return ok },
-			func(e *model.Event) bool { ok := e.Waited != 0 && !e.Near; e.Waited = 0; return ok },
-		} {
-			e := s.c.Events[i]
-			if f(&e) && s.try(func(d *model.Case) { d.Events[i] = e }) {
-				break
+		for k := range s.c.Events[i].Numbers() {
+			for v := range min(*s.c.Events[i].Numbers()[k], 2) {
+				if s.try(func(d *model.Case) { *d.Events[i].Numbers()[k] = v }) {
+					break
+				}
 			}
 		}
 	}

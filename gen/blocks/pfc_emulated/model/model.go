@@ -8,13 +8,7 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "pfc_emulated",
-		Arguments: map[string]func(*model.Drawer, model.Args) int64{
-			"pfc_threshold.xoff":  func(g *model.Drawer, _ model.Args) int64 { return g.Scale/2 + g.UpTo(g.Scale) },
-			"pfc_threshold.xon":   func(g *model.Drawer, a model.Args) int64 { return max(0, a["xoff"]-g.UpTo(g.Scale)) },
-			"pfc_threshold.again": func(g *model.Drawer, _ model.Args) int64 { return g.UpTo(4 * g.Pace) },
-		},
-		Registers: map[string]model.Register{"pausing_since": {Draw: (*model.Drawer).Past, Theme: model.Pausing}},
-		Scene:     scene,
+		Registers: map[string]model.Register{"pausing_since": {Init: func(*model.Switch, int) int64 { return 0 }}},
 		V1model:   model.Stages{model.Count: askToPause, model.Hold: hold, model.Rewrite: message, model.Left: resume}})
 }
 
@@ -116,18 +110,4 @@ func message(s *model.Switch, p *model.Packet) {
 	}
 	p.Frame = &model.Frame{Dst: 0x0180c2000001, Src: p.Src, Type: model.TypePFC, PFC: f, Rest: p.Rest, Elided: p.Elided}
 	p.Cut(60)
-}
-
-// scene draws a case near one of the thresholds.
-func scene(g *model.Drawer, s *model.Scene) {
-	xoff, xon := int64(1<<30), int64(0)
-	switch g.R.IntN(4) {
-	case 0, 1:
-		xoff = g.Beside(s.After)
-		s.Set("pausing_since", model.Pick(g, 0, g.Now-g.Pace))
-	case 2:
-		xon = g.Beside(s.Before)
-		s.Set("pausing_since", g.Now-g.Pace)
-	}
-	g.Config.Tables["pfc_threshold"][s.Queue] = model.Args{"xoff": xoff, "xon": xon, "again": model.Pick(g, g.Pace, g.Pace+1)}
 }

@@ -8,14 +8,6 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "red",
-		Arguments: map[string]func(*model.Drawer, model.Args) int64{
-			"red.kmin": func(g *model.Drawer, _ model.Args) int64 { return g.UpTo(100) },
-			"red.kmax": func(g *model.Drawer, a model.Args) int64 { return a["kmin"] + g.UpTo(200) },
-			"red.ramp": func(g *model.Drawer, a model.Args) int64 { return g.UpTo(1<<32-1) / max(a["kmax"]-a["kmin"], 1) },
-		},
-		Depth: func(g *model.Drawer) int64 {
-			return g.Arg("red."+model.Pick(g, "kmin", "kmax"), model.Pick(g, model.Default, 1+g.R.IntN(g.Ports-1))) + g.UpTo(1)
-		},
 		V1model: model.Stages{model.Depart: mark}, Tofino: model.Stages{model.Last: mark}})
 }
 

@@ -13,19 +13,14 @@ import (
 )
 
 func init() {
-	pathPlusOne := func(g *model.Drawer, _ int) int64 { return g.UpTo(int64(g.PathCells)) }
-	band := func(g *model.Drawer, _ int) int64 { return g.UpTo(highest) }
 	pathOfLast := func(g *model.Drawer, i int) int64 { return 1 + g.UpTo(int64(i/8)) }
 	model.Add(model.Scheme{Name: "ar", Base: &model.Base{Choose: choose, Next: next, Rerouted: rerouted, Draws: 1},
-		Arguments: map[string]func(*model.Drawer, model.Args) int64{"ar.bands": func(g *model.Drawer, _ model.Args) int64 {
-			return factor(model.Pick(g, 1000, max(g.Scale/8, 64), 1+g.UpTo(g.Scale)))
-		}},
+		Limits: map[string]int64{"ar.bands": factor(64)},
 		Registers: map[string]model.Register{
-			"ar_path":        {Draw: pathPlusOne},
-			"ar_band":        {Draw: band},
-			"ar_best.band":   {Draw: band},
+			"ar_band":        {Most: highest},
+			"ar_best.band":   {Most: highest},
 			"ar_best.path":   {Draw: pathOfLast, Init: func(*model.Switch, int) int64 { return 1 }},
-			"ar_worst.above": {Draw: band},
+			"ar_worst.above": {Most: highest},
 			"ar_worst.path":  {Draw: pathOfLast},
 		},
 		Tofino: model.Stages{model.Hear: hear, model.Depart: func(s *model.Switch, p *model.Packet) {

@@ -11,23 +11,11 @@ import (
 
 func init() {
 	model.Add(model.Scheme{Name: "clb",
-		Base: &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1},
-		Arguments: map[string]func(*model.Drawer, model.Args) int64{
-			"clb.alpha_shift": model.AlphaShift,
-			"clb.part":        func(g *model.Drawer, _ model.Args) int64 { return model.Pick(g, 682, 512, 1024, g.UpTo(1024)) },
-		},
+		Base:   &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1},
+		Limits: map[string]int64{"clb.part": 1024},
 		Registers: map[string]model.Register{
-			"clb_growth": {Draw: func(g *model.Drawer, i int) int64 { before := g.Queue(i); return g.Queue(i) - before }},
 			"clb_coflow": {Draw: func(g *model.Drawer, i int) int64 { return int64(g.R.IntN(3)*g.Coflows + i) }},
-			"clb_flows": {Draw: func(g *model.Drawer, i int) int64 {
-				if i%g.PathCells >= g.Paths {
-					return 0
-				}
-				return g.UpTo(3)
-			}},
 			// On a Tofino egress tells of the queues.
-			"clb_rank":      {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(3)<<30 | g.Queue(i)&(1<<30-1) }},
-			"clb_best.rank": {Draw: (*model.Drawer).Queue},
 			"clb_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i / 8)) }},
 		},
 		Tofino: model.Stages{model.Hear: hearOnTofino, model.Depart: func(s *model.Switch, p *model.Packet) {

@@ -12,7 +12,7 @@ import (
 
 func init() {
 	model.Add(model.Scheme{Name: "int", INT: true,
-		Registers: map[string]model.Register{"tx_bytes": {Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(1 << 32) }}},
+		Registers: map[string]model.Register{"tx_bytes": {Most: 1<<32 - 1}},
 		V1model:   model.Stages{model.Depart: addRecord}, Tofino: model.Stages{model.Depart: addRecord}})
 }
 

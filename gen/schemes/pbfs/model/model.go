@@ -10,20 +10,9 @@ func init() {
 	model.Add(model.Scheme{Name: "pbfs", AllPorts: true,
 		BTH: func(f *model.Frame, _ int) bool { return f.Marked() },
 		Registers: map[string]model.Register{
-			"slot_number": {Theme: model.Pausing, Draw: drawSlot},
-			"slot_bytes":  {Theme: model.Pausing, Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(6000) }},
-			"slot_marked": {Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(2000) }},
-			"slot_qlen": {Draw: func(g *model.Drawer, i int) int64 {
-				if g.Tofino {
-					return g.Queue(i)
-				}
-				return g.R.Int64N(30_000)
-			}},
-
-			"slot_bytes.bytes": {Draw: drawBytes}, "slot_bytes.number": {Draw: drawNumber(slotBits)},
-			"slot_marked.bytes": {Draw: drawBytes}, "slot_marked.number": {Draw: drawNumber(slotBits)},
-			"window_bytes.bytes": {Draw: drawBytes}, "window_bytes.number": {Draw: drawNumber(windowBits)},
-			"slot_bytes_last": {Draw: drawLast}, "slot_marked_last": {Draw: drawLast}, "window_bytes_last": {Draw: drawLast},
+			"slot_number": {Draw: drawSlot},
+			"slot_bytes":  {Most: 6000}, "slot_marked": {Most: 2000},
+			"slot_bytes.number": {Period: slotBits}, "slot_marked.number": {Period: slotBits}, "window_bytes.number": {Period: windowBits},
 		},
 		V1model: model.Stages{model.Leave: fastStart, model.Rewrite: message}, Tofino: model.Stages{model.Last: fastStartOnTofino, model.Rewrite: message}})
 }

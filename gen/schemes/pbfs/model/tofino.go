@@ -17,14 +17,6 @@ const (
 	windowBits = 13
 )
 
-func drawBytes(g *model.Drawer, _ int) int64 { return g.UpTo(6000) }
-func drawLast(g *model.Drawer, _ int) int64  { return g.UpTo(1 << 20) }
-
-// drawNumber draws a period that runs, or has just ended.
-func drawNumber(bits int) func(*model.Drawer, int) int64 {
-	return func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now)>>bits - g.UpTo(2) }
-}
-
 func fastStartOnTofino(s *model.Switch, p *model.Packet) {
 	minus := func(a, b uint32) uint32 { return a - min(a, b) }
 	marked := p.BTH != nil && p.Marked() && !p.Probe

@@ -8,7 +8,6 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "np_ecn", TrueDepth: true,
-		Depth:   func(g *model.Drawer) int64 { return model.Pick(g, 0, 1, g.UpTo(400)) },
 		V1model: model.Stages{model.Idle: expire, model.Depart: mark}, Tofino: model.Stages{model.Last: markOnTofino}})
 }
 

@@ -10,9 +10,8 @@ func init() {
 		Base:   &model.Base{Choose: choose, Rerouted: model.FollowFlowlet, Draws: 1, Early: true, Always: true},
 		Header: "dst_leaf:16 probe:8 load:8 echo_load:8 tolerable:32",
 		Fill: func(g *model.Drawer, h model.Fields) {
-			full := g.Arg("path_class.full", model.Default)
 			h["dst_leaf"], h["probe"], h["tolerable"] = g.R.Int64N(int64(g.Leaves)), model.Pick[int64](g, 0, 0, 0, 1), g.Duration(0)
-			h["load"], h["echo_load"] = min(g.Near(256, full), 255), min(g.Near(256, full), 255)
+			h["load"], h["echo_load"] = g.UpTo(255), g.UpTo(255)
 		},
 		Local:  map[byte]string{kindKickOut: "kind:8 path:8 leaf:16 host:32"},
 		Frames: 6,
@@ -23,23 +22,16 @@ func init() {
 			return model.Fields{"kind": kindKickOut, "path": g.R.Int64N(int64(g.PathCells)), "leaf": g.R.Int64N(int64(g.Leaves) + 1), "host": model.Host(leaf, 1+g.UpTo(2))}
 		},
 		Registers: map[string]model.Register{
-			"path_load":      {Draw: func(g *model.Drawer, _ int) int64 { return g.Near(256, g.Arg("path_class.full", model.Default)) & 255 }},
 			"path_rank":      pathRank(),
-			"flow_tolerable": {Draw: (*model.Drawer).Duration, Theme: model.Pausing},
-			"sojourn":        {Draw: (*model.Drawer).Duration, Theme: model.Pausing},
+			"flow_tolerable": {Duration: true},
+			"sojourn":        {Duration: true},
 			"probe_path":     {Draw: func(g *model.Drawer, i int) int64 { return g.R.Int64N(int64(g.PathsTo(int64(i)))) }},
 
 			// On a Tofino.
 			"path_best.rank":   {Init: func(*model.Switch, int) int64 { return KickedOut }, Draw: drawRank},
-			"other_rtt.rtt":    {Draw: (*model.Drawer).Duration},
+			"other_rtt.rtt":    {Duration: true},
 			"other_rtt.window": {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now) >> g.R.IntN(20) }},
-			"silence.since": {Draw: func(g *model.Drawer, i int) int64 {
-				return model.Pick(g, g.Past(i), g.Now-g.Near(12_000, Silent), g.Now-g.Near(12_000, Silent))
-			}},
-			"silence.last": {Draw: func(g *model.Drawer, i int) int64 {
-				return model.Pick(g, g.Past(i), g.Now-g.Near(2*Rest, Rest, 0), g.Now-g.Near(2*Rest, Rest, 0))
-			}},
-			"expected": {Draw: (*model.Drawer).Duration},
+			"expected":         {Duration: true},
 		},
 		V1model: model.Stages{model.Learn: learn, model.Routed: hearKickOut, model.Write: write, model.Leave: leave, model.Rewrite: message, model.Depart: depart},
 		Tofino: model.Stages{model.Hear: hearOnTofino, model.Routed: kickedOutOnTofino, model.Learn: learnOnTofino, model.Leave: leaveOnTofino,

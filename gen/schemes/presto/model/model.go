@@ -11,25 +11,9 @@ func init() {
 			*s.Cell("flowcell_path", s.Flow(p)) = int64(p.Path) + 1
 		}},
 		Registers: map[string]model.Register{
-			"flowcell_bytes": {Draw: func(g *model.Drawer, _ int) int64 {
-				size := g.Arg("flowcell.size", model.Default)
-				return g.Near(size+1, size-model.Pick(g, model.Lengths...), size)
-			}},
-			"flowcell_path": path(),
+			"flowcell_bytes": {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(g.Arg("flowcell", "size")) }},
+			"flowcell_path":  model.FlowPath(),
 		}})
-}
-
-// path is a register of paths that there are.
-func path() model.Register {
-	r := model.FlowPath()
-	draw := r.Draw
-	r.Draw = func(g *model.Drawer, i int) int64 {
-		if g.Tofino {
-			return draw(g, i)
-		}
-		return g.R.Int64N(int64(g.MinPaths()) + 1)
-	}
-	return r
 }
 
 // A Flowcell is what Presto keeps for one flow.

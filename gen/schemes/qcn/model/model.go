@@ -8,33 +8,17 @@ import (
 	"hash/crc32"
 	"slices"
 
-	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/model"
 )
 
 func init() {
 	model.Add(model.Scheme{Name: "qcn", AllPorts: true,
 		BTH: func(_ *model.Frame, port int) bool { return port == model.PortRoCE },
-		Arguments: map[string]func(*model.Drawer, model.Args) int64{
-			"qcn.equilibrium": func(g *model.Drawer, _ model.Args) int64 { return 1 + g.UpTo(min(g.Scale, 100_000)) },
-			"qcn.weight": func(g *model.Drawer, _ model.Args) int64 {
-				return model.Pick(g, g.UpTo(4), g.UpTo(4+16*model.Bit(g.Tofino)))
-			},
-			"qcn.interval": func(g *model.Drawer, _ model.Args) int64 { return 1 + model.Pick(g, g.UpTo(3_000), g.UpTo(300_000)) },
-			"qcn.limit":    func(_ *model.Drawer, a model.Args) int64 { return a["equilibrium"] * (2*a["weight"] + 1) },
-			"qcn.scale":    func(_ *model.Drawer, a model.Args) int64 { return (63<<40 + a["limit"] - 1) / a["limit"] },
-		},
-		Depth: func(g *model.Drawer) int64 {
-			return model.Pick(g, g.UpTo(2_000), g.Arg("qcn.equilibrium", model.Default)/manifest.CellBytes+g.UpTo(80))
-		},
 		Registers: map[string]model.Register{
-			"qcn_left": {Draw: func(g *model.Drawer, _ int) int64 {
-				return model.Pick(g, 0, max(0, model.Pick(g, model.Lengths...)+g.UpTo(2)-1), g.UpTo(3_000), g.UpTo(200_000))
-			}},
 			// There is no port 0, and copies that are about no queue are looked at
 			// as if they were of it.
 			"qcn_seen.qlen":   {SkipFirst: true},
-			"qcn_seen.growth": {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(9000) }, SkipFirst: true},
+			"qcn_seen.growth": {SkipFirst: true},
 		},
 		V1model: model.Stages{model.Leave: sample, model.Rewrite: message},
 		Tofino:  model.Stages{model.Begin: beginOnTofino, model.Depart: sampleOnTofino, model.Rewrite: messageOnTofino}})

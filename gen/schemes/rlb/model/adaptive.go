@@ -6,19 +6,46 @@ import "github.com/pauseless/pauseless/internal/model"
 
 // Section IV for a packet: windows, the limit on recirculation, faults.
 
-// windows is what section IV remembers beside the faulty paths.
-type windows struct {
-	Window
-	FailureDetector
-	share int64 // of window_passes, when a case begins: recirculations per packet, in quarters
+// window is what the registers say of the window that runs, and of the one before.
+// What they say of a port is of this window only if port_window is its start.
+func window(s *model.Switch) (Window, FailureDetector) {
+	w := Window{Start: *s.Cell("window_start", 0), Length: *s.Cell("window_length", 0), Budget: *s.Cell("window_budget", 0),
+		Packets: *s.Cell("window_packets", 0), Passes: *s.Cell("window_passes", 0), PerPort: map[int]int64{}}
+	for port := range s.Ports {
+		if *s.Cell("port_window", port) == w.Start {
+			w.PerPort[port] = *s.Cell("port_passes", port)
+		}
+	}
+	return w, FailureDetector{s.Setting("Stoprecir", "average"), 256, int(*s.Cell("suspect_port", 0))}
 }
 
-func newWindows(s *model.Switch) any { return &windows{Window: Window{Start: s.Start()}} }
+func setWindow(s *model.Switch, w *Window, f *FailureDetector) {
+	*s.Cell("window_start", 0), *s.Cell("window_length", 0), *s.Cell("window_budget", 0) = w.Start, w.Length, w.Budget
+	*s.Cell("window_packets", 0), *s.Cell("window_passes", 0) = w.Packets, w.Passes
+	for port, n := range w.PerPort {
+		*s.Cell("port_window", port), *s.Cell("port_passes", port) = w.Start, n
+	}
+	top := w.Top()
+	*s.Cell("top_port", 0), *s.Cell("top_passes", 0) = int64(top), w.PerPort[top]
+	*s.Cell("suspect_port", 0) = int64(f.Potential)
+}
 
-func windowsOf(s *model.Switch) *windows {
-	w := model.Own[*windows](s, "rlb_adaptive")
-	w.NRCNum, w.NRCDen = s.Setting("Stoprecir", "average"), 256
-	return w
+// settle has a window begin with packets of the ports that have passes, on average
+// so many quarters of a pass as window_passes was drawn.
+func settle(s *model.Switch) {
+	if s.Tofino {
+		return
+	}
+	w, f := window(s)
+	w.Packets = 0
+	for port := range s.Ports {
+		if n := *s.Cell("port_passes", port); n > 0 {
+			w.PerPort[port] = n
+			w.Packets += n
+		}
+	}
+	w.Passes = w.Packets * (4 + w.Passes) / 4
+	setWindow(s, &w, &f)
 }
 
 // avoidFaulty takes the next path in turn that is in use.
@@ -35,9 +62,10 @@ func avoidFaulty(s *model.Switch, p *model.Packet) {
 
 // mayRecirculate is section IV for a packet that would gain diff.
 func mayRecirculate(s *model.Switch, p *model.Packet, trc, diff model.Time) bool {
-	w := windowsOf(s)
+	w, f := window(s)
+	defer func() { setWindow(s, &w, &f) }()
 	if since := model.Mod32(p.Now - w.Start); since >= w.Length {
-		if port, found := w.Close(&w.Window, since < 2*w.Length); found {
+		if port, found := f.Close(&w, since < 2*w.Length); found {
 			if path := port - p.First; path >= 0 && path < p.Paths {
 				faulty := s.Cell("faulty", 0)
 				*faulty |= 1 << (s.PathCells - 1 - path)
@@ -46,7 +74,7 @@ func mayRecirculate(s *model.Switch, p *model.Packet, trc, diff model.Time) bool
 			p.Digest(int64(port), p.Leaf, w.Passes, w.Packets)
 		}
 		inflow := model.Ratio{Num: s.Setting("Stoprecir", "inflow"), Den: 1024}.Times(trc)
-		w.Window = Window{Start: p.Now, Length: trc, Budget: Eq5(qPFC(s, p), *s.Cell("ingress_qlen", s.In(p)), inflow, s.Setting("Stoprecir", "mtu"))}
+		w = Window{Start: p.Now, Length: trc, Budget: Eq5(qPFC(s, p), *s.Cell("ingress_qlen", s.In(p)), inflow, mtu(s))}
 	}
 	switch {
 	case w.Packets >= w.Budget:
@@ -64,30 +92,19 @@ func mayRecirculate(s *model.Switch, p *model.Packet, trc, diff model.Time) bool
 	return true
 }
 
+// mtu is the MTU of Eq. 5, of which the program has what 2^32 bytes are of it,
+// rounded up.
+func mtu(s *model.Switch) model.Bytes {
+	per := s.Setting("Stoprecir", "per_mtu")
+	return (1<<32 + per - 1) / per
+}
+
 // qPFC is Q_PFC of Eq. 5: as it is set, or as it is now.
 func qPFC(s *model.Switch, p *model.Packet) model.Bytes {
 	if !s.Is("shared_buffer") {
 		return s.Setting("Stoprecir", "xoff")
 	}
 	return s.Threshold(p, s.Setting("Stoprecir", "shared"), s.Setting("Stoprecir", "alpha_shift"))
-}
-
-// number is a register that is a number of the windows; the state has it. One
-// without draw follows from others.
-func number(at func(*windows) *int64, draw func(*model.Drawer, int) int64) model.Register {
-	return model.Register{Draw: draw,
-		Get: func(s *model.Switch, _ int) (int64, bool) { return *at(windowsOf(s)), true },
-		Set: func(s *model.Switch, _ int, v int64) {
-			if draw != nil {
-				*at(windowsOf(s)) = v
-			}
-		}}
-}
-
-func follows(get func(w *windows, i int) (int64, bool)) model.Register {
-	return model.Register{
-		Draw: func(*model.Drawer, int) int64 { return 0 },
-		Get:  func(s *model.Switch, i int) (int64, bool) { return get(windowsOf(s), i) }}
 }
 
 var windowRegisters = map[string]model.Register{
@@ -99,48 +116,29 @@ var windowRegisters = map[string]model.Register{
 		return g.PathMask(paths)
 	}},
 	// A window that begins now would have to have ended: its length may be zero.
-	"window_start":   number(func(w *windows) *int64 { return &w.Start }, func(g *model.Drawer, i int) int64 { return min(g.Past(i), g.Now-1) }),
-	"window_length":  number(func(w *windows) *int64 { return &w.Length }, (*model.Drawer).Duration),
-	"window_budget":  number(func(w *windows) *int64 { return &w.Budget }, func(g *model.Drawer, _ int) int64 { return g.R.Int64N(6) }),
-	"window_packets": follows(func(w *windows, _ int) (int64, bool) { return w.Packets, true }),
-	"window_passes": {Draw: func(g *model.Drawer, _ int) int64 { return 4 + g.R.Int64N(40) },
-		Get: func(s *model.Switch, _ int) (int64, bool) { return windowsOf(s).Passes, true },
-		Set: func(s *model.Switch, _ int, v int64) {
-			w := windowsOf(s)
-			w.share, w.Passes = v, w.Packets*v/4
-		}},
-	"port_passes": {
-		Draw: func(g *model.Drawer, i int) int64 {
-			if n := g.Config.Routes[0]; i < n.First || i >= n.First+n.Paths {
-				return 0
-			}
-			return g.R.Int64N(4)
-		},
-		Get: func(s *model.Switch, i int) (int64, bool) { n := windowsOf(s).PerPort[i]; return n, n > 0 },
-		Set: func(s *model.Switch, i int, v int64) {
-			w := windowsOf(s)
-			for range v {
-				w.Recirculated(i, 1)
-			}
-			if w.share > 0 {
-				w.Passes = w.Packets * w.share / 4
-			}
-		}},
-	"port_window": follows(func(w *windows, i int) (int64, bool) { return w.Start, w.PerPort[i] > 0 }),
-	"top_passes":  follows(func(w *windows, _ int) (int64, bool) { return w.PerPort[w.Top()], true }),
-	"top_port":    follows(func(w *windows, _ int) (int64, bool) { return int64(w.Top()), w.Top() > 0 }),
-	"suspect_port": {
-		Draw: func(g *model.Drawer, _ int) int64 {
-			if n := g.Config.Routes[0]; g.R.IntN(2) == 0 {
-				return int64(n.First) + g.R.Int64N(int64(max(n.Paths, 1)))
-			}
+	"window_start": {Init: func(s *model.Switch, _ int) int64 { return s.Start() },
+		Draw: func(g *model.Drawer, i int) int64 { return min(g.Past(i), g.Now-1) }},
+	"window_length": {Duration: true},
+	"window_budget": {Most: 5},
+	"window_passes": {Most: 40},
+	"port_passes": {Draw: func(g *model.Drawer, i int) int64 {
+		if n := g.Config.Routes[0]; i < n.First || i >= n.First+n.Paths {
 			return 0
-		},
-		Get: func(s *model.Switch, _ int) (int64, bool) { return int64(windowsOf(s).Potential), true },
-		Set: func(s *model.Switch, _ int, v int64) { windowsOf(s).Potential = int(v) }},
+		}
+		return g.UpTo(3)
+	}},
+	// Without a packet in the window it does not matter.
+	"top_port": {Get: func(s *model.Switch, _ int) (int64, bool) {
+		return *s.Cell("top_port", 0), *s.Cell("top_passes", 0) > 0
+	}},
+	"suspect_port": {Draw: func(g *model.Drawer, _ int) int64 {
+		n := g.Config.Routes[0]
+		return model.Pick(g, 0, int64(n.First)+g.UpTo(int64(max(n.Paths, 1)-1)))
+	}},
 
-	"window_packets.packets": {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(8) }},
-	"window_packets.number":  {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now)>>10 - g.UpTo(1) }},
-	"suspect_port.port":      {Draw: func(g *model.Drawer, _ int) int64 { return 3 + g.UpTo(5) }},
-	"suspect_port.window":    {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now)>>16 - g.UpTo(2) }},
+	// On a Tofino.
+	"window_packets.packets": {Most: 8},
+	"window_packets.number":  {Period: 10},
+	"suspect_port.port":      {Most: 8},
+	"suspect_port.window":    {Period: 16},
 }

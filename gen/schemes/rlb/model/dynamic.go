@@ -99,39 +99,3 @@ func holdOf(s *model.Switch, m *model.Message, entry model.Args) model.Time {
 	}
 	return model.Ratio{Num: entry["hold_byte"], Den: 1024}.Times(m.V["xoff"])
 }
-
-// movingScene is about one of the thresholds where these follow the buffer.
-func movingScene(g *model.Drawer, s *model.Scene) {
-	q, part := s.After, int64(512)
-	room := 1 + g.UpTo(g.Scale)
-	p := model.Args{"floor": 1 << 30, "margin": 0, "horizon": g.Pace, "alpha_shift": 3}
-	s.Set("sampled_at", g.Now-g.Pace)
-	switch g.R.IntN(7) {
-	case 0: // Q_PFC is reached at the horizon
-		p["floor"] = g.UpTo(1000)
-		s.Set("sampled_room", g.Beside(2*room))
-	case 1: // Q_th
-		p["margin"] = g.Beside(room)
-	case 2: // d·C
-		room = 3 * q
-		p["floor"], p["horizon"] = g.Beside(q), 1<<30
-		s.Set("sampled_room", 4*q)
-	case 3: // half of Q_PFC
-		room = g.Beside(q)
-		p["margin"] = 1 << 30
-	case 4: // the queue becomes short
-		p["floor"], p["margin"], part = 0, g.Beside(room+q-s.Before), 1024
-		s.Set("warning_on", g.UpTo(1))
-	case 5: // Q_PFC moves, or does not
-		p["floor"], p["horizon"] = 0, 1<<30
-		s.Set("sampled_room", g.Beside(room))
-	}
-	p["calm_part"] = part
-	reserve := min(model.Pick[int64](g, 0, 4096), q)
-	used := 1 + max(0, s.Before-reserve) + g.UpTo(g.Scale)
-	s.Set("buffer_used", used)
-	after := used - max(0, s.Before-reserve) + max(0, q-reserve)
-	g.Config.Tables["shared_buffer"][model.Default] = model.Args{"size": after + q + room - reserve, "reserve": reserve}
-	g.Config.Tables["Readqlen"][s.Queue] = model.Args{"interval": model.Pick(g, g.Pace, g.Pace, g.Pace+1)}
-	g.Config.Tables["predict"][s.Queue] = p
-}

@@ -9,14 +9,14 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "rlb",
-		PassTime: "Compath.pass_time", Fresh: "Compath.fresh",
 		Local:  map[byte]string{kindWarning: "kind:8 priority:8 active:8 hops:8 origin:16 port:16 scope:16 hold:32"},
 		Frames: 8,
 		Draw: func(g *model.Drawer, leaf int64) model.Fields {
 			return model.Fields{"kind": kindWarning, "priority": g.UpTo(7), "active": model.Pick[int64](g, 0, 1, 1), "hops": g.UpTo(3), "origin": g.UpTo(100),
 				"port": g.UpTo(50), "scope": model.Pick(g, ScopeAll, leaf, leaf, int64(g.Leaves)), "hold": model.Pick(g, 0, g.UpTo(10*g.Pace))}
 		},
-		Arguments: arguments, Registers: registers, Scene: scene,
+		Limits: map[string]int64{"predict.calm_part": 1024, "cnm_out.hold_byte": 1024}, Registers: registers,
+		Special: map[string]int64{"Compath.fresh": 0}, // measurements do not age
 		LastLook: func(s *model.Switch, i int) (model.Time, bool) {
 			_, watched := s.Config.Tables["Readqlen"][i]
 			return *s.Cell("sampled_at", i), watched
@@ -24,7 +24,7 @@ func init() {
 		V1model: model.Stages{model.Hear: hear, model.Count: predict, model.Rethink: reroute, model.Rewrite: message, model.Last: calm},
 		Tofino: model.Stages{model.Hear: hearOnTofino, model.Learn: learnOnTofino, model.Count: countOnTofino, model.Rethink: rerouteOnTofino,
 			model.Begin: beginOnTofino, model.Rewrite: messageOnTofino, model.Read: readOnTofino, model.Write: writeOnTofino, model.Depart: departOnTofino}})
-	model.Add(model.Scheme{Name: "rlb_adaptive", State: newWindows, Registers: windowRegisters, V1model: model.Stages{model.Rethink: avoidFaulty}})
+	model.Add(model.Scheme{Name: "rlb_adaptive", Settle: settle, Registers: windowRegisters, V1model: model.Stages{model.Rethink: avoidFaulty}})
 }
 
 const kindWarning = 1

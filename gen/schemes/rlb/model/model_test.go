@@ -89,7 +89,7 @@ func TestWarnerSpeaksOncePerInterval(t *testing.T) {
 
 func TestWarningsKeepScopeAndExpire(t *testing.T) {
 	s := model.NewSwitch(model.NewProgram(&manifest.Manifest{Sizes: manifest.Sizes{Leaves: 9, Paths: 8}}),
-		&model.Config{Tables: map[string]model.Entries{"fabric_port": {1: {"path": 5}, 2: {"path": 6, "relay_group": 4}}}}, 0, 0, nil)
+		&model.Config{Tables: map[string]model.Entries{"fabric_port": {1: {"path": 5}, 2: {"path": 6, "relay_group": 4}}}}, 0, 0)
 	heard := func(port int, now model.Time, c model.Fields) (relayed bool) {
 		s.Now, c["kind"] = now, kindWarning
 		var o model.Outcome
