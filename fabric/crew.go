@@ -26,6 +26,7 @@ type crew struct {
 	all     []*member // own and helpers
 	events  uint64    // of the last window
 	least   uint64    // minimum number of events of a shared window: fewEvents
+	busy    uint64    // minimum number of events per group for fetch to be called
 	windows uint64    // number of shared windows
 
 	epoch   atomic.Uint64 // number of windows given to the helpers
@@ -216,7 +217,11 @@ func (c *crew) run(w window) due {
 		m := &c.own
 		m.due.reset()
 		m.events = 0
-		for _, g := range w.side.groups {
+		ahead := c.events >= c.busy*uint64(len(w.side.groups))
+		for at, g := range w.side.groups {
+			if ahead {
+				g.nodes[0].eng.fetch(w.side.groups, at)
+			}
 			for i := range g.nodes {
 				m.run(g, i, &w)
 			}

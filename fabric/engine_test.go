@@ -27,7 +27,12 @@ type recorder struct {
 	keep  bool
 	hash  uint64
 	n     int
+
+	fetched int
 }
+
+// Fetch implements Fetcher.
+func (r *recorder) Fetch() { r.fetched++ }
 
 func newRecorder(n *topo.Node, net Network) *recorder {
 	return &recorder{net: net, ports: len(n.Ports), end: make([]vtime.Time, len(n.Ports))}
@@ -102,6 +107,15 @@ func storm(t *testing.T, text string, life, threads int) (*Fabric, []*recorder) 
 		t.Fatal(err)
 	}
 	f.engine.crew.least = 8
+	t.Cleanup(func() {
+		fetched := 0
+		for _, r := range rs {
+			fetched += r.fetched
+		}
+		if c := &f.engine.crew; fetched > 0 && c.busy > 0 || fetched == 0 && c.busy == 0 && c.size == 1 {
+			t.Errorf("%d threads, memory fetched ahead for groups of %d events: %d times", c.size, c.busy, fetched)
+		}
+	})
 	return f, rs
 }
 
@@ -114,6 +128,9 @@ func TestSameEventsForAnyThreadsAndSlices(t *testing.T) {
 	for _, threads := range counts {
 		for _, slice := range slicesOf {
 			f, rs := storm(t, ring, 200, threads)
+			if slice == 37 {
+				f.engine.crew.busy = 0 // fetch, which changes nothing
+			}
 			const end = 30_000
 			for f.Now() < end {
 				if err := f.RunUntil(context.Background(), min(f.Now()+min(slice, end), end)); err != nil {
@@ -149,6 +166,9 @@ func TestSameEventsForOneSideAndTwo(t *testing.T) {
 		for _, threads := range []int{1, 2} {
 			for _, slice := range []vtime.Time{end, 137, 1037} {
 				f, rs := storm(t, square, 20, threads)
+				if slice == 137 {
+					f.engine.crew.busy = 0
+				}
 				f.engine.crew.sides = f.oneSide()
 				if sides == 2 {
 					f.engine.crew.sides = f.twoSides()

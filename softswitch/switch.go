@@ -253,6 +253,16 @@ func (s *Switch) Prefetch(frames [][]byte) {
 	}
 }
 
+// Fetch has the processor fetch what any packet needs, for callers that will soon
+// have the switch receive some, and have gone through much other memory since it
+// received the last ones.
+func (s *Switch) Fetch() {
+	s.tm.Fetch()
+	if s.arch != nil {
+		s.arch.machine().Fetch()
+	}
+}
+
 // classOf returns the class of a frame by its DSCP. It is negative if a
 // scheme's header hides the DSCP from the switch: the queue then determines the
 // class. Other frames have class zero.

@@ -9,11 +9,13 @@ import (
 	"github.com/pauseless/pauseless/internal/cache"
 )
 
-// Fetch accepts unmapped addresses and changes nothing.
+// Fetch and Lines accept unmapped addresses and change nothing.
 func TestFetch(t *testing.T) {
 	b := []byte("as it was")
 	cache.Fetch(unsafe.Pointer(&b[0]), nil)
 	cache.Fetch(nil, unsafe.Pointer(&b[0]))
+	cache.Lines(nil, 3)
+	cache.Lines(unsafe.Pointer(&b[0]), 0)
 	if string(b) != "as it was" {
 		t.Errorf("fetching changed memory to %q", b)
 	}

@@ -11,3 +11,8 @@ import "unsafe"
 //
 //go:noescape
 func Fetch(a, b unsafe.Pointer)
+
+// Lines prefetches n cache lines from p on, at least one.
+//
+//go:noescape
+func Lines(p unsafe.Pointer, n int)

@@ -11,3 +11,14 @@ TEXT ·Fetch(SB), NOSPLIT, $0-16
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	RET
+
+// func Lines(p unsafe.Pointer, n int)
+TEXT ·Lines(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), AX
+	MOVQ n+8(FP), CX
+next:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
+	DECQ CX
+	JGT  next
+	RET

@@ -11,3 +11,14 @@ TEXT ·Fetch(SB), NOSPLIT, $0-16
 	PRFM (R1), PLDL1KEEP
 	PRFM 64(R1), PLDL1KEEP
 	RET
+
+// func Lines(p unsafe.Pointer, n int)
+TEXT ·Lines(SB), NOSPLIT, $0-16
+	MOVD p+0(FP), R0
+	MOVD n+8(FP), R1
+next:
+	PRFM (R0), PLDL1KEEP
+	ADD  $64, R0
+	SUBS $1, R1
+	BGT  next
+	RET

@@ -8,3 +8,6 @@ import "unsafe"
 
 // Fetch does nothing on this processor.
 func Fetch(_, _ unsafe.Pointer) {}
+
+// Lines does nothing on this processor.
+func Lines(_ unsafe.Pointer, _ int) {}

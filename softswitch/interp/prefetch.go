@@ -3,7 +3,10 @@
 package interp
 
 import (
+	"unsafe"
+
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/cache"
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
@@ -36,6 +39,29 @@ func (m *Machine) Prefetch(frames [][]byte) {
 			for at := 0; at < len(frames); at += table.Batch {
 				m.touch(t, g, frames[at:min(len(frames), at+table.Batch)])
 			}
+		}
+	}
+}
+
+// mostRecords is how many lines of a table's records Fetch fetches at most.
+const mostRecords = 8
+
+// tableLines is how many lines of a Table a lookup needs.
+const tableLines = 5
+
+// Fetch has the processor fetch what any packet needs: slots, and of tables what
+// is looked at first.
+func (m *Machine) Fetch() {
+	cache.Lines(unsafe.Pointer(m), 2)
+	cache.Lines(unsafe.Pointer(unsafe.SliceData(m.f)), (len(m.f)+7)/8)
+	for _, t := range m.state.Tables {
+		cache.Lines(unsafe.Pointer(t), tableLines)
+		if t.recent != nil {
+			cache.Lines(unsafe.Pointer(t.recent), recentSlots/8)
+		}
+		if t.direct != nil {
+			cache.Lines(unsafe.Pointer(unsafe.SliceData(t.direct)), 2)
+			cache.Lines(unsafe.Pointer(unsafe.SliceData(t.records.data)), min(mostRecords, (len(t.records.data)+7)/8))
 		}
 	}
 }

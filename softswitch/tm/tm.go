@@ -181,6 +181,7 @@ type Manager struct {
 	ready         []int // ports that may have something to send
 	running       bool
 	watch         Watcher
+	inUse         uint8 // classes that had packets, or accounts
 }
 
 // Watcher is notified of changes; nil functions are not called.
@@ -335,6 +336,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 		o.stats.Class[q].Drops++
 		return cause
 	}
+	m.inUse |= 1<<q | 1<<class
 	m.chargeTo(p, class, size)
 	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), m.sched.Now(), int32(size), nil
 	qu := &o.class(q).queue
@@ -525,6 +527,15 @@ func (o *port) dequeue(q int, now vtime.Time) *Packet {
 		o.m.watch.Queue(int(o.number), q, qu.depth)
 	}
 	return p
+}
+
+// Fetch has the processor fetch what packets need of ports and classes.
+func (m *Manager) Fetch() {
+	cache.Lines(unsafe.Pointer(m), 2)
+	cache.Lines(unsafe.Pointer(unsafe.SliceData(m.ports)), len(m.ports)*int(unsafe.Sizeof(port{}))/64)
+	for c := m.inUse; c != 0; c &= c - 1 {
+		cache.Lines(unsafe.Pointer(unsafe.SliceData(m.classes[bits.TrailingZeros8(c)])), len(m.ports)*int(unsafe.Sizeof(class{}))/64)
+	}
 }
 
 // Take removes the first packet of a queue, regardless of the port's state. It
