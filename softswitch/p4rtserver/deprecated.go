@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// lint:file-ignore SA1019 controllers of earlier versions still send these
-// fields, and the server must accept them
+//lint:file-ignore SA1019 controllers of earlier versions still send these fields, and the server must accept them
 
 package p4rtserver
 
