@@ -15,6 +15,13 @@ func init() {
 		Limits: map[string]int64{"clb.part": 1024},
 		Registers: map[string]model.Register{
 			"clb_coflow": {Draw: func(g *model.Drawer, i int) int64 { return int64(g.R.IntN(3)*g.Coflows + i) }},
+			// No flow has a path that does not exist.
+			"clb_flows": {Draw: func(g *model.Drawer, i int) int64 {
+				if i%g.PathCells >= g.Paths {
+					return 0
+				}
+				return g.UpTo(3)
+			}},
 			// On a Tofino egress tells of the queues.
 			"clb_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i / 8)) }},
 		},
