@@ -50,10 +50,10 @@ func mutants(t *testing.T) []mutant {
 	return list
 }
 
-// find plays cases from number n on until one shows a difference; it returns its
-// number, or that of the last.
-func (j *Judge) find(n, cases int) (int, *model.Case) {
-	for ; n < cases; n++ {
+// find plays cases until one shows a difference; it returns the number of cases
+// if none does.
+func (j *Judge) find(cases int) (int, *model.Case) {
+	for n := range cases {
 		if c, _ := j.Find(1, uint64(n)); c != nil {
 			return n, c
 		}
@@ -83,20 +83,15 @@ func TestJudgeShowsErrorsInSmallCases(t *testing.T) {
 			if m.target == "tna" {
 				most = 8 // egress tells ingress by packets of its own
 			}
-			var large string
-			for n, found := 0, 0; found < 20; n++ {
-				var c *model.Case
-				if n, c = j.find(n, cases); c == nil {
-					t.Fatalf("%s: %d cases pass with %q, or show it in large cases:\n%s", m.file, cases, m.to, large)
-				}
-				shrunk, diff := j.Shrink(c)
-				if found++; len(shrunk.Events) <= most && len(shrunk.Cells) <= most {
-					t.Logf("case %d shows %q => %q, %d events, %d cells: %s", n, m.from, m.to, len(shrunk.Events), len(shrunk.Cells), diff.What)
-					return
-				}
-				large = j.describe(shrunk) + diff.String()
+			n, c := j.find(cases)
+			if c == nil {
+				t.Fatalf("%s: %d cases pass with %q", m.file, cases, m.to)
 			}
-			t.Errorf("%s: the cases are not small:\n%s", m.file, large)
+			shrunk, diff := j.Shrink(c)
+			t.Logf("case %d shows %q => %q, %d events, %d cells: %s", n, m.from, m.to, len(shrunk.Events), len(shrunk.Cells), diff.What)
+			if len(shrunk.Events) > most || len(shrunk.Cells) > most {
+				t.Errorf("%s: the case is not small:\n%s%s", m.file, j.describe(shrunk), diff)
+			}
 		})
 	}
 }
@@ -191,7 +186,7 @@ func TestMutations(t *testing.T) {
 				refused++
 				continue
 			}
-			if _, c := j.find(0, cases); c == nil {
+			if _, c := j.find(cases); c == nil {
 				alive++
 				fmt.Printf("%s %s %4d %-4s -> %-4s %s\n", target, name, m.line, m.from, m.to, m.text)
 			}

@@ -87,12 +87,20 @@ func (s *shrinker) leaveOutMore() {
 	}
 }
 
-// leaveOutCells leaves out cells in halves, quarters and so on.
+// leaveOutCells leaves out cells in halves, quarters and so on, and at last one
+// with other random numbers, since it may matter only for the path that was drawn.
 func (s *shrinker) leaveOutCells() {
 	for size := (len(s.c.Cells) + 1) / 2; size > 0; size /= 2 {
 		for i := 0; i+size <= len(s.c.Cells); {
 			if !s.try(func(d *model.Case) { d.Cells = slices.Delete(d.Cells, i, i+size) }) {
 				i += size
+			}
+		}
+	}
+	for i := len(s.c.Cells) - 1; i >= 0; i-- {
+		for seed := range uint64(16) {
+			if s.try(func(d *model.Case) { d.Cells, d.Seed = slices.Delete(d.Cells, i, i+1), seed }) {
+				break
 			}
 		}
 	}
