@@ -169,10 +169,18 @@ func writeAll(t *testing.T, c *bfrt.Client, s *schema.Schema) {
 		e := bfrt.Entry{Table: table.Full, Default: len(table.Fields) == 0, Action: action.Full, Data: make(map[string]any)}
 		for _, f := range table.Fields {
 			m := bfrt.Eq(f.Name, 1)
-			if f.Match == schema.LPM {
+			switch f.Match {
+			case schema.LPM:
 				m.LPM, m.PrefixLen = true, f.Bits
+			case schema.Ternary:
+				m.Mask = 1
+			case schema.Range:
+				m.High = 1
 			}
 			e.Match = append(e.Match, m)
+		}
+		if table.NeedsPriority() {
+			e.Match = append(e.Match, bfrt.Eq("$MATCH_PRIORITY", 1))
 		}
 		for _, p := range action.Params {
 			e.Data[p.Name] = 1

@@ -26,6 +26,20 @@ func Schema(info *p4configv1.P4Info) ([]byte, error) {
 	}
 	type object map[string]any
 	bits := func(n int) object { return object{"type": "bytes", "width": n} }
+	counts := make(map[uint32][]object) // fields of direct counters, by table
+	for _, c := range info.DirectCounters {
+		count := func(id int, name string) {
+			counts[c.DirectTableId] = append(counts[c.DirectTableId],
+				object{"mandatory": false, "read_only": false, "singleton": object{"id": id, "name": name, "type": object{"type": "uint64"}}})
+		}
+		unit := c.Spec.GetUnit()
+		if unit != p4configv1.CounterSpec_PACKETS {
+			count(65553, "$COUNTER_SPEC_BYTES")
+		}
+		if unit != p4configv1.CounterSpec_BYTES {
+			count(65554, "$COUNTER_SPEC_PKTS")
+		}
+	}
 	var tables []object
 	for _, t := range s.Tables {
 		x := object{"name": "pipe." + t.Full, "id": t.ID, "table_type": "MatchAction_Direct", "size": t.Size, "attributes": []string{"EntryScope"}}
@@ -50,7 +64,7 @@ func Schema(info *p4configv1.P4Info) ([]byte, error) {
 			}
 			actions = append(actions, object{"id": a.ID, "name": a.Full, "data": data})
 		}
-		x["key"], x["action_specs"] = key, actions
+		x["key"], x["action_specs"], x["data"] = key, actions, counts[t.ID]
 		tables = append(tables, x)
 	}
 	for _, r := range info.Registers {
