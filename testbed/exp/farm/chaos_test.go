@@ -3,11 +3,13 @@
 package farm
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -15,9 +17,11 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 // serve starts a NATS server with JetStream on loopback.
@@ -73,10 +77,12 @@ func packaged(t *testing.T) func(*testing.T, string) (string, func()) {
 type link struct {
 	l net.Listener
 
-	mu   sync.Mutex
-	to   string // the server's address; "" refuses connections
-	hole bool   // bytes are dropped without an error
-	all  []net.Conn
+	mu    sync.Mutex
+	to    string // the server's address; "" refuses connections
+	hole  bool   // bytes are dropped without an error
+	last  string // after a client has sent this, bytes of the server are dropped; "" is never
+	quiet bool   // they are
+	all   []net.Conn
 }
 
 func newLink(t *testing.T, to string) *link {
@@ -118,23 +124,30 @@ func (k *link) carry(c net.Conn) {
 	k.all = append(k.all, c, s)
 	k.mu.Unlock()
 	go func() {
-		io.Copy(end{k, s}, c)
+		io.Copy(&end{k: k, w: s, up: true}, c)
 		s.Close()
 	}()
-	io.Copy(end{k, c}, s)
+	io.Copy(&end{k: k, w: c}, s)
 }
 
-// end is an end of a connection; its writes are dropped if the link is a hole.
+// end is an end of a connection; its writes are dropped if the link fails so.
 type end struct {
-	k *link
-	w io.Writer
+	k    *link
+	w    io.Writer
+	up   bool // to the server
+	seen []byte
 }
 
-func (o end) Write(p []byte) (int, error) {
+func (o *end) Write(p []byte) (int, error) {
 	o.k.mu.Lock()
-	hole := o.k.hole
+	if o.up && o.k.last != "" {
+		o.seen = append(o.seen, p...)
+		o.k.quiet = o.k.quiet || bytes.Contains(o.seen, []byte(o.k.last))
+		o.seen = o.seen[max(0, len(o.seen)-len(o.k.last)):]
+	}
+	drop := o.k.hole || o.k.quiet && !o.up
 	o.k.mu.Unlock()
-	if hole {
+	if drop {
 		return len(p), nil
 	}
 	return o.w.Write(p)
@@ -144,11 +157,18 @@ func (o end) Write(p []byte) (int, error) {
 func (k *link) cut(to string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.to, k.hole = to, false
+	k.to, k.hole, k.last, k.quiet = to, false, "", false
 	for _, c := range k.all {
 		c.Close()
 	}
 	k.all = nil
+}
+
+// silence drops what the server sends after a client has sent some text.
+func (k *link) silence(after string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = after
 }
 
 // swallow makes the link a hole.
@@ -283,5 +303,66 @@ func TestPartitionsChangeNoOutcome(t *testing.T) {
 		if got != want || over != 24 || cuts == 0 {
 			t.Errorf("%d runs came in, want 24, with %d cuts; the same outcome as without workers: %v", over, cuts, got == want)
 		}
+	})
+}
+
+// A worker's link fails after the server has stored a result and before the worker
+// knows. The NATS client then removes what it has written of the result, but not its
+// description. The run is made again. Before, workers took the description for the
+// result and removed the job from the queue, again and again, and Make did not
+// return.
+func TestResultWithoutItsBytesIsMadeAgain(t *testing.T) {
+	servers(t, func(t *testing.T, start func(*testing.T, string) (string, func())) {
+		p := plan(t, strings.Replace(tiny, "[1, 2, 3, 4]", "[1]", 1))
+		want := outcome(t, p, store(t), exp.Options{})
+		addr, stop := start(t, t.TempDir())
+		defer stop()
+		farm := offer(t, "nats://"+addr, lease)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+
+		link := newLink(t, addr)
+		cutOff, err := Connect(ctx, Options{URL: link.url(), Lease: lease})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cutOff.Close()
+		job := p.Jobs()[0]
+		rec, err := p.Record(ctx, job, scenario.Options{Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := rec.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		news, err := farm.results.Watch(ctx, jetstream.UpdatesOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		link.silence("PUB $O.pauseless_results.")
+		put := make(chan error, 1)
+		go func() {
+			_, err := cutOff.results.PutBytes(ctx, job.Key, data)
+			put <- err
+		}()
+		if u := <-news.Updates(); u == nil || u.Name != job.Key {
+			t.Fatalf("the server has stored %v", u)
+		}
+		link.cut(addr)
+		if err := <-put; err == nil {
+			t.Error("a result was acknowledged over a link that had failed")
+		}
+		var work sync.WaitGroup
+		work.Go(func() {
+			if err := cutOff.Work(ctx, Worker{}); err != nil {
+				t.Error(err)
+			}
+		})
+		if got := outcome(t, p, store(t), exp.Options{Parallel: 50, Maker: farm}); got != want {
+			t.Error("the outcome differs")
+		}
+		cancel()
+		work.Wait()
 	})
 }

@@ -106,7 +106,12 @@ func (f *Farm) open(ctx context.Context) (err error) {
 		return err
 	}
 	object := func(name string) (jetstream.ObjectStore, error) {
-		return f.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: name, TTL: keep})
+		o, err := f.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: name, TTL: keep})
+		if err != nil {
+			return nil, err
+		}
+		s, err := f.js.Stream(ctx, "OBJ_"+name)
+		return bucket{o, s}, err
 	}
 	if f.plans, err = object("pauseless_plans"); err != nil {
 		return err
@@ -119,6 +124,39 @@ func (f *Farm) open(ctx context.Context) (err error) {
 	}
 	f.builds, err = f.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "pauseless_builds", TTL: keep})
 	return err
+}
+
+// bucket is a store of objects that has only those whose bytes are all there. The
+// client writes the bytes of an object in chunks, and then its description. If the
+// connection fails before all are acknowledged, Put removes the chunks, but not the
+// description, which the server may have (purgePartial in object.go of nats.go 1.55).
+// Such an object cannot be read.
+type bucket struct {
+	jetstream.ObjectStore
+	stream jetstream.Stream // with the chunks
+}
+
+func (b bucket) GetInfo(ctx context.Context, name string, o ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
+	info, err := b.ObjectStore.GetInfo(ctx, name, o...)
+	if err != nil || info.Chunks == 0 {
+		return info, err
+	}
+	chunks := "$O." + info.Bucket + ".C." + info.NUID
+	s, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(chunks))
+	if err != nil {
+		return nil, err
+	}
+	if s.State.Subjects[chunks] != uint64(info.Chunks) {
+		return nil, jetstream.ErrObjectNotFound
+	}
+	return info, nil
+}
+
+func (b bucket) GetBytes(ctx context.Context, name string, o ...jetstream.GetObjectOpt) ([]byte, error) {
+	if _, err := b.GetInfo(ctx, name); err != nil {
+		return nil, err
+	}
+	return b.ObjectStore.GetBytes(ctx, name, o...)
 }
 
 // call makes one request to the server, with a timeout: the reply is lost if the

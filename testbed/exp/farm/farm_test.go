@@ -66,6 +66,9 @@ func outcome(t testing.TB, p *exp.Plan, st *exp.Store, o exp.Options) string {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	out, err := exp.Run(ctx, p, st, o)
+	if f, ok := o.Maker.(*Farm); ok && err != nil {
+		t.Log(f.state())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
