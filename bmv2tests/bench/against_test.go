@@ -29,14 +29,14 @@ import (
 const (
 	againstPackets = 200_000
 	againstSize    = 128 // bytes of a packet
-	pcapHeader     = 24  // bytes before all in a file
-	pcapRecord     = 16  // bytes before each
+	pcapHeader     = 24  // bytes at the start of a file
+	pcapRecord     = 16  // bytes before each packet
 	stdioBuffer    = 4096
 )
 
-// BenchmarkAgainstBMv2 sends the same packets from pcap file to pcap file
-// through this switch and through simple_switch, with the same JSON and
-// entries, and compares what came out.
+// BenchmarkAgainstBMv2 sends the same packets through this switch and through
+// simple_switch, from pcap files to pcap files, with the same JSON and entries,
+// and compares the output.
 func BenchmarkAgainstBMv2(b *testing.B) {
 	binary, err := bmv2.Find("", "simple_switch")
 	need.No(b, err)
@@ -53,7 +53,7 @@ func BenchmarkAgainstBMv2(b *testing.B) {
 		}
 		dir := b.TempDir()
 		ours, theirs := filepath.Join(dir, "ours"), filepath.Join(dir, "theirs")
-		in := filepath.Join(dir, "theirs1_in.pcap") // as simple_switch calls it
+		in := filepath.Join(dir, "theirs1_in.pcap") // the name that simple_switch expects
 		if err := writePackets(in, s); err != nil {
 			b.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func BenchmarkAgainstBMv2(b *testing.B) {
 	}
 }
 
-// writePackets writes the input of both switches.
+// writePackets writes the input file of both switches.
 func writePackets(name string, b *Bench) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -95,7 +95,7 @@ func writePackets(name string, b *Bench) error {
 	return errors.Join(err, buf.Flush(), f.Close())
 }
 
-// speed is packets a second, and µs of processor time for each.
+// speed is the packets per second, and the µs of processor time per packet.
 type speed struct{ rate, cpu float64 }
 
 func cpuTime() time.Duration {
@@ -106,7 +106,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// rateOfOurs opens files, forwards, writes files: all of it counts.
+// rateOfOurs measures this switch, including opening and writing the files.
 func rateOfOurs(ctx context.Context, b *Bench, in, out string) (speed, error) {
 	start, cpu := time.Now(), cpuTime()
 	links := map[int]port.Link{}
@@ -128,14 +128,14 @@ func rateOfOurs(ctx context.Context, b *Bench, in, out string) (speed, error) {
 	return speed{againstPackets / time.Since(start).Seconds(), used.Seconds() * 1e6 / againstPackets}, b.Lost()
 }
 
-// rateOfBMv2 watches the files that simple_switch writes: its rate is that
-// from the first bytes there to the last, which leaves its start out.
+// rateOfBMv2 watches the files that simple_switch writes. The rate is measured
+// from the first bytes in them to the last, which excludes its start.
 func rateOfBMv2(ctx context.Context, binary string, json []byte, b *Bench, out string) (speed, error) {
 	links := make([]string, Ports)
 	for i := range links {
 		name := fmt.Sprint(out, i+1)
 		links[i] = fmt.Sprintf("%d@%s", i+1, name)
-		if i > 0 { // one without packets
+		if i > 0 { // an input file without packets
 			if err := copyHead(name+"_in.pcap", out+"1_in.pcap"); err != nil {
 				return speed{}, err
 			}
@@ -172,7 +172,7 @@ func rateOfBMv2(ctx context.Context, binary string, json []byte, b *Bench, out s
 				return speed{}, err
 			}
 		}
-		if n >= all-Ports*stdioBuffer { // the last bytes wait for the end
+		if n >= all-Ports*stdioBuffer { // the last bytes are written when the process ends
 			used, err := sw.CPU()
 			packets := float64(n-before) / (againstSize + pcapRecord)
 			return speed{packets / now.Sub(first).Seconds(), (used - cpu).Seconds() * 1e6 / packets}, err
@@ -197,8 +197,8 @@ func copyHead(to, from string) error {
 	return os.WriteFile(to, data[:pcapHeader], 0o600)
 }
 
-// samePackets checks that what simple_switch has written so far is what this
-// switch wrote.
+// samePackets checks that simple_switch has written the same packets so far as
+// this switch.
 func samePackets(ours, theirs string) error {
 	a, err := os.ReadFile(ours)
 	if err != nil {
@@ -214,7 +214,7 @@ func samePackets(ours, theirs string) error {
 			return fmt.Errorf("the switches did not do the same: packet %d of %s", n, filepath.Base(theirs))
 		}
 	}
-	if len(a)-len(b) > Ports*stdioBuffer { // what rateOfBMv2 does not wait for
+	if len(a)-len(b) > Ports*stdioBuffer { // rateOfBMv2 does not wait for the rest
 		return fmt.Errorf("the switches did not do the same: %s has %d bytes, %s %d", filepath.Base(ours), len(a), filepath.Base(theirs), len(b))
 	}
 	return nil

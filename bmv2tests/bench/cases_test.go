@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures the switch: packets forwarded, beside simple_switch
-// too, and entries written. `make bench` runs it.
+// Package bench measures how fast the switch forwards packets, also compared with
+// simple_switch, and writes entries. `make bench` runs it.
 package bench
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
-// Case is something to measure.
+// Case is a benchmark.
 type Case struct {
 	Name string
 	// Program is "router", which is testdata/router.p4 with its macro MATCH
-	// defined as the match kind of the routes, or the name of a generated one.
+	// defined as the match kind of the routes, or the name of a generated program.
 	Program string
 	Defines []string
-	// Rate is that of the ports; 0 is as fast as it goes.
+	// Rate is the rate of the ports; 0 is unlimited.
 	Rate vtime.Rate
 	// Like is the case with smaller tables that this one is compared with.
 	Like string
@@ -53,7 +53,7 @@ func cases() []Case {
 	}
 }
 
-// small is how many entries a small table has.
+// small is the number of entries of a small table.
 const small = 16
 
 // Bench is a case whose switch is loaded and whose tables are full.
@@ -67,17 +67,17 @@ type Bench struct {
 	gap    vtime.Time
 }
 
-// destination is what differs from packet to packet.
+// destination is the part that differs between packets.
 type destination struct {
 	addr     uint32
 	checksum uint16
 	port     uint16
 }
 
-// batch is how many packets come in at once.
+// batch is the number of packets received at once.
 const batch = 32
 
-// flows is how many packets differ.
+// flows is the number of different packets.
 const flows = 1 << 16
 
 // newBench loads a case's switch and fills its tables.
@@ -113,8 +113,7 @@ func newBench(c Case, p *interp.Program) (*Bench, error) {
 }
 
 const (
-	// Ports is how many ports the switch has, from 1 on. Packets go into the
-	// first.
+	// Ports is the number of ports, from 1 on. Packets enter by the first one.
 	Ports = 8
 
 	internal  = 509 // the port that rlb-drill recirculates through
@@ -138,8 +137,8 @@ func (b *Bench) makePackets(dst []netip.Addr) {
 	}
 }
 
-// Packet returns a packet, without its payload: that is zeros. It is valid
-// until the next call.
+// Packet returns a packet without its payload, which is zeros. It is valid until
+// the next call.
 func (b *Bench) Packet(n int) []byte {
 	d := &b.dst[n%flows]
 	binary.BigEndian.PutUint16(b.data[24:], d.checksum)
@@ -166,8 +165,7 @@ func (b *Bench) Packets(n int) {
 	}
 }
 
-// Lost reports packets that were lost: what was measured then is something
-// else.
+// Lost returns the number of lost packets. Measurements with losses are not valid.
 func (b *Bench) Lost() error {
 	b.net.Run()
 	st := b.Switch.Stats()
@@ -182,7 +180,7 @@ func (b *Bench) Lost() error {
 	return nil
 }
 
-// filler fills tables. The first error is kept.
+// filler fills tables. It keeps the first error.
 type filler struct {
 	state *interp.State
 	err   error
@@ -212,9 +210,9 @@ func (f *filler) add(table, action string, priority int32, key []interp.FieldMat
 
 func exact(v uint64) interp.FieldMatch { return interp.FieldMatch{Value: []uint64{v}} }
 
-// router fills the router's tables and returns where its packets go: to each
-// route. Routes come in blocks of 25 to a /16, as in the tables of providers;
-// ternary ones have any masks and priorities.
+// router fills the router's tables and returns the destinations of the packets,
+// one per route. Each /16 has a block of 25 routes, as in the tables of
+// providers. Ternary routes have arbitrary masks and priorities.
 func (f *filler) router(match string, routes int) []netip.Addr {
 	const block, spread = 25, 0x9E3779B1
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -244,7 +242,7 @@ func (f *filler) router(match string, routes int) []netip.Addr {
 	return dst
 }
 
-// rlb fills the tables of rlb-drill as those of a leaf with four uplinks.
+// rlb fills the tables of rlb-drill for a leaf with four uplinks.
 func (f *filler) rlb() []netip.Addr {
 	f.add("route", "to_leaf", 0, []interp.FieldMatch{{Value: []uint64{0x0a000100}, Prefix: 24}}, 1, 3, 3)
 	for port := uint64(1); port <= Ports; port++ {

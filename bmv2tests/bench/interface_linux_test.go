@@ -20,9 +20,8 @@ import (
 )
 
 // BenchmarkInterfaces forwards packets of 64 bytes between veth interfaces, as
-// `pauseless switch` does. It reports the processor's time for a packet, the
-// kernel's included; what sends the packets is a thread of its own, which does
-// not count. It needs to be root.
+// `pauseless switch` does. It reports the processor time per packet, including
+// the kernel's. The thread that sends the packets does not count. It needs root.
 func BenchmarkInterfaces(b *testing.B) {
 	for _, name := range []string{"router-lpm-16", "rlb-drill"} {
 		all := cases()
@@ -40,7 +39,7 @@ func forward(b *testing.B, c Case) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	runtime.LockOSThread() // and not unlocked: the thread ends with the benchmark
+	runtime.LockOSThread() // without UnlockOSThread: the thread ends with the benchmark
 	need.No(b, unix.Unshare(unix.CLONE_NEWNET))
 	links := map[int]port.Link{}
 	for n := 1; n <= Ports; n++ {
@@ -103,7 +102,7 @@ func forward(b *testing.B, c Case) {
 	}
 }
 
-// cpu returns the processor's time of the process or the thread, in ns.
+// cpu returns the processor time of the process or the thread, in ns.
 func cpu(who int) int64 {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(who, &u)

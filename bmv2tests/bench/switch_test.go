@@ -32,7 +32,7 @@ func compileCase(t testing.TB, c Case) *compiler.Result {
 	return r
 }
 
-// ready makes a case ready and fills the pools of its switch.
+// ready prepares a case and fills the pools of its switch.
 func ready(t testing.TB, c Case) *Bench {
 	t.Helper()
 	p, err := interp.Compile(compileCase(t, c).Program, interp.Options{})
@@ -47,7 +47,7 @@ func ready(t testing.TB, c Case) *Bench {
 	return b
 }
 
-// The rates depend on the machine, this does not.
+// Rates depend on the machine; allocations do not.
 func TestPacketsAllocateNothing(t *testing.T) {
 	for _, c := range cases() {
 		s := ready(t, c)
@@ -76,12 +76,11 @@ func BenchmarkSwitch(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeTables compares cases with large tables with those that have
-// smaller ones: 100,000 routes are to be at most a quarter slower than 1,000.
-// Both take turns of many short rounds, so that what else the machine does
-// meets both alike. It reports the packets per second with the larger table as
-// a percentage of those with the smaller one: the median of the turns, and the
-// first and ninth tenth.
+// BenchmarkLargeTables compares large tables with smaller ones: 100,000 routes may
+// be at most a quarter slower than 1,000. Both run alternately in many short
+// rounds, so that other load of the machine affects both alike. It reports the
+// packets per second with the larger table as a percentage of those with the
+// smaller one: the median of the rounds, and the first and ninth decile.
 func BenchmarkLargeTables(b *testing.B) {
 	const turns, rounds, round, warm = 20, 50, 1000, 50_000
 	// turn returns how long a round takes: the one that a quarter beats.

@@ -32,18 +32,18 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// How BenchmarkWrites measures.
+// Parameters of BenchmarkWrites.
 const (
 	writeBatch = 1000   // entries
-	writeFirst = 10_000 // entries before packets flow; these are what packets look up
+	writeFirst = 10_000 // entries before packets are sent, which look up these
 	writeTTL   = 255
 	writeRate  = "100Mbps" // of both ports: 142,000 packets a second through each
 	writeFeed  = 12        // packets, every 10 ms; each passes the switch 254 times
 )
 
-// BenchmarkWrites starts a switch in a process of its own, whose two ports a
-// cable joins, and fills its table over loopback gRPC while packets go round
-// and are looked up in the same table.
+// BenchmarkWrites starts a switch in its own process, with a cable between its two
+// ports, and fills its table over loopback gRPC while packets circulate and are
+// looked up in the same table.
 func BenchmarkWrites(b *testing.B) {
 	const entries = 1_000_000
 	self := filepath.Join(b.TempDir(), "pauseless")
@@ -113,7 +113,7 @@ func fill(b *testing.B, self string, r *compiler.Result, entries int) (err error
 	return nil
 }
 
-// child is a switch in a process of its own.
+// child is a switch in its own process.
 type child struct {
 	cmd        *exec.Cmd
 	grpc, http string // addresses
@@ -172,7 +172,7 @@ func (c *child) memory(name string) (int64, error) {
 	return 0, fmt.Errorf("the status file of the switch's process has no %s", name)
 }
 
-// received returns how many packets the switch has taken in.
+// received returns the number of packets that the switch has received.
 func (c *child) received(ctx context.Context) (float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.http+"/metrics", nil)
 	if err != nil {
@@ -257,8 +257,7 @@ func (w *writer) nextHops(ctx context.Context) error {
 	return w.write(ctx, updates)
 }
 
-// routes writes the routes from one number to another and returns how long
-// that took.
+// routes writes the routes between two numbers and returns the time it took.
 func (w *writer) routes(ctx context.Context, from, to int) (time.Duration, error) {
 	start := time.Now()
 	for from < to {

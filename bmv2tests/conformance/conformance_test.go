@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conformance judges the compiler and the switch by p4c's own test
+// Package conformance tests the compiler and the switch with p4c's own test
 // programs: the folder testdata of a checkout of p4lang/p4c, named by $P4C.
 //
-// Four questions are asked, and the answers must not fall below what issue 3
-// of the project promises: which of the v1model programs that p4c-bm2-ss
-// compiles compile here; whether P4Info is the same; whether the switch tests
-// (.stf) pass with our JSON, on our switch and on simple_switch; whether the
-// programs that p4c rejects are rejected, at the same line.
+// It measures four shares, which must not fall below fixed limits: the v1model
+// programs compiled by p4c-bm2-ss that compile here; those with the same P4Info;
+// the switch tests (.stf) that pass with our JSON, on our switch and on
+// simple_switch; and the programs rejected by p4c that are rejected here at the
+// same line.
 //
-// Every program that fails must be in known_test.go, with the reason, and what is
-// there must fail.
+// Every program that fails must be in known_test.go with the reason, and every
+// program there must fail.
 //
-// Without more, what p4c does is known from the outputs in the checkout, and
-// the switch is ours. With -reference, p4c-bm2-ss and simple_switch are run,
-// which takes minutes. With -only REGEXP, some programs are tried alone:
+// By default the outputs of p4c are those in the checkout, and the switch is
+// ours. With -reference, p4c-bm2-ss and simple_switch are run, which takes
+// minutes. With -only REGEXP, only some programs are tested:
 //
 //	go test ./bmv2tests/conformance -v -args -only '^stack'
 package conformance
@@ -48,7 +48,7 @@ import (
 	"github.com/pauseless/pauseless/softswitch/stf"
 )
 
-// workers run at a time.
+// workers is the number of goroutines.
 const workers = 2
 
 var (
@@ -56,7 +56,7 @@ var (
 	only      = flag.String("only", "", "judge only the programs whose names match this `regexp`, and print what they do wrong")
 )
 
-// testdata returns p4c's folder of that name, or skips the test.
+// testdata returns the folder testdata of p4c, or skips the test.
 func testdata(t *testing.T) string {
 	need.Time(t, "hundreds of programs")
 	root := os.Getenv("P4C")
@@ -70,7 +70,7 @@ func testdata(t *testing.T) string {
 	return dir
 }
 
-// A tally is the answer to one question.
+// A tally is the result of one measurement.
 type tally struct {
 	question string
 	want     int // percent
@@ -93,8 +93,8 @@ func (y *tally) count(program, how string) {
 	}
 }
 
-// report prints the figure and the failures, and fails the test if they are
-// not those that are known or if they are too many.
+// report prints the share and the failures. It fails the test if these are not
+// the known failures, or if there are too many.
 func (y *tally) report(t *testing.T) {
 	t.Helper()
 	if *only != "" {
@@ -171,8 +171,8 @@ func programs(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// expected returns the P4Info that p4c makes of a program, nil if it makes
-// none: by running it or from the checkout.
+// expected returns p4c's P4Info of a program, from running p4c or from the
+// checkout. It is nil if there is none.
 func expected(t *testing.T, file string, run bool) *p4configv1.P4Info {
 	if run {
 		r, err := p4c.Compile(context.Background(), p4c.Options{File: file})
@@ -197,7 +197,7 @@ func expected(t *testing.T, file string, run bool) *p4configv1.P4Info {
 	return info
 }
 
-// found says whether a reference is to be run, and logs why if it is not.
+// found reports whether to run a reference, and logs why if not.
 func found(t *testing.T, what string, find func() (string, error)) bool {
 	if !*reference {
 		t.Logf("SKIP of %s: make conformance, or -reference, runs it", what)
@@ -253,7 +253,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// runSoft runs a switch test; a panic is a failure of this one.
+// runSoft runs a switch test. A panic is a failure of that test.
 func runSoft(p *bmv2json.Program, s *stf.Script) (err error) {
 	defer func() {
 		if e := recover(); e != nil {
@@ -263,8 +263,8 @@ func runSoft(p *bmv2json.Program, s *stf.Script) (err error) {
 	return stf.Run(p, s, stf.Options{})
 }
 
-// runSimple runs a switch test on simple_switch. That one runs in real time,
-// so a test that fails on a busy machine gets another chance.
+// runSimple runs a switch test on simple_switch. It runs in real time, so a test
+// that fails on a busy machine is repeated.
 func runSimple(p *bmv2json.Program, s *stf.Script) (err error) {
 	for range 3 {
 		if err = stf.RunBMv2(context.Background(), p, s, ""); err == nil {
@@ -325,7 +325,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// meet says whether one of our errors is at the line of one of p4c's.
+// meet reports whether one of our errors is at the line of one of p4c's.
 func meet(want, got diag.List, file string) bool {
 	lines := map[int32]bool{}
 	for _, d := range want {
@@ -348,7 +348,7 @@ func firstError(list diag.List) string {
 	return ""
 }
 
-// inShort is firstLine, but all lines with -only.
+// inShort is firstLine, or all lines with -only.
 func inShort(err error) string {
 	if err != nil && *only != "" {
 		return err.Error()
@@ -364,8 +364,8 @@ func firstLine(err error) string {
 	return line
 }
 
-// difference returns the first line in which two P4Infos differ but for the
-// order of their objects, "" if none does.
+// difference returns the first line in which two P4Infos differ, ignoring the
+// order of their objects; "" if they are equal.
 func difference(want, got *p4configv1.P4Info) string {
 	want, got = sorted(want), sorted(got)
 	if proto.Equal(want, got) {

@@ -14,8 +14,8 @@ import (
 	"github.com/pauseless/pauseless/compiler/p4info"
 )
 
-// p4c's programs mean the same when they are formatted, and formatting them
-// again changes nothing.
+// Formatting does not change the meaning of p4c's programs, and formatting them
+// twice changes nothing more.
 func TestFormat(t *testing.T) {
 	same := &tally{question: "programs mean the same when they are formatted", want: 100}
 	each(programs(t, filepath.Join(testdata(t), "p4_16_samples")), func(file string) {

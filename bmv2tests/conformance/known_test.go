@@ -27,8 +27,8 @@ var knownElsewhere = map[string]string{
 	"issue3299":   "a switch statement in an action, which BMv2 can run as jumps",
 }
 
-// Programs of which the checkout has an expected P4Info, made by p4c's front
-// end, but which p4c-bm2-ss does not compile.
+// Programs with an expected P4Info in the checkout, of p4c's front end, that
+// p4c-bm2-ss does not compile.
 var rejectedBehind = map[string]bool{
 	"array1":                      true,
 	"array2":                      true,

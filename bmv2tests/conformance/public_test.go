@@ -25,8 +25,8 @@ var saiP4 = []string{"middleblock.p4", "tor.p4", "wbb.p4", "fabric_border_router
 
 var isProgram = regexp.MustCompile(`(?m)^\s*V1Switch\s*\(|^V1Switch\b`)
 
-// The v1model programs of other people's repositories that p4c accepts compile
-// here, with the same P4Info. PUBLIC_P4 lists checkouts, separated as PATH is:
+// The v1model programs of public repositories that p4c accepts compile here, with
+// the same P4Info. PUBLIC_P4 lists checkouts with the separator of PATH:
 // p4lang/tutorials, nsg-ethz/p4-learning, omec-project/up4 and
 // sonic-net/sonic-pins.
 func TestPublicPrograms(t *testing.T) {
@@ -78,7 +78,7 @@ func TestPublicPrograms(t *testing.T) {
 				same.Add(1)
 			}
 		case !sai:
-			// Whether p4c would take it is not known.
+			// It is not known whether p4c would accept it.
 			if how != "" {
 				t.Logf("%s: %s", file, how)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// used returns the processor time that this process has had.
+// used returns the processor time of this process.
 func used(t *testing.T) time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -25,9 +25,9 @@ func used(t *testing.T) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// Our programs compile in a fifth of p4c's processor time, garbage collection
-// and encoding included. What p4c was built with matters: the figure of an
-// unoptimised build says little.
+// Our programs compile in a fifth of p4c's processor time, including garbage
+// collection and encoding. The figure is only valid for an optimised build of
+// p4c.
 func TestSpeed(t *testing.T) {
 	if !found(t, "p4c-bm2-ss", p4c.Find) {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/pauseless/pauseless/internal/need"
 )
 
-// fakeClock has the programs that the test starts take their wall clock from a
-// file; set sets it by an offset from the true one.
+// fakeClock makes the programs that the test starts read the wall clock from a
+// file. set sets it to an offset from the true clock.
 func fakeClock(t *testing.T) (set func(offset string)) {
 	t.Helper()
 	lib := os.Getenv("LIBFAKETIME")
@@ -43,9 +43,10 @@ func fakeClock(t *testing.T) (set func(offset string)) {
 	return set
 }
 
-// The clock of a BMv2's machine is set an hour forward and back: connection,
-// election and entries do not care, and the operator hears of it. Our own clock
-// may be set too: package archtest keeps it out of what runs for long.
+// The clock of BMv2's machine is set an hour forward and back. Connection,
+// election and entries are not affected, and the operator is notified. Our own
+// clock may also be set: package archtest bans the wall clock in code that runs
+// for long.
 func TestASwitchWhoseClockIsSet(t *testing.T) {
 	need.Tool(t, "BMV2", "simple_switch_grpc")
 	set := fakeClock(t)
@@ -114,7 +115,7 @@ func TestASwitchWhoseClockIsSet(t *testing.T) {
 	awaitKept(t, k2)
 	asDesired(t, sw, more)
 
-	// What the operator is told to do helps.
+	// The remedy in the message works.
 	sw.kill()
 	sw.start(t)
 	asDesired(t, sw, more)

@@ -27,7 +27,7 @@ func connect(t *testing.T, sw *target, target controlplane.Target, o controlplan
 	return s
 }
 
-// state has something of every kind of entity.
+// state has at least one entity of each kind.
 func state(t *testing.T, p controlplane.Pipeline, routes int, more ...string) controlplane.Desired {
 	t.Helper()
 	sch, err := schema.New(p.P4Info)
@@ -90,7 +90,7 @@ func TestApplyingTwiceChangesNothing(t *testing.T) {
 			s.Close()
 			s = connect(t, sw, sw.Target, controlplane.Options{})
 		}
-		// Everything changes, and changes back.
+		// All entities change, and change back.
 		other := state(t, program(t), 0)
 		other.Entities = other.Entities[:0]
 		if c, err = s.Apply(ctx, other); err != nil || c.Push {
@@ -175,8 +175,8 @@ func TestMistakesAreNamedByEverySwitch(t *testing.T) {
 	})
 }
 
-// The command line and the controller that runs have the same election id
-// unless told otherwise: ctl says who is in charge, and can take over.
+// The command line and a running controller have the same election id by default:
+// ctl reports which controller is primary, and can become primary itself.
 func TestTwoControllersWithOneElectionID(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		ctx := t.Context()

@@ -54,7 +54,7 @@ func awaitKept(t *testing.T, k *controlplane.Keeper) {
 	}
 }
 
-// difference is what another controller would have to do.
+// difference is the list of updates that another controller would make.
 func difference(t *testing.T, sw *target, d controlplane.Desired) *controlplane.Change {
 	t.Helper()
 	c, err := plan(t, sw, d)
@@ -73,7 +73,7 @@ func plan(t *testing.T, sw *target, d controlplane.Desired) (*controlplane.Chang
 	return s.Plan(t.Context(), d)
 }
 
-// log collects what the controller says.
+// log collects the events of the controller.
 type log struct {
 	mu  sync.Mutex
 	all []controlplane.Event
@@ -88,7 +88,7 @@ func (l *log) options(t *testing.T) controlplane.Options {
 	}}
 }
 
-// count returns how many events of a kind say something.
+// count returns the number of events of a kind that contain a text.
 func (l *log) count(kind controlplane.EventKind, text string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,14 +100,14 @@ func (l *log) count(kind controlplane.EventKind, text string) (n int) {
 	return n
 }
 
-// await waits until so many events of a kind have said something.
+// await waits until n events of a kind contain a text.
 func (l *log) await(t *testing.T, kind controlplane.EventKind, text string, n int) {
 	t.Helper()
 	until(t, func() bool { return l.count(kind, text) >= n }, func() string { return fmt.Sprintf("nobody said %q (%v)", text, kind) })
 }
 
-// patience is how long a test waits before it gives up. On our own switch it is
-// a bubble's time, and no test depends on how busy the machine is.
+// patience is the time after which a test fails. On our own switch it is virtual
+// time of a synctest bubble, and no test depends on the load of the machine.
 const patience = 2 * time.Minute
 
 func until(t *testing.T, ok func() bool, otherwise func() string) {
@@ -119,7 +119,7 @@ func until(t *testing.T, ok func() bool, otherwise func() string) {
 	}
 }
 
-// asDesired waits until another controller would have nothing to do.
+// asDesired waits until another controller would make no update.
 func asDesired(t *testing.T, sw *target, d controlplane.Desired) {
 	t.Helper()
 	var c *controlplane.Change
@@ -127,8 +127,7 @@ func asDesired(t *testing.T, sw *target, d controlplane.Desired) {
 	until(t, func() bool { c, err = plan(t, sw, d); return err == nil && c.Empty() }, func() string { return fmt.Sprintf("left to do: %v, %v", c, err) })
 }
 
-// The switch dies and comes back while it is written to and while packets
-// pass.
+// The switch is killed and restarted during writes and while packets pass.
 func TestASwitchKilledUnderLoadIsPutInOrderWhenItIsBack(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		said := &log{}
@@ -156,8 +155,8 @@ func TestASwitchKilledUnderLoadIsPutInOrderWhenItIsBack(t *testing.T) {
 			}
 		})
 		for i := range 2 {
-			// Not "pipeline pushed": BMv2 may lose the answer to that, and then the pipeline
-			// is there when the controller looks again.
+			// Not "pipeline pushed": the answer of BMv2 may be lost, and then the pipeline
+			// is set when the controller checks again.
 			said.await(t, controlplane.Reconciled, "this controller became primary", i+1)
 			said.await(t, controlplane.Reconciled, "the desired state changed", 1)
 			sw.kill()
@@ -173,7 +172,7 @@ func TestASwitchKilledUnderLoadIsPutInOrderWhenItIsBack(t *testing.T) {
 	})
 }
 
-// A controller dies between two batches: the other one goes on from there.
+// A controller is killed between two batches: the other one continues there.
 func TestAControllerKilledBetweenBatchesLosesNothing(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		d := state(t, program(t), 300)
@@ -241,8 +240,9 @@ func TestACutAndDelayedConnectionLosesNothing(t *testing.T) {
 	})
 }
 
-// Two controllers want different things: the higher election id has its way,
-// the other one says so, does nothing, and has its own when it is alone.
+// Two controllers have different desired states. That of the higher election id is
+// established. The other controller reports this, does nothing, and establishes
+// its own state when it is alone.
 func TestTwoControllersThatFight(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		low, high := sw.Target, sw.Target
@@ -272,8 +272,8 @@ func TestTwoControllersThatFight(t *testing.T) {
 	})
 }
 
-// Digests come faster than they are read: those that are lost are counted and
-// said aloud, none is missing otherwise.
+// Digests arrive faster than they are read: lost ones are counted and reported,
+// and no others are missing.
 func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 	need.Time(t, "6000 packets, one by one")
 	const sent = 6000
@@ -286,7 +286,7 @@ func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		// Every message is a list of its own: more than wait for a reader.
+		// Every message is a list of its own: more lists than the queue holds.
 		d := state(t, program(t), 0)
 		e, err := mustSchema(t, d).ParseEntity("digest alert_t timeout 0s list 1 ack 10s")
 		if err != nil {
@@ -308,8 +308,8 @@ func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The switch, too, has a queue for the controller: it is kept short by
-		// waiting for the copies of the packets, which go the same way.
+		// The switch has a queue for the controller too. The test keeps it short by
+		// waiting for the copies of the packets, which pass the same queue.
 		var copies atomic.Int64
 		packets := s.Packets(ctx)
 		go func() {
@@ -320,9 +320,9 @@ func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 		for i := range sent {
 			send(i)
 			if i%200 == 199 {
-				// BMv2 promises none of them: its queue for the controller drops what it
-				// has no room for, 1 to 6 of 1000 here. What has not come when nothing
-				// has come for a while will not.
+				// BMv2 does not guarantee delivery: its queue for the controller drops
+				// messages when it is full, 1 to 6 of 1000 here. Messages that have not
+				// arrived after a while without any are lost.
 				last, since := copies.Load(), time.Now()
 				until(t, func() bool {
 					if n := copies.Load(); n != last {
@@ -332,8 +332,8 @@ func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 				}, func() string { return fmt.Sprintf("%d of %d copies came back", copies.Load(), i) })
 			}
 		}
-		// The reader wakes up when all have been sent; the last one tells it
-		// what it has missed.
+		// The reader starts when all have been sent. The last list has the number of
+		// lists that it has missed.
 		seen := make(map[string]bool)
 		for d := range digests {
 			src := d.Fields[1].Text
@@ -357,7 +357,7 @@ func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 			}
 			return sum
 		}
-		// A packet that BMv2 has dropped before its program may have made no message.
+		// BMv2 may have dropped a packet before its program, without a message.
 		until(t, func() bool {
 			all := len(seen) + lost()
 			return all == sent || sw.Thrift != "" && all < sent && all >= int(copies.Load())
@@ -370,8 +370,8 @@ func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 	})
 }
 
-// A table is too small for what is wanted: that is said, with what to do, and
-// all the rest is there.
+// A table is too small for the desired entries: this is reported with a remedy,
+// and all other entries are written.
 func TestAFullTableIsSaidAloudAndTheRestIsThere(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		said := &log{}
@@ -392,8 +392,8 @@ func TestAFullTableIsSaidAloudAndTheRestIsThere(t *testing.T) {
 	})
 }
 
-// Another program than the wanted one runs on the switch, or the switch does
-// not take the wanted one.
+// The switch runs another program than the desired one, or refuses the desired
+// one.
 func TestAWrongPipelineIsReplacedOrNamed(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		said := &log{}
@@ -404,7 +404,7 @@ func TestAWrongPipelineIsReplacedOrNamed(t *testing.T) {
 		d := state(t, program(t), 20)
 		k.Set(sw.Name, d)
 		awaitKept(t, k)
-		// Somebody loads something else, and leaves.
+		// Another controller loads another program, and disconnects.
 		high := sw.Target
 		high.ElectionID.Low = 9
 		s := connect(t, sw, high, controlplane.Options{})
@@ -420,7 +420,7 @@ func TestAWrongPipelineIsReplacedOrNamed(t *testing.T) {
 		s.Close()
 		said.await(t, controlplane.Reconciled, "pipeline pushed", 2)
 		asDesired(t, sw, d)
-		// A program that is none.
+		// An invalid program.
 		bad := d
 		bad.Pipeline.Config = []byte(`{"not": "a program"`)
 		k.Set(sw.Name, bad)
@@ -484,7 +484,7 @@ func TestAForeignWriteIsUndone(t *testing.T) {
 		k.Set(sw.Name, d)
 		awaitKept(t, k)
 		said.await(t, controlplane.Reconciled, "pipeline pushed", 1)
-		// Someone overrules the keeper, writes, and leaves.
+		// Another controller becomes primary, writes, and disconnects.
 		second := sw.Target
 		second.ElectionID.Low = 9
 		s := connect(t, sw, second, controlplane.Options{})

@@ -12,8 +12,8 @@ import (
 	"github.com/pauseless/pauseless/controlplane"
 )
 
-// proxy is a network between controllers and a switch that can be made
-// slower, cut, and cut in the middle of a message.
+// proxy is a network between controllers and a switch that can be slowed down,
+// and cut, also in the middle of a message.
 type proxy struct {
 	listener net.Listener
 	to       *target
@@ -21,14 +21,14 @@ type proxy struct {
 
 	mu     sync.Mutex
 	conns  map[net.Conn]bool
-	closed bool          // connections that come now are cut
-	delay  time.Duration // of everything, either way
-	left   int           // bytes that still reach the switch; below zero: all
-	cuts   int           // how many times left has run out
+	closed bool          // new connections are cut
+	delay  time.Duration // of all data, in both directions
+	left   int           // bytes that still reach the switch; negative: all
+	cuts   int           // how often left has reached zero
 }
 
-// through puts a proxy in front of a switch and returns the switch as it is
-// reached through it.
+// through starts a proxy for a switch and returns the switch with the proxy's
+// address.
 func through(t *testing.T, sw *target) (*proxy, controlplane.Target) {
 	t.Helper()
 	l, err := sw.listen("")
@@ -73,7 +73,7 @@ func (p *proxy) serve() {
 	}
 }
 
-// carry carries what comes from one end to the other, as long as it may.
+// carry copies data from one end to the other until it is cut.
 func (p *proxy) carry(from, to net.Conn, allow func(n int) bool) {
 	defer func() {
 		p.mu.Lock()
@@ -117,7 +117,7 @@ func (p *proxy) carry(from, to net.Conn, allow func(n int) bool) {
 	}
 }
 
-// allow reports whether so many bytes may reach the switch.
+// allow reports whether n bytes may reach the switch.
 func (p *proxy) allow(n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +149,7 @@ func (p *proxy) cutAfter(n int) {
 	p.left = n
 }
 
-// slow delays everything from now on.
+// slow delays all data from now on.
 func (p *proxy) slow(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

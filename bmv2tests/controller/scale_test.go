@@ -11,12 +11,12 @@ import (
 	"github.com/pauseless/pauseless/controlplane"
 )
 
-// racing says that the race detector is at work, under which the test below
-// would take a minute or two, and find no more.
+// racing is whether the race detector is enabled. With it the test below would
+// take a minute or two, and find nothing more.
 var racing bool
 
-// Our own switches by the hundred, each with a program and a thousand
-// entries, on one machine with their controller.
+// Hundreds of our own switches run on one machine with their controller, each with
+// a program and a thousand entries.
 func TestTwoHundredSwitchesWithAThousandEntries(t *testing.T) {
 	n, routes := 200, 1000
 	if testing.Short() || racing {
@@ -31,7 +31,7 @@ func TestTwoHundredSwitchesWithAThousandEntries(t *testing.T) {
 	d := state(t, program(t), routes)
 	began := time.Now()
 	f, err := controlplane.StartAll(targets, controlplane.Options{
-		Probe: -1, Timeout: patience, // a busy machine is no fault
+		Probe: -1, Timeout: patience, // a busy machine is not a failure
 		Event: func(controlplane.Event) {},
 	})
 	if err != nil {

@@ -68,7 +68,8 @@ func TestDigestsAndPacketsComeFromTheDataPlane(t *testing.T) {
 	})
 }
 
-// What a controller has sent out of a switch goes out, though it leaves at once.
+// The switch sends a controller's packet-outs, also if the controller disconnects
+// at once.
 func TestPacketsOutOfAControllerThatLeaves(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		s := connect(t, sw, sw.Target, controlplane.Options{})

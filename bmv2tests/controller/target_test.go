@@ -28,8 +28,8 @@ import (
 // target is a running switch.
 type target struct {
 	controlplane.Target
-	net   *simnet.Network  // that it is in; nil: the machine's
-	kill  func()           // as kill -9 does
+	net   *simnet.Network  // its network; nil: the machine's
+	kill  func()           // like kill -9
 	start func(testing.TB) // again, at the same addresses, empty
 }
 
@@ -41,7 +41,7 @@ func (sw *target) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }
 
-// listen takes connections at an address, any if it is empty.
+// listen accepts connections at an address, at any port if it is empty.
 func (sw *target) listen(addr string) (net.Listener, error) {
 	if sw.net != nil {
 		return sw.net.Listen(addr)
@@ -49,8 +49,8 @@ func (sw *target) listen(addr string) (net.Listener, error) {
 	return net.Listen("tcp", cmp.Or(addr, "127.0.0.1:0"))
 }
 
-// eachTarget runs a test on every kind of switch that is at hand. Ours runs
-// with its controllers under a clock that only goes on when everybody waits.
+// eachTarget runs a test on every available kind of switch. Ours runs with its
+// controllers under a clock that advances only when all goroutines wait.
 func eachTarget(t *testing.T, do func(*testing.T, *target)) {
 	t.Run("softswitch", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { do(t, startSoft(t, simnet.New(rand.New(rand.NewPCG(1, 1))))) })
@@ -91,7 +91,7 @@ func program(t testing.TB) controlplane.Pipeline {
 	return controlplane.Pipeline{P4Info: r.P4Info, Config: bmv2json.Encode(r.Program)}
 }
 
-// startSoft starts our own switch, without links, as a machine of a network.
+// startSoft starts our own switch, without links, as a node of a network.
 func startSoft(t testing.TB, network *simnet.Network) *target {
 	t.Helper()
 	sw := &target{Target: controlplane.Target{Name: "b1", DeviceID: 1}, net: network}
@@ -117,7 +117,7 @@ func startSoft(t testing.TB, network *simnet.Network) *target {
 	return sw
 }
 
-// wall is a network in wall time with nothing at the ends of its links.
+// wall is a network in wall time whose links end nowhere.
 type wall struct {
 	begun time.Time
 	sw    *softswitch.Switch

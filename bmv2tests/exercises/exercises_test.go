@@ -16,7 +16,7 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// packetOf puts layers together.
+// packetOf serialises layers into a packet.
 func packetOf(list ...gopacket.SerializableLayer) []byte {
 	b := gopacket.NewSerializeBuffer()
 	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, list...); err != nil {
@@ -25,7 +25,7 @@ func packetOf(list ...gopacket.SerializableLayer) []byte {
 	return slices.Clone(b.Bytes())
 }
 
-// ether is the header of a packet from a host to its gateway.
+// ether is the Ethernet header of a packet from a host to its gateway.
 func (n *network) ether(from string, typ layers.EthernetType) *layers.Ethernet {
 	return &layers.Ethernet{SrcMAC: n.mac[from], DstMAC: n.via[from], EthernetType: typ}
 }
@@ -63,8 +63,8 @@ func ping(n *network, from string, to netip.Addr) []byte {
 		&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoRequest, 0), Id: 7, Seq: 1}, gopacket.Payload(payload))
 }
 
-// header returns the Ethernet and IPv4 headers of a packet, the second of
-// which is right in itself.
+// header returns the Ethernet and IPv4 headers of a packet, the latter with a valid
+// checksum.
 func (n *network) header(data []byte) (*layers.Ethernet, *layers.IPv4) {
 	n.Helper()
 	p := gopacket.NewPacket(data, layers.LayerTypeEthernet, gopacket.Default)
@@ -83,8 +83,8 @@ func (n *network) header(data []byte) (*layers.Ethernet, *layers.IPv4) {
 	return eth, ip
 }
 
-// routed checks that a packet has reached a host as a router sends it on: with
-// the host's address, and a TTL that is smaller by the switches on the way.
+// routed checks that a packet has reached a host as routers forward it: with the
+// host's address, and a TTL decremented by each switch on the path.
 func (n *network) routed(from, to string, sent []byte) {
 	n.Helper()
 	got := n.only(from, to, sent)
@@ -97,7 +97,7 @@ func (n *network) routed(from, to string, sent []byte) {
 	}
 }
 
-// allPing has all hosts ping each other.
+// allPing makes all hosts ping each other.
 func (n *network) allPing() {
 	n.Helper()
 	for from := range n.ip {
@@ -123,13 +123,13 @@ func TestBasic(t *testing.T) {
 	}
 }
 
-// A tunnel leads to the host with its id, whatever the address in it.
+// A tunnel leads to the host with its id, whatever the inner address.
 func TestBasicTunnel(t *testing.T) {
 	exercise(t, "basic_tunnel", "topology.json", func(n *network) {
 		n.loadAll("solution/basic_tunnel.p4", "%s-runtime.json")
 		n.allPing()
 		for id, to := range map[uint16]string{2: "h2", 3: "h3"} {
-			tunnel := binary.BigEndian.AppendUint16([]byte{0x08, 0x00}, id) // what is in it, and where to
+			tunnel := binary.BigEndian.AppendUint16([]byte{0x08, 0x00}, id) // inner EtherType, and id
 			data := packetOf(n.ether("h1", 0x1212), gopacket.Payload(tunnel), n.ipv4("h1", n.ip["h3"], layers.IPProtocolTCP), gopacket.Payload(payload))
 			if got := n.only("h1", to, data); !bytes.Equal(got, data) {
 				n.Errorf("tunnel %d: % x, was % x", id, got, data)
@@ -163,7 +163,7 @@ func TestCalc(t *testing.T) {
 	})
 }
 
-// A queue on the slow link marks packets of hosts that know what marks are.
+// A queue on the slow link marks packets of hosts with ECN.
 func TestECN(t *testing.T) {
 	exercise(t, "ecn", "topology.json", func(n *network) {
 		n.loadAll("solution/ecn.p4", "%s-runtime.json")
@@ -190,7 +190,7 @@ func TestECN(t *testing.T) {
 	})
 }
 
-// Every switch adds its number and the length of its queue.
+// Every switch adds its number and its queue length.
 func TestMRI(t *testing.T) {
 	exercise(t, "mri", "topology.json", func(n *network) {
 		n.loadAll("solution/mri.p4", "%s-runtime.json")
@@ -227,7 +227,7 @@ func TestMRI(t *testing.T) {
 	})
 }
 
-// chosen is which host each flow went to, on the switch that was asked first.
+// chosen has the host that each flow was sent to, on the first tested switch.
 var chosen struct {
 	sync.Mutex
 	hosts map[uint16]string
@@ -343,7 +343,7 @@ func TestSourceRouting(t *testing.T) {
 	})
 }
 
-// Hosts outside reach those inside only if they were asked.
+// External hosts reach internal hosts only after these have contacted them.
 func TestFirewall(t *testing.T) {
 	exercise(t, "firewall", "pod-topo/topology.json", func(n *network) {
 		n.load("s1", "solution/firewall.p4", "pod-topo/s1-runtime.json")
@@ -364,7 +364,7 @@ func TestFirewall(t *testing.T) {
 	})
 }
 
-// A probe goes round and says what every link has carried since the last one.
+// A probe passes all links and reports the bytes of each since the last probe.
 func TestLinkMonitor(t *testing.T) {
 	exercise(t, "link_monitor", "pod-topo/topology.json", func(n *network) {
 		n.loadAll("solution/link_monitor.p4", "pod-topo/%s-runtime.json")
@@ -372,7 +372,7 @@ func TestLinkMonitor(t *testing.T) {
 		ports := []byte{4, 1, 4, 1, 3, 2, 3, 2, 1}
 		through := []byte{1, 4, 2, 3, 1, 3, 2, 4, 1}
 		probe := packetOf(n.ether("h1", 0x0812), gopacket.Payload(append([]byte{0}, ports...)), gopacket.Payload(make([]byte, 40)))
-		n.only("h1", "h1", probe) // sets the counters back
+		n.only("h1", "h1", probe) // resets the counters
 		traffic := n.udp("h1", n.ip["h4"], 0)
 		n.routed("h1", "h4", traffic) // by s1's port 4 and s4's port 1
 		got := n.only("h1", "h1", probe)
@@ -381,7 +381,7 @@ func TestLinkMonitor(t *testing.T) {
 			n.Fatalf("%d hops, %d bytes: % x", got[14], len(got), got)
 		}
 		for i := range ports {
-			// The last switch is first.
+			// The last switch on the path comes first.
 			data := got[15+(len(ports)-1-i)*hop:][:hop]
 			want := uint32(len(probe) + i*hop)
 			if i < 2 {

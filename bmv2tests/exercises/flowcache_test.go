@@ -14,10 +14,9 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 )
 
-// The first packet of a flow goes to the controller of each switch on its way,
-// which has it sent on and adds an entry; the packets after it need no
-// controller. Idle flows are left out: that a switch says so is a clause of
-// bmv2tests/p4rt.
+// The first packet of a flow goes to the controller of each switch on its path,
+// which forwards it and adds an entry. Later packets do not need the controller.
+// Idle timeouts are not tested here: a clause of bmv2tests/p4rt tests them.
 func TestFlowCache(t *testing.T) {
 	exercise(t, "flowcache", "topology.json", func(n *network) {
 		n.loadAll("solution/flowcache.p4", "")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exercises plays p4lang's tutorials: the solution of each exercise on
-// the exercise's own network with its own entries, and what its README says
-// must happen, on pauseless switch and on simple_switch_grpc. PUBLIC_P4 lists
-// checkouts; without p4lang/tutorials among them all is skipped.
+// Package exercises runs p4lang's tutorials on pauseless switch and on
+// simple_switch_grpc: the solution of each exercise on the exercise's own network
+// with its own entries. It checks the behaviour that the README describes.
+// PUBLIC_P4 lists checkouts; without p4lang/tutorials all tests are skipped.
 package exercises
 
 import (
@@ -40,7 +40,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// patience bounds what a test waits for, on a machine that may be busy.
+// patience is the time after which a test fails, on a machine that may be busy.
 const patience = 2 * time.Minute
 
 // checkout returns the folder of the exercises.
@@ -62,17 +62,16 @@ type frame = simpleswitch.Frame
 // target is a running switch without a program.
 type target struct {
 	addr string
-	// send has a port receive packets at once and returns what ports sent.
+	// send injects packets into a port at once and returns the frames that ports sent.
 	send func(port int, packets ...[]byte) []frame
-	// wait lets time pass, if it does not do so by itself.
+	// wait lets virtual time pass; nil in real time.
 	wait func(time.Duration)
 }
 
-// start starts a switch for a node of a network; links that are slower than
-// the others limit it.
+// start starts a switch for a node of a network. Slow links limit its ports.
 type start func(t testing.TB, n *topo.Topology, node *topo.Node) *target
 
-// usual is the rate of links that say nothing.
+// usual is the rate of links without a rate in the topology.
 const usual = 10 * vtime.Gbps
 
 func startSoft(t testing.TB, n *topo.Topology, node *topo.Node) *target {
@@ -116,7 +115,7 @@ func startSoft(t testing.TB, n *topo.Topology, node *topo.Node) *target {
 			for _, data := range packets {
 				around.Inject(port, data, 0)
 			}
-			return pass(vtime.Second) // the slowest link has sent all by then
+			return pass(vtime.Second) // longer than the slowest link needs
 		},
 		wait: func(d time.Duration) {
 			sw.Lock()
@@ -154,7 +153,7 @@ func startBMv2(t testing.TB, n *topo.Topology, node *topo.Node) *target {
 	}
 }
 
-// slow has a port of BMv2 send so many packets per second.
+// slow limits a port of BMv2 to a number of packets per second.
 func slow(t testing.TB, sw *simpleswitch.Switch, port int, pps int64) {
 	c, err := bmv2.Dial(sw.Thrift, bmv2.Timeout)
 	if err == nil {
@@ -175,20 +174,20 @@ type network struct {
 	ip       map[string]netip.Addr // of hosts
 	mac, via map[string]net.HardwareAddr
 	switches map[string]*device
-	passes   int // of the last packets through switches
+	passes   int // number of switches that the last packets passed
 }
 
 type device struct {
 	*target
 	node    *topo.Node
-	session *controlplane.Session // nil where the exercise has its own
+	session *controlplane.Session // nil where the exercise has its own controller
 }
 
-// oneBMv2 has one network of BMv2 run at a time: it lives in real time.
+// oneBMv2 allows one network of BMv2 at a time, as it runs in real time.
 var oneBMv2 sync.Mutex
 
-// exercise plays an exercise on both kinds of switch. The topology is a file
-// of its folder.
+// exercise runs an exercise on both kinds of switch. The topology is a file in
+// its folder.
 func exercise(t *testing.T, name, topology string, do func(n *network)) {
 	dir := filepath.Join(checkout(t), name)
 	for _, k := range []struct {
@@ -253,7 +252,7 @@ func hardware(t testing.TB, text string) net.HardwareAddr {
 	return a
 }
 
-// compiled are programs by file.
+// compiled has the compiled programs by file.
 var compiled sync.Map
 
 // program compiles a file of the exercise.
@@ -343,7 +342,7 @@ func (n *network) write(name string, lines ...string) {
 	}
 }
 
-// show returns what a switch says of an entity.
+// show returns an entity as a switch reports it.
 func (n *network) show(name, line string) string {
 	n.Helper()
 	s := n.switches[name].session
@@ -358,7 +357,7 @@ func (n *network) show(name, line string) string {
 	return s.Schema().FormatEntity(got[0])
 }
 
-// send has a host send packets at once and returns what hosts receive.
+// send sends packets from a host at once and returns the frames that hosts receive.
 func (n *network) send(host string, packets ...[]byte) map[string][][]byte {
 	n.Helper()
 	type place struct{ node, port int }
@@ -395,8 +394,8 @@ func (n *network) send(host string, packets ...[]byte) map[string][][]byte {
 	return received
 }
 
-// only sends a packet, which one host alone must receive, once; it returns
-// what that gets.
+// only sends a packet that exactly one host must receive once, and returns the
+// received frame.
 func (n *network) only(from, to string, data []byte) []byte {
 	n.Helper()
 	got := n.send(from, data)

@@ -20,9 +20,9 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 )
 
-// elsewhere runs a controller of the tutorials as it is, but for where its
-// switches are, which it has in its text, and says when a clone session is
-// there. What it needs of p4runtime-shell is the name of one exception.
+// elsewhere runs an unchanged controller of the tutorials, but replaces the
+// addresses of the switches in its text, and prints when a clone session exists. Of
+// p4runtime-shell it needs only the name of one exception.
 const elsewhere = `
 import runpy, sys
 where = dict(a.split("=") for a in sys.argv[2:])
@@ -52,7 +52,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 type controller struct {
 	n   *network
 	mu  sync.Mutex
-	new *sync.Cond // there is more in out, or it has ended
+	new *sync.Cond // out has grown, or the controller has ended
 	out bytes.Buffer
 	err error // not nil once it has ended
 }
@@ -64,8 +64,8 @@ func (c *controller) Write(p []byte) (int, error) {
 	return c.out.Write(p)
 }
 
-// python starts the exercise's own controller, with the program where the
-// exercise's Makefile has it put.
+// python starts the exercise's own controller, with the program in the folder where
+// the exercise's Makefile puts it.
 func (n *network) python(program, modules string) *controller {
 	n.Helper()
 	python := need.Tool(n, "PYTHON3", "python3")
@@ -118,8 +118,8 @@ func (n *network) python(program, modules string) *controller {
 	return c
 }
 
-// await waits until the controller has printed a text so many times, and for
-// nothing after patience.
+// await waits until the controller has printed a text n times, at most for
+// patience.
 func (c *controller) await(times int, text string) {
 	c.n.Helper()
 	stop := time.AfterFunc(patience, func() {

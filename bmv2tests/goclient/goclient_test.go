@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package goclient drives `pauseless switch` with a controller's library that
-// others have written, antoninbas/p4runtime-go-client, as it is. It is a module
-// of its own because that library needs an older p4lang/p4runtime.
+// Package goclient tests `pauseless switch` with a public controller library,
+// antoninbas/p4runtime-go-client, unchanged. It is a separate module because that
+// library needs an older p4lang/p4runtime.
 package goclient
 
 import (
@@ -47,7 +47,7 @@ func binary(t *testing.T) string {
 	return name
 }
 
-// controller is a client of a switch that has the program.
+// controller is a client of a switch with the program.
 type controller struct {
 	*client.Client
 	t        *testing.T
@@ -56,12 +56,12 @@ type controller struct {
 	messages chan *p4v1.StreamMessageResponse
 }
 
-// start starts a switch, and a controller that is primary. Port 2, which the
-// program sends to, leads to a file; ports 1 and 3 are joined by a cable, so
-// that the switch does not end with the file.
+// start starts a switch and a primary controller. Port 2, to which the program
+// sends, is a file. A cable connects ports 1 and 3, so that the switch does not end
+// at the end of the file.
 func start(t *testing.T) *controller {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // of a test
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // limit of a test
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, binary(t), "switch", program, "--port", "1@mem:a", "--port", "3@mem:a",
 		"--port", "2@pcap:,"+filepath.Join(t.TempDir(), "out.pcap"), "--grpc", "127.0.0.1:0")
@@ -73,7 +73,7 @@ func start(t *testing.T) *controller {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	read := make(chan struct{}) // all that it has said
+	read := make(chan struct{}) // closed after all its output
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		<-read
@@ -134,7 +134,7 @@ func connect(t *testing.T, conn *grpc.ClientConn, election uint64) *controller {
 	return c
 }
 
-// isPrimary returns what the controller is told next.
+// isPrimary returns the next role that the controller is notified of.
 func (c *controller) isPrimary() bool {
 	c.t.Helper()
 	select {
@@ -146,7 +146,7 @@ func (c *controller) isPrimary() bool {
 	}
 }
 
-// next returns the next message but for arbitration.
+// next returns the next message other than arbitration.
 func (c *controller) next() *p4v1.StreamMessageResponse {
 	c.t.Helper()
 	select {
@@ -166,8 +166,8 @@ func (c *controller) ok(err error) {
 	}
 }
 
-// refused fails the test unless the only update of a write was refused with
-// a code.
+// refused fails the test unless the single update of a write was refused with a
+// code.
 func (c *controller) refused(err error, code codes.Code) {
 	c.t.Helper()
 	for _, d := range status.Convert(err).Details() {
@@ -178,7 +178,7 @@ func (c *controller) refused(err error, code codes.Code) {
 	c.t.Errorf("error %v %v, want %v", err, status.Convert(err).Details(), code)
 }
 
-// through sends a packet into the switch as if it had come by a port.
+// through sends a packet into the switch as if a port had received it.
 func (c *controller) through(kind byte, a uint32, b uint16) {
 	c.t.Helper()
 	value, err := conversion.UInt32ToBinaryCompressed(a)
@@ -210,7 +210,7 @@ func TestPipeline(t *testing.T) {
 	c := start(t)
 	p, err := c.GetFwdPipe(t.Context(), client.GetFwdPipeAll)
 	c.ok(err)
-	// The library's own P4Info text: without the fields that it does not know.
+	// P4Info without the fields that the library does not know.
 	info, err := prototext.Marshal(p.P4Info)
 	c.ok(err)
 	_, err = c.SetFwdPipeFromBytes(t.Context(), p.P4DeviceConfig, info, 42)
@@ -340,7 +340,7 @@ func TestDigests(t *testing.T) {
 	if len(members) != 2 || !bytes.Equal(members[1].GetBitstring(), []byte{0xab, 0xcd}) {
 		t.Errorf("digest %v", d)
 	}
-	c.through(12, 0xabcd, 0) // not acknowledged: no second time
+	c.through(12, 0xabcd, 0) // not acknowledged, so not sent again
 	c.ok(c.AckDigestList(ctx, d))
 	c.through(12, 0xabcd, 0)
 	if again := c.next().GetDigest(); again.GetListId() == d.ListId || len(again.GetData()) != 1 {
@@ -352,7 +352,7 @@ func TestDigests(t *testing.T) {
 	c.refused(c.DisableDigest(ctx, "alert_t"), codes.NotFound)
 }
 
-// Copies go to the controller, so that it sees what each became.
+// Copies go to the controller, which checks each of them.
 func TestReplication(t *testing.T) {
 	c, ctx := start(t), t.Context()
 	c.ok(c.InsertMulticastGroup(ctx, 7, []uint32{cpuPort, cpuPort, cpuPort}))
@@ -395,8 +395,8 @@ func TestPacketIO(t *testing.T) {
 	}
 }
 
-// The client pushes a program by its own means: with the P4Info of P4Runtime
-// 1.3, since its stubs refuse the newer fields.
+// The client sets a program with its own call and the P4Info of P4Runtime 1.3, as
+// its stubs refuse newer fields.
 func TestTheClientPushesAProgramItself(t *testing.T) {
 	c := start(t)
 	dir := t.TempDir()

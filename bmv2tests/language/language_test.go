@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package language tests what programs do: for each construct of the
-// language, a small program, a packet that goes in, and the one that must come
-// out, as the language specification (1.2.5) says. They run on our switch and,
-// where it is at hand, on simple_switch_grpc.
+// Package language tests the behaviour of programs. For each construct of the
+// language it has a small program, an input packet, and the output packet required
+// by the language specification (1.2.5). The tests run on our switch and, if it is
+// available, on simple_switch_grpc.
 package language
 
 import (
@@ -19,9 +19,10 @@ import (
 	"github.com/pauseless/pauseless/softswitch/stf"
 )
 
-// A construct is a program around the declarations "top", the parser states
-// "parse" behind the extraction of h, and the body of the control ingress; and
-// packets, as "in > out" in hexadecimal, or commands of a switch test.
+// A construct is a program and packets. The program is built from the declarations
+// "top", the parser states "parse" after the extraction of h, and the body of the
+// control ingress. Packets are "in > out" in hexadecimal, or commands of a switch
+// test.
 type construct struct {
 	name, top, parse, body string
 	packets                []string
@@ -59,8 +60,8 @@ func (c *construct) program() string {
 		c.body + "\n}\n" + tail
 }
 
-// cutLocals puts the state start between the local declarations and the
-// states of a parser.
+// cutLocals splits a parser into local declarations and states, between which the
+// state start is inserted.
 func cutLocals(parse string) string {
 	i := strings.Index(parse, "state ")
 	return parse[:i] + "state start { std.egress_spec = 2; p.extract(hdr.h); transition next; }\n" + parse[i:] + "\n}"
@@ -82,7 +83,7 @@ func (c *construct) script() string {
 	return b.String()
 }
 
-// each runs f with every construct.
+// each calls f with every construct.
 func each(t *testing.T, f func(t *testing.T, name string, p *bmv2json.Program, s *stf.Script)) {
 	for _, list := range [][]construct{values, statements, calls, parsers, tables, externs} {
 		for _, c := range list {
@@ -113,13 +114,13 @@ func TestOnOurSwitch(t *testing.T) {
 	})
 }
 
-// differences are the constructs that simple_switch_grpc gets wrong.
+// differences are the constructs with wrong results on simple_switch_grpc.
 var differences = map[string]string{}
 
 func TestOnSimpleSwitch(t *testing.T) {
 	binary := need.Tool(t, "BMV2", "simple_switch_grpc")
 	each(t, func(t *testing.T, name string, p *bmv2json.Program, s *stf.Script) {
-		t.Parallel() // most of the time they wait for the switch to start
+		t.Parallel() // the tests mostly wait for the start of the switch
 		why := differences[name]
 		switch err := stf.RunBMv2(context.Background(), p, s, binary); {
 		case why == "" && err != nil:

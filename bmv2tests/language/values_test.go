@@ -2,7 +2,7 @@
 
 package language
 
-// The header h is a, b (8 bits), c (16), d (32).
+// The header h has the fields a, b (8 bits), c (16) and d (32).
 var values = []construct{
 	{name: "arithmetic wraps", body: "apply { hdr.h.a = hdr.h.a + 1; hdr.h.b = hdr.h.b - 1; hdr.h.c = hdr.h.c * 3; }",
 		packets: []string{"ff 00 8001 00000000 > 00 ff 8003 00000000"}},

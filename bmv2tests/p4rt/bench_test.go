@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package p4rt judges P4Runtime servers by the clauses of the P4Runtime
-// specification, version 1.5: a table of clauses, a test for each, run over
-// loopback gRPC against our switch and, where it can pass, against
+// Package p4rt tests P4Runtime servers against the clauses of the P4Runtime
+// specification, version 1.5. It has a table of clauses with a test for each, which
+// runs over loopback gRPC against our switch and, where it can pass, against
 // simple_switch_grpc.
 package p4rt
 
@@ -34,7 +34,7 @@ import (
 	"github.com/pauseless/pauseless/softswitch/stf/simpleswitch"
 )
 
-// deviceID is that of every target.
+// deviceID is the device id of every target.
 const deviceID = 1
 
 // config is the pipeline of testdata/clauses.p4.
@@ -55,17 +55,17 @@ type frame = simpleswitch.Frame
 // target is a running switch.
 type target struct {
 	addr string
-	// send has a port receive a packet and returns what ports sent, in order.
+	// send injects a packet into a port and returns the frames that ports sent, in order.
 	send func(port int, data []byte) []frame
-	// drain returns what ports of our switch have sent and send has not returned.
+	// drain returns frames that ports of our switch have sent and send has not returned.
 	drain func() []frame
-	// wait lets time pass; our switch has a time of its own.
+	// wait lets time pass, virtual time on our switch.
 	wait func(time.Duration)
-	// links of ports that have them go down and up.
+	// links sets the links of ports down and up.
 	link func(port int, up bool)
 	soft *softswitch.Switch // nil for simple_switch_grpc
-	// elections counts up: on BMv2, which serves many tests, each has a higher
-	// election id than the ones before.
+	// elections is a counter: on BMv2, which serves many tests, each test has a higher
+	// election id than the tests before it.
 	elections uint64
 }
 
@@ -111,7 +111,7 @@ func startSoft(t testing.TB, opts p4rtserver.Options) *target {
 	}
 }
 
-// serve has a server listen.
+// serve starts a server on a listener.
 func serve(t testing.TB, srv *p4rtserver.Server) *target {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -148,8 +148,7 @@ func startBMv2(t testing.TB, binary string) *target {
 	}
 }
 
-// bench is a target with a controller that is primary and has set the
-// pipeline.
+// bench is a target with a primary controller that has set the pipeline.
 type bench struct {
 	testing.TB
 	*target
@@ -167,11 +166,10 @@ type session struct {
 	ended    chan error
 }
 
-// patience bounds what a test waits for, on a machine that may be busy with
-// other things for a while.
+// patience is the time after which a test fails, on a machine that may be busy.
 const patience = 2 * time.Minute
 
-// newBench connects a controller. A bare one has neither a stream nor set a
+// newBench connects a controller. A bare one has no stream and has not set a
 // pipeline.
 func newBench(t testing.TB, target *target, bare bool) *bench {
 	t.Helper()
@@ -253,7 +251,7 @@ func (x *bench) next(s *session) *p4v1.StreamMessageResponse {
 		return m
 	case err := <-s.ended:
 		s.ended <- err
-		select { // of two channels that are ready, select takes any
+		select { // select takes any ready channel
 		case m := <-s.messages:
 			return m
 		default:
@@ -265,11 +263,11 @@ func (x *bench) next(s *session) *p4v1.StreamMessageResponse {
 	return nil
 }
 
-// silent fails the test if a stream has a message: one that had come before
-// the answer to a call that is made now.
+// silent fails the test if a stream has a message that precedes the answer to a
+// call made now.
 func (x *bench) silent(s *session) {
 	x.Helper()
-	if x.soft == nil { // it has no stream errors to wait for
+	if x.soft == nil { // BMv2 sends no stream errors
 		select {
 		case m := <-s.messages:
 			x.Fatalf("an unexpected message: %v", m)
@@ -277,8 +275,8 @@ func (x *bench) silent(s *session) {
 			return
 		}
 	}
-	// A message that the server makes on its own is made under its lock, so it
-	// is on its way before this answer.
+	// The server makes its own messages under its lock, so they are sent before this
+	// answer.
 	x.say(s, &p4v1.StreamMessageRequest{})
 	m := x.next(s)
 	if m.GetError() == nil {
@@ -286,8 +284,8 @@ func (x *bench) silent(s *session) {
 	}
 }
 
-// arbitration returns the next message of a stream, which must be one about
-// arbitration.
+// arbitration returns the next message of a stream, which must be an arbitration
+// update.
 func (x *bench) arbitration(s *session) *p4v1.MasterArbitrationUpdate {
 	x.Helper()
 	m := x.next(s)
@@ -298,7 +296,8 @@ func (x *bench) arbitration(s *session) *p4v1.MasterArbitrationUpdate {
 	return a
 }
 
-// standing fails the test unless the next message of a stream says so.
+// standing fails the test unless the next message of a stream is an arbitration
+// update with a code and the highest election id.
 func (x *bench) standing(s *session, code codes.Code, highest uint64) {
 	x.Helper()
 	a := x.arbitration(s)
@@ -422,8 +421,7 @@ func details(err error) []codes.Code {
 	return list
 }
 
-// refuses fails the test unless an update is answered with a code, and says
-// why.
+// refuses fails the test unless an update is answered with a code and a message.
 func (x *bench) refuses(code codes.Code, u *p4v1.Update) {
 	x.Helper()
 	err := x.write(u)
@@ -436,7 +434,7 @@ func (x *bench) refuses(code codes.Code, u *p4v1.Update) {
 	}
 }
 
-// read reads what a request selects.
+// read returns the entities that a request selects.
 func (x *bench) read(want ...proto.Message) ([]*p4v1.Entity, error) {
 	r := &p4v1.ReadRequest{DeviceId: deviceID}
 	for _, m := range want {
@@ -459,7 +457,7 @@ func (x *bench) read(want ...proto.Message) ([]*p4v1.Entity, error) {
 	}
 }
 
-// got reads, and must succeed.
+// got is read for requests that must succeed.
 func (x *bench) got(want ...proto.Message) []*p4v1.Entity {
 	x.Helper()
 	list, err := x.read(want...)
@@ -478,7 +476,8 @@ func (x *bench) refusesRead(code codes.Code, m proto.Message) {
 	}
 }
 
-// same fails the test unless entities are those wanted, in any order.
+// same fails the test unless the entities are equal to the wanted ones, in any
+// order.
 func (x *bench) same(got []*p4v1.Entity, want ...proto.Message) {
 	x.Helper()
 	if len(got) != len(want) {
@@ -592,11 +591,11 @@ func body(kind byte, a uint32, b uint16, c byte) []byte {
 	return append(p, c, 0)
 }
 
-// markAt is where a packet has what became of it, cAt where it has c.
+// markAt is the offset of the field mark in a packet, cAt that of c.
 const cAt, markAt = 7, 8
 
-// mark sends a packet into port 1 and returns its mark, or −1 if nothing came
-// out of port 2.
+// mark sends a packet into port 1 and returns its mark, or −1 if port 2 sent
+// nothing.
 func (x *bench) mark(data []byte) int {
 	x.Helper()
 	for _, f := range x.send(1, data) {

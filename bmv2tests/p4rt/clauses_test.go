@@ -19,13 +19,13 @@ type clause struct {
 	section string // of the P4Runtime specification 1.5.0
 	says    string
 	test    func(x *bench)
-	// bmv2 is why simple_switch_grpc is not asked; "" if it is, and must pass.
+	// bmv2 is the reason why simple_switch_grpc is not tested; "" if it must pass.
 	bmv2 string
 }
 
 var clauses = slices.Concat(sessionClauses, tableClauses, entityClauses, translateClauses, limitClauses)
 
-// soft are the options of our switch.
+// soft has the options of our switch.
 var soft = p4rtserver.Options{Translations: translations}
 
 func (c *clause) name() string { return c.section + " " + c.says }
@@ -41,7 +41,7 @@ func TestSimpleSwitch(t *testing.T) {
 	binary := need.Tool(t, "BMV2", "simple_switch_grpc")
 	for name, group := range map[string][]clause{"sessions": sessionClauses, "tables": tableClauses, "entities": entityClauses} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of the time the switch makes us wait
+			t.Parallel() // the tests mostly wait for the switch
 			askSimpleSwitch(t, binary, group)
 		})
 	}
@@ -60,12 +60,12 @@ func askSimpleSwitch(t *testing.T, binary string, group []clause) {
 			sw = nil // it may have crashed
 		}
 		if strings.HasPrefix(c.section, "5") {
-			sw = nil // it crashes, now and then, when streams have come and gone
+			sw = nil // BMv2 sometimes crashes after streams have been closed
 		}
 	}
 }
 
-// The table in docs/switch.md is this one. UPDATE_GOLDEN=1 writes it anew.
+// The table in docs/switch.md equals this one. UPDATE_GOLDEN=1 rewrites it.
 func TestTheDocumentedTable(t *testing.T) {
 	const file = "../../docs/switch.md"
 	const begin, end = "<!-- clauses: written by bmv2tests/p4rt -->\n", "<!-- end of clauses -->\n"

@@ -15,7 +15,7 @@ import (
 	"github.com/pauseless/pauseless/internal/need"
 )
 
-// eachFresh runs a test on switches that nobody has talked to yet.
+// eachFresh runs a test on switches without an earlier controller.
 func eachFresh(t *testing.T, do func(x *bench)) {
 	t.Run("softswitch", func(t *testing.T) { do(newBench(t, startSoft(t, soft), true)) })
 	t.Run("bmv2", func(t *testing.T) { do(newBench(t, startBMv2(t, need.Tool(t, "BMV2", "simple_switch_grpc")), true)) })
@@ -36,7 +36,7 @@ func (x *bench) push(role string, election *p4v1.Uint128, cookie uint64) error {
 	return err
 }
 
-// pipeline returns what a switch says that it runs, nil for nothing.
+// pipeline returns the pipeline that a switch reports, nil for none.
 func (x *bench) pipeline(what p4v1.GetForwardingPipelineConfigRequest_ResponseType) *p4v1.ForwardingPipelineConfig {
 	x.Helper()
 	r, err := x.client.GetForwardingPipelineConfig(x.ctx, &p4v1.GetForwardingPipelineConfigRequest{DeviceId: deviceID, ResponseType: what})
@@ -49,12 +49,12 @@ func (x *bench) pipeline(what p4v1.GetForwardingPipelineConfigRequest_ResponseTy
 	return r.Config
 }
 
-// ONOS (protocols/p4runtime/ctl) asks for mastership without a role, compares
-// cookies and pushes its pipeconf if they differ. It writes members before
-// groups before entries, a request for each kind, and takes ALREADY_EXISTS of
-// an insert and NOT_FOUND of a delete as done, by the details of each update.
-// It reads with ids of tables and profiles as wildcards. An instance with a
-// higher election id takes over; the other one learns that from the status.
+// ONOS (protocols/p4runtime/ctl) requests mastership without a role, compares
+// cookies and sets its pipeconf if they differ. It writes members, then groups, then
+// entries, with a request for each kind. It accepts ALREADY_EXISTS for an insert and
+// NOT_FOUND for a delete in the details of an update. It reads with the ids of
+// tables and profiles as wildcards. An instance with a higher election id becomes
+// primary; the other one is notified by the status.
 func TestAsONOS(t *testing.T) {
 	eachFresh(t, func(x *bench) {
 		x.session = x.openAs(&p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(20)})
@@ -102,13 +102,13 @@ func TestAsONOS(t *testing.T) {
 		if p := x.next(x.session).GetPacket(); p == nil || !bytes.Equal(p.Payload, body(15, 0, 0, 0)) || len(p.Metadata) == 0 {
 			x.Errorf("packet-in %v", p)
 		}
-		if x.soft != nil { // of BMv2 the test does not see it
+		if x.soft != nil { // not visible on BMv2
 			if out := x.outOf(3, func() { x.say(x.session, packetOut(3, 0, body(1, 2, 3, 4))) }); !bytes.Equal(out, body(1, 2, 3, 4)) {
 				x.Errorf("packet-out: port 3 sent %x", out)
 			}
 		}
 
-		// Another instance takes over and changes the group, then takes all away.
+		// Another instance becomes primary, changes the group, then deletes all.
 		other := x.openAs(&p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(21)})
 		if a := x.arbitration(other); a.Status.GetCode() != 0 {
 			x.Errorf("the second instance is told %v", a)
@@ -132,9 +132,9 @@ func TestAsONOS(t *testing.T) {
 }
 
 // Stratum's session (stratum/lib/p4runtime) has an election id of 128 bits,
-// which must come back whole, as must the role; it pushes without a cookie and
-// reads the pipeline back. To begin with it reads the entries of all tables at
-// once and deletes them. Its entries of selectors are one-shot.
+// which must be returned unchanged, as must the role. It sets the pipeline without a
+// cookie and reads it back. First it reads the entries of all tables at once and
+// deletes them. Its entries of selectors are one-shot.
 func TestAsStratumsSession(t *testing.T) {
 	eachFresh(t, func(x *bench) {
 		election := &p4v1.Uint128{High: 3, Low: 1 << 63}
@@ -165,7 +165,7 @@ func TestAsStratumsSession(t *testing.T) {
 		if seen := x.spread(5, 60); seen[0x11] == 0 || seen[0x22] <= seen[0x11] || seen[0x11]+seen[0x22] != 60 {
 			x.Errorf("weights of 1 and 3 send 60 packets to %v", seen)
 		}
-		// All entries, but for those that the program has for good.
+		// All entries except the program's const entries.
 		theirs := []uint32{x.id("t_const"), x.id("t_initial")}
 		all := []proto.Message{&p4v1.TableEntry{}}
 		if x.soft == nil { // PI cannot read t_initial: "Table state out-of-sync with target"

@@ -15,16 +15,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// victimOf is the environment variable that makes this test program a
-// controller of the switch at an address.
+// victimOf is the environment variable with the address of a switch. If it is set,
+// this test program is a controller of that switch.
 const victimOf = "P4RT_VICTIM"
 
-// ready is what the victim prints when its state is in the switch.
+// ready is printed by the victim when its state is in the switch.
 const ready = "the victim is ready"
 
-// What a controller process wrote stays when it is killed while it writes:
-// its successor reads the same, packets see the same, and the switch goes on
-// from there.
+// The entries of a controller process persist when it is killed during a write: its
+// successor reads them, they apply to packets, and the switch accepts further
+// writes.
 func TestStateSurvivesAKilledController(t *testing.T) {
 	sw := startSoft(t, soft)
 	self, err := os.Executable()
@@ -48,7 +48,7 @@ func TestStateSurvivesAKilledController(t *testing.T) {
 		said = bytes.Contains(lines.Bytes(), []byte(ready))
 		log.Write(append(lines.Bytes(), '\n'))
 	}
-	if err := victim.Process.Kill(); err != nil { // SIGKILL: no goodbye
+	if err := victim.Process.Kill(); err != nil { // SIGKILL, without closing the stream
 		t.Fatal(err)
 	}
 	_ = victim.Wait()
@@ -75,7 +75,7 @@ func TestStateSurvivesAKilledController(t *testing.T) {
 	x.must(insert(x.entry("t_left", x.call("mark", 1), exact(1, 1<<30))))
 }
 
-// legacy is what the victim leaves.
+// legacy is the state that the victim leaves.
 func (x *bench) legacy() (entries, cells []proto.Message) {
 	entries = append(entries,
 		x.entry("t_lpm", x.call("mark", 0x42), lpm(1, 0x0a000000, 8), exact(2, 1)),
@@ -88,8 +88,8 @@ func (x *bench) legacy() (entries, cells []proto.Message) {
 	return entries, cells
 }
 
-// TestVictim is the controller that TestStateSurvivesAKilledController kills.
-// It writes until that happens.
+// TestVictim is the controller that TestStateSurvivesAKilledController kills. It
+// writes until it is killed.
 func TestVictim(t *testing.T) {
 	addr := os.Getenv(victimOf)
 	if addr == "" {

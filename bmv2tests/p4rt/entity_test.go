@@ -43,7 +43,7 @@ func (x *bench) indirect(table string, a uint64, member, group uint32) *p4v1.Tab
 	return e
 }
 
-// oneShot is an entry with a set of actions of its own, by mark and weight.
+// oneShot is an entry with its own action set, by mark and weight.
 func (x *bench) oneShot(a uint64, weights map[uint64]int32) *p4v1.TableEntry {
 	x.Helper()
 	set := &p4v1.ActionProfileActionSet{}
@@ -61,8 +61,8 @@ func (x *bench) oneShot(a uint64, weights map[uint64]int32) *p4v1.TableEntry {
 	return e
 }
 
-// spread sends packets that differ in what the selector hashes, and counts
-// the marks.
+// spread sends packets that differ in the fields that the selector hashes, and
+// counts the marks.
 func (x *bench) spread(a uint32, n int) map[int]int {
 	x.Helper()
 	seen := map[int]int{}
@@ -72,8 +72,8 @@ func (x *bench) spread(a uint32, n int) map[int]int {
 	return seen
 }
 
-// atomic is what each mode of Write does with a batch of which the second of
-// three updates fails.
+// atomic has the result of each mode of Write for a batch whose second of three
+// updates fails.
 func (x *bench) atomic(mode p4v1.WriteRequest_Atomicity, want []codes.Code, left ...proto.Message) {
 	x.Helper()
 	err := x.writeAs(mode, insert(x.exactEntry(1, 1)), insert(x.exactEntry(1, 2)), insert(x.exactEntry(3, 3)))
@@ -83,7 +83,7 @@ func (x *bench) atomic(mode p4v1.WriteRequest_Atomicity, want []codes.Code, left
 	x.same(x.got(&p4v1.TableEntry{TableId: x.id("t_exact")}), left...)
 }
 
-// entityClauses are about all entities but tables, and about batches.
+// entityClauses are about batches and all entities except tables.
 var entityClauses = []clause{
 	{"9.2.1", "members: INSERT, MODIFY, DELETE, read; an entry follows its member", func(x *bench) {
 		x.must(insert(x.member("profile", 1, 0x11)), insert(x.indirect("t_profile", 5, 1, 0)))
@@ -441,8 +441,8 @@ var entityClauses = []clause{
 		if list == nil || len(list.Data) != 1 || !proto.Equal(list.Data[0], want) || list.ListId == 0 {
 			x.Fatalf("digest %v, want %v", list, want)
 		}
-		x.send(1, body(12, 0xabcd, 0, 0)) // the same again
-		x.send(1, body(12, 0xabce, 0, 0)) // another
+		x.send(1, body(12, 0xabcd, 0, 0)) // the same digest again
+		x.send(1, body(12, 0xabce, 0, 0)) // another digest
 		second := x.next(x.session).GetDigest()
 		if len(second.GetData()) != 1 || !proto.Equal(second.Data[0].GetStruct().Members[1], bits(0xabce)) {
 			x.Fatalf("after one that was not acknowledged: %v, want the new one only", second)
@@ -610,7 +610,7 @@ var entityClauses = []clause{
 	}, ""},
 }
 
-// everything reads all that can be written.
+// everything reads all entities that can be written.
 func (x *bench) everything() []*p4v1.Entity {
 	x.Helper()
 	list := x.got(&p4v1.TableEntry{}, &p4v1.ActionProfileMember{}, &p4v1.ActionProfileGroup{}, &p4v1.CounterEntry{}, &p4v1.MeterEntry{}, &p4v1.RegisterEntry{},
@@ -627,7 +627,7 @@ func marshal(m proto.Message) []byte {
 	return b
 }
 
-// settle waits until our switch has handled what was said on the stream.
+// settle waits until our switch has handled the messages of the stream.
 func (x *bench) settle() {
 	x.Helper()
 	if x.soft != nil {

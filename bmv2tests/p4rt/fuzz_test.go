@@ -18,8 +18,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
-// fakeStream is a stream of a controller without a network: what it says, and
-// then nothing until it is closed.
+// fakeStream is a controller's stream without a network: its messages, and then
+// nothing until it is closed.
 type fakeStream struct {
 	grpc.ServerStream
 	says   chan *p4v1.StreamMessageRequest
@@ -37,7 +37,7 @@ func (s *fakeStream) Recv() (*p4v1.StreamMessageRequest, error) {
 func (s *fakeStream) Send(*p4v1.StreamMessageResponse) error { return nil }
 func (s *fakeStream) Context() context.Context               { return context.Background() }
 
-// fakeRead collects what is read.
+// fakeRead collects the entities that are read.
 type fakeRead struct {
 	grpc.ServerStream
 	entities []*p4v1.Entity
@@ -49,7 +49,7 @@ func (s *fakeRead) Send(r *p4v1.ReadResponse) error {
 }
 func (s *fakeRead) Context() context.Context { return context.Background() }
 
-// Kinds of messages that FuzzServer makes of its bytes.
+// Kinds of messages that FuzzServer makes from its input.
 const (
 	fuzzWrite = iota
 	fuzzRollback
@@ -60,9 +60,9 @@ const (
 	fuzzKinds
 )
 
-// FuzzServer gives the server any messages. It must answer with a code that
-// the specification has for it, leave nothing behind of a batch that it
-// refuses, and read back what it has.
+// FuzzServer sends arbitrary messages to the server. It must answer with a code of
+// the specification, change nothing for a refused batch, and return its entities
+// when they are read.
 func FuzzServer(f *testing.F) {
 	cfg, err := config()
 	if err != nil {
@@ -85,7 +85,7 @@ func FuzzServer(f *testing.F) {
 	fuzzServer(f, x, updates, packetOut(2, 1, body(12, 1, 2, 3)))
 }
 
-// FuzzTranslated is FuzzServer with types that are translated.
+// FuzzTranslated is FuzzServer with translated types.
 func FuzzTranslated(f *testing.F) {
 	cfg, err := translated()
 	if err != nil {
@@ -102,8 +102,7 @@ func FuzzTranslated(f *testing.F) {
 		Payload: body(0, 0, 0, 0), Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: []byte("eth1")}}}}})
 }
 
-// fuzzServer fuzzes with a pipeline, from updates that it takes and a
-// packet-out on.
+// fuzzServer fuzzes with a pipeline. Its seeds are valid updates and a packet-out.
 func fuzzServer(f *testing.F, x *bench, updates []*p4v1.Update, out *p4v1.StreamMessageRequest) {
 	cfg := x.config
 	add := func(kind byte, m proto.Message) {
@@ -130,8 +129,7 @@ func fuzzServer(f *testing.F, x *bench, updates []*p4v1.Update, out *p4v1.Stream
 	var net *solo.Net
 	var s *p4rtserver.Server
 	f.Fuzz(func(t *testing.T, kind byte, data []byte) {
-		// A switch that was not changed serves again: making one takes longer than
-		// all the rest.
+		// An unchanged switch is reused: making one takes longer than the rest.
 		if sw == nil {
 			var err error
 			if sw, err = softswitch.New(softswitch.Config{DeviceID: deviceID, Ports: []softswitch.Port{{Number: 1}, {Number: 2}}}); err != nil {
@@ -166,7 +164,7 @@ func fuzzServer(f *testing.F, x *bench, updates []*p4v1.Update, out *p4v1.Stream
 			}
 		}
 		say(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(1)}}})
-		settle := func() { // when the second is taken, all before the first has been handled
+		settle := func() { // when the second is received, all messages before the first have been handled
 			say(&p4v1.StreamMessageRequest{})
 			say(&p4v1.StreamMessageRequest{})
 		}
@@ -201,7 +199,7 @@ func fuzzServer(f *testing.F, x *bench, updates []*p4v1.Update, out *p4v1.Stream
 				return
 			}
 			r.DeviceId, r.ElectionId, r.Role, r.Atomicity = deviceID, uint128(1), "", p4v1.WriteRequest_CONTINUE_ON_ERROR
-			setOldRole(&r, 0) // that of another role is refused as a whole
+			setOldRole(&r, 0) // the message of another role is refused as a whole
 			if kind%fuzzKinds == fuzzRollback {
 				r.Atomicity = p4v1.WriteRequest_ROLLBACK_ON_ERROR
 			}
@@ -221,10 +219,10 @@ func fuzzServer(f *testing.F, x *bench, updates []*p4v1.Update, out *p4v1.Stream
 				t.Fatalf("a batch that was refused has left something behind: %v", err)
 			}
 			if string(before) == string(after) {
-				changed = false // but for direct resources, which no later answer depends on
+				changed = false // except direct resources, on which no later answer depends
 				return
 			}
-			// What is there can be taken over, and packets still pass.
+			// The next controller can use the state, and packets still pass.
 			_, err = s.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{DeviceId: deviceID, ElectionId: uint128(1),
 				Action: p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT, Config: cfg})
 			if err != nil {
@@ -259,7 +257,7 @@ func fuzzServer(f *testing.F, x *bench, updates []*p4v1.Update, out *p4v1.Stream
 				return
 			}
 			r.DeviceId, r.ElectionId, r.Role = deviceID, uint128(1), ""
-			if len(data)%2 == 0 && r.Config != nil { // a good program, so that the P4Info is looked at
+			if len(data)%2 == 0 && r.Config != nil { // a valid program, so that the P4Info is checked
 				r.Config.P4DeviceConfig = cfg.P4DeviceConfig
 			}
 			_, err := s.SetForwardingPipelineConfig(ctx, &r)

@@ -29,15 +29,15 @@ import (
 	"github.com/pauseless/pauseless/testbed/netns"
 )
 
-// TestHostileClients measures what ten clients that behave as badly as they
-// can do to a pair of ports that is none of their business: as root,
+// TestHostileClients measures the effect of ten hostile clients on a pair of ports
+// that they do not control. Run it as root:
 //
 //	HOSTILE=10m go test ./bmv2tests/p4rt -run TestHostileClients -v -timeout 1h
 //
-// Windows with and without them alternate, so that the machine's other load
-// is the same in both. Where that is large, the clients get no processor and do no
-// harm: then run the test with nice -n -15, and HOSTILE_NICE=-7 for the clients.
-// docs/security.md has the outcome.
+// Windows with and without clients alternate, so that other load of the machine is
+// the same in both. Under high load the clients get no processor time and have no
+// effect: then run the test with nice -n -15, and HOSTILE_NICE=-7 for the clients.
+// docs/security.md has the results.
 func TestHostileClients(t *testing.T) {
 	if addr := os.Getenv("HOSTILE_ADDR"); addr != "" { // the clients' process
 		beHostile(t, addr)
@@ -80,7 +80,7 @@ func TestHostileClients(t *testing.T) {
 	}
 	const window = 30 * time.Second
 	quiet, bad := &tally{}, &tally{}
-	var worked time.Duration // of the switch, with clients
+	var worked time.Duration // processor time of the switch with clients
 	for range max(1, int(total/window)) {
 		quiet.run(t, window/3)
 		clients := exec.Command(os.Args[0], "-test.run", "^TestHostileClients$", "-test.timeout", "1h")
@@ -132,7 +132,7 @@ func peakMB(pid int) int {
 	return 0
 }
 
-// processorTime returns what a process has taken of the processors.
+// processorTime returns the processor time of a process.
 func processorTime(t *testing.T, pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -144,7 +144,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(user+system) * time.Second / 100 // USER_HZ
 }
 
-// tally is what came through in windows of one kind.
+// tally has the received packets of all windows of one kind.
 type tally struct {
 	sent, got int
 	latency   []time.Duration
@@ -159,9 +159,9 @@ func (y *tally) String() string {
 	return fmt.Sprintf("%d sent, %d came, p50 %v, p99 %v, p99.9 %v", y.sent, y.got, y.at(0.5), y.at(0.99), y.at(0.999))
 }
 
-// run sends 1000 packets a second into port 3 for some time. Their latency is
-// from when the kernel sends them to the switch to when it has them from port 4,
-// both by its own time stamps: when this process gets a processor is no part.
+// run sends 1000 packets a second into port 3 for some time. Their latency is the
+// time from sending to the switch to receiving from port 4, by the kernel's time
+// stamps. The scheduling of this process does not affect it.
 func (y *tally) run(t *testing.T, d time.Duration) {
 	into, sent := watch(t, "host3", true)
 	_, came := watch(t, "host4", false)
@@ -177,7 +177,7 @@ func (y *tally) run(t *testing.T, d time.Duration) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(500 * time.Millisecond) // what is late may come
+	time.Sleep(500 * time.Millisecond) // wait for late packets
 	left, right := sent(), came()
 	for seq, at := range left {
 		y.sent++
@@ -191,8 +191,8 @@ func (y *tally) run(t *testing.T, d time.Duration) {
 	}
 }
 
-// watch opens an interface and notes when our frames leave by it or come in. The
-// function that it returns ends that and returns the times, by number.
+// watch opens an interface and records when it sends or receives our frames. The
+// returned function stops this and returns the times by frame number.
 func watch(t *testing.T, name string, out bool) (into *netns.Socket, end func() map[uint64]time.Time) {
 	t.Helper()
 	s, err := netns.Open("", name)
@@ -228,7 +228,7 @@ func watch(t *testing.T, name string, out bool) (into *netns.Socket, end func() 
 	}
 }
 
-// beHostile is ten clients at once.
+// beHostile runs ten clients at once.
 func beHostile(t *testing.T, addr string) {
 	nice := 19 // their own processor time is not the switch's
 	if text := os.Getenv("HOSTILE_NICE"); text != "" {
@@ -260,7 +260,7 @@ func beHostile(t *testing.T, addr string) {
 			Action: &p4v1.Action{ActionId: act, Params: []*p4v1.Action_Param{{ParamId: 1, Value: short(k)}}}}}}
 	}
 	behaviours := []func(client p4v1.P4RuntimeClient, n int){
-		func(c p4v1.P4RuntimeClient, n int) { // the largest batches of a role of his own
+		func(c p4v1.P4RuntimeClient, n int) { // the largest batches, in its own role
 			role := fmt.Sprint("writer", n)
 			stream, err := c.StreamChannel(ctx)
 			if err != nil {
@@ -276,7 +276,7 @@ func beHostile(t *testing.T, addr string) {
 				c.Write(ctx, w)
 			}
 		},
-		func(c p4v1.P4RuntimeClient, _ int) { // reads all, and takes nothing
+		func(c p4v1.P4RuntimeClient, _ int) { // reads all entities, without receiving the answers
 			for range 8 {
 				s, err := c.Read(ctx, &p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}}}})
 				if err == nil {
@@ -285,7 +285,7 @@ func beHostile(t *testing.T, addr string) {
 			}
 			time.Sleep(time.Second)
 		},
-		func(c p4v1.P4RuntimeClient, _ int) { // reads all, and takes it
+		func(c p4v1.P4RuntimeClient, _ int) { // reads all entities, and receives the answers
 			s, err := c.Read(ctx, &p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}}}})
 			for err == nil {
 				_, err = s.Recv()
@@ -301,13 +301,13 @@ func beHostile(t *testing.T, addr string) {
 			s.Recv()
 			s.CloseSend()
 		},
-		func(c p4v1.P4RuntimeClient, n int) { // large messages of somebody who may not
+		func(c p4v1.P4RuntimeClient, n int) { // large messages without permission to write
 			c.Write(ctx, &p4v1.WriteRequest{DeviceId: 1, ElectionId: uint128(1), Updates: slices.Repeat([]*p4v1.Update{insert(entry(uint64(n)))}, 100_000)})
 		},
-		func(c p4v1.P4RuntimeClient, _ int) { // has programs compiled
+		func(c p4v1.P4RuntimeClient, _ int) { // sends programs to compile
 			c.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{DeviceId: 1, ElectionId: uint128(1), Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY, Config: cfg})
 		},
-		func(c p4v1.P4RuntimeClient, _ int) { // messages on a stream, whose answers nobody reads
+		func(c p4v1.P4RuntimeClient, _ int) { // messages on a stream, without reading the answers
 			s, err := c.StreamChannel(ctx)
 			for i := 0; err == nil && i < 10_000; i++ {
 				err = s.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: make([]byte, 1000)}}})
@@ -325,7 +325,7 @@ func beHostile(t *testing.T, addr string) {
 				c.Close()
 			}
 		},
-		func(_ p4v1.P4RuntimeClient, n int) { // what is no HTTP/2
+		func(_ p4v1.P4RuntimeClient, n int) { // data that is not HTTP/2
 			if c, err := net.Dial("tcp", addr); err == nil {
 				c.SetDeadline(time.Now().Add(time.Second))
 				c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
@@ -337,7 +337,7 @@ func beHostile(t *testing.T, addr string) {
 				c.Close()
 			}
 		},
-		func(c p4v1.P4RuntimeClient, n int) { // bids, one higher than the other
+		func(c p4v1.P4RuntimeClient, n int) { // increasing election ids
 			s, err := c.StreamChannel(ctx)
 			for i := uint64(0); err == nil && i < 1000; i++ {
 				err = s.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{DeviceId: 1,
@@ -346,7 +346,7 @@ func beHostile(t *testing.T, addr string) {
 		},
 	}
 	var all sync.WaitGroup
-	only := os.Getenv("HOSTILE_ONLY") // numbers of those that take part, "0 4"; all if empty
+	only := os.Getenv("HOSTILE_ONLY") // numbers of the clients to run, such as "0 4"; all if empty
 	for i, f := range behaviours {
 		if only != "" && !slices.Contains(strings.Fields(only), strconv.Itoa(i)) {
 			continue

@@ -22,8 +22,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
-// limitClauses are what the specification leaves to a server, or says of what
-// it must refuse; a stranger found each of them.
+// limitClauses are about limits that the specification leaves to the server, and
+// about requests that it must refuse.
 var limitClauses = []clause{
 	{"5.1", "a role is named: an id alone is INVALID_ARGUMENT, and not taken for the default role", func(x *bench) {
 		x.refused(x.openAs(oldRole(7, x.election+5)), codes.InvalidArgument)
@@ -69,7 +69,7 @@ var limitClauses = []clause{
 	{"13", "a reader that takes nothing holds up neither writes, nor reads, nor arbitration", func(x *bench) {
 		var batch []*p4v1.Update
 		for i := range uint64(8) {
-			e := x.large(i, 60_000) // pages of more than a stream's window
+			e := x.large(i, 60_000) // more data than the window of a stream
 			batch = append(batch, insert(e))
 		}
 		x.must(batch...)
@@ -77,7 +77,7 @@ var limitClauses = []clause{
 		defer cancel()
 		unread, err := x.client.Read(ctx, &p4v1.ReadRequest{DeviceId: deviceID, Entities: slices.Repeat([]*p4v1.Entity{entity(&p4v1.TableEntry{})}, 20)})
 		if err == nil {
-			_, err = unread.Recv() // it is under way
+			_, err = unread.Recv() // the read has begun
 		}
 		if err != nil {
 			x.Fatal(err)
@@ -109,7 +109,7 @@ var limitClauses = []clause{
 	}, "PI takes it from any stream, and has no stream errors"},
 }
 
-// large is an entry with so many bytes of metadata.
+// large is an entry with n bytes of metadata.
 func (x *bench) large(i uint64, metadata int) *p4v1.TableEntry {
 	x.Helper()
 	e := x.entry("t_lpm", x.call("mark", 1), lpm(1, i<<8, 24), exact(2, 0))
@@ -117,8 +117,8 @@ func (x *bench) large(i uint64, metadata int) *p4v1.TableEntry {
 	return e
 }
 
-// A server keeps what strangers make it keep under its memory, and says what
-// the bound is.
+// A server limits the memory for clients other than the primary, and reports the
+// limit.
 func TestMemoryIsBounded(t *testing.T) {
 	const memory = 64 << 20
 	x := newBench(t, startSoft(t, p4rtserver.Options{Memory: memory}), false)
@@ -135,7 +135,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("%s: %v %s, want ResourceExhausted and how to have more", what, code, text)
 		}
 	}
-	// Entries whose metadata takes more than there is: a quarter, 16 MB.
+	// Entries whose metadata exceeds the limit: a quarter, 16 MB.
 	var failed error
 	n := 0
 	for i := range uint64(64) {
@@ -149,11 +149,11 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatalf("%d entries of 1 MB fit into 16 MB: %v", n, failed)
 	}
 	exhausted("entries", failed)
-	// What goes makes room.
+	// Deleted entries free memory.
 	x.must(remove(x.large(0, 0)))
 	again := x.large(500, 1<<20)
 	x.must(insert(again))
-	// A modification is charged, too.
+	// A modification counts too.
 	again.Metadata = make([]byte, 3<<20)
 	err := x.write(modify(again))
 	if err == nil {
@@ -161,7 +161,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	} else {
 		exhausted("modification", err)
 	}
-	// A batch that is too much leaves nothing of itself.
+	// A batch above the limit changes nothing.
 	var batch []*p4v1.Update
 	for i := range uint64(3) {
 		e := x.large(1000+i, 1<<20)
@@ -173,17 +173,17 @@ func TestMemoryIsBounded(t *testing.T) {
 	if got := x.got(x.large(1000, 0)); len(got) != 0 {
 		t.Errorf("%d entries of a batch that failed", len(got))
 	}
-	// Answers: a sixteenth, 4 MB. The primary gets as much, strangers half.
+	// Answers: a sixteenth, 4 MB. The primary may use all of it, other clients half.
 	_, err = x.read(&p4v1.TableEntry{TableId: x.id("t_lpm")})
 	exhausted("an answer", err)
-	// And a pipeline whose registers take more.
+	// A pipeline whose registers exceed the limit.
 	if err := x.setPipeline(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, largePipeline(t)); err == nil {
 		t.Error("registers of 80 MB were taken")
 	} else {
 		exhausted("registers", err)
 	}
-	x.must(modify(x.large(2, 0))) // the old one is still there
-	// After that all is given back: a new pipeline starts with all its memory.
+	x.must(modify(x.large(2, 0))) // the old pipeline is still set
+	// All memory is freed: a new pipeline starts with the whole limit.
 	for range 20 {
 		x.set(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, x.config)
 	}
@@ -215,7 +215,7 @@ V1Switch(p(), v(), i(), e(), v(), d()) main;
 	return &p4v1.ForwardingPipelineConfig{P4Info: r.P4Info, P4DeviceConfig: bmv2json.Encode(r.Program)}
 }
 
-// Roles that nobody has any more make room; those that somebody has do not.
+// Roles without a controller are removed for new ones; roles with one are not.
 func TestRolesAreBounded(t *testing.T) {
 	x := newBench(t, startSoft(t, p4rtserver.Options{}), false)
 	role := func(i int) *p4v1.MasterArbitrationUpdate {
@@ -234,7 +234,7 @@ func TestRolesAreBounded(t *testing.T) {
 	x.must(insert(x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 1))))
 }
 
-// More connections than the server keeps are closed; those that go make room.
+// Connections above the limit are closed. Closed connections free places.
 func TestConnectionsAreBounded(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// promotes is why PI is not asked what becomes of a switch without a primary.
+// promotes is the reason why PI is not tested on a switch without a primary.
 const promotes = "PI makes the next controller primary by itself, as earlier specifications had it"
 
 // sessionClauses are about controllers, pipelines and streams.
@@ -35,7 +35,7 @@ var sessionClauses = []clause{
 		x.stream.CloseSend()
 		x.standing(backup, codes.NotFound, x.election)
 		x.fails(x.write(insert(x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 1)))), codes.PermissionDenied)
-		// The highest election id stays: the backup must reach it.
+		// The highest election id is remembered: the backup must reach it.
 		x.ask(backup, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election)})
 		x.standing(backup, codes.OK, x.election)
 	}, promotes},
@@ -337,7 +337,7 @@ var sessionClauses = []clause{
 		x.standing(next, codes.OK, x.election+1)
 		first := len(x.got(&p4v1.TableEntry{TableId: x.id("t_ternary")}))
 		err := <-done
-		// All of it or, where the write came too late, nothing.
+		// The whole batch or, if the write was too late, nothing of it.
 		second := len(x.got(&p4v1.TableEntry{TableId: x.id("t_ternary")}))
 		if first != second || status.Code(err) == codes.PermissionDenied && second != 0 {
 			x.Errorf("%d entries when the new primary was told, %d in the end: %v", first, second, err)
@@ -345,7 +345,7 @@ var sessionClauses = []clause{
 	}, ""},
 }
 
-// replicas are one for each port, with its number as instance.
+// replicas has one replica for each port, with the port number as instance.
 func replicas(ports ...uint32) []*p4v1.Replica {
 	var list []*p4v1.Replica
 	for _, p := range ports {
@@ -359,7 +359,7 @@ func bits(v uint64) *p4v1.P4Data {
 	return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: short(v)}}
 }
 
-// members are those of a value set.
+// members are the members of a value set.
 func members(values ...uint64) []*p4v1.ValueSetMember {
 	var list []*p4v1.ValueSetMember
 	for _, v := range values {
@@ -386,8 +386,8 @@ func (x *bench) streamError(s *session, code codes.Code) *p4v1.StreamError {
 	return e
 }
 
-// outOf returns what a port of our switch sends of what do does: a message on
-// a stream, which takes its time.
+// outOf returns the frames that a port of our switch sends because of do, which
+// sends a message on a stream.
 func (x *bench) outOf(port int, do func()) []byte {
 	x.Helper()
 	do()

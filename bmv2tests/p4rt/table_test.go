@@ -292,7 +292,7 @@ var tableClauses = []clause{
 		x.mark(body(1, 1, 0, 0))
 		with.CounterData = &p4v1.CounterData{PacketCount: 101, ByteCount: 1009}
 		x.same(x.got(&p4v1.TableEntry{TableId: e.TableId, CounterData: &p4v1.CounterData{}}), with)
-		x.must(modify(e)) // without: the counter stays
+		x.must(modify(e)) // without counter data: the counter does not change
 		x.same(x.got(&p4v1.TableEntry{TableId: e.TableId, CounterData: &p4v1.CounterData{}}), with)
 	}, ""},
 	{"9.1.7", "direct resources that the table does not have are INVALID_ARGUMENT", func(x *bench) {
@@ -370,7 +370,7 @@ var tableClauses = []clause{
 		if e := n.TableEntry[0]; e.TableId != quiet.TableId || len(e.Match) != 1 || !proto.Equal(e.Match[0], quiet.Match[0]) || e.IdleTimeoutNs != quiet.IdleTimeoutNs {
 			x.Errorf("told of %v, want the entry that was not hit", e)
 		}
-		// It is still there.
+		// The entry still exists.
 		x.marks(1, body(5, 1, 0, 0))
 	}, ""},
 	{"9.1.8", "the time since the last hit is read if the request has it", func(x *bench) {
@@ -407,7 +407,7 @@ var tableClauses = []clause{
 	}, lenient},
 }
 
-// sent sends a packet into port 1 and returns what port 2 sent.
+// sent sends a packet into port 1 and returns the frame that port 2 sent.
 func (x *bench) sent(data []byte) []byte {
 	x.Helper()
 	for _, f := range x.send(1, data) {

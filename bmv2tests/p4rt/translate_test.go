@@ -29,13 +29,13 @@ var translated = sync.OnceValues(func() (*p4v1.ForwardingPipelineConfig, error) 
 	return &p4v1.ForwardingPipelineConfig{P4Info: r.P4Info, P4DeviceConfig: bmv2json.Encode(r.Program)}, nil
 })
 
-// translations are what our switch is told of testdata/translated.p4.
+// translations is the configuration of our switch for testdata/translated.p4.
 var translations = map[string]map[string]uint64{
 	"test/port":  {"eth1": 1, "eth2": 2, "eth3": 3, "cpu": 510},
 	"test/class": {"0x10001": 7},
 }
 
-// translate sets that pipeline.
+// translate sets the pipeline translated.
 func (x *bench) translate() {
 	x.Helper()
 	cfg, err := translated()
@@ -59,19 +59,19 @@ func (x *bench) callWith(name, arg string) *p4v1.Action {
 	return &p4v1.Action{ActionId: x.id(name), Params: []*p4v1.Action_Param{{ParamId: 1, Value: []byte(arg)}}}
 }
 
-// tenant is an entry that gives packets with a their tenant.
+// tenant is an entry that sets the tenant of packets by their field a.
 func (x *bench) tenant(a uint64, name string) *p4v1.TableEntry {
 	return x.entry("t_tenant", x.callWith("set_tenant", name), exact(1, a))
 }
 
-// route is an entry that sends a tenant's packets out.
+// route is an entry that sends a tenant's packets to a port.
 func (x *bench) route(tenant, port string, match ...*p4v1.FieldMatch) *p4v1.TableEntry {
 	e := x.entry("t_route", x.callWith("send", port), append([]*p4v1.FieldMatch{exactly(1, tenant)}, match...)...)
 	e.Priority = 1
 	return e
 }
 
-// leaves fails the test unless a packet leaves by a port.
+// leaves fails the test unless a port sends the packet.
 func (x *bench) leaves(port int, data []byte) {
 	x.Helper()
 	if out := x.send(1, data); len(out) != 1 || out[0].Port != port {
@@ -152,7 +152,7 @@ var translateClauses = []clause{
 		x.must(insert(other))
 		x.same(x.got(&p4v1.TableEntry{TableId: x.id("t_class")}), other)
 		x.marks(0x77, body(2, 0, 0, 7))
-		x.refuses(codes.InvalidArgument, insert(same)) // the configuration has all there are
+		x.refuses(codes.InvalidArgument, insert(same)) // the configuration has all values
 		x.refuses(codes.InvalidArgument, insert(x.entry("t_class", x.call("mark", 1), exact(1, 1<<32))))
 	}, noTranslation},
 	{"8.4.6", "types that share a URI but not what it stands for are INVALID_ARGUMENT", func(x *bench) {
@@ -166,7 +166,7 @@ var translateClauses = []clause{
 				t.GetTranslatedType().Uri = ""
 			}
 		}
-		x.set(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, cfg) // the type's name is its key then
+		x.set(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, cfg) // then the key is the type's name
 		for _, t := range cfg.P4Info.TypeInfo.NewTypes {
 			t.GetTranslatedType().Uri = "the same"
 		}
@@ -259,7 +259,7 @@ var translateClauses = []clause{
 		_, err := x.client.SetForwardingPipelineConfig(x.ctx, &p4v1.SetForwardingPipelineConfigRequest{
 			DeviceId: deviceID, Role: "tables", ElectionId: uint128(1), Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: x.config})
 		x.fails(err, codes.PermissionDenied)
-		// A digest goes to both roles, a packet to the other one only.
+		// A digest goes to both roles, a packet-in only to the other one.
 		x.must(insert(&p4v1.DigestEntry{DigestId: x.id("alert_t"), Config: &p4v1.DigestEntry_Config{MaxListSize: 1}}))
 		x.send(1, body(15, 0, 0, 0))
 		x.send(1, body(12, 1, 0, 0))
@@ -309,9 +309,9 @@ func (x *bench) role(name string, fields map[string]any) *session {
 	return x.openAs(&p4v1.MasterArbitrationUpdate{DeviceId: deviceID, Role: &p4v1.Role{Name: name, Config: config}, ElectionId: uint128(1)})
 }
 
-// The entries file that p4c writes has the program's entries, const ones too;
-// a switch that starts with it has each once. BMv2 JSON of p4c does not say
-// which are const: the file does.
+// p4c's entries file has the program's entries, including const ones. A switch that
+// starts with it has each entry once. The BMv2 JSON of p4c does not have which
+// entries are const; the file does.
 func TestEntriesFileOfP4c(t *testing.T) {
 	cfg, err := translated()
 	if err != nil {
@@ -324,7 +324,7 @@ func TestEntriesFileOfP4c(t *testing.T) {
 	for _, pl := range json.Pipelines {
 		for _, table := range pl.Tables {
 			for _, e := range table.Entries {
-				e.Const = false // as p4c leaves it
+				e.Const = false // as in p4c's JSON
 			}
 		}
 	}

@@ -62,15 +62,15 @@ func startWall(t testing.TB) *wall {
 	return &wall{&target{addr: l.Addr().String(), soft: sw, wait: time.Sleep}, in, out}
 }
 
-// traffic sends packets into port 1 until it is stopped, and calls got with
-// each that comes out of port 2. It counts them.
+// traffic sends packets into port 1 until it is stopped, and calls got with each
+// packet that port 2 sends. It counts them.
 func (w *wall) traffic(t testing.TB, next func(n int) []byte, got func([]byte)) (came *atomic.Int64, stop func() int) {
 	t.Helper()
 	var done atomic.Bool
 	came = new(atomic.Int64)
 	var both sync.WaitGroup
 	both.Go(func() {
-		const window = 512 // on their way at a time: the cables hold more
+		const window = 512 // packets under way: the cables hold more
 		for n := 0; !done.Load(); {
 			if int64(n)-came.Load() > window {
 				runtime.Gosched()
@@ -113,7 +113,7 @@ func (w *wall) traffic(t testing.TB, next func(n int) []byte, got func([]byte)) 
 	}
 }
 
-// atLeast waits until so many packets have come.
+// atLeast waits until n packets have arrived.
 func atLeast(t testing.TB, n int64, came *atomic.Int64) {
 	t.Helper()
 	for end := time.Now().Add(patience); came.Load() < n; time.Sleep(time.Millisecond) {
@@ -124,8 +124,8 @@ func atLeast(t testing.TB, n int64, came *atomic.Int64) {
 }
 
 // A batch that is atomic for the data plane writes 64 entries in each of two
-// tables. Each packet shows what it found in both: always of one batch, and
-// never of an earlier one than the packet before it.
+// tables. Each packet records its result in both: always of the same batch, and never
+// of an earlier batch than that of the packet before it.
 func TestNoPacketSeesHalfABatch(t *testing.T) {
 	w := startWall(t)
 	x := newBench(t, w.target, false)
@@ -163,8 +163,8 @@ func TestNoPacketSeesHalfABatch(t *testing.T) {
 	stop()
 }
 
-// Writers, readers and traffic at the same time, for SOAK seconds (two if it
-// is not set). What matters is what the race detector says: make soak.
+// Writers, readers and traffic run at the same time for SOAK seconds (two if it is
+// not set). It is a test for the race detector: make soak.
 func TestConcurrentWritesReadsAndTraffic(t *testing.T) {
 	seconds := 2
 	if s := os.Getenv("SOAK"); s != "" {
@@ -243,10 +243,10 @@ func TestConcurrentWritesReadsAndTraffic(t *testing.T) {
 	t.Logf("%d writes of 11 updates, %d reads of everything, %d packets in %d s", writes.Load(), reads.Load(), packets, seconds)
 }
 
-// A million exact entries take less than 1 GiB, with all that the process has.
+// With a million exact entries the process uses less than 1 GiB.
 func TestAMillionEntriesFit(t *testing.T) {
 	if testing.Short() {
-		return // it takes seconds, and proves nothing that the race detector sees
+		return // it takes seconds, and the race detector finds nothing more
 	}
 	cfg, err := config()
 	if err != nil {
@@ -285,8 +285,8 @@ func TestAMillionEntriesFit(t *testing.T) {
 	runtime.KeepAlive(state)
 }
 
-// How many entries a second a controller writes in batches of 1000, over
-// loopback gRPC, while packets go through the table.
+// Measures how many entries per second a controller writes in batches of 1000, over
+// loopback gRPC, while packets are looked up in the table.
 func BenchmarkWrites(b *testing.B) {
 	w := startWall(b)
 	x := newBench(b, w.target, false)

@@ -10,8 +10,8 @@ import (
 	"github.com/pauseless/pauseless/controlplane"
 )
 
-// waitingPays sets the scene for recirculation: path 1, DRILL's best, is
-// warned of, and path 0 slower by so much.
+// waitingPays prepares a recirculation: path 1, DRILL's best, is warned, and path 0
+// is slower by a given time.
 func waitingPays(d *dut, gain int) {
 	d.Helper()
 	noStamps(d)
@@ -34,14 +34,14 @@ func TestRLBAdaptiveLimitsRecirculationsByTheBufferLeft(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-adaptive-drill", leafSpine(2), "l1", nil)
 		waitingPays(d, 1<<29-1)
-		// One window for the whole test, and nothing arriving: N_rc is what is
-		// left of the buffer, in frames of 1024 bytes.
+		// One window for the whole test, and no arrivals: N_rc is the free buffer in
+		// frames of 1024 bytes.
 		d.rule("Compath default -> compare_paths(pass_time=0x10000000, byte_time=0, fresh=0x7fffffff)")
 		stoprecir(d, "xoff=8192, inflow=0, per_mtu=4194304, average=0xffffffff, most=1000")
-		d.set("ingress_qlen", 3072, 1, 3) // with the packet: 4126, so that 4066 are left
+		d.set("ingress_qlen", 3072, 1, 3) // with the packet 4126, so that 4066 are free
 		d.set("window_start", uint64(d.now()-2), 0)
 		d.set("window_length", 1, 0)
-		d.passes(1, 4, data) // once, then gain is used up (Eq. 6)
+		d.passes(1, 4, data) // recirculated once, then the gain is used up (Eq. 6)
 		d.want(3, "window_budget", 0)
 		d.want(1, "window_packets", 0)
 		d.want(0x10000000, "window_length", 0)
@@ -52,7 +52,7 @@ func TestRLBAdaptiveLimitsRecirculationsByTheBufferLeft(t *testing.T) {
 		d.want(3, "recirculations", 4)
 		d.want(4, "forwarded_warned", 4)
 
-		// More queued than xoff: none at all, never below zero.
+		// A queue above xoff: no recirculation, and N_rc is not negative.
 		d.set("ingress_qlen", 1<<20, 1, 3)
 		d.set("window_start", uint64(d.now()-2), 0)
 		d.set("window_length", 1, 0)
@@ -75,8 +75,8 @@ func TestRLBAdaptiveLimitsTheTimeOfRecirculation(t *testing.T) {
 	})
 }
 
-// Algorithm 2: a path for which packets recirculate too often, two windows
-// running, is faulty.
+// Algorithm 2: a path is faulty if packets recirculate for it too often in two
+// consecutive windows.
 func TestRLBAdaptiveFindsTheFaultyPath(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
@@ -103,11 +103,11 @@ func TestRLBAdaptiveFindsTheFaultyPath(t *testing.T) {
 			d.send(1, data)
 			d.sent()
 		}
-		window(10, 20, 4) // twice each is not more than twice
+		window(10, 20, 4) // two recirculations each are not above the limit of two
 		d.want(0, "suspect_port", 0)
 		window(10, 21, 4)
 		d.want(4, "suspect_port", 0)
-		window(10, 21, 3) // another one
+		window(10, 21, 3) // another path
 		d.want(3, "suspect_port", 0)
 		window(10, 20, 3) // a quiet window
 		d.want(0, "suspect_port", 0)
@@ -127,7 +127,7 @@ func TestRLBAdaptiveFindsTheFaultyPath(t *testing.T) {
 		case <-time.After(2 * time.Minute):
 			t.Error("no alert")
 		}
-		// The path is out of use, warned or not, until the controller says so.
+		// The path is out of use, warned or not, until the controller clears it.
 		d.set("warned", 0, 1)
 		for range 4 {
 			d.passes(1, 3, data)

@@ -10,8 +10,8 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// Ports of a leaf of leafSpine: hosts on 1 and 2, spines from 3 on. Ports of a
-// spine: leaf l on l.
+// A leaf of leafSpine has hosts on ports 1 and 2 and spines from port 3 on. A spine
+// has leaf l on port l.
 
 func TestEveryProfilePassesPingPongBetweenLeaves(t *testing.T) {
 	t.Parallel()
@@ -26,8 +26,7 @@ func TestEveryProfilePassesPingPongBetweenLeaves(t *testing.T) {
 	}
 }
 
-// p4c compiles every program without a word, and what it makes of it does the
-// same.
+// p4c compiles every program without a warning, and its output behaves the same.
 func TestEveryProfileCompilesWithP4CToo(t *testing.T) {
 	t.Parallel()
 	for _, profile := range profiles() {
@@ -55,7 +54,7 @@ func pingPong(t *testing.T, sw target, prog *gen.Program) {
 	d.drops(1, roce{src: "h1", dst: "h9", sport: 5000}.bytes())
 }
 
-// uplinks sends packets and returns the ports they left by.
+// uplinks sends packets and returns their egress ports.
 func uplinks(d *dut, frames ...[]byte) []int {
 	d.Helper()
 	var ports []int
@@ -97,7 +96,7 @@ func TestPrestoTakesThePathsInTurnByFlowcells(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "presto", leafSpine(3), "l1", map[string]string{"presto.flowcell": "2500B"})
-		got := uplinks(d, times(8, data)...) // of 1054 bytes: two make a flowcell
+		got := uplinks(d, times(8, data)...) // of 1054 bytes: two fill a flowcell
 		for i := range got {
 			if want := (got[0]-3+i/2)%3 + 3; got[i] != want {
 				t.Fatalf("packets took ports %v, the %d-th should take %d", got, i, want)
@@ -124,14 +123,13 @@ func TestDRILLTakesTheShortestOfItsThree(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "drill", leafSpine(2), "l1", nil)
-		// What is remembered is taken while no sample is shorter.
+		// The stored best path is taken while no sample has a shorter queue.
 		d.set("egress_qlen", 5000, 3, 3)
 		d.set("drill_best", 1, 1)
 		if got := uplinks(d, times(8, data)...); distinct(got) != 1 || got[0] != 4 {
 			t.Errorf("packets took ports %v, 4 is the shortest", got)
 		}
-		// A shorter one is found by three of four pairs of samples, and
-		// remembered.
+		// Three of four pairs of samples include a shorter queue, which is stored.
 		found := 0
 		for range 16 {
 			d.set("egress_qlen", 5000, 3, 3)
@@ -175,7 +173,7 @@ func TestCONGATakesTheLeastCongestedPath(t *testing.T) {
 		if got := uplinks(d, times(4, data)...); distinct(got) != 1 || got[0] != 4 {
 			t.Errorf("packets took ports %v, 4 is the least congested", got)
 		}
-		congest(2, 5, 2) // among equals the one that the flow had, or a random one
+		congest(2, 5, 2) // of equal paths, the path of the flow or a random one
 		got := uplinks(d, times(12, data)...)
 		if distinct(got) != 1 || got[0] == 4 {
 			t.Errorf("packets took ports %v, want 3 or 5 and to stay there", got)
@@ -194,13 +192,13 @@ func TestCONGAFeedsBackWhatItHears(t *testing.T) {
 	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "conga", leafSpine(3), "l1", nil)
-		// Leaf 1 says: your path 2 is at 6. Its own packet met 5 on path 1.
+		// Leaf 1 feeds back congestion 6 of path 2. Its packet has 5 on path 1.
 		in := slices.Concat(down[:packet.EthernetLen], []byte{0x08, 0x00, 0, 1, 1, 5, 3, 6}, down[packet.EthernetLen:])
 		packet.Ethernet(in).Set(mac("h1"), mac("h3"), packet.EtherTypeFabric)
 		d.passesAs(4, 1, in, down)
 		d.want(6, "congestion_to", 1, 2)
 		d.want(5, "congestion_from", 1, 1)
-		// What has changed goes back first, then all in turn.
+		// Changed paths are fed back first, then all paths in cyclic order.
 		var paths []int
 		for i := range 4 {
 			_, out := d.through(1, data)

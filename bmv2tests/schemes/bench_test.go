@@ -10,9 +10,9 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 )
 
-// A packet's way through a program on pauseless switch, traffic manager
-// included: at its source leaf, where there is something to choose, and at a
-// spine; in the units of the virtual-time fabric.
+// A packet passes a program on pauseless switch, with the traffic manager: at its
+// source leaf, with a choice of paths, and at a spine. Units are those of the
+// virtual-time fabric.
 func BenchmarkTraversal(b *testing.B) {
 	for _, profile := range gen.Names() {
 		for _, place := range []struct {

@@ -25,7 +25,7 @@ type bmv2 struct {
 	out    []frame
 }
 
-// oneBMv2 has one run at a time: it lives in real time.
+// oneBMv2 allows one BMv2 at a time, as it runs in real time.
 var oneBMv2 sync.Mutex
 
 func newBMv2(t *testing.T) *bmv2 {

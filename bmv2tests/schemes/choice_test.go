@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// warn has paths of a leaf to another one warned of.
+// warn sends a leaf warnings of paths to another leaf.
 func warn(d *dut, paths ...int) {
 	d.Helper()
 	mask := uint64(0)
@@ -18,23 +18,23 @@ func warn(d *dut, paths ...int) {
 	d.set("warned", mask, 1)
 }
 
-// Line 4 of algorithm 1: what a packet takes instead of a warned path is what
-// its base scheme would choose next. Five ways lead to the other leaf.
+// Line 4 of algorithm 1: instead of a warned path, a packet takes the next choice of
+// its base scheme. There are five paths to the other leaf.
 func TestRLBAsksTheBaseForItsNextChoice(t *testing.T) {
 	t.Parallel()
-	next := func(d *dut, first int) []int { // in turn, past another warned one
+	next := func(d *dut, first int) []int { // in cyclic order, except another warned path
 		warn(d, first, (first+1)%5)
 		return []int{(first + 2) % 5}
 	}
 	for _, c := range []struct {
 		profile string
-		// scene warns of the path that a packet would take, first, and of others,
-		// and returns the paths that are right then.
+		// scene sends warnings of the path that a packet would take, first, and of other
+		// paths, and returns the paths that are then correct.
 		scene func(d *dut, first int) []int
 	}{
 		{"rlb-ecmp", next},
 		{"rlb-presto", next},
-		{"rlb-letflow", func(d *dut, first int) []int { // another draw, or else in turn
+		{"rlb-letflow", func(d *dut, first int) []int { // another random path, otherwise in cyclic order
 			warn(d, first)
 			return slices.DeleteFunc([]int{0, 1, 2, 3, 4}, func(p int) bool { return p == first })
 		}},
@@ -46,9 +46,9 @@ func TestRLBAsksTheBaseForItsNextChoice(t *testing.T) {
 			}
 			return []int{(first + 3) % 5}
 		}},
-		{"rlb-hermes", func(d *dut, first int) []int { // the fastest that is measured
+		{"rlb-hermes", func(d *dut, first int) []int { // the fastest measured path
 			warn(d, first, (first+1)%5)
-			for i, rtt := range []uint64{0, 40, 50, 0, 40} { // none slow enough to wait for another
+			for i, rtt := range []uint64{0, 40, 50, 0, 40} { // none is slow enough to wait for another one
 				d.set("path_rtt", rtt, 1, (first+i)%5)
 			}
 			return []int{(first + 4) % 5}
@@ -73,18 +73,18 @@ func TestRLBAsksTheBaseForItsNextChoice(t *testing.T) {
 				}
 				d.want(1, "reroutes", 3+first)
 				d.want(0, "forwarded_warned", 3+first)
-				// A base that remembers flows lets the rest follow.
+				// A base that stores a flow's path sends its other packets there too.
 				warn(d)
 				if again := uplinks(d, data)[0] - 3; again != got && (d.manifest.Has("presto") || d.manifest.Has("flowlet")) {
-					t.Errorf("the flow went on by path %d, not %d", again, got)
+					t.Errorf("the flow continued on path %d, not %d", again, got)
 				}
 			})
 		})
 	}
 }
 
-// t_rc is the time that the queue of the recirculation port takes, and that of
-// one pass.
+// t_rc is the queueing delay of the recirculation port plus the latency of one
+// recirculation.
 func TestRLBWeighsTheQueueOfTheRecirculationPort(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {

@@ -18,8 +18,8 @@ func ofCoflow(coflow, sport uint16) []byte {
 	return b
 }
 
-// Each case gives the queue and its growth at four ports: the one that
-// algorithms 1 and 2 choose is the only one of its kind.
+// Each case gives the queue length and growth of four ports. Exactly one of them is
+// the choice of algorithms 1 and 2.
 func TestCLBPrefersClassesAndWithinThem(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestCLBPrefersClassesAndWithinThem(t *testing.T) {
 			eachTarget(t, func(t *testing.T, sw target) {
 				d := load(t, sw, "clb", leafSpine(4), "l1", map[string]string{"clb.gap": "0s", "clb.threshold": "100KB"})
 				d.rule("clb default -> set_clb(queue_threshold=100000, interval=0x7fffffff, tie_bytes=1)")
-				d.set("clb_time", uint64(d.now()), 3, 3) // T2 stays as it is
+				d.set("clb_time", uint64(d.now()), 3, 3) // T2 does not change
 				for i := range 4 {
 					d.set("egress_qlen", c.queues[i], 3+i, 3)
 					d.set("clb_growth", uint64(uint32(c.growth[i])), 3+i, 3)
@@ -64,7 +64,7 @@ func TestCLBMeasuresGrowthOverTheInterval(t *testing.T) {
 		d.set("clb_qlen", 1000, 4, 3)
 		d.set("egress_qlen", 9000, 3, 3)
 		d.set("egress_qlen", 600, 4, 3)
-		uplinks(d, data) // a packet in a flowlet is enough
+		uplinks(d, data) // one packet of a flowlet is enough
 		d.want(2000, "clb_growth", 3, 3)
 		d.want(1<<32-400, "clb_growth", 4, 3)
 		d.want(9000, "clb_qlen", 3, 3)
@@ -85,14 +85,14 @@ func TestCLBSpreadsTheFlowsOfACoflow(t *testing.T) {
 		}
 		d.want(5, "clb_coflow", 5)
 		d.want(2, "clb_flows", 5, 1)
-		// A flow stays where it is, and other coflows count for themselves.
+		// A flow keeps its path, and other coflows are counted separately.
 		if got := uplinks(d, times(3, ofCoflow(5, 101))...); distinct(got) != 1 || got[0] != 4 {
 			t.Errorf("the second flow took ports %v, want 4", got)
 		}
 		if got := uplinks(d, ofCoflow(6, 200))[0]; got != 3 {
 			t.Errorf("the first flow of another coflow took port %d, want 3", got)
 		}
-		// The row of another coflow is taken over.
+		// The row of another coflow is reused.
 		if got := uplinks(d, ofCoflow(5+256, 300))[0]; got != 3 {
 			t.Errorf("the first flow of coflow 261 took port %d, want 3", got)
 		}
@@ -118,7 +118,7 @@ func TestCLBMovesAFlowFromOnePortToAnother(t *testing.T) {
 	})
 }
 
-// Granularity is a matter of the gap, which can be changed while packets pass.
+// The gap decides the granularity, and can be changed while packets pass.
 func TestCLBMovesPacketsFlowletsOrFlows(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {

@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/gen"
 )
 
-// Whatever a profile may ask for, the program compiles without warnings; the
-// rest is refused with a reason.
+// Every combination that a profile allows compiles without warnings. Other
+// combinations are refused with a reason.
 func TestEveryCombinationCompiles(t *testing.T) {
 	t.Parallel()
 	compiled, refused := 0, 0
@@ -40,7 +40,7 @@ func TestEveryCombinationCompiles(t *testing.T) {
 	t.Logf("%d programs, %d refused", compiled, refused)
 }
 
-// combinations lists profiles: all of the default sizes, some of others.
+// combinations returns profiles: all with default sizes, and some with other sizes.
 func combinations() []string {
 	var list []string
 	sizes := []string{

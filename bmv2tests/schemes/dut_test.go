@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schemes tests the generated programs packet by packet, one test for
+// Package schemes tests the generated programs packet by packet, with one test for
 // each rule of each scheme. The tests run unchanged on pauseless switch, in
-// virtual time, and on simple_switch_grpc if that is at hand: programs count
-// in microseconds and packets, and no rule is tested by how fast a test is.
+// virtual time, and on simple_switch_grpc if it is available. Programs use
+// microseconds and packets as units, and no test depends on its own speed.
 package schemes
 
 import (
@@ -35,21 +35,20 @@ import (
 
 // A target is a running switch without a program.
 type target interface {
-	// start returns how to control it.
+	// start starts the switch and returns how to connect to it.
 	start(t testing.TB, ports int) controlplane.Target
-	// send has the switch receive a frame, and waits until all that follows
-	// from it has happened.
+	// send injects a frame and waits until the switch has handled it completely.
 	send(port int, frame []byte)
-	// sent returns what the switch has sent since the last call, in order for
-	// each port.
+	// sent returns the frames that the switch has sent since the last call, in order
+	// for each port.
 	sent() []frame
 	// now is the time of the switch in the unit of its program.
 	now() uint32
-	// wait lets at least so many microseconds pass.
+	// wait lets at least the given microseconds pass.
 	wait(us int)
-	// options are what the target cannot do.
+	// options describe what the target does not support.
 	options() intent.Options
-	// arch is what its programs are generated for.
+	// arch is the architecture of its programs.
 	arch() string
 }
 
@@ -59,7 +58,7 @@ type frame struct {
 	data []byte
 }
 
-// dut is a switch with a program and the entries of one place in a network.
+// dut is a switch with a program and the entries of a node of a network.
 type dut struct {
 	testing.TB
 	target
@@ -69,20 +68,20 @@ type dut struct {
 	net      *topo.Topology
 }
 
-// eachTarget runs a test on every kind of switch that is at hand.
+// eachTarget runs a test on every available kind of switch.
 func eachTarget(t *testing.T, do func(t *testing.T, sw target)) {
 	t.Run("softswitch", func(t *testing.T) { do(t, new(soft)) })
 	t.Run("bmv2", func(t *testing.T) { do(t, newBMv2(t)) })
 }
 
-// everyTarget runs a test on a Tofino's program too, where its rules are those
-// of v1model.
+// everyTarget runs a test on the Tofino program too, for rules that are the same as
+// on v1model.
 func everyTarget(t *testing.T, do func(t *testing.T, sw target)) {
 	eachTarget(t, do)
 	t.Run("tofino", func(t *testing.T) { do(t, new(tofino)) })
 }
 
-// profiles are the names of all profiles, or with -short of some.
+// profiles returns the names of all profiles, or of some with -short.
 func profiles() []string {
 	names := gen.Names()
 	if testing.Short() {
@@ -91,13 +90,13 @@ func profiles() []string {
 	return names
 }
 
-// leafSpine is a network of two leaves with two hosts each and so many spines.
+// leafSpine is a network of two leaves with two hosts each, and a number of spines.
 func leafSpine(spines int) string {
 	return fmt.Sprintf("leaf_spine: {leaves: 3, spines: %d, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}", spines)
 }
 
-// load puts a switch of a network into service: the profile, in the units of
-// BMv2, with some parameters set.
+// load starts a switch of a network with a profile, in the units of BMv2, and with
+// some parameters set.
 func load(t testing.TB, sw target, profile, network, node string, set map[string]string) *dut {
 	t.Helper()
 	return loadProgram(t, sw, generate(t, sw.arch(), profile, set), network, node)
@@ -126,7 +125,7 @@ func generate(t testing.TB, arch, profile string, set map[string]string) *gen.Pr
 	return prog
 }
 
-// loadProgram puts a switch with a program into service.
+// loadProgram starts a switch with a program.
 func loadProgram(t testing.TB, sw target, prog *gen.Program, network, node string) *dut {
 	t.Helper()
 	net, err := topo.Parse("network.yaml", []byte(network))
@@ -149,8 +148,8 @@ func loadProgram(t testing.TB, sw target, prog *gen.Program, network, node strin
 	if _, err := d.session.Apply(ctx, desired); err != nil {
 		t.Fatal(err)
 	}
-	// Clocks start at zero, which is also what says that something never
-	// happened: begin some time later.
+	// Clocks start at zero, which in registers also means never: begin some time
+	// later.
 	sw.wait(1000)
 	return d
 }
@@ -168,7 +167,7 @@ var programs struct {
 	all map[string]*compiled
 }
 
-// program is the place of a program's text.
+// program is the location of a program's text.
 func program(text []byte) *compiled {
 	programs.Lock()
 	defer programs.Unlock()
@@ -203,8 +202,7 @@ func compile(t testing.TB, prog *gen.Program) ([]byte, *p4configv1.P4Info) {
 	return c.json, c.info
 }
 
-// withP4C compiles a program with p4c, which must have nothing to say about
-// it.
+// withP4C compiles a program with p4c, without warnings.
 func withP4C(t testing.TB, prog *gen.Program) {
 	t.Helper()
 	if os.Getenv("P4C_BM2") == "" {
@@ -294,8 +292,8 @@ func (d *dut) rule(line string) {
 	}
 }
 
-// through sends a frame and returns the port that it, and nothing else, came
-// out of, and what it was then.
+// through sends a frame and returns its egress port and the sent frame. No other
+// frame may be sent.
 func (d *dut) through(port int, data []byte) (int, []byte) {
 	d.Helper()
 	d.send(port, data)
@@ -306,7 +304,7 @@ func (d *dut) through(port int, data []byte) (int, []byte) {
 	return got[0].port, got[0].data
 }
 
-// passes checks that a frame comes out of a port as it went in.
+// passes checks that a port sends the frame unchanged.
 func (d *dut) passes(in, out int, data []byte) {
 	d.Helper()
 	port, got := d.through(in, data)
@@ -315,7 +313,7 @@ func (d *dut) passes(in, out int, data []byte) {
 	}
 }
 
-// drops checks that nothing comes out.
+// drops checks that no port sends a frame.
 func (d *dut) drops(in int, data []byte) {
 	d.Helper()
 	d.send(in, data)
@@ -324,7 +322,7 @@ func (d *dut) drops(in int, data []byte) {
 	}
 }
 
-// from returns the frames that came out of a port.
+// from returns the frames that a port sent.
 func from(list []frame, port int) [][]byte {
 	var out [][]byte
 	for _, f := range list {
@@ -337,7 +335,7 @@ func from(list []frame, port int) [][]byte {
 
 func (f frame) String() string { return fmt.Sprintf("port %d: %s", f.port, dump(f.data)) }
 
-// dump prints the length of a frame and what it begins with.
+// dump prints the length of a frame and its first bytes.
 func dump(data []byte) string {
 	if len(data) <= 128 {
 		return fmt.Sprintf("%d bytes: % x", len(data), data)
@@ -345,13 +343,13 @@ func dump(data []byte) string {
 	return fmt.Sprintf("%d bytes: % x ...", len(data), data[:128])
 }
 
-// inOrder sorts frames by port, and keeps the order of each.
+// inOrder sorts frames by port, and keeps the order within each port.
 func inOrder(list []frame) []frame {
 	slices.SortStableFunc(list, func(a, b frame) int { return a.port - b.port })
 	return list
 }
 
-// passesAs checks that a frame comes out of a port as another one.
+// passesAs checks that a port sends another frame for the frame.
 func (d *dut) passesAs(in, out int, data, as []byte) {
 	d.Helper()
 	port, got := d.through(in, data)

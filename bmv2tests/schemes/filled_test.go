@@ -13,9 +13,9 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// The formulas of a table's entries are those of the program's annotations,
-// and a controller writes what they make for the paths and rates of its switch,
-// before the routes.
+// The formulas of a table's entries are those of the program's annotations. A
+// controller writes the entries for the paths and rates of its switch before the
+// routes.
 func TestControllersFillTablesByFormulas(t *testing.T) {
 	t.Parallel()
 	net, err := topo.Parse("network.yaml", []byte(leafSpine(3)))
@@ -90,7 +90,7 @@ func TestControllersFillTablesByFormulas(t *testing.T) {
 	}
 }
 
-// equals returns two entries of one priority that the same packet matches.
+// equals returns two entries of equal priority that the same packet matches.
 func equals(list []manifest.Filled) (x, y *manifest.Filled) {
 	for i := range list {
 		for j := range i {
@@ -129,8 +129,8 @@ func overlap(x, y []manifest.FilledKey) bool {
 	return true
 }
 
-// A manifest whose formulas do not go with the program is refused, as is a
-// network that needs more entries than there is room for.
+// A manifest whose formulas do not fit the program is refused, and so is a network
+// that needs more entries than the table has.
 func TestFormulasThatDoNotGoWithTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ fill, want string }{

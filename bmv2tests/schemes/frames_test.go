@@ -13,7 +13,7 @@ import (
 
 // roce is a RoCEv2 packet that a test sends.
 type roce struct {
-	src, dst string // host names are "h1" … on the leaves in order, two each
+	src, dst string // host names: "h1" and so on, two on each leaf in order
 	sport    uint16
 	dscp     uint8
 	ecn      packet.ECN
@@ -46,7 +46,7 @@ func (r roce) bytes() []byte {
 	return b
 }
 
-// behindEthernet puts a header between Ethernet and what follows.
+// behindEthernet inserts a header after the Ethernet header.
 func behindEthernet(f []byte, etherType uint16, header []byte) []byte {
 	b := slices.Concat(f[:packet.EthernetLen], header, f[packet.EthernetLen:])
 	packet.Ethernet(b).Set(packet.Ethernet(f).Dst(), packet.Ethernet(f).Src(), etherType)
@@ -60,7 +60,7 @@ func tagged(f []byte, path uint8) []byte {
 	return behindEthernet(f, packet.EtherTypeLocal, tag)
 }
 
-// arpRequest asks for the address of a host.
+// arpRequest is an ARP request for the address of a host.
 func arpRequest(src, dst string) []byte {
 	b := make([]byte, 60)
 	packet.Ethernet(b).Set(packet.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, mac(src), packet.EtherTypeARP)

@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/gen"
 )
 
-// everyProgram are those of the profiles, for each target that they have one for.
+// everyProgram returns the programs of all profiles, for each supported target.
 func everyProgram(t *testing.T) (list []*gen.Program) {
 	t.Helper()
 	for _, profile := range profiles() {
@@ -24,9 +24,9 @@ func everyProgram(t *testing.T) (list []*gen.Program) {
 	return list
 }
 
-// What a manifest says of tables and registers is what the program has, with
-// the same sizes, units and indexes; what is controller-visible has a short
-// name and fits into 32 bits.
+// The tables and registers of a manifest are those of the program, with the same
+// sizes, units and indexes. Objects visible to the controller have a short name and
+// fit into 32 bits.
 func TestManifestsSayWhatProgramsHave(t *testing.T) {
 	t.Parallel()
 	for _, prog := range everyProgram(t) {
@@ -39,7 +39,7 @@ func TestManifestsSayWhatProgramsHave(t *testing.T) {
 			var inProgram, inManifest []string
 			for _, tab := range s.Tables {
 				if tab.Const && strings.Contains(tab.Full, ".") {
-					continue // a computation that takes a Tofino a table
+					continue // a computation that is a table on Tofino
 				}
 				inProgram = append(inProgram, "table "+tab.Full)
 			}

@@ -10,15 +10,15 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// marked is a PB-FS packet that asks for a postcard.
+// marked is a PB-FS packet that requests a postcard.
 var marked = roce{src: "h1", dst: "h2", sport: 5000, dscp: 26 | packet.DSCPMark}.bytes()
 
-// slotsUntilNow fills the ring of a port: bytes that came in each of the last
-// nine slots, the running one first.
+// slotsUntilNow fills the ring of a port with the bytes that arrived in each of the
+// last nine slots, the current one first.
 func slotsUntilNow(d *dut, port int, bytes, markedBytes [9]uint64) {
 	d.Helper()
-	// The slot of the next packet: half a microsecond is no time here, but a
-	// slot may end between these writes, so slots are very long.
+	// The slot of the next packet. A slot might end between these writes, so slots
+	// are very long.
 	now := int(uint64(d.now()) * slotsPerUnit >> 24)
 	for i := range 9 {
 		cell := (now - i) & 15
@@ -39,8 +39,8 @@ func TestPBFSTellsTheSenderOfCongestion(t *testing.T) {
 			eachTarget(t, func(t *testing.T, sw target) {
 				d := load(t, sw, profile, leafSpine(2), "l1", nil)
 				d.rule("slot default -> set_slot(per_unit=4)")
-				// Eight full slots of 1000 bytes, the last of them 3000: 10000 came
-				// and 8·3000 are to come. The queue was 800 when they began.
+				// Eight full slots of 1000 bytes, the last one of 3000: 10000 arrived and
+				// 8·3000 are expected. The queue length was 800 at their start.
 				bytes := [9]uint64{500, 3000, 1000, 1000, 1000, 1000, 1000, 1000, 1000}
 				marks := [9]uint64{100, 700, 300, 10, 10, 10, 10, 10, 10}
 				size := uint64(len(marked))
@@ -81,7 +81,7 @@ func TestPBFSTellsTheSenderOfCongestion(t *testing.T) {
 					}
 					d.want(1, "postcards", 2)
 				}
-				// Nobody asked: none, however congested.
+				// Not requested: no postcard at any congestion.
 				slotsUntilNow(d, 2, bytes, marks)
 				d.passes(1, 2, roce{src: "h1", dst: "h2", sport: 5000}.bytes())
 			})
@@ -96,7 +96,7 @@ func TestPBFSCountsByPortAndSlot(t *testing.T) {
 		d.rule("slot default -> set_slot(per_unit=4)")
 		now := int(uint64(d.now()) * slotsPerUnit >> 24)
 		cell := now & 15
-		d.set("slot_number", uint64(uint32(now-16)), 2, cell) // of an earlier round
+		d.set("slot_number", uint64(uint32(now-16)), 2, cell) // of an earlier round of the ring
 		d.set("slot_bytes", 777, 2, cell)
 		d.set("slot_marked", 777, 2, cell)
 		d.set("egress_qlen", 4242, 2, 3)
@@ -149,7 +149,7 @@ func TestTelemetryAddsARecordOfTheEgressPort(t *testing.T) {
 					if port != 2 || b == nil {
 						t.Fatalf("port %d, % x", port, out[:90])
 					}
-					if hops == 5 { // no room for more
+					if hops == 5 { // the header is full
 						if !slices.Equal(in, out) {
 							t.Errorf("went in as % x, out as % x", in[:90], out[:90])
 						}

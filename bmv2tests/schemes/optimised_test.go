@@ -13,9 +13,9 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 )
 
-// Every program does the same with the optimiser and without it: the same
-// frames go out, and the same is in the registers, after packets as they come
-// and packets that are damaged anywhere in their headers.
+// Every program behaves the same with and without the optimiser: it sends the same
+// frames and has the same registers, after valid packets and after packets with
+// random changes in their headers.
 func TestOptimisedProgramsDoTheSame(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"v1model", "tna"} {
@@ -59,7 +59,7 @@ func compareWithPlain(t *testing.T, prog *gen.Program, arch string, units softsw
 		burst := make([][]byte, 1+rng.IntN(8))
 		for i := range burst {
 			burst[i] = slices.Clone(seen[rng.IntN(len(seen))])
-			for range rng.IntN(4) { // most of what is interesting is in the first bytes
+			for range rng.IntN(4) { // the relevant fields are in the first bytes
 				if n := min(len(burst[i]), 16<<rng.IntN(4)); n > 0 {
 					burst[i][rng.IntN(n)] ^= 1 << rng.IntN(8)
 				}
@@ -84,7 +84,7 @@ func compareWithPlain(t *testing.T, prog *gen.Program, arch string, units softsw
 			if f.port != out[1][i].port || !bytes.Equal(f.data, out[1][i].data) {
 				t.Fatalf("%s: frame %d is\n%d % x\nwith the optimiser and\n%d % x\nwithout, for\n% x", node, i, f.port, f.data, out[1][i].port, out[1][i].data, burst)
 			}
-			if len(seen) < 200 { // what one switch sends another may get
+			if len(seen) < 200 { // frames of one switch are inputs of another one
 				seen = append(seen, f.data)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/pauseless/pauseless/internal/golden"
 )
 
-// Beside each program under p4src lies the P4Info that the compiler gives for
-// it: what a controller is written against, and the tests of the intent read.
+// Each program under p4src has a file with the P4Info that the compiler writes. It
+// is for authors of controllers, and the tests of package intent read it.
 func TestCommittedP4InfoIsCompiled(t *testing.T) {
 	t.Parallel()
 	for _, name := range profiles() {

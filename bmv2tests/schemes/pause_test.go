@@ -12,7 +12,7 @@ import (
 // pause is a PFC frame of a peer for class 3.
 func pause(quanta uint16) []byte { return packet.AppendPFC(nil, packet.MAC{2, 9}, 1<<3, quanta) }
 
-// pauses returns the PFC frames among what came out of a port.
+// pauses returns the PFC frames that a port sent.
 func pauses(list []frame, port int) []packet.PFC {
 	var out []packet.PFC
 	for _, data := range from(list, port) {
@@ -39,7 +39,7 @@ func TestPausesOfAPeerAreNoted(t *testing.T) {
 			t.Errorf("resumed at %d, was %d to %d", until, before, d.now())
 		}
 		d.want(0, "pause_seen", 4, 3)
-		// Another class, and a PAUSE that is no PFC, mean nothing.
+		// Another class, and a PAUSE frame other than PFC, have no effect.
 		d.drops(4, packet.AppendPFC(nil, packet.MAC{}, 1<<2, 100))
 		global := pause(100)
 		global[14] = 0
@@ -48,8 +48,8 @@ func TestPausesOfAPeerAreNoted(t *testing.T) {
 	})
 }
 
-// What PCN marks: not the packets that were queued when the port went on, and
-// of the others only those that leave a queue behind.
+// PCN does not mark packets that were queued when the port resumed. Of the others it
+// marks those that leave a non-empty queue.
 func TestPCNDoesNotMarkWhatAPauseHeldUp(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
@@ -58,7 +58,7 @@ func TestPCNDoesNotMarkWhatAPauseHeldUp(t *testing.T) {
 		d.set("paused_until", uint64(d.now()+500_000_000), 2, 3)
 		f := roce{src: "h1", dst: "h2", ecn: packet.ECT0}.bytes()
 		d.passes(1, 2, f)
-		d.want(1, "pause_seen", 2, 3) // more of them may come
+		d.want(1, "pause_seen", 2, 3) // more of them may be queued
 		d.set("paused_until", uint64(d.now()), 2, 3)
 		d.wait(1000)
 		d.passes(1, 2, f) // alone in its queue
@@ -115,15 +115,14 @@ func TestEmulatedPFCPausesAndResumesTheSender(t *testing.T) {
 	}
 }
 
-// Where the program pauses, a queue that jumps over both thresholds between two
-// looks of the predictor is warned of with the packet that takes it there; the
-// next one pauses.
+// With emulated PFC, a queue may exceed both thresholds between two samples of the
+// predictor. The packet that does this triggers a warning, and the next one PAUSE.
 func TestEmulatedPFCWarnsBeforeItPauses(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill-bmv2", leafSpine(2), "l1", map[string]string{
 			"pfc_emulated.xoff": "100KB", "pfc_emulated.xon": "50KB", "rlb.xoff": "100KB", "rlb.warn": "99500B"})
-		d.rule("Readqlen in_port=3 priority=3 -> read_qlen(interval=0xffffffff, calm=0)") // it never looks
+		d.rule("Readqlen in_port=3 priority=3 -> read_qlen(interval=0xffffffff, calm=0)") // it never takes a sample
 		length := uint64(len(down))
 		for _, c := range []struct {
 			name             string
@@ -155,11 +154,11 @@ func TestEmulatedPFCHoldsPacketsForAPausedPort(t *testing.T) {
 		d := load(t, sw, "drill-bmv2", leafSpine(2), "l1", map[string]string{"pfc_emulated.max_holds": "9"})
 		d.set("pause_seen", 1, 1, 3)
 		d.set("paused_until", uint64(d.now()+500_000_000), 1, 3)
-		d.passes(3, 1, down) // it does wait, but not for ever
+		d.passes(3, 1, down) // it waits, but not for ever
 		d.want(uint64(9*len(down)), "recirc_sent", 0)
 		d.want(uint64(9*len(down)), "recirc_returned", 0)
 		d.want(0, "ingress_qlen", 3, 3)
-		// Other classes and other ports go on.
+		// Other classes and other ports are not paused.
 		d.passes(3, 2, roce{src: "h3", dst: "h2", sport: 1}.bytes())
 		d.passes(3, 1, roce{src: "h3", dst: "h1", sport: 1, dscp: 48}.bytes())
 		d.want(uint64(9*len(down)), "recirc_sent", 0)
@@ -178,13 +177,12 @@ const (
 	kickedOut    = 3 << 30
 )
 
-// fullSize leaves out probes.
+// fullSize removes probes.
 func fullSize(list []frame) []frame {
 	return slices.DeleteFunc(list, func(f frame) bool { return len(f.data) < 100 })
 }
 
-// plbPort sends a packet up and returns the port that it left by, and its
-// header.
+// plbPort sends a packet to another leaf and returns its egress port and its header.
 func plbPort(d *dut, data []byte) (int, []byte) {
 	d.Helper()
 	d.send(1, data)
@@ -251,8 +249,7 @@ func TestPLBFlowsStayUntilTheirPathIsCongestedOrKickedOut(t *testing.T) {
 	})
 }
 
-// An echo gives a path its class: by round-trip time, and by load if that is
-// long.
+// An echo sets the class of a path: by round-trip time, and by load if that is long.
 func TestPLBClassifiesPathsByWhatComesBack(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
@@ -286,7 +283,7 @@ func TestPLBClassifiesPathsByWhatComesBack(t *testing.T) {
 	})
 }
 
-// fabricThrough is a packet from leaf 2 to leaf 1 on its way through a spine.
+// fabricThrough is a packet from leaf 2 to leaf 1 at a spine.
 func fabricThrough(tolerable uint32) []byte {
 	h := []byte{8, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		byte(tolerable >> 24), byte(tolerable >> 16), byte(tolerable >> 8), byte(tolerable)}
@@ -302,7 +299,7 @@ func TestPLBPacketsWaitForAPauseOnlyAsLongAsTheyCan(t *testing.T) {
 		d.set("pause_seen", 1, 1, 3)
 		d.set("paused_until", uint64(d.now()+500_000_000), 1, 3)
 		d.set("sojourn", 400, 0)
-		// It may cost 400 µs: it waits, and pays for the time it spent.
+		// 400 µs are tolerable: the packet waits, and its wait is subtracted.
 		d.send(2, fabricThrough(400))
 		out := d.sent()
 		if len(out) != 1 || out[0].port != 1 {
@@ -314,7 +311,7 @@ func TestPLBPacketsWaitForAPauseOnlyAsLongAsTheyCan(t *testing.T) {
 		if got := d.get("sojourn", 0); got < 350 || got > 100_000 {
 			t.Errorf("average sojourn is %d", got)
 		}
-		// Less than that: the leaf it came from is told, once.
+		// Less is tolerable: the source leaf is notified once.
 		d.wait(1000)
 		for i := range 2 {
 			if i == 1 {
@@ -328,13 +325,13 @@ func TestPLBPacketsWaitForAPauseOnlyAsLongAsTheyCan(t *testing.T) {
 			}
 			if i == 0 {
 				kick := packet.AsEthernet(from(out, 2)[0])
-				want := []byte{packet.KindKickOut, 5, 0, 0, 10, 0, 1, 1} // path 5 to leaf 0, says it to h3's leaf
+				want := []byte{packet.KindKickOut, 5, 0, 0, 10, 0, 1, 1} // path 5 to leaf 0, a message to h3's leaf
 				if kick.EtherType() != packet.EtherTypeLocal || !slices.Equal(kick.Payload()[:8], want) {
 					t.Errorf("message % x, want % x", from(out, 2)[0][:30], want)
 				}
 			}
 		}
-		// A packet that meets no pause pays nothing.
+		// Without a PAUSE nothing is subtracted.
 		d.set("paused_until", uint64(d.now()), 1, 3)
 		d.wait(1000)
 		f := fabricThrough(7)
@@ -384,7 +381,7 @@ func TestPLBProbesPathsThatNoFlowTakes(t *testing.T) {
 		if !slices.Contains(probed, 4) {
 			t.Errorf("ports %v were probed, 4 is idle", probed)
 		}
-		// At the other end a probe ends.
+		// The destination leaf drops a probe.
 		h := []byte{8, 0, 0, 1, 0, 0x80, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 77, 0, 255, 255, 255, 255}
 		in := slices.Concat(down[:packet.EthernetLen], h, down[packet.EthernetLen:])
 		packet.Ethernet(in).Set(mac("h1"), mac("h3"), packet.EtherTypeFabric)
@@ -394,7 +391,7 @@ func TestPLBProbesPathsThatNoFlowTakes(t *testing.T) {
 	})
 }
 
-// A path has the load of its fullest link.
+// The load of a path is that of its link with the highest load.
 func TestPLBCarriesTheLargestLoadOfThePath(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
@@ -402,7 +399,7 @@ func TestPLBCarriesTheLargestLoadOfThePath(t *testing.T) {
 		for _, c := range []struct{ link, before, after byte }{{100, 30, 100}, {100, 101, 101}, {255, 0, 255}} {
 			f := fabricThrough(7)
 			f[packet.EthernetLen+18] = c.before
-			d.set("link_load", 0, 1) // but for this packet
+			d.set("link_load", 0, 1) // except for this packet
 			weight := (uint64(c.link)<<24 + uint64(len(f)) - 1) / uint64(len(f))
 			d.rule("link out_port=1 -> add_load(weight=" + itoa(uint32(weight)) + ")")
 			_, out := d.through(2, f)
@@ -413,8 +410,8 @@ func TestPLBCarriesTheLargestLoadOfThePath(t *testing.T) {
 	})
 }
 
-// A packet that would wait longer at its own leaf than the path may cost goes
-// on, but what follows takes another path.
+// A packet that would wait longer at its own leaf than is tolerable keeps its path,
+// but later packets take another path.
 func TestPLBLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
@@ -429,7 +426,7 @@ func TestPLBLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
 			sojourn uint64
 			rank    uint64
 			next    int
-		}{{10, 40, 3}, {11, kickedOut, 4}} { // path 0 may cost 10 more
+		}{{10, 40, 3}, {11, kickedOut, 4}} { // 10 more are tolerable on path 0
 			d.set("sojourn", c.sojourn, 0)
 			d.set("egress_qlen", 0, 3, 3)
 			if port, _ := plbPort(d, data); port != 3 {
@@ -444,10 +441,9 @@ func TestPLBLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
 	})
 }
 
-// What a path may cost is as of now, not as of the flow's start: the other path
-// has become slower since, so the flow can wait longer. And what packets waited
-// for one port tells what they wait for another (section 3.3: "maintained at
-// each switch").
+// The tolerable delay is computed for each packet, not at the flow's start: the other
+// path has become slower since, so the flow can wait longer. The average wait for one
+// port also applies to other ports (section 3.3: "maintained at each switch").
 func TestPLBKnowsWhatAPathMayCostNow(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1000s"})

@@ -9,8 +9,8 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// qcnSettings keep queues at 10,000 bytes, with w = 2: feedback is largest from
-// 50,000 bytes on.
+// qcnSettings have a target queue of 10,000 bytes and w = 2: feedback is at its
+// maximum from 50,000 bytes on.
 const qcnSettings = "qcn default -> take_sample(equilibrium=10000, weight=2, limit=50000, scale=1385384651, interval=80000)"
 
 func TestQCNTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
@@ -18,7 +18,7 @@ func TestQCNTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
 	f := roce{src: "h1", dst: "h2", sport: 5000}.bytes()
 	for _, c := range []struct {
 		name      string
-		q, before uint64 // queue with the packet, and at the last sample
+		q, before uint64 // queue length with the packet, and at the last sample
 		feedback  uint8
 	}{
 		{"as long as it should be", 10_000, 10_000, 0},
@@ -93,7 +93,7 @@ func TestQCNTakesSamplesByBytes(t *testing.T) {
 		if out := d.sent(); len(from(out, 1)) != 1 {
 			t.Errorf("the third packet is the sample: %v", out)
 		}
-		// What is no data is counted, and measured by, but has no sender to slow.
+		// Packets other than data are counted and sampled, but no sender is notified.
 		ack := slices.Clone(f)
 		ack[packet.EthernetLen+packet.IPv4Len+packet.UDPLen] = byte(packet.OpAcknowledge)
 		d.set("qcn_left", 0, 2, 3)

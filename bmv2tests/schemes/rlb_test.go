@@ -11,7 +11,7 @@ import (
 
 const far = 1 << 30 // microseconds after any test
 
-// cnms returns the messages between switches among what came out of a port.
+// cnms returns the messages between switches that a port sent.
 func cnms(d *dut, list []frame, port int) []packet.CNM {
 	d.Helper()
 	var out []packet.CNM
@@ -36,7 +36,7 @@ func warning(active bool, hops uint8, scope uint16, hold uint32) []byte {
 	return b
 }
 
-// data goes from leaf 1 up to leaf 2; down comes the other way.
+// data is a packet from leaf 1 to leaf 2; down is one in the other direction.
 var (
 	data = roce{src: "h1", dst: "h3", sport: 5000}.bytes()
 	down = roce{src: "h3", dst: "h1", sport: 6000}.bytes()
@@ -50,7 +50,7 @@ func fabric(b []byte) []byte {
 	return nil
 }
 
-// noStamps has no packet stamped, so that frames go as they came.
+// noStamps disables time stamps, so that frames are forwarded unchanged.
 func noStamps(d *dut) { d.rule("leaf_role default -> be_leaf(leaf=0, interval=0xffffffff)") }
 
 func TestRLBWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {
@@ -73,7 +73,7 @@ func TestRLBWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {
 		}
 		d.want(1, "warnings_sent", 3)
 		d.want(1, "warning_on", 3, 3)
-		// The queue was that of the packet and what was set.
+		// The queue length was that of the packet plus the value set.
 		d.want(100_000-uint64(len(down)), "ingress_qlen", 3, 3)
 
 		d.set("ingress_qlen", 100_000-uint64(len(down))-1, 3, 3)
@@ -87,7 +87,7 @@ func TestRLBWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {
 func TestRLBWarnsOfAQueueThatGrowsFast(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
-		// A second ahead: the queue only has to grow by its rest in that time.
+		// A horizon of a second: the queue must grow by the rest within it.
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "200KB", "rlb.floor": "10KB", "rlb.horizon": "1s"})
 		for _, c := range []struct {
 			name         string
@@ -158,7 +158,7 @@ func TestRLBWarningsMarkPathsAndAreTakenBack(t *testing.T) {
 		d.drops(3, warning(true, 0, packet.ScopeAll, far))
 		d.want(0x80, "warned_all", 0)
 		d.drops(3, warning(true, 0, 64, far)) // there is no such leaf
-		d.drops(1, warning(true, 0, 1, far))  // a host has no say
+		d.drops(1, warning(true, 0, 1, far))  // not from a host
 		d.want(0x20, "warned", 1)
 	})
 }
@@ -178,7 +178,7 @@ func TestRLBSpineRelaysWarningsToTheOtherLeaves(t *testing.T) {
 		if len(out) != 2 {
 			t.Errorf("%d frames came out, want two: %v", len(out), out)
 		}
-		d.drops(2, warning(true, 0, 1, 77)) // it has come far enough
+		d.drops(2, warning(true, 0, 1, 77)) // no more hops
 	})
 }
 
@@ -194,7 +194,7 @@ func TestRLBTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 				d := load(t, sw, profile, leafSpine(3), "l1", nil)
 				var used []int
 				for range 6 {
-					// Warned of are the first path for this leaf and the last for all.
+					// The first path is warned for this leaf, the last one for all leaves.
 					d.set("warned", 0x80, 1)
 					d.set("warned_all", 0x20, 0)
 					d.set("warned_until", far, 1, 0)
@@ -205,7 +205,7 @@ func TestRLBTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 				if slices.ContainsFunc(used, func(p int) bool { return p != 4 }) {
 					t.Errorf("packets took ports %v, but only 4 is free", used)
 				}
-				// To another leaf only the last path is warned of.
+				// For another leaf only the last path is warned.
 				var other []int
 				for i := range 12 {
 					port, _ := d.through(1, roce{src: "h1", dst: "h5", sport: uint16(i)}.bytes())
@@ -219,12 +219,12 @@ func TestRLBTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 	}
 }
 
-// The header between leaves stands before a host's tag, and takes what the tag
-// says of what follows when both are taken off.
+// The header between leaves precedes a host's tag, and gets the EtherType of the tag
+// when both are removed.
 func TestRLBOverHermesPutsTheFabricHeaderBeforeTheTag(t *testing.T) {
 	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
-		// 15 bytes: what follows is a tag; from leaf 1 by path 1; nothing is told.
+		// 15 bytes: a tag follows; from leaf 1 on path 1; no stamp and no echo.
 		in := behindEthernet(tagged(down, 1), packet.EtherTypeFabric, []byte{0x88, 0xb6, 0, 1, 1, 14: 0})
 		d := load(t, sw, "rlb-hermes", leafSpine(3), "s1", nil)
 		d.passes(2, 1, in)
@@ -262,7 +262,7 @@ func TestRLBForgetsWarningsThatHaveRunOut(t *testing.T) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", nil)
 		d.set("warned", 0xc0, 1)
 		d.set("warned_until", far, 1, 0)
-		d.set("warned_until", uint64(d.now()), 1, 1) // just over
+		d.set("warned_until", uint64(d.now()), 1, 1) // just expired
 		for range 4 {
 			if port, _ := d.through(1, data); port != 4 {
 				t.Errorf("left by port %d; the warning of port 4 was over", port)
@@ -305,7 +305,7 @@ func TestRLBWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 				d.set("path_rtt", 100, 1, first-3)
 				d.set("path_rtt_time", uint64(d.now()), 1, first-3)
 				d.set("path_rtt", 100_000, 1, 4-first)
-				// As long as it waits, the queue of its ingress port is charged.
+				// While it waits, it counts in the queue of its ingress port.
 				d.passes(1, first, data)
 				d.want(7, "recirculations", first)
 				d.want(1, "forwarded_warned", first)
@@ -313,7 +313,7 @@ func TestRLBWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 				d.want(d.get("recirc_sent", 0), "recirc_returned", 0)
 				d.want(uint64(7*len(data)), "recirc_sent", 0)
 
-				// As fast as the other, or not measured: no reason to wait.
+				// As fast as the other path, or not measured: it does not wait.
 				for _, rtt := range []uint64{100_000, 0} {
 					d.set("path_rtt", rtt, 1, first-3)
 					d.passes(1, 7-first, data)
@@ -329,8 +329,8 @@ func TestRLBWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 	}
 }
 
-// A path that is warned of carries no packets to measure it by: the round-trip
-// time that it had last goes on to count.
+// A warned path carries no packets that measure it: its last round-trip time remains
+// valid.
 func TestRLBWaitsHoweverOldTheRoundTripTimeIs(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
@@ -347,14 +347,14 @@ func TestRLBWaitsHoweverOldTheRoundTripTimeIs(t *testing.T) {
 	})
 }
 
-// Algorithm 1 weighs p against the base's next choice, whether that is warned
-// or not, and goes on from there.
+// Algorithm 1 compares p with the base's next choice, whether that is warned or not,
+// and continues with the better one.
 func TestRLBWeighsTheNextChoiceThoughItIsWarned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		rtts  [5]uint64 // from the flow's path on, in turn
-		waits int       // on the path so many further
+		rtts  [5]uint64 // from the flow's path on, in cyclic order
+		waits int       // offset of the path that it waits for
 	}{
 		{"which is slower", [5]uint64{100, 100_000, 100, 100, 100}, 0},
 		{"and the one after that from it", [5]uint64{100, 100, 100_000, 100, 100}, 1},
@@ -402,7 +402,7 @@ func TestRLBMeasuresPathsBetweenLeaves(t *testing.T) {
 		}
 		d.want(uint64(stamp), "stamped_at", 1, 1)
 
-		// A packet from the other leaf with its stamp, and our stamp back.
+		// A packet of the other leaf with its stamp and the echo of our stamp.
 		in := slices.Concat(down[:packet.EthernetLen], []byte{
 			0x08, 0x00, 0, 1, 1, 0xc0, 0, 0, 0, 50, 1, byte(stamp >> 24), byte(stamp >> 16), byte(stamp >> 8), byte(stamp)},
 			down[packet.EthernetLen:])
@@ -414,7 +414,7 @@ func TestRLBMeasuresPathsBetweenLeaves(t *testing.T) {
 		d.want(d.get("path_rtt", 1, 1), "path_rtt_avg", 1, 1)
 		d.want(2, "echo_path", 1)
 
-		// The next packet to that leaf takes the stamp back, by its wait later.
+		// The next packet to that leaf echoes the stamp, plus its wait.
 		waited := d.now()
 		d.wait(20_000)
 		_, out = d.through(1, data)
@@ -429,8 +429,7 @@ func TestRLBMeasuresPathsBetweenLeaves(t *testing.T) {
 	})
 }
 
-// A queue length that is wrong for any reason is right again as soon as the
-// target says that the queue is empty.
+// A wrong queue length is corrected when the target reports an empty queue.
 func TestQueueLengthsComeBackToZero(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
@@ -440,11 +439,11 @@ func TestQueueLengthsComeBackToZero(t *testing.T) {
 		for i := range 20 {
 			d.through(1, roce{src: "h1", dst: "h3", sport: uint16(i)}.bytes())
 		}
-		// One of them is only ever left alone because it looks longer.
+		// A queue that appears longer may get no packets, and is then not corrected.
 		if a, b := d.get("egress_qlen", 3, 3), d.get("egress_qlen", 4, 3); a != 0 || b != 0 && b != 54321 {
 			t.Errorf("egress queues are %d and %d", a, b)
 		}
-		// The ingress queue is forgotten when nothing has come for a second.
+		// The ingress queue is reset after a second without arrivals.
 		d.set("ingress_qlen", 3000, 3, 3)
 		d.set("sampled_at", uint64(d.now()), 3, 3)
 		d.through(3, down)

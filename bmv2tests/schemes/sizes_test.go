@@ -11,8 +11,8 @@ import (
 	"github.com/pauseless/pauseless/gen"
 )
 
-// Programs of the smallest and the largest sizes compile, each base with as
-// much on top of it as it takes; beyond them profiles are refused.
+// Programs of the smallest and the largest sizes compile, each base with as many
+// schemes on top as possible. Profiles with other sizes are refused.
 func TestSizesAtTheirExtremes(t *testing.T) {
 	t.Parallel()
 	const (

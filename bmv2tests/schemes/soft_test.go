@@ -25,8 +25,8 @@ type soft struct {
 	out    []frame
 	pool   packet.Pool
 	units  softswitch.Units // those of BMv2 if not set
-	silent bool             // what is sent is forgotten
-	rate   vtime.Rate       // of the ports; 0: sends without delay
+	silent bool             // sent frames are discarded
+	rate   vtime.Rate       // of the ports; 0: frames are sent without delay
 	pfc    softswitch.PFC   // obeyed and sent if set
 	plain  bool             // the program is not optimised
 }
@@ -77,7 +77,7 @@ func (s *soft) startWith(t testing.TB, ports, recirculation int) controlplane.Ta
 
 func (s *soft) send(port int, data []byte) { s.burst(port, data) }
 
-// burst is send for several frames that come at once.
+// burst is send for several frames that arrive at once.
 func (s *soft) burst(port int, frames ...[]byte) {
 	s.sw.Lock()
 	defer s.sw.Unlock()
@@ -90,7 +90,7 @@ func (s *soft) burst(port int, frames ...[]byte) {
 	s.at += vtime.Millisecond
 }
 
-// drain lets everything happen that was started.
+// drain runs until there are no more events.
 func (s *soft) drain() {
 	for s.events.Next() < vtime.Never {
 		at, ev, arg := s.events.Pop()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bench measures how fast the fabric is, in ratios: of P4 programs to a
-// plain switch in Go, of schemes to ECMP, of two threads to one. Seconds differ
-// between machines and from minute to minute; what ran in turns, in processes
-// of their own, can be compared. `make bench` writes the ratios into
+// Package bench measures the speed of the fabric as ratios: P4 programs to a
+// plain switch in Go, schemes to ECMP, one thread to two. Times in seconds differ
+// between machines and from minute to minute. Ratios are comparable, as the jobs
+// run alternately, each in its own process. `make bench` writes the ratios into
 // docs/performance.md.
 package bench
 
@@ -38,7 +38,7 @@ import (
 // plain is the profile that stands for the plain switch in Go.
 const plain = "plain"
 
-// A job is something that runs once, in a process of its own.
+// A job is a benchmark that runs once, in its own process.
 type job struct {
 	net, profile, cc string
 	threads          int
@@ -46,16 +46,16 @@ type job struct {
 
 func (j job) String() string { return fmt.Sprintf("%s/%s/%s/%d", j.net, j.profile, j.cc, j.threads) }
 
-// usage is what a job took.
+// usage is the time and memory that a job used.
 type usage struct {
 	Hops       uint64  // frames that reached a switch
 	User, Wall float64 // seconds of the run
-	Start      float64 // seconds until it began
-	Bytes      int64   // most memory that the process had
+	Start      float64 // seconds before the run began
+	Bytes      int64   // maximum memory of the process
 	Hosts      int
 }
 
-// Ratios that are measured: of what a over b takes.
+// Ratios that are measured: usage of a divided by usage of b.
 var ratios = []struct {
 	text string
 	a, b job
@@ -78,7 +78,7 @@ func userTime(u usage) float64 { return u.User }
 func perHop(u usage) float64   { return u.User / float64(u.Hops) }
 func elapsed(u usage) float64  { return u.Wall }
 
-// TestRatios measures in rounds, each job once a round.
+// TestRatios runs each job once per round.
 func TestRatios(t *testing.T) {
 	if name := os.Getenv("PAUSELESS_BENCH_JOB"); name != "" {
 		child(t, name)
@@ -120,7 +120,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// run runs a job in a process of its own.
+// run runs a job in its own process.
 func run(j job) (u usage, err error) {
 	cmd := exec.Command(os.Args[0], "-test.run=TestRatios", "-test.timeout=1h")
 	cmd.Env = append(os.Environ(), "PAUSELESS_BENCH_JOB="+j.String())
@@ -146,7 +146,7 @@ func user() float64 {
 	return float64(r.Utime.Nano()) / 1e9
 }
 
-// child runs a job and prints what it took.
+// child runs a job and prints its usage.
 func child(t *testing.T, name string) {
 	parts := strings.Split(name, "/")
 	threads, _ := strconv.Atoi(parts[3])
@@ -179,10 +179,10 @@ func child(t *testing.T, name string) {
 	fmt.Printf("USAGE %s\n", b)
 }
 
-// scenarios are the networks other than W1. PROFILE is filled in.
+// scenarios are the networks other than W1. PROFILE is replaced by the profile.
 var scenarios = map[string]string{
-	// The network of the RLB paper's figures 2 to 4, as `pauseless exp run
-	// rlb-fig3-victims` has it.
+	// The network of the RLB paper's figures 2 to 4, as in `pauseless exp run
+	// rlb-fig3-victims`.
 	"paused": `name: paused
 network:
   leaf_spine: {leaves: 2, spines: 8, hosts_per_leaf: 8, rate: 40Gbps, delay: 2us}
@@ -204,7 +204,7 @@ traffic:
 - poisson: {sizes: websearch, load: 0.6, duration: 2ms}
 until: 2ms
 `,
-	// As hosts288, with a hundredth of the traffic.
+	// Like hosts288, with a hundredth of the traffic.
 	"light": `name: light
 network:
   leaf_spine: {leaves: 12, spines: 12, hosts_per_leaf: 24, rate: 40Gbps, delay: 2us}
@@ -234,9 +234,9 @@ until: 100ms
 `,
 }
 
-// runScenario runs a scenario. It measures from the first time that the run
-// says how far it is to the last: what passes until its network is up, and what
-// is read of the switches in the end, does not count.
+// runScenario runs a scenario. It measures from the first report of progress to
+// the last one. Starting the network and reading the switches at the end do not
+// count.
 func runScenario(t *testing.T, j job, text string) (u usage) {
 	s, err := scenario.Parse(j.net+".yaml", []byte(strings.ReplaceAll(text, "PROFILE", j.profile)))
 	if err != nil {
@@ -254,14 +254,14 @@ func runScenario(t *testing.T, j job, text string) (u usage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hops > u.Hops/20 { // much of the run was over
+	if hops > u.Hops/20 { // much of the run had passed
 		u.Start = 0
 	}
 	u.Hosts = len(s.Cases()[0].Net().Hosts())
 	return u
 }
 
-// openW1 brings up benchmark W1: see docs/performance.md.
+// openW1 starts benchmark W1: see docs/performance.md.
 func openW1(t *testing.T, j job) *fabric.Fabric {
 	const dir = "../hpcc/testdata/w1/"
 	c, err := hpcc.ReadConfig(dir + "config.txt")
@@ -323,7 +323,7 @@ func withProgram(net *topo.Topology, hosts roce.Config, mark hpcc.Mark, j job) (
 	return lab.Fabric, nil
 }
 
-// report lays the ratios out as a table.
+// report returns the ratios as a table.
 func report(took map[job][]usage, rounds int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d interleaved rounds on %s, %s/%s, Go %s; 95 %% intervals of the mean ratio.\n\n", rounds, machine(), runtime.GOOS, runtime.GOARCH, strings.TrimPrefix(runtime.Version(), "go"))
