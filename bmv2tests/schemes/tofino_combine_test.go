@@ -11,9 +11,9 @@ import (
 	"github.com/pauseless/pauseless/gen"
 )
 
-// Whatever a profile may ask for, there is a program for Tofino or a reason
-// why there is none; each asks for nothing that a Tofino cannot do. One in
-// five is compiled, or with MODEL=1 all.
+// Every combination that a profile allows has a program for Tofino, or a reason why
+// there is none. Programs use only what a Tofino can execute. One in five is
+// compiled, or all with MODEL=1.
 func TestEveryCombinationOnTofinoCompiles(t *testing.T) {
 	t.Parallel()
 	reasons := map[string]int{}

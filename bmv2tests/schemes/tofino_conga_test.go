@@ -17,8 +17,8 @@ func congas() []string {
 	return []string{"conga", "rlb-conga", "rlb-adaptive-conga"}
 }
 
-// congestion puts CONGA's header before a frame of IP, behind RLB's part of it
-// if there is one: from leaf 1 by path 1.
+// congestion inserts CONGA's header before the IP header, after RLB's part of it if
+// there is one: from leaf 1 on path 1.
 func (d *dut) congestion(f []byte, met, path, value byte) []byte {
 	h := []byte{0x08, 0x00, 0, 1, 1}
 	if d.manifest.Has("rlb") {
@@ -27,8 +27,8 @@ func (d *dut) congestion(f []byte, met, path, value byte) []byte {
 	return behindEthernet(f, packet.EtherTypeFabric, append(h, met, path+1, value))
 }
 
-// Feedback reaches the leaf that it is for whatever RLB adds to the header, and
-// goes back for one path after the other.
+// Feedback reaches its leaf with all headers that RLB adds, and is sent for one path
+// after the other.
 func TestCONGAOnTofinoFeedsBack(t *testing.T) {
 	t.Parallel()
 	for _, profile := range congas() {
@@ -37,7 +37,7 @@ func TestCONGAOnTofinoFeedsBack(t *testing.T) {
 			d.passesAs(4, 1, d.congestion(down, 5, 2, 6), down)
 			d.want(6, "congestion_to", 1, 2)
 			d.want(5, "congestion_from", 1, 1)
-			d.passesAs(4, 1, d.congestion(down, 4, 0xff, 7), down) // nothing is fed back
+			d.passesAs(4, 1, d.congestion(down, 4, 0xff, 7), down) // no feedback
 			d.want(6, "congestion_to", 1, 2)
 			d.want(4, "congestion_from", 1, 1)
 			for _, path := range []byte{1, 2, 0, 1} {
@@ -55,7 +55,7 @@ func TestCONGAOnTofinoFeedsBack(t *testing.T) {
 					t.Errorf("header % x, want it to end in % x", h[:n], want)
 				}
 			}
-			d.send(2, d.congestion(data, 0, 0, 3)) // a host has no say
+			d.send(2, d.congestion(data, 0, 0, 3)) // not from a host
 			if out := d.sent(); len(out) != 0 {
 				t.Errorf("came out: %v", out)
 			}
@@ -63,8 +63,8 @@ func TestCONGAOnTofinoFeedsBack(t *testing.T) {
 	}
 }
 
-// A link writes its load into the header if it is larger than what is there:
-// eighths of what it can send in the last full window of 2^17 ns.
+// A switch writes the load of its link into the header if it is higher than the
+// value there: eighths of the capacity in the last full window of 2^17 ns.
 func TestCONGAOnTofinoMarksTheLoadOfLinks(t *testing.T) {
 	t.Parallel()
 	for _, profile := range congas() {
@@ -78,8 +78,8 @@ func TestCONGAOnTofinoMarksTheLoadOfLinks(t *testing.T) {
 	}
 }
 
-// A flowlet takes the better of a path at random and the best so far; what was
-// fed back too long ago counts as no congestion.
+// A flowlet takes the better one of a random path and the best path so far. Old
+// feedback counts as no congestion.
 func TestCONGAOnTofinoTakesTheBestOfWhatItKnows(t *testing.T) {
 	t.Parallel()
 	for _, profile := range congas() {
@@ -105,7 +105,7 @@ func TestCONGAOnTofinoTakesTheBestOfWhatItKnows(t *testing.T) {
 				t.Errorf("took ports %v, but nothing is known any more", got)
 			}
 			if profile == "conga" {
-				return // one way is to_port
+				return // with one path the route is to_port
 			}
 			ways(d, "h3", 1, ", hash_shift=8")
 			if got := uplinks(d, times(8, data)...); distinct(got) != 1 || got[0] != 3 {
@@ -115,13 +115,13 @@ func TestCONGAOnTofinoTakesTheBestOfWhatItKnows(t *testing.T) {
 	}
 }
 
-// A flowlet keeps its path, and goes on by it when a warning is over.
+// A flowlet keeps its path, and returns to it when a warning ends.
 func TestRLBOverCONGAOnTofinoReturnsToThePathOfItsFlowlet(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "rlb-conga", leafSpine(4), "l1", map[string]string{"conga.gap": "1s"})
 	first := uplinks(d, data)[0]
 	next := uint32(first-2) % 4
-	for path := range uint32(4) { // what a packet compares the best path with is worse
+	for path := range uint32(4) { // the random path is worse than the best one
 		congestion := uint32(5)
 		if path == next {
 			congestion = 0
@@ -135,6 +135,6 @@ func TestRLBOverCONGAOnTofinoReturnsToThePathOfItsFlowlet(t *testing.T) {
 	}
 	sw.pair(d, "warned", 0, 0, 1)
 	if got := uplinks(d, times(4, data)...); distinct(got) != 1 || got[0] != first {
-		t.Errorf("went on by %v, its flowlet has port %d", got, first)
+		t.Errorf("continued on %v, its flowlet has port %d", got, first)
 	}
 }

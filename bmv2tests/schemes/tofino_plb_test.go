@@ -17,8 +17,8 @@ import (
 // kickedOutHere is the rank of a path that is kicked out, on Tofino.
 const kickedOutHere = 0xffffffff
 
-// echo sends a packet of leaf 2 to h1 that says how long a path takes and how
-// full it is; it returns the round-trip time.
+// echo sends a packet of leaf 2 to h1 with the round-trip time and the load of a path,
+// and returns the round-trip time.
 func echo(d *dut, path byte, rtt uint32, load byte) uint32 {
 	d.Helper()
 	at := d.now() - rtt
@@ -33,8 +33,8 @@ func echo(d *dut, path byte, rtt uint32, load byte) uint32 {
 	return got
 }
 
-// plbUp sends a packet up and returns the port that it left by, and what its
-// path may cost. Probes are left out.
+// plbUp sends a packet to another leaf and returns its egress port and its tolerable
+// delay. Probes are ignored.
 func plbUp(d *dut, data []byte) (int, uint32) {
 	d.Helper()
 	d.send(1, data)
@@ -69,8 +69,8 @@ const (
 	high = 90_000 // and of others: RTT_low is 38 µs
 )
 
-// Echoes give paths their class, and keep the best path and the fastest of the
-// others; new flows take the best, and may lose what it is faster than that.
+// Echoes set the class of paths, the best path and the fastest other path. New flows
+// take the best path. Their tolerable delay is its lead over the fastest other path.
 func TestPLBOnTofinoChoosesByClassThenRTTOrLoad(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -121,9 +121,9 @@ func TestPLBOnTofinoChoosesByClassThenRTTOrLoad(t *testing.T) {
 	}
 }
 
-// When a route loses ways, the best path may be one that is gone. It counts as
-// kicked out then: one at random of those left is taken, and the next that
-// news come of is the best.
+// When a route loses paths, the best path may not exist any more. Then it counts as
+// kicked out: flows take a random remaining path, and the next measured path is the
+// best one.
 func TestPLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(4), "l1", nil)
@@ -160,8 +160,7 @@ func TestPLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 	}
 }
 
-// The packet that finds its path congested comes again, and the flow stays
-// where it went.
+// A packet with a congested path is resubmitted, and the flow keeps the new path.
 func TestPLBOnTofinoFlowsStayUntilTheirPathIsCongestedOrKickedOut(t *testing.T) {
 	t.Parallel()
 	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1s"})
@@ -199,8 +198,8 @@ func TestPLBOnTofinoFlowsStayUntilTheirPathIsCongestedOrKickedOut(t *testing.T) 
 	}
 }
 
-// silence has a port seem paused: packets come for it, and none is heard of
-// that left.
+// silence makes a port seem paused: packets arrive for it, and no departure is
+// reported.
 func (s *tofino) silence(d *dut, port int) {
 	d.Helper()
 	s.pair(d, "silence", d.now()-5000, d.now(), port, 3)
@@ -237,7 +236,7 @@ func TestPLBOnTofinoTellsLeavesOfAPauseThatCostsTooMuch(t *testing.T) {
 		}
 		if c.told == 1 {
 			kick := packet.AsEthernet(from(out, 2)[0])
-			want := []byte{packet.KindKickOut, 5, 0, 0, 10, 0, 1, 1} // path 5 to leaf 0, says it to h3's leaf
+			want := []byte{packet.KindKickOut, 5, 0, 0, 10, 0, 1, 1} // path 5 to leaf 0, a message to h3's leaf
 			if kick.EtherType() != packet.EtherTypeLocal || !slices.Equal(kick.Payload()[:8], want) {
 				t.Errorf("message % x, want % x", from(out, 2)[0][:30], want)
 			}
@@ -245,8 +244,8 @@ func TestPLBOnTofinoTellsLeavesOfAPauseThatCostsTooMuch(t *testing.T) {
 	}
 }
 
-// What a packet meets at its own leaf, the leaf tells itself; a packet that
-// leaves ends the silence, and tells what to expect.
+// A leaf sends a message about its own packets to itself. A departing packet ends the
+// silence and reports the expected delay.
 func TestPLBOnTofinoLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1s"})
@@ -272,8 +271,8 @@ func TestPLBOnTofinoLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
 	d.want(kickedOutHere, "path_rank", 1, 0)
 }
 
-// Probes go by a session of their own, cut to 100 bytes with what the switch
-// itself puts before them, and end at the other leaf.
+// Probes have their own session, are truncated to 100 bytes including the switch's
+// internal header, and are dropped at the other leaf.
 func TestPLBOnTofinoProbesPathsThatNoFlowTakes(t *testing.T) {
 	t.Parallel()
 	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.probe_interval": "1us", "rtt.interval": "100ms", "plb.idle": "1s"})
@@ -305,14 +304,14 @@ func TestPLBOnTofinoProbesPathsThatNoFlowTakes(t *testing.T) {
 	d.want(77, "echo_load", 1)
 }
 
-// What a pause held up pays for it, and is not marked; what waited for other
-// packets is marked if it leaves some behind.
+// The delay of packets by PAUSE is subtracted, and they are not marked. Packets that
+// waited only for other packets are marked if they leave a non-empty queue.
 func TestPCNOverPLBOnTofino(t *testing.T) {
 	t.Parallel()
 	sw := &tofino{soft{rate: 40 * vtime.Gbps, pfc: softswitch.PFC{Lossless: 1 << 3, Thresholds: softswitch.Thresholds{XOFF: vtime.MB}}}}
 	d := loadChanged(t, sw, "plb", "l1", func(p *gen.Profile) { p.Choose("pcn", "on"); p.Choose("ecn", "np_ecn") })
 	sw.untold()
-	echo(d, 0, low, 0) // the best at first, and so not one of the others
+	echo(d, 0, low, 0) // the best path first, so not another one
 	echo(d, 1, low+9000, 0)
 	other, _ := sw.both(d, "other_rtt", 1)
 	gain := other - uint32(d.get("path_rtt", 1, 0))
@@ -344,8 +343,8 @@ func TestPCNOverPLBOnTofino(t *testing.T) {
 	}
 }
 
-// A copy of a marked packet that goes as a probe is not marked: one packet
-// causes one postcard.
+// A probe that is a copy of a marked packet is not marked: a packet triggers one
+// postcard.
 func TestPBFSOverPLBOnTofinoTakesNoProbeForAPacket(t *testing.T) {
 	t.Parallel()
 	sw := new(tofino)
@@ -362,7 +361,7 @@ func TestPBFSOverPLBOnTofinoTakesNoProbeForAPacket(t *testing.T) {
 		for _, port := range []int{3, 4} {
 			d.rule(fmt.Sprintf("pbfs_port out_port=%d -> set_capacity(round_trip_bytes=0, mbps=40000)", port))
 			d.set("slot_bytes_last", 1000, port)
-			d.set("queue_told_at", uint64(d.now()), port, 3) // what egress tells ingress goes first
+			d.set("queue_told_at", uint64(d.now()), port, 3) // reports to ingress have priority
 		}
 		d.send(1, roce{src: "h1", dst: "h3", sport: 5000, dscp: 26 | packet.DSCPMark}.bytes())
 		out := d.sent()
@@ -378,9 +377,9 @@ func TestPBFSOverPLBOnTofinoTakesNoProbeForAPacket(t *testing.T) {
 	d.want(0, "postcards", 4)
 }
 
-// Faults that package judge found in the program, by their smallest cases.
+// Faults that package judge found in the program, as their smallest cases.
 
-// A round trip of RTT_low was one of a free path; it is not less than RTT_low.
+// A path with a round trip of exactly RTT_low was free, but it is not below RTT_low.
 func TestPLBOnTofinoAFreePathIsFasterThanRTTLow(t *testing.T) {
 	t.Parallel()
 	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", nil)
@@ -397,7 +396,7 @@ func TestPLBOnTofinoAFreePathIsFasterThanRTTLow(t *testing.T) {
 	}
 }
 
-// A probe that was not needed took along the echo that waited for a packet.
+// A probe that was not needed carried the echo that waited for a packet.
 func TestPLBOnTofinoProbesTakeNoEcho(t *testing.T) {
 	t.Parallel()
 	d, _ := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.probe_interval": "1us", "rtt.interval": "100ms", "plb.idle": "1s"})
@@ -417,8 +416,8 @@ func TestPLBOnTofinoProbesTakeNoEcho(t *testing.T) {
 	}
 }
 
-// A message on its way through a switch with a choice counted as a packet of a
-// flow that begins there: paths were probed for it, and left.
+// A message that passed a switch with several paths counted as a packet of a flow
+// that begins there: it triggered probes, and messages to leave paths.
 func TestPLBOnTofinoKickOutsBeginNoFlow(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", nil)
@@ -438,15 +437,15 @@ func TestPLBOnTofinoKickOutsBeginNoFlow(t *testing.T) {
 	for path := range 2 {
 		d.want(0, "path_rank", 1, path)
 	}
-	// A leaf that it only passes put the header between leaves behind it.
+	// A leaf on the path added the header between leaves behind the message.
 	d, _ = loadTofino(t, "plb", leafSpine(2), "l1", nil)
 	if _, out := d.through(3, kick); !slices.Equal(out, kick) {
 		t.Errorf("the message came out as % x", out)
 	}
 }
 
-// An ARP message has no address to tell its leaf by, but was taken for one that
-// had told it.
+// An ARP message has no address to notify its leaf, but counted as if it had notified
+// it.
 func TestPLBOnTofinoARPTellsNobody(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", map[string]string{"plb.tell_again": "100ms"})
@@ -468,8 +467,8 @@ func TestPLBOnTofinoARPTellsNobody(t *testing.T) {
 	}
 }
 
-// The average of waits goes round by the recirculation port: the copy that
-// tells ingress brings it to the register that the next packet reads.
+// The average wait passes the recirculation port: the copy that reports to ingress
+// carries it to the register that the next packet reads.
 func TestPLBOnTofinoKeepsTheAverageWait(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", nil)
@@ -477,7 +476,7 @@ func TestPLBOnTofinoKeepsTheAverageWait(t *testing.T) {
 	sw.send(manifest.TofinoRecirculation, append(h, make([]byte, 53)...))
 	d.want(10_000, "expected", 1, 3)
 	d.set("sojourn", 800, 1, 3)
-	d.through(2, fabricThrough(7)) // waits for nothing: the average stays, and is told
+	d.through(2, fabricThrough(7)) // no wait: the average does not change, and is reported
 	d.want(800, "sojourn", 1, 3)
 	d.want(800, "expected", 1, 3)
 }

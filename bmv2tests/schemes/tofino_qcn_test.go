@@ -12,9 +12,8 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// loadQCN loads QCN with ports at 40 Gb/s, so that packets queue up: queues
-// shall have ten packets of 14 cells, and feedback is largest from five times
-// that on.
+// loadQCN loads QCN with ports at 40 Gb/s, so that packets queue up. The target queue
+// is ten packets of 14 cells, and feedback is at its maximum from five times that on.
 func loadQCN(t *testing.T) (*dut, *tofino) {
 	t.Helper()
 	sw := new(tofino)
@@ -22,8 +21,8 @@ func loadQCN(t *testing.T) (*dut, *tofino) {
 	return load(t, sw, "qcn", leafSpine(2), "l1", map[string]string{"qcn.equilibrium": "11200B", "qcn.sample": "80KB"}), sw
 }
 
-// On Tofino a sample is a packet that leaves, and the queue that which it
-// leaves behind.
+// On Tofino a sample is a departing packet, and its queue length is that when it
+// leaves.
 func TestQCNOnTofinoTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
 	t.Parallel()
 	f := roce{src: "h1", dst: "h2", sport: 5000}.bytes()
@@ -31,7 +30,7 @@ func TestQCNOnTofinoTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		q        int    // packets behind the sample
-		before   uint64 // queue at the last one
+		before   uint64 // queue length at the last sample
 		feedback uint8
 	}{
 		{"as long as it should be", 10, 10 * cells, 0},
@@ -67,7 +66,7 @@ func TestQCNOnTofinoTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
 			if len(cards) == 0 {
 				t.Fatal("no notification")
 			}
-			// Behind it is some of the packet, as padding.
+			// A part of the packet follows as padding.
 			const n = packet.EthernetLen + packet.IPv4Len + packet.UDPLen + packet.CNPLen + 4
 			if len(cards[0]) < n || len(cards[0]) > 120 {
 				t.Fatal(dump(cards[0]))
@@ -80,8 +79,8 @@ func TestQCNOnTofinoTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
 	}
 }
 
-// icrc is the invariant CRC of a RoCEv2 packet from IP on: what changes on the
-// way counts as ones.
+// icrc is the invariant CRC of a RoCEv2 packet from IP on: fields that change in the
+// network are replaced by ones.
 func icrc(b []byte) uint32 {
 	b = slices.Concat([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, b)
 	for _, at := range []int{1, 8, 10, 11, 26, 27, 32} { // DSCP, TTL, checksums, the byte behind P_Key
@@ -99,17 +98,17 @@ func TestQCNOnTofinoTakesSamplesByBytes(t *testing.T) {
 		d.passes(1, 2, f)
 		d.want(uint64((1-left)*len(f)+1), "qcn_left", 2, 3)
 	}
-	// What the queue grows by has come as well, and does not count again when it
-	// leaves.
+	// The growth of the queue counts as arrived bytes, which do not count again when they
+	// leave.
 	d.set("qcn_left", 50_000, 2, 3)
-	sw.burst(1, slices.Repeat([][]byte{f}, 12)...) // one leaves at once, ten stay behind the next
+	sw.burst(1, slices.Repeat([][]byte{f}, 12)...) // one leaves at once, ten remain after the next one
 	sw.sent()
 	d.want(uint64(50_000-12*len(f)-10*14*80), "qcn_left", 2, 3)
 	d.set("qcn_qlen", 7, 2, 3)
 	d.set("qcn_left", uint64(len(f)), 2, 3)
-	d.passes(1, 2, f) // the sample: nothing is queued
+	d.passes(1, 2, f) // the sample, with an empty queue
 	d.want(0, "qcn_qlen", 2, 3)
-	// Periods differ.
+	// Periods vary.
 	var periods []uint64
 	for range 20 {
 		d.set("qcn_left", 0, 2, 3)
@@ -120,7 +119,7 @@ func TestQCNOnTofinoTakesSamplesByBytes(t *testing.T) {
 	if periods[0] < 68_000 || periods[19] > 92_000 || periods[19]-periods[0] < 10_000 {
 		t.Errorf("periods are from %d to %d bytes", periods[0], periods[19])
 	}
-	// What is no data is counted, and measured by, but has no sender to slow.
+	// Packets other than data are counted and sampled, but no sender is notified.
 	ack := slices.Clone(f)
 	ack[packet.EthernetLen+packet.IPv4Len+packet.UDPLen] = byte(packet.OpAcknowledge)
 	d.set("qcn_left", uint64(len(f))+1, 2, 3)
@@ -135,7 +134,7 @@ func TestQCNOnTofinoTakesSamplesByBytes(t *testing.T) {
 	}
 }
 
-// Where a sample's copy cannot come by, periods are the longest there are.
+// Periods have the maximum length where the copy of a sample does not pass.
 func TestQCNOnTofinoWithoutAWayBackTakesFewSamples(t *testing.T) {
 	t.Parallel()
 	d, sw := loadQCN(t)

@@ -16,10 +16,10 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// tofino is pauseless switch with programs for a Tofino: they count
-// nanoseconds, and egress tells ingress by a recirculation port. Its tests are
-// those of rules that are as on v1model (everyTarget), and those here, of
-// rules that docs/tofino.md says are others.
+// tofino is pauseless switch with programs for a Tofino: they use nanoseconds, and
+// egress reports to ingress through a recirculation port. Its tests are those of rules
+// that are the same as on v1model (everyTarget), and those here, of rules that differ
+// according to docs/tofino.md.
 type tofino struct{ soft }
 
 func (s *tofino) arch() string { return "tna" }
@@ -41,15 +41,14 @@ func onTofino(profile string) bool {
 	return err == nil
 }
 
-// loadTofino is load for a Tofino's program.
+// loadTofino is load for a Tofino program.
 func loadTofino(t *testing.T, profile, network, node string, set map[string]string) (*dut, *tofino) {
 	t.Helper()
 	sw := new(tofino)
 	return load(t, sw, profile, network, node, set), sw
 }
 
-// loadChanged is loadTofino for a profile that is not among those given, in a
-// network with two spines.
+// loadChanged is loadTofino for a changed profile, in a network with two spines.
 func loadChanged(t *testing.T, sw *tofino, profile, node string, change func(*gen.Profile)) *dut {
 	t.Helper()
 	p, err := gen.Builtin(profile)
@@ -78,7 +77,7 @@ func (s *tofino) pair(d *dut, register string, first, second uint32, at ...int) 
 	d.Fatalf("no register %s", register)
 }
 
-// counted reads what a table of the program counts.
+// counted reads a counter of a table of the program.
 func (s *tofino) counted(d *dut, name string) uint64 {
 	d.Helper()
 	for _, c := range d.manifest.Counters {
@@ -95,7 +94,7 @@ func (s *tofino) counted(d *dut, name string) uint64 {
 	return 0
 }
 
-// wantBoth checks both fields of one.
+// wantBoth checks both fields of a cell of a register of pairs.
 func (s *tofino) wantBoth(d *dut, first, second uint32, register string, at ...int) {
 	d.Helper()
 	if a, b := s.both(d, register, at...); a != first || b != second {
@@ -103,16 +102,16 @@ func (s *tofino) wantBoth(d *dut, first, second uint32, register string, at ...i
 	}
 }
 
-// tell has CLB's ingress hear of a queue: what a copy from egress says, of a
-// packet that had a choice of so many ways.
+// tell sends CLB's ingress a report of a queue, as in a copy from egress, of a packet
+// with a number of paths.
 func (s *tofino) tell(way, ways, priority byte, qlen uint32) {
 	const feedback = 1
 	b := binary.BigEndian.AppendUint32([]byte{feedback, priority, way}, qlen)
 	s.send(manifest.TofinoRecirculation, append(append(b, ways-1), make([]byte, 52)...))
 }
 
-// untold has egress tell nothing any more, so that what a test says of queues
-// stays.
+// untold disables reports of egress, so that queue lengths set by a test do not
+// change.
 func (s *tofino) untold() {
 	const feedbackSession = 1000
 	s.sw.Lock()
@@ -120,8 +119,8 @@ func (s *tofino) untold() {
 	s.sw.DeleteSession(feedbackSession)
 }
 
-// A flowcell ends with the packet that makes it longer than its size: a
-// register compares before it adds.
+// A flowcell ends with the packet that exceeds its size: the register compares before
+// it adds.
 func TestPrestoOnTofinoEndsAFlowcellWithThePacketThatFillsIt(t *testing.T) {
 	t.Parallel()
 	d, _ := loadTofino(t, "presto", leafSpine(3), "l1", map[string]string{"presto.flowcell": "2500B"})
@@ -133,12 +132,12 @@ func TestPrestoOnTofinoEndsAFlowcellWithThePacketThatFillsIt(t *testing.T) {
 	}
 }
 
-// The best path is a pair of its queue and itself; the samples are looked up
-// in two copies of what egress tells of queues.
+// The best path is stored with its queue length. The samples are read from two copies
+// of the queue lengths that egress reports.
 func TestDRILLOnTofinoTakesTheShortestItWasToldOf(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "drill", leafSpine(2), "l1", nil)
-	// A packet that leaves tells of its queue, which is empty.
+	// A departing packet reports its queue, which is empty.
 	for _, register := range []string{"egress_qlen", "egress_qlen_copy"} {
 		d.set(register, 77, 0, 3)
 		d.set(register, 77, 1, 3)
@@ -153,12 +152,12 @@ func TestDRILLOnTofinoTakesTheShortestItWasToldOf(t *testing.T) {
 		d.set(register, 5000, 0, 3)
 		d.set(register, 0, 1, 3)
 	}
-	// What is remembered is taken while no sample is shorter.
+	// The stored best path is taken while no sample has a shorter queue.
 	sw.pair(d, "drill_best", 0, 1, 1, 1)
 	if got := uplinks(d, times(8, data)...); distinct(got) != 1 || got[0] != 4 {
 		t.Errorf("packets took ports %v, 4 is the shortest", got)
 	}
-	// A shorter one is found by three of four pairs of samples, and remembered.
+	// Three of four pairs of samples include a shorter queue, which is stored.
 	found := 0
 	for range 16 {
 		sw.pair(d, "drill_best", 5000, 0, 1, 1)
@@ -171,7 +170,7 @@ func TestDRILLOnTofinoTakesTheShortestItWasToldOf(t *testing.T) {
 	}
 }
 
-// The classes are those of v1model, of which the best is found path by path.
+// The classes are those of v1model. The best path is found one path at a time.
 func TestCLBOnTofinoPrefersClassesAndWithinThem(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
@@ -200,7 +199,7 @@ func TestCLBOnTofinoPrefersClassesAndWithinThem(t *testing.T) {
 				sw.tell(byte(i), 4, 3, c.queues[i]-c.growth[i])
 				sw.tell(byte(i), 4, 3, c.queues[i])
 			}
-			uplinks(d, times(60, data)...) // each looks at one path
+			uplinks(d, times(60, data)...) // each reads one path
 			if got := uplinks(d, times(8, data)...); distinct(got) != 1 || got[0] != 3+c.want {
 				t.Errorf("took ports %v, want %d", got, 3+c.want)
 			}
@@ -208,15 +207,15 @@ func TestCLBOnTofinoPrefersClassesAndWithinThem(t *testing.T) {
 	}
 }
 
-// ways routes packets to a host's leaf by so many ways.
+// ways routes packets to a host's leaf over a number of paths.
 func ways(d *dut, host string, n int, more string) {
 	d.Helper()
 	leaf := d.net.NodeByName(host).Leaf
 	d.rule(fmt.Sprintf("route dst_addr=%v/24 -> to_leaf(leaf=%d, first_port=3, last_path=%d%s)", topo.LeafPrefix(leaf).Addr(), leaf, n-1, more))
 }
 
-// When there are fewer ways to a leaf, its best path may not be there any
-// more, and none look as good as it did.
+// When there are fewer paths to a leaf, its best path may not exist any more, and no
+// other path may have as good a rank.
 func TestBestPathOnTofinoIsOfTheWaysThatThereAre(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, d *dut, more string) {
@@ -250,7 +249,7 @@ func TestBestPathOnTofinoIsOfTheWaysThatThereAre(t *testing.T) {
 	}
 }
 
-// The best of four ways may be none for a packet that has two or three.
+// The best one of four paths may not exist for a packet with two or three paths.
 func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "clb", leafSpine(4), "l1", map[string]string{"clb.gap": "0s", "clb.threshold": "100KB"})
@@ -258,7 +257,7 @@ func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 	ways(d, "h5", 2, ", hash_shift=8")
 	few := roce{src: "h1", dst: "h5", sport: 5000}.bytes()
 	for i, queue := range []uint32{40_000, 30_000, 20_000, 10_000} {
-		for range 2 { // it does not grow
+		for range 2 { // without growth
 			sw.tell(byte(i), 4, 3, queue)
 		}
 	}
@@ -271,7 +270,7 @@ func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 		}
 		d.want(10_000, "clb_best", 3, 3)
 		d.want(30_000, "clb_best", 1, 3)
-		if i == 4 { // reports of a queue reach the best of their number of ways
+		if i == 4 { // reports of a queue update the best path of their number of paths
 			sw.tell(0, 2, 3, 20_000)
 			d.want(20_000, "clb_best", 1, 3)
 			d.want(10_000, "clb_best", 3, 3)
@@ -280,7 +279,7 @@ func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 			sw.tell(1, 2, 3, 30_000)
 		}
 	}
-	// A way fewer: those that are left are found.
+	// One path fewer: the remaining paths are found.
 	ways(d, "h3", 3, ", hash_shift=8")
 	for i := range 60 {
 		if got := uplinks(d, data)[0]; got > 5 || i >= 50 && got != 5 {
@@ -289,8 +288,8 @@ func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
 	}
 }
 
-// messages returns the messages between switches that came out of a port. On
-// Tofino they have a part of a packet behind them.
+// messages returns the messages between switches that a port sent. On Tofino a part of
+// a packet follows them.
 func messages(list []frame, port int) []packet.CNM {
 	var out []packet.CNM
 	for _, data := range from(list, port) {
@@ -326,11 +325,11 @@ func TestRLBOnTofinoWarnsUpstreamOncePerLookBeyondTheThreshold(t *testing.T) {
 	if got := arrive(100_001, 2000); len(got) != 0 {
 		t.Error("warned again within the interval")
 	}
-	d.want(uint64(100_001-size), "ingress_qlen", 3, 3) // egress has told of the packet before
+	d.want(uint64(100_001-size), "ingress_qlen", 3, 3) // egress has reported the packet before
 	if got := arrive(100_000, 2001); len(got) != 0 {
 		t.Error("warned at the threshold")
 	}
-	// What nobody has looked at for 10 ms is forgotten.
+	// A queue without accesses for 10 ms is reset.
 	if got := arrive(1<<20, 10_000_001); len(got) != 0 {
 		t.Error("warned of a queue of long ago")
 	}
@@ -339,7 +338,7 @@ func TestRLBOnTofinoWarnsUpstreamOncePerLookBeyondTheThreshold(t *testing.T) {
 	}
 }
 
-// A queue's bytes leave it when egress tells so, by numbers below zero.
+// The bytes of a queue are subtracted when egress reports them, as negative numbers.
 func TestRLBOnTofinoCountsWhatHasLeft(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
@@ -347,15 +346,15 @@ func TestRLBOnTofinoCountsWhatHasLeft(t *testing.T) {
 	sw.pair(d, "ingress_qlen", 50_000, d.now(), 3, 3)
 	d.send(3, down)
 	d.want(50_000+size, "ingress_qlen", 3, 3)
-	d.send(3, down) // more than 1 µs later: egress tells of the first one
+	d.send(3, down) // more than 1 µs later: egress reports the first one
 	d.want(50_000+size, "ingress_qlen", 3, 3)
 	sw.pair(d, "ingress_qlen", 0, d.now(), 1, 3)
 	d.send(1, data)
-	d.want(0, "ingress_qlen", 1, 3) // hosts are not warned
+	d.want(0, "ingress_qlen", 1, 3) // hosts get no warnings
 }
 
-// hold is how long warnings count after the window of theirs began, and how
-// long that is.
+// hold is the time from the start of a window until its warnings expire, and the
+// length of the window.
 func (s *tofino) hold(d *dut) (window, hold uint32) {
 	d.Helper()
 	ns, err := d.manifest.Value("rlb.hold", d.manifest.Network)
@@ -367,8 +366,8 @@ func (s *tofino) hold(d *dut) (window, hold uint32) {
 	return window, uint32(ns) + window/2
 }
 
-// warn says of paths that they were warned of, in a window that begins now;
-// above them are those that are slow.
+// warn sets warned paths in a window that begins now, and slow paths in the bits above
+// them.
 func (s *tofino) warn(d *dut, register string, paths uint32, at int) {
 	d.Helper()
 	s.pair(d, register, paths, d.now(), at)
@@ -386,14 +385,14 @@ func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
 		begin := d.now()
 		d.drops(4, warning(true, 0, c.scope, far))
 		sw.wantBoth(d, 0x40, begin, c.register, c.at)
-		d.want(0x40, c.register, c.at) // as a controller reads it
+		d.want(0x40, c.register, c.at) // the value that a controller reads
 		begin = d.now() - window
 		sw.pair(d, c.register, 0x20, begin, c.at)
 		d.drops(4, warning(true, 0, c.scope, far))
 		sw.wantBoth(d, 0x60, begin, c.register, c.at)
-		d.drops(4, warning(false, 0, c.scope, far)) // runs out by itself
+		d.drops(4, warning(false, 0, c.scope, far)) // a warning expires by itself
 		sw.wantBoth(d, 0x60, begin, c.register, c.at)
-		// The first one of another window ends those of the last.
+		// The first warning of a window ends those of the last window.
 		begin = d.now()
 		sw.pair(d, c.register, 0x20, begin-window-1, c.at)
 		d.drops(4, warning(true, 0, c.scope, far))
@@ -411,7 +410,7 @@ func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
 		sw.pair(d, c.register, 0, 0, c.at)
 	}
 	d.drops(3, warning(true, 0, 64, far)) // there is no such leaf
-	d.drops(1, warning(true, 0, 1, far))  // a host has no say
+	d.drops(1, warning(true, 0, 1, far))  // not from a host
 	sw.wantBoth(d, 0, 0, "warned", 1)
 }
 
@@ -427,7 +426,7 @@ func TestRLBOnTofinoTakesAnotherPathThanTheWarnedOne(t *testing.T) {
 			d, sw := loadTofino(t, profile, leafSpine(3), "l1", nil)
 			var used []int
 			for i := range 6 {
-				// Warned of are the first path for this leaf and the last for all.
+				// The first path is warned for this leaf, the last one for all leaves.
 				sw.warn(d, "warned", 0x80, 1)
 				sw.warn(d, "warned_all", 0x20, 0)
 				f := data
@@ -454,8 +453,8 @@ func TestRLBOnTofinoKeepsTheChoiceIfAllPathsAreWarned(t *testing.T) {
 	}
 }
 
-// A packet waits for its path if the round trip of the other is longer than
-// the base RTT by more than a recirculation, and that of its own is not.
+// A packet waits for its path if the round trip of the other path exceeds the base RTT
+// by more than a recirculation, and that of its own path does not.
 func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 	t.Parallel()
 	for profile, slow := range map[string]uint32{"rlb-drill": 0x8000, "rlb-adaptive-drill": 0x80808000, "rlb-conga": 0x8000, "rlb-adaptive-conga": 0x80808000} {
@@ -484,8 +483,8 @@ func TestRLBOnTofinoWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 	}
 }
 
-// The other leaf gives a stamp back as it was, but for the time that it waited
-// there: its lowest bits are the path.
+// The other leaf echoes a stamp plus the time that it waited there. The lowest bits of
+// the stamp are the path.
 func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
@@ -515,8 +514,8 @@ func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 	if stamped < 2 || stamped > 20 {
 		t.Errorf("%d packets of 64 were stamped, want one in eight", stamped)
 	}
-	// What comes back, in time or late, decides whether the path is slow. That
-	// begins no window while warnings count: they would be over.
+	// An echo decides whether the path is slow. It begins no window while warnings are
+	// valid, as that would end them.
 	d.rule("Compath default -> compare_paths(slow=10000)")
 	window, hold := sw.hold(d)
 	for _, c := range []struct {
@@ -530,7 +529,7 @@ func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 		d.passesAs(4, 1, header(0x40, 0, (d.now()-c.rtt)&^7|1), down)
 		sw.wantBoth(d, c.after, since, "warned", 1)
 	}
-	// And a stamp that comes here goes back with the next packet to that leaf.
+	// A stamp that arrives here is echoed with the next packet to that leaf.
 	stamp := uint32(d.now()-3000)&^7 | 1
 	d.passesAs(4, 1, header(0x80, stamp, 0), down)
 	_, out := d.through(1, data) // 1 ms later
@@ -544,8 +543,8 @@ func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 	d.want(0, "echo_age", 1)
 }
 
-// What was sent in the last window of 8 slots, and eight times what came in
-// the last slot, against what the port can send.
+// The bytes sent in the last window of 8 slots, plus eight times the bytes that arrived
+// in the last slot, are compared with the bytes that the port can send.
 func TestPBFSOnTofinoTellsTheSenderOfCongestion(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"pbfs", "rlb-pbfs", "hpcc-pbfs", "conga", "plb"} {
@@ -558,7 +557,7 @@ func TestPBFSOnTofinoTellsTheSenderOfCongestion(t *testing.T) {
 				postcard bool
 			}{
 				{"34800", marked, false}, {"34799", marked, true},
-				{"0", roce{src: "h1", dst: "h2", sport: 5000}.bytes(), false}, // nobody asked
+				{"0", roce{src: "h1", dst: "h2", sport: 5000}.bytes(), false}, // not requested
 			} {
 				d.rule("pbfs_port out_port=2 -> set_capacity(round_trip_bytes=" + c.capacity + ", mbps=25000)")
 				if profile == "hpcc-pbfs" {
@@ -568,7 +567,7 @@ func TestPBFSOnTofinoTellsTheSenderOfCongestion(t *testing.T) {
 				sw.pair(d, "slot_bytes", 3000, slot-1, 2)
 				sw.pair(d, "slot_marked", 700, slot-1, 2)
 				sw.pair(d, "window_bytes", 10_000, slot>>3-1, 2)
-				if profile == "rlb-pbfs" { // a packet that tells ingress of a departure is copied for that
+				if profile == "rlb-pbfs" { // the copy of a packet reports a departure to ingress
 					sw.pair(d, "departed", 0, d.now(), 1, 3)
 				}
 				d.set("window_qlen", 800, 2)

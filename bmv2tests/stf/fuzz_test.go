@@ -16,7 +16,7 @@ import (
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
-// programs are all generated programs and those of testdata.
+// programs returns all generated programs and those of testdata.
 var programs = sync.OnceValues(func() ([]*softswitch.Program, error) {
 	var list []*softswitch.Program
 	add := func(o compiler.Options) error {
@@ -53,8 +53,8 @@ var programs = sync.OnceValues(func() ([]*softswitch.Program, error) {
 	return list, nil
 })
 
-// FuzzPacket sends any bytes into any of our programs. Each packet ends
-// somewhere: sent, dropped, or waiting in no queue.
+// FuzzPacket sends arbitrary bytes into our programs. Each packet is sent or dropped,
+// and none remains in a queue.
 func FuzzPacket(f *testing.F) {
 	list, err := programs()
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/pauseless/pauseless/softswitch/stf"
 )
 
-// stale is why programs do not get packets without their first header.
+// stale is the reason why programs do not get packets without their first header.
 const stale = "fields of headers that are not valid have, on BMv2, what an earlier packet left there"
 
-// unlike says of scripts which packets not to make, and why.
+// unlike has the packets that are not made for a script, and the reason.
 var unlike = map[string]struct {
 	skip func(packet []byte) bool
 	why  string
@@ -35,8 +35,7 @@ var unlike = map[string]struct {
 	"log":          {func(p []byte) bool { return p[0] >= 10 || len(p) < 2 || p[1] == 1 }, "an assertion that fails ends BMv2"},
 }
 
-// Packets like those of the scripts, but changed at random, leave both
-// switches the same.
+// Both switches send the same packets for random changes of the scripts' packets.
 func TestRandomPacketsOnBothSwitches(t *testing.T) {
 	need.Time(t, "thousands of packets through simple_switch_grpc")
 	binary := need.Tool(t, "BMV2", "simple_switch_grpc")
@@ -67,7 +66,7 @@ func TestRandomPacketsOnBothSwitches(t *testing.T) {
 				n++
 			}
 		}
-		for _, port := range s.Ports() { // so that all are there
+		for _, port := range s.Ports() { // creates all ports
 			fmt.Fprintf(&text, "expect %d\n", port)
 		}
 		parse := func(text string) *stf.Script {

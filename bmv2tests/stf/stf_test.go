@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stf has switch tests of our own, in p4c's format: a program and a
-// script each, for every construct of v1model that can be told from outside.
-// They run on our switch with our compiler's JSON and, where it is at hand,
-// on simple_switch_grpc: what the scripts expect is what that does.
+// Package stf has our own switch tests in p4c's format, a program and a script for
+// every construct of v1model that is visible from outside. They run on our switch
+// with our compiler's JSON and, if it is available, on simple_switch_grpc, whose
+// behaviour is the expected one.
 package stf
 
 import (
@@ -67,7 +67,7 @@ func TestOnOurSwitch(t *testing.T) {
 		if err := stf.Run(p, s, stf.Options{}); err != nil {
 			t.Error(err)
 		}
-		// The same, compiled for tracing.
+		// The same script with the program compiled for tracing.
 		lines := 0
 		if err := stf.Run(p, s, stf.Options{Trace: func(string) { lines++ }}); err != nil || lines == 0 {
 			t.Errorf("with a trace of %d lines: %v", lines, err)
@@ -130,8 +130,8 @@ func TestAssertionsThatFailAreReported(t *testing.T) {
 	}
 }
 
-// What a reader needs of a failing test: the line, what is wanted, what came,
-// and in the trace each step with its line in the program.
+// A failing test prints the line, the expected and the actual packet, and a trace in
+// which each step has its line in the program.
 func TestFailuresCanBeRead(t *testing.T) {
 	_, trace, err := one(t, "packet 1 05 FF 010000000000000000\nexpect 2 06 FF 010000000000000000 $\nexpect 2 05\nexpect 3 05")
 	var list diag.List

@@ -47,14 +47,14 @@ func newRig(t *testing.T, cfg softswitch.Config) *rig {
 	return r
 }
 
-// in has a port receive a packet for a queue of another, of size bytes.
+// in injects a packet of size bytes into a port, for a queue of another port.
 func (r *rig) in(port int, queue, out byte, size int) {
 	data := make([]byte, 34)
 	data[0], data[1] = queue, out
 	r.net.Inject(port, data, size-len(data))
 }
 
-// report is what a packet says of its way: fields after queue and port.
+// report has the fields of a sent packet after queue and port.
 type report struct{ enqTime, enqDepth, deqDelta, deqDepth, inTime, outTime, length uint64 }
 
 func reportOf(b []byte) report {
@@ -64,8 +64,8 @@ func reportOf(b []byte) report {
 		wide(b[18:]), wide(b[24:]), uint64(be.Uint32(b[30:]))}
 }
 
-// Three packets of 1000 bytes at 1 Gb/s, 8 µs each, 100 µs after the start:
-// depths and times in each unit. A packet counts those before it, without
+// Three packets of 1000 bytes at 1 Gb/s, 8 µs each, 100 µs after the start: depths and
+// times in each unit. The depth of a packet counts the packets before it, without
 // itself and without the one on the link.
 func TestUnitsOfQueueMetadata(t *testing.T) {
 	for _, tt := range []struct {
@@ -94,8 +94,8 @@ func TestUnitsOfQueueMetadata(t *testing.T) {
 	}
 }
 
-// The program's priority is the queue: 7 before 0, and by weight where there
-// are weights.
+// The program's priority is the queue: 7 is served before 0, and queues with weights
+// by weight.
 func TestPriorityIsTheQueue(t *testing.T) {
 	r := newRig(t, softswitch.Config{Ports: []softswitch.Port{{Number: 1}, {Number: 2, Rate: vtime.Gbps}}})
 	for _, q := range []byte{0, 1, 7, 3} {
@@ -106,13 +106,13 @@ func TestPriorityIsTheQueue(t *testing.T) {
 	for _, s := range r.sent {
 		order = append(order, s.data[0])
 	}
-	if !slices.Equal(order, []byte{0, 7, 3, 1}) { // the first found the link free
+	if !slices.Equal(order, []byte{0, 7, 3, 1}) { // the link was free for the first packet
 		t.Errorf("queues left in order %v, want 0 7 3 1", order)
 	}
 }
 
-// A switch pauses its sender by what the sender's packets hold of the buffer,
-// stops what the receiver pauses, and loses nothing of a lossless class.
+// A switch pauses its sender when the sender's packets use too much of the buffer,
+// stops a class that the receiver pauses, and loses no packet of a lossless class.
 func TestPauseThroughTheSwitch(t *testing.T) {
 	r := newRig(t, softswitch.Config{
 		Ports:  []softswitch.Port{{Number: 1, Rate: vtime.Gbps}, {Number: 2, Rate: vtime.Gbps}},
@@ -135,7 +135,7 @@ func TestPauseThroughTheSwitch(t *testing.T) {
 	for range 9 {
 		r.in(1, 3, 2, 1000)
 	}
-	r.in(1, 0, 2, 1000) // another class goes on
+	r.in(1, 0, 2, 1000) // another class is not paused
 	r.net.RunUntil(50 * vtime.Microsecond)
 	if got := pauses(); !slices.Equal(got, []uint16{65535}) {
 		t.Errorf("port 1 was sent PFC %v, want one pause", got)
@@ -157,8 +157,8 @@ func TestPauseThroughTheSwitch(t *testing.T) {
 	}
 }
 
-// The DSCP of a packet says what it is charged to, if the switch is told so,
-// whatever queue the program picks.
+// If the switch is configured so, the DSCP of a packet decides the class that it counts
+// in, for any queue that the program chooses.
 func TestClassByDSCP(t *testing.T) {
 	classes := &[64]uint8{26: 3}
 	r := newRig(t, softswitch.Config{Ports: []softswitch.Port{{Number: 1}, {Number: 2, Rate: vtime.Gbps}},
@@ -176,7 +176,7 @@ func TestClassByDSCP(t *testing.T) {
 	}
 }
 
-// Each way to lose a packet is counted under its own name, and told of.
+// Each cause of a drop has its own counter, and is reported.
 func TestDropsAreCountedByCause(t *testing.T) {
 	r := newRig(t, softswitch.Config{Ports: []softswitch.Port{{Number: 1}, {Number: 2, Rate: vtime.Gbps}, {Number: 3}, {Number: 509, Internal: true}},
 		Buffer: softswitch.Buffer{QueuePackets: 1}, MaxPasses: 5})
@@ -187,10 +187,10 @@ func TestDropsAreCountedByCause(t *testing.T) {
 			t.Errorf("%v on port %d, want 1", cause, port)
 		}
 	}})
-	r.in(1, 0, 0xff, 100) // the program's will
+	r.in(1, 0, 0xff, 100) // dropped by the program
 	r.in(1, 0, 77, 100)   // no such port
 	for range 3 {
-		r.in(1, 0, 2, 100) // one on the link, one waits
+		r.in(1, 0, 2, 100) // one on the link, one in the queue
 	}
 	r.sw.LinkChanged(3, false)
 	r.in(1, 0, 3, 100)
@@ -201,7 +201,7 @@ func TestDropsAreCountedByCause(t *testing.T) {
 			t.Errorf("%v: %d were counted, %d told, want %d", cause, got, told[cause], want[cause])
 		}
 	}
-	in := uint64(0) // whatever became of them
+	in := uint64(0) // whether sent or dropped
 	for _, c := range r.sw.Port(1).Class {
 		in += c.RxPackets
 	}

@@ -15,19 +15,19 @@ import (
 	"github.com/pauseless/pauseless/softswitch"
 )
 
-// notTaken are those of p4c's programs that we refuse, and what we say.
+// notTaken has the programs of p4c that we refuse, with our error.
 var notTaken = map[string]string{
 	"multipipe_simple.p4":      "a program for several pipelines is not supported",
 	"switch_tofino_x1.p4":      "Checksum.subtract_all_and_deposit cannot be called",
 	"switch_tofino_x1_mod.p4":  "Meter.execute is not supported",
 	"switchml.p4":              "DirectRegisterAction.execute is not supported",
-	"tna_register_action_1.p4": "register ping_reg is accessed twice", // p4c does not see it
+	"tna_register_action_1.p4": "register ping_reg is accessed twice", // p4c does not report it
 	"tna_register_action_2.p4": "DirectRegisterAction.execute is not supported",
 	"tna_simple_switch.p4":     "property implementation must be a action_profile", // ActionSelector
 }
 
-// The programs by which p4c tests what it knows of Tofino compile, with p4c's
-// own declarations of the architecture, and the switch loads them.
+// p4c's test programs for Tofino compile with p4c's own declarations of the
+// architecture, and the switch loads them.
 func TestProgramsOfP4C(t *testing.T) {
 	root := os.Getenv("P4C")
 	if root == "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 )
 
-// Over P4Runtime a pair is a struct of which our controller knows the first
-// field; cells start with the program's values.
+// Over P4Runtime a pair is a struct, of which our controller accesses the first field.
+// Cells start with the program's values.
 func TestPairsOverP4Runtime(t *testing.T) {
 	const file, firstOf = "testdata/registers.p4", 6
 	r := newRig(t, file)

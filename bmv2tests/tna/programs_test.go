@@ -16,8 +16,8 @@ import (
 type construct struct {
 	name                          string
 	locals, apply, state, deparse string
-	// packets are pairs: what comes, and what leaves, "" for nothing, in
-	// hexadecimal. Headers are op x y z w, as in 01 00000002 00000003 0004 05.
+	// packets are pairs of an input and an output packet in hexadecimal, "" for none.
+	// Headers are op x y z w, as in 01 00000002 00000003 0004 05.
 	packets []string
 }
 
@@ -155,8 +155,7 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// pass has a packet pass, and returns what leaves by port 2: nil if nothing
-// does.
+// pass injects a packet and returns the packet that port 2 sends, nil for none.
 func (r *rig) pass(b []byte) []byte {
 	r.Helper()
 	r.sent = nil
@@ -185,7 +184,7 @@ func TestConstructs(t *testing.T) {
 	}
 }
 
-// A CRC is that of the bytes, cut to the width of the hash.
+// A CRC is computed over the bytes and truncated to the width of the hash.
 func TestHashIsCRC(t *testing.T) {
 	c := construct{locals: "Hash<bit<32>>(HashAlgorithm_t.CRC32) h; Hash<bit<12>>(HashAlgorithm_t.CRC32) low;",
 		apply: "bit<12> part = low.get({ hdr.h.op, hdr.h.x, hdr.h.z }); hdr.h.y = h.get({ hdr.h.op, hdr.h.x, hdr.h.z }); hdr.h.z = (bit<16>) part;"}
@@ -200,7 +199,7 @@ func TestHashIsCRC(t *testing.T) {
 	}
 }
 
-// Random numbers have the width that they say, and all its values.
+// Random numbers have their declared width, and take all its values.
 func TestRandomNumbers(t *testing.T) {
 	c := construct{locals: "Random<bit<3>>() dice;", apply: "hdr.h.x = (bit<32>) dice.get();"}
 	r := newRig(t, c.program(t))

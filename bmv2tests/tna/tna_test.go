@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tna tests what stands around a program for the Tofino Native
-// Architecture: what egress is told, mirrors, resubmission, recirculation,
-// registers.
+// Package tna tests the parts of the Tofino Native Architecture around a program: the
+// metadata of egress, mirroring, resubmission, recirculation and registers.
 package tna
 
 import (
@@ -66,7 +65,7 @@ func newRig(t *testing.T, file string) *rig {
 	return r
 }
 
-// command is what a packet for path.p4 asks for.
+// command is the header of a packet for path.p4, with its instructions.
 type command struct {
 	port                  uint16
 	qid, cos              byte
@@ -100,8 +99,8 @@ func (c *command) bytes() []byte {
 	return append(b, c.flags, c.note)
 }
 
-// send has port 1 receive a packet of size bytes, of which the command and
-// the payload are in memory, and lets it pass.
+// send injects a packet of size bytes into port 1, of which the command and the payload
+// are in memory, and runs the switch.
 func (r *rig) send(c command, size int) []sent {
 	r.Helper()
 	r.sent = nil
@@ -112,7 +111,7 @@ func (r *rig) send(c command, size int) []sent {
 
 var payload = []byte("some data")
 
-// egress is what egress is told of a packet.
+// egress has the metadata of egress for a packet.
 type egress struct {
 	port, enqDepth, enqTime, deqDepth, wait, rid, first, qid, cos, length int
 }
@@ -124,7 +123,7 @@ func egressOf(b []byte) egress {
 		int(be.Uint16(b[19:])), int(b[21]), int(b[22]), int(b[23]), int(be.Uint16(b[25:]))}
 }
 
-// told is what ingress was told of a packet.
+// told has the metadata of ingress for a packet.
 type told struct {
 	resubmitted byte
 	port        uint16
@@ -141,16 +140,16 @@ func toldOf(b []byte) told {
 	return told{b[1], binary.BigEndian.Uint16(b[2:]), wide(b[4:]), wide(b[10:]), binary.BigEndian.Uint64(b[16:])}
 }
 
-// parts splits what leaves after egress: intrinsic metadata, what ingress was
-// told, egress' time, the note of the command, the rest.
+// parts splits a sent packet: metadata of egress, metadata of ingress, time of egress,
+// the note of the command, the rest.
 func parts(b []byte) (eg egress, in told, time uint64, note byte, rest []byte) {
 	at := intrinsicBytes + toldBytes
 	end := at + leaveBytes + commandBytes
 	return egressOf(b), toldOf(b[intrinsicBytes:]), wide(b[at:]), b[end-1], b[end:]
 }
 
-// A packet goes where ingress says, with what both gresses are told of it, and
-// what neither looks at stays as it is.
+// A packet goes to the port that ingress sets, with the metadata of ingress and egress.
+// Bytes that neither parses do not change.
 func TestWhatTheGressesAreTold(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	const now = 300_000 // ns, beyond 18 bits
@@ -174,8 +173,8 @@ func TestWhatTheGressesAreTold(t *testing.T) {
 	}
 }
 
-// Depths are in cells of 80 bytes of what waits when the packet comes and goes,
-// itself not counted; times are in nanoseconds and wrap after 18 bits.
+// Depths are in cells of 80 bytes, of the queue when the packet is enqueued and
+// dequeued, without the packet. Times are in nanoseconds and wrap after 18 bits.
 func TestDepthsAndTimes(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	const (
@@ -189,7 +188,7 @@ func TestDepthsAndTimes(t *testing.T) {
 	}
 	r.net.Run()
 	for i, s := range r.sent {
-		// The first is on the link at once.
+		// The first packet is on the link at once.
 		want := egress{port: 2, enqDepth: 26 * max(i-1, 0), deqDepth: 26 * (packets - 1 - i), wait: i * takes & 0x3ffff, length: queued}
 		if i == 0 {
 			want.deqDepth = 0
@@ -203,8 +202,8 @@ func TestDepthsAndTimes(t *testing.T) {
 	}
 }
 
-// Without a port, and with bit 0 of drop_ctl, a packet ends in ingress; with
-// that of egress there.
+// Ingress drops a packet without a port or with bit 0 of drop_ctl. Egress drops one with
+// bit 0 of its drop_ctl.
 func TestDrops(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	for _, tt := range []struct {
@@ -230,8 +229,8 @@ func TestDrops(t *testing.T) {
 	}
 }
 
-// Ingress mirrors the packet as it came, egress as it leaves; both put their
-// header before it, and the session's length counts that.
+// Ingress mirrors the packet as received, egress as sent. Both insert a header before
+// it, which counts in the session's length.
 func TestMirror(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	to := []softswitch.Replica{{Port: 3, Instance: 7}}
@@ -280,8 +279,8 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// A resubmitted packet passes ingress once more, as it came, with what the
-// program gave along; a second time it is not resubmitted.
+// A resubmitted packet passes ingress again as received, with the program's resubmit
+// header. It is not resubmitted a second time.
 func TestResubmitOnce(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	out := r.send(command{port: 2, flags: resubmit, note: 5}, 100)
@@ -297,7 +296,7 @@ func TestResubmitOnce(t *testing.T) {
 	}
 }
 
-// With bypass_egress a packet leaves as ingress made it.
+// With bypass_egress a packet is sent as ingress deparses it.
 func TestBypassEgress(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	out := r.send(command{port: 2, flags: bypass, note: 5}, 100)
@@ -331,8 +330,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// What goes out of a recirculation port comes in by it, packets and copies,
-// and is not charged to the port it first came in by.
+// A recirculation port receives the packets and copies that it sends. They do not count
+// in the queue of their first ingress port.
 func TestRecirculation(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	r.net.Inject(1, (&command{port: recirculation, cos: 3, note: 5}).bytes(), 100)
@@ -344,7 +343,7 @@ func TestRecirculation(t *testing.T) {
 		t.Fatalf("sent %v, want one packet by port 3", r.sent)
 	}
 	eg, in, _, _, _ := parts(r.sent[0].data)
-	// What the first egress sent takes its time at 1 Gb/s, then the port's.
+	// The frame of the first egress takes the time of 1 Gb/s, then that of the port.
 	const back = 8*(commandBytes+100+toldBytes+intrinsicBytes+leaveBytes) + 500
 	if in.port != recirculation || in.arrived != back || eg.port != 3 {
 		t.Errorf("told %+v, egress %+v; want port %d at %d", in, eg, recirculation, back)
@@ -359,8 +358,8 @@ func TestRecirculation(t *testing.T) {
 	}
 }
 
-// A packet and its mirrored copy take no memory but for the events of the
-// test's own network.
+// A packet and its mirrored copy allocate no memory, except for the events of the test's
+// own network.
 func TestPacketsAllocateNothing(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	r.sw.SetSession(100, []softswitch.Replica{{Port: recirculation}}, 6, 80)
@@ -376,8 +375,8 @@ func TestPacketsAllocateNothing(t *testing.T) {
 	}
 }
 
-// ask has a packet for registers.p4 pass and returns what came out of ingress
-// and, if b is 99, egress.
+// ask injects a packet for registers.p4 and returns the results of ingress and, if b is
+// 99, of egress.
 func (r *rig) ask(op, index byte, a, b int32) (in, out int32) {
 	r.Helper()
 	be := binary.BigEndian
@@ -393,7 +392,7 @@ func (r *rig) ask(op, index byte, a, b int32) (in, out int32) {
 }
 
 // A RegisterAction reads, computes and writes in one step: saturating sums,
-// comparisons with and without sign, pairs, initial values. Beyond the end it
+// comparisons with and without sign, pairs, initial values. An index beyond the end
 // reads zero and writes nothing.
 func TestRegisterActions(t *testing.T) {
 	const add, subtract, signedMost, unsignedMost, keepSmaller, firstOf = 1, 2, 3, 4, 5, 6
@@ -416,7 +415,7 @@ func TestRegisterActions(t *testing.T) {
 	}
 }
 
-// The registers of a control that is in both gresses are not the same.
+// A control that is in ingress and egress has separate registers in each.
 func TestGressesShareNoRegister(t *testing.T) {
 	const add, egressToo = 1, 99
 	r := newRig(t, "testdata/registers.p4")

@@ -25,9 +25,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 )
 
-// machine is a switch: what it forwards with, and the server in front of it.
-// All that the server does is compared with a model: the acknowledged updates,
-// one after the other.
+// machine is a switch with its server. The state of the server is compared with a
+// model: the acknowledged updates, one after the other.
 type machine struct {
 	w    *world
 	name string
@@ -38,16 +37,16 @@ type machine struct {
 	l   net.Listener
 	end chan struct{} // Serve has returned
 
-	// mu orders what is compared; a write and its entry here are one step.
+	// mu orders comparisons: a write and its update of the model are one step.
 	mu     sync.Mutex
-	model  map[string]string // by what an entity is called
-	writer *p4v1.Uint128     // whose write was the last that was taken
-	ahead  vtime.Time        // by which somebody has set the switch's clock
+	model  map[string]string // by name of the entity
+	writer *p4v1.Uint128     // election id of the last accepted write
+	ahead  vtime.Time        // offset of the switch's clock
 	began  time.Time
 	pool   packet.Pool
 }
 
-// The machine is also the wires and the clock of its switch.
+// The machine also has the links and the clock of its switch.
 
 func (m *machine) Now() vtime.Time {
 	return vtime.Time(time.Since(m.began).Nanoseconds())*vtime.Nanosecond + m.ahead
@@ -79,7 +78,7 @@ func (m *machine) boot() error {
 	return nil
 }
 
-// serve begins to answer.
+// serve starts the server.
 func (m *machine) serve() error {
 	g, err := m.srv.GRPC(p4rtserver.GRPCConfig{Wrap: m.check})
 	if err != nil {
@@ -97,8 +96,8 @@ func (m *machine) serve() error {
 	return nil
 }
 
-// halt ends the server, as a crash does. With mute the machine goes with
-// it: nobody is told.
+// halt ends the server like a crash. With mute the machine ends too, so that clients
+// are not notified.
 func (m *machine) halt(mute bool) {
 	if m.g == nil {
 		return
@@ -111,8 +110,7 @@ func (m *machine) halt(mute bool) {
 	m.g = nil
 }
 
-// check is around every call: it keeps the model and looks whether the switch
-// is as the model.
+// check wraps every call. It updates the model and checks that the switch equals it.
 func (m *machine) check(req any, call func() (any, error)) (any, error) {
 	switch r := req.(type) {
 	case *p4v1.WriteRequest:
@@ -139,7 +137,7 @@ func (m *machine) check(req any, call func() (any, error)) (any, error) {
 	return call()
 }
 
-// acted notes who has written.
+// acted records the election id of a write.
 func (m *machine) acted(by *p4v1.Uint128) {
 	if w := m.writer; w != nil && (w.High > by.GetHigh() || w.High == by.GetHigh() && w.Low > by.GetLow()) {
 		m.w.violated("%s: a write with election id %v is taken after one with %v: two primaries act", m.name, by, w)
@@ -147,7 +145,7 @@ func (m *machine) acted(by *p4v1.Uint128) {
 	m.writer = by
 }
 
-// written brings a write into the model, and compares.
+// written applies a write to the model, and compares.
 func (m *machine) written(r *p4v1.WriteRequest, err error) string {
 	done := make([]bool, len(r.Updates))
 	switch details := status.Convert(err).Details(); {
@@ -185,7 +183,7 @@ func (m *machine) written(r *p4v1.WriteRequest, err error) string {
 	return m.compare()
 }
 
-// compare returns how the switch differs from the model, or "".
+// compare returns the difference between switch and model, or "".
 func (m *machine) compare() string {
 	have := map[string]string{}
 	for _, e := range m.state() {
@@ -204,7 +202,7 @@ func (m *machine) compare() string {
 	return ""
 }
 
-// state reads all entities past gRPC; none if there is no pipeline.
+// state reads all entities without gRPC; none if there is no pipeline.
 func (m *machine) state() []*p4v1.Entity {
 	var s sink
 	err := m.srv.Read(&p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{
@@ -219,7 +217,7 @@ func (m *machine) state() []*p4v1.Entity {
 	return s.entities
 }
 
-// sink takes what a read sends, as it would be received.
+// sink collects the answers of a read as a client would receive them.
 type sink struct {
 	grpc.ServerStream
 	entities []*p4v1.Entity
@@ -240,7 +238,7 @@ func (s *sink) Send(r *p4v1.ReadResponse) error {
 	return nil
 }
 
-// called returns what an entity is known by.
+// called returns the name of an entity.
 func called(e *p4v1.Entity) string {
 	switch x := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:
@@ -253,7 +251,7 @@ func called(e *p4v1.Entity) string {
 	return text(e)
 }
 
-// text writes an entity, the same for the same.
+// text returns an entity as text, equal for equal entities.
 func text(e *p4v1.Entity) string {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(e)
 	if err != nil {
@@ -262,7 +260,7 @@ func text(e *p4v1.Entity) string {
 	return string(b)
 }
 
-// arrive has a packet come in at port 1.
+// arrive injects a packet into port 1.
 func (m *machine) arrive(key, value uint16) {
 	m.sw.Lock()
 	defer m.sw.Unlock()
@@ -271,7 +269,7 @@ func (m *machine) arrive(key, value uint16) {
 	m.sw.Receive(1, f)
 }
 
-// controller is a program that keeps switches, and those that run it.
+// controller is a program that keeps the desired state of switches.
 type controller struct {
 	w    *world
 	name string
@@ -307,7 +305,7 @@ func (c *controller) start() error {
 	return nil
 }
 
-// want tells the keeper what is wanted.
+// want sets the keeper's desired state.
 func (c *controller) want() {
 	for _, m := range c.w.machines {
 		if err := c.keeper.Set(m.name, c.w.desired()); err != nil {
@@ -316,7 +314,7 @@ func (c *controller) want() {
 	}
 }
 
-// halt ends the controller. With mute its machine goes, too.
+// halt ends the controller. With mute its machine ends too.
 func (c *controller) halt(mute bool) {
 	if c.fabric == nil {
 		return
@@ -333,7 +331,7 @@ func (c *controller) halt(mute bool) {
 	c.mu.Unlock()
 }
 
-// halted stands in events where the program ended.
+// halted marks the end of the program in events.
 const halted = controlplane.EventKind(255)
 
 func (c *controller) heard(e controlplane.Event) {
@@ -351,7 +349,7 @@ func (c *controller) learn(_ *controlplane.Session, d controlplane.Digest) {
 	}
 }
 
-// visit becomes primary of a role, does something, and leaves.
+// visit becomes primary of a role, calls a function, and disconnects.
 func (w *world) visit(m *machine, role string, high uint64, updates []*p4v1.Update, atomic p4v1.WriteRequest_Atomicity) error {
 	conn, err := grpc.NewClient("passthrough:///"+m.name, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(w.net.Dialer("stranger")))
@@ -391,8 +389,8 @@ func (w *world) visit(m *machine, role string, high uint64, updates []*p4v1.Upda
 	return err
 }
 
-// look reads a switch's pairs over the network, slowly, and looks whether a
-// batch is torn.
+// look reads a switch's pairs slowly over the network, and checks that batches are
+// atomic.
 func (w *world) look(m *machine) {
 	conn, err := grpc.NewClient("passthrough:///"+m.name, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(w.net.Dialer("reader")))

@@ -24,8 +24,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 )
 
-// Strangers' large messages, as many as they can begin at once, take turns in
-// bounded memory, and whoever may write does meanwhile.
+// Large messages of clients without permissions, as many as they can begin at once, are
+// decoded one after the other in bounded memory. The primary can write meanwhile.
 func TestLargeMessagesTakeTurns(t *testing.T) {
 	need.Time(t, "it decodes 10 MB, under the race detector for half a minute")
 	const memory, strangers = 64 << 20, 32
@@ -100,7 +100,7 @@ func TestLargeMessagesTakeTurns(t *testing.T) {
 		if refused[codes.PermissionDenied] == 0 || refused[codes.PermissionDenied]+refused[codes.ResourceExhausted] != strangers {
 			t.Errorf("strangers are told %v", refused)
 		}
-		// The messages that wait are in memory as they came, and on their way.
+		// Waiting messages are in memory undecoded, and in the network.
 		if took := int64(most.Load() - before.HeapAlloc); took > memory {
 			t.Errorf("%d MB were in use", took>>20)
 		}

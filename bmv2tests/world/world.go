@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package world runs controllers, switches and the network between them in
-// one process, under a clock that only goes on when everybody waits
-// (testing/synctest), and lets faults drawn from a seed happen to them. What
-// is between is real: sessions, keepers, gRPC, the P4Runtime server and the
-// switch. Only wires, clock and disks are not.
+// one process, under a clock that advances only when all goroutines wait
+// (testing/synctest), and injects faults drawn from a seed. Sessions, keepers, gRPC,
+// the P4Runtime server and the switch are real. Only links, clock and disks are
+// simulated.
 package world
 
 import (
@@ -27,20 +27,21 @@ import (
 type step struct {
 	At   time.Duration
 	What string
-	// A and B say to whom, N how much: what that means depends on What.
+	// A and B select the parts that are affected, N is an amount. Their meaning depends
+	// on What.
 	A, B, N int
 }
 
 func (s step) String() string { return fmt.Sprintf("%v %s %d %d %d", s.At, s.What, s.A, s.B, s.N) }
 
-// schedule is a world and what happens in it.
+// schedule is a world and the steps in it.
 type schedule struct {
 	Seed                  uint64
 	Switches, Controllers int
 	Steps                 []step
 }
 
-// whats are the kinds of steps; those that stand twice come twice as often.
+// whats has the kinds of steps. Those listed twice are twice as frequent.
 var whats = []string{
 	"change", "change", "change", "overfull",
 	"restart switch", "lose switch", "mute switch", "restart controller", "mute controller",
@@ -48,7 +49,7 @@ var whats = []string{
 	"stranger", "other role", "pair", "half pair", "clock", "burst", "look", "look",
 }
 
-// draw draws a schedule.
+// draw draws a random schedule.
 func draw(seed uint64) schedule {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := schedule{Seed: seed, Switches: 1 + rng.IntN(2), Controllers: 1 + rng.IntN(3)}
@@ -60,7 +61,7 @@ func draw(seed uint64) schedule {
 	return s
 }
 
-// world is what a schedule runs in.
+// world has the state of a running schedule.
 type world struct {
 	schedule
 	pipeline    controlplane.Pipeline
@@ -72,13 +73,13 @@ type world struct {
 	begun       time.Time
 
 	mu      sync.Mutex
-	version int // of what is wanted
+	version int // of the desired state
 	full    bool
 	bad     []string
-	story   []string // what was said and done, for who looks into a violation
+	story   []string // events and steps, for analysing a violation
 }
 
-// say adds to the story.
+// say adds a line to the story.
 func (w *world) say(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +124,7 @@ func (w *world) entry(table string, key, value int) *p4v1.Entity {
 	}}}
 }
 
-// desired is what all controllers want now.
+// desired is the current desired state of all controllers.
 func (w *world) desired() controlplane.Desired {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,8 +158,8 @@ func (w *world) change(full bool) {
 	}
 }
 
-// run runs a schedule to its end and returns what was violated. It must be in
-// a bubble of synctest.
+// run runs a schedule to its end and returns the violations. It must run in a bubble
+// of synctest.
 func run(s schedule, pipeline controlplane.Pipeline) (bad, story []string) {
 	begun := time.Now()
 	w := &world{schedule: s, pipeline: pipeline, net: simnet.New(rand.New(rand.NewPCG(s.Seed, 2))), begun: begun}
@@ -195,7 +196,7 @@ func run(s schedule, pipeline controlplane.Pipeline) (bad, story []string) {
 	return w.bad, w.story
 }
 
-// do does a step.
+// do executes a step.
 func (w *world) do(st step) {
 	m := w.machines[st.A%len(w.machines)]
 	c := w.controllers[st.B%len(w.controllers)]
@@ -252,13 +253,13 @@ func (w *world) do(st step) {
 		updates := []*p4v1.Update{controlplane.Insert(w.entry("pair", 1, value)), controlplane.Insert(w.entry("pair", 2, value))}
 		mode, role := p4v1.WriteRequest_ROLLBACK_ON_ERROR, ""
 		switch st.What {
-		case "stranger", "other role": // writes where the keepers do
-			if st.What == "other role" { // and they stay primary
+		case "stranger", "other role": // writes to the keepers' tables
+			if st.What == "other role" { // the keepers stay primary
 				role = "other"
 			}
 			updates = []*p4v1.Update{controlplane.Delete(w.entry("kept", 1, 0)), controlplane.Insert(w.entry("kept", 12, value))}
 			mode = p4v1.WriteRequest_CONTINUE_ON_ERROR
-		case "half pair": // one more, which fails: nothing may be done
+		case "half pair": // a pair whose second update fails: nothing may change
 			updates = append(updates, controlplane.Insert(w.entry("pair", 1, value)))
 		}
 		w.work.Go(func() { w.visit(m, role, high, updates, mode) })
@@ -275,17 +276,17 @@ func (w *world) mend() {
 		}
 	}
 	w.work.Wait()
-	if w.full || w.Seed%2 == 0 { // else an audit finds what a stranger has left
+	if w.full || w.Seed%2 == 0 { // otherwise an audit finds entries of other clients
 		w.change(false)
 	}
 }
 
-// bound is how long after the last fault everything must be as desired. A
-// connection that is half open is missed after three probes, one that is slow
-// takes its time; then comes an audit.
+// bound is the time after the last fault within which the desired state must be
+// established: three probes for a half-open connection, the delay of a slow one, and
+// an audit.
 const bound = 60 * time.Second
 
-// converge waits until all is as it shall be.
+// converge waits until the desired state is established.
 func (w *world) converge() {
 	var missing string
 	for end := time.Now().Add(bound); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
@@ -297,7 +298,7 @@ func (w *world) converge() {
 		w.violated("%v after the last fault: %s", bound, missing)
 		return
 	}
-	// What the data plane tells now, the primary hears.
+	// The primary receives messages of the data plane.
 	for i, m := range w.machines {
 		key := uint16(60000 + i)
 		heard := func() bool {
@@ -313,12 +314,12 @@ func (w *world) converge() {
 				w.violated("%s: a digest is not heard after %v", m.name, bound)
 				break
 			}
-			m.arrive(key, 0) // it may be lost, and then it comes again
+			m.arrive(key, 0) // if it is lost, the switch repeats it
 		}
 	}
 }
 
-// missing returns what is not yet as it shall be, or "".
+// missing returns what is not yet as desired, or "".
 func (w *world) missing() string {
 	want := map[string]string{}
 	for _, e := range w.desired().Entities {
@@ -352,7 +353,7 @@ func (w *world) missing() string {
 	return ""
 }
 
-// checkEvents looks at what a controller has reported: every loss once, and nothing
+// checkEvents checks a controller's events: every loss is reported once, and no event
 // twice in a row.
 func (c *controller) checkEvents() {
 	connected := map[string]bool{}

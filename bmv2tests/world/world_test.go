@@ -31,8 +31,8 @@ var program = sync.OnceValues(func() (controlplane.Pipeline, error) {
 	return controlplane.Pipeline{P4Info: r.P4Info, Config: bmv2json.Encode(r.Program)}, nil
 })
 
-// TestSchedules runs schedules of faults. One that violates something is
-// shrunk to few steps and printed as Go, for TestCases.
+// TestSchedules runs schedules of faults. A schedule with a violation is shrunk to few
+// steps and printed as Go for TestCases.
 func TestSchedules(t *testing.T) {
 	n := *schedules
 	if n == 0 {
@@ -62,8 +62,8 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// try runs a schedule in a bubble. What it leaves running, or blocked for
-// ever, fails the test at once: that is a violation, too.
+// try runs a schedule in a bubble. Goroutines that remain running or blocked fail the
+// test at once: they are a violation too.
 func try(t *testing.T, s schedule) (bad []string) {
 	t.Helper()
 	var story []string
@@ -78,12 +78,12 @@ func try(t *testing.T, s schedule) (bad []string) {
 	return bad
 }
 
-// last is the story of the last schedule that violated something.
+// last is the story of the last schedule with a violation.
 var last []string
 
-// shrink leaves out steps, switches and controllers as long as something is
-// still violated. What goroutines do at the same instant is not in the
-// schedule, so each candidate gets several chances.
+// shrink removes steps, switches and controllers while there is still a violation. The
+// order of goroutines at the same instant is not part of the schedule, so each
+// candidate runs several times.
 func shrink(t *testing.T, s schedule) schedule {
 	fails := func(s schedule) bool {
 		for range 5 {
@@ -124,14 +124,14 @@ func source(s schedule) string {
 	return b.String()
 }
 
-// cases are schedules that once violated something.
+// cases has schedules that once had a violation.
 var cases = map[string]schedule{
-	// gRPC went on with the connection that nobody was at the other end of.
+	// gRPC continued to use a connection without a peer.
 	"the switch is gone without a word": {Seed: 1, Switches: 1, Controllers: 1, Steps: []step{
 		{2962134079, "half-open", 4, 2, 1433}, // at 2.962134079s
 	}},
-	// The switch still had the stream of the machine before, and the new one gave
-	// up for good: its election id was in use.
+	// The switch still had the stream of the previous machine. The new machine gave up,
+	// as its election id was in use.
 	"a controller comes back before it is missed": {Seed: 2, Switches: 1, Controllers: 1, Steps: []step{
 		{1000000000, "mute controller", 0, 0, 10}, // at 1s
 	}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Something of everything that a controller can touch: all match kinds, an
+// Every kind of object that a controller can access: all match kinds, an
 // action selector, registers, counters, meters, a digest, clones, multicast,
 // packets from and to the controller.
 
@@ -170,7 +170,7 @@ control ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     apply {
         if (hdr.packet_out.isValid()) {
-            // Port 0 stands for a packet that is treated like any other.
+            // Port 0: the packet is handled like any other packet.
             if (hdr.packet_out.egress_port != 0) {
                 standard_metadata.egress_spec = (bit<9>) hdr.packet_out.egress_port;
                 hdr.packet_out.setInvalid();
@@ -206,7 +206,7 @@ control egress(inout headers_t hdr, inout metadata_t meta, inout standard_metada
         if (standard_metadata.egress_port == CPU_PORT) {
             hdr.packet_in.setValid();
             hdr.packet_in.ingress_port = (bit<16>) standard_metadata.ingress_port;
-        } else if (standard_metadata.egress_port < 8) { // BMv2 does not survive a write beyond the end
+        } else if (standard_metadata.egress_port < 8) { // BMv2 crashes on a write beyond the end
             egress_qlen.write((bit<32>) standard_metadata.egress_port, standard_metadata.deq_qdepth);
         }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Something of everything that P4Runtime speaks of, one table or array for
-// each rule. The first byte of a packet, kind, says what it is sent through;
-// the last, mark, what became of it.
+// Every kind of P4Runtime entity, with one table or array for each rule. The
+// first byte of a packet, kind, selects the objects that it passes. The last
+// byte, mark, is the result.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Types that are something else to the controller, and entries that are const
-// one by one.
+// Types with a different representation for the controller, and tables with single
+// const entries.
 #include <core.p4>
 #include <v1model.p4>
 
 const bit<9> CPU_PORT = 510;
 
-// Names that the switch gives numbers, two bits of them.
+// Names to which the switch assigns numbers of two bits.
 @p4runtime_translation("", string)
 @p4runtime_translation_mappings({ {"default", 0} })
 type bit<2> tenant_t;
 
-// Names that the configuration of the switch has.
+// Names in the configuration of the switch.
 @p4runtime_translation("test/port", string)
 type bit<9> port_t;
 
-// Numbers of another width, and others where the configuration says so.
+// Numbers of another width, and other numbers according to the configuration.
 @p4runtime_translation("test/class", 32)
 type bit<8> class_t;
 

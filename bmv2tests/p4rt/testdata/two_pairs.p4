@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Two pairs of ports, and a table beside them that strangers write to.
+// Two pairs of ports, and a table that other clients write to.
 #include <v1model.p4>
 
 header head_t {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Resubmit, recirculate, clones of both kinds with field lists, multicast,
-// truncation, packets that are dropped: what makes packets of packets.
+// truncation, dropped packets: everything that creates or removes packets.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Operators that have one meaning in P4 and another in most languages:
+// Operators whose meaning in P4 differs from most languages:
 // saturation, wide shifts, signed comparison, slices, concatenation, casts.
 #include <core.p4>
 #include <v1model.p4>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Every hash algorithm of v1model over the nine bytes that CRC catalogues
-// are checked with, and how a hash is brought into a range.
+// Every hash algorithm of v1model over the nine bytes of the check value in CRC
+// catalogues, and the reduction of a hash to a range.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A header that egress alone writes to, and a clone of what leaves.
+// A header that only egress writes, and a clone of the sent packet.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Each way in which a parser fails: the number of the error, as BMv2 has it,
-// and what was extracted before it.
+// Each error of a parser: its number in BMv2, and the headers extracted before
+// it.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What v1model tells of queues and time, written into the packet.
+// v1model's metadata of queues and time, written into the packet.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Registers of several widths, counters, meters, random numbers: what stays
-// from packet to packet.
+// State that persists between packets: registers of several widths, counters,
+// meters, random numbers.
 #include <core.p4>
 #include <v1model.p4>
 

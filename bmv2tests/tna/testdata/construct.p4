@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the tests of single constructs have around them. A packet begins with
-// the header h, which ingress changes and egress lets pass; it leaves by port 2.
-// Macros that a test defines before this text stand for what it is about:
-// LOCALS and APPLY of ingress, STATE of its parser, DEPARSE of its deparser.
+// The frame of the tests of single constructs. A packet begins with the header
+// h, which ingress changes and egress does not. It leaves by port 2. A test
+// defines macros before this text: LOCALS and APPLY of ingress, STATE of its
+// parser, DEPARSE of its deparser.
 #include <core.p4>
 #include <tna.p4>
 

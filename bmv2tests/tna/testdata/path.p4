@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A program whose packets say what is to be done with them, and that leave with
-// all that egress was told of them: for tests of what stands around a program
-// for the Tofino Native Architecture.
+// A program whose packets carry instructions, and leave with the metadata of egress,
+// for tests of the parts of the Tofino Native Architecture
+// around a program.
 
 #include <core.p4>
 #include <tna.p4>
 
-// The first byte of what egress parses: a packet, or a copy.
+// Values of the first byte that egress parses: a packet or a copy.
 const bit<8> PACKET = 0;
 const bit<8> COPY = 0xcc;
 
@@ -21,21 +21,21 @@ header command_t {
     bit<8>  cos;
     bit<8>  in_drop;     // drop_ctl of ingress
     bit<8>  out_drop;    // and egress
-    bit<16> in_session;  // of a mirrored copy, 0: none
+    bit<16> in_session;  // mirror session, 0: none
     bit<16> out_session;
     bit<16> group;
     bit<8>  flags;
-    bit<8>  note;        // changed by ingress, again by egress
+    bit<8>  note;        // changed by ingress and by egress
 }
 
-// What ingress knows of the packet.
+// Metadata of ingress for the packet.
 header told_t {
     bit<8>  kind;
     bit<8>  resubmitted;
     bit<16> port;
     bit<48> arrived;
     bit<48> time;
-    bit<64> brought; // by resubmission
+    bit<64> brought; // in the resubmit header
 }
 
 header copy_t {
@@ -55,7 +55,7 @@ header arrival_t {
     bit<64> brought;
 }
 
-// Egress' time.
+// Time of egress.
 header leave_t {
     bit<48> time;
 }
@@ -89,7 +89,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         }
     }
 
-    // What comes back has been through egress already.
+    // A recirculated packet has already passed egress.
     state recirculated {
         packet.advance(27 * 8);
         transition select(packet.lookahead<bit<8>>()) {
@@ -120,7 +120,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic
                 inout ingress_intrinsic_metadata_for_tm_t tm) {
     apply {
         if (hdr.copy.isValid()) {
-            // A copy by way of recirculation leaves by port 3.
+            // A recirculated copy leaves by port 3.
             tm.ucast_egress_port = 3;
         } else {
             bool again = hdr.told.isValid();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A program whose packets have registers work and bring back what came out.
+// A program whose packets execute register actions and carry the results.
 
 #include <core.p4>
 #include <tna.p4>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A table that controllers keep, one that is written in pairs, and a digest.
+// A table kept by controllers, a table that is written in pairs, and a digest.
 #include <v1model.p4>
 
 header body_t {
